@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ * The growing buffer.  One byte more than `limit` may be allocated, for the NUL that
+ * always stands behind the content; a caller can hand data to C string functions. */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FIRST_CAP 64
+
+void buf_fini(struct buf *b)
+{
+	free(b->data);
+	b->data = NULL;
+	b->len = b->cap = 0;
+	b->failed = false;
+}
+
+bool buf_ok(const struct buf *b)
+{
+	return !b->failed;
+}
+
+void buf_clear(struct buf *b)
+{
+	b->len = 0;
+	b->failed = false;
+	if (b->data != NULL)
+		b->data[0] = '\0';
+}
+
+/* Doubles, but not past limit + 1; need counts the NUL. */
+static size_t next_cap(const struct buf *b, size_t need)
+{
+	size_t cap = b->cap < FIRST_CAP / 2 ? FIRST_CAP : b->cap * 2;
+
+	if (cap < need)
+		cap = need;
+	return cap - 1 > b->limit ? b->limit + 1 : cap;
+}
+
+static bool grow(struct buf *b, size_t need)
+{
+	size_t cap = next_cap(b, need);
+	char *p = realloc(b->data, cap);
+
+	if (p == NULL) {
+		b->failed = true;
+		return false;
+	}
+	b->data = p;
+	b->cap = cap;
+	p[b->len] = '\0';
+	return true;
+}
+
+bool buf_reserve(struct buf *b, size_t n)
+{
+	if (b->failed)
+		return false;
+	if (b->len > b->limit || n > b->limit - b->len) {
+		b->failed = true;
+		return false;
+	}
+	return b->cap > b->len + n || grow(b, b->len + n + 1);
+}
+
+void buf_add(struct buf *b, const void *p, size_t n)
+{
+	if (n == 0 || !buf_reserve(b, n))
+		return;
+	memcpy(b->data + b->len, p, n);
+	b->len += n;
+	b->data[b->len] = '\0';
+}
+
+void buf_add_span(struct buf *b, struct span s)
+{
+	buf_add(b, s.p, s.n);
+}
+
+void buf_add_str(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void buf_add_char(struct buf *b, char c)
+{
+	if (!buf_reserve(b, 1))
+		return;
+	b->data[b->len++] = c;
+	b->data[b->len] = '\0';
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	BUG_ON(n < 0);
+	if (!buf_reserve(b, (size_t)n))
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)n;
+}
+
+static void add_escaped(struct buf *b, unsigned char c)
+{
+	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+	static const char hex[] = "0123456789abcdef";
+
+	for (size_t i = 0; i + 1 < sizeof(letters); i += 2) {
+		if ((unsigned char)letters[i] == c) {
+			buf_add(b, (const char[]){ '\\', letters[i + 1] }, 2);
+			return;
+		}
+	}
+	buf_add(b, (const char[]){ '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] }, 6);
+}
+
+void buf_add_json(struct buf *b, struct span s)
+{
+	size_t from = 0;
+
+	buf_add_char(b, '"');
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c >= 0x20 && c != '"' && c != '\\')
+			continue;
+		buf_add(b, s.p + from, i - from);
+		add_escaped(b, c);
+		from = i + 1;
+	}
+	buf_add(b, s.p + from, s.n - from);
+	buf_add_char(b, '"');
+}
+
+bool buf_resize(struct buf *b, size_t len)
+{
+	if (b->failed)
+		return false;
+	if (len > b->len) {
+		if (!buf_reserve(b, len - b->len))
+			return false;
+		memset(b->data + b->len, 0, len - b->len);
+	}
+	b->len = len;
+	if (b->data != NULL)
+		b->data[len] = '\0';
+	return true;
+}
+
+bool buf_write_at(struct buf *b, size_t offset, const void *p, size_t n)
+{
+	size_t end;
+
+	if (b->failed)
+		return false;
+	if (__builtin_add_overflow(offset, n, &end)) {
+		b->failed = true;
+		return false;
+	}
+	if (end > b->len && !buf_resize(b, end))
+		return false;
+	if (n > 0)
+		memcpy(b->data + offset, p, n);
+	return true;
+}

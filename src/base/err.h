@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ * The one error list.  A row says what an error is called here, which errno the
+ * mount answers, which HTTP status and service code the REST socket answers, and
+ * the text.  enum err is the currency of every function that can fail: errno alone
+ * could not tell "table not found" from "entity not found", which REST must.
+ * Texts and codes: the Table service's own where it has one (protocol section 8.2).
+ * Foreign codes are translated in two places only: err_from_errno() here and
+ * store/sqlite/errors.c. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include "base/compiler.h"
+
+#include <stddef.h>
+
+/* clang-format off */
+/*      symbol               errno         HTTP  service code                    text */
+#define ERR_LIST(X) \
+	X(OK,                    0,            200, "OK",                           "Done.") \
+	/* What was asked for is not there, or is there already. */ \
+	X(NOT_FOUND,             ENOENT,       404, "ResourceNotFound",             "The specified resource does not exist.") \
+	X(TABLE_NOT_FOUND,       ENOENT,       404, "TableNotFound",                "The table specified does not exist.") \
+	X(ACCOUNT_NOT_FOUND,     ENOENT,       404, "ResourceNotFound",             "The account specified does not exist.") \
+	X(ENTITY_EXISTS,         EEXIST,       409, "EntityAlreadyExists",          "The specified entity already exists.") \
+	X(TABLE_EXISTS,          EEXIST,       409, "TableAlreadyExists",           "The table specified already exists.") \
+	X(ACCOUNT_EXISTS,        EEXIST,       409, "AccountAlreadyExists",         "The account specified already exists.") \
+	X(NAME_EXISTS,           EEXIST,       409, "ResourceAlreadyExists",        "The specified name already exists.") \
+	X(NOT_EMPTY,             ENOTEMPTY,    409, "ResourceNotEmpty",             "The directory is not empty.") \
+	X(NOT_A_DIRECTORY,       ENOTDIR,      409, "InvalidInput",                 "Not a directory.") \
+	X(IS_A_DIRECTORY,        EISDIR,       409, "InvalidInput",                 "Is a directory.") \
+	/* Conditions. */ \
+	X(CONDITION_NOT_MET,     ESTALE,       412, "UpdateConditionNotSatisfied",  "The update condition specified in the request was not satisfied.") \
+	X(STALE_VERSION,         EAGAIN,       503, "ServerBusy",                   "A newer version of the row was committed first.") \
+	X(GONE,                  ESTALE,       404, "ResourceNotFound",             "The row was removed or replaced meanwhile.") \
+	/* What was sent is not an entity, or breaks a limit. */ \
+	X(INVALID_INPUT,         EINVAL,       400, "InvalidInput",                 "One of the request inputs is not valid.") \
+	X(INCOMPLETE,            EINVAL,       400, "InvalidInput",                 "The document is not complete.") \
+	X(EMPTY,                 EINVAL,       400, "InvalidInput",                 "A row cannot be emptied by truncation; write {} instead.") \
+	X(VALUE_INVALID,         EINVAL,       400, "InvalidInput",                 "An error occurred while processing this request.") \
+	X(OUT_OF_RANGE,          EINVAL,       400, "OutOfRangeInput",              "One of the request inputs is out of range.") \
+	X(KEY_INVALID,           EINVAL,       400, "OutOfRangeInput",              "A key may not hold / \\ # ? or control characters.") \
+	X(KEY_TOO_LARGE,         EINVAL,       400, "KeyValueTooLarge",             "A key is longer than 512 UTF-16 units.") \
+	X(KEY_MISMATCH,          EINVAL,       400, "InvalidInput",                 "The key in the document is not the key in the path.") \
+	X(KEY_MISSING,           EINVAL,       400, "PropertiesNeedValue",          "The values are not specified for all properties in the entity.") \
+	X(NAME_INVALID,          EINVAL,       400, "InvalidResourceName",          "The specifed resource name contains invalid characters.") \
+	X(NAME_NOT_UTF8,         EILSEQ,       400, "InvalidInput",                 "The name is not valid UTF-8.") \
+	X(NAME_TOO_LONG,         ENAMETOOLONG, 400, "OutOfRangeInput",              "The specified resource name length is not within the permissible limits.") \
+	X(PROPERTY_NAME_INVALID, EINVAL,       400, "PropertyNameInvalid",          "The property name is invalid.") \
+	X(PROPERTY_NAME_LONG,    EINVAL,       400, "PropertyNameTooLong",          "The property name exceeds the maximum allowed length (255).") \
+	X(PROPERTY_DUPLICATE,    EINVAL,       400, "DuplicatePropertiesSpecified", "A property is specified more than one time.") \
+	X(PROPERTY_TOO_LARGE,    EINVAL,       400, "PropertyValueTooLarge",        "The property value exceeds the maximum allowed size (64KB). If the property value is a string, it is UTF-16 encoded and the maximum number of characters should be 32K or less.") \
+	X(TOO_MANY_PROPERTIES,   E2BIG,        400, "TooManyProperties",            "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.") \
+	X(ENTITY_TOO_LARGE,      EFBIG,        400, "EntityTooLarge",               "The entity is larger than the maximum allowed size (1MB).") \
+	X(BODY_TOO_LARGE,        EFBIG,        413, "RequestBodyTooLarge",          "The request body is too large and exceeds the maximum permissible limit.") \
+	X(FILE_TOO_LARGE,        EFBIG,        413, "RequestBodyTooLarge",          "The ordinary file would exceed the size limit for files beside the rows.") \
+	X(BATCH_TOO_LARGE,       E2BIG,        400, "InvalidInput",                 "A change set holds 1 to 100 operations.") \
+	X(BATCH_DUPLICATE,       EINVAL,       400, "InvalidDuplicateRow",          "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.") \
+	X(NOT_AN_ENTITY,         EBADMSG,      400, "InvalidInput",                 "The content is not an entity.") \
+	/* Not allowed here. */ \
+	X(NOT_PERMITTED,         EPERM,        403, "AuthorizationFailure",         "This request is not authorized to perform this operation.") \
+	X(READ_ONLY,             EROFS,        403, "AuthorizationFailure",         "The store is read-only.") \
+	X(NOT_SUPPORTED,         EOPNOTSUPP,   501, "NotImplemented",               "The requested operation is not implemented on the specified resource.") \
+	X(CROSS_DEVICE,          EXDEV,        501, "NotImplemented",               "The engine cannot move this in one step.") \
+	X(NO_ATTRIBUTE,          ENODATA,      404, "ResourceNotFound",             "No such attribute.") \
+	X(RANGE,                 ERANGE,       400, "InvalidInput",                 "The buffer is too small.") \
+	/* The store. */ \
+	X(NO_SPACE,              ENOSPC,       507, "InsufficientStorage",          "No space is left for the store.") \
+	X(QUOTA,                 ENOSPC,       507, "InsufficientStorage",          "The quota for ordinary files beside the rows is used up.") \
+	X(BUSY,                  EBUSY,        503, "ServerBusy",                   "The store is being served by another process.") \
+	X(THROTTLED,             EAGAIN,       503, "ServerBusy",                   "The server is currently unable to receive requests. Please retry your request.") \
+	X(OUTCOME_UNKNOWN,       EIO,          500, "OperationTimedOut",            "The outcome of the operation is not known.") \
+	X(NOT_A_STORE,           EINVAL,       500, "InternalError",                "The file is not a rowfs store.") \
+	X(STORE_TOO_NEW,         EINVAL,       500, "InternalError",                "The store was written by a newer rowfs.") \
+	X(CORRUPT,               EIO,          500, "InternalError",                "The store is damaged; run rowfs check.") \
+	X(ACCESS,                EACCES,       500, "InternalError",                "Permission denied.") \
+	X(IO,                    EIO,          500, "InternalError",                "An input/output error occurred.") \
+	X(NO_MEMORY,             ENOMEM,       500, "InternalError",                "Out of memory.") \
+	X(CANCELLED,             EINTR,        500, "OperationTimedOut",            "The operation was cancelled.")
+/* clang-format on */
+
+enum MUST_CHECK err {
+#define X(symbol_, errno_, http_, code_, text_) ERR_##symbol_,
+	ERR_LIST(X)
+#undef X
+	ERR_COUNT_
+};
+
+/* Where and why, for the user.  A plain value on the caller's stack, filled only on
+ * failure; functions take it last and accept NULL. */
+struct err_detail {
+	size_t op;       /* index of the operation in a change set, 0-based */
+	size_t offset;   /* byte in the text, 0-based; meaningful if has_offset */
+	unsigned line;   /* 1-based; 0: no place in a text */
+	unsigned column; /* 1-based, in bytes */
+	_Bool has_offset;
+	char text[256]; /* one line; "" means: err_text() says it all */
+};
+
+int err_errno(enum err e);          /* positive errno, 0 for ERR_OK */
+int err_http(enum err e);           /* HTTP status */
+const char *err_code(enum err e);   /* the service's code, "TableNotFound" */
+const char *err_text(enum err e);   /* the service's text */
+const char *err_symbol(enum err e); /* "TABLE_NOT_FOUND", for logs and tests */
+
+/* The nearest error for an errno of the C library (positive). */
+enum err err_from_errno(int code);
+
+/* Fills detail->text (when detail is not NULL) and returns e, so that
+ * "return err_set(d, ERR_X, "...")" is one line. */
+enum err err_set(struct err_detail *detail, enum err e, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The same with the place: offset in text, from which line and column are counted. */
+enum err err_set_at(struct err_detail *detail, enum err e, const char *text, size_t offset,
+	const char *fmt, ...) PRINTF_LIKE(5, 6);
+
+/* detail->text if there is one, else err_text(e). */
+const char *err_message(enum err e, const struct err_detail *detail);
+
+#endif

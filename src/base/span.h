@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * Borrowed bytes: not owned, not NUL-terminated. */
+#ifndef BASE_SPAN_H
+#define BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct span {
+	const char *p;
+	size_t n;
+};
+
+#define SPAN_LIT(s_) ((struct span){ (s_), sizeof(s_) - 1 })
+
+static inline struct span span_of(const char *s)
+{
+	return (struct span){ s, strlen(s) };
+}
+
+static inline struct span span_make(const void *p, size_t n)
+{
+	return (struct span){ (const char *)p, n };
+}
+
+static inline bool span_eq(struct span a, struct span b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool span_is(struct span a, const char *s)
+{
+	return span_eq(a, span_of(s));
+}
+
+static inline bool span_starts(struct span a, struct span prefix)
+{
+	return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
+}
+
+static inline bool span_ends(struct span a, struct span tail)
+{
+	return a.n >= tail.n && (tail.n == 0 || memcmp(a.p + a.n - tail.n, tail.p, tail.n) == 0);
+}
+
+/* memcmp order, the shorter first where one is a prefix of the other. */
+static inline int span_cmp(struct span a, struct span b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int c = n == 0 ? 0 : memcmp(a.p, b.p, n);
+	if (c != 0)
+		return c;
+	return a.n < b.n ? -1 : a.n > b.n;
+}
+
+#endif

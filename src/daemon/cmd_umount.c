@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * umount: unmounts, and waits until the serving process has closed the store, which is
+ * when its lock on the store file is gone. */
+#include "daemon/command.h"
+#include "daemon/mountinfo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define POLL_US 10000
+#define PATIENCE_POLLS 300 /* three seconds, then say why it takes so long */
+
+/* False while another process holds the store. */
+static bool is_free(const char *store)
+{
+	int fd = open(store, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return true; /* nothing that could be waited for */
+	bool free_now = flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+	close(fd);
+	return free_now;
+}
+
+static void wait_closed(const char *store)
+{
+	struct stat st;
+	if (store[0] != '/' || stat(store, &st) != 0 || !S_ISREG(st.st_mode))
+		return;
+	for (unsigned polls = 0; !is_free(store); polls++) {
+		if (polls == PATIENCE_POLLS)
+			fprintf(stderr, "rowfs umount: waiting for '%s' to be closed ...\n", store);
+		usleep(POLL_US);
+	}
+}
+
+static int unmount(const char *given, const char *dir, const struct mount_entry *m)
+{
+	struct stat st;
+	bool dead = stat(dir, &st) != 0 && errno == ENOTCONN;
+	int code = mount_detach(dir, dead);
+	if (code == EBUSY)
+		return command_fail(
+			stderr, "umount", "'%s' is in use; see: fuser -vm %s", given, given);
+	if (code != 0)
+		return command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(code));
+	wait_closed(m->source);
+	return EXIT_DONE;
+}
+
+static int run(const struct args *args)
+{
+	const char *given = args->words[0];
+	char dir[PATH_MAX];
+	struct mount_entry *m = malloc(sizeof(*m));
+	int code;
+	if (m == NULL)
+		code = command_fail(stderr, "umount", "out of memory");
+	else if (!path_absolute(given, dir))
+		code = command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(errno));
+	else if (!mountinfo_find(dir, m))
+		code = command_fail(stderr, "umount", "'%s' is not mounted", given);
+	else if (strcmp(m->type, MOUNT_TYPE) != 0)
+		code = command_fail(stderr, "umount",
+			"'%s' is not a mount of rowfs, but of type %s", given, m->type);
+	else
+		code = unmount(given, dir, m);
+	free(m);
+	return code;
+}
+
+const struct command command_umount = {
+	.name = "umount",
+	.synopsis = "DIR",
+	.summary = "Unmounts; returns when the store is closed",
+	.min_words = 1,
+	.max_words = 1,
+	.local = run,
+};

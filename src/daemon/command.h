@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * What a command is.  Two kinds: local ones run in the process that was called; data
+ * commands run against an open store, either in that process or in a thread of the
+ * process that serves the store (daemon/control.h), and so use no globals, no stdin,
+ * stdout, stderr, no exit(), and no path of their own: files are opened by the caller. */
+#ifndef DAEMON_COMMAND_H
+#define DAEMON_COMMAND_H
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/span.h"
+#include "daemon/args.h"
+#include "service/service.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2
+};
+
+struct cmd_input {
+	const char *name; /* for messages */
+	FILE *file;
+	int fd; /* of file, to ask what it is */
+};
+
+struct cmd_env {
+	struct service *service;
+	const char *store; /* as the user wrote it, for messages */
+	struct cmd_input *inputs;
+	size_t ninputs;
+	FILE *out, *err;
+	int out_fd, err_fd; /* of them, to ask what they are */
+	/* Ctrl-C, or the caller is gone.  Asked between commits. */
+	bool (*cancelled)(void *arg);
+	void *cancel_arg;
+};
+
+enum command_flags {
+	COMMAND_READS = 1,  /* data: changes nothing, a store that cannot be written will do */
+	COMMAND_OUTPUT = 2, /* data: has --output FILE, which becomes env->out */
+};
+
+struct command {
+	const char *name; /* one word or two */
+	const char *synopsis;
+	const char *summary; /* one line */
+	const char *help;    /* more lines; may be NULL */
+	const struct option_spec *options;
+	int min_words, max_words; /* max < 0: any number */
+	unsigned flags;
+	int first_input; /* data: words from here on are files to read, "-" and none: stdin;
+			    0: the command reads nothing */
+	/* One of the two. */
+	int (*local)(const struct args *args);
+	int (*data)(struct cmd_env *env, const struct args *args); /* words[0] is the store */
+	/* Checks that need no store; false after a message.  May be NULL. */
+	bool (*check)(const struct args *args, FILE *err);
+};
+
+/* The command that argv begins with, and how many words its name has; NULL. */
+const struct command *command_find(int argc, char *const *argv, int *ret_words);
+/* Whether commands begin with this word ("account"). */
+bool command_group(const char *word);
+void command_help(const struct command *c, FILE *out);
+/* The page of all commands, or of those that begin with group. */
+void command_help_all(const char *group, FILE *out);
+/* Parses what follows the name and checks the number of words.  False after a message;
+ * args_fini() either way. */
+bool command_parse(
+	const struct command *c, int argc, char *const *argv, struct args *ret, FILE *err);
+
+/* "rowfs NAME: message", for a failure.  Returns EXIT_FAILED. */
+int command_fail(FILE *err, const char *command, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+extern const struct command command_account_add;
+extern const struct command command_account_keys;
+extern const struct command command_account_list;
+extern const struct command command_account_regenerate;
+extern const struct command command_account_remove;
+extern const struct command command_check;
+extern const struct command command_export;
+extern const struct command command_help_;
+extern const struct command command_import;
+extern const struct command command_init;
+extern const struct command command_mount;
+extern const struct command command_stat;
+extern const struct command command_umount;
+extern const struct command command_version;
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * The control channel: how a command works through the process that serves a store.  That
+ * process listens on an abstract socket named after the store file's device and inode (so
+ * nothing is left behind); the caller sends the command's words and its own open files,
+ * and gets the exit code.  Only the server's own user and root may call, and a caller
+ * believes only a server of its own user, of the store's owner, or of root. */
+#ifndef DAEMON_CONTROL_H
+#define DAEMON_CONTROL_H
+
+#include "service/service.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct control;
+
+/* ERR_NAME_EXISTS where someone else has the name. */
+enum err control_start(struct service *s, const struct stat *store, struct control **ret);
+/* Takes no more commands, cancels those that run, returns when they have ended.  NULL is
+ * fine. */
+void control_stop(struct control *c);
+
+/* A connection to the process that serves this store, or -1. */
+int control_connect(const struct stat *store);
+/* Sends the command and waits for its end; closes sock.  `cancelled` is asked when a
+ * signal interrupts the wait.  False: the server went away without an answer. */
+bool control_call(int sock, int argc, char *const *argv, const int *fds, size_t nfds,
+	bool (*cancelled)(void *arg), void *arg, int *ret_code);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * What goes over the control channel.  Both ends are the same machine, mostly the same
+ * build: a head with the first files, the words, the other files in groups; back comes the
+ * exit code.  A server that does not know the magic hangs up. */
+#ifndef DAEMON_CONTROL_WIRE_H
+#define DAEMON_CONTROL_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define CONTROL_MAGIC UINT32_C(0x01736672) /* the last byte is the version */
+#define CONTROL_WORDS_MAX (4u << 20)       /* bytes */
+#define CONTROL_FILES_MAX 4096u
+#define CONTROL_GROUP 200u /* files in one message; the kernel takes 253 */
+
+struct control_head {
+	uint32_t magic;
+	uint32_t argc;
+	uint32_t bytes; /* of the words with their NULs */
+	uint32_t nfds;
+};
+
+/* The name of the socket of a store; returns the length for bind() and connect(). */
+socklen_t control_address(const struct stat *store, struct sockaddr_un *ret);
+
+/* n bytes and up to CONTROL_GROUP descriptors. */
+bool control_send(int sock, const void *bytes, size_t n, const int *fds, size_t nfds);
+/* Exactly n bytes; the descriptors that came along (close-on-exec), at most cap. */
+bool control_receive(int sock, void *bytes, size_t n, int *fds, size_t cap, size_t *ret_nfds);
+
+#endif

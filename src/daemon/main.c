@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * The program: finds the command and runs it, here or where the store is served. */
+#include "daemon/command.h"
+#include "daemon/run.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static int usage(int argc, char **argv)
+{
+	if (argc < 1) {
+		command_help_all(NULL, stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+		command_help_all(NULL, stdout);
+		return EXIT_DONE;
+	}
+	if (command_group(argv[0])) {
+		bool help =
+			argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+		command_help_all(argv[0], help ? stdout : stderr);
+		return help ? EXIT_DONE : EXIT_USAGE;
+	}
+	fprintf(stderr, "rowfs: there is no command '%s'; see: rowfs help\n", argv[0]);
+	return EXIT_USAGE;
+}
+
+/* Files of a command travel to the serving process and need descriptors on both sides. */
+static void raise_file_limit(void)
+{
+	struct rlimit r;
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max < 65536 ? r.rlim_max : 65536;
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static int run(const struct command *c, int words, int argc, char **argv)
+{
+	struct args args;
+	int code = EXIT_USAGE;
+	if (command_parse(c, argc - words, argv + words, &args, stderr)) {
+		if (args.help) {
+			command_help(c, stdout);
+			code = EXIT_DONE;
+		} else if (c->local != NULL) {
+			code = c->local(&args);
+		} else {
+			code = run_data_command(c, &args, argc, argv);
+		}
+	}
+	args_fini(&args);
+	if (fflush(stdout) != 0 && code == EXIT_DONE)
+		code = EXIT_FAILED;
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	int words;
+	argc--;
+	argv++;
+	(void)signal(SIGPIPE, SIG_IGN);
+	raise_file_limit();
+	if (argc >= 1 && strcmp(argv[0], "--version") == 0)
+		argv[0] = (char[]){ "version" };
+	const struct command *c = command_find(argc, argv, &words);
+	return c != NULL ? run(c, words, argc, argv) : usage(argc, argv);
+}

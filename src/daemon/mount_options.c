@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/mount_options.h"
+
+#include "base/compiler.h"
+#include "base/text.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum option_kind {
+	OPTION_ALLOW_OTHER,
+	OPTION_GID,
+	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
+	OPTION_KERNEL,  /* goes on as it is */
+	OPTION_LATER,   /* comes with a later version */
+	OPTION_LOG,
+	OPTION_RO,
+	OPTION_RW,
+	OPTION_SOURCE,
+	OPTION_SUBTYPE,
+	OPTION_UID,
+	OPTION_UMASK,
+};
+
+/* Keep sorted.  A name that ends in '=' takes a value. */
+static const struct {
+	const char *name;
+	enum option_kind kind;
+} table[] = {
+	{ "_netdev", OPTION_IGNORED },
+	{ "allow_other", OPTION_ALLOW_OTHER },
+	{ "async", OPTION_KERNEL },
+	{ "atime", OPTION_KERNEL },
+	{ "auto", OPTION_IGNORED },
+	{ "comment=", OPTION_IGNORED },
+	{ "control=", OPTION_LATER },
+	{ "default_permissions", OPTION_KERNEL },
+	{ "defaults", OPTION_IGNORED },
+	{ "dev", OPTION_KERNEL },
+	{ "diratime", OPTION_IGNORED },
+	{ "dirsync", OPTION_KERNEL },
+	{ "exec", OPTION_KERNEL },
+	{ "fsname=", OPTION_SOURCE },
+	{ "gid=", OPTION_GID },
+	{ "group", OPTION_IGNORED },
+	{ "lazytime", OPTION_IGNORED },
+	{ "log=", OPTION_LOG },
+	{ "noatime", OPTION_KERNEL },
+	{ "noauto", OPTION_IGNORED },
+	{ "nodev", OPTION_KERNEL },
+	{ "nodiratime", OPTION_IGNORED },
+	{ "noexec", OPTION_KERNEL },
+	{ "nofail", OPTION_IGNORED },
+	{ "nogroup", OPTION_IGNORED },
+	{ "nolazytime", OPTION_IGNORED },
+	{ "noowner", OPTION_IGNORED },
+	{ "norelatime", OPTION_IGNORED },
+	{ "nostrictatime", OPTION_IGNORED },
+	{ "nosuid", OPTION_KERNEL },
+	{ "nouser", OPTION_IGNORED },
+	{ "nousers", OPTION_IGNORED },
+	{ "owner", OPTION_IGNORED },
+	{ "relatime", OPTION_IGNORED }, /* fusermount3 knows no such option */
+	{ "remount", OPTION_LATER },
+	{ "rest=", OPTION_LATER },
+	{ "ro", OPTION_RO },
+	{ "rw", OPTION_RW },
+	{ "strictatime", OPTION_IGNORED },
+	{ "subtype=", OPTION_SUBTYPE },
+	{ "suid", OPTION_KERNEL },
+	{ "sync", OPTION_KERNEL },
+	{ "uid=", OPTION_UID },
+	{ "umask=", OPTION_UMASK },
+	{ "user", OPTION_IGNORED },
+	{ "user=", OPTION_IGNORED },
+	{ "users", OPTION_IGNORED },
+};
+
+struct parser {
+	struct mount_options *o;
+	FILE *err;
+};
+
+static bool complain(const struct parser *p, const char *option, const char *what)
+{
+	fprintf(p->err, "rowfs mount: option '%s' %s\n", option, what);
+	return false;
+}
+
+static bool number(const struct parser *p, const char *option, const char *text, unsigned base,
+	uint32_t max, uint32_t *ret)
+{
+	uint64_t n = 0;
+	bool ok = *text != '\0';
+	for (; *text != '\0' && ok; text++) {
+		ok = *text >= '0' && *text < '0' + (char)base;
+		n = n * base + (uint64_t)(*text - '0');
+		ok = ok && n <= max;
+	}
+	if (!ok)
+		return complain(p, option, base == 8 ? "wants an octal number" : "wants a number");
+	*ret = (uint32_t)n;
+	return true;
+}
+
+static bool copy(
+	const struct parser *p, const char *option, const char *text, char *out, size_t cap)
+{
+	if (*text == '\0' || strlen(text) >= cap)
+		return complain(p, option, *text == '\0' ? "wants a value" : "is too long");
+	memcpy(out, text, strlen(text) + 1);
+	return true;
+}
+
+static bool pass_on(const struct parser *p, const char *option)
+{
+	size_t used = strlen(p->o->generic), n = strlen(option);
+	if (used + n + 2 > sizeof(p->o->generic))
+		return complain(p, option, "is one too many");
+	if (used > 0)
+		p->o->generic[used++] = ',';
+	memcpy(p->o->generic + used, option, n + 1);
+	return true;
+}
+
+static bool apply(const struct parser *p, enum option_kind kind, const char *option)
+{
+	struct mount_options *o = p->o;
+	const char *equals = strchr(option, '=');
+	const char *value = equals != NULL ? equals + 1 : "";
+	uint32_t n = 0;
+	bool ok = true;
+	switch (kind) {
+	case OPTION_ALLOW_OTHER:
+		o->fs.allow_other = true;
+		break;
+	case OPTION_GID:
+		ok = number(p, option, value, 10, UINT32_MAX - 1, &n);
+		o->fs.gid = n;
+		break;
+	case OPTION_IGNORED:
+		break;
+	case OPTION_KERNEL:
+		return pass_on(p, option);
+	case OPTION_LATER:
+		return complain(p, option, "is not supported yet");
+	case OPTION_LOG:
+		return copy(p, option, value, o->log, sizeof(o->log));
+	case OPTION_RO:
+	case OPTION_RW:
+		o->fs.read_only = kind == OPTION_RO;
+		break;
+	case OPTION_SOURCE:
+		return copy(p, option, value, o->source, sizeof(o->source));
+	case OPTION_SUBTYPE:
+		return strcmp(value, "rowfs") == 0 || complain(p, option, "can only be rowfs");
+	case OPTION_UID:
+		ok = number(p, option, value, 10, UINT32_MAX - 1, &n);
+		o->fs.uid = n;
+		break;
+	case OPTION_UMASK:
+		ok = number(p, option, value, 8, 0777, &n);
+		o->fs.umask = n;
+		break;
+	}
+	return ok;
+}
+
+static bool one_option(const struct parser *p, const char *option)
+{
+	const char *equals = strchr(option, '=');
+	size_t n = equals != NULL ? (size_t)(equals - option) + 1 : strlen(option);
+	if (strncmp(option, "x-", 2) == 0 || strncmp(option, "X-", 2) == 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (strlen(table[i].name) == n && memcmp(table[i].name, option, n) == 0)
+			return apply(p, table[i].kind, option);
+	return complain(p, option, "is not known; see: rowfs help mount");
+}
+
+/* Splits at commas; a backslash takes the next byte as it is. */
+static bool list(const struct parser *p, const char *text)
+{
+	char option[PATH_MAX + 64];
+	size_t n = 0;
+	for (;; text++) {
+		bool ends = *text == ',' || *text == '\0';
+		if (ends) {
+			option[n] = '\0';
+			if (n > 0 && !one_option(p, option))
+				return false;
+			n = 0;
+			if (*text == '\0')
+				return true;
+			continue;
+		}
+		if (*text == '\\' && text[1] != '\0')
+			text++;
+		if (n + 1 == sizeof(option)) {
+			option[40] = '\0';
+			return complain(p, option, "is too long");
+		}
+		option[n++] = *text;
+	}
+}
+
+bool mount_options_parse(const struct args *args, struct mount_options *ret, FILE *err)
+{
+	*ret = (struct mount_options){ 0 };
+	ret->fs.uid = geteuid();
+	ret->fs.gid = getegid();
+	ret->fs.umask = 022;
+	ret->fs.version = ROWFS_VERSION;
+	struct parser p = { ret, err };
+	for (int i = 0; i < args->ngiven; i++)
+		if (strcmp(args->given[i].spec->name, "options") == 0 &&
+			!list(&p, args->given[i].value))
+			return false;
+	ret->fs.generic = ret->generic[0] != '\0' ? ret->generic : NULL;
+	return true;
+}

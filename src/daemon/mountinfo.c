@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/mountinfo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* mountinfo writes blanks and backslashes as \ooo. */
+static void unescape(const char *text, char *out, size_t cap)
+{
+	size_t n = 0;
+	while (*text != '\0' && n + 1 < cap) {
+		if (text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] != '\0' &&
+			text[3] != '\0') {
+			out[n++] = (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 +
+				(text[3] - '0'));
+			text += 4;
+		} else {
+			out[n++] = *text++;
+		}
+	}
+	out[n] = '\0';
+}
+
+/* id parent major:minor root DIR options [tags...] - TYPE SOURCE options */
+static bool parse(char *line, struct mount_entry *ret)
+{
+	char *field[16], *save = NULL;
+	size_t n = 0;
+	char *dash = strstr(line, " - ");
+	if (dash == NULL)
+		return false;
+	*dash = '\0';
+	for (char *f = strtok_r(line, " \n", &save); f != NULL && n < 5;
+		f = strtok_r(NULL, " \n", &save))
+		field[n++] = f;
+	char *type = strtok_r(dash + 3, " \n", &save);
+	char *source = strtok_r(NULL, " \n", &save);
+	if (n < 5 || type == NULL || source == NULL)
+		return false;
+	unescape(field[4], ret->dir, sizeof(ret->dir));
+	unescape(type, ret->type, sizeof(ret->type));
+	unescape(source, ret->source, sizeof(ret->source));
+	return true;
+}
+
+bool mountinfo_find(const char *dir, struct mount_entry *ret)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	struct mount_entry *one = malloc(sizeof(*one));
+	char *line = NULL;
+	size_t cap = 0;
+	bool found = false;
+	while (f != NULL && one != NULL && getline(&line, &cap, f) > 0) {
+		/* The last one is on top. */
+		if (parse(line, one) && strcmp(one->dir, dir) == 0) {
+			*ret = *one;
+			found = true;
+		}
+	}
+	free(line);
+	free(one);
+	if (f != NULL)
+		(void)fclose(f);
+	return found;
+}
+
+bool path_absolute(const char *path, char ret[PATH_MAX])
+{
+	if (realpath(path, ret) != NULL)
+		return true;
+	int code = errno;
+	char parent[PATH_MAX];
+	size_t n = strlen(path);
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	size_t slash = n;
+	while (slash > 0 && path[slash - 1] != '/')
+		slash--;
+	if (n == 0 || n - slash > NAME_MAX || slash >= sizeof(parent)) {
+		errno = n == 0 ? ENOENT : ENAMETOOLONG;
+		return false;
+	}
+	memcpy(parent, path, slash);
+	parent[slash] = '\0';
+	char *base = realpath(slash > 0 ? parent : ".", NULL);
+	if (base == NULL)
+		return false;
+	int len = snprintf(ret, PATH_MAX, "%s/%.*s", strcmp(base, "/") == 0 ? "" : base,
+		(int)(n - slash), path + slash);
+	free(base);
+	errno = code;
+	return len > 0 && len < PATH_MAX;
+}
+
+static int run_fusermount(const char *dir, bool lazy)
+{
+	char *argv[6] = { (char[]){ "fusermount3" }, (char[]){ "-u" } };
+	int n = 2;
+	if (lazy)
+		argv[n++] = (char[]){ "-z" };
+	argv[n++] = (char[]){ "--" };
+	argv[n] = strdup(dir);
+	if (argv[n] == NULL)
+		return ENOMEM;
+	pid_t pid;
+	int status = 0;
+	/* Its own message would only repeat ours. */
+	posix_spawn_file_actions_t quiet;
+	posix_spawn_file_actions_init(&quiet);
+	posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	int code = posix_spawnp(&pid, argv[0], &quiet, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&quiet);
+	if (code == 0 && waitpid(pid, &status, 0) == pid && status != 0)
+		code = EBUSY;
+	free(argv[n]);
+	return code;
+}
+
+int mount_detach(const char *dir, bool lazy)
+{
+	if (umount2(dir, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
+		return 0;
+	if (errno != EPERM)
+		return errno;
+	return run_fusermount(dir, lazy);
+}

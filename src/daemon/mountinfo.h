@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * What is mounted where: /proc/self/mountinfo, and mount points by name without touching
+ * them, since one whose server was killed answers ENOTCONN to everything. */
+#ifndef DAEMON_MOUNTINFO_H
+#define DAEMON_MOUNTINFO_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#define MOUNT_TYPE "fuse.rowfs"
+
+struct mount_entry {
+	char dir[PATH_MAX];
+	char type[64];
+	char source[PATH_MAX];
+};
+
+/* What is mounted at dir (absolute) on top of everything else there. */
+bool mountinfo_find(const char *dir, struct mount_entry *ret);
+
+/* An absolute path without links, also where its last part cannot be asked.  False, with
+ * errno. */
+bool path_absolute(const char *path, char ret[PATH_MAX]);
+
+/* Unmounts; as fusermount3 where we are not root.  lazy: at once, whatever is open.
+ * Returns 0 or an errno. */
+int mount_detach(const char *dir, bool lazy);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * Opens the files of the command first, so that a name that is wrong is told before
+ * anything happens, and because the serving process must not open them with its rights. */
+#include "daemon/run.h"
+
+#include "daemon/control.h"
+#include "daemon/execute.h"
+#include "daemon/signals.h"
+#include "store/engines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUSY_TRIES 40 /* a store that opens or closes just now */
+#define BUSY_WAIT_US 50000
+
+struct files {
+	int *fds;
+	size_t n;
+};
+
+static void close_files(struct files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->fds[i] >= 0)
+			close(f->fds[i]);
+	free(f->fds);
+}
+
+static bool add(struct files *f, const struct command *c, const char *name, int fd)
+{
+	if (fd >= 0) {
+		f->fds[f->n++] = fd;
+		return true;
+	}
+	if (errno == EMFILE)
+		(void)command_fail(stderr, c->name,
+			"too many files at once; try: cat FILE... | rowfs %s ...", c->name);
+	else
+		(void)command_fail(
+			stderr, c->name, "cannot open '%s': %s", name, strerrordesc_np(errno));
+	return false;
+}
+
+static int duplicate(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static bool open_files(const struct command *c, const struct args *args, struct files *f)
+{
+	const char *const *names;
+	size_t n;
+	execute_inputs(c, args, &names, &n);
+	f->fds = calloc(n + EXECUTE_INPUTS + 1, sizeof(*f->fds));
+	if (f->fds == NULL)
+		return false;
+	const char *output = (c->flags & COMMAND_OUTPUT) != 0 ? args_value(args, "output") : NULL;
+	bool to_file = output != NULL && strcmp(output, "-") != 0;
+	int out = to_file ? open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+			  : duplicate(STDOUT_FILENO);
+	if (!add(f, c, to_file ? output : "standard output", out) ||
+		!add(f, c, "standard error", duplicate(STDERR_FILENO)))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		bool input = strcmp(names[i], "-") == 0;
+		int fd = input ? duplicate(STDIN_FILENO) : open(names[i], O_RDONLY | O_CLOEXEC);
+		if (!add(f, c, names[i], fd))
+			return false;
+	}
+	if (n == 0 && c->first_input > 0)
+		return add(f, c, "standard input", duplicate(STDIN_FILENO));
+	return true;
+}
+
+static enum err try_open(
+	const struct command *c, const char *path, struct store **ret, struct err_detail *why)
+{
+	enum err e = store_open(path, 0, ret, NULL, why);
+	if ((c->flags & COMMAND_READS) != 0 && (e == ERR_READ_ONLY || e == ERR_ACCESS)) {
+		*why = (struct err_detail){ 0 };
+		e = store_open(path, STORE_OPEN_READ_ONLY, ret, NULL, why);
+	}
+	return e;
+}
+
+static int run_here(const struct command *c, const char *path, struct store *store, int argc,
+	char *const *argv, struct files *f)
+{
+	struct service *s;
+	enum err e = service_new(store, &s);
+	if (e != ERR_OK)
+		return command_fail(stderr, c->name, "cannot open '%s': %s", path, err_text(e));
+	int code = execute(s, argc, argv, f->fds, f->n, signals_cancelled, NULL);
+	service_free(s);
+	return code;
+}
+
+static int run_there(const struct command *c, const char *path, int sock, int argc,
+	char *const *argv, const struct files *f)
+{
+	int code;
+	if (control_call(sock, argc, argv, f->fds, f->n, signals_cancelled, NULL, &code))
+		return code;
+	return command_fail(stderr, c->name,
+		"the process that serves '%s' went away before it was done; try again", path);
+}
+
+static int run(
+	const struct command *c, const char *path, int argc, char *const *argv, struct files *f)
+{
+	struct err_detail why = { 0 };
+	enum err e = ERR_OK;
+	for (int tries = 0; tries < BUSY_TRIES; tries++) {
+		struct stat st;
+		if (stat(path, &st) != 0) {
+			if (errno == ENOENT)
+				return command_fail(stderr, c->name,
+					"there is no store '%s'; make it with: rowfs init %s", path,
+					path);
+			return command_fail(
+				stderr, c->name, "'%s': %s", path, strerrordesc_np(errno));
+		}
+		int sock = control_connect(&st);
+		if (sock >= 0)
+			return run_there(c, path, sock, argc, argv, f);
+		struct store *store;
+		why = (struct err_detail){ 0 };
+		e = try_open(c, path, &store, &why);
+		if (e == ERR_OK)
+			return run_here(c, path, store, argc, argv, f);
+		if (e != ERR_BUSY || signals_cancelled(NULL))
+			break;
+		usleep(BUSY_WAIT_US);
+	}
+	return command_fail(
+		stderr, c->name, "cannot open the store '%s': %s", path, err_message(e, &why));
+}
+
+int run_data_command(const struct command *c, const struct args *args, int argc, char *const *argv)
+{
+	struct files f = { 0 };
+	int code = EXIT_FAILED;
+	signals_catch();
+	if (open_files(c, args, &f))
+		code = run(c, args->words[0], argc, argv, &f);
+	close_files(&f);
+	return code;
+}

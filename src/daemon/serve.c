@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ * Until the mount answers, messages go to the caller's stderr; from then on a background
+ * process logs to syslog, or to the file of log=.  The store file itself is never opened
+ * here: closing any descriptor of it would drop the locks that SQLite holds. */
+#include "daemon/serve.h"
+
+#include "base/log.h"
+#include "daemon/command.h"
+#include "daemon/control.h"
+#include "daemon/sd_notify.h"
+#include "store/engines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct serving {
+	struct serve *serve;
+	struct service *service;
+	struct control *control;
+	struct fs *fs;
+	int log_fd; /* -1: none */
+	sigset_t signals;
+	pthread_t waiter;
+};
+
+static void set_signals(sigset_t *set, bool background)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGUSR1); /* ends the waiter itself */
+	if (background)
+		(void)signal(SIGHUP, SIG_IGN);
+	else
+		sigaddset(set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, set, NULL);
+}
+
+static void *wait_for_signal(void *arg)
+{
+	struct serving *s = arg;
+	int number = 0;
+	while (sigwait(&s->signals, &number) == 0 && number != SIGUSR1) {
+		log_info("signal %d: unmounting '%s'", number, s->serve->dir);
+		fs_stop(s->fs);
+	}
+	return NULL;
+}
+
+/* Gives up the caller's descriptors. */
+static void leave_caller(struct serving *s)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (s->log_fd < 0)
+		log_to_syslog("rowfs");
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(s->log_fd >= 0 ? s->log_fd : null, STDERR_FILENO);
+	close(null);
+}
+
+static void on_ready(void *arg)
+{
+	struct serving *s = arg;
+	if (s->serve->background)
+		leave_caller(s);
+	/* Only now: when the caller goes on, nothing of its own is held any more. */
+	bool heard = s->serve->ready_fd < 0 || write(s->serve->ready_fd, "", 1) == 1;
+	sd_notify_send("READY=1");
+	log_info("serving '%s' at '%s'", s->serve->store, s->serve->dir);
+	/* Whoever asked for the mount was stopped before it was there. */
+	if (!heard)
+		fs_stop(s->fs);
+}
+
+static int open_log(struct serving *s)
+{
+	const char *path = s->serve->options->log;
+	s->log_fd = -1;
+	if (path[0] == '\0')
+		return EXIT_DONE;
+	s->log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	if (s->log_fd >= 0)
+		return EXIT_DONE;
+	return command_fail(
+		stderr, "mount", "cannot open the log file '%s': %s", path, strerrordesc_np(errno));
+}
+
+static int open_service(struct serving *s)
+{
+	struct err_detail why = { 0 };
+	struct store *store;
+	const char *path = s->serve->store;
+	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
+	enum err e = store_open(path, flags, &store, NULL, &why);
+	if (e == ERR_NOT_FOUND)
+		return command_fail(stderr, "mount",
+			"there is no store '%s'; make it with: rowfs init %s", path, path);
+	if (e == ERR_READ_ONLY)
+		return command_fail(stderr, "mount",
+			"'%s' cannot be written; to mount it read-only: rowfs mount -o ro %s %s",
+			path, path, s->serve->dir);
+	if (e == ERR_OK)
+		e = service_new(store, &s->service);
+	if (e == ERR_OK)
+		return EXIT_DONE;
+	return command_fail(
+		stderr, "mount", "cannot open the store '%s': %s", path, err_message(e, &why));
+}
+
+static void start_control(struct serving *s)
+{
+	struct stat st;
+	enum err e = stat(s->serve->store, &st) == 0 ? control_start(s->service, &st, &s->control)
+						     : err_from_errno(errno);
+	/* The mount is of use without it. */
+	if (e != ERR_OK)
+		log_warning("commands will not reach this store while it is mounted: %s",
+			e == ERR_NAME_EXISTS ? "the name of its socket is taken" : err_text(e));
+}
+
+static int serve_mount(struct serving *s)
+{
+	struct err_detail why = { 0 };
+	struct fs_options *options = &s->serve->options->fs;
+	options->source =
+		s->serve->options->source[0] != '\0' ? s->serve->options->source : s->serve->store;
+	options->on_ready = on_ready;
+	options->arg = s;
+	enum err e = fs_new(s->service, s->serve->dir, options, &s->fs, &why);
+	if (e != ERR_OK)
+		return command_fail(stderr, "mount", "cannot mount at '%s': %s", s->serve->dir,
+			err_message(e, &why));
+	if (pthread_create(&s->waiter, NULL, wait_for_signal, s) != 0) {
+		fs_free(s->fs);
+		return command_fail(stderr, "mount", "cannot start a thread");
+	}
+	start_control(s);
+	e = fs_run(s->fs);
+	sd_notify_send("STOPPING=1");
+	control_stop(s->control);
+	pthread_kill(s->waiter, SIGUSR1);
+	pthread_join(s->waiter, NULL);
+	fs_free(s->fs);
+	if (e != ERR_OK)
+		log_error("serving '%s' ended: %s", s->serve->store, err_text(e));
+	return e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
+}
+
+int serve(struct serve *serve)
+{
+	struct serving s = { .serve = serve };
+	set_signals(&s.signals, serve->background);
+	int code = open_log(&s);
+	if (code == EXIT_DONE)
+		code = open_service(&s);
+	if (code == EXIT_DONE)
+		code = serve_mount(&s);
+	service_free(s.service);
+	if (code == EXIT_DONE)
+		log_info("'%s' is closed", serve->store);
+	if (s.log_fd >= 0)
+		close(s.log_fd);
+	return code;
+}

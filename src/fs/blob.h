@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Recent row contents by node: what open handles pinned, what was replaced or removed a
+ * moment ago (an open(2) that looked the name up before must still find it), and what was
+ * read last.  Contents are immutable, so nothing here is ever stale.  Bounded; pinned ones
+ * stay.  Thread-safe. */
+#ifndef FS_BLOB_H
+#define FS_BLOB_H
+
+#include "base/err.h"
+#include "store/store.h"
+
+struct blob {
+	uint64_t nid;
+	struct item item; /* with body; attributes as they were when it was put here */
+};
+
+struct blobs;
+struct blobs *blobs_new(size_t max_bytes, size_t max_count);
+void blobs_free(struct blobs *b);
+
+/* The content of this node, pinned; NULL if it is not here. */
+const struct blob *blobs_pin(struct blobs *b, uint64_t nid);
+/* Takes over the item (which is zeroed) and pins it; what is there already stays. */
+enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret);
+void blobs_unpin(struct blobs *b, const struct blob *blob);
+
+struct blobs_info {
+	size_t count, bytes, pinned;
+	uint64_t hits, misses;
+};
+void blobs_info(struct blobs *b, struct blobs_info *ret);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * The mount: a service shown as a filesystem through the FUSE kernel interface.  This is
+ * the floor's only door; docs/architecture.md tells what is behind it. */
+#ifndef FS_FS_H
+#define FS_FS_H
+
+#include "base/err.h"
+#include "service/service.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct fs;
+
+struct fs_options {
+	bool read_only;
+	bool allow_other;
+	bool list_controls;   /* .rowfs is listed in the root */
+	uid_t uid;	      /* owner shown where none was set */
+	gid_t gid;
+	mode_t umask;	      /* taken from the default modes 0666 and 0777; usually 022 */
+	const char *source;   /* shown in /proc/mounts: the store's absolute path */
+	const char *generic;  /* further options for the kernel or fusermount3, comma-separated
+				 ("nosuid,nodev,noatime"); NULL */
+	const char *version;  /* of rowfs, for .rowfs/version */
+	/* Called once when the kernel's first request is being answered; may be NULL. */
+	void (*on_ready)(void *arg);
+	void *arg;
+};
+
+/* Mounts at dir (absolute).  The service stays the caller's and must outlive the fs. */
+enum err fs_new(struct service *service, const char *dir, const struct fs_options *options,
+	struct fs **ret, struct err_detail *detail);
+/* Serves until the filesystem is unmounted or fs_stop() was called. */
+enum err fs_run(struct fs *fs);
+/* From any thread: makes fs_run() return.  Not from a signal handler. */
+void fs_stop(struct fs *fs);
+/* Unmounts if it is still mounted; every staged document that was not committed is in
+ * .rowfs/rejected afterwards.  NULL is fine. */
+void fs_free(struct fs *fs);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/listing.h"
+
+#include "fs/attr.h"
+#include "fs/control.h"
+#include "fs/idset.h"
+#include "fs/names.h"
+#include "fs/nid.h"
+#include "fs/stages.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Positions below STORE_ID_FIRST are not ids. */
+#define AFTER_DOT 1
+#define AFTER_DOTDOT 2
+#define AFTER_CONTROL 3 /* .rowfs in the root */
+
+/* Where the entries of the last replies were: a position is looked up here first, since its
+ * row may have been removed by whoever is listing (rm -r). */
+struct mark {
+	uint64_t id;
+	enum item_class class;
+	size_t key_len;
+	char *key;
+};
+
+struct listing {
+	pthread_mutex_t lock;
+	uint64_t nid, dir_id;
+	bool may_hold_drafts;
+	struct mark *marks; /* of the last two replies; guarded by lock, as all below */
+	size_t nmarks, previous, cap;
+};
+
+enum err listing_new(struct fs *fs, uint64_t nid, struct listing **ret)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+	if (l == NULL || pthread_mutex_init(&l->lock, NULL) != 0) {
+		free(l);
+		return ERR_NO_MEMORY;
+	}
+	l->nid = nid;
+	enum err e = ERR_OK;
+	if (nid != NID_CONTROL_DIR) {
+		struct item dir = { 0 };
+		e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
+		if (e == ERR_NOT_FOUND)
+			e = ERR_GONE;
+		else if (e == ERR_OK && !item_is_dir(dir.kind))
+			e = ERR_NOT_A_DIRECTORY;
+		l->dir_id = dir.id;
+		l->may_hold_drafts = dir.kind == ITEM_PARTITION;
+		item_fini(&dir);
+	}
+	if (e != ERR_OK) {
+		listing_free(l);
+		return e;
+	}
+	*ret = l;
+	return ERR_OK;
+}
+
+static void drop_marks(struct listing *l, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(l->marks[i].key);
+	memmove(l->marks, l->marks + n, (l->nmarks - n) * sizeof(*l->marks));
+	l->nmarks -= n;
+}
+
+void listing_free(struct listing *l)
+{
+	if (l == NULL)
+		return;
+	if (l->marks != NULL)
+		drop_marks(l, l->nmarks);
+	free(l->marks);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static bool remember(struct listing *l, const struct item *it)
+{
+	if (l->nmarks == l->cap) {
+		size_t cap = l->cap == 0 ? 256 : l->cap * 2;
+		struct mark *marks = reallocarray(l->marks, cap, sizeof(*marks));
+		if (marks == NULL)
+			return false;
+		l->marks = marks;
+		l->cap = cap;
+	}
+	char *key = malloc(it->key.n + 1);
+	if (key == NULL)
+		return false;
+	memcpy(key, it->key.p, it->key.n);
+	l->marks[l->nmarks++] = (struct mark){ it->id, it->class, it->key.n, key };
+	return true;
+}
+
+/* ---- one reply ---- */
+
+struct reply {
+	struct fs *fs;
+	struct listing *l;
+	listing_fn fn;
+	void *arg;
+	bool full;
+	struct item held; /* send_named */
+	enum err error;
+};
+
+/* An empty file under a row's name gives way to the row. */
+static bool is_shadowed(struct fs *fs, const struct listing *l, const struct item *it)
+{
+	if (!l->may_hold_drafts || it->kind != ITEM_FILE || it->size != 0 ||
+		!span_ends(it->key, SPAN_LIT(".json")) || it->key.p[0] == '.')
+		return false;
+	char name[COMPONENT_MAX];
+	struct target t = { 0 };
+	struct item row = { 0 };
+	(void)item_component(it, name);
+	bool shadowed = target_resolve(fs, l->nid, name, &t, NULL) == ERR_OK && t.row_name &&
+			target_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW;
+	item_fini(&row);
+	target_fini(&t);
+	return shadowed;
+}
+
+static bool send_item(void *arg, const struct item *it)
+{
+	struct reply *r = arg;
+	char name[COMPONENT_MAX];
+	struct stat st;
+	(void)item_component(it, name);
+	attr_of_item(r->fs, it, &st);
+	if (!r->fn(r->arg, name, nid_of(it), &st, (int64_t)it->id)) {
+		r->full = true;
+		return false;
+	}
+	if (!remember(r->l, it)) {
+		r->error = ERR_NO_MEMORY;
+		return false;
+	}
+	return true;
+}
+
+/* Whether a draft is shadowed takes a look into the store, which no listing may be running
+ * for: it is held back and the listing stops. */
+static bool send_named(void *arg, const struct item *it)
+{
+	struct reply *r = arg;
+	if (!r->l->may_hold_drafts || it->size != 0 || it->kind != ITEM_FILE)
+		return send_item(arg, it);
+	r->error = item_copy(&r->held, it);
+	return false;
+}
+
+static enum err send_class(
+	struct reply *r, enum item_class class, struct span after, store_list_fn fn)
+{
+	enum err e = store_list(r->fs->store, NULL, r->l->dir_id, class, after, false, WANT_ATTRS,
+		fn, r);
+	return e == ERR_OK ? r->error : e;
+}
+
+static enum err send_named_class(struct reply *r, struct span after)
+{
+	struct item last = { 0 };
+	enum err e;
+	for (;;) {
+		e = send_class(r, CLASS_NAMED, after, send_named);
+		if (e != ERR_OK || r->full || r->held.kind == ITEM_NONE)
+			break;
+		item_fini(&last);
+		last = r->held;
+		r->held = (struct item){ 0 };
+		after = last.key;
+		if (!is_shadowed(r->fs, r->l, &last) && !send_item(r, &last))
+			break;
+	}
+	item_fini(&r->held);
+	item_fini(&last);
+	return e;
+}
+
+static bool send_dots(struct reply *r, int64_t offset)
+{
+	struct stat st = { .st_ino = r->l->dir_id != 0 ? r->l->dir_id : r->l->nid,
+		.st_mode = S_IFDIR };
+	if (offset < AFTER_DOT && !r->fn(r->arg, ".", 0, &st, AFTER_DOT))
+		return false;
+	return offset >= AFTER_DOTDOT || r->fn(r->arg, "..", 0, &st, AFTER_DOTDOT);
+}
+
+/* Control names answer to lookup but are listed on wish only. */
+static bool send_control_dir(struct reply *r)
+{
+	struct stat st;
+	if (!r->fs->options.list_controls || r->l->dir_id != STORE_ROOT)
+		return true;
+	attr_of_control(r->fs, NID_CONTROL_DIR, &st);
+	return r->fn(r->arg, ".rowfs", 0, &st, AFTER_CONTROL);
+}
+
+static void send_controls(struct reply *r, int64_t offset)
+{
+	const char *name;
+	uint64_t nid;
+	size_t i = offset <= AFTER_DOTDOT ? 0 : (size_t)offset - AFTER_DOTDOT;
+	for (; control_entry(i, &name, &nid); i++) {
+		struct stat st;
+		attr_of_control(r->fs, nid, &st);
+		if (nid == STORE_REJECTED)
+			st.st_mode = S_IFDIR | 0755;
+		/* nid 0: no attributes with it, these files change at every read */
+		if (!r->fn(r->arg, name, 0, &st, (int64_t)(AFTER_DOTDOT + 1 + i)))
+			return;
+	}
+}
+
+/* The place to go on from. */
+static enum err find_position(
+	struct fs *fs, struct listing *l, uint64_t id, enum item_class *ret_class, struct item *hold)
+{
+	for (size_t i = l->nmarks; i > 0; i--)
+		if (l->marks[i - 1].id == id) {
+			const struct mark *m = &l->marks[i - 1];
+			*ret_class = m->class;
+			struct item borrowed = { .key = span_make(m->key, m->key_len) };
+			return item_copy(hold, &borrowed);
+		}
+	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, hold);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && hold->parent != l->dir_id))
+		return ERR_INVALID_INPUT;
+	*ret_class = hold->class;
+	return e;
+}
+
+static enum err send_children(struct fs *fs, struct listing *l, int64_t offset, struct reply *r)
+{
+	enum item_class class = CLASS_KEYED;
+	struct item hold = { 0 };
+	enum err e = ERR_OK;
+	if (offset > AFTER_CONTROL)
+		e = find_position(fs, l, (uint64_t)offset, &class, &hold);
+	/* What was sent before the last reply is not needed any more. */
+	if (l->nmarks > 0) {
+		drop_marks(l, offset > AFTER_CONTROL ? l->previous : l->nmarks);
+		l->previous = l->nmarks;
+	}
+	struct span after = hold.key;
+	if (e == ERR_OK && class == CLASS_KEYED) {
+		e = send_class(r, CLASS_KEYED, after, send_item);
+		after = (struct span){ 0 };
+	}
+	if (e == ERR_OK && !r->full)
+		e = send_named_class(r, after);
+	item_fini(&hold);
+	return e;
+}
+
+enum err listing_read(struct fs *fs, struct listing *l, int64_t offset, listing_fn fn, void *arg)
+{
+	struct reply r = { .fs = fs, .l = l, .fn = fn, .arg = arg };
+	enum err e = ERR_OK;
+	pthread_mutex_lock(&l->lock);
+	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
+		/* full: nothing else fits */
+	} else if (l->nid == NID_CONTROL_DIR) {
+		send_controls(&r, offset);
+	} else if (offset >= AFTER_CONTROL || send_control_dir(&r)) {
+		idset_mark(fs->seen, l->dir_id);
+		stages_expose(fs, fs->stages, l->dir_id, NULL);
+		e = send_children(fs, l, offset, &r);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return e;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * Reading directories: keyed children first, then ordinary files, each in key order.  A
+ * position (d_off) is the id of the entry before it, so that a listing of any size needs no
+ * memory per row and goes on where it was also when rows come and go. */
+#ifndef FS_LISTING_H
+#define FS_LISTING_H
+
+#include "fs/state.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct listing;
+/* For a directory node.  ERR_NOT_A_DIRECTORY, ERR_GONE. */
+enum err listing_new(struct fs *fs, uint64_t nid, struct listing **ret);
+void listing_free(struct listing *l);
+
+/* Return false when the reply is full: the entry will come again.  nid is 0 for "." and
+ * "..". */
+typedef bool (*listing_fn)(void *arg, const char *name, uint64_t nid, const struct stat *st,
+	int64_t next_offset);
+/* Entries from `offset` (0: the start, else a next_offset given before).
+ * ERR_INVALID_INPUT for a position that means nothing any more. */
+enum err listing_read(
+	struct fs *fs, struct listing *l, int64_t offset, listing_fn fn, void *arg);
+
+#endif

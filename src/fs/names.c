@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/names.h"
+
+#include "base/text.h"
+#include "codec/entity_json.h"
+#include "fs/control.h"
+#include "fs/nid.h"
+#include "model/key.h"
+#include "model/names.h"
+
+#include <stdlib.h>
+
+void target_fini(struct target *t)
+{
+	item_fini(&t->dir);
+}
+
+static void set_key(struct target *t, const char *p, size_t n)
+{
+	memcpy(t->key, p, n);
+	t->key_len = n;
+}
+
+/* ---- digest names ---- */
+
+struct digest_search {
+	struct span name;   /* what we look for */
+	struct span prefix; /* order form of the key's beginning */
+	enum filename_kind kind;
+	struct target *target;
+	bool found;
+};
+
+static bool try_digest(void *arg, const struct item *it)
+{
+	struct digest_search *d = arg;
+	if (!span_starts(it->key, d->prefix))
+		return false;
+	char key[LIMIT_KEY_BYTES], name[LIMIT_NAME_BYTES + 1];
+	key_from_order(it->key.p, it->key.n, key);
+	size_t n = filename_encode(span_make(key, it->key.n), d->kind, name);
+	if (!span_eq(span_make(name, n), d->name))
+		return true;
+	set_key(d->target, it->key.p, it->key.n);
+	d->found = true;
+	return false;
+}
+
+/* The key behind a digest name: among the keys that begin like it. */
+static enum err find_digest(
+	struct fs *fs, struct target *t, enum filename_kind kind, const struct filename *f)
+{
+	char prefix[LIMIT_KEY_BYTES];
+	key_to_order(f->key, f->key_len, prefix);
+	struct digest_search d = { .name = t->name, .kind = kind, .target = t };
+	d.prefix = span_make(prefix, f->key_len);
+	enum err e = store_list(fs->store, NULL, t->dir.id, CLASS_KEYED, d.prefix, true, WANT_ATTRS,
+		try_digest, &d);
+	t->digest = !d.found;
+	if (!d.found)
+		t->key_len = 0;
+	return e;
+}
+
+enum err target_key_from_document(
+	struct fs *fs, struct target *t, struct span document, struct err_detail *detail)
+{
+	if (!t->digest)
+		return ERR_OK;
+	bool row = t->row_name;
+	struct entity entity = { 0 };
+	enum err e = entity_json_decode(document, ENTITY_JSON_FILE, &entity, NULL, detail);
+	if (e == ERR_OK && !(row ? entity.has_rk : entity.has_pk))
+		e = err_set(detail, ERR_KEY_MISSING, "the name is a digest: the document must hold %s",
+			row ? "RowKey" : "PartitionKey");
+	if (e == ERR_OK) {
+		struct span key = row ? entity.rk : entity.pk;
+		char name[LIMIT_NAME_BYTES + 1];
+		size_t n = filename_encode(key, row ? FILENAME_ROW : FILENAME_PARTITION, name);
+		if (!span_eq(span_make(name, n), t->name)) {
+			e = err_set(detail, ERR_KEY_MISMATCH,
+				"the name's digest is not that of the document's %s",
+				row ? "RowKey" : "PartitionKey");
+		} else {
+			key_to_order(key.p, key.n, t->key);
+			t->key_len = key.n;
+			t->digest = false;
+		}
+	}
+	entity_fini(&entity);
+	(void)fs;
+	return e;
+}
+
+/* ---- by kind of directory ---- */
+
+static enum err in_root(struct target *t, struct err_detail *detail)
+{
+	if (span_is(t->name, ".rowfs")) {
+		t->control = NID_CONTROL_DIR;
+		return ERR_OK;
+	}
+	enum err e = account_name_check(t->name, detail);
+	if (e == ERR_OK)
+		set_key(t, t->name.p, t->name.n);
+	return e;
+}
+
+static enum err in_account(struct target *t, struct err_detail *detail)
+{
+	enum err e = table_name_check(t->name, detail);
+	if (e == ERR_OK) {
+		table_name_fold(t->name, t->key);
+		t->key_len = t->name.n;
+	}
+	return e;
+}
+
+static enum err by_codec(
+	struct fs *fs, struct target *t, enum filename_kind kind, struct err_detail *detail)
+{
+	struct filename f;
+	enum err e = filename_decode(t->name, kind, &f, detail);
+	if (e != ERR_OK)
+		return e;
+	if (f.form == FILENAME_ORDINARY) {
+		t->class = CLASS_NAMED;
+		set_key(t, t->name.p, t->name.n);
+		return ERR_OK;
+	}
+	t->row_name = kind == FILENAME_ROW;
+	if (f.form == FILENAME_DIGEST)
+		return find_digest(fs, t, kind, &f);
+	key_to_order(f.key, f.key_len, t->key);
+	t->key_len = f.key_len;
+	return ERR_OK;
+}
+
+static enum err in_folder(struct fs *fs, struct target *t, struct err_detail *detail)
+{
+	t->pending_dir = item_is_pending_partition(fs, &t->dir);
+	if (t->pending_dir)
+		return by_codec(fs, t, FILENAME_ROW, detail);
+	t->class = CLASS_NAMED;
+	set_key(t, t->name.p, t->name.n);
+	return ERR_OK;
+}
+
+enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, struct target *ret,
+	struct err_detail *detail)
+{
+	*ret = (struct target){ .name = span_of(name), .class = CLASS_KEYED };
+	if (ret->name.n > LIMIT_FILE_NAME_BYTES)
+		return ERR_NAME_TOO_LONG;
+	if (parent_nid == NID_CONTROL_DIR) {
+		ret->control = control_find(ret->name);
+		return ret->control != 0 ? ERR_OK : ERR_NAME_INVALID;
+	}
+	if (nid_is_control(parent_nid) || nid_is_private(parent_nid))
+		return ERR_NOT_A_DIRECTORY;
+	enum err e = store_get(fs->store, NULL, nid_id(parent_nid), WANT_ATTRS, &ret->dir);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	if (ret->dir.id == STORE_ROOT)
+		e = in_root(ret, detail);
+	else if (ret->dir.kind == ITEM_ACCOUNT)
+		e = in_account(ret, detail);
+	else if (ret->dir.kind == ITEM_TABLE)
+		e = by_codec(fs, ret, FILENAME_PARTITION, detail);
+	else if (ret->dir.kind == ITEM_PARTITION)
+		e = by_codec(fs, ret, FILENAME_ROW, detail);
+	else if (ret->dir.kind == ITEM_FOLDER)
+		e = in_folder(fs, ret, detail);
+	else
+		e = ERR_NOT_A_DIRECTORY;
+	if (e != ERR_OK)
+		target_fini(ret);
+	return e;
+}
+
+struct spot target_spot(const struct target *t, enum item_kind kind)
+{
+	struct spot at = { .dir = &t->dir, .class = t->class };
+	at.key = span_make(t->key, t->key_len);
+	if (t->dir.kind == ITEM_ACCOUNT)
+		at.name = t->name;
+	if ((t->row_name && kind == ITEM_FILE) || kind == ITEM_FOLDER) {
+		at.class = CLASS_NAMED;
+		at.key = t->name;
+	}
+	return at;
+}
+
+enum err target_item(struct fs *fs, const struct target *t, unsigned want, struct item *ret)
+{
+	enum err e = ERR_NOT_FOUND;
+	if (!t->digest)
+		e = store_child(fs->store, NULL, t->dir.id, t->class, span_make(t->key, t->key_len),
+			want, ret);
+	bool named_too = t->row_name || (t->digest && t->dir.kind == ITEM_TABLE);
+	if (e == ERR_NOT_FOUND && named_too)
+		e = store_child(fs->store, NULL, t->dir.id, CLASS_NAMED, t->name, want, ret);
+	if (e == ERR_OK && ret->kind == ITEM_TABLE && !span_eq(ret->name, t->name)) {
+		item_fini(ret);
+		return ERR_NOT_FOUND;
+	}
+	return e;
+}
+
+/* ---- back ---- */
+
+size_t item_component(const struct item *it, char out[COMPONENT_MAX])
+{
+	if (it->kind == ITEM_TABLE || it->class == CLASS_NAMED || it->kind == ITEM_ACCOUNT) {
+		struct span s = it->kind == ITEM_TABLE ? it->name : it->key;
+		size_t n = s.n < COMPONENT_MAX ? s.n : COMPONENT_MAX - 1;
+		memcpy(out, s.p, n);
+		out[n] = 0;
+		return n;
+	}
+	char key[LIMIT_KEY_BYTES];
+	key_from_order(it->key.p, it->key.n, key);
+	return filename_encode(span_make(key, it->key.n),
+		it->kind == ITEM_ROW ? FILENAME_ROW : FILENAME_PARTITION, out);
+}
+
+static bool parent_is(struct fs *fs, const struct item *it, enum item_kind kind)
+{
+	struct item parent = { 0 };
+	if (store_get(fs->store, NULL, it->parent, WANT_ATTRS, &parent) != ERR_OK)
+		return false;
+	bool is = parent.kind == kind ||
+		  (kind == ITEM_PARTITION && item_is_pending_partition(fs, &parent));
+	item_fini(&parent);
+	return is;
+}
+
+bool item_is_draft(struct fs *fs, const struct item *it)
+{
+	if (it->kind != ITEM_FILE || it->size != 0 || !span_ends(it->key, SPAN_LIT(".json")) ||
+		it->key.p[0] == '.')
+		return false;
+	return parent_is(fs, it, ITEM_PARTITION);
+}
+
+bool item_is_pending_partition(struct fs *fs, const struct item *it)
+{
+	struct filename f;
+	if (it->kind != ITEM_FOLDER || it->key.n == 0 || it->key.p[0] == '.')
+		return false;
+	if (filename_decode(it->key, FILENAME_PARTITION, &f, NULL) != ERR_OK ||
+		f.form != FILENAME_DIGEST)
+		return false;
+	return parent_is(fs, it, ITEM_TABLE);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/notify.h"
+
+#include "base/log.h"
+#include "codec/filename.h"
+#include "fs/blob.h"
+#include "fs/idset.h"
+#include "fs/names.h"
+#include "fs/nid.h"
+#include "model/key.h"
+
+#include <fuse_lowlevel.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct work {
+	struct work *next;
+	uint64_t nid;	    /* the directory, or the inode */
+	struct fuse_req *req; /* NULL: nobody waits */
+	bool inode, has_attr;
+	struct stat attr;
+	size_t name_len;
+	char name[];
+};
+
+struct notifier {
+	struct fs *fs;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct work *first, **last; /* guarded by lock */
+	bool stop;		    /* guarded by lock */
+	atomic_uint_fast64_t sent;
+};
+
+static void drop_name(struct notifier *n, uint64_t dir_nid, const char *name, size_t len)
+{
+	(void)fuse_lowlevel_notify_inval_entry(n->fs->session, dir_nid, name, len);
+	atomic_fetch_add(&n->sent, 1);
+}
+
+static void drop_attributes(struct notifier *n, uint64_t nid)
+{
+	(void)fuse_lowlevel_notify_inval_inode(n->fs->session, nid, -1, 0);
+	atomic_fetch_add(&n->sent, 1);
+}
+
+/* ---- the queue ---- */
+
+static void answer(struct fuse_req *req, const struct stat *st)
+{
+	if (req != NULL && st != NULL)
+		fuse_reply_attr(req, st, 0);
+	else if (req != NULL)
+		fuse_reply_err(req, 0);
+}
+
+static void perform(struct notifier *n, struct work *w)
+{
+	if (w->inode)
+		(void)fuse_lowlevel_notify_inval_inode(n->fs->session, w->nid, 0, 0);
+	else
+		drop_name(n, w->nid, w->name, w->name_len);
+	answer(w->req, w->has_attr ? &w->attr : NULL);
+	free(w);
+}
+
+static void *run(void *arg)
+{
+	struct notifier *n = arg;
+	pthread_mutex_lock(&n->lock);
+	for (;;) {
+		while (n->first == NULL && !n->stop)
+			pthread_cond_wait(&n->wake, &n->lock);
+		struct work *w = n->first;
+		if (w == NULL)
+			break;
+		n->first = w->next;
+		if (n->first == NULL)
+			n->last = &n->first;
+		pthread_mutex_unlock(&n->lock);
+		perform(n, w);
+		pthread_mutex_lock(&n->lock);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return NULL;
+}
+
+static void queue(struct notifier *n, uint64_t nid, struct span name, bool inode,
+	struct fuse_req *req, const struct stat *st)
+{
+	struct work *w = malloc(sizeof(*w) + name.n + 1);
+	if (w == NULL) {
+		log_error("out of memory: a cached name may be out of date");
+		answer(req, st);
+		return;
+	}
+	*w = (struct work){ .nid = nid, .req = req, .inode = inode, .name_len = name.n };
+	if (st != NULL) {
+		w->has_attr = true;
+		w->attr = *st;
+	}
+	if (name.n > 0)
+		memcpy(w->name, name.p, name.n);
+	w->name[name.n] = 0;
+	pthread_mutex_lock(&n->lock);
+	*n->last = w;
+	n->last = &w->next;
+	pthread_cond_signal(&n->wake);
+	pthread_mutex_unlock(&n->lock);
+}
+
+void notify_name_then_reply(struct notifier *n, uint64_t dir_nid, struct span name,
+	struct fuse_req *req, const struct stat *st)
+{
+	queue(n, dir_nid, name, false, req, st);
+}
+
+void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name)
+{
+	queue(n, dir_nid, name, false, NULL, NULL);
+}
+
+void notify_inode_soon(struct notifier *n, uint64_t nid)
+{
+	queue(n, nid, (struct span){ 0 }, true, NULL, NULL);
+}
+
+uint64_t notifier_sent(struct notifier *n)
+{
+	return atomic_load(&n->sent);
+}
+
+/* ---- changes of the other doors ---- */
+
+/* The name of a child and its directory's own attributes, if the kernel ever looked. */
+static void child_changed(struct notifier *n, uint64_t dir_id, const struct item *child)
+{
+	if (dir_id == 0 || idset_count(n->fs->seen, dir_id) == 0)
+		return;
+	char name[COMPONENT_MAX];
+	size_t len = item_component(child, name);
+	drop_name(n, nid_make(dir_id, 0), name, len);
+	drop_attributes(n, nid_make(dir_id, 0));
+}
+
+static void partition_made(struct notifier *n, const struct change *c)
+{
+	char key[LIMIT_KEY_BYTES], name[LIMIT_NAME_BYTES + 1];
+	if (!c->made_partition || idset_count(n->fs->seen, c->at.parent) == 0)
+		return;
+	key_from_order(c->at.pk.p, c->at.pk.n, key);
+	size_t len = filename_encode(span_make(key, c->at.pk.n), FILENAME_PARTITION, name);
+	drop_name(n, nid_make(c->at.parent, 0), name, len);
+	drop_attributes(n, nid_make(c->at.parent, 0));
+}
+
+/* Keeps a replaced or removed row for those who looked its name up a moment ago. */
+static void keep_old(struct notifier *n, const struct change *c)
+{
+	if (c->old.kind != ITEM_ROW || c->old.body.p == NULL)
+		return;
+	if (idset_count(n->fs->seen, c->old.parent) == 0)
+		return;
+	struct item copy = { 0 };
+	const struct blob *blob = NULL;
+	if (item_copy(&copy, &c->old) == ERR_OK && blobs_put(n->fs->blobs, &copy, &blob) == ERR_OK)
+		blobs_unpin(n->fs->blobs, blob);
+}
+
+/* A rename of a partition rendered rows anew: their nodes are others now.  The request
+ * handler that did it may not wait here. */
+static void row_rewritten(struct notifier *n, const struct change *first, const struct change *c)
+{
+	char name[COMPONENT_MAX];
+	if (first->op != CHANGE_MOVE || c->op != CHANGE_PUT)
+		return;
+	size_t len = item_component(&c->now, name);
+	notify_name_soon(n, nid_make(c->now.parent, 0), span_make(name, len));
+}
+
+static void on_event(void *arg, enum origin origin, const struct change *changes, size_t count)
+{
+	struct notifier *n = arg;
+	for (size_t i = 0; i < count; i++) {
+		const struct change *c = &changes[i];
+		keep_old(n, c);
+		if (origin == ORIGIN_MOUNT) {
+			row_rewritten(n, &changes[0], c);
+			continue;
+		}
+		partition_made(n, c);
+		child_changed(n, c->now.parent, &c->now);
+		if (c->left.kind != ITEM_NONE)
+			child_changed(n, c->left.parent, &c->left);
+	}
+}
+
+/* ---- life ---- */
+
+enum err notifier_new(struct fs *fs, struct notifier **ret)
+{
+	struct notifier *n = calloc(1, sizeof(*n));
+	if (n == NULL)
+		return ERR_NO_MEMORY;
+	n->fs = fs;
+	n->last = &n->first;
+	pthread_mutex_init(&n->lock, NULL);
+	pthread_cond_init(&n->wake, NULL);
+	if (pthread_create(&n->thread, NULL, run, n) != 0) {
+		free(n);
+		return ERR_NO_MEMORY;
+	}
+	service_subscribe(fs->service, on_event, n);
+	*ret = n;
+	return ERR_OK;
+}
+
+void notifier_free(struct notifier *n)
+{
+	if (n == NULL)
+		return;
+	service_unsubscribe(n->fs->service);
+	pthread_mutex_lock(&n->lock);
+	n->stop = true;
+	pthread_cond_signal(&n->wake);
+	pthread_mutex_unlock(&n->lock);
+	pthread_join(n->thread, NULL);
+	pthread_cond_destroy(&n->wake);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Telling the kernel what became wrong in its caches.  A request handler never calls into
+ * the kernel itself: the call waits for directory locks that may be held by whoever waits
+ * for the handler.  It queues the work here instead, with its own reply behind it where the
+ * reply must not be sent before; one thread sends it.  Threads of other doors (commands,
+ * REST) hold no lock and call the kernel inline, through the service's event. */
+#ifndef FS_NOTIFY_H
+#define FS_NOTIFY_H
+
+#include "base/span.h"
+#include "fs/state.h"
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct fuse_req;
+
+struct notifier;
+enum err notifier_new(struct fs *fs, struct notifier **ret);
+/* Sends what is queued, stops the thread, unsubscribes from the service's events. */
+void notifier_free(struct notifier *n);
+
+/* Drops the name (positive or negative), then answers req: with these attributes, good for
+ * no time, or where st is NULL with error 0. */
+void notify_name_then_reply(struct notifier *n, uint64_t dir_nid, struct span name,
+	struct fuse_req *req, const struct stat *st);
+/* Some time soon, in order; nobody waits for it. */
+void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
+void notify_inode_soon(struct notifier *n, uint64_t nid);
+/* Number of invalidations sent since the mount. */
+uint64_t notifier_sent(struct notifier *n);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ * The request handlers' common ground.  Only ops*.c, session.c and notify.c know libfuse;
+ * every handler sends exactly one reply, through these functions. */
+#ifndef FS_OPS_H
+#define FS_OPS_H
+
+#include "fs/handle.h"
+#include "fs/state.h"
+
+#include <fuse_lowlevel.h>
+
+/* One request on its way: begin, then one of the replies, which counts it. */
+struct call {
+	struct fs *fs;
+	fuse_req_t req;
+	enum op op;
+	uint64_t start_us;
+};
+
+struct call call_begin(fuse_req_t req, enum op op);
+pid_t call_thread(const struct call *c);
+void reply_err(struct call *c, enum err e); /* ERR_OK too */
+void reply_errno(struct call *c, int code);
+void reply_attr(struct call *c, const struct stat *st, double timeout);
+/* A node with its attributes. */
+void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entry_timeout);
+/* The name means nothing, and will until something changes. */
+void reply_no_entry(struct call *c);
+void reply_bytes(struct call *c, const char *p, size_t n);
+/* Counts a call whose reply is sent by somebody else. */
+void reply_elsewhere(struct call *c);
+/* Success, after the kernel dropped what the stage's commit made wrong; with attributes if
+ * st is not NULL. */
+void reply_after_commit(struct call *c, struct stage *s, const struct stat *st);
+
+static inline struct handle *handle_of(const struct fuse_file_info *fi)
+{
+	return fi == NULL ? NULL : (struct handle *)(uintptr_t)fi->fh;
+}
+
+/* By file. */
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void op_forget(fuse_req_t req, fuse_ino_t nid, uint64_t n);
+void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	const char *new_name, unsigned flags);
+void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+void op_setattr(
+	fuse_req_t req, fuse_ino_t nid, struct stat *st, int to_set, struct fuse_file_info *fi);
+void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	struct fuse_file_info *fi);
+void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi);
+void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, off_t offset,
+	struct fuse_file_info *fi);
+void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi);
+void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+void op_readdir(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
+	struct fuse_file_info *fi);
+void op_readdirplus(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
+	struct fuse_file_info *fi);
+void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi);
+void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size);
+void op_setxattr(fuse_req_t req, fuse_ino_t nid, const char *name, const char *value, size_t size,
+	int flags);
+void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size);
+void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name);
+void op_statfs(fuse_req_t req, fuse_ino_t nid);
+
+extern const struct fuse_lowlevel_ops fs_ops;
+
+#endif

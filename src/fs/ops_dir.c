@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * Directories: opendir, readdir, readdirplus. */
+#include "fs/idset.h"
+#include "fs/listing.h"
+#include "fs/nid.h"
+#include "fs/ops.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static struct listing *listing_of(const struct fuse_file_info *fi)
+{
+	return (struct listing *)(uintptr_t)fi->fh;
+}
+
+void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_OPENDIR);
+	struct listing *l = NULL;
+	enum err e = listing_new(c.fs, nid, &l);
+	if (e != ERR_OK) {
+		reply_err(&c, e);
+		return;
+	}
+	(void)idset_add(c.fs->open_dirs, nid_id(nid), 1);
+	fi->fh = (uintptr_t)l;
+	reply_elsewhere(&c);
+	if (fuse_reply_open(req, fi) == -ENOENT) {
+		(void)idset_add(c.fs->open_dirs, nid_id(nid), -1);
+		listing_free(l);
+	}
+}
+
+void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_RELEASE);
+	(void)idset_add(c.fs->open_dirs, nid_id(nid), -1);
+	listing_free(listing_of(fi));
+	reply_errno(&c, 0);
+}
+
+struct page {
+	fuse_req_t req;
+	char *bytes;
+	size_t len, size;
+	bool plus;
+};
+
+static bool add_entry(
+	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset)
+{
+	struct page *p = arg;
+	size_t n;
+	if (p->plus) {
+		struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
+		e.attr_timeout = e.entry_timeout = CACHE_SECONDS;
+		n = fuse_add_direntry_plus(
+			p->req, p->bytes + p->len, p->size - p->len, name, &e, next_offset);
+	} else {
+		n = fuse_add_direntry(
+			p->req, p->bytes + p->len, p->size - p->len, name, st, next_offset);
+	}
+	if (n > p->size - p->len)
+		return false;
+	p->len += n;
+	return true;
+}
+
+static void read_page(struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+{
+	struct page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
+	enum err e = ERR_NO_MEMORY;
+	if (p.bytes != NULL)
+		e = listing_read(c->fs, listing_of(fi), offset, add_entry, &p);
+	if (e == ERR_OK || p.len > 0)
+		reply_bytes(c, p.bytes, p.len);
+	else
+		reply_err(c, e);
+	free(p.bytes);
+}
+
+void op_readdir(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
+	struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_READDIR);
+	read_page(&c, size, offset, fi, false);
+}
+
+void op_readdirplus(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
+	struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_READDIRPLUS);
+	read_page(&c, size, offset, fi, true);
+}
+
+void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_FSYNC);
+	reply_err(&c, store_sync(c.fs->store));
+}

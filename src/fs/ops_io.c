@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ * read, write, flush (close) and fsync. */
+#include "fs/nid.h"
+#include "fs/ops.h"
+#include "service/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- read ---- */
+
+static void reply_slice(struct call *c, struct span all, size_t size, off_t offset)
+{
+	if ((size_t)offset >= all.n) {
+		reply_bytes(c, NULL, 0);
+		return;
+	}
+	size_t left = all.n - (size_t)offset;
+	reply_bytes(c, all.p + offset, size < left ? size : left);
+}
+
+static void read_stage(struct call *c, struct stage *s, size_t size, off_t offset)
+{
+	struct buf out = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	(void)stage_read(s, (uint64_t)offset, size, &out);
+	if (buf_ok(&out))
+		reply_bytes(c, out.data, out.len);
+	else
+		reply_err(c, ERR_NO_MEMORY);
+	buf_fini(&out);
+}
+
+static void read_file(struct call *c, struct handle *h, size_t size, off_t offset)
+{
+	char *bytes = malloc(size > 0 ? size : 1);
+	size_t n = 0;
+	enum err e = bytes == NULL ? ERR_NO_MEMORY
+				   : store_file_read(c->fs->store, NULL, nid_id(h->nid),
+					     (uint64_t)offset, bytes, size, &n);
+	if (e == ERR_OK) {
+		reply_bytes(c, bytes, n);
+	} else if (e == ERR_NOT_FOUND) {
+		/* The file became a row under its reader: the same bytes. */
+		struct item row = { 0 };
+		e = store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
+		if (e == ERR_OK && row.body.p != NULL && nid_of(&row) == h->nid)
+			reply_slice(c, row.body, size, offset);
+		else
+			reply_errno(c, ESTALE);
+		item_fini(&row);
+	} else {
+		reply_err(c, e);
+	}
+	free(bytes);
+}
+
+void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_READ);
+	struct handle *h = handle_of(fi);
+	switch (h->kind) {
+	case HANDLE_ROW:
+		reply_slice(&c, h->blob->item.body, size, offset);
+		break;
+	case HANDLE_STAGE:
+		read_stage(&c, h->stage, size, offset);
+		break;
+	case HANDLE_FILE:
+		read_file(&c, h, size, offset);
+		break;
+	case HANDLE_CONTROL:
+		reply_slice(&c, buf_span(&h->content), size, offset);
+		break;
+	}
+}
+
+/* ---- write ---- */
+
+static enum err write_stage(struct handle *h, struct fs *fs, off_t offset, struct span bytes)
+{
+	struct stage *s = h->stage;
+	/* Without a node of its own the kernel's idea of the end is the committed row's. */
+	if (h->append && h->nodeless) {
+		pthread_mutex_lock(&s->lock);
+		offset = (off_t)s->buf.len;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return stage_write(fs, s, (uint64_t)offset, bytes);
+}
+
+void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, off_t offset,
+	struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_WRITE);
+	struct handle *h = handle_of(fi);
+	enum err e = ERR_NOT_PERMITTED;
+	if (h->kind == HANDLE_STAGE) {
+		e = write_stage(h, c.fs, offset, span_make(bytes, size));
+	} else if (h->kind == HANDLE_FILE) {
+		struct item now = { 0 };
+		e = tree_file_write(c.fs->service, nid_id(h->nid), (uint64_t)offset,
+			span_make(bytes, size), &now);
+		if (e == ERR_NOT_FOUND)
+			e = ERR_GONE;
+		item_fini(&now);
+	}
+	if (e != ERR_OK) {
+		reply_err(&c, e);
+		return;
+	}
+	reply_elsewhere(&c);
+	fuse_reply_write(req, size);
+}
+
+/* ---- close ---- */
+
+/* The process of a thread; 0 if the thread is no more. */
+static pid_t process_of(pid_t tid)
+{
+	char path[64], line[256];
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	FILE *f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	int tgid = 0;
+	while (tgid == 0 && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, "Tgid:", 5) == 0)
+			tgid = (int)strtol(line + 5, NULL, 10);
+	(void)fclose(f);
+	return tgid;
+}
+
+/* Whether a close is the opener's own.  Where the opener is no more, whoever still holds
+ * the file stands in for it. */
+static bool closes_for_opener(const struct handle *h, pid_t closer)
+{
+	if (closer == h->opener)
+		return true;
+	pid_t opener = process_of(h->opener);
+	return opener == 0 || opener == process_of(closer);
+}
+
+void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_FLUSH);
+	struct handle *h = handle_of(fi);
+	if (h->kind != HANDLE_STAGE) {
+		reply_errno(&c, 0);
+		return;
+	}
+	enum err e = stage_flush(c.fs, h->stage, closes_for_opener(h, call_thread(&c)));
+	if (e == ERR_OK)
+		reply_after_commit(&c, h->stage, NULL);
+	else
+		reply_err(&c, e);
+}
+
+void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_FSYNC);
+	struct handle *h = handle_of(fi);
+	if (h == NULL || h->kind != HANDLE_STAGE) {
+		reply_err(&c, store_sync(c.fs->store));
+		return;
+	}
+	enum err e = stage_fsync(c.fs, h->stage);
+	if (e == ERR_OK)
+		reply_after_commit(&c, h->stage, NULL);
+	else
+		reply_errno(&c, err_errno(e) == EINVAL ? EIO : err_errno(e));
+}

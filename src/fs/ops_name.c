@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT
+ * Requests about names: lookup, making and removing directories, unlink, rename. */
+#include "fs/attr.h"
+#include "fs/idset.h"
+#include "fs/match.h"
+#include "fs/nid.h"
+#include "fs/notify.h"
+#include "fs/ops.h"
+#include "fs/reason.h"
+#include "fs/rejected.h"
+#include "service/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool means_nothing(enum err e)
+{
+	return e == ERR_NAME_INVALID || e == ERR_KEY_INVALID || e == ERR_KEY_TOO_LARGE ||
+	       e == ERR_NOT_FOUND;
+}
+
+/* ---- lookup ---- */
+
+static void lookup_control(struct call *c, uint64_t nid)
+{
+	struct stat st;
+	if (nid_is_control(nid)) {
+		attr_of_control(c->fs, nid, &st);
+		reply_node(c, nid, &st, CACHE_SECONDS);
+		return;
+	}
+	struct item folder = { 0 };
+	enum err e = store_get(c->fs->store, NULL, nid, WANT_ATTRS, &folder);
+	if (e != ERR_OK) {
+		reply_err(c, e);
+		return;
+	}
+	attr_of_item(c->fs, &folder, &st);
+	reply_node(c, nid, &st, CACHE_SECONDS);
+	item_fini(&folder);
+}
+
+/* The lookup is counted already. */
+static void reply_stage_node(struct call *c, struct stage *s)
+{
+	struct stat st;
+	stage_stat(c->fs, s, &st);
+	reply_node(c, s->nid, &st, 0);
+}
+
+/* The thread was told ESTALE by its open for writing: the name leads to a node of its own. */
+static void lookup_for_writing(struct call *c, struct target *t, struct stage *given)
+{
+	struct fs *fs = c->fs;
+	if (given != NULL && given->dir_id == t->dir.id &&
+		span_eq(span_make(given->name, given->name_len), t->name)) {
+		stages_looked_up(fs->stages, given);
+		reply_stage_node(c, given);
+		return;
+	}
+	struct item item = { 0 };
+	enum err e = target_item(fs, t, WANT_BODY, &item);
+	if (e != ERR_OK) {
+		notes_clear(fs, fs->notes, call_thread(c));
+		if (e == ERR_NOT_FOUND)
+			reply_no_entry(c);
+		else
+			reply_err(c, e);
+		return;
+	}
+	struct stage *s = NULL;
+	uint64_t dir_id = t->dir.id;
+	e = stage_new(fs, t, &item, &s);
+	item_fini(&item);
+	if (e != ERR_OK) {
+		reply_err(c, e);
+		return;
+	}
+	/* A listing under way may still link a committed node to the name. */
+	atomic_store(&s->exposed, idset_count(fs->open_dirs, dir_id) > 0);
+	stages_add(fs->stages, s);
+	stages_looked_up(fs->stages, s);
+	/* Before the reply: the open that follows it must find the note complete. */
+	notes_set_stage(fs, fs->notes, call_thread(c), s);
+	reply_stage_node(c, s);
+}
+
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct call c = call_begin(req, OP_LOOKUP);
+	struct fs *fs = c.fs;
+	struct target t;
+	enum err e = target_resolve(fs, parent, name, &t, NULL);
+	if (e != ERR_OK) {
+		if (means_nothing(e))
+			reply_no_entry(&c);
+		else
+			reply_err(&c, e);
+		return;
+	}
+	if (t.control != 0) {
+		lookup_control(&c, t.control);
+		return;
+	}
+	struct stage *given = NULL;
+	idset_mark(fs->seen, t.dir.id);
+	if (t.row_name && notes_wants_stage(fs, fs->notes, call_thread(&c), &given)) {
+		lookup_for_writing(&c, &t, given);
+		if (given != NULL)
+			stages_unref(fs, fs->stages, given);
+		target_fini(&t);
+		return;
+	}
+	if (t.row_name)
+		stages_expose(fs, fs->stages, t.dir.id, name);
+	struct item item = { 0 };
+	e = target_item(fs, &t, WANT_ATTRS, &item);
+	if (e == ERR_OK) {
+		struct stat st;
+		attr_of_item(fs, &item, &st);
+		reply_node(&c, nid_of(&item), &st, CACHE_SECONDS);
+	} else if (e == ERR_NOT_FOUND) {
+		reply_no_entry(&c);
+	} else {
+		reply_err(&c, e);
+	}
+	item_fini(&item);
+	target_fini(&t);
+}
+
+void op_forget(fuse_req_t req, fuse_ino_t nid, uint64_t n)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	if (nid_is_private(nid))
+		stages_forget(fs, fs->stages, nid, n);
+	fuse_reply_none(req);
+}
+
+void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	for (size_t i = 0; i < count; i++)
+		if (nid_is_private(forgets[i].ino))
+			stages_forget(fs, fs->stages, forgets[i].ino, forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+/* ---- making and removing ---- */
+
+static void explain(struct fs *fs, const char *call, const struct target *t, const char *name,
+	enum err e, const struct err_detail *detail, const char *rejected)
+{
+	reasons_add(fs->reasons,
+		&(struct refusal){ .call = call, .dir = t->dir.id, .name = span_of(name),
+			.path = name, .error = e, .detail = detail, .rejected = rejected });
+}
+
+/* resolve for a name that shall be made: a bad name is explained. */
+static enum err resolve_new(
+	struct fs *fs, const char *call, uint64_t parent, const char *name, struct target *t)
+{
+	struct err_detail detail = { 0 };
+	enum err e = target_resolve(fs, parent, name, t, &detail);
+	if (e == ERR_OK && t->control != 0)
+		return ERR_NOT_PERMITTED;
+	if (e != ERR_OK) {
+		struct target at = { .dir = { .id = nid_id(parent) } };
+		explain(fs, call, &at, name, e, &detail, NULL);
+	}
+	return e;
+}
+
+static bool may_make_dir(const struct target *t)
+{
+	if (t->dir.kind == ITEM_PARTITION || t->pending_dir)
+		return !t->row_name && t->name.p[0] == '.';
+	return t->dir.kind != ITEM_FOLDER || t->class == CLASS_NAMED;
+}
+
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct call c = call_begin(req, OP_MKDIR);
+	struct target t = { 0 };
+	struct item made = { 0 };
+	enum err e = resolve_new(c.fs, "mkdir", parent, name, &t);
+	if (e == ERR_OK && !may_make_dir(&t))
+		e = ERR_NOT_PERMITTED;
+	if (e == ERR_OK) {
+		const struct fuse_ctx *ctx = fuse_req_ctx(req);
+		struct attrs attrs = attr_for_new(c.fs, mode, ctx->uid, ctx->gid, true);
+		bool folder = t.digest || t.class == CLASS_NAMED;
+		const struct spot at = target_spot(&t, folder ? ITEM_FOLDER : ITEM_NONE);
+		e = tree_mkdir(c.fs->service, &at, &attrs, &made, NULL);
+	}
+	if (e == ERR_OK) {
+		struct stat st;
+		attr_of_item(c.fs, &made, &st);
+		idset_mark(c.fs->seen, made.parent);
+		reply_node(&c, nid_of(&made), &st, CACHE_SECONDS);
+	} else {
+		reply_err(&c, e);
+	}
+	item_fini(&made);
+	target_fini(&t);
+}
+
+/* What stands at a name that shall go or move; drafts become visible first. */
+static enum err find_existing(
+	struct fs *fs, uint64_t parent, const char *name, struct target *t, struct item *item)
+{
+	enum err e = target_resolve(fs, parent, name, t, NULL);
+	if (means_nothing(e))
+		return ERR_NOT_FOUND;
+	if (e != ERR_OK)
+		return e;
+	if (t->control != 0)
+		return ERR_NOT_PERMITTED;
+	if (t->row_name)
+		stages_expose(fs, fs->stages, t->dir.id, name);
+	e = target_item(fs, t, WANT_ATTRS, item);
+	if (e == ERR_OK && item_is_dir(item->kind))
+		stages_expose(fs, fs->stages, item->id, NULL);
+	return e;
+}
+
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct call c = call_begin(req, OP_UNLINK);
+	struct target t = { 0 };
+	struct item item = { 0 };
+	struct err_detail detail = { 0 };
+	enum err e = find_existing(c.fs, parent, name, &t, &item);
+	if (e == ERR_OK && item_is_dir(item.kind))
+		e = ERR_IS_A_DIRECTORY;
+	if (e == ERR_OK) {
+		const struct spot at = target_spot(&t, item.kind);
+		int64_t if_version = matches_take(c.fs->matches, item.id);
+		if (item.kind == ITEM_FILE && idset_count(c.fs->open_files, item.id) > 0)
+			e = tree_orphan(c.fs->service, &at, &detail);
+		else
+			e = tree_unlink(c.fs->service, &at, if_version, NULL, &detail);
+		if (e == ERR_CONDITION_NOT_MET)
+			explain(c.fs, "unlink", &t, name, e, &detail, NULL);
+	}
+	reply_err(&c, e);
+	item_fini(&item);
+	target_fini(&t);
+}
+
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct call c = call_begin(req, OP_RMDIR);
+	struct target t = { 0 };
+	struct item item = { 0 };
+	enum err e = find_existing(c.fs, parent, name, &t, &item);
+	if (e == ERR_OK && !item_is_dir(item.kind))
+		e = ERR_NOT_A_DIRECTORY;
+	if (e == ERR_OK) {
+		const struct spot at = target_spot(&t, item.kind);
+		e = tree_rmdir(c.fs->service, &at, NULL);
+	}
+	reply_err(&c, e);
+	item_fini(&item);
+	target_fini(&t);
+}
+
+/* ---- rename ---- */
+
+struct renaming {
+	struct target from, to;
+	struct item item, replaced; /* replaced.kind: ITEM_NONE if nothing stands there */
+	struct buf content;	    /* of an ordinary file that becomes a row */
+	enum item_kind becomes;	    /* ITEM_ROW, ITEM_FILE or the directory's own kind */
+};
+
+static void renaming_fini(struct renaming *r)
+{
+	target_fini(&r->from);
+	target_fini(&r->to);
+	item_fini(&r->item);
+	item_fini(&r->replaced);
+	buf_fini(&r->content);
+}
+
+/* An empty file that waits under a row's name goes on waiting under another one. */
+static bool stays_draft(const struct renaming *r)
+{
+	return r->item.kind == ITEM_FILE && r->from.row_name && r->item.size == 0 &&
+	       r->replaced.kind != ITEM_ROW;
+}
+
+/* A destination whose key only the document knows. */
+static enum err learn_keys(struct fs *fs, struct renaming *r, struct err_detail *detail)
+{
+	enum err e = target_key_from_document(fs, &r->to, buf_span(&r->content), detail);
+	if (e != ERR_OK || !r->to.pending_dir)
+		return e;
+	struct target dir = { .name = r->to.dir.key, .digest = true };
+	e = target_key_from_document(fs, &dir, buf_span(&r->content), detail);
+	if (e != ERR_OK)
+		return e;
+	struct item partition = { 0 };
+	e = tree_adopt(
+		fs->service, &r->to.dir, span_make(dir.key, dir.key_len), &partition, detail);
+	if (e == ERR_OK) {
+		item_fini(&r->to.dir);
+		r->to.dir = partition;
+		r->to.pending_dir = false;
+	}
+	return e;
+}
+
+static enum err load_content(struct fs *fs, struct renaming *r)
+{
+	r->content = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	if (r->item.kind == ITEM_FILE)
+		return tree_file_content(fs->service, &r->item, &r->content);
+	return ERR_OK;
+}
+
+static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t parent,
+	const char *name, fuse_ino_t new_parent, const char *new_name, struct err_detail *detail)
+{
+	enum err e = find_existing(fs, parent, name, &r->from, &r->item);
+	if (e == ERR_OK)
+		e = resolve_new(fs, "rename", new_parent, new_name, &r->to);
+	if (e != ERR_OK)
+		return e;
+	if (r->to.row_name)
+		stages_expose(fs, fs->stages, r->to.dir.id, new_name);
+	e = target_item(fs, &r->to, WANT_ATTRS, &r->replaced);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	if (item_is_dir(r->replaced.kind))
+		stages_expose(fs, fs->stages, r->replaced.id, NULL);
+	r->becomes = r->item.kind;
+	if (item_is_dir(r->item.kind))
+		return r->to.digest ? ERR_KEY_MISSING : ERR_OK;
+	r->becomes = r->to.row_name && !stays_draft(r) ? ITEM_ROW : ITEM_FILE;
+	if (r->becomes != ITEM_ROW || r->item.kind == ITEM_ROW)
+		return r->becomes == ITEM_ROW && r->to.digest ? ERR_KEY_MISSING : ERR_OK;
+	e = load_content(fs, r);
+	return e == ERR_OK && (r->to.digest || r->to.pending_dir) ? learn_keys(fs, r, detail) : e;
+}
+
+/* rename(2)'s flags, and an empty draft under the new name that the row replaces. */
+static enum err perform_rename(
+	struct fs *fs, struct renaming *r, unsigned flags, struct err_detail *detail)
+{
+	const struct spot from = target_spot(&r->from, r->item.kind);
+	enum item_kind there = r->becomes;
+	if ((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind != ITEM_NONE)
+		there = r->replaced.kind;
+	const struct spot to = target_spot(&r->to, there);
+	unsigned tree_flags = 0;
+	if ((flags & RENAME_NOREPLACE) != 0)
+		tree_flags |= TREE_NO_REPLACE;
+	if ((flags & RENAME_EXCHANGE) != 0)
+		tree_flags |= TREE_EXCHANGE;
+	else if (r->replaced.kind == ITEM_FILE &&
+		 idset_count(fs->open_files, r->replaced.id) > 0)
+		tree_flags |= TREE_KEEP_REPLACED;
+	int64_t if_version = matches_take(fs->matches, r->replaced.id);
+	struct item now = { 0 };
+	enum err e = tree_move(
+		fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
+	bool draft_left = e == ERR_OK && r->becomes == ITEM_ROW && r->replaced.kind == ITEM_FILE &&
+			  (flags & RENAME_EXCHANGE) == 0;
+	if (draft_left) {
+		const struct spot draft = target_spot(&r->to, ITEM_FILE);
+		(void)tree_unlink(fs->service, &draft, -1, NULL, NULL);
+	}
+	/* Its document was rendered anew: the node that the kernel moves is not the row's. */
+	if (e == ERR_OK && nid_of(&now) != nid_of(&r->item))
+		notify_name_soon(fs->notifier, nid_make(r->to.dir.id, 0), r->to.name);
+	item_fini(&now);
+	return e;
+}
+
+static bool is_refused_document(enum err e)
+{
+	int code = err_errno(e);
+	return code == EINVAL || code == E2BIG || code == EFBIG || code == EBADMSG;
+}
+
+static enum err explain_rename(
+	struct fs *fs, struct renaming *r, const char *new_name, enum err e, struct err_detail *d)
+{
+	char rejected[REJECTED_NAME_MAX] = "";
+	uint64_t id = 0;
+	if (r->content.len > 0)
+		(void)rejected_save(
+			fs, span_of(new_name), buf_span(&r->content), &id, rejected);
+	explain(fs, "rename", &r->to, new_name, e, d, rejected[0] != 0 ? rejected : NULL);
+	return ERR_NOT_AN_ENTITY;
+}
+
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	const char *new_name, unsigned flags)
+{
+	struct call c = call_begin(req, OP_RENAME);
+	if ((flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE)) != 0) {
+		reply_errno(&c, EINVAL);
+		return;
+	}
+	struct renaming *r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		reply_err(&c, ERR_NO_MEMORY);
+		return;
+	}
+	struct err_detail detail = { 0 };
+	enum err e = prepare_rename(c.fs, r, parent, name, new_parent, new_name, &detail);
+	if (e == ERR_OK && (flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_NONE)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK && (flags & RENAME_NOREPLACE) != 0 && r->replaced.kind != ITEM_NONE)
+		e = ERR_NAME_EXISTS;
+	if (e == ERR_OK)
+		e = perform_rename(c.fs, r, flags, &detail);
+	bool from_file = r->item.kind == ITEM_FILE && r->becomes == ITEM_ROW;
+	if (from_file && is_refused_document(e))
+		e = explain_rename(c.fs, r, new_name, e, &detail);
+	else if (e == ERR_CONDITION_NOT_MET)
+		explain(c.fs, "rename", &r->to, new_name, e, &detail, NULL);
+	reply_err(&c, e);
+	renaming_fini(r);
+	free(r);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ * open, create and release: which kind of handle a file gets. */
+#include "fs/attr.h"
+#include "fs/control.h"
+#include "fs/idset.h"
+#include "fs/nid.h"
+#include "fs/notify.h"
+#include "fs/ops.h"
+#include "fs/reason.h"
+#include "service/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+static struct handle *handle_new(
+	const struct call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+	if (h == NULL)
+		return NULL;
+	h->kind = kind;
+	h->nid = nid;
+	h->append = (fi->flags & O_APPEND) != 0;
+	h->opener = call_thread(c);
+	h->content = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	fi->fh = (uintptr_t)h;
+	return h;
+}
+
+/* Lets go of what the handle holds; what a stage has not committed yet is decided here. */
+static void handle_free(struct fs *fs, struct handle *h)
+{
+	blobs_unpin(fs->blobs, h->blob);
+	if (h->kind == HANDLE_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0) {
+		struct item item = { 0 };
+		if (store_get(fs->store, NULL, nid_id(h->nid), WANT_ATTRS, &item) == ERR_OK &&
+			item.parent == STORE_ORPHANS)
+			(void)tree_drop(fs->service, item.id);
+		item_fini(&item);
+	}
+	buf_fini(&h->content);
+	free(h);
+}
+
+/* The kernel may have given up on the request: then no release follows. */
+static void reply_open(struct call *c, struct handle *h, struct fuse_file_info *fi)
+{
+	reply_elsewhere(c);
+	if (fuse_reply_open(c->req, fi) == -ENOENT) {
+		struct stage *s = h->stage;
+		handle_free(c->fs, h);
+		if (s != NULL)
+			stages_unref(c->fs, c->fs->stages, s);
+	}
+}
+
+static void retry(struct call *c)
+{
+	reply_errno(c, ESTALE);
+}
+
+/* ---- kinds of open ---- */
+
+static void open_control(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	if ((fi->flags & O_ACCMODE) != O_RDONLY) {
+		reply_errno(c, EACCES);
+		return;
+	}
+	struct handle *h = handle_new(c, HANDLE_CONTROL, nid, fi);
+	enum err e = h == NULL ? ERR_NO_MEMORY : control_read(c->fs, nid, &h->content);
+	if (e != ERR_OK) {
+		if (h != NULL)
+			handle_free(c->fs, h);
+		reply_err(c, e);
+		return;
+	}
+	fi->direct_io = 1; /* of unknown size, like a file of /proc */
+	fi->noflush = 1;
+	reply_open(c, h, fi);
+}
+
+static void open_file(
+	struct call *c, const struct item *file, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	if ((fi->flags & O_TRUNC) != 0 && file->size != 0) {
+		struct item now = { 0 };
+		enum err e = tree_file_resize(c->fs->service, file->id, 0, &now);
+		item_fini(&now);
+		if (e != ERR_OK) {
+			reply_err(c, e);
+			return;
+		}
+	}
+	struct handle *h = handle_new(c, HANDLE_FILE, nid, fi);
+	if (h == NULL) {
+		reply_err(c, ERR_NO_MEMORY);
+		return;
+	}
+	(void)idset_add(c->fs->open_files, file->id, 1);
+	fi->keep_cache = 1;
+	fi->noflush = 1;
+	reply_open(c, h, fi);
+}
+
+static void open_blob(
+	struct call *c, const struct blob *blob, fuse_ino_t nid, struct fuse_file_info *fi, bool direct)
+{
+	struct handle *h = handle_new(c, HANDLE_ROW, nid, fi);
+	if (h == NULL) {
+		blobs_unpin(c->fs->blobs, blob);
+		reply_err(c, ERR_NO_MEMORY);
+		return;
+	}
+	h->blob = blob;
+	fi->keep_cache = !direct; /* the content of a node never changes */
+	fi->direct_io = direct;
+	fi->noflush = 1;
+	reply_open(c, h, fi);
+}
+
+/* Takes over one reference of the stage. */
+static void open_stage(
+	struct call *c, struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi, bool nodeless)
+{
+	struct handle *h = handle_new(c, HANDLE_STAGE, nid, fi);
+	if (h == NULL) {
+		stages_unref(c->fs, c->fs->stages, s);
+		reply_err(c, ERR_NO_MEMORY);
+		return;
+	}
+	h->stage = s;
+	h->nodeless = nodeless;
+	fi->direct_io = nodeless;
+	if ((fi->flags & O_TRUNC) != 0)
+		stage_open_truncated(s);
+	notes_clear(c->fs, c->fs->notes, h->opener);
+	reply_open(c, h, fi);
+}
+
+/* The last resort of a writer whose second try met a committed node again: a stage that no
+ * node stands for. */
+static void open_nodeless(struct call *c, struct item *item, fuse_ino_t nid,
+	struct fuse_file_info *fi)
+{
+	char name[COMPONENT_MAX];
+	struct target t = { 0 };
+	struct stage *s = NULL;
+	struct item row = { 0 };
+	(void)item_component(item, name);
+	enum err e = target_resolve(c->fs, nid_make(item->parent, 0), name, &t, NULL);
+	if (e == ERR_OK)
+		e = store_get(c->fs->store, NULL, item->id, WANT_BODY, &row);
+	if (e == ERR_OK)
+		e = stage_new(c->fs, &t, &row, &s);
+	item_fini(&row);
+	target_fini(&t);
+	if (e != ERR_OK) {
+		notes_clear(c->fs, c->fs->notes, call_thread(c));
+		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
+		return;
+	}
+	atomic_store(&s->exposed, true);
+	stages_add(c->fs->stages, s);
+	open_stage(c, s, nid, fi, true);
+}
+
+static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	struct stage *s = stages_get(fs->stages, nid);
+	if (s == NULL) {
+		retry(c);
+		return;
+	}
+	pid_t tid = call_thread(c);
+	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
+	if (notes_expects(fs->notes, tid, s, nid) ||
+		notes_refuse(fs, fs->notes, tid, nid, writes) == NOTE_SECOND) {
+		open_stage(c, s, nid, fi, false);
+		return;
+	}
+	stages_unref(fs, fs->stages, s);
+	retry(c);
+}
+
+static bool wants_write(const struct fuse_file_info *fi)
+{
+	return (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
+}
+
+/* A committed node, or an ordinary file's. */
+static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	pid_t tid = call_thread(c);
+	if (item->kind == ITEM_FILE && !(wants_write(fi) && item_is_draft(fs, item))) {
+		open_file(c, item, nid, fi);
+	} else if (item_is_dir(item->kind)) {
+		reply_errno(c, EISDIR);
+	} else if (wants_write(fi)) {
+		if (notes_refuse(fs, fs->notes, tid, nid, true) == NOTE_SECOND)
+			open_nodeless(c, item, nid, fi);
+		else
+			retry(c);
+	} else if (nid_of(item) == nid || notes_refuse(fs, fs->notes, tid, nid, false) == NOTE_SECOND) {
+		const struct blob *blob = NULL;
+		bool direct = nid_of(item) != nid;
+		enum err e = blobs_put(fs->blobs, item, &blob);
+		notes_clear(fs, fs->notes, tid);
+		if (e == ERR_OK)
+			open_blob(c, blob, nid, fi, direct);
+		else
+			reply_err(c, e);
+	} else {
+		retry(c);
+	}
+}
+
+void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_OPEN);
+	if (nid_is_control(nid)) {
+		open_control(&c, nid, fi);
+		return;
+	}
+	if (nid_is_private(nid)) {
+		open_private(&c, nid, fi);
+		return;
+	}
+	if (!wants_write(fi)) {
+		const struct blob *blob = blobs_pin(c.fs->blobs, nid);
+		if (blob != NULL) {
+			open_blob(&c, blob, nid, fi, false);
+			return;
+		}
+	}
+	struct item item = { 0 };
+	unsigned want = wants_write(fi) ? WANT_ATTRS : WANT_BODY;
+	enum err e = store_get(c.fs->store, NULL, nid_id(nid), want, &item);
+	if (e == ERR_NOT_FOUND) {
+		(void)notes_refuse(c.fs, c.fs->notes, call_thread(&c), nid, wants_write(fi));
+		retry(&c);
+	} else if (e != ERR_OK) {
+		reply_err(&c, e);
+	} else {
+		open_item(&c, &item, nid, fi);
+	}
+	item_fini(&item);
+}
+
+/* ---- create ---- */
+
+static void reply_create(struct call *c, uint64_t nid, const struct stat *st, double timeout,
+	struct handle *h, struct fuse_file_info *fi)
+{
+	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
+	e.attr_timeout = CACHE_SECONDS;
+	e.entry_timeout = timeout;
+	reply_elsewhere(c);
+	if (fuse_reply_create(c->req, &e, fi) == -ENOENT)
+		handle_free(c->fs, h);
+}
+
+static void create_row(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	struct item item = { 0 };
+	struct stage *s = NULL;
+	stages_expose(fs, fs->stages, t->dir.id, t->name.p);
+	enum err e = target_item(fs, t, WANT_BODY, &item);
+	if (e == ERR_OK && (fi->flags & O_EXCL) != 0)
+		e = ERR_NAME_EXISTS;
+	bool fresh = e == ERR_NOT_FOUND;
+	if (e == ERR_OK || fresh)
+		e = stage_new(fs, t, fresh ? NULL : &item, &s);
+	item_fini(&item);
+	if (e != ERR_OK) {
+		reply_err(c, e);
+		return;
+	}
+	if (fresh) {
+		const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+		s->attrs = attr_for_new(fs, mode, ctx->uid, ctx->gid, false);
+		s->loaded = false;
+	}
+	stages_add(fs->stages, s);
+	struct handle *h = handle_new(c, HANDLE_STAGE, s->nid, fi);
+	if (h == NULL) {
+		stages_unref(fs, fs->stages, s);
+		reply_err(c, ERR_NO_MEMORY);
+		return;
+	}
+	h->stage = s;
+	if ((fi->flags & O_TRUNC) != 0)
+		stage_open_truncated(s);
+	struct stat st;
+	stage_stat(fs, s, &st);
+	stages_looked_up(fs->stages, s);
+	reply_create(c, s->nid, &st, 0, h, fi);
+}
+
+static void create_file(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+	struct attrs attrs = attr_for_new(fs, mode, ctx->uid, ctx->gid, false);
+	const struct spot at = target_spot(t, ITEM_FILE);
+	struct item file = { 0 };
+	enum err e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
+	if (e == ERR_NAME_EXISTS && (fi->flags & O_EXCL) == 0)
+		e = target_item(fs, t, WANT_ATTRS, &file);
+	struct handle *h = NULL;
+	if (e == ERR_OK && (h = handle_new(c, HANDLE_FILE, nid_of(&file), fi)) == NULL)
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK) {
+		struct stat st;
+		(void)idset_add(fs->open_files, file.id, 1);
+		attr_of_item(fs, &file, &st);
+		fi->keep_cache = 1;
+		fi->noflush = 1;
+		reply_create(c, nid_of(&file), &st, CACHE_SECONDS, h, fi);
+	} else {
+		reply_err(c, e);
+	}
+	item_fini(&file);
+}
+
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_CREATE);
+	struct target t = { 0 };
+	struct err_detail detail = { 0 };
+	enum err e = target_resolve(c.fs, parent, name, &t, &detail);
+	if (e == ERR_OK && t.control != 0)
+		e = ERR_NOT_PERMITTED;
+	else if (e == ERR_OK && t.dir.kind != ITEM_PARTITION && t.dir.kind != ITEM_FOLDER)
+		e = ERR_NOT_PERMITTED;
+	if (e == ERR_OK && t.row_name)
+		create_row(&c, &t, mode, fi);
+	else if (e == ERR_OK)
+		create_file(&c, &t, mode, fi);
+	else {
+		reasons_add(c.fs->reasons, &(struct refusal){ .call = "create", .dir = nid_id(parent),
+						   .name = span_of(name), .path = name, .error = e,
+						   .detail = &detail });
+		reply_err(&c, e);
+	}
+	target_fini(&t);
+}
+
+/* ---- release ---- */
+
+void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_RELEASE);
+	struct handle *h = handle_of(fi);
+	struct stage *s = h->stage;
+	if (s != NULL) {
+		uint64_t dir;
+		char name[COMPONENT_MAX];
+		stage_release(c.fs, s);
+		if (stage_stale_name(s, &dir, name))
+			notify_name_soon(c.fs->notifier, nid_make(dir, 0), span_of(name));
+		stages_unref(c.fs, c.fs->stages, s);
+	}
+	handle_free(c.fs, h);
+	reply_errno(&c, 0);
+}

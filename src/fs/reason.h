@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * Why something was refused: the last reason per name (user.rowfs.error) and the last
+ * thousand of all (.rowfs/errors, JSON lines).  In memory, bounded.  Thread-safe. */
+#ifndef FS_REASON_H
+#define FS_REASON_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct reasons;
+struct reasons *reasons_new(void);
+void reasons_free(struct reasons *r);
+
+struct refusal {
+	const char *call;     /* "write", "close", "rename", ... */
+	uint64_t dir;	      /* item id of the directory */
+	struct span name;     /* the name in it */
+	const char *path;     /* for people; may be "" */
+	enum err error;
+	const struct err_detail *detail; /* may be NULL */
+	const char *rejected; /* where the bytes are, below .rowfs/rejected; NULL if nowhere */
+};
+
+/* Remembers it, writes a line to the log. */
+void reasons_add(struct reasons *r, const struct refusal *refusal);
+/* A later success: the name's reason is forgotten (the line in the list stays). */
+void reasons_clear(struct reasons *r, uint64_t dir, struct span name);
+/* "code: message (line 3, column 7)"; an empty name: the directory's own last reason.
+ * Returns false if there is none. */
+bool reasons_get(struct reasons *r, uint64_t dir, struct span name, struct buf *out);
+/* All of them, oldest first, one JSON object a line. */
+void reasons_dump(struct reasons *r, struct buf *out);
+
+#endif

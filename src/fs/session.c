@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ * Mounting, serving, unmounting. */
+#include "fs/fs.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "fs/blob.h"
+#include "fs/idset.h"
+#include "fs/match.h"
+#include "fs/notify.h"
+#include "fs/ops.h"
+#include "fs/reason.h"
+#include "fs/stages.h"
+#include "service/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Bounds of the cache of recent rows. */
+#define BLOBS_BYTES ((size_t)16 << 20)
+#define BLOBS_COUNT 4096
+/* Threads of the request loop; a commit blocks its own. */
+#define LOOP_THREADS 10
+
+/* ---- the session ---- */
+
+/* fsname takes a path: commas and backslashes in it are escaped for libfuse. */
+static void add_escaped(struct buf *out, const char *s)
+{
+	for (; *s != 0; s++) {
+		if (*s == ',' || *s == '\\')
+			buf_add_char(out, '\\');
+		buf_add_char(out, *s);
+	}
+}
+
+static void build_options(const struct fs *fs, struct buf *out)
+{
+	const struct fs_options *o = &fs->options;
+	buf_add_str(out, "subtype=rowfs,fsname=");
+	add_escaped(out, fs->source);
+	if (o->read_only)
+		buf_add_str(out, ",ro");
+	/* Alone on the mount, the owner needs no permission checks: they cost a request per
+	 * change of a directory. */
+	if (o->allow_other)
+		buf_add_str(out, ",allow_other,default_permissions");
+	if (o->generic != NULL && o->generic[0] != 0)
+		buf_addf(out, ",%s", o->generic);
+}
+
+static enum err mount_session(struct fs *fs, struct err_detail *detail)
+{
+	struct buf options = BUF_INIT(16384);
+	build_options(fs, &options);
+	if (!buf_ok(&options)) {
+		buf_fini(&options);
+		return ERR_NO_MEMORY;
+	}
+	char program[] = "rowfs", flag[] = "-o";
+	char *argv[] = { program, flag, options.data, NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+	fs->session = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), fs);
+	fuse_opt_free_args(&args);
+	buf_fini(&options);
+	if (fs->session == NULL)
+		return err_set(detail, ERR_INVALID_INPUT, "the mount options were not understood");
+	if (fuse_session_mount(fs->session, fs->dir) != 0)
+		return err_set(detail, ERR_IO, "%s could not be mounted (is /dev/fuse there?)",
+			fs->dir);
+	fs->mounted = true;
+	return ERR_OK;
+}
+
+enum err fs_run(struct fs *fs)
+{
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	if (config == NULL)
+		return ERR_NO_MEMORY;
+	fuse_loop_cfg_set_max_threads(config, LOOP_THREADS);
+	int code = fuse_session_loop_mt(fs->session, config);
+	fuse_loop_cfg_destroy(config);
+	return code < 0 ? err_from_errno(-code) : ERR_OK;
+}
+
+void fs_stop(struct fs *fs)
+{
+	fuse_session_exit(fs->session);
+	/* The loop looks at its flag only between requests: unmounting wakes it. */
+	if (fs->mounted) {
+		fs->mounted = false;
+		fuse_session_unmount(fs->session);
+	}
+}
+
+/* ---- life ---- */
+
+static bool make_parts(struct fs *fs)
+{
+	fs->blobs = blobs_new(BLOBS_BYTES, BLOBS_COUNT);
+	fs->stages = stages_new();
+	fs->notes = notes_new();
+	fs->reasons = reasons_new();
+	fs->matches = matches_new();
+	fs->open_files = idset_new();
+	fs->open_dirs = idset_new();
+	fs->seen = idset_new();
+	return fs->blobs != NULL && fs->stages != NULL && fs->notes != NULL &&
+	       fs->reasons != NULL && fs->matches != NULL && fs->open_files != NULL &&
+	       fs->open_dirs != NULL && fs->seen != NULL;
+}
+
+enum err fs_new(struct service *service, const char *dir, const struct fs_options *options,
+	struct fs **ret, struct err_detail *detail)
+{
+	struct fs *fs = calloc(1, sizeof(*fs));
+	if (fs == NULL)
+		return ERR_NO_MEMORY;
+	fs->service = service;
+	fs->store = service_store(service);
+	fs->options = *options;
+	fs->source = strdup(options->source);
+	fs->dir = strdup(dir);
+	fs->version = strdup(options->version);
+	fs->started = clock_ticks();
+	enum err e = ERR_NO_MEMORY;
+	if (fs->source != NULL && fs->dir != NULL && fs->version != NULL && make_parts(fs))
+		e = mount_session(fs, detail);
+	if (e == ERR_OK)
+		e = notifier_new(fs, &fs->notifier);
+	if (e == ERR_OK && !options->read_only)
+		e = tree_drop_orphans(service);
+	if (e != ERR_OK) {
+		fs_free(fs);
+		return e;
+	}
+	*ret = fs;
+	return ERR_OK;
+}
+
+void fs_free(struct fs *fs)
+{
+	if (fs == NULL)
+		return;
+	if (fs->mounted)
+		fuse_session_unmount(fs->session);
+	/* Staged documents that nobody closed are committed or kept in rejected/. */
+	if (fs->notes != NULL)
+		notes_free(fs, fs->notes);
+	if (fs->stages != NULL && fs->notifier != NULL)
+		stages_free(fs, fs->stages);
+	else
+		free(fs->stages);
+	notifier_free(fs->notifier);
+	if (fs->session != NULL)
+		fuse_session_destroy(fs->session);
+	blobs_free(fs->blobs);
+	reasons_free(fs->reasons);
+	matches_free(fs->matches);
+	idset_free(fs->open_files);
+	idset_free(fs->open_dirs);
+	idset_free(fs->seen);
+	free(fs->source);
+	free(fs->dir);
+	free(fs->version);
+	free(fs);
+}

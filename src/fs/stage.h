@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * Staging: the private document of one writer of a row.  It has a node of its own that
+ * nobody else is given, so the writer sees what it wrote and everyone else the last
+ * committed row.  A commit is an upsert of the whole document (docs/semantics.md, "A write
+ * is staged").
+ *
+ *   state      what holds                                  close by the opener
+ *   clean      buf is the row as loaded or committed       nothing, success
+ *   emptied    truncated to nothing, nothing written       O_TRUNC: nothing, success
+ *                                                          ftruncate: ERR_EMPTY
+ *   dirty      bytes were written since                    complete: commit; else the error
+ *   poisoned   a write was refused                         the same error again
+ *
+ * A stage of a name that did not exist is a draft: an ordinary empty file of that name is
+ * kept in the store as soon as anyone could see it (stage_settle), and goes with the first
+ * commit. */
+#ifndef FS_STAGE_H
+#define FS_STAGE_H
+
+#include "base/buf.h"
+#include "codec/json_scan.h"
+#include "fs/names.h"
+#include "fs/state.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct stage {
+	uint64_t nid;
+	struct stage *next;	/* in its bucket; guarded by the table's lock */
+	uint64_t nlookup;	/* guarded by the table's lock */
+	unsigned refs;		/* handles and notes; guarded by the table's lock */
+	uint64_t dir_id;	/* where it was opened, and under which name; constant */
+	char name[COMPONENT_MAX];
+	size_t name_len;
+	atomic_bool exposed;	/* another node was given out for the name meanwhile */
+	atomic_bool settled;	/* no draft that only the daemon knows of (any more) */
+
+	pthread_mutex_t lock;	/* for all below */
+	struct target at;	/* where the row is now; owns its dir; its name is now_name */
+	char now_name[COMPONENT_MAX];
+	struct item base;	/* the row or draft as loaded, without body */
+	uint64_t row_id;	/* the row it was loaded from or committed as; 0: none yet */
+	uint64_t draft_id;	/* the empty file that holds the name; 0: none */
+	bool draft;		/* made by create(2): nothing of this name existed */
+	bool changed;		/* committed since stage_stale_name() was asked last */
+	int64_t base_version;	/* of the row as loaded or committed */
+	bool loaded;		/* opened without O_TRUNC: commit only over base_version */
+	struct buf buf;
+	bool dirty, poisoned;
+	bool emptied;		/* by ftruncate, not by O_TRUNC */
+	bool sequential;	/* all writes came in order from an empty start */
+	struct json_scan scan;
+	size_t checked_len;	/* buf up to here is known to be a valid document */
+	bool has_keys;
+	enum err error;		/* of the refused write */
+	struct attrs attrs;	/* set on an open handle: hold over the commit */
+	uint64_t rejected_id;	/* where the refused bytes are kept; 0: nowhere */
+	size_t rejected_len;	/* how many of them */
+};
+
+/* A stage of the item (NULL: of a name that does not exist), with its document loaded.
+ * Takes over *at and *item.  Nobody else knows it yet. */
+enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret);
+void stage_free(struct fs *fs, struct stage *s);
+
+/* The handle was opened with O_TRUNC. */
+void stage_open_truncated(struct stage *s);
+/* Bytes at offset.  An error is the answer to write(2). */
+enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes);
+/* ftruncate(2). */
+enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size);
+size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out);
+/* A close(2); only one in the process that opened the file commits and can fail. */
+enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener);
+/* fsync(2): commits, durable. */
+enum err stage_fsync(struct fs *fs, struct stage *s);
+/* The last handle is gone: what is complete is committed, what is not goes to rejected/. */
+void stage_release(struct fs *fs, struct stage *s);
+/* The name under which the row is now, whose cached node the last change made wrong;
+ * false if the kernel can have none but the stage's own. */
+bool stage_stale_name(struct stage *s, uint64_t *ret_dir, char out_name[COMPONENT_MAX]);
+/* chmod, chown, utimensat on the handle: mask of enum attrs_mask. */
+enum err stage_set_attrs(
+	struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask);
+void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
+/* Makes a draft visible: keeps an empty ordinary file of its name. */
+enum err stage_settle(struct fs *fs, struct stage *s);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/stages.h"
+
+#include "base/clock.h"
+#include "fs/nid.h"
+
+#include <stdlib.h>
+
+#define BUCKETS 1024
+#define NOTES 256
+#define NOTE_LIFE_US UINT64_C(1000000)
+
+struct stages {
+	pthread_mutex_t lock;
+	struct stage *buckets[BUCKETS]; /* guarded by lock */
+	atomic_size_t count;
+	uint64_t next;			/* guarded by lock */
+};
+
+struct stages *stages_new(void)
+{
+	struct stages *t = calloc(1, sizeof(*t));
+	if (t != NULL && pthread_mutex_init(&t->lock, NULL) != 0) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void stages_free(struct fs *fs, struct stages *t)
+{
+	if (t == NULL)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (t->buckets[i] != NULL) {
+			struct stage *s = t->buckets[i];
+			t->buckets[i] = s->next;
+			stage_release(fs, s);
+			stage_free(fs, s);
+		}
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+static struct stage **bucket(struct stages *t, uint64_t nid)
+{
+	return &t->buckets[nid % BUCKETS];
+}
+
+void stages_add(struct stages *t, struct stage *s)
+{
+	pthread_mutex_lock(&t->lock);
+	s->nid = NID_PRIVATE | ++t->next;
+	s->refs = 1;
+	s->next = *bucket(t, s->nid);
+	*bucket(t, s->nid) = s;
+	atomic_fetch_add(&t->count, 1);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static struct stage *find(struct stages *t, uint64_t nid)
+{
+	struct stage *s = *bucket(t, nid);
+	while (s != NULL && s->nid != nid)
+		s = s->next;
+	return s;
+}
+
+struct stage *stages_get(struct stages *t, uint64_t nid)
+{
+	pthread_mutex_lock(&t->lock);
+	struct stage *s = find(t, nid);
+	if (s != NULL)
+		s->refs++;
+	pthread_mutex_unlock(&t->lock);
+	return s;
+}
+
+/* Takes the stage out of the table if nobody knows it any more. */
+static bool unlinked(struct stages *t, struct stage *s)
+{
+	if (s->refs > 0 || s->nlookup > 0)
+		return false;
+	struct stage **at = bucket(t, s->nid);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	atomic_fetch_sub(&t->count, 1);
+	return true;
+}
+
+void stages_unref(struct fs *fs, struct stages *t, struct stage *s)
+{
+	pthread_mutex_lock(&t->lock);
+	s->refs--;
+	bool gone = unlinked(t, s);
+	pthread_mutex_unlock(&t->lock);
+	if (gone)
+		stage_free(fs, s);
+}
+
+void stages_looked_up(struct stages *t, struct stage *s)
+{
+	pthread_mutex_lock(&t->lock);
+	s->nlookup++;
+	pthread_mutex_unlock(&t->lock);
+}
+
+void stages_forget(struct fs *fs, struct stages *t, uint64_t nid, uint64_t n)
+{
+	pthread_mutex_lock(&t->lock);
+	struct stage *s = find(t, nid);
+	bool gone = false;
+	if (s != NULL) {
+		s->nlookup = n < s->nlookup ? s->nlookup - n : 0;
+		gone = unlinked(t, s);
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (gone)
+		stage_free(fs, s);
+}
+
+size_t stages_count(struct stages *t)
+{
+	return atomic_load(&t->count);
+}
+
+/* Marks the stages; answers one that is still a draft in memory, with a reference. */
+static struct stage *expose_some(struct stages *t, uint64_t dir_id, const char *name)
+{
+	struct stage *draft = NULL;
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct stage *s = t->buckets[i]; s != NULL; s = s->next) {
+			if (s->dir_id != dir_id || (name != NULL && strcmp(s->name, name) != 0))
+				continue;
+			atomic_store(&s->exposed, true);
+			if (draft == NULL && !atomic_load(&s->settled)) {
+				s->refs++;
+				draft = s;
+			}
+		}
+	pthread_mutex_unlock(&t->lock);
+	return draft;
+}
+
+void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char *name)
+{
+	struct stage *s;
+	while (atomic_load(&t->count) > 0 && (s = expose_some(t, dir_id, name)) != NULL) {
+		(void)stage_settle(fs, s);
+		stages_unref(fs, t, s);
+	}
+}
+
+/* ---- notes ---- */
+
+struct note {
+	pid_t tid; /* 0: free */
+	bool write;
+	uint64_t nid, born_us;
+	struct stage *stage;
+};
+
+struct notes {
+	pthread_mutex_t lock;
+	atomic_int live;
+	struct note note[NOTES]; /* guarded by lock */
+};
+
+struct notes *notes_new(void)
+{
+	struct notes *n = calloc(1, sizeof(*n));
+	if (n != NULL && pthread_mutex_init(&n->lock, NULL) != 0) {
+		free(n);
+		return NULL;
+	}
+	return n;
+}
+
+static struct note *find_note(struct notes *n, pid_t tid)
+{
+	uint64_t now = clock_mono_us();
+	for (size_t i = 0; i < NOTES; i++)
+		if (n->note[i].tid == tid && now - n->note[i].born_us < NOTE_LIFE_US)
+			return &n->note[i];
+	return NULL;
+}
+
+/* Frees the slot and hands its stage to the caller. */
+static struct stage *clear(struct notes *n, struct note *note)
+{
+	struct stage *s = note->stage;
+	if (note->tid != 0)
+		atomic_fetch_sub(&n->live, 1);
+	*note = (struct note){ 0 };
+	return s;
+}
+
+static struct note *oldest_note(struct notes *n)
+{
+	struct note *oldest = &n->note[0];
+	for (size_t i = 0; i < NOTES; i++) {
+		if (n->note[i].tid == 0)
+			return &n->note[i];
+		if (n->note[i].born_us < oldest->born_us)
+			oldest = &n->note[i];
+	}
+	return oldest;
+}
+
+static void drop_stage(struct fs *fs, struct stage *s)
+{
+	if (s != NULL)
+		stages_unref(fs, fs->stages, s);
+}
+
+enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid, bool write)
+{
+	struct stage *dropped = NULL;
+	enum note_state state = NOTE_SECOND;
+	pthread_mutex_lock(&n->lock);
+	struct note *note = find_note(n, tid);
+	if (note == NULL) {
+		note = oldest_note(n);
+		dropped = clear(n, note);
+		*note = (struct note){ .tid = tid, .write = write, .nid = nid };
+		note->born_us = clock_mono_us();
+		atomic_fetch_add(&n->live, 1);
+		state = NOTE_NONE;
+	}
+	pthread_mutex_unlock(&n->lock);
+	drop_stage(fs, dropped);
+	return state;
+}
+
+bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage **ret_stage)
+{
+	if (atomic_load(&n->live) == 0)
+		return false;
+	pthread_mutex_lock(&n->lock);
+	const struct note *note = find_note(n, tid);
+	bool wants = note != NULL && note->write;
+	*ret_stage = wants && note->stage != NULL ? stages_get(fs->stages, note->stage->nid) : NULL;
+	pthread_mutex_unlock(&n->lock);
+	return wants;
+}
+
+void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s)
+{
+	struct stage *dropped = s;
+	pthread_mutex_lock(&n->lock);
+	struct note *note = find_note(n, tid);
+	if (note != NULL) {
+		dropped = note->stage;
+		note->stage = s;
+	}
+	pthread_mutex_unlock(&n->lock);
+	drop_stage(fs, dropped);
+}
+
+void notes_clear(struct fs *fs, struct notes *n, pid_t tid)
+{
+	if (atomic_load(&n->live) == 0)
+		return;
+	struct stage *dropped = NULL;
+	pthread_mutex_lock(&n->lock);
+	for (size_t i = 0; i < NOTES && dropped == NULL; i++)
+		if (n->note[i].tid == tid)
+			dropped = clear(n, &n->note[i]);
+	pthread_mutex_unlock(&n->lock);
+	drop_stage(fs, dropped);
+}
+
+bool notes_expects(struct notes *n, pid_t tid, const struct stage *s, uint64_t nid)
+{
+	if (atomic_load(&n->live) == 0)
+		return false;
+	pthread_mutex_lock(&n->lock);
+	const struct note *note = find_note(n, tid);
+	bool expects = note != NULL && (note->stage == s || note->nid == nid);
+	pthread_mutex_unlock(&n->lock);
+	return expects;
+}
+
+void notes_free(struct fs *fs, struct notes *n)
+{
+	if (n == NULL)
+		return;
+	for (size_t i = 0; i < NOTES; i++)
+		drop_stage(fs, clear(n, &n->note[i]));
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}

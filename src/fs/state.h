@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * What the files of the mount share: one struct fs per mount. */
+#ifndef FS_STATE_H
+#define FS_STATE_H
+
+#include "fs/fs.h"
+#include "fs/opstat.h"
+#include "service/service.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+struct blobs;
+struct stages;
+struct notes;
+struct reasons;
+struct notifier;
+struct idset;
+struct matches;
+struct fuse_session;
+
+/* All writers of the store are in this process and every change is followed by an
+ * invalidation, so the kernel may keep names and attributes for as long as it likes. */
+#define CACHE_SECONDS 3600.0
+
+struct fs {
+	struct service *service;
+	struct store *store; /* the service's; for reading */
+	struct fs_options options;
+	char *source, *dir, *version; /* owned copies behind options */
+	struct fuse_session *session;
+	struct blobs *blobs;	     /* recent row contents */
+	struct stages *stages;	     /* writers' private documents */
+	struct notes *notes;	     /* threads that were told ESTALE and will come back */
+	struct reasons *reasons;     /* why something was refused */
+	struct matches *matches;     /* user.rowfs.if_match */
+	struct notifier *notifier;
+	struct idset *open_files; /* ordinary files with open handles */
+	struct idset *open_dirs;     /* directories with open listings */
+	struct idset *seen;	     /* directories that the kernel has looked into */
+	struct opstats opstats;
+	int64_t started; /* ticks */
+	bool mounted;
+};
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/xattr.h"
+
+#include "base/clock.h"
+#include "fs/blob.h"
+#include "fs/match.h"
+#include "fs/names.h"
+#include "fs/nid.h"
+#include "fs/reason.h"
+#include "fs/stages.h"
+#include "model/etag.h"
+#include "model/key.h"
+
+#define PREFIX "user.rowfs."
+
+static enum err get_error(struct fs *fs, const struct item *it, struct buf *out)
+{
+	char name[COMPONENT_MAX];
+	size_t n = item_component(it, name);
+	bool found = item_is_dir(it->kind)
+			     ? reasons_get(fs->reasons, it->id, (struct span){ 0 }, out)
+			     : reasons_get(fs->reasons, it->parent, span_make(name, n), out);
+	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
+}
+
+static enum err get_etag(struct fs *fs, const struct item *it, struct buf *out)
+{
+	char etag[ETAG_MAX];
+	(void)fs;
+	buf_add(out, etag, (size_t)etag_format(it->version, etag));
+	return ERR_OK;
+}
+
+static enum err get_if_match(struct fs *fs, const struct item *it, struct buf *out)
+{
+	char etag[ETAG_MAX];
+	int64_t version = matches_peek(fs->matches, it->id);
+	if (version < 0)
+		return ERR_NO_ATTRIBUTE;
+	buf_add(out, etag, (size_t)etag_format(version, etag));
+	return ERR_OK;
+}
+
+static enum err get_timestamp(struct fs *fs, const struct item *it, struct buf *out)
+{
+	char text[CLOCK_TEXT_MAX];
+	(void)fs;
+	buf_add(out, text, (size_t)clock_format(it->version, text));
+	return ERR_OK;
+}
+
+static enum err add_key(struct span order, struct buf *out)
+{
+	char key[LIMIT_KEY_BYTES];
+	key_from_order(order.p, order.n, key);
+	buf_add(out, key, order.n);
+	return ERR_OK;
+}
+
+static enum err get_row_key(struct fs *fs, const struct item *it, struct buf *out)
+{
+	(void)fs;
+	return add_key(it->key, out);
+}
+
+static enum err get_partition_key(struct fs *fs, const struct item *it, struct buf *out)
+{
+	if (it->kind == ITEM_PARTITION)
+		return add_key(it->key, out);
+	struct item partition = { 0 };
+	enum err e = store_get(fs->store, NULL, it->parent, WANT_ATTRS, &partition);
+	if (e == ERR_OK)
+		e = add_key(partition.key, out);
+	item_fini(&partition);
+	return e;
+}
+
+#define KIND(k_) (1u << (k_))
+#define ANY_KIND ~0u
+
+/* Keep alphabetized. */
+static const struct attribute {
+	const char *name;
+	unsigned kinds;
+	enum err (*get)(struct fs *fs, const struct item *it, struct buf *out);
+} attributes[] = {
+	{ "error", ANY_KIND, get_error },
+	{ "etag", KIND(ITEM_ROW), get_etag },
+	{ "if_match", KIND(ITEM_ROW), get_if_match },
+	{ "partition_key", KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
+	{ "row_key", KIND(ITEM_ROW), get_row_key },
+	{ "timestamp", KIND(ITEM_ROW), get_timestamp },
+};
+
+static const struct attribute *find(const char *name)
+{
+	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
+		if (strcmp(name + sizeof(PREFIX) - 1, attributes[i].name) == 0)
+			return &attributes[i];
+	return NULL;
+}
+
+bool xattr_is_ours(const char *name)
+{
+	return strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
+
+/* The item behind a node; a stage stands for the row it was loaded from. */
+static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
+{
+	if (!nid_is_private(nid)) {
+		enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, ret);
+		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	}
+	struct stage *s = stages_get(fs->stages, nid);
+	if (s == NULL)
+		return ERR_GONE;
+	pthread_mutex_lock(&s->lock);
+	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	pthread_mutex_unlock(&s->lock);
+	stages_unref(fs, fs->stages, s);
+	enum err e = id == 0 ? ERR_NOT_FOUND : store_get(fs->store, NULL, id, WANT_ATTRS, ret);
+	return e == ERR_NOT_FOUND ? ERR_NO_ATTRIBUTE : e;
+}
+
+enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	const struct attribute *a = find(name);
+	if (a == NULL || nid_is_control(nid))
+		return ERR_NO_ATTRIBUTE;
+	struct item it = { 0 };
+	enum err e = item_of(fs, nid, &it);
+	if (e == ERR_OK)
+		e = (a->kinds & KIND(it.kind)) != 0 ? a->get(fs, &it, out) : ERR_NO_ATTRIBUTE;
+	item_fini(&it);
+	return e;
+}
+
+static enum err row_of(struct fs *fs, uint64_t nid, const char *name, uint64_t *ret_id)
+{
+	const struct attribute *a = find(name);
+	if (a == NULL || a->get != get_if_match)
+		return ERR_NOT_PERMITTED;
+	struct item it = { 0 };
+	enum err e = item_of(fs, nid, &it);
+	if (e == ERR_OK && it.kind != ITEM_ROW)
+		e = ERR_NOT_PERMITTED;
+	*ret_id = it.id;
+	item_fini(&it);
+	return e;
+}
+
+enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value)
+{
+	uint64_t id;
+	bool any;
+	int64_t version;
+	enum err e = row_of(fs, nid, name, &id);
+	if (e == ERR_OK)
+		e = etag_parse(value, &any, &version, NULL);
+	if (e != ERR_OK)
+		return e;
+	if (any)
+		matches_drop(fs->matches, id);
+	else
+		matches_set(fs->matches, id, version < 0 ? 0 : version);
+	return ERR_OK;
+}
+
+enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name)
+{
+	uint64_t id;
+	enum err e = row_of(fs, nid, name, &id);
+	if (e == ERR_OK)
+		matches_drop(fs->matches, id);
+	return e;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Extended attributes: user.rowfs.* answer to their names but are not listed.  A new one is
+ * a row in the table in xattr.c. */
+#ifndef FS_XATTR_H
+#define FS_XATTR_H
+
+#include "base/buf.h"
+#include "fs/state.h"
+
+#include <stdbool.h>
+
+/* Whether the name is one of ours: others are answered without touching the store. */
+bool xattr_is_ours(const char *name);
+/* ERR_NO_ATTRIBUTE, ERR_GONE. */
+enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+/* user.rowfs.if_match only; others: ERR_NOT_PERMITTED. */
+enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value);
+enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * What a PartitionKey or RowKey may hold, and the byte form in which memcmp orders keys
+ * as the service does.  The lead bytes F0..F4 (which become surrogates in UTF-16, D800
+ * and up) must come before EE and EF (U+E000 to U+FFFF). */
+#include "model/key.h"
+
+#include "base/text.h"
+#include "model/limits.h"
+
+#include <stdbool.h>
+
+static bool is_forbidden(uint32_t cp)
+{
+	if (cp == '/' || cp == '\\' || cp == '#' || cp == '?')
+		return true;
+	return cp < 0x20 || (cp >= 0x7f && cp <= 0x9f);
+}
+
+/* s is valid UTF-8. */
+static bool has_forbidden(struct span s)
+{
+	uint32_t cp;
+
+	for (size_t i = 0; i < s.n;) {
+		i += utf8_decode(span_make(s.p + i, s.n - i), &cp);
+		if (is_forbidden(cp))
+			return true;
+	}
+	return false;
+}
+
+enum err key_check(struct span key, const char *what, struct err_detail *detail)
+{
+	if (!utf8_valid(key))
+		return err_set(detail, ERR_NAME_NOT_UTF8, "The %s is not valid UTF-8.", what);
+	if (key.n > LIMIT_KEY_UNITS && utf16_len(key) > LIMIT_KEY_UNITS)
+		return err_set(detail, ERR_KEY_TOO_LARGE, "The %s is longer than %d UTF-16 units.",
+			what, LIMIT_KEY_UNITS);
+	if (has_forbidden(key))
+		return err_set(detail, ERR_KEY_INVALID,
+			"The '%s' parameter of value '%.*s' is out of range: "
+			"a key may not hold / \\ # ? or control characters.",
+			what, key.n < 100 ? (int)key.n : 100, key.p);
+	return ERR_OK;
+}
+
+void key_to_order(const char *key, size_t n, char *out)
+{
+	static const unsigned char lead[] = { 0xf3, 0xf4, 0xee, 0xef, 0xf0, 0xf1, 0xf2 };
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)key[i];
+		out[i] = c < 0xee ? (char)c : (char)lead[(c - 0xee) % sizeof(lead)];
+	}
+}
+
+void key_from_order(const char *order, size_t n, char *out)
+{
+	static const unsigned char lead[] = { 0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xee, 0xef };
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)order[i];
+		out[i] = c < 0xee ? (char)c : (char)lead[(c - 0xee) % sizeof(lead)];
+	}
+}

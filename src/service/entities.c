@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/entities.h"
+
+#include "codec/filename.h"
+#include "model/key.h"
+#include "model/limits.h"
+
+#include <stdlib.h>
+
+/* How often a change without a condition of its own is tried again after it lost a race. */
+#define RETRIES 64
+
+/* What one operation needs while its change is built and applied. */
+struct work {
+	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* order form */
+	struct buf body;
+	bool guarded; /* the condition is ours: a lost race means once more, not failure */
+};
+
+static enum err order_key(
+	struct span key, const char *what, char out[LIMIT_KEY_BYTES], struct err_detail *detail)
+{
+	enum err e = key_check(key, what, detail);
+	if (e == ERR_OK)
+		key_to_order(key.p, key.n, out);
+	return e;
+}
+
+enum err entity_row(struct service *s, struct store_view *v, uint64_t table_id, struct span pk,
+	struct span rk, struct item *ret)
+{
+	char pk_order[LIMIT_KEY_BYTES], rk_order[LIMIT_KEY_BYTES];
+	enum err e = order_key(pk, "PartitionKey", pk_order, NULL);
+	if (e == ERR_OK)
+		e = order_key(rk, "RowKey", rk_order, NULL);
+	if (e != ERR_OK)
+		return e;
+
+	struct item partition = { 0 };
+	e = store_child(service_store(s), v, table_id, CLASS_KEYED, span_make(pk_order, pk.n),
+		WANT_ATTRS, &partition);
+	if (e != ERR_OK)
+		return e;
+	e = store_child(service_store(s), v, partition.id, CLASS_KEYED, span_make(rk_order, rk.n),
+		WANT_BODY, ret);
+	item_fini(&partition);
+	return e;
+}
+
+enum err entity_of_item(const struct item *it, struct span pk, struct entity *ret)
+{
+	enum err e = entity_json_decode(it->body, ENTITY_JSON_FILE, ret, NULL, NULL);
+	if (e != ERR_OK)
+		return ERR_CORRUPT;
+	char rk[LIMIT_KEY_BYTES];
+	key_from_order(it->key.p, it->key.n, rk);
+	ret->pk = arena_copy(&ret->arena, pk);
+	ret->rk = arena_copy(&ret->arena, span_make(rk, it->key.n));
+	if (ret->pk.p == NULL || ret->rk.p == NULL)
+		return ERR_NO_MEMORY;
+	ret->has_pk = ret->has_rk = true;
+	ret->timestamp = it->version;
+	return ERR_OK;
+}
+
+/* Rows whose keys do not fit into a file name carry them inside. */
+static unsigned keys_flags(struct span pk, struct span rk)
+{
+	bool inside = filename_is_long(pk, FILENAME_PARTITION) || filename_is_long(rk, FILENAME_ROW);
+	return inside ? (unsigned)(ENTITY_JSON_PK | ENTITY_JSON_RK) : 0;
+}
+
+static enum err render(
+	const struct entity_op *op, const struct entity *entity, struct work *w, struct change *c)
+{
+	struct entity keyed = *entity;
+	keyed.pk = op->pk;
+	keyed.rk = op->rk;
+	keyed.has_pk = keyed.has_rk = true;
+	unsigned flags = keys_flags(op->pk, op->rk);
+	buf_clear(&w->body);
+	entity_json_encode(&keyed, flags | ENTITY_JSON_NEWLINE, &w->body);
+	if (!buf_ok(&w->body))
+		return ERR_BODY_TOO_LARGE;
+	c->body = buf_span(&w->body);
+	c->item_flags = flags != 0 ? ITEM_KEYS_INSIDE : 0;
+	return ERR_OK;
+}
+
+/* The merge of what is there with what was sent, on condition that it is still there. */
+static enum err merge_body(struct service *s, uint64_t table_id, const struct entity_op *op,
+	struct work *w, struct change *c, struct err_detail *detail)
+{
+	struct item row = { 0 };
+	enum err e = entity_row(s, NULL, table_id, op->pk, op->rk, &row);
+	if (e == ERR_NOT_FOUND && op->kind == ENTITY_UPSERT_MERGE) {
+		c->cond = COND_ABSENT;
+		w->guarded = true;
+		return render(op, op->entity, w, c);
+	}
+	if (e != ERR_OK)
+		return e;
+
+	struct entity merged = { 0 };
+	if (op->if_match && op->if_match_version != row.version)
+		e = ERR_CONDITION_NOT_MET;
+	if (e == ERR_OK)
+		e = entity_of_item(&row, op->pk, &merged);
+	if (e == ERR_OK)
+		e = entity_merge(&merged, op->entity);
+	if (e == ERR_OK)
+		e = entity_check(&merged, detail);
+	if (e == ERR_OK)
+		e = render(op, &merged, w, c);
+	c->cond = COND_VERSION;
+	c->cond_version = row.version;
+	w->guarded = !op->if_match;
+	entity_fini(&merged);
+	item_fini(&row);
+	return e;
+}
+
+static void set_condition(const struct entity_op *op, struct change *c)
+{
+	if (op->if_match) {
+		c->cond = COND_VERSION;
+		c->cond_version = op->if_match_version;
+	} else if (op->if_id != 0) {
+		c->cond = COND_ID;
+		c->cond_version = (int64_t)op->if_id;
+	} else if (op->kind == ENTITY_INSERT) {
+		c->cond = COND_ABSENT;
+	} else if (op->kind == ENTITY_REPLACE || op->kind == ENTITY_DELETE) {
+		c->cond = COND_PRESENT;
+	}
+}
+
+static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *op, struct work *w,
+	struct change *c, struct err_detail *detail)
+{
+	*c = (struct change){ .attrs = op->attrs, .kind = ITEM_ROW };
+	w->guarded = false;
+	enum err e = order_key(op->pk, "PartitionKey", w->pk, detail);
+	if (e == ERR_OK)
+		e = order_key(op->rk, "RowKey", w->rk, detail);
+	if (e != ERR_OK)
+		return e;
+	c->at = (struct place){ .parent = table_id, .has_pk = true, .class = CLASS_KEYED };
+	c->at.pk = span_make(w->pk, op->pk.n);
+	c->at.key = span_make(w->rk, op->rk.n);
+	set_condition(op, c);
+
+	if (op->kind == ENTITY_DELETE) {
+		c->op = CHANGE_DELETE;
+		return ERR_OK;
+	}
+	c->op = CHANGE_PUT;
+	if (op->kind == ENTITY_MERGE || op->kind == ENTITY_UPSERT_MERGE)
+		return merge_body(s, table_id, op, w, c, detail);
+	if (op->document.p != NULL) {
+		c->body = op->document;
+		c->item_flags = op->document_has_keys ? ITEM_KEYS_INSIDE : 0;
+		return ERR_OK;
+	}
+	return render(op, op->entity, w, c);
+}
+
+/* The rules of a change set (protocol section 7): one partition, each row once. */
+static enum err check_set(const struct entity_op *ops, size_t n, struct err_detail *reterr)
+{
+	if (n == 0 || n > LIMIT_BATCH_OPS)
+		return ERR_BATCH_TOO_LARGE;
+	for (size_t i = 1; i < n; i++) {
+		if (reterr != NULL)
+			reterr->op = i;
+		if (!span_eq(ops[i].pk, ops[0].pk))
+			return err_set(reterr, ERR_INVALID_INPUT,
+				"all operations of a change set must be on one PartitionKey");
+		for (size_t k = 0; k < i; k++)
+			if (span_eq(ops[i].rk, ops[k].rk))
+				return ERR_BATCH_DUPLICATE;
+	}
+	return ERR_OK;
+}
+
+static enum err try_apply(struct service *s, enum origin origin, uint64_t table_id,
+	struct entity_op *ops, struct work *works, struct change *changes, size_t n, bool durable,
+	struct err_detail *reterr)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (reterr != NULL)
+			reterr->op = i;
+		enum err e = prepare(s, table_id, &ops[i], &works[i], &changes[i], reterr);
+		if (e != ERR_OK)
+			return e;
+	}
+	enum err e = service_apply(s, origin, changes, n, durable, reterr);
+	for (size_t i = 0; e == ERR_OK && i < n; i++) {
+		ops[i].version = changes[i].now.version;
+		ops[i].id = changes[i].now.id;
+	}
+	return e;
+}
+
+static bool lost_race(enum err e)
+{
+	return e == ERR_CONDITION_NOT_MET || e == ERR_ENTITY_EXISTS || e == ERR_NOT_FOUND;
+}
+
+enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id,
+	struct entity_op *ops, size_t n, bool strict, bool durable, struct err_detail *reterr)
+{
+	struct err_detail scratch = { 0 };
+	if (reterr == NULL)
+		reterr = &scratch;
+	if (strict) {
+		enum err e = check_set(ops, n, reterr);
+		if (e != ERR_OK)
+			return e;
+	}
+	if (n == 0)
+		return ERR_OK;
+	struct work *works = calloc(n, sizeof(*works));
+	struct change *changes = calloc(n, sizeof(*changes));
+	enum err e = ERR_NO_MEMORY;
+	if (works != NULL && changes != NULL) {
+		for (size_t i = 0; i < n; i++)
+			works[i].body = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+		for (int tries = 0; tries < RETRIES; tries++) {
+			e = try_apply(s, origin, table_id, ops, works, changes, n, durable, reterr);
+			changes_fini(changes, n);
+			if (!lost_race(e) || reterr->op >= n || !works[reterr->op].guarded)
+				break;
+		}
+		for (size_t i = 0; i < n; i++)
+			buf_fini(&works[i].body);
+	}
+	free(changes);
+	free(works);
+	return e;
+}
+
+static bool key_agrees(bool has, struct span in_document, struct span in_path)
+{
+	return !has || span_eq(in_document, in_path);
+}
+
+static enum err check_keys(
+	const struct entity *e, struct span pk, struct span rk, struct err_detail *detail)
+{
+	if (!key_agrees(e->has_pk, e->pk, pk))
+		return err_set(detail, ERR_KEY_MISMATCH,
+			"PartitionKey in the document is not the PartitionKey of the path");
+	if (!key_agrees(e->has_rk, e->rk, rk))
+		return err_set(detail, ERR_KEY_MISMATCH,
+			"RowKey in the document is not the RowKey of the path");
+	if (!e->has_pk && filename_is_long(pk, FILENAME_PARTITION))
+		return err_set(detail, ERR_KEY_MISSING,
+			"the directory's name is a digest: the document must hold PartitionKey");
+	if (!e->has_rk && filename_is_long(rk, FILENAME_ROW))
+		return err_set(detail, ERR_KEY_MISSING,
+			"the file's name is a digest: the document must hold RowKey");
+	return ERR_OK;
+}
+
+enum err document_check(struct span text, struct span pk, struct span rk,
+	struct entity *ret_entity, bool *ret_has_keys, struct err_detail *detail)
+{
+	struct entity own = { 0 };
+	struct entity *e = ret_entity != NULL ? ret_entity : &own;
+	struct entity_json_facts facts;
+	enum err result = entity_json_decode(text, ENTITY_JSON_FILE, e, &facts, detail);
+	if (result == ERR_OK)
+		result = check_keys(e, pk, rk, detail);
+	if (result == ERR_OK) {
+		struct entity keyed = *e;
+		keyed.pk = pk;
+		keyed.rk = rk;
+		if (entity_size(&keyed) > LIMIT_ENTITY_BYTES)
+			result = ERR_ENTITY_TOO_LARGE;
+	}
+	if (result == ERR_OK && ret_has_keys != NULL)
+		*ret_has_keys = facts.has_keys;
+	entity_fini(&own);
+	return result;
+}
+
+enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,
+	struct entity_op *op, const struct place *draft, bool durable, struct item *ret,
+	struct err_detail *detail)
+{
+	struct work *w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		return ERR_NO_MEMORY;
+	struct change changes[2] = { 0 };
+	enum err e = prepare(s, table_id, op, w, &changes[0], detail);
+	size_t n = 1;
+	if (draft != NULL)
+		changes[n++] = (struct change){ .op = CHANGE_DELETE, .at = *draft, .attrs = ATTRS_UNSET };
+	if (e == ERR_OK)
+		e = service_apply(s, origin, changes, n, durable, detail);
+	if (e == ERR_OK && ret != NULL) {
+		*ret = changes[0].now;
+		changes[0].now = (struct item){ 0 };
+	}
+	changes_fini(changes, n);
+	free(w);
+	return e;
+}

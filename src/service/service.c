@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/service.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct service {
+	struct store *store;
+	_Atomic int64_t last_version;
+
+	pthread_rwlock_t events_lock; /* read: a call is running; write: the subscriber changes */
+	event_fn on_event;	      /* guarded by events_lock */
+	void *event_arg;
+	_Atomic bool watched;
+};
+
+enum err service_new(struct store *store, struct service **ret)
+{
+	struct service *s = calloc(1, sizeof(*s));
+	if (s == NULL) {
+		store_close(store);
+		return ERR_NO_MEMORY;
+	}
+	s->store = store;
+	atomic_init(&s->last_version, store_version_floor(store));
+	if (pthread_rwlock_init(&s->events_lock, NULL) != 0) {
+		store_close(store);
+		free(s);
+		return ERR_NO_MEMORY;
+	}
+	*ret = s;
+	return ERR_OK;
+}
+
+void service_free(struct service *s)
+{
+	if (s == NULL)
+		return;
+	store_close(s->store);
+	pthread_rwlock_destroy(&s->events_lock);
+	free(s);
+}
+
+struct store *service_store(struct service *s)
+{
+	return s->store;
+}
+
+/* The first of n versions in a row. */
+static int64_t take_versions(struct service *s, size_t n)
+{
+	int64_t now = clock_ticks();
+	int64_t last = atomic_load(&s->last_version);
+	int64_t first;
+	do
+		first = now > last ? now : last + 1;
+	while (!atomic_compare_exchange_weak(&s->last_version, &last, first + (int64_t)n - 1));
+	return first;
+}
+
+int64_t service_next_version(struct service *s)
+{
+	return take_versions(s, 1);
+}
+
+void service_subscribe(struct service *s, event_fn fn, void *arg)
+{
+	pthread_rwlock_wrlock(&s->events_lock);
+	s->on_event = fn;
+	s->event_arg = arg;
+	atomic_store(&s->watched, fn != NULL);
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+void service_unsubscribe(struct service *s)
+{
+	service_subscribe(s, NULL, NULL);
+}
+
+static void publish(struct service *s, enum origin origin, const struct change *changes, size_t n)
+{
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->on_event != NULL)
+		s->on_event(s->event_arg, origin, changes, n);
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
+	bool durable, struct err_detail *reterr)
+{
+	bool watched = atomic_load(&s->watched);
+	enum err e;
+	do {
+		int64_t version = take_versions(s, n);
+		for (size_t i = 0; i < n; i++) {
+			changes[i].version = version + (int64_t)i;
+			if (watched)
+				changes[i].flags |= CHANGE_WANT_OLD;
+		}
+		e = store_apply(s->store, changes, n, durable, reterr);
+	} while (e == ERR_STALE_VERSION);
+	if (e == ERR_OK && watched)
+		publish(s, origin, changes, n);
+	return e;
+}

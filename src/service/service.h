@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * The service: what accounts, tables, entities and files mean.  Both doors, the commands
+ * and the tests change the store through this floor and nowhere else; reading an item as
+ * it is may go straight to store/store.h.  Safe for any number of threads. */
+#ifndef SERVICE_SERVICE_H
+#define SERVICE_SERVICE_H
+
+#include "base/err.h"
+#include "service/events.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+struct service;
+
+/* Owns the store from now on, also on failure. */
+enum err service_new(struct store *store, struct service **ret);
+void service_free(struct service *s); /* closes the store; NULL is fine */
+struct store *service_store(struct service *s);
+
+/* A version later than every one given out before, also when the clock stood still or
+ * went back. */
+int64_t service_next_version(struct service *s);
+
+/* The one way to the store for every change: gives the changes versions (each later than
+ * the one before it), applies them, takes a later version and tries again on ERR_STALE_VERSION, and
+ * tells the subscribers before it returns.  The caller changes_fini()s. */
+enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
+	bool durable, struct err_detail *reterr);
+
+#endif

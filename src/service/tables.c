@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ * Tables.  The key of a table item is its name in lower case, which makes names
+ * case-insensitive; the name in its own case stands beside it. */
+#include "service/tables.h"
+
+#include "model/names.h"
+#include "service/accounts.h"
+
+enum err table_find(struct service *s, struct span account, struct span table, struct item *ret)
+{
+	struct item owner = { 0 };
+	enum err e = account_find(s, account, &owner);
+	if (e != ERR_OK)
+		return e;
+	uint64_t account_id = owner.id;
+	item_fini(&owner);
+
+	char key[LIMIT_TABLE_NAME_MAX];
+	if (table.n > sizeof(key))
+		return ERR_TABLE_NOT_FOUND;
+	table_name_fold(table, key);
+	e = store_child(service_store(s), NULL, account_id, CLASS_KEYED, span_make(key, table.n),
+		WANT_ATTRS, ret);
+	return e == ERR_NOT_FOUND ? ERR_TABLE_NOT_FOUND : e;
+}
+
+enum err table_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,
+	struct item *ret, struct err_detail *detail)
+{
+	enum err e = table_name_check(name, detail);
+	if (e != ERR_OK)
+		return e;
+	char key[LIMIT_TABLE_NAME_MAX];
+	table_name_fold(name, key);
+	struct change c = { .op = CHANGE_PUT,
+		.at = { .parent = account_id, .class = CLASS_KEYED, .key = span_make(key, name.n) },
+		.cond = COND_ABSENT,
+		.kind = ITEM_TABLE,
+		.item_flags = ITEM_MADE,
+		.name = name,
+		.attrs = ATTRS_UNSET };
+	e = service_apply(s, origin, &c, 1, true, detail);
+	if (e == ERR_OK && ret != NULL)
+		e = item_copy(ret, &c.now);
+	changes_fini(&c, 1);
+	return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_ACCOUNT_NOT_FOUND : e;
+}
+
+enum err table_delete(
+	struct service *s, enum origin origin, uint64_t table_id, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_DELETE,
+		.flags = CHANGE_RECURSIVE,
+		.at = { .id = table_id },
+		.attrs = ATTRS_UNSET };
+	enum err e = service_apply(s, origin, &c, 1, true, detail);
+	changes_fini(&c, 1);
+	return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_TABLE_NOT_FOUND : e;
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/tree.h"
+
+#include "codec/filename.h"
+#include "model/key.h"
+#include "model/limits.h"
+#include "model/names.h"
+#include "service/accounts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct place place_of(const struct spot *at)
+{
+	return (struct place){ .parent = at->dir->id, .class = at->class, .key = at->key };
+}
+
+/* Applies one change and hands its item to the caller. */
+static enum err apply_one(
+	struct service *s, struct change *c, struct item *ret, struct err_detail *detail)
+{
+	enum err e = service_apply(s, ORIGIN_MOUNT, c, 1, false, detail);
+	if (e == ERR_OK && ret != NULL) {
+		*ret = c->now;
+		c->now = (struct item){ 0 };
+	}
+	changes_fini(c, 1);
+	return e;
+}
+
+static enum item_kind child_dir_kind(const struct spot *at)
+{
+	if (at->class == CLASS_NAMED)
+		return ITEM_FOLDER;
+	if (at->dir->id == STORE_ROOT)
+		return ITEM_ACCOUNT;
+	if (at->dir->kind == ITEM_ACCOUNT)
+		return ITEM_TABLE;
+	if (at->dir->kind == ITEM_TABLE)
+		return ITEM_PARTITION;
+	return ITEM_NONE;
+}
+
+enum err tree_mkdir(struct service *s, const struct spot *at, const struct attrs *attrs,
+	struct item *ret, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_PUT, .at = place_of(at), .cond = COND_ABSENT };
+	c.kind = child_dir_kind(at);
+	c.name = at->name;
+	c.item_flags = ITEM_MADE;
+	c.attrs = *attrs;
+	if (c.kind == ITEM_NONE)
+		return ERR_NOT_PERMITTED;
+	if (c.kind != ITEM_ACCOUNT)
+		return apply_one(s, &c, ret, detail);
+
+	struct buf body = BUF_INIT(4096);
+	enum err e = account_fresh_body(&body);
+	c.body = buf_span(&body);
+	if (e == ERR_OK)
+		e = apply_one(s, &c, ret, detail);
+	buf_fini(&body);
+	return e;
+}
+
+enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_DELETE, .at = place_of(at), .flags = CHANGE_KEEP_DIR };
+	c.cond = COND_PRESENT;
+	return apply_one(s, &c, NULL, detail);
+}
+
+enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_version,
+	struct item *ret_gone, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_DELETE, .at = place_of(at), .flags = CHANGE_KEEP_DIR };
+	c.cond = if_version >= 0 ? COND_VERSION : COND_PRESENT;
+	c.cond_version = if_version;
+	if (ret_gone != NULL)
+		c.flags |= CHANGE_WANT_OLD;
+	enum err e = service_apply(s, ORIGIN_MOUNT, &c, 1, false, detail);
+	if (e == ERR_OK && ret_gone != NULL) {
+		*ret_gone = c.old;
+		c.old = (struct item){ 0 };
+	}
+	changes_fini(&c, 1);
+	return e;
+}
+
+static struct change orphan_change(struct place at, uint64_t id, char key[24])
+{
+	struct change c = { .op = CHANGE_MOVE, .at = at, .attrs = ATTRS_UNSET };
+	int n = snprintf(key, 24, "%llu", (unsigned long long)id);
+	c.to = (struct place){ .parent = STORE_ORPHANS, .class = CLASS_NAMED };
+	c.to.key = span_make(key, (size_t)n);
+	c.cond = COND_ID;
+	c.cond_version = (int64_t)id;
+	c.flags = CHANGE_KEEP_DIR;
+	return c;
+}
+
+enum err tree_orphan(struct service *s, const struct spot *at, struct err_detail *detail)
+{
+	struct item it = { 0 };
+	enum err e = store_child(
+		service_store(s), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &it);
+	if (e == ERR_OK) {
+		char key[24];
+		struct change c = orphan_change(place_of(at), it.id, key);
+		e = apply_one(s, &c, NULL, detail);
+	}
+	item_fini(&it);
+	return e;
+}
+
+enum err tree_drop(struct service *s, uint64_t id)
+{
+	struct change c = { .op = CHANGE_DELETE, .at = { .id = id }, .attrs = ATTRS_UNSET };
+	return apply_one(s, &c, NULL, NULL);
+}
+
+static bool first_id(void *arg, const struct item *it)
+{
+	*(uint64_t *)arg = it->id;
+	return false;
+}
+
+enum err tree_drop_orphans(struct service *s)
+{
+	for (;;) {
+		uint64_t id = 0;
+		enum err e = store_list(service_store(s), NULL, STORE_ORPHANS, CLASS_NAMED,
+			(struct span){ 0 }, false, WANT_ATTRS, first_id, &id);
+		if (e != ERR_OK || id == 0)
+			return e;
+		e = tree_drop(s, id);
+		if (e != ERR_OK)
+			return e;
+	}
+}
+
+enum err tree_create_file(struct service *s, const struct spot *at, const struct attrs *attrs,
+	struct item *ret, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_PUT, .at = place_of(at), .cond = COND_ABSENT };
+	c.kind = ITEM_FILE;
+	c.attrs = *attrs;
+	return apply_one(s, &c, ret, detail);
+}
+
+enum err tree_set_attrs(struct service *s, uint64_t id, const struct attrs *attrs, uint32_t mask,
+	struct item *ret)
+{
+	struct change c = { .op = CHANGE_ATTRS, .at = { .id = id }, .attrs = *attrs };
+	c.set_mask = mask;
+	return apply_one(s, &c, ret, NULL);
+}
+
+enum err tree_file_write(
+	struct service *s, uint64_t id, uint64_t offset, struct span bytes, struct item *ret)
+{
+	struct change c = { .op = CHANGE_WRITE, .at = { .id = id }, .offset = offset };
+	c.body = bytes;
+	c.attrs = ATTRS_UNSET;
+	return apply_one(s, &c, ret, NULL);
+}
+
+enum err tree_file_resize(struct service *s, uint64_t id, uint64_t size, struct item *ret)
+{
+	struct change c = { .op = CHANGE_RESIZE, .at = { .id = id }, .offset = size };
+	c.attrs = ATTRS_UNSET;
+	return apply_one(s, &c, ret, NULL);
+}
+
+enum err tree_file_content(struct service *s, const struct item *file, struct buf *out)
+{
+	if (file->size > LIMIT_DOCUMENT_BYTES || !buf_resize(out, (size_t)file->size))
+		return ERR_NOT_AN_ENTITY;
+	size_t at = 0, n = 1;
+	while (at < out->len && n > 0) {
+		enum err e = store_file_read(
+			service_store(s), NULL, file->id, at, out->data + at, out->len - at, &n);
+		if (e != ERR_OK)
+			return e;
+		at += n;
+	}
+	return at == out->len ? ERR_OK : ERR_GONE;
+}
+
+/* ---- rename ---- */
+
+/* One thing on its way to another place: what it is, what it becomes, what its document
+ * will be. */
+struct passenger {
+	struct item item;	 /* with body, if a row */
+	const struct spot *from, *to;
+	enum item_kind becomes;
+	struct buf body; /* its new document */
+	bool new_body;
+	uint32_t flags;
+};
+
+static void passenger_fini(struct passenger *p)
+{
+	item_fini(&p->item);
+	buf_fini(&p->body);
+}
+
+/* What an item becomes at its new place; ITEM_NONE: it may not go there. */
+static enum item_kind kind_there(const struct item *it, const struct spot *to)
+{
+	enum item_kind k = it->kind;
+	if (k == ITEM_ROW || k == ITEM_FILE)
+		k = to->class == CLASS_KEYED && to->dir->kind == ITEM_PARTITION ? ITEM_ROW : ITEM_FILE;
+	else if (k == ITEM_FOLDER && to->class == CLASS_KEYED)
+		return ITEM_NONE;
+	else if (item_is_dir(k) && k != ITEM_FOLDER && to->class == CLASS_NAMED)
+		return ITEM_NONE;
+	return item_may_hold(to->dir->kind, k) ? k : ITEM_NONE;
+}
+
+struct keys {
+	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES];
+	struct span pk_span, rk_span;
+};
+
+static void keys_of_spot(const struct spot *at, struct keys *k)
+{
+	key_from_order(at->dir->key.p, at->dir->key.n, k->pk);
+	key_from_order(at->key.p, at->key.n, k->rk);
+	k->pk_span = span_make(k->pk, at->dir->key.n);
+	k->rk_span = span_make(k->rk, at->key.n);
+}
+
+/* A row under a new key: a document that holds the old one is rendered anew. */
+static enum err rewrite_keys(struct passenger *p, const struct keys *k)
+{
+	bool inside = filename_is_long(k->pk_span, FILENAME_PARTITION) ||
+		      filename_is_long(k->rk_span, FILENAME_ROW);
+	if ((p->item.flags & ITEM_KEYS_INSIDE) == 0 && !inside)
+		return ERR_OK;
+	struct entity e = { 0 };
+	enum err result = entity_json_decode(p->item.body, ENTITY_JSON_FILE, &e, NULL, NULL);
+	if (result == ERR_OK) {
+		e.pk = k->pk_span;
+		e.rk = k->rk_span;
+		e.has_pk = e.has_rk = true;
+		unsigned flags = ENTITY_JSON_NEWLINE | (inside ? ENTITY_JSON_PK | ENTITY_JSON_RK : 0u);
+		entity_json_encode(&e, flags, &p->body);
+		p->new_body = true;
+		p->flags = inside ? ITEM_KEYS_INSIDE : 0;
+		result = buf_ok(&p->body) ? ERR_OK : ERR_NO_MEMORY;
+	}
+	entity_fini(&e);
+	return result;
+}
+
+/* An ordinary file that becomes a row: its content must be the row's document. */
+static enum err board_file(
+	struct service *s, struct passenger *p, const struct keys *k, struct err_detail *detail)
+{
+	enum err e = tree_file_content(s, &p->item, &p->body);
+	if (e != ERR_OK)
+		return e;
+	bool has_keys = false;
+	e = document_check(buf_span(&p->body), k->pk_span, k->rk_span, NULL, &has_keys, detail);
+	p->new_body = true;
+	p->flags = has_keys ? ITEM_KEYS_INSIDE : 0;
+	return e;
+}
+
+static enum err board(struct service *s, struct passenger *p, const struct spot *from,
+	const struct spot *to, struct err_detail *detail)
+{
+	p->from = from;
+	p->to = to;
+	p->body = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	enum err e = store_child(
+		service_store(s), NULL, from->dir->id, from->class, from->key, WANT_BODY, &p->item);
+	if (e != ERR_OK)
+		return e;
+	p->becomes = kind_there(&p->item, to);
+	if (p->becomes == ITEM_NONE)
+		return ERR_NOT_PERMITTED;
+	if (p->becomes != ITEM_ROW)
+		return ERR_OK;
+	struct keys *k = malloc(sizeof(*k));
+	if (k == NULL)
+		return ERR_NO_MEMORY;
+	keys_of_spot(to, k);
+	e = p->item.kind == ITEM_ROW ? rewrite_keys(p, k) : board_file(s, p, k, detail);
+	free(k);
+	return e;
+}
+
+/* The rows of a partition whose documents hold keys: they are rendered anew when the
+ * partition gets another key. */
+struct keyed_rows {
+	struct item *rows;
+	size_t n, cap;
+	enum err error;
+};
+
+static void keyed_rows_fini(struct keyed_rows *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		item_fini(&r->rows[i]);
+	free(r->rows);
+}
+
+static bool collect_keyed(void *arg, const struct item *it)
+{
+	struct keyed_rows *r = arg;
+	if ((it->flags & ITEM_KEYS_INSIDE) == 0)
+		return true;
+	if (r->n == r->cap) {
+		size_t cap = r->cap == 0 ? 16 : r->cap * 2;
+		struct item *rows = reallocarray(r->rows, cap, sizeof(*rows));
+		if (rows == NULL) {
+			r->error = ERR_NO_MEMORY;
+			return false;
+		}
+		r->rows = rows;
+		r->cap = cap;
+	}
+	r->rows[r->n] = (struct item){ 0 };
+	r->error = item_copy(&r->rows[r->n], it);
+	if (r->error == ERR_OK)
+		r->n++;
+	return r->error == ERR_OK;
+}
+
+static enum err put_rewritten(
+	struct service *s, const struct item *row, struct span pk, struct change *c, struct buf *body)
+{
+	struct passenger p = { .body = BUF_INIT(LIMIT_DOCUMENT_BYTES) };
+	enum err e = store_get(service_store(s), NULL, row->id, WANT_BODY, &p.item);
+	struct keys *k = malloc(sizeof(*k));
+	if (e == ERR_OK && k == NULL)
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK) {
+		key_from_order(row->key.p, row->key.n, k->rk);
+		k->rk_span = span_make(k->rk, row->key.n);
+		k->pk_span = pk;
+		e = rewrite_keys(&p, k);
+	}
+	if (e == ERR_OK) {
+		*body = p.body;
+		p.body = (struct buf){ 0 };
+		*c = (struct change){ .op = CHANGE_PUT, .kind = ITEM_ROW, .attrs = row->attrs };
+		c->at = (struct place){ .parent = row->parent, .class = CLASS_KEYED, .key = row->key };
+		c->cond = COND_VERSION;
+		c->cond_version = row->version;
+		c->item_flags = p.flags;
+		c->body = buf_span(body);
+	}
+	free(k);
+	passenger_fini(&p);
+	return e;
+}
+
+static enum err find_keyed(struct service *s, uint64_t partition_id, struct keyed_rows *r)
+{
+	enum err e = store_list(service_store(s), NULL, partition_id, CLASS_KEYED,
+		(struct span){ 0 }, false, WANT_ATTRS, collect_keyed, r);
+	return e == ERR_OK ? r->error : e;
+}
+
+/* Moves a partition to another key (or exchanges two), with the rows whose documents hold
+ * the old one. */
+static enum err move_partition(struct service *s, const struct passenger *p,
+	const struct passenger *other, struct change *move, struct err_detail *detail)
+{
+	struct keyed_rows r = { 0 };
+	enum err e = find_keyed(s, p->item.id, &r);
+	size_t of_p = r.n;
+	if (e == ERR_OK && other->item.kind == ITEM_PARTITION)
+		e = find_keyed(s, other->item.id, &r);
+	struct change *changes = calloc(r.n + 1, sizeof(*changes));
+	struct buf *bodies = calloc(r.n + 1, sizeof(*bodies));
+	char *pk = malloc(LIMIT_KEY_BYTES);
+	if (e == ERR_OK && (changes == NULL || bodies == NULL || pk == NULL))
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK)
+		changes[0] = *move;
+	for (size_t i = 0; e == ERR_OK && i < r.n; i++) {
+		struct span order = i < of_p ? move->to.key : move->at.key;
+		key_from_order(order.p, order.n, pk);
+		e = put_rewritten(
+			s, &r.rows[i], span_make(pk, order.n), &changes[i + 1], &bodies[i + 1]);
+	}
+	if (e == ERR_OK)
+		e = service_apply(s, ORIGIN_MOUNT, changes, r.n + 1, false, detail);
+	if (e == ERR_OK) {
+		*move = changes[0];
+		changes[0] = (struct change){ 0 };
+	}
+	for (size_t i = 0; bodies != NULL && i <= r.n; i++)
+		buf_fini(&bodies[i]);
+	if (changes != NULL)
+		changes_fini(changes, r.n + 1);
+	free(pk);
+	free(bodies);
+	free(changes);
+	keyed_rows_fini(&r);
+	return e;
+}
+
+static void fill_move(struct change *c, const struct passenger *p, const struct passenger *other,
+	unsigned flags)
+{
+	*c = (struct change){ .op = CHANGE_MOVE, .at = place_of(p->from), .to = place_of(p->to) };
+	c->attrs = ATTRS_UNSET;
+	c->flags = CHANGE_KEEP_DIR | CHANGE_WANT_OLD;
+	c->name = p->to->name;
+	c->to_kind = p->becomes;
+	c->cond = p->item.kind == ITEM_FILE ? COND_VERSION : COND_ID;
+	c->cond_version = p->item.kind == ITEM_FILE ? p->item.version : (int64_t)p->item.id;
+	if (p->new_body) {
+		c->body = buf_span(&p->body);
+		c->item_flags = p->flags;
+	}
+	if ((flags & TREE_NO_REPLACE) != 0)
+		c->flags |= CHANGE_NO_REPLACE;
+	if ((flags & TREE_EXCHANGE) != 0) {
+		c->flags |= CHANGE_EXCHANGE;
+		c->other_kind = other->becomes;
+		c->other_flags = other->flags;
+		if (other->new_body)
+			c->other_body = buf_span(&other->body);
+	}
+}
+
+/* What stands at the destination, and whether it may be replaced. */
+static enum err look_at_target(
+	struct service *s, const struct spot *to, int64_t if_version, struct item *ret)
+{
+	enum err e = store_child(
+		service_store(s), NULL, to->dir->id, to->class, to->key, WANT_ATTRS, ret);
+	if (e == ERR_NOT_FOUND)
+		e = if_version >= 0 ? ERR_CONDITION_NOT_MET : ERR_OK;
+	else if (e == ERR_OK && if_version >= 0 && ret->version != if_version)
+		e = ERR_CONDITION_NOT_MET;
+	return e;
+}
+
+/* The move alone, or with the replaced file going out of sight in the same step. */
+static enum err apply_move(struct service *s, struct change *move, const struct item *target,
+	bool keep_replaced, struct err_detail *detail)
+{
+	if (!keep_replaced || target->kind != ITEM_FILE)
+		return service_apply(s, ORIGIN_MOUNT, move, 1, false, detail);
+	char key[24];
+	struct change two[2] = { orphan_change(move->to, target->id, key), *move };
+	enum err e = service_apply(s, ORIGIN_MOUNT, two, 2, false, detail);
+	*move = two[1];
+	changes_fini(two, 1);
+	return e;
+}
+
+enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
+	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
+	struct err_detail *detail)
+{
+	struct passenger p = { 0 }, other = { 0 };
+	struct item target = { 0 };
+	struct change c = { 0 };
+	enum err e = board(s, &p, from, to, detail);
+	if (e == ERR_OK && (flags & TREE_EXCHANGE) != 0)
+		e = board(s, &other, to, from, detail);
+	if (e == ERR_OK)
+		e = look_at_target(s, to, if_version, &target);
+	if (e == ERR_OK) {
+		fill_move(&c, &p, &other, flags);
+		if (if_version >= 0) {
+			c.to_match = true;
+			c.to_version = if_version;
+		}
+		e = p.item.kind == ITEM_PARTITION
+			    ? move_partition(s, &p, &other, &c, detail)
+			    : apply_move(s, &c, &target, (flags & TREE_KEEP_REPLACED) != 0, detail);
+	}
+	if (e == ERR_OK && ret_now != NULL) {
+		*ret_now = c.now;
+		c.now = (struct item){ 0 };
+	}
+	if (e == ERR_OK && ret_replaced != NULL) {
+		*ret_replaced = c.old;
+		c.old = (struct item){ 0 };
+	}
+	changes_fini(&c, 1);
+	item_fini(&target);
+	passenger_fini(&p);
+	passenger_fini(&other);
+	return e;
+}
+
+enum err tree_adopt(struct service *s, const struct item *folder, struct span pk_order,
+	struct item *ret, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET };
+	c.to = (struct place){ .parent = folder->parent, .class = CLASS_KEYED, .key = pk_order };
+	c.to_kind = ITEM_PARTITION;
+	c.flags = CHANGE_NO_REPLACE;
+	return apply_one(s, &c, ret, detail);
+}

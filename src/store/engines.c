@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * The engines by name.  A path is SQLite's; another engine would be told by its URL. */
+#include "store/engines.h"
+
+#include "store/mem/engine.h"
+#include "store/sqlite/engine.h"
+
+enum err store_create(const char *path, struct err_detail *detail)
+{
+	return sql_store_create(path, detail);
+}
+
+enum err store_open(const char *path, unsigned flags, struct store **ret, pid_t *ret_holder,
+	struct err_detail *detail)
+{
+	return sql_store_open(path, flags, ret, ret_holder, detail);
+}
+
+enum err store_open_memory(struct store **ret)
+{
+	return mem_store_open(ret);
+}
+
+void store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
+{
+	if (!sql_store_set_file_limits(s, one, all))
+		(void)mem_store_set_file_limits(s, one, all);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Change sets of the in-memory engine, on a state of their own. */
+#ifndef STORE_MEM_APPLY_H
+#define STORE_MEM_APPLY_H
+
+#include "store/mem/state.h"
+
+struct mem_work {
+	struct state *s; /* may be changed; thrown away on failure */
+	uint64_t next_id;
+	uint64_t file_bytes, limit_file, limit_files;
+	struct change *set;
+	size_t at;
+};
+
+enum err mem_apply_one(struct mem_work *w, struct change *c);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * Small decisions that store.h fixes, in one place for every engine. */
+#include "store/rules.h"
+
+#include "base/clock.h"
+
+enum err rules_exists(enum item_kind there)
+{
+	switch (there) {
+	case ITEM_ROW:
+		return ERR_ENTITY_EXISTS;
+	case ITEM_TABLE:
+		return ERR_TABLE_EXISTS;
+	case ITEM_ACCOUNT:
+		return ERR_ACCOUNT_EXISTS;
+	case ITEM_NONE:
+	case ITEM_PARTITION:
+	case ITEM_FILE:
+	case ITEM_FOLDER:
+		break;
+	}
+	return ERR_NAME_EXISTS;
+}
+
+static bool class_suits(enum item_kind kind, enum item_class class)
+{
+	if (kind == ITEM_FILE)
+		return class == CLASS_KEYED || class == CLASS_NAMED;
+	return class == (kind == ITEM_FOLDER ? CLASS_NAMED : CLASS_KEYED);
+}
+
+bool rules_fits(
+	uint64_t parent_id, enum item_kind parent, enum item_kind child, enum item_class class)
+{
+	if ((parent_id == STORE_ROOT) != (child == ITEM_ACCOUNT))
+		return false;
+	return item_may_hold(parent, child) && class_suits(child, class);
+}
+
+enum err rules_cond(const struct change *c, const struct item *there)
+{
+	switch (c->cond) {
+	case COND_NONE:
+		break;
+	case COND_ABSENT:
+		return there ? rules_exists(there->kind) : ERR_OK;
+	case COND_PRESENT:
+		return there ? ERR_OK : ERR_NOT_FOUND;
+	case COND_VERSION:
+		if (!there)
+			return ERR_NOT_FOUND;
+		return there->version == c->cond_version ? ERR_OK : ERR_CONDITION_NOT_MET;
+	case COND_ID:
+		if (!there)
+			return ERR_NOT_FOUND;
+		return there->id == (uint64_t)c->cond_version ? ERR_OK : ERR_GONE;
+	}
+	return ERR_OK;
+}
+
+enum err rules_to_match(const struct change *c, const struct item *there)
+{
+	if (!c->to_match || (there != NULL && there->version == c->to_version))
+		return ERR_OK;
+	return ERR_CONDITION_NOT_MET;
+}
+
+enum err rules_convert(enum item_kind from, enum item_kind to, bool has_body)
+{
+	if (to == ITEM_NONE || to == from)
+		return has_body && from != ITEM_ROW ? ERR_INVALID_INPUT : ERR_OK;
+	if (from == ITEM_FILE && to == ITEM_ROW)
+		return has_body ? ERR_OK : ERR_INVALID_INPUT;
+	if (from == ITEM_ROW && to == ITEM_FILE)
+		return ERR_OK;
+	if (from == ITEM_FOLDER && to == ITEM_PARTITION && !has_body)
+		return ERR_OK;
+	return ERR_INVALID_INPUT;
+}
+
+struct attrs rules_attrs_replaced(const struct attrs *old, const struct attrs *given)
+{
+	struct attrs a = *given;
+	if (a.mode == MODE_UNSET)
+		a.mode = old->mode;
+	if (a.uid == OWNER_UNSET)
+		a.uid = old->uid;
+	if (a.gid == OWNER_UNSET)
+		a.gid = old->gid;
+	return a;
+}
+
+struct attrs rules_attrs_moved(const struct item *it)
+{
+	struct attrs a = it->attrs;
+	if (a.mtime_ns == TIME_UNSET)
+		a.mtime_ns = ticks_to_unix_ns(it->version);
+	a.ctime_ns = TIME_UNSET;
+	return a;
+}
+
+void rules_attrs_set(struct item *it, const struct change *c)
+{
+	if (c->set_mask & ATTR_MODE)
+		it->attrs.mode = c->attrs.mode;
+	if (c->set_mask & ATTR_UID)
+		it->attrs.uid = c->attrs.uid;
+	if (c->set_mask & ATTR_GID)
+		it->attrs.gid = c->attrs.gid;
+	if (c->set_mask & ATTR_MTIME)
+		it->attrs.mtime_ns = c->attrs.mtime_ns;
+	if (c->set_mask & ATTR_CTIME)
+		it->attrs.ctime_ns = c->attrs.ctime_ns;
+	if (c->set_mask & ATTR_FLAG_MADE && item_is_dir(it->kind))
+		it->flags = (it->flags & ~(uint32_t)ITEM_MADE) | (c->item_flags & ITEM_MADE);
+}
+
+void rules_moved(struct item *it, enum item_kind kind, bool body, uint32_t flags)
+{
+	if (kind == ITEM_NONE)
+		kind = it->kind;
+	if (it->kind == ITEM_FILE && kind == ITEM_ROW) {
+		if (it->flags & ITEM_WAS_ROW)
+			it->edition++;
+		it->flags = flags & ITEM_FLAGS_PUBLIC;
+	} else if (it->kind == ITEM_ROW && kind == ITEM_FILE) {
+		it->flags = ITEM_WAS_ROW;
+	} else if (body) {
+		it->edition++;
+		it->flags = flags & ITEM_FLAGS_PUBLIC;
+	}
+	it->kind = kind;
+}
+
+enum err rules_new_size(
+	const struct change *c, const struct item *it, uint64_t limit, uint64_t *ret)
+{
+	if (item_is_dir(it->kind))
+		return ERR_IS_A_DIRECTORY;
+	if (it->kind != ITEM_FILE)
+		return ERR_INVALID_INPUT;
+	uint64_t end = c->offset;
+	if (c->op == CHANGE_WRITE && __builtin_add_overflow(c->offset, c->body.n, &end))
+		return ERR_FILE_TOO_LARGE;
+	if (c->op == CHANGE_WRITE && (c->body.n == 0 || end < it->size))
+		end = it->size;
+	/* A file that a lowered limit finds too large can still be overwritten and cut. */
+	if (end > limit && end > it->size)
+		return ERR_FILE_TOO_LARGE;
+	*ret = end;
+	return ERR_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * Small decisions that store.h fixes and that every engine needs in the same words: which
+ * error an existing thing is, what may stand where, what attributes do.  Private to the
+ * store floor.  They are pure: no engine's state is seen here. */
+#ifndef STORE_RULES_H
+#define STORE_RULES_H
+
+#include "store/store.h"
+
+/* In item.flags inside an engine only: a file that was a row once.  When it becomes a row
+ * again its edition moves on, because it may hold other bytes by then. */
+#define ITEM_WAS_ROW 0x100u
+#define ITEM_FLAGS_PUBLIC 0xffu
+
+/* ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS or ERR_NAME_EXISTS. */
+enum err rules_exists(enum item_kind there);
+
+/* Whether a child of this kind and class may stand in that directory: item_may_hold(), and
+ * accounts stand in STORE_ROOT and nothing else does; a file may stand in either class (an
+ * empty file under a row's name), everything else in one. */
+bool rules_fits(
+	uint64_t parent_id, enum item_kind parent, enum item_kind child, enum item_class class);
+
+/* c->cond against what is there (NULL: nothing). */
+enum err rules_cond(const struct change *c, const struct item *there);
+
+/* MOVE with to_match: the version of what stands at the target (NULL: nothing). */
+enum err rules_to_match(const struct change *c, const struct item *there);
+
+/* MOVE: whether `from` may become `to` (ITEM_NONE: unchanged), given whether a document
+ * comes with it. */
+enum err rules_convert(enum item_kind from, enum item_kind to, bool has_body);
+
+/* The attributes of a row that a PUT replaces. */
+struct attrs rules_attrs_replaced(const struct attrs *old, const struct attrs *given);
+/* Those of an item that a MOVE carries away from its old version: mv keeps the mtime. */
+struct attrs rules_attrs_moved(const struct item *it);
+/* CHANGE_ATTRS on *it. */
+void rules_attrs_set(struct item *it, const struct change *c);
+
+/* Kind, edition and flags of an item that a MOVE converts to `kind`; body: whether a
+ * document comes with it; flags: of that document. */
+void rules_moved(struct item *it, enum item_kind kind, bool body, uint32_t flags);
+
+/* CHANGE_WRITE and CHANGE_RESIZE: the size of the file afterwards.  ERR_IS_A_DIRECTORY,
+ * ERR_INVALID_INPUT (not a file), ERR_FILE_TOO_LARGE. */
+enum err rules_new_size(
+	const struct change *c, const struct item *it, uint64_t limit, uint64_t *ret);
+
+#endif

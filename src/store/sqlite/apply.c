@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT
+ * Change sets by the rules of store.h, inside a transaction that the caller holds. */
+#include "store/sqlite/writer.h"
+
+#include "store/rules.h"
+#include "store/sqlite/rows.h"
+
+#include <string.h>
+
+void sql_found_fini(struct sql_found *f)
+{
+	item_fini(&f->it);
+}
+
+enum err sql_touch(struct sql_writer *w, uint64_t parent, int64_t version, int delta)
+{
+	struct sql_dir *d;
+	enum err e = sql_dir_get(w, parent, &d);
+	if (e == ERR_OK)
+		sql_dir_touch(d, version, delta);
+	return e;
+}
+
+enum err sql_check_fits(
+	struct sql_writer *w, uint64_t parent, enum item_kind kind, enum item_class class)
+{
+	struct sql_dir *d;
+	enum err e = sql_dir_get(w, parent, &d);
+	if (e != ERR_OK)
+		return e;
+	if (!rules_fits(parent, d->it.kind, kind, class))
+		return ERR_NOT_PERMITTED;
+	return ERR_OK;
+}
+
+static enum err make_partition(
+	struct sql_writer *w, uint64_t table, struct span pk, int64_t version, uint64_t *ret)
+{
+	struct item it = {
+		.parent = table,
+		.kind = ITEM_PARTITION,
+		.class = CLASS_KEYED,
+		.version = version,
+		.attrs = ATTRS_UNSET,
+		.key = pk,
+	};
+	enum err e = sql_item_new_id(w, &it.id);
+	if (e == ERR_OK)
+		e = sql_item_insert(w, &it, (struct span){ NULL, 0 });
+	if (e == ERR_OK)
+		e = sql_touch(w, table, version, 1);
+	*ret = it.id;
+	return e;
+}
+
+static enum err find_partition(
+	struct sql_writer *w, const struct place *at, bool make, int64_t version, struct sql_found *f)
+{
+	struct sql_dir *table;
+	enum err e = sql_dir_get(w, at->parent, &table);
+	if (e == ERR_NOT_FOUND || e == ERR_NOT_PERMITTED ||
+		(e == ERR_OK && table->it.kind != ITEM_TABLE))
+		return ERR_TABLE_NOT_FOUND;
+	if (e == ERR_OK)
+		e = sql_partition_find(w, at->parent, at->pk, &f->parent);
+	if (e != ERR_NOT_FOUND)
+		return e;
+	f->parent = 0;
+	if (!make)
+		return ERR_OK;
+	f->made = true;
+	return make_partition(w, at->parent, at->pk, version, &f->parent);
+}
+
+static enum err find_by_id(struct sql_writer *w, uint64_t id, unsigned want, struct sql_found *f)
+{
+	enum err e = sql_item_get(w, id, want, &f->it);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	f->present = true;
+	f->parent = f->it.parent;
+	f->class = f->it.class;
+	f->key = f->it.key;
+	return ERR_OK;
+}
+
+enum err sql_find(struct sql_writer *w, const struct place *at, unsigned want, bool make,
+	int64_t version, struct sql_found *ret)
+{
+	*ret = (struct sql_found){ .parent = at->parent, .class = at->class, .key = at->key };
+	if (at->id != 0)
+		return find_by_id(w, at->id, want, ret);
+	enum err e = ERR_OK;
+	if (at->has_pk) {
+		e = find_partition(w, at, make, version, ret);
+	} else if (make) {
+		struct sql_dir *d;
+		e = at->parent ? sql_dir_get(w, at->parent, &d) : ERR_NOT_FOUND;
+	}
+	if (e != ERR_OK || ret->made || ret->parent == 0)
+		return e;
+	e = sql_item_child(w, ret->parent, at->class, at->key, want, &ret->it);
+	ret->present = e == ERR_OK;
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+/* Whether an earlier change of this set wrote the item: then the same version is right. */
+static bool written_before(const struct sql_writer *w, uint64_t id)
+{
+	for (size_t i = w->at; i-- > 0;) {
+		const struct change *c = &w->set[i];
+		if (c->op != CHANGE_ATTRS && c->now.id == id)
+			return true;
+		if (c->op == CHANGE_MOVE && c->flags & CHANGE_EXCHANGE && c->old.id == id)
+			return true;
+	}
+	return false;
+}
+
+enum err sql_check_stale(struct sql_writer *w, const struct change *c, const struct item *it)
+{
+	if (c->version > it->version)
+		return ERR_OK;
+	if (c->version == it->version && (item_is_dir(it->kind) || written_before(w, it->id)))
+		return ERR_OK;
+	return ERR_STALE_VERSION;
+}
+
+enum err sql_child_gone(struct sql_writer *w, uint64_t parent, struct change *c)
+{
+	struct sql_dir *d;
+	enum err e = sql_dir_get(w, parent, &d);
+	if (e != ERR_OK)
+		return e;
+	sql_dir_touch(d, c->version, -1);
+	if (d->it.kind != ITEM_PARTITION || d->it.size > 0 || d->it.flags & ITEM_MADE)
+		return ERR_OK;
+	if (c->flags & CHANGE_KEEP_DIR) {
+		d->it.flags |= ITEM_MADE;
+		return ERR_OK;
+	}
+	e = item_copy(&c->left, &d->it);
+	if (e == ERR_OK)
+		e = sql_item_delete(w, &c->left);
+	return e == ERR_OK ? sql_touch(w, c->left.parent, c->version, -1) : e;
+}
+
+static unsigned want_of(const struct change *c)
+{
+	return c->flags & CHANGE_WANT_OLD ? WANT_BODY : WANT_ATTRS;
+}
+
+/* The item as it was becomes `old` where that is asked for. */
+static enum err give_old(struct change *c, const struct item *it)
+{
+	return c->flags & CHANGE_WANT_OLD ? item_copy(&c->old, it) : ERR_OK;
+}
+
+static enum err give_now(struct change *c, const struct item *it)
+{
+	struct item plain = *it;
+	plain.body = (struct span){ NULL, 0 };
+	return item_copy(&c->now, &plain);
+}
+
+static enum err put_new(struct sql_writer *w, struct change *c, const struct sql_found *f)
+{
+	struct item it = {
+		.parent = f->parent,
+		.kind = c->kind,
+		.class = f->class,
+		.flags = c->item_flags & ITEM_FLAGS_PUBLIC,
+		.edition = c->kind == ITEM_ROW,
+		.version = c->version,
+		.attrs = c->attrs,
+		.size = c->kind == ITEM_ROW ? c->body.n : 0,
+		.key = f->key,
+		.name = c->kind == ITEM_TABLE ? c->name : SPAN_LIT(""),
+	};
+	struct span body = { NULL, 0 };
+	if (c->kind == ITEM_ROW || c->kind == ITEM_ACCOUNT)
+		body = c->body.p ? c->body : SPAN_LIT("");
+	enum err e = sql_check_fits(w, f->parent, it.kind, it.class);
+	if (e == ERR_OK)
+		e = sql_item_new_id(w, &it.id);
+	if (e == ERR_OK)
+		e = sql_item_insert(w, &it, body);
+	if (e == ERR_OK)
+		e = sql_touch(w, f->parent, c->version, 1);
+	return e == ERR_OK ? give_now(c, &it) : e;
+}
+
+/* A row over a row, or over the file that stands under its name; an account's body. */
+static enum err put_over(struct sql_writer *w, struct change *c, struct sql_found *f)
+{
+	struct item *it = &f->it;
+	enum err e = sql_check_stale(w, c, it);
+	if (e == ERR_OK)
+		e = give_old(c, it);
+	if (e == ERR_OK && it->kind == ITEM_FILE) {
+		e = sql_chunks_cut(w, it->id, 0);
+		w->now.file_bytes -= it->size;
+	}
+	if (e == ERR_OK && item_is_dir(it->kind))
+		e = sql_dir_release(w, it->id);
+	if (e != ERR_OK)
+		return e;
+	it->attrs = rules_attrs_replaced(&it->attrs, &c->attrs);
+	it->version = c->version;
+	if (c->kind == ITEM_ROW) {
+		rules_moved(it, ITEM_ROW, true, c->item_flags);
+		it->size = c->body.n;
+	}
+	e = sql_item_update(w, it, c->body.p ? c->body : SPAN_LIT(""));
+	return e == ERR_OK ? give_now(c, it) : e;
+}
+
+static enum err apply_put(struct sql_writer *w, struct change *c)
+{
+	struct sql_found f;
+	if (c->kind == ITEM_NONE)
+		return ERR_INVALID_INPUT;
+	enum err e = sql_find(w, &c->at, want_of(c), true, c->version, &f);
+	if (e == ERR_OK)
+		e = rules_cond(c, f.present ? &f.it : NULL);
+	c->made_partition = f.made;
+	if (e == ERR_OK && !f.present)
+		e = put_new(w, c, &f);
+	else if (e == ERR_OK && (c->kind == ITEM_ROW || c->kind == ITEM_ACCOUNT) &&
+		(f.it.kind == c->kind ||
+			(c->kind == ITEM_ROW && f.it.kind == ITEM_FILE &&
+				f.it.class == CLASS_KEYED)))
+		e = put_over(w, c, &f);
+	else if (e == ERR_OK)
+		e = rules_exists(f.it.kind);
+	sql_found_fini(&f);
+	return e;
+}
+
+/* What is there by c->at and c->cond; it must be there. */
+static enum err find_present(
+	struct sql_writer *w, struct change *c, unsigned want, struct sql_found *f)
+{
+	enum err e = sql_find(w, &c->at, want, false, 0, f);
+	if (e == ERR_OK)
+		e = rules_cond(c, f->present ? &f->it : NULL);
+	if (e == ERR_OK && !f->present)
+		e = ERR_NOT_FOUND;
+	return e;
+}
+
+static enum err remove_found(struct sql_writer *w, struct change *c, struct item *it)
+{
+	if (it->id <= STORE_ID_FIRST)
+		return ERR_NOT_PERMITTED;
+	if (item_is_dir(it->kind) && it->size > 0 && !(c->flags & CHANGE_RECURSIVE))
+		return ERR_NOT_EMPTY;
+	enum err e = sql_check_stale(w, c, it);
+	if (e == ERR_OK && item_is_dir(it->kind) && it->size > 0)
+		e = sql_item_delete_tree(w, it->id);
+	if (e == ERR_OK)
+		e = sql_item_delete(w, it);
+	if (e == ERR_OK)
+		e = give_now(c, it);
+	if (e == ERR_OK)
+		e = give_old(c, it);
+	return e == ERR_OK ? sql_child_gone(w, it->parent, c) : e;
+}
+
+static enum err apply_delete(struct sql_writer *w, struct change *c)
+{
+	struct sql_found f;
+	enum err e = find_present(w, c, want_of(c), &f);
+	if (e == ERR_OK)
+		e = remove_found(w, c, &f.it);
+	sql_found_fini(&f);
+	return e;
+}
+
+static enum err apply_attrs(struct sql_writer *w, struct change *c)
+{
+	struct sql_found f;
+	enum err e = find_present(w, c, WANT_ATTRS, &f);
+	if (e == ERR_OK && item_is_dir(f.it.kind))
+		e = sql_dir_release(w, f.it.id);
+	if (e == ERR_OK) {
+		rules_attrs_set(&f.it, c);
+		e = sql_item_update(w, &f.it, (struct span){ NULL, 0 });
+	}
+	if (e == ERR_OK)
+		e = give_now(c, &f.it);
+	sql_found_fini(&f);
+	return e;
+}
+
+static enum err write_found(struct sql_writer *w, struct change *c, struct item *it)
+{
+	uint64_t size;
+	enum err e = rules_new_size(c, it, w->limit_file, &size);
+	if (e == ERR_OK)
+		e = sql_check_stale(w, c, it);
+	if (e == ERR_OK)
+		e = give_old(c, it);
+	if (e == ERR_OK)
+		e = sql_files_grow(w, it->size, size);
+	if (e == ERR_OK && c->op == CHANGE_WRITE)
+		e = sql_chunks_write(w, it->id, c->offset, c->body);
+	else if (e == ERR_OK && size < it->size)
+		e = sql_chunks_cut(w, it->id, size);
+	if (e != ERR_OK)
+		return e;
+	it->size = size;
+	it->version = c->version;
+	it->attrs.mtime_ns = it->attrs.ctime_ns = TIME_UNSET;
+	e = sql_item_update(w, it, (struct span){ NULL, 0 });
+	return e == ERR_OK ? give_now(c, it) : e;
+}
+
+static enum err apply_write(struct sql_writer *w, struct change *c)
+{
+	struct sql_found f;
+	enum err e = find_present(w, c, WANT_ATTRS, &f);
+	if (e == ERR_OK)
+		e = write_found(w, c, &f.it);
+	sql_found_fini(&f);
+	return e;
+}
+
+static enum err apply_one(struct sql_writer *w, struct change *c)
+{
+	switch (c->op) {
+	case CHANGE_PUT:
+		return apply_put(w, c);
+	case CHANGE_DELETE:
+		return apply_delete(w, c);
+	case CHANGE_MOVE:
+		return sql_apply_move(w, c);
+	case CHANGE_ATTRS:
+		return apply_attrs(w, c);
+	case CHANGE_WRITE:
+	case CHANGE_RESIZE:
+		return apply_write(w, c);
+	}
+	return ERR_INVALID_INPUT;
+}
+
+/* Reserves versions a second ahead: the file learns of it once a second under load. */
+static enum err reserve_versions(struct sql_writer *w, const struct change *changes, size_t n)
+{
+	int64_t high = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (changes[i].op != CHANGE_ATTRS && changes[i].version > high)
+			high = changes[i].version;
+	}
+	if (high <= w->now.version_reserved)
+		return ERR_OK;
+	int64_t up_to = high > INT64_MAX - 10000000 ? INT64_MAX : high + 10000000;
+	enum err e = sql_meta_put(w->conn, "version_high", up_to);
+	if (e == ERR_OK)
+		w->now.version_reserved = up_to;
+	return e;
+}
+
+static enum err finish(struct sql_writer *w)
+{
+	enum err e = sql_dirs_flush(w);
+	if (e != ERR_OK || w->now.file_bytes == w->now.file_bytes_saved)
+		return e;
+	e = sql_meta_put(w->conn, "file_bytes", (int64_t)w->now.file_bytes);
+	if (e == ERR_OK)
+		w->now.file_bytes_saved = w->now.file_bytes;
+	return e;
+}
+
+enum err sql_apply_set(struct sql_writer *w, struct change *changes, size_t n, size_t *ret_op)
+{
+	enum err e = reserve_versions(w, changes, n);
+	w->set = changes;
+	*ret_op = 0;
+	for (w->at = 0; e == ERR_OK && w->at < n; w->at++) {
+		*ret_op = w->at;
+		e = apply_one(w, &changes[w->at]);
+	}
+	/* What only the engine may see stays inside. */
+	for (size_t i = 0; e == ERR_OK && i < n; i++) {
+		changes[i].now.flags &= ITEM_FLAGS_PUBLIC;
+		changes[i].old.flags &= ITEM_FLAGS_PUBLIC;
+	}
+	return e == ERR_OK ? finish(w) : e;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ * Group commit.  A thread that has a change set puts it into the queue; if nobody leads,
+ * it leads: takes what is queued, applies each set under its own savepoint, commits once
+ * for all, and tells the others.  There is no writer thread, since handing over to one
+ * costs more than the commit.
+ *
+ *   a set in the queue   done == false; belongs to the leader once it was taken
+ *   done                 its result is there; its thread may go on
+ *
+ * Durable: SQLite runs with synchronous=NORMAL, which writes the log in order and syncs it
+ * only before a checkpoint copies from it.  One fdatasync() of the log therefore makes all
+ * commits before it durable; frames of an earlier round of the log were synced, copied and
+ * synced again before the log was restarted, and a restarted log's header is synced by
+ * SQLite itself. */
+#include "store/sqlite/store.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of one commit: keeps the followers' waiting time and the log in bounds. */
+#define GROUP_SETS 128
+#define GROUP_CHANGES 4096
+
+struct sql_set {
+	struct change *changes;
+	size_t n;
+	struct err_detail *detail;
+	enum err result;
+	uint64_t commit; /* its number, when done */
+	bool done;
+	pthread_cond_t wake;
+	struct sql_set *next;
+};
+
+static void blame(struct sql_set *set, size_t op, enum err e)
+{
+	set->result = e;
+	if (e == ERR_OK)
+		return;
+	changes_fini(set->changes, set->n);
+	if (set->detail) {
+		memset(set->detail, 0, sizeof(*set->detail));
+		set->detail->op = op;
+	}
+}
+
+/* ---- the leader's transactions ---- */
+
+static bool in_transaction(struct sql_writer *w)
+{
+	return !sqlite3_get_autocommit(w->conn->db);
+}
+
+static void roll_back(struct sql_writer *w, const struct sql_counters *before)
+{
+	/* After some errors SQLite has rolled back already. */
+	if (in_transaction(w))
+		(void)sql_do(w->conn, SQL_ROLLBACK);
+	sql_dirs_drop(w);
+	w->now = *before;
+}
+
+/* One set in its own transaction. */
+static void run_alone(struct sql_writer *w, struct sql_set *set)
+{
+	struct sql_counters before = w->now;
+	size_t op = 0;
+	enum err e = sql_do(w->conn, SQL_BEGIN);
+	if (e == ERR_OK)
+		e = sql_apply_set(w, set->changes, set->n, &op);
+	if (e == ERR_OK)
+		e = sql_do(w->conn, SQL_COMMIT);
+	if (e != ERR_OK)
+		roll_back(w, &before);
+	blame(set, op, e);
+}
+
+/* One of several, inside the shared transaction.  Not ERR_OK: the transaction is lost. */
+static enum err run_within(struct sql_writer *w, struct sql_set *set)
+{
+	struct sql_counters before = w->now;
+	size_t op = 0;
+	enum err e = sql_do(w->conn, SQL_SAVEPOINT);
+	if (e != ERR_OK)
+		return e;
+	e = sql_apply_set(w, set->changes, set->n, &op);
+	if (sql_error_is_ours(e) || !in_transaction(w)) {
+		changes_fini(set->changes, set->n);
+		return e != ERR_OK ? e : ERR_IO;
+	}
+	blame(set, op, e);
+	if (e != ERR_OK) {
+		sql_dirs_drop(w);
+		w->now = before;
+		e = sql_do(w->conn, SQL_ROLLBACK_TO);
+	}
+	return e == ERR_OK ? sql_do(w->conn, SQL_RELEASE) : e;
+}
+
+/* All in one transaction; false: nothing was applied, and it may be only one's fault. */
+static bool run_together(struct sql_writer *w, struct sql_set *sets)
+{
+	struct sql_counters before = w->now;
+	enum err e = sql_do(w->conn, SQL_BEGIN);
+	for (struct sql_set *s = sets; s && e == ERR_OK; s = s->next)
+		e = run_within(w, s);
+	if (e == ERR_OK)
+		e = sql_do(w->conn, SQL_COMMIT);
+	if (e == ERR_OK)
+		return true;
+	roll_back(w, &before);
+	for (struct sql_set *s = sets; s; s = s->next)
+		changes_fini(s->changes, s->n);
+	return false;
+}
+
+/* Returns the number of commits made. */
+static uint64_t run(struct sql_writer *w, struct sql_set *sets)
+{
+	if (sets->next && run_together(w, sets))
+		return 1;
+	uint64_t commits = 0;
+	for (struct sql_set *s = sets; s; s = s->next) {
+		run_alone(w, s);
+		commits += s->result == ERR_OK;
+	}
+	return commits;
+}
+
+/* ---- the queue ---- */
+
+static struct sql_set *take_group(struct sql_store *st)
+{
+	struct sql_set *first = st->head, *last = first;
+	size_t sets = 1, changes = first->n;
+	while (last->next && sets < GROUP_SETS && changes + last->next->n <= GROUP_CHANGES) {
+		last = last->next;
+		sets++;
+		changes += last->n;
+	}
+	st->head = last->next;
+	if (!st->head)
+		st->tail = &st->head;
+	last->next = NULL;
+	return first;
+}
+
+static int64_t highest(const struct sql_set *sets)
+{
+	int64_t high = 0;
+	for (const struct sql_set *s = sets; s; s = s->next) {
+		for (size_t i = 0; i < s->n && s->result == ERR_OK; i++) {
+			const struct change *c = &s->changes[i];
+			if (c->op != CHANGE_ATTRS && c->version > high)
+				high = c->version;
+		}
+	}
+	return high;
+}
+
+/* With the lock held, which is given up meanwhile. */
+static void lead(struct sql_store *st, const struct sql_set *own)
+{
+	struct sql_set *sets = take_group(st);
+	st->led = true;
+	pthread_mutex_unlock(&st->lock);
+	uint64_t commits = run(&st->writer, sets);
+	int64_t high = highest(sets);
+	pthread_mutex_lock(&st->lock);
+
+	if (high > atomic_load(&st->version_high))
+		atomic_store(&st->version_high, high);
+	atomic_store(&st->file_bytes, st->writer.now.file_bytes);
+	st->commits += commits;
+	st->committed += commits;
+	st->led = false;
+	for (struct sql_set *s = sets, *next; s; s = next) {
+		next = s->next; /* s is gone once its thread sees done */
+		if (s->result == ERR_OK)
+			st->changes += s->n;
+		s->commit = st->committed;
+		s->done = true;
+		if (s != own)
+			pthread_cond_signal(&s->wake);
+	}
+	if (st->head && st->head != own)
+		pthread_cond_signal(&st->head->wake);
+}
+
+static void enqueue(struct sql_store *st, struct sql_set *set)
+{
+	*st->tail = set;
+	st->tail = &set->next;
+	while (!set->done) {
+		if (st->led)
+			pthread_cond_wait(&set->wake, &st->lock);
+		else
+			lead(st, set);
+	}
+}
+
+/* ---- durability ---- */
+
+/* Until all commits up to this number are synced; whoever comes while a sync runs shares
+ * the next one.  With the lock held. */
+static enum err wait_synced(struct sql_store *st, uint64_t commit)
+{
+	enum err e = ERR_OK;
+	while (e == ERR_OK && st->synced < commit) {
+		if (st->syncing) {
+			pthread_cond_wait(&st->sync_done, &st->lock);
+			continue;
+		}
+		uint64_t up_to = st->committed;
+		st->syncing = true;
+		pthread_mutex_unlock(&st->lock);
+		if (fdatasync(st->wal_fd) != 0)
+			e = err_from_errno(errno);
+		pthread_mutex_lock(&st->lock);
+		st->syncing = false;
+		st->syncs++;
+		if (e == ERR_OK && up_to > st->synced)
+			st->synced = up_to;
+		pthread_cond_broadcast(&st->sync_done);
+	}
+	return e;
+}
+
+enum err sql_sync(struct store *s)
+{
+	struct sql_store *st = sql_of(s);
+	if (st->read_only)
+		return ERR_OK;
+	pthread_mutex_lock(&st->lock);
+	enum err e = wait_synced(st, st->committed);
+	pthread_mutex_unlock(&st->lock);
+	return e;
+}
+
+enum err sql_apply(struct store *s, struct change *changes, size_t n, bool durable,
+	struct err_detail *reterr)
+{
+	struct sql_store *st = sql_of(s);
+	if (st->read_only)
+		return ERR_READ_ONLY;
+	if (n == 0)
+		return ERR_OK;
+	struct sql_set set = {
+		.changes = changes,
+		.n = n,
+		.detail = reterr,
+		.wake = PTHREAD_COND_INITIALIZER,
+	};
+	enum err synced = ERR_OK;
+	pthread_mutex_lock(&st->lock);
+	enqueue(st, &set);
+	if (durable && set.result == ERR_OK)
+		synced = wait_synced(st, set.commit);
+	pthread_mutex_unlock(&st->lock);
+	pthread_cond_destroy(&set.wake);
+	if (synced == ERR_OK)
+		return set.result;
+	changes_fini(changes, n);
+	return err_set(reterr, ERR_OUTCOME_UNKNOWN, "committed, but the disk refused to sync: %s",
+		err_text(synced));
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ * One SQLite connection with its prepared statements: every SQL text of the engine but the
+ * schema's stands here. */
+#include "store/sqlite/conn.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLS "i.id,i.parent,i.class,i.key,i.kind,i.version,i.edition,i.size,i.flags,i.attrs,i.name"
+#define PLACE " i.parent=o.parent AND i.class=o.class AND i.key=o.key "
+/* CROSS JOIN: SQLite keeps the order of the tables. */
+#define FROM_ID " FROM obj o CROSS JOIN item i ON" PLACE "WHERE o.id=?1"
+#define WITH_BODY " FROM item i CROSS JOIN obj o ON o.id=i.id "
+#define CHILDREN "WHERE i.parent=?1 AND i.class=?2 AND i.key"
+
+static const char *const texts[SQL_STMT_COUNT_] = {
+	[SQL_BEGIN_READ] = "BEGIN",
+	[SQL_BEGIN] = "BEGIN IMMEDIATE",
+	[SQL_COMMIT] = "COMMIT",
+	[SQL_ROLLBACK] = "ROLLBACK",
+	[SQL_SAVEPOINT] = "SAVEPOINT s",
+	[SQL_ROLLBACK_TO] = "ROLLBACK TO s",
+	[SQL_RELEASE] = "RELEASE s",
+	[SQL_GET] = "SELECT " COLS FROM_ID,
+	[SQL_GET_BODY] = "SELECT " COLS ",o.body" FROM_ID,
+	[SQL_CHILD] = "SELECT " COLS " FROM item i " CHILDREN "=?3",
+	[SQL_CHILD_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN "=?3",
+	[SQL_LIST_GT] = "SELECT " COLS " FROM item i " CHILDREN ">?3 ORDER BY i.key",
+	[SQL_LIST_GE] = "SELECT " COLS " FROM item i " CHILDREN ">=?3 ORDER BY i.key",
+	[SQL_LIST_GT_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">?3 ORDER BY i.key",
+	[SQL_LIST_GE_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">=?3 ORDER BY i.key",
+	[SQL_BODY] = "SELECT body FROM obj WHERE id=?1",
+	/* One statement, so that size and content are of one moment. */
+	[SQL_FILE_READ] = "SELECT i.kind,i.size,c.n,c.data FROM obj o CROSS JOIN item i ON" PLACE
+			  "LEFT JOIN chunk c ON c.id=o.id AND c.n BETWEEN ?2 AND ?3 "
+			  "WHERE o.id=?1 ORDER BY c.n",
+	[SQL_ITEM_INSERT] =
+		"INSERT INTO item(parent,class,key,id,kind,version,edition,size,flags,attrs,name)"
+		" VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
+	[SQL_ITEM_UPDATE] = "UPDATE item SET kind=?5,version=?6,edition=?7,size=?8,flags=?9,"
+			    "attrs=?10,name=?11 WHERE parent=?1 AND class=?2 AND key=?3 AND id=?4",
+	[SQL_ITEM_DELETE] = "DELETE FROM item WHERE parent=?1 AND class=?2 AND key=?3",
+	[SQL_OBJ_INSERT] = "INSERT INTO obj(id,parent,class,key,body) VALUES(?1,?2,?3,?4,?5)",
+	[SQL_OBJ_BODY] = "UPDATE obj SET body=?2 WHERE id=?1",
+	[SQL_OBJ_PLACE] = "UPDATE obj SET parent=?2,class=?3,key=?4 WHERE id=?1",
+	[SQL_OBJ_DELETE] = "DELETE FROM obj WHERE id=?1",
+	[SQL_CHUNK_GET] = "SELECT data FROM chunk WHERE id=?1 AND n=?2",
+	[SQL_CHUNK_PUT] = "INSERT OR REPLACE INTO chunk(id,n,data) VALUES(?1,?2,?3)",
+	[SQL_CHUNK_CUT] = "DELETE FROM chunk WHERE id=?1 AND n>=?2",
+	[SQL_TREE_DIRS] = "SELECT id FROM item WHERE parent=?1 AND kind IN (1,2,3,6)",
+	[SQL_TREE_FILE_BYTES] = "SELECT ifnull(sum(size),0) FROM item WHERE parent=?1 AND kind=5",
+	[SQL_TREE_CHUNKS] =
+		"DELETE FROM chunk WHERE id IN (SELECT id FROM item WHERE parent=?1 AND kind=5)",
+	[SQL_TREE_OBJS] = "DELETE FROM obj WHERE id IN (SELECT id FROM item WHERE parent=?1)",
+	[SQL_TREE_ITEMS] = "DELETE FROM item WHERE parent=?1",
+	[SQL_META_GET] = "SELECT value FROM meta WHERE name=?1",
+	[SQL_META_PUT] = "INSERT OR REPLACE INTO meta(name,value) VALUES(?1,?2)",
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Memory statistics cost a process-wide lock at every allocation. */
+static void configure(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static enum err set_up(struct sql_conn *c, enum sql_mode mode)
+{
+	(void)sqlite3_extended_result_codes(c->db, 1);
+	(void)sqlite3_busy_timeout(c->db, 10000);
+	(void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	(void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	enum err e = sql_exec(c, "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF");
+	if (e != ERR_OK)
+		return e;
+	/* No mmap: a fault in it would be a SIGBUS, and the pages of a listed table would
+	 * count as the daemon's memory. */
+	if (mode != SQL_MODE_WRITER)
+		return sql_exec(c, "PRAGMA cache_size=-4096; PRAGMA query_only=1");
+	return sql_exec(c, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+			   "PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864;"
+			   "PRAGMA cache_size=-32768");
+}
+
+/* "file:" URI of a path: %, ? and # are not themselves there. */
+static char *uri_of(const char *path, const char *query)
+{
+	char *uri = malloc(3 * strlen(path) + strlen(query) + 8);
+	if (!uri)
+		return NULL;
+	char *p = stpcpy(uri, "file:");
+	for (const char *s = path; *s; s++) {
+		if (*s == '%' || *s == '?' || *s == '#')
+			p += snprintf(p, 4, "%%%02X", (unsigned)(unsigned char)*s);
+		else
+			*p++ = *s;
+	}
+	stpcpy(p, query);
+	return uri;
+}
+
+enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **ret)
+{
+	static const char *const queries[] = {
+		[SQL_MODE_WRITER] = "",
+		[SQL_MODE_READER] = "",
+		[SQL_MODE_READ_ONLY] = "?mode=ro",
+		[SQL_MODE_IMMUTABLE] = "?mode=ro&immutable=1",
+	};
+	(void)pthread_once(&once, configure);
+	struct sql_conn *c = calloc(1, sizeof(*c));
+	char *uri = uri_of(path, queries[mode]);
+	if (!c || !uri) {
+		free(c);
+		free(uri);
+		return ERR_NO_MEMORY;
+	}
+	bool ro = mode == SQL_MODE_READ_ONLY || mode == SQL_MODE_IMMUTABLE;
+	int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+		(ro ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+	int rc = sqlite3_open_v2(uri, &c->db, flags, NULL);
+	free(uri);
+	enum err e = rc == SQLITE_OK ? set_up(c, mode) : sql_error(c->db, rc);
+	if (e != ERR_OK) {
+		sql_conn_close(c);
+		return e;
+	}
+	*ret = c;
+	return ERR_OK;
+}
+
+void sql_conn_close(struct sql_conn *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(c->st); i++)
+		(void)sqlite3_finalize(c->st[i]);
+	(void)sqlite3_close(c->db);
+	free(c);
+}
+
+enum err sql_prepare(struct sql_conn *c, enum sql_stmt which, sqlite3_stmt **ret)
+{
+	if (!c->st[which]) {
+		int rc = sqlite3_prepare_v3(c->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT,
+			&c->st[which], NULL);
+		if (rc != SQLITE_OK)
+			return sql_error(c->db, rc);
+	}
+	*ret = c->st[which];
+	return ERR_OK;
+}
+
+enum err sql_run(struct sql_conn *c, sqlite3_stmt *st)
+{
+	int rc = sqlite3_step(st);
+	enum err e = sql_error(c->db, rc);
+	(void)sqlite3_reset(st);
+	return e;
+}
+
+enum err sql_do(struct sql_conn *c, enum sql_stmt which)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, which, &st);
+	return e != ERR_OK ? e : sql_run(c, st);
+}
+
+enum err sql_first(struct sql_conn *c, sqlite3_stmt *st)
+{
+	int rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		return ERR_OK;
+	enum err e = rc == SQLITE_DONE ? ERR_NOT_FOUND : sql_error(c->db, rc);
+	(void)sqlite3_reset(st);
+	return e;
+}
+
+enum err sql_exec(struct sql_conn *c, const char *text)
+{
+	return sql_error(c->db, sqlite3_exec(c->db, text, NULL, NULL, NULL));
+}
+
+void sql_bind_span(sqlite3_stmt *st, int at, struct span s)
+{
+	(void)sqlite3_bind_blob64(st, at, s.p ? s.p : "", s.n, SQLITE_STATIC);
+}
+
+struct span sql_column_span(sqlite3_stmt *st, int at)
+{
+	const void *p = sqlite3_column_blob(st, at);
+	size_t n = (size_t)sqlite3_column_bytes(st, at);
+	return span_make(p ? p : "", n);
+}
+
+enum err sql_meta_get(struct sql_conn *c, const char *name, int64_t *ret)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, SQL_META_GET, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	*ret = sqlite3_column_int64(st, 0);
+	(void)sqlite3_reset(st);
+	return ERR_OK;
+}
+
+enum err sql_meta_put(struct sql_conn *c, const char *name, int64_t value)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, SQL_META_PUT, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int64(st, 2, value);
+	return sql_run(c, st);
+}

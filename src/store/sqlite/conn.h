@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * One SQLite connection with its prepared statements.  Used by one thread at a time. */
+#ifndef STORE_SQLITE_CONN_H
+#define STORE_SQLITE_CONN_H
+
+#include "base/err.h"
+#include "base/span.h"
+
+#include <sqlite3.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sql_stmt {
+	SQL_BEGIN_READ,
+	SQL_BEGIN,
+	SQL_COMMIT,
+	SQL_ROLLBACK,
+	SQL_SAVEPOINT,
+	SQL_ROLLBACK_TO,
+	SQL_RELEASE,
+	SQL_GET,
+	SQL_GET_BODY,
+	SQL_CHILD,
+	SQL_CHILD_BODY,
+	SQL_LIST_GT,
+	SQL_LIST_GE,
+	SQL_LIST_GT_BODY,
+	SQL_LIST_GE_BODY,
+	SQL_BODY,
+	SQL_FILE_READ,
+	SQL_ITEM_INSERT,
+	SQL_ITEM_UPDATE,
+	SQL_ITEM_DELETE,
+	SQL_OBJ_INSERT,
+	SQL_OBJ_BODY,
+	SQL_OBJ_PLACE,
+	SQL_OBJ_DELETE,
+	SQL_CHUNK_GET,
+	SQL_CHUNK_PUT,
+	SQL_CHUNK_CUT,
+	SQL_TREE_DIRS,
+	SQL_TREE_FILE_BYTES,
+	SQL_TREE_CHUNKS,
+	SQL_TREE_OBJS,
+	SQL_TREE_ITEMS,
+	SQL_META_GET,
+	SQL_META_PUT,
+	SQL_STMT_COUNT_,
+};
+
+enum sql_mode {
+	SQL_MODE_WRITER,
+	SQL_MODE_READER,
+	SQL_MODE_READ_ONLY, /* the file may not be written */
+	SQL_MODE_IMMUTABLE, /* and needs no recovery: no lock, no log */
+};
+
+struct sql_conn {
+	sqlite3 *db;
+	sqlite3_stmt *st[SQL_STMT_COUNT_];
+	struct sql_conn *next; /* of the pool that it rests in */
+};
+
+enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **ret);
+void sql_conn_close(struct sql_conn *c); /* NULL is fine */
+
+/* The statement, prepared at its first use, reset and with no values bound. */
+enum err sql_prepare(struct sql_conn *c, enum sql_stmt which, sqlite3_stmt **ret);
+/* Runs a statement that gives no rows, and resets it. */
+enum err sql_run(struct sql_conn *c, sqlite3_stmt *st);
+/* Prepares and runs one without values. */
+enum err sql_do(struct sql_conn *c, enum sql_stmt which);
+/* Runs to the first row.  ERR_NOT_FOUND: there is none (the statement is reset then). */
+enum err sql_first(struct sql_conn *c, sqlite3_stmt *st);
+/* Free text, for set-up. */
+enum err sql_exec(struct sql_conn *c, const char *text);
+
+/* Never NULL in SQL, also for an empty span whose p is NULL; borrowed until reset. */
+void sql_bind_span(sqlite3_stmt *st, int at, struct span s);
+/* Borrowed until the next step; p is never NULL. */
+struct span sql_column_span(sqlite3_stmt *st, int at);
+
+/* The one translation of SQLite's codes (errors.c). */
+enum err sql_error(sqlite3 *db, int rc);
+/* Whether an error says that the store, not the change set, is at fault. */
+bool sql_error_is_ours(enum err e);
+
+enum err sql_meta_get(struct sql_conn *c, const char *name, int64_t *ret);
+enum err sql_meta_put(struct sql_conn *c, const char *name, int64_t value);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ * Single items on the writing side: the statements that make, rewrite, move and remove
+ * one.  No rule of store.h is decided here. */
+#include "store/sqlite/writer.h"
+
+#include "store/sqlite/rows.h"
+#include "store/sqlite/schema.h"
+
+#include <stdlib.h>
+
+enum err sql_item_get(struct sql_writer *w, uint64_t id, unsigned want, struct item *ret)
+{
+	enum err e = sql_get(w->conn, id, want, ret);
+	if (e == ERR_OK)
+		sql_dir_overlay(w, ret);
+	return e;
+}
+
+enum err sql_item_child(struct sql_writer *w, uint64_t parent, enum item_class class,
+	struct span key, unsigned want, struct item *ret)
+{
+	enum err e = sql_child(w->conn, parent, class, key, want, ret);
+	if (e == ERR_OK)
+		sql_dir_overlay(w, ret);
+	return e;
+}
+
+enum err sql_item_new_id(struct sql_writer *w, uint64_t *ret)
+{
+	if (w->next_id >= UINT64_C(1) << STORE_ID_BITS)
+		return ERR_NO_SPACE;
+	if (w->next_id >= w->now.id_reserved) {
+		uint64_t up_to = w->next_id + SQL_ID_BLOCK;
+		enum err e = sql_meta_put(w->conn, "next_id", (int64_t)up_to);
+		if (e != ERR_OK)
+			return e;
+		w->now.id_reserved = up_to;
+	}
+	*ret = w->next_id++;
+	return ERR_OK;
+}
+
+static enum err write_item(struct sql_writer *w, enum sql_stmt which, const struct item *it)
+{
+	sqlite3_stmt *st;
+	uint8_t attrs_mem[SQL_ATTRS_BYTES];
+	enum err e = sql_prepare(w->conn, which, &st);
+	if (e != ERR_OK)
+		return e;
+	sql_bind_item(st, it, attrs_mem);
+	e = sql_run(w->conn, st);
+	if (e == ERR_OK && sqlite3_changes(w->conn->db) != 1)
+		e = ERR_CORRUPT;
+	return e;
+}
+
+static enum err insert_obj(struct sql_writer *w, const struct item *it, struct span body)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(w->conn, SQL_OBJ_INSERT, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)it->id);
+	(void)sqlite3_bind_int64(st, 2, (int64_t)it->parent);
+	(void)sqlite3_bind_int(st, 3, (int)it->class);
+	sql_bind_span(st, 4, it->key);
+	if (body.p)
+		sql_bind_span(st, 5, body);
+	else
+		(void)sqlite3_bind_null(st, 5);
+	return sql_run(w->conn, st);
+}
+
+enum err sql_item_insert(struct sql_writer *w, const struct item *it, struct span body)
+{
+	enum err e = write_item(w, SQL_ITEM_INSERT, it);
+	return e != ERR_OK ? e : insert_obj(w, it, body);
+}
+
+enum err sql_item_set_body(struct sql_writer *w, uint64_t id, struct span body)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(w->conn, SQL_OBJ_BODY, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	if (body.p)
+		sql_bind_span(st, 2, body);
+	else
+		(void)sqlite3_bind_null(st, 2);
+	return sql_run(w->conn, st);
+}
+
+enum err sql_item_update(struct sql_writer *w, const struct item *it, struct span body)
+{
+	enum err e = write_item(w, SQL_ITEM_UPDATE, it);
+	if (e == ERR_OK && body.p)
+		e = sql_item_set_body(w, it->id, body);
+	return e;
+}
+
+static enum err delete_place(struct sql_writer *w, const struct item *it)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(w->conn, SQL_ITEM_DELETE, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)it->parent);
+	(void)sqlite3_bind_int(st, 2, (int)it->class);
+	sql_bind_span(st, 3, it->key);
+	return sql_run(w->conn, st);
+}
+
+enum err sql_item_move(struct sql_writer *w, const struct item *from, const struct item *it)
+{
+	enum err e = from ? delete_place(w, from) : ERR_OK;
+	if (e == ERR_OK)
+		e = write_item(w, SQL_ITEM_INSERT, it);
+	sqlite3_stmt *st = NULL;
+	if (e == ERR_OK)
+		e = sql_prepare(w->conn, SQL_OBJ_PLACE, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)it->id);
+	(void)sqlite3_bind_int64(st, 2, (int64_t)it->parent);
+	(void)sqlite3_bind_int(st, 3, (int)it->class);
+	sql_bind_span(st, 4, it->key);
+	return sql_run(w->conn, st);
+}
+
+static enum err run_by_id(struct sql_writer *w, enum sql_stmt which, uint64_t id)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(w->conn, which, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	return sql_run(w->conn, st);
+}
+
+enum err sql_item_delete(struct sql_writer *w, const struct item *it)
+{
+	enum err e = ERR_OK;
+	if (it->kind == ITEM_FILE) {
+		e = sql_chunks_cut(w, it->id, 0);
+		w->now.file_bytes -= it->size;
+	} else if (item_is_dir(it->kind)) {
+		e = sql_dir_release(w, it->id);
+	}
+	if (e == ERR_OK)
+		e = delete_place(w, it);
+	return e == ERR_OK ? run_by_id(w, SQL_OBJ_DELETE, it->id) : e;
+}
+
+struct id_list {
+	uint64_t *v;
+	size_t n, cap;
+};
+
+static enum err push(struct id_list *l, uint64_t id)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 64;
+		uint64_t *v = reallocarray(l->v, cap, sizeof(*v));
+		if (!v)
+			return ERR_NO_MEMORY;
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n++] = id;
+	return ERR_OK;
+}
+
+static enum err push_child_dirs(struct sql_writer *w, uint64_t id, struct id_list *l)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(w->conn, SQL_TREE_DIRS, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	int rc;
+	while (e == ERR_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+		e = push(l, (uint64_t)sqlite3_column_int64(st, 0));
+	if (e == ERR_OK)
+		e = sql_error(w->conn->db, rc);
+	(void)sqlite3_reset(st);
+	return e;
+}
+
+static enum err forget_file_bytes(struct sql_writer *w, uint64_t id)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(w->conn, SQL_TREE_FILE_BYTES, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	e = sql_first(w->conn, st);
+	if (e != ERR_OK)
+		return e;
+	w->now.file_bytes -= (uint64_t)sqlite3_column_int64(st, 0);
+	(void)sqlite3_reset(st);
+	return ERR_OK;
+}
+
+enum err sql_item_delete_tree(struct sql_writer *w, uint64_t id)
+{
+	static const enum sql_stmt steps[] = { SQL_TREE_CHUNKS, SQL_TREE_OBJS, SQL_TREE_ITEMS };
+	struct id_list l = { 0 };
+	enum err e = sql_dirs_flush(w);
+	sql_dirs_drop(w);
+	if (e == ERR_OK)
+		e = push(&l, id);
+	for (size_t i = 0; e == ERR_OK && i < l.n; i++) {
+		uint64_t dir = l.v[i];
+		e = push_child_dirs(w, dir, &l);
+		if (e == ERR_OK)
+			e = forget_file_bytes(w, dir);
+		for (size_t k = 0; e == ERR_OK && k < ARRAY_LEN(steps); k++)
+			e = run_by_id(w, steps[k], dir);
+	}
+	free(l.v);
+	return e;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ * Items as SQLite rows, and every way to read them.  What has its default is NULL in the
+ * file; the five attributes that chmod, chown and utimensat leave are one packed column
+ * (little endian), since a row that came by REST or import has none of them. */
+#include "store/sqlite/rows.h"
+
+#include "store/rules.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A call of list() stops after so many items, so that no reader holds the write-ahead log
+ * back for long. */
+#define LIST_MAX 1024
+
+enum { COL_ID, COL_PARENT, COL_CLASS, COL_KEY, COL_KIND, COL_VERSION, COL_EDITION, COL_SIZE,
+	COL_FLAGS, COL_ATTRS, COL_NAME, COL_BODY };
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, 4);
+}
+
+static void put64(uint8_t *p, int64_t v)
+{
+	uint64_t u = htole64((uint64_t)v);
+	memcpy(p, &u, 8);
+}
+
+static uint32_t get32(const char *p)
+{
+	uint32_t v;
+	memcpy(&v, p, 4);
+	return le32toh(v);
+}
+
+static int64_t get64(const char *p)
+{
+	uint64_t v;
+	memcpy(&v, p, 8);
+	return (int64_t)le64toh(v);
+}
+
+static bool attrs_are_unset(const struct attrs *a)
+{
+	return a->mode == MODE_UNSET && a->uid == OWNER_UNSET && a->gid == OWNER_UNSET &&
+		a->mtime_ns == TIME_UNSET && a->ctime_ns == TIME_UNSET;
+}
+
+static void pack_attrs(const struct attrs *a, uint8_t out[SQL_ATTRS_BYTES])
+{
+	put32(out, a->mode);
+	put32(out + 4, a->uid);
+	put32(out + 8, a->gid);
+	put64(out + 12, a->mtime_ns);
+	put64(out + 20, a->ctime_ns);
+}
+
+static struct attrs attrs_of(sqlite3_stmt *st)
+{
+	struct attrs a = ATTRS_UNSET;
+	if (sqlite3_column_type(st, COL_ATTRS) == SQLITE_NULL)
+		return a;
+	struct span s = sql_column_span(st, COL_ATTRS);
+	if (s.n != SQL_ATTRS_BYTES)
+		return a;
+	a.mode = get32(s.p);
+	a.uid = get32(s.p + 4);
+	a.gid = get32(s.p + 8);
+	a.mtime_ns = get64(s.p + 12);
+	a.ctime_ns = get64(s.p + 20);
+	return a;
+}
+
+/* Borrows from the statement. */
+static void item_of(sqlite3_stmt *st, unsigned want, struct item *it)
+{
+	*it = (struct item){
+		.id = (uint64_t)sqlite3_column_int64(st, COL_ID),
+		.parent = (uint64_t)sqlite3_column_int64(st, COL_PARENT),
+		.class = (enum item_class)sqlite3_column_int(st, COL_CLASS),
+		.kind = (enum item_kind)sqlite3_column_int(st, COL_KIND),
+		.version = sqlite3_column_int64(st, COL_VERSION),
+		.edition = (uint32_t)sqlite3_column_int64(st, COL_EDITION),
+		.size = (uint64_t)sqlite3_column_int64(st, COL_SIZE),
+		.flags = (uint32_t)sqlite3_column_int64(st, COL_FLAGS),
+		.attrs = attrs_of(st),
+		.key = sql_column_span(st, COL_KEY),
+		.name = SPAN_LIT(""),
+	};
+	if (it->kind == ITEM_TABLE)
+		it->name = sql_column_span(st, COL_NAME);
+	if (want & WANT_BODY && (it->kind == ITEM_ROW || it->kind == ITEM_ACCOUNT))
+		it->body = sql_column_span(st, COL_BODY);
+}
+
+static void bind_place(sqlite3_stmt *st, uint64_t parent, enum item_class class, struct span key)
+{
+	(void)sqlite3_bind_int64(st, 1, (int64_t)parent);
+	(void)sqlite3_bind_int(st, 2, (int)class);
+	sql_bind_span(st, 3, key);
+}
+
+static void bind_or_null(sqlite3_stmt *st, int at, int64_t v)
+{
+	if (v)
+		(void)sqlite3_bind_int64(st, at, v);
+	else
+		(void)sqlite3_bind_null(st, at);
+}
+
+void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t attrs_mem[SQL_ATTRS_BYTES])
+{
+	bind_place(st, it->parent, it->class, it->key);
+	(void)sqlite3_bind_int64(st, 4, (int64_t)it->id);
+	(void)sqlite3_bind_int(st, 5, (int)it->kind);
+	(void)sqlite3_bind_int64(st, 6, it->version);
+	bind_or_null(st, 7, it->edition);
+	bind_or_null(st, 8, (int64_t)it->size);
+	bind_or_null(st, 9, it->flags);
+	if (attrs_are_unset(&it->attrs)) {
+		(void)sqlite3_bind_null(st, 10);
+	} else {
+		pack_attrs(&it->attrs, attrs_mem);
+		(void)sqlite3_bind_blob(st, 10, attrs_mem, SQL_ATTRS_BYTES, SQLITE_STATIC);
+	}
+	if (it->name.n)
+		sql_bind_span(st, 11, it->name);
+	else
+		(void)sqlite3_bind_null(st, 11);
+}
+
+static enum err take_one(struct sql_conn *c, sqlite3_stmt *st, unsigned want, struct item *ret)
+{
+	enum err e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	struct item it;
+	item_of(st, want, &it);
+	e = item_copy(ret, &it);
+	(void)sqlite3_reset(st);
+	return e;
+}
+
+enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, want & WANT_BODY ? SQL_GET_BODY : SQL_GET, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	return take_one(c, st, want, ret);
+}
+
+enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, struct span key,
+	unsigned want, struct item *ret)
+{
+	if (parent == 0)
+		return ERR_NOT_FOUND; /* where the fixed items are kept */
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, want & WANT_BODY ? SQL_CHILD_BODY : SQL_CHILD, &st);
+	if (e != ERR_OK)
+		return e;
+	bind_place(st, parent, class, key);
+	return take_one(c, st, want, ret);
+}
+
+enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
+	bool inclusive, unsigned want, store_list_fn fn, void *arg, bool *ret_more)
+{
+	*ret_more = false;
+	if (parent == 0)
+		return ERR_OK;
+	bool ge = inclusive || !after.p;
+	enum sql_stmt which = want & WANT_BODY ? (ge ? SQL_LIST_GE_BODY : SQL_LIST_GT_BODY)
+					       : (ge ? SQL_LIST_GE : SQL_LIST_GT);
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, which, &st);
+	if (e != ERR_OK)
+		return e;
+	bind_place(st, parent, class, after);
+	int rc = SQLITE_ROW;
+	bool go_on = true;
+	unsigned n = 0;
+	for (; go_on && n < LIST_MAX && (rc = sqlite3_step(st)) == SQLITE_ROW; n++) {
+		struct item it;
+		item_of(st, want, &it);
+		it.flags &= ITEM_FLAGS_PUBLIC;
+		go_on = fn(arg, &it);
+	}
+	*ret_more = go_on && rc == SQLITE_ROW;
+	e = sql_error(c->db, rc);
+	(void)sqlite3_reset(st);
+	return e;
+}
+
+/* Copies what a piece holds of [offset, offset + n). */
+static void take_chunk(sqlite3_stmt *st, uint64_t offset, char *out, size_t n)
+{
+	if (sqlite3_column_type(st, 2) == SQLITE_NULL)
+		return;
+	uint64_t at = (uint64_t)sqlite3_column_int64(st, 2) * SQL_CHUNK;
+	struct span data = sql_column_span(st, 3);
+	uint64_t from = at > offset ? at : offset;
+	uint64_t to = at + data.n < offset + n ? at + data.n : offset + n;
+	if (from < to)
+		memcpy(out + (from - offset), data.p + (from - at), to - from);
+}
+
+/* Bytes to give of a file of this size; a negative offset in 64 bits is behind any end. */
+static size_t readable(uint64_t size, uint64_t offset, size_t n)
+{
+	if (offset >= size)
+		return 0;
+	return size - offset < n ? (size_t)(size - offset) : n;
+}
+
+enum err sql_file_read(
+	struct sql_conn *c, uint64_t id, uint64_t offset, void *out, size_t n, size_t *ret_n)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, SQL_FILE_READ, &st);
+	if (e != ERR_OK)
+		return e;
+	uint64_t end = offset > INT64_MAX || n > INT64_MAX - offset ? INT64_MAX : offset + n;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	(void)sqlite3_bind_int64(st, 2, (int64_t)(offset / SQL_CHUNK));
+	(void)sqlite3_bind_int64(st, 3, (int64_t)(end / SQL_CHUNK));
+	e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	enum item_kind kind = (enum item_kind)sqlite3_column_int(st, 0);
+	n = readable((uint64_t)sqlite3_column_int64(st, 1), offset, n);
+	if (kind != ITEM_FILE) {
+		(void)sqlite3_reset(st);
+		return item_is_dir(kind) ? ERR_IS_A_DIRECTORY : ERR_INVALID_INPUT;
+	}
+	memset(out, 0, n);
+	int rc = SQLITE_ROW;
+	for (; n > 0 && rc == SQLITE_ROW; rc = sqlite3_step(st))
+		take_chunk(st, offset, out, n);
+	e = sql_error(c->db, rc);
+	(void)sqlite3_reset(st);
+	if (e == ERR_OK)
+		*ret_n = n;
+	return e;
+}

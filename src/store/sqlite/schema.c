@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ * The tables in the file.  `item` has what a listing shows, in the order of listings; a
+ * listing never reads a document.  `obj` leads from an id to its place and holds the
+ * document, so that opening a row by id is one seek for each.  The header is checked by
+ * reading it, before SQLite is let near a file that may not be ours. */
+#include "store/sqlite/schema.h"
+
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char tables[] =
+	"CREATE TABLE item("
+	" parent INTEGER NOT NULL, class INTEGER NOT NULL, key BLOB NOT NULL,"
+	" id INTEGER NOT NULL, kind INTEGER NOT NULL, version INTEGER NOT NULL,"
+	" edition INTEGER, size INTEGER, flags INTEGER,"
+	" attrs BLOB, name BLOB,"
+	" PRIMARY KEY(parent,class,key)) WITHOUT ROWID, STRICT;"
+	"CREATE TABLE obj("
+	" id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, class INTEGER NOT NULL,"
+	" key BLOB NOT NULL, body BLOB) STRICT;"
+	"CREATE TABLE chunk("
+	" id INTEGER NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL,"
+	" PRIMARY KEY(id,n)) WITHOUT ROWID, STRICT;"
+	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID, STRICT;"
+	"INSERT INTO meta VALUES('file_bytes',0),('version_high',0);";
+
+static enum err add_fixed(struct sql_conn *c, int id, const char *key)
+{
+	char text[256];
+	(void)snprintf(text, sizeof(text),
+		"INSERT INTO item(parent,class,key,id,kind,version,flags)"
+		" VALUES(0,1,CAST('%s' AS BLOB),%d,%d,0,%d);"
+		"INSERT INTO obj(id,parent,class,key) VALUES(%d,0,1,CAST('%s' AS BLOB))",
+		key, id, (int)ITEM_FOLDER, (int)ITEM_MADE, id, key);
+	return sql_exec(c, text);
+}
+
+enum err sql_schema_create(struct sql_conn *c)
+{
+	char ids[200];
+	(void)snprintf(ids, sizeof(ids),
+		"INSERT INTO meta VALUES('next_id',%d);"
+		"PRAGMA application_id=%d; PRAGMA user_version=%d",
+		STORE_ID_FIRST + 1, SQL_APPLICATION_ID, SQL_SCHEMA_VERSION);
+	enum err e = sql_exec(c, "BEGIN");
+	if (e == ERR_OK)
+		e = sql_exec(c, tables);
+	if (e == ERR_OK)
+		e = sql_exec(c, ids);
+	if (e == ERR_OK)
+		e = add_fixed(c, STORE_ROOT, "root");
+	if (e == ERR_OK)
+		e = add_fixed(c, STORE_REJECTED, "rejected");
+	if (e == ERR_OK)
+		e = add_fixed(c, STORE_TRASH, "trash");
+	if (e == ERR_OK)
+		e = add_fixed(c, STORE_ORPHANS, "orphans");
+	return e == ERR_OK ? sql_exec(c, "COMMIT") : e;
+}
+
+static uint32_t big_endian(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+enum err sql_schema_check_header(int fd, const char *path, struct err_detail *detail)
+{
+	unsigned char head[100];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	if (n < 0)
+		return err_set(detail, err_from_errno(errno), "cannot read %s", path);
+	if (n == 0)
+		return err_set(detail, ERR_NOT_A_STORE, "%s is an empty file, not a rowfs store", path);
+	if (n < (ssize_t)sizeof(head) || memcmp(head, "SQLite format 3", 16) != 0)
+		return err_set(detail, ERR_NOT_A_STORE, "%s is not a rowfs store", path);
+	if (big_endian(head + 68) != SQL_APPLICATION_ID)
+		return err_set(detail, ERR_NOT_A_STORE,
+			"%s is a SQLite database, but not a rowfs store", path);
+	uint32_t version = big_endian(head + 60);
+	if (version > SQL_SCHEMA_VERSION)
+		return err_set(detail, ERR_STORE_TOO_NEW,
+			"%s has schema version %u; this rowfs reads up to version %d", path, version,
+			SQL_SCHEMA_VERSION);
+	if (version < 1)
+		return err_set(detail, ERR_NOT_A_STORE, "%s is an unfinished store", path);
+	return ERR_OK;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ * What callers of a store use: each call goes to the engine by its table, after the
+ * checks that no engine should have to repeat. */
+#include "store/store.h"
+
+#include "base/buf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void item_fini(struct item *it)
+{
+	if (!it)
+		return;
+	free(it->mem);
+	memset(it, 0, sizeof(*it));
+}
+
+static char *place_span(char *p, struct span *s)
+{
+	if (!s->p)
+		return p;
+	if (s->n > 0)
+		memcpy(p, s->p, s->n);
+	p[s->n] = 0;
+	s->p = p;
+	return p + s->n + 1;
+}
+
+enum err item_copy(struct item *to, const struct item *from)
+{
+	char *mem = malloc(from->key.n + from->name.n + from->body.n + 3);
+	if (!mem)
+		return ERR_NO_MEMORY;
+	*to = *from;
+	to->mem = mem;
+	char *p = place_span(mem, &to->key);
+	p = place_span(p, &to->name);
+	(void)place_span(p, &to->body);
+	return ERR_OK;
+}
+
+void changes_fini(struct change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		item_fini(&changes[i].now);
+		item_fini(&changes[i].old);
+		item_fini(&changes[i].left);
+		changes[i].made_partition = false;
+	}
+}
+
+bool item_may_hold(enum item_kind parent, enum item_kind child)
+{
+	switch (parent) {
+	case ITEM_ACCOUNT:
+		return child == ITEM_TABLE;
+	case ITEM_TABLE:
+		return child == ITEM_PARTITION || child == ITEM_FOLDER;
+	case ITEM_PARTITION:
+		return child == ITEM_ROW || child == ITEM_FILE || child == ITEM_FOLDER;
+	case ITEM_FOLDER: /* STORE_ROOT is one */
+		return child == ITEM_FILE || child == ITEM_FOLDER || child == ITEM_ACCOUNT;
+	case ITEM_NONE:
+	case ITEM_ROW:
+	case ITEM_FILE:
+		break;
+	}
+	return false;
+}
+
+enum err store_get(
+	struct store *s, struct store_view *v, uint64_t id, unsigned want, struct item *ret)
+{
+	return s->ops->get(s, v, id, want, ret);
+}
+
+enum err store_child(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span key, unsigned want, struct item *ret)
+{
+	return s->ops->child(s, v, parent, class, key, want, ret);
+}
+
+/* Remembers the last key, from which the next call of the engine goes on. */
+struct lister {
+	store_list_fn fn;
+	void *arg;
+	struct buf last;
+};
+
+static bool remember(void *arg, const struct item *it)
+{
+	struct lister *l = arg;
+	l->last.len = 0;
+	buf_add_span(&l->last, it->key);
+	return l->fn(l->arg, it);
+}
+
+enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg)
+{
+	struct lister l = { fn, arg, BUF_INIT(1u << 20) };
+	bool more = false;
+	/* An empty last key must not look like "from the first one". */
+	if (!buf_reserve(&l.last, 256))
+		return ERR_NO_MEMORY;
+	enum err e = s->ops->list(
+		s, v, parent, class, after, inclusive, want, remember, &l, &more);
+	while (e == ERR_OK && more) {
+		if (!buf_ok(&l.last)) {
+			e = ERR_NO_MEMORY;
+			break;
+		}
+		struct span last = buf_span(&l.last);
+		struct buf copy = BUF_INIT(1u << 20);
+		if (!buf_reserve(&copy, last.n + 1)) {
+			e = ERR_NO_MEMORY;
+			break;
+		}
+		/* The engine reads `after` while remember() overwrites l.last. */
+		buf_add_span(&copy, last);
+		more = false;
+		e = s->ops->list(s, v, parent, class, buf_span(&copy), false, want, remember, &l,
+			&more);
+		buf_fini(&copy);
+	}
+	buf_fini(&l.last);
+	return e;
+}
+
+enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
+	void *out, size_t n, size_t *ret_n)
+{
+	return s->ops->file_read(s, v, id, offset, out, n, ret_n);
+}
+
+static void clear_results(struct change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		memset(&changes[i].now, 0, sizeof(changes[i].now));
+		memset(&changes[i].old, 0, sizeof(changes[i].old));
+		memset(&changes[i].left, 0, sizeof(changes[i].left));
+		changes[i].made_partition = false;
+	}
+}
+
+enum err store_apply(struct store *s, struct change *changes, size_t n, bool durable,
+	struct err_detail *reterr)
+{
+	clear_results(changes, n);
+	return s->ops->apply(s, changes, n, durable, reterr);
+}
+
+enum err store_sync(struct store *s)
+{
+	return s->ops->sync(s);
+}
+
+int64_t store_version_floor(struct store *s)
+{
+	return s->ops->version_floor(s);
+}
+
+enum err store_view_open(struct store *s, struct store_view **ret)
+{
+	return s->ops->view_open(s, ret);
+}
+
+void store_view_close(struct store *s, struct store_view *v)
+{
+	if (v)
+		s->ops->view_close(s, v);
+}
+
+void store_info(struct store *s, struct store_info *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	s->ops->info(s, ret);
+}
+
+enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
+{
+	return s->ops->check(s, fn, progress, arg);
+}
+
+void store_close(struct store *s)
+{
+	if (s)
+		s->ops->close(s);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ * The store: the engine interface and its contract.  Everything that rowfs keeps is an
+ * item in a tree: accounts hold tables, tables hold partitions, partitions hold rows and
+ * ordinary files; folders (dot-directories beside the rows) hold files and folders.  An
+ * engine keeps items, orders them, and applies change sets; it knows no meaning beyond
+ * what stands here.  A second engine can be written from this page, and
+ * tests/unit/store_contract.c is the suite that it must pass.
+ *
+ * Rules:
+ *  1. Atomicity is asked for by one call of apply() and by nothing else; no transaction
+ *     handle crosses this interface.  The caller keeps a change set inside one partition,
+ *     or checks STORE_CAN_SPAN first.
+ *  2. Versions (100 ns ticks, base/clock.h) are chosen by the caller, before the call, and
+ *     must exceed the version of what they change, else ERR_STALE_VERSION and nothing is
+ *     applied: take a later one and call again.  So a retry is idempotent.
+ *  3. A call may block; nothing above holds a lock across one.  ERR_OUTCOME_UNKNOWN and
+ *     ERR_THROTTLED are possible answers of every call.
+ *  4. Keys arrive in order form (model/key.h): no NUL, memcmp order is the service's.
+ *  5. Listings name the next key, never an offset, and may stop early.
+ *  6. Ids come from the engine: greater than STORE_ID_FIRST, less than 2^40, stable, never
+ *     used again, carried through moves.
+ *  7. Every call may be made by many threads at once.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/err.h"
+#include "base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum item_kind {
+	ITEM_NONE,
+	ITEM_ACCOUNT,	/* child of STORE_ROOT; body: the account's secrets */
+	ITEM_TABLE,
+	ITEM_PARTITION,
+	ITEM_ROW,	/* body: the document, exactly as a file shows it */
+	ITEM_FILE,	/* an ordinary file; content by file_read and CHANGE_WRITE */
+	ITEM_FOLDER,	/* a directory among the ordinary files; in a table: a partition whose
+			   key is not known yet (made under its digest name) */
+};
+
+/* The two name spaces of a directory.  Keyed children come first in a listing. */
+enum item_class {
+	CLASS_KEYED, /* accounts, tables (key: name in lower case), partitions, rows */
+	CLASS_NAMED, /* ordinary files and folders; key: the name's bytes */
+};
+
+/* Fixed ids.  They exist in every store, are never listed, and cannot be removed. */
+#define STORE_ROOT 1	    /* parent of the accounts */
+#define STORE_REJECTED 2    /* folder: .rowfs/rejected */
+#define STORE_TRASH 3	    /* folder: .rowfs/trash */
+#define STORE_ORPHANS 4	    /* folder: removed ordinary files that are still open */
+#define STORE_ID_FIRST 1024 /* ids below are fixed or belong to a door */
+#define STORE_ID_BITS 40
+
+enum item_flags {
+	ITEM_MADE = 1,	       /* directories: stays while it is empty */
+	ITEM_KEYS_INSIDE = 2,  /* rows: the document holds PartitionKey or RowKey */
+};
+
+#define TIME_UNSET INT64_MIN
+#define MODE_UNSET 0u
+#define OWNER_UNSET UINT32_MAX
+
+/* What chmod, chown and utimensat leave.  "Unset" means the default: the mount's mode and
+ * owner, and the version's time. */
+struct attrs {
+	uint32_t mode;	  /* permission bits | 0x10000 so that 0000 is a set mode; MODE_UNSET */
+	uint32_t uid, gid; /* OWNER_UNSET */
+	int64_t mtime_ns; /* since 1970; TIME_UNSET: follows version */
+	int64_t ctime_ns; /* TIME_UNSET: follows version */
+};
+#define ATTRS_UNSET                                                                                \
+	((struct attrs){ MODE_UNSET, OWNER_UNSET, OWNER_UNSET, TIME_UNSET, TIME_UNSET })
+#define MODE_SET(bits_) ((uint32_t)(bits_) | 0x10000u)
+
+struct item {
+	uint64_t id, parent;
+	enum item_kind kind;
+	enum item_class class;
+	uint32_t flags;	 /* enum item_flags */
+	uint32_t edition; /* moves on with every new content of a row, not with attributes;
+			     starts at 1 for a new row, 0 for everything else; a file that
+			     becomes a row keeps its 0, a row that becomes a file keeps its
+			     edition: (id, edition) names one immutable row content. */
+	int64_t version; /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
+			    of content or membership */
+	struct attrs attrs;
+	uint64_t size;	 /* rows and files: bytes; directories: number of children */
+	struct span key; /* order form (CLASS_KEYED) or name bytes */
+	struct span name; /* tables: the name in its own case; else empty */
+	struct span body; /* rows and accounts, where asked for; else p is NULL */
+	void *mem;	 /* owns what the spans point to; item_fini() frees it */
+};
+
+/* A zeroed item is fine; the item is zeroed afterwards. */
+void item_fini(struct item *it);
+/* A deep copy.  ERR_NO_MEMORY. */
+enum err item_copy(struct item *to, const struct item *from);
+
+/* ---- reading ---- */
+
+enum store_want {
+	WANT_ATTRS = 0,
+	WANT_BODY = 1,
+};
+
+/* A consistent, unchanging view of the whole store.  NULL in its place means: now. */
+struct store_view;
+
+/* Return false to stop the listing.  The item is borrowed for the call only (take it over
+ * with item_copy()).  No call into the store from here. */
+typedef bool (*store_list_fn)(void *arg, const struct item *it);
+
+/* ---- changing ---- */
+
+enum change_op {
+	CHANGE_PUT,    /* make or replace a row; make a directory, file or account; PUT on an
+			  existing account replaces its body.  New file: empty. */
+	CHANGE_DELETE, /* remove a row, a file, or an empty directory (ERR_NOT_EMPTY; whole
+			  subtrees with CHANGE_RECURSIVE) */
+	CHANGE_MOVE,   /* item -> to; what stands there is removed in the same step
+			  (directories: only an empty one, else ERR_NOT_EMPTY) unless
+			  CHANGE_NO_REPLACE (ERR_NAME_EXISTS or its kin).  Kind changes
+			  FILE<->ROW and FOLDER->PARTITION by to_kind; a FILE that becomes a ROW takes `body` as its
+			  document, which must be what the file holds: give cond_version. */
+	CHANGE_ATTRS,  /* set attrs (only the members that set_mask names); no new version */
+	CHANGE_WRITE,  /* files: body at offset, extends */
+	CHANGE_RESIZE, /* files: size = offset */
+};
+
+enum change_cond {
+	COND_NONE,
+	COND_ABSENT,  /* else ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS or
+			 ERR_NAME_EXISTS by kind */
+	COND_PRESENT, /* else ERR_NOT_FOUND */
+	COND_VERSION, /* present (else ERR_NOT_FOUND) with this version, else
+			 ERR_CONDITION_NOT_MET */
+	COND_ID,      /* present (else ERR_NOT_FOUND) with this id, else ERR_GONE */
+};
+
+enum change_flags {
+	CHANGE_RECURSIVE = 1,
+	CHANGE_NO_REPLACE = 2,
+	CHANGE_WANT_OLD = 4,  /* fill `old` with body: what was removed, replaced or rewritten */
+	CHANGE_KEEP_DIR = 8,  /* DELETE, MOVE: the directory left behind becomes ITEM_MADE */
+	CHANGE_EXCHANGE = 16, /* MOVE: what stands at `to` goes to where the item was (must be
+				 there: ERR_NOT_FOUND); its own conversion: other_kind,
+				 other_body */
+};
+
+enum attrs_mask {
+	ATTR_MODE = 1,
+	ATTR_UID = 2,
+	ATTR_GID = 4,
+	ATTR_MTIME = 8,
+	ATTR_CTIME = 16,
+	ATTR_FLAG_MADE = 32, /* directories: flags & ITEM_MADE */
+};
+
+/* Where an item is: a child of `parent`; or, for rows with has_pk, the row `key` of the
+ * partition `pk` of the table `parent` (the partition is made where a PUT or a MOVE needs
+ * it).  By id alone: id != 0, the rest ignored (ERR_GONE if there is none). */
+struct place {
+	uint64_t id;
+	uint64_t parent;
+	bool has_pk;
+	struct span pk; /* order form */
+	enum item_class class;
+	struct span key;
+};
+
+struct change {
+	enum change_op op;
+	uint32_t flags;
+	struct place at;
+	enum change_cond cond;
+	int64_t cond_version; /* COND_VERSION: version; COND_ID: the id */
+
+	int64_t version;      /* rule 2; not for CHANGE_ATTRS */
+	enum item_kind kind;  /* PUT */
+	struct span name;     /* PUT of a table, MOVE of a table: the name in its case */
+	uint32_t item_flags;  /* PUT; MOVE with a body */
+	struct span body;     /* PUT of a row or account, WRITE; MOVE: a rewritten document
+				 (p not NULL: edition moves on unless a file becomes a row) */
+	struct attrs attrs;   /* PUT: of a new item; of a replaced row: mode and owner are kept
+				 where unset here, times are taken as given; ATTRS */
+	uint32_t set_mask;    /* ATTRS */
+	uint64_t offset;      /* WRITE, RESIZE */
+	struct place to;      /* MOVE */
+	bool to_match;	      /* MOVE: what stands at `to` must have to_version, else */
+	int64_t to_version;   /* ERR_CONDITION_NOT_MET */
+	enum item_kind to_kind;	   /* MOVE; ITEM_NONE: unchanged */
+	enum item_kind other_kind; /* EXCHANGE; ITEM_NONE: unchanged */
+	struct span other_body;	   /* EXCHANGE */
+	uint32_t other_flags;
+
+	/* Results, set when apply() answers ERR_OK; the caller item_fini()s them. */
+	struct item now; /* the item after the change, without body; DELETE: as it was */
+	struct item old; /* with CHANGE_WANT_OLD; kind is ITEM_NONE if there was nothing */
+	struct item left; /* a partition without ITEM_MADE that went with its last row */
+	bool made_partition; /* a partition was made on the way; now.parent is its id */
+};
+
+/* Membership: a change that adds or removes a child sets the parent's version (and its
+ * attrs.mtime_ns, ctime_ns to TIME_UNSET) and its size.  A partition that loses its last
+ * row and file goes too unless it is ITEM_MADE or CHANGE_KEEP_DIR was given. */
+
+enum store_ability {
+	STORE_CAN_VIEW = 1,	  /* views of the whole store */
+	STORE_CAN_MOVE_DIRS = 2,  /* MOVE of partitions and tables; without: ERR_CROSS_DEVICE */
+	STORE_CAN_SPAN = 4,	  /* change sets over several partitions, tables, accounts */
+	STORE_COUNTS_EXACT = 8,	  /* item.size of directories is exact */
+	STORE_READ_ONLY = 16,	  /* every apply() answers ERR_READ_ONLY */
+};
+
+struct store_info {
+	unsigned abilities;
+	uint64_t bytes;	     /* on disk */
+	uint64_t log_bytes;  /* of that: write-ahead log */
+	uint64_t file_bytes; /* sum of ordinary files' sizes */
+	uint64_t commits, changes, syncs; /* since open; commits < change sets: shared commits */
+};
+
+/* One finding of check(); return false to stop. */
+typedef bool (*store_check_fn)(void *arg, const char *finding);
+typedef void (*store_progress_fn)(void *arg, uint64_t done, uint64_t total);
+
+struct store;
+struct store_ops {
+	const char *name;
+
+	/* The item with this id, or ERR_NOT_FOUND. */
+	enum err (*get)(struct store *s, struct store_view *v, uint64_t id, unsigned want,
+		struct item *ret);
+	/* The child with this key, or ERR_NOT_FOUND (also if there is no such parent). */
+	enum err (*child)(struct store *s, struct store_view *v, uint64_t parent,
+		enum item_class class, struct span key, unsigned want, struct item *ret);
+	/* Children of one class in key order: those greater than `after` (from the first one
+	 * where after.p is NULL; `inclusive`: or equal to it), until fn answers false.
+	 * *ret_more: fn did not stop it, but there may be more; go on after the last key. */
+	enum err (*list)(struct store *s, struct store_view *v, uint64_t parent,
+		enum item_class class, struct span after, bool inclusive, unsigned want,
+		store_list_fn fn, void *arg, bool *ret_more);
+	/* Up to n bytes of an ordinary file; 0 at or behind its end. */
+	enum err (*file_read)(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
+		void *out, size_t n, size_t *ret_n);
+
+	/* All n changes in order, or none.  On failure reterr->op is the index of the change
+	 * to blame.  Returned means visible to every reader; durable: it also survives a power
+	 * cut.  Change sets of several threads may share one commit. */
+	enum err (*apply)(struct store *s, struct change *changes, size_t n, bool durable,
+		struct err_detail *reterr);
+	/* Everything acknowledged so far survives a power cut when this returns. */
+	enum err (*sync)(struct store *s);
+
+	/* A version greater than or equal to every version ever applied, across restarts. */
+	int64_t (*version_floor)(struct store *s);
+
+	enum err (*view_open)(struct store *s, struct store_view **ret);
+	void (*view_close)(struct store *s, struct store_view *v);
+
+	void (*info)(struct store *s, struct store_info *ret);
+	/* Verifies what the engine alone can know.  ERR_CORRUPT if it found anything. */
+	enum err (*check)(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
+
+	/* Clean: nothing to recover at the next open. */
+	void (*close)(struct store *s);
+};
+
+struct store {
+	const struct store_ops *ops; /* first member of each engine's own struct */
+};
+
+/* ---- callers use these ---- */
+
+enum err store_get(struct store *s, struct store_view *v, uint64_t id, unsigned want,
+	struct item *ret);
+enum err store_child(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span key, unsigned want, struct item *ret);
+/* Goes on by itself until the end or until fn answers false. */
+enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg);
+enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
+	void *out, size_t n, size_t *ret_n);
+enum err store_apply(struct store *s, struct change *changes, size_t n, bool durable,
+	struct err_detail *reterr);
+enum err store_sync(struct store *s);
+int64_t store_version_floor(struct store *s);
+enum err store_view_open(struct store *s, struct store_view **ret);
+void store_view_close(struct store *s, struct store_view *v); /* NULL is fine */
+void store_info(struct store *s, struct store_info *ret);
+enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
+void store_close(struct store *s); /* NULL is fine */
+/* item_fini()s the results of n changes. */
+void changes_fini(struct change *changes, size_t n);
+
+/* Whether a directory of this kind may hold a child of that kind. */
+bool item_may_hold(enum item_kind parent, enum item_kind child);
+static inline bool item_is_dir(enum item_kind k)
+{
+	return k == ITEM_ACCOUNT || k == ITEM_TABLE || k == ITEM_PARTITION || k == ITEM_FOLDER;
+}
+
+#endif

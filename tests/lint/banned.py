@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Finds what the house style bans by name in the C sources.  usage: banned.py TOP"""
+
+import os
+import re
+import sys
+
+# name -> what to use instead
+FUNCTIONS = {
+    "strcpy": "buf.h or memcpy", "strcat": "buf.h", "sprintf": "snprintf", "vsprintf": "vsnprintf",
+    "strtok": "span.h", "atoi": "text_to_i64", "atol": "text_to_i64", "atoll": "text_to_i64",
+    "atof": "edm_text_parse", "gets": "getline", "rand": "crypto.h", "srand": "crypto.h",
+    "random": "crypto.h", "strerror": "strerror_r", "localtime": "clock.h",
+    "localtime_r": "clock.h", "gmtime": "clock.h", "ctime": "clock.h", "asctime": "clock.h",
+    "tmpnam": "mkstemp", "mktemp": "mkstemp", "alloca": "a fixed array or arena.h",
+    "system": "fork and exec", "setlocale": "nothing: no locale anywhere",
+}
+IN_TESTS = {"setlocale"}  # to show that it does not matter
+CALL = re.compile(r"(?<![\w.>])(" + "|".join(FUNCTIONS) + r")[ \t]*\(")
+OTHER = [
+    (re.compile(r"\btypedef\s+(?:struct|enum|union)\b"), "typedef of a struct, enum or union"),
+    (re.compile(r"//"), "// comment"),
+    (re.compile(r"\b(?:malloc|realloc)\s*\([^;]*(?:\*\s*sizeof|sizeof\s*\([^)]*\)\s*\*)"),
+     "allocation by multiplication: calloc or reallocarray"),
+    (re.compile(r"\bassert\s*\("), "assert: BUG_ON, or an error for the user"),
+]
+# Comments and literals, in the order in which they can begin.
+BLANK = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def code_of(text):
+    """The text with comments and literals blanked, line numbers kept."""
+    return BLANK.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+
+
+def check(path, text, say):
+    if "SPDX-License-Identifier: MIT" not in text.split("\n", 1)[0]:
+        say(f"{path}:1: no SPDX line first")
+    code = code_of(text)
+    for number, line in enumerate(code.split("\n"), 1):
+        for m in CALL.finditer(line):
+            if m[1] not in IN_TESTS or not path.startswith("tests/"):
+                say(f"{path}:{number}: {m[1]}: use {FUNCTIONS[m[1]]}")
+        for pattern, what in OTHER:
+            if pattern.search(line):
+                say(f"{path}:{number}: {what}")
+
+
+def main(top):
+    findings, count = [], 0
+    for root in ("src", "mount-helper", "tests"):
+        for folder, _, names in os.walk(os.path.join(top, root)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    path = os.path.join(folder, name)
+                    text = open(path, encoding="utf-8").read()
+                    check(os.path.relpath(path, top), text, findings.append)
+                    count += 1
+    for line in findings:
+        print(line)
+    print(f"{count} files, {len(findings)} findings")
+    return 1 if findings or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

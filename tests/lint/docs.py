@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares the documentation with the code, both ways.
+
+errors.md  has exactly the rows of base/err.h, with errno, HTTP status, code and text
+rowfs.1    names every command and option that the program has, and no other option
+           (mount options: this page or mount.rowfs.8)
+semantics.md  every promise has a system test that names it, and every test's promise stands there
+links      relative links in README and docs/ lead somewhere
+usage: docs.py TOP [--errors]    --errors prints the table for errors.md instead
+"""
+
+import glob
+import os
+import re
+import sys
+
+ROW = re.compile(r'^\s*X\((\w+),\s*(\w+),\s*(\d+),\s*"([^"]*)",\s*"((?:\\.|[^"\\])*)"\)', re.M)
+
+
+def read(*parts):
+    with open(os.path.join(*parts), encoding="utf-8") as f:
+        return f.read()
+
+
+def error_rows(top):
+    """The table of docs/errors.md as it must be, made from err.h."""
+    rows = []
+    for symbol, number, http, code, text in ROW.findall(read(top, "src/base/err.h")):
+        text = text.replace("\\\\", "\\")
+        if symbol != "OK":
+            rows.append(f"| {number} | {symbol} | {http} | {code} | {text} |")
+    return rows
+
+
+def check_errors(top, say):
+    want = error_rows(top)
+    if len(want) < 20:
+        say("src/base/err.h: the error list was not understood")
+    have = [line for line in read(top, "docs/errors.md").split("\n") if re.match(r"\| E\w+ \|", line)]
+    for line in want:
+        if line not in have:
+            say(f"docs/errors.md lacks: {line}")
+    for line in have:
+        if line not in want:
+            say(f"docs/errors.md has, err.h has not: {line}")
+
+
+def roff_words(text):
+    """A man page as plain text: escapes resolved, macros and fonts gone."""
+    text = re.sub(r'^[.\']\\".*$', "", text, flags=re.M)
+    text = re.sub(r"\\f(\[\w*\]|\(..|.)", "", text)
+    return text.replace("\\-", "-").replace("\\&", "").replace("\\(aq", "'")
+
+
+def check_commands(top, say):
+    page = roff_words(read(top, "docs/rowfs.1"))
+    source = "".join(read(p) for p in sorted(glob.glob(os.path.join(top, "src/daemon/cmd_*.c"))))
+    commands = re.findall(r'^\t\.name = "([a-z ]+)"', source, re.M)
+    options = re.findall(r'^\t\{ "([a-z-]+)", ', source, re.M)
+    if len(commands) < 10 or not options:
+        say("src/daemon/cmd_*.c: the commands and their options were not understood")
+    for name in sorted(commands):
+        if not re.search(rf"\b{name}\b", page):
+            say(f"docs/rowfs.1 lacks the command {name}")
+    for name in sorted(set(options)):
+        if f"--{name}" not in page:
+            say(f"docs/rowfs.1 lacks --{name}")
+    for name in sorted(set(re.findall(r"--([a-z][a-z-]+)", page)) - set(options) - {"help", "version"}):
+        say(f"docs/rowfs.1 has --{name}, no command has")
+
+
+# Options that mean what mount(8) says, or nothing.
+COMMON = {"OPTION_IGNORED", "OPTION_KERNEL", "OPTION_LATER", "OPTION_SOURCE", "OPTION_SUBTYPE"}
+
+
+def check_mount_options(top, say):
+    pages = roff_words(read(top, "docs/rowfs.1") + read(top, "docs/mount.rowfs.8"))
+    table = re.findall(r'\{ "(\w+)=?", (OPTION_\w+) \}', read(top, "src/daemon/mount_options.c"))
+    if len(table) < 5:
+        say("src/daemon/mount_options.c: the mount options were not understood")
+    for name, kind in table:
+        if kind not in COMMON and not re.search(rf"\b{name}\b", pages):
+            say(f"docs/: no man page has the mount option {name}")
+
+
+def check_promises(top, say):
+    """| R1 | … in semantics.md against def test_R1_… in tests/system."""
+    have = re.findall(r"^\| ([A-Z]+\d+) \|", read(top, "docs/semantics.md"), re.M)
+    if len(have) < 20:
+        say("docs/semantics.md: the promises were not understood")
+    for name in sorted({n for n in have if have.count(n) > 1}):
+        say(f"docs/semantics.md: {name} twice")
+    tests = {}
+    for path in sorted(glob.glob(os.path.join(top, "tests/system/test_*.py"))):
+        for name in re.findall(r"^def test_([A-Z]+\d+)_", read(path), re.M):
+            tests.setdefault(name, os.path.basename(path))
+    for name in have:
+        if name not in tests:
+            say(f"docs/semantics.md: no test in tests/system is named test_{name}_…")
+    for name in sorted(set(tests) - set(have)):
+        say(f"tests/system/{tests[name]}: test_{name}_… shows a promise that docs/semantics.md lacks")
+
+
+def check_links(top, say):
+    pages = glob.glob(os.path.join(top, "docs/*.md")) + glob.glob(os.path.join(top, "README*"))
+    for page in sorted(pages):
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read(page)):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            if not os.path.exists(os.path.join(os.path.dirname(page), target)):
+                say(f"{os.path.relpath(page, top)}: dead link {target}")
+
+
+def main(argv):
+    top = argv[1]
+    if "--errors" in argv:
+        print("\n".join(error_rows(top)))
+        return 0
+    findings = []
+    for check in (check_errors, check_commands, check_mount_options, check_promises, check_links):
+        try:
+            check(top, findings.append)
+        except FileNotFoundError as e:
+            findings.append(f"missing: {os.path.relpath(e.filename, top)}")
+    for line in findings:
+        print(line)
+    print(f"{len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks the includes of src/ against docs/floors.txt.
+
+Reports: an include that goes up or sideways, a circle of headers, a private header used
+from outside its folder, a foreign header outside its owner, a .c file whose first include
+is not its own header (being first proves that the header stands alone), an include of ours
+that does not exist.  usage: floors.py TOP
+"""
+
+import os
+import re
+import sys
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+
+def read_rules(path):
+    rules = {"level": {}, "doors": {}, "owners": [], "apart": {}}
+    level = 0
+    for line in open(path):
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        kind, rest = words[0], words[1:]
+        if kind == "floor":
+            for name in rest:
+                rules["level"][name] = level
+            level += 1
+        elif kind == "door":
+            rules["doors"][rest[0]] = rest[1:]
+        elif kind == "owner":
+            rules["owners"].append((rest[0], rest[1:]))
+        elif kind == "apart":
+            rules["apart"][rest[0]] = rest[1:]
+        else:
+            sys.exit(f"{path}: unknown rule: {kind}")
+    return rules
+
+
+def sources(root):
+    for folder, subfolders, names in os.walk(root):
+        subfolders.sort()
+        for name in sorted(names):
+            if name.endswith((".c", ".h")):
+                yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def belongs(path, places):
+    return any(path == p or (p.endswith("/") and path.startswith(p)) for p in places)
+
+
+def check_foreign(path, header, rules, say):
+    for owned, places in rules["owners"]:
+        if (header == owned or owned.endswith("/") and header.startswith(owned)) and not belongs(
+            path, places
+        ):
+            say(f"{path}: <{header}> belongs to {' '.join(places)}")
+
+
+def check_own(path, header, rules, say):
+    mine, theirs = path.split("/")[0], header.split("/")[0]
+    if mine == theirs:
+        return
+    level = rules["level"]
+    if level[theirs] >= level[mine]:
+        say(f"{path} (floor {level[mine]}) includes {header} (floor {level[theirs]})")
+    doors = rules["doors"].get(theirs)
+    if doors and header not in doors:
+        say(f"{path}: {header} is private to {theirs}/, use {' or '.join(doors)}")
+
+
+def check_file(src, path, rules, say):
+    mine = path.split("/")[0]
+    if mine not in rules["level"]:
+        say(f"{path}: {mine}/ is on no floor")
+        return []
+    found = INCLUDE.findall(open(os.path.join(src, path), encoding="utf-8").read())
+    ours = []
+    for mark, header in found:
+        if mark == "<":
+            check_foreign(path, header, rules, say)
+        elif not os.path.exists(os.path.join(src, header)):
+            say(f'{path}: "{header}" is not in src/')
+        else:
+            ours.append(header)
+            check_own(path, header, rules, say)
+    own = path[:-2] + ".h"
+    if path.endswith(".c") and os.path.exists(os.path.join(src, own)):
+        if not found or found[0][1] != own:
+            say(f"{path}: the first include is not {own}")
+    return ours
+
+
+def check_circles(graph, say):
+    done = set()
+
+    def walk(node, trail):
+        if node in trail:
+            say("circle: " + " -> ".join(trail[trail.index(node):] + [node]))
+        elif node not in done:
+            for to in graph.get(node, []):
+                walk(to, trail + [node])
+            done.add(node)
+
+    for node in sorted(graph):
+        walk(node, [])
+
+
+def check_apart(top, rules, say):
+    for folder, allowed in rules["apart"].items():
+        for path in sources(os.path.join(top, folder)):
+            text = open(os.path.join(top, folder, path), encoding="utf-8").read()
+            for mark, header in INCLUDE.findall(text):
+                if mark == "<":
+                    check_foreign(f"{folder}/{path}", header, rules, say)
+                elif header.split("/")[0] not in allowed:
+                    say(f"{folder}/{path} includes {header}; it may use {' '.join(allowed)} only")
+
+
+def main(top):
+    rules = read_rules(os.path.join(top, "docs/floors.txt"))
+    src = os.path.join(top, "src")
+    findings, graph, count = [], {}, 0
+    for path in sources(src):
+        count += 1
+        graph[path] = check_file(src, path, rules, findings.append)
+    check_circles(graph, findings.append)
+    check_apart(top, rules, findings.append)
+    for line in findings:
+        print(line)
+    print(f"{count} files, {len(findings)} findings")
+    return 1 if findings or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of the system tests: the program, a store, a live mount.
+
+Everything goes through subprocess and system calls, as a user would.  Each test has a
+directory of its own, which stays behind (with the daemon's log) only if the test failed.
+A daemon runs in the foreground in its own process group; the end of a test unmounts it,
+waits for it, wants exit status 0, reads its stderr for signs of trouble and lets
+`rowfs check` verify the store, so that every test is also a test of these.
+
+ROWFS_BUILD  the build directory (default: build in the top of the source tree)
+ROWFS_TEST_TIMEOUT  seconds after which a test's mounts are torn down by force
+"""
+
+import errno
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("ROWFS_BUILD", TOP / "build")).resolve()
+TIMEOUT = float(os.environ.get("ROWFS_TEST_TIMEOUT", "240"))
+# What a healthy daemon never prints.  A refused write is news for the user, not an error
+# of the daemon, and is logged below this level.
+TROUBLE = re.compile(
+    r"ERROR|\berror:|AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error|"
+    r"detected memory leaks|SUMMARY:|BUG|assert|Segmentation|double free|corrupt",
+)
+
+ENV = dict(os.environ)
+ENV.setdefault("ASAN_OPTIONS", "detect_leaks=1:exitcode=99:strict_string_checks=1")
+ENV.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
+ENV["LC_ALL"] = "C.UTF-8"
+ENV["TZ"] = "UTC"
+os.environ["LC_ALL"] = "C.UTF-8"
+
+
+def find_program(*candidates):
+    for c in candidates:
+        p = BUILD / c
+        if p.is_file() and os.access(p, os.X_OK):
+            return p
+    pytest.fail(f"no {candidates[0]} in {BUILD}; build first, or set ROWFS_BUILD", pytrace=False)
+
+
+def is_mount(path):
+    """Whether something is mounted exactly here; also true of a dead FUSE mount."""
+    want = os.fsencode(str(path))
+    with open("/proc/self/mountinfo", "rb") as f:
+        for line in f:
+            at = re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), line.split()[4])
+            if at == want:
+                return True
+    return False
+
+
+def detach(path):
+    """Takes a mount away whatever state its daemon is in.  -f first: it wakes clients that
+    hang on a dead daemon, which -l alone would make incurable."""
+    tool = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
+    for extra in (["-f"] if os.geteuid() == 0 else [], ["-l"] if os.geteuid() == 0 else ["-z"]):
+        if not is_mount(path):
+            return
+        subprocess.run(tool + extra + [str(path)], capture_output=True)
+
+
+class Rowfs:
+    """rowfs("init", store) runs the program; wants exit status 0 unless check=False."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def __call__(self, *args, check=True, input=None, timeout=120, **kw):
+        if isinstance(input, str):
+            input = input.encode()
+        done = subprocess.run(
+            [str(self.program), *map(str, args)], input=input, capture_output=True,
+            timeout=timeout, env=ENV, stdin=subprocess.DEVNULL if input is None else None, **kw)
+        done.stdout = done.stdout.decode("utf-8", "surrogateescape")
+        done.stderr = done.stderr.decode("utf-8", "surrogateescape")
+        if "Sanitizer" in done.stderr or "runtime error" in done.stderr:
+            pytest.fail(f"rowfs {args}: {done.stderr}")
+        if check and done.returncode != 0:
+            pytest.fail(f"rowfs {' '.join(map(str, args))}: {done.returncode}: {done.stderr}")
+        return done
+
+
+class Mount:
+    """A live mount.  .path is where; the rest is for tests that end it in some way."""
+
+    def __init__(self, rowfs, store, path, options, log):
+        self.rowfs, self.store, self.path, self.options = rowfs, store, path, options
+        self.log_path = log
+        self.proc = None
+        self.allowed = []
+        self.expect_rc = 0
+        self._log_seen = 0
+        self._forced = False
+
+    def start(self):
+        args = [str(self.rowfs.program), "mount", str(self.store), str(self.path), "-f"]
+        if self.options:
+            args += ["-o", ",".join(self.options)]
+        before = os.stat(self.path.parent).st_dev
+        with open(self.log_path, "ab") as log:
+            self._log_seen = log.tell()
+            self.proc = subprocess.Popen(
+                args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENV,
+                start_new_session=True)
+        self._watchdog = threading.Timer(TIMEOUT, self._overdue)
+        self._watchdog.daemon = True
+        self._watchdog.start()
+        end = time.monotonic() + 30
+        while True:
+            if self.proc.poll() is not None:
+                self._watchdog.cancel()
+                pytest.fail(f"mount ended with {self.proc.returncode}: {self.log()}")
+            try:
+                if os.stat(self.path).st_dev != before:
+                    os.stat(self.path / ".rowfs" / "version")
+                    return self
+            except OSError as e:
+                if e.errno not in (errno.ENOENT, errno.ENOTCONN, errno.EINTR):
+                    raise
+            if time.monotonic() > end:
+                self.force()
+                pytest.fail(f"not mounted after 30 s: {self.log()}")
+            time.sleep(0.002)
+
+    def log(self):
+        with open(self.log_path, "rb") as f:
+            f.seek(self._log_seen)
+            return f.read().decode("utf-8", "replace")
+
+    def _overdue(self):
+        self._forced = True
+        self.force()
+
+    def force(self):
+        """SIGKILL and detach; nothing of the mount is left afterwards."""
+        if self.proc and self.proc.poll() is None:
+            try:
+                os.killpg(self.proc.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        detach(self.path)
+        if self.proc:
+            self.proc.wait(30)
+
+    def alive(self):
+        return self.proc is not None and self.proc.poll() is None
+
+    def kill9(self):
+        """The daemon dies like in a power cut of the process; the mount point is freed."""
+        self._watchdog.cancel()
+        self.force()
+        self._scan()
+
+    def umount(self):
+        """A clean end by umount(8); the daemon has gone when this returns."""
+        self._watchdog.cancel()
+        tool = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
+        done = subprocess.run(tool + [str(self.path)], capture_output=True, text=True)
+        if done.returncode != 0:
+            self.proc.send_signal(signal.SIGTERM)
+        try:
+            rc = self.proc.wait(60)
+        except subprocess.TimeoutExpired:
+            self.force()
+            pytest.fail(f"daemon lives on 60 s after umount ({done.stderr.strip()}): {self.log()}")
+        detach(self.path)
+        self._scan()
+        if done.returncode != 0:
+            pytest.fail(f"umount: {done.stderr.strip()}")
+        if self._forced:
+            pytest.fail(f"the test took more than {TIMEOUT:.0f} s and was ended by force")
+        if rc != self.expect_rc:
+            pytest.fail(f"daemon ended with {rc}: {self.log()}")
+
+    def sigterm(self):
+        """A clean end by signal."""
+        self._watchdog.cancel()
+        self.proc.send_signal(signal.SIGTERM)
+        rc = self.proc.wait(60)
+        detach(self.path)
+        self._scan()
+        assert rc == 0, self.log()
+
+    def remount(self):
+        if self.alive():
+            self.umount()
+        return self.start()
+
+    def allow(self, pattern):
+        """Lines of the daemon's stderr that this test expects."""
+        self.allowed.append(re.compile(pattern))
+
+    def _scan(self):
+        for line in self.log().splitlines():
+            if TROUBLE.search(line) and not any(a.search(line) for a in self.allowed):
+                pytest.fail(f"the daemon's stderr: {line}\n{self.log()[-4000:]}")
+
+    def rss_kib(self):
+        with open(f"/proc/{self.proc.pid}/status") as f:
+            for line in f:
+                if line.startswith("VmRSS"):
+                    return int(line.split()[1])
+        raise RuntimeError("no VmRSS")
+
+    def __truediv__(self, name):
+        return self.path / name
+
+
+def pytest_configure(config):
+    config._rowfs_failed = set()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        item.config._rowfs_failed.add(item.nodeid)
+
+
+@pytest.fixture(scope="session")
+def rowfs():
+    return Rowfs(find_program("src/daemon/rowfs", "rowfs", "src/rowfs"))
+
+
+@pytest.fixture
+def work(request):
+    """A directory of this test's own.  Stays if the test failed or ROWFS_KEEP is set."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="rowfs-test-"))
+    yield path
+    if request.node.nodeid in request.config._rowfs_failed or os.environ.get("ROWFS_KEEP"):
+        print(f"\nkept: {path}")
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def store(rowfs, work):
+    """An empty store."""
+    path = work / "store.rowfs"
+    rowfs("init", path)
+    return path
+
+
+def need_fuse():
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as e:
+        pytest.skip(f"needs /dev/fuse to mount: {e.strerror}")
+
+
+@pytest.fixture
+def mount(rowfs, work, request):
+    """A factory: mount(store, "ro", at=DIR) -> Mount.  All are ended with the test."""
+    need_fuse()
+    mounts, stores = [], []
+
+    def make(store, *options, at=None):
+        at = at or work / f"mnt{len(mounts) or ''}"
+        at.mkdir(exist_ok=True)
+        m = Mount(rowfs, store, at, list(options), work / f"daemon{len(mounts)}.log")
+        mounts.append(m)
+        if store not in stores:
+            stores.append(store)
+        return m.start()
+
+    yield make
+    os.chdir("/")
+    problems = []
+    for m in reversed(mounts):
+        try:
+            if m.alive():
+                m.umount()
+        except BaseException as e:  # pytest.fail too: the others must be ended first
+            problems.append(str(e))
+        finally:
+            m._watchdog.cancel()
+            m.force()
+    for s in stores:
+        if s.exists() and not getattr(request.node, "no_store_check", False):
+            done = rowfs("check", s, check=False)
+            if done.returncode != 0:
+                problems.append(f"rowfs check: {done.returncode}: {done.stdout}{done.stderr}")
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+@pytest.fixture
+def mnt(mount, store):
+    """An empty store, mounted."""
+    return mount(store)
+
+
+@pytest.fixture
+def account(mnt):
+    """An account's directory, made by mkdir."""
+    path = mnt / "acct1"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def table(account):
+    path = account / "Blogs"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def part(table):
+    """A partition's directory: what most tests work in."""
+    path = table / "Channel_19"
+    path.mkdir()
+    return path

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Many rows: a partition of a million, and removing beside listing.
+
+ROWFS_SCALE divides the sizes (a sanitizer's build is given 10 by default)."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from conftest import BUILD
+from tools import rows, sh
+
+pytestmark = pytest.mark.slow
+
+
+def sanitized():
+    options = BUILD / "meson-info/intro-buildoptions.json"
+    return options.exists() and '"b_sanitize", "value": "address' in options.read_text()
+
+
+SCALE = int(os.environ.get("ROWFS_SCALE", "10" if sanitized() else "1"))
+ROWS = 1_000_000 // SCALE
+MIB = 1024
+
+
+def fill(rowfs, store, n, partition="p"):
+    """n rows through `rowfs import`, streamed."""
+    script = (f"for i in range({n}): print('{{\"PartitionKey\":\"{partition}\",\"RowKey\":\"%07d\","
+              "\"n\":%d,\"text\":\"some text of a row\"}' % (i, i))")
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as source:
+        done = subprocess.run([str(rowfs.program), "import", str(store), "acct1/Tab"],
+                              stdin=source.stdout, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_T5_a_partition_of_a_million_rows(rowfs, store, mount):
+    rowfs("account", "add", store, "acct1")
+    fill(rowfs, store, ROWS)
+    m = mount(store)
+    part = m / "acct1/Tab/p"
+    os.stat(part / "0000000.json")
+    before = m.rss_kib()
+
+    start = time.monotonic()
+    with os.scandir(part) as entries:
+        next(entries)
+        assert time.monotonic() - start < 1, "a listing starts at once"
+    assert sh(f"ls -f '{part}' | wc -l", timeout=300).stdout.strip() == str(ROWS + 2)
+    listed = m.rss_kib() - before
+    assert sh(f"ls '{part}' | tail -n 1", timeout=300).stdout == f"{ROWS - 1:07}.json\n"
+
+    n = 0
+    with os.scandir(part) as entries:
+        for entry in entries:
+            st = entry.stat()
+            assert st.st_size > 40 and st.st_ino == entry.inode()
+            n += 1
+            if n == 100_000:
+                break
+    grown = m.rss_kib() - before
+    print(f"RSS {before} KiB, {listed} more after ls -f, {grown} more after stat of {n}")
+    if not sanitized():
+        assert listed <= 16 * MIB and grown <= 16 * MIB
+    with open(part / f"{ROWS // 2:07}.json") as f:
+        assert f'"n":{ROWS // 2}' in f.read()
+
+
+def test_rm_r_of_100000_rows_while_another_process_lists(rowfs, store, mount):
+    rowfs("account", "add", store, "acct1")
+    n = 100_000 // SCALE
+    fill(rowfs, store, n, "gone")
+    fill(rowfs, store, 500, "stays")
+    m = mount(store)
+    table, stop, counts = m / "acct1/Tab", threading.Event(), []
+
+    def listen():
+        while not stop.is_set():
+            out = subprocess.run(["ls", "-f", str(table / "gone")], capture_output=True, text=True)
+            names = [x for x in out.stdout.split("\n") if x.endswith(".json")]
+            assert len(names) == len(set(names)), "a name twice in one listing"
+            counts.append(len(names))
+            subprocess.run(["find", str(table), "-type", "f", "-size", "+9k"], capture_output=True)
+
+    failures = []
+    thread = threading.Thread(target=lambda: _try(listen, failures))
+    thread.start()
+    done = sh(f"rm -r '{table}/gone'", check=False, timeout=240)
+    stop.set()
+    thread.join()
+    assert done.returncode == 0, done.stderr[:500]
+    assert rows(table) == ["stays"] and len(rows(table / "stays")) == 500
+    assert not failures and len(counts) > 1, failures
+    assert counts[0] > counts[-1]
+
+
+def _try(function, failures):
+    try:
+        function()
+    except BaseException as e:
+        failures.append(e)

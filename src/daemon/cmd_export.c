@@ -3,7 +3,9 @@
 #include "daemon/target.h"
 #include "service/tables.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 struct run {
@@ -60,7 +62,8 @@ static int run(struct cmd_env *env, const struct args *args)
 	uint64_t rows = 0;
 	e = export_stream(env->service, table_id, env->out, &options, &rows, &why);
 	progress_clear(&r.progress);
-	if (e == ERR_OK && fflush(env->out) == 0)
+	int code = e == ERR_OK && fflush(env->out) != 0 ? errno : 0;
+	if (e == ERR_OK && code == 0)
 		return EXIT_DONE;
 	if (reader_left(env))
 		return EXIT_FAILED;
@@ -70,7 +73,8 @@ static int run(struct cmd_env *env, const struct args *args)
 		return command_fail(env->err, "export", "there is no partition '%s' in %s",
 			args->words[2], args->words[1]);
 	if (e == ERR_OK)
-		return EXIT_DONE; /* the flush at the end tells what went wrong */
+		return command_fail(
+			env->err, "export", "cannot write the output: %s", strerrordesc_np(code));
 	return target_fail(env, "export", &t, e, &why);
 }
 

@@ -40,7 +40,7 @@ static int check_dir(struct paths *p, const char *given)
 	bool resolved = path_absolute(given, p->dir);
 	bool ours = resolved && mountinfo_find(p->dir, m) && strcmp(m->type, MOUNT_TYPE) == 0;
 	int code = EXIT_DONE;
-	if (ours && stat(p->dir, &st) != 0 && errno == ENOTCONN)
+	if (ours && mount_ask(p->dir) == ENOTCONN)
 		code = clear_dead(p->dir);
 	else if (ours)
 		code = command_fail(stderr, "mount",
@@ -121,12 +121,10 @@ static int in_background(struct serve *s)
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		return exit_code_of(child);
-	struct stat st;
-	if (stat(s->dir, &st) == 0) {
-		close(ready[0]);
+	close(ready[0]);
+	int code = mount_ask(s->dir);
+	if (code == 0)
 		return EXIT_DONE;
-	}
-	int code = errno;
 	(void)kill(child, SIGTERM);
 	(void)waitpid(child, NULL, 0);
 	return command_fail(stderr, "mount", "'%s' was mounted but does not answer: %s", s->dir,

@@ -40,12 +40,11 @@ static void wait_closed(const char *store)
 
 static int unmount(const char *given, const char *dir, const struct mount_entry *m)
 {
-	struct stat st;
-	bool dead = stat(dir, &st) != 0 && errno == ENOTCONN;
+	bool dead = mount_ask(dir) == ENOTCONN;
 	int code = mount_detach(dir, dead);
 	if (code == EBUSY)
-		return command_fail(
-			stderr, "umount", "'%s' is in use; see: fuser -vm %s", given, given);
+		return command_fail(stderr, "umount",
+			"'%s' is busy: something there is open; see: fuser -vm %s", given, given);
 	if (code != 0)
 		return command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(code));
 	wait_closed(m->source);
@@ -63,7 +62,9 @@ static int run(const struct args *args)
 	else if (!path_absolute(given, dir))
 		code = command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(errno));
 	else if (!mountinfo_find(dir, m))
-		code = command_fail(stderr, "umount", "'%s' is not mounted", given);
+		code = command_fail(stderr, "umount", "'%s': %s", given,
+			access(dir, F_OK) == 0 ? "nothing is mounted there"
+					       : strerrordesc_np(errno));
 	else if (strcmp(m->type, MOUNT_TYPE) != 0)
 		code = command_fail(stderr, "umount",
 			"'%s' is not a mount of rowfs, but of type %s", given, m->type);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +98,12 @@ bool path_absolute(const char *path, char ret[PATH_MAX])
 	free(base);
 	errno = code;
 	return len > 0 && len < PATH_MAX;
+}
+
+int mount_ask(const char *dir)
+{
+	struct statx st;
+	return statx(AT_FDCWD, dir, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) == 0 ? 0 : errno;
 }
 
 static int run_fusermount(const char *dir, bool lazy)

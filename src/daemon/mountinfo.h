@@ -22,6 +22,10 @@ bool mountinfo_find(const char *dir, struct mount_entry *ret);
  * errno. */
 bool path_absolute(const char *path, char ret[PATH_MAX]);
 
+/* Asks the server of the mount, past what the kernel remembers: 0 or an errno; ENOTCONN
+ * where it was killed. */
+int mount_ask(const char *dir);
+
 /* Unmounts; as fusermount3 where we are not root.  lazy: at once, whatever is open.
  * Returns 0 or an errno. */
 int mount_detach(const char *dir, bool lazy);

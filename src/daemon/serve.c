@@ -72,6 +72,8 @@ static void on_ready(void *arg)
 		leave_caller(s);
 	/* Only now: when the caller goes on, nothing of its own is held any more. */
 	bool heard = s->serve->ready_fd < 0 || write(s->serve->ready_fd, "", 1) == 1;
+	if (s->serve->ready_fd >= 0)
+		close(s->serve->ready_fd);
 	sd_notify_send("READY=1");
 	log_info("serving '%s' at '%s'", s->serve->store, s->serve->dir);
 	/* Whoever asked for the mount was stopped before it was there. */

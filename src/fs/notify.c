@@ -157,10 +157,12 @@ static void partition_made(struct notifier *n, const struct change *c)
 	drop_attributes(n, nid_make(c->at.parent, 0));
 }
 
-/* Keeps a replaced or removed row for those who looked its name up a moment ago. */
+/* Keeps a replaced or removed row, or the empty file before it, for those who looked its name up a moment ago. */
 static void keep_old(struct notifier *n, const struct change *c)
 {
-	if (c->old.kind != ITEM_ROW || c->old.body.p == NULL)
+	bool row = c->old.kind == ITEM_ROW && c->old.body.p != NULL;
+	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;
+	if (!row && !draft)
 		return;
 	if (idset_count(n->fs->seen, c->old.parent) == 0)
 		return;

@@ -62,7 +62,7 @@ static void lookup_for_writing(struct call *c, struct target *t, struct stage *g
 	struct item item = { 0 };
 	enum err e = target_item(fs, t, WANT_BODY, &item);
 	if (e != ERR_OK) {
-		notes_clear(fs, fs->notes, call_thread(c));
+		/* The note stays: the walk may find the name again at its second lookup. */
 		if (e == ERR_NOT_FOUND)
 			reply_no_entry(c);
 		else
@@ -175,7 +175,7 @@ static bool may_make_dir(const struct target *t)
 {
 	if (t->dir.kind == ITEM_PARTITION || t->pending_dir)
 		return !t->row_name && t->name.p[0] == '.';
-	return t->dir.kind != ITEM_FOLDER || t->class == CLASS_NAMED;
+	return true;
 }
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)

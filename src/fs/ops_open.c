@@ -147,14 +147,10 @@ static void open_nodeless(struct call *c, struct item *item, fuse_ino_t nid,
 	char name[COMPONENT_MAX];
 	struct target t = { 0 };
 	struct stage *s = NULL;
-	struct item row = { 0 };
 	(void)item_component(item, name);
 	enum err e = target_resolve(c->fs, nid_make(item->parent, 0), name, &t, NULL);
 	if (e == ERR_OK)
-		e = store_get(c->fs->store, NULL, item->id, WANT_BODY, &row);
-	if (e == ERR_OK)
-		e = stage_new(c->fs, &t, &row, &s);
-	item_fini(&row);
+		e = stage_new(c->fs, &t, item, &s);
 	target_fini(&t);
 	if (e != ERR_OK) {
 		notes_clear(c->fs, c->fs->notes, call_thread(c));
@@ -166,16 +162,29 @@ static void open_nodeless(struct call *c, struct item *item, fuse_ino_t nid,
 	open_stage(c, s, nid, fi, true);
 }
 
+/* The stage that the thread was given by its lookup, though its open arrived at another
+ * node: somebody else's lookup of the same name came in between. */
+static bool open_given_stage(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct stage *given = NULL;
+	if (!notes_wants_stage(c->fs, c->fs->notes, call_thread(c), &given) || given == NULL)
+		return false;
+	open_stage(c, given, nid, fi, true);
+	return true;
+}
+
 static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	struct stage *s = stages_get(fs->stages, nid);
-	if (s == NULL) {
-		retry(c);
-		return;
-	}
 	pid_t tid = call_thread(c);
 	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
+	if (s == NULL) {
+		if (notes_refuse(fs, fs->notes, tid, nid, writes) == NOTE_NONE ||
+			!open_given_stage(c, nid, fi))
+			retry(c);
+		return;
+	}
 	if (notes_expects(fs->notes, tid, s, nid) ||
 		notes_refuse(fs, fs->notes, tid, nid, writes) == NOTE_SECOND) {
 		open_stage(c, s, nid, fi, false);
@@ -200,10 +209,10 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	} else if (item_is_dir(item->kind)) {
 		reply_errno(c, EISDIR);
 	} else if (wants_write(fi)) {
-		if (notes_refuse(fs, fs->notes, tid, nid, true) == NOTE_SECOND)
-			open_nodeless(c, item, nid, fi);
-		else
+		if (notes_refuse(fs, fs->notes, tid, nid, true) == NOTE_NONE)
 			retry(c);
+		else if (!open_given_stage(c, nid, fi))
+			open_nodeless(c, item, nid, fi);
 	} else if (nid_of(item) == nid || notes_refuse(fs, fs->notes, tid, nid, false) == NOTE_SECOND) {
 		const struct blob *blob = NULL;
 		bool direct = nid_of(item) != nid;
@@ -216,6 +225,32 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	} else {
 		retry(c);
 	}
+}
+
+/* The row was removed or replaced after its name had been looked up.  A reader's first try
+ * would have found it among the recent ones; a writer whose second try comes here too gets a
+ * stage, and ESTALE at its close: the row went while it was being written. */
+static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	pid_t tid = call_thread(c);
+	if (notes_refuse(fs, fs->notes, tid, nid, wants_write(fi)) == NOTE_NONE) {
+		retry(c);
+		return;
+	}
+	if (wants_write(fi) && open_given_stage(c, nid, fi))
+		return;
+	const struct blob *blob = wants_write(fi) ? blobs_pin(fs->blobs, nid) : NULL;
+	struct item item = { 0 };
+	enum err e = blob == NULL ? ERR_GONE : item_copy(&item, &blob->item);
+	blobs_unpin(fs->blobs, blob);
+	if (e == ERR_OK) {
+		open_nodeless(c, &item, nid, fi);
+	} else {
+		notes_clear(fs, fs->notes, tid);
+		reply_err(c, e);
+	}
+	item_fini(&item);
 }
 
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -237,11 +272,9 @@ void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		}
 	}
 	struct item item = { 0 };
-	unsigned want = wants_write(fi) ? WANT_ATTRS : WANT_BODY;
-	enum err e = store_get(c.fs->store, NULL, nid_id(nid), want, &item);
+	enum err e = store_get(c.fs->store, NULL, nid_id(nid), WANT_BODY, &item);
 	if (e == ERR_NOT_FOUND) {
-		(void)notes_refuse(c.fs, c.fs->notes, call_thread(&c), nid, wants_write(fi));
-		retry(&c);
+		open_removed(&c, nid, fi);
 	} else if (e != ERR_OK) {
 		reply_err(&c, e);
 	} else {
@@ -348,6 +381,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 						   .detail = &detail });
 		reply_err(&c, e);
 	}
+	notes_clear(c.fs, c.fs->notes, call_thread(&c));
 	target_fini(&t);
 }
 

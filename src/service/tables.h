@@ -11,7 +11,7 @@ enum err table_find(struct service *s, struct span account, struct span table, s
 enum err table_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,
 	struct item *ret, struct err_detail *detail);
 /* With all its rows. */
-enum err table_delete(struct service *s, enum origin origin, uint64_t table_id,
-	struct err_detail *detail);
+enum err table_delete(
+	struct service *s, enum origin origin, uint64_t table_id, struct err_detail *detail);
 
 #endif

@@ -9,14 +9,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum transfer_format { TRANSFER_NDJSON, TRANSFER_CSV };
-enum import_mode { IMPORT_INSERT, IMPORT_UPSERT, IMPORT_MERGE, IMPORT_REPLACE };
+enum transfer_format {
+	TRANSFER_NDJSON,
+	TRANSFER_CSV
+};
+enum import_mode {
+	IMPORT_INSERT,
+	IMPORT_UPSERT,
+	IMPORT_MERGE,
+	IMPORT_REPLACE
+};
 
 struct import_counts {
-	uint64_t lines;	   /* records read */
-	uint64_t done;	   /* committed */
-	uint64_t refused;  /* bad or conflicting; each was told to on_error */
-	uint64_t bytes;	   /* of input consumed */
+	uint64_t lines;   /* records read */
+	uint64_t done;    /* committed */
+	uint64_t refused; /* bad or conflicting; each was told to on_error */
+	uint64_t bytes;   /* of input consumed */
 };
 
 struct import_options {

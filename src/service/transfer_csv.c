@@ -190,12 +190,18 @@ static enum err read_record(struct reader *r, struct err_detail *detail)
 	return ERR_OK;
 }
 
+/* The record's bytes; an empty one has no memory of its own. */
+static struct span record_text(const struct reader *r)
+{
+	return r->text.data != NULL ? buf_span(&r->text) : SPAN_LIT("");
+}
+
 static bool type_from_text(struct span text, enum edm_type *ret)
 {
 	char full[32] = "Edm.";
 	if (edm_from_name(text, ret))
 		return true;
-	if (text.n > sizeof(full) - 4 || text.n == 0)
+	if (text.p == NULL || text.n > sizeof(full) - 4 || text.n == 0)
 		return false;
 	memcpy(full + 4, text.p, text.n);
 	return edm_from_name(span_make(full, text.n + 4), ret);
@@ -204,7 +210,7 @@ static bool type_from_text(struct span text, enum edm_type *ret)
 static enum err parse_title(struct span title, struct column *c, struct err_detail *detail)
 {
 	*c = (struct column){ .name = title, .type = EDM_STRING };
-	const char *at = title.n == 0 ? NULL : memrchr(title.p, '@', title.n);
+	const char *at = title.p == NULL ? NULL : memrchr(title.p, '@', title.n);
 	if (span_is(title, "PartitionKey")) {
 		c->role = COLUMN_PK;
 	} else if (span_is(title, "RowKey")) {
@@ -274,7 +280,7 @@ static enum err start(struct reader *r, struct err_detail *detail)
 	struct csv_table *t = r->csv;
 	for (size_t i = 0; e == ERR_OK && i < t->ncells; i++) {
 		struct column c;
-		struct span title = span_make(r->text.data + t->cells[i].at, t->cells[i].n);
+		struct span title = span_make(record_text(r).p + t->cells[i].at, t->cells[i].n);
 		e = parse_title(title, &c, detail);
 		if (e == ERR_OK)
 			e = add_column(t, &c);
@@ -371,9 +377,7 @@ static enum err next(
 	size_t bad = utf8_valid_prefix(buf_span(&r->text));
 	if (bad < r->text.len)
 		return err_set(detail, ERR_INVALID_INPUT, "the record is not valid UTF-8");
-	/* An empty record text has no memory of its own. */
-	struct span copy =
-		arena_copy(text, span_make(r->text.data != NULL ? r->text.data : "", r->text.len));
+	struct span copy = arena_copy(text, record_text(r));
 	if (copy.p == NULL) {
 		r->broken = true;
 		return ERR_NO_MEMORY;

@@ -15,11 +15,11 @@ struct csv_table;
 
 struct reader {
 	FILE *in;
-	uint64_t line;	/* where the record read last begins, 1-based */
-	uint64_t lines; /* line ends seen */
-	uint64_t bytes; /* consumed */
-	bool end;	/* nothing more: no record was read */
-	bool broken;	/* the stream cannot go on: the error is not the record's */
+	uint64_t line;   /* where the record read last begins, 1-based */
+	uint64_t lines;  /* line ends seen */
+	uint64_t bytes;  /* consumed */
+	bool end;        /* nothing more: no record was read */
+	bool broken;     /* the stream cannot go on: the error is not the record's */
 	struct buf text; /* the record, reused */
 	struct csv_table *csv;
 };

@@ -54,19 +54,18 @@ static enum err fault_list(struct store *s, struct store_view *v, uint64_t paren
 	if (e != ERR_OK)
 		return e;
 	struct store *inner = of(s)->inner;
-	return inner->ops->list(
-		inner, v, parent, class, after, inclusive, want, fn, arg, ret_more);
+	return inner->ops->list(inner, v, parent, class, after, inclusive, want, fn, arg, ret_more);
 }
 
-static enum err fault_file_read(struct store *s, struct store_view *v, uint64_t id,
-	uint64_t offset, void *out, size_t n, size_t *ret_n)
+static enum err fault_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
+	void *out, size_t n, size_t *ret_n)
 {
 	enum err e = strike(s, FAULT_READS);
 	return e != ERR_OK ? e : store_file_read(of(s)->inner, v, id, offset, out, n, ret_n);
 }
 
-static enum err fault_apply(struct store *s, struct change *changes, size_t n, bool durable,
-	struct err_detail *reterr)
+static enum err fault_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
 {
 	enum err e = strike(s, FAULT_APPLY_BEFORE);
 	if (e != ERR_OK)

@@ -104,8 +104,7 @@ enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum
 	/* An empty last key must not look like "from the first one". */
 	if (!buf_reserve(&l.last, 256))
 		return ERR_NO_MEMORY;
-	enum err e = s->ops->list(
-		s, v, parent, class, after, inclusive, want, remember, &l, &more);
+	enum err e = s->ops->list(s, v, parent, class, after, inclusive, want, remember, &l, &more);
 	while (e == ERR_OK && more) {
 		if (!buf_ok(&l.last)) {
 			e = ERR_NO_MEMORY;
@@ -120,8 +119,8 @@ enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum
 		/* The engine reads `after` while remember() overwrites l.last. */
 		buf_add_span(&copy, last);
 		more = false;
-		e = s->ops->list(s, v, parent, class, buf_span(&copy), false, want, remember, &l,
-			&more);
+		e = s->ops->list(
+			s, v, parent, class, buf_span(&copy), false, want, remember, &l, &more);
 		buf_fini(&copy);
 	}
 	buf_fini(&l.last);
@@ -144,8 +143,8 @@ static void clear_results(struct change *changes, size_t n)
 	}
 }
 
-enum err store_apply(struct store *s, struct change *changes, size_t n, bool durable,
-	struct err_detail *reterr)
+enum err store_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
 {
 	clear_results(changes, n);
 	return s->ops->apply(s, changes, n, durable, reterr);

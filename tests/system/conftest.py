@@ -47,7 +47,7 @@ def find_program(*candidates):
         p = BUILD / c
         if p.is_file() and os.access(p, os.X_OK):
             return p
-    pytest.fail(f"no {candidates[0]} in {BUILD}; build first, or set ROWFS_BUILD", pytrace=False)
+    pytest.exit(f"no {candidates[0]} in {BUILD}; build first, or set ROWFS_BUILD", returncode=3)
 
 
 def is_mount(path):

@@ -93,14 +93,17 @@ def test_each_byte_spoilt_in_a_document_written_byte_by_byte(part):
         assert get(part / "r.json") == b"{}", n
 
 
-@pytest.mark.parametrize("data", [
+NO_ENTITY = [
     b'{"a":"\xff"}', b'{"a":"\xc3"}', b'{"a":"\xed\xa0\x80"}', b'{"a":"\xc0\x80"}',
     b'{"a":"\xf4\x90\x80\x80"}', b'{"\xff":1}', b'\xff\xfe{\x00}\x00', b'{"a":"\\ud800"}',
     b'{"a":"\\udc00\\ud800"}', b'{"a":"\\x41"}', b'{"a":01}', b'{"a":+1}', b'{"a":1.}',
     b'{"a":.5}', b'{"a":1e}', b'{"a":0x10}', b'{"a":NaN}', b'{"a":Infinity}', b'{"a":True}',
     b"{'a':1}", b'{a:1}', b'{"a":1,}', b'{"a" 1}', b'{"a":1 "b":2}', b'{"a":1}{}', b'{"a":1}x',
     b'{"a":"b\nc"}', b'{"a":"b\tc"}', b'\xef\xbb\xbf{}x', b"\0", b"{}\0", b'{"a":1}//x',
-    b'{"a":[[[[', b"[" * 100000, b'{"a":{"b":1}}', b"null", b"<a/>"])
+    b'{"a":[[[[', b"[" * 100000, b'{"a":{"b":1}}', b"null", b"<a/>"]
+
+
+@pytest.mark.parametrize("data", NO_ENTITY, ids=[repr(d[:24]) for d in NO_ENTITY])
 def test_what_is_no_entity(mnt, part, data):
     put(part / "r.json", '{"v":1}')
     with raises("EINVAL"):

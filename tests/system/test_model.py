@@ -226,10 +226,10 @@ def machine(mount):
             if entry is None:
                 return expect(code, "ENOENT")
             data = entry.data[:length] + bytes(max(0, length - len(entry.data)))
-            if is_row_name(name) and data != entry.data and not is_entity(data):
-                return expect(code, "EINVAL")
-            if is_row_name(name) and not length:
-                return expect(code, "EINVAL", 0)  # an empty draft
+            if is_row_name(name) and entry.data:
+                return expect(code, *(["EINVAL", 0] if data == entry.data else ["EINVAL"]))
+            if is_row_name(name):  # a draft
+                return expect(code, "EINVAL") if length else expect(code, 0, "EINVAL")
             expect(code, 0)
             if data != entry.data:
                 entry.data, entry.mtime = data, None

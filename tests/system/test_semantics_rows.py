@@ -235,10 +235,10 @@ def test_W5_fsync_commits_while_the_file_stays_open(part):
     os.fdatasync(fd)
     assert get(part / "r.json") == b'{"v":2}'
     os.close(fd)
-    os.fsync(os.open(part, os.O_RDONLY))
-    rd = os.open(part / "r.json", os.O_RDONLY)
-    os.fsync(rd)  # sync(1) does this
-    os.close(rd)
+    for path in (part, part / "r.json"):  # sync(1) does this
+        fd = os.open(path, os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)
 
 
 def test_W6_children_may_write_parts_of_a_document(part):
@@ -309,13 +309,21 @@ def test_W9_no_truncation_is_a_commit(part):
     assert get(part / "r.json") == b"{}"
 
 
-def test_W9_truncate_to_another_length(part):
+def test_W9_by_path_to_another_length(part):
     put(part / "r.json", '{"v":1}   ')
-    os.truncate(part / "r.json", 7)
+    for length in (6, 7, 12, 5 << 20):
+        with raises("EINVAL", "EFBIG"):
+            os.truncate(part / "r.json", length)
+    assert get(part / "r.json") == b'{"v":1}   '
+
+
+def test_W9_ftruncate_is_a_change_like_others(part):
+    put(part / "r.json", '{"v":1}   ')
+    sh("truncate -s 7 r.json", cwd=part)
     assert get(part / "r.json") == b'{"v":1}'
     for length in (6, 8):  # a prefix; a NUL behind it
-        with raises("EINVAL"):
-            os.truncate(part / "r.json", length)
+        out = sh(f"truncate -s {length} r.json", cwd=part, check=False)
+        assert out.returncode == 1 and "Invalid argument" in out.stderr
         assert get(part / "r.json") == b'{"v":1}'
 
 

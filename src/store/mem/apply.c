@@ -44,8 +44,8 @@ static enum err insert_new(struct mem_work *w, struct item *it, int64_t version)
 	return e == ERR_OK ? touch(w, it->parent, version, 1) : e;
 }
 
-static enum err look_pk(struct mem_work *w, const struct place *at, bool make, int64_t version,
-	struct where *ret)
+static enum err look_pk(
+	struct mem_work *w, const struct place *at, bool make, int64_t version, struct where *ret)
 {
 	struct node *table = state_by_id(w->s, at->parent);
 	if (!table || table->it.kind != ITEM_TABLE)
@@ -181,7 +181,9 @@ static enum err put_new(struct mem_work *w, struct change *c, const struct where
 		.size = c->kind == ITEM_ROW ? c->body.n : 0,
 		.key = at->key.p ? at->key : SPAN_LIT(""),
 		.name = c->kind == ITEM_TABLE && c->name.p ? c->name : SPAN_LIT(""),
-		.body = !body ? NO_BODY : c->body.p ? c->body : SPAN_LIT(""),
+		.body = !body       ? NO_BODY
+			: c->body.p ? c->body
+				    : SPAN_LIT(""),
 	};
 	enum err e = fits(w, at->parent, c->kind, at->class);
 	if (e == ERR_OK)
@@ -221,7 +223,7 @@ static enum err put(struct mem_work *w, struct change *c, struct where *at)
 	return rules_exists(old);
 }
 
-static enum err delete(struct mem_work *w, struct change *c, const struct item *it)
+static enum err take_away(struct mem_work *w, struct change *c, const struct item *it)
 {
 	if (it->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;
@@ -487,7 +489,7 @@ static enum err change_it(struct mem_work *w, struct change *c, struct item *it)
 {
 	switch (c->op) {
 	case CHANGE_DELETE:
-		return delete(w, c, it);
+		return take_away(w, c, it);
 	case CHANGE_MOVE:
 		return move_any(w, c, it);
 	case CHANGE_ATTRS:

@@ -81,7 +81,9 @@ static enum err mem_list(struct store *s, struct store_view *v, uint64_t parent,
 	void *arg, bool *ret_more)
 {
 	/* A small bound, so that callers meet the going on. */
-	enum { MAX = 7 };
+	enum {
+		MAX = 7
+	};
 	struct state *st = now(s, v);
 	size_t i = state_seek(st, parent, class, after);
 	unsigned n = 0;
@@ -165,8 +167,8 @@ static enum err apply_locked(
 	return ERR_OK;
 }
 
-static enum err mem_apply(struct store *s, struct change *changes, size_t n, bool durable,
-	struct err_detail *reterr)
+static enum err mem_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
 {
 	if (n == 0)
 		return ERR_OK;
@@ -220,8 +222,7 @@ static void mem_info(struct store *s, struct store_info *ret)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static enum err mem_check(
-	struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
+static enum err mem_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
 {
 	(void)s;
 	(void)fn;

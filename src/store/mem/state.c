@@ -50,8 +50,7 @@ void state_unref(struct state *s)
 	free(s);
 }
 
-static int cmp_place(
-	const struct item *it, uint64_t parent, enum item_class class, struct span key)
+static int cmp_place(const struct item *it, uint64_t parent, enum item_class class, struct span key)
 {
 	if (it->parent != parent)
 		return it->parent < parent ? -1 : 1;

@@ -11,7 +11,7 @@
 struct node {
 	atomic_uint refs;
 	struct item it; /* with body; owns its memory */
-	char *data;	/* ordinary files: it.size bytes */
+	char *data;     /* ordinary files: it.size bytes */
 };
 
 struct state {
@@ -26,8 +26,7 @@ struct state *state_ref(struct state *s);
 void state_unref(struct state *s); /* NULL is fine */
 
 /* Index of the first child of this class whose key is not below `key`. */
-size_t state_seek(
-	const struct state *s, uint64_t parent, enum item_class class, struct span key);
+size_t state_seek(const struct state *s, uint64_t parent, enum item_class class, struct span key);
 /* NULL if there is none; borrowed. */
 struct node *state_child(
 	const struct state *s, uint64_t parent, enum item_class class, struct span key);

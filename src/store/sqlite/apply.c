@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Change sets by the rules of store.h, inside a transaction that the caller holds. */
-#include "store/sqlite/writer.h"
-
 #include "store/rules.h"
 #include "store/sqlite/rows.h"
+#include "store/sqlite/writer.h"
 
 #include <string.h>
 
@@ -53,8 +52,8 @@ static enum err make_partition(
 	return e;
 }
 
-static enum err find_partition(
-	struct sql_writer *w, const struct place *at, bool make, int64_t version, struct sql_found *f)
+static enum err find_partition(struct sql_writer *w, const struct place *at, bool make,
+	int64_t version, struct sql_found *f)
 {
 	struct sql_dir *table;
 	enum err e = sql_dir_get(w, at->parent, &table);
@@ -84,19 +83,27 @@ static enum err find_by_id(struct sql_writer *w, uint64_t id, unsigned want, str
 	return ERR_OK;
 }
 
+/* Fills all but the item. */
+static enum err find_parent(struct sql_writer *w, const struct place *at, bool make,
+	int64_t version, struct sql_found *ret)
+{
+	struct sql_dir *d;
+	*ret = (struct sql_found){ .parent = at->parent, .class = at->class, .key = at->key };
+	if (at->has_pk)
+		return find_partition(w, at, make, version, ret);
+	if (!make)
+		return ERR_OK;
+	return at->parent ? sql_dir_get(w, at->parent, &d) : ERR_NOT_FOUND;
+}
+
 enum err sql_find(struct sql_writer *w, const struct place *at, unsigned want, bool make,
 	int64_t version, struct sql_found *ret)
 {
-	*ret = (struct sql_found){ .parent = at->parent, .class = at->class, .key = at->key };
-	if (at->id != 0)
+	if (at->id != 0) {
+		*ret = (struct sql_found){ 0 };
 		return find_by_id(w, at->id, want, ret);
-	enum err e = ERR_OK;
-	if (at->has_pk) {
-		e = find_partition(w, at, make, version, ret);
-	} else if (make) {
-		struct sql_dir *d;
-		e = at->parent ? sql_dir_get(w, at->parent, &d) : ERR_NOT_FOUND;
 	}
+	enum err e = find_parent(w, at, make, version, ret);
 	if (e != ERR_OK || ret->made || ret->parent == 0)
 		return e;
 	e = sql_item_child(w, ret->parent, at->class, at->key, want, &ret->it);
@@ -163,7 +170,7 @@ static enum err give_now(struct change *c, const struct item *it)
 	return item_copy(&c->now, &plain);
 }
 
-static enum err put_new(struct sql_writer *w, struct change *c, const struct sql_found *f)
+static enum err put_new(struct sql_writer *w, struct change *c, const struct sql_found *f, bool try)
 {
 	struct item it = {
 		.parent = f->parent,
@@ -183,11 +190,36 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 	enum err e = sql_check_fits(w, f->parent, it.kind, it.class);
 	if (e == ERR_OK)
 		e = sql_item_new_id(w, &it.id);
-	if (e == ERR_OK)
+	if (e == ERR_OK && try) {
+		e = sql_item_try_insert(w, &it, body);
+		if (e == ERR_NAME_EXISTS)
+			w->next_id--; /* nobody has seen it */
+	} else if (e == ERR_OK) {
 		e = sql_item_insert(w, &it, body);
+	}
 	if (e == ERR_OK)
 		e = sql_touch(w, f->parent, c->version, 1);
 	return e == ERR_OK ? give_now(c, &it) : e;
+}
+
+/* A bulk load puts new rows one after the other: where the last one was new, it is faster
+ * to insert without looking first.  *ret_done: it was. */
+static enum err put_expected(struct sql_writer *w, struct change *c, bool *ret_done)
+{
+	struct sql_found f;
+	*ret_done = false;
+	if (!w->expect_new || c->kind != ITEM_ROW || c->at.id != 0 ||
+		(c->cond != COND_NONE && c->cond != COND_ABSENT))
+		return ERR_OK;
+	enum err e = find_parent(w, &c->at, true, c->version, &f);
+	if (e == ERR_OK) {
+		c->made_partition = f.made;
+		e = put_new(w, c, &f, true);
+	}
+	if (e == ERR_NAME_EXISTS)
+		return ERR_OK;
+	*ret_done = e == ERR_OK;
+	return e;
 }
 
 /* A row over a row, or over the file that stands under its name; an account's body. */
@@ -220,12 +252,17 @@ static enum err apply_put(struct sql_writer *w, struct change *c)
 	struct sql_found f;
 	if (c->kind == ITEM_NONE)
 		return ERR_INVALID_INPUT;
-	enum err e = sql_find(w, &c->at, want_of(c), true, c->version, &f);
+	bool done;
+	enum err e = put_expected(w, c, &done);
+	if (e != ERR_OK || done)
+		return e;
+	e = sql_find(w, &c->at, want_of(c), true, c->version, &f);
 	if (e == ERR_OK)
 		e = rules_cond(c, f.present ? &f.it : NULL);
 	c->made_partition = f.made;
+	w->expect_new = c->kind == ITEM_ROW && !f.present;
 	if (e == ERR_OK && !f.present)
-		e = put_new(w, c, &f);
+		e = put_new(w, c, &f, false);
 	else if (e == ERR_OK && (c->kind == ITEM_ROW || c->kind == ITEM_ACCOUNT) &&
 		(f.it.kind == c->kind ||
 			(c->kind == ITEM_ROW && f.it.kind == ITEM_FILE &&
@@ -376,6 +413,7 @@ enum err sql_apply_set(struct sql_writer *w, struct change *changes, size_t n, s
 {
 	enum err e = reserve_versions(w, changes, n);
 	w->set = changes;
+	w->expect_new = false;
 	*ret_op = 0;
 	for (w->at = 0; e == ERR_OK && w->at < n; w->at++) {
 		*ret_op = w->at;

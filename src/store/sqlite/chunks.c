@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The content of ordinary files, in pieces of SQL_CHUNK bytes.  A piece ends where its
  * data ends, never behind the file's end, so that what a file grows into reads as zeros. */
-#include "store/sqlite/writer.h"
-
 #include "store/sqlite/rows.h"
+#include "store/sqlite/writer.h"
 
 #include <string.h>
 
@@ -73,8 +72,7 @@ enum err sql_chunks_write(struct sql_writer *w, uint64_t id, uint64_t offset, st
 	while (data.n > 0) {
 		size_t at = (size_t)(offset % SQL_CHUNK);
 		size_t n = SQL_CHUNK - at < data.n ? SQL_CHUNK - at : data.n;
-		enum err e =
-			patch_chunk(w, id, offset / SQL_CHUNK, at, (struct span){ data.p, n });
+		enum err e = patch_chunk(w, id, offset / SQL_CHUNK, at, (struct span){ data.p, n });
 		if (e != ERR_OK)
 			return e;
 		data = (struct span){ data.p + n, data.n - n };

@@ -238,8 +238,8 @@ enum err sql_sync(struct store *s)
 	return e;
 }
 
-enum err sql_apply(struct store *s, struct change *changes, size_t n, bool durable,
-	struct err_detail *reterr)
+enum err sql_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
 {
 	struct sql_store *st = sql_of(s);
 	if (st->read_only)

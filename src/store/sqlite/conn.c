@@ -13,6 +13,11 @@
 /* CROSS JOIN: SQLite keeps the order of the tables. */
 #define FROM_ID " FROM obj o CROSS JOIN item i ON" PLACE "WHERE o.id=?1"
 #define WITH_BODY " FROM item i CROSS JOIN obj o ON o.id=i.id "
+#define INSERT_ITEM \
+	"INSERT INTO item(parent,class,key,id,kind,version,edition,size,flags,attrs,name)" \
+	" VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"
+#define UPDATE_ITEM \
+	"UPDATE item SET kind=?5,version=?6,edition=?7,size=?8,flags=?9,attrs=?10,name=?11"
 #define CHILDREN "WHERE i.parent=?1 AND i.class=?2 AND i.key"
 
 static const char *const texts[SQL_STMT_COUNT_] = {
@@ -36,11 +41,9 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_FILE_READ] = "SELECT i.kind,i.size,c.n,c.data FROM obj o CROSS JOIN item i ON" PLACE
 			  "LEFT JOIN chunk c ON c.id=o.id AND c.n BETWEEN ?2 AND ?3 "
 			  "WHERE o.id=?1 ORDER BY c.n",
-	[SQL_ITEM_INSERT] =
-		"INSERT INTO item(parent,class,key,id,kind,version,edition,size,flags,attrs,name)"
-		" VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
-	[SQL_ITEM_UPDATE] = "UPDATE item SET kind=?5,version=?6,edition=?7,size=?8,flags=?9,"
-			    "attrs=?10,name=?11 WHERE parent=?1 AND class=?2 AND key=?3 AND id=?4",
+	[SQL_ITEM_INSERT] = INSERT_ITEM,
+	[SQL_ITEM_TRY] = INSERT_ITEM " ON CONFLICT DO NOTHING",
+	[SQL_ITEM_UPDATE] = UPDATE_ITEM " WHERE parent=?1 AND class=?2 AND key=?3 AND id=?4",
 	[SQL_ITEM_DELETE] = "DELETE FROM item WHERE parent=?1 AND class=?2 AND key=?3",
 	[SQL_OBJ_INSERT] = "INSERT INTO obj(id,parent,class,key,body) VALUES(?1,?2,?3,?4,?5)",
 	[SQL_OBJ_BODY] = "UPDATE obj SET body=?2 WHERE id=?1",
@@ -55,6 +58,7 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 		"DELETE FROM chunk WHERE id IN (SELECT id FROM item WHERE parent=?1 AND kind=5)",
 	[SQL_TREE_OBJS] = "DELETE FROM obj WHERE id IN (SELECT id FROM item WHERE parent=?1)",
 	[SQL_TREE_ITEMS] = "DELETE FROM item WHERE parent=?1",
+	[SQL_LAST_ID] = "SELECT max(id) FROM obj",
 	[SQL_META_GET] = "SELECT value FROM meta WHERE name=?1",
 	[SQL_META_PUT] = "INSERT OR REPLACE INTO meta(name,value) VALUES(?1,?2)",
 };
@@ -80,9 +84,10 @@ static enum err set_up(struct sql_conn *c, enum sql_mode mode)
 	 * count as the daemon's memory. */
 	if (mode != SQL_MODE_WRITER)
 		return sql_exec(c, "PRAGMA cache_size=-4096; PRAGMA query_only=1");
-	return sql_exec(c, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-			   "PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864;"
-			   "PRAGMA cache_size=-32768");
+	return sql_exec(c,
+		"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+		"PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864;"
+		"PRAGMA cache_size=-32768");
 }
 
 /* "file:" URI of a path: %, ? and # are not themselves there. */
@@ -145,8 +150,8 @@ void sql_conn_close(struct sql_conn *c)
 enum err sql_prepare(struct sql_conn *c, enum sql_stmt which, sqlite3_stmt **ret)
 {
 	if (!c->st[which]) {
-		int rc = sqlite3_prepare_v3(c->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT,
-			&c->st[which], NULL);
+		int rc = sqlite3_prepare_v3(
+			c->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &c->st[which], NULL);
 		if (rc != SQLITE_OK)
 			return sql_error(c->db, rc);
 	}

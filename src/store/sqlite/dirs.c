@@ -3,9 +3,8 @@
  * written once per change set: a thousand new rows of a partition are one update of it.
  * Between commits the entries are clean copies of the file; after a rollback all are
  * forgotten. */
-#include "store/sqlite/writer.h"
-
 #include "store/sqlite/rows.h"
+#include "store/sqlite/writer.h"
 
 #include <stdlib.h>
 

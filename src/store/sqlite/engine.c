@@ -227,6 +227,23 @@ static bool has_log(const char *path)
 	return has;
 }
 
+/* The counter is right in every store that is not damaged; that an id is never used again
+ * is worth a look. */
+static enum err check_next_id(struct sql_conn *c, int64_t *next_id)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, SQL_LAST_ID, &st);
+	if (e == ERR_OK)
+		e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	int64_t last = sqlite3_column_int64(st, 0);
+	(void)sqlite3_reset(st);
+	if (*next_id <= last)
+		*next_id = last + 1;
+	return ERR_OK;
+}
+
 static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 {
 	int64_t next_id = 0, high = 0, bytes = 0;
@@ -235,6 +252,8 @@ static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 		e = sql_meta_get(c, "version_high", &high);
 	if (e == ERR_OK)
 		e = sql_meta_get(c, "file_bytes", &bytes);
+	if (e == ERR_OK)
+		e = check_next_id(c, &next_id);
 	st->writer.next_id = (uint64_t)next_id;
 	st->writer.now = (struct sql_counters){
 		.id_reserved = (uint64_t)next_id,
@@ -262,7 +281,7 @@ static enum err open_read_only(struct sql_store *st, struct err_detail *detail)
 	if (c)
 		sql_pool_return(&st->readers, c);
 	if (e != ERR_OK && log)
-		return err_set(detail, e,
+		return err_set(detail, e == ERR_CORRUPT ? e : ERR_READ_ONLY,
 			"%s was not closed cleanly and must be opened for writing once", st->path);
 	return e;
 }

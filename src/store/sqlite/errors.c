@@ -18,7 +18,8 @@ enum err sql_error(sqlite3 *db, int rc)
 	case SQLITE_IOERR:
 		if (rc == SQLITE_IOERR_NOMEM)
 			return ERR_NO_MEMORY;
-		if (db && (sqlite3_system_errno(db) == ENOSPC || sqlite3_system_errno(db) == EDQUOT))
+		if (db &&
+			(sqlite3_system_errno(db) == ENOSPC || sqlite3_system_errno(db) == EDQUOT))
 			return ERR_NO_SPACE;
 		return ERR_IO;
 	case SQLITE_NOMEM:
@@ -38,8 +39,9 @@ enum err sql_error(sqlite3 *db, int rc)
 	case SQLITE_AUTH:
 		return ERR_ACCESS;
 	case SQLITE_CANTOPEN:
-		return db ? err_from_errno(sqlite3_system_errno(db) ? sqlite3_system_errno(db) : EIO)
-			  : ERR_IO;
+		return db
+			? err_from_errno(sqlite3_system_errno(db) ? sqlite3_system_errno(db) : EIO)
+			: ERR_IO;
 	case SQLITE_TOOBIG:
 		return ERR_BODY_TOO_LARGE;
 	case SQLITE_INTERRUPT:

@@ -19,7 +19,8 @@ static bool line_names(const char *line, const struct stat *st, pid_t *ret)
 	unsigned major_nr, minor_nr;
 	unsigned long inode;
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
-	if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &major_nr, &minor_nr, &inode) != 4)
+	if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &major_nr, &minor_nr, &inode) !=
+		4)
 		return false;
 	if (inode != st->st_ino || pid <= 0)
 		return false;
@@ -79,7 +80,8 @@ static enum err open_failed(const char *path, int code, bool read_only, struct e
 	case ENOTDIR:
 		return err_set(detail, ERR_NOT_FOUND, "there is no store at %s", path);
 	case EISDIR:
-		return err_set(detail, ERR_NOT_A_STORE, "%s is a directory, not a rowfs store", path);
+		return err_set(
+			detail, ERR_NOT_A_STORE, "%s is a directory, not a rowfs store", path);
 	case ENXIO:
 		return err_set(detail, ERR_NOT_A_STORE, "%s is not a regular file", path);
 	case EROFS:
@@ -94,8 +96,7 @@ static enum err open_failed(const char *path, int code, bool read_only, struct e
 	}
 }
 
-static enum err take_lock(
-	int fd, const char *path, pid_t *ret_holder, struct err_detail *detail)
+static enum err take_lock(int fd, const char *path, pid_t *ret_holder, struct err_detail *detail)
 {
 	struct stat st;
 	if (fstat(fd, &st) != 0)
@@ -111,8 +112,8 @@ static enum err take_lock(
 	return err_set(detail, err_from_errno(errno), "cannot lock %s", path);
 }
 
-enum err sql_hold(const char *path, bool read_only, int *ret_fd, pid_t *ret_holder,
-	struct err_detail *detail)
+enum err sql_hold(
+	const char *path, bool read_only, int *ret_fd, pid_t *ret_holder, struct err_detail *detail)
 {
 	if (ret_holder)
 		*ret_holder = 0;

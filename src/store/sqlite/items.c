@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Single items on the writing side: the statements that make, rewrite, move and remove
  * one.  No rule of store.h is decided here. */
-#include "store/sqlite/writer.h"
-
 #include "store/sqlite/rows.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/writer.h"
 
 #include <stdlib.h>
 
@@ -74,6 +73,15 @@ static enum err insert_obj(struct sql_writer *w, const struct item *it, struct s
 enum err sql_item_insert(struct sql_writer *w, const struct item *it, struct span body)
 {
 	enum err e = write_item(w, SQL_ITEM_INSERT, it);
+	return e != ERR_OK ? e : insert_obj(w, it, body);
+}
+
+enum err sql_item_try_insert(struct sql_writer *w, const struct item *it, struct span body)
+{
+	enum err e = write_item(w, SQL_ITEM_TRY, it);
+	/* No row was changed. */
+	if (e == ERR_CORRUPT && sqlite3_errcode(w->conn->db) == SQLITE_OK)
+		return ERR_NAME_EXISTS;
 	return e != ERR_OK ? e : insert_obj(w, it, body);
 }
 

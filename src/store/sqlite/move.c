@@ -2,17 +2,16 @@
  * CHANGE_MOVE: rename(2) in all its forms, with the conversions between rows and files.
  * The surprising one is the exchange, for which both items leave their places before
  * either takes its new one. */
-#include "store/sqlite/writer.h"
-
 #include "store/rules.h"
 #include "store/sqlite/rows.h"
+#include "store/sqlite/writer.h"
 
 /* One of the two items of a move: as it was, as it becomes. */
 struct mover {
 	struct item *was;
 	struct item will; /* borrows key and name */
 	struct span body; /* its document; p is NULL: the one it has */
-	uint32_t flags;	  /* of that document */
+	uint32_t flags;   /* of that document */
 	enum item_kind kind;
 };
 
@@ -75,8 +74,8 @@ static enum err convert_content(struct sql_writer *w, struct mover *m)
 }
 
 /* What the item becomes, at its new place. */
-static void transform(
-	const struct change *c, struct mover *m, uint64_t parent, enum item_class class, struct span key)
+static void transform(const struct change *c, struct mover *m, uint64_t parent,
+	enum item_class class, struct span key)
 {
 	m->will = *m->was;
 	m->will.attrs = rules_attrs_moved(m->was);
@@ -127,8 +126,8 @@ static enum err move_in_place(struct sql_writer *w, struct change *c, struct mov
 }
 
 /* What stands at the target, against rename(2)'s rules. */
-static enum err check_replaced(
-	struct sql_writer *w, const struct change *c, const struct mover *m, const struct item *there)
+static enum err check_replaced(struct sql_writer *w, const struct change *c, const struct mover *m,
+	const struct item *there)
 {
 	if (there->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;

@@ -10,7 +10,7 @@
 struct sql_pool {
 	char *path;
 	enum sql_mode mode;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock;  /* guards what follows */
 	struct sql_conn *idle; /* used last is first: its pages are warm */
 	unsigned nidle;
 };

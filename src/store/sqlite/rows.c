@@ -14,8 +14,20 @@
  * back for long. */
 #define LIST_MAX 1024
 
-enum { COL_ID, COL_PARENT, COL_CLASS, COL_KEY, COL_KIND, COL_VERSION, COL_EDITION, COL_SIZE,
-	COL_FLAGS, COL_ATTRS, COL_NAME, COL_BODY };
+enum {
+	COL_ID,
+	COL_PARENT,
+	COL_CLASS,
+	COL_KEY,
+	COL_KIND,
+	COL_VERSION,
+	COL_EDITION,
+	COL_SIZE,
+	COL_FLAGS,
+	COL_ATTRS,
+	COL_NAME,
+	COL_BODY
+};
 
 static void put32(uint8_t *p, uint32_t v)
 {

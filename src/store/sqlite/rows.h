@@ -16,8 +16,8 @@ enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, s
 	unsigned want, struct item *ret);
 enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
 	bool inclusive, unsigned want, store_list_fn fn, void *arg, bool *ret_more);
-enum err sql_file_read(struct sql_conn *c, uint64_t id, uint64_t offset, void *out, size_t n,
-	size_t *ret_n);
+enum err sql_file_read(
+	struct sql_conn *c, uint64_t id, uint64_t offset, void *out, size_t n, size_t *ret_n);
 
 /* Binds ?1 to ?11 of SQL_ITEM_INSERT and SQL_ITEM_UPDATE.  attrs_mem holds the packed
  * attributes until the statement is reset. */

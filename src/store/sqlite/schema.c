@@ -74,7 +74,8 @@ enum err sql_schema_check_header(int fd, const char *path, struct err_detail *de
 	if (n < 0)
 		return err_set(detail, err_from_errno(errno), "cannot read %s", path);
 	if (n == 0)
-		return err_set(detail, ERR_NOT_A_STORE, "%s is an empty file, not a rowfs store", path);
+		return err_set(
+			detail, ERR_NOT_A_STORE, "%s is an empty file, not a rowfs store", path);
 	if (n < (ssize_t)sizeof(head) || memcmp(head, "SQLite format 3", 16) != 0)
 		return err_set(detail, ERR_NOT_A_STORE, "%s is not a rowfs store", path);
 	if (big_endian(head + 68) != SQL_APPLICATION_ID)
@@ -83,8 +84,8 @@ enum err sql_schema_check_header(int fd, const char *path, struct err_detail *de
 	uint32_t version = big_endian(head + 60);
 	if (version > SQL_SCHEMA_VERSION)
 		return err_set(detail, ERR_STORE_TOO_NEW,
-			"%s has schema version %u; this rowfs reads up to version %d", path, version,
-			SQL_SCHEMA_VERSION);
+			"%s has schema version %u; this rowfs reads up to version %d", path,
+			version, SQL_SCHEMA_VERSION);
 	if (version < 1)
 		return err_set(detail, ERR_NOT_A_STORE, "%s is an unfinished store", path);
 	return ERR_OK;

@@ -23,10 +23,10 @@ struct sql_store {
 	_Atomic int64_t version_high;
 	_Atomic uint64_t file_bytes;
 
-	pthread_mutex_t lock;	       /* guards what follows */
-	struct sql_set *head, **tail;  /* change sets that wait */
-	bool led;		       /* somebody is committing */
-	uint64_t committed, synced;    /* commit numbers */
+	pthread_mutex_t lock;         /* guards what follows */
+	struct sql_set *head, **tail; /* change sets that wait */
+	bool led;                     /* somebody is committing */
+	uint64_t committed, synced;   /* commit numbers */
 	bool syncing;
 	pthread_cond_t sync_done;
 	uint64_t commits, changes, syncs; /* for info() */
@@ -38,8 +38,8 @@ static inline struct sql_store *sql_of(struct store *s)
 }
 
 /* commit.c: the ops of these names. */
-enum err sql_apply(struct store *s, struct change *changes, size_t n, bool durable,
-	struct err_detail *reterr);
+enum err sql_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
 enum err sql_sync(struct store *s);
 
 /* The connection of a view, for one thread. */

@@ -15,7 +15,7 @@
 
 /* What a rolled-back transaction takes back. */
 struct sql_counters {
-	uint64_t id_reserved;	  /* meta next_id: ids below may be in use */
+	uint64_t id_reserved;     /* meta next_id: ids below may be in use */
 	int64_t version_reserved; /* meta version_high: versions up to here may be in use */
 	uint64_t file_bytes;
 	uint64_t file_bytes_saved; /* as in meta */
@@ -31,7 +31,7 @@ struct sql_dir {
 struct sql_writer {
 	struct sql_conn *conn;
 	struct sql_counters now;
-	uint64_t next_id;     /* never goes back, also not by a rollback */
+	uint64_t next_id; /* never goes back, also not by a rollback */
 	uint64_t limit_file, limit_files;
 	struct sql_dir *buckets[SQL_DIR_BUCKETS];
 	unsigned ndirs;
@@ -41,7 +41,8 @@ struct sql_writer {
 
 	/* The change set at work. */
 	struct change *set;
-	size_t at; /* index of the change at work */
+	size_t at;       /* index of the change at work */
+	bool expect_new; /* the last row put was a new one: the next may be, too */
 };
 
 /* ---- dirs.c ---- */
@@ -71,6 +72,8 @@ enum err sql_item_child(struct sql_writer *w, uint64_t parent, enum item_class c
 enum err sql_item_new_id(struct sql_writer *w, uint64_t *ret);
 /* body.p NULL: none. */
 enum err sql_item_insert(struct sql_writer *w, const struct item *it, struct span body);
+/* The same for what is probably not there; ERR_NAME_EXISTS, and nothing done, if it is. */
+enum err sql_item_try_insert(struct sql_writer *w, const struct item *it, struct span body);
 /* Same place, new values; the body only where body.p is not NULL. */
 enum err sql_item_update(struct sql_writer *w, const struct item *it, struct span body);
 /* From the place it has in *from to the place in *it, with the values in *it. */
@@ -94,11 +97,11 @@ enum err sql_chunks_cut(struct sql_writer *w, uint64_t id, uint64_t size);
 /* Where a change's place leads. */
 struct sql_found {
 	bool present;
-	struct item it; /* if present; owned */
+	struct item it;  /* if present; owned */
 	uint64_t parent; /* 0: there is no such directory */
 	enum item_class class;
 	struct span key; /* borrowed from the place or from it */
-	bool made;	 /* the partition was made on the way */
+	bool made;       /* the partition was made on the way */
 };
 void sql_found_fini(struct sql_found *f);
 /* make: a missing partition is made, a missing parent is an error. */

@@ -1,0 +1,943 @@
+/* SPDX-License-Identifier: MIT
+ * The conformance suite: one function per promise of store/store.h, on a fresh store with
+ * an account and a table each. */
+#include "store_contract.h"
+
+#include "base/clock.h"
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define SPAN_NONE ((struct span){ NULL, 0 })
+
+/* The store under test, and the last change made. */
+struct world {
+	struct store *s;
+	const struct contract_engine *engine;
+	int64_t clock;
+	uint64_t account, table;
+	struct change c;
+	struct err_detail d;
+};
+
+static enum err apply(struct world *w, struct change c)
+{
+	changes_fini(&w->c, 1);
+	if (c.version == 0)
+		c.version = ++w->clock;
+	w->c = c;
+	return store_apply(w->s, &w->c, 1, false, &w->d);
+}
+
+static struct place child_of(uint64_t parent, const char *key)
+{
+	return (struct place){ .parent = parent, .key = span_of(key) };
+}
+
+static struct place file_of(uint64_t parent, const char *name)
+{
+	return (struct place){ .parent = parent, .class = CLASS_NAMED, .key = span_of(name) };
+}
+
+static struct place row_of(struct world *w, const char *pk, const char *rk)
+{
+	return (struct place){
+		.parent = w->table, .has_pk = true, .pk = span_of(pk), .key = span_of(rk)
+	};
+}
+
+static struct change put(enum item_kind kind, struct place at, const char *body)
+{
+	return (struct change){ .op = CHANGE_PUT,
+		.at = at,
+		.kind = kind,
+		.attrs = ATTRS_UNSET,
+		.body = body ? span_of(body) : SPAN_NONE,
+		.name = SPAN_LIT("Name") };
+}
+
+static struct change removal(struct place at, uint32_t flags)
+{
+	return (struct change){ .op = CHANGE_DELETE, .at = at, .flags = flags };
+}
+
+static struct change moving(struct place at, struct place to, uint32_t flags)
+{
+	return (struct change){ .op = CHANGE_MOVE, .at = at, .to = to, .flags = flags };
+}
+
+static struct place by_id(uint64_t id)
+{
+	return (struct place){ .id = id };
+}
+
+/* Makes it and returns its id, 0 on failure. */
+static uint64_t made(struct world *w, struct change c)
+{
+	enum err e = apply(w, c);
+	CHECK_ERR(e, ERR_OK);
+	return e == ERR_OK ? w->c.now.id : 0;
+}
+
+static uint64_t row(struct world *w, const char *pk, const char *rk, const char *body)
+{
+	return made(w, put(ITEM_ROW, row_of(w, pk, rk), body));
+}
+
+static uint64_t file(struct world *w, uint64_t dir, const char *name, const char *content)
+{
+	uint64_t id = made(w, put(ITEM_FILE, file_of(dir, name), NULL));
+	struct change c = { .op = CHANGE_WRITE, .at = by_id(id), .body = span_of(content) };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	return id;
+}
+
+static uint64_t partition(struct world *w, const char *pk)
+{
+	struct item it;
+	if (store_child(w->s, NULL, w->table, CLASS_KEYED, span_of(pk), WANT_ATTRS, &it) != ERR_OK)
+		return 0;
+	uint64_t id = it.id;
+	item_fini(&it);
+	return id;
+}
+
+static struct item item_by_id(struct world *w, uint64_t id)
+{
+	struct item it = { 0 };
+	CHECK_ERR(store_get(w->s, NULL, id, WANT_BODY, &it), ERR_OK);
+	return it;
+}
+
+static enum err gone(struct world *w, uint64_t id)
+{
+	struct item it = { 0 };
+	enum err e = store_get(w->s, NULL, id, WANT_ATTRS, &it);
+	item_fini(&it);
+	return e;
+}
+
+static bool content_is(struct world *w, uint64_t id, const char *want)
+{
+	char got[256];
+	size_t n = 0;
+	return store_file_read(w->s, NULL, id, 0, got, sizeof(got), &n) == ERR_OK &&
+		span_is(span_make(got, n), want);
+}
+
+/* The keys of a listing, one letter each. */
+struct keys {
+	char text[4000];
+	size_t n, stop_at;
+};
+
+static bool note_key(void *arg, const struct item *it)
+{
+	struct keys *k = arg;
+	k->text[k->n++] = it->key.n ? it->key.p[0] : '-';
+	k->text[k->n] = 0;
+	return k->n != k->stop_at;
+}
+
+/* ---- the promises ---- */
+
+typedef void contract_fn(struct world *w);
+
+static void fixed_items_exist_and_are_not_listed(struct world *w)
+{
+	for (uint64_t id = STORE_ROOT; id <= STORE_TRASH; id++) {
+		struct item it = item_by_id(w, id);
+		CHECK_EQ_INT(it.kind, ITEM_FOLDER);
+		item_fini(&it);
+		CHECK_ERR(apply(w, removal(by_id(id), CHANGE_RECURSIVE)), ERR_NOT_PERMITTED);
+		CHECK_ERR(apply(w, moving(by_id(id), file_of(STORE_TRASH, "x"), 0)),
+			ERR_NOT_PERMITTED);
+	}
+	struct keys k = { 0 };
+	CHECK_ERR(
+		store_list(w->s, NULL, STORE_ROOT, CLASS_NAMED, SPAN_NONE, false, 0, note_key, &k),
+		ERR_OK);
+	CHECK_ERR(
+		store_list(w->s, NULL, 0, CLASS_NAMED, SPAN_NONE, false, 0, note_key, &k), ERR_OK);
+	CHECK_EQ_INT(k.n, 0);
+}
+
+static void ids_are_in_range_and_never_used_again(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "{}");
+	CHECK(a > STORE_ID_FIRST && a < UINT64_C(1) << STORE_ID_BITS);
+	CHECK_ERR(apply(w, removal(by_id(a), 0)), ERR_OK);
+	uint64_t b = row(w, "p", "a", "{}");
+	CHECK(b > a);
+	if (!w->engine->reopen)
+		return;
+	CHECK_ERR(apply(w, removal(by_id(b), 0)), ERR_OK);
+	w->s = w->engine->reopen(w->s);
+	CHECK(row(w, "p", "a", "{}") > b);
+}
+
+static void a_row_reads_back_as_it_was_put(struct world *w)
+{
+	struct change c = put(ITEM_ROW, row_of(w, "p", "a"), "{\"A\":1}");
+	c.item_flags = ITEM_KEYS_INSIDE;
+	c.attrs = (struct attrs){ MODE_SET(0), 7, 8, -5, 9 };
+	uint64_t id = made(w, c);
+	CHECK(w->c.made_partition);
+	CHECK(!w->c.now.body.p);
+	struct item it = item_by_id(w, id);
+	CHECK(span_is(it.body, "{\"A\":1}") && span_is(it.key, "a"));
+	CHECK_EQ_INT(it.size, 7);
+	CHECK_EQ_INT(it.edition, 1);
+	CHECK_EQ_INT(it.version, w->clock);
+	CHECK_EQ_INT(it.flags, ITEM_KEYS_INSIDE);
+	CHECK_EQ_INT(it.parent, partition(w, "p"));
+	CHECK(it.attrs.mode == MODE_SET(0) && it.attrs.uid == 7 && it.attrs.gid == 8 &&
+		it.attrs.mtime_ns == -5 && it.attrs.ctime_ns == 9);
+	item_fini(&it);
+	CHECK_ERR(store_get(w->s, NULL, id, WANT_ATTRS, &it), ERR_OK);
+	CHECK(!it.body.p);
+	item_fini(&it);
+}
+
+static void the_empty_key_and_the_empty_body_are_legal(struct world *w)
+{
+	uint64_t id = row(w, "", "", "");
+	struct item it = item_by_id(w, id);
+	CHECK(it.key.p && it.key.n == 0 && it.body.p && it.body.n == 0);
+	item_fini(&it);
+	row(w, "", "b", "{}");
+	struct keys k = { 0 };
+	CHECK_ERR(store_list(w->s, NULL, partition(w, ""), CLASS_KEYED, SPAN_LIT(""), false, 0,
+			  note_key, &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "b");
+	k.n = 0;
+	CHECK_ERR(store_list(w->s, NULL, partition(w, ""), CLASS_KEYED, SPAN_LIT(""), true, 0,
+			  note_key, &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "-b");
+}
+
+static void a_replaced_row_keeps_id_mode_and_owner_not_times(struct world *w)
+{
+	struct change c = put(ITEM_ROW, row_of(w, "p", "a"), "1");
+	c.attrs = (struct attrs){ MODE_SET(0640), 7, 8, 5, 9 };
+	uint64_t id = made(w, c);
+	c = put(ITEM_ROW, row_of(w, "p", "a"), "22");
+	c.flags = CHANGE_WANT_OLD;
+	CHECK_EQ_INT(made(w, c), id);
+	CHECK(span_is(w->c.old.body, "1"));
+	CHECK_EQ_INT(w->c.old.edition, 1);
+	CHECK_EQ_INT(w->c.now.edition, 2);
+	CHECK_EQ_INT(w->c.now.attrs.mode, MODE_SET(0640));
+	CHECK_EQ_INT(w->c.now.attrs.uid, 7);
+	CHECK(w->c.now.attrs.mtime_ns == TIME_UNSET && w->c.now.attrs.ctime_ns == TIME_UNSET);
+	c.attrs.mode = MODE_SET(0600);
+	CHECK_EQ_INT(made(w, c), id);
+	CHECK_EQ_INT(w->c.now.attrs.mode, MODE_SET(0600));
+	CHECK_EQ_INT(w->c.now.attrs.gid, 8);
+}
+
+static void a_stale_version_applies_nothing(struct world *w)
+{
+	row(w, "p", "a", "1");
+	struct change set[2] = { put(ITEM_ROW, row_of(w, "q", "new"), "x"),
+		put(ITEM_ROW, row_of(w, "p", "a"), "2") };
+	set[0].version = set[1].version = w->clock;
+	CHECK_ERR(store_apply(w->s, set, 2, false, &w->d), ERR_STALE_VERSION);
+	CHECK_EQ_INT(w->d.op, 1);
+	CHECK_EQ_INT(set[0].now.kind, ITEM_NONE);
+	CHECK_EQ_INT(partition(w, "q"), 0);
+	set[0].version = set[1].version = ++w->clock;
+	CHECK_ERR(store_apply(w->s, set, 2, false, &w->d), ERR_OK);
+	changes_fini(set, 2);
+	/* Once more, as after an answer that was lost. */
+	CHECK_ERR(store_apply(w->s, set + 1, 1, false, &w->d), ERR_STALE_VERSION);
+}
+
+static void one_set_may_change_a_row_twice(struct world *w)
+{
+	struct change set[3] = { put(ITEM_ROW, row_of(w, "p", "a"), "1"),
+		put(ITEM_ROW, row_of(w, "p", "a"), "2"), put(ITEM_ROW, row_of(w, "p", "b"), "3") };
+	for (int i = 0; i < 3; i++)
+		set[i].version = 5000;
+	CHECK_ERR(store_apply(w->s, set, 3, false, &w->d), ERR_OK);
+	CHECK_EQ_INT(set[0].now.id, set[1].now.id);
+	CHECK_EQ_INT(set[1].now.edition, 2);
+	CHECK(set[0].made_partition && !set[2].made_partition);
+	changes_fini(set, 3);
+	w->clock = 5000;
+}
+
+static void conditions_answer_as_they_say(struct world *w)
+{
+	struct change c = put(ITEM_ROW, row_of(w, "p", "a"), "1");
+	static const enum change_cond need[] = { COND_PRESENT, COND_VERSION, COND_ID };
+	for (int i = 0; i < 3; i++) {
+		c.cond = need[i];
+		CHECK_ERR(apply(w, c), ERR_NOT_FOUND);
+	}
+	c.cond = COND_ABSENT;
+	uint64_t id = made(w, c);
+	int64_t version = w->c.now.version;
+	CHECK_ERR(apply(w, c), ERR_ENTITY_EXISTS);
+	c.cond = COND_VERSION;
+	c.cond_version = version - 1;
+	CHECK_ERR(apply(w, c), ERR_CONDITION_NOT_MET);
+	c.cond_version = version;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c.cond = COND_ID;
+	c.cond_version = (int64_t)id + 1;
+	CHECK_ERR(apply(w, c), ERR_GONE);
+	c.cond_version = (int64_t)id;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c = put(ITEM_TABLE, child_of(w->account, "table"), NULL);
+	c.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, c), ERR_TABLE_EXISTS);
+	c = put(ITEM_ACCOUNT, child_of(STORE_ROOT, "account"), "k");
+	c.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, c), ERR_ACCOUNT_EXISTS);
+	CHECK_ERR(apply(w, put(ITEM_PARTITION, child_of(w->table, "p"), NULL)), ERR_NAME_EXISTS);
+}
+
+static void a_put_replaces_an_accounts_body_only(struct world *w)
+{
+	CHECK_EQ_INT(
+		made(w, put(ITEM_ACCOUNT, child_of(STORE_ROOT, "account"), "new")), w->account);
+	struct item it = item_by_id(w, w->account);
+	CHECK(span_is(it.body, "new"));
+	CHECK_EQ_INT(it.size, 1);
+	item_fini(&it);
+	CHECK_ERR(apply(w, put(ITEM_TABLE, child_of(w->account, "table"), NULL)), ERR_TABLE_EXISTS);
+}
+
+static void missing_parents_and_tables_are_told_apart(struct world *w)
+{
+	CHECK_ERR(apply(w, put(ITEM_TABLE, child_of(99999, "t"), NULL)), ERR_NOT_FOUND);
+	struct place at = { .parent = 99999, .has_pk = true, .key = SPAN_LIT("r") };
+	CHECK_ERR(apply(w, put(ITEM_ROW, at, "{}")), ERR_TABLE_NOT_FOUND);
+	at.parent = w->account;
+	CHECK_ERR(apply(w, put(ITEM_ROW, at, "{}")), ERR_TABLE_NOT_FOUND);
+	CHECK_ERR(apply(w, removal(row_of(w, "p", "r"), 0)), ERR_NOT_FOUND);
+	CHECK_ERR(apply(w, removal(by_id(99999), 0)), ERR_GONE);
+	struct item it;
+	CHECK_ERR(
+		store_child(w->s, NULL, 99999, CLASS_KEYED, SPAN_LIT("a"), 0, &it), ERR_NOT_FOUND);
+	CHECK_ERR(store_get(w->s, NULL, 99999, 0, &it), ERR_NOT_FOUND);
+}
+
+static void a_parent_refuses_what_it_may_not_hold(struct world *w)
+{
+	uint64_t r = row(w, "p", "a", "{}");
+	uint64_t p = partition(w, "p");
+	uint64_t folder = made(w, put(ITEM_FOLDER, file_of(p, "folder"), NULL));
+	const struct change bad[] = {
+		put(ITEM_ROW, child_of(w->table, "r"), "{}"),
+		put(ITEM_ROW, child_of(folder, "r"), "{}"),
+		put(ITEM_TABLE, child_of(STORE_ROOT, "t"), NULL),
+		put(ITEM_ACCOUNT, child_of(folder, "account"), "k"),
+		put(ITEM_FILE, file_of(STORE_ROOT, "f"), NULL),
+		put(ITEM_FILE, file_of(w->table, "f"), NULL),
+		put(ITEM_FILE, file_of(r, "f"), NULL),
+		put(ITEM_FOLDER, file_of(w->account, "f"), NULL),
+		put(ITEM_PARTITION, child_of(p, "p"), NULL),
+		put(ITEM_ROW, file_of(p, "r"), "{}"),
+		moving(by_id(r), child_of(w->table, "x"), 0),
+		moving(by_id(folder), file_of(w->account, "x"), 0),
+	};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_ERR(apply(w, bad[i]), ERR_NOT_PERMITTED);
+	CHECK_ERR(apply(w, put(ITEM_FOLDER, file_of(w->table, "pending"), NULL)), ERR_OK);
+	CHECK_ERR(apply(w, put(ITEM_FILE, file_of(folder, "f"), NULL)), ERR_OK);
+	CHECK_ERR(apply(w, put(ITEM_FILE, file_of(STORE_TRASH, "f"), NULL)), ERR_OK);
+}
+
+static void membership_counts_and_moves_the_directorys_time(struct world *w)
+{
+	row(w, "p", "a", "1");
+	uint64_t p = partition(w, "p");
+	struct change c = { .op = CHANGE_ATTRS,
+		.at = by_id(p),
+		.set_mask = ATTR_MTIME | ATTR_CTIME,
+		.attrs = { .mtime_ns = 5, .ctime_ns = 6 } };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.attrs.mtime_ns, 5);
+	row(w, "p", "a", "2"); /* no member more */
+	struct item it = item_by_id(w, p);
+	CHECK_EQ_INT(it.size, 1);
+	CHECK_EQ_INT(it.attrs.mtime_ns, 5);
+	item_fini(&it);
+	row(w, "p", "b", "1");
+	it = item_by_id(w, p);
+	CHECK_EQ_INT(it.size, 2);
+	CHECK_EQ_INT(it.version, w->clock);
+	CHECK(it.attrs.mtime_ns == TIME_UNSET && it.attrs.ctime_ns == TIME_UNSET);
+	item_fini(&it);
+	it = item_by_id(w, w->table);
+	CHECK_EQ_INT(it.size, 1);
+	item_fini(&it);
+}
+
+static void an_emptied_partition_goes_unless_it_was_made(struct world *w)
+{
+	row(w, "p", "a", "1");
+	uint64_t p = partition(w, "p");
+	CHECK_ERR(apply(w, removal(row_of(w, "p", "a"), 0)), ERR_OK);
+	CHECK_EQ_INT(w->c.left.id, p);
+	CHECK_EQ_INT(w->c.left.kind, ITEM_PARTITION);
+	CHECK(span_is(w->c.left.key, "p"));
+	CHECK_ERR(gone(w, p), ERR_NOT_FOUND);
+
+	row(w, "q", "a", "1");
+	CHECK_ERR(apply(w, removal(row_of(w, "q", "a"), CHANGE_KEEP_DIR)), ERR_OK);
+	CHECK_EQ_INT(w->c.left.kind, ITEM_NONE);
+	struct item it = item_by_id(w, partition(w, "q"));
+	CHECK_EQ_INT(it.flags, ITEM_MADE);
+	CHECK_EQ_INT(it.size, 0);
+	item_fini(&it);
+
+	struct change c = put(ITEM_PARTITION, child_of(w->table, "made"), NULL);
+	c.item_flags = ITEM_MADE;
+	uint64_t m = made(w, c);
+	row(w, "made", "a", "1");
+	CHECK_ERR(apply(w, removal(row_of(w, "made", "a"), 0)), ERR_OK);
+	CHECK_ERR(gone(w, m), ERR_OK);
+
+	/* A file keeps it, too. */
+	row(w, "f", "a", "1");
+	file(w, partition(w, "f"), "notes", "x");
+	CHECK_ERR(apply(w, removal(row_of(w, "f", "a"), 0)), ERR_OK);
+	CHECK(partition(w, "f") != 0);
+	CHECK_ERR(apply(w, removal(file_of(partition(w, "f"), "notes"), 0)), ERR_OK);
+	CHECK_EQ_INT(partition(w, "f"), 0);
+}
+
+static void directories_are_removed_empty_or_recursively(struct world *w)
+{
+	struct store_info info;
+	uint64_t r = row(w, "p", "a", "1");
+	uint64_t folder = made(w, put(ITEM_FOLDER, file_of(partition(w, "p"), "d"), NULL));
+	uint64_t f = file(w, folder, "f", "12345");
+	CHECK_ERR(apply(w, removal(by_id(w->account), 0)), ERR_NOT_EMPTY);
+	CHECK_ERR(apply(w, removal(by_id(partition(w, "p")), 0)), ERR_NOT_EMPTY);
+	store_info(w->s, &info);
+	CHECK_EQ_INT(info.file_bytes, 5);
+	CHECK_ERR(apply(w, removal(by_id(w->table), CHANGE_RECURSIVE)), ERR_OK);
+	CHECK_ERR(gone(w, r), ERR_NOT_FOUND);
+	CHECK_ERR(gone(w, f), ERR_NOT_FOUND);
+	CHECK_ERR(gone(w, folder), ERR_NOT_FOUND);
+	store_info(w->s, &info);
+	CHECK_EQ_INT(info.file_bytes, 0);
+	struct item it = item_by_id(w, w->account);
+	CHECK_EQ_INT(it.size, 0);
+	item_fini(&it);
+	CHECK_ERR(apply(w, removal(by_id(w->account), 0)), ERR_OK);
+}
+
+static void a_delete_tells_what_was_there(struct world *w)
+{
+	uint64_t id = row(w, "p", "a", "bytes");
+	int64_t version = w->c.now.version;
+	CHECK_ERR(apply(w, removal(by_id(id), CHANGE_WANT_OLD)), ERR_OK);
+	CHECK_EQ_INT(w->c.now.version, version);
+	CHECK(span_is(w->c.old.body, "bytes") && !w->c.now.body.p);
+	struct change c = put(ITEM_ROW, row_of(w, "p", "a"), "x");
+	c.flags = CHANGE_WANT_OLD;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.old.kind, ITEM_NONE);
+}
+
+static void a_move_carries_id_edition_and_mtime(struct world *w)
+{
+	uint64_t id = row(w, "p", "a", "1");
+	int64_t version = w->c.now.version;
+	CHECK_ERR(apply(w, moving(row_of(w, "p", "a"), row_of(w, "q", "b"), 0)), ERR_OK);
+	CHECK(w->c.made_partition);
+	CHECK_EQ_INT(w->c.left.kind, ITEM_PARTITION);
+	CHECK_EQ_INT(w->c.now.id, id);
+	CHECK_EQ_INT(w->c.now.edition, 1);
+	CHECK_EQ_INT(w->c.now.version, w->clock);
+	CHECK_EQ_INT(w->c.now.attrs.mtime_ns, ticks_to_unix_ns(version));
+	CHECK(w->c.now.attrs.ctime_ns == TIME_UNSET);
+	CHECK_EQ_INT(partition(w, "p"), 0);
+	/* With a document that holds other keys. */
+	struct change c = moving(by_id(id), row_of(w, "q", "c"), 0);
+	c.body = SPAN_LIT("rewritten");
+	c.item_flags = ITEM_KEYS_INSIDE;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.edition, 2);
+	CHECK_EQ_INT(w->c.now.size, 9);
+	CHECK_EQ_INT(w->c.now.flags, ITEM_KEYS_INSIDE);
+}
+
+static void a_move_replaces_or_refuses(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "1"), b = row(w, "p", "b", "2");
+	uint64_t p = partition(w, "p");
+	uint64_t d = made(w, put(ITEM_FOLDER, file_of(p, "d"), NULL));
+	uint64_t e = made(w, put(ITEM_FOLDER, file_of(p, "e"), NULL));
+	uint64_t f = file(w, p, "f", "x");
+	file(w, e, "inside", "y");
+	CHECK_ERR(apply(w, moving(by_id(a), row_of(w, "p", "b"), CHANGE_NO_REPLACE)),
+		ERR_ENTITY_EXISTS);
+	CHECK_ERR(apply(w, moving(by_id(f), file_of(p, "d"), CHANGE_NO_REPLACE)), ERR_NAME_EXISTS);
+	CHECK_ERR(apply(w, moving(by_id(f), file_of(p, "d"), 0)), ERR_IS_A_DIRECTORY);
+	CHECK_ERR(apply(w, moving(by_id(d), file_of(p, "f"), 0)), ERR_NOT_A_DIRECTORY);
+	CHECK_ERR(apply(w, moving(by_id(d), file_of(p, "e"), 0)), ERR_NOT_EMPTY);
+	CHECK_ERR(apply(w, moving(by_id(e), file_of(p, "d"), 0)), ERR_OK);
+	CHECK_ERR(gone(w, d), ERR_NOT_FOUND);
+	struct change c = moving(by_id(a), row_of(w, "p", "b"), CHANGE_WANT_OLD);
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.old.id, b);
+	CHECK(span_is(w->c.old.body, "2"));
+	CHECK_ERR(gone(w, b), ERR_NOT_FOUND);
+	struct item it = item_by_id(w, p);
+	CHECK_EQ_INT(it.size, 3);
+	item_fini(&it);
+}
+
+static void a_move_onto_itself_changes_nothing(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "1");
+	int64_t version = w->c.now.version;
+	CHECK_ERR(apply(w, moving(by_id(a), row_of(w, "p", "a"), 0)), ERR_OK);
+	CHECK_EQ_INT(w->c.now.version, version);
+	CHECK_ERR(apply(w, moving(by_id(a), row_of(w, "p", "a"), CHANGE_EXCHANGE)), ERR_OK);
+	CHECK_ERR(apply(w, moving(by_id(a), row_of(w, "p", "a"), CHANGE_NO_REPLACE)),
+		ERR_ENTITY_EXISTS);
+	/* Another case of a table's name is a change. */
+	struct change c = moving(by_id(w->table), child_of(w->account, "table"), 0);
+	c.name = SPAN_LIT("TABLE");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(span_is(w->c.now.name, "TABLE"));
+}
+
+static void a_directory_cannot_move_into_itself(struct world *w)
+{
+	row(w, "p", "a", "1");
+	uint64_t p = partition(w, "p");
+	uint64_t d = made(w, put(ITEM_FOLDER, file_of(p, "d"), NULL));
+	uint64_t e = made(w, put(ITEM_FOLDER, file_of(d, "e"), NULL));
+	CHECK_ERR(apply(w, moving(by_id(d), file_of(e, "x"), 0)), ERR_INVALID_INPUT);
+	CHECK_ERR(apply(w, moving(by_id(d), file_of(d, "x"), 0)), ERR_INVALID_INPUT);
+	CHECK_ERR(apply(w, moving(by_id(e), file_of(p, "d"), CHANGE_EXCHANGE)), ERR_INVALID_INPUT);
+	CHECK_ERR(apply(w, moving(by_id(e), file_of(p, "d"), 0)), ERR_NOT_EMPTY);
+	CHECK_ERR(apply(w, moving(by_id(e), file_of(p, "x"), 0)), ERR_OK);
+}
+
+static void a_moved_partition_or_table_takes_all_along(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "1");
+	CHECK_ERR(apply(w, moving(by_id(partition(w, "p")), child_of(w->table, "q"), 0)), ERR_OK);
+	struct item it;
+	CHECK_ERR(store_child(w->s, NULL, partition(w, "q"), CLASS_KEYED, SPAN_LIT("a"), 0, &it),
+		ERR_OK);
+	CHECK_EQ_INT(it.id, a);
+	item_fini(&it);
+	/* The old key is free, and its rows are another partition's. */
+	uint64_t again = row(w, "p", "a", "2");
+	CHECK(again != a);
+	uint64_t other = made(w, put(ITEM_ACCOUNT, child_of(STORE_ROOT, "other"), "k"));
+	struct change c = moving(by_id(w->table), child_of(other, "t"), 0);
+	c.name = SPAN_LIT("T");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.size, 2);
+	CHECK(span_is(w->c.now.name, "T"));
+	CHECK_ERR(apply(w, removal(row_of(w, "q", "a"), 0)), ERR_OK);
+}
+
+static void files_and_rows_turn_into_each_other(struct world *w)
+{
+	uint64_t r = row(w, "p", "a", "{}");
+	uint64_t p = partition(w, "p");
+	uint64_t f = file(w, p, "tmp", "{\"B\":2}");
+	struct store_info info;
+	struct change c = moving(by_id(f), row_of(w, "p", "a"), CHANGE_WANT_OLD);
+	c.to_kind = ITEM_ROW;
+	CHECK_ERR(apply(w, c), ERR_INVALID_INPUT);
+	c.body = SPAN_LIT("{\"B\":2}");
+	c.cond = COND_VERSION;
+	c.cond_version = 1;
+	CHECK_ERR(apply(w, c), ERR_CONDITION_NOT_MET);
+	c.cond = COND_NONE;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.id, f);
+	CHECK_EQ_INT(w->c.now.edition, 0);
+	CHECK_EQ_INT(w->c.old.id, r);
+	store_info(w->s, &info);
+	CHECK_EQ_INT(info.file_bytes, 0);
+	c = moving(by_id(f), file_of(p, "back"), 0);
+	c.to_kind = ITEM_FILE;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(content_is(w, f, "{\"B\":2}"));
+	store_info(w->s, &info);
+	CHECK_EQ_INT(info.file_bytes, 7);
+	/* (id, edition) must not name two contents. */
+	c = (struct change){ .op = CHANGE_WRITE, .at = by_id(f), .body = SPAN_LIT("{\"C\"") };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c = moving(by_id(f), row_of(w, "p", "a"), 0);
+	c.to_kind = ITEM_ROW;
+	c.body = SPAN_LIT("{\"C\":2}");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.edition, 1);
+	CHECK_EQ_INT(w->c.now.flags, 0);
+}
+
+static void a_draft_under_a_rows_name_becomes_the_row(struct world *w)
+{
+	row(w, "p", "a", "{}");
+	uint64_t f = made(w, put(ITEM_FILE, child_of(partition(w, "p"), "draft"), NULL));
+	CHECK_EQ_INT(row(w, "p", "draft", "{\"A\":1}"), f);
+	CHECK_EQ_INT(w->c.now.kind, ITEM_ROW);
+	CHECK_EQ_INT(w->c.now.edition, 0);
+	CHECK_EQ_INT(row(w, "p", "draft", "{\"A\":2}"), f);
+	CHECK_EQ_INT(w->c.now.edition, 1);
+}
+
+static void a_pending_folder_becomes_a_partition(struct world *w)
+{
+	uint64_t d = made(w, put(ITEM_FOLDER, file_of(w->table, "long%~X"), NULL));
+	file(w, d, "f", "x");
+	struct change c = moving(by_id(d), child_of(w->table, "longkey"), 0);
+	c.to_kind = ITEM_PARTITION;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.id, d);
+	CHECK_EQ_INT(w->c.now.kind, ITEM_PARTITION);
+	CHECK_EQ_INT(w->c.now.class, CLASS_KEYED);
+	row(w, "longkey", "a", "{}");
+	CHECK_EQ_INT(w->c.now.parent, d);
+}
+
+static void an_exchange_swaps_and_converts(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "row");
+	uint64_t p = partition(w, "p");
+	uint64_t f = file(w, p, "f", "file");
+	CHECK_ERR(apply(w, moving(by_id(a), file_of(p, "none"), CHANGE_EXCHANGE)), ERR_NOT_FOUND);
+	struct change c = moving(by_id(a), file_of(p, "f"), CHANGE_EXCHANGE | CHANGE_WANT_OLD);
+	CHECK_ERR(apply(w, c), ERR_NOT_PERMITTED); /* a row under a file's name */
+	c.to_kind = ITEM_FILE;
+	c.other_kind = ITEM_ROW;
+	c.other_body = SPAN_LIT("file");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.old.id, f);
+	CHECK_EQ_INT(w->c.old.kind, ITEM_FILE);
+	CHECK(content_is(w, a, "row"));
+	struct item it = item_by_id(w, f);
+	CHECK(it.kind == ITEM_ROW && span_is(it.key, "a") && span_is(it.body, "file"));
+	item_fini(&it);
+	it = item_by_id(w, p);
+	CHECK_EQ_INT(it.size, 2);
+	item_fini(&it);
+}
+
+static void attributes_change_by_mask_and_without_a_version(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "1");
+	int64_t version = w->c.now.version;
+	struct change c = { .op = CHANGE_ATTRS,
+		.at = by_id(a),
+		.set_mask = ATTR_UID | ATTR_MTIME,
+		.attrs = { MODE_SET(0777), 11, 12, 13, 14 } };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.version, version);
+	CHECK_EQ_INT(w->c.now.edition, 1);
+	CHECK(w->c.now.attrs.uid == 11 && w->c.now.attrs.mtime_ns == 13);
+	CHECK(w->c.now.attrs.mode == MODE_UNSET && w->c.now.attrs.gid == OWNER_UNSET);
+	c = (struct change){ .op = CHANGE_ATTRS,
+		.at = by_id(partition(w, "p")),
+		.set_mask = ATTR_FLAG_MADE,
+		.item_flags = ITEM_MADE };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_ERR(apply(w, removal(by_id(a), 0)), ERR_OK);
+	CHECK_EQ_INT(w->c.left.kind, ITEM_NONE);
+}
+
+static void files_have_holes_ends_and_times(struct world *w)
+{
+	row(w, "p", "a", "1");
+	uint64_t f = file(w, partition(w, "p"), "f", "abc");
+	struct change c = { .op = CHANGE_ATTRS,
+		.at = by_id(f),
+		.set_mask = ATTR_MTIME,
+		.attrs = { .mtime_ns = 1 } };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c = (struct change){
+		.op = CHANGE_WRITE, .at = by_id(f), .offset = 40000, .body = SPAN_LIT("end")
+	};
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.size, 40003);
+	CHECK(w->c.now.attrs.mtime_ns == TIME_UNSET);
+	char b[8] = "xxxxxxxx";
+	size_t n = 99;
+	CHECK_ERR(store_file_read(w->s, NULL, f, 1, b, 4, &n), ERR_OK);
+	CHECK(n == 4 && memcmp(b, "bc\0\0", 4) == 0);
+	CHECK_ERR(store_file_read(w->s, NULL, f, 39999, b, 8, &n), ERR_OK);
+	CHECK(n == 4 && memcmp(b, "\0end", 4) == 0);
+	CHECK_ERR(store_file_read(w->s, NULL, f, 40003, b, 8, &n), ERR_OK);
+	CHECK_EQ_INT(n, 0);
+	CHECK_ERR(store_file_read(w->s, NULL, f, UINT64_MAX, b, 8, &n), ERR_OK);
+	CHECK_EQ_INT(n, 0);
+	/* What was cut off does not come back. */
+	c = (struct change){ .op = CHANGE_RESIZE, .at = by_id(f), .offset = 2 };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c.offset = 5;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_ERR(store_file_read(w->s, NULL, f, 0, b, 8, &n), ERR_OK);
+	CHECK(n == 5 && memcmp(b, "ab\0\0\0", 5) == 0);
+	CHECK_ERR(store_file_read(w->s, NULL, partition(w, "p"), 0, b, 8, &n), ERR_IS_A_DIRECTORY);
+	CHECK_ERR(store_file_read(w->s, NULL, 99999, 0, b, 8, &n), ERR_NOT_FOUND);
+	c = (struct change){ .op = CHANGE_WRITE, .at = row_of(w, "p", "a"), .body = SPAN_LIT("x") };
+	CHECK_ERR(apply(w, c), ERR_INVALID_INPUT);
+}
+
+static void file_limits_hold_on_both_sides(struct world *w)
+{
+	w->engine->limits(w->s, 100, 150);
+	row(w, "p", "a", "1");
+	uint64_t p = partition(w, "p");
+	uint64_t f = made(w, put(ITEM_FILE, file_of(p, "f"), NULL));
+	struct change c = {
+		.op = CHANGE_WRITE, .at = by_id(f), .offset = 99, .body = SPAN_LIT("x")
+	};
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c.offset = 100;
+	CHECK_ERR(apply(w, c), ERR_FILE_TOO_LARGE);
+	c.offset = UINT64_MAX;
+	CHECK_ERR(apply(w, c), ERR_FILE_TOO_LARGE);
+	uint64_t g = made(w, put(ITEM_FILE, file_of(p, "g"), NULL));
+	c = (struct change){ .op = CHANGE_RESIZE, .at = by_id(g), .offset = 51 };
+	CHECK_ERR(apply(w, c), ERR_QUOTA);
+	c.offset = 50;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_ERR(apply(w, removal(by_id(f), 0)), ERR_OK);
+	c.offset = 100;
+	CHECK_ERR(apply(w, c), ERR_OK);
+}
+
+static void a_listing_is_ordered_bounded_and_resumes(struct world *w)
+{
+	char key[3] = "";
+	for (int i = 0; i < 26; i++) {
+		key[0] = (char)('a' + (i * 7) % 26);
+		row(w, "p", key, "1");
+	}
+	uint64_t p = partition(w, "p");
+	file(w, p, "A", "");
+	struct keys k = { 0 };
+	CHECK_ERR(
+		store_list(w->s, NULL, p, CLASS_KEYED, SPAN_NONE, false, 0, note_key, &k), ERR_OK);
+	CHECK_EQ_STR(k.text, "abcdefghijklmnopqrstuvwxyz");
+	k = (struct keys){ .stop_at = 3 };
+	CHECK_ERR(store_list(w->s, NULL, p, CLASS_KEYED, SPAN_LIT("w"), false, 0, note_key, &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "xyz");
+	k = (struct keys){ .stop_at = 2 };
+	CHECK_ERR(store_list(
+			  w->s, NULL, p, CLASS_KEYED, SPAN_LIT("w"), true, WANT_BODY, note_key, &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "wx");
+	k = (struct keys){ 0 };
+	CHECK_ERR(
+		store_list(w->s, NULL, p, CLASS_NAMED, SPAN_NONE, false, 0, note_key, &k), ERR_OK);
+	CHECK_EQ_STR(k.text, "A");
+}
+
+static void keys_are_ordered_by_their_bytes(struct world *w)
+{
+	static const char *const keys[] = { "\x7f", "\xffz", "B", "a", "Aa", "A", "\x01" };
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		row(w, "p", keys[i], "1");
+	struct keys k = { 0 };
+	CHECK_ERR(store_list(w->s, NULL, partition(w, "p"), CLASS_KEYED, SPAN_NONE, false, 0,
+			  note_key, &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text,
+		"\x01"
+		"AABa\x7f\xff");
+}
+
+static void a_view_does_not_change(struct world *w)
+{
+	struct store_info info;
+	store_info(w->s, &info);
+	if (!(info.abilities & STORE_CAN_VIEW))
+		return;
+	struct store_view *v;
+	struct item it = { 0 };
+	uint64_t a = row(w, "p", "a", "old"), p = partition(w, "p");
+	CHECK_ERR(store_view_open(w->s, &v), ERR_OK);
+	row(w, "p", "a", "new");
+	row(w, "p", "b", "new");
+	CHECK_ERR(store_get(w->s, v, a, WANT_BODY, &it), ERR_OK);
+	CHECK(span_is(it.body, "old"));
+	item_fini(&it);
+	CHECK_ERR(store_child(w->s, v, p, CLASS_KEYED, SPAN_LIT("b"), 0, &it), ERR_NOT_FOUND);
+	CHECK_ERR(apply(w, removal(by_id(w->account), CHANGE_RECURSIVE)), ERR_OK);
+	struct keys k = { 0 };
+	CHECK_ERR(store_list(w->s, v, p, CLASS_KEYED, SPAN_NONE, false, 0, note_key, &k), ERR_OK);
+	CHECK_EQ_STR(k.text, "a");
+	store_view_close(w->s, v);
+	CHECK_ERR(gone(w, a), ERR_NOT_FOUND);
+}
+
+static void a_failed_set_names_the_change_and_leaves_nothing(struct world *w)
+{
+	struct change set[3] = { put(ITEM_ROW, row_of(w, "p", "a"), "1"),
+		removal(by_id(w->account), 0), put(ITEM_ROW, row_of(w, "p", "b"), "1") };
+	for (int i = 0; i < 3; i++)
+		set[i].version = 7000;
+	struct item before = item_by_id(w, w->table);
+	CHECK_ERR(store_apply(w->s, set, 3, true, &w->d), ERR_NOT_EMPTY);
+	CHECK_EQ_INT(w->d.op, 1);
+	CHECK(!set[0].now.mem && !set[0].made_partition);
+	CHECK_EQ_INT(partition(w, "p"), 0);
+	struct item after = item_by_id(w, w->table);
+	CHECK(before.version == after.version && after.size == 0);
+	item_fini(&before);
+	item_fini(&after);
+}
+
+static void the_version_floor_covers_all_that_was_applied(struct world *w)
+{
+	w->clock = 900000000;
+	row(w, "p", "a", "1");
+	CHECK(store_version_floor(w->s) >= 900000000);
+	CHECK_ERR(apply(w, removal(row_of(w, "p", "a"), 0)), ERR_OK);
+	if (w->engine->reopen)
+		w->s = w->engine->reopen(w->s);
+	CHECK(store_version_floor(w->s) >= w->clock);
+}
+
+#define THREADS 8
+#define SETS_EACH 60
+struct racer {
+	struct world *w;
+	int nr;
+	uint64_t ids[SETS_EACH];
+};
+
+static void *race(void *arg)
+{
+	struct racer *r = arg;
+	for (int i = 0; i < SETS_EACH; i++) {
+		char key[32];
+		(void)snprintf(key, sizeof(key), "%d-%d", r->nr, i);
+		struct change c = put(ITEM_ROW, row_of(r->w, "p", key), "{}");
+		c.version = 10000 + i;
+		/* Every fifth must fail and harm nobody. */
+		if (i % 5 == 4)
+			c.cond = COND_PRESENT;
+		enum err e = store_apply(r->w->s, &c, 1, i % 2, NULL);
+		if (e == ERR_OK)
+			r->ids[i] = c.now.id;
+		changes_fini(&c, 1);
+	}
+	return NULL;
+}
+
+static void eight_threads_lose_nothing(struct world *w)
+{
+	struct racer *racers = calloc(THREADS, sizeof(*racers));
+	pthread_t threads[THREADS];
+	for (int i = 0; i < THREADS; i++) {
+		racers[i] = (struct racer){ .w = w, .nr = i };
+		CHECK(pthread_create(&threads[i], NULL, race, &racers[i]) == 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	for (int i = 0; i < THREADS * SETS_EACH; i++) {
+		uint64_t id = racers[i / SETS_EACH].ids[i % SETS_EACH];
+		CHECK_EQ_INT(id != 0, i % SETS_EACH % 5 != 4);
+		if (id)
+			CHECK_ERR(gone(w, id), ERR_OK);
+	}
+	struct item it = item_by_id(w, partition(w, "p"));
+	CHECK_EQ_INT(it.size, THREADS * SETS_EACH / 5 * 4);
+	item_fini(&it);
+	free(racers);
+}
+
+static void everything_survives_a_clean_reopen(struct world *w)
+{
+	if (!w->engine->reopen)
+		return;
+	uint64_t a = row(w, "p", "a", "kept");
+	uint64_t f = file(w, partition(w, "p"), "f", "content");
+	w->s = w->engine->reopen(w->s);
+	struct item it = item_by_id(w, a);
+	CHECK(span_is(it.body, "kept"));
+	item_fini(&it);
+	CHECK(content_is(w, f, "content"));
+	CHECK_ERR(store_check(w->s, NULL, NULL, NULL), ERR_OK);
+	CHECK_ERR(store_sync(w->s), ERR_OK);
+}
+
+/* clang-format off */
+#define P(name_) { #name_, name_ }
+/* clang-format on */
+static const struct promise {
+	const char *name;
+	contract_fn *run;
+} promises[] = {
+	P(fixed_items_exist_and_are_not_listed),
+	P(ids_are_in_range_and_never_used_again),
+	P(a_row_reads_back_as_it_was_put),
+	P(the_empty_key_and_the_empty_body_are_legal),
+	P(a_replaced_row_keeps_id_mode_and_owner_not_times),
+	P(a_stale_version_applies_nothing),
+	P(one_set_may_change_a_row_twice),
+	P(conditions_answer_as_they_say),
+	P(a_put_replaces_an_accounts_body_only),
+	P(missing_parents_and_tables_are_told_apart),
+	P(a_parent_refuses_what_it_may_not_hold),
+	P(membership_counts_and_moves_the_directorys_time),
+	P(an_emptied_partition_goes_unless_it_was_made),
+	P(directories_are_removed_empty_or_recursively),
+	P(a_delete_tells_what_was_there),
+	P(a_move_carries_id_edition_and_mtime),
+	P(a_move_replaces_or_refuses),
+	P(a_move_onto_itself_changes_nothing),
+	P(a_directory_cannot_move_into_itself),
+	P(a_moved_partition_or_table_takes_all_along),
+	P(files_and_rows_turn_into_each_other),
+	P(a_draft_under_a_rows_name_becomes_the_row),
+	P(a_pending_folder_becomes_a_partition),
+	P(an_exchange_swaps_and_converts),
+	P(attributes_change_by_mask_and_without_a_version),
+	P(files_have_holes_ends_and_times),
+	P(file_limits_hold_on_both_sides),
+	P(a_listing_is_ordered_bounded_and_resumes),
+	P(keys_are_ordered_by_their_bytes),
+	P(a_view_does_not_change),
+	P(a_failed_set_names_the_change_and_leaves_nothing),
+	P(the_version_floor_covers_all_that_was_applied),
+	P(eight_threads_lose_nothing),
+	P(everything_survives_a_clean_reopen),
+};
+
+unsigned contract_count(void)
+{
+	return (unsigned)ARRAY_LEN(promises);
+}
+
+const char *contract_name(unsigned i)
+{
+	return promises[i].name;
+}
+
+unsigned contract_run(unsigned i, const struct contract_engine *engine)
+{
+	struct world w = { .engine = engine, .clock = 1000, .s = engine->open() };
+	check_failures = 0;
+	if (!w.s)
+		return 1;
+	w.account = made(&w, put(ITEM_ACCOUNT, child_of(STORE_ROOT, "account"), "keys"));
+	w.table = made(&w, put(ITEM_TABLE, child_of(w.account, "table"), NULL));
+	promises[i].run(&w);
+	changes_fini(&w.c, 1);
+	CHECK_ERR(store_check(w.s, NULL, NULL, NULL), ERR_OK);
+	store_close(w.s);
+	return check_failures;
+}

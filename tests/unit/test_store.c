@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT
+ * Runs the conformance suite against every engine, and tests what is SQLite's own: files,
+ * holding, crashes, a full disk, shared commits. */
+#include "check.h"
+#include "store/engines.h"
+#include "store_contract.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SPAN_NONE ((struct span){ NULL, 0 })
+
+static char directory[64];
+static char path[128]; /* of the store at work */
+static struct err_detail detail;
+
+static void new_path(void)
+{
+	static unsigned nr;
+	(void)snprintf(path, sizeof(path), "%s/%u %%20#?.db", directory, ++nr);
+}
+
+static struct store *open_path(void)
+{
+	struct store *s = NULL;
+	memset(&detail, 0, sizeof(detail));
+	CHECK_ERR(store_open(path, 0, &s, NULL, &detail), ERR_OK);
+	if (!s)
+		printf("# %s\n", detail.text);
+	return s;
+}
+
+static struct store *open_sqlite(void)
+{
+	new_path();
+	CHECK_ERR(store_create(path, &detail), ERR_OK);
+	return open_path();
+}
+
+static struct store *reopen_sqlite(struct store *s)
+{
+	store_close(s);
+	return open_path();
+}
+
+static struct store *open_memory(void)
+{
+	struct store *s;
+	return store_open_memory(&s) == ERR_OK ? s : NULL;
+}
+
+/* The engines under the fault layer, unarmed: it must be transparent. */
+static struct store *fault_inner;
+
+static struct store *wrap(struct store *inner)
+{
+	struct store *s;
+	fault_inner = inner;
+	return inner && store_open_fault(inner, &s) == ERR_OK ? s : NULL;
+}
+
+static struct store *open_fault_memory(void)
+{
+	return wrap(open_memory());
+}
+
+static struct store *open_fault_sqlite(void)
+{
+	return wrap(open_sqlite());
+}
+
+static void limits_inner(struct store *s, uint64_t one, uint64_t all)
+{
+	(void)s;
+	store_set_file_limits(fault_inner, one, all);
+}
+
+static const struct contract_engine engines[] = {
+	{ "memory", open_memory, NULL, store_set_file_limits },
+	{ "sqlite", open_sqlite, reopen_sqlite, store_set_file_limits },
+	{ "fault over memory", open_fault_memory, NULL, limits_inner },
+	{ "fault over sqlite", open_fault_sqlite, NULL, limits_inner },
+};
+
+/* ---- helpers ---- */
+
+static struct change put_under(
+	uint64_t parent, enum item_kind kind, const char *key, int64_t version)
+{
+	return (struct change){ .op = CHANGE_PUT,
+		.kind = kind,
+		.version = version,
+		.at = { .parent = parent, .key = span_of(key) },
+		.attrs = ATTRS_UNSET,
+		.body = SPAN_LIT("{}"),
+		.name = SPAN_LIT("Table") };
+}
+
+static struct change put_row(uint64_t table, const char *pk, const char *rk, int64_t version)
+{
+	struct change c = put_under(table, ITEM_ROW, rk, version);
+	c.at.has_pk = true;
+	c.at.pk = span_of(pk);
+	return c;
+}
+
+static uint64_t make(struct store *s, struct change c)
+{
+	enum err e = store_apply(s, &c, 1, false, &detail);
+	CHECK_ERR(e, ERR_OK);
+	uint64_t id = e == ERR_OK ? c.now.id : 0;
+	changes_fini(&c, 1);
+	return id;
+}
+
+static uint64_t make_table(struct store *s)
+{
+	uint64_t account = make(s, put_under(STORE_ROOT, ITEM_ACCOUNT, "account", 100));
+	return make(s, put_under(account, ITEM_TABLE, "table", 101));
+}
+
+static bool exists(const char *tail)
+{
+	char name[160];
+	struct stat st;
+	(void)snprintf(name, sizeof(name), "%s%s", path, tail);
+	return stat(name, &st) == 0;
+}
+
+static void write_file(const char *text, size_t n)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && write(fd, text, n) == (ssize_t)n);
+	(void)close(fd);
+}
+
+static void patch_store(off_t at, const char *bytes, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && pwrite(fd, bytes, n, at) == (ssize_t)n);
+	(void)close(fd);
+}
+
+static enum err open_fails(unsigned flags)
+{
+	struct store *s;
+	memset(&detail, 0, sizeof(detail));
+	enum err e = store_open(path, flags, &s, NULL, &detail);
+	if (e == ERR_OK)
+		store_close(s);
+	return e;
+}
+
+/* ---- files ---- */
+
+TEST(a_store_is_made_private_and_never_over_anything)
+{
+	new_path();
+	CHECK_ERR(store_create(path, &detail), ERR_OK);
+	struct stat st;
+	CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+	CHECK(!exists("-wal") && !exists("-shm"));
+	CHECK_ERR(store_create(path, &detail), ERR_NAME_EXISTS);
+	CHECK_ERR(store_create(directory, &detail), ERR_NAME_EXISTS);
+	new_path();
+	CHECK(symlink("/nowhere/at/all", path) == 0);
+	CHECK_ERR(store_create(path, &detail), ERR_NAME_EXISTS);
+	new_path();
+	char log[160];
+	(void)snprintf(log, sizeof(log), "%s-wal", path);
+	int fd = open(log, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	(void)close(fd);
+	CHECK_ERR(store_create(path, &detail), ERR_NAME_EXISTS);
+	CHECK(strstr(detail.text, "-wal") != NULL);
+	CHECK_ERR(store_create("/nowhere/at/all", &detail), ERR_NOT_FOUND);
+}
+
+TEST(what_is_no_store_is_refused_with_a_reason)
+{
+	new_path();
+	CHECK_ERR(open_fails(0), ERR_NOT_FOUND);
+	write_file("", 0);
+	CHECK_ERR(open_fails(0), ERR_NOT_A_STORE);
+	CHECK(strstr(detail.text, "empty") != NULL);
+	write_file("hello, this is text", 19);
+	CHECK_ERR(open_fails(0), ERR_NOT_A_STORE);
+	CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
+	CHECK_ERR(open_fails(0), ERR_NOT_A_STORE);
+	CHECK_ERR(open_fails(STORE_OPEN_READ_ONLY), ERR_NOT_A_STORE);
+	new_path();
+	CHECK(mkfifo(path, 0600) == 0);
+	CHECK_ERR(open_fails(0), ERR_NOT_A_STORE);
+	new_path();
+	CHECK_ERR(store_create(path, &detail), ERR_OK);
+	patch_store(68, "abcd", 4);
+	CHECK_ERR(open_fails(0), ERR_NOT_A_STORE);
+	CHECK(strstr(detail.text, "SQLite") != NULL);
+}
+
+TEST(a_newer_schema_is_refused_with_both_versions)
+{
+	new_path();
+	CHECK_ERR(store_create(path, &detail), ERR_OK);
+	patch_store(60, "\0\0\0\x07", 4);
+	CHECK_ERR(open_fails(0), ERR_STORE_TOO_NEW);
+	CHECK(strstr(detail.text, "7") != NULL && strstr(detail.text, "1") != NULL);
+	CHECK_ERR(open_fails(STORE_OPEN_READ_ONLY), ERR_STORE_TOO_NEW);
+}
+
+TEST(a_held_store_tells_who_holds_it)
+{
+	struct store *s = open_sqlite(), *other;
+	pid_t pid = 0;
+	CHECK_ERR(store_open(path, 0, &other, &pid, &detail), ERR_BUSY);
+	CHECK_EQ_INT(pid, getpid());
+	CHECK(strstr(detail.text, "test_store") != NULL);
+	CHECK_ERR(open_fails(STORE_OPEN_READ_ONLY), ERR_BUSY);
+	store_close(s);
+	CHECK_ERR(open_fails(0), ERR_OK);
+}
+
+TEST(a_clean_close_leaves_no_log)
+{
+	struct store *s = open_sqlite();
+	make_table(s);
+	CHECK(exists("-wal"));
+	store_close(s);
+	CHECK(!exists("-wal") && !exists("-shm"));
+}
+
+TEST(a_read_only_store_reads_and_refuses_changes)
+{
+	struct store *s = open_sqlite();
+	uint64_t table = make_table(s);
+	uint64_t id = make(s, put_row(table, "p", "r", 200));
+	store_close(s);
+	CHECK_ERR(store_open(path, STORE_OPEN_READ_ONLY, &s, NULL, &detail), ERR_OK);
+	struct item it;
+	CHECK_ERR(store_get(s, NULL, id, WANT_BODY, &it), ERR_OK);
+	item_fini(&it);
+	struct change c = put_row(table, "p", "s", 300);
+	CHECK_ERR(store_apply(s, &c, 1, true, &detail), ERR_READ_ONLY);
+	struct store_info info;
+	store_info(s, &info);
+	CHECK(info.abilities & STORE_READ_ONLY);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	CHECK_ERR(store_sync(s), ERR_OK);
+	store_close(s);
+	CHECK(!exists("-wal") && !exists("-shm"));
+}
+
+#define FINDINGS_MAX 1000
+static bool note_finding(void *arg, const char *finding)
+{
+	char *all = arg;
+	size_t n = strlen(all);
+	(void)snprintf(all + n, FINDINGS_MAX - n, "%s\n", finding);
+	return true;
+}
+
+/* False: there is no sqlite3 program. */
+static bool run_sql(const char *sql)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		execlp("sqlite3", "sqlite3", path, sql, (char *)NULL);
+		_exit(77);
+	}
+	int status = 0;
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status == 0;
+}
+
+TEST(check_finds_what_does_not_agree)
+{
+	static const char *const damage[][2] = {
+		{ "DELETE FROM obj WHERE id=1025", "1025" },
+		{ "UPDATE item SET size=7 WHERE kind=2", "counts" },
+		{ "UPDATE item SET size=7 WHERE kind=4", "bytes" },
+		{ "DELETE FROM item WHERE kind=4", "no item" },
+		{ "INSERT INTO chunk VALUES(99,0,x'00')", "no file" },
+		{ "UPDATE meta SET value=5 WHERE name='file_bytes'", "files" },
+		{ "UPDATE item SET version=1 << 61 WHERE kind=4", "later" },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
+		char all[FINDINGS_MAX] = "";
+		struct store *s = open_sqlite();
+		make(s, put_row(make_table(s), "p", "r", 200));
+		CHECK_ERR(store_check(s, note_finding, NULL, all), ERR_OK);
+		store_close(s);
+		if (!run_sql(damage[i][0])) {
+			printf("# SKIP: no sqlite3 program to do damage with\n");
+			return;
+		}
+		s = open_path();
+		REQUIRE(s);
+		CHECK_ERR(store_check(s, note_finding, NULL, all), ERR_CORRUPT);
+		if (!strstr(all, damage[i][1])) {
+			printf("# %s: %s\n", damage[i][0], all);
+			CHECK(strstr(all, damage[i][1]) != NULL);
+		}
+		store_close(s);
+	}
+}
+
+/* ---- crashes ---- */
+
+/* Applies sets of two rows until it is ended, telling each acknowledged one. */
+NORETURN static void crash_child(uint64_t table, int fd, unsigned seed)
+{
+	struct store *s;
+	if (store_open(path, 0, &s, NULL, NULL) != ERR_OK)
+		_exit(1);
+	int64_t version = store_version_floor(s);
+	for (unsigned i = 0; i < 40 + seed * 13 % 97; i++) {
+		char a[32], b[32];
+		(void)snprintf(a, sizeof(a), "%u-%u-a", seed, i);
+		(void)snprintf(b, sizeof(b), "%u-%u-b", seed, i);
+		version++;
+		struct change set[2] = { put_row(table, "p", a, version),
+			put_row(table, "p", b, version) };
+		if (store_apply(s, set, 2, i % 7 == 0, NULL) != ERR_OK)
+			_exit(2);
+		uint64_t told[2] = { set[0].now.id, (uint64_t)version };
+		if (write(fd, told, sizeof(told)) != sizeof(told))
+			_exit(3);
+		changes_fini(set, 2);
+	}
+	for (;;)
+		(void)raise(SIGKILL);
+}
+
+TEST(after_a_kill_every_acknowledged_set_is_there_and_no_half)
+{
+	struct store *s = open_sqlite();
+	uint64_t table = make_table(s), last_id = 0, rows = 0;
+	make(s, put_row(table, "p", "first", 200));
+	rows++;
+	store_close(s);
+	for (unsigned seed = 1; seed <= 8; seed++) {
+		int ends[2], status;
+		uint64_t told[2], last[2] = { 0, 0 };
+		REQUIRE(pipe(ends) == 0);
+		pid_t pid = fork();
+		if (pid == 0) {
+			(void)close(ends[0]);
+			crash_child(table, ends[1], seed);
+		}
+		(void)close(ends[1]);
+		while (read(ends[0], told, sizeof(told)) == sizeof(told)) {
+			CHECK(told[0] > last_id); /* ids are never used again */
+			last_id = told[0] + 1;
+			memcpy(last, told, sizeof(last));
+			rows += 2;
+		}
+		(void)close(ends[0]);
+		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+		CHECK(exists("-wal"));
+		s = open_path();
+		REQUIRE(s);
+		CHECK(store_version_floor(s) >= (int64_t)last[1]);
+		CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+		struct item it;
+		CHECK_ERR(store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), 0, &it), ERR_OK);
+		CHECK_EQ_INT(it.size, rows);
+		item_fini(&it);
+		CHECK_ERR(store_get(s, NULL, last[0] + 1, WANT_BODY, &it), ERR_OK);
+		item_fini(&it);
+		store_close(s);
+	}
+}
+
+/* ---- a full disk ---- */
+
+static enum err put_big(struct store *s, uint64_t table, const char *rk, int64_t version, size_t n)
+{
+	char *body = malloc(n);
+	memset(body, 'x', n);
+	struct change c = put_row(table, "p", rk, version);
+	c.body = span_make(body, n);
+	enum err e = store_apply(s, &c, 1, false, NULL);
+	changes_fini(&c, 1);
+	free(body);
+	return e;
+}
+
+static void fill_up(const char *mount_point)
+{
+	struct store *s = NULL;
+	(void)snprintf(path, sizeof(path), "%s/store.db", mount_point);
+	CHECK_ERR(store_create(path, &detail), ERR_OK);
+	s = open_path();
+	REQUIRE(s);
+	uint64_t table = make_table(s);
+	make(s, put_row(table, "p", "small", 200));
+	char key[16];
+	enum err e = ERR_OK;
+	int n = 0;
+	for (; n < 200 && e == ERR_OK; n++) {
+		(void)snprintf(key, sizeof(key), "%d", n);
+		e = put_big(s, table, key, 1000 + n, 300000);
+	}
+	CHECK_ERR(e, ERR_NO_SPACE);
+	struct item it;
+	CHECK_ERR(store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), 0, &it), ERR_OK);
+	CHECK_EQ_INT(it.size, n); /* n - 1 large ones, a small one */
+	item_fini(&it);
+	char ballast[128];
+	(void)snprintf(ballast, sizeof(ballast), "%s/ballast", mount_point);
+	CHECK(unlink(ballast) == 0);
+	CHECK_ERR(put_big(s, table, "later", 5000, 300000), ERR_OK);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	store_close(s);
+}
+
+TEST(a_full_disk_refuses_and_a_freed_one_goes_on)
+{
+	char mount_point[100], ballast[128];
+	(void)snprintf(mount_point, sizeof(mount_point), "%s/small", directory);
+	CHECK(mkdir(mount_point, 0700) == 0);
+	if (mount("none", mount_point, "tmpfs", 0, "size=12m") != 0) {
+		printf("# SKIP: may not mount a tmpfs here\n");
+		return;
+	}
+	(void)snprintf(ballast, sizeof(ballast), "%s/ballast", mount_point);
+	int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && posix_fallocate(fd, 0, 6 << 20) == 0);
+	(void)close(fd);
+	fill_up(mount_point);
+	CHECK(umount(mount_point) == 0);
+}
+
+/* ---- shared commits ---- */
+
+struct worker {
+	struct store *s;
+	uint64_t table;
+	int nr;
+	bool durable;
+	unsigned ok;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	for (int i = 0; i < 150; i++) {
+		char key[32];
+		(void)snprintf(key, sizeof(key), "%d-%d", w->nr, i);
+		struct change c = put_row(w->table, "p", key, 10000 + i);
+		w->ok += store_apply(w->s, &c, 1, w->durable, NULL) == ERR_OK;
+		changes_fini(&c, 1);
+	}
+	return NULL;
+}
+
+static void run_workers(struct store *s, uint64_t table, bool durable, int first)
+{
+	struct worker workers[8];
+	pthread_t threads[8];
+	for (int i = 0; i < 8; i++) {
+		workers[i] = (struct worker){ s, table, first + i, durable, 0 };
+		CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+	}
+	for (int i = 0; i < 8; i++) {
+		CHECK(pthread_join(threads[i], NULL) == 0);
+		CHECK_EQ_INT(workers[i].ok, 150);
+	}
+}
+
+TEST(writers_at_once_share_commits_and_syncs)
+{
+	struct store *s = open_sqlite();
+	uint64_t table = make_table(s);
+	struct store_info a, b;
+	store_info(s, &a);
+	run_workers(s, table, true, 0);
+	store_info(s, &b);
+	CHECK_EQ_INT(b.changes - a.changes, 1200);
+	CHECK(b.commits - a.commits < 1200);
+	CHECK(b.syncs > a.syncs && b.syncs - a.syncs < 1200);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	store_close(s);
+}
+
+TEST(one_durable_set_is_one_sync)
+{
+	struct store *s = open_sqlite();
+	uint64_t table = make_table(s);
+	struct store_info a, b;
+	CHECK_ERR(store_sync(s), ERR_OK);
+	store_info(s, &a);
+	struct change c = put_row(table, "p", "r", 500);
+	CHECK_ERR(store_apply(s, &c, 1, true, NULL), ERR_OK);
+	changes_fini(&c, 1);
+	store_info(s, &b);
+	CHECK_EQ_INT(b.syncs - a.syncs, 1);
+	CHECK_ERR(store_sync(s), ERR_OK); /* nothing is left to do */
+	store_info(s, &b);
+	CHECK_EQ_INT(b.syncs - a.syncs, 1);
+	store_close(s);
+}
+
+TEST(the_fault_layer_strikes_the_call_it_was_told)
+{
+	struct store *s = open_fault_memory();
+	uint64_t table = make_table(s);
+	struct change c = put_row(table, "p", "r", 500);
+	struct item it;
+	store_fault_arm(s, FAULT_APPLY_BEFORE, 1, ERR_IO);
+	CHECK_ERR(store_apply(s, &c, 1, false, &detail), ERR_IO);
+	CHECK_ERR(store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), 0, &it), ERR_NOT_FOUND);
+	store_fault_arm(s, FAULT_APPLY_AFTER, 2, ERR_OUTCOME_UNKNOWN);
+	CHECK_ERR(store_apply(s, &c, 1, false, &detail), ERR_OK);
+	changes_fini(&c, 1);
+	c.version = 501;
+	CHECK_ERR(store_apply(s, &c, 1, false, &detail), ERR_OUTCOME_UNKNOWN);
+	CHECK(!c.now.mem);
+	CHECK_ERR(store_apply(s, &c, 1, false, &detail), ERR_STALE_VERSION);
+	store_fault_arm(s, FAULT_READS, 1, ERR_THROTTLED);
+	CHECK_ERR(store_get(s, NULL, table, 0, &it), ERR_THROTTLED);
+	CHECK_ERR(store_get(s, NULL, table, 0, &it), ERR_OK);
+	item_fini(&it);
+	store_close(s);
+}
+
+/* ---- all of it ---- */
+
+static const struct check_test own[] = {
+	T(a_store_is_made_private_and_never_over_anything),
+	T(what_is_no_store_is_refused_with_a_reason),
+	T(a_newer_schema_is_refused_with_both_versions),
+	T(a_held_store_tells_who_holds_it),
+	T(a_clean_close_leaves_no_log),
+	T(a_read_only_store_reads_and_refuses_changes),
+	T(check_finds_what_does_not_agree),
+	T(after_a_kill_every_acknowledged_set_is_there_and_no_half),
+	T(a_full_disk_refuses_and_a_freed_one_goes_on),
+	T(writers_at_once_share_commits_and_syncs),
+	T(one_durable_set_is_one_sync),
+	T(the_fault_layer_strikes_the_call_it_was_told),
+};
+
+static const unsigned seeds[] = { 1, 2, 3, 4, 5, 20261120 };
+
+static unsigned line, failed;
+
+static void tell(unsigned failures, const char *who, const char *what)
+{
+	printf("%s %u - %s: %s\n", failures ? "not ok" : "ok", ++line, who, what);
+	failed += failures != 0;
+}
+
+static void remove_directory(void)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		execlp("rm", "rm", "-rf", "--", directory, (char *)NULL);
+		_exit(1);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	(void)snprintf(directory, sizeof(directory), "/tmp/test_store.XXXXXX");
+	if (!mkdtemp(directory))
+		return 1;
+	printf("1..%zu\n",
+		ARRAY_LEN(engines) * contract_count() + ARRAY_LEN(own) + ARRAY_LEN(seeds));
+	for (size_t e = 0; e < ARRAY_LEN(engines); e++) {
+		for (unsigned i = 0; i < contract_count(); i++)
+			tell(contract_run(i, &engines[e]), engines[e].name, contract_name(i));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+		check_failures = 0;
+		own[i].run();
+		tell(check_failures, "store", own[i].name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
+		tell(contract_random(&engines[1], seeds[i], 1500), "sqlite",
+			"does what memory does, whatever comes");
+	remove_directory();
+	return failed == 0 ? 0 : 1;
+}

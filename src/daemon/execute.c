@@ -97,7 +97,7 @@ int execute(struct service *s, int argc, char *const *argv, int *fds, size_t nfd
 	env.out = take(&env, &fds[EXECUTE_OUT]);
 	env.err = take(&env, &fds[EXECUTE_ERR]);
 	if (env.out != NULL && env.err != NULL) {
-		setvbuf(env.err, NULL, _IOLBF, BUFSIZ);
+		(void)setvbuf(env.err, NULL, _IOLBF, BUFSIZ);
 		code = run(&env, argc, argv, fds, nfds);
 	}
 	close_all(&env, fds, nfds);

@@ -90,6 +90,6 @@ FILE *stream_open(int fd, const char *mode, bool (*cancelled)(void *arg), void *
 		close(fd);
 		return NULL;
 	}
-	setvbuf(f, NULL, _IOFBF, 64 << 10);
+	(void)setvbuf(f, NULL, _IOFBF, 64 << 10);
 	return f;
 }

@@ -366,6 +366,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct call c = call_begin(req, OP_CREATE);
 	struct target t = { 0 };
 	struct err_detail detail = { 0 };
+	notes_clear(c.fs, c.fs->notes, call_thread(&c));
 	enum err e = target_resolve(c.fs, parent, name, &t, &detail);
 	if (e == ERR_OK && t.control != 0)
 		e = ERR_NOT_PERMITTED;
@@ -381,7 +382,6 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 						   .detail = &detail });
 		reply_err(&c, e);
 	}
-	notes_clear(c.fs, c.fs->notes, call_thread(&c));
 	target_fini(&t);
 }
 

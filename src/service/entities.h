@@ -10,26 +10,26 @@
 #include "service/service.h"
 
 enum entity_op_kind {
-	ENTITY_INSERT,	     /* must not exist */
-	ENTITY_UPSERT,	     /* insert or replace */
+	ENTITY_INSERT,       /* must not exist */
+	ENTITY_UPSERT,       /* insert or replace */
 	ENTITY_UPSERT_MERGE, /* insert or merge */
-	ENTITY_REPLACE,	     /* must exist; if_match */
-	ENTITY_MERGE,	     /* must exist; if_match */
-	ENTITY_DELETE,	     /* must exist; if_match */
+	ENTITY_REPLACE,      /* must exist; if_match */
+	ENTITY_MERGE,        /* must exist; if_match */
+	ENTITY_DELETE,       /* must exist; if_match */
 };
 
 struct entity_op {
 	enum entity_op_kind kind;
-	struct span pk, rk;	 /* UTF-8 */
+	struct span pk, rk;          /* UTF-8 */
 	const struct entity *entity; /* not for DELETE; its keys are ignored, checked already */
-	struct span document;	 /* p not NULL: these bytes are the row's document as it is (it
+	struct span document;        /* p not NULL: these bytes are the row's document as it is (it
 				    decodes to the entity); else the entity is rendered */
 	bool document_has_keys;
-	bool if_match;		 /* REPLACE, MERGE, DELETE, UPSERT: only if the row has this: */
+	bool if_match;            /* REPLACE, MERGE, DELETE, UPSERT: only if the row has this: */
 	int64_t if_match_version; /* its version */
-	uint64_t if_id;		 /* UPSERT without if_match: only if the row that is there has
+	uint64_t if_id;           /* UPSERT without if_match: only if the row that is there has
 				    this id (ERR_NOT_FOUND, ERR_GONE); 0: any or none */
-	struct attrs attrs;	 /* of the row after an UPSERT by file; else ATTRS_UNSET */
+	struct attrs attrs;       /* of the row after an UPSERT by file; else ATTRS_UNSET */
 
 	/* Results. */
 	int64_t version;
@@ -46,8 +46,8 @@ enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id
  * holds any, are these; and it must hold a key whose name takes the digest form
  * (ERR_KEY_MISSING), so that a copy of the file can be restored.  ret_entity may be NULL;
  * its strings borrow from text. */
-enum err document_check(struct span text, struct span pk, struct span rk,
-	struct entity *ret_entity, bool *ret_has_keys, struct err_detail *detail);
+enum err document_check(struct span text, struct span pk, struct span rk, struct entity *ret_entity,
+	bool *ret_has_keys, struct err_detail *detail);
 
 /* The commit of a row file: op is an ENTITY_UPSERT with its document; draft, if not NULL,
  * is the empty ordinary file that held the name until now and goes in the same step.

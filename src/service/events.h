@@ -13,7 +13,11 @@ struct service;
 
 /* Which door made the change: a door that has its own way to make its caches right for its
  * own changes skips them. */
-enum origin { ORIGIN_COMMAND, ORIGIN_MOUNT, ORIGIN_REST };
+enum origin {
+	ORIGIN_COMMAND,
+	ORIGIN_MOUNT,
+	ORIGIN_REST
+};
 
 /* changes[].now, .old, .left are valid during the call. */
 typedef void (*event_fn)(void *arg, enum origin origin, const struct change *changes, size_t n);

@@ -43,31 +43,29 @@ struct import {
 
 int reader_getc(struct reader *r)
 {
-	int c = getc_unlocked(r->in);
-	if (c == EOF) {
-		if (ferror(r->in))
-			r->broken = true;
-		return EOF;
+	if (r->at == r->have) {
+		r->at = 0;
+		r->have = fread(r->block, 1, sizeof(r->block), r->in);
+		if (r->have == 0) {
+			r->broken = ferror(r->in) != 0;
+			return EOF;
+		}
 	}
+	unsigned char c = (unsigned char)r->block[r->at++];
 	r->bytes++;
-	if (c == '\n')
-		r->lines++;
+	r->lines += c == '\n';
 	return c;
 }
 
 void reader_skip_mark(struct reader *r)
 {
-	int c = reader_getc(r);
-	if (c != 0xEF) {
-		if (c != EOF) {
-			ungetc(c, r->in);
-			r->bytes--;
-			r->lines -= c == '\n';
-		}
+	static const char mark[] = { '\xEF', '\xBB', '\xBF' };
+	if (reader_getc(r) == EOF)
 		return;
-	}
-	(void)reader_getc(r);
-	(void)reader_getc(r);
+	/* The first block is here; nothing of it is taken yet. */
+	r->at = r->bytes = r->lines = 0;
+	if (r->have >= sizeof(mark) && memcmp(r->block, mark, sizeof(mark)) == 0)
+		r->at = r->bytes = sizeof(mark);
 }
 
 enum err reader_error(struct reader *r, struct err_detail *detail)

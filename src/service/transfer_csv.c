@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define COLUMNS_MAX 65536
-#define COLUMN_SLOTS (2 * COLUMNS_MAX)
+#define COLUMN_SLOTS ((size_t)2 * COLUMNS_MAX)
 
 enum column_role {
 	COLUMN_VALUE,
@@ -207,6 +207,14 @@ static bool type_from_text(struct span text, enum edm_type *ret)
 	return edm_from_name(span_make(full, text.n + 4), ret);
 }
 
+/* Columns that hold nothing of the row's own. */
+static bool is_dropped(struct span title)
+{
+	return span_is(title, "Timestamp") || span_starts(title, SPAN_LIT("Timestamp@")) ||
+		span_starts(title, SPAN_LIT("PartitionKey@")) ||
+		span_starts(title, SPAN_LIT("RowKey@")) || span_starts(title, SPAN_LIT("odata."));
+}
+
 static enum err parse_title(struct span title, struct column *c, struct err_detail *detail)
 {
 	*c = (struct column){ .name = title, .type = EDM_STRING };
@@ -215,11 +223,7 @@ static enum err parse_title(struct span title, struct column *c, struct err_deta
 		c->role = COLUMN_PK;
 	} else if (span_is(title, "RowKey")) {
 		c->role = COLUMN_RK;
-	} else if (span_starts(title, SPAN_LIT("Timestamp")) &&
-		(title.n == 9 || title.p[9] == '@')) {
-		c->role = COLUMN_IGNORED;
-	} else if (span_starts(title, SPAN_LIT("PartitionKey@")) ||
-		span_starts(title, SPAN_LIT("RowKey@")) || span_starts(title, SPAN_LIT("odata."))) {
+	} else if (is_dropped(title)) {
 		c->role = COLUMN_IGNORED;
 	} else if (at != NULL) {
 		c->name.n = (size_t)(at - title.p);
@@ -316,7 +320,7 @@ static enum err type_of(const struct csv_table *t, struct span text, size_t i, b
 static enum err parse_value(enum edm_type type, struct span cell, const struct column *c,
 	struct entity *ret, struct err_detail *detail)
 {
-	struct buf bytes = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	struct buf bytes = BUF_INIT((size_t)LIMIT_DOCUMENT_BYTES);
 	struct value v = { 0 };
 	struct err_detail why = { 0 };
 	enum err e = edm_text_parse(type, cell, &v, &bytes, &why);
@@ -448,7 +452,7 @@ static enum err header(struct writer *w)
 	}
 	buf_add_str(&w->out, "\r\n");
 	if (w->csv != NULL && w->csv->n > 0) {
-		w->csv->row = calloc(w->csv->n, sizeof(*w->csv->row));
+		w->csv->row = calloc(w->csv->n, sizeof(const struct value *));
 		if (w->csv->row == NULL)
 			return ERR_NO_MEMORY;
 	}

@@ -15,6 +15,8 @@ struct csv_table;
 
 struct reader {
 	FILE *in;
+	char block[16 << 10]; /* read ahead */
+	size_t at, have;
 	uint64_t line;   /* where the record read last begins, 1-based */
 	uint64_t lines;  /* line ends seen */
 	uint64_t bytes;  /* consumed */

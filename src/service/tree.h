@@ -10,8 +10,8 @@
 struct spot {
 	const struct item *dir;
 	enum item_class class;
-	struct span key;	/* order form (CLASS_KEYED) or name bytes */
-	struct span name;	/* tables: the name in its case */
+	struct span key;  /* order form (CLASS_KEYED) or name bytes */
+	struct span name; /* tables: the name in its case */
 };
 
 /* Makes an account, table, partition or folder (by the kind of dir and the class). */
@@ -52,11 +52,11 @@ enum err tree_adopt(struct service *s, const struct item *folder, struct span pk
 	struct item *ret, struct err_detail *detail);
 
 /* Attributes: the members of *attrs that mask (enum attrs_mask) names; ctime moves. */
-enum err tree_set_attrs(struct service *s, uint64_t id, const struct attrs *attrs, uint32_t mask,
-	struct item *ret);
+enum err tree_set_attrs(
+	struct service *s, uint64_t id, const struct attrs *attrs, uint32_t mask, struct item *ret);
 
-enum err tree_file_write(struct service *s, uint64_t id, uint64_t offset, struct span bytes,
-	struct item *ret);
+enum err tree_file_write(
+	struct service *s, uint64_t id, uint64_t offset, struct span bytes, struct item *ret);
 enum err tree_file_resize(struct service *s, uint64_t id, uint64_t size, struct item *ret);
 /* The whole content; ERR_NOT_AN_ENTITY where it is larger than a document may be. */
 enum err tree_file_content(struct service *s, const struct item *file, struct buf *out);

@@ -55,9 +55,9 @@ static void PRINTF_LIKE(3, 4) report(struct verify *v, struct span name, const c
 	char what[256], line[768];
 	va_list args;
 	va_start(args, fmt);
-	vsnprintf(what, sizeof(what), fmt, args);
+	(void)vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
-	snprintf(line, sizeof(line), "%.*s%s%.*s%s%.*s%s%.*s: %s", shown(v->account),
+	(void)snprintf(line, sizeof(line), "%.*s%s%.*s%s%.*s%s%.*s: %s", shown(v->account),
 		v->account.p != NULL ? v->account.p : "", v->account.n > 0 ? "/" : "",
 		shown(v->table), v->table.p != NULL ? v->table.p : "", v->table.n > 0 ? "/" : "",
 		shown(v->partition), v->partition.p != NULL ? v->partition.p : "",
@@ -101,7 +101,7 @@ static bool check_key(struct verify *v, const struct item *it, const char *what,
 	enum filename_kind kind, char out[LIMIT_KEY_BYTES])
 {
 	struct err_detail why = { 0 };
-	if (it->key.n > LIMIT_KEY_BYTES) {
+	if (it->key.n > (size_t)LIMIT_KEY_BYTES) {
 		report(v, it->key, "the %s is longer than a key may be", what);
 		return false;
 	}

@@ -74,6 +74,12 @@ class Entry:
         self.mode = self.mtime = None  # where a test has set them
         self.gone = False
 
+    def commit(self, data):
+        if not self.data:
+            self.ino = None  # a draft's number need not be the row's
+        self.data, self.mtime = data, None
+        self.version += 1
+
 
 class Handle:
     def __init__(self, fd, entry, row, mode):
@@ -174,8 +180,7 @@ def machine(mount):
             if is_row_name(name) and not is_entity(data):
                 return expect(code, "EINVAL")
             expect(code, 0)
-            entry.data, entry.mtime = data, None
-            entry.version += 1
+            entry.commit(data)
 
         @rule(part=parts, name=row_names, at=offsets, piece=pieces, length=st.one_of(
             st.none(), st.integers(0, 20)))
@@ -203,8 +208,7 @@ def machine(mount):
             if not is_entity(bytes(data)):
                 return expect(code, "EINVAL")
             expect(code, 0)
-            entry.data, entry.mtime = bytes(data), None
-            entry.version += 1
+            entry.commit(bytes(data))
 
         @rule(part=parts, name=names, piece=pieces)
         def append(self, part, name, piece):
@@ -216,8 +220,7 @@ def machine(mount):
             if is_row_name(name) and not is_entity(data):
                 return expect(code, "EINVAL")
             expect(code, 0)
-            entry.data, entry.mtime = data, None
-            entry.version += 1
+            entry.commit(data)
 
         @rule(part=parts, name=names, length=st.integers(0, 30))
         def truncate(self, part, name, length):
@@ -428,8 +431,7 @@ def machine(mount):
             if self.stale(h):
                 return expect(code, "ESTALE")
             expect(code, 0)
-            h.entry.data, h.entry.mtime = data, None
-            h.entry.version += 1
+            h.entry.commit(data)
             h.dirty = False
             if h.loaded is not None:
                 h.loaded = h.entry.version
@@ -503,6 +505,7 @@ def machine(mount):
                 assert f.read() == entry.data, name
             s = os.stat(path)
             assert s.st_size == len(entry.data), name
+            entry.ino = entry.ino or ino
             assert s.st_ino == ino == entry.ino, f"{name}: inode {s.st_ino} {ino} {entry.ino}"
             assert s.st_nlink == 1
             if entry.mode is not None:

@@ -43,8 +43,8 @@ static int unmount(const char *given, const char *dir, const struct mount_entry 
 	bool dead = mount_ask(dir) == ENOTCONN;
 	int code = mount_detach(dir, dead);
 	if (code == EBUSY)
-		return command_fail(stderr, "umount",
-			"'%s' is busy: something there is open; see: fuser -vm %s", given, given);
+		return command_fail(
+			stderr, "umount", "'%s' is in use; see: fuser -vm %s", given, given);
 	if (code != 0)
 		return command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(code));
 	wait_closed(m->source);

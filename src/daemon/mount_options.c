@@ -9,6 +9,7 @@
 
 enum option_kind {
 	OPTION_ALLOW_OTHER,
+	OPTION_CONTROL,
 	OPTION_GID,
 	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
 	OPTION_KERNEL,  /* goes on as it is */
@@ -33,7 +34,7 @@ static const struct {
 	{ "atime", OPTION_KERNEL },
 	{ "auto", OPTION_IGNORED },
 	{ "comment=", OPTION_IGNORED },
-	{ "control=", OPTION_LATER },
+	{ "control=", OPTION_CONTROL },
 	{ "default_permissions", OPTION_KERNEL },
 	{ "defaults", OPTION_IGNORED },
 	{ "dev", OPTION_KERNEL },
@@ -142,6 +143,11 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 		break;
 	case OPTION_KERNEL:
 		return pass_on(p, option);
+	case OPTION_CONTROL:
+		if (strcmp(value, "list") != 0 && strcmp(value, "hide") != 0)
+			return complain(p, option, "is control=list or control=hide");
+		p->o->fs.list_controls = strcmp(value, "list") == 0;
+		return true;
 	case OPTION_LATER:
 		return complain(p, option, "is not supported yet");
 	case OPTION_LOG:

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct entry {
 	struct blob blob; /* first: a blob handed out is its entry */
@@ -13,8 +14,12 @@ struct entry {
 	struct entry *newer, *older;	/* in the list of the unpinned */
 };
 
+/* A change is told to us right after its commit; longer than any scheduler delay. */
+#define SOON_NS 50000000
+
 struct blobs {
 	pthread_mutex_t lock;
+	pthread_cond_t came;
 	struct entry **buckets; /* guarded by lock, as all below */
 	size_t nbuckets, count, bytes, pinned;
 	struct entry *newest, *oldest; /* unpinned only */
@@ -29,7 +34,8 @@ struct blobs *blobs_new(size_t max_bytes, size_t max_count)
 		return NULL;
 	b->nbuckets = 4096;
 	b->buckets = calloc(b->nbuckets, sizeof(struct entry *));
-	if (b->buckets == NULL || pthread_mutex_init(&b->lock, NULL) != 0) {
+	if (b->buckets == NULL || pthread_mutex_init(&b->lock, NULL) != 0 ||
+		pthread_cond_init(&b->came, NULL) != 0) {
 		free(b->buckets);
 		free(b);
 		return NULL;
@@ -54,6 +60,7 @@ void blobs_free(struct blobs *b)
 			next = e->next;
 			entry_free(e);
 		}
+	pthread_cond_destroy(&b->came);
 	pthread_mutex_destroy(&b->lock);
 	free(b->buckets);
 	free(b);
@@ -127,6 +134,26 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 	return e != NULL ? &e->blob : NULL;
 }
 
+const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += SOON_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&b->lock);
+	struct entry *e;
+	while ((e = find(b, nid)) == NULL &&
+		pthread_cond_timedwait(&b->came, &b->lock, &until) == 0)
+		;
+	if (e != NULL)
+		pin(b, e);
+	pthread_mutex_unlock(&b->lock);
+	return e != NULL ? &e->blob : NULL;
+}
+
 enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret)
 {
 	struct entry *fresh = calloc(1, sizeof(*fresh));
@@ -147,6 +174,7 @@ enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret)
 		b->count++;
 		b->bytes += e->bytes;
 		list_push(b, e);
+		pthread_cond_broadcast(&b->came);
 	}
 	pin(b, e);
 	evict(b);

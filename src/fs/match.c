@@ -58,15 +58,7 @@ void matches_set(struct matches *m, uint64_t row_id, int64_t version)
 	pthread_mutex_unlock(&m->lock);
 }
 
-int64_t matches_take(struct matches *m, uint64_t row_id)
-{
-	pthread_mutex_lock(&m->lock);
-	int64_t version = row_id == 0 ? -1 : find(m, row_id, true);
-	pthread_mutex_unlock(&m->lock);
-	return version;
-}
-
-int64_t matches_peek(struct matches *m, uint64_t row_id)
+int64_t matches_get(struct matches *m, uint64_t row_id)
 {
 	pthread_mutex_lock(&m->lock);
 	int64_t version = row_id == 0 ? -1 : find(m, row_id, false);
@@ -76,5 +68,8 @@ int64_t matches_peek(struct matches *m, uint64_t row_id)
 
 void matches_drop(struct matches *m, uint64_t row_id)
 {
-	(void)matches_take(m, row_id);
+	pthread_mutex_lock(&m->lock);
+	if (row_id != 0)
+		(void)find(m, row_id, true);
+	pthread_mutex_unlock(&m->lock);
 }

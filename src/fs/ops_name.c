@@ -101,6 +101,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	if (t.control != 0) {
 		lookup_control(&c, t.control);
+		target_fini(&t);
 		return;
 	}
 	struct stage *given = NULL;
@@ -161,6 +162,8 @@ static enum err resolve_new(
 	struct fs *fs, const char *call, uint64_t parent, const char *name, struct target *t)
 {
 	struct err_detail detail = { 0 };
+	if (parent == NID_CONTROL_DIR)
+		return ERR_NOT_PERMITTED;
 	enum err e = target_resolve(fs, parent, name, t, &detail);
 	if (e == ERR_OK && t->control != 0)
 		return ERR_NOT_PERMITTED;
@@ -235,11 +238,13 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 		e = ERR_IS_A_DIRECTORY;
 	if (e == ERR_OK) {
 		const struct spot at = target_spot(&t, item.kind);
-		int64_t if_version = matches_take(c.fs->matches, item.id);
+		int64_t if_version = matches_get(c.fs->matches, item.id);
 		if (item.kind == ITEM_FILE && idset_count(c.fs->open_files, item.id) > 0)
 			e = tree_orphan(c.fs->service, &at, &detail);
 		else
 			e = tree_unlink(c.fs->service, &at, if_version, NULL, &detail);
+		if (e == ERR_OK)
+			matches_drop(c.fs->matches, item.id);
 		if (e == ERR_CONDITION_NOT_MET)
 			explain(c.fs, "unlink", &t, name, e, &detail, NULL);
 	}
@@ -361,10 +366,12 @@ static enum err perform_rename(
 	else if (r->replaced.kind == ITEM_FILE &&
 		 idset_count(fs->open_files, r->replaced.id) > 0)
 		tree_flags |= TREE_KEEP_REPLACED;
-	int64_t if_version = matches_take(fs->matches, r->replaced.id);
+	int64_t if_version = matches_get(fs->matches, r->replaced.id);
 	struct item now = { 0 };
 	enum err e = tree_move(
 		fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
+	if (e == ERR_OK)
+		matches_drop(fs->matches, r->replaced.id);
 	bool draft_left = e == ERR_OK && r->becomes == ITEM_ROW && r->replaced.kind == ITEM_FILE &&
 			  (flags & RENAME_EXCHANGE) == 0;
 	if (draft_left) {
@@ -392,7 +399,11 @@ static enum err explain_rename(
 	if (r->content.len > 0)
 		(void)rejected_save(
 			fs, span_of(new_name), buf_span(&r->content), &id, rejected);
-	explain(fs, "rename", &r->to, new_name, e, d, rejected[0] != 0 ? rejected : NULL);
+	const char *kept = rejected[0] != 0 ? rejected : NULL;
+	explain(fs, "rename", &r->to, new_name, e, d, kept);
+	reasons_add(fs->reasons,
+		&(struct refusal){ .dir = r->from.dir.id, .name = r->from.name, .error = e,
+			.detail = d, .rejected = kept, .quiet = true });
 	return ERR_NOT_AN_ENTITY;
 }
 
@@ -417,7 +428,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		e = ERR_NAME_EXISTS;
 	if (e == ERR_OK)
 		e = perform_rename(c.fs, r, flags, &detail);
-	bool from_file = r->item.kind == ITEM_FILE && r->becomes == ITEM_ROW;
+	bool from_file = (r->item.kind == ITEM_FILE && r->becomes == ITEM_ROW) ||
+			 ((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
 	if (from_file && is_refused_document(e))
 		e = explain_rename(c.fs, r, new_name, e, &detail);
 	else if (e == ERR_CONDITION_NOT_MET)

@@ -240,7 +240,12 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	}
 	if (wants_write(fi) && open_given_stage(c, nid, fi))
 		return;
-	const struct blob *blob = wants_write(fi) ? blobs_pin(fs->blobs, nid) : NULL;
+	const struct blob *blob = blobs_pin_soon(fs->blobs, nid);
+	if (blob != NULL && !wants_write(fi)) {
+		notes_clear(fs, fs->notes, tid);
+		open_blob(c, blob, nid, fi, false);
+		return;
+	}
 	struct item item = { 0 };
 	enum err e = blob == NULL ? ERR_GONE : item_copy(&item, &blob->item);
 	blobs_unpin(fs->blobs, blob);
@@ -367,7 +372,9 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct target t = { 0 };
 	struct err_detail detail = { 0 };
 	notes_clear(c.fs, c.fs->notes, call_thread(&c));
-	enum err e = target_resolve(c.fs, parent, name, &t, &detail);
+	enum err e = ERR_NOT_PERMITTED;
+	if (parent != NID_CONTROL_DIR)
+		e = target_resolve(c.fs, parent, name, &t, &detail);
 	if (e == ERR_OK && t.control != 0)
 		e = ERR_NOT_PERMITTED;
 	else if (e == ERR_OK && t.dir.kind != ITEM_PARTITION && t.dir.kind != ITEM_FOLDER)

@@ -100,7 +100,8 @@ void reasons_add(struct reasons *r, const struct refusal *f)
 {
 	struct buf text = BUF_INIT(8192), line = BUF_INIT(16384);
 	format_text(&text, f);
-	format_line(&line, f);
+	if (!f->quiet)
+		format_line(&line, f);
 	char *name = malloc(f->name.n + 1);
 	if (!buf_ok(&text) || !buf_ok(&line) || name == NULL) {
 		buf_fini(&text);
@@ -109,7 +110,8 @@ void reasons_add(struct reasons *r, const struct refusal *f)
 		return;
 	}
 	memcpy(name, f->name.p, f->name.n);
-	log_warning("%.*s", (int)line.len - 1, line.data);
+	if (!f->quiet)
+		log_warning("%.*s", (int)line.len - 1, line.data);
 
 	pthread_mutex_lock(&r->lock);
 	struct kept *k = &r->ring[r->next++ % KEPT];
@@ -154,6 +156,7 @@ void reasons_dump(struct reasons *r, struct buf *out)
 	pthread_mutex_lock(&r->lock);
 	uint64_t first = r->next > KEPT ? r->next - KEPT : 0;
 	for (uint64_t n = first; n < r->next; n++)
-		buf_add_str(out, r->ring[n % KEPT].line);
+		if (r->ring[n % KEPT].line != NULL)
+			buf_add_str(out, r->ring[n % KEPT].line);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -20,6 +20,7 @@ struct refusal {
 	const char *path;     /* for people; may be "" */
 	enum err error;
 	const struct err_detail *detail; /* may be NULL */
+	bool quiet;	      /* only for the attribute: it is in the list already */
 	const char *rejected; /* where the bytes are, below .rowfs/rejected; NULL if nowhere */
 };
 

@@ -242,7 +242,7 @@ static enum err adopt(
 
 static void set_conditions(struct fs *fs, struct stage *s, struct entity_op *op)
 {
-	int64_t asked = matches_take(fs->matches, s->row_id);
+	int64_t asked = matches_get(fs->matches, s->row_id);
 	op->if_id = s->row_id;
 	if (s->loaded && s->row_id != 0) {
 		op->if_match = true;
@@ -285,8 +285,10 @@ static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bo
 		s->draft_id != 0 ? &draft : NULL, durable, &now, detail);
 	if (e == ERR_NOT_FOUND && s->row_id != 0)
 		e = ERR_GONE;
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
 		committed(s, &now);
+		matches_drop(fs->matches, s->row_id);
+	}
 	return e;
 }
 
@@ -344,7 +346,7 @@ enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct spa
 	else if (s->poisoned)
 		e = s->error;
 	s->dirty = true;
-	s->emptied = false;
+	s->emptied = s->told = false;
 	if (e == ERR_OK) {
 		/* Appending keeps the checked part; anything else is checked again. */
 		if (!s->sequential || s->checked_len > s->buf.len)
@@ -377,6 +379,7 @@ enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size)
 		s->poisoned = false;
 		s->emptied = size == 0;
 		s->dirty = size != 0;
+		s->told = false;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return e;
@@ -419,16 +422,27 @@ enum err stage_settle(struct fs *fs, struct stage *s)
 	return e;
 }
 
+/* A refused write stays refused, and a lost update lost, until other bytes are written. */
+static bool is_final(const struct stage *s)
+{
+	return s->poisoned ||
+	       (s->told && (s->error == ERR_CONDITION_NOT_MET || s->error == ERR_GONE));
+}
+
 /* Commits a dirty stage or says why not. */
 static enum err finish(struct fs *fs, struct stage *s, const char *call, bool durable)
 {
+	if (is_final(s))
+		return s->error;
 	struct err_detail detail = { 0 };
-	enum err e = s->poisoned ? s->error : check_document(fs, s, &detail);
-	if (s->poisoned)
-		return e; /* told at the write, with its reason */
+	enum err e = check_document(fs, s, &detail);
 	if (e == ERR_OK)
 		e = commit(fs, s, durable, &detail);
-	return e == ERR_OK ? e : refuse(fs, s, call, e, &detail);
+	if (e == ERR_OK)
+		return ERR_OK;
+	s->told = true;
+	s->error = e;
+	return refuse(fs, s, call, e, &detail);
 }
 
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
@@ -462,7 +476,8 @@ enum err stage_fsync(struct fs *fs, struct stage *s)
 void stage_release(struct fs *fs, struct stage *s)
 {
 	pthread_mutex_lock(&s->lock);
-	if (s->dirty && !s->poisoned)
+	/* What a close refused is not committed behind its back. */
+	if (s->dirty && !s->poisoned && !s->told)
 		(void)finish(fs, s, "close", false);
 	else if (s->poisoned && s->rejected_len != s->buf.len)
 		(void)refuse(fs, s, "write", s->error, NULL);

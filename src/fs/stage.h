@@ -55,7 +55,8 @@ struct stage {
 	struct json_scan scan;
 	size_t checked_len;	/* buf up to here is known to be a valid document */
 	bool has_keys;
-	enum err error;		/* of the refused write */
+	bool told;		/* a close failed, and nothing was written since */
+	enum err error;		/* of the refused write or close */
 	struct attrs attrs;	/* set on an open handle: hold over the commit */
 	uint64_t rejected_id;	/* where the refused bytes are kept; 0: nowhere */
 	size_t rejected_len;	/* how many of them */

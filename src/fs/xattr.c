@@ -34,7 +34,7 @@ static enum err get_etag(struct fs *fs, const struct item *it, struct buf *out)
 static enum err get_if_match(struct fs *fs, const struct item *it, struct buf *out)
 {
 	char etag[ETAG_MAX];
-	int64_t version = matches_peek(fs->matches, it->id);
+	int64_t version = matches_get(fs->matches, it->id);
 	if (version < 0)
 		return ERR_NO_ATTRIBUTE;
 	buf_add(out, etag, (size_t)etag_format(version, etag));

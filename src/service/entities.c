@@ -276,6 +276,7 @@ enum err document_check(struct span text, struct span pk, struct span rk,
 		struct entity keyed = *e;
 		keyed.pk = pk;
 		keyed.rk = rk;
+		keyed.has_pk = keyed.has_rk = true;
 		if (entity_size(&keyed) > LIMIT_ENTITY_BYTES)
 			result = ERR_ENTITY_TOO_LARGE;
 	}

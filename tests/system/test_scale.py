@@ -57,7 +57,7 @@ def test_T5_a_partition_of_a_million_rows(rowfs, store, mount):
     with os.scandir(part) as entries:
         for entry in entries:
             st = entry.stat()
-            assert st.st_size > 40 and st.st_ino == entry.inode()
+            assert st.st_size > 30 and st.st_ino == entry.inode()
             n += 1
             if n == 100_000:
                 break

@@ -64,8 +64,9 @@ int main(int argc, char **argv)
 	argv++;
 	(void)signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
+	static char version[] = "version";
 	if (argc >= 1 && strcmp(argv[0], "--version") == 0)
-		argv[0] = (char[]){ "version" };
+		argv[0] = version;
 	const struct command *c = command_find(argc, argv, &words);
 	return c != NULL ? run(c, words, argc, argv) : usage(argc, argv);
 }

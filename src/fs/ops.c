@@ -180,10 +180,10 @@ static void op_init(void *arg, struct fuse_conn_info *conn)
 	struct fs *fs = arg;
 	/* Only our own notifications say that a page or an attribute is out of date. */
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
-				  FUSE_CAP_POSIX_ACL | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS);
+				  FUSE_CAP_POSIX_ACL | FUSE_CAP_POSIX_LOCKS);
 	conn->want |= conn->capable &
-		      (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_READDIRPLUS |
-			      FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_PARALLEL_DIROPS);
+		      (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_FLOCK_LOCKS |
+			      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_PARALLEL_DIROPS);
 	if (fs->options.on_ready != NULL)
 		fs->options.on_ready(fs->options.arg);
 }
@@ -219,4 +219,5 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.listxattr = op_listxattr,
 	.removexattr = op_removexattr,
 	.create = op_create,
+	.flock = op_flock,
 };

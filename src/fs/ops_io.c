@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * read, write, flush (close) and fsync. */
+#include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/ops.h"
 #include "service/tree.h"
@@ -171,4 +172,25 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 		reply_after_commit(&c, h->stage, NULL);
 	else
 		reply_errno(&c, err_errno(e) == EINVAL ? EIO : err_errno(e));
+}
+
+/* ---- flock ---- */
+
+/* One lock per row, whatever node the handle has. */
+static uint64_t lock_id(const struct handle *h)
+{
+	struct stage *s = h->stage;
+	if (s == NULL)
+		return nid_id(h->nid);
+	pthread_mutex_lock(&s->lock);
+	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	pthread_mutex_unlock(&s->lock);
+	return id != 0 ? id : h->nid;
+}
+
+void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation)
+{
+	struct call c = call_begin(req, OP_OTHER);
+	reply_elsewhere(&c);
+	locks_flock(c.fs->locks, req, lock_id(handle_of(fi)), fi->lock_owner, operation);
 }

@@ -3,6 +3,7 @@
 #include "fs/attr.h"
 #include "fs/control.h"
 #include "fs/idset.h"
+#include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
@@ -399,6 +400,8 @@ void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	struct call c = call_begin(req, OP_RELEASE);
 	struct handle *h = handle_of(fi);
 	struct stage *s = h->stage;
+	if (fi->flock_release)
+		locks_release(c.fs->locks, fi->lock_owner);
 	if (s != NULL) {
 		uint64_t dir;
 		char name[COMPONENT_MAX];

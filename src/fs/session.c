@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fs/blob.h"
 #include "fs/idset.h"
+#include "fs/locks.h"
 #include "fs/match.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
@@ -102,12 +103,13 @@ static bool make_parts(struct fs *fs)
 	fs->stages = stages_new();
 	fs->notes = notes_new();
 	fs->reasons = reasons_new();
+	fs->locks = locks_new();
 	fs->matches = matches_new();
 	fs->open_files = idset_new();
 	fs->open_dirs = idset_new();
 	fs->seen = idset_new();
 	return fs->blobs != NULL && fs->stages != NULL && fs->notes != NULL &&
-	       fs->reasons != NULL && fs->matches != NULL && fs->open_files != NULL &&
+	       fs->reasons != NULL && fs->locks != NULL && fs->matches != NULL && fs->open_files != NULL &&
 	       fs->open_dirs != NULL && fs->seen != NULL;
 }
 
@@ -153,6 +155,7 @@ void fs_free(struct fs *fs)
 	else
 		free(fs->stages);
 	notifier_free(fs->notifier);
+	locks_free(fs->locks);
 	if (fs->session != NULL)
 		fuse_session_destroy(fs->session);
 	blobs_free(fs->blobs);

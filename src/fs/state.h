@@ -16,6 +16,7 @@ struct notes;
 struct reasons;
 struct notifier;
 struct idset;
+struct locks;
 struct matches;
 struct fuse_session;
 
@@ -33,6 +34,7 @@ struct fs {
 	struct stages *stages;	     /* writers' private documents */
 	struct notes *notes;	     /* threads that were told ESTALE and will come back */
 	struct reasons *reasons;     /* why something was refused */
+	struct locks *locks;	     /* flock(2) */
 	struct matches *matches;     /* user.rowfs.if_match */
 	struct notifier *notifier;
 	struct idset *open_files; /* ordinary files with open handles */

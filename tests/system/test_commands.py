@@ -90,7 +90,7 @@ def test_wrong_usage_is_exit_2_and_touches_nothing(rowfs, work, args):
     assert not os.listdir(work)
 
 
-@pytest.mark.parametrize("option", ["control=list", "rest=127.0.0.1:10002", "remount"])
+@pytest.mark.parametrize("option", ["rest=127.0.0.1:10002", "remount"])
 def test_options_of_a_later_version_are_named_as_such(rowfs, store, work, option):
     done = rowfs("mount", store, work, "-o", option, check=False)
     assert done.returncode == 2 and f"'{option}' is not supported yet" in done.stderr

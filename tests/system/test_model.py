@@ -534,7 +534,7 @@ def test_model(mnt):
     if EXAMPLES:
         how = settings(max_examples=EXAMPLES, stateful_step_count=60)
     else:
-        how = settings(max_examples=60, stateful_step_count=40, derandomize=True)
+        how = settings(max_examples=150, stateful_step_count=50, derandomize=True)
     run_state_machine_as_test(machine(mnt), settings=settings(
         how, deadline=None, database=None, print_blob=True,
         phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck)))

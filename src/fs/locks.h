@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * flock(2) by row.  The kernel would lock per node, and a row has another node after every
+ * commit: two processes could hold "the" lock of one row.  Ordinary files keep their node,
+ * but take the same way.  (fcntl locks stay with the kernel: on rows they hold within one
+ * version.) */
+#ifndef FS_LOCKS_H
+#define FS_LOCKS_H
+
+#include "fs/state.h"
+
+#include <stdint.h>
+
+struct fuse_req;
+
+struct locks;
+struct locks *locks_new(void);
+void locks_free(struct locks *l);
+
+/* operation as in flock(2).  Answers req: at once, or when the lock was got, or with EINTR
+ * when the kernel gave the request up.  owner: the open file description. */
+void locks_flock(
+	struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation);
+/* Lets go of whatever the owner holds. */
+void locks_release(struct locks *l, uint64_t owner);
+
+#endif

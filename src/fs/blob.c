@@ -10,8 +10,8 @@
 struct entry {
 	struct blob blob; /* first: a blob handed out is its entry */
 	size_t pins, bytes;
-	struct entry *next;		/* in its bucket */
-	struct entry *newer, *older;	/* in the list of the unpinned */
+	struct entry *next;          /* in its bucket */
+	struct entry *newer, *older; /* in the list of the unpinned */
 };
 
 /* A change is told to us right after its commit; longer than any scheduler delay. */
@@ -202,7 +202,10 @@ void blobs_unpin(struct blobs *b, const struct blob *blob)
 void blobs_info(struct blobs *b, struct blobs_info *ret)
 {
 	pthread_mutex_lock(&b->lock);
-	*ret = (struct blobs_info){ .count = b->count, .bytes = b->bytes, .pinned = b->pinned,
-		.hits = b->hits, .misses = b->misses };
+	*ret = (struct blobs_info){ .count = b->count,
+		.bytes = b->bytes,
+		.pinned = b->pinned,
+		.hits = b->hits,
+		.misses = b->misses };
 	pthread_mutex_unlock(&b->lock);
 }

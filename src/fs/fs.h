@@ -15,14 +15,14 @@ struct fs;
 struct fs_options {
 	bool read_only;
 	bool allow_other;
-	bool list_controls;   /* .rowfs is listed in the root */
-	uid_t uid;	      /* owner shown where none was set */
+	bool list_controls; /* .rowfs is listed in the root */
+	uid_t uid;          /* owner shown where none was set */
 	gid_t gid;
-	mode_t umask;	      /* taken from the default modes 0666 and 0777; usually 022 */
-	const char *source;   /* shown in /proc/mounts: the store's absolute path */
-	const char *generic;  /* further options for the kernel or fusermount3, comma-separated
+	mode_t umask;        /* taken from the default modes 0666 and 0777; usually 022 */
+	const char *source;  /* shown in /proc/mounts: the store's absolute path */
+	const char *generic; /* further options for the kernel or fusermount3, comma-separated
 				 ("nosuid,nodev,noatime"); NULL */
-	const char *version;  /* of rowfs, for .rowfs/version */
+	const char *version; /* of rowfs, for .rowfs/version */
 	/* Called once when the kernel's first request is being answered; may be NULL. */
 	void (*on_ready)(void *arg);
 	void *arg;

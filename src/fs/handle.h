@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT
- * Open files: what fi->fh points to. */
+ * Open files and directories: what fi->fh points to.  A handle is counted: the kernel holds
+ * one reference from open to release, and a reply that points into it holds one while it is
+ * sent, since the release may overtake the end of the call that sends it. */
 #ifndef FS_HANDLE_H
 #define FS_HANDLE_H
 
 #include "base/buf.h"
 #include "fs/blob.h"
+#include "fs/listing.h"
 #include "fs/stages.h"
 
+#include <stdatomic.h>
 #include <sys/types.h>
 
 enum handle_kind {
-	HANDLE_ROW,	/* reads one version of a row, pinned */
-	HANDLE_STAGE,	/* writes a row */
-	HANDLE_FILE,	/* an ordinary file */
+	HANDLE_ROW,     /* reads one version of a row, pinned */
+	HANDLE_STAGE,   /* writes a row */
+	HANDLE_FILE,    /* an ordinary file */
 	HANDLE_CONTROL, /* a file of .rowfs: its content as it was at open */
+	HANDLE_DIR,
 };
 
 struct handle {
@@ -24,7 +29,22 @@ struct handle {
 	pid_t opener;  /* thread id */
 	const struct blob *blob;
 	struct stage *stage; /* one reference */
+	struct listing *listing;
 	struct buf content;
+
+	atomic_uint refs;
+	struct handle *next, *previous; /* guarded by the table's lock */
 };
+
+struct handles;
+struct handles *handles_new(void);
+/* Releases what a kernel that was cut off never will; staged documents are decided. */
+void handles_free(struct fs *fs, struct handles *t);
+
+/* NULL when memory is out.  HANDLE_FILE and HANDLE_DIR are counted as open until freed. */
+struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener);
+void handle_ref(struct handle *h);
+/* The last one lets go of everything; a stage is not released by that (stage_release). */
+void handle_unref(struct fs *fs, struct handle *h);
 
 #endif

@@ -121,7 +121,7 @@ static bool is_shadowed(struct fs *fs, const struct listing *l, const struct ite
 	struct item row = { 0 };
 	(void)item_component(it, name);
 	bool shadowed = target_resolve(fs, l->nid, name, &t, NULL) == ERR_OK && t.row_name &&
-			target_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW;
+		target_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW;
 	item_fini(&row);
 	target_fini(&t);
 	return shadowed;
@@ -159,8 +159,8 @@ static bool send_named(void *arg, const struct item *it)
 static enum err send_class(
 	struct reply *r, enum item_class class, struct span after, store_list_fn fn)
 {
-	enum err e = store_list(r->fs->store, NULL, r->l->dir_id, class, after, false, WANT_ATTRS,
-		fn, r);
+	enum err e = store_list(
+		r->fs->store, NULL, r->l->dir_id, class, after, false, WANT_ATTRS, fn, r);
 	return e == ERR_OK ? r->error : e;
 }
 
@@ -220,8 +220,8 @@ static void send_controls(struct reply *r, int64_t offset)
 }
 
 /* The place to go on from. */
-static enum err find_position(
-	struct fs *fs, struct listing *l, uint64_t id, enum item_class *ret_class, struct item *hold)
+static enum err find_position(struct fs *fs, struct listing *l, uint64_t id,
+	enum item_class *ret_class, struct item *hold)
 {
 	for (size_t i = l->nmarks; i > 0; i--)
 		if (l->marks[i - 1].id == id) {

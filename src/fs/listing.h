@@ -17,11 +17,10 @@ void listing_free(struct listing *l);
 
 /* Return false when the reply is full: the entry will come again.  nid is 0 for "." and
  * "..". */
-typedef bool (*listing_fn)(void *arg, const char *name, uint64_t nid, const struct stat *st,
-	int64_t next_offset);
+typedef bool (*listing_fn)(
+	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
 /* Entries from `offset` (0: the start, else a next_offset given before).
  * ERR_INVALID_INPUT for a position that means nothing any more. */
-enum err listing_read(
-	struct fs *fs, struct listing *l, int64_t offset, listing_fn fn, void *arg);
+enum err listing_read(struct fs *fs, struct listing *l, int64_t offset, listing_fn fn, void *arg);
 
 #endif

@@ -13,7 +13,7 @@ struct claim {
 	struct locks *locks;
 	uint64_t id, owner;
 	bool exclusive;
-	bool queued;	      /* among the waiting; guarded by the lock */
+	bool queued;          /* among the waiting; guarded by the lock */
 	bool interrupted;     /* before it was queued; guarded by the lock */
 	struct fuse_req *req; /* of a waiting one */
 };
@@ -164,8 +164,7 @@ static void wait_for(struct locks *l, struct claim *c)
 	wake(l); /* it may have become free in between */
 }
 
-void locks_flock(
-	struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation)
+void locks_flock(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation)
 {
 	/* A lock is changed by letting go and asking anew, as on every file system. */
 	locks_release(l, owner);
@@ -178,7 +177,10 @@ void locks_flock(
 		fuse_reply_err(req, ENOLCK);
 		return;
 	}
-	*c = (struct claim){ .locks = l, .id = id, .owner = owner, .req = req,
+	*c = (struct claim){ .locks = l,
+		.id = id,
+		.owner = owner,
+		.req = req,
 		.exclusive = (operation & LOCK_EX) != 0 };
 	pthread_mutex_lock(&l->lock);
 	bool got = is_free(l, c);

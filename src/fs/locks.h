@@ -18,8 +18,7 @@ void locks_free(struct locks *l);
 
 /* operation as in flock(2).  Answers req: at once, or when the lock was got, or with EINTR
  * when the kernel gave the request up.  owner: the open file description. */
-void locks_flock(
-	struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation);
+void locks_flock(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation);
 /* Lets go of whatever the owner holds. */
 void locks_release(struct locks *l, uint64_t owner);
 

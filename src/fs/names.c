@@ -71,7 +71,8 @@ enum err target_key_from_document(
 	struct entity entity = { 0 };
 	enum err e = entity_json_decode(document, ENTITY_JSON_FILE, &entity, NULL, detail);
 	if (e == ERR_OK && !(row ? entity.has_rk : entity.has_pk))
-		e = err_set(detail, ERR_KEY_MISSING, "the name is a digest: the document must hold %s",
+		e = err_set(detail, ERR_KEY_MISSING,
+			"the name is a digest: the document must hold %s",
 			row ? "RowKey" : "PartitionKey");
 	if (e == ERR_OK) {
 		struct span key = row ? entity.rk : entity.pk;
@@ -230,7 +231,7 @@ static bool parent_is(struct fs *fs, const struct item *it, enum item_kind kind)
 	if (store_get(fs->store, NULL, it->parent, WANT_ATTRS, &parent) != ERR_OK)
 		return false;
 	bool is = parent.kind == kind ||
-		  (kind == ITEM_PARTITION && item_is_pending_partition(fs, &parent));
+		(kind == ITEM_PARTITION && item_is_pending_partition(fs, &parent));
 	item_fini(&parent);
 	return is;
 }

@@ -11,15 +11,15 @@
 #include <stdbool.h>
 
 struct target {
-	struct item dir;	/* the directory; owned */
+	struct item dir; /* the directory; owned */
 	enum item_class class;
 	char key[LIMIT_KEY_BYTES + 1]; /* order form, or the name's bytes */
 	size_t key_len;
-	struct span name;	/* the component itself, borrowed from the caller */
-	bool row_name;		/* names a row: *.json in a partition */
-	bool digest;		/* a digest name whose key nobody knows yet: key_len is 0 */
-	bool pending_dir;	/* dir was made under a digest name and has no key yet */
-	uint64_t control;	/* nid of a control entry; else 0 */
+	struct span name; /* the component itself, borrowed from the caller */
+	bool row_name;    /* names a row: *.json in a partition */
+	bool digest;      /* a digest name whose key nobody knows yet: key_len is 0 */
+	bool pending_dir; /* dir was made under a digest name and has no key yet */
+	uint64_t control; /* nid of a control entry; else 0 */
 };
 
 void target_fini(struct target *t);

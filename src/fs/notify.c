@@ -17,7 +17,7 @@
 
 struct work {
 	struct work *next;
-	uint64_t nid;	    /* the directory, or the inode */
+	uint64_t nid;         /* the directory, or the inode */
 	struct fuse_req *req; /* NULL: nobody waits */
 	bool inode, has_attr;
 	struct stat attr;
@@ -31,7 +31,7 @@ struct notifier {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct work *first, **last; /* guarded by lock */
-	bool stop;		    /* guarded by lock */
+	bool stop;                  /* guarded by lock */
 	atomic_uint_fast64_t sent;
 };
 

@@ -114,8 +114,7 @@ static void op_link(fuse_req_t req, fuse_ino_t nid, fuse_ino_t parent, const cha
 	reply_errno(&c, EPERM);
 }
 
-static void op_mknod(
-	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
 	struct call c = call_begin(req, OP_OTHER);
 	reply_errno(&c, EPERM);
@@ -145,8 +144,8 @@ void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 	buf_fini(&value);
 }
 
-void op_setxattr(fuse_req_t req, fuse_ino_t nid, const char *name, const char *value, size_t size,
-	int flags)
+void op_setxattr(
+	fuse_req_t req, fuse_ino_t nid, const char *name, const char *value, size_t size, int flags)
 {
 	struct call c = call_begin(req, OP_XATTR);
 	(void)flags;
@@ -180,10 +179,11 @@ static void op_init(void *arg, struct fuse_conn_info *conn)
 	struct fs *fs = arg;
 	/* Only our own notifications say that a page or an attribute is out of date. */
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
-				  FUSE_CAP_POSIX_ACL | FUSE_CAP_POSIX_LOCKS);
+		FUSE_CAP_POSIX_ACL | FUSE_CAP_POSIX_LOCKS);
 	conn->want |= conn->capable &
-		      (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_FLOCK_LOCKS |
-			      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_PARALLEL_DIROPS);
+		(FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_FLOCK_LOCKS |
+			FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+			FUSE_CAP_PARALLEL_DIROPS);
 	if (fs->options.on_ready != NULL)
 		fs->options.on_ready(fs->options.arg);
 }

@@ -61,10 +61,10 @@ void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi);
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation);
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
-void op_readdir(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
-	struct fuse_file_info *fi);
-void op_readdirplus(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
-	struct fuse_file_info *fi);
+void op_readdir(
+	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi);
+void op_readdirplus(
+	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi);
 void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi);
 void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size);

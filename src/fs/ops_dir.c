@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * Directories: opendir, readdir, readdirplus. */
-#include "fs/idset.h"
 #include "fs/listing.h"
 #include "fs/nid.h"
 #include "fs/ops.h"
@@ -8,34 +7,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static struct listing *listing_of(const struct fuse_file_info *fi)
-{
-	return (struct listing *)(uintptr_t)fi->fh;
-}
-
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_OPENDIR);
 	struct listing *l = NULL;
 	enum err e = listing_new(c.fs, nid, &l);
+	struct handle *h = NULL;
+	if (e == ERR_OK && (h = handle_new(c.fs, HANDLE_DIR, nid, call_thread(&c))) == NULL) {
+		listing_free(l);
+		e = ERR_NO_MEMORY;
+	}
 	if (e != ERR_OK) {
 		reply_err(&c, e);
 		return;
 	}
-	(void)idset_add(c.fs->open_dirs, nid_id(nid), 1);
-	fi->fh = (uintptr_t)l;
+	h->listing = l;
+	fi->fh = (uintptr_t)h;
 	reply_elsewhere(&c);
-	if (fuse_reply_open(req, fi) == -ENOENT) {
-		(void)idset_add(c.fs->open_dirs, nid_id(nid), -1);
-		listing_free(l);
-	}
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		handle_unref(c.fs, h);
 }
 
 void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_RELEASE);
-	(void)idset_add(c.fs->open_dirs, nid_id(nid), -1);
-	listing_free(listing_of(fi));
+	handle_unref(c.fs, handle_of(fi));
 	reply_errno(&c, 0);
 }
 
@@ -66,12 +62,13 @@ static bool add_entry(
 	return true;
 }
 
-static void read_page(struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+static void read_page(
+	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
 {
 	struct page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	if (p.bytes != NULL)
-		e = listing_read(c->fs, listing_of(fi), offset, add_entry, &p);
+		e = listing_read(c->fs, handle_of(fi)->listing, offset, add_entry, &p);
 	if (e == ERR_OK || p.len > 0)
 		reply_bytes(c, p.bytes, p.len);
 	else
@@ -79,15 +76,15 @@ static void read_page(struct call *c, size_t size, off_t offset, struct fuse_fil
 	free(p.bytes);
 }
 
-void op_readdir(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
-	struct fuse_file_info *fi)
+void op_readdir(
+	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_READDIR);
 	read_page(&c, size, offset, fi, false);
 }
 
-void op_readdirplus(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset,
-	struct fuse_file_info *fi)
+void op_readdirplus(
+	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_READDIRPLUS);
 	read_page(&c, size, offset, fi, true);

@@ -62,6 +62,7 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 {
 	struct call c = call_begin(req, OP_READ);
 	struct handle *h = handle_of(fi);
+	handle_ref(h);
 	switch (h->kind) {
 	case HANDLE_ROW:
 		reply_slice(&c, h->blob->item.body, size, offset);
@@ -75,7 +76,11 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 	case HANDLE_CONTROL:
 		reply_slice(&c, buf_span(&h->content), size, offset);
 		break;
+	case HANDLE_DIR:
+		reply_errno(&c, EISDIR);
+		break;
 	}
+	handle_unref(c.fs, h);
 }
 
 /* ---- write ---- */

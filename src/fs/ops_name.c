@@ -17,7 +17,7 @@
 static bool means_nothing(enum err e)
 {
 	return e == ERR_NAME_INVALID || e == ERR_KEY_INVALID || e == ERR_KEY_TOO_LARGE ||
-	       e == ERR_NOT_FOUND;
+		e == ERR_NOT_FOUND;
 }
 
 /* ---- lookup ---- */
@@ -153,8 +153,13 @@ static void explain(struct fs *fs, const char *call, const struct target *t, con
 	enum err e, const struct err_detail *detail, const char *rejected)
 {
 	reasons_add(fs->reasons,
-		&(struct refusal){ .call = call, .dir = t->dir.id, .name = span_of(name),
-			.path = name, .error = e, .detail = detail, .rejected = rejected });
+		&(struct refusal){ .call = call,
+			.dir = t->dir.id,
+			.name = span_of(name),
+			.path = name,
+			.error = e,
+			.detail = detail,
+			.rejected = rejected });
 }
 
 /* resolve for a name that shall be made: a bad name is explained. */
@@ -275,8 +280,8 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 struct renaming {
 	struct target from, to;
 	struct item item, replaced; /* replaced.kind: ITEM_NONE if nothing stands there */
-	struct buf content;	    /* of an ordinary file that becomes a row */
-	enum item_kind becomes;	    /* ITEM_ROW, ITEM_FILE or the directory's own kind */
+	struct buf content;         /* of an ordinary file that becomes a row */
+	enum item_kind becomes;     /* ITEM_ROW, ITEM_FILE or the directory's own kind */
 };
 
 static void renaming_fini(struct renaming *r)
@@ -292,7 +297,7 @@ static void renaming_fini(struct renaming *r)
 static bool stays_draft(const struct renaming *r)
 {
 	return r->item.kind == ITEM_FILE && r->from.row_name && r->item.size == 0 &&
-	       r->replaced.kind != ITEM_ROW;
+		r->replaced.kind != ITEM_ROW;
 }
 
 /* A destination whose key only the document knows. */
@@ -363,17 +368,15 @@ static enum err perform_rename(
 		tree_flags |= TREE_NO_REPLACE;
 	if ((flags & RENAME_EXCHANGE) != 0)
 		tree_flags |= TREE_EXCHANGE;
-	else if (r->replaced.kind == ITEM_FILE &&
-		 idset_count(fs->open_files, r->replaced.id) > 0)
+	else if (r->replaced.kind == ITEM_FILE && idset_count(fs->open_files, r->replaced.id) > 0)
 		tree_flags |= TREE_KEEP_REPLACED;
 	int64_t if_version = matches_get(fs->matches, r->replaced.id);
 	struct item now = { 0 };
-	enum err e = tree_move(
-		fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
+	enum err e = tree_move(fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
 	if (e == ERR_OK)
 		matches_drop(fs->matches, r->replaced.id);
 	bool draft_left = e == ERR_OK && r->becomes == ITEM_ROW && r->replaced.kind == ITEM_FILE &&
-			  (flags & RENAME_EXCHANGE) == 0;
+		(flags & RENAME_EXCHANGE) == 0;
 	if (draft_left) {
 		const struct spot draft = target_spot(&r->to, ITEM_FILE);
 		(void)tree_unlink(fs->service, &draft, -1, NULL, NULL);
@@ -397,13 +400,16 @@ static enum err explain_rename(
 	char rejected[REJECTED_NAME_MAX] = "";
 	uint64_t id = 0;
 	if (r->content.len > 0)
-		(void)rejected_save(
-			fs, span_of(new_name), buf_span(&r->content), &id, rejected);
+		(void)rejected_save(fs, span_of(new_name), buf_span(&r->content), &id, rejected);
 	const char *kept = rejected[0] != 0 ? rejected : NULL;
 	explain(fs, "rename", &r->to, new_name, e, d, kept);
 	reasons_add(fs->reasons,
-		&(struct refusal){ .dir = r->from.dir.id, .name = r->from.name, .error = e,
-			.detail = d, .rejected = kept, .quiet = true });
+		&(struct refusal){ .dir = r->from.dir.id,
+			.name = r->from.name,
+			.error = e,
+			.detail = d,
+			.rejected = kept,
+			.quiet = true });
 	return ERR_NOT_AN_ENTITY;
 }
 
@@ -429,7 +435,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 	if (e == ERR_OK)
 		e = perform_rename(c.fs, r, flags, &detail);
 	bool from_file = (r->item.kind == ITEM_FILE && r->becomes == ITEM_ROW) ||
-			 ((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
+		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
 	if (from_file && is_refused_document(e))
 		e = explain_rename(c.fs, r, new_name, e, &detail);
 	else if (e == ERR_CONDITION_NOT_MET)

@@ -2,7 +2,6 @@
  * open, create and release: which kind of handle a file gets. */
 #include "fs/attr.h"
 #include "fs/control.h"
-#include "fs/idset.h"
 #include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
@@ -12,48 +11,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 
-static struct handle *handle_new(
+static struct handle *new_handle(
 	const struct call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi)
 {
-	struct handle *h = calloc(1, sizeof(*h));
+	struct handle *h = handle_new(c->fs, kind, nid, call_thread(c));
 	if (h == NULL)
 		return NULL;
-	h->kind = kind;
-	h->nid = nid;
 	h->append = (fi->flags & O_APPEND) != 0;
-	h->opener = call_thread(c);
-	h->content = BUF_INIT(LIMIT_DOCUMENT_BYTES);
 	fi->fh = (uintptr_t)h;
 	return h;
-}
-
-/* Lets go of what the handle holds; what a stage has not committed yet is decided here. */
-static void handle_free(struct fs *fs, struct handle *h)
-{
-	blobs_unpin(fs->blobs, h->blob);
-	if (h->kind == HANDLE_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0) {
-		struct item item = { 0 };
-		if (store_get(fs->store, NULL, nid_id(h->nid), WANT_ATTRS, &item) == ERR_OK &&
-			item.parent == STORE_ORPHANS)
-			(void)tree_drop(fs->service, item.id);
-		item_fini(&item);
-	}
-	buf_fini(&h->content);
-	free(h);
 }
 
 /* The kernel may have given up on the request: then no release follows. */
 static void reply_open(struct call *c, struct handle *h, struct fuse_file_info *fi)
 {
 	reply_elsewhere(c);
-	if (fuse_reply_open(c->req, fi) == -ENOENT) {
-		struct stage *s = h->stage;
-		handle_free(c->fs, h);
-		if (s != NULL)
-			stages_unref(c->fs, c->fs->stages, s);
-	}
+	if (fuse_reply_open(c->req, fi) == -ENOENT)
+		handle_unref(c->fs, h);
 }
 
 static void retry(struct call *c)
@@ -69,11 +44,11 @@ static void open_control(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 		reply_errno(c, EACCES);
 		return;
 	}
-	struct handle *h = handle_new(c, HANDLE_CONTROL, nid, fi);
+	struct handle *h = new_handle(c, HANDLE_CONTROL, nid, fi);
 	enum err e = h == NULL ? ERR_NO_MEMORY : control_read(c->fs, nid, &h->content);
 	if (e != ERR_OK) {
 		if (h != NULL)
-			handle_free(c->fs, h);
+			handle_unref(c->fs, h);
 		reply_err(c, e);
 		return;
 	}
@@ -94,21 +69,20 @@ static void open_file(
 			return;
 		}
 	}
-	struct handle *h = handle_new(c, HANDLE_FILE, nid, fi);
+	struct handle *h = new_handle(c, HANDLE_FILE, nid, fi);
 	if (h == NULL) {
 		reply_err(c, ERR_NO_MEMORY);
 		return;
 	}
-	(void)idset_add(c->fs->open_files, file->id, 1);
 	fi->keep_cache = 1;
 	fi->noflush = 1;
 	reply_open(c, h, fi);
 }
 
-static void open_blob(
-	struct call *c, const struct blob *blob, fuse_ino_t nid, struct fuse_file_info *fi, bool direct)
+static void open_blob(struct call *c, const struct blob *blob, fuse_ino_t nid,
+	struct fuse_file_info *fi, bool direct)
 {
-	struct handle *h = handle_new(c, HANDLE_ROW, nid, fi);
+	struct handle *h = new_handle(c, HANDLE_ROW, nid, fi);
 	if (h == NULL) {
 		blobs_unpin(c->fs->blobs, blob);
 		reply_err(c, ERR_NO_MEMORY);
@@ -125,7 +99,7 @@ static void open_blob(
 static void open_stage(
 	struct call *c, struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi, bool nodeless)
 {
-	struct handle *h = handle_new(c, HANDLE_STAGE, nid, fi);
+	struct handle *h = new_handle(c, HANDLE_STAGE, nid, fi);
 	if (h == NULL) {
 		stages_unref(c->fs, c->fs->stages, s);
 		reply_err(c, ERR_NO_MEMORY);
@@ -142,8 +116,8 @@ static void open_stage(
 
 /* The last resort of a writer whose second try met a committed node again: a stage that no
  * node stands for. */
-static void open_nodeless(struct call *c, struct item *item, fuse_ino_t nid,
-	struct fuse_file_info *fi)
+static void open_nodeless(
+	struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	char name[COMPONENT_MAX];
 	struct target t = { 0 };
@@ -214,7 +188,8 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 			retry(c);
 		else if (!open_given_stage(c, nid, fi))
 			open_nodeless(c, item, nid, fi);
-	} else if (nid_of(item) == nid || notes_refuse(fs, fs->notes, tid, nid, false) == NOTE_SECOND) {
+	} else if (nid_of(item) == nid ||
+		notes_refuse(fs, fs->notes, tid, nid, false) == NOTE_SECOND) {
 		const struct blob *blob = NULL;
 		bool direct = nid_of(item) != nid;
 		enum err e = blobs_put(fs->blobs, item, &blob);
@@ -299,7 +274,7 @@ static void reply_create(struct call *c, uint64_t nid, const struct stat *st, do
 	e.entry_timeout = timeout;
 	reply_elsewhere(c);
 	if (fuse_reply_create(c->req, &e, fi) == -ENOENT)
-		handle_free(c->fs, h);
+		handle_unref(c->fs, h);
 }
 
 static void create_row(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
@@ -325,7 +300,7 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 		s->loaded = false;
 	}
 	stages_add(fs->stages, s);
-	struct handle *h = handle_new(c, HANDLE_STAGE, s->nid, fi);
+	struct handle *h = new_handle(c, HANDLE_STAGE, s->nid, fi);
 	if (h == NULL) {
 		stages_unref(fs, fs->stages, s);
 		reply_err(c, ERR_NO_MEMORY);
@@ -351,11 +326,10 @@ static void create_file(struct call *c, struct target *t, mode_t mode, struct fu
 	if (e == ERR_NAME_EXISTS && (fi->flags & O_EXCL) == 0)
 		e = target_item(fs, t, WANT_ATTRS, &file);
 	struct handle *h = NULL;
-	if (e == ERR_OK && (h = handle_new(c, HANDLE_FILE, nid_of(&file), fi)) == NULL)
+	if (e == ERR_OK && (h = new_handle(c, HANDLE_FILE, nid_of(&file), fi)) == NULL)
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK) {
 		struct stat st;
-		(void)idset_add(fs->open_files, file.id, 1);
 		attr_of_item(fs, &file, &st);
 		fi->keep_cache = 1;
 		fi->noflush = 1;
@@ -366,8 +340,8 @@ static void create_file(struct call *c, struct target *t, mode_t mode, struct fu
 	item_fini(&file);
 }
 
-void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-	struct fuse_file_info *fi)
+void op_create(
+	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_CREATE);
 	struct target t = { 0 };
@@ -385,9 +359,13 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	else if (e == ERR_OK)
 		create_file(&c, &t, mode, fi);
 	else {
-		reasons_add(c.fs->reasons, &(struct refusal){ .call = "create", .dir = nid_id(parent),
-						   .name = span_of(name), .path = name, .error = e,
-						   .detail = &detail });
+		reasons_add(c.fs->reasons,
+			&(struct refusal){ .call = "create",
+				.dir = nid_id(parent),
+				.name = span_of(name),
+				.path = name,
+				.error = e,
+				.detail = &detail });
 		reply_err(&c, e);
 	}
 	target_fini(&t);
@@ -408,8 +386,7 @@ void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		stage_release(c.fs, s);
 		if (stage_stale_name(s, &dir, name))
 			notify_name_soon(c.fs->notifier, nid_make(dir, 0), span_of(name));
-		stages_unref(c.fs, c.fs->stages, s);
 	}
-	handle_free(c.fs, h);
+	handle_unref(c.fs, h);
 	reply_errno(&c, 0);
 }

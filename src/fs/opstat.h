@@ -38,8 +38,9 @@ static inline void opstat_add(struct opstats *all, enum op op, uint64_t us, int 
 	if (failed)
 		atomic_fetch_add_explicit(&s->errors, 1, memory_order_relaxed);
 	uint_fast64_t max = atomic_load_explicit(&s->max_us, memory_order_relaxed);
-	while (us > max && !atomic_compare_exchange_weak_explicit(&s->max_us, &max, us,
-				   memory_order_relaxed, memory_order_relaxed))
+	while (us > max &&
+		!atomic_compare_exchange_weak_explicit(
+			&s->max_us, &max, us, memory_order_relaxed, memory_order_relaxed))
 		;
 }
 

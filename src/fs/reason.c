@@ -12,16 +12,16 @@
 
 struct kept {
 	uint64_t dir;
-	char *name;  /* with its length: names may hold any byte */
+	char *name; /* with its length: names may hold any byte */
 	size_t name_len;
-	char *text;  /* for the attribute; NULL: cleared */
-	char *line;  /* for the list */
+	char *text; /* for the attribute; NULL: cleared */
+	char *line; /* for the list */
 };
 
 struct reasons {
 	pthread_mutex_t lock;
 	struct kept ring[KEPT]; /* guarded by lock */
-	uint64_t next;		/* number of the next one; guarded by lock */
+	uint64_t next;          /* number of the next one; guarded by lock */
 };
 
 struct reasons *reasons_new(void)
@@ -123,7 +123,7 @@ void reasons_add(struct reasons *r, const struct refusal *f)
 static bool matches(const struct kept *k, uint64_t dir, struct span name)
 {
 	return k->text != NULL && k->dir == dir &&
-	       (name.n == 0 || span_eq(span_make(k->name, k->name_len), name));
+		(name.n == 0 || span_eq(span_make(k->name, k->name_len), name));
 }
 
 void reasons_clear(struct reasons *r, uint64_t dir, struct span name)

@@ -14,13 +14,13 @@ struct reasons *reasons_new(void);
 void reasons_free(struct reasons *r);
 
 struct refusal {
-	const char *call;     /* "write", "close", "rename", ... */
-	uint64_t dir;	      /* item id of the directory */
-	struct span name;     /* the name in it */
-	const char *path;     /* for people; may be "" */
+	const char *call; /* "write", "close", "rename", ... */
+	uint64_t dir;     /* item id of the directory */
+	struct span name; /* the name in it */
+	const char *path; /* for people; may be "" */
 	enum err error;
 	const struct err_detail *detail; /* may be NULL */
-	bool quiet;	      /* only for the attribute: it is in the list already */
+	bool quiet;                      /* only for the attribute: it is in the list already */
 	const char *rejected; /* where the bytes are, below .rowfs/rejected; NULL if nowhere */
 };
 

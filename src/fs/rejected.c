@@ -41,7 +41,9 @@ static void trim(struct fs *fs, const struct item *dir)
 			(struct span){ 0 }, false, WANT_ATTRS, count_one, &t);
 		bool over = t.files > REJECTED_MAX_FILES || t.bytes > REJECTED_MAX_BYTES;
 		if (e == ERR_OK && t.error == ERR_OK && over && t.files > 1) {
-			const struct spot at = { .dir = dir, .class = CLASS_NAMED, .key = t.oldest.key };
+			const struct spot at = {
+				.dir = dir, .class = CLASS_NAMED, .key = t.oldest.key
+			};
 			e = tree_unlink(fs->service, &at, -1, NULL, NULL);
 			notify_name_soon(fs->notifier, STORE_REJECTED, t.oldest.key);
 		}
@@ -64,8 +66,9 @@ static enum err make_file(
 	clock_format_full(service_next_version(fs->service), now);
 	size_t n = component.n < 200 ? component.n : 200;
 	int len = snprintf(out_name, REJECTED_NAME_MAX, "%s-%.*s", now, (int)n, component.p);
-	const struct spot at = { .dir = &dir, .class = CLASS_NAMED,
-		.key = span_make(out_name, (size_t)len) };
+	const struct spot at = {
+		.dir = &dir, .class = CLASS_NAMED, .key = span_make(out_name, (size_t)len)
+	};
 	struct attrs attrs = ATTRS_UNSET;
 	e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
 	if (e == ERR_OK) {

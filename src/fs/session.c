@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Mounting, serving, unmounting. */
-#include "fs/fs.h"
-
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "fs/blob.h"
+#include "fs/fs.h"
+#include "fs/handle.h"
 #include "fs/idset.h"
 #include "fs/locks.h"
 #include "fs/match.h"
@@ -68,8 +68,8 @@ static enum err mount_session(struct fs *fs, struct err_detail *detail)
 	if (fs->session == NULL)
 		return err_set(detail, ERR_INVALID_INPUT, "the mount options were not understood");
 	if (fuse_session_mount(fs->session, fs->dir) != 0)
-		return err_set(detail, ERR_IO, "%s could not be mounted (is /dev/fuse there?)",
-			fs->dir);
+		return err_set(
+			detail, ERR_IO, "%s could not be mounted (is /dev/fuse there?)", fs->dir);
 	fs->mounted = true;
 	return ERR_OK;
 }
@@ -103,14 +103,16 @@ static bool make_parts(struct fs *fs)
 	fs->stages = stages_new();
 	fs->notes = notes_new();
 	fs->reasons = reasons_new();
+	fs->handles = handles_new();
 	fs->locks = locks_new();
 	fs->matches = matches_new();
 	fs->open_files = idset_new();
 	fs->open_dirs = idset_new();
 	fs->seen = idset_new();
 	return fs->blobs != NULL && fs->stages != NULL && fs->notes != NULL &&
-	       fs->reasons != NULL && fs->locks != NULL && fs->matches != NULL && fs->open_files != NULL &&
-	       fs->open_dirs != NULL && fs->seen != NULL;
+		fs->reasons != NULL && fs->handles != NULL && fs->locks != NULL &&
+		fs->matches != NULL && fs->open_files != NULL && fs->open_dirs != NULL &&
+		fs->seen != NULL;
 }
 
 enum err fs_new(struct service *service, const char *dir, const struct fs_options *options,
@@ -147,13 +149,11 @@ void fs_free(struct fs *fs)
 		return;
 	if (fs->mounted)
 		fuse_session_unmount(fs->session);
-	/* Staged documents that nobody closed are committed or kept in rejected/. */
 	if (fs->notes != NULL)
 		notes_free(fs, fs->notes);
-	if (fs->stages != NULL && fs->notifier != NULL)
-		stages_free(fs, fs->stages);
-	else
-		free(fs->stages);
+	/* Staged documents that nobody closed are committed or kept in rejected/. */
+	handles_free(fs, fs->handles);
+	stages_free(fs, fs->stages);
 	notifier_free(fs->notifier);
 	locks_free(fs->locks);
 	if (fs->session != NULL)

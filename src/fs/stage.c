@@ -74,12 +74,17 @@ static enum err refuse(struct fs *fs, struct stage *s, const char *call, enum er
 	const struct err_detail *detail)
 {
 	char rejected[REJECTED_NAME_MAX] = "";
-	if (s->buf.len > 0 && rejected_save(fs, s->at.name, buf_span(&s->buf), &s->rejected_id,
-				      rejected) == ERR_OK)
+	if (s->buf.len > 0 &&
+		rejected_save(fs, s->at.name, buf_span(&s->buf), &s->rejected_id, rejected) ==
+			ERR_OK)
 		s->rejected_len = s->buf.len;
 	reasons_add(fs->reasons,
-		&(struct refusal){ .call = call, .dir = s->dir_id, .name = s->at.name,
-			.path = s->now_name, .error = e, .detail = detail,
+		&(struct refusal){ .call = call,
+			.dir = s->dir_id,
+			.name = s->at.name,
+			.path = s->now_name,
+			.error = e,
+			.detail = detail,
 			.rejected = rejected[0] != 0 ? rejected : NULL });
 	return e;
 }
@@ -100,8 +105,7 @@ static enum err pending_key(
 	struct stage *s, char pk[LIMIT_KEY_BYTES], size_t *ret_n, struct err_detail *detail)
 {
 	struct entity entity = { 0 };
-	enum err e =
-		entity_json_decode(buf_span(&s->buf), ENTITY_JSON_FILE, &entity, NULL, detail);
+	enum err e = entity_json_decode(buf_span(&s->buf), ENTITY_JSON_FILE, &entity, NULL, detail);
 	if (e == ERR_OK && !entity.has_pk)
 		e = err_set(detail, ERR_KEY_MISSING,
 			"the directory's name is a digest: the document must hold PartitionKey");
@@ -230,8 +234,8 @@ static enum err adopt(
 	char order[LIMIT_KEY_BYTES];
 	key_to_order(k->pk, k->pk_n, order);
 	struct item partition = { 0 };
-	enum err e = tree_adopt(
-		fs->service, &s->at.dir, span_make(order, k->pk_n), &partition, detail);
+	enum err e =
+		tree_adopt(fs->service, &s->at.dir, span_make(order, k->pk_n), &partition, detail);
 	if (e != ERR_OK)
 		return e;
 	item_fini(&s->at.dir);
@@ -274,8 +278,10 @@ static void committed(struct stage *s, struct item *now)
 static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bool durable,
 	struct err_detail *detail)
 {
-	struct entity_op op = { .kind = ENTITY_UPSERT, .document = buf_span(&s->buf),
-		.document_has_keys = s->has_keys, .attrs = s->attrs };
+	struct entity_op op = { .kind = ENTITY_UPSERT,
+		.document = buf_span(&s->buf),
+		.document_has_keys = s->has_keys,
+		.attrs = s->attrs };
 	op.pk = span_make(k->pk, k->pk_n);
 	op.rk = span_make(k->rk, k->rk_n);
 	set_conditions(fs, s, &op);
@@ -426,7 +432,7 @@ enum err stage_settle(struct fs *fs, struct stage *s)
 static bool is_final(const struct stage *s)
 {
 	return s->poisoned ||
-	       (s->told && (s->error == ERR_CONDITION_NOT_MET || s->error == ERR_GONE));
+		(s->told && (s->error == ERR_CONDITION_NOT_MET || s->error == ERR_GONE));
 }
 
 /* Commits a dirty stage or says why not. */
@@ -535,8 +541,11 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 {
 	pthread_mutex_lock(&s->lock);
-	struct item shown = { .id = s->base.id, .kind = ITEM_ROW, .version = s->base.version,
-		.attrs = s->base.attrs, .size = s->buf.len };
+	struct item shown = { .id = s->base.id,
+		.kind = ITEM_ROW,
+		.version = s->base.version,
+		.attrs = s->base.attrs,
+		.size = s->buf.len };
 	if (s->attrs.mode != MODE_UNSET)
 		shown.attrs.mode = s->attrs.mode;
 	if (s->attrs.uid != OWNER_UNSET)
@@ -546,7 +555,8 @@ void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 	if (s->attrs.mtime_ns != TIME_UNSET)
 		shown.attrs.mtime_ns = s->attrs.mtime_ns;
 	if (shown.id == 0)
-		shown.id = s->draft_id != 0 ? s->draft_id : (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
+		shown.id = s->draft_id != 0 ? s->draft_id
+					    : (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
 	attr_of_item(fs, &shown, ret);
 	pthread_mutex_unlock(&s->lock);
 }

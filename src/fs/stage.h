@@ -29,37 +29,37 @@
 
 struct stage {
 	uint64_t nid;
-	struct stage *next;	/* in its bucket; guarded by the table's lock */
-	uint64_t nlookup;	/* guarded by the table's lock */
-	unsigned refs;		/* handles and notes; guarded by the table's lock */
-	uint64_t dir_id;	/* where it was opened, and under which name; constant */
+	struct stage *next; /* in its bucket; guarded by the table's lock */
+	uint64_t nlookup;   /* guarded by the table's lock */
+	unsigned refs;      /* handles and notes; guarded by the table's lock */
+	uint64_t dir_id;    /* where it was opened, and under which name; constant */
 	char name[COMPONENT_MAX];
 	size_t name_len;
-	atomic_bool exposed;	/* another node was given out for the name meanwhile */
-	atomic_bool settled;	/* no draft that only the daemon knows of (any more) */
+	atomic_bool exposed; /* another node was given out for the name meanwhile */
+	atomic_bool settled; /* no draft that only the daemon knows of (any more) */
 
-	pthread_mutex_t lock;	/* for all below */
-	struct target at;	/* where the row is now; owns its dir; its name is now_name */
+	pthread_mutex_t lock; /* for all below */
+	struct target at;     /* where the row is now; owns its dir; its name is now_name */
 	char now_name[COMPONENT_MAX];
-	struct item base;	/* the row or draft as loaded, without body */
-	uint64_t row_id;	/* the row it was loaded from or committed as; 0: none yet */
-	uint64_t draft_id;	/* the empty file that holds the name; 0: none */
-	bool draft;		/* made by create(2): nothing of this name existed */
-	bool changed;		/* committed since stage_stale_name() was asked last */
-	int64_t base_version;	/* of the row as loaded or committed */
-	bool loaded;		/* opened without O_TRUNC: commit only over base_version */
+	struct item base;     /* the row or draft as loaded, without body */
+	uint64_t row_id;      /* the row it was loaded from or committed as; 0: none yet */
+	uint64_t draft_id;    /* the empty file that holds the name; 0: none */
+	bool draft;           /* made by create(2): nothing of this name existed */
+	bool changed;         /* committed since stage_stale_name() was asked last */
+	int64_t base_version; /* of the row as loaded or committed */
+	bool loaded;          /* opened without O_TRUNC: commit only over base_version */
 	struct buf buf;
 	bool dirty, poisoned;
-	bool emptied;		/* by ftruncate, not by O_TRUNC */
-	bool sequential;	/* all writes came in order from an empty start */
+	bool emptied;    /* by ftruncate, not by O_TRUNC */
+	bool sequential; /* all writes came in order from an empty start */
 	struct json_scan scan;
-	size_t checked_len;	/* buf up to here is known to be a valid document */
+	size_t checked_len; /* buf up to here is known to be a valid document */
 	bool has_keys;
-	bool told;		/* a close failed, and nothing was written since */
-	enum err error;		/* of the refused write or close */
-	struct attrs attrs;	/* set on an open handle: hold over the commit */
-	uint64_t rejected_id;	/* where the refused bytes are kept; 0: nowhere */
-	size_t rejected_len;	/* how many of them */
+	bool told;            /* a close failed, and nothing was written since */
+	enum err error;       /* of the refused write or close */
+	struct attrs attrs;   /* set on an open handle: hold over the commit */
+	uint64_t rejected_id; /* where the refused bytes are kept; 0: nowhere */
+	size_t rejected_len;  /* how many of them */
 };
 
 /* A stage of the item (NULL: of a name that does not exist), with its document loaded.
@@ -84,8 +84,7 @@ void stage_release(struct fs *fs, struct stage *s);
  * false if the kernel can have none but the stage's own. */
 bool stage_stale_name(struct stage *s, uint64_t *ret_dir, char out_name[COMPONENT_MAX]);
 /* chmod, chown, utimensat on the handle: mask of enum attrs_mask. */
-enum err stage_set_attrs(
-	struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask);
+enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
 /* Makes a draft visible: keeps an empty ordinary file of its name. */
 enum err stage_settle(struct fs *fs, struct stage *s);

@@ -14,7 +14,7 @@ struct stages {
 	pthread_mutex_t lock;
 	struct stage *buckets[BUCKETS]; /* guarded by lock */
 	atomic_size_t count;
-	uint64_t next;			/* guarded by lock */
+	uint64_t next; /* guarded by lock */
 };
 
 struct stages *stages_new(void)

@@ -16,6 +16,7 @@ struct notes;
 struct reasons;
 struct notifier;
 struct idset;
+struct handles;
 struct locks;
 struct matches;
 struct fuse_session;
@@ -30,16 +31,17 @@ struct fs {
 	struct fs_options options;
 	char *source, *dir, *version; /* owned copies behind options */
 	struct fuse_session *session;
-	struct blobs *blobs;	     /* recent row contents */
-	struct stages *stages;	     /* writers' private documents */
-	struct notes *notes;	     /* threads that were told ESTALE and will come back */
-	struct reasons *reasons;     /* why something was refused */
-	struct locks *locks;	     /* flock(2) */
-	struct matches *matches;     /* user.rowfs.if_match */
+	struct blobs *blobs;     /* recent row contents */
+	struct stages *stages;   /* writers' private documents */
+	struct notes *notes;     /* threads that were told ESTALE and will come back */
+	struct reasons *reasons; /* why something was refused */
+	struct handles *handles; /* all that is open */
+	struct locks *locks;     /* flock(2) */
+	struct matches *matches; /* user.rowfs.if_match */
 	struct notifier *notifier;
 	struct idset *open_files; /* ordinary files with open handles */
-	struct idset *open_dirs;     /* directories with open listings */
-	struct idset *seen;	     /* directories that the kernel has looked into */
+	struct idset *open_dirs;  /* directories with open listings */
+	struct idset *seen;       /* directories that the kernel has looked into */
 	struct opstats opstats;
 	int64_t started; /* ticks */
 	bool mounted;

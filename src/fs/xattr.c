@@ -18,8 +18,8 @@ static enum err get_error(struct fs *fs, const struct item *it, struct buf *out)
 	char name[COMPONENT_MAX];
 	size_t n = item_component(it, name);
 	bool found = item_is_dir(it->kind)
-			     ? reasons_get(fs->reasons, it->id, (struct span){ 0 }, out)
-			     : reasons_get(fs->reasons, it->parent, span_make(name, n), out);
+		? reasons_get(fs->reasons, it->id, (struct span){ 0 }, out)
+		: reasons_get(fs->reasons, it->parent, span_make(name, n), out);
 	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
 }
 

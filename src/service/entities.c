@@ -66,7 +66,8 @@ enum err entity_of_item(const struct item *it, struct span pk, struct entity *re
 /* Rows whose keys do not fit into a file name carry them inside. */
 static unsigned keys_flags(struct span pk, struct span rk)
 {
-	bool inside = filename_is_long(pk, FILENAME_PARTITION) || filename_is_long(rk, FILENAME_ROW);
+	bool inside =
+		filename_is_long(pk, FILENAME_PARTITION) || filename_is_long(rk, FILENAME_ROW);
 	return inside ? (unsigned)(ENTITY_JSON_PK | ENTITY_JSON_RK) : 0;
 }
 
@@ -263,8 +264,8 @@ static enum err check_keys(
 	return ERR_OK;
 }
 
-enum err document_check(struct span text, struct span pk, struct span rk,
-	struct entity *ret_entity, bool *ret_has_keys, struct err_detail *detail)
+enum err document_check(struct span text, struct span pk, struct span rk, struct entity *ret_entity,
+	bool *ret_has_keys, struct err_detail *detail)
 {
 	struct entity own = { 0 };
 	struct entity *e = ret_entity != NULL ? ret_entity : &own;
@@ -297,7 +298,8 @@ enum err entity_commit_document(struct service *s, enum origin origin, uint64_t 
 	enum err e = prepare(s, table_id, op, w, &changes[0], detail);
 	size_t n = 1;
 	if (draft != NULL)
-		changes[n++] = (struct change){ .op = CHANGE_DELETE, .at = *draft, .attrs = ATTRS_UNSET };
+		changes[n++] =
+			(struct change){ .op = CHANGE_DELETE, .at = *draft, .attrs = ATTRS_UNSET };
 	if (e == ERR_OK)
 		e = service_apply(s, origin, changes, n, durable, detail);
 	if (e == ERR_OK && ret != NULL) {

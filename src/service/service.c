@@ -12,7 +12,7 @@ struct service {
 	_Atomic int64_t last_version;
 
 	pthread_rwlock_t events_lock; /* read: a call is running; write: the subscriber changes */
-	event_fn on_event;	      /* guarded by events_lock */
+	event_fn on_event;            /* guarded by events_lock */
 	void *event_arg;
 	_Atomic bool watched;
 };

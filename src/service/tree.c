@@ -148,8 +148,8 @@ enum err tree_create_file(struct service *s, const struct spot *at, const struct
 	return apply_one(s, &c, ret, detail);
 }
 
-enum err tree_set_attrs(struct service *s, uint64_t id, const struct attrs *attrs, uint32_t mask,
-	struct item *ret)
+enum err tree_set_attrs(
+	struct service *s, uint64_t id, const struct attrs *attrs, uint32_t mask, struct item *ret)
 {
 	struct change c = { .op = CHANGE_ATTRS, .at = { .id = id }, .attrs = *attrs };
 	c.set_mask = mask;
@@ -192,7 +192,7 @@ enum err tree_file_content(struct service *s, const struct item *file, struct bu
 /* One thing on its way to another place: what it is, what it becomes, what its document
  * will be. */
 struct passenger {
-	struct item item;	 /* with body, if a row */
+	struct item item; /* with body, if a row */
 	const struct spot *from, *to;
 	enum item_kind becomes;
 	struct buf body; /* its new document */
@@ -211,7 +211,8 @@ static enum item_kind kind_there(const struct item *it, const struct spot *to)
 {
 	enum item_kind k = it->kind;
 	if (k == ITEM_ROW || k == ITEM_FILE)
-		k = to->class == CLASS_KEYED && to->dir->kind == ITEM_PARTITION ? ITEM_ROW : ITEM_FILE;
+		k = to->class == CLASS_KEYED && to->dir->kind == ITEM_PARTITION ? ITEM_ROW
+										: ITEM_FILE;
 	else if (k == ITEM_FOLDER && to->class == CLASS_KEYED)
 		return ITEM_NONE;
 	else if (item_is_dir(k) && k != ITEM_FOLDER && to->class == CLASS_NAMED)
@@ -236,7 +237,7 @@ static void keys_of_spot(const struct spot *at, struct keys *k)
 static enum err rewrite_keys(struct passenger *p, const struct keys *k)
 {
 	bool inside = filename_is_long(k->pk_span, FILENAME_PARTITION) ||
-		      filename_is_long(k->rk_span, FILENAME_ROW);
+		filename_is_long(k->rk_span, FILENAME_ROW);
 	if ((p->item.flags & ITEM_KEYS_INSIDE) == 0 && !inside)
 		return ERR_OK;
 	struct entity e = { 0 };
@@ -245,7 +246,8 @@ static enum err rewrite_keys(struct passenger *p, const struct keys *k)
 		e.pk = k->pk_span;
 		e.rk = k->rk_span;
 		e.has_pk = e.has_rk = true;
-		unsigned flags = ENTITY_JSON_NEWLINE | (inside ? ENTITY_JSON_PK | ENTITY_JSON_RK : 0u);
+		unsigned flags =
+			ENTITY_JSON_NEWLINE | (inside ? ENTITY_JSON_PK | ENTITY_JSON_RK : 0u);
 		entity_json_encode(&e, flags, &p->body);
 		p->new_body = true;
 		p->flags = inside ? ITEM_KEYS_INSIDE : 0;
@@ -330,8 +332,8 @@ static bool collect_keyed(void *arg, const struct item *it)
 	return r->error == ERR_OK;
 }
 
-static enum err put_rewritten(
-	struct service *s, const struct item *row, struct span pk, struct change *c, struct buf *body)
+static enum err put_rewritten(struct service *s, const struct item *row, struct span pk,
+	struct change *c, struct buf *body)
 {
 	struct passenger p = { .body = BUF_INIT(LIMIT_DOCUMENT_BYTES) };
 	enum err e = store_get(service_store(s), NULL, row->id, WANT_BODY, &p.item);
@@ -348,7 +350,9 @@ static enum err put_rewritten(
 		*body = p.body;
 		p.body = (struct buf){ 0 };
 		*c = (struct change){ .op = CHANGE_PUT, .kind = ITEM_ROW, .attrs = row->attrs };
-		c->at = (struct place){ .parent = row->parent, .class = CLASS_KEYED, .key = row->key };
+		c->at = (struct place){
+			.parent = row->parent, .class = CLASS_KEYED, .key = row->key
+		};
 		c->cond = COND_VERSION;
 		c->cond_version = row->version;
 		c->item_flags = p.flags;
@@ -406,8 +410,8 @@ static enum err move_partition(struct service *s, const struct passenger *p,
 	return e;
 }
 
-static void fill_move(struct change *c, const struct passenger *p, const struct passenger *other,
-	unsigned flags)
+static void fill_move(
+	struct change *c, const struct passenger *p, const struct passenger *other, unsigned flags)
 {
 	*c = (struct change){ .op = CHANGE_MOVE, .at = place_of(p->from), .to = place_of(p->to) };
 	c->attrs = ATTRS_UNSET;
@@ -477,8 +481,8 @@ enum err tree_move(struct service *s, const struct spot *from, const struct spot
 			c.to_version = if_version;
 		}
 		e = p.item.kind == ITEM_PARTITION
-			    ? move_partition(s, &p, &other, &c, detail)
-			    : apply_move(s, &c, &target, (flags & TREE_KEEP_REPLACED) != 0, detail);
+			? move_partition(s, &p, &other, &c, detail)
+			: apply_move(s, &c, &target, (flags & TREE_KEEP_REPLACED) != 0, detail);
 	}
 	if (e == ERR_OK && ret_now != NULL) {
 		*ret_now = c.now;

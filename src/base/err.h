@@ -44,6 +44,7 @@
 	X(KEY_MISSING,           EINVAL,       400, "PropertiesNeedValue",          "The values are not specified for all properties in the entity.") \
 	X(NAME_INVALID,          EINVAL,       400, "InvalidResourceName",          "The specifed resource name contains invalid characters.") \
 	X(NAME_NOT_UTF8,         EILSEQ,       400, "InvalidInput",                 "The name is not valid UTF-8.") \
+	X(NAME_TOO_SHORT,        EINVAL,       400, "OutOfRangeInput",              "The specified resource name length is not within the permissible limits.") \
 	X(NAME_TOO_LONG,         ENAMETOOLONG, 400, "OutOfRangeInput",              "The specified resource name length is not within the permissible limits.") \
 	X(PROPERTY_NAME_INVALID, EINVAL,       400, "PropertyNameInvalid",          "The property name is invalid.") \
 	X(PROPERTY_NAME_LONG,    EINVAL,       400, "PropertyNameTooLong",          "The property name exceeds the maximum allowed length (255).") \

@@ -10,6 +10,7 @@
 struct entry {
 	struct blob blob; /* first: a blob handed out is its entry */
 	size_t pins, bytes;
+	bool dropped;                /* in no bucket any more; goes with its last pin */
 	struct entry *next;          /* in its bucket */
 	struct entry *newer, *older; /* in the list of the unpinned */
 };
@@ -105,17 +106,22 @@ static void pin(struct blobs *b, struct entry *e)
 	}
 }
 
+static void unhash(struct blobs *b, struct entry *e)
+{
+	struct entry **at = bucket(b, e->blob.nid);
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	b->bytes -= e->bytes;
+	b->count--;
+}
+
 static void evict(struct blobs *b)
 {
 	while (b->oldest != NULL && (b->bytes > b->max_bytes || b->count > b->max_count)) {
 		struct entry *e = b->oldest;
 		list_remove(b, e);
-		struct entry **at = bucket(b, e->blob.nid);
-		while (*at != e)
-			at = &(*at)->next;
-		*at = e->next;
-		b->bytes -= e->bytes;
-		b->count--;
+		unhash(b, e);
 		entry_free(e);
 	}
 }
@@ -192,9 +198,28 @@ void blobs_unpin(struct blobs *b, const struct blob *blob)
 	struct entry *e = (struct entry *)(uintptr_t)blob;
 	pthread_mutex_lock(&b->lock);
 	if (--e->pins == 0) {
-		list_push(b, e);
 		b->pinned--;
-		evict(b);
+		if (e->dropped) {
+			entry_free(e);
+		} else {
+			list_push(b, e);
+			evict(b);
+		}
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+void blobs_drop(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = find(b, nid);
+	if (e != NULL) {
+		unhash(b, e);
+		e->dropped = true;
+		if (e->pins == 0) {
+			list_remove(b, e);
+			entry_free(e);
+		}
 	}
 	pthread_mutex_unlock(&b->lock);
 }

@@ -26,6 +26,9 @@ const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid);
 enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret);
 void blobs_unpin(struct blobs *b, const struct blob *blob);
 
+/* The node stands for something that changes from now on: who pinned it keeps it. */
+void blobs_drop(struct blobs *b, uint64_t nid);
+
 struct blobs_info {
 	size_t count, bytes, pinned;
 	uint64_t hits, misses;

@@ -95,7 +95,7 @@ void handles_free(struct fs *fs, struct handles *t)
 	for (struct handle *h = t->first, *next; h != NULL; h = next) {
 		next = h->next;
 		if (h->stage != NULL)
-			stage_release(fs, h->stage);
+			stage_close(fs, h->stage);
 		handle_free(fs, h);
 	}
 	pthread_mutex_destroy(&t->lock);

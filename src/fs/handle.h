@@ -24,9 +24,9 @@ enum handle_kind {
 struct handle {
 	enum handle_kind kind;
 	uint64_t nid;
-	bool append;
-	bool nodeless; /* HANDLE_STAGE: shares no node with anyone, direct I/O */
-	pid_t opener;  /* thread id */
+	bool append, writes; /* as opened */
+	bool nodeless;       /* HANDLE_STAGE: shares no node with anyone, direct I/O */
+	pid_t opener;        /* thread id */
 	const struct blob *blob;
 	struct stage *stage; /* one reference */
 	struct listing *listing;
@@ -44,7 +44,7 @@ void handles_free(struct fs *fs, struct handles *t);
 /* NULL when memory is out.  HANDLE_FILE and HANDLE_DIR are counted as open until freed. */
 struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener);
 void handle_ref(struct handle *h);
-/* The last one lets go of everything; a stage is not released by that (stage_release). */
+/* The last one lets go of everything; a stage is not released by that (stage_close). */
 void handle_unref(struct fs *fs, struct handle *h);
 
 #endif

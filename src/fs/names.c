@@ -179,6 +179,12 @@ enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, st
 	return e;
 }
 
+bool target_may_hold_files(const struct target *t)
+{
+	return t->dir.kind == ITEM_PARTITION ||
+		(t->dir.kind == ITEM_FOLDER && t->dir.id >= STORE_ID_FIRST);
+}
+
 struct spot target_spot(const struct target *t, enum item_kind kind)
 {
 	struct spot at = { .dir = &t->dir, .class = t->class };

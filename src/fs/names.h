@@ -30,6 +30,9 @@ void target_fini(struct target *t);
  * is no more. */
 enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, struct target *ret,
 	struct err_detail *detail);
+/* Whether ordinary files and folders, and rows, can be made in its directory: partitions
+ * and the folders in them, not the mount's own. */
+bool target_may_hold_files(const struct target *t);
 /* The item that stands there (under a row's name: the row, or else the empty ordinary file
  * that waits for its document).  ERR_NOT_FOUND. */
 enum err target_item(struct fs *fs, const struct target *t, unsigned want, struct item *ret);

@@ -41,7 +41,7 @@ static void drop_name(struct notifier *n, uint64_t dir_nid, const char *name, si
 	atomic_fetch_add(&n->sent, 1);
 }
 
-static void drop_attributes(struct notifier *n, uint64_t nid)
+void notify_attributes(struct notifier *n, uint64_t nid)
 {
 	(void)fuse_lowlevel_notify_inval_inode(n->fs->session, nid, -1, 0);
 	atomic_fetch_add(&n->sent, 1);
@@ -143,7 +143,7 @@ static void child_changed(struct notifier *n, uint64_t dir_id, const struct item
 	char name[COMPONENT_MAX];
 	size_t len = item_component(child, name);
 	drop_name(n, nid_make(dir_id, 0), name, len);
-	drop_attributes(n, nid_make(dir_id, 0));
+	notify_attributes(n, nid_make(dir_id, 0));
 }
 
 static void partition_made(struct notifier *n, const struct change *c)
@@ -154,13 +154,14 @@ static void partition_made(struct notifier *n, const struct change *c)
 	key_from_order(c->at.pk.p, c->at.pk.n, key);
 	size_t len = filename_encode(span_make(key, c->at.pk.n), FILENAME_PARTITION, name);
 	drop_name(n, nid_make(c->at.parent, 0), name, len);
-	drop_attributes(n, nid_make(c->at.parent, 0));
+	notify_attributes(n, nid_make(c->at.parent, 0));
 }
 
 /* Keeps a replaced or removed row, or the empty file before it, for those who looked its name up a moment ago. */
 static void keep_old(struct notifier *n, const struct change *c)
 {
-	bool row = c->old.kind == ITEM_ROW && c->old.body.p != NULL;
+	bool row = c->old.kind == ITEM_ROW && c->old.body.p != NULL &&
+		(c->flags & CHANGE_EXCHANGE) == 0;
 	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;
 	if (!row && !draft)
 		return;
@@ -183,11 +184,23 @@ static void row_rewritten(struct notifier *n, const struct change *first, const 
 	notify_name_soon(n, nid_make(c->now.parent, 0), span_make(name, len));
 }
 
+/* A row that became an ordinary file keeps its node, and its content may change now. */
+static void drop_row_content(struct notifier *n, const struct change *c)
+{
+	if (c->op != CHANGE_MOVE)
+		return;
+	if (c->now.kind == ITEM_FILE)
+		blobs_drop(n->fs->blobs, nid_of(&c->now));
+	if ((c->flags & CHANGE_EXCHANGE) != 0 && c->other_kind == ITEM_FILE)
+		blobs_drop(n->fs->blobs, nid_of(&c->old));
+}
+
 static void on_event(void *arg, enum origin origin, const struct change *changes, size_t count)
 {
 	struct notifier *n = arg;
 	for (size_t i = 0; i < count; i++) {
 		const struct change *c = &changes[i];
+		drop_row_content(n, c);
 		keep_old(n, c);
 		if (origin == ORIGIN_MOUNT) {
 			row_rewritten(n, &changes[0], c);

@@ -27,6 +27,9 @@ void notify_name_then_reply(struct notifier *n, uint64_t dir_nid, struct span na
 /* Some time soon, in order; nobody waits for it. */
 void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
 void notify_inode_soon(struct notifier *n, uint64_t nid);
+/* A directory's own attributes changed by something that the kernel did not do itself.  From
+ * any thread, also a request handler: without pages to drop the call waits for no lock. */
+void notify_attributes(struct notifier *n, uint64_t nid);
 /* Number of invalidations sent since the mount. */
 uint64_t notifier_sent(struct notifier *n);
 

@@ -153,7 +153,7 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_FLUSH);
 	struct handle *h = handle_of(fi);
-	if (h->kind != HANDLE_STAGE) {
+	if (h->kind != HANDLE_STAGE || !h->writes) {
 		reply_errno(&c, 0);
 		return;
 	}

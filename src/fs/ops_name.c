@@ -53,14 +53,14 @@ static void reply_stage_node(struct call *c, struct stage *s)
 static void lookup_for_writing(struct call *c, struct target *t, struct stage *given)
 {
 	struct fs *fs = c->fs;
-	if (given != NULL && given->dir_id == t->dir.id &&
-		span_eq(span_make(given->name, given->name_len), t->name)) {
+	struct item item = { 0 };
+	enum err e = target_item(fs, t, WANT_BODY, &item);
+	if (e == ERR_OK && given != NULL && stage_is_current(given, &item)) {
+		item_fini(&item);
 		stages_looked_up(fs->stages, given);
 		reply_stage_node(c, given);
 		return;
 	}
-	struct item item = { 0 };
-	enum err e = target_item(fs, t, WANT_BODY, &item);
 	if (e != ERR_OK) {
 		/* The note stays: the walk may find the name again at its second lookup. */
 		if (e == ERR_NOT_FOUND)
@@ -93,7 +93,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct target t;
 	enum err e = target_resolve(fs, parent, name, &t, NULL);
 	if (e != ERR_OK) {
-		if (means_nothing(e))
+		if (means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
 			reply_no_entry(&c);
 		else
 			reply_err(&c, e);
@@ -106,7 +106,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	struct stage *given = NULL;
 	idset_mark(fs->seen, t.dir.id);
-	if (t.row_name && notes_wants_stage(fs, fs->notes, call_thread(&c), &given)) {
+	if (t.row_name &&
+		notes_wants_stage(fs, fs->notes, call_thread(&c), t.dir.id, t.name, &given)) {
 		lookup_for_writing(&c, &t, given);
 		if (given != NULL)
 			stages_unref(fs, fs->stages, given);
@@ -181,6 +182,8 @@ static enum err resolve_new(
 
 static bool may_make_dir(const struct target *t)
 {
+	if (t->dir.id < STORE_ID_FIRST && t->dir.id != STORE_ROOT)
+		return false;
 	if (t->dir.kind == ITEM_PARTITION || t->pending_dir)
 		return !t->row_name && t->name.p[0] == '.';
 	return true;
@@ -329,8 +332,49 @@ static enum err load_content(struct fs *fs, struct renaming *r)
 	return ERR_OK;
 }
 
+/* Another table of that name in another case is there: renaming onto it would replace it. */
+static enum err check_table_case(struct fs *fs, struct renaming *r)
+{
+	struct item there = { 0 };
+	if (r->to.dir.kind != ITEM_ACCOUNT || r->replaced.kind != ITEM_NONE)
+		return ERR_OK;
+	enum err e = store_child(fs->store, NULL, r->to.dir.id, CLASS_KEYED,
+		span_make(r->to.key, r->to.key_len), WANT_ATTRS, &there);
+	bool other = e == ERR_OK && there.id != r->item.id;
+	item_fini(&there);
+	return other ? ERR_TABLE_EXISTS : ERR_OK;
+}
+
+static enum err prepare_dir(struct fs *fs, struct renaming *r)
+{
+	if (r->item.kind == ITEM_FOLDER && !may_make_dir(&r->to))
+		return ERR_NOT_PERMITTED;
+	return r->to.digest ? ERR_KEY_MISSING : check_table_case(fs, r);
+}
+
+static enum err prepare_file(
+	struct fs *fs, struct renaming *r, unsigned flags, struct err_detail *detail)
+{
+	bool exchange = (flags & RENAME_EXCHANGE) != 0;
+	bool from_draft = r->item.kind == ITEM_FILE && r->from.row_name;
+	bool to_draft = r->replaced.kind == ITEM_FILE && r->to.row_name;
+	if (!target_may_hold_files(&r->to))
+		return ERR_NOT_PERMITTED;
+	/* An empty file that waits for its document can change places only with another. */
+	if (exchange && from_draft != to_draft)
+		return err_set(detail, ERR_NOT_AN_ENTITY, "the empty file holds no entity");
+	r->becomes = r->to.row_name && !stays_draft(r) ? ITEM_ROW : ITEM_FILE;
+	if (r->becomes != ITEM_ROW)
+		return ERR_OK;
+	if (r->item.kind == ITEM_ROW)
+		return r->to.digest || r->to.pending_dir ? ERR_KEY_MISSING : ERR_OK;
+	enum err e = load_content(fs, r);
+	return e == ERR_OK && (r->to.digest || r->to.pending_dir) ? learn_keys(fs, r, detail) : e;
+}
+
 static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t parent,
-	const char *name, fuse_ino_t new_parent, const char *new_name, struct err_detail *detail)
+	const char *name, fuse_ino_t new_parent, const char *new_name, unsigned flags,
+	struct err_detail *detail)
 {
 	enum err e = find_existing(fs, parent, name, &r->from, &r->item);
 	if (e == ERR_OK)
@@ -346,12 +390,8 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 		stages_expose(fs, fs->stages, r->replaced.id, NULL);
 	r->becomes = r->item.kind;
 	if (item_is_dir(r->item.kind))
-		return r->to.digest ? ERR_KEY_MISSING : ERR_OK;
-	r->becomes = r->to.row_name && !stays_draft(r) ? ITEM_ROW : ITEM_FILE;
-	if (r->becomes != ITEM_ROW || r->item.kind == ITEM_ROW)
-		return r->becomes == ITEM_ROW && r->to.digest ? ERR_KEY_MISSING : ERR_OK;
-	e = load_content(fs, r);
-	return e == ERR_OK && (r->to.digest || r->to.pending_dir) ? learn_keys(fs, r, detail) : e;
+		return prepare_dir(fs, r);
+	return prepare_file(fs, r, flags, detail);
 }
 
 /* rename(2)'s flags, and an empty draft under the new name that the row replaces. */
@@ -427,7 +467,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		return;
 	}
 	struct err_detail detail = { 0 };
-	enum err e = prepare_rename(c.fs, r, parent, name, new_parent, new_name, &detail);
+	enum err e = prepare_rename(c.fs, r, parent, name, new_parent, new_name, flags, &detail);
 	if (e == ERR_OK && (flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_NONE)
 		e = ERR_NOT_FOUND;
 	if (e == ERR_OK && (flags & RENAME_NOREPLACE) != 0 && r->replaced.kind != ITEM_NONE)

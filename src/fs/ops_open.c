@@ -19,6 +19,7 @@ static struct handle *new_handle(
 	if (h == NULL)
 		return NULL;
 	h->append = (fi->flags & O_APPEND) != 0;
+	h->writes = (fi->flags & O_ACCMODE) != O_RDONLY;
 	fi->fh = (uintptr_t)h;
 	return h;
 }
@@ -106,6 +107,7 @@ static void open_stage(
 		return;
 	}
 	h->stage = s;
+	stage_opened(s);
 	h->nodeless = nodeless;
 	fi->direct_io = nodeless;
 	if ((fi->flags & O_TRUNC) != 0)
@@ -137,12 +139,13 @@ static void open_nodeless(
 	open_stage(c, s, nid, fi, true);
 }
 
-/* The stage that the thread was given by its lookup, though its open arrived at another
- * node: somebody else's lookup of the same name came in between. */
-static bool open_given_stage(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+/* The stage that the thread was given by its lookup of this row, though its open arrived at
+ * another node: somebody else's lookup of the same name came in between. */
+static bool open_given_stage(
+	struct call *c, const struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct stage *given = NULL;
-	if (!notes_wants_stage(c->fs, c->fs->notes, call_thread(c), &given) || given == NULL)
+	struct stage *given = notes_given(c->fs, c->fs->notes, call_thread(c), item);
+	if (given == NULL)
 		return false;
 	open_stage(c, given, nid, fi, true);
 	return true;
@@ -153,15 +156,18 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	struct fs *fs = c->fs;
 	struct stage *s = stages_get(fs->stages, nid);
 	pid_t tid = call_thread(c);
-	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
 	if (s == NULL) {
-		if (notes_refuse(fs, fs->notes, tid, nid, writes) == NOTE_NONE ||
-			!open_given_stage(c, nid, fi))
-			retry(c);
+		retry(c);
 		return;
 	}
+	/* What notes need to know of the name. */
+	struct item named = { .kind = ITEM_FILE,
+		.class = CLASS_NAMED,
+		.parent = s->dir_id,
+		.key = span_make(s->name, s->name_len) };
+	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
 	if (notes_expects(fs->notes, tid, s, nid) ||
-		notes_refuse(fs, fs->notes, tid, nid, writes) == NOTE_SECOND) {
+		notes_refuse(fs, fs->notes, tid, nid, &named, writes) == NOTE_SECOND) {
 		open_stage(c, s, nid, fi, false);
 		return;
 	}
@@ -184,12 +190,12 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	} else if (item_is_dir(item->kind)) {
 		reply_errno(c, EISDIR);
 	} else if (wants_write(fi)) {
-		if (notes_refuse(fs, fs->notes, tid, nid, true) == NOTE_NONE)
+		if (notes_refuse(fs, fs->notes, tid, nid, item, true) == NOTE_NONE)
 			retry(c);
-		else if (!open_given_stage(c, nid, fi))
+		else if (!open_given_stage(c, item, nid, fi))
 			open_nodeless(c, item, nid, fi);
 	} else if (nid_of(item) == nid ||
-		notes_refuse(fs, fs->notes, tid, nid, false) == NOTE_SECOND) {
+		notes_refuse(fs, fs->notes, tid, nid, item, false) == NOTE_SECOND) {
 		const struct blob *blob = NULL;
 		bool direct = nid_of(item) != nid;
 		enum err e = blobs_put(fs->blobs, item, &blob);
@@ -203,35 +209,31 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	}
 }
 
-/* The row was removed or replaced after its name had been looked up.  A reader's first try
- * would have found it among the recent ones; a writer whose second try comes here too gets a
+/* The row was removed or replaced after its name had been looked up.  A reader gets it from
+ * the recent ones; a writer whose second try comes here too gets a
  * stage, and ESTALE at its close: the row went while it was being written. */
 static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
-	if (notes_refuse(fs, fs->notes, tid, nid, wants_write(fi)) == NOTE_NONE) {
-		retry(c);
-		return;
-	}
-	if (wants_write(fi) && open_given_stage(c, nid, fi))
-		return;
 	const struct blob *blob = blobs_pin_soon(fs->blobs, nid);
-	if (blob != NULL && !wants_write(fi)) {
+	const struct item *was = blob != NULL ? &blob->item : NULL;
+	if (was != NULL && !wants_write(fi)) {
 		notes_clear(fs, fs->notes, tid);
 		open_blob(c, blob, nid, fi, false);
 		return;
 	}
 	struct item item = { 0 };
-	enum err e = blob == NULL ? ERR_GONE : item_copy(&item, &blob->item);
-	blobs_unpin(fs->blobs, blob);
-	if (e == ERR_OK) {
-		open_nodeless(c, &item, nid, fi);
-	} else {
+	if (notes_refuse(fs, fs->notes, tid, nid, was, wants_write(fi)) == NOTE_NONE) {
+		retry(c);
+	} else if (was == NULL || item_copy(&item, was) != ERR_OK) {
 		notes_clear(fs, fs->notes, tid);
-		reply_err(c, e);
+		reply_err(c, ERR_GONE);
+	} else if (!open_given_stage(c, &item, nid, fi)) {
+		open_nodeless(c, &item, nid, fi);
 	}
 	item_fini(&item);
+	blobs_unpin(fs->blobs, blob);
 }
 
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -307,6 +309,7 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 		return;
 	}
 	h->stage = s;
+	stage_opened(s);
 	if ((fi->flags & O_TRUNC) != 0)
 		stage_open_truncated(s);
 	struct stat st;
@@ -352,7 +355,7 @@ void op_create(
 		e = target_resolve(c.fs, parent, name, &t, &detail);
 	if (e == ERR_OK && t.control != 0)
 		e = ERR_NOT_PERMITTED;
-	else if (e == ERR_OK && t.dir.kind != ITEM_PARTITION && t.dir.kind != ITEM_FOLDER)
+	else if (e == ERR_OK && !target_may_hold_files(&t))
 		e = ERR_NOT_PERMITTED;
 	if (e == ERR_OK && t.row_name)
 		create_row(&c, &t, mode, fi);
@@ -383,7 +386,7 @@ void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	if (s != NULL) {
 		uint64_t dir;
 		char name[COMPONENT_MAX];
-		stage_release(c.fs, s);
+		stage_close(c.fs, s);
 		if (stage_stale_name(s, &dir, name))
 			notify_name_soon(c.fs->notifier, nid_make(dir, 0), span_of(name));
 	}

@@ -74,6 +74,7 @@ static enum err make_file(
 	if (e == ERR_OK) {
 		*ret_id = file.id;
 		notify_name_soon(fs->notifier, STORE_REJECTED, at.key);
+		notify_attributes(fs->notifier, STORE_REJECTED);
 		trim(fs, &dir);
 	}
 	item_fini(&file);
@@ -124,6 +125,7 @@ void rejected_drop(struct fs *fs, uint64_t id)
 		const struct spot at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
 		(void)tree_unlink(fs->service, &at, -1, NULL, NULL);
 		notify_name_soon(fs->notifier, STORE_REJECTED, file.key);
+		notify_attributes(fs->notifier, STORE_REJECTED);
 	}
 	item_fini(&dir);
 	item_fini(&file);

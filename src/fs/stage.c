@@ -5,6 +5,7 @@
 #include "fs/attr.h"
 #include "fs/match.h"
 #include "fs/nid.h"
+#include "fs/notify.h"
 #include "fs/reason.h"
 #include "fs/rejected.h"
 #include "model/key.h"
@@ -206,6 +207,22 @@ static enum err refresh_target(struct fs *fs, struct stage *s, uint64_t dir_id, 
 	return ERR_OK;
 }
 
+/* The empty file that held the name is gone.  Another writer's first commit took its place:
+ * the last close wins; or somebody removed it. */
+static enum err follow_to_row(struct fs *fs, struct stage *s)
+{
+	struct item row = { 0 };
+	enum err e = refresh_target(fs, s, s->dir_id, span_make(s->name, s->name_len));
+	if (e == ERR_OK)
+		e = target_item(fs, &s->at, WANT_ATTRS, &row);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && row.kind != ITEM_ROW))
+		e = ERR_GONE;
+	if (e == ERR_OK)
+		s->draft_id = 0;
+	item_fini(&row);
+	return e;
+}
+
 /* Where the row is now: it may have been renamed, or removed, since it was opened. */
 static enum err follow(struct fs *fs, struct stage *s)
 {
@@ -223,6 +240,8 @@ static enum err follow(struct fs *fs, struct stage *s)
 		e = refresh_target(fs, s, it.parent, span_make(name, n));
 	}
 	item_fini(&it);
+	if (e == ERR_GONE && s->row_id == 0 && !s->loaded)
+		e = follow_to_row(fs, s);
 	return e;
 }
 
@@ -313,10 +332,13 @@ static enum err commit(struct fs *fs, struct stage *s, bool durable, struct err_
 		e = check_document(fs, s, detail);
 	if (e == ERR_OK)
 		e = row_keys(fs, s, k, detail);
+	bool joins = s->draft;
 	if (e == ERR_OK)
 		e = adopt(fs, s, k, detail);
 	if (e == ERR_OK)
 		e = put(fs, s, k, durable, detail);
+	if (e == ERR_OK && joins)
+		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
 	if (e == ERR_OK)
 		accepted(fs, s);
 	free(k);
@@ -324,6 +346,15 @@ static enum err commit(struct fs *fs, struct stage *s, bool durable, struct err_
 }
 
 /* ---- what the doors call ---- */
+
+bool stage_is_current(struct stage *s, const struct item *item)
+{
+	pthread_mutex_lock(&s->lock);
+	bool current = !s->dirty && s->loaded && s->base.id == item->id &&
+		s->base_version == item->version;
+	pthread_mutex_unlock(&s->lock);
+	return current;
+}
 
 void stage_open_truncated(struct stage *s)
 {
@@ -413,8 +444,10 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 	const struct spot at = target_spot(&s->at, ITEM_FILE);
 	struct attrs attrs = s->attrs;
 	enum err e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
 		s->draft_id = file.id;
+		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
+	}
 	atomic_store(&s->settled, true); /* only now: who finds it unset waits for the lock */
 	item_fini(&file);
 	return e;
@@ -479,9 +512,20 @@ enum err stage_fsync(struct fs *fs, struct stage *s)
 	return e;
 }
 
-void stage_release(struct fs *fs, struct stage *s)
+void stage_opened(struct stage *s)
 {
 	pthread_mutex_lock(&s->lock);
+	s->handles++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void stage_close(struct fs *fs, struct stage *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (--s->handles > 0) {
+		pthread_mutex_unlock(&s->lock);
+		return;
+	}
 	/* What a close refused is not committed behind its back. */
 	if (s->dirty && !s->poisoned && !s->told)
 		(void)finish(fs, s, "close", false);

@@ -39,7 +39,8 @@ struct stage {
 	atomic_bool settled; /* no draft that only the daemon knows of (any more) */
 
 	pthread_mutex_t lock; /* for all below */
-	struct target at;     /* where the row is now; owns its dir; its name is now_name */
+	unsigned handles;
+	struct target at; /* where the row is now; owns its dir; its name is now_name */
 	char now_name[COMPONENT_MAX];
 	struct item base;     /* the row or draft as loaded, without body */
 	uint64_t row_id;      /* the row it was loaded from or committed as; 0: none yet */
@@ -67,6 +68,8 @@ struct stage {
 enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret);
 void stage_free(struct fs *fs, struct stage *s);
 
+/* Whether it still holds what the item holds, untouched. */
+bool stage_is_current(struct stage *s, const struct item *item);
 /* The handle was opened with O_TRUNC. */
 void stage_open_truncated(struct stage *s);
 /* Bytes at offset.  An error is the answer to write(2). */
@@ -78,8 +81,10 @@ size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out);
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener);
 /* fsync(2): commits, durable. */
 enum err stage_fsync(struct fs *fs, struct stage *s);
-/* The last handle is gone: what is complete is committed, what is not goes to rejected/. */
-void stage_release(struct fs *fs, struct stage *s);
+/* One more handle; one handle less.  With the last one what is complete is committed, what
+ * is not goes to rejected/. */
+void stage_opened(struct stage *s);
+void stage_close(struct fs *fs, struct stage *s);
 /* The name under which the row is now, whose cached node the last change made wrong;
  * false if the kernel can have none but the stage's own. */
 bool stage_stale_name(struct stage *s, uint64_t *ret_dir, char out_name[COMPONENT_MAX]);

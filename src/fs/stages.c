@@ -35,7 +35,6 @@ void stages_free(struct fs *fs, struct stages *t)
 		while (t->buckets[i] != NULL) {
 			struct stage *s = t->buckets[i];
 			t->buckets[i] = s->next;
-			stage_release(fs, s);
 			stage_free(fs, s);
 		}
 	pthread_mutex_destroy(&t->lock);
@@ -159,6 +158,8 @@ struct note {
 	pid_t tid; /* 0: free */
 	bool write;
 	uint64_t nid, born_us;
+	uint64_t dir_id; /* of the name that the thread will look up again; 0: not known */
+	char name[COMPONENT_MAX];
 	struct stage *stage;
 };
 
@@ -215,35 +216,70 @@ static void drop_stage(struct fs *fs, struct stage *s)
 		stages_unref(fs, fs->stages, s);
 }
 
-enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid, bool write)
+static bool is_for(const struct note *note, uint64_t dir_id, struct span name)
+{
+	return note->dir_id != 0 && note->dir_id == dir_id && span_is(name, note->name);
+}
+
+static void set_note(
+	struct note *note, pid_t tid, uint64_t nid, const struct item *item, bool write)
+{
+	*note = (struct note){ .tid = tid, .write = write, .nid = nid };
+	note->born_us = clock_mono_us();
+	if (item != NULL) {
+		note->dir_id = item->parent;
+		(void)item_component(item, note->name);
+	}
+}
+
+enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
+	const struct item *item, bool write)
 {
 	struct stage *dropped = NULL;
-	enum note_state state = NOTE_SECOND;
+	char name[COMPONENT_MAX] = "";
+	if (item != NULL)
+		(void)item_component(item, name);
 	pthread_mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
-	if (note == NULL) {
-		note = oldest_note(n);
+	bool again = note != NULL &&
+		(note->nid == nid || (item != NULL && is_for(note, item->parent, span_of(name))));
+	if (!again) {
+		if (note == NULL)
+			note = oldest_note(n);
 		dropped = clear(n, note);
-		*note = (struct note){ .tid = tid, .write = write, .nid = nid };
-		note->born_us = clock_mono_us();
+		set_note(note, tid, nid, item, write);
 		atomic_fetch_add(&n->live, 1);
-		state = NOTE_NONE;
 	}
 	pthread_mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
-	return state;
+	return again ? NOTE_SECOND : NOTE_NONE;
 }
 
-bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage **ret_stage)
+bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name,
+	struct stage **ret_stage)
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
 	pthread_mutex_lock(&n->lock);
 	const struct note *note = find_note(n, tid);
-	bool wants = note != NULL && note->write;
+	bool wants = note != NULL && note->write && is_for(note, dir_id, name);
 	*ret_stage = wants && note->stage != NULL ? stages_get(fs->stages, note->stage->nid) : NULL;
 	pthread_mutex_unlock(&n->lock);
 	return wants;
+}
+
+struct stage *notes_given(struct fs *fs, struct notes *n, pid_t tid, const struct item *item)
+{
+	char name[COMPONENT_MAX];
+	struct stage *s = NULL;
+	(void)item_component(item, name);
+	pthread_mutex_lock(&n->lock);
+	const struct note *note = find_note(n, tid);
+	if (note != NULL && note->stage != NULL && note->stage->dir_id == item->parent &&
+		span_is(span_make(note->stage->name, note->stage->name_len), name))
+		s = stages_get(fs->stages, note->stage->nid);
+	pthread_mutex_unlock(&n->lock);
+	return s;
 }
 
 void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s)

@@ -13,7 +13,7 @@
 
 struct stages;
 struct stages *stages_new(void);
-void stages_free(struct fs *fs, struct stages *t); /* releases (commits or rejects) all */
+void stages_free(struct fs *fs, struct stages *t); /* the handles are gone already */
 
 /* Gives the stage a node and one reference. */
 void stages_add(struct stages *t, struct stage *s);
@@ -36,11 +36,17 @@ enum note_state {
 	NOTE_NONE,   /* first try: ESTALE was noted */
 	NOTE_SECOND, /* this thread was told ESTALE a moment ago */
 };
-/* A thread's open of nid cannot be served as it is. */
-enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid, bool write);
-/* Whether this thread is looking up a name in order to write; *ret_stage is the stage that
- * it was given before (with a reference), or NULL. */
-bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage **ret_stage);
+/* A thread's open of nid cannot be served as it is.  item: what the node stands for, as far
+ * as it is known (NULL: not); a note holds for one name and a short time only. */
+enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
+	const struct item *item, bool write);
+/* Whether this thread is looking up this name in order to write; *ret_stage is the stage
+ * that it was given for it before (with a reference), or NULL. */
+bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name,
+	struct stage **ret_stage);
+/* The stage that the thread was given, if it is for the row that item is (with a
+ * reference); else NULL. */
+struct stage *notes_given(struct fs *fs, struct notes *n, pid_t tid, const struct item *item);
 /* Takes over one reference of the stage. */
 void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s);
 void notes_clear(struct fs *fs, struct notes *n, pid_t tid);

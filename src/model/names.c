@@ -33,8 +33,8 @@ static enum err check_length(
 {
 	if (name.n >= min && name.n <= max)
 		return ERR_OK;
-	return err_set(detail, ERR_NAME_TOO_LONG, "The name of %s has %zu to %zu characters.", what,
-		min, max);
+	enum err e = name.n < min ? ERR_NAME_TOO_SHORT : ERR_NAME_TOO_LONG;
+	return err_set(detail, e, "The name of %s has %zu to %zu characters.", what, min, max);
 }
 
 enum err account_name_check(struct span name, struct err_detail *detail)

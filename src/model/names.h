@@ -7,7 +7,7 @@
 #include "base/span.h"
 #include "model/limits.h"
 
-/* 3 to 24 of a-z 0-9.  ERR_NAME_INVALID or ERR_NAME_TOO_LONG (also: too short). */
+/* 3 to 24 of a-z 0-9.  ERR_NAME_INVALID, ERR_NAME_TOO_SHORT or ERR_NAME_TOO_LONG. */
 enum err account_name_check(struct span name, struct err_detail *detail);
 
 /* ^[A-Za-z][A-Za-z0-9]{2,62}$, and not "tables" in any case. */

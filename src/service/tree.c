@@ -211,11 +211,12 @@ static enum item_kind kind_there(const struct item *it, const struct spot *to)
 {
 	enum item_kind k = it->kind;
 	if (k == ITEM_ROW || k == ITEM_FILE)
-		k = to->class == CLASS_KEYED && to->dir->kind == ITEM_PARTITION ? ITEM_ROW
-										: ITEM_FILE;
+		k = to->class == CLASS_KEYED ? ITEM_ROW : ITEM_FILE;
 	else if (k == ITEM_FOLDER && to->class == CLASS_KEYED)
 		return ITEM_NONE;
 	else if (item_is_dir(k) && k != ITEM_FOLDER && to->class == CLASS_NAMED)
+		return ITEM_NONE;
+	if (k == ITEM_ROW && to->dir->kind != ITEM_PARTITION)
 		return ITEM_NONE;
 	return item_may_hold(to->dir->kind, k) ? k : ITEM_NONE;
 }

@@ -29,7 +29,11 @@ enum err store_open_memory(struct store **ret);
 
 /* A layer over another engine (which it owns) that fails on demand: the k-th call from now
  * (1 is the next; 0: none) of the kinds in mask answers `error` instead. */
-enum store_fault_mask { FAULT_READS = 1, FAULT_APPLY_BEFORE = 2, FAULT_APPLY_AFTER = 4 };
+enum store_fault_mask {
+	FAULT_READS = 1,
+	FAULT_APPLY_BEFORE = 2,
+	FAULT_APPLY_AFTER = 4
+};
 enum err store_open_fault(struct store *inner, struct store **ret);
 void store_fault_arm(struct store *fault, unsigned mask, unsigned k, enum err error);
 

@@ -33,12 +33,12 @@
 
 enum item_kind {
 	ITEM_NONE,
-	ITEM_ACCOUNT,	/* child of STORE_ROOT; body: the account's secrets */
+	ITEM_ACCOUNT, /* child of STORE_ROOT; body: the account's secrets */
 	ITEM_TABLE,
 	ITEM_PARTITION,
-	ITEM_ROW,	/* body: the document, exactly as a file shows it */
-	ITEM_FILE,	/* an ordinary file; content by file_read and CHANGE_WRITE */
-	ITEM_FOLDER,	/* a directory among the ordinary files; in a table: a partition whose
+	ITEM_ROW,    /* body: the document, exactly as a file shows it */
+	ITEM_FILE,   /* an ordinary file; content by file_read and CHANGE_WRITE */
+	ITEM_FOLDER, /* a directory among the ordinary files; in a table: a partition whose
 			   key is not known yet (made under its digest name) */
 };
 
@@ -49,16 +49,16 @@ enum item_class {
 };
 
 /* Fixed ids.  They exist in every store, are never listed, and cannot be removed. */
-#define STORE_ROOT 1	    /* parent of the accounts */
+#define STORE_ROOT 1        /* parent of the accounts */
 #define STORE_REJECTED 2    /* folder: .rowfs/rejected */
-#define STORE_TRASH 3	    /* folder: .rowfs/trash */
-#define STORE_ORPHANS 4	    /* folder: removed ordinary files that are still open */
+#define STORE_TRASH 3       /* folder: .rowfs/trash */
+#define STORE_ORPHANS 4     /* folder: removed ordinary files that are still open */
 #define STORE_ID_FIRST 1024 /* ids below are fixed or belong to a door */
 #define STORE_ID_BITS 40
 
 enum item_flags {
-	ITEM_MADE = 1,	       /* directories: stays while it is empty */
-	ITEM_KEYS_INSIDE = 2,  /* rows: the document holds PartitionKey or RowKey */
+	ITEM_MADE = 1,        /* directories: stays while it is empty */
+	ITEM_KEYS_INSIDE = 2, /* rows: the document holds PartitionKey or RowKey */
 };
 
 #define TIME_UNSET INT64_MIN
@@ -68,32 +68,31 @@ enum item_flags {
 /* What chmod, chown and utimensat leave.  "Unset" means the default: the mount's mode and
  * owner, and the version's time. */
 struct attrs {
-	uint32_t mode;	  /* permission bits | 0x10000 so that 0000 is a set mode; MODE_UNSET */
+	uint32_t mode;     /* permission bits | 0x10000 so that 0000 is a set mode; MODE_UNSET */
 	uint32_t uid, gid; /* OWNER_UNSET */
-	int64_t mtime_ns; /* since 1970; TIME_UNSET: follows version */
-	int64_t ctime_ns; /* TIME_UNSET: follows version */
+	int64_t mtime_ns;  /* since 1970; TIME_UNSET: follows version */
+	int64_t ctime_ns;  /* TIME_UNSET: follows version */
 };
-#define ATTRS_UNSET                                                                                \
-	((struct attrs){ MODE_UNSET, OWNER_UNSET, OWNER_UNSET, TIME_UNSET, TIME_UNSET })
+#define ATTRS_UNSET ((struct attrs){ MODE_UNSET, OWNER_UNSET, OWNER_UNSET, TIME_UNSET, TIME_UNSET })
 #define MODE_SET(bits_) ((uint32_t)(bits_) | 0x10000u)
 
 struct item {
 	uint64_t id, parent;
 	enum item_kind kind;
 	enum item_class class;
-	uint32_t flags;	 /* enum item_flags */
+	uint32_t flags;   /* enum item_flags */
 	uint32_t edition; /* moves on with every new content of a row, not with attributes;
 			     starts at 1 for a new row, 0 for everything else; a file that
 			     becomes a row keeps its 0, a row that becomes a file keeps its
 			     edition: (id, edition) names one immutable row content. */
-	int64_t version; /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
+	int64_t version;  /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
 			    of content or membership */
 	struct attrs attrs;
-	uint64_t size;	 /* rows and files: bytes; directories: number of children */
-	struct span key; /* order form (CLASS_KEYED) or name bytes */
+	uint64_t size;    /* rows and files: bytes; directories: number of children */
+	struct span key;  /* order form (CLASS_KEYED) or name bytes */
 	struct span name; /* tables: the name in its own case; else empty */
 	struct span body; /* rows and accounts, where asked for; else p is NULL */
-	void *mem;	 /* owns what the spans point to; item_fini() frees it */
+	void *mem;        /* owns what the spans point to; item_fini() frees it */
 };
 
 /* A zeroed item is fine; the item is zeroed afterwards. */
@@ -180,28 +179,28 @@ struct change {
 	enum change_cond cond;
 	int64_t cond_version; /* COND_VERSION: version; COND_ID: the id */
 
-	int64_t version;      /* rule 2; not for CHANGE_ATTRS */
-	enum item_kind kind;  /* PUT */
-	struct span name;     /* PUT of a table, MOVE of a table: the name in its case */
-	uint32_t item_flags;  /* PUT; MOVE with a body */
-	struct span body;     /* PUT of a row or account, WRITE; MOVE: a rewritten document
+	int64_t version;           /* rule 2; not for CHANGE_ATTRS */
+	enum item_kind kind;       /* PUT */
+	struct span name;          /* PUT of a table, MOVE of a table: the name in its case */
+	uint32_t item_flags;       /* PUT; MOVE with a body */
+	struct span body;          /* PUT of a row or account, WRITE; MOVE: a rewritten document
 				 (p not NULL: edition moves on unless a file becomes a row) */
-	struct attrs attrs;   /* PUT: of a new item; of a replaced row: mode and owner are kept
+	struct attrs attrs;        /* PUT: of a new item; of a replaced row: mode and owner are kept
 				 where unset here, times are taken as given; ATTRS */
-	uint32_t set_mask;    /* ATTRS */
-	uint64_t offset;      /* WRITE, RESIZE */
-	struct place to;      /* MOVE */
-	bool to_match;	      /* MOVE: what stands at `to` must have to_version, else */
-	int64_t to_version;   /* ERR_CONDITION_NOT_MET */
-	enum item_kind to_kind;	   /* MOVE; ITEM_NONE: unchanged */
+	uint32_t set_mask;         /* ATTRS */
+	uint64_t offset;           /* WRITE, RESIZE */
+	struct place to;           /* MOVE */
+	bool to_match;             /* MOVE: what stands at `to` must have to_version, else */
+	int64_t to_version;        /* ERR_CONDITION_NOT_MET */
+	enum item_kind to_kind;    /* MOVE; ITEM_NONE: unchanged */
 	enum item_kind other_kind; /* EXCHANGE; ITEM_NONE: unchanged */
-	struct span other_body;	   /* EXCHANGE */
+	struct span other_body;    /* EXCHANGE */
 	uint32_t other_flags;
 
 	/* Results, set when apply() answers ERR_OK; the caller item_fini()s them. */
-	struct item now; /* the item after the change, without body; DELETE: as it was */
-	struct item old; /* with CHANGE_WANT_OLD; kind is ITEM_NONE if there was nothing */
-	struct item left; /* a partition without ITEM_MADE that went with its last row */
+	struct item now;     /* the item after the change, without body; DELETE: as it was */
+	struct item old;     /* with CHANGE_WANT_OLD; kind is ITEM_NONE if there was nothing */
+	struct item left;    /* a partition without ITEM_MADE that went with its last row */
 	bool made_partition; /* a partition was made on the way; now.parent is its id */
 };
 
@@ -210,18 +209,18 @@ struct change {
  * row and file goes too unless it is ITEM_MADE or CHANGE_KEEP_DIR was given. */
 
 enum store_ability {
-	STORE_CAN_VIEW = 1,	  /* views of the whole store */
-	STORE_CAN_MOVE_DIRS = 2,  /* MOVE of partitions and tables; without: ERR_CROSS_DEVICE */
-	STORE_CAN_SPAN = 4,	  /* change sets over several partitions, tables, accounts */
-	STORE_COUNTS_EXACT = 8,	  /* item.size of directories is exact */
-	STORE_READ_ONLY = 16,	  /* every apply() answers ERR_READ_ONLY */
+	STORE_CAN_VIEW = 1,      /* views of the whole store */
+	STORE_CAN_MOVE_DIRS = 2, /* MOVE of partitions and tables; without: ERR_CROSS_DEVICE */
+	STORE_CAN_SPAN = 4,      /* change sets over several partitions, tables, accounts */
+	STORE_COUNTS_EXACT = 8,  /* item.size of directories is exact */
+	STORE_READ_ONLY = 16,    /* every apply() answers ERR_READ_ONLY */
 };
 
 struct store_info {
 	unsigned abilities;
-	uint64_t bytes;	     /* on disk */
-	uint64_t log_bytes;  /* of that: write-ahead log */
-	uint64_t file_bytes; /* sum of ordinary files' sizes */
+	uint64_t bytes;                   /* on disk */
+	uint64_t log_bytes;               /* of that: write-ahead log */
+	uint64_t file_bytes;              /* sum of ordinary files' sizes */
 	uint64_t commits, changes, syncs; /* since open; commits < change sets: shared commits */
 };
 
@@ -265,7 +264,8 @@ struct store_ops {
 
 	void (*info)(struct store *s, struct store_info *ret);
 	/* Verifies what the engine alone can know.  ERR_CORRUPT if it found anything. */
-	enum err (*check)(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
+	enum err (*check)(
+		struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
 
 	/* Clean: nothing to recover at the next open. */
 	void (*close)(struct store *s);
@@ -277,8 +277,8 @@ struct store {
 
 /* ---- callers use these ---- */
 
-enum err store_get(struct store *s, struct store_view *v, uint64_t id, unsigned want,
-	struct item *ret);
+enum err store_get(
+	struct store *s, struct store_view *v, uint64_t id, unsigned want, struct item *ret);
 enum err store_child(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
 	struct span key, unsigned want, struct item *ret);
 /* Goes on by itself until the end or until fn answers false. */
@@ -286,8 +286,8 @@ enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum
 	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg);
 enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 	void *out, size_t n, size_t *ret_n);
-enum err store_apply(struct store *s, struct change *changes, size_t n, bool durable,
-	struct err_detail *reterr);
+enum err store_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
 enum err store_sync(struct store *s);
 int64_t store_version_floor(struct store *s);
 enum err store_view_open(struct store *s, struct store_view **ret);

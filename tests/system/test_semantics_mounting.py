@@ -131,7 +131,7 @@ def test_S2_commands_work_through_the_process_that_serves(rowfs, mnt, part):
     rowfs("check", mnt.store)
 
 
-def test_S2_an_import_is_seen_at_once_whatever_the_kernel_knew(rowfs, mnt, table, part):
+def test_C6_an_import_is_seen_at_once_whatever_the_kernel_knew(rowfs, mnt, table, part):
     put(part / "r.json", '{"v":1}')
     for i in range(5):
         with raises("ENOENT"):

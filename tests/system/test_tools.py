@@ -436,3 +436,53 @@ def test_inotifywait_like_watch_on_the_directory(r):
     """tail -F of the log, as people do; it must not end in an error."""
     out = sh("timeout 1 tail -n +1 -f r.json; test $? = 124", cwd=r)
     assert out.stdout == OLD
+
+
+def test_restic(account, table, work):
+    need("restic")
+    tree(table)
+    restic = f"RESTIC_PASSWORD=x restic -q --no-cache -r {work}/repo"
+    sh(f"{restic} init && {restic} backup '{table}' && {restic} backup '{table}'"
+       f" && {restic} check --read-data")
+    sh(f"{restic} restore latest --target {work}/out")
+    assert listing(f"{work}/out{table}") == listing(table)
+    want = listing(table)
+    for d in ("a", "b c"):
+        for name in os.listdir(table / d):
+            os.unlink(table / d / name)
+    sh(f"{restic} restore latest --target /  --include '{table}'")  # back into the mount
+    assert listing(table) == want
+
+
+def test_borg(table, work):
+    need("borg")
+    tree(table)
+    borg = f"BORG_BASE_DIR={work}/b BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes borg"
+    sh(f"{borg} init -e none {work}/repo && {borg} create {work}/repo::one '{table}'"
+       f" && {borg} create --list --filter=AM {work}/repo::two '{table}' 2>{work}/log"
+       f" && {borg} check {work}/repo")
+    assert (work / "log").read_text() == "", "the second backup found changed files"
+    want = listing(table)
+    for name in os.listdir(table / "a"):
+        os.unlink(table / "a" / name)
+    sh(f"cd / && {borg} extract {work}/repo::one")
+    assert listing(table) == want
+
+
+def test_rclone(account, table, work):
+    need("rclone")
+    (account / "Copy").mkdir()
+    tree(table)
+    rclone = f"rclone --config /dev/null --cache-dir {work}/c"
+    for source, target in ((table, work / "out"), (work / "out", account / "Copy")):
+        sh(f"{rclone} sync '{source}' '{target}' && {rclone} check '{source}' '{target}'")
+        assert listing(source) == listing(target)
+        again = sh(f"{rclone} -v sync '{source}' '{target}'")
+        assert "nothing to transfer" in again.stderr
+
+
+def test_nano(r):
+    need("nano", "script")
+    keys = r"printf '\033\134'; sleep 0.3; printf '4\r5\rA'; sleep 0.3; printf '\017\r'; sleep 0.3; printf '\030'"
+    sh(f"({keys}) | TERM=vt100 script -qec 'nano -I r.json' /dev/null > /dev/null", cwd=r)
+    changed(r)

@@ -9,12 +9,12 @@ TEST(account_names_are_3_to_24_lower_case_letters_and_digits)
 {
 	static const char *const bad[] = { "Abc", "ab-c", "ab_c", "a.b", "ab c", "ab\xc3\xa9" };
 
-	CHECK_ERR(account_name_check(span_make(letters, 2), NULL), ERR_NAME_TOO_LONG);
+	CHECK_ERR(account_name_check(span_make(letters, 2), NULL), ERR_NAME_TOO_SHORT);
 	CHECK_ERR(account_name_check(span_make(letters, 3), NULL), ERR_OK);
 	CHECK_ERR(account_name_check(span_make(letters, 24), NULL), ERR_OK);
 	CHECK_ERR(account_name_check(span_make(letters, 25), NULL), ERR_NAME_TOO_LONG);
 	CHECK_ERR(account_name_check(SPAN_LIT("0a9"), NULL), ERR_OK);
-	CHECK_ERR(account_name_check(SPAN_LIT(""), NULL), ERR_NAME_TOO_LONG);
+	CHECK_ERR(account_name_check(SPAN_LIT(""), NULL), ERR_NAME_TOO_SHORT);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		CHECK_ERR(account_name_check(span_of(bad[i]), NULL), ERR_NAME_INVALID);
 }
@@ -24,7 +24,7 @@ TEST(table_names_are_3_to_63_letters_and_digits)
 	static const char *const bad[] = { "1ab", "a_b", "a-b", "$MetricsX", "a b", "ab\xc3\xa9",
 		".git" };
 
-	CHECK_ERR(table_name_check(span_make(letters, 2), NULL), ERR_NAME_TOO_LONG);
+	CHECK_ERR(table_name_check(span_make(letters, 2), NULL), ERR_NAME_TOO_SHORT);
 	CHECK_ERR(table_name_check(span_make(letters, 3), NULL), ERR_OK);
 	CHECK_ERR(table_name_check(span_make(letters, 63), NULL), ERR_OK);
 	CHECK_ERR(table_name_check(span_make(letters, 64), NULL), ERR_NAME_TOO_LONG);

@@ -20,6 +20,9 @@ enum err control_start(struct service *s, const struct stat *store, struct contr
  * fine. */
 void control_stop(struct control *c);
 
+/* The same, but lets the running commands come to their end. */
+void control_finish(struct control *c);
+
 /* A connection to the process that serves this store, or -1. */
 int control_connect(const struct stat *store);
 /* Sends the command and waits for its end; closes sock.  `cancelled` is asked when a

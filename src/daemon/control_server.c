@@ -235,3 +235,14 @@ void control_stop(struct control *c)
 	pthread_mutex_unlock(&c->lock);
 	release(c);
 }
+
+void control_finish(struct control *c)
+{
+	if (c == NULL)
+		return;
+	pthread_mutex_lock(&c->lock);
+	while (c->running > 0)
+		pthread_cond_wait(&c->changed, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+	control_stop(c);
+}

@@ -132,6 +132,10 @@ static int run_fusermount(const char *dir, bool lazy)
 
 int mount_detach(const char *dir, bool lazy)
 {
+	/* Force first: it cuts the connection, which wakes whoever waits for an answer; after a
+	 * detach nothing could reach it any more. */
+	if (lazy && umount2(dir, UMOUNT_NOFOLLOW | MNT_FORCE) == 0)
+		return 0;
 	if (umount2(dir, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
 		return 0;
 	if (errno != EPERM)

@@ -94,7 +94,15 @@ static int run_here(const struct command *c, const char *path, struct store *sto
 	enum err e = service_new(store, &s);
 	if (e != ERR_OK)
 		return command_fail(stderr, c->name, "cannot open '%s': %s", path, err_text(e));
+	/* Others work through this process meanwhile: rowfs export S A/T | rowfs import S A/U. */
+	struct control *control = NULL;
+	struct stat st;
+	if (stat(path, &st) == 0)
+		(void)control_start(s, &st, &control);
 	int code = execute(s, argc, argv, f->fds, f->n, signals_cancelled, NULL);
+	/* Who reads our output must see its end before we wait for it. */
+	close(STDOUT_FILENO);
+	control_finish(control);
 	service_free(s);
 	return code;
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/command.h"
 #include "daemon/control.h"
+#include "daemon/mountinfo.h"
 #include "daemon/sd_notify.h"
 #include "store/engines.h"
 
@@ -14,15 +15,19 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* How long an unmount by force waits for requests that are being worked on. */
+#define IDLE_MS 1000
+
 struct serving {
 	struct serve *serve;
 	struct service *service;
-	struct control *control;
+	_Atomic(struct control *) control;
 	struct fs *fs;
 	int log_fd; /* -1: none */
 	sigset_t signals;
@@ -42,13 +47,27 @@ static void set_signals(sigset_t *set, bool background)
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
+/* In this order: commands end while the mount still answers (they may wait for it); then
+ * an unmount; where somebody has something open there, what is in flight is answered, the
+ * connection cut and the mount detached. */
+static void stop(struct serving *s)
+{
+	control_stop(atomic_exchange(&s->control, NULL));
+	if (mount_detach(s->serve->dir, false) == 0)
+		return;
+	fs_wait_idle(s->fs, IDLE_MS);
+	int code = mount_detach(s->serve->dir, true);
+	if (code != 0)
+		log_error("'%s' cannot be unmounted: %s", s->serve->dir, strerrordesc_np(code));
+}
+
 static void *wait_for_signal(void *arg)
 {
 	struct serving *s = arg;
 	int number = 0;
 	while (sigwait(&s->signals, &number) == 0 && number != SIGUSR1) {
 		log_info("signal %d: unmounting '%s'", number, s->serve->dir);
-		fs_stop(s->fs);
+		stop(s);
 	}
 	return NULL;
 }
@@ -78,7 +97,7 @@ static void on_ready(void *arg)
 	log_info("serving '%s' at '%s'", s->serve->store, s->serve->dir);
 	/* Whoever asked for the mount was stopped before it was there. */
 	if (!heard)
-		fs_stop(s->fs);
+		(void)mount_detach(s->serve->dir, true);
 }
 
 static int open_log(struct serving *s)
@@ -119,8 +138,10 @@ static int open_service(struct serving *s)
 static void start_control(struct serving *s)
 {
 	struct stat st;
-	enum err e = stat(s->serve->store, &st) == 0 ? control_start(s->service, &st, &s->control)
+	struct control *control = NULL;
+	enum err e = stat(s->serve->store, &st) == 0 ? control_start(s->service, &st, &control)
 						     : err_from_errno(errno);
+	atomic_store(&s->control, control);
 	/* The mount is of use without it. */
 	if (e != ERR_OK)
 		log_warning("commands will not reach this store while it is mounted: %s",
@@ -133,6 +154,7 @@ static int serve_mount(struct serving *s)
 	struct fs_options *options = &s->serve->options->fs;
 	options->source =
 		s->serve->options->source[0] != '\0' ? s->serve->options->source : s->serve->store;
+	options->store = s->serve->store;
 	options->on_ready = on_ready;
 	options->arg = s;
 	enum err e = fs_new(s->service, s->serve->dir, options, &s->fs, &why);
@@ -146,7 +168,7 @@ static int serve_mount(struct serving *s)
 	start_control(s);
 	e = fs_run(s->fs);
 	sd_notify_send("STOPPING=1");
-	control_stop(s->control);
+	control_stop(atomic_exchange(&s->control, NULL));
 	pthread_kill(s->waiter, SIGUSR1);
 	pthread_join(s->waiter, NULL);
 	fs_free(s->fs);

@@ -19,7 +19,8 @@ struct fs_options {
 	uid_t uid;          /* owner shown where none was set */
 	gid_t gid;
 	mode_t umask;        /* taken from the default modes 0666 and 0777; usually 022 */
-	const char *source;  /* shown in /proc/mounts: the store's absolute path */
+	const char *source;  /* shown in /proc/mounts: usually the store\'s path */
+	const char *store;   /* the store\'s absolute path, for df */
 	const char *generic; /* further options for the kernel or fusermount3, comma-separated
 				 ("nosuid,nodev,noatime"); NULL */
 	const char *version; /* of rowfs, for .rowfs/version */
@@ -31,10 +32,12 @@ struct fs_options {
 /* Mounts at dir (absolute).  The service stays the caller's and must outlive the fs. */
 enum err fs_new(struct service *service, const char *dir, const struct fs_options *options,
 	struct fs **ret, struct err_detail *detail);
-/* Serves until the filesystem is unmounted or fs_stop() was called. */
+/* Serves until the filesystem is unmounted, by whomever. */
 enum err fs_run(struct fs *fs);
-/* From any thread: makes fs_run() return.  Not from a signal handler. */
-void fs_stop(struct fs *fs);
+/* Waits until no request is being worked on and nothing is left to tell the kernel, at most
+ * timeout_ms.  For the moment before an unmount by force: what is not answered by then fails
+ * in its caller. */
+void fs_wait_idle(struct fs *fs, unsigned timeout_ms);
 /* Unmounts if it is still mounted; every staged document that was not committed is in
  * .rowfs/rejected afterwards.  NULL is fine. */
 void fs_free(struct fs *fs);

@@ -231,6 +231,35 @@ size_t item_component(const struct item *it, char out[COMPONENT_MAX])
 		it->kind == ITEM_ROW ? FILENAME_ROW : FILENAME_PARTITION, out);
 }
 
+/* Puts component/ before what is there; what does not fit is left out. */
+static void prepend(char out[SHOWN_PATH_MAX], const char *component, size_t n)
+{
+	size_t len = strlen(out);
+	if (n + 1 + len >= SHOWN_PATH_MAX)
+		return;
+	memmove(out + n + 1, out, len + 1);
+	memcpy(out, component, n);
+	out[n] = '/';
+}
+
+void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_PATH_MAX])
+{
+	size_t n = name.n < COMPONENT_MAX ? name.n : COMPONENT_MAX;
+	memcpy(out, name.p, n);
+	out[n] = 0;
+	struct item dir = { 0 };
+	while (dir_id != STORE_ROOT &&
+		store_get(fs->store, NULL, dir_id, WANT_ATTRS, &dir) == ERR_OK) {
+		char component[COMPONENT_MAX];
+		size_t len = item_component(&dir, component);
+		prepend(out, component, len);
+		if (dir.id == STORE_REJECTED)
+			prepend(out, ".rowfs", sizeof(".rowfs") - 1);
+		dir_id = dir.parent != 0 ? dir.parent : STORE_ROOT;
+		item_fini(&dir);
+	}
+}
+
 static bool parent_is(struct fs *fs, const struct item *it, enum item_kind kind)
 {
 	struct item parent = { 0 };

@@ -49,6 +49,10 @@ enum err target_key_from_document(
 #define COMPONENT_MAX (LIMIT_FILE_NAME_BYTES + 1)
 size_t item_component(const struct item *it, char out[COMPONENT_MAX]);
 
+/* The path of a name below the mount point, for people: "acct/Table/pk/row.json". */
+#define SHOWN_PATH_MAX 1200
+void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_PATH_MAX]);
+
 /* Whether an ordinary file stands under a row's name: an empty one that waits for its
  * document. */
 bool item_is_draft(struct fs *fs, const struct item *it);

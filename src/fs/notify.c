@@ -31,7 +31,7 @@ struct notifier {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct work *first, **last; /* guarded by lock */
-	bool stop;                  /* guarded by lock */
+	bool stop, sending;         /* guarded by lock */
 	atomic_uint_fast64_t sent;
 };
 
@@ -80,9 +80,11 @@ static void *run(void *arg)
 		n->first = w->next;
 		if (n->first == NULL)
 			n->last = &n->first;
+		n->sending = true;
 		pthread_mutex_unlock(&n->lock);
 		perform(n, w);
 		pthread_mutex_lock(&n->lock);
+		n->sending = false;
 	}
 	pthread_mutex_unlock(&n->lock);
 	return NULL;
@@ -126,6 +128,14 @@ void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name)
 void notify_inode_soon(struct notifier *n, uint64_t nid)
 {
 	queue(n, nid, (struct span){ 0 }, true, NULL, NULL);
+}
+
+bool notifier_busy(struct notifier *n)
+{
+	pthread_mutex_lock(&n->lock);
+	bool busy = n->first != NULL || n->sending;
+	pthread_mutex_unlock(&n->lock);
+	return busy;
 }
 
 uint64_t notifier_sent(struct notifier *n)
@@ -173,6 +183,12 @@ static void keep_old(struct notifier *n, const struct change *c)
 		blobs_unpin(n->fs->blobs, blob);
 }
 
+void notify_old_node(struct notifier *n, uint64_t nid)
+{
+	blobs_drop(n->fs->blobs, nid);
+	notify_attributes(n, nid);
+}
+
 /* A rename of a partition rendered rows anew: their nodes are others now.  The request
  * handler that did it may not wait here. */
 static void row_rewritten(struct notifier *n, const struct change *first, const struct change *c)
@@ -180,6 +196,7 @@ static void row_rewritten(struct notifier *n, const struct change *first, const 
 	char name[COMPONENT_MAX];
 	if (first->op != CHANGE_MOVE || c->op != CHANGE_PUT)
 		return;
+	notify_old_node(n, nid_of(&c->old));
 	size_t len = item_component(&c->now, name);
 	notify_name_soon(n, nid_make(c->now.parent, 0), span_make(name, len));
 }
@@ -203,6 +220,7 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 		drop_row_content(n, c);
 		keep_old(n, c);
 		if (origin == ORIGIN_MOUNT) {
+			/* After keep_old(): the old node must not be found. */
 			row_rewritten(n, &changes[0], c);
 			continue;
 		}

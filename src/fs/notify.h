@@ -30,6 +30,12 @@ void notify_inode_soon(struct notifier *n, uint64_t nid);
 /* A directory's own attributes changed by something that the kernel did not do itself.  From
  * any thread, also a request handler: without pages to drop the call waits for no lock. */
 void notify_attributes(struct notifier *n, uint64_t nid);
+/* A row that lives got another node while the kernel keeps this one under its name (a rename
+ * rendered its document anew): whoever uses it is sent to look the name up again.  From any
+ * thread. */
+void notify_old_node(struct notifier *n, uint64_t nid);
+/* Whether something waits to be sent or is being sent. */
+bool notifier_busy(struct notifier *n);
 /* Number of invalidations sent since the mount. */
 uint64_t notifier_sent(struct notifier *n);
 

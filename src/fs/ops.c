@@ -14,7 +14,9 @@
 
 struct call call_begin(fuse_req_t req, enum op op)
 {
-	return (struct call){ fuse_req_userdata(req), req, op, clock_mono_us() };
+	struct fs *fs = fuse_req_userdata(req);
+	atomic_fetch_add(&fs->in_flight, 1);
+	return (struct call){ fs, req, op, clock_mono_us() };
 }
 
 pid_t call_thread(const struct call *c)
@@ -24,6 +26,7 @@ pid_t call_thread(const struct call *c)
 
 static void done(struct call *c, int failed)
 {
+	atomic_fetch_sub(&c->fs->in_flight, 1);
 	opstat_add(&c->fs->opstats, c->op, clock_mono_us() - c->start_us, failed);
 }
 
@@ -93,7 +96,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t nid)
 	struct call c = call_begin(req, OP_OTHER);
 	struct statvfs st;
 	(void)nid;
-	if (statvfs(c.fs->source, &st) != 0) {
+	if (statvfs(c.fs->store_path, &st) != 0) {
 		reply_errno(&c, errno);
 		return;
 	}

@@ -117,11 +117,10 @@ static enum err refuse_truncate(struct fs *fs, const struct item *row, off_t siz
 	char name[COMPONENT_MAX];
 	size_t n = item_component(row, name);
 	enum err e = size == 0 ? ERR_EMPTY : ERR_INCOMPLETE;
-	reasons_add(fs->reasons,
+	reasons_add(fs,
 		&(struct refusal){ .call = "truncate",
 			.dir = row->parent,
 			.name = span_make(name, n),
-			.path = name,
 			.error = e });
 	return e;
 }

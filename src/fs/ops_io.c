@@ -34,6 +34,22 @@ static void read_stage(struct call *c, struct stage *s, size_t size, off_t offse
 	buf_fini(&out);
 }
 
+/* The file became a row under its reader: the node's bytes stay what they were. */
+static void read_converted(struct call *c, struct handle *h, size_t size, off_t offset)
+{
+	struct item row = { 0 };
+	const struct blob *blob = NULL;
+	enum err e = store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
+	if (e == ERR_OK && row.kind == ITEM_ROW && nid_of(&row) == h->nid)
+		reply_slice(c, row.body, size, offset);
+	else if ((blob = blobs_pin(c->fs->blobs, h->nid)) != NULL)
+		reply_slice(c, blob->item.body, size, offset);
+	else
+		reply_errno(c, ESTALE);
+	blobs_unpin(c->fs->blobs, blob);
+	item_fini(&row);
+}
+
 static void read_file(struct call *c, struct handle *h, size_t size, off_t offset)
 {
 	char *bytes = malloc(size > 0 ? size : 1);
@@ -41,20 +57,12 @@ static void read_file(struct call *c, struct handle *h, size_t size, off_t offse
 	enum err e = bytes == NULL ? ERR_NO_MEMORY
 				   : store_file_read(c->fs->store, NULL, nid_id(h->nid),
 					     (uint64_t)offset, bytes, size, &n);
-	if (e == ERR_OK) {
+	if (e == ERR_OK)
 		reply_bytes(c, bytes, n);
-	} else if (e == ERR_NOT_FOUND) {
-		/* The file became a row under its reader: the same bytes. */
-		struct item row = { 0 };
-		e = store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
-		if (e == ERR_OK && row.body.p != NULL && nid_of(&row) == h->nid)
-			reply_slice(c, row.body, size, offset);
-		else
-			reply_errno(c, ESTALE);
-		item_fini(&row);
-	} else {
+	else if (e == ERR_NOT_FOUND || e == ERR_INVALID_INPUT)
+		read_converted(c, h, size, offset);
+	else
 		reply_err(c, e);
-	}
 	free(bytes);
 }
 
@@ -109,8 +117,8 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 		struct item now = { 0 };
 		e = tree_file_write(c.fs->service, nid_id(h->nid), (uint64_t)offset,
 			span_make(bytes, size), &now);
-		if (e == ERR_NOT_FOUND)
-			e = ERR_GONE;
+		if (e == ERR_NOT_FOUND || e == ERR_INVALID_INPUT)
+			e = ERR_GONE; /* removed, or a row by now */
 		item_fini(&now);
 	}
 	if (e != ERR_OK) {

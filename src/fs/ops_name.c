@@ -153,11 +153,10 @@ void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forg
 static void explain(struct fs *fs, const char *call, const struct target *t, const char *name,
 	enum err e, const struct err_detail *detail, const char *rejected)
 {
-	reasons_add(fs->reasons,
+	reasons_add(fs,
 		&(struct refusal){ .call = call,
 			.dir = t->dir.id,
 			.name = span_of(name),
-			.path = name,
 			.error = e,
 			.detail = detail,
 			.rejected = rejected });
@@ -347,8 +346,6 @@ static enum err check_table_case(struct fs *fs, struct renaming *r)
 
 static enum err prepare_dir(struct fs *fs, struct renaming *r)
 {
-	if (r->item.kind == ITEM_FOLDER && !may_make_dir(&r->to))
-		return ERR_NOT_PERMITTED;
 	return r->to.digest ? ERR_KEY_MISSING : check_table_case(fs, r);
 }
 
@@ -389,6 +386,10 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 	if (item_is_dir(r->replaced.kind))
 		stages_expose(fs, fs->stages, r->replaced.id, NULL);
 	r->becomes = r->item.kind;
+	bool exchange = (flags & RENAME_EXCHANGE) != 0;
+	if ((r->item.kind == ITEM_FOLDER && !may_make_dir(&r->to)) ||
+		(exchange && r->replaced.kind == ITEM_FOLDER && !may_make_dir(&r->from)))
+		return ERR_NOT_PERMITTED;
 	if (item_is_dir(r->item.kind))
 		return prepare_dir(fs, r);
 	return prepare_file(fs, r, flags, detail);
@@ -422,8 +423,10 @@ static enum err perform_rename(
 		(void)tree_unlink(fs->service, &draft, -1, NULL, NULL);
 	}
 	/* Its document was rendered anew: the node that the kernel moves is not the row's. */
-	if (e == ERR_OK && nid_of(&now) != nid_of(&r->item))
+	if (e == ERR_OK && nid_of(&now) != nid_of(&r->item)) {
+		notify_old_node(fs->notifier, nid_of(&r->item));
 		notify_name_soon(fs->notifier, nid_make(r->to.dir.id, 0), r->to.name);
+	}
 	item_fini(&now);
 	return e;
 }
@@ -443,7 +446,7 @@ static enum err explain_rename(
 		(void)rejected_save(fs, span_of(new_name), buf_span(&r->content), &id, rejected);
 	const char *kept = rejected[0] != 0 ? rejected : NULL;
 	explain(fs, "rename", &r->to, new_name, e, d, kept);
-	reasons_add(fs->reasons,
+	reasons_add(fs,
 		&(struct refusal){ .dir = r->from.dir.id,
 			.name = r->from.name,
 			.error = e,

@@ -362,11 +362,10 @@ void op_create(
 	else if (e == ERR_OK)
 		create_file(&c, &t, mode, fi);
 	else {
-		reasons_add(c.fs->reasons,
+		reasons_add(c.fs,
 			&(struct refusal){ .call = "create",
 				.dir = nid_id(parent),
 				.name = span_of(name),
-				.path = name,
 				.error = e,
 				.detail = &detail });
 		reply_err(&c, e);

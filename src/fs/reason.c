@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "fs/names.h"
+#include "fs/state.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -78,12 +80,14 @@ static void format_text(struct buf *b, const struct refusal *f)
 		buf_addf(b, "; the bytes are in .rowfs/rejected/%s", f->rejected);
 }
 
-static void format_line(struct buf *b, const struct refusal *f)
+static void format_line(struct fs *fs, struct buf *b, const struct refusal *f)
 {
+	char path[SHOWN_PATH_MAX];
+	name_path(fs, f->dir, f->name, path);
 	char now[CLOCK_TEXT_MAX];
 	clock_format(clock_ticks(), now);
 	buf_addf(b, "{\"time\":\"%s\",\"call\":\"%s\",\"path\":", now, f->call);
-	add_text(b, span_of(f->path));
+	add_text(b, span_of(path));
 	buf_addf(b, ",\"errno\":%d,\"code\":\"%s\",\"message\":", err_errno(f->error),
 		err_code(f->error));
 	add_text(b, span_of(err_message(f->error, f->detail)));
@@ -96,12 +100,13 @@ static void format_line(struct buf *b, const struct refusal *f)
 	buf_add_str(b, "}\n");
 }
 
-void reasons_add(struct reasons *r, const struct refusal *f)
+void reasons_add(struct fs *fs, const struct refusal *f)
 {
+	struct reasons *r = fs->reasons;
 	struct buf text = BUF_INIT(8192), line = BUF_INIT(16384);
 	format_text(&text, f);
 	if (!f->quiet)
-		format_line(&line, f);
+		format_line(fs, &line, f);
 	char *name = malloc(f->name.n + 1);
 	if (!buf_ok(&text) || !buf_ok(&line) || name == NULL) {
 		buf_fini(&text);

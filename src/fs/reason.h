@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct fs;
 struct reasons;
 struct reasons *reasons_new(void);
 void reasons_free(struct reasons *r);
@@ -17,15 +18,14 @@ struct refusal {
 	const char *call; /* "write", "close", "rename", ... */
 	uint64_t dir;     /* item id of the directory */
 	struct span name; /* the name in it */
-	const char *path; /* for people; may be "" */
 	enum err error;
 	const struct err_detail *detail; /* may be NULL */
 	bool quiet;                      /* only for the attribute: it is in the list already */
 	const char *rejected; /* where the bytes are, below .rowfs/rejected; NULL if nowhere */
 };
 
-/* Remembers it, writes a line to the log. */
-void reasons_add(struct reasons *r, const struct refusal *refusal);
+/* Remembers it, with its path for people, and writes a line to the log. */
+void reasons_add(struct fs *fs, const struct refusal *refusal);
 /* A later success: the name's reason is forgotten (the line in the list stays). */
 void reasons_clear(struct reasons *r, uint64_t dir, struct span name);
 /* "code: message (line 3, column 7)"; an empty name: the directory's own last reason.

@@ -85,14 +85,13 @@ enum err fs_run(struct fs *fs)
 	return code < 0 ? err_from_errno(-code) : ERR_OK;
 }
 
-void fs_stop(struct fs *fs)
+void fs_wait_idle(struct fs *fs, unsigned timeout_ms)
 {
-	fuse_session_exit(fs->session);
-	/* The loop looks at its flag only between requests: unmounting wakes it. */
-	if (fs->mounted) {
-		fs->mounted = false;
-		fuse_session_unmount(fs->session);
-	}
+	const struct timespec step = { .tv_nsec = 1000000 };
+	uint64_t end = clock_mono_us() + (uint64_t)timeout_ms * 1000;
+	while (clock_mono_us() < end &&
+		(atomic_load(&fs->in_flight) > 0 || notifier_busy(fs->notifier)))
+		nanosleep(&step, NULL);
 }
 
 /* ---- life ---- */
@@ -125,11 +124,13 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	fs->store = service_store(service);
 	fs->options = *options;
 	fs->source = strdup(options->source);
+	fs->store_path = strdup(options->store);
 	fs->dir = strdup(dir);
 	fs->version = strdup(options->version);
 	fs->started = clock_ticks();
 	enum err e = ERR_NO_MEMORY;
-	if (fs->source != NULL && fs->dir != NULL && fs->version != NULL && make_parts(fs))
+	if (fs->source != NULL && fs->store_path != NULL && fs->dir != NULL &&
+		fs->version != NULL && make_parts(fs))
 		e = mount_session(fs, detail);
 	if (e == ERR_OK)
 		e = notifier_new(fs, &fs->notifier);
@@ -165,6 +166,7 @@ void fs_free(struct fs *fs)
 	idset_free(fs->open_dirs);
 	idset_free(fs->seen);
 	free(fs->source);
+	free(fs->store_path);
 	free(fs->dir);
 	free(fs->version);
 	free(fs);

@@ -79,11 +79,10 @@ static enum err refuse(struct fs *fs, struct stage *s, const char *call, enum er
 		rejected_save(fs, s->at.name, buf_span(&s->buf), &s->rejected_id, rejected) ==
 			ERR_OK)
 		s->rejected_len = s->buf.len;
-	reasons_add(fs->reasons,
+	reasons_add(fs,
 		&(struct refusal){ .call = call,
 			.dir = s->dir_id,
 			.name = s->at.name,
-			.path = s->now_name,
 			.error = e,
 			.detail = detail,
 			.rejected = rejected[0] != 0 ? rejected : NULL });

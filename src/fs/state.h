@@ -8,6 +8,7 @@
 #include "service/service.h"
 #include "store/store.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct blobs;
@@ -29,7 +30,7 @@ struct fs {
 	struct service *service;
 	struct store *store; /* the service's; for reading */
 	struct fs_options options;
-	char *source, *dir, *version; /* owned copies behind options */
+	char *source, *store_path, *dir, *version; /* owned copies behind options */
 	struct fuse_session *session;
 	struct blobs *blobs;     /* recent row contents */
 	struct stages *stages;   /* writers' private documents */
@@ -45,6 +46,7 @@ struct fs {
 	struct opstats opstats;
 	int64_t started; /* ticks */
 	bool mounted;
+	atomic_int in_flight; /* requests that are being worked on */
 };
 
 #endif

@@ -195,21 +195,21 @@ def hammer(part, ways, gaps=False, names=2, with_noise=True):
 
 @pytest.mark.parametrize("way", [write_truncating, write_in_place, write_aside],
                          ids=lambda w: w.__name__)
-def test_W10_readers_see_one_whole_version_whatever_the_way_of_writing(part, way):
+def test_W1_readers_see_one_whole_version_whatever_the_way_of_writing(part, way):
     hammer(part, [way])
 
 
-def test_W10_readers_see_one_whole_version_under_mixed_writers(part):
+def test_W1_readers_see_one_whole_version_under_mixed_writers(part):
     hammer(part, [write_truncating, write_in_place, write_aside])
 
 
-def test_W11_unlink_and_create_never_shows_half_a_document(part):
+def test_W1_unlink_and_create_never_shows_half_a_document(part):
     hammer(part, [write_again, write_truncating], gaps=True)
 
 
 # ---- the other door ----
 
-def test_D1_what_an_import_changed_is_seen_at_once(rowfs, store, mnt, part):
+def test_C6_what_an_import_changed_is_seen_at_once(rowfs, store, mnt, part):
     """After the command returned: stat, read, listing and failed lookups are right, with
     everything of before in the kernel's caches."""
     rng = random.Random(7)
@@ -238,7 +238,7 @@ def test_D1_what_an_import_changed_is_seen_at_once(rowfs, store, mnt, part):
             assert path.stat().st_size == len(text)
 
 
-def test_D1_an_import_into_new_partitions_shows_them(rowfs, store, mnt, table):
+def test_C6_an_import_into_new_partitions_shows_them(rowfs, store, mnt, table):
     assert os.listdir(table) == []
     assert not (table / "new").exists()
     before = table.stat().st_mtime_ns
@@ -263,7 +263,7 @@ def importer(program, store, table, pk, stop, failures, acknowledged):
         failures.put(f"importer: {type(e).__name__}: {e}")
 
 
-def test_D2_readers_are_never_behind_an_acknowledged_import(rowfs, store, mnt, part):
+def test_C6_readers_are_never_behind_an_acknowledged_import(rowfs, store, mnt, part):
     stop, failures = fork.Event(), fork.Queue()
     reads, acknowledged = fork.Value("Q", 0), fork.Value("Q", 0)
     path = part / "row0.json"
@@ -289,7 +289,7 @@ def test_D2_readers_are_never_behind_an_acknowledged_import(rowfs, store, mnt, p
     assert acknowledged.value > 3 and reads.value > 50
 
 
-def test_W12_many_writers_of_the_same_names_never_get_an_error_from_open(part):
+def test_W14_many_writers_of_the_same_names_never_get_an_error_from_open(part):
     """Writers that remove, recreate, replace and truncate the same two names at once: a
     lost update is told at close, never at open."""
     stop, failures = fork.Event(), fork.Queue()

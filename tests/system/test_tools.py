@@ -192,6 +192,8 @@ EDITS = {
                       " -c '%s/4/5/' -c wq r.json < /dev/null",
     "vim, backup kept": "vim -u NONE -N -es -c 'set backup backupskip= backupdir=.'"
                         " -c '%s/4/5/' -c wq r.json < /dev/null && rm r.json~",
+    "emacs": "emacs -Q --batch r.json --eval '(while (search-forward \"4\" nil t)"
+             " (replace-match \"5\"))' -f save-buffer; rm -f r.json~",
     "patch": "sed s/4/5/ r.json > n; diff -u r.json n > p; patch -s r.json p && rm n p",
     "sort -o": "sed -i s/4/5/ r.json && sort -o r.json r.json",
     "cp over": "sed s/4/5/ r.json > t && cp t r.json && rm t",
@@ -237,21 +239,25 @@ fs.writeFileSync("t",fs.readFileSync("t","utf8").replace("4","5"));fs.renameSync
 @pytest.mark.parametrize("how", EDITS)
 def test_edit(r, how):
     script = EDITS[how]
-    for tool in ("busybox", "gawk", "node", "vim", "ed", "patch", "sponge", "perl", "git"):
+    for tool in ("busybox", "emacs", "gawk", "node", "vim", "ed", "patch", "sponge", "perl", "git"):
         if tool in script.split() or f"{tool} " in how:
             need(tool)
     sh(script, cwd=r)
     changed(r)
 
 
-@pytest.mark.parametrize("how", [h for h in EDITS if "{" not in EDITS[h] and "node" not in h])
+# Those that write in place or copy the mode; the others make a new file on any file system.
+KEEPS_MODE = [h for h in EDITS if "node" not in h and not any(
+    w in EDITS[h] for w in ("> t", "tmp", "> n", "mv ", "busybox", "tempfile", "rm r.json;"))]
+
+
+@pytest.mark.parametrize("how", KEEPS_MODE)
 def test_edit_keeps_the_mode(r, how):
-    """Tools that mean to keep it: those that write in place or copy the mode."""
+    for tool in ("emacs", "gawk", "vim", "ed", "patch", "sponge", "perl"):
+        if tool in EDITS[how].split() or f"{tool} " in how:
+            need(tool)
     os.chmod(r / "r.json", 0o640)
-    script = EDITS[how]
-    if any(w in script for w in ("> t", "tmp", "> n", "mv ", "busybox")):
-        pytest.skip("makes a new file on any file system")
-    sh(script, cwd=r)
+    sh(EDITS[how], cwd=r)
     assert os.stat(r / "r.json").st_mode & 0o777 == 0o640
 
 
@@ -461,7 +467,9 @@ def test_borg(table, work):
     sh(f"{borg} init -e none {work}/repo && {borg} create {work}/repo::one '{table}'"
        f" && {borg} create --list --filter=AM {work}/repo::two '{table}' 2>{work}/log"
        f" && {borg} check {work}/repo")
-    assert (work / "log").read_text() == "", "the second backup found changed files"
+    # borg never trusts its cache for the youngest file.
+    again = (work / "log").read_text().splitlines()
+    assert len(again) <= 1, "the second backup found changed files"
     want = listing(table)
     for name in os.listdir(table / "a"):
         os.unlink(table / "a" / name)
@@ -482,7 +490,10 @@ def test_rclone(account, table, work):
 
 
 def test_nano(r):
+    """Replace all (^\\), write out (^O), exit (^X)."""
     need("nano", "script")
-    keys = r"printf '\033\134'; sleep 0.3; printf '4\r5\rA'; sleep 0.3; printf '\017\r'; sleep 0.3; printf '\030'"
-    sh(f"({keys}) | TERM=vt100 script -qec 'nano -I r.json' /dev/null > /dev/null", cwd=r)
+    keys = "".join(f"sleep 0.3; printf '{k}'; " for k in ("\\034", "4\\r", "5\\r", "A", "\\017", "\\r",
+                                                         "\\030"))
+    sh(f"({keys}) | TERM=vt100 timeout 20 script -qec 'nano -I r.json' /dev/null > /dev/null",
+       cwd=r)
     changed(r)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""A mount ends when it is told to, whatever is open there and however busy it is."""
+
+import errno
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tools import put
+
+fork = multiprocessing.get_context("fork")
+
+
+def test_S3_sigterm_with_open_files_ends_the_daemon_at_once(mnt, part):
+    put(part / "r.json", "{}")
+    put(part / "plain", "x")
+    fds = [os.open(part / n, os.O_RDONLY) for n in ("r.json", "plain", ".")]
+    half = os.open(part / "half.json", os.O_WRONLY | os.O_CREAT)
+    os.write(half, b'{"never":"finished"')
+    begin = time.monotonic()
+    mnt.sigterm()
+    assert time.monotonic() - begin < 10
+    for fd in fds + [half]:
+        try:
+            os.close(fd)
+        except OSError as e:
+            assert e.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+    mnt.start()
+    kept = os.listdir(mnt / ".rowfs/rejected")
+    assert [n.split("-", 3)[3] for n in kept] == ["half.json"]
+    assert (mnt / ".rowfs/rejected" / kept[0]).read_bytes() == b'{"never":"finished"'
+
+
+def busy(part, seed):
+    """Writes, replaces, removes, lists, until the mount is gone."""
+    rng = random.Random(seed)
+    gone = (errno.ENOTCONN, errno.ECONNABORTED, errno.EIO)
+    while True:
+        path = os.path.join(part, f"k{rng.randrange(50)}.json")
+        how = rng.randrange(4)
+        try:
+            if how == 0:
+                with open(path, "w") as f:
+                    f.write('{"N":1}')
+            elif how == 1:
+                temp = os.path.join(part, f".t{seed}")
+                with open(temp, "w") as f:
+                    f.write('{"N":2}')
+                os.rename(temp, path)
+            elif how == 2:
+                os.listdir(part)
+                with open(path) as f:
+                    f.read()
+            else:
+                os.unlink(path)
+        except OSError as e:
+            if e.errno in gone:
+                return
+            assert e.errno in (errno.ENOENT, errno.ESTALE), e
+            if not os.path.isdir(part):
+                return  # detached: the empty mount point is all that is left
+
+
+@pytest.mark.parametrize("end", ["sigterm", "kill9"])
+def test_S3_a_busy_mount_ends_and_comes_back_whole(rowfs, store, mnt, part, end, work):
+    rows = work / "rows.ndjson"
+    with open(rows, "w") as f:
+        for i in range(200000):
+            row = {"PartitionKey": part.name, "RowKey": f"k{i % 50}", "N": i}
+            f.write(json.dumps(row) + "\n")
+    workers = [fork.Process(target=busy, args=(str(part), s)) for s in range(6)]
+    for w in workers:
+        w.start()
+    importer = subprocess.Popen([str(rowfs.program), "import", str(store), "acct1/Blogs", str(rows)],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.7)
+    try:
+        if end == "sigterm":
+            mnt.sigterm()
+            assert importer.wait(20) == 1  # told that it was cancelled
+        else:
+            mnt.kill9()
+            importer.wait(20)
+        for w in workers:
+            w.join(20)
+            assert not w.is_alive(), "a client hangs"
+    finally:
+        importer.kill()
+        for w in workers:
+            w.kill()
+    mnt.start()
+    for name in os.listdir(part):
+        if name.endswith(".json"):
+            json.loads((part / name).read_bytes())
+
+
+def test_S2_an_export_can_be_piped_into_an_import_of_the_same_store(rowfs, store):
+    rowfs("account", "add", store, "acct1")
+    lines = "".join(json.dumps({"PartitionKey": "p", "RowKey": str(i), "S": "x" * 200}) + "\n"
+                    for i in range(5000))
+    rowfs("import", store, "acct1/Blogs", input=lines)
+    program = str(rowfs.program)
+    done = subprocess.run(
+        f"'{program}' export '{store}' acct1/Blogs | '{program}' import '{store}' acct1/Copy",
+        shell=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    first = rowfs("export", store, "acct1/Blogs").stdout
+    second = rowfs("export", store, "acct1/Copy").stdout
+    strip = lambda text: [{k: v for k, v in json.loads(line).items() if "Timestamp" not in k}
+                          for line in text.splitlines()]
+    assert len(strip(first)) == 5000 and strip(first) == strip(second)

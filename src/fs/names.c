@@ -189,7 +189,7 @@ struct spot target_spot(const struct target *t, enum item_kind kind)
 {
 	struct spot at = { .dir = &t->dir, .class = t->class };
 	at.key = span_make(t->key, t->key_len);
-	if (t->dir.kind == ITEM_ACCOUNT)
+	if (t->dir.kind == ITEM_ACCOUNT || t->row_name)
 		at.name = t->name;
 	if ((t->row_name && kind == ITEM_FILE) || kind == ITEM_FOLDER) {
 		at.class = CLASS_NAMED;

@@ -41,7 +41,6 @@ static void lookup_control(struct call *c, uint64_t nid)
 	item_fini(&folder);
 }
 
-/* The lookup is counted already. */
 static void reply_stage_node(struct call *c, struct stage *s)
 {
 	struct stat st;
@@ -57,7 +56,6 @@ static void lookup_for_writing(struct call *c, struct target *t, struct stage *g
 	enum err e = target_item(fs, t, WANT_BODY, &item);
 	if (e == ERR_OK && given != NULL && stage_is_current(given, &item)) {
 		item_fini(&item);
-		stages_looked_up(fs->stages, given);
 		reply_stage_node(c, given);
 		return;
 	}
@@ -80,7 +78,6 @@ static void lookup_for_writing(struct call *c, struct target *t, struct stage *g
 	/* A listing under way may still link a committed node to the name. */
 	atomic_store(&s->exposed, idset_count(fs->open_dirs, dir_id) > 0);
 	stages_add(fs->stages, s);
-	stages_looked_up(fs->stages, s);
 	/* Before the reply: the open that follows it must find the note complete. */
 	notes_set_stage(fs, fs->notes, call_thread(c), s);
 	reply_stage_node(c, s);
@@ -131,20 +128,14 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	target_fini(&t);
 }
 
+/* Nothing is kept per node. */
 void op_forget(fuse_req_t req, fuse_ino_t nid, uint64_t n)
 {
-	struct fs *fs = fuse_req_userdata(req);
-	if (nid_is_private(nid))
-		stages_forget(fs, fs->stages, nid, n);
 	fuse_reply_none(req);
 }
 
 void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
-	struct fs *fs = fuse_req_userdata(req);
-	for (size_t i = 0; i < count; i++)
-		if (nid_is_private(forgets[i].ino))
-			stages_forget(fs, fs->stages, forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 
@@ -234,6 +225,15 @@ static enum err find_existing(
 	return e;
 }
 
+/* Out of sight while it is open; its last close may have come in between. */
+static enum err orphan(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail)
+{
+	enum err e = tree_orphan(fs->service, at, detail);
+	if (e == ERR_OK && idset_count(fs->open_files, id) == 0)
+		(void)tree_drop(fs->service, id);
+	return e;
+}
+
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct call c = call_begin(req, OP_UNLINK);
@@ -247,7 +247,7 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 		const struct spot at = target_spot(&t, item.kind);
 		int64_t if_version = matches_get(c.fs->matches, item.id);
 		if (item.kind == ITEM_FILE && idset_count(c.fs->open_files, item.id) > 0)
-			e = tree_orphan(c.fs->service, &at, &detail);
+			e = orphan(c.fs, &at, item.id, &detail);
 		else
 			e = tree_unlink(c.fs->service, &at, if_version, NULL, &detail);
 		if (e == ERR_OK)
@@ -395,7 +395,7 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 	return prepare_file(fs, r, flags, detail);
 }
 
-/* rename(2)'s flags, and an empty draft under the new name that the row replaces. */
+/* The move itself, with rename(2)'s flags. */
 static enum err perform_rename(
 	struct fs *fs, struct renaming *r, unsigned flags, struct err_detail *detail)
 {
@@ -416,12 +416,6 @@ static enum err perform_rename(
 	enum err e = tree_move(fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
 	if (e == ERR_OK)
 		matches_drop(fs->matches, r->replaced.id);
-	bool draft_left = e == ERR_OK && r->becomes == ITEM_ROW && r->replaced.kind == ITEM_FILE &&
-		(flags & RENAME_EXCHANGE) == 0;
-	if (draft_left) {
-		const struct spot draft = target_spot(&r->to, ITEM_FILE);
-		(void)tree_unlink(fs->service, &draft, -1, NULL, NULL);
-	}
 	/* Its document was rendered anew: the node that the kernel moves is not the row's. */
 	if (e == ERR_OK && nid_of(&now) != nid_of(&r->item)) {
 		notify_old_node(fs->notifier, nid_of(&r->item));

@@ -24,12 +24,25 @@ static struct handle *new_handle(
 	return h;
 }
 
+static void close_handle(struct fs *fs, struct handle *h)
+{
+	struct stage *s = h->stage;
+	if (s != NULL) {
+		uint64_t dir;
+		char name[COMPONENT_MAX];
+		stage_close(fs, s);
+		if (stage_stale_name(s, &dir, name))
+			notify_name_soon(fs->notifier, nid_make(dir, 0), span_of(name));
+	}
+	handle_unref(fs, h);
+}
+
 /* The kernel may have given up on the request: then no release follows. */
 static void reply_open(struct call *c, struct handle *h, struct fuse_file_info *fi)
 {
 	reply_elsewhere(c);
 	if (fuse_reply_open(c->req, fi) == -ENOENT)
-		handle_unref(c->fs, h);
+		close_handle(c->fs, h);
 }
 
 static void retry(struct call *c)
@@ -73,6 +86,15 @@ static void open_file(
 	struct handle *h = new_handle(c, HANDLE_FILE, nid, fi);
 	if (h == NULL) {
 		reply_err(c, ERR_NO_MEMORY);
+		return;
+	}
+	/* Counted as open from now on; it may have been removed just before. */
+	struct item still = { 0 };
+	enum err e = store_get(c->fs->store, NULL, file->id, WANT_ATTRS, &still);
+	item_fini(&still);
+	if (e != ERR_OK) {
+		handle_unref(c->fs, h);
+		reply_errno(c, ESTALE);
 		return;
 	}
 	fi->keep_cache = 1;
@@ -250,6 +272,7 @@ void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	if (!wants_write(fi)) {
 		const struct blob *blob = blobs_pin(c.fs->blobs, nid);
 		if (blob != NULL) {
+			notes_clear(c.fs, c.fs->notes, call_thread(&c));
 			open_blob(&c, blob, nid, fi, false);
 			return;
 		}
@@ -276,7 +299,7 @@ static void reply_create(struct call *c, uint64_t nid, const struct stat *st, do
 	e.entry_timeout = timeout;
 	reply_elsewhere(c);
 	if (fuse_reply_create(c->req, &e, fi) == -ENOENT)
-		handle_unref(c->fs, h);
+		close_handle(c->fs, h);
 }
 
 static void create_row(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
@@ -314,7 +337,6 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 		stage_open_truncated(s);
 	struct stat st;
 	stage_stat(fs, s, &st);
-	stages_looked_up(fs->stages, s);
 	reply_create(c, s->nid, &st, 0, h, fi);
 }
 
@@ -378,17 +400,8 @@ void op_create(
 void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_RELEASE);
-	struct handle *h = handle_of(fi);
-	struct stage *s = h->stage;
 	if (fi->flock_release)
 		locks_release(c.fs->locks, fi->lock_owner);
-	if (s != NULL) {
-		uint64_t dir;
-		char name[COMPONENT_MAX];
-		stage_close(c.fs, s);
-		if (stage_stale_name(s, &dir, name))
-			notify_name_soon(c.fs->notifier, nid_make(dir, 0), span_of(name));
-	}
-	handle_unref(c.fs, h);
+	close_handle(c.fs, handle_of(fi));
 	reply_errno(&c, 0);
 }

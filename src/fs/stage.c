@@ -237,6 +237,7 @@ static enum err follow(struct fs *fs, struct stage *s)
 		char name[COMPONENT_MAX];
 		size_t n = item_component(&it, name);
 		e = refresh_target(fs, s, it.parent, span_make(name, n));
+		s->base.attrs = it.attrs;
 	}
 	item_fini(&it);
 	if (e == ERR_GONE && s->row_id == 0 && !s->loaded)
@@ -293,6 +294,17 @@ static void committed(struct stage *s, struct item *now)
 	s->attrs.mtime_ns = TIME_UNSET;
 }
 
+/* Mode and owner of the empty file go over to the row. */
+static void inherit(struct attrs *to, const struct attrs *from)
+{
+	if (to->mode == MODE_UNSET)
+		to->mode = from->mode;
+	if (to->uid == OWNER_UNSET)
+		to->uid = from->uid;
+	if (to->gid == OWNER_UNSET)
+		to->gid = from->gid;
+}
+
 static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bool durable,
 	struct err_detail *detail)
 {
@@ -302,6 +314,8 @@ static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bo
 		.attrs = s->attrs };
 	op.pk = span_make(k->pk, k->pk_n);
 	op.rk = span_make(k->rk, k->rk_n);
+	if (s->draft_id != 0)
+		inherit(&op.attrs, &s->base.attrs);
 	set_conditions(fs, s, &op);
 	struct place draft = { .id = s->draft_id };
 	struct item now = { 0 };
@@ -442,7 +456,14 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 	struct item file = { 0 };
 	const struct spot at = target_spot(&s->at, ITEM_FILE);
 	struct attrs attrs = s->attrs;
-	enum err e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
+	/* Another door may have made the row meanwhile: nothing waits behind it. */
+	enum err e = target_item(fs, &s->at, WANT_ATTRS, &file);
+	if (e == ERR_OK) {
+		item_fini(&file);
+		atomic_store(&s->settled, true);
+		return ERR_OK;
+	}
+	e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
 	if (e == ERR_OK) {
 		s->draft_id = file.id;
 		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));

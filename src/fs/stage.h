@@ -30,7 +30,6 @@
 struct stage {
 	uint64_t nid;
 	struct stage *next; /* in its bucket; guarded by the table's lock */
-	uint64_t nlookup;   /* guarded by the table's lock */
 	unsigned refs;      /* handles and notes; guarded by the table's lock */
 	uint64_t dir_id;    /* where it was opened, and under which name; constant */
 	char name[COMPONENT_MAX];

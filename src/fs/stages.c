@@ -41,78 +41,49 @@ void stages_free(struct fs *fs, struct stages *t)
 	free(t);
 }
 
-static struct stage **bucket(struct stages *t, uint64_t nid)
+/* A stage is found by its name, and by its node, which holds its bucket's number. */
+static size_t bucket_of(uint64_t dir_id, const char *name)
 {
-	return &t->buckets[nid % BUCKETS];
+	uint64_t h = dir_id * UINT64_C(0x9E3779B97F4A7C15);
+	for (; *name != 0; name++)
+		h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
+	return (size_t)(h >> 32) % BUCKETS;
 }
 
 void stages_add(struct stages *t, struct stage *s)
 {
+	size_t bucket = bucket_of(s->dir_id, s->name);
 	pthread_mutex_lock(&t->lock);
-	s->nid = NID_PRIVATE | ++t->next;
+	s->nid = NID_PRIVATE | ++t->next * BUCKETS | bucket;
 	s->refs = 1;
-	s->next = *bucket(t, s->nid);
-	*bucket(t, s->nid) = s;
+	s->next = t->buckets[bucket];
+	t->buckets[bucket] = s;
 	atomic_fetch_add(&t->count, 1);
 	pthread_mutex_unlock(&t->lock);
-}
-
-static struct stage *find(struct stages *t, uint64_t nid)
-{
-	struct stage *s = *bucket(t, nid);
-	while (s != NULL && s->nid != nid)
-		s = s->next;
-	return s;
 }
 
 struct stage *stages_get(struct stages *t, uint64_t nid)
 {
 	pthread_mutex_lock(&t->lock);
-	struct stage *s = find(t, nid);
+	struct stage *s = t->buckets[nid % BUCKETS];
+	while (s != NULL && s->nid != nid)
+		s = s->next;
 	if (s != NULL)
 		s->refs++;
 	pthread_mutex_unlock(&t->lock);
 	return s;
 }
 
-/* Takes the stage out of the table if nobody knows it any more. */
-static bool unlinked(struct stages *t, struct stage *s)
-{
-	if (s->refs > 0 || s->nlookup > 0)
-		return false;
-	struct stage **at = bucket(t, s->nid);
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	atomic_fetch_sub(&t->count, 1);
-	return true;
-}
-
 void stages_unref(struct fs *fs, struct stages *t, struct stage *s)
 {
 	pthread_mutex_lock(&t->lock);
-	s->refs--;
-	bool gone = unlinked(t, s);
-	pthread_mutex_unlock(&t->lock);
-	if (gone)
-		stage_free(fs, s);
-}
-
-void stages_looked_up(struct stages *t, struct stage *s)
-{
-	pthread_mutex_lock(&t->lock);
-	s->nlookup++;
-	pthread_mutex_unlock(&t->lock);
-}
-
-void stages_forget(struct fs *fs, struct stages *t, uint64_t nid, uint64_t n)
-{
-	pthread_mutex_lock(&t->lock);
-	struct stage *s = find(t, nid);
-	bool gone = false;
-	if (s != NULL) {
-		s->nlookup = n < s->nlookup ? s->nlookup - n : 0;
-		gone = unlinked(t, s);
+	bool gone = --s->refs == 0;
+	if (gone) {
+		struct stage **at = &t->buckets[s->nid % BUCKETS];
+		while (*at != s)
+			at = &(*at)->next;
+		*at = s->next;
+		atomic_fetch_sub(&t->count, 1);
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (gone)
@@ -124,21 +95,32 @@ size_t stages_count(struct stages *t)
 	return atomic_load(&t->count);
 }
 
-/* Marks the stages; answers one that is still a draft in memory, with a reference. */
+/* Marks the stages in one bucket; answers one that is still a draft in memory, with a
+ * reference. */
+static struct stage *expose_bucket(
+	struct stages *t, size_t bucket, uint64_t dir_id, const char *name)
+{
+	struct stage *draft = NULL;
+	for (struct stage *s = t->buckets[bucket]; s != NULL; s = s->next) {
+		if (s->dir_id != dir_id || (name != NULL && strcmp(s->name, name) != 0))
+			continue;
+		atomic_store(&s->exposed, true);
+		if (draft == NULL && !atomic_load(&s->settled)) {
+			s->refs++;
+			draft = s;
+		}
+	}
+	return draft;
+}
+
 static struct stage *expose_some(struct stages *t, uint64_t dir_id, const char *name)
 {
 	struct stage *draft = NULL;
 	pthread_mutex_lock(&t->lock);
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct stage *s = t->buckets[i]; s != NULL; s = s->next) {
-			if (s->dir_id != dir_id || (name != NULL && strcmp(s->name, name) != 0))
-				continue;
-			atomic_store(&s->exposed, true);
-			if (draft == NULL && !atomic_load(&s->settled)) {
-				s->refs++;
-				draft = s;
-			}
-		}
+	if (name != NULL)
+		draft = expose_bucket(t, bucket_of(dir_id, name), dir_id, name);
+	for (size_t i = 0; name == NULL && draft == NULL && i < BUCKETS; i++)
+		draft = expose_bucket(t, i, dir_id, NULL);
 	pthread_mutex_unlock(&t->lock);
 	return draft;
 }
@@ -181,9 +163,8 @@ struct notes *notes_new(void)
 
 static struct note *find_note(struct notes *n, pid_t tid)
 {
-	uint64_t now = clock_mono_us();
 	for (size_t i = 0; i < NOTES; i++)
-		if (n->note[i].tid == tid && now - n->note[i].born_us < NOTE_LIFE_US)
+		if (n->note[i].tid == tid)
 			return &n->note[i];
 	return NULL;
 }
@@ -216,6 +197,21 @@ static void drop_stage(struct fs *fs, struct stage *s)
 		stages_unref(fs, fs->stages, s);
 }
 
+/* Notes of threads that never came back; their stages go outside the lock. */
+#define EXPIRE_MAX 8
+static size_t expire(struct notes *n, struct stage *dropped[EXPIRE_MAX])
+{
+	uint64_t now = clock_mono_us();
+	size_t count = 0;
+	for (size_t i = 0; i < NOTES && count < EXPIRE_MAX; i++)
+		if (n->note[i].tid != 0 && now - n->note[i].born_us >= NOTE_LIFE_US) {
+			struct stage *s = clear(n, &n->note[i]);
+			if (s != NULL)
+				dropped[count++] = s;
+		}
+	return count;
+}
+
 static bool is_for(const struct note *note, uint64_t dir_id, struct span name)
 {
 	return note->dir_id != 0 && note->dir_id == dir_id && span_is(name, note->name);
@@ -235,11 +231,12 @@ static void set_note(
 enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
 	const struct item *item, bool write)
 {
-	struct stage *dropped = NULL;
+	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
 	char name[COMPONENT_MAX] = "";
 	if (item != NULL)
 		(void)item_component(item, name);
 	pthread_mutex_lock(&n->lock);
+	size_t nexpired = expire(n, expired);
 	struct note *note = find_note(n, tid);
 	bool again = note != NULL &&
 		(note->nid == nid || (item != NULL && is_for(note, item->parent, span_of(name))));
@@ -252,6 +249,8 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	}
 	pthread_mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
+	while (nexpired > 0)
+		drop_stage(fs, expired[--nexpired]);
 	return again ? NOTE_SECOND : NOTE_NONE;
 }
 
@@ -260,11 +259,15 @@ bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_i
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
+	struct stage *expired[EXPIRE_MAX];
 	pthread_mutex_lock(&n->lock);
+	size_t nexpired = expire(n, expired);
 	const struct note *note = find_note(n, tid);
 	bool wants = note != NULL && note->write && is_for(note, dir_id, name);
 	*ret_stage = wants && note->stage != NULL ? stages_get(fs->stages, note->stage->nid) : NULL;
 	pthread_mutex_unlock(&n->lock);
+	while (nexpired > 0)
+		drop_stage(fs, expired[--nexpired]);
 	return wants;
 }
 

@@ -15,14 +15,12 @@ struct stages;
 struct stages *stages_new(void);
 void stages_free(struct fs *fs, struct stages *t); /* the handles are gone already */
 
-/* Gives the stage a node and one reference. */
+/* Gives the stage a node and one reference.  Without references it goes, whatever the kernel
+ * still remembers: its name has no lifetime there, so every use looks the name up again. */
 void stages_add(struct stages *t, struct stage *s);
 /* One more reference; NULL if there is none of this node. */
 struct stage *stages_get(struct stages *t, uint64_t nid);
 void stages_unref(struct fs *fs, struct stages *t, struct stage *s);
-/* The kernel was told the node once more, or forgets it n times. */
-void stages_looked_up(struct stages *t, struct stage *s);
-void stages_forget(struct fs *fs, struct stages *t, uint64_t nid, uint64_t n);
 size_t stages_count(struct stages *t);
 
 /* Another node is about to be given out for the name (NULL: for any name) in the directory:

@@ -70,20 +70,42 @@ enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail 
 	return apply_one(s, &c, NULL, detail);
 }
 
+/* The removal of the empty file that waits under a row's name, if there is one: an ordinary
+ * file made before another door made the row. */
+static size_t add_draft_removal(struct service *s, const struct spot *at, struct change *c)
+{
+	struct item file = { 0 };
+	if (at->class != CLASS_KEYED || at->dir->kind != ITEM_PARTITION || at->name.n == 0)
+		return 0;
+	enum err e = store_child(
+		service_store(s), NULL, at->dir->id, CLASS_NAMED, at->name, WANT_ATTRS, &file);
+	bool draft = e == ERR_OK && file.kind == ITEM_FILE && file.size == 0;
+	if (draft)
+		*c = (struct change){ .op = CHANGE_DELETE,
+			.at = { .id = file.id },
+			.flags = CHANGE_KEEP_DIR,
+			.attrs = ATTRS_UNSET };
+	item_fini(&file);
+	return draft;
+}
+
 enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_version,
 	struct item *ret_gone, struct err_detail *detail)
 {
-	struct change c = { .op = CHANGE_DELETE, .at = place_of(at), .flags = CHANGE_KEEP_DIR };
-	c.cond = if_version >= 0 ? COND_VERSION : COND_PRESENT;
-	c.cond_version = if_version;
+	struct change c[2] = {
+		{ .op = CHANGE_DELETE, .at = place_of(at), .flags = CHANGE_KEEP_DIR }
+	};
+	c[0].cond = if_version >= 0 ? COND_VERSION : COND_PRESENT;
+	c[0].cond_version = if_version;
 	if (ret_gone != NULL)
-		c.flags |= CHANGE_WANT_OLD;
-	enum err e = service_apply(s, ORIGIN_MOUNT, &c, 1, false, detail);
+		c[0].flags |= CHANGE_WANT_OLD;
+	size_t n = 1 + add_draft_removal(s, at, &c[1]);
+	enum err e = service_apply(s, ORIGIN_MOUNT, c, n, false, detail);
 	if (e == ERR_OK && ret_gone != NULL) {
-		*ret_gone = c.old;
-		c.old = (struct item){ 0 };
+		*ret_gone = c[0].old;
+		c[0].old = (struct item){ 0 };
 	}
-	changes_fini(&c, 1);
+	changes_fini(c, n);
 	return e;
 }
 
@@ -449,17 +471,26 @@ static enum err look_at_target(
 	return e;
 }
 
-/* The move alone, or with the replaced file going out of sight in the same step. */
-static enum err apply_move(struct service *s, struct change *move, const struct item *target,
-	bool keep_replaced, struct err_detail *detail)
+/* The move, with what goes in the same step: the replaced file out of sight, empty files
+ * behind the rows. */
+static enum err apply_move(struct service *s, struct change *move, const struct passenger *p,
+	const struct item *target, unsigned flags, struct err_detail *detail)
 {
-	if (!keep_replaced || target->kind != ITEM_FILE)
-		return service_apply(s, ORIGIN_MOUNT, move, 1, false, detail);
 	char key[24];
-	struct change two[2] = { orphan_change(move->to, target->id, key), *move };
-	enum err e = service_apply(s, ORIGIN_MOUNT, two, 2, false, detail);
-	*move = two[1];
-	changes_fini(two, 1);
+	struct change all[4] = { 0 };
+	size_t n = 0;
+	if ((flags & TREE_KEEP_REPLACED) != 0 && target->kind == ITEM_FILE)
+		all[n++] = orphan_change(move->to, target->id, key);
+	size_t at = n++;
+	all[at] = *move;
+	if ((flags & TREE_EXCHANGE) == 0) {
+		n += add_draft_removal(s, p->to, &all[n]);
+		n += add_draft_removal(s, p->from, &all[n]);
+	}
+	enum err e = service_apply(s, ORIGIN_MOUNT, all, n, false, detail);
+	*move = all[at];
+	all[at] = (struct change){ 0 };
+	changes_fini(all, n);
 	return e;
 }
 
@@ -481,9 +512,8 @@ enum err tree_move(struct service *s, const struct spot *from, const struct spot
 			c.to_match = true;
 			c.to_version = if_version;
 		}
-		e = p.item.kind == ITEM_PARTITION
-			? move_partition(s, &p, &other, &c, detail)
-			: apply_move(s, &c, &target, (flags & TREE_KEEP_REPLACED) != 0, detail);
+		e = p.item.kind == ITEM_PARTITION ? move_partition(s, &p, &other, &c, detail)
+						  : apply_move(s, &c, &p, &target, flags, detail);
 	}
 	if (e == ERR_OK && ret_now != NULL) {
 		*ret_now = c.now;

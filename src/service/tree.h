@@ -11,7 +11,8 @@ struct spot {
 	const struct item *dir;
 	enum item_class class;
 	struct span key;  /* order form (CLASS_KEYED) or name bytes */
-	struct span name; /* tables: the name in its case */
+	struct span name; /* tables: the name in its case; rows: the name under which an empty
+			     file may wait behind the row, which goes with it */
 };
 
 /* Makes an account, table, partition or folder (by the kind of dir and the class). */

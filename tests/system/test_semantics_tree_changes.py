@@ -171,6 +171,15 @@ def test_A7_mode_owner_and_times_are_kept(mnt, account, table, part):
     assert os.stat(part / "r.json").st_uid == 103
 
 
+def test_A7_of_a_new_file_before_its_first_document(part):
+    put(part / "r.json", "")
+    os.chmod(part / "r.json", 0o600)
+    os.chown(part / "r.json", 12, 34)
+    put(part / "r.json", "{}")
+    st = os.stat(part / "r.json")
+    assert (st.st_mode & 0o7777, st.st_uid, st.st_gid) == (0o600, 12, 34)
+
+
 def test_A7_mode_0000(part):
     put(part / "r.json", "{}")
     os.chmod(part / "r.json", 0)

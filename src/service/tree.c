@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* How often a change is tried again after it lost a race. */
+#define RETRIES 64
+
 static struct place place_of(const struct spot *at)
 {
 	return (struct place){ .parent = at->dir->id, .class = at->class, .key = at->key };
@@ -89,7 +92,7 @@ static size_t add_draft_removal(struct service *s, const struct spot *at, struct
 	return draft;
 }
 
-enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_version,
+static enum err unlink_once(struct service *s, const struct spot *at, int64_t if_version,
 	struct item *ret_gone, struct err_detail *detail)
 {
 	struct change c[2] = {
@@ -106,6 +109,15 @@ enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_versio
 		c[0].old = (struct item){ 0 };
 	}
 	changes_fini(c, n);
+	return e;
+}
+
+enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_version,
+	struct item *ret_gone, struct err_detail *detail)
+{
+	enum err e = ERR_GONE;
+	for (int tries = 0; tries < RETRIES && e == ERR_GONE; tries++)
+		e = unlink_once(s, at, if_version, ret_gone, detail);
 	return e;
 }
 
@@ -494,7 +506,7 @@ static enum err apply_move(struct service *s, struct change *move, const struct 
 	return e;
 }
 
-enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
+static enum err move_once(struct service *s, const struct spot *from, const struct spot *to,
 	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
 	struct err_detail *detail)
 {
@@ -527,6 +539,22 @@ enum err tree_move(struct service *s, const struct spot *from, const struct spot
 	item_fini(&target);
 	passenger_fini(&p);
 	passenger_fini(&other);
+	return e;
+}
+
+/* What was looked at was another thing by the time of the commit. */
+static bool lost_race(enum err e, int64_t if_version)
+{
+	return e == ERR_GONE || (e == ERR_CONDITION_NOT_MET && if_version < 0);
+}
+
+enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
+	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
+	struct err_detail *detail)
+{
+	enum err e = ERR_GONE;
+	for (int tries = 0; tries < RETRIES && lost_race(e, if_version); tries++)
+		e = move_once(s, from, to, flags, if_version, ret_now, ret_replaced, detail);
 	return e;
 }
 

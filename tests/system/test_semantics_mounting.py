@@ -210,6 +210,19 @@ def test_S3_umount_of_a_busy_mount_is_refused(rowfs, mnt, part):
     mnt._watchdog.cancel()
 
 
+def test_S3_mount_directly_after_umount(rowfs, background):
+    """umount(8) returns before the daemon has closed the store; the next mount waits for it."""
+    at, start = background
+    start()
+    (at / "acct1/Tab/p").mkdir(parents=True)
+    for i in range(15):
+        put(at / f"acct1/Tab/p/{i}.json", "{}")
+        sh(f"umount '{at}'" if os.geteuid() == 0 else f"fusermount3 -u '{at}'")
+        start()
+    assert len(rows(at / "acct1/Tab/p")) == 15
+    rowfs("umount", at)
+
+
 def test_S3_umount_of_what_is_no_mount(rowfs, work):
     done = rowfs("umount", work, check=False)
     assert done.returncode == 1 and str(work) in done.stderr

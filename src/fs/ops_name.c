@@ -16,8 +16,8 @@
 
 static bool means_nothing(enum err e)
 {
-	return e == ERR_NAME_INVALID || e == ERR_KEY_INVALID || e == ERR_KEY_TOO_LARGE ||
-		e == ERR_NOT_FOUND;
+	return e == ERR_NAME_INVALID || e == ERR_NAME_TOO_SHORT || e == ERR_NAME_TOO_LONG ||
+		e == ERR_KEY_INVALID || e == ERR_KEY_TOO_LARGE || e == ERR_NOT_FOUND;
 }
 
 /* ---- lookup ---- */

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """docs/semantics.md: attributes (A), rename (M), remove and make (D)."""
 
-import ctypes
 import json
 import os
 import socket
@@ -10,21 +9,7 @@ import time
 
 import pytest
 
-from tools import get, put, raises, rows, sh
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-NOREPLACE, EXCHANGE = 1, 2
-
-
-def renameat2(old, new, flags):
-    if LIBC.renameat2(-100, os.fsencode(old), -100, os.fsencode(new), flags) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-
-
-def xattr(path, name):
-    return os.getxattr(path, f"user.rowfs.{name}").decode()
-
+from tools import EXCHANGE, NOREPLACE, get, put, raises, renameat2, rows, sh, xattr
 
 # ---- A: attributes
 

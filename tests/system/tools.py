@@ -2,6 +2,7 @@
 """Small words that the tests share: run a tool, expect an errno, read a reason."""
 
 import contextlib
+import ctypes
 import errno
 import json
 import os
@@ -83,3 +84,17 @@ def rejected(mnt):
 
 def rows(directory):
     return sorted(os.listdir(directory))
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+NOREPLACE, EXCHANGE = 1, 2
+
+
+def renameat2(old, new, flags):
+    if LIBC.renameat2(-100, os.fsencode(old), -100, os.fsencode(new), flags) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def xattr(path, name):
+    return os.getxattr(path, f"user.rowfs.{name}").decode()

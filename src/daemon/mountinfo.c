@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,8 @@ static bool parse(char *line, struct mount_entry *ret)
 	return true;
 }
 
-bool mountinfo_find(const char *dir, struct mount_entry *ret)
+/* The last entry for which the string at `offset` in it is `wanted`: the one on top. */
+static bool find(size_t offset, const char *wanted, struct mount_entry *ret)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	struct mount_entry *one = malloc(sizeof(*one));
@@ -59,8 +61,7 @@ bool mountinfo_find(const char *dir, struct mount_entry *ret)
 	size_t cap = 0;
 	bool found = false;
 	while (f != NULL && one != NULL && getline(&line, &cap, f) > 0) {
-		/* The last one is on top. */
-		if (parse(line, one) && strcmp(one->dir, dir) == 0) {
+		if (parse(line, one) && strcmp((const char *)one + offset, wanted) == 0) {
 			*ret = *one;
 			found = true;
 		}
@@ -70,6 +71,19 @@ bool mountinfo_find(const char *dir, struct mount_entry *ret)
 	if (f != NULL)
 		(void)fclose(f);
 	return found;
+}
+
+bool mountinfo_find(const char *dir, struct mount_entry *ret)
+{
+	return find(offsetof(struct mount_entry, dir), dir, ret);
+}
+
+bool mountinfo_shows(const char *store)
+{
+	struct mount_entry *m = malloc(sizeof(*m));
+	bool shows = m != NULL && find(offsetof(struct mount_entry, source), store, m);
+	free(m);
+	return shows;
 }
 
 bool path_absolute(const char *path, char ret[PATH_MAX])

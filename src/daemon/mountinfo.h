@@ -18,6 +18,9 @@ struct mount_entry {
 /* What is mounted at dir (absolute) on top of everything else there. */
 bool mountinfo_find(const char *dir, struct mount_entry *ret);
 
+/* Whether a store is mounted somewhere, by its path. */
+bool mountinfo_shows(const char *store);
+
 /* An absolute path without links, also where its last part cannot be asked.  False, with
  * errno. */
 bool path_absolute(const char *path, char ret[PATH_MAX]);

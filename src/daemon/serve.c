@@ -23,6 +23,9 @@
 
 /* How long an unmount by force waits for requests that are being worked on. */
 #define IDLE_MS 1000
+/* How long a mount waits for the end of the one before it. */
+#define BUSY_TRIES 200
+#define BUSY_WAIT_US 25000
 
 struct serving {
 	struct serve *serve;
@@ -113,13 +116,30 @@ static int open_log(struct serving *s)
 		stderr, "mount", "cannot open the log file '%s': %s", path, strerrordesc_np(errno));
 }
 
+/* umount(8) returns before the process that served the mount has closed the store: where it
+ * is held but not mounted any more, its end is waited for. */
+static enum err open_patiently(
+	const char *path, unsigned flags, struct store **ret, struct err_detail *why)
+{
+	enum err e = ERR_BUSY;
+	for (int tries = 0; tries < BUSY_TRIES && e == ERR_BUSY; tries++) {
+		if (tries > 0)
+			usleep(BUSY_WAIT_US);
+		*why = (struct err_detail){ 0 };
+		e = store_open(path, flags, ret, NULL, why);
+		if (e == ERR_BUSY && mountinfo_shows(path))
+			break;
+	}
+	return e;
+}
+
 static int open_service(struct serving *s)
 {
 	struct err_detail why = { 0 };
 	struct store *store;
 	const char *path = s->serve->store;
 	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
-	enum err e = store_open(path, flags, &store, NULL, &why);
+	enum err e = open_patiently(path, flags, &store, &why);
 	if (e == ERR_NOT_FOUND)
 		return command_fail(stderr, "mount",
 			"there is no store '%s'; make it with: rowfs init %s", path, path);

@@ -75,7 +75,7 @@ static struct entry **bucket(struct blobs *b, uint64_t nid)
 static struct entry *find(struct blobs *b, uint64_t nid)
 {
 	struct entry *e = *bucket(b, nid);
-	while (e != NULL && e->blob.nid != nid)
+	while (e != NULL && (e->blob.nid != nid || e->dropped))
 		e = e->next;
 	return e;
 }
@@ -200,6 +200,7 @@ void blobs_unpin(struct blobs *b, const struct blob *blob)
 	if (--e->pins == 0) {
 		b->pinned--;
 		if (e->dropped) {
+			unhash(b, e);
 			entry_free(e);
 		} else {
 			list_push(b, e);
@@ -213,15 +214,26 @@ void blobs_drop(struct blobs *b, uint64_t nid)
 {
 	pthread_mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
-	if (e != NULL) {
+	if (e != NULL && e->pins == 0) {
+		list_remove(b, e);
 		unhash(b, e);
+		entry_free(e);
+	} else if (e != NULL) {
 		e->dropped = true;
-		if (e->pins == 0) {
-			list_remove(b, e);
-			entry_free(e);
-		}
 	}
 	pthread_mutex_unlock(&b->lock);
+}
+
+const struct blob *blobs_look(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = *bucket(b, nid);
+	while (e != NULL && e->blob.nid != nid)
+		e = e->next;
+	if (e != NULL)
+		pin(b, e);
+	pthread_mutex_unlock(&b->lock);
+	return e != NULL ? &e->blob : NULL;
 }
 
 void blobs_info(struct blobs *b, struct blobs_info *ret)

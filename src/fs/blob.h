@@ -29,6 +29,10 @@ void blobs_unpin(struct blobs *b, const struct blob *blob);
 /* The node stands for something that changes from now on: who pinned it keeps it. */
 void blobs_drop(struct blobs *b, uint64_t nid);
 
+/* As blobs_pin(), but also what was dropped while it is pinned: for the attributes of an
+ * open file. */
+const struct blob *blobs_look(struct blobs *b, uint64_t nid);
+
 struct blobs_info {
 	size_t count, bytes, pinned;
 	uint64_t hits, misses;

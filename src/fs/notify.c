@@ -19,8 +19,7 @@ struct work {
 	struct work *next;
 	uint64_t nid;         /* the directory, or the inode */
 	struct fuse_req *req; /* NULL: nobody waits */
-	bool inode, has_attr;
-	struct stat attr;
+	bool inode;
 	size_t name_len;
 	char name[];
 };
@@ -49,21 +48,14 @@ void notify_attributes(struct notifier *n, uint64_t nid)
 
 /* ---- the queue ---- */
 
-static void answer(struct fuse_req *req, const struct stat *st)
-{
-	if (req != NULL && st != NULL)
-		fuse_reply_attr(req, st, 0);
-	else if (req != NULL)
-		fuse_reply_err(req, 0);
-}
-
 static void perform(struct notifier *n, struct work *w)
 {
 	if (w->inode)
 		(void)fuse_lowlevel_notify_inval_inode(n->fs->session, w->nid, 0, 0);
 	else
 		drop_name(n, w->nid, w->name, w->name_len);
-	answer(w->req, w->has_attr ? &w->attr : NULL);
+	if (w->req != NULL)
+		fuse_reply_err(w->req, 0);
 	free(w);
 }
 
@@ -90,20 +82,17 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void queue(struct notifier *n, uint64_t nid, struct span name, bool inode,
-	struct fuse_req *req, const struct stat *st)
+static void queue(
+	struct notifier *n, uint64_t nid, struct span name, bool inode, struct fuse_req *req)
 {
 	struct work *w = malloc(sizeof(*w) + name.n + 1);
 	if (w == NULL) {
 		log_error("out of memory: a cached name may be out of date");
-		answer(req, st);
+		if (req != NULL)
+			fuse_reply_err(req, 0);
 		return;
 	}
 	*w = (struct work){ .nid = nid, .req = req, .inode = inode, .name_len = name.n };
-	if (st != NULL) {
-		w->has_attr = true;
-		w->attr = *st;
-	}
 	if (name.n > 0)
 		memcpy(w->name, name.p, name.n);
 	w->name[name.n] = 0;
@@ -114,20 +103,20 @@ static void queue(struct notifier *n, uint64_t nid, struct span name, bool inode
 	pthread_mutex_unlock(&n->lock);
 }
 
-void notify_name_then_reply(struct notifier *n, uint64_t dir_nid, struct span name,
-	struct fuse_req *req, const struct stat *st)
+void notify_name_then_reply(
+	struct notifier *n, uint64_t dir_nid, struct span name, struct fuse_req *req)
 {
-	queue(n, dir_nid, name, false, req, st);
+	queue(n, dir_nid, name, false, req);
 }
 
 void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name)
 {
-	queue(n, dir_nid, name, false, NULL, NULL);
+	queue(n, dir_nid, name, false, NULL);
 }
 
 void notify_inode_soon(struct notifier *n, uint64_t nid)
 {
-	queue(n, nid, (struct span){ 0 }, true, NULL, NULL);
+	queue(n, nid, (struct span){ 0 }, true, NULL);
 }
 
 bool notifier_busy(struct notifier *n)

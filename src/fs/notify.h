@@ -11,7 +11,6 @@
 #include "fs/state.h"
 
 #include <stdint.h>
-#include <sys/stat.h>
 
 struct fuse_req;
 
@@ -20,10 +19,10 @@ enum err notifier_new(struct fs *fs, struct notifier **ret);
 /* Sends what is queued, stops the thread, unsubscribes from the service's events. */
 void notifier_free(struct notifier *n);
 
-/* Drops the name (positive or negative), then answers req: with these attributes, good for
- * no time, or where st is NULL with error 0. */
-void notify_name_then_reply(struct notifier *n, uint64_t dir_nid, struct span name,
-	struct fuse_req *req, const struct stat *st);
+/* Drops the name (positive or negative), then answers req with error 0.  Only for requests
+ * during which the kernel holds no lock (FLUSH). */
+void notify_name_then_reply(
+	struct notifier *n, uint64_t dir_nid, struct span name, struct fuse_req *req);
 /* Some time soon, in order; nobody waits for it. */
 void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
 void notify_inode_soon(struct notifier *n, uint64_t nid);

@@ -74,19 +74,34 @@ void reply_elsewhere(struct call *c)
 	done(c, 0);
 }
 
-void reply_after_commit(struct call *c, struct stage *s, const struct stat *st)
+void reply_after_commit(struct call *c, struct stage *s)
 {
-	uint64_t dir;
-	char name[COMPONENT_MAX];
-	if (stage_stale_name(s, &dir, name)) {
-		reply_elsewhere(c);
-		notify_name_then_reply(
-			c->fs->notifier, nid_make(dir, 0), span_of(name), c->req, st);
-	} else if (st != NULL) {
-		reply_attr(c, st, 0);
-	} else {
+	struct stale stale;
+	stage_take_stale(s, &stale);
+	if (!stale.any) {
 		reply_errno(c, 0);
+		return;
 	}
+	reply_elsewhere(c);
+	notify_name_then_reply(c->fs->notifier, stale.dir_nid, span_of(stale.name), c->req);
+}
+
+void reply_after_commit_locked(struct call *c, struct stage *s, const struct stat *st)
+{
+	struct stale stale;
+	stage_take_stale(s, &stale);
+	if (stale.any && stale.nid != 0) {
+		if (stale.content)
+			notify_old_node(c->fs->notifier, stale.nid);
+		else
+			notify_attributes(c->fs->notifier, stale.nid);
+	}
+	if (stale.any)
+		notify_name_soon(c->fs->notifier, stale.dir_nid, span_of(stale.name));
+	if (st != NULL)
+		reply_attr(c, st, 0);
+	else
+		reply_errno(c, 0);
 }
 
 /* ---- what has no file of its own ---- */

@@ -29,9 +29,13 @@ void reply_no_entry(struct call *c);
 void reply_bytes(struct call *c, const char *p, size_t n);
 /* Counts a call whose reply is sent by somebody else. */
 void reply_elsewhere(struct call *c);
-/* Success, after the kernel dropped what the stage's commit made wrong; with attributes if
- * st is not NULL. */
-void reply_after_commit(struct call *c, struct stage *s, const struct stat *st);
+/* Success of a close, after the kernel dropped what the stage's commit made wrong. */
+void reply_after_commit(struct call *c, struct stage *s);
+/* The same for a request during which the kernel holds the inode's lock (fsync, setattr):
+ * waiting for the name's directory could wait for somebody who waits for the inode.  The old
+ * node is made unusable instead, which waits for nobody; the name follows.  With attributes
+ * if st is not NULL. */
+void reply_after_commit_locked(struct call *c, struct stage *s, const struct stat *st);
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {

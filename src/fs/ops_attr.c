@@ -11,7 +11,7 @@
 /* A row that was replaced or removed: as it was, while somebody holds it. */
 static bool old_attributes(struct fs *fs, uint64_t nid, bool row_lives, struct stat *ret)
 {
-	const struct blob *blob = blobs_pin(fs->blobs, nid);
+	const struct blob *blob = blobs_look(fs->blobs, nid);
 	if (blob == NULL)
 		return false;
 	attr_of_item(fs, &blob->item, ret);
@@ -106,7 +106,7 @@ static void set_on_stage(struct call *c, struct stage *s, const struct stat *st,
 		return;
 	}
 	stage_stat(c->fs, s, &now);
-	reply_after_commit(c, s, &now);
+	reply_after_commit_locked(c, s, &now);
 }
 
 /* truncate(2) by path: never a commit.  What is left of a document is no document. */

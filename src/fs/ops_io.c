@@ -167,7 +167,7 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	}
 	enum err e = stage_flush(c.fs, h->stage, closes_for_opener(h, call_thread(&c)));
 	if (e == ERR_OK)
-		reply_after_commit(&c, h->stage, NULL);
+		reply_after_commit(&c, h->stage);
 	else
 		reply_err(&c, e);
 }
@@ -182,7 +182,7 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 	}
 	enum err e = stage_fsync(c.fs, h->stage);
 	if (e == ERR_OK)
-		reply_after_commit(&c, h->stage, NULL);
+		reply_after_commit_locked(&c, h->stage, NULL);
 	else
 		reply_errno(&c, err_errno(e) == EINVAL ? EIO : err_errno(e));
 }

@@ -28,11 +28,11 @@ static void close_handle(struct fs *fs, struct handle *h)
 {
 	struct stage *s = h->stage;
 	if (s != NULL) {
-		uint64_t dir;
-		char name[COMPONENT_MAX];
+		struct stale stale;
 		stage_close(fs, s);
-		if (stage_stale_name(s, &dir, name))
-			notify_name_soon(fs->notifier, nid_make(dir, 0), span_of(name));
+		stage_take_stale(s, &stale);
+		if (stale.any)
+			notify_name_soon(fs->notifier, stale.dir_nid, span_of(stale.name));
 	}
 	handle_unref(fs, h);
 }

@@ -290,7 +290,7 @@ static void committed(struct stage *s, struct item *now)
 	s->draft_id = 0;
 	atomic_store(&s->settled, true);
 	s->dirty = s->emptied = false;
-	s->changed = true;
+	s->changed = s->changed_content = true;
 	s->attrs.mtime_ns = TIME_UNSET;
 }
 
@@ -318,15 +318,17 @@ static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bo
 		inherit(&op.attrs, &s->base.attrs);
 	set_conditions(fs, s, &op);
 	struct place draft = { .id = s->draft_id };
-	struct item now = { 0 };
+	struct item now = { 0 }, replaced = { 0 };
 	enum err e = entity_commit_document(fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op,
-		s->draft_id != 0 ? &draft : NULL, durable, &now, detail);
+		s->draft_id != 0 ? &draft : NULL, durable, &now, &replaced, detail);
 	if (e == ERR_NOT_FOUND && s->row_id != 0)
 		e = ERR_GONE;
 	if (e == ERR_OK) {
+		s->old_nid = replaced.kind == ITEM_ROW ? nid_of(&replaced) : 0;
 		committed(s, &now);
 		matches_drop(fs->matches, s->row_id);
 	}
+	item_fini(&replaced);
 	return e;
 }
 
@@ -557,17 +559,18 @@ void stage_close(struct fs *fs, struct stage *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-bool stage_stale_name(struct stage *s, uint64_t *ret_dir, char out_name[COMPONENT_MAX])
+void stage_take_stale(struct stage *s, struct stale *ret)
 {
 	pthread_mutex_lock(&s->lock);
 	/* The order matters: a lookup marks first and reads the store then. */
-	bool stale = s->changed && atomic_load(&s->exposed);
-	s->changed = false;
-	*ret_dir = s->at.dir.id;
-	memcpy(out_name, s->at.name.p, s->at.name.n);
-	out_name[s->at.name.n] = 0;
+	ret->any = s->changed && atomic_load(&s->exposed);
+	ret->content = s->changed_content;
+	ret->nid = s->changed_content ? s->old_nid : s->row_id != 0 ? nid_of(&s->base) : 0;
+	ret->dir_nid = nid_make(s->at.dir.id, 0);
+	memcpy(ret->name, s->at.name.p, s->at.name.n);
+	ret->name[s->at.name.n] = 0;
+	s->changed = s->changed_content = false;
 	pthread_mutex_unlock(&s->lock);
-	return stale;
 }
 
 static void overlay(struct attrs *to, const struct attrs *from, uint32_t mask)

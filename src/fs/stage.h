@@ -41,11 +41,13 @@ struct stage {
 	unsigned handles;
 	struct target at; /* where the row is now; owns its dir; its name is now_name */
 	char now_name[COMPONENT_MAX];
-	struct item base;     /* the row or draft as loaded, without body */
-	uint64_t row_id;      /* the row it was loaded from or committed as; 0: none yet */
-	uint64_t draft_id;    /* the empty file that holds the name; 0: none */
-	bool draft;           /* made by create(2): nothing of this name existed */
-	bool changed;         /* committed since stage_stale_name() was asked last */
+	struct item base;  /* the row or draft as loaded, without body */
+	uint64_t row_id;   /* the row it was loaded from or committed as; 0: none yet */
+	uint64_t draft_id; /* the empty file that holds the name; 0: none */
+	bool draft;        /* made by create(2): nothing of this name existed */
+	bool changed;      /* since stage_take_stale() was asked last */
+	bool changed_content;
+	uint64_t old_nid;     /* the version that the last commit replaced; 0: none */
 	int64_t base_version; /* of the row as loaded or committed */
 	bool loaded;          /* opened without O_TRUNC: commit only over base_version */
 	struct buf buf;
@@ -84,9 +86,16 @@ enum err stage_fsync(struct fs *fs, struct stage *s);
  * is not goes to rejected/. */
 void stage_opened(struct stage *s);
 void stage_close(struct fs *fs, struct stage *s);
-/* The name under which the row is now, whose cached node the last change made wrong;
- * false if the kernel can have none but the stage's own. */
-bool stage_stale_name(struct stage *s, uint64_t *ret_dir, char out_name[COMPONENT_MAX]);
+/* What the last change made wrong in the kernel: the name under which the row is now, and
+ * the committed node that it may lead to. */
+struct stale {
+	bool any;     /* false: the kernel knows no node of it but the stage's own */
+	bool content; /* the node is an old version; else only its attributes are wrong */
+	uint64_t nid; /* 0: none */
+	uint64_t dir_nid;
+	char name[COMPONENT_MAX];
+};
+void stage_take_stale(struct stage *s, struct stale *ret);
 /* chmod, chown, utimensat on the handle: mask of enum attrs_mask. */
 enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);

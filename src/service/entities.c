@@ -289,7 +289,7 @@ enum err document_check(struct span text, struct span pk, struct span rk, struct
 
 enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,
 	struct entity_op *op, const struct place *draft, bool durable, struct item *ret,
-	struct err_detail *detail)
+	struct item *ret_replaced, struct err_detail *detail)
 {
 	struct work *w = calloc(1, sizeof(*w));
 	if (w == NULL)
@@ -305,6 +305,10 @@ enum err entity_commit_document(struct service *s, enum origin origin, uint64_t 
 	if (e == ERR_OK && ret != NULL) {
 		*ret = changes[0].now;
 		changes[0].now = (struct item){ 0 };
+	}
+	if (e == ERR_OK && ret_replaced != NULL) {
+		*ret_replaced = changes[0].old;
+		changes[0].old = (struct item){ 0 };
 	}
 	changes_fini(changes, n);
 	free(w);

@@ -51,10 +51,11 @@ enum err document_check(struct span text, struct span pk, struct span rk, struct
 
 /* The commit of a row file: op is an ENTITY_UPSERT with its document; draft, if not NULL,
  * is the empty ordinary file that held the name until now and goes in the same step.
- * ret: the row, without its body. */
+ * ret: the row, without its body; ret_replaced, if not NULL: the row that it replaced, if
+ * the mount watches and there was one (else its kind is ITEM_NONE). */
 enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,
 	struct entity_op *op, const struct place *draft, bool durable, struct item *ret,
-	struct err_detail *detail);
+	struct item *ret_replaced, struct err_detail *detail);
 
 /* The row, with its body.  ERR_NOT_FOUND. */
 enum err entity_row(struct service *s, struct store_view *v, uint64_t table_id, struct span pk,

@@ -338,3 +338,54 @@ def test_W14_many_writers_of_the_same_names_never_get_an_error_from_open(part):
     while not failures.empty():
         found.append(failures.get())
     assert not found, "\n".join(found)
+
+
+def test_W14_fsync_and_chmod_of_an_open_file_beside_renames_of_its_row_do_not_hang(part):
+    """The kernel holds the inode's lock during both, and the directory's during a rename;
+    an answer that waits for the other one would end in a deadlock.  The handle is one that
+    has no node of its own: the second try of an open arrives at the committed row."""
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    how = (ctypes.c_uint64 * 3)(os.O_WRONLY, 0, 0x20)  # RESOLVE_CACHED
+    row, other = str(part / "row.json"), str(part / "other.json")
+    with open(row, "w") as f:
+        f.write("{}")
+    stop, failures = fork.Event(), fork.Queue()
+
+    def renamer():
+        try:
+            while not stop.is_set():
+                for a, b in ((row, other), (other, row)):
+                    os.rename(a, b)
+                    os.stat(b)
+                    assert read_to_end(b) in (b"{}", b'{"n":1}')
+        except BaseException as e:
+            failures.put(f"renamer: {type(e).__name__}: {e}")
+
+    def syncer():
+        while not stop.is_set():
+            libc.syscall(437, -100, row.encode(), how, 24)
+            try:
+                fd = os.open(row, os.O_WRONLY | os.O_TRUNC)
+            except FileNotFoundError:
+                continue
+            try:
+                os.write(fd, b'{"n":1}')
+                os.fsync(fd)
+                os.fchmod(fd, 0o600)
+            except OSError as e:
+                assert e.errno == errno.ESTALE, e
+            try:
+                os.close(fd)
+            except OSError as e:
+                assert e.errno == errno.ESTALE, e
+
+    workers = [fork.Process(target=renamer), fork.Process(target=syncer)]
+    for w in workers:
+        w.start()
+    time.sleep(SECONDS)
+    stop.set()
+    for w in workers:
+        w.join(20)
+        assert not w.is_alive(), "a worker hangs"
+    assert failures.empty(), failures.get()

@@ -346,8 +346,8 @@ static void put_document(struct world *w, const char *rk, const char *json)
 		.document = span_of(json),
 		.document_has_keys = has_keys,
 		.attrs = ATTRS_UNSET };
-	MUST(entity_commit_document(
-		     w->service, ORIGIN_COMMAND, w->table, &op, NULL, false, NULL, NULL) == ERR_OK);
+	MUST(entity_commit_document(w->service, ORIGIN_COMMAND, w->table, &op, NULL, false, NULL,
+		     NULL, NULL) == ERR_OK);
 }
 
 TEST(a_rename_keeps_the_bytes_unless_they_hold_a_key)

@@ -61,18 +61,35 @@ static void roll_back(struct sql_writer *w, const struct sql_counters *before)
 	w->now = *before;
 }
 
-/* One set in its own transaction. */
-static void run_alone(struct sql_writer *w, struct sql_set *set)
+/* The disk is full: copying the log into the store lets the log begin anew in the space that
+ * it has, so that at least what frees space can be done. */
+static bool make_room(struct sql_writer *w)
+{
+	return sql_exec(w->conn, "PRAGMA wal_checkpoint(RESTART)") == ERR_OK;
+}
+
+static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op)
 {
 	struct sql_counters before = w->now;
-	size_t op = 0;
 	enum err e = sql_do(w->conn, SQL_BEGIN);
 	if (e == ERR_OK)
-		e = sql_apply_set(w, set->changes, set->n, &op);
+		e = sql_apply_set(w, set->changes, set->n, ret_op);
 	if (e == ERR_OK)
 		e = sql_do(w->conn, SQL_COMMIT);
 	if (e != ERR_OK)
 		roll_back(w, &before);
+	return e;
+}
+
+/* One set in its own transaction. */
+static void run_alone(struct sql_writer *w, struct sql_set *set)
+{
+	size_t op = 0;
+	enum err e = try_alone(w, set, &op);
+	if (e == ERR_NO_SPACE && make_room(w)) {
+		changes_fini(set->changes, set->n);
+		e = try_alone(w, set, &op);
+	}
 	blame(set, op, e);
 }
 

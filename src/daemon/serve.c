@@ -31,6 +31,7 @@ struct serving {
 	struct serve *serve;
 	struct service *service;
 	_Atomic(struct control *) control;
+	atomic_bool cut; /* the end of the loop is our own doing, however it looks */
 	struct fs *fs;
 	int log_fd; /* -1: none */
 	sigset_t signals;
@@ -59,6 +60,7 @@ static void stop(struct serving *s)
 	if (mount_detach(s->serve->dir, false) == 0)
 		return;
 	fs_wait_idle(s->fs, IDLE_MS);
+	atomic_store(&s->cut, true);
 	int code = mount_detach(s->serve->dir, true);
 	if (code != 0)
 		log_error("'%s' cannot be unmounted: %s", s->serve->dir, strerrordesc_np(code));
@@ -187,6 +189,8 @@ static int serve_mount(struct serving *s)
 	}
 	start_control(s);
 	e = fs_run(s->fs);
+	if (atomic_load(&s->cut))
+		e = ERR_OK;
 	sd_notify_send("STOPPING=1");
 	control_stop(atomic_exchange(&s->control, NULL));
 	pthread_kill(s->waiter, SIGUSR1);

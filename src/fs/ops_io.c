@@ -2,6 +2,7 @@
  * read, write, flush (close) and fsync. */
 #include "fs/locks.h"
 #include "fs/nid.h"
+#include "fs/notify.h"
 #include "fs/ops.h"
 #include "service/tree.h"
 
@@ -125,8 +126,12 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 		reply_err(&c, e);
 		return;
 	}
+	struct fs *fs = c.fs;
+	bool grew = h->kind == HANDLE_STAGE && h->nodeless;
 	reply_elsewhere(&c);
 	fuse_reply_write(req, size);
+	if (grew)
+		notify_inode_soon(fs->notifier, nid); /* the kernel thinks it grew */
 }
 
 /* ---- close ---- */

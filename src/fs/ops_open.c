@@ -135,7 +135,11 @@ static void open_stage(
 	if ((fi->flags & O_TRUNC) != 0)
 		stage_open_truncated(s);
 	notes_clear(c->fs, c->fs->notes, h->opener);
+	struct fs *fs = c->fs;
+	bool cut = nodeless && (fi->flags & O_TRUNC) != 0;
 	reply_open(c, h, fi);
+	if (cut)
+		notify_inode_soon(fs->notifier, nid); /* the kernel thinks it is empty now */
 }
 
 /* The last resort of a writer whose second try met a committed node again: a stage that no

@@ -16,11 +16,17 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Of one commit: keeps the followers' waiting time and the log in bounds. */
 #define GROUP_SETS 128
 #define GROUP_CHANGES 4096
+
+/* Kept free on the disk for what removes; and what a change may add besides its bytes. */
+#define ROOM_RESERVED (1024 * 1024)
+#define ROOM_PER_CHANGE 1024
 
 struct sql_set {
 	struct change *changes;
@@ -61,12 +67,46 @@ static void roll_back(struct sql_writer *w, const struct sql_counters *before)
 	w->now = *before;
 }
 
-/* The disk is full: copying the log into the store lets the log begin anew in the space that
- * it has, so that at least what frees space can be done. */
-static bool make_room(struct sql_writer *w)
+/* ---- room on the disk ---- */
+
+/* Copies the log into the store, so that it begins anew in the space that it has. */
+static bool begin_log_anew(struct sql_writer *w)
 {
 	return sql_exec(w->conn, "PRAGMA wal_checkpoint(RESTART)") == ERR_OK;
 }
+
+static bool has_room(const struct sql_store *st, uint64_t bytes)
+{
+	struct statvfs fs;
+	if (fstatvfs(st->hold_fd, &fs) != 0)
+		return true;
+	uint64_t blocks = geteuid() == 0 ? fs.f_bfree : fs.f_bavail;
+	return blocks * fs.f_frsize >= bytes;
+}
+
+static uint64_t log_bytes(const struct sql_store *st)
+{
+	struct stat log;
+	return fstat(st->wal_fd, &log) == 0 ? (uint64_t)log.st_size : 0;
+}
+
+/* What adds to the store is refused a little before the disk is full: removing takes some
+ * space too, in the log and where the log is copied to, and must go on working. */
+static enum err check_room(struct sql_store *st, const struct sql_set *set)
+{
+	uint64_t adds = 0;
+	for (size_t i = 0; i < set->n; i++) {
+		enum change_op op = set->changes[i].op;
+		if (op == CHANGE_PUT || op == CHANGE_WRITE || set->changes[i].body.p != NULL)
+			adds += ROOM_PER_CHANGE + 2 * set->changes[i].body.n;
+	}
+	if (adds == 0 || has_room(st, log_bytes(st) + ROOM_RESERVED + adds))
+		return ERR_OK;
+	(void)begin_log_anew(&st->writer);
+	return has_room(st, ROOM_RESERVED + adds) ? ERR_OK : ERR_NO_SPACE;
+}
+
+/* ---- the leader's transactions of one set ---- */
 
 static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op)
 {
@@ -82,11 +122,14 @@ static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret
 }
 
 /* One set in its own transaction. */
-static void run_alone(struct sql_writer *w, struct sql_set *set)
+static void run_alone(struct sql_store *st, struct sql_set *set)
 {
+	struct sql_writer *w = &st->writer;
 	size_t op = 0;
-	enum err e = try_alone(w, set, &op);
-	if (e == ERR_NO_SPACE && make_room(w)) {
+	enum err e = check_room(st, set);
+	if (e == ERR_OK)
+		e = try_alone(w, set, &op);
+	if (e == ERR_NO_SPACE && begin_log_anew(w) && check_room(st, set) == ERR_OK) {
 		changes_fini(set->changes, set->n);
 		e = try_alone(w, set, &op);
 	}
@@ -116,10 +159,16 @@ static enum err run_within(struct sql_writer *w, struct sql_set *set)
 }
 
 /* All in one transaction; false: nothing was applied, and it may be only one's fault. */
-static bool run_together(struct sql_writer *w, struct sql_set *sets)
+static bool run_together(struct sql_store *st, struct sql_set *sets)
 {
+	struct sql_writer *w = &st->writer;
 	struct sql_counters before = w->now;
-	enum err e = sql_do(w->conn, SQL_BEGIN);
+	enum err e = ERR_OK;
+	for (struct sql_set *s = sets; s && e == ERR_OK; s = s->next)
+		e = check_room(st, s);
+	if (e != ERR_OK)
+		return false;
+	e = sql_do(w->conn, SQL_BEGIN);
 	for (struct sql_set *s = sets; s && e == ERR_OK; s = s->next)
 		e = run_within(w, s);
 	if (e == ERR_OK)
@@ -133,13 +182,13 @@ static bool run_together(struct sql_writer *w, struct sql_set *sets)
 }
 
 /* Returns the number of commits made. */
-static uint64_t run(struct sql_writer *w, struct sql_set *sets)
+static uint64_t run(struct sql_store *st, struct sql_set *sets)
 {
-	if (sets->next && run_together(w, sets))
+	if (sets->next && run_together(st, sets))
 		return 1;
 	uint64_t commits = 0;
 	for (struct sql_set *s = sets; s; s = s->next) {
-		run_alone(w, s);
+		run_alone(st, s);
 		commits += s->result == ERR_OK;
 	}
 	return commits;
@@ -182,7 +231,7 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 	struct sql_set *sets = take_group(st);
 	st->led = true;
 	pthread_mutex_unlock(&st->lock);
-	uint64_t commits = run(&st->writer, sets);
+	uint64_t commits = run(st, sets);
 	int64_t high = highest(sets);
 	pthread_mutex_lock(&st->lock);
 

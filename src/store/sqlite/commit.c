@@ -27,6 +27,8 @@
 /* Kept free on the disk for what removes; and what a change may add besides its bytes. */
 #define ROOM_RESERVED (1024 * 1024)
 #define ROOM_PER_CHANGE 1024
+#define ROOM_INSIDE (64 * 1024)
+#define SQL_PAGE_BYTES 4096u
 
 struct sql_set {
 	struct change *changes;
@@ -90,6 +92,19 @@ static uint64_t log_bytes(const struct sql_store *st)
 	return fstat(st->wal_fd, &log) == 0 ? (uint64_t)log.st_size : 0;
 }
 
+/* Bytes of free pages inside the store: what was removed before. */
+static uint64_t free_inside(struct sql_conn *c)
+{
+	sqlite3_stmt *st;
+	uint64_t pages = 0;
+	if (sqlite3_prepare_v2(c->db, "PRAGMA freelist_count", -1, &st, NULL) == SQLITE_OK) {
+		if (sqlite3_step(st) == SQLITE_ROW)
+			pages = (uint64_t)sqlite3_column_int64(st, 0);
+		(void)sqlite3_finalize(st);
+	}
+	return pages * SQL_PAGE_BYTES;
+}
+
 /* What adds to the store is refused a little before the disk is full: removing takes some
  * space too, in the log and where the log is copied to, and must go on working. */
 static enum err check_room(struct sql_store *st, const struct sql_set *set)
@@ -102,7 +117,10 @@ static enum err check_room(struct sql_store *st, const struct sql_set *set)
 	}
 	if (adds == 0 || has_room(st, log_bytes(st) + ROOM_RESERVED + adds))
 		return ERR_OK;
-	(void)begin_log_anew(&st->writer);
+	/* From its beginning the log overwrites itself, and free pages inside the store are as
+	 * good as free space. */
+	if (begin_log_anew(&st->writer) && free_inside(st->writer.conn) >= 2 * adds + ROOM_INSIDE)
+		return ERR_OK;
 	return has_room(st, ROOM_RESERVED + adds) ? ERR_OK : ERR_NO_SPACE;
 }
 

@@ -10,8 +10,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUSY_TRIES 40 /* a store that opens or closes just now */
@@ -20,6 +23,8 @@
 struct files {
 	int *fds;
 	size_t n;
+	const char *output;     /* --output; NULL: standard output */
+	char partial[PATH_MAX]; /* what is written until it is complete; "": the output itself */
 };
 
 static void close_files(struct files *f)
@@ -45,6 +50,40 @@ static bool add(struct files *f, const struct command *c, const char *name, int 
 	return false;
 }
 
+/* The output is written beside the file that it replaces: a command that fails leaves the old
+ * one as it was.  What is no plain file is written as it is. */
+static int open_output(struct files *f)
+{
+	struct stat st = { 0 };
+	bool plain = stat(f->output, &st) != 0 ? errno == ENOENT : S_ISREG(st.st_mode);
+	int n = snprintf(f->partial, sizeof(f->partial), "%s.XXXXXX", f->output);
+	if (!plain || n >= (int)sizeof(f->partial)) {
+		f->partial[0] = 0;
+		return open(f->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	}
+	int fd = mkostemp(f->partial, O_CLOEXEC);
+	mode_t mask = umask(0);
+	(void)umask(mask);
+	if (fd >= 0)
+		(void)fchmod(fd, S_ISREG(st.st_mode) ? st.st_mode & 07777 : 0666 & ~mask);
+	else
+		f->partial[0] = 0;
+	return fd;
+}
+
+static int finish_output(const struct command *c, const struct files *f, int code)
+{
+	if (f->partial[0] == 0)
+		return code;
+	if (code == EXIT_DONE && rename(f->partial, f->output) == 0)
+		return EXIT_DONE;
+	if (code == EXIT_DONE)
+		code = command_fail(stderr, c->name, "cannot write '%s': %s", f->output,
+			strerrordesc_np(errno));
+	(void)unlink(f->partial);
+	return code;
+}
+
 static int duplicate(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -60,8 +99,8 @@ static bool open_files(const struct command *c, const struct args *args, struct 
 		return false;
 	const char *output = (c->flags & COMMAND_OUTPUT) != 0 ? args_value(args, "output") : NULL;
 	bool to_file = output != NULL && strcmp(output, "-") != 0;
-	int out = to_file ? open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
-			  : duplicate(STDOUT_FILENO);
+	f->output = to_file ? output : NULL;
+	int out = to_file ? open_output(f) : duplicate(STDOUT_FILENO);
 	if (!add(f, c, to_file ? output : "standard output", out) ||
 		!add(f, c, "standard error", duplicate(STDERR_FILENO)))
 		return false;
@@ -156,5 +195,6 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 	if (open_files(c, args, &f))
 		code = run(c, args->words[0], argc, argv, &f);
 	close_files(&f);
+	code = finish_output(c, &f, code);
 	return code;
 }

@@ -226,7 +226,7 @@ def small_disk(work):
     sh(f"umount -l '{at}'", check=False)
 
 
-def test_a_full_disk_loses_nothing(rowfs, mount, small_disk):
+def test_S7_a_full_disk_loses_nothing(rowfs, mount, small_disk):
     store = small_disk / "s.rowfs"
     rowfs("init", store)
     m = mount(store)
@@ -263,7 +263,7 @@ def test_a_full_disk_loses_nothing(rowfs, mount, small_disk):
     rowfs("check", store)
 
 
-def test_removing_works_on_a_full_disk(rowfs, mount, small_disk):
+def test_S7_removing_works_on_a_full_disk(rowfs, mount, small_disk):
     store = small_disk / "s.rowfs"
     rowfs("init", store)
     m = mount(store)

@@ -627,3 +627,17 @@ def test_the_helpers_exit_codes_are_those_of_mount_8(rowfs, acct, at, work):
         assert done.returncode == 32 and done.stderr, args
     assert helper(at, name="umount.fuse.rowfs").returncode == 32
     assert not is_mount(at)
+
+
+def test_an_export_that_fails_leaves_the_old_file(rowfs, store, work):
+    rowfs("account", "add", store, "acct1")
+    rowfs("import", store, "acct1/Tab", input='{"PartitionKey":"p","RowKey":"r","A":1}\n')
+    out = work / "out.ndjson"
+    out.write_text("old")
+    out.chmod(0o640)
+    assert rowfs("export", store, "acct1/None", "-o", out, check=False).returncode == 1
+    assert out.read_text() == "old"
+    rowfs("export", store, "acct1/Tab", "-o", out)
+    assert '"A":1' in out.read_text() and out.stat().st_mode & 0o777 == 0o640
+    rowfs("export", store, "acct1/Tab", "-o", "/dev/null")
+    assert sorted(p.name for p in work.iterdir() if p.name.startswith("out")) == ["out.ndjson"]

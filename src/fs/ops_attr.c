@@ -43,15 +43,18 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	}
 	struct item item = { 0 };
 	enum err e = store_get(c.fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
-	if (e == ERR_OK && nid_of(&item) == nid) {
+	bool current = e == ERR_OK && nid_of(&item) == nid;
+	if (e != ERR_OK && e != ERR_NOT_FOUND) {
+		reply_err(&c, e);
+	} else if (!current && old_attributes(c.fs, nid, e == ERR_OK, &st)) {
+		reply_attr(&c, &st, 0);
+	} else if (e == ERR_OK) {
+		/* Of an old version that nobody has open: those of the row, since whoever asks
+		 * came by its name. */
 		attr_of_item(c.fs, &item, &st);
 		if (item.parent == STORE_ORPHANS)
 			st.st_nlink = 0;
-		reply_attr(&c, &st, CACHE_SECONDS);
-	} else if (e != ERR_OK && e != ERR_NOT_FOUND) {
-		reply_err(&c, e);
-	} else if (old_attributes(c.fs, nid, e == ERR_OK, &st)) {
-		reply_attr(&c, &st, 0);
+		reply_attr(&c, &st, current ? CACHE_SECONDS : 0);
 	} else {
 		reply_errno(&c, ESTALE);
 	}

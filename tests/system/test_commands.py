@@ -641,3 +641,16 @@ def test_an_export_that_fails_leaves_the_old_file(rowfs, store, work):
     assert '"A":1' in out.read_text() and out.stat().st_mode & 0o777 == 0o640
     rowfs("export", store, "acct1/Tab", "-o", "/dev/null")
     assert sorted(p.name for p in work.iterdir() if p.name.startswith("out")) == ["out.ndjson"]
+
+
+def test_a_store_can_be_given_by_a_symbolic_link(rowfs, store, work, mount):
+    link = work / "link.rowfs"
+    link.symlink_to(store)
+    rowfs("account", "add", link, "acct1")
+    rowfs("import", link, "acct1/Tab", input='{"PartitionKey":"p","RowKey":"r","A":1}\n')
+    assert '"A":1' in rowfs("export", store, "acct1/Tab").stdout
+    m = mount(store)
+    assert "acct1" in rowfs("account", "list", link).stdout  # through the process that serves it
+    m.umount()
+    m = mount(link)
+    assert "acct1" in rowfs("account", "list", store).stdout

@@ -330,7 +330,10 @@ static struct sql_store *store_new(const char *path)
 	struct sql_store *st = calloc(1, sizeof(*st));
 	if (!st)
 		return NULL;
-	st->path = strdup(path);
+	/* SQLite follows a link to the file: so must we to find its log beside it. */
+	st->path = realpath(path, NULL);
+	if (!st->path)
+		st->path = strdup(path); /* missing: told when it is opened */
 	if (!st->path) {
 		free(st);
 		return NULL;
@@ -352,7 +355,7 @@ enum err sql_store_open(const char *path, unsigned flags, struct store **ret, pi
 	if (!st)
 		return ERR_NO_MEMORY;
 	st->read_only = flags & STORE_OPEN_READ_ONLY;
-	enum err e = sql_hold(path, st->read_only, &st->hold_fd, ret_holder, detail);
+	enum err e = sql_hold(st->path, st->read_only, &st->hold_fd, ret_holder, detail);
 	if (e == ERR_OK)
 		e = sql_schema_check_header(st->hold_fd, path, detail);
 	if (e != ERR_OK) {

@@ -119,7 +119,7 @@ static int in_background(struct serve *s)
 	do
 		n = read(ready[0], &byte, 1);
 	while (n < 0 && errno == EINTR);
-	if (n != 1)
+	if (n != 1 || byte != 0)
 		return exit_code_of(child);
 	close(ready[0]);
 	int code = mount_ask(s->dir);

@@ -25,9 +25,15 @@ void control_finish(struct control *c);
 
 /* A connection to the process that serves this store, or -1. */
 int control_connect(const struct stat *store);
+enum control_result {
+	CONTROL_DONE,      /* *ret_code is the exit code */
+	CONTROL_NOT_TAKEN, /* the server did not begin: nothing happened, try again */
+	CONTROL_LOST,      /* it went away while it was at it */
+};
+
 /* Sends the command and waits for its end; closes sock.  `cancelled` is asked when a
- * signal interrupts the wait.  False: the server went away without an answer. */
-bool control_call(int sock, int argc, char *const *argv, const int *fds, size_t nfds,
+ * signal interrupts the wait. */
+enum control_result control_call(int sock, int argc, char *const *argv, const int *fds, size_t nfds,
 	bool (*cancelled)(void *arg), void *arg, int *ret_code);
 
 #endif

@@ -56,20 +56,27 @@ static bool send_all(int sock, int argc, char *const *argv, const int *fds, size
 	return true;
 }
 
-bool control_call(int sock, int argc, char *const *argv, const int *fds, size_t nfds,
+/* Exactly n bytes.  A half-closed connection tells the server to stop, and still answers. */
+static bool hear(int sock, void *bytes, size_t n, bool (*cancelled)(void *arg), void *arg)
+{
+	ssize_t got;
+	while ((got = recv(sock, bytes, n, MSG_WAITALL)) < 0 && errno == EINTR)
+		if (cancelled(arg))
+			shutdown(sock, SHUT_WR);
+	return got == (ssize_t)n;
+}
+
+enum control_result control_call(int sock, int argc, char *const *argv, const int *fds, size_t nfds,
 	bool (*cancelled)(void *arg), void *arg, int *ret_code)
 {
+	char taken;
 	int32_t code;
-	ssize_t got = -1;
-	if (send_all(sock, argc, argv, fds, nfds)) {
-		/* A half-closed connection tells the server to stop, and still answers. */
-		while ((got = recv(sock, &code, sizeof(code), 0)) < 0 && errno == EINTR)
-			if (cancelled(arg))
-				shutdown(sock, SHUT_WR);
-	}
+	enum control_result result = CONTROL_NOT_TAKEN;
+	if (send_all(sock, argc, argv, fds, nfds) && hear(sock, &taken, 1, cancelled, arg))
+		result = hear(sock, &code, sizeof(code), cancelled, arg) ? CONTROL_DONE
+									 : CONTROL_LOST;
 	close(sock);
-	if (got != sizeof(code))
-		return false;
-	*ret_code = code;
-	return true;
+	if (result == CONTROL_DONE)
+		*ret_code = code;
+	return result;
 }

@@ -23,7 +23,8 @@ struct control {
 	int listener;
 	int wake[2]; /* written to at the end */
 	pthread_t acceptor;
-	atomic_bool stopping;
+	atomic_bool stopping; /* running commands are to stop */
+	atomic_bool closing;  /* no more are taken */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned running; /* guarded by lock */
@@ -101,7 +102,7 @@ static void *serve_call(void *arg)
 {
 	struct call *c = arg;
 	struct control *control = c->control;
-	if (receive(c)) {
+	if (receive(c) && control_send(c->sock, "", 1, NULL, 0)) {
 		int32_t code = execute(control->service, (int)c->head.argc, c->argv, c->fds,
 			c->nfds, is_cancelled, c);
 		(void)control_send(c->sock, &code, sizeof(code), NULL, 0);
@@ -132,7 +133,7 @@ static bool start_call(struct control *control, int sock)
 	c->control = control;
 	c->sock = sock;
 	pthread_mutex_lock(&control->lock);
-	while (control->running >= COMMANDS_MAX && !atomic_load(&control->stopping))
+	while (control->running >= COMMANDS_MAX && !atomic_load(&control->closing))
 		pthread_cond_wait(&control->changed, &control->lock);
 	control->running++;
 	pthread_mutex_unlock(&control->lock);
@@ -150,7 +151,7 @@ static bool start_call(struct control *control, int sock)
 static void *accept_calls(void *arg)
 {
 	struct control *c = arg;
-	while (!atomic_load(&c->stopping)) {
+	while (!atomic_load(&c->closing)) {
 		struct pollfd p[2] = { { .fd = c->listener, .events = POLLIN },
 			{ .fd = c->wake[0], .events = POLLIN } };
 		if (poll(p, 2, -1) < 0 || p[0].revents == 0)
@@ -219,11 +220,10 @@ enum err control_start(struct service *s, const struct stat *store, struct contr
 	return ERR_OK;
 }
 
-void control_stop(struct control *c)
+/* Who is not taken by now is told so by the end of the connection, and tries again. */
+static void end(struct control *c)
 {
-	if (c == NULL)
-		return;
-	atomic_store(&c->stopping, true);
+	atomic_store(&c->closing, true);
 	(void)!write(c->wake[1], "", 1);
 	pthread_mutex_lock(&c->lock);
 	pthread_cond_broadcast(&c->changed);
@@ -236,13 +236,16 @@ void control_stop(struct control *c)
 	release(c);
 }
 
-void control_finish(struct control *c)
+void control_stop(struct control *c)
 {
 	if (c == NULL)
 		return;
-	pthread_mutex_lock(&c->lock);
-	while (c->running > 0)
-		pthread_cond_wait(&c->changed, &c->lock);
-	pthread_mutex_unlock(&c->lock);
-	control_stop(c);
+	atomic_store(&c->stopping, true);
+	end(c);
+}
+
+void control_finish(struct control *c)
+{
+	if (c != NULL)
+		end(c);
 }

@@ -3,9 +3,12 @@
 #include "daemon/command.h"
 #include "daemon/run.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static int usage(int argc, char **argv)
 {
@@ -57,9 +60,24 @@ static int run(const struct command *c, int words, int argc, char **argv)
 	return code;
 }
 
+/* Where the caller closed a standard stream, the store would get its number, and messages
+ * would be written into the store. */
+static bool fill_standard_streams(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		(void)close(fd);
+	return fd >= 0;
+}
+
 int main(int argc, char **argv)
 {
 	int words;
+	if (!fill_standard_streams())
+		return EXIT_FAILED;
 	argc--;
 	argv++;
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -3,6 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/text.h"
+#include "daemon/mountinfo.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -151,7 +152,9 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 	case OPTION_LATER:
 		return complain(p, option, "is not supported yet");
 	case OPTION_LOG:
-		return copy(p, option, value, o->log, sizeof(o->log));
+		/* Absolute: the serving process works in /. */
+		return (value[0] != '\0' && path_absolute(value, o->log)) ||
+			complain(p, option, "names no file");
 	case OPTION_RO:
 	case OPTION_RW:
 		o->fs.read_only = kind == OPTION_RO;

@@ -117,7 +117,15 @@ bool path_absolute(const char *path, char ret[PATH_MAX])
 int mount_ask(const char *dir)
 {
 	struct statx st;
-	return statx(AT_FDCWD, dir, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) == 0 ? 0 : errno;
+	int code = 0;
+	/* A question that was on its way when the server died is told so in another word. */
+	for (int tries = 0; tries < 2; tries++) {
+		int flags = AT_STATX_FORCE_SYNC;
+		code = statx(AT_FDCWD, dir, flags, STATX_BASIC_STATS, &st) == 0 ? 0 : errno;
+		if (code != ECONNABORTED)
+			break;
+	}
+	return code;
 }
 
 static int run_fusermount(const char *dir, bool lazy)

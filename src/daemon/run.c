@@ -24,6 +24,7 @@ struct files {
 	int *fds;
 	size_t n;
 	const char *output;     /* --output; NULL: standard output */
+	char *final;            /* the plain file that it is; owned */
 	char partial[PATH_MAX]; /* what is written until it is complete; "": the output itself */
 };
 
@@ -50,32 +51,40 @@ static bool add(struct files *f, const struct command *c, const char *name, int 
 	return false;
 }
 
-/* The output is written beside the file that it replaces: a command that fails leaves the old
- * one as it was.  What is no plain file is written as it is. */
+/* The output is written beside the file that it replaces, so that a command that fails leaves
+ * the old one as it was.  Whatever is not a plain file of one name that can be made anew is
+ * written through. */
 static int open_output(struct files *f)
 {
-	struct stat st = { 0 };
-	bool plain = stat(f->output, &st) != 0 ? errno == ENOENT : S_ISREG(st.st_mode);
-	int n = snprintf(f->partial, sizeof(f->partial), "%s.XXXXXX", f->output);
-	if (!plain || n >= (int)sizeof(f->partial)) {
-		f->partial[0] = 0;
-		return open(f->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	struct stat st;
+	f->final = realpath(f->output, NULL);
+	bool plain = f->final != NULL && stat(f->final, &st) == 0 && S_ISREG(st.st_mode) &&
+		st.st_nlink == 1;
+	int n = plain ? snprintf(f->partial, sizeof(f->partial), "%s.XXXXXX", f->final) : 0;
+	int fd = plain && n < (int)sizeof(f->partial) ? mkostemp(f->partial, O_CLOEXEC) : -1;
+	if (fd >= 0 && fchown(fd, st.st_uid, st.st_gid) == 0 && fchmod(fd, st.st_mode & 07777) == 0)
+		return fd;
+	if (fd >= 0) {
+		close(fd);
+		(void)unlink(f->partial);
 	}
-	int fd = mkostemp(f->partial, O_CLOEXEC);
-	mode_t mask = umask(0);
-	(void)umask(mask);
-	if (fd >= 0)
-		(void)fchmod(fd, S_ISREG(st.st_mode) ? st.st_mode & 07777 : 0666 & ~mask);
-	else
-		f->partial[0] = 0;
-	return fd;
+	f->partial[0] = 0;
+	return open(f->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
+/* An export over the store that it comes from would leave neither. */
+static bool is_store(const char *output, const char *store)
+{
+	struct stat a, b;
+	return stat(output, &a) == 0 && stat(store, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino;
 }
 
 static int finish_output(const struct command *c, const struct files *f, int code)
 {
 	if (f->partial[0] == 0)
 		return code;
-	if (code == EXIT_DONE && rename(f->partial, f->output) == 0)
+	if (code == EXIT_DONE && rename(f->partial, f->final) == 0)
 		return EXIT_DONE;
 	if (code == EXIT_DONE)
 		code = command_fail(stderr, c->name, "cannot write '%s': %s", f->output,
@@ -100,6 +109,10 @@ static bool open_files(const struct command *c, const struct args *args, struct 
 	const char *output = (c->flags & COMMAND_OUTPUT) != 0 ? args_value(args, "output") : NULL;
 	bool to_file = output != NULL && strcmp(output, "-") != 0;
 	f->output = to_file ? output : NULL;
+	if (to_file && is_store(output, args->words[0])) {
+		(void)command_fail(stderr, c->name, "'%s' is the store itself", output);
+		return false;
+	}
 	int out = to_file ? open_output(f) : duplicate(STDOUT_FILENO);
 	if (!add(f, c, to_file ? output : "standard output", out) ||
 		!add(f, c, "standard error", duplicate(STDERR_FILENO)))
@@ -146,21 +159,28 @@ static int run_here(const struct command *c, const char *path, struct store *sto
 	return code;
 }
 
-static int run_there(const struct command *c, const char *path, int sock, int argc,
-	char *const *argv, const struct files *f)
+/* False: nothing happened, try again. */
+static bool run_there(const struct command *c, const char *path, int sock, int argc,
+	char *const *argv, const struct files *f, int *ret_code)
 {
-	int code;
-	if (control_call(sock, argc, argv, f->fds, f->n, signals_cancelled, NULL, &code))
-		return code;
-	return command_fail(stderr, c->name,
+	switch (control_call(sock, argc, argv, f->fds, f->n, signals_cancelled, NULL, ret_code)) {
+	case CONTROL_DONE:
+		return true;
+	case CONTROL_NOT_TAKEN:
+		return false;
+	case CONTROL_LOST:
+		break;
+	}
+	*ret_code = command_fail(stderr, c->name,
 		"the process that serves '%s' went away before it was done; try again", path);
+	return true;
 }
 
 static int run(
 	const struct command *c, const char *path, int argc, char *const *argv, struct files *f)
 {
 	struct err_detail why = { 0 };
-	enum err e = ERR_OK;
+	enum err e = ERR_BUSY;
 	for (int tries = 0; tries < BUSY_TRIES; tries++) {
 		struct stat st;
 		if (stat(path, &st) != 0) {
@@ -172,8 +192,13 @@ static int run(
 				stderr, c->name, "'%s': %s", path, strerrordesc_np(errno));
 		}
 		int sock = control_connect(&st);
-		if (sock >= 0)
-			return run_there(c, path, sock, argc, argv, f);
+		int code;
+		if (sock >= 0 && run_there(c, path, sock, argc, argv, f, &code))
+			return code;
+		if (sock >= 0) {
+			usleep(BUSY_WAIT_US);
+			continue;
+		}
 		struct store *store;
 		why = (struct err_detail){ 0 };
 		e = try_open(c, path, &store, &why);
@@ -196,5 +221,6 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 		code = run(c, args->words[0], argc, argv, &f);
 	close_files(&f);
 	code = finish_output(c, &f, code);
+	free(f.final);
 	return code;
 }

@@ -247,6 +247,11 @@ static enum err pair_columns(struct csv_table *t, struct err_detail *detail)
 {
 	bool pk = false, rk = false;
 	for (size_t i = 0; i < t->n; i++) {
+		if ((pk && t->columns[i].role == COLUMN_PK) ||
+			(rk && t->columns[i].role == COLUMN_RK))
+			return err_set(detail, ERR_INVALID_INPUT,
+				"the header has column '%s' twice",
+				t->columns[i].role == COLUMN_PK ? "PartitionKey" : "RowKey");
 		pk = pk || t->columns[i].role == COLUMN_PK;
 		rk = rk || t->columns[i].role == COLUMN_RK;
 		if (t->columns[i].role != COLUMN_TYPE)

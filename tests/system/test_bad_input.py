@@ -3,9 +3,11 @@
 lost.  Names that are no keys: test_semantics_tree.py; keys that disagree:
 test_semantics_rows.py; what tools say: test_tools.py."""
 
+import contextlib
 import errno
 import json
 import os
+import time
 import shutil
 import sqlite3
 import subprocess
@@ -283,6 +285,59 @@ def test_S7_removing_works_on_a_full_disk(rowfs, mount, small_disk):
     put(part / "again.json", '{"a":1}')
     assert get(part / "again.json") == b'{"a":1}'
 
+
+
+def test_S7_writes_do_not_wait_for_a_view_when_space_is_short(rowfs, mount, small_disk):
+    """An export that nobody reads keeps the log from beginning anew."""
+    store = small_disk / "s.rowfs"
+    rowfs("init", store)
+    m = mount(store)
+    m.allow("ENOSPC|No space|NO_SPACE|full")
+    part = m / "acct1/Tab/p"
+    part.mkdir(parents=True)
+    for i in range(40):
+        put(part / f"{i}.json", json.dumps({"pad": "x" * 12000}))
+    reader, writer = os.pipe()
+    export = subprocess.Popen([str(rowfs.program), "export", str(store), "acct1/Tab"],
+                              stdout=writer)
+    os.close(writer)
+    assert os.read(reader, 1)  # it is on its way, and stuck from now on
+    try:
+        # Less than the log and the reserve.
+        sh(f"head -c $(( $(df --output=avail -B1 '{small_disk}' | tail -1) - 1300000 )) /dev/zero "
+           f"> '{small_disk}/fill' || true", check=False)
+        begin = time.monotonic()
+        for i in range(3):
+            with contextlib.suppress(OSError):  # there is room for it, or not: at once
+                put(part / f"new{i}.json", '{"a":1}')
+        assert time.monotonic() - begin < 5, "waited for the export"
+    finally:
+        os.close(reader)
+        export.wait(20)
+
+
+def test_a_store_that_is_replaced_while_it_is_served(rowfs, mount, work):
+    """mv backup store, while mounted: nothing is acknowledged into the void, and the new file
+    does not get the old one's log."""
+    store, backup = work / "s.rowfs", work / "backup.rowfs"
+    rowfs("init", store)
+    rowfs("account", "add", store, "acct1")
+    shutil.copy(store, backup)
+    m = mount(store)
+    m.allow("moved, removed or replaced|could not be kept")
+    part = m / "acct1/Tab/p"
+    part.mkdir(parents=True)
+    put(part / "old.json", "{}")
+    os.rename(store, work / "aside.rowfs")
+    os.rename(backup, store)
+    with raises("EIO"):
+        put(part / "new.json", "{}")
+    with raises("EIO"):
+        os.unlink(part / "old.json")
+    done = rowfs("import", store, "acct1/Tab", input='{"PartitionKey":"p","RowKey":"r"}\n', check=False)
+    assert done.returncode == 1
+    m.umount()
+    rowfs("check", store)
 
 
 def test_init_on_a_full_disk(rowfs, small_disk):

@@ -640,6 +640,14 @@ def test_an_export_that_fails_leaves_the_old_file(rowfs, store, work):
     rowfs("export", store, "acct1/Tab", "-o", out)
     assert '"A":1' in out.read_text() and out.stat().st_mode & 0o777 == 0o640
     rowfs("export", store, "acct1/Tab", "-o", "/dev/null")
+    link = work / "link.ndjson"
+    link.symlink_to(out)
+    out.write_text("old")
+    rowfs("export", store, "acct1/Tab", "-o", link)
+    assert link.is_symlink() and '"A":1' in out.read_text()
+    done = rowfs("export", store, "acct1/Tab", "-o", store, check=False)
+    assert done.returncode == 1 and "the store itself" in done.stderr
+    assert rowfs("check", store).returncode == 0
     assert sorted(p.name for p in work.iterdir() if p.name.startswith("out")) == ["out.ndjson"]
 
 
@@ -654,3 +662,54 @@ def test_a_store_can_be_given_by_a_symbolic_link(rowfs, store, work, mount):
     m.umount()
     m = mount(link)
     assert "acct1" in rowfs("account", "list", store).stdout
+
+
+def test_closed_standard_streams_do_not_become_the_store(rowfs, store, work):
+    before = store.read_bytes()[:100]
+    mnt = work / "m"
+    mnt.mkdir()
+    program = str(rowfs.program)
+    for closed in ("2>&-", "<&- >&- 2>&-"):
+        subprocess.run(["sh", "-c", f"'{program}' mount '{store}' '{mnt}' {closed}"], check=True)
+        busy = subprocess.run(["flock", "-n", str(store), "true"])
+        assert busy.returncode == 1, "the store is not held while it is served"
+        rowfs("umount", mnt)
+        assert store.read_bytes()[:16] == before[:16]
+        rowfs("check", store)
+    holder = subprocess.Popen(["flock", str(store), "sleep", "30"])
+    try:
+        while subprocess.run(["flock", "-n", str(store), "true"]).returncode == 0:
+            time.sleep(0.01)
+        done = subprocess.run(["sh", "-c", f"'{program}' mount '{store}' '{mnt}' <&- >&- 2>&-"])
+        assert done.returncode == 1
+    finally:
+        holder.kill()
+        holder.wait()
+        subprocess.run(["pkill", "-P", str(holder.pid)])
+
+
+def test_commands_at_the_same_time_all_do_their_work(rowfs, store, work):
+    rowfs("account", "add", store, "acct1")
+    program = str(rowfs.program)
+    for i in range(60):
+        (work / f"r{i}.ndjson").write_text('{"PartitionKey":"p","RowKey":"%d"}\n' % i)
+    done = subprocess.run(
+        f"seq 0 59 | xargs -P6 -I{{}} '{program}' import '{store}' acct1/Tab '{work}'/r{{}}.ndjson",
+        shell=True, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(rowfs("export", store, "acct1/Tab").stdout.splitlines()) == 60
+
+
+def test_the_log_of_a_background_mount_is_where_its_name_says(rowfs, store, work):
+    mnt = work / "m"
+    mnt.mkdir()
+    rowfs("mount", store, mnt, "-o", "log=my.log", cwd=work)
+    rowfs("umount", mnt)
+    assert "is closed" in (work / "my.log").read_text()
+
+
+def test_a_csv_header_with_a_key_twice_is_refused(rowfs, store):
+    rowfs("account", "add", store, "acct1")
+    done = rowfs("import", store, "acct1/Tab", "--format", "csv", check=False,
+                 input="PartitionKey,RowKey,a,PartitionKey\nP,r,1,2\n")
+    assert done.returncode == 1 and "twice" in done.stderr

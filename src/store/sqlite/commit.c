@@ -71,10 +71,15 @@ static void roll_back(struct sql_writer *w, const struct sql_counters *before)
 
 /* ---- room on the disk ---- */
 
-/* Copies the log into the store, so that it begins anew in the space that it has. */
+/* Copies the log into the store, so that it begins anew in the space that it has; not while
+ * somebody has a view open, and nobody waits for that. */
 static bool begin_log_anew(struct sql_writer *w)
 {
-	return sql_exec(w->conn, "PRAGMA wal_checkpoint(RESTART)") == ERR_OK;
+	sqlite3 *db = w->conn->db;
+	(void)sqlite3_busy_timeout(db, 0);
+	int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+	(void)sqlite3_busy_timeout(db, SQL_BUSY_TIMEOUT_MS);
+	return rc == SQLITE_OK;
 }
 
 static bool has_room(const struct sql_store *st, uint64_t bytes)
@@ -199,9 +204,30 @@ static bool run_together(struct sql_store *st, struct sql_set *sets)
 	return false;
 }
 
+/* Somebody put another file in the place of the store: what is written now would be lost. */
+static bool is_replaced(const struct sql_store *st)
+{
+	struct stat held, there;
+	return fstat(st->hold_fd, &held) == 0 &&
+		(stat(st->path, &there) != 0 || there.st_dev != held.st_dev ||
+			there.st_ino != held.st_ino);
+}
+
+static void refuse_all(struct sql_set *sets)
+{
+	for (struct sql_set *s = sets; s; s = s->next) {
+		blame(s, 0, ERR_IO);
+		(void)err_set(s->detail, ERR_IO, "the store file was moved, removed or replaced");
+	}
+}
+
 /* Returns the number of commits made. */
 static uint64_t run(struct sql_store *st, struct sql_set *sets)
 {
+	if (is_replaced(st)) {
+		refuse_all(sets);
+		return 0;
+	}
 	if (sets->next && run_together(st, sets))
 		return 1;
 	uint64_t commits = 0;
@@ -296,6 +322,12 @@ static enum err wait_synced(struct sql_store *st, uint64_t commit)
 			pthread_cond_wait(&st->sync_done, &st->lock);
 			continue;
 		}
+		/* The system forgets a failed write once it has told of it: a sync that
+		 * succeeds afterwards would promise what it cannot know. */
+		if (st->sync_failed) {
+			e = ERR_IO;
+			break;
+		}
 		uint64_t up_to = st->committed;
 		st->syncing = true;
 		pthread_mutex_unlock(&st->lock);
@@ -303,6 +335,7 @@ static enum err wait_synced(struct sql_store *st, uint64_t commit)
 			e = err_from_errno(errno);
 		pthread_mutex_lock(&st->lock);
 		st->syncing = false;
+		st->sync_failed = e != ERR_OK;
 		st->syncs++;
 		if (e == ERR_OK && up_to > st->synced)
 			st->synced = up_to;

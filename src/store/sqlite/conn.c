@@ -74,7 +74,7 @@ static void configure(void)
 static enum err set_up(struct sql_conn *c, enum sql_mode mode)
 {
 	(void)sqlite3_extended_result_codes(c->db, 1);
-	(void)sqlite3_busy_timeout(c->db, 10000);
+	(void)sqlite3_busy_timeout(c->db, SQL_BUSY_TIMEOUT_MS);
 	(void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	enum err e = sql_exec(c, "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF");

@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* One process holds the file: what is waited for is a checkpoint of our own. */
+#define SQL_BUSY_TIMEOUT_MS 10000
+
 enum sql_stmt {
 	SQL_BEGIN_READ,
 	SQL_BEGIN,

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -286,23 +287,39 @@ static enum err open_read_only(struct sql_store *st, struct err_detail *detail)
 	return e;
 }
 
-/* The log's descriptor, and its name on disk. */
-static enum err open_log(struct sql_store *st)
+/* The log's descriptor, locked like the store itself: where the store file was replaced while
+ * it was served, the log still belongs to who serves the old one. */
+static enum err take_log(struct sql_store *st)
 {
 	char *log;
+	if (st->wal_fd >= 0)
+		return ERR_OK;
 	if (asprintf(&log, "%s-wal", st->path) < 0)
 		return ERR_NO_MEMORY;
 	st->wal_fd = open(log, O_RDWR | O_CLOEXEC);
-	int code = errno;
+	enum err e = st->wal_fd < 0 ? err_from_errno(errno) : ERR_OK;
 	free(log);
-	return st->wal_fd < 0 ? err_from_errno(code) : sql_sync_directory(st->path);
+	if (e == ERR_OK && flock(st->wal_fd, LOCK_EX | LOCK_NB) != 0)
+		e = errno == EWOULDBLOCK ? ERR_BUSY : err_from_errno(errno);
+	return e;
+}
+
+/* The log that SQLite made, and its name on disk. */
+static enum err open_log(struct sql_store *st)
+{
+	enum err e = take_log(st);
+	return e == ERR_OK ? sql_sync_directory(st->path) : e;
 }
 
 /* The first write makes the log; it also shows early that the store can be written. */
 static enum err open_writer(struct sql_store *st)
 {
 	struct sql_writer *w = &st->writer;
-	enum err e = sql_conn_open(st->path, SQL_MODE_WRITER, &w->conn);
+	enum err e = take_log(st);
+	if (e == ERR_NOT_FOUND) /* closed cleanly */
+		e = ERR_OK;
+	if (e == ERR_OK)
+		e = sql_conn_open(st->path, SQL_MODE_WRITER, &w->conn);
 	if (e == ERR_OK)
 		e = load_counters(w->conn, st);
 	if (e == ERR_OK)

@@ -27,7 +27,7 @@ struct sql_store {
 	struct sql_set *head, **tail; /* change sets that wait */
 	bool led;                     /* somebody is committing */
 	uint64_t committed, synced;   /* commit numbers */
-	bool syncing;
+	bool syncing, sync_failed;    /* failed: until the store is opened anew */
 	pthread_cond_t sync_done;
 	uint64_t commits, changes, syncs; /* for info() */
 };

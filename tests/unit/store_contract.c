@@ -497,6 +497,23 @@ static void a_move_replaces_or_refuses(struct world *w)
 	item_fini(&it);
 }
 
+static void a_move_replaces_only_the_version_that_was_named(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "1");
+	row(w, "p", "b", "2");
+	int64_t version = w->c.now.version;
+	struct change c = moving(by_id(a), row_of(w, "p", "b"), 0);
+	c.to_match = true;
+	c.to_version = version - 1;
+	CHECK_ERR(apply(w, c), ERR_CONDITION_NOT_MET);
+	c.to.key = SPAN_LIT("none");
+	CHECK_ERR(apply(w, c), ERR_CONDITION_NOT_MET);
+	c.to.key = SPAN_LIT("b");
+	c.to_version = version;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.id, a);
+}
+
 static void a_move_onto_itself_changes_nothing(struct world *w)
 {
 	uint64_t a = row(w, "p", "a", "1");
@@ -898,6 +915,7 @@ static const struct promise {
 	P(a_delete_tells_what_was_there),
 	P(a_move_carries_id_edition_and_mtime),
 	P(a_move_replaces_or_refuses),
+	P(a_move_replaces_only_the_version_that_was_named),
 	P(a_move_onto_itself_changes_nothing),
 	P(a_directory_cannot_move_into_itself),
 	P(a_moved_partition_or_table_takes_all_along),

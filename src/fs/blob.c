@@ -15,9 +15,6 @@ struct entry {
 	struct entry *newer, *older; /* in the list of the unpinned */
 };
 
-/* A change is told to us right after its commit; longer than any scheduler delay. */
-#define SOON_NS 50000000
-
 struct blobs {
 	pthread_mutex_t lock;
 	pthread_cond_t came;
@@ -140,11 +137,11 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 	return e != NULL ? &e->blob : NULL;
 }
 
-const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid)
+const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid, unsigned timeout_ms)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += SOON_NS;
+	until.tv_nsec += (long)timeout_ms * 1000000;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;

@@ -20,8 +20,9 @@ void blobs_free(struct blobs *b);
 
 /* The content of this node, pinned; NULL if it is not here. */
 const struct blob *blobs_pin(struct blobs *b, uint64_t nid);
-/* The same, waiting a moment for a change that is being told right now to put it here. */
-const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid);
+/* The same, waiting up to timeout_ms for a change that is being told right now to put it
+ * here. */
+const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid, unsigned timeout_ms);
 /* Takes over the item (which is zeroed) and pins it; what is there already stays. */
 enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret);
 void blobs_unpin(struct blobs *b, const struct blob *blob);

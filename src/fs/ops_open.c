@@ -50,6 +50,10 @@ static void retry(struct call *c)
 	reply_errno(c, ESTALE);
 }
 
+/* How long the content of what was just removed may take to arrive among the recent ones: it
+ * comes right after the commit, from a thread that may have to wait for its turn. */
+#define REMOVED_MS 200
+
 /* ---- kinds of open ---- */
 
 static void open_control(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -211,7 +215,9 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
-	if (item->kind == ITEM_FILE && !(wants_write(fi) && item_is_draft(fs, item))) {
+	/* An empty file that waits for its document goes when a row takes its place: who reads
+	 * it holds its content, as with a row. */
+	if (item->kind == ITEM_FILE && !item_is_draft(fs, item)) {
 		open_file(c, item, nid, fi);
 	} else if (item_is_dir(item->kind)) {
 		reply_errno(c, EISDIR);
@@ -242,7 +248,7 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
-	const struct blob *blob = blobs_pin_soon(fs->blobs, nid);
+	const struct blob *blob = blobs_pin_soon(fs->blobs, nid, REMOVED_MS);
 	const struct item *was = blob != NULL ? &blob->item : NULL;
 	if (was != NULL && !wants_write(fi)) {
 		notes_clear(fs, fs->notes, tid);

@@ -64,6 +64,34 @@
 	X(CROSS_DEVICE,          EXDEV,        501, "NotImplemented",               "The engine cannot move this in one step.") \
 	X(NO_ATTRIBUTE,          ENODATA,      404, "ResourceNotFound",             "No such attribute.") \
 	X(RANGE,                 ERANGE,       400, "InvalidInput",                 "The buffer is too small.") \
+	/* What the REST socket refuses. */ \
+	X(AUTH_FAILED,             EACCES,       403, "AuthenticationFailed",         "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.") \
+	X(AUTH_HEADER,             EACCES,       400, "InvalidAuthenticationInfo",    "The authentication information was not provided in the correct format. Verify the value of Authorization header.") \
+	X(SAS_PERMISSION,          EACCES,       403, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation using this permission.") \
+	X(SAS_SERVICE,             EACCES,       403, "AuthorizationServiceMismatch", "This request is not authorized to perform this operation using this service.") \
+	X(SAS_RESOURCE_TYPE,       EACCES,       403, "AuthorizationResourceTypeMismatch", "This request is not authorized to perform this operation using this resource type.") \
+	X(SAS_PROTOCOL,            EACCES,       403, "AuthorizationProtocolMismatch", "This request is not authorized to perform this operation using this protocol.") \
+	X(SAS_IP,                  EACCES,       403, "AuthorizationSourceIPMismatch", "This request is not authorized to perform this operation using this source IP.") \
+	X(CORS_FAILED,             EACCES,       403, "CorsPreflightFailure",         "CORS not enabled or no matching rule found for this request.") \
+	X(CORS_HEADER,             EINVAL,       400, "InvalidHeaderValue",           "A required CORS header is not present.") \
+	X(METHOD_NOT_ALLOWED,      EINVAL,       405, "MethodNotAllowed",             "The requested method is not allowed on the specified resource.") \
+	X(URI_INVALID,             EINVAL,       400, "InvalidUri",                   "The requested URI does not represent any resource on the server.") \
+	X(HEADER_INVALID,          EINVAL,       400, "InvalidHeaderValue",           "The value for one of the HTTP headers is not in the correct format.") \
+	X(HEADER_MISSING,          EINVAL,       400, "MissingRequiredHeader",        "A required HTTP header was not specified.") \
+	X(LENGTH_MISSING,          EINVAL,       411, "MissingContentLengthHeader",   "The Content-Length header was not specified.") \
+	X(QUERY_VALUE,             EINVAL,       400, "InvalidQueryParameterValue",   "Value for one of the query parameters specified in the request URI is invalid.") \
+	X(XMETHOD_VERB,            EINVAL,       400, "XMethodNotUsingPost",          "The request uses X-HTTP-Method with an HTTP verb other than POST.") \
+	X(XMETHOD_VALUE,           EINVAL,       400, "XMethodIncorrectValue",        "The specified X-HTTP-Method is invalid.") \
+	X(XMETHOD_COUNT,           EINVAL,       400, "XMethodIncorrectCount",        "More than one X-HTTP-Method is specified.") \
+	X(ATOM_NOT_SUPPORTED,      EINVAL,       415, "AtomFormatNotSupported",       "Atom format is not supported.") \
+	X(JSON_NOT_SUPPORTED,      EINVAL,       415, "JsonFormatNotSupported",       "JSON format is not supported.") \
+	X(JSON_VERBOSE,            EINVAL,       415, "JsonVerboseFormatNotSupported", "JSON Verbose format is not supported.") \
+	X(MEDIA_TYPE,              EINVAL,       415, "MediaTypeNotSupported",        "None of the provided media types are supported.") \
+	X(XML_INVALID,             EINVAL,       400, "InvalidXmlDocument",           "XML specified is not syntactically valid.") \
+	X(XML_VALUE,               EINVAL,       400, "InvalidXmlNodeValue",          "The value provided for one of the XML nodes in the request body was not in the correct format.") \
+	X(MD5_INVALID,             EINVAL,       400, "InvalidMd5",                   "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.") \
+	X(MD5_MISMATCH,            EINVAL,       400, "Md5Mismatch",                  "The MD5 value specified in the request did not match the MD5 value calculated by the server.") \
+	X(BATCH_PARTITIONS,        EINVAL,       400, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.") \
 	/* The store. */ \
 	X(NO_SPACE,              ENOSPC,       507, "InsufficientStorage",          "No space is left for the store.") \
 	X(QUOTA,                 ENOSPC,       507, "InsufficientStorage",          "The quota for ordinary files beside the rows is used up.") \

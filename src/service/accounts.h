@@ -26,6 +26,23 @@ enum err account_key_regenerate(struct service *s, enum origin origin, struct sp
 enum err account_remove(struct service *s, enum origin origin, struct span name, bool recursive,
 	struct err_detail *detail);
 
+/* Everything that an account's item keeps: what a request needs of it, in one read. */
+struct account_secrets {
+	uint64_t id;
+	struct account_keys keys;
+	struct buf properties; /* the service properties as XML; empty: never set */
+};
+/* ERR_ACCOUNT_NOT_FOUND; account_secrets_fini() (which wipes the keys) if ERR_OK. */
+enum err account_secrets_get(
+	struct service *s, struct span name, struct account_secrets *ret);
+void account_secrets_fini(struct account_secrets *a);
+/* Keeps the service properties; the keys stay.  change(arg, old, new) makes the new text of
+ * the old one (empty: never set) and may be called again where another change came first;
+ * its error ends it.  ERR_ACCOUNT_NOT_FOUND. */
+typedef enum err (*account_change_fn)(void *arg, struct span old, struct buf *ret);
+enum err account_properties_change(struct service *s, enum origin origin, struct span name,
+	account_change_fn change, void *arg, struct err_detail *detail);
+
 /* The body of a fresh account item: for mkdir in the mount. */
 enum err account_fresh_body(struct buf *out);
 

@@ -3,6 +3,7 @@
 #ifndef SERVICE_TABLES_H
 #define SERVICE_TABLES_H
 
+#include "base/buf.h"
 #include "service/service.h"
 
 /* ERR_ACCOUNT_NOT_FOUND, ERR_TABLE_NOT_FOUND.  Any case of the name finds the table. */
@@ -13,5 +14,10 @@ enum err table_create(struct service *s, enum origin origin, uint64_t account_id
 /* With all its rows. */
 enum err table_delete(
 	struct service *s, enum origin origin, uint64_t table_id, struct err_detail *detail);
+/* The stored access policies of a table as XML (codec/access_policy_xml.h); empty: none.
+ * ERR_TABLE_NOT_FOUND. */
+enum err table_policies_get(struct service *s, uint64_t table_id, struct buf *out);
+enum err table_policies_set(struct service *s, enum origin origin, uint64_t table_id,
+	struct span xml, struct err_detail *detail);
 
 #endif

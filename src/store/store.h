@@ -34,7 +34,7 @@
 enum item_kind {
 	ITEM_NONE,
 	ITEM_ACCOUNT, /* child of STORE_ROOT; body: the account's secrets */
-	ITEM_TABLE,
+	ITEM_TABLE,   /* body: its stored access policies; may be empty */
 	ITEM_PARTITION,
 	ITEM_ROW,    /* body: the document, exactly as a file shows it */
 	ITEM_FILE,   /* an ordinary file; content by file_read and CHANGE_WRITE */
@@ -59,6 +59,8 @@ enum item_class {
 enum item_flags {
 	ITEM_MADE = 1,        /* directories: stays while it is empty */
 	ITEM_KEYS_INSIDE = 2, /* rows: the document holds PartitionKey or RowKey */
+	ITEM_CANONICAL = 4,   /* rows: the document is what codec/entity_json.h writes, without
+				 keys: it can be spliced into answers as it is */
 };
 
 #define TIME_UNSET INT64_MIN
@@ -91,7 +93,7 @@ struct item {
 	uint64_t size;    /* rows and files: bytes; directories: number of children */
 	struct span key;  /* order form (CLASS_KEYED) or name bytes */
 	struct span name; /* tables: the name in its own case; else empty */
-	struct span body; /* rows and accounts, where asked for; else p is NULL */
+	struct span body; /* rows, tables, accounts, where asked for; else p is NULL */
 	void *mem;        /* owns what the spans point to; item_fini() frees it */
 };
 
@@ -118,7 +120,8 @@ typedef bool (*store_list_fn)(void *arg, const struct item *it);
 
 enum change_op {
 	CHANGE_PUT,    /* make or replace a row; make a directory, file or account; PUT on an
-			  existing account replaces its body.  New file: empty. */
+			  existing account or table replaces its body (a table keeps its name).
+			  New file: empty. */
 	CHANGE_DELETE, /* remove a row, a file, or an empty directory (ERR_NOT_EMPTY; whole
 			  subtrees with CHANGE_RECURSIVE) */
 	CHANGE_MOVE,   /* item -> to; what stands there is removed in the same step
@@ -183,7 +186,7 @@ struct change {
 	enum item_kind kind;       /* PUT */
 	struct span name;          /* PUT of a table, MOVE of a table: the name in its case */
 	uint32_t item_flags;       /* PUT; MOVE with a body */
-	struct span body;          /* PUT of a row or account, WRITE; MOVE: a rewritten document
+	struct span body;          /* PUT of a row, account or table, WRITE; MOVE: a rewritten document
 				 (p not NULL: edition moves on unless a file becomes a row) */
 	struct attrs attrs;        /* PUT: of a new item; of a replaced row: mode and owner are kept
 				 where unset here, times are taken as given; ATTRS */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * The pieces of a request target: percent-encoding, the query string, and the OData path
+ * that names a resource (protocol sections 1.2 and 1.3).  Nothing here knows accounts or
+ * hosts. */
+#ifndef CODEC_URI_H
+#define CODEC_URI_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* ret borrows from s where nothing is encoded, else lives in the arena.  plus: '+' is a
+ * blank (query strings).  ERR_INVALID_INPUT for '%' without two hex digits, for what is not
+ * UTF-8 afterwards, and for NUL; ERR_NO_MEMORY. */
+enum err percent_decode(struct span s, bool plus, struct arena *arena, struct span *ret,
+	struct err_detail *detail);
+/* A key as it stands between the quotes of an entity URL in a Location header: quotes
+ * doubled, everything but A-Z a-z 0-9 - . _ ~ ' ! $ ( ) * , ; : @ = & + percent-encoded
+ * where the service does so ('"', '{', '}', '%', blank and all that is not ASCII always). */
+void percent_encode_key(struct span key, struct buf *out);
+/* Everything but unreserved characters (RFC 3986 section 2.3): a value in a query string. */
+void percent_encode_value(struct span value, struct buf *out);
+
+struct query_param {
+	struct span name, value; /* decoded */
+};
+
+struct query_params {
+	struct query_param *all; /* in their order; duplicates are kept */
+	size_t n;
+};
+
+/* query: without the '?', as on the wire.  Names and values are decoded, '+' is a blank. */
+enum err query_params_parse(struct span query, struct arena *arena, struct query_params *ret,
+	struct err_detail *detail);
+/* The first parameter of this name (exact case), as *ret; false if there is none. */
+bool query_params_find(const struct query_params *p, const char *name, struct span *ret);
+
+enum resource_kind {
+	RESOURCE_SERVICE,  /* "" or "/" */
+	RESOURCE_METADATA, /* $metadata */
+	RESOURCE_TABLES,   /* Tables, Tables() */
+	RESOURCE_TABLE,    /* Tables('t') */
+	RESOURCE_ENTITIES, /* t, t() */
+	RESOURCE_ENTITY,   /* t(PartitionKey='p',RowKey='r') */
+	RESOURCE_BATCH,    /* $batch */
+};
+
+struct resource {
+	enum resource_kind kind;
+	struct span table;  /* TABLE, ENTITIES, ENTITY: as the request spells it */
+	struct span pk, rk; /* ENTITY: UTF-8, un-doubled */
+};
+
+/* path: percent-encoded, behind the account's segment, with or without a leading '/'.
+ * Keys in either order, blanks after the comma; the names of keys have exact case.
+ * ERR_INVALID_INPUT with "Bad Request - Error in query syntax." for what names nothing.
+ * Table names and keys are not checked against the model here. */
+enum err resource_parse(struct span path, struct arena *arena, struct resource *ret,
+	struct err_detail *detail);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * One request in the hands of an operation: everything that was found out about it. */
+#ifndef REST_CALL_H
+#define REST_CALL_H
+
+#include "base/arena.h"
+#include "rest/access.h"
+#include "rest/format.h"
+#include "rest/request.h"
+#include "rest/response.h"
+#include "rest/target.h"
+#include "service/accounts.h"
+
+#include <stdint.h>
+
+/* Versions are dates as numbers: 20190202. */
+#define VERSION_NEWEST 20260606
+
+struct call {
+	struct service *service;
+	const struct request *request;
+	struct span method; /* the effective one: after X-HTTP-Method */
+	struct target target;
+	struct account_secrets secrets; /* wiped by handle.c */
+	struct access access;
+	int version;
+	bool has_version; /* it was sent as x-ms-version: the answer echoes it */
+	bool in_batch;
+	const struct format *format; /* of the answer */
+	enum odata_level level;
+	const struct format *body_format; /* of the request's body */
+	char request_id[37];
+	struct arena arena;
+	struct err_detail detail; /* of the error that an operation returns */
+};
+
+/* Fills the response on ERR_OK; else handle.c writes the error. */
+typedef enum err (*op_fn)(struct call *c, struct response *r);
+
+/* The id of the table that the target names: ERR_TABLE_NOT_FOUND. */
+enum err call_table(struct call *c, uint64_t *ret_id);
+/* A query parameter; false if it is not there. */
+bool call_param(const struct call *c, const char *name, struct span *ret);
+
+/* One file each; the table of routes (route.c) names them. */
+enum err op_get_service(struct call *c, struct response *r);
+enum err op_query_tables(struct call *c, struct response *r);
+enum err op_get_table(struct call *c, struct response *r);
+enum err op_create_table(struct call *c, struct response *r);
+enum err op_delete_table(struct call *c, struct response *r);
+enum err op_query_entities(struct call *c, struct response *r);
+enum err op_get_entity(struct call *c, struct response *r);
+enum err op_insert_entity(struct call *c, struct response *r);
+/* PUT, MERGE, DELETE of one entity, with and without If-Match. */
+enum err op_change_entity(struct call *c, struct response *r);
+enum err op_batch(struct call *c, struct response *r);
+enum err op_get_acl(struct call *c, struct response *r);
+enum err op_set_acl(struct call *c, struct response *r);
+enum err op_get_properties(struct call *c, struct response *r);
+enum err op_set_properties(struct call *c, struct response *r);
+enum err op_get_stats(struct call *c, struct response *r);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * From request to answer: no socket, no HTTP library; what tests and fuzzers call. */
+#ifndef REST_HANDLE_H
+#define REST_HANDLE_H
+
+#include "rest/request.h"
+#include "rest/response.h"
+#include "service/service.h"
+
+/* Always fills the response; an error is an answer too.  By any number of threads at once. */
+void rest_handle(struct service *service, const struct request *request, struct response *ret);
+
+/* Whether answering takes a bounded moment: a point read, an OPTIONS; else it may wait for
+ * a commit or scan. */
+bool rest_is_quick(const struct request *request);
+
+/* An answer for what never became a request: HTTP errors that the server finds by itself
+ * (body too large, bad length). */
+void rest_refuse(const struct request *request, enum err e, struct response *ret);
+
+#endif

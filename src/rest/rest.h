@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * The REST socket: the Table service's protocol over HTTP.  This is the floor's only door;
+ * docs/rest.md tells what is behind it. */
+#ifndef REST_REST_H
+#define REST_REST_H
+
+#include "base/err.h"
+#include "service/service.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct rest;
+
+#define REST_ENDPOINTS_MAX 8
+#define REST_TRUSTED_MAX 16
+
+struct rest_options {
+	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (a port of the system's choice),
+	 * "unix:/path". */
+	const char *endpoints[REST_ENDPOINTS_MAX];
+	size_t nendpoints;
+	const char *cert, *key; /* PEM files: the TCP endpoints speak TLS; both or neither */
+	/* On Unix sockets, who needs no signature: the owner of this process and root always,
+	 * unless `untrusting`; these user ids too (the socket is then open to all, else 0600). */
+	uid_t trusted[REST_TRUSTED_MAX];
+	size_t ntrusted;
+	bool untrusting;
+};
+
+/* Checks one endpoint's spelling without opening anything: ERR_INVALID_INPUT with why. */
+enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail);
+
+/* Opens every endpoint and serves in threads of its own, until rest_stop().  The service
+ * stays the caller's and must outlive it.  On failure nothing is left open, and detail
+ * names the endpoint: ERR_BUSY (address in use), ERR_ACCESS, ERR_INVALID_INPUT, ERR_IO. */
+enum err rest_start(struct service *service, const struct rest_options *options, struct rest **ret,
+	struct err_detail *detail);
+/* "http://127.0.0.1:10002", "https://...", "unix:/path": with the real port; NULL behind the
+ * last. */
+const char *rest_endpoint(const struct rest *r, size_t i);
+/* Takes no new request, finishes what is being worked on (waiting at most a few seconds for
+ * slow readers of answers), closes all.  NULL is fine. */
+void rest_stop(struct rest *r);
+
+#endif

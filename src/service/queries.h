@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Queries over the rows of one table: seeks to the key ranges, evaluates the filter on
+ * decoded values, hands out the rows in key order.  Work is bounded by what lies in the
+ * ranges, not by the table. */
+#ifndef SERVICE_QUERIES_H
+#define SERVICE_QUERIES_H
+
+#include "base/buf.h"
+#include "model/entity.h"
+#include "query/filter.h"
+#include "query/key_ranges.h"
+#include "service/service.h"
+
+struct query {
+	uint64_t table_id;
+	const struct filter *filter;    /* NULL: all */
+	const struct key_ranges *limit; /* NULL: none.  Rows outside do not exist for this query */
+	struct span from_pk, from_rk;   /* UTF-8: start at this row or the next one; p NULL: from
+					   the start (of the table, of the partition) */
+	size_t top;                     /* stop after so many rows; 0: never */
+	size_t max_bytes;               /* stop once the documents of the rows handed out reach
+					   this; 0: never */
+	uint64_t deadline_us;           /* clock_mono_us(): stop then; 0: never */
+	bool decode;                    /* rows come with their entity, filter or not */
+};
+
+/* Valid during the call only. */
+struct query_row {
+	struct span pk, rk;          /* UTF-8 */
+	int64_t version;
+	struct span document;
+	unsigned flags;              /* enum item_flags of the row */
+	const struct entity *entity; /* decoded, or NULL where nothing needed it */
+};
+
+/* False stops the query: the row counts as taken.  May be slow; must not call into the
+ * service. */
+typedef bool (*query_row_fn)(void *arg, const struct query_row *row);
+
+struct query_end {
+	bool more; /* it stopped early: next_pk and next_rk name where to go on (query.from_*) */
+	struct buf next_pk, next_rk; /* UTF-8 */
+	enum key_plan plan;
+	uint64_t looked_at, matched;
+};
+
+/* Runs in one consistent view (v, or one of its own where v is NULL).  query_end_fini(ret)
+ * in any case.  Where the limits stop it exactly at the last matching row, `more` is set
+ * only if there is another row in the ranges (which may turn out not to match).
+ * ERR_TABLE_NOT_FOUND is not told here: a table that is gone has no rows. */
+enum err query_run(struct service *s, struct store_view *v, const struct query *q,
+	query_row_fn fn, void *arg, struct query_end *ret);
+void query_end_fini(struct query_end *e);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+#include "check.h"
+
+TEST(placeholder)
+{
+	CHECK(true);
+}
+
+RUN_TESTS(T(placeholder))

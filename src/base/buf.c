@@ -17,6 +17,13 @@ void buf_fini(struct buf *b)
 	b->failed = false;
 }
 
+void buf_wipe(struct buf *b)
+{
+	if (b->data != NULL)
+		explicit_bzero(b->data, b->cap);
+	buf_fini(b);
+}
+
 bool buf_ok(const struct buf *b)
 {
 	return !b->failed;

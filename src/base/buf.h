@@ -22,6 +22,8 @@ struct buf {
 #define BUF_INIT(limit_) ((struct buf){ .limit = (limit_) })
 
 void buf_fini(struct buf *b); /* frees; the struct is empty again */
+/* The same for secrets: overwrites first. */
+void buf_wipe(struct buf *b);
 bool buf_ok(const struct buf *b);
 void buf_clear(struct buf *b); /* len = 0, failed = false; keeps the memory */
 

@@ -1,18 +1,91 @@
 /* SPDX-License-Identifier: MIT
- * SHA-256 and random bytes from OpenSSL, base64 and base32 by hand: OpenSSL's own base64
- * forgives white space and wrong padding, which account keys and Edm.Binary must not. */
+ * Digests and random bytes from OpenSSL, base64 and base32 by hand: OpenSSL's own base64
+ * forgives white space and wrong padding, which account keys and Edm.Binary must not.
+ * The digests are fetched once: EVP_sha256() would look its implementation up at every
+ * use, under locks that all threads share.  HMAC is made of two digests here, because
+ * OpenSSL's own looks the digest up for every key. */
 #include "base/crypto.h"
 
 #include "base/compiler.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
 #include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+#define SHA256_BLOCK 64
+#define SHA256_BYTES 32
+#define MD5_BYTES 16
+
+/* Fetched once, never freed: read by all threads. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static EVP_MD *sha256, *md5;
+
+static void fetch(void)
+{
+	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	BUG_ON(sha256 == NULL);
+	md5 = EVP_MD_fetch(NULL, "MD5", NULL); /* none under FIPS rules */
+}
+
+static void fetched(void)
+{
+	BUG_ON(pthread_once(&once, fetch) != 0);
+}
 
 void crypto_sha256(struct span s, uint8_t out[32])
 {
-	BUG_ON(EVP_Digest(s.n > 0 ? s.p : "", s.n, out, NULL, EVP_sha256(), NULL) != 1);
+	fetched();
+	BUG_ON(EVP_Digest(s.n > 0 ? s.p : "", s.n, out, NULL, sha256, NULL) != 1);
+}
+
+bool crypto_md5(struct span s, uint8_t out[16])
+{
+	memset(out, 0, MD5_BYTES);
+	fetched();
+	return md5 != NULL && EVP_Digest(s.n > 0 ? s.p : "", s.n, out, NULL, md5, NULL) == 1;
+}
+
+/* SHA-256 of the key, masked, and the text. */
+static void digest_keyed(EVP_MD_CTX *ctx, const unsigned char key[SHA256_BLOCK], unsigned char mask,
+	struct span text, uint8_t out[SHA256_BYTES])
+{
+	unsigned char block[SHA256_BLOCK];
+
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] = key[i] ^ mask;
+	BUG_ON(EVP_DigestInit_ex2(ctx, sha256, NULL) != 1 ||
+		EVP_DigestUpdate(ctx, block, sizeof(block)) != 1 ||
+		EVP_DigestUpdate(ctx, text.n > 0 ? text.p : "", text.n) != 1 ||
+		EVP_DigestFinal_ex(ctx, out, NULL) != 1);
+	OPENSSL_cleanse(block, sizeof(block));
+}
+
+void crypto_hmac_sha256(struct span key, struct span text, uint8_t out[32])
+{
+	unsigned char padded[SHA256_BLOCK] = { 0 };
+	uint8_t inner[SHA256_BYTES];
+
+	fetched();
+	if (key.n > sizeof(padded))
+		crypto_sha256(key, padded);
+	else if (key.n > 0)
+		memcpy(padded, key.p, key.n);
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	BUG_ON(ctx == NULL);
+	digest_keyed(ctx, padded, 0x36, text, inner);
+	digest_keyed(ctx, padded, 0x5c, span_make(inner, sizeof(inner)), out);
+	EVP_MD_CTX_free(ctx);
+	OPENSSL_cleanse(padded, sizeof(padded));
+	OPENSSL_cleanse(inner, sizeof(inner));
+}
+
+bool crypto_equal(const void *a, const void *b, size_t n)
+{
+	return CRYPTO_memcmp(a, b, n) == 0;
 }
 
 void crypto_random(void *out, size_t n)

@@ -10,6 +10,12 @@
 #include <stdint.h>
 
 void crypto_sha256(struct span s, uint8_t out[32]);
+/* HMAC-SHA256 (RFC 2104); a key of any length. */
+void crypto_hmac_sha256(struct span key, struct span text, uint8_t out[32]);
+/* For Content-MD5 only.  False, and out all 0, where the system's OpenSSL has no MD5. */
+bool crypto_md5(struct span s, uint8_t out[16]);
+/* In a time that depends on n alone: for signatures. */
+bool crypto_equal(const void *a, const void *b, size_t n);
 /* Cryptographic random bytes; stops the program if the system has none. */
 void crypto_random(void *out, size_t n);
 

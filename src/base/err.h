@@ -54,7 +54,7 @@
 	X(ENTITY_TOO_LARGE,      EFBIG,        400, "EntityTooLarge",               "The entity is larger than the maximum allowed size (1MB).") \
 	X(BODY_TOO_LARGE,        EFBIG,        413, "RequestBodyTooLarge",          "The request body is too large and exceeds the maximum permissible limit.") \
 	X(FILE_TOO_LARGE,        EFBIG,        413, "RequestBodyTooLarge",          "The ordinary file would exceed the size limit for files beside the rows.") \
-	X(BATCH_TOO_LARGE,       E2BIG,        400, "InvalidInput",                 "A change set holds 1 to 100 operations.") \
+	X(BATCH_TOO_LARGE,       E2BIG,        400, "InvalidInput",                 "The batch request operation exceeds the maximum 100 changes per change set.") \
 	X(BATCH_DUPLICATE,       EINVAL,       400, "InvalidDuplicateRow",          "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.") \
 	X(NOT_AN_ENTITY,         EBADMSG,      400, "InvalidInput",                 "The content is not an entity.") \
 	/* Not allowed here. */ \

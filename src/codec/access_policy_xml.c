@@ -1,1 +1,231 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Stored access policies.  What a client left out comes back left out: an identifier
+ * without a policy, a policy without a start.  An empty Start, Expiry or Permission is one
+ * that was left out. */
+#include "codec/access_policy_xml.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "codec/xml.h"
+
+/* ---- values ---- */
+
+static bool take_digits(struct span *s, size_t min, size_t max, int *ret)
+{
+	size_t n = 0;
+	*ret = 0;
+	while (n < max && n < s->n && s->p[n] >= '0' && s->p[n] <= '9')
+		*ret = *ret * 10 + (s->p[n++] - '0');
+	*s = span_make(s->p + n, s->n - n);
+	return n >= min;
+}
+
+static bool take_char(struct span *s, char c)
+{
+	if (s->n == 0 || s->p[0] != c)
+		return false;
+	*s = span_make(s->p + 1, s->n - 1);
+	return true;
+}
+
+/* "hh:mm" */
+static bool take_hour_minute(struct span *s)
+{
+	int hour, minute;
+	return take_digits(s, 2, 2, &hour) && take_char(s, ':') && take_digits(s, 2, 2, &minute) &&
+		hour < 24 && minute < 60;
+}
+
+/* YYYY-MM-DD, or that with Thh:mm, maybe seconds, maybe 1 to 7 digits of a fraction, and Z
+ * or an offset. */
+static bool is_time(struct span s)
+{
+	int year, month, day, n;
+	int64_t midnight;
+	if (!take_digits(&s, 4, 4, &year) || !take_char(&s, '-') ||
+		!take_digits(&s, 2, 2, &month) || !take_char(&s, '-') ||
+		!take_digits(&s, 2, 2, &day) || !clock_date(year, month, day, &midnight))
+		return false;
+	if (s.n == 0)
+		return true;
+	if (!take_char(&s, 'T') || !take_hour_minute(&s))
+		return false;
+	if (take_char(&s, ':')) {
+		if (!take_digits(&s, 2, 2, &n) || n > 59)
+			return false;
+		if (take_char(&s, '.') && !take_digits(&s, 1, 7, &n))
+			return false;
+	}
+	if (take_char(&s, 'Z'))
+		return s.n == 0;
+	return (take_char(&s, '+') || take_char(&s, '-')) && take_hour_minute(&s) && s.n == 0;
+}
+
+/* Each of r, a, u, d at most once, in any order. */
+static bool is_permission(struct span s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (memchr("raud", s.p[i], 4) == NULL || memchr(s.p, s.p[i], i) != NULL)
+			return false;
+	}
+	return true;
+}
+
+/* ---- reading ---- */
+
+static enum err keep(struct access_policies *p, struct span s, struct span *ret)
+{
+	*ret = arena_copy(&p->arena, s);
+	return ret->p == NULL ? ERR_NO_MEMORY : ERR_OK;
+}
+
+static enum err read_id(struct access_policies *p, const struct xml_node *node, struct span *ret,
+	struct err_detail *detail)
+{
+	struct span id;
+	enum err e = xml_text(node, &id, detail);
+	if (e != ERR_OK)
+		return e;
+	size_t units = utf16_len(id);
+	if (units < 1 || units > LIMIT_POLICY_ID)
+		return err_set(detail, ERR_XML_VALUE,
+			"The XML element 'Id' holds %zu characters; 1 to %d are allowed.", units,
+			LIMIT_POLICY_ID);
+	for (size_t i = 0; i < p->n; i++) {
+		if (span_eq(p->all[i].id, id))
+			return err_set(detail, ERR_XML_INVALID,
+				"Two XML elements 'Id' hold the same identifier.");
+	}
+	return keep(p, id, ret);
+}
+
+/* An optional value that `good` must like. */
+static enum err read_value(struct access_policies *p, const struct xml_node *node,
+	bool (*good)(struct span), struct span *ret, struct err_detail *detail)
+{
+	struct span text = { 0 };
+	if (node == NULL)
+		return ERR_OK;
+	enum err e = xml_text(node, &text, detail);
+	if (e != ERR_OK)
+		return e;
+	text = xml_trim(text);
+	if (text.n == 0)
+		return ERR_OK;
+	if (!good(text))
+		return err_set(detail, ERR_XML_VALUE,
+			"The value '%.*s' of the XML element '%.*s' is not in the correct format.",
+			text.n < 60 ? (int)text.n : 60, text.p, (int)node->name.n, node->name.p);
+	return keep(p, text, ret);
+}
+
+static enum err read_policy(struct access_policies *p, const struct xml_node *node,
+	struct access_policy *ret, struct err_detail *detail)
+{
+	static const struct xml_field fields[] = { { "Start", false }, { "Expiry", false },
+		{ "Permission", false }, { 0 } };
+	const struct xml_node *found[3];
+	enum err e = xml_fields(node, fields, found, detail);
+	if (e == ERR_OK)
+		e = read_value(p, found[0], is_time, &ret->start, detail);
+	if (e == ERR_OK)
+		e = read_value(p, found[1], is_time, &ret->expiry, detail);
+	if (e == ERR_OK)
+		e = read_value(p, found[2], is_permission, &ret->permission, detail);
+	ret->has_policy = true;
+	return e;
+}
+
+static enum err read_identifier(
+	struct access_policies *p, const struct xml_node *node, struct err_detail *detail)
+{
+	static const struct xml_field fields[] = { { "Id", true }, { "AccessPolicy", false },
+		{ 0 } };
+	const struct xml_node *found[2];
+	struct access_policy one = { 0 };
+	if (!span_is(node->name, "SignedIdentifier"))
+		return err_set(detail, ERR_XML_INVALID,
+			"The XML element '%.*s' is not supported in 'SignedIdentifiers'.",
+			node->name.n < 60 ? (int)node->name.n : 60, node->name.p);
+	if (p->n == LIMIT_POLICIES)
+		return err_set(detail, ERR_XML_INVALID,
+			"There are more than %d XML elements 'SignedIdentifier'.", LIMIT_POLICIES);
+	enum err e = xml_fields(node, fields, found, detail);
+	if (e == ERR_OK)
+		e = read_id(p, found[0], &one.id, detail);
+	if (e == ERR_OK && found[1] != NULL)
+		e = read_policy(p, found[1], &one, detail);
+	if (e == ERR_OK)
+		p->all[p->n++] = one;
+	return e;
+}
+
+static enum err read_all(
+	struct access_policies *p, const struct xml_node *root, struct err_detail *detail)
+{
+	if (!span_is(root->name, "SignedIdentifiers"))
+		return err_set(detail, ERR_XML_INVALID,
+			"The XML document is not a list 'SignedIdentifiers'.");
+	if (xml_trim(root->text).n > 0)
+		return err_set(detail, ERR_XML_INVALID,
+			"The XML element 'SignedIdentifiers' may not hold text.");
+	enum err e = ERR_OK;
+	for (const struct xml_node *c = root->first; c != NULL && e == ERR_OK; c = c->next)
+		e = read_identifier(p, c, detail);
+	return e;
+}
+
+enum err access_policies_from_xml(
+	struct span xml, struct access_policies *ret, struct err_detail *detail)
+{
+	*ret = (struct access_policies){ 0 };
+	if (xml_skip_bom(xml).n == 0)
+		return ERR_OK;
+	struct arena arena = { 0 };
+	struct xml_node *root = NULL;
+	enum err e = xml_parse(xml, &arena, &root, detail);
+	if (e == ERR_OK)
+		e = read_all(ret, root, detail);
+	arena_fini(&arena);
+	return e;
+}
+
+/* ---- writing ---- */
+
+static void add_optional(struct buf *out, const char *name, struct span value)
+{
+	if (value.p != NULL)
+		xml_add_element(out, name, value);
+}
+
+static void add_policy(const struct access_policy *p, struct buf *out)
+{
+	if (!p->has_policy)
+		return;
+	if (p->start.p == NULL && p->expiry.p == NULL && p->permission.p == NULL) {
+		buf_add_str(out, "<AccessPolicy />");
+		return;
+	}
+	buf_add_str(out, "<AccessPolicy>");
+	add_optional(out, "Start", p->start);
+	add_optional(out, "Expiry", p->expiry);
+	add_optional(out, "Permission", p->permission);
+	buf_add_str(out, "</AccessPolicy>");
+}
+
+void access_policies_to_xml(const struct access_policies *p, struct buf *out)
+{
+	buf_add_str(out, XML_DECLARATION);
+	if (p->n == 0) {
+		buf_add_str(out, "<SignedIdentifiers />");
+		return;
+	}
+	buf_add_str(out, "<SignedIdentifiers>");
+	for (size_t i = 0; i < p->n; i++) {
+		buf_add_str(out, "<SignedIdentifier>");
+		xml_add_element(out, "Id", p->all[i].id);
+		add_policy(&p->all[i], out);
+		buf_add_str(out, "</SignedIdentifier>");
+	}
+	buf_add_str(out, "</SignedIdentifiers>");
+}

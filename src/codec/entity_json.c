@@ -238,6 +238,18 @@ static bool bytes_buf(struct decoder *d, enum edm_type type, size_t n, struct bu
 	return ret->data != NULL;
 }
 
+/* "2026-11-20T12:29:19..." in the words of the service: 11/20/2026 12:29:19.  The text is a
+ * date of that form; seconds may be missing. */
+static enum err bad_date(struct decoder *d, const struct member *m, struct span text)
+{
+	bool seconds = text.n >= 19 && text.p[16] == ':';
+
+	return err_set_at(d->detail, ERR_OUT_OF_RANGE, d->text.p, m->offset,
+		"The '%.*s' parameter of value '%.2s/%.2s/%.4s %.*s%s' is out of range.",
+		shown(m->name), m->name.p, text.p + 5, text.p + 8, text.p, seconds ? 8 : 5,
+		text.p + 11, seconds ? "" : ":00");
+}
+
 static enum err convert(struct decoder *d, const struct member *m, struct value *ret)
 {
 	struct err_detail why;
@@ -253,6 +265,8 @@ static enum err convert(struct decoder *d, const struct member *m, struct value 
 		return bad_value(d, m, ERR_VALUE_INVALID, why.text);
 	}
 	e = edm_text_parse(m->type, text, ret, &bytes, &why);
+	if (e == ERR_OUT_OF_RANGE && m->type == EDM_DATETIME && text.n >= 16)
+		return bad_date(d, m, text);
 	return e == ERR_OK || e == ERR_NO_MEMORY ? e : bad_value(d, m, e, why.text);
 }
 
@@ -264,6 +278,8 @@ static enum err take_key(struct decoder *d, const struct member *m)
 	enum err e;
 
 	d->facts.has_keys = d->facts.has_system = true;
+	if (m->token == JSON_TOKEN_NULL && d->rules == ENTITY_JSON_REST)
+		return at(d, ERR_KEY_MISSING, m->offset, err_text(ERR_KEY_MISSING));
 	if (m->token != JSON_TOKEN_STRING || (m->has_type && m->type != EDM_STRING))
 		return bad_value(d, m, ERR_VALUE_INVALID, "a key must be a string");
 	e = resolve(d, m->value, m->escaped, &key);
@@ -383,24 +399,28 @@ static bool goes_bare(const struct value *v)
 	return false;
 }
 
-static void put_property(struct span name, const struct value *v, struct buf *out)
+void entity_json_encode_property(
+	struct span name, const struct value *v, bool annotated, struct buf *out)
 {
+	bool bare = goes_bare(v);
+
 	put_name(name, out);
-	if (v->type == EDM_STRING) {
-		buf_add(out, "\":", 2);
-		buf_add_json(out, v->bytes);
-	} else if (goes_bare(v)) {
-		buf_add(out, "\":", 2);
-		edm_text_format(v, out);
-	} else {
+	if (!bare && annotated) {
 		buf_add_str(out, "@odata.type\":\"");
 		buf_add_str(out, edm_name(v->type));
 		buf_add(out, "\",\"", 3);
 		buf_add_span(out, name);
-		buf_add(out, "\":\"", 3);
-		edm_text_format(v, out);
-		buf_add_char(out, '"');
 	}
+	buf_add(out, "\":", 2);
+	if (v->type == EDM_STRING) {
+		buf_add_json(out, v->bytes);
+		return;
+	}
+	if (!bare)
+		buf_add_char(out, '"');
+	edm_text_format(v, out);
+	if (!bare)
+		buf_add_char(out, '"');
 }
 
 void entity_json_encode(const struct entity *e, unsigned flags, struct buf *out)
@@ -412,10 +432,10 @@ void entity_json_encode(const struct entity *e, unsigned flags, struct buf *out)
 		put_string("RowKey", e->rk, out);
 	if ((flags & ENTITY_JSON_TIMESTAMP) != 0) {
 		struct value time = { .type = EDM_DATETIME, .ticks = e->timestamp };
-		put_property(SPAN_LIT("Timestamp"), &time, out);
+		entity_json_encode_property(SPAN_LIT("Timestamp"), &time, true, out);
 	}
 	for (size_t i = 0; i < e->nprops; i++)
-		put_property(e->props[i].name, &e->props[i].value, out);
+		entity_json_encode_property(e->props[i].name, &e->props[i].value, true, out);
 	buf_add_char(out, '}');
 	if ((flags & ENTITY_JSON_NEWLINE) != 0)
 		buf_add_char(out, '\n');

@@ -46,4 +46,9 @@ enum entity_json_flags {
  * Double go bare, the rest annotated (annotation first). */
 void entity_json_encode(const struct entity *e, unsigned flags, struct buf *out);
 
+/* One property as entity_json_encode() writes it, with a comma before it unless it is the
+ * first of its object.  Not annotated: the bare member, whatever its type. */
+void entity_json_encode_property(
+	struct span name, const struct value *v, bool annotated, struct buf *out);
+
 #endif

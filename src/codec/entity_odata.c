@@ -1,2 +1,362 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Rows as OData elements.  A page of a thousand rows is made here, so a canonical document
+ * is never decoded: its members are copied as they are, all at once where the level keeps
+ * every annotation.  Only what a user wrote in his own form goes through an entity. */
 #include "codec/entity_odata.h"
+
+#include "base/clock.h"
+#include "codec/entity_json.h"
+#include "codec/json_scan.h"
+#include "codec/uri.h"
+#include "model/etag.h"
+#include "model/limits.h"
+
+static const struct span annotation = { "@odata.type", 11 };
+
+/* Members are counted from the outside: buf may hold other elements before this one. */
+struct writer {
+	const struct odata_style *style;
+	const struct odata_row *row;
+	struct buf *out;
+	bool begun; /* a member stands in the object */
+};
+
+static void separate(struct writer *w)
+{
+	if (w->begun)
+		buf_add_char(w->out, ',');
+	w->begun = true;
+}
+
+static void put_url(struct span table, struct span pk, struct span rk, struct buf *out)
+{
+	buf_add_span(out, table);
+	buf_add_str(out, "(PartitionKey='");
+	percent_encode_key(pk, out);
+	buf_add_str(out, "',RowKey='");
+	percent_encode_key(rk, out);
+	buf_add_str(out, "')");
+}
+
+void entity_odata_url(
+	struct span base, struct span table, struct span pk, struct span rk, struct buf *out)
+{
+	buf_add_span(out, base);
+	put_url(table, pk, rk, out);
+}
+
+/* The selected names go into the URL percent-encoded: they are whatever a client wrote. */
+static void put_metadata(struct writer *w)
+{
+	const struct odata_style *s = w->style;
+
+	separate(w);
+	buf_add_str(w->out, "\"odata.metadata\":\"");
+	buf_add_span(w->out, s->base);
+	buf_add_str(w->out, "$metadata#");
+	buf_add_span(w->out, s->table);
+	buf_add_str(w->out, "/@Element");
+	for (size_t i = 0; !s->all && i < s->nselect; i++) {
+		buf_add_str(w->out, i == 0 ? "&$select=" : ",");
+		percent_encode_value(s->select[i], w->out);
+	}
+	buf_add_char(w->out, '"');
+}
+
+static void put_type_and_id(struct writer *w)
+{
+	const struct odata_row *row = w->row;
+
+	separate(w);
+	buf_add_str(w->out, "\"odata.type\":\"");
+	buf_add_span(w->out, w->style->account);
+	buf_add_char(w->out, '.');
+	buf_add_span(w->out, w->style->table);
+	buf_add_str(w->out, "\",\"odata.id\":\"");
+	entity_odata_url(w->style->base, w->style->table, row->pk, row->rk, w->out);
+	buf_add_char(w->out, '"');
+}
+
+static void put_etag(struct writer *w)
+{
+	char etag[ETAG_MAX];
+	int n = etag_format(w->row->version, etag);
+
+	separate(w);
+	buf_add_str(w->out, "\"odata.etag\":");
+	buf_add_json(w->out, span_make(etag, (size_t)n));
+}
+
+static void put_edit_link(struct writer *w)
+{
+	separate(w);
+	buf_add_str(w->out, "\"odata.editLink\":\"");
+	put_url(w->style->table, w->row->pk, w->row->rk, w->out);
+	buf_add_char(w->out, '"');
+}
+
+static void put_control(struct writer *w)
+{
+	if (w->style->level == ODATA_NONE)
+		return;
+	if (w->style->single)
+		put_metadata(w);
+	if (w->style->level == ODATA_FULL)
+		put_type_and_id(w);
+	put_etag(w);
+	if (w->style->level == ODATA_FULL)
+		put_edit_link(w);
+}
+
+static void put_key(struct writer *w, const char *name, struct span key)
+{
+	separate(w);
+	buf_add_char(w->out, '"');
+	buf_add_str(w->out, name);
+	buf_add_str(w->out, "\":");
+	buf_add_json(w->out, key);
+}
+
+static void put_timestamp(struct writer *w)
+{
+	char text[CLOCK_TEXT_MAX];
+	int n = clock_format(w->row->version, text);
+
+	separate(w);
+	if (w->style->level == ODATA_FULL)
+		buf_add_str(w->out, "\"Timestamp@odata.type\":\"Edm.DateTime\",");
+	buf_add_str(w->out, "\"Timestamp\":\"");
+	buf_add(w->out, text, (size_t)n);
+	buf_add_char(w->out, '"');
+}
+
+/* False if the name is of no system property. */
+static bool put_system(struct writer *w, struct span name)
+{
+	if (span_is(name, "PartitionKey"))
+		put_key(w, "PartitionKey", w->row->pk);
+	else if (span_is(name, "RowKey"))
+		put_key(w, "RowKey", w->row->rk);
+	else if (span_is(name, "Timestamp"))
+		put_timestamp(w);
+	else
+		return false;
+	return true;
+}
+
+static void put_null(struct writer *w, struct span name)
+{
+	separate(w);
+	buf_add_json(w->out, name);
+	buf_add_str(w->out, ":null");
+}
+
+static void put_all_system(struct writer *w)
+{
+	put_key(w, "PartitionKey", w->row->pk);
+	put_key(w, "RowKey", w->row->rk);
+	put_timestamp(w);
+}
+
+/* ---- a canonical document ---- */
+
+/* What stands between the braces; false if there are none. */
+static bool inside(struct span document, struct span *ret)
+{
+	size_t n = document.n;
+
+	if (n > 0 && document.p[n - 1] == '\n')
+		n--;
+	if (n < 2 || document.p[0] != '{' || document.p[n - 1] != '}')
+		return false;
+	*ret = span_make(document.p + 1, n - 2);
+	return true;
+}
+
+static void put_members(struct writer *w, struct span members)
+{
+	if (members.n == 0)
+		return;
+	separate(w);
+	buf_add_span(w->out, members);
+}
+
+static enum err splice_annotated(struct writer *w)
+{
+	struct span members;
+
+	if (!inside(w->row->document, &members))
+		return ERR_CORRUPT;
+	put_members(w, members);
+	return ERR_OK;
+}
+
+/* One property of the document; bare and annotated both end where the value does. */
+struct slot {
+	struct span name;
+	struct span bare;      /* "X":1 */
+	struct span annotated; /* with "X@odata.type":"..." before it */
+};
+
+struct walk {
+	struct span document;
+	struct json_scan scan;
+};
+
+/* The next property.  ERR_NOT_FOUND behind the last, ERR_CORRUPT. */
+static enum err next_slot(struct walk *w, struct slot *ret)
+{
+	struct json_member m;
+	size_t from = 0;
+	bool typed = false;
+
+	for (;;) {
+		enum json_scan_result r = json_scan_next(&w->scan, w->document, &m);
+		if (r == JSON_SCAN_END && !typed)
+			return ERR_NOT_FOUND;
+		if (r != JSON_SCAN_MEMBER)
+			return ERR_CORRUPT;
+		if (!span_ends(m.name, annotation))
+			break;
+		from = m.offset;
+		typed = true;
+	}
+	*ret = (struct slot){ .name = m.name,
+		.bare = span_make(w->document.p + m.offset, w->scan.pos - m.offset) };
+	ret->annotated = typed ? span_make(w->document.p + from, w->scan.pos - from) : ret->bare;
+	return ERR_OK;
+}
+
+static enum err splice_bare(struct writer *w)
+{
+	struct walk walk = { .document = w->row->document };
+	struct slot slot;
+	enum err e;
+
+	while ((e = next_slot(&walk, &slot)) == ERR_OK)
+		put_members(w, slot.bare);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+struct slots {
+	struct slot all[LIMIT_PROPERTIES];
+	size_t n, next; /* next: behind the last one found */
+};
+
+static enum err gather_slots(struct span document, struct slots *ret)
+{
+	struct walk walk = { .document = document };
+	struct slot slot;
+	enum err e;
+
+	ret->n = ret->next = 0;
+	while ((e = next_slot(&walk, &slot)) == ERR_OK) {
+		if (ret->n == LIMIT_PROPERTIES)
+			return ERR_CORRUPT;
+		ret->all[ret->n++] = slot;
+	}
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+/* Names are mostly selected in the document's order: look on from the last one found. */
+static const struct slot *find_slot(struct slots *s, struct span name)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		size_t at = (s->next + i) % s->n;
+		if (span_eq(s->all[at].name, name)) {
+			s->next = at + 1;
+			return &s->all[at];
+		}
+	}
+	return NULL;
+}
+
+static enum err splice_selected(struct writer *w)
+{
+	struct slots slots;
+	enum err e = gather_slots(w->row->document, &slots);
+
+	for (size_t i = 0; e == ERR_OK && i < w->style->nselect; i++) {
+		struct span name = w->style->select[i];
+		if (put_system(w, name))
+			continue;
+		const struct slot *slot = find_slot(&slots, name);
+		if (slot == NULL)
+			put_null(w, name);
+		else
+			put_members(
+				w, w->style->level == ODATA_NONE ? slot->bare : slot->annotated);
+	}
+	return e;
+}
+
+static enum err splice(struct writer *w)
+{
+	if (!w->style->all)
+		return splice_selected(w);
+	put_all_system(w);
+	return w->style->level == ODATA_NONE ? splice_bare(w) : splice_annotated(w);
+}
+
+/* ---- any other document ---- */
+
+static void put_property(struct writer *w, const struct property *p)
+{
+	/* It sets its own comma: the object has begun whenever a member stands in it. */
+	entity_json_encode_property(p->name, &p->value, w->style->level != ODATA_NONE, w->out);
+	w->begun = true;
+}
+
+static void render_selected(struct writer *w, const struct entity *e)
+{
+	for (size_t i = 0; i < w->style->nselect; i++) {
+		struct span name = w->style->select[i];
+		if (put_system(w, name))
+			continue;
+		const struct property *p = entity_find(e, name);
+		if (p == NULL)
+			put_null(w, name);
+		else
+			put_property(w, p);
+	}
+}
+
+static void render_entity(struct writer *w, const struct entity *e)
+{
+	if (!w->style->all) {
+		render_selected(w, e);
+		return;
+	}
+	put_all_system(w);
+	for (size_t i = 0; i < e->nprops; i++)
+		put_property(w, &e->props[i]);
+}
+
+static enum err decode_and_render(struct writer *w)
+{
+	struct entity entity = { 0 };
+	enum err e = entity_json_decode(w->row->document, ENTITY_JSON_FILE, &entity, NULL, NULL);
+
+	if (e == ERR_OK)
+		render_entity(w, &entity);
+	entity_fini(&entity);
+	return e == ERR_OK || e == ERR_NO_MEMORY ? e : ERR_CORRUPT;
+}
+
+enum err entity_odata_render(
+	const struct odata_style *style, const struct odata_row *row, struct buf *out)
+{
+	struct writer w = { .style = style, .row = row, .out = out };
+	enum err e = ERR_OK;
+
+	buf_add_char(out, '{');
+	put_control(&w);
+	if (row->canonical)
+		e = splice(&w);
+	else if (row->entity != NULL)
+		render_entity(&w, row->entity);
+	else
+		e = decode_and_render(&w);
+	buf_add_char(out, '}');
+	return e;
+}

@@ -22,11 +22,12 @@ enum odata_level {
 
 struct odata_style {
 	enum odata_level level;
-	bool single;         /* an answer of its own: odata.metadata comes first */
-	struct span base;    /* "http://host/account/", with the final slash */
-	struct span account; /* for odata.type */
-	struct span table;   /* as the request spells it */
-	bool all;            /* no $select, or $select=* */
+	bool single; /* an answer of its own: odata.metadata comes first */
+	/* Written into URLs and strings as they are: nothing in them needs an escape. */
+	struct span base;          /* "http://host/account/", with the final slash */
+	struct span account;       /* for odata.type */
+	struct span table;         /* as the request spells it */
+	bool all;                  /* no $select, or $select=* */
 	const struct span *select; /* else these properties, in this order, each once; one that
 				      the row lacks is null */
 	size_t nselect;
@@ -40,12 +41,14 @@ struct odata_row {
 	const struct entity *entity; /* decoded already, or NULL */
 };
 
-/* One JSON object on one line.  ERR_CORRUPT if the document does not decode. */
+/* One JSON object on one line, appended to out.  ERR_CORRUPT if the document does not decode
+ * (a canonical one is trusted and only looked at as far as the level needs it), ERR_NO_MEMORY;
+ * out then holds half an object.  Reaching out's limit is the caller's to ask (buf_ok()). */
 enum err entity_odata_render(
 	const struct odata_style *style, const struct odata_row *row, struct buf *out);
 
 /* "base" + "table(PartitionKey='p',RowKey='r')", percent-encoded: Location, odata.id. */
-void entity_odata_url(struct span base, struct span table, struct span pk, struct span rk,
-	struct buf *out);
+void entity_odata_url(
+	struct span base, struct span table, struct span pk, struct span rk, struct buf *out);
 
 #endif

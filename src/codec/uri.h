@@ -16,11 +16,13 @@
 /* ret borrows from s where nothing is encoded, else lives in the arena.  plus: '+' is a
  * blank (query strings).  ERR_INVALID_INPUT for '%' without two hex digits, for what is not
  * UTF-8 afterwards, and for NUL; ERR_NO_MEMORY. */
-enum err percent_decode(struct span s, bool plus, struct arena *arena, struct span *ret,
-	struct err_detail *detail);
-/* A key as it stands between the quotes of an entity URL in a Location header: quotes
- * doubled, everything but A-Z a-z 0-9 - . _ ~ ' ! $ ( ) * , ; : @ = & + percent-encoded
- * where the service does so ('"', '{', '}', '%', blank and all that is not ASCII always). */
+enum err percent_decode(
+	struct span s, bool plus, struct arena *arena, struct span *ret, struct err_detail *detail);
+/* A key as it stands between the quotes of an entity URL (Location, odata.id): quotes
+ * doubled, and everything percent-encoded, with upper-case digits, that RFC 3986 does not
+ * allow in a path segment.  So A-Z a-z 0-9 - . _ ~ ! $ & ( ) * + , ; = : @ stay: clients
+ * compare keys with the undecoded text, and a '+' in a path is a plus.  '{', '}', '"', '%',
+ * '/', blank and what is not ASCII never stay. */
 void percent_encode_key(struct span key, struct buf *out);
 /* Everything but unreserved characters (RFC 3986 section 2.3): a value in a query string. */
 void percent_encode_value(struct span value, struct buf *out);
@@ -34,7 +36,8 @@ struct query_params {
 	size_t n;
 };
 
-/* query: without the '?', as on the wire.  Names and values are decoded, '+' is a blank. */
+/* query: without the '?', as on the wire.  Names and values are decoded, '+' is a blank; a
+ * name without '=' has an empty value, empty pieces ("a=1&&b=2") are left out. */
 enum err query_params_parse(struct span query, struct arena *arena, struct query_params *ret,
 	struct err_detail *detail);
 /* The first parameter of this name (exact case), as *ret; false if there is none. */
@@ -56,11 +59,12 @@ struct resource {
 	struct span pk, rk; /* ENTITY: UTF-8, un-doubled */
 };
 
-/* path: percent-encoded, behind the account's segment, with or without a leading '/'.
- * Keys in either order, blanks after the comma; the names of keys have exact case.
+/* path: percent-encoded, behind the account's segment, with or without '/' at either end.
+ * Keys in either order, blanks between the tokens; the names of keys have exact case.
+ * Spans in ret borrow from path or live in the arena; an empty key has a p that is not NULL.
  * ERR_INVALID_INPUT with "Bad Request - Error in query syntax." for what names nothing.
  * Table names and keys are not checked against the model here. */
-enum err resource_parse(struct span path, struct arena *arena, struct resource *ret,
-	struct err_detail *detail);
+enum err resource_parse(
+	struct span path, struct arena *arena, struct resource *ret, struct err_detail *detail);
 
 #endif

@@ -17,7 +17,7 @@ static bool check(const struct args *args, FILE *err)
 {
 	struct target t;
 	enum transfer_format format;
-	return target_parse(args->words[1], "export", &t, err) &&
+	return table_target_parse(args->words[1], "export", &t, err) &&
 		target_format(args, NULL, "export", &format, err);
 }
 
@@ -42,7 +42,7 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct err_detail why = { 0 };
 	struct item table = { 0 };
 	struct export_options options = { .on_progress = tell_progress, .arg = &r };
-	(void)target_parse(args->words[1], "export", &t, env->err);
+	(void)table_target_parse(args->words[1], "export", &t, env->err);
 	(void)target_format(args, args_value(args, "output"), "export", &options.format, env->err);
 	enum err e = table_find(env->service, t.account, t.table, &table);
 	uint64_t table_id = table.id;

@@ -149,7 +149,8 @@ static int run(const struct args *args)
 		if (code == EXIT_DONE)
 			code = check_store(p, args->words[0]);
 		if (code == EXIT_DONE) {
-			struct serve s = { p->store, p->dir, o, !args_has(args, "foreground"), -1 };
+			struct serve s = { "mount", p->store, p->dir, o,
+				!args_has(args, "foreground"), -1 };
 			code = s.background ? in_background(&s) : serve(&s);
 		}
 	}
@@ -177,7 +178,15 @@ const struct command command_mount = {
 		"  uid=N, gid=N   owner of what nobody changed the owner of (default: you)\n"
 		"  umask=OCTAL    taken from the modes 0666 and 0777 (default 022)\n"
 		"  fsname=NAME    shown as the source of the mount (default: the store's path)\n"
-		"  log=FILE       log there instead of to syslog\n",
+		"  log=FILE       log there instead of to syslog\n"
+		"  rest=ENDPOINT  serve the Table service's protocol too; may be given again:\n"
+		"                 HOST:PORT, as 127.0.0.1:10002 (port 0: any; the log tells\n"
+		"                 which), or unix:PATH\n"
+		"  rest-cert=FILE, rest-key=FILE\n"
+		"                 certificate and key (PEM): TCP with TLS\n"
+		"  rest-trust=UID[:UID...] | none\n"
+		"                 on a Unix socket you and root need no signature, and nor do\n"
+		"                 these users; none: everybody needs one\n",
 	.options = options,
 	.min_words = 2,
 	.max_words = 2,

@@ -89,6 +89,8 @@ extern const struct command command_help_;
 extern const struct command command_import;
 extern const struct command command_init;
 extern const struct command command_mount;
+extern const struct command command_sas;
+extern const struct command command_serve;
 extern const struct command command_stat;
 extern const struct command command_umount;
 extern const struct command command_version;

@@ -18,6 +18,8 @@ static const struct command *const commands[] = {
 	&command_import,
 	&command_init,
 	&command_mount,
+	&command_sas,
+	&command_serve,
 	&command_stat,
 	&command_umount,
 	&command_version,

@@ -16,6 +16,10 @@ enum option_kind {
 	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LATER,   /* comes with a later version */
 	OPTION_LOG,
+	OPTION_REST,
+	OPTION_REST_CERT,
+	OPTION_REST_KEY,
+	OPTION_REST_TRUST,
 	OPTION_RO,
 	OPTION_RW,
 	OPTION_SOURCE,
@@ -64,7 +68,10 @@ static const struct {
 	{ "owner", OPTION_IGNORED },
 	{ "relatime", OPTION_IGNORED }, /* fusermount3 knows no such option */
 	{ "remount", OPTION_LATER },
-	{ "rest=", OPTION_LATER },
+	{ "rest-cert=", OPTION_REST_CERT },
+	{ "rest-key=", OPTION_REST_KEY },
+	{ "rest-trust=", OPTION_REST_TRUST },
+	{ "rest=", OPTION_REST },
 	{ "ro", OPTION_RO },
 	{ "rw", OPTION_RW },
 	{ "strictatime", OPTION_IGNORED },
@@ -125,6 +132,31 @@ static bool pass_on(const struct parser *p, const char *option)
 	return true;
 }
 
+/* One value of the REST socket; the message names the option without its value, which it
+ * tells itself where that helps. */
+static bool rest_option(const struct parser *p, enum option_kind kind, const char *value)
+{
+	static const struct {
+		enum option_kind kind;
+		const char *name;
+		enum err (*set)(
+			struct rest_settings *s, const char *value, struct err_detail *detail);
+	} setters[] = {
+		{ OPTION_REST, "rest=", rest_settings_endpoint },
+		{ OPTION_REST_CERT, "rest-cert=", rest_settings_cert },
+		{ OPTION_REST_KEY, "rest-key=", rest_settings_key },
+		{ OPTION_REST_TRUST, "rest-trust=", rest_settings_trust },
+	};
+	struct err_detail why = { 0 };
+	for (size_t i = 0; i < ARRAY_LEN(setters); i++) {
+		if (setters[i].kind != kind)
+			continue;
+		enum err e = setters[i].set(&p->o->rest, value, &why);
+		return e == ERR_OK || complain(p, setters[i].name, err_message(e, &why));
+	}
+	return false;
+}
+
 static bool apply(const struct parser *p, enum option_kind kind, const char *option)
 {
 	struct mount_options *o = p->o;
@@ -155,6 +187,11 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 		/* Absolute: the serving process works in /. */
 		return (value[0] != '\0' && path_absolute(value, o->log)) ||
 			complain(p, option, "names no file");
+	case OPTION_REST:
+	case OPTION_REST_CERT:
+	case OPTION_REST_KEY:
+	case OPTION_REST_TRUST:
+		return rest_option(p, kind, value);
 	case OPTION_RO:
 	case OPTION_RW:
 		o->fs.read_only = kind == OPTION_RO;
@@ -226,5 +263,11 @@ bool mount_options_parse(const struct args *args, struct mount_options *ret, FIL
 			!list(&p, args->given[i].value))
 			return false;
 	ret->fs.generic = ret->generic[0] != '\0' ? ret->generic : NULL;
+	struct err_detail why = { 0 };
+	enum err e = rest_settings_finish(&ret->rest, &why);
+	if (e != ERR_OK) {
+		fprintf(err, "rowfs mount: %s\n", err_message(e, &why));
+		return false;
+	}
 	return true;
 }

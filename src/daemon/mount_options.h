@@ -5,6 +5,7 @@
 #define DAEMON_MOUNT_OPTIONS_H
 
 #include "daemon/args.h"
+#include "daemon/rest_settings.h"
 #include "fs/fs.h"
 
 #include <limits.h>
@@ -14,6 +15,7 @@ struct mount_options {
 	char generic[1024];
 	char log[PATH_MAX];    /* "": none */
 	char source[PATH_MAX]; /* fsname=; "": the store */
+	struct rest_settings rest;
 };
 
 /* Reads every -o that was given.  False after a message to err. */

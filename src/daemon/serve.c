@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Until the mount answers, messages go to the caller's stderr; from then on a background
- * process logs to syslog, or to the file of log=.  The store file itself is never opened
+ * Until it is ready, messages go to the caller's stderr; from then on a background process
+ * logs to syslog, or to the file of log=.  The store file itself is never opened
  * here: closing any descriptor of it would drop the locks that SQLite holds. */
 #include "daemon/serve.h"
 
@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,9 +32,12 @@ struct serving {
 	struct serve *serve;
 	struct service *service;
 	_Atomic(struct control *) control;
+	_Atomic(struct rest *) rest;
 	atomic_bool cut; /* the end of the loop is our own doing, however it looks */
 	struct fs *fs;
 	int log_fd; /* -1: none */
+	/* What rest_endpoint() says: a signal can stop the socket before this is told. */
+	char endpoints[2 * REST_ENDPOINTS_MAX + 1][160];
 	sigset_t signals;
 	pthread_t waiter;
 };
@@ -44,20 +48,23 @@ static void set_signals(sigset_t *set, bool background)
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGUSR1); /* ends the waiter itself */
+	struct sigaction hup;
+	bool nohup = sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler == SIG_IGN;
 	if (background)
 		(void)signal(SIGHUP, SIG_IGN);
-	else
+	else if (!nohup)
 		sigaddset(set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
-/* In this order: commands end while the mount still answers (they may wait for it); then
- * an unmount; where somebody has something open there, what is in flight is answered, the
- * connection cut and the mount detached. */
+/* In this order: what REST has begun is answered; commands end while the mount still
+ * answers (they may wait for it); then an unmount; where somebody has something open there,
+ * what is in flight is answered, the connection cut and the mount detached. */
 static void stop(struct serving *s)
 {
+	rest_stop(atomic_exchange(&s->rest, NULL));
 	control_stop(atomic_exchange(&s->control, NULL));
-	if (mount_detach(s->serve->dir, false) == 0)
+	if (s->serve->dir == NULL || mount_detach(s->serve->dir, false) == 0)
 		return;
 	fs_wait_idle(s->fs, IDLE_MS);
 	atomic_store(&s->cut, true);
@@ -89,6 +96,12 @@ static void leave_caller(struct serving *s)
 	close(null);
 }
 
+static void log_endpoints(const struct serving *s)
+{
+	for (size_t i = 0; s->endpoints[i][0] != '\0'; i++)
+		log_info("REST at %s", s->endpoints[i]);
+}
+
 static void on_ready(void *arg)
 {
 	struct serving *s = arg;
@@ -100,6 +113,7 @@ static void on_ready(void *arg)
 		close(s->serve->ready_fd);
 	sd_notify_send("READY=1");
 	log_info("serving '%s' at '%s'", s->serve->store, s->serve->dir);
+	log_endpoints(s);
 	/* Whoever asked for the mount was stopped before it was there. */
 	if (!heard)
 		(void)mount_detach(s->serve->dir, true);
@@ -114,8 +128,8 @@ static int open_log(struct serving *s)
 	s->log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 	if (s->log_fd >= 0)
 		return EXIT_DONE;
-	return command_fail(
-		stderr, "mount", "cannot open the log file '%s': %s", path, strerrordesc_np(errno));
+	return command_fail(stderr, s->serve->command, "cannot open the log file '%s': %s", path,
+		strerrordesc_np(errno));
 }
 
 /* umount(8) returns before the process that served the mount has closed the store: where it
@@ -143,8 +157,12 @@ static int open_service(struct serving *s)
 	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
 	enum err e = open_patiently(path, flags, &store, &why);
 	if (e == ERR_NOT_FOUND)
-		return command_fail(stderr, "mount",
+		return command_fail(stderr, s->serve->command,
 			"there is no store '%s'; make it with: rowfs init %s", path, path);
+	if (e == ERR_READ_ONLY && s->serve->dir == NULL)
+		return command_fail(stderr, s->serve->command,
+			"'%s' cannot be written; to serve it read-only: rowfs serve --read-only %s",
+			path, path);
 	if (e == ERR_READ_ONLY)
 		return command_fail(stderr, "mount",
 			"'%s' cannot be written; to mount it read-only: rowfs mount -o ro %s %s",
@@ -153,8 +171,8 @@ static int open_service(struct serving *s)
 		e = service_new(store, &s->service);
 	if (e == ERR_OK)
 		return EXIT_DONE;
-	return command_fail(
-		stderr, "mount", "cannot open the store '%s': %s", path, err_message(e, &why));
+	return command_fail(stderr, s->serve->command, "cannot open the store '%s': %s", path,
+		err_message(e, &why));
 }
 
 static void start_control(struct serving *s)
@@ -166,8 +184,28 @@ static void start_control(struct serving *s)
 	atomic_store(&s->control, control);
 	/* The mount is of use without it. */
 	if (e != ERR_OK)
-		log_warning("commands will not reach this store while it is mounted: %s",
+		log_warning("commands will not reach this store while it is %s: %s",
+			s->serve->dir != NULL ? "mounted" : "served",
 			e == ERR_NAME_EXISTS ? "the name of its socket is taken" : err_text(e));
+}
+
+/* Before the mount, so that an address in use leaves nothing mounted. */
+static int start_rest(struct serving *s)
+{
+	struct err_detail why = { 0 };
+	struct rest *rest = NULL;
+	const struct rest_options *options = &s->serve->options->rest.options;
+	if (options->nendpoints == 0)
+		return EXIT_DONE;
+	enum err e = rest_start(s->service, options, &rest, &why);
+	if (e != ERR_OK)
+		return command_fail(stderr, s->serve->command, "cannot open the REST socket: %s",
+			err_message(e, &why));
+	const char *endpoint;
+	for (size_t i = 0; (endpoint = rest_endpoint(rest, i)) != NULL; i++)
+		(void)snprintf(s->endpoints[i], sizeof(s->endpoints[i]), "%s", endpoint);
+	atomic_store(&s->rest, rest);
+	return EXIT_DONE;
 }
 
 static int serve_mount(struct serving *s)
@@ -179,11 +217,16 @@ static int serve_mount(struct serving *s)
 	options->store = s->serve->store;
 	options->on_ready = on_ready;
 	options->arg = s;
+	if (start_rest(s) != EXIT_DONE)
+		return EXIT_FAILED;
 	enum err e = fs_new(s->service, s->serve->dir, options, &s->fs, &why);
-	if (e != ERR_OK)
+	if (e != ERR_OK) {
+		rest_stop(atomic_exchange(&s->rest, NULL));
 		return command_fail(stderr, "mount", "cannot mount at '%s': %s", s->serve->dir,
 			err_message(e, &why));
+	}
 	if (pthread_create(&s->waiter, NULL, wait_for_signal, s) != 0) {
+		rest_stop(atomic_exchange(&s->rest, NULL));
 		fs_free(s->fs);
 		return command_fail(stderr, "mount", "cannot start a thread");
 	}
@@ -192,6 +235,7 @@ static int serve_mount(struct serving *s)
 	if (atomic_load(&s->cut))
 		e = ERR_OK;
 	sd_notify_send("STOPPING=1");
+	rest_stop(atomic_exchange(&s->rest, NULL));
 	control_stop(atomic_exchange(&s->control, NULL));
 	pthread_kill(s->waiter, SIGUSR1);
 	pthread_join(s->waiter, NULL);
@@ -199,6 +243,34 @@ static int serve_mount(struct serving *s)
 	if (e != ERR_OK)
 		log_error("serving '%s' ended: %s", s->serve->store, err_text(e));
 	return e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
+}
+
+static void announce(struct serving *s)
+{
+	for (size_t i = 0; s->endpoints[i][0] != '\0'; i++)
+		(void)printf("serving %s at %s\n", s->serve->store, s->endpoints[i]);
+	if (fflush(stdout) != 0)
+		log_warning("standard output: %s", strerrordesc_np(errno));
+	log_endpoints(s);
+	sd_notify_send("READY=1");
+}
+
+static int serve_rest(struct serving *s)
+{
+	int number = 0;
+	start_control(s);
+	int code = start_rest(s);
+	if (code == EXIT_DONE) {
+		if (s->log_fd >= 0)
+			dup2(s->log_fd, STDERR_FILENO);
+		announce(s);
+		while (sigwait(&s->signals, &number) == 0 && number == SIGUSR1)
+			;
+		log_info("signal %d: closing '%s'", number, s->serve->store);
+		sd_notify_send("STOPPING=1");
+	}
+	stop(s);
+	return code;
 }
 
 int serve(struct serve *serve)
@@ -209,7 +281,7 @@ int serve(struct serve *serve)
 	if (code == EXIT_DONE)
 		code = open_service(&s);
 	if (code == EXIT_DONE)
-		code = serve_mount(&s);
+		code = serve->dir != NULL ? serve_mount(&s) : serve_rest(&s);
 	service_free(s.service);
 	if (code == EXIT_DONE)
 		log_info("'%s' is closed", serve->store);

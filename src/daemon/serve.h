@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * The process that serves a store: opens it, mounts it, answers commands, and closes it
- * cleanly when the mount goes or a signal comes. */
+ * The process that serves a store: opens it, mounts it or not, answers REST requests and
+ * commands, and closes it cleanly when the mount goes or a signal comes. */
 #ifndef DAEMON_SERVE_H
 #define DAEMON_SERVE_H
 
 #include "daemon/mount_options.h"
 
 struct serve {
-	const char *store, *dir; /* absolute */
+	const char *command;     /* for messages */
+	const char *store, *dir; /* absolute; dir NULL: no mount, only the REST socket */
 	struct mount_options *options;
 	bool background; /* on_ready gives up the caller's terminal */
 	int ready_fd;    /* gets one byte when the mount answers; -1: none */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool target_parse(const char *text, const char *command, struct target *ret, FILE *err)
+bool table_target_parse(const char *text, const char *command, struct target *ret, FILE *err)
 {
 	const char *slash = strchr(text, '/');
 	if (slash == NULL || slash == text || slash[1] == '\0' || strchr(slash + 1, '/') != NULL) {

@@ -11,7 +11,7 @@ struct target {
 };
 
 /* False after a message. */
-bool target_parse(const char *text, const char *command, struct target *ret, FILE *err);
+bool table_target_parse(const char *text, const char *command, struct target *ret, FILE *err);
 /* The format by --format, else by the suffix of a file's name (NULL: none), else NDJSON.
  * False after a message. */
 bool target_format(const struct args *args, const char *file, const char *command,

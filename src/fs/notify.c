@@ -215,6 +215,9 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 		}
 		partition_made(n, c);
 		child_changed(n, c->now.parent, &c->now);
+		/* Policies of a table, properties of an account: its own times moved. */
+		if (c->op == CHANGE_PUT && item_is_dir(c->now.kind))
+			notify_attributes(n, nid_make(c->now.id, 0));
 		if (c->left.kind != ITEM_NONE)
 			child_changed(n, c->left.parent, &c->left);
 	}

@@ -38,8 +38,8 @@ enum err key_check(struct span key, const char *what, struct err_detail *detail)
 			what, LIMIT_KEY_UNITS);
 	if (has_forbidden(key))
 		return err_set(detail, ERR_KEY_INVALID,
-			"The '%s' parameter of value '%.*s' is out of range: "
-			"a key may not hold / \\ # ? or control characters.",
+			"The '%s' parameter of value '%.*s' is out of range. "
+			"A key may not hold / \\ # ? or control characters.",
 			what, key.n < 100 ? (int)key.n : 100, key.p);
 	return ERR_OK;
 }

@@ -70,7 +70,8 @@ enum err table_name_check(struct span name, struct err_detail *detail)
 				"The name of a table is ASCII letters and digits, first a letter.");
 	}
 	if (is_reserved(name))
-		return err_set(detail, ERR_NAME_INVALID, "The name \"tables\" is reserved.");
+		return err_set(detail, ERR_INVALID_INPUT, "%s The name \"tables\" is reserved.",
+			err_text(ERR_INVALID_INPUT));
 	return check_length(name, LIMIT_TABLE_NAME_MIN, LIMIT_TABLE_NAME_MAX, "a table", detail);
 }
 

@@ -31,7 +31,8 @@ enum filter_op {
 	FILTER_LE,
 };
 
-/* Slots with a fixed meaning; further names follow from FILTER_SLOT_NAMED. */
+/* Slots with a fixed meaning; the other names follow from FILTER_SLOT_NAMED, each once, in
+ * an order of their own. */
 enum filter_slot {
 	FILTER_SLOT_PK,        /* PartitionKey */
 	FILTER_SLOT_RK,        /* RowKey */
@@ -39,6 +40,8 @@ enum filter_slot {
 	FILTER_SLOT_NAMED,
 };
 
+/* a or b or c is a or (b or c): a chain is as deep to the right as it is long, so walk it
+ * to the right in a loop.  To the left a tree is no deeper than 2 * FILTER_DEPTH_MAX + 2. */
 struct filter_node {
 	enum filter_kind kind;
 	enum filter_op op;
@@ -54,8 +57,8 @@ struct filter {
 	struct arena arena;
 };
 
-/* The most comparisons in one filter, and the deepest nesting of parentheses and nots: what
- * a hostile text could cost otherwise. */
+/* The most comparisons in one filter, and the deepest nesting of parentheses and nots (each
+ * counts 1): what a hostile text could cost otherwise. */
 #define FILTER_COMPARISONS_MAX 1000
 #define FILTER_DEPTH_MAX 200
 
@@ -63,14 +66,21 @@ struct filter {
  * the filter that matches everything.  text must be valid UTF-8 (else ERR_INVALID_INPUT)
  * and is not needed afterwards.
  * ERR_INVALID_INPUT with the text "Syntax error at position N in 'TEXT'." (N: 0-based
- * offset just past the offending token; detail->offset too), ERR_NOT_SUPPORTED for what
- * the service answers 501: functions, arithmetic, property against property, literal
- * against literal, null. */
+ * offset in bytes just past the offending token; detail->offset too; TEXT is cut where it
+ * is too long for a detail) or what limit was passed; ERR_NOT_SUPPORTED for what the
+ * service answers 501: functions, arithmetic, property against property, literal against
+ * literal, null; ERR_NO_MEMORY.
+ * A word is an operator or a name by its place; not, true, false, null, NaN, INF and
+ * Infinity are never names.  A bare property is compared with true.  A datetime before
+ * 1601, which no row can have, is one tick before all. */
 enum err filter_parse(struct span text, struct filter *ret, struct err_detail *detail);
 void filter_fini(struct filter *f);
 
 /* Whether any slot from FILTER_SLOT_NAMED on is used: if not, keys and version are enough. */
 bool filter_needs_properties(const struct filter *f);
+
+/* Whether a comparison is with this slot. */
+bool filter_uses(const struct filter *f, unsigned slot);
 
 /* Fills values[FILTER_SLOT_NAMED..nslots) from the entity's properties; NULL where it has
  * none.  The fixed slots are the caller's to fill. */
@@ -78,11 +88,16 @@ void filter_bind(const struct filter *f, const struct entity *e, const struct va
 
 /* values[slot] for each slot; NULL: the row has no such property.  A comparison with a
  * missing property or of types that do not compare is false ("ne" too if missing; a type
- * mismatch under "ne" is true), and "not" turns the truth value round. */
+ * mismatch under "ne" is true), and "not" turns the truth value round.
+ * Types compare that are the same; besides, an Int32 literal with an Int64 or Double
+ * property and an Int64 literal with a Double property, exactly.  Nothing else does: not a
+ * Double literal with an Int64 property, not an Int64 or Double literal with an Int32 one.
+ * Strings are ordered by UTF-16 code unit (model/key.h). */
 bool filter_eval(const struct filter *f, const struct value *const *values);
 
-/* The tree as text that parses to the same tree: full parentheses, canonical literals.
- * For tests and for telling the plan. */
+/* The tree as text that parses to the same tree: the parentheses that it needs and no
+ * others, canonical literals, the property on the left.  For tests and for telling the
+ * plan. */
 void filter_print(const struct filter *f, struct buf *out);
 
 #endif

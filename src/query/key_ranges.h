@@ -47,14 +47,16 @@ enum key_plan {
 /* Everything. */
 enum err key_ranges_all(struct key_ranges *ret);
 /* The keys that can match the filter; bounded work and memory whatever the filter (where it
- * has too many parts, a larger set).  key_ranges_fini() in any case.  ERR_NO_MEMORY. */
+ * has too many parts, a larger set; a thousand points stay points).  key_ranges_fini() in any
+ * case.  ERR_NO_MEMORY. */
 enum err key_ranges_of_filter(const struct filter *f, struct key_ranges *ret);
 /* From (pk_lo, rk_lo) to (pk_hi, rk_hi) in key order, both ends included: what a SAS allows
- * (protocol section 4.5).  A p of NULL leaves that bound out; keys are UTF-8 here.  Keys
- * longer than any legal key are fine. */
+ * (protocol section 4.5).  A p of NULL leaves that bound out (a bound on rows says nothing
+ * without the one on partitions); keys are UTF-8 here.  Keys longer than any legal key are
+ * fine.  Exact. */
 enum err key_ranges_between(struct span pk_lo, struct span rk_lo, struct span pk_hi,
 	struct span rk_hi, struct key_ranges *ret);
-/* a becomes a and b. */
+/* a becomes a and b, exactly.  On failure a holds nothing. */
 enum err key_ranges_intersect(struct key_ranges *a, const struct key_ranges *b);
 void key_ranges_fini(struct key_ranges *r);
 
@@ -65,5 +67,7 @@ const char *key_plan_name(enum key_plan plan); /* "point", "row range", ... */
 
 /* Whether a key lies before the span, in it (0) or behind it. */
 int key_span_compare(const struct key_span *s, struct span key);
+/* Whether it holds one key only, which is hi then (lo.p may be NULL for ""). */
+bool key_span_is_point(const struct key_span *s);
 
 #endif

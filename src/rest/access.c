@@ -1,1 +1,241 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Which credential a request has, and what it is good for.  An Authorization header is
+ * taken before the parameters of a SAS; whoever is trusted and sends either of them is
+ * judged by it all the same, so that a client can be tried out over a Unix socket. */
+#include "rest/access.h"
+
+#include "base/crypto.h"
+#include "base/text.h"
+#include "model/key.h"
+#include "model/limits.h"
+#include "model/names.h"
+#include "rest/auth.h"
+
+#include <string.h>
+
+#define SHOWN_MAX 192 /* of a string to sign: the detail has room for some more */
+#define SINCE_SAS_CODES 20150405
+
+/* ---- signatures ---- */
+
+bool auth_signature(struct span text, uint8_t out[AUTH_SIGNATURE_BYTES])
+{
+	struct buf bytes = BUF_INIT(AUTH_SIGNATURE_BYTES);
+	bool ok = base64_decode(text, &bytes) && bytes.len == AUTH_SIGNATURE_BYTES;
+
+	if (ok)
+		memcpy(out, bytes.data, AUTH_SIGNATURE_BYTES);
+	buf_fini(&bytes);
+	return ok;
+}
+
+bool auth_signed(const struct account_keys *keys, struct span text,
+	const uint8_t signature[AUTH_SIGNATURE_BYTES])
+{
+	uint8_t right[AUTH_SIGNATURE_BYTES];
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys->key); i++) {
+		/* An empty key is no key: everybody could sign with it. */
+		if (keys->len[i] == 0)
+			continue;
+		crypto_hmac_sha256(span_make(keys->key[i], keys->len[i]), text, right);
+		found |= crypto_equal(right, signature, sizeof(right));
+	}
+	explicit_bzero(right, sizeof(right));
+	return found;
+}
+
+/* One line of ASCII. */
+static void show(struct span text, char out[SHOWN_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+		if (n + sizeof("\\n...") > SHOWN_MAX) {
+			memcpy(out + n, "...", 3);
+			n += 3;
+			break;
+		}
+		if (c == '\n')
+			out[n++] = '\\';
+		out[n++] = (char)(c == '\n' ? 'n' : c < 0x20 || c > 0x7e ? '?' : c);
+	}
+	out[n] = '\0';
+}
+
+enum err auth_mismatch(struct span string_to_sign, struct err_detail *detail)
+{
+	char shown[SHOWN_MAX];
+
+	show(string_to_sign, shown);
+	return err_set(detail, ERR_AUTH_FAILED,
+		"The signature does not match. The string to sign is '%s'.", shown);
+}
+
+/* ---- the check ---- */
+
+static enum err collect_sas(
+	const struct query_params *params, struct sas *ret, struct err_detail *detail)
+{
+	*ret = (struct sas){ 0 };
+	for (size_t i = 0; i < params->n; i++) {
+		const struct query_param *param = &params->all[i];
+		struct span *field = sas_field(ret, param->name);
+		if (field == NULL)
+			continue;
+		if (field->p != NULL)
+			return err_set(detail, ERR_AUTH_FAILED,
+				"The parameter '%.*s' is there more than once.", (int)param->name.n,
+				param->name.p);
+		*field = param->value.p != NULL ? param->value : SPAN_LIT("");
+	}
+	return ERR_OK;
+}
+
+static enum err check_header(const struct call_facts *f, struct span header, struct access *ret,
+	struct err_detail *detail)
+{
+	if (request_header_count(f->request, "Authorization") > 1)
+		return err_set(
+			detail, ERR_AUTH_HEADER, "There is more than one Authorization header.");
+	return auth_shared_key(f, header, ret, detail);
+}
+
+static enum err check_sas(const struct call_facts *f, struct access *ret, struct err_detail *detail)
+{
+	struct sas s;
+	enum err e = collect_sas(&f->target->params, &s, detail);
+
+	if (e == ERR_OK)
+		e = auth_sas(f, &s, ret, detail);
+	if (e != ERR_OK)
+		access_fini(ret);
+	return e;
+}
+
+enum err access_check(const struct call_facts *f, struct access *ret, struct err_detail *detail)
+{
+	struct span header = request_header(f->request, "Authorization");
+	struct span signature;
+
+	*ret = (struct access){ 0 };
+	if (header.p != NULL)
+		return check_header(f, header, ret, detail);
+	if (query_params_find(&f->target->params, "sig", &signature))
+		return check_sas(f, ret, detail);
+	if (!f->request->peer->trusted)
+		return err_set(detail, ERR_AUTH_FAILED,
+			"There is no credential: neither an Authorization header nor a shared "
+			"access signature (sig).");
+	ret->kind = ACCESS_OWNER;
+	return ERR_OK;
+}
+
+void access_fini(struct access *a)
+{
+	if (a->has_limit)
+		key_ranges_fini(&a->limit);
+	*a = (struct access){ 0 };
+}
+
+/* ---- what it allows ---- */
+
+/* The bits as letters. */
+static const char *letters(uint32_t bits, char out[27])
+{
+	size_t n = 0;
+
+	for (char c = 'a'; c <= 'z'; c++) {
+		if ((bits & PERMISSION(c)) != 0)
+			out[n++] = c;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+/* A permission that the token lacks; before there were codes for it, nothing was there. */
+static enum err lacks(
+	const struct access *a, const char *how, uint32_t wanted, struct err_detail *detail)
+{
+	char text[27];
+	enum err e = a->version < SINCE_SAS_CODES ? ERR_NOT_FOUND : ERR_SAS_PERMISSION;
+
+	return err_set(
+		detail, e, "The permissions (sp) must have %s '%s'.", how, letters(wanted, text));
+}
+
+static enum err account_sas_allows(
+	const struct access *a, const struct access_need *need, struct err_detail *detail)
+{
+	char text[27];
+
+	if ((a->services & PERMISSION('t')) == 0)
+		return err_set(detail, ERR_SAS_SERVICE, "The services (ss) must have 't'.");
+	if (need->account_types == 0)
+		return err_set(detail, ERR_NOT_PERMITTED, "It takes an account key.");
+	if ((a->resource_types & need->account_types) == 0)
+		return err_set(detail, ERR_SAS_RESOURCE_TYPE,
+			"The resource types (srt) must have one of '%s'.",
+			letters(need->account_types, text));
+	if (need->account_any != 0 && (a->permissions & need->account_any) == 0)
+		return lacks(a, "one of", need->account_any, detail);
+	if ((a->permissions & need->account_all) != need->account_all)
+		return lacks(a, "all of", need->account_all, detail);
+	return ERR_OK;
+}
+
+static bool same_table(const struct access *a, struct span table)
+{
+	char folded[LIMIT_TABLE_NAME_MAX];
+
+	if (table.n > sizeof(folded))
+		return false;
+	table_name_fold(table, folded);
+	return span_is(span_make(folded, table.n), a->table);
+}
+
+static enum err table_sas_allows(const struct access *a, const struct access_need *need,
+	struct span table, struct err_detail *detail)
+{
+	if (need->table_all == 0)
+		return err_set(detail, ERR_NOT_PERMITTED, "No token for a table allows it.");
+	if (!same_table(a, table))
+		return err_set(detail, ERR_NOT_PERMITTED, "The token is for the table '%s' (tn).",
+			a->table);
+	if ((a->permissions & need->table_all) != need->table_all)
+		return lacks(a, "all of", need->table_all, detail);
+	return ERR_OK;
+}
+
+enum err access_allows(const struct access *a, const struct access_need *need, struct span table,
+	struct err_detail *detail)
+{
+	switch (a->kind) {
+	case ACCESS_OWNER:
+		return ERR_OK;
+	case ACCESS_ACCOUNT_SAS:
+		return account_sas_allows(a, need, detail);
+	case ACCESS_TABLE_SAS:
+		return table_sas_allows(a, need, table, detail);
+	}
+	BUG_ON(true);
+}
+
+enum err access_allows_row(const struct access *a, struct span pk, struct span rk)
+{
+	char pk_order[LIMIT_KEY_BYTES], rk_order[LIMIT_KEY_BYTES];
+
+	if (!a->has_limit)
+		return ERR_OK;
+	/* What is no key is outside every range. */
+	if (pk.n > sizeof(pk_order) || rk.n > sizeof(rk_order) || !utf8_valid(pk) ||
+		!utf8_valid(rk))
+		return ERR_NOT_PERMITTED;
+	key_to_order(pk.p, pk.n, pk_order);
+	key_to_order(rk.p, rk.n, rk_order);
+	return key_ranges_hold(&a->limit, span_make(pk_order, pk.n), span_make(rk_order, rk.n))
+		? ERR_OK
+		: ERR_NOT_PERMITTED;
+}

@@ -36,10 +36,10 @@ struct access {
 
 /* What an operation needs; a row of the route table (rest/route.h) has one. */
 struct access_need {
-	uint32_t account_types;   /* account SAS: any one of these srt letters; 0: never */
-	uint32_t account_any;     /* account SAS: one of these sp letters ... */
-	uint32_t account_all;     /* ... and all of these */
-	uint32_t table_all;       /* table SAS: all of these sp letters; 0: never */
+	uint32_t account_types; /* account SAS: any one of these srt letters; 0: never */
+	uint32_t account_any;   /* account SAS: one of these sp letters ... */
+	uint32_t account_all;   /* ... and all of these */
+	uint32_t table_all;     /* table SAS: all of these sp letters; 0: never */
 };
 
 struct call_facts {
@@ -55,8 +55,7 @@ struct call_facts {
  * stored policy) is decided here, nothing about the operation.  access_fini() if ERR_OK.
  * ERR_AUTH_FAILED, ERR_AUTH_HEADER, ERR_SAS_IP, ERR_SAS_PROTOCOL ...; detail says which
  * part was wrong, and never holds a key or the right signature. */
-enum err access_check(
-	const struct call_facts *f, struct access *ret, struct err_detail *detail);
+enum err access_check(const struct call_facts *f, struct access *ret, struct err_detail *detail);
 void access_fini(struct access *a);
 
 /* Whether the credential allows an operation on this table ("" where the operation is on

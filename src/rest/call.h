@@ -30,7 +30,7 @@ struct call {
 	enum odata_level level;
 	const struct format *body_format; /* of the request's body */
 	char request_id[37];
-	struct arena arena;
+	struct arena *arena;      /* everything that lives as long as the request */
 	struct err_detail detail; /* of the error that an operation returns */
 };
 
@@ -41,6 +41,11 @@ typedef enum err (*op_fn)(struct call *c, struct response *r);
 enum err call_table(struct call *c, uint64_t *ret_id);
 /* A query parameter; false if it is not there. */
 bool call_param(const struct call *c, const char *name, struct span *ret);
+
+/* The method that counts (X-HTTP-Method). */
+enum err call_read_method(struct call *c);
+/* The answer's format and level. */
+enum err call_negotiate(struct call *c);
 
 /* One file each; the table of routes (route.c) names them. */
 enum err op_get_service(struct call *c, struct response *r);

@@ -1,1 +1,179 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Negotiation.  Which versions speak which format is decided here and nowhere else. */
+#include "rest/format.h"
+
+#include "codec/multipart.h"
+
+#include <strings.h>
+
+#define VERSION_JSON 20130815    /* the first with JSON */
+#define VERSION_NO_ATOM 20151211 /* the first without ATOM */
+
+enum media {
+	MEDIA_OTHER,
+	MEDIA_ANY, /* the version's own choice */
+	MEDIA_JSON,
+	MEDIA_ATOM,
+};
+
+static const struct format *const format_atom = NULL; /* not spoken yet */
+
+static struct span trim(struct span s)
+{
+	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
+		s = span_make(s.p + 1, s.n - 1);
+	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
+static bool same(struct span a, const char *b)
+{
+	return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
+}
+
+/* Cuts off what stands before `by`; the rest stays in *s. */
+static struct span take_until(struct span *s, char by)
+{
+	const char *at = s->n == 0 ? NULL : memchr(s->p, by, s->n);
+	size_t n = at == NULL ? s->n : (size_t)(at - s->p);
+	struct span head = span_make(s->p, n);
+	size_t skip = at == NULL ? n : n + 1;
+	*s = span_make(s->p + skip, s->n - skip);
+	return head;
+}
+
+static enum media media_of(struct span type)
+{
+	static const struct {
+		const char *name;
+		enum media media;
+	} known[] = {
+		{ "application/json", MEDIA_JSON },
+		{ "application/atom+xml", MEDIA_ATOM },
+		{ "application/xml", MEDIA_ATOM },
+		{ "text/xml", MEDIA_ATOM },
+		{ "application/*", MEDIA_ANY },
+		{ "*/*", MEDIA_ANY },
+		{ "*", MEDIA_ANY },
+		/* The short forms of $format. */
+		{ "json", MEDIA_JSON },
+		{ "atom", MEDIA_ATOM },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (same(type, known[i].name))
+			return known[i].media;
+	return MEDIA_OTHER;
+}
+
+static bool speaks_json(int version)
+{
+	return version >= VERSION_JSON;
+}
+
+static bool speaks_atom(int version)
+{
+	return version < VERSION_NO_ATOM && format_atom != NULL;
+}
+
+/* One media type with its parameters. */
+static enum err choose(struct span range, int version, const struct format **ret,
+	enum odata_level *ret_level, struct err_detail *detail)
+{
+	struct span parameters = range, odata;
+	enum media media = media_of(trim(take_until(&parameters, ';')));
+	if (media == MEDIA_ANY)
+		media = speaks_atom(version) ? MEDIA_ATOM : MEDIA_JSON;
+	if (media == MEDIA_OTHER)
+		return ERR_MEDIA_TYPE;
+	if (media == MEDIA_ATOM && !speaks_atom(version))
+		return ERR_ATOM_NOT_SUPPORTED;
+	*ret_level = ODATA_MINIMAL;
+	*ret = media == MEDIA_ATOM ? format_atom : &format_json;
+	if (media == MEDIA_ATOM)
+		return ERR_OK;
+	if (!speaks_json(version))
+		return ERR_JSON_NOT_SUPPORTED;
+	if (!mime_parameter(range, "odata", &odata) || same(odata, "minimalmetadata"))
+		return ERR_OK;
+	if (same(odata, "verbose"))
+		return ERR_JSON_VERBOSE;
+	*ret_level = same(odata, "nometadata") ? ODATA_NONE : ODATA_FULL;
+	if (*ret_level == ODATA_FULL && !same(odata, "fullmetadata"))
+		return err_set(detail, ERR_MEDIA_TYPE,
+			"'odata=%.*s' is none of nometadata, minimalmetadata, fullmetadata.",
+			odata.n < 40 ? (int)odata.n : 40, odata.p);
+	return ERR_OK;
+}
+
+/* The weight of a range in thousandths. */
+static int quality(struct span range)
+{
+	struct span q;
+	if (!mime_parameter(range, "q", &q) || q.n == 0)
+		return 1000;
+	int value = 0, scale = 1000;
+	for (size_t i = 0; i < q.n && scale > 0; i++) {
+		if (q.p[i] == '.')
+			continue;
+		if (q.p[i] < '0' || q.p[i] > '9')
+			return 0;
+		value += (q.p[i] - '0') * scale;
+		scale /= 10;
+	}
+	return value;
+}
+
+enum err format_negotiate(struct span dollar_format, struct span accept, int version,
+	const struct format **ret, enum odata_level *ret_level, struct err_detail *detail)
+{
+	if (dollar_format.p != NULL && trim(dollar_format).n > 0)
+		return choose(trim(dollar_format), version, ret, ret_level, detail);
+	if (accept.p == NULL || trim(accept).n == 0)
+		return choose(SPAN_LIT("*/*"), version, ret, ret_level, detail);
+
+	enum err first = ERR_OK;
+	int best = 0;
+	while (accept.n > 0) {
+		struct span range = trim(take_until(&accept, ','));
+		const struct format *format;
+		enum odata_level level;
+		if (range.n == 0)
+			continue;
+		enum err e = choose(range, version, &format, &level, detail);
+		int weight = quality(range);
+		if (e == ERR_OK && weight > best) {
+			best = weight;
+			*ret = format;
+			*ret_level = level;
+		} else if (e != ERR_OK && first == ERR_OK) {
+			first = e;
+		}
+	}
+	if (best > 0)
+		return ERR_OK;
+	return first != ERR_OK ? first : ERR_MEDIA_TYPE;
+}
+
+enum err format_of_body(
+	struct span content_type, int version, const struct format **ret, struct err_detail *detail)
+{
+	struct span type = content_type.p == NULL ? SPAN_LIT("") : content_type;
+	type = trim(take_until(&type, ';'));
+	if (type.n == 0)
+		type = SPAN_LIT("application/json");
+	switch (media_of(type)) {
+	case MEDIA_JSON:
+		*ret = &format_json;
+		return speaks_json(version) ? ERR_OK : ERR_JSON_NOT_SUPPORTED;
+	case MEDIA_ATOM:
+		*ret = format_atom;
+		return speaks_atom(version) ? ERR_OK : ERR_ATOM_NOT_SUPPORTED;
+	case MEDIA_ANY:
+	case MEDIA_OTHER:
+		break;
+	}
+	return err_set(detail, ERR_MEDIA_TYPE,
+		"A body of type '%.*s' is not understood; send Content-Type: application/json.",
+		type.n < 80 ? (int)type.n : 80, type.p);
+}

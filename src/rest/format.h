@@ -25,8 +25,8 @@ struct format {
 		struct err_detail *detail);
 
 	/* A single entity or table as the whole body. */
-	enum err (*write_entity)(const struct odata_style *style, const struct odata_row *row,
-		struct buf *out);
+	enum err (*write_entity)(
+		const struct odata_style *style, const struct odata_row *row, struct buf *out);
 	void (*write_table)(const struct odata_style *style, struct span name, struct buf *out);
 	/* A feed: begin, any number of entries, end.  first: nothing was written before it.
 	 * what: "Tables" or the table; select: the raw $select or p == NULL. */
@@ -38,6 +38,8 @@ struct format {
 		const struct odata_style *style, struct span name, bool first, struct buf *out);
 	void (*end_feed)(const struct odata_style *style, struct buf *out);
 
+	/* The service document. */
+	void (*write_service)(const struct odata_style *style, struct buf *out);
 	/* message has its RequestId and Time already. */
 	void (*write_error)(const char *code, struct span message, struct buf *out);
 };
@@ -49,7 +51,7 @@ extern const struct format format_json;
 enum err format_negotiate(struct span dollar_format, struct span accept, int version,
 	const struct format **ret, enum odata_level *ret_level, struct err_detail *detail);
 /* Which format a body has, by its Content-Type (none: JSON). */
-enum err format_of_body(
-	struct span content_type, int version, const struct format **ret, struct err_detail *detail);
+enum err format_of_body(struct span content_type, int version, const struct format **ret,
+	struct err_detail *detail);
 
 #endif

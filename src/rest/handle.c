@@ -1,1 +1,303 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The order in which a request is judged: its form, its credential, its version, what it
+ * names, whether the credential allows that, then the operation.  So nobody without a
+ * credential learns what exists. */
+#include "rest/handle.h"
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "codec/service_properties_xml.h"
+#include "rest/change.h"
+#include "rest/cors.h"
+#include "rest/error_body.h"
+#include "rest/route.h"
+#include "service/sas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define VERSION_OLDEST 20090414
+#define VERSION_ECHO 20090919 /* the first that is told its version */
+#define CLIENT_ID_MAX 1024
+
+struct handling {
+	struct call call;
+	struct arena arena;
+	const struct route *route;
+	bool has_secrets, has_access;
+	struct span found; /* whose secrets they are; borrowed while the target is read */
+	bool xml;          /* errors are XML */
+	struct service_properties cors; /* of the account; without rules most of the time */
+};
+
+/* ---- what the request is ---- */
+
+/* Version 4, as clients expect of a request id. */
+static void make_request_id(char out[37])
+{
+	unsigned char b[16];
+	crypto_random(b, sizeof(b));
+	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+	(void)snprintf(out, 37,
+		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+		b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+		b[15]);
+}
+
+/* Which accounts exist is asked while the target is read; what was found is kept, since it
+ * usually is the target's. */
+static bool account_exists(void *arg, struct span name)
+{
+	struct handling *h = arg;
+	struct call *c = &h->call;
+	if (h->has_secrets)
+		account_secrets_fini(&c->secrets);
+	h->has_secrets = account_secrets_get(c->service, name, &c->secrets) == ERR_OK;
+	h->found = name;
+	return h->has_secrets;
+}
+
+static enum err read_target(struct handling *h)
+{
+	struct call *c = &h->call;
+	enum err e = target_parse(c->request, account_exists, h, c->arena, &c->target, &c->detail);
+	h->xml = c->target.comp.p != NULL || c->target.restype.p != NULL;
+	/* The reading that was chosen need not be the one that was asked for last. */
+	struct span account = span_of(c->target.account);
+	if (e == ERR_OK && !(h->has_secrets && span_eq(h->found, account)))
+		(void)account_exists(h, account);
+	return e;
+}
+
+static enum err read_version(struct call *c)
+{
+	struct span sent = request_header(c->request, "x-ms-version");
+	c->version = VERSION_NEWEST;
+	c->has_version = sent.p != NULL;
+	if (sent.p == NULL && !call_param(c, "api-version", &sent) && !call_param(c, "sv", &sent))
+		return ERR_OK;
+	int version = sas_version(sent);
+	if (version < VERSION_OLDEST) {
+		c->has_version = false;
+		return err_set(&c->detail, ERR_HEADER_INVALID,
+			"'%.*s' is no version from 2009-04-14 on.", sent.n < 40 ? (int)sent.n : 40,
+			sent.p);
+	}
+	c->version = version;
+	return ERR_OK;
+}
+
+static enum err check_md5(struct call *c)
+{
+	struct span sent = request_header(c->request, "Content-MD5");
+	if (sent.p == NULL || sent.n == 0)
+		return ERR_OK;
+	struct buf sum = BUF_INIT(64);
+	uint8_t right[16];
+	bool ok = base64_decode(sent, &sum) && buf_ok(&sum) && sum.len == sizeof(right);
+	crypto_md5(c->request->body, right);
+	bool same = ok && memcmp(sum.data, right, sizeof(right)) == 0;
+	buf_fini(&sum);
+	if (!ok)
+		return ERR_MD5_INVALID;
+	return same ? ERR_OK : ERR_MD5_MISMATCH;
+}
+
+/* ---- the way of a request ---- */
+
+static enum err authenticate(struct handling *h)
+{
+	struct call *c = &h->call;
+	if (!h->has_secrets)
+		return err_set(&c->detail, ERR_AUTH_FAILED, "There is no account '%s' here.",
+			c->target.account);
+	struct call_facts facts = { .service = c->service,
+		.request = c->request,
+		.target = &c->target,
+		.keys = &c->secrets,
+		.now = clock_ticks() };
+	enum err e = access_check(&facts, &c->access, &c->detail);
+	h->has_access = e == ERR_OK;
+	return e;
+}
+
+static enum err find_route(struct handling *h)
+{
+	struct call *c = &h->call;
+	bool if_match = request_header(c->request, "If-Match").p != NULL;
+	enum err e = route_find(&c->target, c->method, if_match, &h->route, &c->detail);
+	if (e != ERR_OK)
+		return e;
+	h->xml = h->route->body == ROUTE_XML;
+	if (c->version < h->route->since && h->route->condition == ROUTE_NO_IF_MATCH)
+		return err_set(&c->detail, ERR_HEADER_MISSING,
+			"A required HTTP header was not specified: If-Match.");
+	if (c->version < h->route->since)
+		return ERR_NOT_SUPPORTED;
+	return ERR_OK;
+}
+
+static enum err authorize(struct handling *h)
+{
+	struct call *c = &h->call;
+	/* Each part of a batch is judged by itself. */
+	if (h->route->body == ROUTE_MULTIPART && c->access.kind == ACCESS_TABLE_SAS)
+		return ERR_OK;
+	return access_allows(&c->access, &h->route->need, c->target.resource.table, &c->detail);
+}
+
+static enum err serve(struct handling *h, struct response *r)
+{
+	struct call *c = &h->call;
+	enum err version = read_version(c);
+	struct err_detail version_detail = c->detail;
+	/* Errors take the negotiated format where there is one. */
+	enum err format = call_negotiate(c);
+	struct err_detail format_detail = c->detail;
+	c->detail = (struct err_detail){ 0 };
+	if (format != ERR_OK)
+		c->format = &format_json, c->level = ODATA_MINIMAL;
+
+	enum err e = authenticate(h);
+	if (e == ERR_OK && version != ERR_OK) {
+		c->detail = version_detail;
+		e = version;
+	}
+	if (e == ERR_OK)
+		e = call_read_method(c);
+	if (e == ERR_OK)
+		e = find_route(h);
+	if (e == ERR_OK && format != ERR_OK && h->route->body == ROUTE_ODATA) {
+		c->detail = format_detail;
+		e = format;
+	}
+	if (e == ERR_OK)
+		e = authorize(h);
+	if (e == ERR_OK)
+		e = check_md5(c);
+	if (e == ERR_OK && c->request->body.n > LIMIT_BATCH_BYTES)
+		e = ERR_BODY_TOO_LARGE;
+	return e == ERR_OK ? h->route->op(c, r) : e;
+}
+
+/* Rules that cannot be read are as good as none: the request itself does not fail. */
+static void load_cors(struct handling *h)
+{
+	struct span stored = { 0 };
+	if (h->has_secrets)
+		stored = buf_span(&h->call.secrets.properties);
+	if (!service_properties_have_cors(stored) ||
+		service_properties_load(stored, &h->cors) != ERR_OK)
+		h->cors.ncors = 0;
+}
+
+static bool is_preflight(const struct request *q)
+{
+	return span_is(q->method, "OPTIONS");
+}
+
+/* ---- what every answer carries ---- */
+
+static void add_common(const struct call *c, struct response *r)
+{
+	response_header_str(r, "Server", "rowfs");
+	response_header_str(r, "x-ms-request-id", c->request_id);
+	struct span id = request_header(c->request, "x-ms-client-request-id");
+	if (id.p != NULL && id.n > 0 && id.n <= CLIENT_ID_MAX)
+		response_header(r, "x-ms-client-request-id", id);
+	if (c->has_version && c->version >= VERSION_ECHO)
+		response_header(r, "x-ms-version", request_header(c->request, "x-ms-version"));
+}
+
+static void add_preference(const struct handling *h, struct response *r)
+{
+	const char *preference = h->route != NULL && span_is(h->call.method, "POST") && !h->xml
+		? call_preference(&h->call)
+		: NULL;
+	if (preference != NULL && h->route->body == ROUTE_ODATA)
+		response_header_str(r, "Preference-Applied", preference);
+}
+
+static void fail(const struct handling *h, enum err e, struct response *r)
+{
+	const struct call *c = &h->call;
+	struct error_facts facts = { .e = e,
+		.detail = &c->detail,
+		.request_id = c->request_id,
+		.xml = h->xml,
+		.format = c->format,
+		.level = c->level };
+	response_error(r, &facts);
+	add_preference(h, r);
+}
+
+static void begin(struct handling *h, struct service *service, const struct request *request)
+{
+	struct call *c = &h->call;
+	c->service = service;
+	c->request = request;
+	c->method = request->method;
+	c->arena = &h->arena;
+	c->format = &format_json;
+	c->level = ODATA_MINIMAL;
+	c->version = VERSION_NEWEST;
+	make_request_id(c->request_id);
+}
+
+void rest_handle(struct service *service, const struct request *request, struct response *ret)
+{
+	response_init(ret);
+	struct handling *h = calloc(1, sizeof(*h));
+	if (h == NULL) {
+		ret->status = 503;
+		return;
+	}
+	begin(h, service, request);
+	enum err e = read_target(h);
+	load_cors(h);
+	if (e == ERR_OK && is_preflight(request))
+		e = cors_preflight(&h->cors, request, ret);
+	else if (e == ERR_OK)
+		e = serve(h, ret);
+	if (e == ERR_OK && (!buf_ok(&ret->body) || !buf_ok(&ret->headers)))
+		e = ERR_NO_MEMORY;
+	if (e != ERR_OK)
+		fail(h, e, ret);
+	add_common(&h->call, ret);
+	if (!is_preflight(request))
+		cors_decorate(&h->cors, request, ret);
+	service_properties_fini(&h->cors);
+	if (h->has_access)
+		access_fini(&h->call.access);
+	if (h->has_secrets)
+		account_secrets_fini(&h->call.secrets);
+	arena_fini(&h->arena);
+	free(h);
+}
+
+void rest_refuse(const struct request *request, enum err e, struct response *ret)
+{
+	response_init(ret);
+	struct handling *h = calloc(1, sizeof(*h));
+	if (h == NULL) {
+		ret->status = err_http(e);
+		return;
+	}
+	begin(h, NULL, request);
+	fail(h, e, ret);
+	add_common(&h->call, ret);
+	free(h);
+}
+
+bool rest_is_quick(const struct request *request)
+{
+	if (span_is(request->method, "OPTIONS"))
+		return true;
+	bool reads = span_is(request->method, "GET") || span_is(request->method, "HEAD");
+	const char *query = memchr(request->target.p, '?', request->target.n);
+	size_t n = query != NULL ? (size_t)(query - request->target.p) : request->target.n;
+	return reads && memmem(request->target.p, n, "PartitionKey=", 13) != NULL &&
+		memmem(request->target.p, n, "RowKey=", 7) != NULL;
+}

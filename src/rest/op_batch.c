@@ -1,1 +1,383 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Entity group transactions (protocol section 7).  A batch is one change set, or one query.
+ * What is wrong with the batch as a whole is an ordinary error; what is wrong with one
+ * operation is told in the one part of the answer, with the operation's index. */
+#include "base/crypto.h"
+#include "codec/multipart.h"
+#include "model/names.h"
+#include "rest/change.h"
+#include "rest/error_body.h"
+#include "rest/route.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+struct part {
+	const struct batch_part *text;
+	struct request request;
+	struct call call;
+	const struct route *route;
+	struct entity_change change;
+};
+
+struct batch {
+	struct call *c; /* of the whole */
+	struct batch_body body;
+	struct part *parts; /* of the first change set, or the query */
+	size_t n;
+	char boundary[40];
+};
+
+/* ---- from the text of a part to a call ---- */
+
+static enum err read_part_headers(struct part *p)
+{
+	struct header *headers =
+		arena_alloc(p->call.arena, (p->text->nheaders + 1) * sizeof(*headers));
+	if (headers == NULL)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < p->text->nheaders; i++)
+		headers[i] = (struct header){ p->text->headers[i].name, p->text->headers[i].value };
+	p->request = (struct request){ .method = p->text->method,
+		.target = p->text->target,
+		.headers = headers,
+		.nheaders = p->text->nheaders,
+		.body = p->text->body,
+		.peer = p->call.request->peer };
+	p->call.request = &p->request;
+	return ERR_OK;
+}
+
+/* The credential is that of the whole; its keys stay where they are. */
+static void begin_part(struct part *p, const struct call *whole, const struct batch_part *text)
+{
+	p->text = text;
+	p->call = *whole;
+	explicit_bzero(&p->call.secrets.keys, sizeof(p->call.secrets.keys));
+	p->call.secrets.properties = (struct buf){ 0 };
+	p->call.in_batch = true;
+	p->call.detail = (struct err_detail){ 0 };
+}
+
+static enum err read_part(struct part *p, const struct call *whole)
+{
+	struct call *c = &p->call;
+	enum err e = read_part_headers(p);
+	if (e == ERR_OK)
+		e = target_parse_part(
+			&whole->target, p->text->target, c->arena, &c->target, &c->detail);
+	if (e == ERR_OK)
+		e = call_read_method(c);
+	/* Old clients ask for ATOM in every part and live without: most answers are empty. */
+	if (e == ERR_OK && call_negotiate(c) != ERR_OK) {
+		c->format = &format_json;
+		c->level = ODATA_MINIMAL;
+		c->detail = (struct err_detail){ 0 };
+	}
+	bool if_match = request_header(c->request, "If-Match").p != NULL;
+	if (e == ERR_OK)
+		e = route_find(&c->target, c->method, if_match, &p->route, &c->detail);
+	if (e == ERR_OK && c->version < p->route->since)
+		e = err_set(&c->detail, ERR_HEADER_MISSING,
+			"A required HTTP header was not specified: If-Match.");
+	if (e == ERR_OK)
+		e = access_allows(
+			&c->access, &p->route->need, c->target.resource.table, &c->detail);
+	return e;
+}
+
+static bool is_change(const struct route *r)
+{
+	return r->op == op_insert_entity || r->op == op_change_entity;
+}
+
+static bool is_query(const struct route *r)
+{
+	return r->op == op_get_entity || r->op == op_query_entities;
+}
+
+static enum err read_change(struct part *p, const struct call *whole)
+{
+	enum err e = read_part(p, whole);
+	if (e == ERR_OK && !is_change(p->route))
+		e = err_set(&p->call.detail, ERR_INVALID_INPUT,
+			"A change set holds operations that change one entity, nothing else.");
+	return e == ERR_OK ? entity_change_read(&p->call, &p->change) : e;
+}
+
+/* ---- the answer ---- */
+
+static void make_boundary(char out[40], const char *name)
+{
+	unsigned char b[8];
+	crypto_random(b, sizeof(b));
+	uint64_t n;
+	memcpy(&n, b, sizeof(n));
+	(void)snprintf(out, 40, "%s_%016llx", name, (unsigned long long)n);
+}
+
+/* The answer to one request as text. */
+static void write_http(const struct part *p, const struct response *r, bool insert, struct buf *out)
+{
+	const char *name, *value;
+	size_t at = 0;
+	buf_addf(out,
+		"Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+		"HTTP/1.1 %d %s\r\n",
+		r->status, http_reason(r->status));
+	if (p != NULL && p->text->content_id.p != NULL) {
+		buf_add_str(out, "Content-ID: ");
+		buf_add_span(out, p->text->content_id);
+		buf_add_str(out, "\r\n");
+	}
+	while (response_header_next(r, &at, &name, &value))
+		if (strncasecmp(name, "x-ms-error", 10) != 0)
+			buf_addf(out, "%s: %s\r\n", name, value);
+	buf_addf(out, "DataServiceVersion: %s;\r\n\r\n", insert || r->body.len > 0 ? "3.0" : "1.0");
+	buf_add_span(out, buf_span(&r->body));
+	buf_add_str(out, "\r\n");
+}
+
+static void begin_answer(struct batch *b, struct response *r)
+{
+	char type[80];
+	make_boundary(b->boundary, "batchresponse");
+	(void)snprintf(type, sizeof(type), "multipart/mixed; boundary=%s", b->boundary);
+	r->status = 202;
+	response_header_str(r, "Cache-Control", "no-cache");
+	response_header_str(r, "Content-Type", type);
+	response_header_str(r, "X-Content-Type-Options", "nosniff");
+}
+
+static void end_answer(const struct batch *b, struct response *r)
+{
+	buf_addf(&r->body, "--%s--\r\n", b->boundary);
+}
+
+static void begin_set(const struct batch *b, char boundary[40], struct response *r)
+{
+	make_boundary(boundary, "changesetresponse");
+	buf_addf(&r->body, "--%s\r\nContent-Type: multipart/mixed; boundary=%s\r\n\r\n",
+		b->boundary, boundary);
+}
+
+/* All of a change set that was applied. */
+static enum err write_done(const struct batch *b, struct response *r)
+{
+	char boundary[40];
+	enum err e = ERR_OK;
+	begin_set(b, boundary, r);
+	for (size_t i = 0; i < b->n && e == ERR_OK; i++) {
+		const struct part *p = &b->parts[i];
+		struct response one;
+		response_init(&one);
+		e = entity_change_answer(&p->call, &p->change, &one);
+		if (e == ERR_OK && !buf_ok(&one.body))
+			e = ERR_NO_MEMORY;
+		buf_addf(&r->body, "--%s\r\n", boundary);
+		write_http(p, &one, p->change.op.kind == ENTITY_INSERT, &r->body);
+		response_fini(&one);
+	}
+	buf_addf(&r->body, "--%s--\r\n", boundary);
+	return e;
+}
+
+/* One part for a change set of which nothing was done. */
+static void write_failed(
+	const struct batch *b, enum err e, const struct err_detail *detail, struct response *r)
+{
+	char boundary[40];
+	const struct part *p = detail->op < b->n ? &b->parts[detail->op] : NULL;
+	const struct call *c = p != NULL && p->text != NULL ? &p->call : b->c;
+	struct response one;
+	struct error_facts facts = { .e = e,
+		.detail = detail,
+		.request_id = b->c->request_id,
+		.indexed = true,
+		.format = c->format,
+		.level = c->level };
+	response_init(&one);
+	response_error(&one, &facts);
+	const char *preference = c != b->c ? call_preference(c) : NULL;
+	if (preference != NULL)
+		response_header_str(&one, "Preference-Applied", preference);
+	begin_set(b, boundary, r);
+	buf_addf(&r->body, "--%s\r\n", boundary);
+	write_http(p != NULL && p->text != NULL ? p : NULL, &one, true, &r->body);
+	buf_addf(&r->body, "--%s--\r\n", boundary);
+	response_fini(&one);
+}
+
+/* ---- change sets ---- */
+
+static enum err read_changes(struct batch *b, struct err_detail *detail)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		enum err e = read_change(&b->parts[i], b->c);
+		if (e == ERR_OK)
+			continue;
+		*detail = b->parts[i].call.detail;
+		detail->op = i;
+		return e;
+	}
+	return ERR_OK;
+}
+
+static bool same_table(struct span a, struct span b)
+{
+	return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
+static enum err check_tables(const struct batch *b, struct err_detail *detail)
+{
+	for (size_t i = 1; i < b->n; i++)
+		if (!same_table(b->parts[0].call.target.resource.table,
+			    b->parts[i].call.target.resource.table)) {
+			detail->op = i;
+			return ERR_BATCH_PARTITIONS;
+		}
+	return ERR_OK;
+}
+
+static enum err apply_changes(struct batch *b, struct err_detail *detail)
+{
+	uint64_t table;
+	enum err e = call_table(&b->parts[0].call, &table);
+	struct entity_op *ops = calloc(b->n, sizeof(*ops));
+	if (ops == NULL)
+		e = ERR_NO_MEMORY;
+	for (size_t i = 0; e == ERR_OK && i < b->n; i++)
+		ops[i] = b->parts[i].change.op;
+	if (e == ERR_OK)
+		e = entities_apply(
+			b->c->service, ORIGIN_REST, table, ops, b->n, true, true, detail);
+	for (size_t i = 0; e == ERR_OK && i < b->n; i++)
+		b->parts[i].change.op.version = ops[i].version;
+	free(ops);
+	return e;
+}
+
+/* The service does the first change set of a batch, and refuses those behind it. */
+static void refuse_later_sets(const struct batch *b, struct response *r)
+{
+	for (size_t i = 1; i < b->body.nchange_sets; i++) {
+		struct err_detail detail = { 0 };
+		(void)err_set(&detail, ERR_INVALID_INPUT, "A batch holds one change set.");
+		write_failed(b, ERR_INVALID_INPUT, &detail, r);
+	}
+}
+
+static enum err run_changes(struct batch *b, struct response *r)
+{
+	struct err_detail detail = { 0 };
+	enum err e = read_changes(b, &detail);
+	if (e == ERR_OK)
+		e = check_tables(b, &detail);
+	if (e == ERR_OK)
+		e = apply_changes(b, &detail);
+	/* What is not the fault of one operation is to be tried again as a whole. */
+	if (e != ERR_OK && err_http(e) >= 500 && e != ERR_NOT_SUPPORTED) {
+		b->c->detail = detail;
+		return e;
+	}
+	begin_answer(b, r);
+	if (e != ERR_OK)
+		write_failed(b, e, &detail, r);
+	else
+		e = write_done(b, r);
+	if (e == ERR_OK)
+		refuse_later_sets(b, r);
+	end_answer(b, r);
+	return buf_ok(&r->body) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+/* ---- a query ---- */
+
+static void run_query(struct batch *b, struct response *r)
+{
+	struct part *p = &b->parts[0];
+	struct response one;
+	response_init(&one);
+	enum err e = read_part(p, b->c);
+	if (e == ERR_OK && !is_query(p->route))
+		e = err_set(&p->call.detail, ERR_INVALID_INPUT,
+			"Outside of a change set a batch holds one query, nothing else.");
+	if (e == ERR_OK)
+		e = p->route->op(&p->call, &one);
+	if (e != ERR_OK) {
+		struct error_facts facts = { .e = e,
+			.detail = &p->call.detail,
+			.request_id = b->c->request_id,
+			.format = p->call.format,
+			.level = p->call.level };
+		response_error(&one, &facts);
+	}
+	begin_answer(b, r);
+	buf_addf(&r->body, "--%s\r\n", b->boundary);
+	write_http(p, &one, false, &r->body);
+	end_answer(b, r);
+	response_fini(&one);
+}
+
+/* ---- the whole ---- */
+
+static enum err check_shape(const struct batch *b)
+{
+	struct call *c = b->c;
+	size_t queries = 0;
+	for (size_t i = 0; i < b->body.nparts; i++)
+		queries += !b->body.parts[i].in_change_set;
+	if (b->body.nparts == 0)
+		return err_set(&c->detail, ERR_INVALID_INPUT, "The batch holds no operation.");
+	if (queries > 0 && b->body.nparts > 1)
+		return err_set(
+			&c->detail, ERR_INVALID_INPUT, "Bad Request - Error in query syntax.");
+	return ERR_OK;
+}
+
+static enum err begin_parts(struct batch *b)
+{
+	while (b->n < b->body.nparts &&
+		(b->n == 0 ||
+			(b->body.parts[b->n].in_change_set &&
+				b->body.parts[b->n].change_set == b->body.parts[0].change_set)))
+		b->n++;
+	b->parts = calloc(b->n, sizeof(*b->parts));
+	if (b->parts == NULL)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < b->n; i++)
+		begin_part(&b->parts[i], b->c, &b->body.parts[i]);
+	return ERR_OK;
+}
+
+static enum err too_many(struct batch *b, struct response *r)
+{
+	struct err_detail detail = { .op = LIMIT_BATCH_OPS - 1 };
+	b->c->detail = (struct err_detail){ 0 };
+	begin_answer(b, r);
+	write_failed(b, ERR_BATCH_TOO_LARGE, &detail, r);
+	end_answer(b, r);
+	return ERR_OK;
+}
+
+enum err op_batch(struct call *c, struct response *r)
+{
+	struct batch b = { .c = c };
+	enum err e = batch_body_parse(request_header(c->request, "Content-Type"), c->request->body,
+		LIMIT_BATCH_OPS, c->arena, &b.body, &c->detail);
+	if (e == ERR_BATCH_TOO_LARGE)
+		return too_many(&b, r);
+	if (e == ERR_OK)
+		e = check_shape(&b);
+	if (e == ERR_OK)
+		e = begin_parts(&b);
+	if (e == ERR_OK && b.body.parts[0].in_change_set)
+		e = run_changes(&b, r);
+	else if (e == ERR_OK)
+		run_query(&b, r);
+	for (size_t i = 0; i < b.n && b.parts != NULL; i++)
+		entity_change_fini(&b.parts[i].change);
+	free(b.parts);
+	return e;
+}

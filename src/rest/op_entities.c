@@ -1,1 +1,60 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * One entity: get, insert, update, merge, upsert, delete (protocol sections 2.5 to 2.9). */
+#include "rest/change.h"
+#include "rest/select.h"
+
+static enum err apply_one(struct call *c, struct response *r)
+{
+	uint64_t table;
+	enum err e = call_table(c, &table);
+	if (e != ERR_OK)
+		return e;
+	struct entity_change change;
+	e = entity_change_read(c, &change);
+	if (e == ERR_OK)
+		e = entities_apply(
+			c->service, ORIGIN_REST, table, &change.op, 1, true, true, &c->detail);
+	if (e == ERR_OK)
+		e = entity_change_answer(c, &change, r);
+	entity_change_fini(&change);
+	return e;
+}
+
+enum err op_insert_entity(struct call *c, struct response *r)
+{
+	return apply_one(c, r);
+}
+
+enum err op_change_entity(struct call *c, struct response *r)
+{
+	return apply_one(c, r);
+}
+
+enum err op_get_entity(struct call *c, struct response *r)
+{
+	uint64_t table;
+	struct odata_style style = call_style(c);
+	const struct resource *at = &c->target.resource;
+	enum err e = call_table(c, &table);
+	if (e == ERR_OK)
+		e = select_read(c, &style);
+	/* What the token does not show does not exist. */
+	if (e == ERR_OK && access_allows_row(&c->access, at->pk, at->rk) != ERR_OK)
+		e = ERR_NOT_FOUND;
+	if (e != ERR_OK)
+		return e;
+	struct item it = { 0 };
+	e = entity_row(c->service, NULL, table, at->pk, at->rk, &it);
+	if (e != ERR_OK)
+		return e;
+	struct odata_row row = { .pk = at->pk,
+		.rk = at->rk,
+		.version = it.version,
+		.document = it.body,
+		.canonical = (it.flags & ITEM_CANONICAL) != 0 };
+	response_odata(c, r, 200, true);
+	response_etag(r, it.version);
+	e = c->format->write_entity(&style, &row, &r->body);
+	item_fini(&it);
+	return e;
+}

@@ -9,12 +9,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct rest;
 
 #define REST_ENDPOINTS_MAX 8
 #define REST_TRUSTED_MAX 16
+
+/* How long clients may take and how many there may be; 0: the default. */
+struct rest_limits {
+	uint32_t connections; /* of all endpoints together: 4096, or what open files allow */
+	uint32_t head_ms;     /* from a request's first line to the end of its headers: 30 s */
+	uint32_t idle_ms;     /* without a request on an open connection: 120 s */
+	uint32_t progress_ms; /* for each 64 KiB of a body or of an answer: 30 s */
+};
 
 struct rest_options {
 	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (a port of the system's choice),
@@ -27,6 +36,7 @@ struct rest_options {
 	uid_t trusted[REST_TRUSTED_MAX];
 	size_t ntrusted;
 	bool untrusting;
+	struct rest_limits limits;
 };
 
 /* Checks one endpoint's spelling without opening anything: ERR_INVALID_INPUT with why. */
@@ -37,8 +47,8 @@ enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail);
  * names the endpoint: ERR_BUSY (address in use), ERR_ACCESS, ERR_INVALID_INPUT, ERR_IO. */
 enum err rest_start(struct service *service, const struct rest_options *options, struct rest **ret,
 	struct err_detail *detail);
-/* "http://127.0.0.1:10002", "https://...", "unix:/path": with the real port; NULL behind the
- * last. */
+/* "http://127.0.0.1:10002", "https://...", "unix:/path": with the real port; one for each
+ * socket ("localhost" can be two); NULL behind the last. */
 const char *rest_endpoint(const struct rest *r, size_t i);
 /* Takes no new request, finishes what is being worked on (waiting at most a few seconds for
  * slow readers of answers), closes all.  NULL is fine. */

@@ -1,1 +1,109 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The table of routes: protocol section 2.0, with what sections 4.5 and 4.6 ask of a
+ * SAS.  A merge without a body condition is an upsert, hence the two rows of each. */
+#include "rest/route.h"
+
+#define P(letter_) PERMISSION(letter_)
+#define UPSERT 20110818 /* the first version with upserts */
+#define ACL 20120212
+#define STATS 20130815
+
+/* clang-format off */
+static const struct route routes[] = {
+	{ RESOURCE_SERVICE, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('s') | P('c'), P('l') | P('r'), 0, 0 }, op_get_service },
+	{ RESOURCE_SERVICE, "service", "properties", "GET", ROUTE_ANY, 0, ROUTE_XML,
+		{ P('s'), P('r'), 0, 0 }, op_get_properties },
+	{ RESOURCE_SERVICE, "service", "properties", "PUT", ROUTE_ANY, 0, ROUTE_XML,
+		{ P('s'), P('w'), 0, 0 }, op_set_properties },
+	{ RESOURCE_SERVICE, "service", "stats", "GET", ROUTE_ANY, STATS, ROUTE_XML,
+		{ P('s'), P('r'), 0, 0 }, op_get_stats },
+
+	{ RESOURCE_TABLES, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('s') | P('c'), P('l'), 0, 0 }, op_query_tables },
+	{ RESOURCE_TABLES, NULL, NULL, "POST", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('c'), P('c') | P('w'), 0, 0 }, op_create_table },
+	{ RESOURCE_TABLE, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('s') | P('c'), P('l'), 0, 0 }, op_get_table },
+	{ RESOURCE_TABLE, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('c'), P('d'), 0, 0 }, op_delete_table },
+
+	{ RESOURCE_ENTITIES, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('o'), P('r'), 0, P('r') }, op_query_entities },
+	{ RESOURCE_ENTITIES, NULL, NULL, "POST", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('o'), P('a'), 0, P('a') }, op_insert_entity },
+	{ RESOURCE_ENTITIES, NULL, "acl", "GET", ROUTE_ANY, ACL, ROUTE_XML,
+		{ 0, 0, 0, 0 }, op_get_acl },
+	{ RESOURCE_ENTITIES, NULL, "acl", "PUT", ROUTE_ANY, ACL, ROUTE_XML,
+		{ 0, 0, 0, 0 }, op_set_acl },
+
+	{ RESOURCE_ENTITY, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('o'), P('r'), 0, P('r') }, op_get_entity },
+	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_IF_MATCH, 0, ROUTE_ODATA,
+		{ P('o'), 0, P('u'), P('u') }, op_change_entity },
+	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_ODATA,
+		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity },
+	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_IF_MATCH, 0, ROUTE_ODATA,
+		{ P('o'), 0, P('u'), P('u') }, op_change_entity },
+	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_ODATA,
+		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity },
+	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_IF_MATCH, 0, ROUTE_ODATA,
+		{ P('o'), 0, P('u'), P('u') }, op_change_entity },
+	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_ODATA,
+		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity },
+	{ RESOURCE_ENTITY, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_ODATA,
+		{ P('o'), P('d'), 0, P('d') }, op_change_entity },
+
+	/* Each part is judged by its own row. */
+	{ RESOURCE_BATCH, NULL, NULL, "POST", ROUTE_ANY, 20090414, ROUTE_MULTIPART,
+		{ P('o'), 0, 0, 0 }, op_batch },
+};
+/* clang-format on */
+
+static bool parameter_is(struct span given, const char *wanted)
+{
+	if (wanted == NULL)
+		return given.p == NULL;
+	return given.p != NULL && span_is(given, wanted);
+}
+
+static bool condition_holds(enum route_condition condition, bool if_match)
+{
+	switch (condition) {
+	case ROUTE_IF_MATCH:
+		return if_match;
+	case ROUTE_NO_IF_MATCH:
+		return !if_match;
+	case ROUTE_ANY:
+		break;
+	}
+	return true;
+}
+
+enum err route_find(const struct target *t, struct span method, bool if_match,
+	const struct route **ret, struct err_detail *detail)
+{
+	bool resource = false;
+	/* HEAD is GET without its body, which the server leaves out. */
+	struct span wanted = span_is(method, "HEAD") ? SPAN_LIT("GET") : method;
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+		const struct route *r = &routes[i];
+		if (r->kind != t->resource.kind || !parameter_is(t->restype, r->restype) ||
+			!parameter_is(t->comp, r->comp))
+			continue;
+		resource = true;
+		if (!span_is(wanted, r->method) || !condition_holds(r->condition, if_match))
+			continue;
+		*ret = r;
+		return ERR_OK;
+	}
+	if (resource)
+		return err_set(
+			detail, ERR_METHOD_NOT_ALLOWED, "%s", err_text(ERR_METHOD_NOT_ALLOWED));
+	if (t->resource.kind == RESOURCE_METADATA)
+		return ERR_NOT_SUPPORTED;
+	return t->comp.p != NULL || t->restype.p != NULL
+		? err_set(detail, ERR_QUERY_VALUE,
+			  "The parameters restype and comp do not name an operation here.")
+		: ERR_URI_INVALID;
+}

@@ -20,7 +20,7 @@ struct target {
 	bool path_style; /* the account is the first segment */
 	bool secondary;
 	struct resource resource;
-	struct span base; /* "http://host[:port]/" or "http://host:port/account/" */
+	struct span base;          /* "http://host[:port]/" or "http://host:port/account/" */
 	struct span comp, restype; /* parameters; p NULL if absent */
 };
 
@@ -28,10 +28,20 @@ struct target {
 typedef bool (*account_exists_fn)(void *arg, struct span name);
 
 /* Strings live in the arena or borrow from the request.  Which layout it is follows from
- * the Host and from which accounts exist; where neither reading names an existing account,
- * the name in the Authorization header decides, else the path's.
- * ERR_INVALID_INPUT for what cannot be parsed. */
+ * the Host and from which accounts exist: the Host's, else the path's, else the one that the
+ * Authorization header names (the whole path is then the resource); where none exists, the
+ * path's if it is signed for, else the Host's, the path's, the header's.  exists() is asked
+ * about well-formed names only.  Two parameters comp or restype: the first counts.
+ * ERR_INVALID_INPUT for what cannot be parsed, names no account or comes without a Host;
+ * ERR_NO_MEMORY. */
 enum err target_parse(const struct request *r, account_exists_fn exists, void *arg,
 	struct arena *arena, struct target *ret, struct err_detail *detail);
+
+/* The target of a request inside a batch: absolute, "/account/t", "/t" or "t".  It is read
+ * as one of the outer target's account, whose account, base and layout it gets; its host
+ * counts for nothing.  ERR_INVALID_INPUT, also where the path names another account;
+ * ERR_NO_MEMORY. */
+enum err target_parse_part(const struct target *outer, struct span target, struct arena *arena,
+	struct target *ret, struct err_detail *detail);
 
 #endif

@@ -1,1 +1,94 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A queue and its threads.  A commit blocks the thread that asked for it, and all who wait
+ * together share one: so there are more threads than CPUs, and who is idle costs nothing. */
+#include "rest/workers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct workers {
+	pthread_mutex_t lock;
+	pthread_cond_t wanted;
+	struct job *first, *last;
+	bool closed;
+	size_t n;
+	pthread_t threads[];
+};
+
+/* NULL: stopped, and the queue is empty. */
+static struct job *take(struct workers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->first == NULL && !w->closed)
+		pthread_cond_wait(&w->wanted, &w->lock);
+	struct job *job = w->first;
+	if (job != NULL)
+		w->first = job->next;
+	if (w->first == NULL)
+		w->last = NULL;
+	pthread_mutex_unlock(&w->lock);
+	return job;
+}
+
+static void *work(void *arg)
+{
+	struct workers *w = arg;
+	for (struct job *job = take(w); job != NULL; job = take(w))
+		job->run(job);
+	return NULL;
+}
+
+enum err workers_start(size_t threads, struct workers **ret)
+{
+	struct workers *w = calloc(1, sizeof(*w) + threads * sizeof(w->threads[0]));
+	if (w == NULL)
+		return ERR_NO_MEMORY;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wanted, NULL);
+	while (w->n < threads && pthread_create(&w->threads[w->n], NULL, work, w) == 0)
+		w->n++;
+	if (w->n < threads) {
+		workers_stop(w);
+		workers_free(w);
+		return ERR_NO_MEMORY;
+	}
+	*ret = w;
+	return ERR_OK;
+}
+
+bool workers_submit(struct workers *w, struct job *job)
+{
+	job->next = NULL;
+	pthread_mutex_lock(&w->lock);
+	bool taken = !w->closed;
+	if (taken && w->last != NULL)
+		w->last->next = job;
+	else if (taken)
+		w->first = job;
+	if (taken)
+		w->last = job;
+	pthread_mutex_unlock(&w->lock);
+	if (taken)
+		pthread_cond_signal(&w->wanted);
+	return taken;
+}
+
+void workers_stop(struct workers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->closed = true;
+	pthread_mutex_unlock(&w->lock);
+	pthread_cond_broadcast(&w->wanted);
+	for (size_t i = 0; i < w->n; i++)
+		pthread_join(w->threads[i], NULL);
+	w->n = 0;
+}
+
+void workers_free(struct workers *w)
+{
+	if (w == NULL)
+		return;
+	pthread_cond_destroy(&w->wanted);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

@@ -84,7 +84,7 @@ static enum err render(
 	if (!buf_ok(&w->body))
 		return ERR_BODY_TOO_LARGE;
 	c->body = buf_span(&w->body);
-	c->item_flags = flags != 0 ? ITEM_KEYS_INSIDE : 0;
+	c->item_flags = flags != 0 ? ITEM_KEYS_INSIDE : ITEM_CANONICAL;
 	return ERR_OK;
 }
 
@@ -169,14 +169,16 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 /* The rules of a change set (protocol section 7): one partition, each row once. */
 static enum err check_set(const struct entity_op *ops, size_t n, struct err_detail *reterr)
 {
-	if (n == 0 || n > LIMIT_BATCH_OPS)
+	if (n == 0 || n > LIMIT_BATCH_OPS) {
+		if (reterr != NULL)
+			reterr->op = n == 0 ? 0 : LIMIT_BATCH_OPS - 1;
 		return ERR_BATCH_TOO_LARGE;
+	}
 	for (size_t i = 1; i < n; i++) {
 		if (reterr != NULL)
 			reterr->op = i;
 		if (!span_eq(ops[i].pk, ops[0].pk))
-			return err_set(reterr, ERR_INVALID_INPUT,
-				"all operations of a change set must be on one PartitionKey");
+			return ERR_BATCH_PARTITIONS;
 		for (size_t k = 0; k < i; k++)
 			if (span_eq(ops[i].rk, ops[k].rk))
 				return ERR_BATCH_DUPLICATE;

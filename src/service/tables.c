@@ -57,3 +57,31 @@ enum err table_delete(
 	changes_fini(&c, 1);
 	return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_TABLE_NOT_FOUND : e;
 }
+
+enum err table_policies_get(struct service *s, uint64_t table_id, struct buf *out)
+{
+	struct item it = { 0 };
+	enum err e = store_get(service_store(s), NULL, table_id, WANT_BODY, &it);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != ITEM_TABLE)) {
+		item_fini(&it);
+		return ERR_TABLE_NOT_FOUND;
+	}
+	if (e != ERR_OK)
+		return e;
+	buf_add_span(out, it.body);
+	item_fini(&it);
+	return buf_ok(out) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err table_policies_set(struct service *s, enum origin origin, uint64_t table_id,
+	struct span xml, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_PUT,
+		.at = { .id = table_id },
+		.kind = ITEM_TABLE,
+		.body = xml,
+		.attrs = ATTRS_UNSET };
+	enum err e = service_apply(s, origin, &c, 1, true, detail);
+	changes_fini(&c, 1);
+	return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_TABLE_NOT_FOUND : e;
+}

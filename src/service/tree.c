@@ -62,7 +62,7 @@ enum err tree_mkdir(struct service *s, const struct spot *at, const struct attrs
 	c.body = buf_span(&body);
 	if (e == ERR_OK)
 		e = apply_one(s, &c, ret, detail);
-	buf_fini(&body);
+	buf_wipe(&body);
 	return e;
 }
 
@@ -285,7 +285,7 @@ static enum err rewrite_keys(struct passenger *p, const struct keys *k)
 			ENTITY_JSON_NEWLINE | (inside ? ENTITY_JSON_PK | ENTITY_JSON_RK : 0u);
 		entity_json_encode(&e, flags, &p->body);
 		p->new_body = true;
-		p->flags = inside ? ITEM_KEYS_INSIDE : 0;
+		p->flags = inside ? ITEM_KEYS_INSIDE : ITEM_CANONICAL;
 		result = buf_ok(&p->body) ? ERR_OK : ERR_NO_MEMORY;
 	}
 	entity_fini(&e);

@@ -130,6 +130,18 @@ static void check_keys_inside(struct verify *v, const struct item *it, struct sp
 		report(v, key, "the document of a long key does not hold its keys");
 }
 
+/* What is spliced into answers without being read must be what would be rendered. */
+static void check_canonical(struct verify *v, const struct item *it, struct span key)
+{
+	if ((it->flags & ITEM_CANONICAL) == 0)
+		return;
+	struct buf again = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	entity_json_encode(&v->entity, ENTITY_JSON_NEWLINE, &again);
+	if (!buf_ok(&again) || !span_eq(buf_span(&again), it->body))
+		report(v, key, "the document is not in the form that its mark says");
+	buf_fini(&again);
+}
+
 static void check_row(struct verify *v, const struct item *it)
 {
 	char key_bytes[LIMIT_KEY_BYTES];
@@ -142,10 +154,12 @@ static void check_row(struct verify *v, const struct item *it)
 		report(v, key, "the size is %" PRIu64 " but the document has %zu bytes", it->size,
 			it->body.n);
 	enum err e = entity_json_decode(it->body, ENTITY_JSON_FILE, &v->entity, &facts, &why);
-	if (e != ERR_OK)
+	if (e != ERR_OK) {
 		report(v, key, "%s", err_message(e, &why));
-	else
+	} else {
 		check_keys_inside(v, it, key, &facts);
+		check_canonical(v, it, key);
+	}
 	if (it->version <= 0 || it->version > TICKS_MAX)
 		report(v, key, "the Timestamp is no date");
 }

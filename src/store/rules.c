@@ -37,6 +37,18 @@ bool rules_fits(
 	return item_may_hold(parent, child) && class_suits(child, class);
 }
 
+bool rules_has_body(enum item_kind kind)
+{
+	return kind == ITEM_ROW || kind == ITEM_ACCOUNT || kind == ITEM_TABLE;
+}
+
+bool rules_put_replaces(enum item_kind put, const struct item *there)
+{
+	if (put == ITEM_ROW && there->kind == ITEM_FILE)
+		return there->class == CLASS_KEYED;
+	return put == there->kind && rules_has_body(put);
+}
+
 enum err rules_cond(const struct change *c, const struct item *there)
 {
 	switch (c->cond) {

@@ -21,6 +21,13 @@ enum err rules_exists(enum item_kind there);
 bool rules_fits(
 	uint64_t parent_id, enum item_kind parent, enum item_kind child, enum item_class class);
 
+/* Whether items of this kind keep a body: a document, secrets, policies. */
+bool rules_has_body(enum item_kind kind);
+
+/* Whether a PUT of this kind replaces what is there: a row over a row or over the file that
+ * stands under its name; an account's or a table's body. */
+bool rules_put_replaces(enum item_kind put, const struct item *there);
+
 /* c->cond against what is there (NULL: nothing). */
 enum err rules_cond(const struct change *c, const struct item *there);
 

@@ -19,7 +19,7 @@ FUNCTIONS = {
 IN_TESTS = {"setlocale"}  # to show that it does not matter
 CALL = re.compile(r"(?<![\w.>])(" + "|".join(FUNCTIONS) + r")[ \t]*\(")
 OTHER = [
-    (re.compile(r"\btypedef\s+(?:struct|enum|union)\b"), "typedef of a struct, enum or union"),
+    (re.compile(r"\btypedef\s+(?:struct|enum|union)\b(?![^;(]*\(\s*\*)"), "typedef of a struct, enum or union"),
     (re.compile(r"//"), "// comment"),
     (re.compile(r"\b(?:malloc|realloc)\s*\([^;]*(?:\*\s*sizeof|sizeof\s*\([^)]*\)\s*\*)"),
      "allocation by multiplication: calloc or reallocarray"),

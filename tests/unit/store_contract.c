@@ -309,7 +309,133 @@ static void a_put_replaces_an_accounts_body_only(struct world *w)
 	CHECK(span_is(it.body, "new"));
 	CHECK_EQ_INT(it.size, 1);
 	item_fini(&it);
-	CHECK_ERR(apply(w, put(ITEM_TABLE, child_of(w->account, "table"), NULL)), ERR_TABLE_EXISTS);
+}
+
+static bool body_is(struct world *w, uint64_t id, const char *want)
+{
+	struct item it = item_by_id(w, id);
+	bool is = it.body.p != NULL && span_is(it.body, want);
+	item_fini(&it);
+	return is;
+}
+
+static void a_put_replaces_a_tables_body_only(struct world *w)
+{
+	CHECK(body_is(w, w->table, ""));
+	row(w, "p", "a", "{}");
+	struct attrs mine = { MODE_SET(0700), 7, 8, TIME_UNSET, TIME_UNSET };
+	struct change c = { .op = CHANGE_ATTRS, .at = by_id(w->table), .attrs = mine };
+	c.set_mask = ATTR_MODE | ATTR_UID | ATTR_GID | ATTR_FLAG_MADE;
+	c.item_flags = ITEM_MADE;
+	CHECK_ERR(apply(w, c), ERR_OK);
+
+	c = put(ITEM_TABLE, child_of(w->account, "table"), "first");
+	c.name = SPAN_LIT("nAME");
+	c.flags = CHANGE_WANT_OLD;
+	CHECK_EQ_INT(made(w, c), w->table);
+	CHECK(w->c.now.body.p == NULL);
+	CHECK_EQ_INT(w->c.now.size, 1);
+	CHECK_EQ_INT(w->c.now.version, w->clock);
+	CHECK(w->c.old.body.p != NULL && w->c.old.body.n == 0);
+	CHECK(span_is(w->c.old.name, "Name"));
+
+	struct item it = item_by_id(w, w->table);
+	CHECK(span_is(it.body, "first") && span_is(it.name, "Name") && span_is(it.key, "table"));
+	CHECK_EQ_INT(it.kind, ITEM_TABLE);
+	CHECK_EQ_INT(it.parent, w->account);
+	CHECK_EQ_INT(it.size, 1);
+	CHECK_EQ_INT(it.edition, 0);
+	CHECK_EQ_INT(it.flags, ITEM_MADE);
+	CHECK_EQ_INT(it.version, w->clock);
+	CHECK(it.attrs.mode == MODE_SET(0700) && it.attrs.uid == 7 && it.attrs.gid == 8);
+	item_fini(&it);
+	CHECK(partition(w, "p") != 0);
+	CHECK_ERR(store_get(w->s, NULL, w->table, WANT_ATTRS, &it), ERR_OK);
+	CHECK(it.body.p == NULL);
+	item_fini(&it);
+	it = item_by_id(w, w->account);
+	CHECK_EQ_INT(it.size, 1);
+	item_fini(&it);
+
+	/* By id, and back to nothing. */
+	c = put(ITEM_TABLE, by_id(w->table), "second");
+	c.flags = CHANGE_WANT_OLD;
+	CHECK_EQ_INT(made(w, c), w->table);
+	CHECK(span_is(w->c.old.body, "first"));
+	CHECK(body_is(w, w->table, "second"));
+	CHECK_EQ_INT(made(w, put(ITEM_TABLE, by_id(w->table), NULL)), w->table);
+	CHECK(body_is(w, w->table, ""));
+	CHECK_ERR(apply(w, put(ITEM_TABLE, by_id(99999), "x")), ERR_GONE);
+	CHECK_ERR(apply(w, put(ITEM_TABLE, by_id(w->account), "x")), ERR_ACCOUNT_EXISTS);
+	CHECK_ERR(apply(w, put(ITEM_TABLE, by_id(partition(w, "p")), "x")), ERR_NAME_EXISTS);
+	CHECK_ERR(apply(w, put(ITEM_ACCOUNT, by_id(w->table), "x")), ERR_TABLE_EXISTS);
+}
+
+static void conditions_hold_for_a_tables_body(struct world *w)
+{
+	struct change c = put(ITEM_TABLE, child_of(w->account, "table"), "x");
+	c.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, c), ERR_TABLE_EXISTS);
+	c.cond = COND_VERSION;
+	c.cond_version = w->clock;
+	CHECK_ERR(apply(w, c), ERR_CONDITION_NOT_MET);
+	c.cond = COND_ID;
+	c.cond_version = (int64_t)w->table + 1;
+	CHECK_ERR(apply(w, c), ERR_GONE);
+	CHECK(body_is(w, w->table, ""));
+	c.cond_version = (int64_t)w->table;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(body_is(w, w->table, "x"));
+	c.cond = COND_VERSION;
+	c.cond_version = w->clock;
+	c.body = SPAN_LIT("y");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(body_is(w, w->table, "y"));
+	c.cond = COND_PRESENT;
+	c.body = SPAN_LIT("z");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(body_is(w, w->table, "z"));
+	c.at = child_of(w->account, "other");
+	CHECK_ERR(apply(w, c), ERR_NOT_FOUND);
+	/* A version that is no later changes nothing. */
+	c = put(ITEM_TABLE, by_id(w->table), "stale");
+	c.version = 1;
+	CHECK_ERR(apply(w, c), ERR_STALE_VERSION);
+	CHECK(body_is(w, w->table, "z"));
+	/* A new one has its body from the start. */
+	CHECK(body_is(w, made(w, put(ITEM_TABLE, child_of(w->account, "other"), "born")), "born"));
+}
+
+static void a_tables_body_moves_with_it_and_goes_with_it(struct world *w)
+{
+	made(w, put(ITEM_TABLE, by_id(w->table), "mine"));
+	uint64_t other = made(w, put(ITEM_TABLE, child_of(w->account, "other"), "other's"));
+	row(w, "p", "a", "{}");
+	CHECK(body_is(w, w->table, "mine"));
+	struct change c = moving(by_id(w->table), child_of(w->account, "moved"), 0);
+	c.name = SPAN_LIT("Moved");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(body_is(w, w->table, "mine"));
+	/* Another case of its name; over an empty one; an exchange. */
+	c.name = SPAN_LIT("MOVED");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(body_is(w, w->table, "mine"));
+	c = moving(by_id(w->table), child_of(w->account, "other"), CHANGE_EXCHANGE);
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(body_is(w, w->table, "mine") && body_is(w, other, "other's"));
+	c = moving(by_id(w->table), child_of(w->account, "moved"), CHANGE_WANT_OLD);
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(span_is(w->c.old.body, "other's"));
+	CHECK(body_is(w, w->table, "mine"));
+	c.body = SPAN_LIT("new");
+	c.to = child_of(w->account, "else");
+	CHECK_ERR(apply(w, c), ERR_INVALID_INPUT);
+	if (w->engine->reopen != NULL)
+		w->s = w->engine->reopen(w->s);
+	CHECK(body_is(w, w->table, "mine"));
+	CHECK_ERR(apply(w, removal(by_id(w->table), CHANGE_RECURSIVE | CHANGE_WANT_OLD)), ERR_OK);
+	CHECK(span_is(w->c.old.body, "mine"));
+	CHECK(body_is(w, made(w, put(ITEM_TABLE, child_of(w->account, "moved"), NULL)), ""));
 }
 
 static void missing_parents_and_tables_are_told_apart(struct world *w)
@@ -907,6 +1033,9 @@ static const struct promise {
 	P(one_set_may_change_a_row_twice),
 	P(conditions_answer_as_they_say),
 	P(a_put_replaces_an_accounts_body_only),
+	P(a_put_replaces_a_tables_body_only),
+	P(conditions_hold_for_a_tables_body),
+	P(a_tables_body_moves_with_it_and_goes_with_it),
 	P(missing_parents_and_tables_are_told_apart),
 	P(a_parent_refuses_what_it_may_not_hold),
 	P(membership_counts_and_moves_the_directorys_time),

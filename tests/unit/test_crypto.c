@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * base/crypto.h, against published vectors (FIPS 180-4, RFC 4648). */
+ * base/crypto.h, against published vectors (FIPS 180-4, RFC 1321, RFC 4231, RFC 4648). */
 #include "base/crypto.h"
 #include "check.h"
+
+#include <pthread.h>
 
 static void hex(const uint8_t *p, size_t n, char *out)
 {
@@ -20,6 +22,107 @@ TEST(sha256_gives_the_published_digests)
 	crypto_sha256(span_make(NULL, 0), d);
 	hex(d, 32, text);
 	CHECK_EQ_STR(text, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(md5_gives_the_published_digests)
+{
+	uint8_t d[16];
+	char text[33];
+
+	CHECK(crypto_md5(span_make(NULL, 0), d));
+	hex(d, 16, text);
+	CHECK_EQ_STR(text, "d41d8cd98f00b204e9800998ecf8427e");
+	CHECK(crypto_md5(SPAN_LIT("message digest"), d));
+	hex(d, 16, text);
+	CHECK_EQ_STR(text, "f96b697d7cb7938d525a2f31aaf161d0");
+}
+
+static void check_hmac(struct span key, struct span text, const char *want)
+{
+	uint8_t d[32];
+	char got[65];
+
+	crypto_hmac_sha256(key, text, d);
+	hex(d, 32, got);
+	CHECK_EQ_STR(got, want);
+}
+
+TEST(hmac_sha256_gives_the_published_codes)
+{
+	unsigned char key[131], data[50];
+
+	memset(key, 0x0b, 20);
+	check_hmac(span_make(key, 20), SPAN_LIT("Hi There"),
+		"b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+	check_hmac(SPAN_LIT("Jefe"), SPAN_LIT("what do ya want for nothing?"),
+		"5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	memset(key, 0xaa, sizeof(key));
+	memset(data, 0xdd, sizeof(data));
+	check_hmac(span_make(key, 20), span_make(data, sizeof(data)),
+		"773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
+	/* longer than a block */
+	check_hmac(span_make(key, 131),
+		SPAN_LIT("Test Using Larger Than Block-Size Key - Hash Key First"),
+		"60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(hmac_sha256_takes_an_empty_key_and_an_empty_text)
+{
+	/* printf '' | openssl dgst -sha256 -hmac '' */
+	check_hmac(span_make(NULL, 0), span_make(NULL, 0),
+		"b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+}
+
+TEST(a_key_of_a_whole_block_is_taken_as_it_is)
+{
+	unsigned char key[65] = { 0 };
+	uint8_t a[32], b[32];
+
+	memset(key, 'k', 64);
+	crypto_hmac_sha256(span_make(key, 64), SPAN_LIT("x"), a);
+	crypto_hmac_sha256(span_make(key, 65), SPAN_LIT("x"), b);
+	CHECK(!crypto_equal(a, b, sizeof(a))); /* 65 bytes are digested first */
+	crypto_hmac_sha256(span_make(key, 63), SPAN_LIT("x"), b);
+	CHECK(!crypto_equal(a, b, sizeof(a)));
+}
+
+static void *sign_many(void *arg)
+{
+	uint8_t first[32], d[32];
+	bool *same = arg;
+
+	crypto_hmac_sha256(SPAN_LIT("key"), SPAN_LIT("text"), first);
+	for (int i = 0; i < 2000 && *same; i++) {
+		crypto_hmac_sha256(SPAN_LIT("key"), SPAN_LIT("text"), d);
+		*same = crypto_equal(d, first, sizeof(d));
+	}
+	return NULL;
+}
+
+TEST(threads_sign_at_the_same_time)
+{
+	pthread_t threads[8];
+	bool same[8];
+
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+		same[i] = true;
+		REQUIRE(pthread_create(&threads[i], NULL, sign_many, &same[i]) == 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+		CHECK(pthread_join(threads[i], NULL) == 0);
+		CHECK(same[i]);
+	}
+}
+
+TEST(bytes_are_equal_only_where_all_are)
+{
+	const char a[] = "0123456789", b[] = "0123456780", c[] = "1123456789";
+
+	CHECK(crypto_equal(a, a, 10));
+	CHECK(!crypto_equal(a, b, 10));
+	CHECK(!crypto_equal(a, c, 10));
+	CHECK(crypto_equal(a, b, 9));
+	CHECK(crypto_equal(a, c, 0));
 }
 
 TEST(base64_matches_the_rfc_both_ways)
@@ -100,7 +203,11 @@ TEST(random_bytes_differ)
 	CHECK(memcmp(a, b, sizeof(a)) != 0);
 }
 
-RUN_TESTS(T(sha256_gives_the_published_digests), T(base64_matches_the_rfc_both_ways),
+RUN_TESTS(T(sha256_gives_the_published_digests), T(md5_gives_the_published_digests),
+	T(hmac_sha256_gives_the_published_codes),
+	T(hmac_sha256_takes_an_empty_key_and_an_empty_text),
+	T(a_key_of_a_whole_block_is_taken_as_it_is), T(threads_sign_at_the_same_time),
+	T(bytes_are_equal_only_where_all_are), T(base64_matches_the_rfc_both_ways),
 	T(base64_of_every_byte_comes_back), T(other_spellings_of_base64_are_refused),
 	T(base64_respects_the_buffers_limit), T(base32_of_a_digest_is_right),
 	T(random_bytes_differ))

@@ -35,8 +35,8 @@ TEST(table_names_are_3_to_63_letters_and_digits)
 
 TEST(tables_is_reserved_in_any_case)
 {
-	CHECK_ERR(table_name_check(SPAN_LIT("tables"), NULL), ERR_NAME_INVALID);
-	CHECK_ERR(table_name_check(SPAN_LIT("TaBLEs"), NULL), ERR_NAME_INVALID);
+	CHECK_ERR(table_name_check(SPAN_LIT("tables"), NULL), ERR_INVALID_INPUT);
+	CHECK_ERR(table_name_check(SPAN_LIT("TaBLEs"), NULL), ERR_INVALID_INPUT);
 	CHECK_ERR(table_name_check(SPAN_LIT("table"), NULL), ERR_OK);
 	CHECK_ERR(table_name_check(SPAN_LIT("tables1"), NULL), ERR_OK);
 }

@@ -8,6 +8,7 @@
 #include "service/entities.h"
 #include "service/tables.h"
 #include "service/tree.h"
+#include "service/verify.h"
 #include "store/engines.h"
 
 #include <pthread.h>
@@ -224,7 +225,7 @@ TEST(a_change_set_holds_1_to_100_operations_of_one_partition_and_each_row_once)
 	CHECK_ERR(apply_set(&w, 101, SIZE_MAX, NULL, &failed), ERR_BATCH_TOO_LARGE);
 	CHECK_ERR(apply_set(&w, 5, 3, NULL, &failed), ERR_BATCH_DUPLICATE);
 	CHECK_EQ_INT(failed, 3);
-	CHECK_ERR(apply_set(&w, 5, SIZE_MAX, "q", &failed), ERR_INVALID_INPUT);
+	CHECK_ERR(apply_set(&w, 5, SIZE_MAX, "q", &failed), ERR_BATCH_PARTITIONS);
 	CHECK_EQ_INT(failed, 4);
 	CHECK_EQ_STR(read_row(&w, "1"), "none");
 	CHECK_ERR(apply(&w, ENTITY_INSERT, "42", "{}", -1, NULL), ERR_OK);
@@ -459,6 +460,317 @@ TEST(a_subscriber_is_told_after_the_commit_and_before_the_answer_with_the_old_by
 	service_free(w.service);
 }
 
+/* ---- secrets, properties, policies ---- */
+
+/* The body of the account as it is kept. */
+static const char *account_body(struct world *w)
+{
+	static char text[200000];
+	struct item it = { 0 };
+	MUST(store_get(service_store(w->service), NULL, w->account, WANT_BODY, &it) == ERR_OK);
+	MUST(it.body.n < sizeof(text));
+	memcpy(text, it.body.p, it.body.n);
+	text[it.body.n] = '\0';
+	item_fini(&it);
+	return text;
+}
+
+static void set_account_body(struct world *w, const char *body)
+{
+	struct change c = { .op = CHANGE_PUT,
+		.at = { .id = w->account },
+		.kind = ITEM_ACCOUNT,
+		.body = span_of(body),
+		.attrs = ATTRS_UNSET };
+	MUST(service_apply(w->service, ORIGIN_COMMAND, &c, 1, true, NULL) == ERR_OK);
+	changes_fini(&c, 1);
+}
+
+static enum err replace_with(void *arg, struct span old, struct buf *ret)
+{
+	const char *text = arg;
+	(void)old;
+	buf_add_str(ret, text);
+	return ERR_OK;
+}
+
+static enum err set_properties(struct world *w, const char *text)
+{
+	char copy[70000];
+	(void)snprintf(copy, sizeof(copy), "%s", text);
+	return account_properties_change(
+		w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), replace_with, copy, NULL);
+}
+
+static const char *get_properties(struct world *w)
+{
+	static char text[70000];
+	struct account_secrets a;
+	if (account_secrets_get(w->service, SPAN_LIT("acct"), &a) != ERR_OK)
+		return "none";
+	(void)snprintf(text, sizeof(text), "%.*s", (int)a.properties.len,
+		a.properties.len > 0 ? a.properties.data : "");
+	account_secrets_fini(&a);
+	return text;
+}
+
+TEST(an_accounts_properties_stand_beside_its_keys)
+{
+	struct world w = world_new();
+	struct account_keys keys, again;
+	MUST(account_keys_get(w.service, SPAN_LIT("acct"), &keys) == ERR_OK);
+	CHECK(strstr(account_body(&w), "properties=") == NULL);
+	CHECK_EQ_STR(get_properties(&w), "");
+
+	CHECK_ERR(set_properties(&w, "<one>\n</one>"), ERR_OK);
+	CHECK_EQ_STR(get_properties(&w), "<one>\n</one>");
+	CHECK(strstr(account_body(&w), "\nproperties=PG9uZT4KPC9vbmU+\n") != NULL);
+	CHECK_ERR(account_keys_get(w.service, SPAN_LIT("acct"), &again), ERR_OK);
+	CHECK(memcmp(&keys, &again, sizeof(keys)) == 0);
+
+	struct account_secrets a;
+	CHECK_ERR(account_secrets_get(w.service, SPAN_LIT("acct"), &a), ERR_OK);
+	CHECK_EQ_INT(a.id, w.account);
+	CHECK(memcmp(&keys, &a.keys, sizeof(keys)) == 0);
+	account_secrets_fini(&a);
+	static const struct account_secrets zero;
+	CHECK(memcmp(&a, &zero, sizeof(a)) == 0);
+
+	/* Another key keeps them. */
+	CHECK_ERR(account_key_regenerate(
+			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), 1, &again, NULL),
+		ERR_OK);
+	CHECK(keys.len[0] == again.len[0] && memcmp(keys.key[0], again.key[0], keys.len[0]) == 0);
+	CHECK(memcmp(keys.key[1], again.key[1], 32) != 0);
+	CHECK_EQ_STR(get_properties(&w), "<one>\n</one>");
+	CHECK_ERR(account_keys_get(w.service, SPAN_LIT("acct"), &keys), ERR_OK);
+	CHECK(memcmp(&keys, &again, sizeof(keys)) == 0);
+
+	CHECK_ERR(set_properties(&w, ""), ERR_OK);
+	CHECK(strstr(account_body(&w), "properties=") == NULL);
+
+	CHECK_ERR(account_secrets_get(w.service, SPAN_LIT("other"), &a), ERR_ACCOUNT_NOT_FOUND);
+	char text[] = "x";
+	CHECK_ERR(account_properties_change(
+			  w.service, ORIGIN_COMMAND, SPAN_LIT("other"), replace_with, text, NULL),
+		ERR_ACCOUNT_NOT_FOUND);
+	CHECK_ERR(
+		account_key_regenerate(w.service, ORIGIN_COMMAND, SPAN_LIT("other"), 0, NULL, NULL),
+		ERR_ACCOUNT_NOT_FOUND);
+	service_free(w.service);
+}
+
+TEST(properties_have_64_kib)
+{
+	static char text[65538];
+	struct world w = world_new();
+	memset(text, 'x', sizeof(text) - 1);
+	text[65536] = '\0';
+	CHECK_ERR(set_properties(&w, text), ERR_OK);
+	CHECK(strcmp(get_properties(&w), text) == 0);
+	text[65536] = 'x';
+	text[65537] = '\0';
+	CHECK(set_properties(&w, text) != ERR_OK);
+	text[65536] = '\0';
+	CHECK(strcmp(get_properties(&w), text) == 0);
+	service_free(w.service);
+}
+
+#define KEYS "key1=AAAAAAAAAAAAAAAAAAAAAA==\nkey2=BBBBBBBBBBBBBBBBBBBBBA==\n"
+
+TEST(account_bodies_of_two_or_three_lines_are_read_and_no_others)
+{
+	static const char *const bad[] = { "", "key1=", "key1=AAAA\n", (KEYS "x"), (KEYS "\n"),
+		(KEYS "properties="), (KEYS "properties=\n"), (KEYS "properties=AAA\n"),
+		(KEYS "properties=AAAA"), (KEYS "properties=AAAA\nproperties=AAAA\n"),
+		(KEYS "other=AAAA\n"), (KEYS "properties=AAAA\nother=AAAA\n"),
+		("properties=AAAA\n" KEYS), "key2=AAAA\nkey1=AAAA\n", "key1=\nkey2=AAAA\n",
+		"key1=A\nkey2=AAAA\n" };
+	struct world w = world_new();
+	struct account_secrets a;
+	struct account_keys keys;
+	set_account_body(&w, KEYS);
+	CHECK_ERR(account_secrets_get(w.service, SPAN_LIT("acct"), &a), ERR_OK);
+	CHECK_EQ_INT(a.keys.len[1], 16);
+	CHECK_EQ_INT(a.properties.len, 0);
+	account_secrets_fini(&a);
+	set_account_body(&w, KEYS "properties=eA==\n");
+	CHECK_EQ_STR(get_properties(&w), "x");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		set_account_body(&w, bad[i]);
+		CHECK_ERR(account_secrets_get(w.service, SPAN_LIT("acct"), &a), ERR_CORRUPT);
+		CHECK_ERR(account_keys_get(w.service, SPAN_LIT("acct"), &keys), ERR_CORRUPT);
+		CHECK_ERR(set_properties(&w, "x"), ERR_CORRUPT);
+		CHECK_ERR(account_key_regenerate(
+				  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), 0, NULL, NULL),
+			ERR_CORRUPT);
+		CHECK_EQ_STR(account_body(&w), bad[i]);
+	}
+	service_free(w.service);
+}
+
+static enum err refuse(void *arg, struct span old, struct buf *ret)
+{
+	struct err_detail *detail = arg;
+	(void)old;
+	buf_add_str(ret, "half");
+	return err_set(detail, ERR_XML_INVALID, "because");
+}
+
+struct interloper {
+	struct world *w;
+	int times; /* it comes between */
+	int calls;
+};
+
+/* Adds a letter; something else changes the account meanwhile. */
+static enum err add_letter(void *arg, struct span old, struct buf *ret)
+{
+	struct interloper *i = arg;
+	i->calls++;
+	if (i->times-- > 0)
+		MUST(set_properties(i->w, "other") == ERR_OK);
+	buf_add_span(ret, old);
+	buf_add_char(ret, '!');
+	return ERR_OK;
+}
+
+TEST(a_change_of_properties_is_refused_or_made_on_what_is_there)
+{
+	struct world w = world_new();
+	struct err_detail detail = { 0 };
+	CHECK_ERR(set_properties(&w, "was"), ERR_OK);
+	CHECK_ERR(account_properties_change(
+			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), refuse, &detail, &detail),
+		ERR_XML_INVALID);
+	CHECK_EQ_STR(detail.text, "because");
+	CHECK_EQ_STR(get_properties(&w), "was");
+	struct interloper i = { &w, 1, 0 };
+	CHECK_ERR(account_properties_change(
+			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), add_letter, &i, NULL),
+		ERR_OK);
+	CHECK_EQ_INT(i.calls, 2);
+	CHECK_EQ_STR(get_properties(&w), "other!");
+	i = (struct interloper){ &w, 1000, 0 };
+	CHECK_ERR(account_properties_change(
+			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), add_letter, &i, NULL),
+		ERR_THROTTLED);
+	CHECK_EQ_INT(i.calls, 16);
+	CHECK_EQ_STR(get_properties(&w), "other");
+	service_free(w.service);
+}
+
+static void *add_letters(void *arg)
+{
+	struct world *w = arg;
+	for (int n = 0; n < 20;) {
+		struct interloper i = { w, 0, 0 };
+		enum err e = account_properties_change(
+			w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), add_letter, &i, NULL);
+		if (e == ERR_OK)
+			n++;
+		else if (e != ERR_THROTTLED)
+			return w;
+	}
+	return NULL;
+}
+
+TEST(changes_of_properties_by_several_threads_lose_nothing)
+{
+	struct world w = world_new();
+	pthread_t t[4];
+	for (size_t i = 0; i < 4; i++)
+		MUST(pthread_create(&t[i], NULL, add_letters, &w) == 0);
+	for (size_t i = 0; i < 4; i++) {
+		void *failed = &w;
+		CHECK(pthread_join(t[i], &failed) == 0 && failed == NULL);
+	}
+	CHECK_EQ_INT(strlen(get_properties(&w)), 80);
+	service_free(w.service);
+}
+
+static const char *policies(struct world *w)
+{
+	static char text[1000];
+	struct buf out = BUF_INIT(sizeof(text) - 1);
+	enum err e = table_policies_get(w->service, w->table, &out);
+	(void)snprintf(text, sizeof(text), "%s",
+		e != ERR_OK           ? err_symbol(e)
+			: out.len > 0 ? out.data
+				      : "");
+	buf_fini(&out);
+	return text;
+}
+
+TEST(a_tables_policies_last_as_long_as_the_table)
+{
+	struct world w = world_new();
+	struct item it = { 0 };
+	CHECK_EQ_STR(policies(&w), "");
+	CHECK_ERR(apply(&w, ENTITY_INSERT, "r", "{}", -1, NULL), ERR_OK);
+	CHECK_ERR(table_policies_set(w.service, ORIGIN_COMMAND, w.table, SPAN_LIT("<one/>"), NULL),
+		ERR_OK);
+	CHECK_EQ_STR(policies(&w), "<one/>");
+	CHECK_EQ_STR(read_row(&w, "r"), "{}\n");
+	CHECK_ERR(table_find(w.service, SPAN_LIT("acct"), SPAN_LIT("tAB"), &it), ERR_OK);
+	CHECK(span_is(it.name, "Tab") && it.id == w.table);
+	item_fini(&it);
+	CHECK_ERR(table_policies_set(w.service, ORIGIN_COMMAND, w.table, (struct span){ 0 }, NULL),
+		ERR_OK);
+	CHECK_EQ_STR(policies(&w), "");
+	CHECK_ERR(table_policies_set(w.service, ORIGIN_COMMAND, w.table, SPAN_LIT("<two/>"), NULL),
+		ERR_OK);
+	struct buf small = BUF_INIT(3);
+	CHECK_ERR(table_policies_get(w.service, w.table, &small), ERR_NO_MEMORY);
+	buf_fini(&small);
+
+	CHECK_ERR(table_delete(w.service, ORIGIN_COMMAND, w.table, NULL), ERR_OK);
+	CHECK_EQ_STR(policies(&w), "TABLE_NOT_FOUND");
+	CHECK_ERR(table_policies_set(w.service, ORIGIN_COMMAND, w.table, SPAN_LIT("<two/>"), NULL),
+		ERR_TABLE_NOT_FOUND);
+	struct buf out = BUF_INIT(100);
+	CHECK_ERR(table_policies_get(w.service, w.account, &out), ERR_TABLE_NOT_FOUND);
+	buf_fini(&out);
+	CHECK_ERR(table_create(w.service, ORIGIN_COMMAND, w.account, SPAN_LIT("Tab"), &it, NULL),
+		ERR_OK);
+	w.table = it.id;
+	item_fini(&it);
+	CHECK_EQ_STR(policies(&w), "");
+	service_free(w.service);
+}
+
+static bool no_finding(void *arg, const char *finding)
+{
+	(void)arg;
+	check_fail(__FILE__, __LINE__, finding);
+	return true;
+}
+
+TEST(properties_and_policies_survive_a_restart_and_the_check_is_clean)
+{
+	char path[] = "/tmp/rowfs-service-XXXXXX";
+	int fd = mkstemp(path);
+	struct verify_counts counts;
+	struct store *store;
+	MUST(fd >= 0 && close(fd) == 0 && unlink(path) == 0);
+	MUST(store_create(path, NULL) == ERR_OK);
+	for (int i = 0; i < 2; i++) {
+		MUST(store_open(path, 0, &store, NULL, NULL) == ERR_OK);
+		struct world w = world_of(store);
+		if (i == 0) {
+			CHECK_ERR(set_properties(&w, "<p/>"), ERR_OK);
+			CHECK_ERR(table_policies_set(w.service, ORIGIN_COMMAND, w.table,
+					  SPAN_LIT("<one/>"), NULL),
+				ERR_OK);
+		}
+		CHECK_EQ_STR(get_properties(&w), "<p/>");
+		CHECK_EQ_STR(policies(&w), "<one/>");
+		CHECK_ERR(service_verify(w.service, no_finding, NULL, NULL, &counts), ERR_OK);
+		service_free(w.service);
+	}
+	unlink(path);
+}
+
 RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_back),
 	T(versions_increase_over_a_restart_with_the_clock_set_back),
 	T(insert_wants_absence_and_replace_merge_and_delete_want_presence),
@@ -470,4 +782,10 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(a_rename_keeps_the_bytes_unless_they_hold_a_key),
 	T(renaming_a_partition_renders_the_rows_that_hold_its_key),
 	T(a_file_becomes_a_row_only_with_an_entity_in_it),
-	T(a_subscriber_is_told_after_the_commit_and_before_the_answer_with_the_old_bytes))
+	T(a_subscriber_is_told_after_the_commit_and_before_the_answer_with_the_old_bytes),
+	T(an_accounts_properties_stand_beside_its_keys), T(properties_have_64_kib),
+	T(account_bodies_of_two_or_three_lines_are_read_and_no_others),
+	T(a_change_of_properties_is_refused_or_made_on_what_is_there),
+	T(changes_of_properties_by_several_threads_lose_nothing),
+	T(a_tables_policies_last_as_long_as_the_table),
+	T(properties_and_policies_survive_a_restart_and_the_check_is_clean))

@@ -169,7 +169,7 @@ static enum err grow(struct mem_work *w, uint64_t from, uint64_t to)
 
 static enum err put_new(struct mem_work *w, struct change *c, const struct where *at)
 {
-	bool body = c->kind == ITEM_ROW || c->kind == ITEM_ACCOUNT;
+	bool body = rules_has_body(c->kind);
 	struct item it = {
 		.parent = at->parent,
 		.kind = c->kind,
@@ -215,12 +215,9 @@ static enum err put(struct mem_work *w, struct change *c, struct where *at)
 {
 	if (!there(at))
 		return put_new(w, c, at);
-	enum item_kind old = at->it.kind;
-	bool row = c->kind == ITEM_ROW &&
-		(old == ITEM_ROW || (old == ITEM_FILE && at->it.class == CLASS_KEYED));
-	if (row || (c->kind == ITEM_ACCOUNT && old == ITEM_ACCOUNT))
+	if (rules_put_replaces(c->kind, &at->it))
 		return put_over(w, c, at->it);
-	return rules_exists(old);
+	return rules_exists(at->it.kind);
 }
 
 static enum err take_away(struct mem_work *w, struct change *c, const struct item *it)

@@ -185,7 +185,7 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 		.name = c->kind == ITEM_TABLE ? c->name : SPAN_LIT(""),
 	};
 	struct span body = { NULL, 0 };
-	if (c->kind == ITEM_ROW || c->kind == ITEM_ACCOUNT)
+	if (rules_has_body(c->kind))
 		body = c->body.p ? c->body : SPAN_LIT("");
 	enum err e = sql_check_fits(w, f->parent, it.kind, it.class);
 	if (e == ERR_OK)
@@ -222,7 +222,7 @@ static enum err put_expected(struct sql_writer *w, struct change *c, bool *ret_d
 	return e;
 }
 
-/* A row over a row, or over the file that stands under its name; an account's body. */
+/* Where rules_put_replaces() says so. */
 static enum err put_over(struct sql_writer *w, struct change *c, struct sql_found *f)
 {
 	struct item *it = &f->it;
@@ -263,10 +263,7 @@ static enum err apply_put(struct sql_writer *w, struct change *c)
 	w->expect_new = c->kind == ITEM_ROW && !f.present;
 	if (e == ERR_OK && !f.present)
 		e = put_new(w, c, &f, false);
-	else if (e == ERR_OK && (c->kind == ITEM_ROW || c->kind == ITEM_ACCOUNT) &&
-		(f.it.kind == c->kind ||
-			(c->kind == ITEM_ROW && f.it.kind == ITEM_FILE &&
-				f.it.class == CLASS_KEYED)))
+	else if (e == ERR_OK && rules_put_replaces(c->kind, &f.it))
 		e = put_over(w, c, &f);
 	else if (e == ERR_OK)
 		e = rules_exists(f.it.kind);

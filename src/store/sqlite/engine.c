@@ -112,7 +112,7 @@ static enum err engine_view_open(struct store *s, struct store_view **ret)
 	int64_t ignored;
 	if (!v)
 		return ERR_NO_MEMORY;
-	enum err e = sql_conn_open(st->path, st->readers.mode, &v->conn);
+	enum err e = sql_pool_borrow(&st->readers, &v->conn);
 	if (e == ERR_OK)
 		e = sql_do(v->conn, SQL_BEGIN_READ);
 	/* The first read fixes the moment. */
@@ -130,9 +130,11 @@ static enum err engine_view_open(struct store *s, struct store_view **ret)
 
 static void engine_view_close(struct store *s, struct store_view *v)
 {
-	(void)s;
-	(void)sql_do(v->conn, SQL_COMMIT);
-	sql_conn_close(v->conn);
+	/* A connection that is still in a transaction must not be used for another. */
+	if (sql_do(v->conn, SQL_COMMIT) == ERR_OK)
+		sql_pool_return(&sql_of(s)->readers, v->conn);
+	else
+		sql_conn_close(v->conn);
 	pthread_mutex_destroy(&v->lock);
 	free(v);
 }

@@ -104,7 +104,7 @@ static void item_of(sqlite3_stmt *st, unsigned want, struct item *it)
 	};
 	if (it->kind == ITEM_TABLE)
 		it->name = sql_column_span(st, COL_NAME);
-	if (want & WANT_BODY && (it->kind == ITEM_ROW || it->kind == ITEM_ACCOUNT))
+	if (want & WANT_BODY && rules_has_body(it->kind))
 		it->body = sql_column_span(st, COL_BODY);
 }
 

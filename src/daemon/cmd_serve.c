@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * serve: the REST socket alone, in the foreground; with a mount it is an option of that. */
+#include "base/compiler.h"
+#include "daemon/command.h"
+#include "daemon/mountinfo.h"
+#include "daemon/serve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool complain(FILE *err, const char *option, enum err e, const struct err_detail *why)
+{
+	(void)command_fail(err, "serve", "--%s %s", option, err_message(e, why));
+	return false;
+}
+
+/* One option that was given. */
+static bool apply(struct mount_options *o, const struct given_option *given, FILE *err)
+{
+	static const struct {
+		const char *name;
+		enum err (*set)(
+			struct rest_settings *s, const char *value, struct err_detail *detail);
+	} setters[] = {
+		{ "rest", rest_settings_endpoint },
+		{ "rest-cert", rest_settings_cert },
+		{ "rest-key", rest_settings_key },
+		{ "rest-trust", rest_settings_trust },
+	};
+	const char *name = given->spec->name;
+	struct err_detail why = { 0 };
+	for (size_t i = 0; i < ARRAY_LEN(setters); i++) {
+		if (strcmp(name, setters[i].name) != 0)
+			continue;
+		enum err e = setters[i].set(&o->rest, given->value, &why);
+		return e == ERR_OK || complain(err, name, e, &why);
+	}
+	if (strcmp(name, "read-only") == 0)
+		o->fs.read_only = true;
+	else if (given->value[0] == '\0' || !path_absolute(given->value, o->log))
+		return complain(err, name, ERR_INVALID_INPUT,
+			&(struct err_detail){ .text = "names no file" });
+	return true;
+}
+
+static bool parse(const struct args *args, struct mount_options *o, FILE *err)
+{
+	struct err_detail why = { 0 };
+	*o = (struct mount_options){ 0 };
+	for (int i = 0; i < args->ngiven; i++)
+		if (!apply(o, &args->given[i], err))
+			return false;
+	enum err e = ERR_OK;
+	if (o->rest.options.nendpoints == 0)
+		e = rest_settings_endpoint(&o->rest, REST_DEFAULT_ENDPOINT, &why);
+	if (e == ERR_OK)
+		e = rest_settings_finish(&o->rest, &why);
+	if (e != ERR_OK)
+		(void)command_fail(err, "serve", "%s", err_message(e, &why));
+	return e == ERR_OK;
+}
+
+static bool check(const struct args *args, FILE *err)
+{
+	struct mount_options *o = malloc(sizeof(*o));
+	bool ok = o != NULL && parse(args, o, err);
+	free(o);
+	return ok;
+}
+
+static int run(const struct args *args)
+{
+	const char *given = args->words[0];
+	struct mount_options *o = malloc(sizeof(*o));
+	char *store = realpath(given, NULL);
+	int code = EXIT_FAILED;
+	if (store == NULL && errno == ENOENT) {
+		(void)command_fail(stderr, "serve",
+			"there is no store '%s'; make it with: rowfs init %s", given, given);
+	} else if (store == NULL) {
+		(void)command_fail(stderr, "serve", "'%s': %s", given, strerrordesc_np(errno));
+	} else if (o != NULL && parse(args, o, stderr)) {
+		struct serve s = { "serve", store, NULL, o, false, -1 };
+		code = serve(&s);
+	}
+	free(store);
+	free(o);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	{ "rest", 0, "ENDPOINT",
+		"where to listen; may be given again (default: " REST_DEFAULT_ENDPOINT ")" },
+	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },
+	{ "rest-key", 0, "FILE", "its key (PEM)" },
+	{ "rest-trust", 0, "UID[:UID...]",
+		"users who need no signature on a Unix socket; or none" },
+	{ "log", 0, "FILE", "log there instead of to standard error" },
+	{ "read-only", 0, NULL, "nothing can be changed; the store file may be read-only" },
+	{ NULL },
+};
+
+const struct command command_serve = {
+	.name = "serve",
+	.synopsis = "STORE [--rest=ENDPOINT ...]",
+	.summary = "Serves the Table service's protocol, without a mount",
+	.help = "Stays in the foreground and prints a line for each socket when it is ready; SIGINT\n"
+		"and SIGTERM end it. ENDPOINT is HOST:PORT, as 127.0.0.1:10002, [::1]:10002 or\n"
+		"localhost:0 (port 0: any that is free), or unix:PATH. On a Unix socket you and\n"
+		"root need no signature.\n",
+	.options = options,
+	.min_words = 1,
+	.max_words = 1,
+	.check = check,
+	.local = run,
+};

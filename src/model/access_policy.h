@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * Stored access policies of a table (protocol sections 2.11, 2.12, 4.5): up to five, each
+ * with an id and any of start, expiry, permission.  Times stay as they were sent; they were
+ * checked when they were set. */
+#ifndef MODEL_ACCESS_POLICY_H
+#define MODEL_ACCESS_POLICY_H
+
+#include "base/arena.h"
+#include "base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LIMIT_POLICIES 5
+#define LIMIT_POLICY_ID 64 /* UTF-16 units */
+
+struct access_policy {
+	struct span id;
+	bool has_policy; /* an AccessPolicy element stood there, maybe an empty one */
+	struct span start, expiry, permission; /* p == NULL: not given */
+};
+
+struct access_policies {
+	struct access_policy all[LIMIT_POLICIES];
+	size_t n;
+	struct arena arena; /* zeroed: empty */
+};
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ * From names to slots: once for the filter, and once per row for its properties. */
+#include "query/filter_names.h"
+
+unsigned filter_name_fixed(struct span name)
+{
+	if (span_is(name, "PartitionKey"))
+		return FILTER_SLOT_PK;
+	if (span_is(name, "RowKey"))
+		return FILTER_SLOT_RK;
+	return span_is(name, "Timestamp") ? FILTER_SLOT_TIMESTAMP : FILTER_SLOT_NAMED;
+}
+
+static int order(struct span a, struct span b)
+{
+	if (a.n != b.n)
+		return a.n < b.n ? -1 : 1;
+	if (a.n > 0 && a.p[a.n - 1] != b.p[b.n - 1])
+		return a.p[a.n - 1] < b.p[b.n - 1] ? -1 : 1;
+	return a.n == 0 ? 0 : memcmp(a.p, b.p, a.n);
+}
+
+int filter_name_order(const void *a, const void *b)
+{
+	return order(*(const struct span *)a, *(const struct span *)b);
+}
+
+/* Among the named slots; f->nslots if it is not there. */
+static unsigned find_named(const struct filter *f, struct span name)
+{
+	unsigned from = FILTER_SLOT_NAMED, to = f->nslots;
+
+	while (from < to) {
+		unsigned mid = from + (to - from) / 2;
+		int c = order(name, f->names[mid]);
+		if (c == 0)
+			return mid;
+		if (c > 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return f->nslots;
+}
+
+unsigned filter_name_find(const struct filter *f, struct span name)
+{
+	unsigned fixed = filter_name_fixed(name);
+
+	return fixed == FILTER_SLOT_NAMED ? find_named(f, name) : fixed;
+}
+
+bool filter_needs_properties(const struct filter *f)
+{
+	return f->nslots > FILTER_SLOT_NAMED;
+}
+
+/* To the right a tree may be deep; to the left it is bounded. */
+static bool node_uses(const struct filter_node *n, unsigned slot)
+{
+	for (; n != NULL; n = n->right) {
+		if (n->kind == FILTER_COMPARE)
+			return n->slot == slot;
+		if (node_uses(n->left, slot))
+			return true;
+	}
+	return false;
+}
+
+bool filter_uses(const struct filter *f, unsigned slot)
+{
+	return node_uses(f->root, slot);
+}
+
+void filter_bind(const struct filter *f, const struct entity *e, const struct value **values)
+{
+	unsigned missing = filter_needs_properties(f) ? f->nslots - FILTER_SLOT_NAMED : 0;
+
+	for (unsigned slot = FILTER_SLOT_NAMED; slot < f->nslots; slot++)
+		values[slot] = NULL;
+	for (size_t i = 0; missing > 0 && i < e->nprops; i++) {
+		unsigned slot = find_named(f, e->props[i].name);
+		if (slot == f->nslots || values[slot] != NULL)
+			continue;
+		values[slot] = &e->props[i].value;
+		missing--;
+	}
+}

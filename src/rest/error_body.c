@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * The service's own text comes first, for clients that compare it; what is wrong here in
+ * particular follows.  Where the code is one for many mistakes (InvalidInput and its kin)
+ * the particular text is all there is. */
+#include "rest/error_body.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#define MESSAGE_LIMIT 4096
+
+static bool is_general(enum err e)
+{
+	return e == ERR_INVALID_INPUT || e == ERR_OUT_OF_RANGE || e == ERR_KEY_INVALID ||
+		e == ERR_QUERY_VALUE || e == ERR_HEADER_MISSING || e == ERR_NOT_SUPPORTED;
+}
+
+static void add_reason(enum err e, const struct err_detail *detail, struct buf *out)
+{
+	const char *own = err_text(e);
+	const char *particular = detail != NULL && detail->text[0] != '\0' ? detail->text : own;
+	if (is_general(e) || strcmp(particular, own) == 0) {
+		buf_add_str(out, particular);
+	} else {
+		buf_add_str(out, own);
+		buf_add_char(out, ' ');
+		buf_add_str(out, particular);
+	}
+	if (detail != NULL && detail->line > 0)
+		buf_addf(out, " (line %u, column %u)", detail->line, detail->column);
+}
+
+static void add_message(const struct error_facts *f, struct buf *out)
+{
+	char time[CLOCK_TEXT_MAX];
+	clock_format_full(clock_ticks(), time);
+	if (f->indexed)
+		buf_addf(out, "%zu:", f->detail->op);
+	add_reason(f->e, f->detail, out);
+	buf_addf(out, "\nRequestId:%s\nTime:%s", f->request_id, time);
+}
+
+static void add_xml_text(struct span s, struct buf *out)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c == '<')
+			buf_add_str(out, "&lt;");
+		else if (c == '>')
+			buf_add_str(out, "&gt;");
+		else if (c == '&')
+			buf_add_str(out, "&amp;");
+		else if (c >= 0x20 || c == '\n' || c == '\t')
+			buf_add_char(out, s.p[i]);
+	}
+}
+
+static void write_xml(const char *code, struct span message, struct buf *out)
+{
+	buf_add_str(out,
+		"<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\""
+		"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><m:code>");
+	buf_add_str(out, code);
+	buf_add_str(out, "</m:code><m:message xml:lang=\"en-US\">");
+	add_xml_text(message, out);
+	buf_add_str(out, "</m:message></m:error>");
+}
+
+void response_error(struct response *r, const struct error_facts *f)
+{
+	struct buf message = BUF_INIT(MESSAGE_LIMIT);
+	add_message(f, &message);
+	/* Details quote what the client sent, cut at a length. */
+	struct span text = buf_span(&message);
+	text.n = utf8_valid_prefix(text);
+	response_clear(r);
+	r->status = err_http(f->e);
+	response_header_str(r, "x-ms-error-code", err_code(f->e));
+	if (f->xml) {
+		response_header_str(r, "Content-Type", "application/xml");
+		write_xml(err_code(f->e), text, &r->body);
+	} else {
+		response_header_str(r, "Cache-Control", "no-cache");
+		response_header_str(r, "X-Content-Type-Options", "nosniff");
+		response_header_str(r, "Content-Type", f->format->content_type(f->level));
+		f->format->write_error(err_code(f->e), text, &r->body);
+	}
+	buf_fini(&message);
+}

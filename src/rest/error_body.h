@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * What an error looks like on the wire (protocol section 8). */
+#ifndef REST_ERROR_BODY_H
+#define REST_ERROR_BODY_H
+
+#include "rest/format.h"
+#include "rest/response.h"
+
+struct error_facts {
+	enum err e;
+	const struct err_detail *detail; /* may be NULL */
+	const char *request_id;
+	bool indexed; /* in a change set: the message begins with detail->op */
+	bool xml;     /* an operation whose bodies are XML, whatever was negotiated */
+	const struct format *format;
+	enum odata_level level;
+};
+
+/* Replaces what the response held by the error: status, body, Content-Type, x-ms-error-code. */
+void response_error(struct response *r, const struct error_facts *f);
+
+#endif

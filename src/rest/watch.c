@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ * One list under one lock; the thread looks at all of it a few times a second.  A number
+ * of a descriptor is used under the lock only, and a connection leaves the list before the
+ * library closes it: so a hang-up never meets another connection of that number. */
+#include "rest/watch.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define ROUND_MS 100
+/* What an idle connection gets in a crowd. */
+#define CROWDED_MS 5000
+
+struct watch {
+	pthread_mutex_t lock; /* the list, and that its descriptors are open */
+	pthread_cond_t wake;
+	pthread_t thread;
+	struct watched *first;
+	size_t n, crowd;
+	bool stopping;
+};
+
+void watch_phase(struct watched *c, enum phase phase, uint32_t ms)
+{
+	uint64_t end = ms == UINT32_MAX ? UINT64_MAX : clock_mono_us() + (uint64_t)ms * 1000;
+	atomic_store_explicit(&c->deadline, end, memory_order_relaxed);
+	atomic_store_explicit(&c->phase, phase, memory_order_release);
+}
+
+static bool is_overdue(const struct watch *w, struct watched *c, uint64_t now)
+{
+	uint64_t end = atomic_load_explicit(&c->deadline, memory_order_relaxed);
+	uint32_t phase = atomic_load_explicit(&c->phase, memory_order_acquire);
+	if (phase == PHASE_WORK)
+		return false;
+	if (now >= end)
+		return true;
+	/* Its time is counted from when it is seen to be crowded. */
+	if (phase == PHASE_IDLE && w->n >= w->crowd && end - now > CROWDED_MS * 1000)
+		atomic_compare_exchange_strong(&c->deadline, &end, now + CROWDED_MS * 1000);
+	return false;
+}
+
+static void round_of(struct watch *w)
+{
+	uint64_t now = clock_mono_us();
+	for (struct watched *c = w->first; c != NULL; c = c->next)
+		if (is_overdue(w, c, now))
+			(void)shutdown(c->fd, SHUT_RDWR);
+}
+
+static void *run(void *arg)
+{
+	struct watch *w = arg;
+	pthread_mutex_lock(&w->lock);
+	while (!w->stopping) {
+		struct timespec until;
+		(void)clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += ROUND_MS * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000L;
+		until.tv_nsec %= 1000000000L;
+		(void)pthread_cond_timedwait(&w->wake, &w->lock, &until);
+		round_of(w);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+enum err watch_start(size_t crowd, struct watch **ret)
+{
+	pthread_condattr_t attr;
+	struct watch *w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		return ERR_NO_MEMORY;
+	w->crowd = crowd;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	if (pthread_create(&w->thread, NULL, run, w) != 0) {
+		pthread_cond_destroy(&w->wake);
+		pthread_mutex_destroy(&w->lock);
+		free(w);
+		return ERR_NO_MEMORY;
+	}
+	*ret = w;
+	return ERR_OK;
+}
+
+void watch_stop(struct watch *w)
+{
+	if (w == NULL)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stopping = true;
+	pthread_mutex_unlock(&w->lock);
+	pthread_cond_signal(&w->wake);
+	pthread_join(w->thread, NULL);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms)
+{
+	watch_phase(c, PHASE_IDLE, phase_ms);
+	pthread_mutex_lock(&w->lock);
+	c->prev = NULL;
+	c->next = w->first;
+	if (c->next != NULL)
+		c->next->prev = c;
+	w->first = c;
+	w->n++;
+	pthread_mutex_unlock(&w->lock);
+}
+
+void watch_remove(struct watch *w, struct watched *c)
+{
+	pthread_mutex_lock(&w->lock);
+	if (c->prev != NULL)
+		c->prev->next = c->next;
+	else
+		w->first = c->next;
+	if (c->next != NULL)
+		c->next->prev = c->prev;
+	w->n--;
+	pthread_mutex_unlock(&w->lock);
+}
+
+void watch_dismiss_idle(struct watch *w)
+{
+	pthread_mutex_lock(&w->lock);
+	for (struct watched *c = w->first; c != NULL; c = c->next)
+		if (atomic_load_explicit(&c->phase, memory_order_acquire) == PHASE_IDLE)
+			(void)shutdown(c->fd, SHUT_RD);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void watch_hang_up(struct watch *w)
+{
+	pthread_mutex_lock(&w->lock);
+	for (struct watched *c = w->first; c != NULL; c = c->next)
+		if (atomic_load_explicit(&c->phase, memory_order_acquire) != PHASE_WORK)
+			(void)shutdown(c->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void watch_count(struct watch *w, size_t ret[PHASES])
+{
+	for (size_t i = 0; i < PHASES; i++)
+		ret[i] = 0;
+	pthread_mutex_lock(&w->lock);
+	for (struct watched *c = w->first; c != NULL; c = c->next)
+		ret[atomic_load_explicit(&c->phase, memory_order_acquire)]++;
+	pthread_mutex_unlock(&w->lock);
+}

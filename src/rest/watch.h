@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * Who is connected, what each is at, and until when: a thread hangs up on those who are
+ * overdue.  The HTTP library's own time limit begins anew with each byte, so that a client
+ * that sends one a minute could stay for ever. */
+#ifndef REST_WATCH_H
+#define REST_WATCH_H
+
+#include "base/err.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct watch;
+
+enum phase {
+	PHASE_IDLE,  /* no request line yet */
+	PHASE_HEAD,  /* the headers are coming */
+	PHASE_BODY,  /* the body is coming */
+	PHASE_WORK,  /* ours: never overdue */
+	PHASE_REPLY, /* the answer is going out */
+	PHASES
+};
+
+/* Part of what a connection is.  The phase and its end are set without a lock. */
+struct watched {
+	struct watched *next, *prev;
+	int fd;
+	_Atomic uint32_t phase;
+	_Atomic uint64_t deadline; /* monotonic microseconds */
+};
+
+/* crowd: with so many connections and more, idle ones are given little time. */
+enum err watch_start(size_t crowd, struct watch **ret);
+/* When nobody is connected any more.  NULL is fine. */
+void watch_stop(struct watch *w);
+
+void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms);
+/* Before the descriptor is closed: nobody is hung up on afterwards. */
+void watch_remove(struct watch *w, struct watched *c);
+
+/* The connection is at this now and must have left it in that time; UINT32_MAX: no limit. */
+void watch_phase(struct watched *c, enum phase phase, uint32_t ms);
+
+/* Asks those who are idle to go: what they have sent already is still read. */
+void watch_dismiss_idle(struct watch *w);
+/* Hangs up on all but those in PHASE_WORK. */
+void watch_hang_up(struct watch *w);
+/* How many are in each phase. */
+void watch_count(struct watch *w, size_t ret[PHASES]);
+
+#endif

@@ -4,61 +4,15 @@
  * that was left out. */
 #include "codec/access_policy_xml.h"
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "codec/xml.h"
 
 /* ---- values ---- */
 
-static bool take_digits(struct span *s, size_t min, size_t max, int *ret)
-{
-	size_t n = 0;
-	*ret = 0;
-	while (n < max && n < s->n && s->p[n] >= '0' && s->p[n] <= '9')
-		*ret = *ret * 10 + (s->p[n++] - '0');
-	*s = span_make(s->p + n, s->n - n);
-	return n >= min;
-}
-
-static bool take_char(struct span *s, char c)
-{
-	if (s->n == 0 || s->p[0] != c)
-		return false;
-	*s = span_make(s->p + 1, s->n - 1);
-	return true;
-}
-
-/* "hh:mm" */
-static bool take_hour_minute(struct span *s)
-{
-	int hour, minute;
-	return take_digits(s, 2, 2, &hour) && take_char(s, ':') && take_digits(s, 2, 2, &minute) &&
-		hour < 24 && minute < 60;
-}
-
-/* YYYY-MM-DD, or that with Thh:mm, maybe seconds, maybe 1 to 7 digits of a fraction, and Z
- * or an offset. */
 static bool is_time(struct span s)
 {
-	int year, month, day, n;
-	int64_t midnight;
-	if (!take_digits(&s, 4, 4, &year) || !take_char(&s, '-') ||
-		!take_digits(&s, 2, 2, &month) || !take_char(&s, '-') ||
-		!take_digits(&s, 2, 2, &day) || !clock_date(year, month, day, &midnight))
-		return false;
-	if (s.n == 0)
-		return true;
-	if (!take_char(&s, 'T') || !take_hour_minute(&s))
-		return false;
-	if (take_char(&s, ':')) {
-		if (!take_digits(&s, 2, 2, &n) || n > 59)
-			return false;
-		if (take_char(&s, '.') && !take_digits(&s, 1, 7, &n))
-			return false;
-	}
-	if (take_char(&s, 'Z'))
-		return s.n == 0;
-	return (take_char(&s, '+') || take_char(&s, '-')) && take_hour_minute(&s) && s.n == 0;
+	int64_t ignored;
+	return policy_time_parse(s, &ignored);
 }
 
 /* Each of r, a, u, d at most once, in any order. */

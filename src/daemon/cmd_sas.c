@@ -101,7 +101,7 @@ static bool read_time(const struct args *args, const char *name, char out[CLOCK_
 	if (text.p == NULL)
 		return true;
 	ok = span_starts(text, SPAN_LIT("+")) ? parse_relative(text, ret)
-					      : sas_time_parse(text, ret);
+					      : policy_time_parse(text, ret);
 	if (!ok || *ret <= 0 || *ret > TICKS_MAX) {
 		(void)command_fail(err, "sas",
 			"--%s is a time such as 2030-01-31T12:00:00Z, or +30m, +12h, +7d from "
@@ -329,7 +329,7 @@ static int check_terms(struct cmd_env *env, const struct order *o, const struct 
 
 	if (e != ERR_OK)
 		code = command_fail(env->err, "sas", "%s", err_message(e, &why));
-	else if (!sas_time_parse(t.expiry, &expiry) || expiry <= clock_ticks())
+	else if (!policy_time_parse(t.expiry, &expiry) || expiry <= clock_ticks())
 		code = command_fail(env->err, "sas", "the token would have expired at %.*s",
 			(int)t.expiry.n, t.expiry.p);
 	sas_terms_fini(&t);

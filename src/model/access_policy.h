@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define LIMIT_POLICIES 5
 #define LIMIT_POLICY_ID 64 /* UTF-16 units */
@@ -25,5 +26,10 @@ struct access_policies {
 	size_t n;
 	struct arena arena; /* zeroed: empty */
 };
+
+/* The times of policies and of shared access signatures: YYYY-MM-DD, YYYY-MM-DDThh:mmTZD,
+ * ...:ssTZD, with 1 to 7 fraction digits; TZD is Z, +hh:mm or -hh:mm.  Ticks; an offset can
+ * lead outside of what a DateTime may be. */
+bool policy_time_parse(struct span text, int64_t *ret_ticks);
 
 #endif

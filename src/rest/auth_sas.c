@@ -79,7 +79,7 @@ static enum err check_signature(
 static enum err read_time(
 	struct span text, const char *name, int64_t *ret, struct err_detail *detail)
 {
-	if (sas_time_parse(text, ret))
+	if (policy_time_parse(text, ret))
 		return ERR_OK;
 	return err_set(
 		detail, ERR_AUTH_FAILED, "'%.*s' (%s) is no time.", shown(text), text.p, name);

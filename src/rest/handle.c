@@ -97,8 +97,9 @@ static enum err check_md5(struct call *c)
 	struct buf sum = BUF_INIT(64);
 	uint8_t right[16];
 	bool ok = base64_decode(sent, &sum) && buf_ok(&sum) && sum.len == sizeof(right);
-	crypto_md5(c->request->body, right);
-	bool same = ok && memcmp(sum.data, right, sizeof(right)) == 0;
+	/* Where the machine's policy has no MD5 the sum is not checked. */
+	bool known = crypto_md5(c->request->body, right);
+	bool same = ok && (!known || memcmp(sum.data, right, sizeof(right)) == 0);
 	buf_fini(&sum);
 	if (!ok)
 		return ERR_MD5_INVALID;

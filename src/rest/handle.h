@@ -7,7 +7,8 @@
 #include "rest/response.h"
 #include "service/service.h"
 
-/* Always fills the response; an error is an answer too.  By any number of threads at once. */
+/* Always makes the response (response_init() is called here: what it held before is lost);
+ * an error is an answer too.  By any number of threads at once. */
 void rest_handle(struct service *service, const struct request *request, struct response *ret);
 
 /* Whether answering takes a bounded moment: a point read, an OPTIONS; else it may wait for

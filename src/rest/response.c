@@ -27,10 +27,11 @@ void response_clear(struct response *r)
 	r->status = 0;
 }
 
-/* A line end in a value would begin another header, a NUL would end this one. */
+/* A line end in a value would begin another header, a NUL would end this one; a tab is what
+ * the server's library does not send. */
 static bool may_stand(unsigned char c)
 {
-	return c == '\t' || (c >= 0x20 && c != 0x7f);
+	return c >= 0x20 && c != 0x7f;
 }
 
 void response_header(struct response *r, const char *name, struct span value)
@@ -41,6 +42,7 @@ void response_header(struct response *r, const char *name, struct span value)
 	if (!buf_reserve(&r->headers, name_len + value.n + 1))
 		return;
 	buf_add(&r->headers, name, name_len);
+	size_t at = r->headers.len;
 	for (size_t i = 0; i < value.n; i++) {
 		if (may_stand((unsigned char)value.p[i]))
 			continue;
@@ -49,7 +51,10 @@ void response_header(struct response *r, const char *name, struct span value)
 	}
 	if (value.n > 0)
 		buf_add(&r->headers, value.p + from, value.n - from);
-	buf_add_char(&r->headers, '\0');
+	if (r->headers.len == at)
+		(void)buf_resize(&r->headers, at - name_len);
+	else
+		buf_add_char(&r->headers, '\0');
 }
 
 void response_header_str(struct response *r, const char *name, const char *value)

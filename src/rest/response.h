@@ -24,7 +24,7 @@ void response_fini(struct response *r);
 /* Status 0, no headers, no body. */
 void response_clear(struct response *r);
 
-/* Characters that a header cannot carry are left out. */
+/* Characters that a header cannot carry are left out; a header without a value is, too. */
 void response_header(struct response *r, const char *name, struct span value);
 void response_header_str(struct response *r, const char *name, const char *value);
 /* *at starts at 0; false at the end.  NUL-terminated. */

@@ -45,10 +45,6 @@ enum err sas_string_to_sign(const struct sas *s, struct span account, struct buf
 /* base64(HMAC-SHA256(key, string to sign)) into out. */
 enum err sas_sign(const struct sas *s, struct span account, struct span key, struct buf *out);
 
-/* The times of tokens and policies: YYYY-MM-DD, YYYY-MM-DDThh:mmTZD, ...:ssTZD, with 1 to 7
- * fraction digits; TZD is Z or +hh:mm, -hh:mm.  Ticks. */
-bool sas_time_parse(struct span text, int64_t *ret_ticks);
-
 /* What a token and its stored policy (si) say together; borrowed from both. */
 struct sas_terms {
 	struct span start, expiry, permissions; /* n == 0: no start */

@@ -142,9 +142,9 @@ static void is_in_time(const struct sas *s)
 	int64_t t;
 
 	if (s->st.n > 0)
-		MUST(sas_time_parse(s->st, &t) && t <= NOW);
+		MUST(policy_time_parse(s->st, &t) && t <= NOW);
 	if (s->se.n > 0)
-		MUST(sas_time_parse(s->se, &t) && t > NOW);
+		MUST(policy_time_parse(s->se, &t) && t > NOW);
 	else
 		MUST(s->si.n > 0);
 }
@@ -253,10 +253,10 @@ static void times(struct span text)
 	int64_t t, again;
 
 	(void)sas_version(text);
-	if (!sas_time_parse(text, &t) || t < 0 || t > TICKS_MAX)
+	if (!policy_time_parse(text, &t) || t < 0 || t > TICKS_MAX)
 		return;
 	(void)clock_format(t, out);
-	MUST(sas_time_parse(span_of(out), &again) && again == t);
+	MUST(policy_time_parse(span_of(out), &again) && again == t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -76,7 +76,7 @@ COMMON = {"OPTION_IGNORED", "OPTION_KERNEL", "OPTION_LATER", "OPTION_SOURCE", "O
 
 def check_mount_options(top, say):
     pages = roff_words(read(top, "docs/rowfs.1") + read(top, "docs/mount.rowfs.8"))
-    table = re.findall(r'\{ "(\w+)=?", (OPTION_\w+) \}', read(top, "src/daemon/mount_options.c"))
+    table = re.findall(r'\{ "([\w-]+)=?", (OPTION_\w+) \}', read(top, "src/daemon/mount_options.c"))
     if len(table) < 5:
         say("src/daemon/mount_options.c: the mount options were not understood")
     for name, kind in table:

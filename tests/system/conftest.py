@@ -12,9 +12,11 @@ ROWFS_TEST_TIMEOUT  seconds after which a test's mounts are torn down by force
 """
 
 import errno
+import itertools
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -23,6 +25,8 @@ import threading
 import time
 
 import pytest
+
+import rest_client
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ROWFS_BUILD", TOP / "build")).resolve()
@@ -40,6 +44,9 @@ ENV.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
 ENV["LC_ALL"] = "C.UTF-8"
 ENV["TZ"] = "UTC"
 os.environ["LC_ALL"] = "C.UTF-8"
+
+OTHER_ACCOUNT, OTHER_KEY = "other", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+TABLE_NUMBERS = itertools.count(1)
 
 
 def find_program(*candidates):
@@ -217,6 +224,127 @@ class Mount:
     def __truediv__(self, name):
         return self.path / name
 
+    @property
+    def port(self):
+        """Of the REST socket, where the mount has one: from the log of this start."""
+        end = time.monotonic() + 30
+        while True:
+            found = re.search(r"REST at https?://[^\s/]*:(\d+)", self.log())
+            if found:
+                return int(found[1])
+            if time.monotonic() > end or not self.alive():
+                pytest.fail(f"no REST socket in the log: {self.log()}")
+            time.sleep(0.002)
+
+    def url(self, account):
+        return f"http://127.0.0.1:{self.port}/{account}"
+
+
+class Serve:
+    """`rowfs serve` in the foreground.  .endpoints is what it said that it serves at."""
+
+    def __init__(self, rowfs, store, options, log, timeout=TIMEOUT):
+        self.rowfs, self.store, self.log_path, self.timeout = rowfs, store, log, timeout
+        self.options = [str(o) for o in options]
+        if not any(o.startswith("--rest=") for o in self.options):
+            self.options.insert(0, "--rest=127.0.0.1:0")
+        self.proc = self._watchdog = None
+        self.endpoints, self.allowed = [], []
+        self._log_seen, self._forced = 0, False
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self._log_seen = log.tell()
+            self.proc = subprocess.Popen(
+                [str(self.rowfs.program), "serve", str(self.store), *self.options],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=ENV,
+                start_new_session=True)
+        self._watchdog = threading.Timer(self.timeout, self._overdue)
+        self._watchdog.daemon = True
+        self._watchdog.start()
+        wanted = sum(o.startswith("--rest=") for o in self.options)
+        end, said = time.monotonic() + 30, b""
+        while True:
+            lines = said.decode("utf-8", "replace").split("\n")[:-1]
+            self.endpoints = [e for line in lines for e in
+                              re.findall(r"(?:https?://|unix:)[^\s,]+", line)]
+            if len(self.endpoints) >= wanted:
+                return self
+            left = end - time.monotonic()
+            if left > 0 and select.select([self.proc.stdout], [], [], left)[0]:
+                piece = os.read(self.proc.stdout.fileno(), 4096)
+                said += piece
+                if piece:
+                    continue
+                self.proc.wait(30)
+            rc = self.proc.poll()
+            self.force()
+            pytest.fail(f"serve: {'nothing for 30 s' if rc is None else rc}: "
+                        f"{said!r} {self.log()}")
+
+    @property
+    def port(self):
+        """Of the first TCP endpoint."""
+        for e in self.endpoints:
+            found = re.search(r"https?://.*:(\d+)", e)
+            if found:
+                return int(found[1])
+        raise RuntimeError(f"no TCP endpoint in {self.endpoints}")
+
+    def url(self, account):
+        scheme = next(e for e in self.endpoints if e.startswith("http")).split(":")[0]
+        return f"{scheme}://127.0.0.1:{self.port}/{account}"
+
+    def log(self):
+        with open(self.log_path, "rb") as f:
+            f.seek(self._log_seen)
+            return f.read().decode("utf-8", "replace")
+
+    rss_kib = Mount.rss_kib
+    allow = Mount.allow
+    alive = Mount.alive
+    _scan = Mount._scan
+
+    def _overdue(self):
+        self._forced = True
+        self.force()
+
+    def force(self):
+        if self._watchdog:
+            self._watchdog.cancel()
+        if self.alive():
+            try:
+                os.killpg(self.proc.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if self.proc:
+            self.proc.wait(30)
+            self.proc.stdout.close()
+
+    def kill9(self):
+        """The server dies as it would in a power cut of the process."""
+        self.force()
+        self._scan()
+
+    def stop(self, wait=60):
+        """A clean end by SIGTERM; the server has gone when this returns."""
+        self.proc.send_signal(signal.SIGTERM)
+        try:
+            rc = self.proc.wait(wait)
+        except subprocess.TimeoutExpired:
+            self.force()
+            pytest.fail(f"the server lives on {wait} s after SIGTERM: {self.log()}")
+        self.force()
+        self._scan()
+        if self._forced:
+            pytest.fail(f"the test took more than {self.timeout:.0f} s and was ended by force")
+        assert rc == 0, f"the server ended with {rc}: {self.log()}"
+
+    def restart(self):
+        if self.alive():
+            self.stop()
+        return self.start()
+
 
 def pytest_configure(config):
     config._rowfs_failed = set()
@@ -294,6 +422,107 @@ def mount(rowfs, work, request):
                 problems.append(f"rowfs check: {done.returncode}: {done.stdout}{done.stderr}")
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
+
+
+def add_accounts(rowfs, store):
+    """What rest_client.py signs with, and a second account, whose key is made up."""
+    rowfs("account", "add", store, rest_client.ACCOUNT, f"--key={rest_client.KEY}")
+    rowfs("account", "add", store, OTHER_ACCOUNT, f"--key={OTHER_KEY}")
+
+
+def end_servers(rowfs, servers, stores):
+    """Stops what still runs and checks the stores; the problems."""
+    problems = []
+    for s in reversed(servers):
+        try:
+            if s.alive():
+                s.stop()
+            elif s.proc and s.proc.returncode not in (0, -signal.SIGKILL):
+                problems.append(f"the server ended with {s.proc.returncode}: {s.log()[-4000:]}")
+        except BaseException as e:  # pytest.fail too: the others must be ended first
+            problems.append(str(e))
+        finally:
+            s.force()
+    for path in stores:
+        if path.exists():
+            done = rowfs("check", path, check=False)
+            if done.returncode != 0:
+                problems.append(f"rowfs check: {done.returncode}: {done.stdout}{done.stderr}")
+    return problems
+
+
+@pytest.fixture
+def serve(rowfs, work, request):
+    """A factory: serve(store, "--rest-trust=none", ...) -> Serve.  All are ended with the
+    test; without a --rest= among the options there is one TCP socket of any port."""
+    servers, stores = [], []
+
+    def make(store, *options):
+        s = Serve(rowfs, store, options, work / f"serve{len(servers)}.log")
+        servers.append(s)
+        if store not in stores:
+            stores.append(store)
+        return s.start()
+
+    yield make
+    problems = end_servers(rowfs, servers,
+                           [] if getattr(request.node, "no_store_check", False) else stores)
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def module_server(rowfs):
+    """One server for the tests of a file that need none of their own."""
+    work = pathlib.Path(tempfile.mkdtemp(prefix="rowfs-test-"))
+    store = work / "store.rowfs"
+    rowfs("init", store)
+    add_accounts(rowfs, store)
+    server = Serve(rowfs, store, [], work / "serve.log", timeout=4 * TIMEOUT)
+    try:
+        yield server.start()
+    finally:
+        problems = end_servers(rowfs, [server], [store])
+        if not problems:
+            shutil.rmtree(work, ignore_errors=True)
+    if problems:
+        pytest.fail("\n".join([*problems, f"kept: {work}"]), pytrace=False)
+
+
+@pytest.fixture
+def rest(module_server):
+    """A client of the file's server."""
+    if not module_server.alive():  # an earlier test has killed it, and has failed
+        module_server.start()
+    with rest_client.Client(module_server.port) as client:
+        yield client
+    assert module_server.alive(), f"the server is gone: {module_server.log()[-4000:]}"
+
+
+@pytest.fixture
+def tab(rest):
+    """A fresh table of the file's server."""
+    name = f"Tab{next(TABLE_NUMBERS)}"
+    rest_client.ok(rest.create_table(name), 201)
+    return name
+
+
+@pytest.fixture
+def rest_store(rowfs, store):
+    """A store with the accounts that rest_client.py knows."""
+    add_accounts(rowfs, store)
+    return store
+
+
+@pytest.fixture
+def rest_mount(mount):
+    """A factory: rest_mount(store, ...) -> Mount with both doors; .port is the socket's."""
+    def make(store, *options, at=None):
+        m = mount(store, "rest=127.0.0.1:0", *options, at=at)
+        assert m.port > 0
+        return m
+
+    return make
 
 
 @pytest.fixture

@@ -296,7 +296,7 @@ TEST(times_of_every_form_are_read)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		int64_t t = -1;
-		if (!sas_time_parse(span_of(rows[i].text), &t))
+		if (!policy_time_parse(span_of(rows[i].text), &t))
 			check_fail(__FILE__, __LINE__, rows[i].text);
 		CHECK_EQ_INT(t - AT_2026_11_20, rows[i].after);
 	}
@@ -317,19 +317,19 @@ TEST(other_times_are_refused)
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		int64_t t;
-		if (sas_time_parse(span_of(bad[i]), &t))
+		if (policy_time_parse(span_of(bad[i]), &t))
 			check_fail(__FILE__, __LINE__, bad[i]);
 	}
-	CHECK(!sas_time_parse(span_make(NULL, 0), &(int64_t){ 0 }));
+	CHECK(!policy_time_parse(span_make(NULL, 0), &(int64_t){ 0 }));
 }
 
 TEST(the_ends_of_time_are_read)
 {
 	int64_t t;
 
-	CHECK(sas_time_parse(SPAN_LIT("0001-01-01T00:00:00+23:59"), &t) && t < 0);
-	CHECK(sas_time_parse(SPAN_LIT("9999-12-31T23:59:59.9999999Z"), &t) && t == TICKS_MAX);
-	CHECK(sas_time_parse(SPAN_LIT("9999-12-31T23:59:59-23:59"), &t) && t > TICKS_MAX);
+	CHECK(policy_time_parse(SPAN_LIT("0001-01-01T00:00:00+23:59"), &t) && t < 0);
+	CHECK(policy_time_parse(SPAN_LIT("9999-12-31T23:59:59.9999999Z"), &t) && t == TICKS_MAX);
+	CHECK(policy_time_parse(SPAN_LIT("9999-12-31T23:59:59-23:59"), &t) && t > TICKS_MAX);
 }
 
 /* ---- letters, addresses ---- */

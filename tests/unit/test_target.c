@@ -328,11 +328,8 @@ TEST(response_headers_keep_their_order)
 	CHECK_EQ_STR(name, "ETag");
 	CHECK_EQ_STR(value, "W/\"1\"");
 	CHECK(response_header_next(&r, &at, &name, &value));
-	CHECK_EQ_STR(name, "Empty");
-	CHECK_EQ_STR(value, "");
-	CHECK(response_header_next(&r, &at, &name, &value));
 	CHECK_EQ_STR(name, "Bad");
-	CHECK_EQ_STR(value, "aSet: bc\td\xc3\xbc");
+	CHECK_EQ_STR(value, "aSet: bcd\xc3\xbc");
 	CHECK(!response_header_next(&r, &at, &name, &value));
 	CHECK_EQ_STR(response_header_get(&r, "etag"), "W/\"1\"");
 	CHECK(response_header_get(&r, "eta") == NULL);

@@ -1,0 +1,570 @@
+# SPDX-License-Identifier: MIT
+"""`rowfs serve` and the mount option rest=: options, TLS, Unix sockets, start and stop."""
+
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+
+import conftest
+import pytest
+import rest_client
+from rest_client import ok
+
+
+def refused(rowfs, *args, code=1):
+    """A call that must fail; its message."""
+    done = rowfs(*args, check=False, timeout=30)
+    assert done.returncode == code, done
+    assert done.stdout == "", done
+    return done.stderr
+
+
+@pytest.fixture
+def short():
+    """A directory with a short name: the path of a Unix socket has 107 bytes at most."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="rs-", dir="/tmp"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def certificate():
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl to make a certificate")
+    path = pathlib.Path(tempfile.mkdtemp(prefix="rowfs-cert-"))
+    for name in ("a", "b"):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                        "-keyout", path / f"{name}.key", "-out", path / f"{name}.pem"],
+                       check=True, capture_output=True)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+# ---- what is said
+
+
+def test_it_says_where_and_ends_with_0(rowfs, rest_store):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        proc = subprocess.Popen(
+            [str(rowfs.program), "serve", str(rest_store), "--rest=127.0.0.1:0",
+             "--rest=[::1]:0" if socket.has_ipv6 and has_ipv6() else "--rest=127.0.0.1:0"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=conftest.ENV, text=True)
+        lines = [proc.stdout.readline() for _ in range(2)]
+        assert all(line.startswith(f"serving {rest_store} at http://") for line in lines)
+        port = int(lines[0].rsplit(":", 1)[1])
+        with rest_client.Client(port) as client:
+            ok(client.tables(), 200)
+        proc.send_signal(number)
+        out, err = proc.communicate(timeout=30)
+        assert proc.returncode == 0 and out == "", (out, err)
+        assert "is closed" in err
+
+
+def has_ipv6():
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as s:
+        s.bind(("::1", 0))
+        return True
+    return False
+
+
+def test_the_default_endpoint(rowfs, rest_store):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("127.0.0.1", 10002))
+        except OSError:
+            pytest.skip("port 10002 is taken on this machine")
+    proc = subprocess.Popen([str(rowfs.program), "serve", str(rest_store)],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=conftest.ENV)
+    try:
+        assert proc.stdout.readline().endswith(b" at http://127.0.0.1:10002\n")
+    finally:
+        proc.terminate()
+        assert proc.wait(30) == 0
+
+
+def test_ready_is_told_to_systemd(rowfs, rest_store, short):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(str(short / "notify"))
+        s.settimeout(30)
+        proc = subprocess.Popen([str(rowfs.program), "serve", rest_store, "--rest=127.0.0.1:0"],
+                                env={**conftest.ENV, "NOTIFY_SOCKET": str(short / "notify")},
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert s.recv(100) == b"READY=1"
+        proc.terminate()
+        assert s.recv(100) == b"STOPPING=1"
+        assert proc.wait(30) == 0
+
+
+def test_names_of_endpoints(rowfs, store):
+    for value, what in (("", "neither"), ("10002", "neither"), ("unix:", "no file"),
+                        ("127.0.0.1:", "port"), ("127.0.0.1:65536", "port"),
+                        ("127.0.0.1:x", "port"), ("127.0.0.1:-1", "port"),
+                        ("::1:10002", "brackets"), (":10002", "neither"),
+                        ("http://127.0.0.1:10002", "neither"),
+                        ("unix:/" + "a" * 200, "107 bytes"),
+                        ("unix:no-such-directory/x", "No such file")):
+        text = refused(rowfs, "serve", store, f"--rest={value}", code=2)
+        assert text.startswith("rowfs serve: --rest ") and what in text, text
+    assert "too many" in refused(rowfs, "serve", store, *["--rest=127.0.0.1:0"] * 9, code=2)
+    text = refused(rowfs, "serve", store, "--rest=no.such.host.invalid:0")
+    assert "no.such.host.invalid" in text
+    text = refused(rowfs, "serve", store, "--rest=192.0.2.1:0")
+    assert "no address of this machine" in text
+
+
+def test_options_that_do_not_go_together(rowfs, store, certificate, short):
+    cert, key = f"--rest-cert={certificate}/a.pem", f"--rest-key={certificate}/a.key"
+    sock = f"--rest=unix:{short}/s"
+    assert "both" in refused(rowfs, "serve", store, cert, code=2)
+    assert "both" in refused(rowfs, "serve", store, key, code=2)
+    assert "TCP" in refused(rowfs, "serve", store, cert, key, sock, code=2)
+    assert "Unix socket" in refused(rowfs, "serve", store, "--rest-trust=1", code=2)
+    for bad in ("", "x", "1:", "-1", "4294967295", "1,2", "none:1"):
+        assert "numbers of users" in refused(
+            rowfs, "serve", store, sock, f"--rest-trust={bad}", code=2)
+    assert not (short / "s").exists()
+
+
+def test_a_store_that_is_not_there(rowfs, work):
+    text = refused(rowfs, "serve", work / "none", "--rest=127.0.0.1:0")
+    assert "there is no store" in text and "rowfs init" in text
+
+
+def test_an_address_in_use(rowfs, rest_store, serve, work):
+    server = serve(rest_store)
+    other = work / "other.rowfs"
+    rowfs("init", other)
+    text = refused(rowfs, "serve", other, f"--rest=127.0.0.1:{server.port}")
+    assert f"127.0.0.1:{server.port}" in text and "in use" in text and "another port" in text
+    with rest_client.Client(server.port) as client:
+        ok(client.tables(), 200)
+    rowfs("check", other)
+
+
+def test_one_failing_endpoint_leaves_nothing(rowfs, store, short):
+    text = refused(rowfs, "serve", store, f"--rest=unix:{short}/s", "--rest=192.0.2.1:1")
+    assert "192.0.2.1:1" in text
+    assert list(short.iterdir()) == []
+
+
+def test_limits_that_are_not_understood(rowfs, store, monkeypatch):
+    for value in ("x", "head", "head=", "head=x", "head=0", "idle=-1", "head=1,"):
+        monkeypatch.setitem(conftest.ENV, "ROWFS_REST_LIMITS", value)
+        assert "ROWFS_REST_LIMITS" in refused(rowfs, "serve", store, code=2)
+
+
+def test_commands_work_through_it(rowfs, rest_store, serve):
+    server = serve(rest_store)
+    rowfs("account", "add", rest_store, "late1", f"--key={conftest.OTHER_KEY}")
+    with rest_client.Client(server.port, account="late1", key=conftest.OTHER_KEY) as client:
+        ok(client.create_table("Late"), 201)
+    assert json.loads(rowfs("stat", rest_store, "--json").stdout)["tables"] == 1
+
+
+def test_read_only(rowfs, rest_store, serve):
+    server = serve(rest_store)
+    with rest_client.Client(server.port) as client:
+        ok(client.create_table("Blogs"), 201)
+        ok(client.upsert("Blogs", "p", "r", {"N": 1}), 204)
+    server.stop()
+    server = serve(rest_store, "--read-only")
+    with rest_client.Client(server.port) as client:
+        assert ok(client.get("Blogs", "p", "r"), 200).json["N"] == 1
+        for refusal in (client.upsert("Blogs", "p", "r", {"N": 2}), client.create_table("Other"),
+                        client.delete("Blogs", "p", "r")):
+            assert refusal.status == 403, refusal
+        assert ok(client.get("Blogs", "p", "r"), 200).json["N"] == 1
+
+
+def test_a_log_file(rowfs, rest_store, work):
+    log = work / "serve.log"
+    proc = subprocess.Popen([str(rowfs.program), "serve", rest_store, "--rest=127.0.0.1:0",
+                             f"--log={log}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=conftest.ENV)
+    assert proc.stdout.readline()
+    proc.terminate()
+    _, err = proc.communicate(timeout=30)
+    assert proc.returncode == 0 and err == b""
+    assert "REST at http://127.0.0.1:" in log.read_text() and "is closed" in log.read_text()
+
+
+# ---- TLS
+
+
+def test_tls(rest_store, serve, certificate):
+    server = serve(rest_store, "--rest=localhost:0", f"--rest-cert={certificate}/a.pem",
+                   f"--rest-key={certificate}/a.key")
+    assert server.endpoints[0].startswith("https://")
+    context = ssl.create_default_context(cafile=certificate / "a.pem")
+    with rest_client.Client(server.port, context=context) as client:
+        made = ok(client.create_table("Blogs"), 201)
+        assert "https://" in made.body.decode()
+        for i in range(50):  # kept alive
+            ok(client.upsert("Blogs", "p", str(i), {"A": "x" * 20000}), 204)
+        assert len(client.all("Blogs")) == 50
+    with pytest.raises(ssl.SSLError):
+        with rest_client.Client(server.port,
+                                context=ssl.create_default_context()) as client:
+            client.tables()
+    with pytest.raises((http.client.HTTPException, ConnectionError)):
+        with rest_client.Client(server.port) as client:  # without TLS
+            client.tables()
+    if shutil.which("curl"):
+        done = subprocess.run(["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}",
+                               "--cacert", certificate / "a.pem",
+                               f"https://localhost:{server.port}/{rest_client.ACCOUNT}/Tables"],
+                              capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.startswith("4"), done
+
+
+def test_tls_handshakes_that_never_end_are_cut(rest_store, serve, certificate, monkeypatch):
+    monkeypatch.setitem(conftest.ENV, "ROWFS_REST_LIMITS", "head=500")
+    server = serve(rest_store, f"--rest-cert={certificate}/a.pem",
+                   f"--rest-key={certificate}/a.key")
+    with socket.create_connection(("127.0.0.1", server.port), 20) as s:
+        s.sendall(b"\x16\x03\x01")
+        with contextlib.suppress(ConnectionError):
+            assert s.recv(100) == b""
+
+
+def test_certificates_that_will_not_do(rowfs, store, certificate, work, monkeypatch):
+    # GnuTLS itself leaks what it has read of a certificate that it refuses.
+    monkeypatch.setitem(conftest.ENV, "ASAN_OPTIONS", "detect_leaks=0:exitcode=99")
+
+    def attempt(cert, key):
+        return refused(rowfs, "serve", store, "--rest=127.0.0.1:0", f"--rest-cert={cert}",
+                       f"--rest-key={key}")
+
+    a, b = certificate / "a.pem", certificate / "b.key"
+    text = attempt(a, b)
+    assert "pair" in text and "127.0.0.1" in text
+    assert f"'{work}/none'" in attempt(work / "none", b) and "No such" in attempt(work / "none", b)
+    assert f"'{a}' holds no private key" in attempt(a, a)
+    assert f"'{b}' holds no certificate" in attempt(b, b)
+    junk = work / "junk.pem"
+    junk.write_text("-----BEGIN CERTIFICATE-----\nnot base64\n-----END CERTIFICATE-----\n")
+    assert "certificate" in attempt(junk, certificate / "a.key")
+    locked = work / "locked.key"
+    subprocess.run(["openssl", "pkey", "-in", certificate / "a.key", "-aes128", "-passout",
+                    "pass:secret", "-out", locked], check=True, capture_output=True)
+    assert "passphrase" in attempt(a, locked)
+
+
+# ---- Unix sockets
+
+
+def curl(sock, path, *args):
+    if not shutil.which("curl"):
+        pytest.skip("needs curl")
+    done = subprocess.run(["curl", "-sS", "-w", "\n%{http_code}", "--unix-socket", sock,
+                           f"http://localhost/{rest_client.ACCOUNT}/{path}", *args],
+                          capture_output=True, text=True, check=True)
+    body, _, status = done.stdout.rpartition("\n")
+    return int(status), body
+
+
+def test_a_trusted_peer_needs_no_signature(rest_store, serve, short):
+    sock = short / "s"
+    server = serve(rest_store, f"--rest=unix:{sock}")
+    assert server.endpoints == [f"unix:{sock}"]
+    assert stat.S_IMODE(sock.stat().st_mode) == 0o600
+    status, body = curl(sock, "Tables", "-H", "Accept: application/json;odata=nometadata")
+    assert (status, json.loads(body)) == (200, {"value": []})
+    status, _ = curl(sock, "Tables", "-H", "Content-Type: application/json", "-d",
+                     '{"TableName": "Made"}')
+    assert status == 201
+    with rest_client.Client(None, unix=sock) as client:  # a signature is fine too
+        assert [t["TableName"] for t in ok(client.tables(), 200).rows] == ["Made"]
+    server.stop()
+    assert not sock.exists()
+
+
+def test_without_trust_a_signature_is_wanted(rest_store, serve, short):
+    sock = short / "s"
+    serve(rest_store, f"--rest=unix:{sock}", "--rest-trust=none")
+    assert curl(sock, "Tables")[0] in (401, 403, 404)
+    with rest_client.Client(None, unix=sock) as client:
+        ok(client.tables(), 200)
+
+
+def test_others_only_where_they_are_listed(rest_store, serve, short):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    sock = short / "s"
+    short.chmod(0o755)
+    program = """
+import http.client, os, socket, sys
+os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2]))
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1])
+except PermissionError:
+    print("refused"); sys.exit()
+s.sendall(b"GET /devstoreaccount1/Tables HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+r = http.client.HTTPResponse(s); r.begin(); print(r.status)
+"""
+
+    def status_of(uid):
+        return subprocess.run(["python3", "-c", program, sock, str(uid)], check=True,
+                              capture_output=True, text=True).stdout.strip()
+
+    server = serve(rest_store, f"--rest=unix:{sock}")
+    assert status_of(0) == "200"
+    assert status_of(1234) == "refused"
+    server.stop()
+    serve(rest_store, f"--rest=unix:{sock}", "--rest-trust=1234:1235")
+    assert stat.S_IMODE(sock.stat().st_mode) == 0o666
+    assert status_of(0) == status_of(1234) == status_of(1235) == "200"
+    assert status_of(1236) in ("401", "403", "404")
+
+
+def test_a_stale_socket_is_replaced(rest_store, serve, short):
+    sock = short / "s"
+    server = serve(rest_store, f"--rest=unix:{sock}")
+    server.kill9()
+    assert sock.exists()
+    server = serve(rest_store, f"--rest=unix:{sock}")
+    assert curl(sock, "Tables")[0] == 200
+
+
+def test_what_answers_or_is_no_socket_stays(rowfs, rest_store, serve, short, work):
+    sock = short / "s"
+    serve(rest_store, f"--rest=unix:{sock}")
+    other = work / "other.rowfs"
+    rowfs("init", other)
+    text = refused(rowfs, "serve", other, f"--rest=unix:{sock}")
+    assert "in use" in text and str(sock) in text
+    assert curl(sock, "Tables")[0] == 200
+    plain = short / "plain"
+    plain.write_text("mine")
+    assert "no socket" in refused(rowfs, "serve", other, f"--rest=unix:{plain}")
+    assert plain.read_text() == "mine"
+    (short / "dir").mkdir()
+    assert "no socket" in refused(rowfs, "serve", other, f"--rest=unix:{short}/dir")
+
+
+def test_another_s_socket_is_not_removed_at_the_end(rest_store, serve, short):
+    sock = short / "s"
+    server = serve(rest_store, f"--rest=unix:{sock}")
+    sock.unlink()
+    with socket.socket(socket.AF_UNIX) as mine:
+        mine.bind(str(sock))
+        server.stop()
+        assert sock.exists()
+
+
+def test_a_relative_path(rowfs, rest_store, short):
+    proc = subprocess.Popen([str(rowfs.program), "serve", rest_store, "--rest=unix:s"],
+                            cwd=short, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            env=conftest.ENV, text=True)
+    assert proc.stdout.readline() == f"serving {rest_store} at unix:{short}/s\n"
+    proc.terminate()
+    assert proc.wait(30) == 0
+
+
+# ---- the end
+
+
+@pytest.mark.parametrize("how", ["serve", "mount"])
+def test_a_stop_under_load_loses_nothing_and_nobody_hangs(how, rest_store, serve, mount):
+    server = serve(rest_store) if how == "serve" else mount(rest_store, "rest=127.0.0.1:0")
+    port = server.port
+    with rest_client.Client(port) as client:
+        ok(client.create_table("Load"), 201)
+    acknowledged, problems = [], []
+
+    def write(worker):
+        client = rest_client.Client(port, timeout=30)
+        for n in range(1000000):
+            try:
+                done = client.upsert("Load", f"p{worker % 3}", f"{worker}-{n}", {"N": n})
+            except TimeoutError as e:
+                problems.append(e)
+                return
+            except (OSError, http.client.HTTPException):
+                return
+            if done.status == 503:
+                return
+            if done.status != 204:
+                problems.append(done)
+                return
+            acknowledged.append((f"p{worker % 3}", f"{worker}-{n}"))
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(24)]
+    for t in threads:
+        t.start()
+    while len(acknowledged) < 500 and not problems:
+        time.sleep(0.01)
+    since = time.monotonic()
+    if how == "serve":
+        server.stop()
+    else:
+        server.sigterm()
+    for t in threads:
+        t.join(30)
+        assert not t.is_alive()
+    assert not problems, problems
+    assert time.monotonic() - since < 20
+    with rest_client.Client(serve(rest_store).port) as client:
+        there = {(r["PartitionKey"], r["RowKey"]) for r in client.all("Load")}
+    assert not set(acknowledged) - there
+
+
+def test_a_stop_does_not_wait_for_those_who_dawdle(rest_store, serve):
+    server = serve(rest_store)
+    with contextlib.ExitStack() as stack:
+        for data in (b"", b"GET / HT", b"GET / HTTP/1.1\r\n",
+                     b"PUT /x HTTP/1.1\r\nContent-Length: 1000\r\n\r\nx"):
+            s = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            s.sendall(data)
+        time.sleep(0.2)
+        since = time.monotonic()
+        server.stop()
+        assert time.monotonic() - since < 15
+
+
+def test_a_request_that_was_begun_is_finished(rest_store, serve):
+    """SIGTERM comes while the body is on its way."""
+    server = serve(rest_store)
+    client = rest_client.Client(server.port)
+    ok(client.create_table("Begun"), 201)
+    target = client.target(rest_client.entity_path("Begun", "p", "r"))
+    head = client.headers_for("PUT", target, b'{"N": 1}', {}, "")
+    text = f"PUT {target} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in head.items())
+    with client.connect() as s:
+        s.sendall(text.encode() + b'\r\n{"N"')
+        time.sleep(0.3)
+        server.proc.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        s.sendall(b": 1}")
+        r = http.client.HTTPResponse(s)
+        r.begin()
+        assert r.status == 204 and r.headers["Connection"].lower() == "close"
+    server.proc.wait(30)
+    assert server.proc.returncode == 0
+    with rest_client.Client(serve(rest_store).port) as again:
+        assert ok(again.get("Begun", "p", "r"), 200).json["N"] == 1
+
+
+def test_new_connections_are_not_taken_any_more(rest_store, serve):
+    server = serve(rest_store)
+    with socket.create_connection(("127.0.0.1", server.port)) as begun:
+        begun.sendall(b"PUT /x HTTP/1.1\r\nContent-Length: 10\r\n\r\nx")
+        time.sleep(0.2)
+        server.proc.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        with contextlib.suppress(OSError):
+            with socket.create_connection(("127.0.0.1", server.port), 5) as s:
+                s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert s.recv(100) == b""
+    assert server.proc.wait(30) == 0
+
+
+# ---- the mount
+
+
+def test_a_mount_serves_both_doors(mount, rest_store, short):
+    m = mount(rest_store, "rest=127.0.0.1:0", f"rest=unix:{short}/a\\,b", "rest-trust=none")
+    with rest_client.Client(m.port) as client:
+        ok(client.create_table("Blogs"), 201)
+        ok(client.upsert("Blogs", "p", "r", {"N": 1}), 204)
+        assert json.loads((m / rest_client.ACCOUNT / "Blogs" / "p" / "r.json").read_text()) == {
+            "N": 1}
+        (m / rest_client.ACCOUNT / "Blogs" / "p" / "r.json").write_text('{"N": 2}')
+        assert ok(client.get("Blogs", "p", "r"), 200).json["N"] == 2
+    with rest_client.Client(None, unix=short / "a,b") as client:
+        ok(client.tables(), 200)
+    m.umount()
+    assert list(short.iterdir()) == []
+
+
+def test_a_mount_answers_rest_before_it_is_ready(rowfs, rest_store, work, short):
+    conftest.need_fuse()
+    at = work / "mnt"
+    at.mkdir()
+    try:
+        for _ in range(3):  # in the background, from wherever
+            rowfs("mount", rest_store, at, "-o", f"rest=unix:s,log={work}/log", cwd=short)
+            assert curl(short / "s", "Tables")[0] == 200
+            assert f"REST at unix:{short}/s" in (work / "log").read_text()
+            rowfs("umount", at)
+            assert not (short / "s").exists()
+    finally:
+        conftest.detach(at)
+
+
+def test_a_failed_bind_fails_the_mount(rowfs, rest_store, serve, work):
+    conftest.need_fuse()
+    server = serve(rest_store)
+    other = work / "other.rowfs"
+    rowfs("init", other)
+    at = work / "mnt"
+    at.mkdir()
+    for extra in ([], ["-f"]):
+        text = refused(rowfs, "mount", other, at, *extra, "-o", f"rest=127.0.0.1:{server.port}")
+        assert "in use" in text and text.startswith("rowfs mount: cannot open the REST socket")
+        assert not conftest.is_mount(at)
+    rowfs("check", other)
+
+
+def test_mount_options_that_are_wrong(rowfs, store, work):
+    at = work / "mnt"
+    at.mkdir()
+    for options, what in (("rest=x", "'rest='"), ("rest-cert=/x", "both"), ("rest-trust=1", "Unix"),
+                          ("rest=unix:/tmp/x,rest-trust=me", "'rest-trust='"),
+                          ("rest=,ro", "'rest='")):
+        assert what in refused(rowfs, "mount", store, at, "-o", options, code=2), options
+    assert not conftest.is_mount(at)
+
+
+def test_a_read_only_mount_has_a_read_only_socket(mount, rest_store, serve):
+    server = serve(rest_store)
+    with rest_client.Client(server.port) as client:
+        ok(client.create_table("Blogs"), 201)
+    server.stop()
+    m = mount(rest_store, "ro", "rest=127.0.0.1:0")
+    with rest_client.Client(m.port) as client:
+        assert client.upsert("Blogs", "p", "r", {}).status == 403
+        ok(client.tables(), 200)
+
+
+def test_an_unmount_finishes_what_rest_has_begun(mount, rest_store):
+    m = mount(rest_store, "rest=127.0.0.1:0")
+    port, done = m.port, []
+    with rest_client.Client(port) as client:
+        ok(client.create_table("Load"), 201)
+
+    def write(worker):
+        client = rest_client.Client(port, timeout=30)
+        with contextlib.suppress(ConnectionError, http.client.HTTPException):
+            for n in range(1000000):
+                if client.upsert("Load", "p", f"{worker}-{n}", {}).status != 204:
+                    return
+                done.append(f"{worker}-{n}")
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(write, i) for i in range(8)]
+        while len(done) < 100:
+            time.sleep(0.01)
+        m.umount()
+        for f in futures:
+            f.result(30)
+    m.start()
+    with rest_client.Client(m.port) as client:
+        assert not set(done) - {r["RowKey"] for r in client.all("Load")}

@@ -250,13 +250,16 @@ static enum MHD_Result send_response(struct connection *c)
 	/* Without a status, memory was not even enough for an error. */
 	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;
 	if (m == NULL || !add_headers(c, m)) {
-		log_error("REST: no memory for an answer");
+		log_warning("REST: no memory for an answer");
 		if (m != NULL)
 			MHD_destroy_response(m);
+		watch_phase(&c->watched, PHASE_REPLY, 0);
 		return MHD_NO;
 	}
-	watch_phase(&c->watched, PHASE_REPLY, c->rest->limits.progress_ms);
+	/* A head with thousands of parameters leaves the library no room for an answer, and it
+	 * does not hang up by itself. */
 	enum MHD_Result ret = MHD_queue_response(c->mhd, (unsigned)c->response.status, m);
+	watch_phase(&c->watched, PHASE_REPLY, ret == MHD_YES ? c->rest->limits.progress_ms : 0);
 	MHD_destroy_response(m);
 	return ret;
 }
@@ -337,18 +340,14 @@ static enum err refused_with(struct connection *c, enum err e)
 	return e;
 }
 
-/* Whether the head leaves room for that of the answer in MHD's memory.  Every parameter of
- * the query takes as much as a header there. */
+/* Whether the head leaves room for that of the answer in MHD's memory. */
 static bool head_fits(const struct connection *c)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	size_t n = info != NULL ? info->header_size : CONNECTION_MEMORY;
-	size_t records = c->nheaders + 1;
-	for (size_t i = 0; i < c->target.len; i++)
-		records += c->target.data[i] == '&';
 	return !c->too_many_headers &&
-		n + records * HEADER_MEMORY + ANSWER_MEMORY <= CONNECTION_MEMORY;
+		n + (c->nheaders + 1) * HEADER_MEMORY + ANSWER_MEMORY <= CONNECTION_MEMORY;
 }
 
 /* What two programs could take for different lengths is refused, so that nothing in front
@@ -454,6 +453,20 @@ static struct connection *connection_of(struct MHD_Connection *mhd)
 }
 
 /* The request line is complete.  The result becomes the request's context. */
+/* The library would parse the query into the connection's memory, and with thousands of
+ * parameters has none left for an answer: then it neither answers nor hangs up.  The text is
+ * in its own buffer, and ends for it at the first NUL. */
+static void hide_query(const char *target)
+{
+	union {
+		const char *given;
+		char *own;
+	} text = { target };
+	char *mark = target != NULL ? strchr(text.own, '?') : NULL;
+	if (mark != NULL && mark[1] != '\0')
+		mark[1] = '\0';
+}
+
 static void *on_target(void *arg, const char *target, struct MHD_Connection *mhd)
 {
 	struct connection *c = connection_of(mhd);
@@ -462,6 +475,7 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *mhd
 		return NULL;
 	buf_clear(&c->target);
 	buf_add_str(&c->target, target != NULL ? target : "");
+	hide_query(target);
 	c->stage = STAGE_HEAD;
 	c->late = atomic_load(&c->rest->stopping);
 	c->close = false;

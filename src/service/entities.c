@@ -15,7 +15,13 @@ struct work {
 	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* order form */
 	struct buf body;
 	bool guarded; /* the condition is ours: a lost race means once more, not failure */
+	/* What is wrong with a merge, found before the operations in front of it were judged.
+	 * Its change cannot be applied (no row has IMPOSSIBLE), so that the first operation that
+	 * fails is the one to blame. */
+	enum err pending;
+	struct err_detail why;
 };
+#define IMPOSSIBLE (-1) /* a version */
 
 static enum err order_key(
 	struct span key, const char *what, char out[LIMIT_KEY_BYTES], struct err_detail *detail)
@@ -136,6 +142,11 @@ static void set_condition(const struct entity_op *op, struct change *c)
 	}
 }
 
+static bool is_merge(const struct entity_op *op)
+{
+	return op->kind == ENTITY_MERGE || op->kind == ENTITY_UPSERT_MERGE;
+}
+
 static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *op, struct work *w,
 	struct change *c, struct err_detail *detail)
 {
@@ -156,7 +167,7 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 		return ERR_OK;
 	}
 	c->op = CHANGE_PUT;
-	if (op->kind == ENTITY_MERGE || op->kind == ENTITY_UPSERT_MERGE)
+	if (is_merge(op))
 		return merge_body(s, table_id, op, w, c, detail);
 	if (op->document.p != NULL) {
 		c->body = op->document;
@@ -186,6 +197,28 @@ static enum err check_set(const struct entity_op *ops, size_t n, struct err_deta
 	return ERR_OK;
 }
 
+static void postpone(struct work *w, struct change *c, enum err e, const struct err_detail *detail)
+{
+	w->pending = e;
+	w->why = *detail;
+	w->guarded = false;
+	c->cond = COND_VERSION;
+	c->cond_version = IMPOSSIBLE;
+	c->body = SPAN_LIT("{}");
+}
+
+/* The store refused the change of w, as it had to: what is wrong is known already, but for
+ * a row that was not there and now is. */
+static enum err postponed(struct work *w, enum err e, struct err_detail *detail)
+{
+	if (w->pending == ERR_OK || (e != ERR_CONDITION_NOT_MET && e != ERR_NOT_FOUND))
+		return e;
+	w->guarded = w->pending == ERR_NOT_FOUND && e == ERR_CONDITION_NOT_MET;
+	if (!w->guarded)
+		*detail = w->why;
+	return w->guarded ? e : w->pending;
+}
+
 static enum err try_apply(struct service *s, enum origin origin, uint64_t table_id,
 	struct entity_op *ops, struct work *works, struct change *changes, size_t n, bool durable,
 	struct err_detail *reterr)
@@ -193,11 +226,16 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 	for (size_t i = 0; i < n; i++) {
 		if (reterr != NULL)
 			reterr->op = i;
+		works[i].pending = ERR_OK;
 		enum err e = prepare(s, table_id, &ops[i], &works[i], &changes[i], reterr);
-		if (e != ERR_OK)
+		if (e != ERR_OK && i > 0 && is_merge(&ops[i]) && err_http(e) < 500)
+			postpone(&works[i], &changes[i], e, reterr);
+		else if (e != ERR_OK)
 			return e;
 	}
 	enum err e = service_apply(s, origin, changes, n, durable, reterr);
+	if (e != ERR_OK && reterr->op < n)
+		e = postponed(&works[reterr->op], e, reterr);
 	for (size_t i = 0; e == ERR_OK && i < n; i++) {
 		ops[i].version = changes[i].now.version;
 		ops[i].id = changes[i].now.id;

@@ -3,7 +3,8 @@
 full of what was before; the same mistakes are refused by both, each in its own language; and
 writers through both doors lose nothing of each other's.
 
-ROWFS_DOORS_STEPS=N takes N random steps instead of the same few hundred each time.
+ROWFS_DOORS_STEPS=N takes N random steps instead of the same few hundred each time;
+ROWFS_DOORS_SEED=S those of a walk that failed.
 """
 
 import contextlib
@@ -447,7 +448,8 @@ class Walk:
     """Both doors against {table: {(pk, rk): row}}."""
 
     def __init__(self, doors, seed):
-        self.doors, self.rng = doors, random.Random(seed)
+        self.doors, self.seed, self.rng = doors, seed, random.Random(seed)
+        self.trace = []
         self.model = {}
         self.made = {}  # directories that stay while they are empty: {table: {pk}}
         self.etags = {}
@@ -470,10 +472,11 @@ class Walk:
         return pk in self.made.get(t, ()) or any(k[0] == pk for k in self.model.get(t, ()))
 
     def gone(self, t, pk, rk, by_mount):
-        """A row went: the directory stays if it was the mount's doing."""
-        if by_mount:
-            self.made[t].add(pk)
+        """A row went: where it was the last one, its directory stays if it was the mount's
+        doing, or if somebody had made it."""
         del self.model[t][pk, rk]
+        if by_mount and not any(k[0] == pk for k in self.model[t]):
+            self.made[t].add(pk)
         self.etags.pop((t, pk, rk), None)
 
     # REST
@@ -646,8 +649,10 @@ class Walk:
             for key in [k for k in self.model[t] if k[0] == pk]:
                 self.model[t][other, key[1]] = self.model[t].pop(key)
                 self.etags.pop((t, *key), None)
-            self.made[t].discard(pk)
-            self.made[t].add(other)
+            made = pk in self.made[t]
+            self.made[t] -= {pk, other}
+            if made:
+                self.made[t].add(other)
 
     def mkdir_table(self, t, *_):
         number = file_error(os.mkdir, self.doors.path(t))
@@ -707,16 +712,20 @@ class Walk:
                  self.rmdir_partition, self.rename_partition, self.mkdir_table,
                  self.rmdir_table]
         kind, where = self.rng.choice(kinds), self.pick()
+        self.trace.append(f"{kind.__name__}{where}")
         try:
             kind(*where)
             self.compare()
         except BaseException as e:
-            raise AssertionError(f"{kind.__name__}{where}: {type(e).__name__}: {e}") from e
+            raise AssertionError(f"seed {self.seed}, step {len(self.trace)}: {type(e).__name__}: "
+                                 f"{e}; the last steps: {'; '.join(self.trace[-12:])}") from e
 
 
 @pytest.mark.parametrize("seed", range(4) if not STEPS else [None])
 def test_R13_R14_a_random_walk_through_both_doors(doors, seed):
-    walk = Walk(doors, seed if seed is not None else random.randrange(1 << 32))
+    if seed is None:
+        seed = int(os.environ.get("ROWFS_DOORS_SEED") or random.randrange(1 << 32))
+    walk = Walk(doors, seed)
     for _ in range(STEPS or 250):
         walk.step()
 

@@ -9,7 +9,7 @@ import urllib.parse
 import pytest
 
 from rest_client import (ACCOUNT, FULL, MINIMAL, NONE, Client, entity_path, fails, ok,
-                         quote_key)
+                         quote_key, says)
 
 INVALID = "One of the request inputs is not valid."
 FAULTY = "An error occurred while processing this request."
@@ -267,8 +267,8 @@ def test_characters_that_keys_may_not_hold(rest, tab, which, character):
     row = {**ROW, which: f"a{character}b"}
     answer = fails(rest.insert(tab, row), 400, "OutOfRangeInput")
     if character in "/\\#?":
-        assert answer.message == (
-            f"The '{which}' parameter of value 'a{character}b' is out of range.")
+        assert says(answer.message,
+                    f"The '{which}' parameter of value 'a{character}b' is out of range.")
     answer = rest.upsert(tab, row["PartitionKey"], row["RowKey"], {})
     fails(answer, 400, ("OutOfRangeInput", "InvalidInput", "InvalidUri"))
     assert rest.all(tab) == []
@@ -533,7 +533,7 @@ def test_times_that_are_out_of_range(rest, tab, value):
     answer = fails(rest.insert(tab, {**ROW, **typed("Edm.DateTime", value)}), 400,
                    "OutOfRangeInput")
     assert answer.message.startswith("The 'V' parameter of value '"), answer
-    assert answer.message.endswith("' is out of range."), answer
+    assert "' is out of range." in answer.message, answer
     if value.startswith("0001"):
         assert "'01/01/0001 00:00:00'" in answer.message
 

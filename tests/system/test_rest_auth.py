@@ -334,7 +334,8 @@ def test_R9_an_account_sas_wrong_in_each_field(rest, sv):
     with rest.clone(sas=encode_fields(fields)) as c:
         ok(c.request("GET", "Tables"), 200)
     other = {"sv": "2018-03-28", "ss": "bqtf",
-             "srt": "so", "sp": "rl", "se": iso(7200), "st": iso(-7200), "sip": "127.0.0.1-127.0.0.2",
+             "srt": "so", "sp": "rl", "se": iso(7200), "st": iso(-7200),
+             "sip": "127.0.0.1-127.0.0.2",
              "spr": "http,https", "sig": sign(KEY, "x")}
     for name, value in other.items():
         with rest.clone(sas=encode_fields({**fields, name: value})) as c:

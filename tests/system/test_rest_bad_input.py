@@ -69,9 +69,11 @@ def test_R12_a_document_spoilt_at_each_byte(rest, kept):
     b'{"PartitionKey":"p","RowKey":"n","A":+1}', b'{"PartitionKey":"p","RowKey":"n","A":.5}',
     b'{"PartitionKey":"p","RowKey":"n","A":1.}', b'{"PartitionKey":"p","RowKey":"n","A":NaN}',
     b'{"PartitionKey":"p","RowKey":"n","A":1e999}', b'{"PartitionKey":"p","RowKey":"n","A":"\\x"}',
-    b'{"PartitionKey":"p","RowKey":"n","A":"\\ud800"}', b'{"PartitionKey":"p","RowKey":"n","A":"\xff"}',
+    b'{"PartitionKey":"p","RowKey":"n","A":"\\ud800"}',
+    b'{"PartitionKey":"p","RowKey":"n","A":"\xff"}',
     b'{"PartitionKey":"p","RowKey":"n","A":"\xed\xa0\x80"}',
-    b'{"PartitionKey":"p","RowKey":"n","A":"\xc0\x80"}', b'{"PartitionKey":"p","RowKey":"n","A":"\x00"}',
+    b'{"PartitionKey":"p","RowKey":"n","A":"\xc0\x80"}',
+    b'{"PartitionKey":"p","RowKey":"n","A":"\x00"}',
     b'{"PartitionKey":"p","RowKey":"n","A":"\n"}', b"[" * 100000, b'{"a":' * 100000,
     b'{"PartitionKey":"p","RowKey":"n","A":' + b"9" * 100000 + b"e}",
     b'{"PartitionKey":"p\\u0000","RowKey":"n"}', b'{"PartitionKey":"\xff","RowKey":"n"}',
@@ -160,7 +162,8 @@ def test_characters_in_headers(rest, kept, value):
 
 XML = ('<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers><SignedIdentifier><Id>new</Id>'
        "<AccessPolicy><Start>2013-11-26T08:49:37Z</Start><Expiry>2035-01-01</Expiry>"
-       "<Permission>raud</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>").encode()
+       "<Permission>raud</Permission></AccessPolicy></SignedIdentifier>"
+       "</SignedIdentifiers>").encode()
 
 
 def test_R12_xml_cut_at_each_byte(rest, kept):

@@ -115,7 +115,8 @@ def test_R11_formats_that_are_not_spoken(rest, tab, accept, code, text):
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
 def test_json_is_newer_than_the_version(rest, tab, version):
-    for method, path, body in (("GET", f"{tab}()", None), ("POST", tab, ROW), ("GET", "Tables", None)):
+    for method, path, body in (("GET", f"{tab}()", None), ("POST", tab, ROW),
+                               ("GET", "Tables", None)):
         fails(rest.request(method, path, body, {"x-ms-version": version}), 415,
               "JsonFormatNotSupported", JSON)
     assert rest.all(tab) == []
@@ -173,7 +174,8 @@ def test_an_empty_content_type_on_a_get(rest, tab):
 def test_R11_what_every_answer_has(rest, tab):
     seen = set()
     for answer in (rest.tables(), rest.create_table(tab), rest.insert(tab, ROW),
-                   rest.get(tab, "p", "r"), rest.get(tab, "p", "none"), rest.merge(tab, "p", "r", {}),
+                   rest.get(tab, "p", "r"), rest.get(tab, "p", "none"),
+                   rest.merge(tab, "p", "r", {}),
                    rest.delete(tab, "p", "r"), rest.query("nosuch"),
                    rest.request("GET", f"{tab}?comp=acl"), rest.request("GET", "nosuch?comp=acl"),
                    rest.request("GET", "Tables", sign=None), rest.batch([("POST", tab, {}, ROW)]),
@@ -460,7 +462,8 @@ def test_http_1_0_and_names_of_headers_in_any_case(rest, tab):
     b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 200000 + b"\r\n\r\n",
     b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
     b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n\r\n",
-    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n"
+    b"0\r\n\r\n",
     b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
 ], ids=lambda t: repr(t[:24]))
 def test_what_is_no_http(rest, text):

@@ -97,7 +97,16 @@ enum err err_from_errno(int code)
 /* One line of valid UTF-8: snprintf may have cut a character in half. */
 static void clean(char *s)
 {
-	s[utf8_valid_prefix(span_of(s))] = '\0';
+	char *out = s;
+
+	for (struct span rest = span_of(s); rest.n > 0;) {
+		size_t n = utf8_valid_prefix(rest);
+		memmove(out, rest.p, n);
+		out += n;
+		n += n < rest.n; /* of a character that was cut */
+		rest = span_make(rest.p + n, rest.n - n);
+	}
+	*out = '\0';
 	for (; *s != '\0'; s++) {
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)
 			*s = ' ';

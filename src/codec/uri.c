@@ -187,6 +187,15 @@ bool query_params_find(const struct query_params *p, const char *name, struct sp
 	return false;
 }
 
+size_t query_params_count(const struct query_params *p, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += span_is(p->all[i].name, name);
+	return n;
+}
+
 /* A decoded path being read. */
 struct reader {
 	struct span rest;

@@ -42,6 +42,7 @@ enum err query_params_parse(struct span query, struct arena *arena, struct query
 	struct err_detail *detail);
 /* The first parameter of this name (exact case), as *ret; false if there is none. */
 bool query_params_find(const struct query_params *p, const char *name, struct span *ret);
+size_t query_params_count(const struct query_params *p, const char *name);
 
 enum resource_kind {
 	RESOURCE_SERVICE,  /* "" or "/" */

@@ -189,8 +189,7 @@ static enum err check_text(struct span text, struct err_detail *detail)
 			"The XML document is not valid UTF-8.");
 	/* The library would take it for the end. */
 	if (memchr(text.p, '\0', text.n) != NULL)
-		return err_set(detail, ERR_XML_INVALID,
-			"XML specified is not syntactically valid: it holds a NUL.");
+		return err_set(detail, ERR_XML_INVALID, "The document holds a NUL.");
 	struct span encoding = declared_encoding(xml_skip_bom(text));
 	if (encoding.n > 0 && !is_utf8(encoding))
 		return err_set(detail, ERR_XML_INVALID,
@@ -210,12 +209,11 @@ static enum err run(struct reader *r, struct span text, struct err_detail *detai
 	if (r->error == ERR_NO_MEMORY || r->ctxt->errNo == XML_ERR_NO_MEMORY)
 		return ERR_NO_MEMORY;
 	if (r->error != ERR_OK)
-		return err_set(
-			detail, r->error, "XML specified is not syntactically valid: %s.", r->why);
+		return err_set(detail, r->error, "Not accepted: %s.", r->why);
 	if (r->ctxt->wellFormed == 0 || r->root == NULL || r->depth > 0)
 		return err_set(detail, ERR_XML_INVALID,
-			"XML specified is not syntactically valid (line %d, column %d).",
-			r->ctxt->lastError.line, r->ctxt->lastError.int2);
+			"The first mistake is in line %d, column %d.", r->ctxt->lastError.line,
+			r->ctxt->lastError.int2);
 	return ERR_OK;
 }
 
@@ -223,8 +221,7 @@ enum err xml_parse(
 	struct span text, struct arena *arena, struct xml_node **ret, struct err_detail *detail)
 {
 	if (xml_skip_bom(text).n == 0)
-		return err_set(detail, ERR_XML_INVALID,
-			"XML specified is not syntactically valid: the document is empty.");
+		return err_set(detail, ERR_XML_INVALID, "The document is empty.");
 	enum err e = check_text(text, detail);
 	if (e != ERR_OK)
 		return e;

@@ -74,6 +74,9 @@ struct filter {
  * Infinity are never names.  A bare property is compared with true.  A datetime before
  * 1601, which no row can have, is one tick before all. */
 enum err filter_parse(struct span text, struct filter *ret, struct err_detail *detail);
+/* The same with ASCII letters of string literals in lower case: for names that are compared
+ * without case (model/names.h). */
+enum err filter_parse_folded(struct span text, struct filter *ret, struct err_detail *detail);
 void filter_fini(struct filter *f);
 
 /* Whether any slot from FILTER_SLOT_NAMED on is used: if not, keys and version are enough. */

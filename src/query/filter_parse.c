@@ -4,6 +4,7 @@
  * knows but does not implement is told apart from what is no filter at all: the former is
  * recognised at the word or the parenthesis that gives it away, the rest is not read. */
 #include "base/text.h"
+#include "model/names.h"
 #include "query/filter.h"
 #include "query/filter_lex.h"
 #include "query/filter_names.h"
@@ -24,6 +25,7 @@ struct parser {
 	struct comparison *comparisons;
 	size_t ncomparisons;
 	unsigned depth;
+	bool fold;
 	struct err_detail *detail;
 };
 
@@ -43,8 +45,11 @@ static enum err syntax_error(struct parser *p)
 
 	if (shown > SHOWN_MAX)
 		shown = utf8_valid_prefix(span_make(text.p, SHOWN_MAX));
+	/* The service counts UTF-16 units. */
 	return err_set_at(p->detail, ERR_INVALID_INPUT, text.p, p->token.end,
-		"Syntax error at position %zu in '%.*s'.", p->token.end, (int)shown, text.p);
+		"Syntax error at position %zu in '%.*s%s'.",
+		utf16_len(span_make(text.p, p->token.end)), (int)shown, text.p,
+		shown < text.n ? "..." : "");
 }
 
 static enum err not_supported(struct parser *p)
@@ -302,6 +307,21 @@ static enum err number_names(struct parser *p, struct filter *f)
 	return ERR_OK;
 }
 
+static enum err fold_literals(struct parser *p)
+{
+	for (struct comparison *c = p->comparisons; c != NULL; c = c->next) {
+		struct span *s = &c->node.literal.bytes;
+		if (c->node.literal.type != EDM_STRING || s->n == 0)
+			continue;
+		char *folded = arena_alloc(p->arena, s->n);
+		if (folded == NULL)
+			return ERR_NO_MEMORY;
+		table_name_fold(*s, folded);
+		s->p = folded;
+	}
+	return ERR_OK;
+}
+
 static enum err parse(struct parser *p, struct filter *f)
 {
 	const struct filter_node *root = NULL;
@@ -313,14 +333,18 @@ static enum err parse(struct parser *p, struct filter *f)
 		e = syntax_error(p);
 	if (e == ERR_OK)
 		e = number_names(p, f);
+	if (e == ERR_OK && p->fold)
+		e = fold_literals(p);
 	if (e == ERR_OK)
 		f->root = root;
 	return e;
 }
 
-enum err filter_parse(struct span text, struct filter *ret, struct err_detail *detail)
+static enum err parse_text(
+	struct span text, bool fold, struct filter *ret, struct err_detail *detail)
 {
 	struct parser p = {
+		.fold = fold,
 		.lexer = { .text = text, .arena = &ret->arena },
 		.arena = &ret->arena,
 		.detail = detail,
@@ -332,6 +356,16 @@ enum err filter_parse(struct span text, struct filter *ret, struct err_detail *d
 		return err_set_at(detail, ERR_INVALID_INPUT, text.p, valid,
 			"The filter is not valid UTF-8 at position %zu.", valid);
 	return parse(&p, ret);
+}
+
+enum err filter_parse(struct span text, struct filter *ret, struct err_detail *detail)
+{
+	return parse_text(text, false, ret, detail);
+}
+
+enum err filter_parse_folded(struct span text, struct filter *ret, struct err_detail *detail)
+{
+	return parse_text(text, true, ret, detail);
 }
 
 void filter_fini(struct filter *f)

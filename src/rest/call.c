@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "rest/call.h"
 
+#include "base/text.h"
 #include "service/tables.h"
+
+#include <strings.h>
 
 bool call_param(const struct call *c, const char *name, struct span *ret)
 {
@@ -38,11 +41,77 @@ enum err call_read_method(struct call *c)
 	return c->method.p == tunnelled.p ? ERR_OK : ERR_XMETHOD_VALUE;
 }
 
+/* A header that is a list may come in several lines (RFC 9110 section 5.3). */
+static enum err join_headers(struct call *c, const char *name, struct span *ret)
+{
+	size_t count = request_header_count(c->request, name), n = 0;
+	*ret = request_header(c->request, name);
+	if (count < 2)
+		return ERR_OK;
+	for (size_t i = 0; i < c->request->nheaders; i++)
+		n += c->request->headers[i].value.n + 1;
+	char *all = arena_alloc(c->arena, n);
+	if (all == NULL)
+		return ERR_NO_MEMORY;
+	n = 0;
+	for (size_t i = 0; i < c->request->nheaders; i++) {
+		const struct header *h = &c->request->headers[i];
+		if (h->name.n != strlen(name) || strncasecmp(h->name.p, name, h->name.n) != 0)
+			continue;
+		if (h->value.n > 0)
+			memcpy(all + n, h->value.p, h->value.n);
+		n += h->value.n;
+		all[n++] = ',';
+	}
+	*ret = span_make(all, n);
+	return ERR_OK;
+}
+
 enum err call_negotiate(struct call *c)
 {
-	struct span format = { 0 };
+	struct span format = { 0 }, accept = { 0 };
 	if (!call_param(c, "$format", &format))
 		format.p = NULL;
-	return format_negotiate(format, request_header(c->request, "Accept"), c->version,
-		&c->format, &c->level, &c->detail);
+	enum err e = join_headers(c, "Accept", &accept);
+	c->format = &format_json;
+	c->level = ODATA_MINIMAL;
+	return e != ERR_OK
+		? e
+		: format_negotiate(format, accept, c->version, &c->format, &c->level, &c->detail);
+}
+
+static enum err check_option(struct call *c, struct span name)
+{
+	static const char *const known[] = { "$filter", "$select", "$top", "$format" };
+	static const char *const odata[] = { "$orderby", "$skip", "$skiptoken", "$expand",
+		"$inlinecount", "$count", "$apply", "$search" };
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (span_is(name, known[i]))
+			return ERR_OK;
+	for (size_t i = 0; i < ARRAY_LEN(odata); i++)
+		if (span_is(name, odata[i]))
+			return err_set(&c->detail, ERR_NOT_SUPPORTED, "%s (%s)",
+				err_text(ERR_NOT_SUPPORTED), odata[i]);
+	return err_set(&c->detail, ERR_INVALID_INPUT, "%s There is no query option '%.*s'.",
+		err_text(ERR_INVALID_INPUT), name.n < 60 ? (int)name.n : 60, name.p);
+}
+
+enum err call_options(struct call *c)
+{
+	struct span text;
+	int64_t seconds = 0;
+	const struct query_params *params = &c->target.params;
+	for (size_t i = 0; i < params->n; i++) {
+		struct span name = params->all[i].name;
+		enum err e = name.n > 0 && name.p[0] == '$' ? check_option(c, name) : ERR_OK;
+		if (e != ERR_OK)
+			return e;
+	}
+	if (call_param(c, "timeout", &text) &&
+		(!text_to_i64(text, &seconds) || seconds < 1 || seconds > INT32_MAX))
+		return err_set(&c->detail, ERR_QUERY_VALUE,
+			"%s 'timeout' is a number of seconds from 1 on.",
+			err_text(ERR_QUERY_VALUE));
+	c->seconds = (unsigned)seconds;
+	return ERR_OK;
 }

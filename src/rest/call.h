@@ -24,7 +24,7 @@ struct call {
 	struct account_secrets secrets; /* wiped by handle.c */
 	struct access access;
 	int version;
-	bool has_version; /* it was sent as x-ms-version: the answer echoes it */
+	unsigned seconds; /* what `timeout` allows; 0: nothing was said */
 	bool in_batch;
 	const struct format *format; /* of the answer */
 	enum odata_level level;
@@ -46,6 +46,10 @@ bool call_param(const struct call *c, const char *name, struct span *ret);
 enum err call_read_method(struct call *c);
 /* The answer's format and level. */
 enum err call_negotiate(struct call *c);
+
+/* The options that every operation shares: `timeout`, and no option that is none: $orderby and
+ * its kin are ERR_NOT_SUPPORTED, another name with a dollar ERR_INVALID_INPUT. */
+enum err call_options(struct call *c);
 
 /* One file each; the table of routes (route.c) names them. */
 enum err op_get_service(struct call *c, struct response *r);

@@ -4,24 +4,39 @@
 #include "rest/change.h"
 
 #include "model/etag.h"
+#include "model/key.h"
+
+#include <strings.h>
 
 #define VERSION_PREFER 20130815
 #define URL_LIMIT ((size_t)64 << 10)
 
+/* A list of tokens without case (RFC 7240). */
+static bool prefers(const struct call *c, const char *token)
+{
+	struct span list = request_header(c->request, "Prefer");
+	size_t n = strlen(token);
+	if (c->version < VERSION_PREFER)
+		return false;
+	for (size_t i = 0; i + n <= list.n; i++) {
+		bool begins = i == 0 || list.p[i - 1] == ',' || list.p[i - 1] == ' ';
+		bool ends = i + n == list.n || strchr(", ;", list.p[i + n]) != NULL;
+		if (begins && ends && strncasecmp(list.p + i, token, n) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool call_wants_no_content(const struct call *c)
 {
-	return span_is(request_header(c->request, "Prefer"), "return-no-content") &&
-		c->version >= VERSION_PREFER;
+	return prefers(c, "return-no-content");
 }
 
 const char *call_preference(const struct call *c)
 {
-	if (c->version < VERSION_PREFER)
-		return NULL;
 	if (call_wants_no_content(c))
 		return "return-no-content";
-	bool content = span_is(request_header(c->request, "Prefer"), "return-content");
-	return content ? "return-content" : NULL;
+	return prefers(c, "return-content") ? "return-content" : NULL;
 }
 
 struct odata_style call_style(const struct call *c)
@@ -61,6 +76,10 @@ static enum err read_condition(struct call *c, struct entity_op *op, bool *ret_g
 	*ret_given = given.p != NULL;
 	if (given.p == NULL)
 		return ERR_OK;
+	if (request_header_count(c->request, "If-Match") > 1) /* in a part of a batch */
+		return err_set(&c->detail, ERR_INVALID_INPUT,
+			"More than one If-Match is specified. Please make sure only one etag "
+			"value is specified and is valid.");
 	enum err e = etag_parse(given, ret_any, &op->if_match_version, &c->detail);
 	op->if_match = e == ERR_OK && !*ret_any;
 	return e;
@@ -95,11 +114,13 @@ static enum err check_body_keys(struct call *c, const struct entity *e)
 {
 	const struct resource *at = &c->target.resource;
 	if (e->has_pk && !span_eq(e->pk, at->pk))
-		return err_set(&c->detail, ERR_KEY_MISMATCH,
-			"The PartitionKey in the body is not the PartitionKey of the URL.");
+		return err_set(&c->detail, ERR_INVALID_INPUT,
+			"%s The PartitionKey in the body is not the PartitionKey of the URL.",
+			err_text(ERR_INVALID_INPUT));
 	if (e->has_rk && !span_eq(e->rk, at->rk))
-		return err_set(&c->detail, ERR_KEY_MISMATCH,
-			"The RowKey in the body is not the RowKey of the URL.");
+		return err_set(&c->detail, ERR_INVALID_INPUT,
+			"%s The RowKey in the body is not the RowKey of the URL.",
+			err_text(ERR_INVALID_INPUT));
 	return ERR_OK;
 }
 
@@ -139,12 +160,17 @@ enum err entity_change_read(struct call *c, struct entity_change *ret)
 	if (e != ERR_OK)
 		return e;
 	ret->op.entity = &ret->entity;
-	/* The formula counts the keys, which the body may not hold. */
+	/* The formula counts the keys, which the body may not hold.  All else was checked as it
+	 * was read. */
 	struct entity keyed = ret->entity;
 	keyed.pk = ret->op.pk;
 	keyed.rk = ret->op.rk;
 	keyed.has_pk = keyed.has_rk = true;
-	e = entity_check(&keyed, &c->detail);
+	e = key_check(keyed.pk, "PartitionKey", &c->detail);
+	if (e == ERR_OK)
+		e = key_check(keyed.rk, "RowKey", &c->detail);
+	if (e == ERR_OK && entity_size(&keyed) > LIMIT_ENTITY_BYTES)
+		e = ERR_ENTITY_TOO_LARGE;
 	return e == ERR_OK ? access_allows_row(&c->access, ret->op.pk, ret->op.rk) : e;
 }
 

@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: MIT
  * The service's own text comes first, for clients that compare it; what is wrong here in
- * particular follows.  Where the code is one for many mistakes (InvalidInput and its kin)
- * the particular text is all there is. */
+ * particular follows. */
 #include "rest/error_body.h"
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/text.h"
 
 #define MESSAGE_LIMIT 4096
 
-static bool is_general(enum err e)
+/* Texts of the service's own that carry what is particular, and stand alone. */
+static bool stands_alone(const char *text)
 {
-	return e == ERR_INVALID_INPUT || e == ERR_OUT_OF_RANGE || e == ERR_KEY_INVALID ||
-		e == ERR_QUERY_VALUE || e == ERR_HEADER_MISSING || e == ERR_NOT_SUPPORTED;
+	static const char *const beginnings[] = { "Bad Request - Error in query syntax.",
+		"If-None-Match HTTP header cannot be", "More than one If-Match is specified.",
+		"Syntax error at position ", "The etag value '",
+		"The 'PartitionKey' parameter of value", "The 'RowKey' parameter of value" };
+	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
+		if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
 }
 
 static void add_reason(enum err e, const struct err_detail *detail, struct buf *out)
 {
 	const char *own = err_text(e);
-	const char *particular = detail != NULL && detail->text[0] != '\0' ? detail->text : own;
-	if (is_general(e) || strcmp(particular, own) == 0) {
-		buf_add_str(out, particular);
-	} else {
+	const char *particular = detail != NULL ? detail->text : "";
+	bool alone = stands_alone(particular) || e == ERR_OUT_OF_RANGE;
+	if (particular[0] == '\0' || (!alone && strncmp(particular, own, strlen(own)) != 0))
 		buf_add_str(out, own);
+	if (particular[0] != '\0' && out->len > 0 && out->data[out->len - 1] != ':')
 		buf_add_char(out, ' ');
-		buf_add_str(out, particular);
-	}
+	buf_add_str(out, particular);
 	if (detail != NULL && detail->line > 0)
 		buf_addf(out, " (line %u, column %u)", detail->line, detail->column);
 }

@@ -56,9 +56,6 @@ static enum media media_of(struct span type)
 		{ "application/*", MEDIA_ANY },
 		{ "*/*", MEDIA_ANY },
 		{ "*", MEDIA_ANY },
-		/* The short forms of $format. */
-		{ "json", MEDIA_JSON },
-		{ "atom", MEDIA_ATOM },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (same(type, known[i].name))
@@ -83,7 +80,7 @@ static enum err choose(struct span range, int version, const struct format **ret
 	struct span parameters = range, odata;
 	enum media media = media_of(trim(take_until(&parameters, ';')));
 	if (media == MEDIA_ANY)
-		media = speaks_atom(version) ? MEDIA_ATOM : MEDIA_JSON;
+		media = speaks_atom(version) || !speaks_json(version) ? MEDIA_ATOM : MEDIA_JSON;
 	if (media == MEDIA_OTHER)
 		return ERR_MEDIA_TYPE;
 	if (media == MEDIA_ATOM && !speaks_atom(version))
@@ -124,15 +121,24 @@ static int quality(struct span range)
 	return value;
 }
 
+/* $format has names of its own. */
+static struct span long_form(struct span format)
+{
+	if (same(format, "json"))
+		return SPAN_LIT("application/json");
+	return same(format, "atom") ? SPAN_LIT("application/atom+xml") : format;
+}
+
 enum err format_negotiate(struct span dollar_format, struct span accept, int version,
 	const struct format **ret, enum odata_level *ret_level, struct err_detail *detail)
 {
 	if (dollar_format.p != NULL && trim(dollar_format).n > 0)
-		return choose(trim(dollar_format), version, ret, ret_level, detail);
+		return choose(long_form(trim(dollar_format)), version, ret, ret_level, detail);
 	if (accept.p == NULL || trim(accept).n == 0)
 		return choose(SPAN_LIT("*/*"), version, ret, ret_level, detail);
 
 	enum err first = ERR_OK;
+	struct err_detail of_first = { 0 };
 	int best = 0;
 	while (accept.n > 0) {
 		struct span range = trim(take_until(&accept, ','));
@@ -140,7 +146,8 @@ enum err format_negotiate(struct span dollar_format, struct span accept, int ver
 		enum odata_level level;
 		if (range.n == 0)
 			continue;
-		enum err e = choose(range, version, &format, &level, detail);
+		struct err_detail why = { 0 };
+		enum err e = choose(range, version, &format, &level, &why);
 		int weight = quality(range);
 		if (e == ERR_OK && weight > best) {
 			best = weight;
@@ -148,10 +155,12 @@ enum err format_negotiate(struct span dollar_format, struct span accept, int ver
 			*ret_level = level;
 		} else if (e != ERR_OK && first == ERR_OK) {
 			first = e;
+			of_first = why;
 		}
 	}
 	if (best > 0)
 		return ERR_OK;
+	*detail = of_first;
 	return first != ERR_OK ? first : ERR_MEDIA_TYPE;
 }
 

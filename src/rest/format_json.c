@@ -29,7 +29,11 @@ static struct span without_bom(struct span body)
 
 static enum err read_entity(struct span body, struct entity *ret, struct err_detail *detail)
 {
-	return entity_json_decode(without_bom(body), ENTITY_JSON_REST, ret, NULL, detail);
+	enum err e = entity_json_decode(without_bom(body), ENTITY_JSON_REST, ret, NULL, detail);
+	if (e == ERR_EMPTY)
+		return err_set(detail, ERR_VALUE_INVALID, "The body is empty.");
+	/* The service has one text for whatever cannot be read. */
+	return e == ERR_INVALID_INPUT || e == ERR_INCOMPLETE ? ERR_VALUE_INVALID : e;
 }
 
 /* Other members are the business of other versions: they are passed over. */
@@ -44,17 +48,20 @@ static enum err read_table(
 	while ((r = json_scan_next(&scan, body, &m)) == JSON_SCAN_MEMBER) {
 		if (!span_is(m.name, "TableName") || m.token != JSON_TOKEN_STRING)
 			continue;
+		if (ret_name->p != NULL)
+			return err_set_at(detail, ERR_PROPERTY_DUPLICATE, body.p, m.offset,
+				"The property 'TableName' is specified more than one time.");
 		char *name = arena_alloc(arena, m.value.n + 1);
 		if (name == NULL)
 			return ERR_NO_MEMORY;
 		*ret_name = span_make(name, json_unescape(m.value, name));
 	}
 	if (r == JSON_SCAN_BAD)
-		return err_set_at(detail, ERR_INVALID_INPUT, body.p, scan.bad_at,
+		return err_set_at(detail, ERR_VALUE_INVALID, body.p, scan.bad_at,
 			"Not a valid document: %s.", scan.why);
 	if (r == JSON_SCAN_MORE)
 		return err_set_at(
-			detail, ERR_INCOMPLETE, body.p, body.n, "%s", err_text(ERR_INCOMPLETE));
+			detail, ERR_VALUE_INVALID, body.p, body.n, "%s", err_text(ERR_INCOMPLETE));
 	return ret_name->p != NULL
 		? ERR_OK
 		: err_set(detail, ERR_KEY_MISSING, "The body has no string member 'TableName'.");

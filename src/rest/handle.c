@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The order in which a request is judged: its form, its credential, its version, what it
  * names, whether the credential allows that, then the operation.  So nobody without a
- * credential learns what exists. */
+ * credential learns what an account holds. */
 #include "rest/handle.h"
 
 #include "base/clock.h"
@@ -71,21 +71,36 @@ static enum err read_target(struct handling *h)
 	return e;
 }
 
+/* Of the header, else of the parameters of a SAS.  A version that is none is told only to
+ * those who may know. */
 static enum err read_version(struct call *c)
 {
 	struct span sent = request_header(c->request, "x-ms-version");
 	c->version = VERSION_NEWEST;
-	c->has_version = sent.p != NULL;
 	if (sent.p == NULL && !call_param(c, "api-version", &sent) && !call_param(c, "sv", &sent))
 		return ERR_OK;
 	int version = sas_version(sent);
-	if (version < VERSION_OLDEST) {
-		c->has_version = false;
-		return err_set(&c->detail, ERR_HEADER_INVALID,
-			"'%.*s' is no version from 2009-04-14 on.", sent.n < 40 ? (int)sent.n : 40,
-			sent.p);
-	}
+	if (version < VERSION_OLDEST)
+		return ERR_HEADER_INVALID;
 	c->version = version;
+	return ERR_OK;
+}
+
+/* Where two would contradict each other, neither can be taken. */
+static enum err check_once(struct call *c)
+{
+	static const char *const headers[] = { "x-ms-version", "x-ms-date", "Content-Type",
+		"Content-MD5", "If-Match", "If-None-Match" };
+	static const char *const params[] = { "$filter", "$select", "$top", "$format", "comp",
+		"restype", "timeout", "NextPartitionKey", "NextRowKey", "NextTableName" };
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
+		if (request_header_count(c->request, headers[i]) > 1)
+			return err_set(&c->detail, ERR_HEADER_INVALID,
+				"The header %s was sent more than once.", headers[i]);
+	for (size_t i = 0; i < ARRAY_LEN(params); i++)
+		if (query_params_count(&c->target.params, params[i]) > 1)
+			return err_set(&c->detail, ERR_QUERY_VALUE,
+				"The parameter %s was sent more than once.", params[i]);
 	return ERR_OK;
 }
 
@@ -124,22 +139,6 @@ static enum err authenticate(struct handling *h)
 	return e;
 }
 
-static enum err find_route(struct handling *h)
-{
-	struct call *c = &h->call;
-	bool if_match = request_header(c->request, "If-Match").p != NULL;
-	enum err e = route_find(&c->target, c->method, if_match, &h->route, &c->detail);
-	if (e != ERR_OK)
-		return e;
-	h->xml = h->route->body == ROUTE_XML;
-	if (c->version < h->route->since && h->route->condition == ROUTE_NO_IF_MATCH)
-		return err_set(&c->detail, ERR_HEADER_MISSING,
-			"A required HTTP header was not specified: If-Match.");
-	if (c->version < h->route->since)
-		return ERR_NOT_SUPPORTED;
-	return ERR_OK;
-}
-
 static enum err authorize(struct handling *h)
 {
 	struct call *c = &h->call;
@@ -149,27 +148,27 @@ static enum err authorize(struct handling *h)
 	return access_allows(&c->access, &h->route->need, c->target.resource.table, &c->detail);
 }
 
-static enum err serve(struct handling *h, struct response *r)
+/* Everything that is judged before the operation. */
+static enum err judge(struct handling *h)
 {
 	struct call *c = &h->call;
 	enum err version = read_version(c);
-	struct err_detail version_detail = c->detail;
 	/* Errors take the negotiated format where there is one. */
 	enum err format = call_negotiate(c);
 	struct err_detail format_detail = c->detail;
 	c->detail = (struct err_detail){ 0 };
-	if (format != ERR_OK)
-		c->format = &format_json, c->level = ODATA_MINIMAL;
 
 	enum err e = authenticate(h);
-	if (e == ERR_OK && version != ERR_OK) {
-		c->detail = version_detail;
-		e = version;
-	}
+	if (e == ERR_OK)
+		e = check_once(c);
+	if (e == ERR_OK && version != ERR_OK)
+		e = err_set(&c->detail, version, "x-ms-version is a date from 2009-04-14 on.");
 	if (e == ERR_OK)
 		e = call_read_method(c);
 	if (e == ERR_OK)
-		e = find_route(h);
+		e = route_find(c, &h->route);
+	if (h->route != NULL)
+		h->xml = h->route->body == ROUTE_XML;
 	if (e == ERR_OK && format != ERR_OK && h->route->body == ROUTE_ODATA) {
 		c->detail = format_detail;
 		e = format;
@@ -177,10 +176,18 @@ static enum err serve(struct handling *h, struct response *r)
 	if (e == ERR_OK)
 		e = authorize(h);
 	if (e == ERR_OK)
+		e = call_options(c);
+	if (e == ERR_OK)
 		e = check_md5(c);
 	if (e == ERR_OK && c->request->body.n > LIMIT_BATCH_BYTES)
 		e = ERR_BODY_TOO_LARGE;
-	return e == ERR_OK ? h->route->op(c, r) : e;
+	return e;
+}
+
+static enum err serve(struct handling *h, struct response *r)
+{
+	enum err e = judge(h);
+	return e == ERR_OK ? h->route->op(&h->call, r) : e;
 }
 
 /* Rules that cannot be read are as good as none: the request itself does not fail. */
@@ -208,8 +215,10 @@ static void add_common(const struct call *c, struct response *r)
 	struct span id = request_header(c->request, "x-ms-client-request-id");
 	if (id.p != NULL && id.n > 0 && id.n <= CLIENT_ID_MAX)
 		response_header(r, "x-ms-client-request-id", id);
-	if (c->has_version && c->version >= VERSION_ECHO)
-		response_header(r, "x-ms-version", request_header(c->request, "x-ms-version"));
+	/* Also with what was refused before its version was looked at. */
+	struct span version = request_header(c->request, "x-ms-version");
+	if (sas_version(version) >= VERSION_ECHO)
+		response_header(r, "x-ms-version", version);
 }
 
 static void add_preference(const struct handling *h, struct response *r)
@@ -287,6 +296,8 @@ void rest_refuse(const struct request *request, enum err e, struct response *ret
 		return;
 	}
 	begin(h, NULL, request);
+	/* Not parsed: a guess at whether its bodies are XML. */
+	h->xml = memmem(request->target.p, request->target.n, "comp=", 5) != NULL;
 	fail(h, e, ret);
 	add_common(&h->call, ret);
 	free(h);

@@ -75,12 +75,8 @@ static enum err read_part(struct part *p, const struct call *whole)
 		c->level = ODATA_MINIMAL;
 		c->detail = (struct err_detail){ 0 };
 	}
-	bool if_match = request_header(c->request, "If-Match").p != NULL;
 	if (e == ERR_OK)
-		e = route_find(&c->target, c->method, if_match, &p->route, &c->detail);
-	if (e == ERR_OK && c->version < p->route->since)
-		e = err_set(&c->detail, ERR_HEADER_MISSING,
-			"A required HTTP header was not specified: If-Match.");
+		e = route_find(c, &p->route);
 	if (e == ERR_OK)
 		e = access_allows(
 			&c->access, &p->route->need, c->target.resource.table, &c->detail);
@@ -282,14 +278,15 @@ static enum err run_changes(struct batch *b, struct response *r)
 		return e;
 	}
 	begin_answer(b, r);
+	bool answer_failed = false;
 	if (e != ERR_OK)
 		write_failed(b, e, &detail, r);
 	else
-		e = write_done(b, r);
+		answer_failed = write_done(b, r) != ERR_OK;
 	if (e == ERR_OK)
 		refuse_later_sets(b, r);
 	end_answer(b, r);
-	return buf_ok(&r->body) ? ERR_OK : ERR_NO_MEMORY;
+	return answer_failed ? ERR_NO_MEMORY : ERR_OK;
 }
 
 /* ---- a query ---- */

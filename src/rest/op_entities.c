@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * One entity: get, insert, update, merge, upsert, delete (protocol sections 2.5 to 2.9). */
+#include "model/key.h"
 #include "rest/change.h"
 #include "rest/select.h"
 
@@ -36,6 +37,10 @@ enum err op_get_entity(struct call *c, struct response *r)
 	struct odata_style style = call_style(c);
 	const struct resource *at = &c->target.resource;
 	enum err e = call_table(c, &table);
+	if (e == ERR_OK)
+		e = key_check(at->pk, "PartitionKey", &c->detail);
+	if (e == ERR_OK)
+		e = key_check(at->rk, "RowKey", &c->detail);
 	if (e == ERR_OK)
 		e = select_read(c, &style);
 	/* What the token does not show does not exist. */

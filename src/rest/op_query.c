@@ -33,7 +33,8 @@ static bool add_row(void *arg, const struct query_row *row)
 	if (p->e == ERR_OK && !buf_ok(&p->r->body))
 		p->e = ERR_NO_MEMORY;
 	p->any = true;
-	return p->e == ERR_OK;
+	/* Metadata and the nulls of $select count for the page as the documents do. */
+	return p->e == ERR_OK && p->r->body.len < PAGE_BYTES;
 }
 
 static enum err read_token(struct call *c, const char *name, struct span *ret)

@@ -50,21 +50,14 @@ static enum err read_filter(struct call *c, struct filter *ret, unsigned *ret_sl
 	*ret_slot = FILTER_SLOT_NAMED;
 	if (!call_param(c, "$filter", &text))
 		text = SPAN_LIT("");
-	enum err e = filter_parse(text, ret, &c->detail);
+	enum err e = filter_parse_folded(text, ret, &c->detail);
 	c->detail.line = 0; /* it has one line */
 	for (unsigned i = 0; e == ERR_OK && i < ret->nslots; i++)
 		if (filter_uses(ret, i) && !span_is(ret->names[i], "TableName"))
 			return err_set(&c->detail, ERR_INVALID_INPUT,
 				"Tables have the property TableName, not '%.*s'.",
 				ret->names[i].n < 80 ? (int)ret->names[i].n : 80, ret->names[i].p);
-	if (e != ERR_OK)
-		return e;
-	char *folded = arena_alloc(c->arena, text.n + 1);
-	if (folded == NULL)
-		return ERR_NO_MEMORY;
-	table_name_fold(text, folded);
-	filter_fini(ret);
-	return filter_parse(span_make(folded, text.n), ret, &c->detail);
+	return e;
 }
 
 static enum err read_next(struct call *c, struct buf *ret)

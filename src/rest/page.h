@@ -8,8 +8,7 @@
 #define PAGE_ROWS 1000
 
 /* $top (0 to 1000; 1000 where absent), and when to stop: 5 seconds, or `timeout` if that is
- * less.  Refuses the query options that the service does not have ($orderby and its kin):
- * ERR_NOT_SUPPORTED.  ERR_INVALID_INPUT for a bad $top, ERR_QUERY_VALUE for a bad timeout. */
+ * less.  ERR_INVALID_INPUT for a bad $top. */
 enum err page_options(struct call *c, size_t *ret_top, uint64_t *ret_deadline_us);
 
 #endif

@@ -25,7 +25,7 @@ static const struct route routes[] = {
 		{ P('c'), P('c') | P('w'), 0, 0 }, op_create_table },
 	{ RESOURCE_TABLE, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
 		{ P('s') | P('c'), P('l'), 0, 0 }, op_get_table },
-	{ RESOURCE_TABLE, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_TABLE, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_EMPTY,
 		{ P('c'), P('d'), 0, 0 }, op_delete_table },
 
 	{ RESOURCE_ENTITIES, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
@@ -39,19 +39,19 @@ static const struct route routes[] = {
 
 	{ RESOURCE_ENTITY, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
 		{ P('o'), P('r'), 0, P('r') }, op_get_entity },
-	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_IF_MATCH, 0, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_IF_MATCH, 0, ROUTE_EMPTY,
 		{ P('o'), 0, P('u'), P('u') }, op_change_entity },
-	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_EMPTY,
 		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity },
-	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_IF_MATCH, 0, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_IF_MATCH, 0, ROUTE_EMPTY,
 		{ P('o'), 0, P('u'), P('u') }, op_change_entity },
-	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_EMPTY,
 		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity },
-	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_IF_MATCH, 0, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_IF_MATCH, 0, ROUTE_EMPTY,
 		{ P('o'), 0, P('u'), P('u') }, op_change_entity },
-	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_EMPTY,
 		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity },
-	{ RESOURCE_ENTITY, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_EMPTY,
 		{ P('o'), P('d'), 0, P('d') }, op_change_entity },
 
 	/* Each part is judged by its own row. */
@@ -80,7 +80,7 @@ static bool condition_holds(enum route_condition condition, bool if_match)
 	return true;
 }
 
-enum err route_find(const struct target *t, struct span method, bool if_match,
+static enum err find(const struct target *t, struct span method, bool if_match,
 	const struct route **ret, struct err_detail *detail)
 {
 	bool resource = false;
@@ -106,4 +106,16 @@ enum err route_find(const struct target *t, struct span method, bool if_match,
 		? err_set(detail, ERR_QUERY_VALUE,
 			  "The parameters restype and comp do not name an operation here.")
 		: ERR_URI_INVALID;
+}
+
+enum err route_find(struct call *c, const struct route **ret)
+{
+	bool if_match = request_header(c->request, "If-Match").p != NULL;
+	enum err e = find(&c->target, c->method, if_match, ret, &c->detail);
+	if (e != ERR_OK || c->version >= (*ret)->since)
+		return e;
+	if ((*ret)->condition == ROUTE_NO_IF_MATCH)
+		return err_set(&c->detail, ERR_HEADER_MISSING,
+			"A required HTTP header was not specified: If-Match.");
+	return ERR_NOT_SUPPORTED;
 }

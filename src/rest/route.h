@@ -15,6 +15,7 @@ enum route_condition {
 
 enum route_body {
 	ROUTE_ODATA, /* negotiated format */
+	ROUTE_EMPTY, /* no body in the answer: whatever format is asked for will do */
 	ROUTE_XML,   /* ACL, service properties, stats: always XML */
 	ROUTE_MULTIPART,
 };
@@ -30,9 +31,9 @@ struct route {
 	op_fn op;
 };
 
-/* method: the effective one.  ERR_METHOD_NOT_ALLOWED where the resource has others,
- * ERR_URI_INVALID where it has none. */
-enum err route_find(const struct target *t, struct span method, bool if_match,
-	const struct route **ret, struct err_detail *detail);
+/* What the call's method on its target is.  ERR_METHOD_NOT_ALLOWED where the resource has
+ * others, ERR_URI_INVALID where it has none; before the operation's first version
+ * ERR_HEADER_MISSING (an upsert was an update without its If-Match) or ERR_NOT_SUPPORTED. */
+enum err route_find(struct call *c, const struct route **ret);
 
 #endif

@@ -215,6 +215,12 @@ static struct reading best_of_none(
 	return path.account[0] != '\0' ? path : authorization;
 }
 
+/* Clients that leave the account out of the path have one segment there. */
+static bool may_lack_account(struct span path, const struct reading *r)
+{
+	return r->account[0] == '\0' || r->prefix.n == path.n;
+}
+
 static enum err choose(struct parser *p, struct reading *ret)
 {
 	struct reading host = read_host(p->host), path = read_path(p->target->path);
@@ -224,7 +230,7 @@ static enum err choose(struct parser *p, struct reading *ret)
 		*ret = host;
 	else if (is_there(p, &path))
 		*ret = path;
-	else if (is_there(p, &authorization))
+	else if (may_lack_account(p->target->path, &path) && is_there(p, &authorization))
 		*ret = authorization;
 	else
 		*ret = best_of_none(host, path, authorization);

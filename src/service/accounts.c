@@ -302,6 +302,7 @@ enum err account_remove(struct service *s, enum origin origin, struct span name,
 		.cond = COND_PRESENT,
 		.attrs = ATTRS_UNSET };
 	enum err e = service_apply(s, origin, &c, 1, true, detail);
+	wipe_item(&c.old);
 	changes_fini(&c, 1);
 	return e == ERR_NOT_FOUND ? ERR_ACCOUNT_NOT_FOUND : e;
 }

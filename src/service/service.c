@@ -100,9 +100,17 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 			if (watched)
 				changes[i].flags |= CHANGE_WANT_OLD;
 		}
-		e = store_apply(s->store, changes, n, durable, reterr);
+		/* Readers see the change from here on: what they may have cached must go at
+		 * once, and not wait for the disk. */
+		e = store_apply(s->store, changes, n, durable && !watched, reterr);
 	} while (e == ERR_STALE_VERSION);
 	if (e == ERR_OK && watched)
 		publish(s, origin, changes, n);
-	return e;
+	if (e != ERR_OK || !watched || !durable)
+		return e;
+	enum err synced = store_sync(s->store);
+	return synced == ERR_OK
+		? ERR_OK
+		: err_set(reterr, ERR_OUTCOME_UNKNOWN,
+			  "committed, but the disk refused to sync: %s", err_text(synced));
 }

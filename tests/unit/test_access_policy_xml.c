@@ -299,8 +299,7 @@ TEST(a_dtd_is_refused_before_anything_comes_of_it)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		CHECK_EQ_STR(again(bad[i]),
-			"XML_INVALID: XML specified is not syntactically valid:"
-			" a document type is not allowed.");
+			"XML_INVALID: Not accepted: a document type is not allowed.");
 }
 
 TEST(entities_that_are_not_predefined_are_refused)

@@ -14,10 +14,9 @@ bool call_param(const struct call *c, const char *name, struct span *ret)
 enum err call_table(struct call *c, uint64_t *ret_id)
 {
 	struct item it = { 0 };
-	enum err e =
-		table_find(c->service, span_of(c->target.account), c->target.resource.table, &it);
+	enum err e = table_find_in(c->service, c->secrets.id, c->target.resource.table, &it);
 	if (e != ERR_OK)
-		return e == ERR_ACCOUNT_NOT_FOUND ? ERR_TABLE_NOT_FOUND : e;
+		return e;
 	*ret_id = it.id;
 	item_fini(&it);
 	return ERR_OK;

@@ -112,8 +112,7 @@ enum err op_query_tables(struct call *c, struct response *r)
 /* Table operations say that the resource is missing, entity operations that the table is. */
 static enum err find(struct call *c, struct item *ret)
 {
-	enum err e =
-		table_find(c->service, span_of(c->target.account), c->target.resource.table, ret);
+	enum err e = table_find_in(c->service, c->secrets.id, c->target.resource.table, ret);
 	return e == ERR_TABLE_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 

@@ -33,8 +33,7 @@ struct account_secrets {
 	struct buf properties; /* the service properties as XML; empty: never set */
 };
 /* ERR_ACCOUNT_NOT_FOUND; account_secrets_fini() (which wipes the keys) if ERR_OK. */
-enum err account_secrets_get(
-	struct service *s, struct span name, struct account_secrets *ret);
+enum err account_secrets_get(struct service *s, struct span name, struct account_secrets *ret);
 void account_secrets_fini(struct account_secrets *a);
 /* Keeps the service properties; the keys stay.  change(arg, old, new) makes the new text of
  * the old one (empty: never set) and may be called again where another change came first;

@@ -6,22 +6,26 @@
 #include "model/names.h"
 #include "service/accounts.h"
 
+enum err table_find_in(struct service *s, uint64_t account_id, struct span table, struct item *ret)
+{
+	char key[LIMIT_TABLE_NAME_MAX];
+	if (table.n > sizeof(key))
+		return ERR_TABLE_NOT_FOUND;
+	table_name_fold(table, key);
+	enum err e = store_child(service_store(s), NULL, account_id, CLASS_KEYED,
+		span_make(key, table.n), WANT_ATTRS, ret);
+	return e == ERR_NOT_FOUND ? ERR_TABLE_NOT_FOUND : e;
+}
+
 enum err table_find(struct service *s, struct span account, struct span table, struct item *ret)
 {
 	struct item owner = { 0 };
 	enum err e = account_find(s, account, &owner);
 	if (e != ERR_OK)
 		return e;
-	uint64_t account_id = owner.id;
+	e = table_find_in(s, owner.id, table, ret);
 	item_fini(&owner);
-
-	char key[LIMIT_TABLE_NAME_MAX];
-	if (table.n > sizeof(key))
-		return ERR_TABLE_NOT_FOUND;
-	table_name_fold(table, key);
-	e = store_child(service_store(s), NULL, account_id, CLASS_KEYED, span_make(key, table.n),
-		WANT_ATTRS, ret);
-	return e == ERR_NOT_FOUND ? ERR_TABLE_NOT_FOUND : e;
+	return e;
 }
 
 enum err table_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,

@@ -8,6 +8,8 @@
 
 /* ERR_ACCOUNT_NOT_FOUND, ERR_TABLE_NOT_FOUND.  Any case of the name finds the table. */
 enum err table_find(struct service *s, struct span account, struct span table, struct item *ret);
+/* The same where the account is known by its id. */
+enum err table_find_in(struct service *s, uint64_t account_id, struct span table, struct item *ret);
 /* ERR_TABLE_EXISTS (also for a case variant), ERR_NAME_INVALID, ERR_NAME_TOO_LONG. */
 enum err table_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,
 	struct item *ret, struct err_detail *detail);

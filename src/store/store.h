@@ -182,20 +182,20 @@ struct change {
 	enum change_cond cond;
 	int64_t cond_version; /* COND_VERSION: version; COND_ID: the id */
 
-	int64_t version;           /* rule 2; not for CHANGE_ATTRS */
-	enum item_kind kind;       /* PUT */
-	struct span name;          /* PUT of a table, MOVE of a table: the name in its case */
-	uint32_t item_flags;       /* PUT; MOVE with a body */
-	struct span body;          /* PUT of a row, account or table, WRITE; MOVE: a rewritten document
+	int64_t version;        /* rule 2; not for CHANGE_ATTRS */
+	enum item_kind kind;    /* PUT */
+	struct span name;       /* PUT of a table, MOVE of a table: the name in its case */
+	uint32_t item_flags;    /* PUT; MOVE with a body */
+	struct span body;       /* PUT of a row, account or table, WRITE; MOVE: a rewritten document
 				 (p not NULL: edition moves on unless a file becomes a row) */
-	struct attrs attrs;        /* PUT: of a new item; of a replaced row: mode and owner are kept
+	struct attrs attrs;     /* PUT: of a new item; of a replaced row: mode and owner are kept
 				 where unset here, times are taken as given; ATTRS */
-	uint32_t set_mask;         /* ATTRS */
-	uint64_t offset;           /* WRITE, RESIZE */
-	struct place to;           /* MOVE */
-	bool to_match;             /* MOVE: what stands at `to` must have to_version, else */
-	int64_t to_version;        /* ERR_CONDITION_NOT_MET */
-	enum item_kind to_kind;    /* MOVE; ITEM_NONE: unchanged */
+	uint32_t set_mask;      /* ATTRS */
+	uint64_t offset;        /* WRITE, RESIZE */
+	struct place to;        /* MOVE */
+	bool to_match;          /* MOVE: what stands at `to` must have to_version, else */
+	int64_t to_version;     /* ERR_CONDITION_NOT_MET */
+	enum item_kind to_kind; /* MOVE; ITEM_NONE: unchanged */
 	enum item_kind other_kind; /* EXCHANGE; ITEM_NONE: unchanged */
 	struct span other_body;    /* EXCHANGE */
 	uint32_t other_flags;

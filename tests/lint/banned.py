@@ -50,7 +50,8 @@ def check(path, text, say):
 def main(top):
     findings, count = [], 0
     for root in ("src", "mount-helper", "tests"):
-        for folder, _, names in os.walk(os.path.join(top, root)):
+        for folder, subfolders, names in os.walk(os.path.join(top, root)):
+            subfolders[:] = [f for f in subfolders if f != "node_modules"]
             for name in sorted(names):
                 if name.endswith((".c", ".h")):
                     path = os.path.join(folder, name)

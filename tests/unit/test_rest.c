@@ -241,8 +241,88 @@ TEST(every_answer_carries_its_ids_and_the_version_it_was_asked_in)
 	teardown();
 }
 
+TEST(the_first_operation_that_fails_is_to_blame)
+{
+	setup();
+	make_rows();
+	struct response r = ask("POST", "/acct/$batch", MULTIPART,
+		SET(PART("POST", "Blogs", "", "{\"PartitionKey\":\"p\",\"RowKey\":\"1\"}")
+				PART("MERGE", "Blogs(PartitionKey='p',RowKey='gone')",
+					"If-Match: *\r\n", "{}")));
+	CHECK(has(&r, "HTTP/1.1 409 Conflict\r\n"));
+	CHECK(has(&r, "\"value\":\"0:The specified entity already exists."));
+	response_fini(&r);
+	r = ask("POST", "/acct/$batch", MULTIPART,
+		SET(PART("POST", "Blogs", "Prefer: return-no-content\r\n",
+			"{\"PartitionKey\":\"p\",\"RowKey\":\"7\"}") PART("MERGE",
+			"Blogs(PartitionKey='p',RowKey='gone')", "If-Match: *\r\n", "{}")));
+	CHECK(has(&r, "\"value\":\"1:The specified resource does not exist."));
+	response_fini(&r);
+	CHECK_EQ_INT(status_of("GET", "/acct/Blogs(PartitionKey='p',RowKey='7')", NULL, NULL), 404);
+	teardown();
+}
+
+TEST(what_cannot_be_honoured_is_refused)
+{
+	const char *row = "/acct/Blogs(PartitionKey='p',RowKey='1')";
+	setup();
+	make_rows();
+	CHECK_EQ_INT(status_of("GET", "/acct/Blogs()?$fliter=I%20eq%201", NULL, NULL), 400);
+	CHECK_EQ_INT(status_of("GET", "/acct/Blogs()?$orderby=I", NULL, NULL), 501);
+	CHECK_EQ_INT(status_of("GET", "/acct/Blogs()?$top=1&$top=2", NULL, NULL), 400);
+	CHECK_EQ_INT(status_of("GET", "/acct/Blogs()?timeout=0", NULL, NULL), 400);
+	CHECK_EQ_INT(status_of("GET", "/acct/Blogs()?timeout=1", NULL, NULL), 200);
+	CHECK_EQ_INT(status_of("PUT", row, "If-Match: *\nIf-Match: W/\"x\"\n", "{}"), 400);
+	CHECK_EQ_INT(
+		status_of("GET", row, "x-ms-version: 2019-02-02\nx-ms-version: x\n", NULL), 400);
+	/* A list may come in two lines. */
+	CHECK_EQ_INT(
+		status_of("GET", row, "Accept: text/html\nAccept: application/json\n", NULL), 200);
+	/* No body, no format: old clients ask for ATOM. */
+	CHECK_EQ_INT(
+		status_of("DELETE", row,
+			"x-ms-version: 2012-02-12\nAccept: application/atom+xml\nIf-Match: *\n",
+			NULL),
+		204);
+	teardown();
+}
+
+TEST(a_page_is_bounded_in_what_it_shows)
+{
+	enum {
+		ROWS = 30,
+		NAMES = 250,
+		NAME = 250
+	};
+	struct buf target = BUF_INIT(1 << 20);
+	char body[64], name[NAME + 1];
+	setup();
+	CHECK_EQ_INT(status_of("POST", "/acct/Tables", NULL, "{\"TableName\":\"Blogs\"}"), 201);
+	for (int i = 0; i < ROWS * 4; i++) {
+		(void)snprintf(body, sizeof(body), "{\"PartitionKey\":\"p\",\"RowKey\":\"%d\"}", i);
+		CHECK_EQ_INT(status_of("POST", "/acct/Blogs", NO_CONTENT, body), 204);
+	}
+	buf_add_str(&target, "/acct/Blogs()?$select=");
+	for (int i = 0; i < NAMES; i++) {
+		memset(name, 'x', NAME);
+		(void)snprintf(name, sizeof(name), "x%d", i);
+		name[strlen(name)] = 'y';
+		name[NAME] = '\0';
+		buf_addf(&target, "%s%s", i > 0 ? "," : "", name);
+	}
+	struct response r = ask("GET", target.data, NOMETA, NULL);
+	CHECK_EQ_INT(r.status, 200);
+	CHECK(r.body.len < (5 << 20));
+	CHECK(response_header_get(&r, "x-ms-continuation-NextRowKey") != NULL);
+	response_fini(&r);
+	buf_fini(&target);
+	teardown();
+}
+
 RUN_TESTS(T(a_table_is_made_found_and_dropped), T(an_entity_is_shown_at_each_level),
 	T(a_condition_that_fails_is_412_and_a_missing_one_is_an_upsert),
 	T(a_change_set_is_all_or_nothing_and_tells_the_index),
 	T(a_query_in_a_batch_is_answered_in_its_part), T(pages_lead_to_each_other),
-	T(every_answer_carries_its_ids_and_the_version_it_was_asked_in))
+	T(every_answer_carries_its_ids_and_the_version_it_was_asked_in),
+	T(the_first_operation_that_fails_is_to_blame), T(what_cannot_be_honoured_is_refused),
+	T(a_page_is_bounded_in_what_it_shows))

@@ -50,7 +50,9 @@ enum err listing_new(struct fs *fs, uint64_t nid, struct listing **ret)
 		else if (e == ERR_OK && !item_is_dir(dir.kind))
 			e = ERR_NOT_A_DIRECTORY;
 		l->dir_id = dir.id;
-		l->may_hold_drafts = dir.kind == ITEM_PARTITION;
+		/* Another door may make it a partition while it is open here. */
+		l->may_hold_drafts =
+			dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, &dir);
 		item_fini(&dir);
 	}
 	if (e != ERR_OK) {

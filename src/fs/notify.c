@@ -134,26 +134,51 @@ uint64_t notifier_sent(struct notifier *n)
 
 /* ---- changes of the other doors ---- */
 
-/* The name of a child and its directory's own attributes, if the kernel ever looked. */
-static void child_changed(struct notifier *n, uint64_t dir_id, const struct item *child)
+/* Directories whose attributes an event has told of already: an import brings a thousand
+ * changes of few directories. */
+#define TOLD_MAX 32
+struct told {
+	uint64_t id[TOLD_MAX];
+	size_t count;
+};
+
+/* A directory's own attributes moved.  The kernel has them from a look at the directory's own
+ * name, so `seen` says nothing about them; of a node that it does not know it says so quickly. */
+static void dir_changed(struct notifier *n, struct told *told, uint64_t dir_id)
 {
-	if (dir_id == 0 || idset_count(n->fs->seen, dir_id) == 0)
-		return;
-	char name[COMPONENT_MAX];
-	size_t len = item_component(child, name);
-	drop_name(n, nid_make(dir_id, 0), name, len);
+	for (size_t i = 0; i < TOLD_MAX; i++)
+		if (told->id[i] == dir_id)
+			return;
+	told->id[told->count++ % TOLD_MAX] = dir_id;
 	notify_attributes(n, nid_make(dir_id, 0));
 }
 
-static void partition_made(struct notifier *n, const struct change *c)
+/* The name of a child, if the kernel ever looked into the directory, and the directory's own
+ * attributes. */
+static void child_changed(
+	struct notifier *n, struct told *told, uint64_t dir_id, const struct item *child)
 {
-	char key[LIMIT_KEY_BYTES], name[LIMIT_NAME_BYTES + 1];
-	if (!c->made_partition || idset_count(n->fs->seen, c->at.parent) == 0)
+	if (dir_id == 0)
 		return;
-	key_from_order(c->at.pk.p, c->at.pk.n, key);
-	size_t len = filename_encode(span_make(key, c->at.pk.n), FILENAME_PARTITION, name);
-	drop_name(n, nid_make(c->at.parent, 0), name, len);
-	notify_attributes(n, nid_make(c->at.parent, 0));
+	if (idset_count(n->fs->seen, dir_id) != 0) {
+		char name[COMPONENT_MAX];
+		size_t len = item_component(child, name);
+		drop_name(n, nid_make(dir_id, 0), name, len);
+	}
+	dir_changed(n, told, dir_id);
+}
+
+static void partition_made(struct notifier *n, struct told *told, const struct change *c)
+{
+	if (!c->made_partition)
+		return;
+	if (idset_count(n->fs->seen, c->at.parent) != 0) {
+		char key[LIMIT_KEY_BYTES], name[LIMIT_NAME_BYTES + 1];
+		key_from_order(c->at.pk.p, c->at.pk.n, key);
+		size_t len = filename_encode(span_make(key, c->at.pk.n), FILENAME_PARTITION, name);
+		drop_name(n, nid_make(c->at.parent, 0), name, len);
+	}
+	dir_changed(n, told, c->at.parent);
 }
 
 /* Keeps a replaced or removed row, or the empty file before it, for those who looked its name up a moment ago. */
@@ -201,25 +226,33 @@ static void drop_row_content(struct notifier *n, const struct change *c)
 		blobs_drop(n->fs->blobs, nid_of(&c->old));
 }
 
+/* What the kernel may have cached of what another door changed. */
+static void tell(struct notifier *n, struct told *told, const struct change *c)
+{
+	partition_made(n, told, c);
+	child_changed(n, told, c->now.parent, &c->now);
+	/* Policies of a table, properties of an account: its own times moved. */
+	if (c->op == CHANGE_PUT && item_is_dir(c->now.kind))
+		notify_attributes(n, nid_make(c->now.id, 0));
+	if (c->left.kind != ITEM_NONE)
+		child_changed(n, told, c->left.parent, &c->left);
+}
+
 static void on_event(void *arg, enum origin origin, const struct change *changes, size_t count)
 {
 	struct notifier *n = arg;
+	struct told told = { 0 };
+	/* First, and of all changes: requests wait for the old contents, and what follows may
+	 * wait for a directory that one of them holds. */
 	for (size_t i = 0; i < count; i++) {
-		const struct change *c = &changes[i];
-		drop_row_content(n, c);
-		keep_old(n, c);
-		if (origin == ORIGIN_MOUNT) {
-			/* After keep_old(): the old node must not be found. */
-			row_rewritten(n, &changes[0], c);
-			continue;
-		}
-		partition_made(n, c);
-		child_changed(n, c->now.parent, &c->now);
-		/* Policies of a table, properties of an account: its own times moved. */
-		if (c->op == CHANGE_PUT && item_is_dir(c->now.kind))
-			notify_attributes(n, nid_make(c->now.id, 0));
-		if (c->left.kind != ITEM_NONE)
-			child_changed(n, c->left.parent, &c->left);
+		drop_row_content(n, &changes[i]);
+		keep_old(n, &changes[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (origin == ORIGIN_MOUNT) /* after keep_old(): the old node must not be found */
+			row_rewritten(n, &changes[0], &changes[i]);
+		else
+			tell(n, &told, &changes[i]);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * getattr and setattr. */
+#include "base/clock.h"
 #include "fs/attr.h"
 #include "fs/nid.h"
 #include "fs/ops.h"
@@ -8,14 +9,35 @@
 
 #include <errno.h>
 
-/* A row that was replaced or removed: as it was, while somebody holds it. */
-static bool old_attributes(struct fs *fs, uint64_t nid, bool row_lives, struct stat *ret)
+/* How long the content of what was just replaced may take to arrive among the recent ones. */
+#define REPLACED_MS 20
+
+/* Whether the commit that made row was so recent that what it replaced may be on its way. */
+static bool is_fresh(const struct item *row)
+{
+	const int64_t recent = REPLACED_MS * (TICKS_PER_SECOND / 1000);
+	int64_t age = clock_ticks() - row->version;
+	return age < recent && age > -recent; /* the clock may have gone back since */
+}
+
+/* A row that was replaced or removed, while somebody holds it: size and times as they were,
+ * for the kernel cuts or fills what it has of this node by the size; mode and owner of the row
+ * that lives, which is the same file.  NULL: none lives. */
+static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, struct stat *ret)
 {
 	const struct blob *blob = blobs_look(fs->blobs, nid);
+	if (blob == NULL && row != NULL && is_fresh(row))
+		blob = blobs_pin_soon(fs->blobs, nid, REPLACED_MS);
 	if (blob == NULL)
 		return false;
-	attr_of_item(fs, &blob->item, ret);
-	if (!row_lives)
+	struct item shown = blob->item; /* borrowed */
+	if (row != NULL) {
+		shown.attrs.mode = row->attrs.mode;
+		shown.attrs.uid = row->attrs.uid;
+		shown.attrs.gid = row->attrs.gid;
+	}
+	attr_of_item(fs, &shown, ret);
+	if (row == NULL)
 		ret->st_nlink = 0;
 	blobs_unpin(fs->blobs, blob);
 	return true;
@@ -46,11 +68,11 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	bool current = e == ERR_OK && nid_of(&item) == nid;
 	if (e != ERR_OK && e != ERR_NOT_FOUND) {
 		reply_err(&c, e);
-	} else if (!current && old_attributes(c.fs, nid, e == ERR_OK, &st)) {
+	} else if (!current && old_attributes(c.fs, nid, e == ERR_OK ? &item : NULL, &st)) {
 		reply_attr(&c, &st, 0);
 	} else if (e == ERR_OK) {
-		/* Of an old version that nobody has open: those of the row, since whoever asks
-		 * came by its name. */
+		/* Of an old version that nobody has open nor can any more: those of the row,
+		 * since whoever asks came by its name, or opened it to write. */
 		attr_of_item(c.fs, &item, &st);
 		if (item.parent == STORE_ORPHANS)
 			st.st_nlink = 0;
@@ -136,7 +158,45 @@ static enum err set_size(struct fs *fs, const struct item *item, off_t size, str
 		return ERR_IS_A_DIRECTORY;
 	if (item_is_draft(fs, item))
 		return size == 0 ? ERR_OK : ERR_INCOMPLETE;
-	return tree_file_resize(fs->service, item->id, (uint64_t)size, ret);
+	enum err e = tree_file_resize(fs->service, item->id, (uint64_t)size, ret);
+	return e == ERR_INVALID_INPUT ? ERR_GONE : e; /* a row by now */
+}
+
+/* The row may be replaced while this runs.  The attributes are the file's, whichever version
+ * they meet; but the answer is about the node, so its size must not be the new version's. */
+static void reply_set(struct call *c, uint64_t nid, const struct item *now)
+{
+	struct stat result;
+	if (nid_of(now) == nid) {
+		attr_of_item(c->fs, now, &result);
+		reply_attr(c, &result, CACHE_SECONDS);
+	} else if (old_attributes(c->fs, nid, now, &result)) {
+		reply_attr(c, &result, 0);
+	} else {
+		reply_err(c, ERR_GONE); /* a path is walked again; set twice is as set once */
+	}
+}
+
+static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int to_set)
+{
+	struct item item = { 0 }, now = { 0 };
+	struct attrs attrs;
+	uint32_t mask = wanted_attrs(st, to_set, &attrs);
+	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
+	if (e == ERR_OK && nid_of(&item) != nid)
+		e = ERR_GONE;
+	if (e == ERR_OK && (to_set & FUSE_SET_ATTR_SIZE) != 0)
+		e = set_size(c->fs, &item, st->st_size, &now);
+	if (e == ERR_OK && mask != 0) {
+		item_fini(&now);
+		e = tree_set_attrs(c->fs->service, item.id, &attrs, mask, &now);
+	}
+	if (e == ERR_OK)
+		reply_set(c, nid, now.kind != ITEM_NONE ? &now : &item);
+	else /* a name whose draft became a row in between is walked again */
+		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
+	item_fini(&now);
+	item_fini(&item);
 }
 
 void op_setattr(
@@ -162,25 +222,5 @@ void op_setattr(
 		stages_unref(c.fs, c.fs->stages, s);
 		return;
 	}
-	struct item item = { 0 }, now = { 0 };
-	struct attrs attrs;
-	uint32_t mask = wanted_attrs(st, to_set, &attrs);
-	enum err e = store_get(c.fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
-	if (e == ERR_NOT_FOUND || (e == ERR_OK && nid_of(&item) != nid))
-		e = ERR_GONE;
-	if (e == ERR_OK && (to_set & FUSE_SET_ATTR_SIZE) != 0)
-		e = set_size(c.fs, &item, st->st_size, &now);
-	if (e == ERR_OK && mask != 0) {
-		item_fini(&now);
-		e = tree_set_attrs(c.fs->service, item.id, &attrs, mask, &now);
-	}
-	if (e == ERR_OK) {
-		struct stat result;
-		attr_of_item(c.fs, now.kind != ITEM_NONE ? &now : &item, &result);
-		reply_attr(&c, &result, CACHE_SECONDS);
-	} else {
-		reply_err(&c, e);
-	}
-	item_fini(&now);
-	item_fini(&item);
+	set_on_item(&c, nid, st, to_set);
 }

@@ -179,6 +179,24 @@ static bool may_make_dir(const struct target *t)
 	return true;
 }
 
+/* Another door made the partition of that digest after the look and before the directory:
+ * the name is taken.  Nobody saw the directory: the kernel holds the parent's lock. */
+static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const struct item *made)
+{
+	struct target now = { 0 };
+	struct item there = { 0 };
+	enum err e = target_resolve(fs, parent, name, &now, NULL);
+	if (e == ERR_OK && !now.digest)
+		e = target_item(fs, &now, WANT_ATTRS, &there);
+	bool taken = e == ERR_OK && there.kind == ITEM_PARTITION && there.id != made->id;
+	item_fini(&there);
+	target_fini(&now);
+	if (!taken)
+		return ERR_OK;
+	e = tree_drop(fs->service, made->id);
+	return e == ERR_OK ? ERR_NAME_EXISTS : e;
+}
+
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct call c = call_begin(req, OP_MKDIR);
@@ -194,6 +212,8 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		const struct spot at = target_spot(&t, folder ? ITEM_FOLDER : ITEM_NONE);
 		e = tree_mkdir(c.fs->service, &at, &attrs, &made, NULL);
 	}
+	if (e == ERR_OK && t.digest)
+		e = give_way(c.fs, parent, name, &made);
 	if (e == ERR_OK) {
 		struct stat st;
 		attr_of_item(c.fs, &made, &st);
@@ -396,6 +416,24 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 }
 
 /* The move itself, with rename(2)'s flags. */
+/* The node that the kernel moves along is not the row's where its document was rendered anew. */
+static void moved(struct fs *fs, uint64_t was, const struct item *now, const struct target *at)
+{
+	if (nid_of(now) == was)
+		return;
+	notify_old_node(fs->notifier, was);
+	notify_name_soon(fs->notifier, nid_make(at->dir.id, 0), at->name);
+}
+
+/* The other one of an exchange; read again, since another door may have changed it since. */
+static void other_moved(struct fs *fs, const struct renaming *r)
+{
+	struct item now = { 0 };
+	if (store_get(service_store(fs->service), NULL, r->replaced.id, WANT_ATTRS, &now) == ERR_OK)
+		moved(fs, nid_of(&r->replaced), &now, &r->from);
+	item_fini(&now);
+}
+
 static enum err perform_rename(
 	struct fs *fs, struct renaming *r, unsigned flags, struct err_detail *detail)
 {
@@ -416,11 +454,10 @@ static enum err perform_rename(
 	enum err e = tree_move(fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
 	if (e == ERR_OK)
 		matches_drop(fs->matches, r->replaced.id);
-	/* Its document was rendered anew: the node that the kernel moves is not the row's. */
-	if (e == ERR_OK && nid_of(&now) != nid_of(&r->item)) {
-		notify_old_node(fs->notifier, nid_of(&r->item));
-		notify_name_soon(fs->notifier, nid_make(r->to.dir.id, 0), r->to.name);
-	}
+	if (e == ERR_OK)
+		moved(fs, nid_of(&r->item), &now, &r->to);
+	if (e == ERR_OK && (flags & RENAME_EXCHANGE) != 0)
+		other_moved(fs, r);
 	item_fini(&now);
 	return e;
 }

@@ -230,7 +230,15 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		notes_refuse(fs, fs->notes, tid, nid, item, false) == NOTE_SECOND) {
 		const struct blob *blob = NULL;
 		bool direct = nid_of(item) != nid;
-		enum err e = blobs_put(fs->blobs, item, &blob);
+		enum err e = ERR_OK;
+		/* Replaced between this walk's lookup and now: its content is on the way, and
+		 * with it size and bytes are of one version. */
+		if (direct)
+			blob = blobs_pin_soon(fs->blobs, nid, REMOVED_MS);
+		if (blob != NULL)
+			direct = false;
+		else
+			e = blobs_put(fs->blobs, item, &blob);
 		notes_clear(fs, fs->notes, tid);
 		if (e == ERR_OK)
 			open_blob(c, blob, nid, fi, direct);

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How often a change is tried again after it lost a race. */
+/* How often a change is tried again after it lost a race.  Each loss means that another
+ * writer got on, so this ends early unless that one never rests. */
 #define RETRIES 64
 
 static struct place place_of(const struct spot *at)
@@ -232,6 +233,9 @@ struct passenger {
 	struct buf body; /* its new document */
 	bool new_body;
 	uint32_t flags;
+	bool exact;       /* all this holds for the version that was read and for no other */
+	bool rekeyed;     /* a partition that gets another key */
+	bool keys_in_all; /* ... one that every row's document must hold */
 };
 
 static void passenger_fini(struct passenger *p)
@@ -306,6 +310,19 @@ static enum err board_file(
 	return e;
 }
 
+/* A partition under a new key: documents that hold keys must hold this one, and all must if
+ * its name is a digest.  Then a row that comes in between must not be missed, which moves
+ * the partition's version on. */
+static void board_partition(struct passenger *p)
+{
+	char pk[LIMIT_KEY_BYTES];
+	struct span order = p->to->key;
+	key_from_order(order.p, order.n, pk);
+	p->rekeyed = !span_eq(p->from->key, order);
+	p->keys_in_all = p->rekeyed && filename_is_long(span_make(pk, order.n), FILENAME_PARTITION);
+	p->exact = p->keys_in_all;
+}
+
 static enum err board(struct service *s, struct passenger *p, const struct spot *from,
 	const struct spot *to, struct err_detail *detail)
 {
@@ -319,6 +336,11 @@ static enum err board(struct service *s, struct passenger *p, const struct spot 
 	p->becomes = kind_there(&p->item, to);
 	if (p->becomes == ITEM_NONE)
 		return ERR_NOT_PERMITTED;
+	/* A row that stays one as it is counts too: it may be given keys inside meanwhile, and
+	 * would go with the old ones. */
+	p->exact = p->item.kind == ITEM_FILE || p->becomes == ITEM_ROW;
+	if (p->becomes == ITEM_PARTITION)
+		board_partition(p);
 	if (p->becomes != ITEM_ROW)
 		return ERR_OK;
 	struct keys *k = malloc(sizeof(*k));
@@ -330,11 +352,12 @@ static enum err board(struct service *s, struct passenger *p, const struct spot 
 	return e;
 }
 
-/* The rows of a partition whose documents hold keys: they are rendered anew when the
- * partition gets another key. */
+/* The rows of a partition that are rendered anew when it gets another key: those whose
+ * documents hold keys, or all. */
 struct keyed_rows {
 	struct item *rows;
 	size_t n, cap;
+	bool all;
 	enum err error;
 };
 
@@ -348,7 +371,7 @@ static void keyed_rows_fini(struct keyed_rows *r)
 static bool collect_keyed(void *arg, const struct item *it)
 {
 	struct keyed_rows *r = arg;
-	if ((it->flags & ITEM_KEYS_INSIDE) == 0)
+	if (it->kind != ITEM_ROW || (!r->all && (it->flags & ITEM_KEYS_INSIDE) == 0))
 		return true;
 	if (r->n == r->cap) {
 		size_t cap = r->cap == 0 ? 16 : r->cap * 2;
@@ -372,6 +395,8 @@ static enum err put_rewritten(struct service *s, const struct item *row, struct 
 {
 	struct passenger p = { .body = BUF_INIT(LIMIT_DOCUMENT_BYTES) };
 	enum err e = store_get(service_store(s), NULL, row->id, WANT_BODY, &p.item);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && p.item.version != row->version))
+		e = ERR_GONE;
 	struct keys *k = malloc(sizeof(*k));
 	if (e == ERR_OK && k == NULL)
 		e = ERR_NO_MEMORY;
@@ -398,23 +423,32 @@ static enum err put_rewritten(struct service *s, const struct item *row, struct 
 	return e;
 }
 
-static enum err find_keyed(struct service *s, uint64_t partition_id, struct keyed_rows *r)
+static enum err find_keyed(struct service *s, const struct passenger *p, struct keyed_rows *r)
 {
-	enum err e = store_list(service_store(s), NULL, partition_id, CLASS_KEYED,
-		(struct span){ 0 }, false, WANT_ATTRS, collect_keyed, r);
+	if (!p->rekeyed)
+		return ERR_OK;
+	r->all = p->keys_in_all;
+	enum err e = store_list(service_store(s), NULL, p->item.id, CLASS_KEYED, (struct span){ 0 },
+		false, WANT_ATTRS, collect_keyed, r);
 	return e == ERR_OK ? r->error : e;
 }
 
+/* A row that is no longer where it was listed: changes[0] is the move itself. */
+static enum err row_left(enum err e, const struct err_detail *detail)
+{
+	return e == ERR_NOT_FOUND && detail->op > 0 ? ERR_GONE : e;
+}
+
 /* Moves a partition to another key (or exchanges two), with the rows whose documents hold
- * the old one. */
+ * the old one or must hold the new one. */
 static enum err move_partition(struct service *s, const struct passenger *p,
 	const struct passenger *other, struct change *move, struct err_detail *detail)
 {
 	struct keyed_rows r = { 0 };
-	enum err e = find_keyed(s, p->item.id, &r);
+	enum err e = find_keyed(s, p, &r);
 	size_t of_p = r.n;
 	if (e == ERR_OK && other->item.kind == ITEM_PARTITION)
-		e = find_keyed(s, other->item.id, &r);
+		e = find_keyed(s, other, &r);
 	struct change *changes = calloc(r.n + 1, sizeof(*changes));
 	struct buf *bodies = calloc(r.n + 1, sizeof(*bodies));
 	char *pk = malloc(LIMIT_KEY_BYTES);
@@ -428,8 +462,10 @@ static enum err move_partition(struct service *s, const struct passenger *p,
 		e = put_rewritten(
 			s, &r.rows[i], span_make(pk, order.n), &changes[i + 1], &bodies[i + 1]);
 	}
+	detail->op = 0;
 	if (e == ERR_OK)
-		e = service_apply(s, ORIGIN_MOUNT, changes, r.n + 1, false, detail);
+		e = row_left(
+			service_apply(s, ORIGIN_MOUNT, changes, r.n + 1, false, detail), detail);
 	if (e == ERR_OK) {
 		*move = changes[0];
 		changes[0] = (struct change){ 0 };
@@ -453,8 +489,8 @@ static void fill_move(
 	c->flags = CHANGE_KEEP_DIR | CHANGE_WANT_OLD;
 	c->name = p->to->name;
 	c->to_kind = p->becomes;
-	c->cond = p->item.kind == ITEM_FILE ? COND_VERSION : COND_ID;
-	c->cond_version = p->item.kind == ITEM_FILE ? p->item.version : (int64_t)p->item.id;
+	c->cond = p->exact ? COND_VERSION : COND_ID;
+	c->cond_version = p->exact ? p->item.version : (int64_t)p->item.id;
 	if (p->new_body) {
 		c->body = buf_span(&p->body);
 		c->item_flags = p->flags;
@@ -465,17 +501,22 @@ static void fill_move(
 		c->flags |= CHANGE_EXCHANGE;
 		c->other_kind = other->becomes;
 		c->other_flags = other->flags;
+		c->to_match = other->exact;
+		c->to_version = other->item.version;
 		if (other->new_body)
 			c->other_body = buf_span(&other->body);
 	}
 }
 
-/* What stands at the destination, and whether it may be replaced. */
-static enum err look_at_target(
-	struct service *s, const struct spot *to, int64_t if_version, struct item *ret)
+/* What stands at the destination; kind is ITEM_NONE if nothing does.  In an exchange it has
+ * been read already, and what was read is what the condition must be about. */
+static enum err look_at_target(struct service *s, const struct spot *to,
+	const struct passenger *other, int64_t if_version, struct item *ret)
 {
-	enum err e = store_child(
-		service_store(s), NULL, to->dir->id, to->class, to->key, WANT_ATTRS, ret);
+	enum err e = other->item.kind != ITEM_NONE
+		? item_copy(ret, &other->item)
+		: store_child(
+			  service_store(s), NULL, to->dir->id, to->class, to->key, WANT_ATTRS, ret);
 	if (e == ERR_NOT_FOUND)
 		e = if_version >= 0 ? ERR_CONDITION_NOT_MET : ERR_OK;
 	else if (e == ERR_OK && if_version >= 0 && ret->version != if_version)
@@ -506,6 +547,17 @@ static enum err apply_move(struct service *s, struct change *move, const struct 
 	return e;
 }
 
+static enum err make_move(struct service *s, struct change *c, const struct passenger *p,
+	const struct passenger *other, const struct item *target, unsigned flags,
+	struct err_detail *detail)
+{
+	enum err e = p->item.kind == ITEM_PARTITION ? move_partition(s, p, other, c, detail)
+						    : apply_move(s, c, p, target, flags, detail);
+	/* The caller's condition held a moment ago: whether it still does, the next look tells. */
+	return e == ERR_CONDITION_NOT_MET ? ERR_GONE : e;
+}
+
+/* ERR_GONE: something was another thing by the time of the commit than when it was read. */
 static enum err move_once(struct service *s, const struct spot *from, const struct spot *to,
 	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
 	struct err_detail *detail)
@@ -517,15 +569,14 @@ static enum err move_once(struct service *s, const struct spot *from, const stru
 	if (e == ERR_OK && (flags & TREE_EXCHANGE) != 0)
 		e = board(s, &other, to, from, detail);
 	if (e == ERR_OK)
-		e = look_at_target(s, to, if_version, &target);
+		e = look_at_target(s, to, &other, if_version, &target);
 	if (e == ERR_OK) {
 		fill_move(&c, &p, &other, flags);
 		if (if_version >= 0) {
 			c.to_match = true;
 			c.to_version = if_version;
 		}
-		e = p.item.kind == ITEM_PARTITION ? move_partition(s, &p, &other, &c, detail)
-						  : apply_move(s, &c, &p, &target, flags, detail);
+		e = make_move(s, &c, &p, &other, &target, flags, detail);
 	}
 	if (e == ERR_OK && ret_now != NULL) {
 		*ret_now = c.now;
@@ -542,22 +593,20 @@ static enum err move_once(struct service *s, const struct spot *from, const stru
 	return e;
 }
 
-/* What was looked at was another thing by the time of the commit. */
-static bool lost_race(enum err e, int64_t if_version)
-{
-	return e == ERR_GONE || (e == ERR_CONDITION_NOT_MET && if_version < 0);
-}
-
 enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
 	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
 	struct err_detail *detail)
 {
+	struct err_detail scratch = { 0 };
 	enum err e = ERR_GONE;
-	for (int tries = 0; tries < RETRIES && lost_race(e, if_version); tries++)
+	if (detail == NULL)
+		detail = &scratch;
+	for (int tries = 0; tries < RETRIES && e == ERR_GONE; tries++)
 		e = move_once(s, from, to, flags, if_version, ret_now, ret_replaced, detail);
 	return e;
 }
 
+/* A folder holds no rows, so there is no document that would have to be told the key. */
 enum err tree_adopt(struct service *s, const struct item *folder, struct span pk_order,
 	struct item *ret, struct err_detail *detail)
 {
@@ -565,5 +614,16 @@ enum err tree_adopt(struct service *s, const struct item *folder, struct span pk
 	c.to = (struct place){ .parent = folder->parent, .class = CLASS_KEYED, .key = pk_order };
 	c.to_kind = ITEM_PARTITION;
 	c.flags = CHANGE_NO_REPLACE;
-	return apply_one(s, &c, ret, detail);
+	enum err e = apply_one(s, &c, ret, detail);
+	if (e != ERR_NAME_EXISTS)
+		return e;
+	/* Another door may have done just this in between. */
+	struct item now = { 0 };
+	if (store_get(service_store(s), NULL, folder->id, WANT_ATTRS, &now) == ERR_OK &&
+		now.kind == ITEM_PARTITION && span_eq(now.key, pk_order)) {
+		*ret = now;
+		return ERR_OK;
+	}
+	item_fini(&now);
+	return e;
 }

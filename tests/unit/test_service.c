@@ -424,6 +424,543 @@ TEST(a_file_becomes_a_row_only_with_an_entity_in_it)
 	service_free(w.service);
 }
 
+/* ---- renames while others write ---- */
+
+/* A layer over an engine: somebody else comes between what a caller has read and what it
+ * then commits. */
+struct meddler {
+	struct store base;
+	struct store *inner;
+	struct world *w;
+	void (*meddle)(struct world *w);
+	int times;     /* how often it still comes between */
+	bool busy;     /* this change set is its own */
+	int calls;     /* change sets of others since it was set */
+	char path[32]; /* of the inner store's file, if it has one */
+};
+
+static struct meddler *meddler_of(struct store *s)
+{
+	return (struct meddler *)s;
+}
+
+static enum err m_get(
+	struct store *s, struct store_view *v, uint64_t id, unsigned want, struct item *ret)
+{
+	return store_get(meddler_of(s)->inner, v, id, want, ret);
+}
+
+static enum err m_child(struct store *s, struct store_view *v, uint64_t parent,
+	enum item_class class, struct span key, unsigned want, struct item *ret)
+{
+	return store_child(meddler_of(s)->inner, v, parent, class, key, want, ret);
+}
+
+static enum err m_list(struct store *s, struct store_view *v, uint64_t parent,
+	enum item_class class, struct span after, bool inclusive, unsigned want, store_list_fn fn,
+	void *arg, bool *ret_more)
+{
+	struct store *inner = meddler_of(s)->inner;
+	return inner->ops->list(inner, v, parent, class, after, inclusive, want, fn, arg, ret_more);
+}
+
+static enum err m_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
+	void *out, size_t n, size_t *ret_n)
+{
+	return store_file_read(meddler_of(s)->inner, v, id, offset, out, n, ret_n);
+}
+
+static enum err m_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
+{
+	struct meddler *m = meddler_of(s);
+	m->calls += !m->busy;
+	if (!m->busy && m->times > 0) {
+		m->times--;
+		m->busy = true;
+		m->meddle(m->w);
+		m->busy = false;
+	}
+	return store_apply(m->inner, changes, n, durable, reterr);
+}
+
+static enum err m_sync(struct store *s)
+{
+	return store_sync(meddler_of(s)->inner);
+}
+
+static int64_t m_version_floor(struct store *s)
+{
+	return store_version_floor(meddler_of(s)->inner);
+}
+
+static enum err m_view_open(struct store *s, struct store_view **ret)
+{
+	return store_view_open(meddler_of(s)->inner, ret);
+}
+
+static void m_view_close(struct store *s, struct store_view *v)
+{
+	store_view_close(meddler_of(s)->inner, v);
+}
+
+static void m_info(struct store *s, struct store_info *ret)
+{
+	store_info(meddler_of(s)->inner, ret);
+}
+
+static enum err m_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
+{
+	return store_check(meddler_of(s)->inner, fn, progress, arg);
+}
+
+static void m_close(struct store *s)
+{
+	struct meddler *m = meddler_of(s);
+	store_close(m->inner);
+	if (m->path[0] != 0)
+		unlink(m->path);
+	free(m);
+}
+
+static const struct store_ops meddler_ops = {
+	.name = "meddler",
+	.get = m_get,
+	.child = m_child,
+	.list = m_list,
+	.file_read = m_file_read,
+	.apply = m_apply,
+	.sync = m_sync,
+	.version_floor = m_version_floor,
+	.view_open = m_view_open,
+	.view_close = m_view_close,
+	.info = m_info,
+	.check = m_check,
+	.close = m_close,
+};
+
+/* A world over each engine in turn. */
+enum {
+	MEMORY,
+	SQLITE,
+	ENGINES
+};
+
+static struct world world_meddled(int engine)
+{
+	struct meddler *m = calloc(1, sizeof(*m));
+	MUST(m != NULL);
+	m->base.ops = &meddler_ops;
+	if (engine == MEMORY) {
+		MUST(store_open_memory(&m->inner) == ERR_OK);
+	} else {
+		(void)snprintf(m->path, sizeof(m->path), "/tmp/rowfs-service-XXXXXX");
+		int fd = mkstemp(m->path);
+		MUST(fd >= 0 && close(fd) == 0 && unlink(m->path) == 0);
+		MUST(store_create(m->path, NULL) == ERR_OK);
+		MUST(store_open(m->path, 0, &m->inner, NULL, NULL) == ERR_OK);
+	}
+	return world_of(&m->base);
+}
+
+static void meddle(struct world *w, int times, void (*fn)(struct world *w))
+{
+	struct meddler *m = meddler_of(service_store(w->service));
+	m->w = w;
+	m->meddle = fn;
+	m->times = times;
+	m->calls = 0;
+}
+
+static bool no_trouble(void *arg, const char *finding)
+{
+	(void)arg;
+	check_fail(__FILE__, __LINE__, finding);
+	return true;
+}
+
+/* The end of a world whose documents all agree with their marks and keys. */
+static void world_end(struct world *w)
+{
+	struct verify_counts counts;
+	CHECK_ERR(service_verify(w->service, no_trouble, NULL, NULL, &counts), ERR_OK);
+	service_free(w->service);
+}
+
+static enum err move_row(
+	struct world *w, const char *from_rk, const char *to_rk, unsigned flags, int64_t if_version)
+{
+	struct item p = partition(w, "p");
+	const struct spot from = { .dir = &p, .class = CLASS_KEYED, .key = span_of(from_rk) };
+	const struct spot to = { .dir = &p, .class = CLASS_KEYED, .key = span_of(to_rk) };
+	enum err e = tree_move(w->service, &from, &to, flags, if_version, NULL, NULL, NULL);
+	item_fini(&p);
+	return e;
+}
+
+static int64_t version_of_row(struct world *w, const char *rk)
+{
+	struct item it = { 0 };
+	MUST(entity_row(w->service, NULL, w->table, SPAN_LIT("p"), span_of(rk), &it) == ERR_OK);
+	int64_t version = it.version;
+	item_fini(&it);
+	return version;
+}
+
+static void merge_a(struct world *w)
+{
+	MUST(apply(w, ENTITY_MERGE, "a", "{\"P\":1}", -1, NULL) == ERR_OK);
+}
+
+static void merge_b(struct world *w)
+{
+	MUST(apply(w, ENTITY_MERGE, "b", "{\"P\":2}", -1, NULL) == ERR_OK);
+}
+
+static void write_a_with_its_key(struct world *w)
+{
+	put_document(w, "a", "{\"RowKey\":\"a\",\"K\":1}");
+}
+
+static void remove_b(struct world *w)
+{
+	MUST(apply(w, ENTITY_DELETE, "b", NULL, -1, NULL) == ERR_OK);
+}
+
+#define A_KEYED "{\"PartitionKey\":\"p\",\"RowKey\":\"a\",\"A\":1}"
+#define B_KEYED "{\"PartitionKey\":\"p\",\"RowKey\":\"b\",\"B\":1}"
+
+TEST(a_rename_loses_no_change_that_came_between)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		/* To a free name; onto another row. */
+		for (int i = 0; i < 2; i++) {
+			put_document(&w, "a", A_KEYED);
+			meddle(&w, 1, merge_a);
+			CHECK_ERR(move_row(&w, "a", "b", 0, -1), ERR_OK);
+			CHECK_EQ_STR(read_row(&w, "a"), "none");
+			CHECK_EQ_STR(read_row(&w, "b"), "{\"A\":1,\"P\":1}\n");
+		}
+		/* A document that had no keys in it when it was looked at. */
+		put_document(&w, "a", "{}");
+		meddle(&w, 1, write_a_with_its_key);
+		CHECK_ERR(move_row(&w, "a", "b", 0, -1), ERR_OK);
+		CHECK_EQ_STR(read_row(&w, "b"), "{\"K\":1}\n");
+		world_end(&w);
+	}
+}
+
+TEST(an_exchange_loses_no_change_that_came_between)
+{
+	static void (*const both[])(struct world * w) = { merge_a, merge_b };
+	for (int i = 0; i < 2 * ENGINES; i++) {
+		struct world w = world_meddled(i / 2);
+		put_document(&w, "a", A_KEYED);
+		put_document(&w, "b", B_KEYED);
+		meddle(&w, 1, both[i % 2]);
+		CHECK_ERR(move_row(&w, "a", "b", TREE_EXCHANGE, -1), ERR_OK);
+		CHECK_EQ_STR(read_row(&w, "b"), i % 2 == 0 ? "{\"A\":1,\"P\":1}\n" : "{\"A\":1}\n");
+		CHECK_EQ_STR(read_row(&w, "a"), i % 2 == 1 ? "{\"B\":1,\"P\":2}\n" : "{\"B\":1}\n");
+		/* Nothing is there any more. */
+		meddle(&w, 1, remove_b);
+		CHECK_ERR(move_row(&w, "a", "b", TREE_EXCHANGE, -1), ERR_NOT_FOUND);
+		world_end(&w);
+	}
+}
+
+TEST(a_condition_on_the_replaced_row_fails_only_if_it_is_not_met)
+{
+	static const unsigned flags[] = { 0, TREE_EXCHANGE };
+	for (int i = 0; i < 2 * ENGINES; i++) {
+		struct world w = world_meddled(i / 2);
+		unsigned how = flags[i % 2];
+		put_document(&w, "a", A_KEYED);
+		put_document(&w, "b", B_KEYED);
+		int64_t version = version_of_row(&w, "b");
+		meddle(&w, 1, merge_b);
+		CHECK_ERR(move_row(&w, "a", "b", how, version), ERR_CONDITION_NOT_MET);
+		CHECK_EQ_INT(meddler_of(service_store(w.service))->calls, 1);
+		CHECK_EQ_STR(read_row(&w, "a"), A_KEYED);
+		CHECK_EQ_STR(read_row(&w, "b"), "{\"B\":1,\"P\":2}\n");
+		CHECK_ERR(move_row(&w, "a", "b", how, version), ERR_CONDITION_NOT_MET);
+		put_document(&w, "b", B_KEYED);
+		version = version_of_row(&w, "b");
+		meddle(&w, 3, merge_a);
+		CHECK_ERR(move_row(&w, "a", "b", how, version), ERR_OK);
+		CHECK_EQ_INT(meddler_of(service_store(w.service))->calls, 4);
+		CHECK_EQ_STR(read_row(&w, "b"), "{\"A\":1,\"P\":1}\n");
+		CHECK_EQ_STR(read_row(&w, "a"), how == 0 ? "none" : "{\"B\":1}\n");
+		world_end(&w);
+	}
+}
+
+TEST(a_rename_that_always_comes_too_late_gives_up_and_changes_nothing)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		put_document(&w, "a", A_KEYED);
+		put_document(&w, "b", B_KEYED);
+		meddle(&w, 500, merge_a);
+		CHECK_ERR(move_row(&w, "a", "b", 0, version_of_row(&w, "b")), ERR_GONE);
+		CHECK(meddler_of(service_store(w.service))->calls < 500);
+		meddle(&w, 0, NULL);
+		CHECK_EQ_STR(read_row(&w, "a"), "{\"A\":1,\"P\":1}\n");
+		CHECK_EQ_STR(read_row(&w, "b"), B_KEYED);
+		world_end(&w);
+	}
+}
+
+/* ---- partitions with long keys ---- */
+
+static const char *long_key(char c)
+{
+	static char key[2][401];
+	memset(key[c & 1], c, 400);
+	return key[c & 1];
+}
+#define LONG_K long_key('k')
+#define LONG_L long_key('l')
+
+static struct item get_item(struct world *w, uint64_t id)
+{
+	struct item it = { 0 };
+	MUST(store_get(service_store(w->service), NULL, id, WANT_ATTRS, &it) == ERR_OK);
+	return it;
+}
+
+static enum err move_partition_to(
+	struct world *w, const char *from_pk, uint64_t to_table, const char *to_pk, unsigned flags)
+{
+	struct item table = get_item(w, w->table), other = get_item(w, to_table);
+	const struct spot from = { .dir = &table, .class = CLASS_KEYED, .key = span_of(from_pk) };
+	const struct spot to = { .dir = &other, .class = CLASS_KEYED, .key = span_of(to_pk) };
+	enum err e = tree_move(w->service, &from, &to, flags, -1, NULL, NULL, NULL);
+	item_fini(&table);
+	item_fini(&other);
+	return e;
+}
+
+static void make_partition(struct world *w, const char *pk)
+{
+	struct item table = get_item(w, w->table);
+	const struct spot at = { .dir = &table, .class = CLASS_KEYED, .key = span_of(pk) };
+	struct attrs attrs = ATTRS_UNSET;
+	MUST(tree_mkdir(w->service, &at, &attrs, NULL, NULL) == ERR_OK);
+	item_fini(&table);
+}
+
+static uint64_t make_table(struct world *w, struct span name)
+{
+	struct item it = { 0 };
+	MUST(table_create(w->service, ORIGIN_COMMAND, w->account, name, &it, NULL) == ERR_OK);
+	uint64_t id = it.id;
+	item_fini(&it);
+	return id;
+}
+
+/* The row's document; long keys in it as <k> and <l>. */
+static const char *row_in(struct world *w, uint64_t table, const char *pk, const char *rk)
+{
+	static char text[4096];
+	struct item it = { 0 };
+	enum err e = entity_row(w->service, NULL, table, span_of(pk), span_of(rk), &it);
+	if (e != ERR_OK)
+		return err_symbol(e);
+	size_t n = 0;
+	for (size_t i = 0; i < it.body.n && n < sizeof(text) - 4; i++) {
+		char c = it.body.p[i];
+		struct span rest = span_make(it.body.p + i, it.body.n - i);
+		if ((c == 'k' || c == 'l') && span_starts(rest, span_of(long_key(c)))) {
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "<%c>", c);
+			i += 399;
+		} else {
+			text[n++] = c;
+		}
+	}
+	text[n] = 0;
+	item_fini(&it);
+	return text;
+}
+
+static void fill_short(struct world *w)
+{
+	MUST(apply(w, ENTITY_INSERT, "a", "{\"V\":1}", -1, NULL) == ERR_OK);
+	put_document(w, "b", "{ \"V\" : 2 }");
+	put_document(w, "c", "{\"RowKey\":\"c\"}");
+	/* What no row is stays as it is. */
+	struct item p = partition(w, "p"), file = { 0 };
+	const struct spot at[] = {
+		{ .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("draft") },
+		{ .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("notes") },
+	};
+	struct attrs attrs = ATTRS_UNSET;
+	for (int i = 0; i < 2; i++) {
+		MUST(tree_create_file(w->service, &at[i], &attrs, &file, NULL) == ERR_OK);
+		item_fini(&file);
+	}
+	MUST(tree_unlink(w->service, &at[0], -1, NULL, NULL) == ERR_OK);
+	item_fini(&p);
+}
+
+TEST(a_partition_with_a_long_key_has_it_in_every_document)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		uint64_t other = make_table(&w, SPAN_LIT("Other"));
+		fill_short(&w);
+		make_partition(&w, LONG_K);
+		/* Onto an empty one, to another table, to another long key, and back. */
+		CHECK_ERR(move_partition_to(&w, "p", w.table, LONG_K, 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "a"),
+			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"a\",\"V\":1}\n");
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "b"),
+			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"b\",\"V\":2}\n");
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "c"),
+			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"c\"}\n");
+		uint64_t first = w.table;
+		CHECK_ERR(move_partition_to(&w, LONG_K, other, LONG_K, 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, other, LONG_K, "a"),
+			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"a\",\"V\":1}\n");
+		w.table = other;
+		CHECK_ERR(move_partition_to(&w, LONG_K, first, LONG_L, 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, first, LONG_L, "b"),
+			"{\"PartitionKey\":\"<l>\",\"RowKey\":\"b\",\"V\":2}\n");
+		w.table = first;
+		CHECK_ERR(move_partition_to(&w, LONG_L, other, "q", 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, other, "q", "b"), "{\"V\":2}\n");
+		w.table = other;
+		CHECK_ERR(move_partition_to(&w, "q", first, LONG_K, 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, first, LONG_K, "c"),
+			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"c\"}\n");
+		world_end(&w);
+	}
+}
+
+TEST(partitions_with_short_and_long_keys_exchange_them)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		uint64_t other = make_table(&w, SPAN_LIT("Other"));
+		fill_short(&w);
+		CHECK_ERR(move_partition_to(&w, "p", w.table, LONG_K, 0), ERR_OK);
+		fill_short(&w);
+		put_document(&w, "d", "{}");
+		for (int i = 0; i < 2; i++) {
+			const char *from = i == 0 ? "p" : LONG_K, *to = i == 0 ? LONG_K : "p";
+			CHECK_ERR(move_partition_to(&w, from, w.table, to, TREE_EXCHANGE), ERR_OK);
+			CHECK_EQ_STR(row_in(&w, w.table, i == 0 ? LONG_K : "p", "d"),
+				i == 0 ? "{\"PartitionKey\":\"<k>\",\"RowKey\":\"d\"}\n" : "{}\n");
+			CHECK_EQ_STR(row_in(&w, w.table, i == 0 ? "p" : LONG_K, "d"), "NOT_FOUND");
+			CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "a"),
+				"{\"PartitionKey\":\"<k>\",\"RowKey\":\"a\",\"V\":1}\n");
+			CHECK_EQ_STR(row_in(&w, w.table, "p", "b"), "{\"V\":2}\n");
+		}
+		/* The same over two tables. */
+		CHECK_ERR(move_partition_to(&w, "p", other, "q", 0), ERR_OK);
+		CHECK_ERR(move_partition_to(&w, LONG_K, other, "q", TREE_EXCHANGE), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "d"),
+			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"d\"}\n");
+		CHECK_EQ_STR(row_in(&w, other, "q", "a"), "{\"V\":1}\n");
+		world_end(&w);
+	}
+}
+
+static void insert_z(struct world *w)
+{
+	MUST(apply(w, ENTITY_INSERT, "z", "{\"Z\":1}", -1, NULL) == ERR_OK);
+}
+
+static void delete_a(struct world *w)
+{
+	MUST(apply(w, ENTITY_DELETE, "a", NULL, -1, NULL) == ERR_OK);
+}
+
+TEST(a_partition_that_gets_a_long_key_leaves_no_row_behind)
+{
+	static void (*const others[])(struct world * w) = { merge_a, insert_z, delete_a };
+	for (int i = 0; i < 3 * ENGINES; i++) {
+		struct world w = world_meddled(i / 3);
+		fill_short(&w);
+		meddle(&w, 1, others[i % 3]);
+		CHECK_ERR(move_partition_to(&w, "p", w.table, LONG_K, 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "a"),
+			i % 3 == 0 ? "{\"PartitionKey\":\"<k>\",\"RowKey\":\"a\",\"V\":1,\"P\":1}\n"
+				: i % 3 == 1
+				? "{\"PartitionKey\":\"<k>\",\"RowKey\":\"a\",\"V\":1}\n"
+				: "NOT_FOUND");
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "z"),
+			i % 3 == 1 ? "{\"PartitionKey\":\"<k>\",\"RowKey\":\"z\",\"Z\":1}\n"
+				   : "NOT_FOUND");
+		world_end(&w);
+
+		/* From a long key to a short one, and two that exchange them. */
+		w = world_meddled(i / 3);
+		fill_short(&w);
+		CHECK_ERR(move_partition_to(&w, "p", w.table, LONG_K, 0), ERR_OK);
+		fill_short(&w);
+		meddle(&w, 1, others[i % 3]);
+		CHECK_ERR(move_partition_to(&w, LONG_K, w.table, "p", TREE_EXCHANGE), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "z"),
+			i % 3 == 1 ? "{\"PartitionKey\":\"<k>\",\"RowKey\":\"z\",\"Z\":1}\n"
+				   : "NOT_FOUND");
+		meddle(&w, 1, merge_a);
+		CHECK_ERR(move_partition_to(&w, "p", w.table, "q", 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, w.table, "q", "a"), "{\"V\":1,\"P\":1}\n");
+		world_end(&w);
+	}
+}
+
+static void write_keyed(struct world *w)
+{
+	put_document(w, "e", "{\"PartitionKey\":\"p\"}");
+	MUST(apply(w, ENTITY_DELETE, "c", NULL, -1, NULL) == ERR_OK);
+}
+
+TEST(a_row_that_leaves_a_partition_under_way_is_not_missed)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		fill_short(&w);
+		put_document(&w, "e", "{\"RowKey\":\"e\"}");
+		meddle(&w, 1, write_keyed);
+		CHECK_ERR(move_partition_to(&w, "p", w.table, "q", 0), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, w.table, "q", "c"), "NOT_FOUND");
+		CHECK_EQ_STR(row_in(&w, w.table, "q", "e"), "{}\n");
+		world_end(&w);
+	}
+}
+
+TEST(a_folder_that_becomes_a_partition_with_a_long_key_holds_no_rows_yet)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		struct item table = get_item(&w, w.table), folder = { 0 }, it = { 0 };
+		struct attrs attrs = ATTRS_UNSET;
+		char name[LIMIT_NAME_BYTES + 1];
+		size_t n = filename_encode(span_of(LONG_K), FILENAME_PARTITION, name);
+		const struct spot at = { &table, CLASS_NAMED, span_make(name, n), { 0 } };
+		CHECK_ERR(tree_mkdir(w.service, &at, &attrs, &folder, NULL), ERR_OK);
+		const struct spot keyed = { &folder, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
+		fill_short(&w);
+		struct item p = partition(&w, "p");
+		const struct spot row = { &p, CLASS_KEYED, SPAN_LIT("a"), { 0 } };
+		CHECK_ERR(tree_move(w.service, &row, &keyed, 0, -1, NULL, NULL, NULL),
+			ERR_NOT_PERMITTED);
+		CHECK_ERR(tree_adopt(w.service, &folder, span_of(LONG_K), &it, NULL), ERR_OK);
+		CHECK_EQ_INT(it.id, folder.id);
+		const struct spot there = { &it, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
+		CHECK_ERR(tree_move(w.service, &row, &there, 0, -1, NULL, NULL, NULL), ERR_OK);
+		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "r"),
+			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"r\",\"V\":1}\n");
+		item_fini(&p);
+		item_fini(&it);
+		item_fini(&folder);
+		item_fini(&table);
+		world_end(&w);
+	}
+}
+
 /* ---- events ---- */
 
 struct seen {
@@ -771,6 +1308,358 @@ TEST(properties_and_policies_survive_a_restart_and_the_check_is_clean)
 	unlink(path);
 }
 
+/* ---- what a mount left under the names of rows and partitions ---- */
+
+#define K100 \
+	"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk" \
+	"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+#define K300 K100 K100 K100 /* is its own order form */
+
+static uint64_t id_of_child(
+	struct world *w, uint64_t parent, enum item_class class, struct span key)
+{
+	struct item it = { 0 };
+	enum err e =
+		store_child(service_store(w->service), NULL, parent, class, key, WANT_ATTRS, &it);
+	MUST(e == ERR_OK || e == ERR_NOT_FOUND);
+	uint64_t id = e == ERR_OK ? it.id : 0;
+	item_fini(&it);
+	return id;
+}
+
+static uint64_t partition_id(struct world *w, const char *pk)
+{
+	return id_of_child(w, w->table, CLASS_KEYED, span_of(pk));
+}
+
+static uint64_t folder_id(struct world *w, const char *pk)
+{
+	char name[LIMIT_NAME_BYTES + 1];
+	size_t n = filename_encode(span_of(pk), FILENAME_PARTITION, name);
+	return id_of_child(w, w->table, CLASS_NAMED, span_make(name, n));
+}
+
+static uint64_t draft_id(struct world *w, const char *name)
+{
+	return id_of_child(w, partition_id(w, "p"), CLASS_NAMED, span_of(name));
+}
+
+static uint64_t make_draft(struct world *w, const char *name)
+{
+	struct item p = partition(w, "p"), it = { 0 };
+	const struct spot at = { .dir = &p, .class = CLASS_NAMED, .key = span_of(name) };
+	const struct attrs attrs = ATTRS_UNSET;
+	MUST(tree_create_file(w->service, &at, &attrs, &it, NULL) == ERR_OK);
+	uint64_t id = it.id;
+	item_fini(&it);
+	item_fini(&p);
+	return id;
+}
+
+static uint64_t make_folder(struct world *w, const char *pk)
+{
+	char name[LIMIT_NAME_BYTES + 1];
+	size_t n = filename_encode(span_of(pk), FILENAME_PARTITION, name);
+	struct item table = { .id = w->table, .kind = ITEM_TABLE }, it = { 0 };
+	const struct spot at = { .dir = &table, .class = CLASS_NAMED, .key = span_make(name, n) };
+	const struct attrs attrs = ATTRS_UNSET;
+	MUST(tree_mkdir(w->service, &at, &attrs, &it, NULL) == ERR_OK);
+	uint64_t id = it.id;
+	item_fini(&it);
+	return id;
+}
+
+static void write_to_draft_a(struct world *w)
+{
+	struct item it = { 0 };
+	MUST(tree_file_write(w->service, draft_id(w, "a.json"), 0, SPAN_LIT("x"), &it) == ERR_OK);
+	item_fini(&it);
+}
+
+static void remove_draft_a(struct world *w)
+{
+	MUST(tree_drop(w->service, draft_id(w, "a.json")) == ERR_OK);
+}
+
+static void remake_draft_a(struct world *w)
+{
+	remove_draft_a(w);
+	(void)make_draft(w, "a.json");
+}
+
+TEST(a_row_that_goes_takes_the_empty_file_under_its_name_along)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		MUST(apply(&w, ENTITY_INSERT, "b", "{}", -1, NULL) == ERR_OK);
+		uint64_t p = partition_id(&w, "p");
+		make_draft(&w, "a.json");
+		MUST(apply(&w, ENTITY_INSERT, "a", "{}", -1, NULL) == ERR_OK);
+		CHECK(draft_id(&w, "a.json") != 0);
+		/* A deletion that is refused takes nothing. */
+		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, 1, NULL), ERR_CONDITION_NOT_MET);
+		CHECK(draft_id(&w, "a.json") != 0);
+		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, -1, NULL), ERR_OK);
+		CHECK_EQ_INT(draft_id(&w, "a.json"), 0);
+		/* No row: an empty file is a file. */
+		make_draft(&w, "a.json");
+		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, -1, NULL), ERR_NOT_FOUND);
+		CHECK(draft_id(&w, "a.json") != 0);
+		/* The name of another row; and one that holds something. */
+		make_draft(&w, "c.json");
+		MUST(apply(&w, ENTITY_INSERT, "a", "{}", -1, NULL) == ERR_OK);
+		write_to_draft_a(&w);
+		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, -1, NULL), ERR_OK);
+		CHECK(draft_id(&w, "a.json") != 0 && draft_id(&w, "c.json") != 0);
+		CHECK_EQ_INT(partition_id(&w, "p"), p);
+		remove_draft_a(&w);
+		/* The last row and the last file: the partition goes with them. */
+		MUST(apply(&w, ENTITY_INSERT, "c", "{}", -1, NULL) == ERR_OK);
+		CHECK_ERR(apply(&w, ENTITY_DELETE, "b", NULL, -1, NULL), ERR_OK);
+		CHECK_EQ_INT(partition_id(&w, "p"), p);
+		CHECK_ERR(apply(&w, ENTITY_DELETE, "c", NULL, -1, NULL), ERR_OK);
+		CHECK_EQ_INT(partition_id(&w, "p"), 0);
+		world_end(&w);
+	}
+}
+
+TEST(deleting_a_row_is_not_refused_for_a_race_over_the_empty_file)
+{
+	static void (*const races[])(
+		struct world * w) = { write_to_draft_a, remove_draft_a, remake_draft_a };
+	for (int i = 0; i < 3 * ENGINES; i++) {
+		struct world w = world_meddled(i / 3);
+		MUST(apply(&w, ENTITY_INSERT, "a", "{}", -1, NULL) == ERR_OK);
+		MUST(apply(&w, ENTITY_INSERT, "b", "{}", -1, NULL) == ERR_OK);
+		make_draft(&w, "a.json");
+		int64_t version = version_of_row(&w, "a");
+		meddle(&w, 1, races[i % 3]);
+		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, version, NULL), ERR_OK);
+		CHECK_EQ_STR(read_row(&w, "a"), "none");
+		/* Bytes that somebody wrote in the meantime are not thrown away. */
+		CHECK_EQ_INT(draft_id(&w, "a.json") != 0, i % 3 == 0);
+		world_end(&w);
+	}
+}
+
+TEST(a_change_set_removes_the_empty_files_of_its_rows_and_blames_the_right_operation)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		static const char *const rks[] = { "a", "b", "c" };
+		struct entity e = { 0 };
+		struct entity_op ops[4] = { 0 };
+		struct err_detail detail = { 0 };
+		for (size_t i = 0; i < 3; i++) {
+			char name[8];
+			MUST(apply(&w, ENTITY_INSERT, rks[i], "{}", -1, NULL) == ERR_OK);
+			(void)snprintf(name, sizeof(name), "%s.json", rks[i]);
+			make_draft(&w, name);
+			ops[i] = (struct entity_op){ .kind = ENTITY_DELETE,
+				.pk = SPAN_LIT("p"),
+				.rk = span_of(rks[i]),
+				.attrs = ATTRS_UNSET };
+		}
+		ops[3] = (struct entity_op){ .kind = ENTITY_INSERT,
+			.pk = SPAN_LIT("p"),
+			.rk = SPAN_LIT("d"),
+			.entity = &e,
+			.attrs = ATTRS_UNSET };
+		MUST(apply(&w, ENTITY_INSERT, "d", "{}", -1, NULL) == ERR_OK);
+		CHECK_ERR(entities_apply(
+				  w.service, ORIGIN_REST, w.table, ops, 4, true, false, &detail),
+			ERR_ENTITY_EXISTS);
+		CHECK_EQ_INT(detail.op, 3);
+		CHECK(draft_id(&w, "a.json") != 0 && draft_id(&w, "c.json") != 0);
+		MUST(apply(&w, ENTITY_DELETE, "d", NULL, -1, NULL) == ERR_OK);
+		meddle(&w, 3, remake_draft_a);
+		CHECK_ERR(entities_apply(
+				  w.service, ORIGIN_REST, w.table, ops, 4, true, false, &detail),
+			ERR_OK);
+		for (size_t i = 0; i < 3; i++) {
+			char name[8];
+			(void)snprintf(name, sizeof(name), "%s.json", rks[i]);
+			CHECK_EQ_STR(read_row(&w, rks[i]), "none");
+			CHECK_EQ_INT(draft_id(&w, name), 0);
+		}
+		CHECK_EQ_INT(ops[3].version, version_of_row(&w, "d"));
+		world_end(&w);
+	}
+}
+
+static enum err apply_in(struct world *w, enum entity_op_kind kind, const char *pk,
+	const char *const *rks, size_t n, bool strict, size_t *ret_op)
+{
+	struct entity e = { 0 };
+	struct entity_op ops[4] = { 0 };
+	struct err_detail detail = { 0 };
+	for (size_t i = 0; i < n; i++)
+		ops[i] = (struct entity_op){ .kind = kind,
+			.pk = span_of(pk),
+			.rk = span_of(rks[i]),
+			.entity = &e,
+			.attrs = ATTRS_UNSET };
+	enum err result =
+		entities_apply(w->service, ORIGIN_REST, w->table, ops, n, strict, false, &detail);
+	for (size_t i = 0; result == ERR_OK && i < n; i++) {
+		struct item it = { 0 };
+		CHECK_ERR(entity_row(w->service, NULL, w->table, span_of(pk), ops[i].rk, &it),
+			kind == ENTITY_DELETE ? ERR_NOT_FOUND : ERR_OK);
+		CHECK_EQ_INT(it.version, kind == ENTITY_DELETE ? 0 : ops[i].version);
+		CHECK_EQ_INT(it.id, kind == ENTITY_DELETE ? 0 : ops[i].id);
+		item_fini(&it);
+	}
+	if (ret_op != NULL)
+		*ret_op = detail.op;
+	return result;
+}
+
+static const char *const three_rows[] = { "a", "b", "c" };
+static const char *const twice[] = { "a", "b", "a" };
+
+TEST(a_folder_with_a_digest_name_becomes_the_partition_that_another_door_makes)
+{
+	static const enum entity_op_kind kinds[] = { ENTITY_INSERT, ENTITY_UPSERT,
+		ENTITY_UPSERT_MERGE };
+	for (int i = 0; i < 6 * ENGINES; i++) {
+		struct world w = world_meddled(i / 6);
+		enum entity_op_kind kind = kinds[i % 3];
+		bool strict = i / 3 % 2 != 0;
+		size_t op;
+		uint64_t folder = make_folder(&w, K300);
+		CHECK(folder != 0 && folder_id(&w, K300) == folder);
+		/* Operations that make nothing leave it alone, and one that fails does too. */
+		CHECK_ERR(apply_in(&w, ENTITY_REPLACE, K300, three_rows, 1, true, &op),
+			ERR_NOT_FOUND);
+		CHECK_ERR(
+			apply_in(&w, ENTITY_MERGE, K300, three_rows, 1, true, &op), ERR_NOT_FOUND);
+		CHECK_ERR(
+			apply_in(&w, ENTITY_DELETE, K300, three_rows, 1, true, &op), ERR_NOT_FOUND);
+		CHECK_ERR(
+			apply_in(&w, ENTITY_INSERT, K300, twice, 3, false, &op), ERR_ENTITY_EXISTS);
+		CHECK_EQ_INT(op, 2);
+		CHECK_EQ_INT(folder_id(&w, K300), folder);
+		CHECK_EQ_INT(partition_id(&w, K300), 0);
+
+		CHECK_ERR(apply_in(&w, kind, K300, three_rows, 3, strict, NULL), ERR_OK);
+		CHECK_EQ_INT(folder_id(&w, K300), 0);
+		CHECK_EQ_INT(partition_id(&w, K300), folder);
+		/* It was made by hand: it stays when it is empty. */
+		CHECK_ERR(apply_in(&w, ENTITY_DELETE, K300, three_rows, 3, strict, NULL), ERR_OK);
+		CHECK_EQ_INT(partition_id(&w, K300), folder);
+		world_end(&w);
+	}
+}
+
+/* What comes between the look and the commit. */
+static void make_the_folder(struct world *w)
+{
+	if (folder_id(w, K300) == 0)
+		(void)make_folder(w, K300);
+}
+
+static void remove_the_folder(struct world *w)
+{
+	MUST(tree_drop(w->service, folder_id(w, K300)) == ERR_OK);
+}
+
+static void remake_the_folder(struct world *w)
+{
+	remove_the_folder(w);
+	make_the_folder(w);
+}
+
+static void rename_the_folder(struct world *w)
+{
+	char name[LIMIT_NAME_BYTES + 1];
+	size_t n = filename_encode(SPAN_LIT(K300), FILENAME_PARTITION, name);
+	struct item table = { .id = w->table, .kind = ITEM_TABLE };
+	const struct spot from = { .dir = &table, .class = CLASS_NAMED, .key = span_make(name, n) };
+	const struct spot to = { .dir = &table, .class = CLASS_NAMED, .key = SPAN_LIT(".else") };
+	MUST(tree_move(w->service, &from, &to, 0, -1, NULL, NULL, NULL) == ERR_OK);
+}
+
+static void make_the_partition(struct world *w)
+{
+	static const char *const other[] = { "z" };
+	MUST(apply_in(w, ENTITY_INSERT, K300, other, 1, true, NULL) == ERR_OK);
+}
+
+static void remove_the_table(struct world *w)
+{
+	MUST(table_delete(w->service, ORIGIN_REST, w->table, NULL) == ERR_OK);
+}
+
+TEST(a_partition_never_stands_beside_the_folder_with_its_digest_name)
+{
+	static const struct {
+		bool folder; /* is there from the beginning */
+		void (*race)(struct world *w);
+		enum err e;
+	} cases[] = {
+		{ false, make_the_folder, ERR_OK },
+		{ false, make_the_partition, ERR_OK },
+		{ false, remove_the_table, ERR_TABLE_NOT_FOUND },
+		{ true, remove_the_folder, ERR_OK },
+		{ true, remake_the_folder, ERR_OK },
+		{ true, rename_the_folder, ERR_OK },
+		{ true, make_the_partition, ERR_OK },
+		{ true, remove_the_table, ERR_TABLE_NOT_FOUND },
+	};
+	for (size_t i = 0; i < 8 * ENGINES; i++) {
+		struct world w = world_meddled((int)(i / 8));
+		if (cases[i % 8].folder)
+			make_folder(&w, K300);
+		meddle(&w, 1, cases[i % 8].race);
+		CHECK_ERR(apply_in(&w, ENTITY_INSERT, K300, three_rows, 3, true, NULL),
+			cases[i % 8].e);
+		CHECK_EQ_INT(folder_id(&w, K300), 0);
+		CHECK_EQ_INT(partition_id(&w, K300) != 0, cases[i % 8].e == ERR_OK);
+		if (cases[i % 8].race == rename_the_folder)
+			CHECK(id_of_child(&w, w.table, CLASS_NAMED, SPAN_LIT(".else")) != 0);
+		world_end(&w);
+	}
+}
+
+TEST(a_bulk_load_takes_over_the_folders_of_all_its_partitions)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		static const char *const pks[] = { K300 "1", "p", K300 "2", K300 "1", K300 "3" };
+		struct entity e = { 0 };
+		struct entity_op ops[5] = { 0 };
+		struct err_detail detail = { 0 };
+		uint64_t one = make_folder(&w, pks[0]), three = make_folder(&w, pks[4]);
+		for (size_t i = 0; i < 5; i++)
+			ops[i] = (struct entity_op){ .kind = ENTITY_INSERT,
+				.pk = span_of(pks[i]),
+				.rk = span_of(i == 3 ? "s" : "r"),
+				.entity = &e,
+				.attrs = ATTRS_UNSET };
+		MUST(apply(&w, ENTITY_INSERT, "r", "{}", -1, NULL) == ERR_OK);
+		CHECK_ERR(entities_apply(w.service, ORIGIN_COMMAND, w.table, ops, 5, false, false,
+				  &detail),
+			ERR_ENTITY_EXISTS);
+		CHECK_EQ_INT(detail.op, 1);
+		MUST(apply(&w, ENTITY_DELETE, "r", NULL, -1, NULL) == ERR_OK);
+		CHECK_ERR(entities_apply(w.service, ORIGIN_COMMAND, w.table, ops, 5, false, false,
+				  &detail),
+			ERR_OK);
+		CHECK_EQ_INT(partition_id(&w, pks[0]), one);
+		CHECK_EQ_INT(partition_id(&w, pks[4]), three);
+		CHECK(partition_id(&w, pks[2]) != 0);
+		for (size_t i = 0; i < 5; i++) {
+			struct item it = { 0 };
+			CHECK_EQ_INT(folder_id(&w, pks[i]), 0);
+			CHECK_ERR(entity_row(w.service, NULL, w.table, ops[i].pk, ops[i].rk, &it),
+				ERR_OK);
+			CHECK_EQ_INT(it.id, ops[i].id);
+			item_fini(&it);
+		}
+		world_end(&w);
+	}
+}
+
 RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_back),
 	T(versions_increase_over_a_restart_with_the_clock_set_back),
 	T(insert_wants_absence_and_replace_merge_and_delete_want_presence),
@@ -782,10 +1671,25 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(a_rename_keeps_the_bytes_unless_they_hold_a_key),
 	T(renaming_a_partition_renders_the_rows_that_hold_its_key),
 	T(a_file_becomes_a_row_only_with_an_entity_in_it),
+	T(a_rename_loses_no_change_that_came_between),
+	T(an_exchange_loses_no_change_that_came_between),
+	T(a_condition_on_the_replaced_row_fails_only_if_it_is_not_met),
+	T(a_rename_that_always_comes_too_late_gives_up_and_changes_nothing),
+	T(a_partition_with_a_long_key_has_it_in_every_document),
+	T(partitions_with_short_and_long_keys_exchange_them),
+	T(a_partition_that_gets_a_long_key_leaves_no_row_behind),
+	T(a_row_that_leaves_a_partition_under_way_is_not_missed),
+	T(a_folder_that_becomes_a_partition_with_a_long_key_holds_no_rows_yet),
 	T(a_subscriber_is_told_after_the_commit_and_before_the_answer_with_the_old_bytes),
 	T(an_accounts_properties_stand_beside_its_keys), T(properties_have_64_kib),
 	T(account_bodies_of_two_or_three_lines_are_read_and_no_others),
 	T(a_change_of_properties_is_refused_or_made_on_what_is_there),
 	T(changes_of_properties_by_several_threads_lose_nothing),
 	T(a_tables_policies_last_as_long_as_the_table),
-	T(properties_and_policies_survive_a_restart_and_the_check_is_clean))
+	T(properties_and_policies_survive_a_restart_and_the_check_is_clean),
+	T(a_row_that_goes_takes_the_empty_file_under_its_name_along),
+	T(deleting_a_row_is_not_refused_for_a_race_over_the_empty_file),
+	T(a_change_set_removes_the_empty_files_of_its_rows_and_blames_the_right_operation),
+	T(a_folder_with_a_digest_name_becomes_the_partition_that_another_door_makes),
+	T(a_partition_never_stands_beside_the_folder_with_its_digest_name),
+	T(a_bulk_load_takes_over_the_folders_of_all_its_partitions))

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: MIT
+"""mv against REST: a rename that renders documents anew (they hold their keys) loses nothing
+that the socket acknowledged meanwhile, and what it renders is what REST and a restore need.
+
+ROWFS_RENAME_ROUNDS=N races N times instead of a few hundred.
+"""
+
+import json
+import os
+import random
+import threading
+import time
+
+import pytest
+
+from rest_client import ACCOUNT, NONE, Client, ok
+from tools import EXCHANGE, get, put, raises, renameat2, rows, xattr
+
+ROUNDS = int(os.environ.get("ROWFS_RENAME_ROUNDS", "300"))
+SYSTEM = ("PartitionKey", "RowKey", "Timestamp")
+PAD = "y" * 30000  # makes the rendering take its time
+LONG, LONG2 = "k" * 400, "l" * 400
+
+
+class Doors:
+    def __init__(self, mount):
+        self.account = mount / ACCOUNT
+        self.rest = Client(mount.port)
+        self.part = self.account / "Blogs" / "p"
+
+    def row(self, pk, rk, table="Blogs"):
+        """The row's own properties over REST; None if there is none."""
+        answer = self.rest.get(table, pk, rk, headers={"Accept": NONE})
+        if answer.status == 404:
+            return None
+        return {k: v for k, v in ok(answer, 200).json.items() if k not in SYSTEM}
+
+
+@pytest.fixture
+def doors(rest_mount, rest_store):
+    d = Doors(rest_mount(rest_store))
+    for table in ("Blogs", "Other"):
+        ok(d.rest.create_table(table), 201)
+    os.mkdir(d.part)
+    yield d
+    d.rest.close()
+
+
+def keyed(rk, pk="p", **own):
+    return json.dumps({"PartitionKey": pk, "RowKey": rk, **own})
+
+
+class Race:
+    """In every round `theirs` runs beside `ours`, a little earlier or later."""
+
+    def __init__(self, doors, theirs, delay=0.0006):
+        self.theirs, self.delay = theirs, delay
+        self.rest = doors.rest.clone()
+        self.gate = threading.Barrier(2, timeout=60)
+        self.answer = self.trouble = None
+        self.over = False
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        number = 0
+        try:
+            while True:
+                self.gate.wait()
+                if self.over:
+                    return
+                time.sleep(random.random() * self.delay)
+                self.answer = self.theirs(self.rest, number)
+                number += 1
+                self.gate.wait()
+        except BaseException as e:
+            self.trouble = e
+            self.gate.abort()
+
+    def round(self, ours):
+        self.gate.wait()
+        time.sleep(random.random() * self.delay)
+        ours()
+        self.gate.wait()
+        return self.answer
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        try:
+            self.gate.wait()
+        except threading.BrokenBarrierError:
+            pass
+        self.thread.join()
+        self.rest.close()
+        assert self.trouble is None or isinstance(self.trouble, threading.BrokenBarrierError), (
+            repr(self.trouble))
+
+
+def patch_a(rest, number):
+    return rest.merge("Blogs", "p", "a", {"P": number}).status
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["to a free name", "over a row"])
+def test_R13_a_rename_loses_no_acknowledged_patch(doors, over):
+    first = 0
+    with Race(doors, patch_a) as race:
+        for i in range(ROUNDS):
+            put(doors.part / "a.json", keyed("a", V=i, pad=PAD))
+            if over:
+                put(doors.part / "b.json", keyed("b", old=i))
+            status = race.round(lambda: os.rename(doors.part / "a.json", doors.part / "b.json"))
+            assert status in (204, 404)
+            row = doors.row("p", "b")
+            assert row.pop("pad") == PAD
+            assert row == ({"V": i, "P": i} if status == 204 else {"V": i})
+            assert rows(doors.part) == ["b.json"]
+            shown = json.loads(get(doors.part / "b.json"))
+            assert shown.pop("pad") == PAD and shown.pop("RowKey", "b") == "b" and shown == row
+            os.unlink(doors.part / "b.json")
+            first += status == 204
+    assert first > 0  # else nothing raced
+
+
+@pytest.mark.parametrize("patched_first", [True, False], ids=["source", "target"])
+def test_R13_an_exchange_loses_no_acknowledged_patch(doors, patched_first):
+    """The PATCH meets whichever row has the name at that moment; it must not vanish."""
+    a, b = doors.part / "a.json", doors.part / "b.json"
+    with Race(doors, patch_a) as race:
+        for i in range(ROUNDS):
+            put(a, keyed("a", V=i, pad=PAD))
+            put(b, keyed("b", W=i, pad=PAD))
+            pair = (a, b) if patched_first else (b, a)
+            assert race.round(lambda: renameat2(*pair, EXCHANGE)) == 204
+            was_a, was_b = doors.row("p", "b"), doors.row("p", "a")
+            assert was_a["V"] == was_b["W"] == i
+            assert (was_a.get("P"), was_b.get("P")) in ((i, None), (None, i))
+
+
+def test_R13_an_exchange_of_rendered_rows_is_seen_at_once(doors):
+    a, b = doors.part / "a.json", doors.part / "b.json"
+    for i in range(20):
+        put(a, keyed("a", V=i))
+        put(b, keyed("b", W=i))
+        for path in (a, b):
+            get(path), os.stat(path)
+        renameat2(a, b, EXCHANGE)
+        for path, want in ((a, {"W": i}), (b, {"V": i})):
+            data = get(path)
+            assert json.loads(data) == want
+            assert os.stat(path).st_size == len(data)
+
+
+def test_L3_a_condition_on_the_target_holds_however_busy_the_source_is(doors):
+    """ESTALE would say that the target was changed."""
+    a, b = doors.part / "a.json", doors.part / "b.json"
+    with Race(doors, patch_a) as race:
+        for i in range(ROUNDS // 2):
+            put(a, keyed("a", V=i, pad=PAD))
+            put(b, keyed("b", W=i))
+            os.setxattr(b, "user.rowfs.if_match", xattr(b, "etag").encode())
+            status = race.round(lambda: os.rename(a, b))
+            row = doors.row("p", "b")
+            assert row["V"] == i and ("P" in row) == (status == 204)
+            os.unlink(b)
+    put(a, keyed("a"))
+    put(b, keyed("b"))
+    os.setxattr(b, "user.rowfs.if_match", xattr(b, "etag").encode())
+    ok(doors.rest.merge("Blogs", "p", "b", {"P": 1}), 204)
+    for flags in (0, EXCHANGE):
+        with raises("ESTALE"):
+            renameat2(a, b, flags)
+    assert doors.row("p", "b") == {"P": 1} and doors.row("p", "a") == {}
+
+
+@pytest.mark.parametrize("document", ['{"N":0}', keyed("a", N=0)], ids=["plain", "with keys"])
+def test_R13_renames_of_a_row_that_never_rests_get_through(doors, document):
+    """Eight clients patch it under both of its names; all that they were told stays."""
+    put(doors.part / "a.json", document)
+    over = threading.Event()
+    last, trouble = [None] * 8, []
+
+    def patch(n):
+        with doors.rest.clone() as rest:
+            i = 0
+            while not over.is_set():
+                for rk in ("a", "b"):
+                    i += 1
+                    status = rest.merge("Blogs", "p", rk, {f"P{n}": i}).status
+                    if status == 204:
+                        last[n] = i
+                    elif status != 404:
+                        trouble.append(status)
+
+    threads = [threading.Thread(target=patch, args=(n,)) for n in range(8)]
+    for t in threads:
+        t.start()
+    try:
+        end, names, moves = time.monotonic() + 3, ["a", "b"], 0
+        while time.monotonic() < end:
+            os.rename(doors.part / f"{names[0]}.json", doors.part / f"{names[1]}.json")
+            names.reverse()
+            moves += 1
+    finally:
+        over.set()
+        for t in threads:
+            t.join()
+    assert not trouble and moves > 20
+    row = doors.row("p", names[0])
+    assert row == {"N": 0, **{f"P{n}": last[n] for n in range(8) if last[n] is not None}}
+    assert all(last)
+
+
+# ---- partitions
+
+
+def long_directory(doors, pk, table="Blogs"):
+    """The empty directory of a partition with a long key, whose name is a digest."""
+    ok(doors.rest.upsert(table, pk, "x", {}), 204)
+    name = next(n for n in os.listdir(doors.account / table) if n.startswith(pk[:5]))
+    os.unlink(doors.account / table / name / "x.json")
+    return doors.account / table / name
+
+
+def fill(doors, directory):
+    ok(doors.rest.upsert("Blogs", "p", "rest", {"V": 1}), 204)
+    put(directory / "file.json", '{ "V":  2 }')
+    put(directory / "keyed.json", keyed("keyed", V=3))
+    put(directory / "notes", "no row")
+
+
+VALUES = {"file": 2, "keyed": 3, "rest": 1}
+
+
+def holds(doors, table, pk, directory):
+    """All rows through both doors; documents hold the key exactly where the name does not
+    tell it; each can be written back as it is."""
+    assert {rk: doors.row(pk, rk, table)["V"] for rk in VALUES} == VALUES
+    assert rows(directory) == ["file.json", "keyed.json", "notes", "rest.json"]
+    for rk, value in VALUES.items():
+        text = get(directory / f"{rk}.json")
+        assert os.stat(directory / f"{rk}.json").st_size == len(text)
+        document = json.loads(text)
+        assert document.pop("V") == value
+        if len(pk) > 240:
+            assert document == {"PartitionKey": pk, "RowKey": rk}
+        put(directory / f"{rk}.json", text)
+    assert get(directory / "notes") == b"no row"
+    assert len(doors.rest.all(table, filter=f"PartitionKey eq '{pk}'")) == len(VALUES)
+
+
+def test_M6_a_partition_moved_onto_a_long_key_and_back(doors):
+    blogs = doors.account / "Blogs"
+    fill(doors, doors.part)
+    long = long_directory(doors, LONG)
+    holds(doors, "Blogs", "p", doors.part)
+    os.rename(doors.part, long)
+    holds(doors, "Blogs", LONG, long)
+    other = long_directory(doors, LONG2, "Other")  # between tables, to another long key
+    os.rename(long, other)
+    holds(doors, "Other", LONG2, other)
+    assert rows(blogs) == []
+    os.rename(other, blogs / "q")
+    holds(doors, "Blogs", "q", blogs / "q")
+
+
+def test_M6_partitions_with_short_and_long_keys_are_exchanged(doors):
+    long = long_directory(doors, LONG)
+    fill(doors, doors.part)
+    for _ in range(2):
+        renameat2(doors.part, long, EXCHANGE)
+        assert rows(doors.part) == []
+        holds(doors, "Blogs", LONG, long)
+        renameat2(long, doors.part, EXCHANGE)
+        assert rows(long) == []
+        holds(doors, "Blogs", "p", doors.part)
+    other = long_directory(doors, LONG2, "Other")
+    renameat2(other, doors.part, EXCHANGE)
+    holds(doors, "Other", LONG2, other)
+    # Both of them full.
+    fill(doors, doors.part)
+    renameat2(doors.part, other, EXCHANGE)
+    holds(doors, "Other", LONG2, other)
+    holds(doors, "Blogs", "p", doors.part)
+
+
+def test_M6_a_partition_that_gets_a_long_key_while_rows_come_and_change(doors):
+    """Every acknowledged row is there, under the one key or the other, each document right
+    (the store is checked when the mount has ended)."""
+    long = long_directory(doors, LONG)
+    made = set()
+
+    def theirs(rest, number):
+        """A new row under the short key, maybe just after the move: then it makes the
+        partition again; and a change of one that moves."""
+        ok(rest.upsert("Blogs", "p", f"n{number}", {"V": number}), 204)
+        return rest.merge("Blogs", "p", "r", {"P": number}).status
+
+    with Race(doors, theirs, 0.002) as race:
+        for i in range(ROUNDS // 3):
+            put(doors.part / "r.json", '{"V":0}')
+            for n in range(30):
+                put(doors.part / f"s{n}.json", '{ "S":0 }')
+            status = race.round(lambda: os.rename(doors.part, long))
+            made = {row["RowKey"] for row in doors.rest.all("Blogs")}
+            assert made == {"r", f"n{i}"} | {f"s{n}" for n in range(30)}
+            assert doors.row(LONG, "r") == ({"V": 0, "P": i} if status == 204 else {"V": 0})
+            for name in os.listdir(long):
+                assert json.loads(get(long / name))["PartitionKey"] == LONG
+                os.unlink(long / name)
+            if doors.part.exists():
+                for name in os.listdir(doors.part):
+                    os.unlink(doors.part / name)
+            else:
+                os.mkdir(doors.part)

@@ -116,6 +116,7 @@ static bool set_limit(struct rest_limits *l, struct span part)
 		{ SPAN_LIT("head="), &l->head_ms },
 		{ SPAN_LIT("idle="), &l->idle_ms },
 		{ SPAN_LIT("progress="), &l->progress_ms },
+		{ SPAN_LIT("memory="), &l->memory_kib },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		uint64_t n;

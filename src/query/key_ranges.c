@@ -510,9 +510,9 @@ static void fold_operands(
 			negate = !negate;
 		if (f->kind == FILTER_COMPARE || ((f->kind == FILTER_OR) != negate) != fold->unite)
 			break;
-		/* Parsers build chains to the left: no recursion there. */
-		fold_operands(b, fold, f->right, negate);
-		f = f->left;
+		/* Chains lean to the right (query/filter.h): no recursion there. */
+		fold_operands(b, fold, f->left, negate);
+		f = f->right;
 	}
 	fold_add(b, fold, set_of(b, f, negate));
 }

@@ -25,6 +25,7 @@ struct handling {
 	struct call call;
 	struct arena arena;
 	const struct route *route;
+	bool head_only; /* rest_admit() */
 	bool has_secrets, has_access;
 	struct span found; /* whose secrets they are; borrowed while the target is read */
 	bool xml;          /* errors are XML */
@@ -159,8 +160,9 @@ static enum err judge(struct handling *h)
 	c->detail = (struct err_detail){ 0 };
 
 	enum err e = authenticate(h);
-	if (e == ERR_OK)
-		e = check_once(c);
+	if (e != ERR_OK || h->head_only)
+		return e;
+	e = check_once(c);
 	if (e == ERR_OK && version != ERR_OK)
 		e = err_set(&c->detail, version, "x-ms-version is a date from 2009-04-14 on.");
 	if (e == ERR_OK)
@@ -187,7 +189,7 @@ static enum err judge(struct handling *h)
 static enum err serve(struct handling *h, struct response *r)
 {
 	enum err e = judge(h);
-	return e == ERR_OK ? h->route->op(&h->call, r) : e;
+	return e == ERR_OK && !h->head_only ? h->route->op(&h->call, r) : e;
 }
 
 /* Rules that cannot be read are as good as none: the request itself does not fail. */
@@ -256,15 +258,17 @@ static void begin(struct handling *h, struct service *service, const struct requ
 	make_request_id(c->request_id);
 }
 
-void rest_handle(struct service *service, const struct request *request, struct response *ret)
+static enum err handle(struct service *service, const struct request *request, bool head_only,
+	struct response *ret)
 {
 	response_init(ret);
 	struct handling *h = calloc(1, sizeof(*h));
 	if (h == NULL) {
 		ret->status = 503;
-		return;
+		return ERR_NO_MEMORY;
 	}
 	begin(h, service, request);
+	h->head_only = head_only;
 	enum err e = read_target(h);
 	load_cors(h);
 	if (e == ERR_OK && is_preflight(request))
@@ -285,6 +289,22 @@ void rest_handle(struct service *service, const struct request *request, struct 
 		account_secrets_fini(&h->call.secrets);
 	arena_fini(&h->arena);
 	free(h);
+	return e;
+}
+
+void rest_handle(struct service *service, const struct request *request, struct response *ret)
+{
+	(void)handle(service, request, false, ret);
+}
+
+enum err rest_admit(struct service *service, const struct request *request, struct response *ret)
+{
+	enum err e = handle(service, request, true, ret);
+	if (e == ERR_OK) {
+		response_fini(ret);
+		response_init(ret);
+	}
+	return e;
 }
 
 void rest_refuse(const struct request *request, enum err e, struct response *ret)

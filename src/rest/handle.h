@@ -11,6 +11,12 @@
  * an error is an answer too.  By any number of threads at once. */
 void rest_handle(struct service *service, const struct request *request, struct response *ret);
 
+/* What the head alone decides, before memory is given to a body: the body of the request is
+ * not looked at.  ERR_OK: rest_handle() would take its target and credential, now; *ret is
+ * empty.  Else the error, and *ret is the answer that rest_handle() would give.  Like it,
+ * makes the response; takes a bounded moment. */
+enum err rest_admit(struct service *service, const struct request *request, struct response *ret);
+
 /* Whether answering takes a bounded moment: a point read, an OPTIONS; else it may wait for
  * a commit or scan. */
 bool rest_is_quick(const struct request *request);

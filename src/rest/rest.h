@@ -23,6 +23,7 @@ struct rest_limits {
 	uint32_t head_ms;     /* from a request's first line to the end of its headers: 30 s */
 	uint32_t idle_ms;     /* without a request on an open connection: 120 s */
 	uint32_t progress_ms; /* for each 64 KiB of a body or of an answer: 30 s */
+	uint32_t memory_kib;  /* for all bodies and answers above 64 KiB together: 256 MiB */
 };
 
 struct rest_options {

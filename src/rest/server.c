@@ -8,7 +8,7 @@
  * - MHD unescapes and cuts up the target before the handler sees it, so the raw one is
  *   copied where MHD would log it.
  * - An answer can be given before the body came or after all of it, not in between: a body
- *   that is too large is read on to a bound, and thrown away.
+ *   that is not taken is read on to a bound, and thrown away.
  * - MHD does not read while a connection is suspended, and takes a half-closed one for
  *   closed: a client that sends its request and shuts down its side may get no answer.
  * - MHD_stop_daemon() must not find a suspended connection: workers end first. */
@@ -17,7 +17,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "model/limits.h"
+#include "model/service_properties.h"
 #include "rest/handle.h"
+#include "rest/lane.h"
 #include "rest/listen.h"
 #include "rest/rest.h"
 #include "rest/tls_files.h"
@@ -46,9 +48,12 @@
 #define DEFAULT_HEAD_MS 30000
 #define DEFAULT_IDLE_MS 120000
 #define DEFAULT_PROGRESS_MS 30000
+#define DEFAULT_MEMORY_KIB (256 << 10)
 
 /* So that as many durable writers can share one commit. */
 #define WORKERS 32
+/* For what may take seconds, beside the others: enough to keep disk and CPUs busy. */
+#define LONG_WORKERS 8
 #define LOOPS_MAX 8
 /* Descriptors for the store, commands, the mount. */
 #define OTHER_FILES 256
@@ -61,6 +66,9 @@
 #define HEADERS_MAX 256
 /* The multipart lines around the operations of a batch have room too. */
 #define BODY_LIMIT ((size_t)LIMIT_BATCH_BYTES + ((size_t)64 << 10))
+/* Bodies and answers above this count against rest_limits.memory_kib, and such bodies are
+ * taken only from those whose credential is good; less is always there for everybody. */
+#define SMALL_BYTES ((size_t)64 << 10)
 /* How much more is read so that the client gets the refusal and not a reset. */
 #define DRAIN_LIMIT ((uint64_t)16 << 20)
 /* What must have moved in a progress_ms. */
@@ -83,9 +91,10 @@ struct rest {
 	uid_t trusted[REST_TRUSTED_MAX + 2];
 	size_t ntrusted;
 	bool tls;
-	struct workers *workers;
+	struct workers *workers, *long_workers;
 	struct watch *watch;
 	atomic_bool stopping;
+	atomic_size_t held; /* of limits.memory_kib */
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
 	char complaint[200]; /* MHD's, while it starts */
@@ -115,11 +124,13 @@ struct connection {
 	struct buf target;
 	struct header headers[HEADERS_MAX];
 	size_t nheaders;
-	bool too_many_headers;
+	bool too_many_headers, bad_header;
 	const char *method;
+	bool admitted; /* the head was found good enough for a large body */
 	struct buf body;
+	size_t held;                 /* its part of rest.held */
 	uint64_t received, progress; /* bytes of the body; when the time was last extended */
-	enum err refusal;            /* ERR_OK: to be handled */
+	enum err refusal;            /* ERR_OK: to be handled; the response may be there already */
 	int refusal_status;          /* 0: the error's own */
 	struct response response;
 };
@@ -130,6 +141,25 @@ struct outgoing {
 	char *data;
 	size_t n;
 };
+
+/* ---- memory ---- */
+
+/* The connection holds that much from now on; false: that is more than there may be. */
+static bool hold(struct connection *c, size_t n)
+{
+	size_t before = c->held;
+	if (n == before)
+		return true;
+	c->held = n;
+	/* Modulo its size: the difference may be negative. */
+	size_t all = atomic_fetch_add(&c->rest->held, n - before) + (n - before);
+	return n < before || all <= (size_t)c->rest->limits.memory_kib << 10;
+}
+
+static bool hold_buf(struct connection *c, const struct buf *b)
+{
+	return hold(c, b->len > SMALL_BYTES ? b->cap : 0);
+}
 
 /* ---- answers ---- */
 
@@ -243,8 +273,34 @@ static void log_failure(const struct connection *c)
 		id != NULL ? id : "-");
 }
 
+/* Whether the answer tells what is there, not what was done: the latter must not become an
+ * error.  Of a batch the first part tells. */
+static bool is_a_reading(const struct response *r)
+{
+	static const char line[] = "\r\n\r\nHTTP/1.1 ";
+	size_t n = r->body.len < 4096 ? r->body.len : 4096, len = sizeof(line) - 1;
+	if (r->status != MHD_HTTP_ACCEPTED)
+		return r->status == MHD_HTTP_OK;
+	const char *at = memmem(r->body.data, n, line, len);
+	return at != NULL && span_starts(span_make(at + len, n - len), SPAN_LIT("200"));
+}
+
+/* An answer stays in memory for as long as its client takes to read it. */
+static void hold_response(struct connection *c)
+{
+	struct response *r = &c->response;
+	buf_fini(&c->body);
+	if (hold_buf(c, &r->body) || !is_a_reading(r))
+		return;
+	struct request q = request_of(c);
+	response_fini(r);
+	(void)hold(c, 0);
+	rest_refuse(&q, ERR_THROTTLED, r);
+}
+
 static enum MHD_Result send_response(struct connection *c)
 {
+	hold_response(c);
 	log_failure(c);
 	c->stage = STAGE_SENT;
 	/* Without a status, memory was not even enough for an error. */
@@ -267,7 +323,8 @@ static enum MHD_Result send_response(struct connection *c)
 static enum MHD_Result refuse(struct connection *c, enum err e)
 {
 	struct request q = request_of(c);
-	rest_refuse(&q, e, &c->response);
+	if (c->response.status == 0)
+		rest_refuse(&q, e, &c->response);
 	if (c->refusal_status != 0)
 		c->response.status = c->refusal_status;
 	return send_response(c);
@@ -301,9 +358,10 @@ static enum MHD_Result dispatch(struct connection *c)
 	}
 	c->stage = STAGE_WORK;
 	c->job.run = run_job;
+	struct workers *w = request_may_be_long(&q) ? c->rest->long_workers : c->rest->workers;
 	/* In this order: the job may be done before submitting it returns. */
 	MHD_suspend_connection(c->mhd);
-	if (workers_submit(c->rest->workers, &c->job))
+	if (workers_submit(w, &c->job))
 		return MHD_YES;
 	c->late = true;
 	rest_refuse(&q, ERR_THROTTLED, &c->response);
@@ -313,6 +371,14 @@ static enum MHD_Result dispatch(struct connection *c)
 }
 
 /* ---- the head of a request ---- */
+
+/* Otherwise the same bytes would be another header, or none, for who is in front of this
+ * server: "Content-Length : 5". */
+static bool is_sound(const struct header *h)
+{
+	return cors_is_header_name(h->name) &&
+		(h->value.n == 0 || memchr(h->value.p, '\0', h->value.n) == NULL);
+}
 
 static enum MHD_Result keep_header(void *arg, enum MHD_ValueKind kind, const char *name,
 	size_t name_len, const char *value, size_t value_len)
@@ -325,6 +391,7 @@ static enum MHD_Result keep_header(void *arg, enum MHD_ValueKind kind, const cha
 	}
 	c->headers[c->nheaders++] = (struct header){ span_make(name, name_len),
 		span_make(value != NULL ? value : "", value_len) };
+	c->bad_header = c->bad_header || !is_sound(&c->headers[c->nheaders - 1]);
 	return MHD_YES;
 }
 
@@ -350,8 +417,9 @@ static bool head_fits(const struct connection *c)
 		n + (c->nheaders + 1) * HEADER_MEMORY + ANSWER_MEMORY <= CONNECTION_MEMORY;
 }
 
-/* What two programs could take for different lengths is refused, so that nothing in front
- * of this server can be made to see another request than it does. */
+/* What two programs could take for different hosts, headers or lengths is refused, so that
+ * nothing in front of this server can be made to see another request than it does.  Not
+ * seen here is a NUL in a value: the library has cut it there. */
 static enum err check_framing(struct connection *c, const struct request *q, uint64_t *ret_length)
 {
 	size_t lengths = request_header_count(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -359,7 +427,8 @@ static enum err check_framing(struct connection *c, const struct request *q, uin
 	struct span coding = request_header(q, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 	struct span length = request_header(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
 	*ret_length = 0;
-	if (lengths + codings > 1)
+	if (c->bad_header || lengths + codings > 1 ||
+		request_header_count(q, MHD_HTTP_HEADER_HOST) > 1)
 		return refused_with(c, ERR_HEADER_INVALID);
 	if (codings == 1 && (coding.n != 7 || strncasecmp(coding.p, "chunked", 7) != 0))
 		return refused_with(c, ERR_HEADER_INVALID);
@@ -371,13 +440,29 @@ static enum err check_framing(struct connection *c, const struct request *q, uin
 	return ERR_OK;
 }
 
+static bool is_preflight(const struct connection *c)
+{
+	return strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) == 0;
+}
+
+/* Before memory is taken for more than a little.  A preflight's body is for nobody. */
+static void admit(struct connection *c)
+{
+	if (c->admitted || is_preflight(c) || c->refusal != ERR_OK)
+		return;
+	struct request q = request_of(c);
+	q.body = SPAN_LIT("");
+	c->refusal = rest_admit(c->rest->service, &q, &c->response);
+	c->admitted = c->refusal == ERR_OK;
+}
+
 static enum MHD_Result begin(struct connection *c, const char *method)
 {
 	uint64_t length;
 	c->stage = STAGE_BODY;
 	c->method = method;
 	c->nheaders = 0;
-	c->too_many_headers = false;
+	c->too_many_headers = c->bad_header = c->admitted = false;
 	(void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, keep_header, c);
 	struct request q = request_of(c);
 	if (!head_fits(c)) {
@@ -391,12 +476,31 @@ static enum MHD_Result begin(struct connection *c, const char *method)
 	if (e != ERR_OK)
 		return refuse(c, e);
 	watch_phase(&c->watched, PHASE_BODY, c->rest->limits.progress_ms);
-	if (length <= BODY_LIMIT)
-		return MHD_YES;
-	c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
-	/* Who waits for 100 Continue has sent nothing, and needs not to. */
 	bool waits = request_header_count(&q, MHD_HTTP_HEADER_EXPECT) > 0;
-	return waits || length > BODY_LIMIT + DRAIN_LIMIT ? refuse(c, c->refusal) : MHD_YES;
+	if (length > BODY_LIMIT)
+		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
+	else if (length > SMALL_BYTES || waits)
+		admit(c);
+	/* Who waits for 100 Continue has sent nothing, and needs not to. */
+	if (c->refusal != ERR_OK && (waits || length > BODY_LIMIT + DRAIN_LIMIT))
+		return refuse(c, refused_with(c, c->refusal));
+	return MHD_YES;
+}
+
+static void keep_body(struct connection *c, const char *data, size_t n)
+{
+	if (c->received > BODY_LIMIT && c->refusal == ERR_OK)
+		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
+	if (c->received > SMALL_BYTES)
+		admit(c);
+	if (c->refusal == ERR_OK && !is_preflight(c))
+		buf_add(&c->body, data, n);
+	if (c->refusal == ERR_OK && !hold_buf(c, &c->body))
+		c->refusal = refused_with(c, ERR_THROTTLED);
+	if (c->refusal != ERR_OK) {
+		buf_fini(&c->body);
+		(void)hold(c, 0);
+	}
 }
 
 static enum MHD_Result take_body(struct connection *c, const char *data, size_t *n)
@@ -404,12 +508,7 @@ static enum MHD_Result take_body(struct connection *c, const char *data, size_t 
 	c->received += *n;
 	if (c->received > BODY_LIMIT + DRAIN_LIMIT)
 		return MHD_NO;
-	if (c->received > BODY_LIMIT) {
-		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
-		buf_fini(&c->body);
-	}
-	if (c->refusal == ERR_OK)
-		buf_add(&c->body, data, *n);
+	keep_body(c, data, *n);
 	if (c->received - c->progress >= PROGRESS_BYTES) {
 		c->progress = c->received;
 		watch_phase(&c->watched, PHASE_BODY, c->rest->limits.progress_ms);
@@ -516,6 +615,7 @@ static void on_completed(
 	c->stage = STAGE_NONE;
 	forget(&c->target);
 	forget(&c->body);
+	(void)hold(c, 0);
 	response_fini(&c->response);
 	response_init(&c->response);
 	*context = NULL;
@@ -577,6 +677,7 @@ static void connection_free(struct connection *c)
 {
 	buf_fini(&c->target);
 	buf_fini(&c->body);
+	(void)hold(c, 0);
 	response_fini(&c->response);
 	free(c);
 }
@@ -663,6 +764,7 @@ static void set_limits(struct rest *r, const struct rest_limits *given)
 	l->head_ms = l->head_ms != 0 ? l->head_ms : DEFAULT_HEAD_MS;
 	l->idle_ms = l->idle_ms != 0 ? l->idle_ms : DEFAULT_IDLE_MS;
 	l->progress_ms = l->progress_ms != 0 ? l->progress_ms : DEFAULT_PROGRESS_MS;
+	l->memory_kib = l->memory_kib != 0 ? l->memory_kib : DEFAULT_MEMORY_KIB;
 }
 
 static void set_trusted(struct rest *r, const struct rest_options *o)
@@ -715,7 +817,9 @@ static enum err start_daemon(
 		{ MHD_OPTION_END, 0, NULL }, /* TLS */
 		{ MHD_OPTION_END, 0, NULL },
 		{ MHD_OPTION_END, 0, NULL },
+		{ MHD_OPTION_END, 0, NULL },
 	};
+	static char tls_versions[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1";
 	size_t n = 8;
 	if (threads > 1)
 		options[n++] =
@@ -725,6 +829,8 @@ static enum err start_daemon(
 			(struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0, tls->cert.data };
 		options[n++] =
 			(struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key.data };
+		options[n++] =
+			(struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0, tls_versions };
 	}
 	r->complaint[0] = '\0';
 	/* The logger first: other options complain through it. */
@@ -759,6 +865,8 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 		e = watch_start(r->limits.connections - r->limits.connections / 8, &r->watch);
 	if (e == ERR_OK)
 		e = workers_start(WORKERS, &r->workers);
+	if (e == ERR_OK)
+		e = workers_start(LONG_WORKERS, &r->long_workers);
 	for (size_t i = 0; i < r->nendpoints && e == ERR_OK; i++)
 		e = start_daemon(r, &r->endpoints[i], &tls, detail);
 	tls_files_fini(&tls);
@@ -824,11 +932,14 @@ void rest_stop(struct rest *r)
 		finish_requests(r);
 	if (r->workers != NULL)
 		workers_stop(r->workers);
+	if (r->long_workers != NULL)
+		workers_stop(r->long_workers);
 	for (size_t i = 0; i < r->nendpoints; i++) {
 		MHD_stop_daemon(r->endpoints[i].daemon); /* NULL is fine */
 		listener_close(&r->endpoints[i].listener);
 	}
 	workers_free(r->workers);
+	workers_free(r->long_workers);
 	watch_stop(r->watch);
 	free(r);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Queries walk the key ranges in order: partitions by seek, in each its spans of RowKeys.
- * After the last row that may be handed out the walk goes on by one row, whose key is where
- * the next call starts.
+ * After the last row that may be handed out the walk goes on to the next row, whose key is
+ * where the next call starts; if that is far, to a place that may lead to nothing.
  * A deadline stops between two units of work (a row, a span of RowKeys, a PartitionKey that
  * is not there), and only after the first one, so that whoever comes again with next_pk and
- * next_rk always gets on.  It stops only where the next unit has a legal key to name. */
+ * next_rk always gets on.  It stops only where the next unit has a legal key to name.
+ * An open view holds the store's log back.  So a walk changes its view between partitions,
+ * and forgets then what it knows of those to come; within one, where a change set would come
+ * apart, it stops as at a deadline. */
 #include "service/queries.h"
 
 #include "base/clock.h"
@@ -18,6 +21,11 @@
 /* The clock is looked at after so many rows or so many bytes of documents. */
 #define CLOCK_ROWS 64
 #define CLOCK_BYTES (256u << 10)
+/* Units of work that find nothing, for the next row's key. */
+#define LOOK_AHEAD 64
+/* A view of the query's own is changed at the next partition, or ends the page. */
+#define VIEW_US (250u * 1000)
+#define VIEW_MAX_US (1000u * 1000)
 /* Partitions listed by one call; the first calls list few, for queries that end early. */
 #define BATCH_FIRST 4
 #define BATCH_MAX 256
@@ -33,6 +41,8 @@ struct partition {
 struct run {
 	struct store *store;
 	struct store_view *view;
+	struct store_view *own; /* the view, where it is the query's own */
+	uint64_t own_since;
 	const struct query *q;
 	query_row_fn fn;
 	void *arg;
@@ -53,9 +63,11 @@ struct run {
 
 	bool moved; /* a unit of work was done */
 	bool full;  /* only the next row's key is looked for */
+	bool late;  /* to be stopped where that can be done */
 	bool done;
 	unsigned rows; /* since the last look at the clock */
 	size_t bytes;
+	unsigned ahead; /* units of work since it is full */
 	size_t bytes_out;
 	enum err e;
 };
@@ -67,13 +79,27 @@ static bool stopped(const struct run *r)
 	return r->done || r->e != ERR_OK;
 }
 
+static bool view_is_older(const struct run *r, uint64_t now, uint64_t us)
+{
+	return r->own != NULL && now - r->own_since >= us;
+}
+
 static bool out_of_time(struct run *r)
 {
 	if (r->q->deadline_us == 0 || !r->moved)
 		return false;
+	uint64_t now = clock_mono_us();
 	r->rows = 0;
 	r->bytes = 0;
-	return clock_mono_us() >= r->q->deadline_us;
+	r->late = r->late || now >= r->q->deadline_us || view_is_older(r, now, VIEW_MAX_US);
+	return r->late;
+}
+
+/* Asked before each unit of work that is not a row of the ranges. */
+static bool is_enough(struct run *r)
+{
+	r->ahead += r->full;
+	return r->ahead > LOOK_AHEAD || out_of_time(r);
 }
 
 /* The key in UTF-8, with a place of its own even where it is empty. */
@@ -103,6 +129,46 @@ static bool is_key(struct span order)
 	if (order.n > 0)
 		key_from_order(order.p, order.n, key);
 	return key_check(span_make(key, order.n), "key", NULL) == ERR_OK;
+}
+
+/* ---- the view ---- */
+
+/* One row is consistent in itself. */
+static bool wants_view(const struct run *r)
+{
+	struct store_info info;
+	if (r->end->plan == KEY_PLAN_NOTHING || r->end->plan == KEY_PLAN_POINT)
+		return false;
+	store_info(r->store, &info);
+	return info.abilities & STORE_CAN_VIEW;
+}
+
+static enum err open_view(struct run *r)
+{
+	enum err e = store_view_open(r->store, &r->own);
+	if (e != ERR_OK)
+		r->own = NULL;
+	r->own_since = clock_mono_us();
+	r->view = r->own;
+	return e;
+}
+
+static void close_view(struct run *r)
+{
+	store_view_close(r->store, r->own);
+	r->own = NULL;
+}
+
+static bool view_is_old(const struct run *r)
+{
+	return view_is_older(r, clock_mono_us(), VIEW_US);
+}
+
+/* Nothing that was read in the old one may be used in the new one. */
+static void renew_view(struct run *r)
+{
+	close_view(r);
+	r->e = open_view(r);
 }
 
 /* ---- rows ---- */
@@ -168,8 +234,8 @@ static void look_at(struct run *r, const struct item *it)
 	hand_out(r, &row);
 }
 
-/* A row in the ranges.  False: no more. */
-static bool take_row(struct run *r, const struct item *it)
+/* What was read counts, wanted or not. */
+static bool count(struct run *r, const struct item *it)
 {
 	if (it->key.n > LIMIT_KEY_BYTES) {
 		r->e = ERR_CORRUPT;
@@ -177,11 +243,36 @@ static bool take_row(struct run *r, const struct item *it)
 	}
 	r->rows++;
 	r->bytes += it->body.n;
-	bool late = (r->rows > CLOCK_ROWS || r->bytes > CLOCK_BYTES) && out_of_time(r);
-	if (r->full || late)
+	return true;
+}
+
+static bool is_late(struct run *r)
+{
+	bool look = r->late || r->rows > CLOCK_ROWS || r->bytes > CLOCK_BYTES;
+	return look && out_of_time(r);
+}
+
+/* A row in the ranges.  False: no more. */
+static bool take_row(struct run *r, const struct item *it)
+{
+	if (!count(r, it))
+		return false;
+	if (r->full || is_late(r))
 		stop_at(r, r->pk_order, it->key);
 	else
 		look_at(r, it);
+	return !stopped(r);
+}
+
+/* A row between the spans. */
+static bool pass_row(struct run *r, const struct item *it)
+{
+	if (!count(r, it))
+		return false;
+	r->ahead += r->full;
+	if (r->ahead > LOOK_AHEAD || is_late(r))
+		stop_at(r, r->pk_order, it->key);
+	r->moved = true;
 	return !stopped(r);
 }
 
@@ -195,7 +286,7 @@ static bool on_row(void *arg, const struct item *it)
 	}
 	if (c > 0)
 		return false;
-	return c < 0 || take_row(r, it);
+	return c < 0 ? pass_row(r, it) : take_row(r, it);
 }
 
 static void read_point(struct run *r, const struct partition *p, struct span rk)
@@ -261,8 +352,9 @@ static void read_partition(struct run *r, const struct partition *p, const struc
 		bool inside = from.p != NULL && key_span_compare(s, from) == 0;
 		size_t left = (size_t)(end - s);
 		size_t n = left > 1 && p->size / DENSE <= left ? left : 1;
-		struct span lo = s->lo.p != NULL ? s->lo : SPAN_LIT("");
-		if (out_of_time(r) && is_key(lo)) {
+		/* Before its first span, the partition itself will do. */
+		struct span lo = s->lo.p != NULL && s != range->rk ? s->lo : SPAN_LIT("");
+		if (is_enough(r) && is_key(lo)) {
 			stop_at(r, p->key, lo); /* never inside: that is the first unit of all */
 			return;
 		}
@@ -277,10 +369,14 @@ static void read_one_partition(struct run *r, struct span pk, const struct key_r
 	struct item it = { 0 };
 	if (!is_key(pk))
 		return;
-	if (out_of_time(r)) {
+	if (is_enough(r)) {
 		stop_at(r, pk, SPAN_LIT(""));
 		return;
 	}
+	if (view_is_old(r))
+		renew_view(r);
+	if (stopped(r))
+		return;
 	enum err e =
 		store_child(r->store, r->view, r->q->table_id, CLASS_KEYED, pk, WANT_ATTRS, &it);
 	struct partition p = { .id = it.id, .size = it.size, .key = pk };
@@ -319,26 +415,36 @@ static bool on_partition(void *arg, const struct item *it)
 	return !b->more;
 }
 
-/* The next partitions behind *after, which moves on. */
-static void fill(struct run *r, struct batch *b, struct buf *after, bool *inclusive)
+/* The next partitions behind `after`. */
+static void fill(struct run *r, struct batch *b, const struct buf *after, bool inclusive)
 {
 	arena_reset(&b->keys);
 	b->n = b->bytes = 0;
 	b->more = false;
 	b->max = b->max == 0 ? BATCH_FIRST : b->max * 4 < BATCH_MAX ? b->max * 4 : BATCH_MAX;
 	enum err e = store_list(r->store, r->view, r->q->table_id, CLASS_KEYED, buf_span(after),
-		*inclusive, WANT_ATTRS, on_partition, b);
+		inclusive, WANT_ATTRS, on_partition, b);
 	if (e == ERR_OK)
 		e = b->e;
-	if (e == ERR_OK && b->n > 0) {
-		buf_clear(after);
-		buf_add_span(after, b->v[b->n - 1].key);
-		*inclusive = false;
-		if (!buf_ok(after))
-			e = ERR_NO_MEMORY;
-	}
 	if (e != ERR_OK)
 		r->e = e;
+}
+
+/* Those that are left for another view are to be listed anew: b->more. */
+static void read_batch(
+	struct run *r, struct batch *b, const struct key_range *range, struct buf *after)
+{
+	for (size_t i = 0; i < b->n && !stopped(r); i++) {
+		if (i > 0 && view_is_old(r)) {
+			b->more = true;
+			return;
+		}
+		read_partition(r, &b->v[i], range);
+		buf_clear(after);
+		buf_add_span(after, b->v[i].key);
+		if (!buf_ok(after))
+			r->e = ERR_NO_MEMORY;
+	}
 }
 
 static void read_partitions(
@@ -357,10 +463,13 @@ static void read_partitions(
 	if (!buf_reserve(after, 1)) /* so that an empty key is one, too */
 		r->e = ERR_NO_MEMORY;
 	do {
-		if (r->e == ERR_OK)
-			fill(r, b, after, &inclusive);
-		for (size_t i = 0; i < b->n && !stopped(r); i++)
-			read_partition(r, &b->v[i], range);
+		if (!stopped(r) && view_is_old(r))
+			renew_view(r);
+		if (!stopped(r))
+			fill(r, b, after, inclusive);
+		if (!stopped(r))
+			read_batch(r, b, range, after);
+		inclusive = false;
 	} while (b->more && !stopped(r));
 	r->moved = true;
 }
@@ -440,36 +549,26 @@ static enum err start_from(struct run *r)
 	return e;
 }
 
-/* One row is consistent in itself. */
-static bool wants_view(const struct run *r)
-{
-	struct store_info info;
-	if (r->end->plan == KEY_PLAN_NOTHING || r->end->plan == KEY_PLAN_POINT)
-		return false;
-	store_info(r->store, &info);
-	return info.abilities & STORE_CAN_VIEW;
-}
-
 enum err query_run(struct service *s, struct store_view *v, const struct query *q, query_row_fn fn,
 	void *arg, struct query_end *ret)
 {
-	struct store_view *own = NULL;
 	*ret = (struct query_end){
 		.next_pk = BUF_INIT(LIMIT_KEY_BYTES + 1),
 		.next_rk = BUF_INIT(LIMIT_KEY_BYTES + 1),
 	};
-	struct run r = { .store = service_store(s), .q = q, .fn = fn, .arg = arg, .end = ret };
+	struct run r = {
+		.store = service_store(s), .view = v, .q = q, .fn = fn, .arg = arg, .end = ret
+	};
 	enum err e = plan(&r);
 	if (e == ERR_OK)
 		e = bind_filter(&r);
 	if (e == ERR_OK)
 		e = start_from(&r);
 	if (e == ERR_OK && v == NULL && wants_view(&r))
-		e = store_view_open(r.store, &own);
-	r.view = v != NULL ? v : own;
+		e = open_view(&r);
 	if (e == ERR_OK)
 		e = walk(&r);
-	store_view_close(r.store, own);
+	close_view(&r);
 	key_ranges_fini(&r.ranges);
 	entity_fini(&r.entity);
 	arena_fini(&r.arena);

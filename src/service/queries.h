@@ -20,13 +20,13 @@ struct query {
 	size_t top;                     /* stop after so many rows; 0: never */
 	size_t max_bytes;               /* stop once the documents of the rows handed out reach
 					   this; 0: never */
-	uint64_t deadline_us;           /* clock_mono_us(): stop then; 0: never */
-	bool decode;                    /* rows come with their entity, filter or not */
+	uint64_t deadline_us; /* clock_mono_us(): stop then, or sooner (below); 0: never */
+	bool decode;          /* rows come with their entity, filter or not */
 };
 
 /* Valid during the call only. */
 struct query_row {
-	struct span pk, rk;          /* UTF-8 */
+	struct span pk, rk; /* UTF-8 */
 	int64_t version;
 	struct span document;
 	unsigned flags;              /* enum item_flags of the row */
@@ -44,12 +44,19 @@ struct query_end {
 	uint64_t looked_at, matched;
 };
 
-/* Runs in one consistent view (v, or one of its own where v is NULL).  query_end_fini(ret)
- * in any case.  Where the limits stop it exactly at the last matching row, `more` is set
- * only if there is another row in the ranges (which may turn out not to match).
+/* query_end_fini(ret) in any case.  Where `top`, `max_bytes` or fn stop it, `more` is set only
+ * if there is another row in the ranges (which may turn out not to match), or if looking for
+ * one takes long: then next_* may lead to nothing.
+ *
+ * Consistency: with a view v, everything is of its moment.  Where v is NULL, each partition
+ * is of one moment, and so shows all of a change set (which lies in one partition) or none;
+ * a later partition may be of a later moment.  For an open view holds back the store's log:
+ * one of 250 ms is changed for a new one at the next partition.  A partition that takes long
+ * ends a query with a deadline once the view is a second old: `more`, as at the deadline.
+ * Without a deadline the view stays for the partition.  Keys come in order, none twice.
  * ERR_TABLE_NOT_FOUND is not told here: a table that is gone has no rows. */
-enum err query_run(struct service *s, struct store_view *v, const struct query *q,
-	query_row_fn fn, void *arg, struct query_end *ret);
+enum err query_run(struct service *s, struct store_view *v, const struct query *q, query_row_fn fn,
+	void *arg, struct query_end *ret);
 void query_end_fini(struct query_end *e);
 
 #endif

@@ -10,7 +10,9 @@ import http.client
 import json
 import os
 import select
+import shutil
 import socket
+import subprocess
 import threading
 import time
 
@@ -608,3 +610,233 @@ def test_clients_that_come_and_go_in_every_state(rest, row):
         t.join(30)
     assert not problems
     assert rest.request("GET", row).status == 200
+
+
+# ---- memory
+
+# Above this a body or an answer counts, and wants a good credential.
+SMALL = 64 << 10
+
+
+def wait_until_read(sock):
+    """Until the server has taken all that was sent on this connection."""
+    ours, theirs = (f":{name[1]:04X}" for name in (sock.getsockname(), sock.getpeername()))
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with open("/proc/net/tcp", encoding="ascii") as f:
+            lines = [line.split()[1:5] for line in f.readlines()[1:]]
+        queues = {(a[-5:], b[-5:]): queue for a, b, _, queue in lines}
+        if (queues[ours, theirs].startswith("00000000:") and
+                queues[theirs, ours].endswith(":00000000")):
+            return
+        time.sleep(0.005)
+    pytest.fail("the server does not read")
+
+
+@contextlib.contextmanager
+def almost_sent(client, size, *, chunked=False):
+    """A connection on which a body of that size came but for its last byte; at the end that
+    byte, and the answer in .left."""
+    length = {"Transfer-Encoding": "chunked", "Content-Length": None} if chunked else {
+        "Content-Length": str(size)}
+    with Wire(client) as w:
+        w.send(raw(client, "PUT", rest_client.entity_path("None", "p", "r"), b"",
+                   length))
+        if chunked:
+            w.send(b"%x\r\n" % size)
+        w.send(b" " * (size - 1))
+        wait_until_read(w.sock)
+        yield w
+        w.send(b" " + (b"\r\n0\r\n\r\n" if chunked else b""))
+        w.left = w.answer("PUT")
+        if w.left[1]["Connection"] is not None:
+            assert w.is_closed(10)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_large_body_without_a_credential_takes_no_memory(rest, module_server, chunked):
+    before = module_server.rss_kib()
+    with contextlib.ExitStack() as stack:
+        wires = []
+        for _ in range(30):
+            wires.append(stack.enter_context(almost_sent(rest.clone(sign=None), BATCH_BYTES,
+                                                         chunked=chunked)))
+        ok(rest.tables(), 200)
+        assert module_server.rss_kib() < before + (30 << 10)
+    for w in wires:
+        status, headers, body = w.left
+        assert status == 403 and headers["x-ms-error-code"] == "AuthenticationFailed", body
+
+
+def message_of(body):
+    return json.loads(body)["odata.error"]["message"]["value"].split("\nRequestId:")[0]
+
+
+def test_a_refused_large_body_gets_the_answer_of_a_small_one(rest, tab):
+    """Before the body and behind it, whatever is wrong with the head."""
+    path = rest_client.entity_path(tab, "p", "r")
+    wrong = [({}, None), ({"Authorization": "Nonsense"}, ""),
+             ({"Authorization": f"SharedKey {rest.account}:{'A' * 43}="}, ""),
+             ({"x-ms-date": rest_client.now(-3600)}, ""), ({"Host": "no host"}, "")]
+    for headers, sign in wrong:
+        client = rest if sign is not None else rest.clone(sign=None)
+        answers = []
+        for size in (10, SMALL + 1, BATCH_BYTES):
+            for expect in ({}, {"Expect": "100-continue"}):
+                with Wire(rest) as w:
+                    body = b"" if expect else b" " * size
+                    w.send(raw(client, "PUT", path, body, {
+                        **headers, **expect, "Content-Length": str(size)}))
+                    status, answered, text = w.answer("PUT")
+                    assert not expect or answered["Connection"].lower() == "close"
+                    answers.append((status, answered["x-ms-error-code"],
+                                    answered["Content-Type"], message_of(text)))
+        assert answers[0][0] in (400, 403), answers
+        assert len(set(answers)) == 1, answers
+    assert rest.get(tab, "p", "r").status == 404
+
+
+def test_large_bodies_of_every_credential_are_taken(rest, tab):
+    text = "x" * 30000
+    document = {f"P{i}": text for i in range(12)}
+    sas = (rest_client.table_sas(rest.account, rest.key, tab),
+           rest_client.account_sas(rest.account, rest.key))
+    for client in (rest, rest.clone(sign="full"), *(rest.clone(sas=s) for s in sas)):
+        for expect in ({}, {"Expect": "100-continue"}):
+            with Wire(client) as w:
+                path = rest_client.entity_path(tab, "p", "large")
+                head, _, body = raw(client, "PUT", path, document, expect).partition(
+                    b"\r\n\r\n")
+                w.send(head + b"\r\n\r\n")
+                if expect:
+                    assert w.file.readline() == b"HTTP/1.1 100 Continue\r\n"
+                    assert w.file.readline() == b"\r\n"
+                w.send(body)
+                assert w.answer("PUT")[0] == 204
+                w.send(raw(client, "GET", path))
+                assert w.answer()[0] == 200  # the same connection goes on
+        ok(rest.delete(tab, "p", "large"), 204)
+
+
+def test_over_the_memory_for_bodies_large_ones_are_told_to_wait(limited):
+    client = limited("memory=5120,progress=60000,idle=60000")
+    ok(client.create_table("None"), 201)
+    document = {"A": "x" * 30000, "B": "x" * 30000, "C": "x" * 30000}
+    with almost_sent(client, 3 << 20) as first:
+        for chunked in (False, True):
+            with almost_sent(client, 3 << 20, chunked=chunked) as second:
+                # Who has little to say is served all the same.
+                for _ in range(20):
+                    ok(client.upsert("None", "p", "small", {"N": 1}), 204)
+            status, headers, _ = second.left
+            assert status == 503 and headers["x-ms-error-code"] == "ServerBusy"
+            assert headers["Connection"].lower() == "close"
+    assert first.left[0] == 400  # blanks are no document
+    # What was held has been given back, whichever way each request ended.
+    for _ in range(60):
+        ok(client.upsert("None", "p", "large", document), 204)
+        ok(client.get("None", "p", "large"), 200)
+    for _ in range(10):
+        with Wire(client) as w:
+            w.send(raw(client, "PUT", rest_client.entity_path("None", "p", "r"), b"",
+                       {"Content-Length": str(3 << 20)}) + b" " * (2 << 20))
+    end = time.monotonic() + 10
+    while client.upsert("None", "p", "large", document).status == 503:
+        assert time.monotonic() < end  # the last one may not have been missed yet
+        time.sleep(0.01)
+    for _ in range(10):
+        with almost_sent(client, 3 << 20) as w:
+            pass
+        assert w.left[0] == 400
+
+
+def test_answers_that_are_not_read_count_too(limited):
+    client = limited("memory=4200,progress=60000,idle=60000")
+    ok(client.create_table("Large"), 201)
+    for i in range(90):
+        ok(client.insert("Large", {"PartitionKey": "p", "RowKey": f"{i:04}",
+                                   "A": "x" * 30000}), 201)
+    with Wire(client) as w:
+        w.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        w.send(raw(client, "GET", "Large()") * 8)  # more than the kernel takes
+        end = time.monotonic() + 20
+        while (busy := client.query("Large")).status == 200:
+            assert time.monotonic() < end
+        assert busy.status == 503 and busy.code == "ServerBusy"
+        query = client.batch([("GET", "Large()", {}, None)], change_set=False)
+        assert query.status == 503 and query.code == "ServerBusy"
+        ok(client.get("Large", "p", "0000"), 200)
+        # What was done is not denied, however much there is to tell of it.
+        full = {"Prefer": "return-content", "Accept": rest_client.FULL}
+        done = ok(client.batch([("POST", "Large", full, {
+            "PartitionKey": "q", "RowKey": f"{i:02}"}) for i in range(100)]), 202)
+        assert done.body.count(b"201 Created") == 100 and len(done.body) > SMALL
+        status, _, body = w.answer()
+        assert status == 200 and len(json.loads(body)["value"]) == 90
+    end = time.monotonic() + 20
+    while client.query("Large").status == 503:
+        assert time.monotonic() < end  # what nobody will read is given back
+    for _ in range(5):
+        assert len(ok(client.query("Large", filter="PartitionKey eq 'q'"), 200).rows) == 100
+
+
+def test_preflights_with_bodies_are_answered(rest, module_server):
+    before = module_server.rss_kib()
+    with Wire(rest) as w:
+        for size in (10, BATCH_BYTES, 10):
+            w.send(raw(rest.clone(sign=None), "OPTIONS", "Tables", b"x" * size, {
+                "Origin": "http://o", "Access-Control-Request-Method": "GET"}))
+            status, headers, _ = w.answer("OPTIONS")
+            assert status == 403 and headers["x-ms-error-code"] == "CorsPreflightFailure"
+    assert module_server.rss_kib() < before + (4 << 10)
+
+
+# ---- headers that two readers could take for two things
+
+
+@pytest.mark.parametrize("line", [
+    "Content-Length : 2", "X-Y : 1", "X Y: 1", "X\tY: 1", "X(: 1", "X\x7f: 1", "X\x01: 1",
+    "X\xff: 1", "Host: other.example", "host: localhost",
+])
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_headers_that_two_readers_could_take_for_two_things(rest, row, line, method):
+    request = raw(rest, method, row, b"{}" if method == "PUT" else None)
+    head, _, body = request.partition(b"\r\n\r\n")
+    with Wire(rest) as w:
+        w.send(head + b"\r\n" + line.encode("latin-1") + b"\r\n\r\n" + body)
+        status, headers, _ = w.answer(method)
+        assert status == 400 and headers["x-ms-error-code"] == "InvalidHeaderValue"
+        assert headers["Connection"].lower() == "close"
+        assert w.is_closed(10)
+    assert rest.request("GET", row).json["N"] == 1
+
+
+def test_every_character_of_a_token_is_one(rest, row):
+    name = "X!#$%&'*+-.^_`|~09azAZ"
+    assert rest.request("GET", row, headers={name: "1"}).status == 200
+
+
+# ---- versions of TLS
+
+
+@pytest.fixture
+def tls_port(rest_store, serve, work):
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                    "/CN=localhost", "-keyout", work / "key.pem", "-out", work / "cert.pem"],
+                   check=True, capture_output=True)
+    return serve(rest_store, f"--rest-cert={work}/cert.pem", f"--rest-key={work}/key.pem").port
+
+
+@pytest.mark.parametrize(("option", "spoken"), [
+    ("-tls1", None), ("-tls1_1", None), ("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")])
+def test_tls_from_1_2_on(tls_port, option, spoken):
+    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{tls_port}", option,
+                           "-cipher", "ALL:@SECLEVEL=0"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+    if spoken:
+        assert f"New, {spoken}, Cipher is " in done.stdout, done
+    else:
+        assert "Cipher is (NONE)" in done.stdout, done

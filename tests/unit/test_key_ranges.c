@@ -623,6 +623,20 @@ TEST(deep_nesting_is_bounded)
 	arena_fini(&m.arena);
 }
 
+/* The parser's chains lean to the right.  This one would overflow any stack. */
+TEST(a_chain_is_walked_without_recursion)
+{
+	struct maker m = { 0 };
+	struct key_ranges r;
+	const struct filter_node *f = compare(&m, FILTER_SLOT_PK, FILTER_EQ, "b");
+	for (int i = 0; i < 500000; i++)
+		f = join(&m, FILTER_OR, compare(&m, FILTER_SLOT_PK, FILTER_EQ, "a"), f);
+	timed_ranges(f, &r);
+	CHECK(holds(&r, "a", "") && holds(&r, "b", "") && !holds(&r, "c", ""));
+	key_ranges_fini(&r);
+	arena_fini(&m.arena);
+}
+
 TEST(literals_longer_than_any_key_still_have_their_place)
 {
 	struct maker m = { 0 };
@@ -665,4 +679,5 @@ RUN_TESTS(T(random_filters_of_keys_give_exactly_their_keys),
 	T(a_thousand_points_in_a_partition_stay_points), T(five_hundred_pairs_stay_points),
 	T(a_grid_shares_its_rows), T(a_staircase_becomes_its_box_and_stays_a_superset),
 	T(a_small_staircase_is_exact), T(deep_nesting_is_bounded),
+	T(a_chain_is_walked_without_recursion),
 	T(literals_longer_than_any_key_still_have_their_place), T(all_is_a_scan))

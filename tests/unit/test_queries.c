@@ -494,13 +494,16 @@ TEST(random_queries_in_sqlite_give_each_row_once_and_in_order)
 	}
 }
 
-/* ---- an engine that counts what it is asked for, and may be without views ---- */
+/* ---- an engine that counts what it is asked for, and may be slow or without views ---- */
 
 static struct store_ops watched_ops;
 static const struct store_ops *watched;
 static struct {
 	unsigned children, lists, views, items;
 } asked;
+/* Called before each list. */
+static void (*before_list)(void *arg);
+static void *before_list_arg;
 static store_list_fn watched_fn;
 
 static enum err watch_child(struct store *s, struct store_view *v, uint64_t parent,
@@ -522,6 +525,8 @@ static enum err watch_list(struct store *s, struct store_view *v, uint64_t paren
 {
 	asked.lists++;
 	watched_fn = fn;
+	if (before_list != NULL)
+		before_list(before_list_arg);
 	return watched->list(
 		s, v, parent, class, after, inclusive, want, watch_item, arg, ret_more);
 }
@@ -548,6 +553,7 @@ static void watch(struct world *w)
 	watched_ops.view_open = watch_view;
 	s->ops = &watched_ops;
 	asked.children = asked.lists = asked.views = asked.items = 0;
+	before_list = NULL;
 }
 
 TEST(an_engine_without_views_is_read_as_it_is)
@@ -754,6 +760,136 @@ TEST(positions_are_legal_keys_whatever_the_filter_says)
 	world_free(w);
 }
 
+static bool sleep_at_row(void *arg, const struct query_row *row)
+{
+	(void)row;
+	++*(size_t *)arg;
+	return usleep(1000) == 0;
+}
+
+/* The next page finds nothing that this one has, whatever the keys between. */
+TEST(a_deadline_is_held_where_a_bound_is_no_key)
+{
+	static const char *const filters[] = { "RowKey gt 'r49/'", "RowKey eq 'r01/'",
+		"RowKey lt 'r02' or RowKey gt 'r49/'", "RowKey gt 'r01/' and RowKey lt 'r03/'" };
+	struct world *w = world_grid();
+	watch(w);
+	for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+		struct filter f;
+		struct query_end end;
+		size_t n = 0;
+		MUST(filter_parse(span_of(filters[i]), &f, NULL) == ERR_OK);
+		struct query q = { .table_id = w->table, .filter = &f, .deadline_us = 1 };
+		asked.lists = 0;
+		CHECK_ERR(query_run(w->service, NULL, &q, count_row, &n, &end), ERR_OK);
+		CHECK(end.more && asked.lists <= 3);
+		CHECK(span_is(buf_span(&end.next_pk), "p00") ||
+			span_is(buf_span(&end.next_pk), "p01"));
+		query_end_fini(&end);
+		filter_fini(&f);
+		check_query(w, filters[i], (struct query){ .deadline_us = 1 }, 0);
+	}
+	world_free(w);
+}
+
+/* Where the place of the next span cannot be named, the next row's is. */
+TEST(a_deadline_that_passes_between_bounds_that_are_no_keys_stops_at_the_next_row)
+{
+	struct world *w = world_grid();
+	struct buf text = BUF_INIT(1u << 16);
+	buf_add_str(&text, "PartitionKey eq 'p03' and (RowKey eq 'r00'");
+	for (int i = 0; i < 4; i++)
+		buf_addf(
+			&text, " or (RowKey gt 'r%02d/' and RowKey lt 'r%02d/')", i * 9, i * 9 + 4);
+	buf_add_str(&text, ")");
+	struct filter f;
+	struct query_end end;
+	size_t n = 0;
+	MUST(filter_parse(buf_span(&text), &f, NULL) == ERR_OK);
+	struct query q = { .table_id = w->table, .filter = &f };
+	q.deadline_us = clock_mono_us() + 500;
+	CHECK_ERR(query_run(w->service, NULL, &q, sleep_at_row, &n, &end), ERR_OK);
+	CHECK(end.more);
+	CHECK_EQ_INT(n, 1);
+	query_end_fini(&end);
+	filter_fini(&f);
+	check_query(w, text.data, (struct query){ .deadline_us = 1 }, 0);
+	buf_fini(&text);
+	world_free(w);
+}
+
+/* The row that filled the page is the only one; what is behind it is not all looked for. */
+TEST(a_full_page_looks_only_a_little_ahead)
+{
+	struct world *w = world_memory();
+	char pk[16];
+	for (int i = 0; i < 300; i++) {
+		snprintf(pk, sizeof(pk), "p%03d", i);
+		add_row(w, pk, i == 0 ? "r" : "s", "{}");
+	}
+	sort_rows(w);
+	watch(w);
+	struct filter f;
+	struct query_end end;
+	size_t n = 0;
+	MUST(filter_parse(SPAN_LIT("RowKey eq 'r'"), &f, NULL) == ERR_OK);
+	struct query q = { .table_id = w->table, .filter = &f, .top = 1 };
+	CHECK_ERR(query_run(w->service, NULL, &q, count_row, &n, &end), ERR_OK);
+	CHECK(end.more && n == 1);
+	CHECK(asked.children >= 60 && asked.children <= 70);
+	CHECK(span_is(buf_span(&end.next_pk), "p065"));
+	query_end_fini(&end);
+	filter_fini(&f);
+	world_free(w);
+}
+
+static void fill_partition(struct world *w, int rows)
+{
+	char rk[16];
+	for (int i = 0; i < rows; i++) {
+		snprintf(rk, sizeof(rk), "r%03d", i);
+		add_row(w, "p", rk, "{\"A\":1}");
+	}
+	sort_rows(w);
+}
+
+static void add_points(struct buf *text, int n)
+{
+	buf_add_str(text, "PartitionKey eq 'p' and (RowKey eq 'r000'");
+	for (int i = 0; i < n; i++)
+		buf_addf(text, " or RowKey eq 'r%03dx'", i);
+	buf_add_str(text, ")");
+}
+
+/* Points close together are read as one listing, with the rows between them. */
+TEST(rows_between_points_count_for_the_deadline_and_for_looking_ahead)
+{
+	struct world *w = world_memory();
+	struct buf text = BUF_INIT(1u << 16);
+	struct filter f;
+	struct query_end end;
+	size_t n = 0;
+	fill_partition(w, 700);
+	add_points(&text, 699);
+	watch(w);
+	MUST(filter_parse(buf_span(&text), &f, NULL) == ERR_OK);
+	struct query q = { .table_id = w->table, .filter = &f, .deadline_us = 1 };
+	CHECK_ERR(query_run(w->service, NULL, &q, count_row, &n, &end), ERR_OK);
+	CHECK(end.more && n == 1 && asked.items < 80);
+	CHECK(span_starts(buf_span(&end.next_rk), SPAN_LIT("r06")));
+	query_end_fini(&end);
+	q = (struct query){ .table_id = w->table, .filter = &f, .top = 1 };
+	n = asked.items = 0;
+	CHECK_ERR(query_run(w->service, NULL, &q, count_row, &n, &end), ERR_OK);
+	CHECK(end.more && n == 1 && asked.items < 80);
+	query_end_fini(&end);
+	filter_fini(&f);
+	check_query(w, text.data, (struct query){ .deadline_us = 1 }, 0);
+	check_query(w, text.data, (struct query){ .deadline_us = 1, .top = 1 }, 0);
+	buf_fini(&text);
+	world_free(w);
+}
+
 TEST(bytes_are_counted_until_the_limit_is_reached)
 {
 	struct world *w = world_grid();
@@ -887,6 +1023,212 @@ TEST(a_view_shows_what_was_there)
 	check_view(world_sqlite());
 }
 
+/* Another client at work while a query is slow: before the list `at` it sets A to 2 in the
+ * first and the last row of partitions, in one change set each. */
+struct meddler {
+	struct world *w;
+	unsigned at;
+	unsigned sleep_ms;
+	const char *const *pks; /* NULL behind the last */
+	bool renames;           /* exchanges pks[0] and pks[1] instead */
+};
+
+static void set_first_and_last(struct world *w, const char *pk)
+{
+	struct entity e[2] = { 0 };
+	struct entity_op ops[2];
+	for (int i = 0; i < 2; i++) {
+		MUST(entity_json_decode(
+			     SPAN_LIT("{\"A\":2}"), ENTITY_JSON_FILE, &e[i], NULL, NULL) == ERR_OK);
+		ops[i] = (struct entity_op){ .kind = ENTITY_UPSERT,
+			.pk = span_of(pk),
+			.rk = i == 0 ? SPAN_LIT("r00") : SPAN_LIT("r49"),
+			.entity = &e[i],
+			.attrs = ATTRS_UNSET };
+	}
+	MUST(entities_apply(w->service, ORIGIN_COMMAND, w->table, ops, 2, true, false, NULL) ==
+		ERR_OK);
+	entity_fini(&e[0]);
+	entity_fini(&e[1]);
+}
+
+static void exchange(struct world *w, const char *pk, const char *other)
+{
+	struct change c = { .op = CHANGE_MOVE,
+		.flags = CHANGE_EXCHANGE,
+		.at = { .parent = w->table, .class = CLASS_KEYED, .key = span_of(pk) },
+		.to = { .parent = w->table, .class = CLASS_KEYED, .key = span_of(other) } };
+	MUST(service_apply(w->service, ORIGIN_COMMAND, &c, 1, false, NULL) == ERR_OK);
+	changes_fini(&c, 1);
+}
+
+static void meddle(void *arg)
+{
+	struct meddler *m = arg;
+	if (asked.lists != m->at)
+		return;
+	before_list = NULL; /* it lists, too */
+	if (m->renames)
+		exchange(m->w, m->pks[0], m->pks[1]);
+	for (size_t i = 0; !m->renames && m->pks[i] != NULL; i++)
+		set_first_and_last(m->w, m->pks[i]);
+	MUST(usleep(m->sleep_ms * 1000) == 0);
+}
+
+/* Rows with A eq 2, and the last row's key; keys in order. */
+struct seen {
+	size_t n;
+	char twos[200];
+	char last[40];
+};
+
+static bool see(void *arg, const struct query_row *row)
+{
+	struct seen *s = arg;
+	char key[40];
+	const struct property *a = entity_find(row->entity, SPAN_LIT("A"));
+	snprintf(key, sizeof(key), "%.*s/%.*s", (int)row->pk.n, row->pk.p, (int)row->rk.n,
+		row->rk.p);
+	CHECK(strcmp(key, s->last) > 0);
+	memcpy(s->last, key, sizeof(key));
+	s->n++;
+	if (a != NULL && a->value.int32 == 2)
+		snprintf(s->twos + strlen(s->twos), sizeof(s->twos) - strlen(s->twos), "%s ", key);
+	return true;
+}
+
+/* A partition of 50 rows takes 8 lists here, and the first partitions one before. */
+TEST(a_slow_query_changes_its_view_between_partitions)
+{
+	static const char *const pks[] = { "p00", "p01", "p02", NULL };
+	struct world *w = world_grid();
+	struct meddler m = { .w = w, .at = 12, .sleep_ms = 300, .pks = pks };
+	struct seen seen = { 0 };
+	struct query_end end;
+	watch(w);
+	before_list = meddle;
+	before_list_arg = &m;
+	struct query q = { .table_id = w->table, .decode = true };
+	CHECK_ERR(query_run(w->service, NULL, &q, see, &seen, &end), ERR_OK);
+	CHECK(!end.more);
+	CHECK_EQ_INT(seen.n, w->n);
+	CHECK_EQ_INT(asked.views, 2);
+	CHECK_EQ_STR(seen.twos, "p02/r00 p02/r49 "); /* in p01 it was the old view still */
+	query_end_fini(&end);
+	world_free(w);
+}
+
+/* What was listed in the old view is not believed in the new one. */
+TEST(partitions_are_listed_anew_in_a_new_view)
+{
+	static const char *const pks[] = { "p02", "p03", NULL };
+	struct world *w = world_grid();
+	struct meddler m = { .w = w, .at = 12, .sleep_ms = 300, .pks = pks, .renames = true };
+	struct seen seen = { 0 };
+	struct query_end end;
+	set_first_and_last(w, "p02");
+	watch(w);
+	before_list = meddle;
+	before_list_arg = &m;
+	struct query q = { .table_id = w->table, .decode = true };
+	CHECK_ERR(query_run(w->service, NULL, &q, see, &seen, &end), ERR_OK);
+	CHECK_EQ_INT(seen.n, w->n);
+	CHECK_EQ_STR(seen.twos, "p03/r00 p03/r49 ");
+	query_end_fini(&end);
+	world_free(w);
+}
+
+TEST(points_in_several_partitions_change_the_view_too)
+{
+	static const char *const pks[] = { "p00", "p01", NULL };
+	struct world *w = world_grid();
+	struct meddler m = { .w = w, .at = 2, .sleep_ms = 300, .pks = pks };
+	struct seen seen = { 0 };
+	struct query_end end;
+	struct filter f;
+	MUST(filter_parse(SPAN_LIT("PartitionKey eq 'p00' or PartitionKey eq 'p01'"), &f, NULL) ==
+		ERR_OK);
+	watch(w);
+	before_list = meddle;
+	before_list_arg = &m;
+	struct query q = { .table_id = w->table, .filter = &f, .decode = true };
+	CHECK_ERR(query_run(w->service, NULL, &q, see, &seen, &end), ERR_OK);
+	CHECK_EQ_INT(seen.n, 100);
+	CHECK_EQ_INT(asked.views, 2);
+	CHECK_EQ_STR(seen.twos, "p01/r00 p01/r49 ");
+	query_end_fini(&end);
+	filter_fini(&f);
+	world_free(w);
+}
+
+TEST(a_view_of_the_caller_stays)
+{
+	static const char *const pks[] = { "p00", "p01", "p02", NULL };
+	struct world *w = world_grid();
+	struct meddler m = { .w = w, .at = 12, .sleep_ms = 300, .pks = pks };
+	struct seen seen = { 0 };
+	struct query_end end;
+	struct store_view *v;
+	MUST(store_view_open(service_store(w->service), &v) == ERR_OK);
+	watch(w);
+	before_list = meddle;
+	before_list_arg = &m;
+	struct query q = { .table_id = w->table, .decode = true };
+	CHECK_ERR(query_run(w->service, v, &q, see, &seen, &end), ERR_OK);
+	CHECK_EQ_INT(seen.n, w->n);
+	CHECK_EQ_INT(asked.views, 0);
+	CHECK_EQ_STR(seen.twos, "");
+	query_end_fini(&end);
+	store_view_close(service_store(w->service), v);
+	world_free(w);
+}
+
+/* A change set never comes apart within a page, so the page ends. */
+static void check_long_partition(uint64_t deadline_us)
+{
+	static const char *const pks[] = { "p00", NULL };
+	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES];
+	struct world *w = world_memory();
+	struct meddler m = { .w = w, .at = 6, .sleep_ms = 1050, .pks = pks };
+	struct seen seen = { 0 };
+	struct query_end end;
+	char key[16];
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof(key), "r%02d%s", i / 4, i % 4 == 0 ? "" : &"xyz"[i % 4 - 1]);
+		add_row(w, "p00", key, "{\"A\":1}");
+	}
+	watch(w);
+	before_list = meddle;
+	before_list_arg = &m;
+	struct query q = { .table_id = w->table, .decode = true, .deadline_us = deadline_us };
+	CHECK_ERR(query_run(w->service, NULL, &q, see, &seen, &end), ERR_OK);
+	CHECK(end.more == (deadline_us != 0));
+	CHECK_EQ_INT(asked.views, 1);
+	CHECK_EQ_STR(seen.twos, "");
+	CHECK(!end.more || (seen.n > 60 && seen.n < 140));
+	if (end.more) {
+		copy_key(buf_span(&end.next_pk), pk, &q.from_pk);
+		copy_key(buf_span(&end.next_rk), rk, &q.from_rk);
+		query_end_fini(&end);
+		CHECK_ERR(query_run(w->service, NULL, &q, see, &seen, &end), ERR_OK);
+		CHECK(!end.more);
+		CHECK_EQ_STR(seen.twos, "p00/r49 ");
+	}
+	CHECK_EQ_INT(seen.n, w->n);
+	query_end_fini(&end);
+	world_free(w);
+}
+
+TEST(a_partition_that_takes_long_ends_the_page)
+{
+	check_long_partition(clock_mono_us() + 60000000);
+}
+
+TEST(without_a_deadline_it_is_read_in_one_view)
+{
+	check_long_partition(0);
+}
+
 TEST(a_document_that_does_not_decode_is_damage)
 {
 	struct world *w = world_memory();
@@ -959,7 +1301,14 @@ RUN_TESTS(T(random_queries_in_memory_give_each_row_once_and_in_order),
 	T(a_deadline_in_the_past_still_gets_on_by_a_bounded_step),
 	T(a_deadline_stops_while_nothing_is_found),
 	T(positions_are_legal_keys_whatever_the_filter_says),
+	T(a_deadline_is_held_where_a_bound_is_no_key),
+	T(a_deadline_that_passes_between_bounds_that_are_no_keys_stops_at_the_next_row),
+	T(a_full_page_looks_only_a_little_ahead),
+	T(rows_between_points_count_for_the_deadline_and_for_looking_ahead),
 	T(bytes_are_counted_until_the_limit_is_reached), T(a_start_names_a_row_or_the_next_one),
 	T(a_table_that_is_not_there_has_no_rows), T(the_longest_keys_can_be_paged_through),
-	T(a_view_shows_what_was_there), T(a_document_that_does_not_decode_is_damage),
-	T(a_failing_read_fails_the_query))
+	T(a_view_shows_what_was_there), T(a_slow_query_changes_its_view_between_partitions),
+	T(partitions_are_listed_anew_in_a_new_view),
+	T(points_in_several_partitions_change_the_view_too), T(a_view_of_the_caller_stays),
+	T(a_partition_that_takes_long_ends_the_page), T(without_a_deadline_it_is_read_in_one_view),
+	T(a_document_that_does_not_decode_is_damage), T(a_failing_read_fails_the_query))

@@ -24,6 +24,10 @@
 #define GROUP_SETS 128
 #define GROUP_CHANGES 4096
 
+/* A log beyond this is brought back, and how long writers wait for readers then. */
+#define LOG_BYTES ((uint64_t)96 << 20)
+#define LOG_WAIT_MS 1500
+
 /* Kept free on the disk for what removes; and what a change may add besides its bytes. */
 #define ROOM_RESERVED (1024 * 1024)
 #define ROOM_PER_CHANGE 1024
@@ -72,11 +76,11 @@ static void roll_back(struct sql_writer *w, const struct sql_counters *before)
 /* ---- room on the disk ---- */
 
 /* Copies the log into the store, so that it begins anew in the space that it has; not while
- * somebody has a view open, and nobody waits for that. */
-static bool begin_log_anew(struct sql_writer *w)
+ * somebody has an older view open, which is waited for so long. */
+static bool begin_log_anew(struct sql_writer *w, int wait_ms)
 {
 	sqlite3 *db = w->conn->db;
-	(void)sqlite3_busy_timeout(db, 0);
+	(void)sqlite3_busy_timeout(db, wait_ms);
 	int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
 	(void)sqlite3_busy_timeout(db, SQL_BUSY_TIMEOUT_MS);
 	return rc == SQLITE_OK;
@@ -110,6 +114,20 @@ static uint64_t free_inside(struct sql_conn *c)
 	return pages * SQL_PAGE_BYTES;
 }
 
+/* SQLite begins the log anew by itself where it finds a moment without readers.  Readers who
+ * overlap leave none, so this makes one: nothing is written meanwhile, and queries give up
+ * their views soon.  A view that stays (an export) is waited for ever more rarely. */
+static void bound_log(struct sql_store *st)
+{
+	uint64_t n = log_bytes(st), *tried = &st->writer.log_tried;
+	if (n < LOG_BYTES) {
+		*tried = 0;
+	} else if (n >= *tried + *tried / 2) {
+		*tried = n;
+		(void)begin_log_anew(&st->writer, LOG_WAIT_MS);
+	}
+}
+
 /* What adds to the store is refused a little before the disk is full: removing takes some
  * space too, in the log and where the log is copied to, and must go on working. */
 static enum err check_room(struct sql_store *st, const struct sql_set *set)
@@ -124,7 +142,8 @@ static enum err check_room(struct sql_store *st, const struct sql_set *set)
 		return ERR_OK;
 	/* From its beginning the log overwrites itself, and free pages inside the store are as
 	 * good as free space. */
-	if (begin_log_anew(&st->writer) && free_inside(st->writer.conn) >= 2 * adds + ROOM_INSIDE)
+	if (begin_log_anew(&st->writer, 0) &&
+		free_inside(st->writer.conn) >= 2 * adds + ROOM_INSIDE)
 		return ERR_OK;
 	return has_room(st, ROOM_RESERVED + adds) ? ERR_OK : ERR_NO_SPACE;
 }
@@ -152,7 +171,7 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 	enum err e = check_room(st, set);
 	if (e == ERR_OK)
 		e = try_alone(w, set, &op);
-	if (e == ERR_NO_SPACE && begin_log_anew(w) && check_room(st, set) == ERR_OK) {
+	if (e == ERR_NO_SPACE && begin_log_anew(w, 0) && check_room(st, set) == ERR_OK) {
 		changes_fini(set->changes, set->n);
 		e = try_alone(w, set, &op);
 	}
@@ -276,6 +295,7 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 	st->led = true;
 	pthread_mutex_unlock(&st->lock);
 	uint64_t commits = run(st, sets);
+	bound_log(st);
 	int64_t high = highest(sets);
 	pthread_mutex_lock(&st->lock);
 

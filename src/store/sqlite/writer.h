@@ -33,6 +33,7 @@ struct sql_writer {
 	struct sql_counters now;
 	uint64_t next_id; /* never goes back, also not by a rollback */
 	uint64_t limit_file, limit_files;
+	uint64_t log_tried; /* the log's size when it could not be brought back */
 	struct sql_dir *buckets[SQL_DIR_BUCKETS];
 	unsigned ndirs;
 	/* The partition that was named last by (table, key): a bulk load asks for nothing else. */

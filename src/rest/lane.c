@@ -56,7 +56,7 @@ bool request_may_be_long(const struct request *r)
 	struct span type = request_header(r, "Content-Type");
 	if (span_is(r->method, "GET") || span_is(r->method, "HEAD"))
 		return looks_for_rows(r->target);
-	return type.n >= sizeof(multipart) - 1 &&
+	return r->body.n > 0 && type.n >= sizeof(multipart) - 1 &&
 		strncasecmp(type.p, multipart, sizeof(multipart) - 1) == 0 &&
 		(memmem(r->body.p, r->body.n, "GET ", 4) != NULL ||
 			memmem(r->body.p, r->body.n, "HEAD ", 5) != NULL);

@@ -296,8 +296,8 @@ static struct span random_text(struct entity *e)
 
 static double random_double(void)
 {
-	static const double special[] = { NAN, INFINITY, -INFINITY, 0.0, -0.0, 1.0, 1e300, -5e-324,
-		0.1 };
+	static const double special[] = { __builtin_nan(""), __builtin_inf(), -__builtin_inf(), 0.0,
+		-0.0, 1.0, 1e300, -5e-324, 0.1 };
 
 	return below(2) == 0 ? special[below(ARRAY_LEN(special))]
 			     : (double)(int64_t)next_number() / 1000.0;

@@ -156,3 +156,17 @@ bool text_to_i64(struct span s, int64_t *ret)
 	*ret = (int64_t)(minus ? 0 - v : v);
 	return true;
 }
+
+static bool is_one_of(char c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+struct span text_trim(struct span s, const char *blanks)
+{
+	while (s.n > 0 && is_one_of(s.p[s.n - 1], blanks))
+		s.n--;
+	while (s.n > 0 && is_one_of(s.p[0], blanks))
+		s = span_make(s.p + 1, s.n - 1);
+	return s;
+}

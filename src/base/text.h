@@ -20,6 +20,14 @@ size_t utf8_valid_prefix(struct span s);
 /* Length in UTF-16 code units; s is valid UTF-8. */
 size_t utf16_len(struct span s);
 
+/* Without the characters of `blanks` at either end. */
+struct span text_trim(struct span s, const char *blanks);
+/* Blanks and tabs: of header values, and of lists in them. */
+static inline struct span text_trim_line(struct span s)
+{
+	return text_trim(s, " \t");
+}
+
 /* Integers in the C locale, whole span, optional leading '-'. */
 bool text_to_i64(struct span s, int64_t *ret);
 bool text_to_u64(struct span s, uint64_t *ret);

@@ -4,6 +4,8 @@
  * whatever delimiter a client forgot, the next one is still found. */
 #include "codec/multipart.h"
 
+#include "base/text.h"
+
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -49,15 +51,6 @@ static struct span skip(struct span s, size_t n)
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
-}
-
-static struct span trim(struct span s)
-{
-	while (s.n > 0 && is_blank(s.p[s.n - 1]))
-		s.n--;
-	while (s.n > 0 && is_blank(s.p[0]))
-		s = skip(s, 1);
-	return s;
 }
 
 static bool same_nocase(struct span a, struct span b)
@@ -107,14 +100,14 @@ bool mime_parameter(struct span value, const char *name, struct span *ret)
 	while (n < value.n) {
 		value = skip(value, n + 1);
 		n = piece_length(value);
-		struct span piece = trim(span_make(value.p, n));
+		struct span piece = text_trim_line(span_make(value.p, n));
 		const char *equals = piece.n == 0 ? NULL : memchr(piece.p, '=', piece.n);
 		if (equals == NULL)
 			continue;
 		size_t at = (size_t)(equals - piece.p);
-		if (!same_nocase(trim(span_make(piece.p, at)), span_of(name)))
+		if (!same_nocase(text_trim_line(span_make(piece.p, at)), span_of(name)))
 			continue;
-		*ret = unquote(trim(skip(piece, at + 1)));
+		*ret = unquote(text_trim_line(skip(piece, at + 1)));
 		return true;
 	}
 	return false;
@@ -131,7 +124,7 @@ const struct span *mime_header_find(const struct mime_header *headers, size_t n,
 
 static bool has_type(struct span value, const char *type)
 {
-	return same_nocase(trim(span_make(value.p, piece_length(value))), span_of(type));
+	return same_nocase(text_trim_line(span_make(value.p, piece_length(value))), span_of(type));
 }
 
 /* ---- lines ---- */
@@ -183,7 +176,7 @@ static bool is_delimiter(struct span line, struct span boundary, bool *ret_end)
 		return false;
 	line = skip(line, boundary.n);
 	*ret_end = span_starts(line, SPAN_LIT("--"));
-	return trim(skip(line, *ret_end ? 2 : 0)).n == 0;
+	return text_trim_line(skip(line, *ret_end ? 2 : 0)).n == 0;
 }
 
 static enum delimiter classify(const struct parser *p, struct span line)
@@ -228,7 +221,7 @@ static void skip_to_delimiter(struct parser *p)
 static bool skip_empty_lines(struct parser *p, struct span *ret_line, size_t *ret_next)
 {
 	while (!take_delimiter(p, ret_line, ret_next)) {
-		if (trim(*ret_line).n > 0)
+		if (text_trim_line(*ret_line).n > 0)
 			return false;
 		p->pos = *ret_next;
 	}
@@ -257,7 +250,7 @@ static enum err add_header(struct parser *p, struct span line, struct head *ret)
 	if (colon == NULL)
 		return fail(p, "expected a header, \"Name: value\"");
 	name = span_make(line.p, (size_t)(colon - line.p));
-	value = trim(skip(line, name.n + 1));
+	value = text_trim_line(skip(line, name.n + 1));
 	if (!is_token(name))
 		return fail(p, "a header's name is not valid");
 	for (size_t i = 0; i < value.n; i++) {
@@ -334,7 +327,7 @@ static enum err read_request_line(struct parser *p, struct batch_part *part)
 
 	if (skip_empty_lines(p, &line, &next))
 		return fail(p, "the request of a part is missing");
-	line = trim(line);
+	line = text_trim_line(line);
 	for (first = 0; first < line.n && line.p[first] != ' ';)
 		first++;
 	for (last = line.n; last > first && line.p[last - 1] != ' ';)
@@ -344,7 +337,7 @@ static enum err read_request_line(struct parser *p, struct batch_part *part)
 		return fail(p, "expected a request, \"METHOD target HTTP/1.1\"");
 	if (!span_starts(skip(line, last), SPAN_LIT("HTTP/")))
 		return fail(p, "the HTTP version behind the target is missing");
-	part->target = trim(span_make(line.p + first, last - first));
+	part->target = text_trim_line(span_make(line.p + first, last - first));
 	if (part->target.n == 0)
 		return fail(p, "the target of a request is missing");
 	p->pos = next;
@@ -497,20 +490,17 @@ static enum err read_change(struct parser *p)
 	return read_request(p, &head);
 }
 
-/* After the delimiter of a change: a part of the change set, unless the text ends, which
- * happens where a client forgot to close it. */
-static enum err read_changes(struct parser *p)
+/* After a delimiter of that kind: a part, unless the text ends, which happens where a client
+ * forgot to close what it began ("--batch" without the final "--"). */
+static enum err read_each(struct parser *p, enum delimiter kind, enum err (*read)(struct parser *p))
 {
 	struct span line;
 	size_t next;
 
-	while (p->last == DELIMITER_INNER) {
-		if (skip_empty_lines(p, &line, &next)) {
-			if (p->last == DELIMITER_INNER)
-				return fail(p, "a part is empty");
-			return ERR_OK;
-		}
-		enum err e = read_change(p);
+	while (p->last == kind) {
+		if (skip_empty_lines(p, &line, &next))
+			return p->last == kind ? fail(p, "a part is empty") : ERR_OK;
+		enum err e = read(p);
 		if (e != ERR_OK)
 			return e;
 	}
@@ -527,7 +517,7 @@ static enum err read_change_set(struct parser *p, const struct head *head, struc
 	skip_to_delimiter(p);
 	if (p->last == DELIMITER_TEXT_END)
 		return fail_at(p, head->offset, "the change set's first delimiter is missing");
-	e = read_changes(p);
+	e = read_each(p, DELIMITER_INNER, read_change);
 	p->inner.n = 0;
 	/* Nothing is looked for between the end of a change set and the next part. */
 	if (e == ERR_OK && p->last == DELIMITER_INNER_END)
@@ -548,25 +538,6 @@ static enum err read_part(struct parser *p)
 	if (has_type(type, "application/http"))
 		return read_request(p, &head);
 	return fail_at(p, head.offset, "a part is neither multipart/mixed nor application/http");
-}
-
-static enum err read_parts(struct parser *p)
-{
-	struct span line;
-	size_t next;
-
-	while (p->last == DELIMITER_PART) {
-		/* Old clients end with "--batch" without the final "--". */
-		if (skip_empty_lines(p, &line, &next)) {
-			if (p->last == DELIMITER_PART)
-				return fail(p, "a part is empty");
-			return ERR_OK;
-		}
-		enum err e = read_part(p);
-		if (e != ERR_OK)
-			return e;
-	}
-	return ERR_OK;
 }
 
 static enum err read_outer_boundary(struct parser *p, struct span content_type)
@@ -598,5 +569,5 @@ enum err batch_body_parse(struct span content_type, struct span body, size_t max
 	skip_to_delimiter(&p);
 	if (p.last == DELIMITER_TEXT_END)
 		return fail(&p, "the batch's first delimiter is missing");
-	return read_parts(&p);
+	return read_each(&p, DELIMITER_PART, read_part);
 }

@@ -139,11 +139,7 @@ static const xmlSAXHandler handlers = {
 
 struct span xml_trim(struct span s)
 {
-	while (s.n > 0 && memchr(" \t\r\n", s.p[0], 4) != NULL)
-		s = span_make(s.p + 1, s.n - 1);
-	while (s.n > 0 && memchr(" \t\r\n", s.p[s.n - 1], 4) != NULL)
-		s.n--;
-	return s;
+	return text_trim(s, " \t\r\n");
 }
 
 struct span xml_skip_bom(struct span text)

@@ -2,6 +2,7 @@
  * Negotiation.  Which versions speak which format is decided here and nowhere else. */
 #include "rest/format.h"
 
+#include "base/text.h"
 #include "codec/multipart.h"
 
 #include <strings.h>
@@ -17,15 +18,6 @@ enum media {
 };
 
 static const struct format *const format_atom = NULL; /* not spoken yet */
-
-static struct span trim(struct span s)
-{
-	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = span_make(s.p + 1, s.n - 1);
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
 
 static bool same(struct span a, const char *b)
 {
@@ -78,7 +70,7 @@ static enum err choose(struct span range, int version, const struct format **ret
 	enum odata_level *ret_level, struct err_detail *detail)
 {
 	struct span parameters = range, odata;
-	enum media media = media_of(trim(take_until(&parameters, ';')));
+	enum media media = media_of(text_trim_line(take_until(&parameters, ';')));
 	if (media == MEDIA_ANY)
 		media = speaks_atom(version) || !speaks_json(version) ? MEDIA_ATOM : MEDIA_JSON;
 	if (media == MEDIA_OTHER)
@@ -132,16 +124,17 @@ static struct span long_form(struct span format)
 enum err format_negotiate(struct span dollar_format, struct span accept, int version,
 	const struct format **ret, enum odata_level *ret_level, struct err_detail *detail)
 {
-	if (dollar_format.p != NULL && trim(dollar_format).n > 0)
-		return choose(long_form(trim(dollar_format)), version, ret, ret_level, detail);
-	if (accept.p == NULL || trim(accept).n == 0)
+	if (dollar_format.p != NULL && text_trim_line(dollar_format).n > 0)
+		return choose(
+			long_form(text_trim_line(dollar_format)), version, ret, ret_level, detail);
+	if (accept.p == NULL || text_trim_line(accept).n == 0)
 		return choose(SPAN_LIT("*/*"), version, ret, ret_level, detail);
 
 	enum err first = ERR_OK;
 	struct err_detail of_first = { 0 };
 	int best = 0;
 	while (accept.n > 0) {
-		struct span range = trim(take_until(&accept, ','));
+		struct span range = text_trim_line(take_until(&accept, ','));
 		const struct format *format;
 		enum odata_level level;
 		if (range.n == 0)
@@ -168,7 +161,7 @@ enum err format_of_body(
 	struct span content_type, int version, const struct format **ret, struct err_detail *detail)
 {
 	struct span type = content_type.p == NULL ? SPAN_LIT("") : content_type;
-	type = trim(take_until(&type, ';'));
+	type = text_trim_line(take_until(&type, ';'));
 	if (type.n == 0)
 		type = SPAN_LIT("application/json");
 	switch (media_of(type)) {

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "rest/select.h"
 
+#include "base/text.h"
 #include "model/names.h"
 
 #define VERSION_SELECT 20110818
 #define NAMES_MAX 255
-
-static struct span trim(struct span s)
-{
-	while (s.n > 0 && s.p[0] == ' ')
-		s = span_make(s.p + 1, s.n - 1);
-	while (s.n > 0 && s.p[s.n - 1] == ' ')
-		s.n--;
-	return s;
-}
 
 static bool holds(const struct span *names, size_t n, struct span name)
 {
@@ -42,7 +34,8 @@ static enum err add(struct call *c, struct span name, struct span *names, size_t
 enum err select_read(struct call *c, struct odata_style *style)
 {
 	struct span list;
-	if (c->version < VERSION_SELECT || !call_param(c, "$select", &list) || trim(list).n == 0)
+	if (c->version < VERSION_SELECT || !call_param(c, "$select", &list) ||
+		text_trim_line(list).n == 0)
 		return ERR_OK;
 	struct span *names = arena_alloc(c->arena, NAMES_MAX * sizeof(*names));
 	if (names == NULL)
@@ -50,8 +43,8 @@ enum err select_read(struct call *c, struct odata_style *style)
 	size_t n = 0;
 	for (;;) {
 		const char *comma = memchr(list.p, ',', list.n);
-		struct span name =
-			trim(span_make(list.p, comma != NULL ? (size_t)(comma - list.p) : list.n));
+		struct span name = text_trim_line(
+			span_make(list.p, comma != NULL ? (size_t)(comma - list.p) : list.n));
 		if (span_is(name, "*"))
 			return ERR_OK;
 		enum err e = add(c, name, names, &n);

@@ -551,7 +551,6 @@ static struct connection *connection_of(struct MHD_Connection *mhd)
 	return info != NULL ? info->socket_context : NULL;
 }
 
-/* The request line is complete.  The result becomes the request's context. */
 /* The library would parse the query into the connection's memory, and with thousands of
  * parameters has none left for an answer: then it neither answers nor hangs up.  The text is
  * in its own buffer, and ends for it at the first NUL. */
@@ -566,6 +565,7 @@ static void hide_query(const char *target)
 		mark[1] = '\0';
 }
 
+/* The request line is complete.  The result becomes the request's context. */
 static void *on_target(void *arg, const char *target, struct MHD_Connection *mhd)
 {
 	struct connection *c = connection_of(mhd);

@@ -69,7 +69,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	q.body = rest;
 	s = make_service();
+	/* Who is refused before the body is refused behind it, and for the same. */
+	q.body = SPAN_LIT("");
+	enum err admitted = rest_admit(s, &q, &r);
+	int refused = r.status;
+	response_fini(&r);
+	q.body = rest;
 	rest_handle(s, &q, &r);
+	MUST(admitted == ERR_OK || r.status == refused);
 	MUST(r.status >= 200 && (r.status < 500 || r.status == 501));
 	MUST(!(r.status < 300 && !peer.trusted) || span_is(q.method, "OPTIONS"));
 	response_fini(&r);

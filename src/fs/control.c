@@ -2,6 +2,7 @@
 #include "fs/control.h"
 
 #include "base/clock.h"
+#include "fs/attr.h"
 #include "fs/blob.h"
 #include "fs/idset.h"
 #include "fs/nid.h"
@@ -9,8 +10,13 @@
 #include "fs/reason.h"
 #include "fs/stages.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+/* The largest is .rowfs/errors. */
+#define CONTENT_LIMIT ((size_t)16 << 20)
 
 static void write_version(struct fs *fs, struct buf *out)
 {
@@ -73,41 +79,118 @@ static void write_stats(struct fs *fs, struct buf *out)
 	buf_add_str(out, "}\n");
 }
 
-/* Keep alphabetized; node ids are permanent. */
+/* Keep alphabetized. */
 static const struct control {
 	const char *name;
 	uint64_t nid;
-	void (*write)(struct fs *fs, struct buf *out); /* NULL: a folder of the store */
+	void (*write)(struct fs *fs, struct buf *out); /* NULL: a directory */
 } controls[] = {
-	{ "errors", 17, write_errors },
+	{ "errors", NID_ERRORS, write_errors },
 	{ "rejected", STORE_REJECTED, NULL },
-	{ "stats.json", 18, write_stats },
-	{ "version", 19, write_version },
+	{ "stats.json", NID_STATS, write_stats },
+	{ "trash", STORE_TRASH, NULL },
+	{ "version", NID_VERSION, write_version },
 };
 
-uint64_t control_find(struct span name)
+/* ---- nodes ---- */
+
+static enum err control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 {
+	if (nid_is_control(nid)) {
+		attr_of_control(fs, nid, ret);
+		return ERR_OK;
+	}
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops != NULL)
+		return ops->stat(fs, nid, ret);
+	struct item folder = { 0 };
+	enum err e = store_get(fs->store, NULL, nid, WANT_ATTRS, &folder);
+	if (e == ERR_OK)
+		attr_of_item(fs, &folder, ret);
+	item_fini(&folder);
+	return e;
+}
+
+static enum err control_lookup(
+	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
+{
+	(void)call;
+	if (dir != NID_CONTROL_DIR)
+		return ERR_NOT_A_DIRECTORY;
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
-		if (span_is(name, controls[i].name))
-			return controls[i].nid;
-	return 0;
+		if (span_is(name, controls[i].name)) {
+			ret->nid = controls[i].nid;
+			ret->valid_s = CACHE_SECONDS;
+			return control_stat(fs, ret->nid, &ret->st);
+		}
+	return ERR_NOT_FOUND;
 }
 
-bool control_entry(size_t index, const char **ret_name, uint64_t *ret_nid)
+static enum err control_open(
+	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
 {
-	if (index >= ARRAY_LEN(controls))
-		return false;
-	*ret_name = controls[index].name;
-	*ret_nid = controls[index].nid;
-	return true;
-}
-
-enum err control_read(struct fs *fs, uint64_t nid, struct buf *out)
-{
+	(void)call;
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		return ERR_NOT_PERMITTED;
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
 		if (controls[i].nid == nid && controls[i].write != NULL) {
-			controls[i].write(fs, out);
-			return buf_ok(out) ? ERR_OK : ERR_NO_MEMORY;
+			struct buf content = BUF_INIT(CONTENT_LIMIT);
+			controls[i].write(fs, &content);
+			return vfile_of_content(fs, &content, false, ret);
 		}
 	return ERR_IS_A_DIRECTORY;
 }
+
+/* ---- the directory ---- */
+
+/* Positions: 1 and 2 are "." and "..". */
+static enum err control_list(
+	struct vdir *d, const struct vcall *call, int64_t offset, listing_fn fn, void *arg)
+{
+	struct stat st;
+	(void)call;
+	for (size_t i = (size_t)offset; i < ARRAY_LEN(controls) + 2; i++) {
+		const struct control *c = i < 2 ? NULL : &controls[i - 2];
+		uint64_t nid = c != NULL ? c->nid : NID_CONTROL_DIR;
+		enum err e = control_stat(d->fs, nid, &st);
+		if (e != ERR_OK)
+			return e;
+		/* nid 0: no attributes with it, these files change at every read */
+		if (!fn(arg, c != NULL ? c->name : i == 0 ? "." : "..", 0, &st, (int64_t)i + 1))
+			break;
+	}
+	return ERR_OK;
+}
+
+static void control_close_dir(struct vdir *d)
+{
+	free(d);
+}
+
+static const struct vdir_ops control_dir_ops = {
+	.lane = VLANE_INLINE,
+	.read = control_list,
+	.free = control_close_dir,
+};
+
+static enum err control_opendir(
+	struct fs *fs, uint64_t nid, const struct vcall *call, struct vdir **ret)
+{
+	(void)call;
+	if (nid != NID_CONTROL_DIR)
+		return ERR_NOT_A_DIRECTORY;
+	*ret = calloc(1, sizeof(**ret));
+	if (*ret == NULL)
+		return ERR_NO_MEMORY;
+	**ret = (struct vdir){ .ops = &control_dir_ops, .fs = fs };
+	return ERR_OK;
+}
+
+const struct vnode_ops control_vnode_ops = {
+	.lane = VLANE_INLINE,
+	.refusal = ERR_NOT_PERMITTED,
+	.stat = control_stat,
+	.lookup = control_lookup,
+	.opendir = control_opendir,
+	.open = control_open,
+};

@@ -30,7 +30,6 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 	h->kind = kind;
 	h->nid = nid;
 	h->opener = opener;
-	h->content = BUF_INIT(LIMIT_DOCUMENT_BYTES);
 	atomic_init(&h->refs, 1);
 	if (kind == HANDLE_FILE)
 		(void)idset_add(fs->open_files, nid_id(nid), 1);
@@ -71,7 +70,14 @@ static void handle_free(struct fs *fs, struct handle *h)
 	if (h->stage != NULL)
 		stages_unref(fs, fs->stages, h->stage);
 	listing_free(h->listing);
-	buf_fini(&h->content);
+	if (h->file != NULL) {
+		pthread_mutex_destroy(&h->file->lock);
+		h->file->ops->free(h->file);
+	}
+	if (h->vdir != NULL) {
+		pthread_mutex_destroy(&h->vdir->lock);
+		h->vdir->ops->free(h->vdir);
+	}
 	free(h);
 }
 

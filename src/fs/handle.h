@@ -5,20 +5,21 @@
 #ifndef FS_HANDLE_H
 #define FS_HANDLE_H
 
-#include "base/buf.h"
 #include "fs/blob.h"
 #include "fs/listing.h"
 #include "fs/stages.h"
+#include "fs/virtual.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
 
 enum handle_kind {
-	HANDLE_ROW,     /* reads one version of a row, pinned */
-	HANDLE_STAGE,   /* writes a row */
-	HANDLE_FILE,    /* an ordinary file */
-	HANDLE_CONTROL, /* a file of .rowfs: its content as it was at open */
+	HANDLE_ROW,   /* reads one version of a row, pinned */
+	HANDLE_STAGE, /* writes a row */
+	HANDLE_FILE,  /* an ordinary file */
 	HANDLE_DIR,
+	HANDLE_VIRTUAL,     /* a file of fs/virtual.h */
+	HANDLE_VIRTUAL_DIR, /* a directory of it */
 };
 
 struct handle {
@@ -30,7 +31,8 @@ struct handle {
 	const struct blob *blob;
 	struct stage *stage; /* one reference */
 	struct listing *listing;
-	struct buf content;
+	struct vfile *file; /* HANDLE_VIRTUAL; freed with the handle, in its lane */
+	struct vdir *vdir;  /* HANDLE_VIRTUAL_DIR */
 
 	atomic_uint refs;
 	struct handle *next, *previous; /* guarded by the table's lock */

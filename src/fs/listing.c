@@ -2,7 +2,7 @@
 #include "fs/listing.h"
 
 #include "fs/attr.h"
-#include "fs/control.h"
+#include "fs/dir_control.h"
 #include "fs/idset.h"
 #include "fs/names.h"
 #include "fs/nid.h"
@@ -14,7 +14,7 @@
 /* Positions below STORE_ID_FIRST are not ids. */
 #define AFTER_DOT 1
 #define AFTER_DOTDOT 2
-#define AFTER_CONTROL 3 /* .rowfs in the root */
+/* from 3 on: control names */
 
 /* Where the entries of the last replies were: a position is looked up here first, since its
  * row may have been removed by whoever is listing (rm -r). */
@@ -28,6 +28,7 @@ struct mark {
 struct listing {
 	pthread_mutex_t lock;
 	uint64_t nid, dir_id;
+	enum item_kind kind;
 	bool may_hold_drafts;
 	struct mark *marks; /* of the last two replies; guarded by lock, as all below */
 	size_t nmarks, previous, cap;
@@ -41,20 +42,17 @@ enum err listing_new(struct fs *fs, uint64_t nid, struct listing **ret)
 		return ERR_NO_MEMORY;
 	}
 	l->nid = nid;
-	enum err e = ERR_OK;
-	if (nid != NID_CONTROL_DIR) {
-		struct item dir = { 0 };
-		e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
-		if (e == ERR_NOT_FOUND)
-			e = ERR_GONE;
-		else if (e == ERR_OK && !item_is_dir(dir.kind))
-			e = ERR_NOT_A_DIRECTORY;
-		l->dir_id = dir.id;
-		/* Another door may make it a partition while it is open here. */
-		l->may_hold_drafts =
-			dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, &dir);
-		item_fini(&dir);
-	}
+	struct item dir = { 0 };
+	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
+	if (e == ERR_NOT_FOUND)
+		e = ERR_GONE;
+	else if (e == ERR_OK && !item_is_dir(dir.kind) && dir.id != STORE_ROOT)
+		e = ERR_NOT_A_DIRECTORY;
+	l->dir_id = dir.id;
+	l->kind = dir.kind;
+	/* Another door may make it a partition while it is open here. */
+	l->may_hold_drafts = dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, &dir);
+	item_fini(&dir);
 	if (e != ERR_OK) {
 		listing_free(l);
 		return e;
@@ -195,30 +193,34 @@ static bool send_dots(struct reply *r, int64_t offset)
 	return offset >= AFTER_DOTDOT || r->fn(r->arg, "..", 0, &st, AFTER_DOTDOT);
 }
 
-/* Control names answer to lookup but are listed on wish only. */
-static bool send_control_dir(struct reply *r)
+static bool next_control(const struct listing *l, size_t i, const char **name, uint64_t *nid)
 {
-	struct stat st;
-	if (!r->fs->options.list_controls || r->l->dir_id != STORE_ROOT)
+	enum dir_control which;
+	if (l->dir_id == STORE_ROOT && i == 0) {
+		*name = ".rowfs";
+		*nid = NID_CONTROL_DIR;
 		return true;
-	attr_of_control(r->fs, NID_CONTROL_DIR, &st);
-	return r->fn(r->arg, ".rowfs", 0, &st, AFTER_CONTROL);
+	}
+	if (!dir_control_entry(l->kind, i, name, &which))
+		return false;
+	*nid = nid_of_dir_control(which, l->dir_id);
+	return true;
 }
 
-static void send_controls(struct reply *r, int64_t offset)
+/* Control names answer to lookup but are listed on wish only. */
+static bool send_controls(struct reply *r, int64_t offset)
 {
 	const char *name;
 	uint64_t nid;
 	size_t i = offset <= AFTER_DOTDOT ? 0 : (size_t)offset - AFTER_DOTDOT;
-	for (; control_entry(i, &name, &nid); i++) {
+	for (; r->fs->options.list_controls && next_control(r->l, i, &name, &nid); i++) {
 		struct stat st;
-		attr_of_control(r->fs, nid, &st);
-		if (nid == STORE_REJECTED)
-			st.st_mode = S_IFDIR | 0755;
-		/* nid 0: no attributes with it, these files change at every read */
-		if (!r->fn(r->arg, name, 0, &st, (int64_t)(AFTER_DOTDOT + 1 + i)))
-			return;
+		/* nid 0: no attributes with it */
+		if (vnode_ops_of(nid)->stat(r->fs, nid, &st) != ERR_OK ||
+			!r->fn(r->arg, name, 0, &st, (int64_t)(AFTER_DOTDOT + 1 + i)))
+			return false;
 	}
+	return true;
 }
 
 /* The place to go on from. */
@@ -244,11 +246,11 @@ static enum err send_children(struct fs *fs, struct listing *l, int64_t offset, 
 	enum item_class class = CLASS_KEYED;
 	struct item hold = { 0 };
 	enum err e = ERR_OK;
-	if (offset > AFTER_CONTROL)
+	if (offset >= STORE_ID_FIRST)
 		e = find_position(fs, l, (uint64_t)offset, &class, &hold);
 	/* What was sent before the last reply is not needed any more. */
 	if (l->nmarks > 0) {
-		drop_marks(l, offset > AFTER_CONTROL ? l->previous : l->nmarks);
+		drop_marks(l, offset >= STORE_ID_FIRST ? l->previous : l->nmarks);
 		l->previous = l->nmarks;
 	}
 	struct span after = hold.key;
@@ -269,9 +271,7 @@ enum err listing_read(struct fs *fs, struct listing *l, int64_t offset, listing_
 	pthread_mutex_lock(&l->lock);
 	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
 		/* full: nothing else fits */
-	} else if (l->nid == NID_CONTROL_DIR) {
-		send_controls(&r, offset);
-	} else if (offset >= AFTER_CONTROL || send_control_dir(&r)) {
+	} else if (offset >= STORE_ID_FIRST || send_controls(&r, offset)) {
 		idset_mark(fs->seen, l->dir_id);
 		stages_expose(fs, fs->stages, l->dir_id, NULL);
 		e = send_children(fs, l, offset, &r);

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "codec/entity_json.h"
-#include "fs/control.h"
+#include "fs/dir_control.h"
 #include "fs/nid.h"
 #include "model/key.h"
 #include "model/names.h"
@@ -153,15 +153,14 @@ enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, st
 	*ret = (struct target){ .name = span_of(name), .class = CLASS_KEYED };
 	if (ret->name.n > LIMIT_FILE_NAME_BYTES)
 		return ERR_NAME_TOO_LONG;
-	if (parent_nid == NID_CONTROL_DIR) {
-		ret->control = control_find(ret->name);
-		return ret->control != 0 ? ERR_OK : ERR_NAME_INVALID;
-	}
-	if (nid_is_control(parent_nid) || nid_is_private(parent_nid))
+	if (nid_is_private(parent_nid) || vnode_ops_of(parent_nid) != NULL)
 		return ERR_NOT_A_DIRECTORY;
 	enum err e = store_get(fs->store, NULL, nid_id(parent_nid), WANT_ATTRS, &ret->dir);
 	if (e != ERR_OK)
 		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	ret->control = dir_control_find(&ret->dir, ret->name);
+	if (ret->control != 0)
+		return ERR_OK;
 	if (ret->dir.id == STORE_ROOT)
 		e = in_root(ret, detail);
 	else if (ret->dir.kind == ITEM_ACCOUNT)

@@ -2,11 +2,18 @@
  * FUSE node ids.  A node names one immutable content: the item's id and, for rows, its
  * edition.  A commit gives a row a new node, so a page cache can never mix two versions;
  * st_ino stays the item's id.  The daemon keeps nothing per node: all but the private ones
- * are computed.
+ * and those of queries are computed.
  *
- *   bit 63        private: the staging of one writer (fs/stage.h), the rest is a counter
- *   bits 40..61   edition (rows; a file that was a row keeps it)
- *   bits 0..39    item id; 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files */
+ *   bits 62, 63   00 an item, or .rowfs and its files   10 private: the staging of one writer
+ *                 01 an item in a snapshot              11 virtual
+ *
+ *   item          bits 40..61 edition (rows; a file that was a row keeps it), 0..39 item id;
+ *                 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files
+ *   private       the rest is a counter (fs/stage.h)
+ *   snapshot      bits 40..61 the snapshot's number, 0..39 item id
+ *   virtual       bit 61 0: a control file of a directory, bits 40..60 which (enum
+ *                 dir_control), 0..39 the directory's id
+ *                 bit 61 1: a node of a query, the rest is a counter (fs/query_nodes.h) */
 #ifndef FS_NID_H
 #define FS_NID_H
 
@@ -15,15 +22,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NID_PRIVATE (UINT64_C(1) << 63)
+#define NID_CLASS_MASK (UINT64_C(3) << 62)
+#define NID_PRIVATE (UINT64_C(2) << 62)
+#define NID_SNAPSHOT (UINT64_C(1) << 62)
+#define NID_VIRTUAL (UINT64_C(3) << 62)
+#define NID_QUERY (NID_VIRTUAL | UINT64_C(1) << 61)
 #define NID_EDITION_BITS 22
 #define NID_ID_MASK ((UINT64_C(1) << STORE_ID_BITS) - 1)
 #define NID_EDITION_MASK ((UINT64_C(1) << NID_EDITION_BITS) - 1)
 
-/* .rowfs and what is in it, besides the folders of the store. */
-#define NID_CONTROL_FIRST 16
-#define NID_CONTROL_LAST 31
-#define NID_CONTROL_DIR 16
+/* .rowfs and what is in it, besides the folders of the store; permanent. */
+enum nid_control {
+	NID_CONTROL_DIR = 16,
+	NID_ERRORS,
+	NID_STATS,
+	NID_VERSION,
+	NID_SNAPSHOTS,
+	NID_METRICS,
+	NID_CONTROL_LAST = 31
+};
+
+/* The control files of tables and partitions; permanent. */
+enum dir_control {
+	DIR_CONTROL_BATCH = 1,
+	DIR_CONTROL_BATCH_CHECK,
+	DIR_CONTROL_ROWS_NDJSON,
+	DIR_CONTROL_ROWS_CSV,
+	DIR_CONTROL_QUERY, /* a directory */
+	DIR_CONTROL_COUNT_
+};
 
 static inline uint64_t nid_make(uint64_t id, uint32_t edition)
 {
@@ -42,12 +69,48 @@ static inline uint64_t nid_id(uint64_t nid)
 
 static inline bool nid_is_private(uint64_t nid)
 {
-	return (nid & NID_PRIVATE) != 0;
+	return (nid & NID_CLASS_MASK) == NID_PRIVATE;
 }
 
+/* .rowfs and its own files. */
 static inline bool nid_is_control(uint64_t nid)
 {
-	return nid >= NID_CONTROL_FIRST && nid <= NID_CONTROL_LAST;
+	return nid >= NID_CONTROL_DIR && nid <= NID_CONTROL_LAST;
+}
+
+static inline bool nid_is_snapshot(uint64_t nid)
+{
+	return (nid & NID_CLASS_MASK) == NID_SNAPSHOT;
+}
+
+static inline uint64_t nid_in_snapshot(uint32_t number, uint64_t id)
+{
+	return NID_SNAPSHOT | nid_make(id, number);
+}
+
+static inline uint32_t nid_snapshot(uint64_t nid)
+{
+	return (uint32_t)(nid >> STORE_ID_BITS & NID_EDITION_MASK);
+}
+
+static inline bool nid_is_query(uint64_t nid)
+{
+	return (nid & NID_QUERY) == NID_QUERY;
+}
+
+static inline bool nid_is_dir_control(uint64_t nid)
+{
+	return (nid & NID_QUERY) == NID_VIRTUAL;
+}
+
+static inline uint64_t nid_of_dir_control(enum dir_control which, uint64_t dir_id)
+{
+	return NID_VIRTUAL | (uint64_t)which << STORE_ID_BITS | dir_id;
+}
+
+static inline enum dir_control nid_dir_control(uint64_t nid)
+{
+	return (enum dir_control)(nid >> STORE_ID_BITS & 0x1fffff);
 }
 
 #endif

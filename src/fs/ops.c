@@ -148,7 +148,9 @@ void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 		return;
 	}
 	struct buf value = BUF_INIT(65536);
-	enum err e = xattr_get(c.fs, nid, name, &value);
+	enum err e = vnode_ops_of(nid) != NULL
+		? virtual_xattr_get(c.fs, nid, xattr_behind_prefix(name), &value)
+		: xattr_get(c.fs, nid, name, &value);
 	if (e == ERR_OK && size != 0 && value.len > size)
 		e = ERR_RANGE;
 	if (e != ERR_OK) {
@@ -167,15 +169,20 @@ void op_setxattr(
 {
 	struct call c = call_begin(req, OP_XATTR);
 	(void)flags;
-	if (xattr_is_ours(name))
-		reply_err(&c, xattr_set(c.fs, nid, name, span_make(value, size)));
-	else
+	struct span text = span_make(value, size);
+	if (!xattr_is_ours(name))
 		reply_errno(&c, EOPNOTSUPP);
+	else if (vnode_ops_of(nid) != NULL)
+		reply_err(&c, virtual_xattr_set(c.fs, nid, xattr_behind_prefix(name), text));
+	else
+		reply_err(&c, xattr_set(c.fs, nid, name, text));
 }
 
 void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
 {
 	struct call c = call_begin(req, OP_XATTR);
+	if (virtual_refuses(&c, nid))
+		return;
 	reply_err(&c, xattr_is_ours(name) ? xattr_remove(c.fs, nid, name) : ERR_NO_ATTRIBUTE);
 }
 

@@ -6,6 +6,7 @@
 
 #include "fs/handle.h"
 #include "fs/state.h"
+#include "fs/virtual.h"
 
 #include <fuse_lowlevel.h>
 
@@ -41,6 +42,39 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {
 	return fi == NULL ? NULL : (struct handle *)(uintptr_t)fi->fh;
 }
+
+/* A reply to readdir that is being filled; a listing_fn. */
+struct dir_page {
+	fuse_req_t req;
+	char *bytes;
+	size_t len, size;
+	bool plus;
+};
+bool dir_page_add(
+	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
+
+/* Requests for virtual nodes (fs/virtual.h); each replies, now or later. */
+void virtual_lookup(struct call *c, uint64_t dir, const char *name);
+void virtual_mkdir(struct call *c, uint64_t dir, const char *name);
+void virtual_rmdir(struct call *c, uint64_t dir, const char *name);
+void virtual_getattr(struct call *c, uint64_t nid);
+void virtual_setattr(struct call *c, uint64_t nid);
+void virtual_open(struct call *c, uint64_t nid, struct fuse_file_info *fi);
+void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi);
+void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_info *fi);
+void virtual_write(
+	struct call *c, const char *bytes, size_t size, off_t offset, struct fuse_file_info *fi);
+void virtual_close(struct call *c, struct fuse_file_info *fi);
+void virtual_sync(struct call *c, struct fuse_file_info *fi);
+void virtual_readdir(
+	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus);
+void virtual_release(struct call *c, struct fuse_file_info *fi);
+void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n);
+/* Whether the node is virtual: then the change of it has been refused. */
+bool virtual_refuses(struct call *c, uint64_t nid);
+/* name: behind "user.rowfs.". */
+enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+enum err virtual_xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value);
 
 /* By file. */
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

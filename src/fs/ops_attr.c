@@ -47,9 +47,8 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_GETATTR);
 	struct stat st;
-	if (nid_is_control(nid)) {
-		attr_of_control(c.fs, nid, &st);
-		reply_attr(&c, &st, CACHE_SECONDS);
+	if (vnode_ops_of(nid) != NULL) {
+		virtual_getattr(&c, nid);
 		return;
 	}
 	if (nid_is_private(nid)) {
@@ -204,8 +203,8 @@ void op_setattr(
 {
 	struct call c = call_begin(req, OP_SETATTR);
 	struct handle *h = handle_of(fi);
-	if (nid_is_control(nid)) {
-		reply_errno(&c, EPERM);
+	if (vnode_ops_of(nid) != NULL) {
+		virtual_setattr(&c, nid);
 		return;
 	}
 	if (h != NULL && h->kind == HANDLE_STAGE) {

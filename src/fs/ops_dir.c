@@ -10,6 +10,10 @@
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_OPENDIR);
+	if (vnode_ops_of(nid) != NULL) {
+		virtual_opendir(&c, nid, fi);
+		return;
+	}
 	struct listing *l = NULL;
 	enum err e = listing_new(c.fs, nid, &l);
 	struct handle *h = NULL;
@@ -31,21 +35,18 @@ void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_RELEASE);
+	if (handle_of(fi)->kind == HANDLE_VIRTUAL_DIR) {
+		virtual_release(&c, fi);
+		return;
+	}
 	handle_unref(c.fs, handle_of(fi));
 	reply_errno(&c, 0);
 }
 
-struct page {
-	fuse_req_t req;
-	char *bytes;
-	size_t len, size;
-	bool plus;
-};
-
-static bool add_entry(
+bool dir_page_add(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset)
 {
-	struct page *p = arg;
+	struct dir_page *p = arg;
 	size_t n;
 	if (p->plus) {
 		struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
@@ -65,10 +66,14 @@ static bool add_entry(
 static void read_page(
 	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
 {
-	struct page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
+	if (handle_of(fi)->kind == HANDLE_VIRTUAL_DIR) {
+		virtual_readdir(c, size, offset, fi, plus);
+		return;
+	}
+	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	if (p.bytes != NULL)
-		e = listing_read(c->fs, handle_of(fi)->listing, offset, add_entry, &p);
+		e = listing_read(c->fs, handle_of(fi)->listing, offset, dir_page_add, &p);
 	if (e == ERR_OK || p.len > 0)
 		reply_bytes(c, p.bytes, p.len);
 	else

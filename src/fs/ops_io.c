@@ -71,6 +71,10 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 {
 	struct call c = call_begin(req, OP_READ);
 	struct handle *h = handle_of(fi);
+	if (h->kind == HANDLE_VIRTUAL) {
+		virtual_read(&c, size, offset, fi);
+		return;
+	}
 	handle_ref(h);
 	switch (h->kind) {
 	case HANDLE_ROW:
@@ -82,10 +86,9 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 	case HANDLE_FILE:
 		read_file(&c, h, size, offset);
 		break;
-	case HANDLE_CONTROL:
-		reply_slice(&c, buf_span(&h->content), size, offset);
-		break;
 	case HANDLE_DIR:
+	case HANDLE_VIRTUAL:
+	case HANDLE_VIRTUAL_DIR:
 		reply_errno(&c, EISDIR);
 		break;
 	}
@@ -112,6 +115,10 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 	struct call c = call_begin(req, OP_WRITE);
 	struct handle *h = handle_of(fi);
 	enum err e = ERR_NOT_PERMITTED;
+	if (h->kind == HANDLE_VIRTUAL) {
+		virtual_write(&c, bytes, size, offset, fi);
+		return;
+	}
 	if (h->kind == HANDLE_STAGE) {
 		e = write_stage(h, c.fs, offset, span_make(bytes, size));
 	} else if (h->kind == HANDLE_FILE) {
@@ -166,6 +173,10 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_FLUSH);
 	struct handle *h = handle_of(fi);
+	if (h->kind == HANDLE_VIRTUAL && h->writes && closes_for_opener(h, call_thread(&c))) {
+		virtual_close(&c, fi);
+		return;
+	}
 	if (h->kind != HANDLE_STAGE || !h->writes) {
 		reply_errno(&c, 0);
 		return;
@@ -181,6 +192,10 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 {
 	struct call c = call_begin(req, OP_FSYNC);
 	struct handle *h = handle_of(fi);
+	if (h != NULL && h->kind == HANDLE_VIRTUAL) {
+		virtual_sync(&c, fi);
+		return;
+	}
 	if (h == NULL || h->kind != HANDLE_STAGE) {
 		reply_err(&c, store_sync(c.fs->store));
 		return;
@@ -198,6 +213,8 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 static uint64_t lock_id(const struct handle *h)
 {
 	struct stage *s = h->stage;
+	if (h->kind == HANDLE_VIRTUAL)
+		return h->nid;
 	if (s == NULL)
 		return nid_id(h->nid);
 	pthread_mutex_lock(&s->lock);

@@ -22,23 +22,15 @@ static bool means_nothing(enum err e)
 
 /* ---- lookup ---- */
 
+/* A control file, or .rowfs: its name means the same for as long as its directory is. */
 static void lookup_control(struct call *c, uint64_t nid)
 {
 	struct stat st;
-	if (nid_is_control(nid)) {
-		attr_of_control(c->fs, nid, &st);
+	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &st);
+	if (e == ERR_OK)
 		reply_node(c, nid, &st, CACHE_SECONDS);
-		return;
-	}
-	struct item folder = { 0 };
-	enum err e = store_get(c->fs->store, NULL, nid, WANT_ATTRS, &folder);
-	if (e != ERR_OK) {
+	else
 		reply_err(c, e);
-		return;
-	}
-	attr_of_item(c->fs, &folder, &st);
-	reply_node(c, nid, &st, CACHE_SECONDS);
-	item_fini(&folder);
 }
 
 static void reply_stage_node(struct call *c, struct stage *s)
@@ -88,6 +80,10 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct call c = call_begin(req, OP_LOOKUP);
 	struct fs *fs = c.fs;
 	struct target t;
+	if (vnode_ops_of(parent) != NULL) {
+		virtual_lookup(&c, parent, name);
+		return;
+	}
 	enum err e = target_resolve(fs, parent, name, &t, NULL);
 	if (e != ERR_OK) {
 		if (means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
@@ -128,14 +124,17 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	target_fini(&t);
 }
 
-/* Nothing is kept per node. */
+/* Nothing is kept per node but by some virtual ones. */
 void op_forget(fuse_req_t req, fuse_ino_t nid, uint64_t n)
 {
+	virtual_forget(fuse_req_userdata(req), nid, n);
 	fuse_reply_none(req);
 }
 
 void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
+	for (size_t i = 0; i < count; i++)
+		virtual_forget(fuse_req_userdata(req), forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 
@@ -158,8 +157,6 @@ static enum err resolve_new(
 	struct fs *fs, const char *call, uint64_t parent, const char *name, struct target *t)
 {
 	struct err_detail detail = { 0 };
-	if (parent == NID_CONTROL_DIR)
-		return ERR_NOT_PERMITTED;
 	enum err e = target_resolve(fs, parent, name, t, &detail);
 	if (e == ERR_OK && t->control != 0)
 		return ERR_NOT_PERMITTED;
@@ -200,6 +197,10 @@ static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct call c = call_begin(req, OP_MKDIR);
+	if (vnode_ops_of(parent) != NULL) {
+		virtual_mkdir(&c, parent, name);
+		return;
+	}
 	struct target t = { 0 };
 	struct item made = { 0 };
 	enum err e = resolve_new(c.fs, "mkdir", parent, name, &t);
@@ -257,6 +258,8 @@ static enum err orphan(struct fs *fs, const struct spot *at, uint64_t id, struct
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct call c = call_begin(req, OP_UNLINK);
+	if (virtual_refuses(&c, parent))
+		return;
 	struct target t = { 0 };
 	struct item item = { 0 };
 	struct err_detail detail = { 0 };
@@ -283,6 +286,10 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct call c = call_begin(req, OP_RMDIR);
+	if (vnode_ops_of(parent) != NULL) {
+		virtual_rmdir(&c, parent, name);
+		return;
+	}
 	struct target t = { 0 };
 	struct item item = { 0 };
 	enum err e = find_existing(c.fs, parent, name, &t, &item);
@@ -491,6 +498,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 	const char *new_name, unsigned flags)
 {
 	struct call c = call_begin(req, OP_RENAME);
+	if (virtual_refuses(&c, parent) || virtual_refuses(&c, new_parent))
+		return;
 	if ((flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE)) != 0) {
 		reply_errno(&c, EINVAL);
 		return;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * open, create and release: which kind of handle a file gets. */
 #include "fs/attr.h"
-#include "fs/control.h"
 #include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
@@ -55,25 +54,6 @@ static void retry(struct call *c)
 #define REMOVED_MS 200
 
 /* ---- kinds of open ---- */
-
-static void open_control(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	if ((fi->flags & O_ACCMODE) != O_RDONLY) {
-		reply_errno(c, EACCES);
-		return;
-	}
-	struct handle *h = new_handle(c, HANDLE_CONTROL, nid, fi);
-	enum err e = h == NULL ? ERR_NO_MEMORY : control_read(c->fs, nid, &h->content);
-	if (e != ERR_OK) {
-		if (h != NULL)
-			handle_unref(c->fs, h);
-		reply_err(c, e);
-		return;
-	}
-	fi->direct_io = 1; /* of unknown size, like a file of /proc */
-	fi->noflush = 1;
-	reply_open(c, h, fi);
-}
 
 static void open_file(
 	struct call *c, const struct item *file, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -279,8 +259,8 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_OPEN);
-	if (nid_is_control(nid)) {
-		open_control(&c, nid, fi);
+	if (vnode_ops_of(nid) != NULL) {
+		virtual_open(&c, nid, fi);
 		return;
 	}
 	if (nid_is_private(nid)) {
@@ -390,9 +370,9 @@ void op_create(
 	struct target t = { 0 };
 	struct err_detail detail = { 0 };
 	notes_clear(c.fs, c.fs->notes, call_thread(&c));
-	enum err e = ERR_NOT_PERMITTED;
-	if (parent != NID_CONTROL_DIR)
-		e = target_resolve(c.fs, parent, name, &t, &detail);
+	if (virtual_refuses(&c, parent))
+		return;
+	enum err e = target_resolve(c.fs, parent, name, &t, &detail);
 	if (e == ERR_OK && t.control != 0)
 		e = ERR_NOT_PERMITTED;
 	else if (e == ERR_OK && !target_may_hold_files(&t))
@@ -420,6 +400,10 @@ void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	struct call c = call_begin(req, OP_RELEASE);
 	if (fi->flock_release)
 		locks_release(c.fs->locks, fi->lock_owner);
+	if (handle_of(fi)->kind == HANDLE_VIRTUAL) {
+		virtual_release(&c, fi);
+		return;
+	}
 	close_handle(c.fs, handle_of(fi));
 	reply_errno(&c, 0);
 }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/workers.h"
 #include "fs/blob.h"
 #include "fs/fs.h"
 #include "fs/handle.h"
@@ -23,6 +24,8 @@
 #define BLOBS_COUNT 4096
 /* Threads of the request loop; a commit blocks its own. */
 #define LOOP_THREADS 10
+/* Threads of each lane of virtual nodes: what waits there waits for these only. */
+#define LANE_THREADS 8
 
 /* ---- the session ---- */
 
@@ -87,6 +90,7 @@ enum err fs_run(struct fs *fs)
 
 void fs_wait_idle(struct fs *fs, unsigned timeout_ms)
 {
+	atomic_store(&fs->stopping, true);
 	const struct timespec step = { .tv_nsec = 1000000 };
 	uint64_t end = clock_mono_us() + (uint64_t)timeout_ms * 1000;
 	while (clock_mono_us() < end &&
@@ -114,6 +118,26 @@ static bool make_parts(struct fs *fs)
 		fs->seen != NULL;
 }
 
+static enum err start_lanes(struct fs *fs)
+{
+	enum err e = ERR_OK;
+	for (enum vlane lane = VLANE_SCAN; e == ERR_OK && lane < VLANE_COUNT_; lane++)
+		e = workers_start(LANE_THREADS, &fs->lanes[lane]);
+	return e;
+}
+
+/* What they still have is answered, or given up. */
+static void stop_lanes(struct fs *fs)
+{
+	atomic_store(&fs->stopping, true);
+	for (enum vlane lane = VLANE_SCAN; lane < VLANE_COUNT_; lane++) {
+		if (fs->lanes[lane] != NULL)
+			workers_stop(fs->lanes[lane]);
+		workers_free(fs->lanes[lane]);
+		fs->lanes[lane] = NULL;
+	}
+}
+
 enum err fs_new(struct service *service, const char *dir, const struct fs_options *options,
 	struct fs **ret, struct err_detail *detail)
 {
@@ -134,6 +158,8 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 		e = mount_session(fs, detail);
 	if (e == ERR_OK)
 		e = notifier_new(fs, &fs->notifier);
+	if (e == ERR_OK)
+		e = start_lanes(fs);
 	if (e == ERR_OK && !options->read_only)
 		e = tree_drop_orphans(service);
 	if (e != ERR_OK) {
@@ -150,6 +176,7 @@ void fs_free(struct fs *fs)
 		return;
 	if (fs->mounted)
 		fuse_session_unmount(fs->session);
+	stop_lanes(fs);
 	if (fs->notes != NULL)
 		notes_free(fs, fs->notes);
 	/* Staged documents that nobody closed are committed or kept in rejected/. */

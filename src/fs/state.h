@@ -21,10 +21,20 @@ struct handles;
 struct locks;
 struct matches;
 struct fuse_session;
+struct workers;
 
 /* All writers of the store are in this process and every change is followed by an
  * invalidation, so the kernel may keep names and attributes for as long as it likes. */
 #define CACHE_SECONDS 3600.0
+
+/* Where a method runs.  Scan: reads of any length.  Change: commits, also such whose
+ * invalidations wait for the kernel; never in the other two, nor may one of those wait for it. */
+enum vlane {
+	VLANE_INLINE, /* in the request loop: a few reads of the store at most */
+	VLANE_SCAN,
+	VLANE_CHANGE,
+	VLANE_COUNT_
+};
 
 struct fs {
 	struct service *service;
@@ -46,7 +56,9 @@ struct fs {
 	struct opstats opstats;
 	int64_t started; /* ticks */
 	bool mounted;
-	atomic_int in_flight; /* requests that are being worked on */
+	atomic_int in_flight;                /* requests that are being worked on */
+	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
+	atomic_bool stopping;                /* what takes long shall end */
 };
 
 #endif

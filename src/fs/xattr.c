@@ -107,6 +107,11 @@ bool xattr_is_ours(const char *name)
 	return strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0;
 }
 
+const char *xattr_behind_prefix(const char *name)
+{
+	return name + sizeof(PREFIX) - 1;
+}
+
 /* The item behind a node; a stage stands for the row it was loaded from. */
 static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
 {
@@ -128,7 +133,7 @@ static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
 enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
 	const struct attribute *a = find(name);
-	if (a == NULL || nid_is_control(nid))
+	if (a == NULL)
 		return ERR_NO_ATTRIBUTE;
 	struct item it = { 0 };
 	enum err e = item_of(fs, nid, &it);

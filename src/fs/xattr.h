@@ -11,6 +11,8 @@
 
 /* Whether the name is one of ours: others are answered without touching the store. */
 bool xattr_is_ours(const char *name);
+/* Of one of ours, what is behind "user.rowfs.". */
+const char *xattr_behind_prefix(const char *name);
 /* ERR_NO_ATTRIBUTE, ERR_GONE. */
 enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 /* user.rowfs.if_match only; others: ERR_NOT_PERMITTED. */

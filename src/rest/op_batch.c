@@ -246,8 +246,8 @@ static enum err apply_changes(struct batch *b, struct err_detail *detail)
 	for (size_t i = 0; e == ERR_OK && i < b->n; i++)
 		ops[i] = b->parts[i].change.op;
 	if (e == ERR_OK)
-		e = entities_apply(
-			b->c->service, ORIGIN_REST, table, ops, b->n, true, true, detail);
+		e = entities_apply(b->c->service, ORIGIN_REST, table, ops, b->n,
+			ENTITIES_SET | ENTITIES_DURABLE, detail);
 	for (size_t i = 0; e == ERR_OK && i < b->n; i++)
 		b->parts[i].change.op.version = ops[i].version;
 	free(ops);

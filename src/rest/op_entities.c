@@ -13,8 +13,8 @@ static enum err apply_one(struct call *c, struct response *r)
 	struct entity_change change;
 	e = entity_change_read(c, &change);
 	if (e == ERR_OK)
-		e = entities_apply(
-			c->service, ORIGIN_REST, table, &change.op, 1, true, true, &c->detail);
+		e = entities_apply(c->service, ORIGIN_REST, table, &change.op, 1,
+			ENTITIES_SET | ENTITIES_DURABLE, &c->detail);
 	if (e == ERR_OK)
 		e = entity_change_answer(c, &change, r);
 	entity_change_fini(&change);

@@ -24,7 +24,7 @@
 #include "rest/rest.h"
 #include "rest/tls_files.h"
 #include "rest/watch.h"
-#include "rest/workers.h"
+#include "base/workers.h"
 
 #include <microhttpd.h>
 

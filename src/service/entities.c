@@ -428,8 +428,21 @@ static enum err blame(struct set *set, enum err e, struct err_detail *reterr, bo
 	return e;
 }
 
+/* Behind all others a change that cannot be done: whatever is refused before it would have
+ * been refused, and nothing is kept. */
+static enum err apply_to_check(
+	struct service *s, enum origin origin, struct set *set, struct err_detail *reterr)
+{
+	*add_behind(set) = (struct change){ .op = CHANGE_DELETE,
+		.at = { .parent = STORE_ROOT, .class = CLASS_KEYED, .key = SPAN_LIT("!") },
+		.attrs = ATTRS_UNSET };
+	size_t n = set->before + set->n + set->behind;
+	enum err e = service_apply(s, origin, set->changes, n, false, reterr);
+	return e == ERR_NOT_FOUND && reterr->op == n - 1 ? ERR_OK : e;
+}
+
 static enum err try_apply(struct service *s, enum origin origin, uint64_t table_id, struct set *set,
-	bool durable, struct err_detail *reterr, bool *ret_again)
+	unsigned flags, struct err_detail *reterr, bool *ret_again)
 {
 	*ret_again = false;
 	reterr->op = 0;
@@ -444,7 +457,13 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 	if (e != ERR_OK)
 		return e;
 	size_t n = set->before + set->n + set->behind;
-	e = service_apply(s, origin, set->changes, n, durable, reterr);
+	if ((flags & ENTITIES_CHECK) != 0)
+		e = apply_to_check(s, origin, set, reterr);
+	else
+		e = service_apply(
+			s, origin, set->changes, n, (flags & ENTITIES_DURABLE) != 0, reterr);
+	if (e == ERR_OK && (flags & ENTITIES_CHECK) != 0)
+		return ERR_OK;
 	if (e != ERR_OK)
 		return blame(set, e, reterr, ret_again);
 	for (size_t i = 0; i < set->n; i++) {
@@ -455,19 +474,19 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 }
 
 enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id,
-	struct entity_op *ops, size_t n, bool strict, bool durable, struct err_detail *reterr)
+	struct entity_op *ops, size_t n, unsigned flags, struct err_detail *reterr)
 {
 	struct err_detail scratch = { 0 };
 	if (reterr == NULL)
 		reterr = &scratch;
-	if (strict) {
+	if ((flags & ENTITIES_SET) != 0) {
 		enum err e = check_set(ops, n, reterr);
 		if (e != ERR_OK)
 			return e;
 	}
 	if (n == 0)
 		return ERR_OK;
-	size_t room = n;
+	size_t room = n + 1; /* apply_to_check() */
 	for (size_t i = 0; i < n; i++)
 		room += companions(&ops[i]);
 	struct set set = { .ops = ops, .n = n };
@@ -479,7 +498,7 @@ enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id
 		for (size_t i = 0; i < n; i++)
 			set.works[i].body = BUF_INIT(LIMIT_DOCUMENT_BYTES);
 		for (int tries = 0; again && tries < RETRIES; tries++) {
-			e = try_apply(s, origin, table_id, &set, durable, reterr, &again);
+			e = try_apply(s, origin, table_id, &set, flags, reterr, &again);
 			changes_fini(set.changes, room);
 		}
 		for (size_t i = 0; i < n; i++)

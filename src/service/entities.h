@@ -36,11 +36,16 @@ struct entity_op {
 	uint64_t id;
 };
 
-/* All or nothing, on one table.  The service's limits of a change set (one partition, 100
- * operations, each row once) are checked only where `strict`; bulk loads go without.
- * reterr->op is the index of the operation to blame. */
+enum entities_flags {
+	ENTITIES_SET = 1,     /* the limits of a change set: one partition, 100 operations, each row
+				 once; bulk loads go without */
+	ENTITIES_DURABLE = 2, /* survives a power cut when this returns */
+	ENTITIES_CHECK = 4,   /* everything is judged as if it were done, nothing is; no results */
+};
+
+/* All or nothing, on one table.  reterr->op is the index of the operation to blame. */
 enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id,
-	struct entity_op *ops, size_t n, bool strict, bool durable, struct err_detail *reterr);
+	struct entity_op *ops, size_t n, unsigned flags, struct err_detail *reterr);
 
 /* What a document must be to become the row (pk, rk): a valid entity whose keys, where it
  * holds any, are these; and it must hold a key whose name takes the digest form

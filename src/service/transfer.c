@@ -171,7 +171,7 @@ static enum err commit(struct import *im, struct err_detail *detail)
 		size_t n = piece < c->n - at ? piece : c->n - at;
 		struct err_detail why = { 0 };
 		enum err e = entities_apply(
-			im->service, im->origin, im->table_id, &c->ops[at], n, false, false, &why);
+			im->service, im->origin, im->table_id, &c->ops[at], n, 0, &why);
 		if (e == ERR_OK) {
 			im->counts->done += n;
 			at += n;

@@ -114,7 +114,7 @@ static void put(struct world *w, uint64_t table, struct span pk, struct span rk,
 		.kind = ENTITY_UPSERT, .pk = pk, .rk = rk, .entity = &e, .attrs = ATTRS_UNSET
 	};
 	MUST(entity_json_decode(span_of(json), ENTITY_JSON_FILE, &e, NULL, NULL) == ERR_OK);
-	MUST(entities_apply(w->service, ORIGIN_COMMAND, table, &op, 1, true, false, NULL) ==
+	MUST(entities_apply(w->service, ORIGIN_COMMAND, table, &op, 1, ENTITIES_SET, NULL) ==
 		ERR_OK);
 	*ret_version = op.version;
 	entity_fini(&e);
@@ -1046,7 +1046,7 @@ static void set_first_and_last(struct world *w, const char *pk)
 			.entity = &e[i],
 			.attrs = ATTRS_UNSET };
 	}
-	MUST(entities_apply(w->service, ORIGIN_COMMAND, w->table, ops, 2, true, false, NULL) ==
+	MUST(entities_apply(w->service, ORIGIN_COMMAND, w->table, ops, 2, ENTITIES_SET, NULL) ==
 		ERR_OK);
 	entity_fini(&e[0]);
 	entity_fini(&e[1]);

@@ -70,7 +70,7 @@ static enum err apply(struct world *w, enum entity_op_kind kind, const char *rk,
 		op.if_match_version = if_match;
 	}
 	enum err result =
-		entities_apply(w->service, ORIGIN_COMMAND, w->table, &op, 1, true, false, NULL);
+		entities_apply(w->service, ORIGIN_COMMAND, w->table, &op, 1, ENTITIES_SET, NULL);
 	if (ret_version != NULL)
 		*ret_version = op.version;
 	entity_fini(&e);
@@ -210,7 +210,7 @@ static enum err apply_set(
 	if (other_pk != NULL)
 		ops[n - 1].pk = span_of(other_pk);
 	enum err result =
-		entities_apply(w->service, ORIGIN_COMMAND, w->table, ops, n, true, false, &detail);
+		entities_apply(w->service, ORIGIN_COMMAND, w->table, ops, n, ENTITIES_SET, &detail);
 	*ret_failed = detail.op;
 	free(rks);
 	free(ops);
@@ -1467,14 +1467,14 @@ TEST(a_change_set_removes_the_empty_files_of_its_rows_and_blames_the_right_opera
 			.attrs = ATTRS_UNSET };
 		MUST(apply(&w, ENTITY_INSERT, "d", "{}", -1, NULL) == ERR_OK);
 		CHECK_ERR(entities_apply(
-				  w.service, ORIGIN_REST, w.table, ops, 4, true, false, &detail),
+				  w.service, ORIGIN_REST, w.table, ops, 4, ENTITIES_SET, &detail),
 			ERR_ENTITY_EXISTS);
 		CHECK_EQ_INT(detail.op, 3);
 		CHECK(draft_id(&w, "a.json") != 0 && draft_id(&w, "c.json") != 0);
 		MUST(apply(&w, ENTITY_DELETE, "d", NULL, -1, NULL) == ERR_OK);
 		meddle(&w, 3, remake_draft_a);
 		CHECK_ERR(entities_apply(
-				  w.service, ORIGIN_REST, w.table, ops, 4, true, false, &detail),
+				  w.service, ORIGIN_REST, w.table, ops, 4, ENTITIES_SET, &detail),
 			ERR_OK);
 		for (size_t i = 0; i < 3; i++) {
 			char name[8];
@@ -1499,8 +1499,8 @@ static enum err apply_in(struct world *w, enum entity_op_kind kind, const char *
 			.rk = span_of(rks[i]),
 			.entity = &e,
 			.attrs = ATTRS_UNSET };
-	enum err result =
-		entities_apply(w->service, ORIGIN_REST, w->table, ops, n, strict, false, &detail);
+	enum err result = entities_apply(
+		w->service, ORIGIN_REST, w->table, ops, n, strict ? ENTITIES_SET : 0, &detail);
 	for (size_t i = 0; result == ERR_OK && i < n; i++) {
 		struct item it = { 0 };
 		CHECK_ERR(entity_row(w->service, NULL, w->table, span_of(pk), ops[i].rk, &it),
@@ -1637,13 +1637,11 @@ TEST(a_bulk_load_takes_over_the_folders_of_all_its_partitions)
 				.entity = &e,
 				.attrs = ATTRS_UNSET };
 		MUST(apply(&w, ENTITY_INSERT, "r", "{}", -1, NULL) == ERR_OK);
-		CHECK_ERR(entities_apply(w.service, ORIGIN_COMMAND, w.table, ops, 5, false, false,
-				  &detail),
+		CHECK_ERR(entities_apply(w.service, ORIGIN_COMMAND, w.table, ops, 5, 0, &detail),
 			ERR_ENTITY_EXISTS);
 		CHECK_EQ_INT(detail.op, 1);
 		MUST(apply(&w, ENTITY_DELETE, "r", NULL, -1, NULL) == ERR_OK);
-		CHECK_ERR(entities_apply(w.service, ORIGIN_COMMAND, w.table, ops, 5, false, false,
-				  &detail),
+		CHECK_ERR(entities_apply(w.service, ORIGIN_COMMAND, w.table, ops, 5, 0, &detail),
 			ERR_OK);
 		CHECK_EQ_INT(partition_id(&w, pks[0]), one);
 		CHECK_EQ_INT(partition_id(&w, pks[4]), three);

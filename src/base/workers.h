@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Threads for work that may block.  Jobs are part of what they work on (no memory is taken
  * to queue one), and run in the order in which they came. */
-#ifndef REST_WORKERS_H
-#define REST_WORKERS_H
+#ifndef BASE_WORKERS_H
+#define BASE_WORKERS_H
 
 #include "base/err.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A queue and its threads.  A commit blocks the thread that asked for it, and all who wait
  * together share one: so there are more threads than CPUs, and who is idle costs nothing. */
-#include "rest/workers.h"
+#include "base/workers.h"
 
 #include <pthread.h>
 #include <stdlib.h>

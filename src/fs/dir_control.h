@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * The control files of tables and partitions: .batch, .query and their kin.  They answer to
+ * lookup and are listed on wish only (control=list).  A new one is a row in the table in
+ * dir_control.c. */
+#ifndef FS_DIR_CONTROL_H
+#define FS_DIR_CONTROL_H
+
+#include "fs/nid.h"
+#include "fs/virtual.h"
+#include "store/store.h"
+
+/* The node of the control file `name` of this directory; 0: it has none of that name. */
+uint64_t dir_control_find(const struct item *dir, struct span name);
+/* The index-th name in directories of this kind; false at the end. */
+bool dir_control_entry(
+	enum item_kind kind, size_t index, const char **ret_name, enum dir_control *ret_which);
+/* What a control node does. */
+const struct vnode_ops *dir_control_ops(uint64_t nid);
+/* vnode_ops.stat of all of them. */
+enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret);
+
+#endif

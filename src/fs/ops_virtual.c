@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT
+ * Requests for virtual nodes (fs/virtual.h): the method runs in its lane, then the reply is
+ * sent from there.  A request whose method is not inline is a task, which the workers own. */
+#include "base/workers.h"
+#include "fs/ops.h"
+#include "fs/virtual.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+struct task {
+	struct job job; /* first */
+	struct vcall vcall;
+	struct call call;
+	void (*run)(struct task *t);
+
+	uint64_t nid;
+	struct fuse_file_info fi;
+	struct handle *handle; /* one reference */
+	uint64_t offset;
+	size_t size;  /* to read; of bytes */
+	bool plus;    /* readdirplus */
+	char bytes[]; /* the name with its NUL, or what is written */
+};
+
+static bool is_interrupted(const struct vcall *vcall)
+{
+	const struct task *t =
+		(const struct task *)((const char *)vcall - offsetof(struct task, vcall));
+	return atomic_load(&t->call.fs->stopping) || fuse_req_interrupted(t->call.req);
+}
+
+static void run_task(struct job *job)
+{
+	struct task *t = (struct task *)job;
+	struct fs *fs = t->call.fs;
+	struct handle *h = t->handle;
+	t->run(t);
+	if (h != NULL)
+		handle_unref(fs, h);
+	free(t);
+}
+
+static void dispatch(struct task *t, enum vlane lane)
+{
+	if (lane == VLANE_INLINE) {
+		run_task(&t->job);
+	} else if (!workers_submit(t->call.fs->lanes[lane], &t->job)) {
+		reply_err(&t->call, ERR_CANCELLED);
+		if (t->handle != NULL)
+			handle_unref(t->call.fs, t->handle);
+		free(t);
+	}
+}
+
+/* NULL, and the reply is sent: memory is out. */
+static struct task *new_task(const struct call *c, void (*run)(struct task *t), uint64_t nid,
+	struct fuse_file_info *fi, const char *bytes, size_t n)
+{
+	struct task *t = calloc(1, sizeof(*t) + n);
+	if (t == NULL) {
+		struct call failed = *c;
+		reply_err(&failed, ERR_NO_MEMORY);
+		return NULL;
+	}
+	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+	t->job.run = run_task;
+	t->vcall = (struct vcall){ ctx->uid, ctx->gid, is_interrupted };
+	t->call = *c;
+	t->run = run;
+	t->nid = nid;
+	t->size = n;
+	if (fi != NULL)
+		t->fi = *fi;
+	if (n > 0)
+		memcpy(t->bytes, bytes, n);
+	return t;
+}
+
+static struct task *new_named(
+	const struct call *c, void (*run)(struct task *t), uint64_t dir, const char *name)
+{
+	return new_task(c, run, dir, NULL, name, strlen(name) + 1);
+}
+
+static struct task *new_on_handle(const struct call *c, void (*run)(struct task *t),
+	struct fuse_file_info *fi, const char *bytes, size_t n)
+{
+	struct task *t = new_task(c, run, handle_of(fi)->nid, fi, bytes, n);
+	if (t != NULL) {
+		t->handle = handle_of(fi);
+		handle_ref(t->handle);
+	}
+	return t;
+}
+
+static enum vlane lane_of_handle(const struct handle *h)
+{
+	return h->kind == HANDLE_VIRTUAL ? h->file->ops->lane : h->vdir->ops->lane;
+}
+
+/* ---- names ---- */
+
+static void reply_ventry(struct call *c, const struct ventry *entry)
+{
+	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
+	e.attr_timeout = e.entry_timeout = entry->valid_s;
+	reply_elsewhere(c);
+	if (fuse_reply_entry(c->req, &e) == -ENOENT) /* the kernel gave up on it */
+		virtual_forget(c->fs, entry->nid, 1);
+}
+
+static void answer_name(struct task *t, enum err e, const struct ventry *entry)
+{
+	if (e == ERR_OK)
+		reply_ventry(&t->call, entry);
+	else
+		reply_err(&t->call, e);
+}
+
+static void run_lookup(struct task *t)
+{
+	struct ventry entry = { 0 };
+	answer_name(t,
+		vnode_ops_of(t->nid)->lookup(
+			t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
+		&entry);
+}
+
+static void run_mkdir(struct task *t)
+{
+	struct ventry entry = { 0 };
+	answer_name(t,
+		vnode_ops_of(t->nid)->mkdir(
+			t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
+		&entry);
+}
+
+static void run_rmdir(struct task *t)
+{
+	reply_err(&t->call,
+		vnode_ops_of(t->nid)->rmdir(t->call.fs, t->nid, span_of(t->bytes), &t->vcall));
+}
+
+void virtual_lookup(struct call *c, uint64_t dir, const char *name)
+{
+	const struct vnode_ops *ops = vnode_ops_of(dir);
+	struct task *t = NULL;
+	if (ops->lookup == NULL)
+		reply_err(c, ERR_NOT_A_DIRECTORY);
+	else if ((t = new_named(c, run_lookup, dir, name)) != NULL)
+		dispatch(t, ops->lane);
+}
+
+void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
+{
+	const struct vnode_ops *ops = vnode_ops_of(dir);
+	struct task *t = NULL;
+	if (ops->mkdir == NULL)
+		reply_err(c, ops->refusal);
+	else if ((t = new_named(c, run_mkdir, dir, name)) != NULL)
+		dispatch(t, VLANE_CHANGE);
+}
+
+void virtual_rmdir(struct call *c, uint64_t dir, const char *name)
+{
+	const struct vnode_ops *ops = vnode_ops_of(dir);
+	struct task *t = NULL;
+	if (ops->rmdir == NULL)
+		reply_err(c, ops->refusal);
+	else if ((t = new_named(c, run_rmdir, dir, name)) != NULL)
+		dispatch(t, VLANE_CHANGE);
+}
+
+void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops != NULL && ops->forget != NULL)
+		ops->forget(fs, nid, n);
+}
+
+bool virtual_refuses(struct call *c, uint64_t nid)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops != NULL)
+		reply_err(c, ops->refusal);
+	return ops != NULL;
+}
+
+/* ---- attributes ---- */
+
+void virtual_getattr(struct call *c, uint64_t nid)
+{
+	struct stat st;
+	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &st);
+	if (e == ERR_OK)
+		reply_attr(c, &st, 0);
+	else
+		reply_err(c, e);
+}
+
+void virtual_setattr(struct call *c, uint64_t nid)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops->takes_attrs)
+		virtual_getattr(c, nid);
+	else
+		reply_err(c, ops->refusal);
+}
+
+enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	return ops->xattr_get != NULL ? ops->xattr_get(fs, nid, name, out) : ERR_NO_ATTRIBUTE;
+}
+
+enum err virtual_xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	return ops->xattr_set != NULL ? ops->xattr_set(fs, nid, name, value) : ops->refusal;
+}
+
+/* ---- open and close ---- */
+
+static void answer_open(struct task *t, struct handle *h)
+{
+	t->fi.fh = (uintptr_t)h;
+	reply_elsewhere(&t->call);
+	if (fuse_reply_open(t->call.req, &t->fi) == -ENOENT)
+		handle_unref(t->call.fs, h);
+}
+
+static void run_open(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct vfile *f = NULL;
+	struct handle *h = NULL;
+	enum err e = vnode_ops_of(t->nid)->open(fs, t->nid, t->fi.flags, &t->vcall, &f);
+	if (e == ERR_OK) {
+		pthread_mutex_init(&f->lock, NULL);
+		h = handle_new(fs, HANDLE_VIRTUAL, t->nid, call_thread(&t->call));
+	}
+	if (e == ERR_OK && h == NULL) {
+		f->ops->free(f);
+		e = ERR_NO_MEMORY;
+	}
+	if (e != ERR_OK) {
+		reply_err(&t->call, e);
+		return;
+	}
+	h->file = f;
+	h->writes = (t->fi.flags & O_ACCMODE) != O_RDONLY;
+	t->fi.direct_io = !f->immutable;
+	t->fi.keep_cache = f->immutable;
+	t->fi.noflush = f->ops->close == NULL;
+	answer_open(t, h);
+}
+
+void virtual_open(struct call *c, uint64_t nid, struct fuse_file_info *fi)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	struct task *t = NULL;
+	if (ops->open == NULL)
+		reply_err(c, ERR_IS_A_DIRECTORY);
+	else if ((t = new_task(c, run_open, nid, fi, NULL, 0)) != NULL)
+		dispatch(t, ops->lane);
+}
+
+static void run_opendir(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct vdir *d = NULL;
+	struct handle *h = NULL;
+	enum err e = vnode_ops_of(t->nid)->opendir(fs, t->nid, &t->vcall, &d);
+	if (e == ERR_OK) {
+		pthread_mutex_init(&d->lock, NULL);
+		h = handle_new(fs, HANDLE_VIRTUAL_DIR, t->nid, call_thread(&t->call));
+	}
+	if (e == ERR_OK && h == NULL) {
+		d->ops->free(d);
+		e = ERR_NO_MEMORY;
+	}
+	if (e != ERR_OK) {
+		reply_err(&t->call, e);
+		return;
+	}
+	h->vdir = d;
+	answer_open(t, h);
+}
+
+void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	struct task *t = NULL;
+	if (ops->opendir == NULL)
+		reply_err(c, ERR_NOT_A_DIRECTORY);
+	else if ((t = new_task(c, run_opendir, nid, fi, NULL, 0)) != NULL)
+		dispatch(t, ops->lane);
+}
+
+static void run_release(struct task *t)
+{
+	handle_unref(t->call.fs, handle_of(&t->fi));
+	reply_errno(&t->call, 0);
+}
+
+void virtual_release(struct call *c, struct fuse_file_info *fi)
+{
+	struct task *t = new_task(c, run_release, handle_of(fi)->nid, fi, NULL, 0);
+	if (t != NULL)
+		dispatch(t, lane_of_handle(handle_of(fi)));
+}
+
+/* ---- reading and writing ---- */
+
+static void run_read(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	struct buf out = BUF_INIT(t->size);
+	pthread_mutex_lock(&f->lock);
+	enum err e = f->ops->read != NULL ? f->ops->read(f, &t->vcall, t->offset, t->size, &out)
+					  : ERR_NOT_PERMITTED;
+	pthread_mutex_unlock(&f->lock);
+	if (e == ERR_OK && !buf_ok(&out))
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK)
+		reply_bytes(&t->call, out.data, out.len);
+	else
+		reply_err(&t->call, e);
+	buf_fini(&out);
+}
+
+void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	struct task *t = new_on_handle(c, run_read, fi, NULL, 0);
+	if (t == NULL)
+		return;
+	t->size = size;
+	t->offset = (uint64_t)offset;
+	dispatch(t, lane_of_handle(t->handle));
+}
+
+static void run_write(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	pthread_mutex_lock(&f->lock);
+	enum err e = f->ops->write != NULL
+		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
+		: ERR_NOT_PERMITTED;
+	pthread_mutex_unlock(&f->lock);
+	if (e != ERR_OK) {
+		reply_err(&t->call, e);
+		return;
+	}
+	reply_elsewhere(&t->call);
+	fuse_reply_write(t->call.req, t->size);
+}
+
+void virtual_write(
+	struct call *c, const char *bytes, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	struct task *t = new_on_handle(c, run_write, fi, bytes, size);
+	if (t == NULL)
+		return;
+	t->offset = (uint64_t)offset;
+	dispatch(t, lane_of_handle(t->handle));
+}
+
+static void run_close(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	pthread_mutex_lock(&f->lock);
+	enum err e = f->ops->close(f, &t->vcall);
+	pthread_mutex_unlock(&f->lock);
+	reply_err(&t->call, e);
+}
+
+void virtual_close(struct call *c, struct fuse_file_info *fi)
+{
+	struct task *t = NULL;
+	if (handle_of(fi)->file->ops->close == NULL)
+		reply_errno(c, 0);
+	else if ((t = new_on_handle(c, run_close, fi, NULL, 0)) != NULL)
+		dispatch(t, lane_of_handle(t->handle));
+}
+
+static void run_sync(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	pthread_mutex_lock(&f->lock);
+	enum err e = f->ops->sync(f, &t->vcall);
+	pthread_mutex_unlock(&f->lock);
+	reply_errno(&t->call, err_errno(e) == EINVAL ? EIO : err_errno(e));
+}
+
+void virtual_sync(struct call *c, struct fuse_file_info *fi)
+{
+	struct task *t = NULL;
+	if (handle_of(fi)->file->ops->sync == NULL)
+		reply_err(c, store_sync(c->fs->store));
+	else if ((t = new_on_handle(c, run_sync, fi, NULL, 0)) != NULL)
+		dispatch(t, lane_of_handle(t->handle));
+}
+
+/* ---- directories ---- */
+
+static void run_readdir(struct task *t)
+{
+	struct vdir *d = t->handle->vdir;
+	struct dir_page p = { .req = t->call.req, .size = t->size, .plus = t->plus };
+	p.bytes = malloc(t->size > 0 ? t->size : 1);
+	enum err e = ERR_NO_MEMORY;
+	if (p.bytes != NULL) {
+		pthread_mutex_lock(&d->lock);
+		e = d->ops->read(d, &t->vcall, (int64_t)t->offset, dir_page_add, &p);
+		pthread_mutex_unlock(&d->lock);
+	}
+	if (e == ERR_OK || p.len > 0)
+		reply_bytes(&t->call, p.bytes, p.len);
+	else
+		reply_err(&t->call, e);
+	free(p.bytes);
+}
+
+void virtual_readdir(
+	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+{
+	struct task *t = new_on_handle(c, run_readdir, fi, NULL, 0);
+	if (t == NULL)
+		return;
+	t->size = size;
+	t->offset = (uint64_t)offset;
+	t->plus = plus;
+	dispatch(t, lane_of_handle(t->handle));
+}

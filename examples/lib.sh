@@ -5,7 +5,7 @@
 #   $AZURE_STORAGE_CONNECTION_STRING  what `rowfs account add` printed, for the program
 #   $work   a directory of this run's own
 #   $mnt    where the store is mounted too; empty where there is no /dev/fuse
-# At every end all of it is taken away.
+# At every end all of it is taken away, and what is in workers (process ids) is killed.
 
 example=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$example/../.." && pwd)
@@ -13,6 +13,11 @@ install=yes
 work=''
 mnt=''
 server=''
+store=''
+endpoint=127.0.0.1:10002
+mount_options=()
+port=''
+workers=()
 
 say() { printf '\n%s\n' "$*"; }
 die() {
@@ -31,6 +36,7 @@ clean_up() {
 	trap - EXIT
 	trap '' INT TERM HUP
 	cd /
+	[ ${#workers[@]} -eq 0 ] || kill -KILL "${workers[@]}" 2>/dev/null || true
 	if [ -n "$server" ]; then
 		kill -TERM "$server" 2>/dev/null || true
 		wait "$server" || {
@@ -56,15 +62,20 @@ begin_example() {
 			;;
 		esac
 	done
+	make_work
+	need_packages build-essential meson ninja-build pkg-config libfuse3-dev libsqlite3-dev \
+		libjansson-dev libssl-dev libmicrohttpd-dev libxml2-dev fuse3 python3
+	build_rowfs
+	serve_store
+	say "== A store with an account, served at http://127.0.0.1:$port/example"
+}
+
+make_work() {
 	trap clean_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	trap 'exit 129' HUP
 	work=$(mktemp -d "${TMPDIR:-/tmp}/rowfs-example.XXXXXX")
-	need_packages build-essential meson ninja-build pkg-config libfuse3-dev libsqlite3-dev \
-		libjansson-dev libssl-dev libmicrohttpd-dev libxml2-dev fuse3 python3
-	build_rowfs
-	serve_store
 }
 
 # Debian packages that this example needs.
@@ -117,9 +128,10 @@ can_mount() {
 # The connection string names port 10002, as the emulator's does; if something listens there
 # already, this example takes another port.
 serve_store() {
-	local store=$work/tasks.rowfs rest=127.0.0.1:10002 port=''
+	store=$work/tasks.rowfs
+	: >"$work/log"
 	if (: <>/dev/tcp/127.0.0.1/10002) 2>/dev/null; then
-		rest=127.0.0.1:0
+		endpoint=127.0.0.1:0
 	fi
 	rowfs init "$store"
 	AZURE_STORAGE_CONNECTION_STRING=$(rowfs account add "$store" example | sed -n 's/^connect *//p')
@@ -127,9 +139,9 @@ serve_store() {
 	if can_mount; then
 		mnt=$work/mnt
 		mkdir "$mnt"
-		rowfs mount "$store" "$mnt" -f -o "rest=$rest" >"$work/log" 2>&1 &
+		rowfs mount "$store" "$mnt" -f -o "rest=$endpoint" "${mount_options[@]/#/-o}" >"$work/log" 2>&1 &
 	else
-		rowfs serve "$store" "--rest=$rest" >"$work/log" 2>&1 &
+		rowfs serve "$store" "--rest=$endpoint" >"$work/log" 2>&1 &
 	fi
 	server=$!
 	for _ in $(seq 100); do
@@ -140,7 +152,6 @@ serve_store() {
 	done
 	[ -n "$port" ] || { cat "$work/log" >&2; die "rowfs does not serve"; }
 	export AZURE_STORAGE_CONNECTION_STRING=${AZURE_STORAGE_CONNECTION_STRING/:10002\//:$port/}
-	say "== A store with an account, served at http://127.0.0.1:$port/example"
 }
 
 # The rows that the program made, as files.

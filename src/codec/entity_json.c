@@ -201,6 +201,7 @@ static enum err infer(struct decoder *d, const struct member *m, struct value *r
 			.boolean = m->token == JSON_TOKEN_TRUE };
 		return ERR_OK;
 	case JSON_TOKEN_NULL:
+	case JSON_TOKEN_OBJECT:
 		break;
 	}
 	return ERR_VALUE_INVALID;
@@ -219,6 +220,7 @@ static bool may_be_literal(enum edm_type type, enum json_token token)
 	case JSON_TOKEN_FALSE:
 		return type == EDM_BOOLEAN;
 	case JSON_TOKEN_NULL:
+	case JSON_TOKEN_OBJECT:
 		break;
 	}
 	return false;
@@ -439,4 +441,16 @@ void entity_json_encode(const struct entity *e, unsigned flags, struct buf *out)
 	buf_add_char(out, '}');
 	if ((flags & ENTITY_JSON_NEWLINE) != 0)
 		buf_add_char(out, '\n');
+}
+
+bool entity_json_members(struct span document, struct span *ret)
+{
+	size_t n = document.n;
+
+	if (n > 0 && document.p[n - 1] == '\n')
+		n--;
+	if (n < 2 || document.p[0] != '{' || document.p[n - 1] != '}')
+		return false;
+	*ret = span_make(document.p + 1, n - 2);
+	return true;
 }

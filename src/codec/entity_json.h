@@ -46,6 +46,10 @@ enum entity_json_flags {
  * Double go bare, the rest annotated (annotation first). */
 void entity_json_encode(const struct entity *e, unsigned flags, struct buf *out);
 
+/* What stands between the braces of a document that entity_json_encode() has written, to be
+ * put into another object; false if it is none. */
+bool entity_json_members(struct span document, struct span *ret);
+
 /* One property as entity_json_encode() writes it, with a comma before it unless it is the
  * first of its object.  Not annotated: the bare member, whatever its type. */
 void entity_json_encode_property(

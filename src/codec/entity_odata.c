@@ -160,19 +160,6 @@ static void put_all_system(struct writer *w)
 
 /* ---- a canonical document ---- */
 
-/* What stands between the braces; false if there are none. */
-static bool inside(struct span document, struct span *ret)
-{
-	size_t n = document.n;
-
-	if (n > 0 && document.p[n - 1] == '\n')
-		n--;
-	if (n < 2 || document.p[0] != '{' || document.p[n - 1] != '}')
-		return false;
-	*ret = span_make(document.p + 1, n - 2);
-	return true;
-}
-
 static void put_members(struct writer *w, struct span members)
 {
 	if (members.n == 0)
@@ -185,7 +172,7 @@ static enum err splice_annotated(struct writer *w)
 {
 	struct span members;
 
-	if (!inside(w->row->document, &members))
+	if (!entity_json_members(w->row->document, &members))
 		return ERR_CORRUPT;
 	put_members(w, members);
 	return ERR_OK;

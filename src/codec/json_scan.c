@@ -27,6 +27,7 @@ struct cursor {
 	const unsigned char *p;
 	size_t i, n;
 	const char *why; /* for the byte at i, with STEP_BAD */
+	bool objects;
 };
 
 static enum step bad(struct cursor *c, const char *why)
@@ -286,8 +287,27 @@ static enum step take_word(
 	return s;
 }
 
+/* At the opening brace. */
+static enum step take_object(struct cursor *c, struct json_member *m)
+{
+	struct json_scan inner = { .pos = c->i, .part = true };
+	struct json_member ignored;
+	enum json_scan_result r;
+
+	m->token = JSON_TOKEN_OBJECT;
+	do
+		r = json_scan_next(&inner, span_make(c->p, c->n), &ignored);
+	while (r == JSON_SCAN_MEMBER);
+	c->i = r == JSON_SCAN_BAD ? inner.bad_at : inner.pos;
+	if (r == JSON_SCAN_BAD)
+		return bad(c, inner.why);
+	return r == JSON_SCAN_END ? STEP_OK : STEP_MORE;
+}
+
 static enum step take_literal(struct cursor *c, struct json_member *m)
 {
+	if (c->objects && c->p[c->i] == '{')
+		return take_object(c, m);
 	switch (c->p[c->i]) {
 	case 't':
 		return take_word(c, m, "true", JSON_TOKEN_TRUE);
@@ -348,7 +368,7 @@ static enum json_scan_result finish(struct json_scan *s, struct cursor *c, enum 
 
 static enum json_scan_result scan_end(struct json_scan *s, struct cursor *c)
 {
-	enum step step = skip_space(c);
+	enum step step = s->part ? STEP_MORE : skip_space(c);
 
 	s->pos = c->i;
 	if (step == STEP_MORE)
@@ -396,7 +416,7 @@ static enum step scan_separator(struct json_scan *s, struct cursor *c)
 
 enum json_scan_result json_scan_next(struct json_scan *s, struct span text, struct json_member *ret)
 {
-	struct cursor c = { (const unsigned char *)text.p, s->pos, text.n, NULL };
+	struct cursor c = { (const unsigned char *)text.p, s->pos, text.n, NULL, s->objects };
 	enum step step = STEP_OK;
 
 	if (s->phase == PHASE_BAD)

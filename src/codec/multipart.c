@@ -571,3 +571,15 @@ enum err batch_body_parse(struct span content_type, struct span body, size_t max
 		return fail(&p, "the batch's first delimiter is missing");
 	return read_each(&p, DELIMITER_PART, read_part);
 }
+
+bool batch_body_is_closed(struct span content_type, struct span body)
+{
+	struct parser p = { .text = body };
+
+	if (read_outer_boundary(&p, content_type) != ERR_OK)
+		return false;
+	do
+		skip_to_delimiter(&p);
+	while (p.last == DELIMITER_PART);
+	return p.last == DELIMITER_END;
+}

@@ -41,6 +41,10 @@ struct batch_body {
 enum err batch_body_parse(struct span content_type, struct span body, size_t max_parts,
 	struct arena *arena, struct batch_body *ret, struct err_detail *detail);
 
+/* Whether the delimiter that closes the batch stands in the text: what ends before it may be
+ * the beginning of something longer. */
+bool batch_body_is_closed(struct span content_type, struct span body);
+
 /* NULL if there is none; names are compared without case. */
 const struct span *mime_header_find(const struct mime_header *headers, size_t n, const char *name);
 /* A parameter of a header value ("boundary", "charset"), quotes taken off. */

@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 
+#include <strings.h>
+
 /* For printf's "%.*s". */
 static int shown(struct span s)
 {
@@ -75,7 +77,7 @@ static enum err decode_copy(
 		return ERR_NO_MEMORY;
 	if (!decode_into(s, plus, p, &n))
 		return err_set(detail, ERR_INVALID_INPUT,
-			"The URL holds a '%%' without two hex digits behind it: '%.*s'.",
+			"There is a '%%' without two hex digits behind it: '%.*s'.",
 			shown(span_make(s.p + n, s.n - n)), s.p + n);
 	*ret = span_make(p, n);
 	return ERR_OK;
@@ -92,9 +94,9 @@ enum err percent_decode(
 			return e;
 	}
 	if (text.n > 0 && memchr(text.p, '\0', text.n) != NULL)
-		return err_set(detail, ERR_INVALID_INPUT, "The URL holds a NUL character.");
+		return err_set(detail, ERR_INVALID_INPUT, "There is a NUL character.");
 	if (!utf8_valid(text))
-		return err_set(detail, ERR_INVALID_INPUT, "The URL is not valid UTF-8.");
+		return err_set(detail, ERR_INVALID_INPUT, "It is not valid UTF-8.");
 	*ret = text;
 	return ERR_OK;
 }
@@ -140,6 +142,39 @@ static struct span cut(struct span *s, char c)
 
 	*s = s->n == 0 ? *s : span_make(s->p + skip, s->n - skip);
 	return head;
+}
+
+/* The absolute form's "http://" or "https://": its length, else 0. */
+static size_t scheme_length(struct span target)
+{
+	if (target.n >= 8 && strncasecmp(target.p, "https://", 8) == 0)
+		return 8;
+	return target.n >= 7 && strncasecmp(target.p, "http://", 7) == 0 ? 7 : 0;
+}
+
+static size_t host_length(struct span s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] != '/' && s.p[n] != '?')
+		n++;
+	return n;
+}
+
+void url_split(struct span target, struct url_parts *ret)
+{
+	size_t scheme = scheme_length(target);
+	struct span rest = span_make(target.p + scheme, target.n - scheme);
+
+	*ret = (struct url_parts){ 0 };
+	if (scheme > 0) {
+		ret->host = span_make(rest.p, host_length(rest));
+		rest = span_make(rest.p + ret->host.n, rest.n - ret->host.n);
+	}
+	ret->path = cut(&rest, '?');
+	ret->query = rest;
+	if (scheme > 0 && ret->path.n == 0)
+		ret->path = SPAN_LIT("/");
 }
 
 static size_t count_params(struct span query)

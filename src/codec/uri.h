@@ -27,6 +27,15 @@ void percent_encode_key(struct span key, struct buf *out);
 /* Everything but unreserved characters (RFC 3986 section 2.3): a value in a query string. */
 void percent_encode_value(struct span value, struct buf *out);
 
+/* The target of a request line: "http://host:port/path?query", "/path?query" or less. */
+struct url_parts {
+	struct span host;  /* with its port; p NULL: the form is not absolute */
+	struct span path;  /* "/" where the absolute form has none */
+	struct span query; /* without the '?' */
+};
+/* Cuts, and checks nothing; spans borrow from target. */
+void url_split(struct span target, struct url_parts *ret);
+
 struct query_param {
 	struct span name, value; /* decoded */
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/progress.h"
 #include "daemon/target.h"
+#include "model/key.h"
+#include "service/row_stream.h"
 #include "service/tables.h"
 
 #include <errno.h>
@@ -8,9 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#define READ_BYTES ((size_t)256 << 10)
+
 struct run {
 	struct cmd_env *env;
 	struct progress progress;
+	struct row_stream *stream;
 };
 
 static bool check(const struct args *args, FILE *err)
@@ -21,11 +26,11 @@ static bool check(const struct args *args, FILE *err)
 		target_format(args, NULL, "export", &format, err);
 }
 
-static bool tell_progress(void *arg, uint64_t rows)
+static bool asked(void *arg)
 {
 	struct run *r = arg;
-	progress_show(&r->progress, rows, 0, 0);
-	return !r->env->cancelled(r->env->cancel_arg);
+	progress_show(&r->progress, row_stream_rows(r->stream), 0, 0);
+	return r->env->cancelled(r->env->cancel_arg);
 }
 
 /* Whoever reads our output has had enough (head): no reason for a message. */
@@ -35,35 +40,93 @@ static bool reader_left(const struct cmd_env *env)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR) != 0;
 }
 
+static enum err find_partition(
+	struct service *s, uint64_t table_id, struct span pk, struct err_detail *why)
+{
+	char key[LIMIT_KEY_BYTES];
+	struct item it = { 0 };
+	enum err e = key_check(pk, "PartitionKey", why);
+	if (e != ERR_OK)
+		return e;
+	key_to_order(pk.p, pk.n, key);
+	e = store_child(service_store(s), NULL, table_id, CLASS_KEYED, span_make(key, pk.n),
+		WANT_ATTRS, &it);
+	item_fini(&it);
+	return e;
+}
+
+static enum err cannot_write(struct err_detail *why)
+{
+	int code = errno != 0 ? errno : EIO;
+	return err_set(
+		why, err_from_errno(code), "cannot write the output: %s", strerrordesc_np(code));
+}
+
+static enum err copy(struct run *r, struct err_detail *why)
+{
+	FILE *out = r->env->out;
+	struct buf piece = BUF_INIT(READ_BYTES);
+	uint64_t offset = 0;
+	enum err e;
+	do {
+		buf_clear(&piece);
+		e = row_stream_read(r->stream, offset, READ_BYTES, asked, r, &piece, why);
+		offset += piece.len;
+		if (e == ERR_OK && fwrite(piece.data, 1, piece.len, out) != piece.len)
+			e = cannot_write(why);
+	} while (e == ERR_OK && piece.len > 0);
+	if (e == ERR_OK && fflush(out) != 0)
+		e = cannot_write(why);
+	buf_fini(&piece);
+	return e;
+}
+
+static enum err open_rows(struct run *r, const struct args *args, const struct target *t,
+	enum row_form form, struct err_detail *why)
+{
+	struct service *s = r->env->service;
+	struct row_query all = ROW_QUERY_ALL(form);
+	struct item table = { 0 };
+	struct span key, *partition = NULL;
+	enum err e = table_find(s, t->account, t->table, &table);
+	if (args->nwords > 2) {
+		key = span_of(args->words[2]);
+		partition = &key;
+	}
+	if (e == ERR_OK && partition != NULL)
+		e = find_partition(s, table.id, key, why);
+	if (e == ERR_OK)
+		e = row_stream_open(
+			s, table.id, partition, &all, SPAN_LIT("rowfs export"), &r->stream, why);
+	item_fini(&table);
+	return e;
+}
+
+static enum err write_rows(struct run *r, struct err_detail *why)
+{
+	/* A progress line would be drawn over the rows. */
+	progress_start(&r->progress, r->env, "rows");
+	if (isatty(r->env->out_fd))
+		r->progress.to = NULL;
+	enum err e = copy(r, why);
+	progress_clear(&r->progress);
+	return e;
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env };
 	struct target t;
 	struct err_detail why = { 0 };
-	struct item table = { 0 };
-	struct export_options options = { .on_progress = tell_progress, .arg = &r };
+	enum transfer_format format;
 	(void)table_target_parse(args->words[1], "export", &t, env->err);
-	(void)target_format(args, args_value(args, "output"), "export", &options.format, env->err);
-	enum err e = table_find(env->service, t.account, t.table, &table);
-	uint64_t table_id = table.id;
-	item_fini(&table);
-	if (e != ERR_OK)
-		return target_fail(env, "export", &t, e, &why);
-
-	struct span partition;
-	if (args->nwords > 2) {
-		partition = span_of(args->words[2]);
-		options.partition = &partition;
-	}
-	/* A progress line would be drawn over the rows. */
-	progress_start(&r.progress, env, "rows");
-	if (isatty(env->out_fd))
-		r.progress.to = NULL;
-	uint64_t rows = 0;
-	e = export_stream(env->service, table_id, env->out, &options, &rows, &why);
-	progress_clear(&r.progress);
-	int code = e == ERR_OK && fflush(env->out) != 0 ? errno : 0;
-	if (e == ERR_OK && code == 0)
+	(void)target_format(args, args_value(args, "output"), "export", &format, env->err);
+	enum err e = open_rows(
+		&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON, &why);
+	if (e == ERR_OK)
+		e = write_rows(&r, &why);
+	row_stream_close(r.stream);
+	if (e == ERR_OK)
 		return EXIT_DONE;
 	if (reader_left(env))
 		return EXIT_FAILED;
@@ -72,9 +135,6 @@ static int run(struct cmd_env *env, const struct args *args)
 	if (e == ERR_NOT_FOUND)
 		return command_fail(env->err, "export", "there is no partition '%s' in %s",
 			args->words[2], args->words[1]);
-	if (e == ERR_OK)
-		return command_fail(
-			env->err, "export", "cannot write the output: %s", strerrordesc_np(code));
 	return target_fail(env, "export", &t, e, &why);
 }
 

@@ -4,10 +4,10 @@
 #include "daemon/progress.h"
 #include "daemon/target.h"
 #include "service/accounts.h"
+#include "service/importer.h"
 #include "service/tables.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -54,22 +54,16 @@ static bool check(const struct args *args, FILE *err)
 		target_format(args, NULL, "import", &format, err);
 }
 
-static void tell_error(void *arg, uint64_t line, enum err e, const struct err_detail *detail)
+static void tell_error(void *arg, enum err e, const struct err_detail *detail)
 {
 	struct run *r = arg;
 	if (r->told++ >= ERRORS_SHOWN)
 		return;
 	progress_clear(&r->progress);
-	/* A place in the record: its line, and the column there. */
-	unsigned column = detail->line > 0 ? detail->column : 0;
-	if (detail->line > 1)
-		line += detail->line - 1;
-	if (column > 0)
-		fprintf(r->env->err, "%s:%" PRIu64 ":%u: %s: %s\n", r->input, line, column,
-			err_code(e), err_message(e, detail));
-	else
-		fprintf(r->env->err, "%s:%" PRIu64 ": %s: %s\n", r->input, line, err_code(e),
-			err_message(e, detail));
+	fprintf(r->env->err, "%s:%u:", r->input, detail->line);
+	if (detail->column > 0)
+		fprintf(r->env->err, "%u:", detail->column);
+	fprintf(r->env->err, " %s: %s\n", err_code(e), err_message(e, detail));
 }
 
 static bool tell_progress(void *arg, const struct import_counts *counts)
@@ -133,6 +127,17 @@ static void summarize(struct run *r)
 	fprintf(env->err, " in %.1f s (%s/s)\n", seconds, rate);
 }
 
+/* What ended the import, and from where on nothing is in the table. */
+static void tell_end(struct run *r, enum err e, const struct err_detail *why)
+{
+	if (why->line == 0)
+		(void)command_fail(r->env->err, "import", "%s: %s", r->input, err_message(e, why));
+	else
+		(void)command_fail(r->env->err, "import",
+			"%s:%u: %s (from this line on nothing was imported)", r->input, why->line,
+			err_message(e, why));
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env, .size = size_of(env) };
@@ -167,7 +172,7 @@ static int run(struct cmd_env *env, const struct args *args)
 		(void)command_fail(
 			env->err, "import", "cancelled; what was imported so far is in the table");
 	else if (e != ERR_OK && !told)
-		(void)command_fail(env->err, "import", "%s: %s", r.input, err_message(e, &why));
+		tell_end(&r, e, &why);
 	summarize(&r);
 	return e == ERR_OK && r.refused == 0 ? EXIT_DONE : EXIT_FAILED;
 }

@@ -179,6 +179,9 @@ const struct command command_mount = {
 		"  umask=OCTAL    taken from the modes 0666 and 0777 (default 022)\n"
 		"  fsname=NAME    shown as the source of the mount (default: the store's path)\n"
 		"  log=FILE       log there instead of to syslog\n"
+		"  partition-target=N\n"
+		"                 for testing clients: more than N entities a second in one\n"
+		"                 partition are refused, with 503 or EAGAIN (default 0: never)\n"
 		"  rest=ENDPOINT  serve the Table service's protocol too; may be given again:\n"
 		"                 HOST:PORT, as 127.0.0.1:10002 (port 0: any; the log tells\n"
 		"                 which), or unix:PATH\n"
@@ -186,7 +189,16 @@ const struct command command_mount = {
 		"                 certificate and key (PEM): TCP with TLS\n"
 		"  rest-trust=UID[:UID...] | none\n"
 		"                 on a Unix socket you and root need no signature, and nor do\n"
-		"                 these users; none: everybody needs one\n",
+		"                 these users; none: everybody needs one\n"
+		"  snapshot-lifetime=SECONDS\n"
+		"                 a snapshot ends after so long (default 0: never by itself)\n"
+		"  snapshot-log=SIZE\n"
+		"                 by so much may the log on disk grow for a snapshot or an open\n"
+		"                 stream before it is ended (default 4G)\n"
+		"  trash=SIZE     so much of removed rows is kept in .rowfs/trash (default 64M;\n"
+		"                 0: nothing)\n"
+		"  trash-age=SECONDS\n"
+		"                 for so long (default 604800: 7 days)\n",
 	.options = options,
 	.min_words = 2,
 	.max_words = 2,

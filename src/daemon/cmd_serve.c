@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * serve: the REST socket alone, in the foreground; with a mount it is an option of that. */
 #include "base/compiler.h"
+#include "base/text.h"
 #include "daemon/command.h"
 #include "daemon/mountinfo.h"
 #include "daemon/serve.h"
@@ -13,6 +14,14 @@ static bool complain(FILE *err, const char *option, enum err e, const struct err
 {
 	(void)command_fail(err, "serve", "--%s %s", option, err_message(e, why));
 	return false;
+}
+
+static bool set_target(struct mount_options *o, const char *value)
+{
+	uint64_t n;
+	bool ok = text_to_u64(span_of(value), &n) && n <= UINT32_MAX;
+	o->partition_target = ok ? (uint32_t)n : 0;
+	return ok;
 }
 
 /* One option that was given. */
@@ -38,6 +47,10 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 	}
 	if (strcmp(name, "read-only") == 0)
 		o->fs.read_only = true;
+	else if (strcmp(name, "partition-target") == 0)
+		return set_target(o, given->value) ||
+			complain(err, name, ERR_INVALID_INPUT,
+				&(struct err_detail){ .text = "wants a number" });
 	else if (given->value[0] == '\0' || !path_absolute(given->value, o->log))
 		return complain(err, name, ERR_INVALID_INPUT,
 			&(struct err_detail){ .text = "names no file" });
@@ -97,6 +110,9 @@ static const struct option_spec options[] = {
 	{ "rest-trust", 0, "UID[:UID...]",
 		"users who need no signature on a Unix socket; or none" },
 	{ "log", 0, "FILE", "log there instead of to standard error" },
+	{ "partition-target", 0, "N",
+		"for testing clients: more than N entities a second in one partition are refused "
+		"with 503 (default 0: never)" },
 	{ "read-only", 0, NULL, "nothing can be changed; the store file may be read-only" },
 	{ NULL },
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * stat: what a store holds.  Rows are not read: a partition knows how many children it
- * has, and the ordinary files among them are counted. */
+ * has, and the ordinary files among them are counted.  Which partitions are hot is known
+ * only where the store is being served. */
 #include "base/buf.h"
 #include "daemon/progress.h"
 #include "model/key.h"
 #include "model/limits.h"
+#include "service/admission.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -162,7 +164,29 @@ static enum err walk_account(struct walk *w, const struct id *account)
 	return each(w, account->id, walk_table);
 }
 
-static void print_json(struct cmd_env *env, const struct totals *t, const struct store_info *info)
+/* The rate over the last minute, in hundredths. */
+static uint64_t rate_of(const struct hot_partition *p)
+{
+	const uint64_t *n = p->spot.entities;
+	return (n[HEAT_CHANGED] + n[HEAT_READ]) * 100 / HEAT_WINDOW_S;
+}
+
+static void add_hottest(const struct hottest *h, struct buf *out)
+{
+	buf_add_str(out, ",\"hottest_partitions\":[");
+	for (size_t i = 0; h != NULL && i < h->n; i++) {
+		const struct hot_partition *p = &h->partitions[i];
+		buf_addf(out, "%s{\"account\":\"%s\",\"table\":\"%s\",\"partition_key\":",
+			i > 0 ? "," : "", p->account, p->table);
+		buf_add_json(out, span_make(p->spot.pk, p->spot.pk_n));
+		buf_addf(out, ",\"entities_per_second\":%" PRIu64 ".%02" PRIu64 "}",
+			rate_of(p) / 100, rate_of(p) % 100);
+	}
+	buf_add_char(out, ']');
+}
+
+static void print_json(struct cmd_env *env, const struct totals *t, const struct store_info *info,
+	const struct hottest *hottest)
 {
 	struct buf out = BUF_INIT(OUTPUT_LIMIT);
 	buf_addf(&out,
@@ -181,13 +205,29 @@ static void print_json(struct cmd_env *env, const struct totals *t, const struct
 		}
 		buf_addf(&out, "\"rows\":%" PRIu64 "}", t->largest[i].rows);
 	}
-	buf_add_str(&out, "]}\n");
+	buf_add_char(&out, ']');
+	add_hottest(hottest, &out);
+	buf_add_str(&out, "}\n");
 	if (buf_ok(&out))
 		(void)fwrite(out.data, 1, out.len, env->out);
 	buf_fini(&out);
 }
 
-static void print_text(struct cmd_env *env, const struct totals *t, const struct store_info *info)
+static void print_hottest(FILE *out, const struct hottest *h)
+{
+	if (h != NULL && h->n > 0)
+		fputs("\nhottest partitions, entities a second in the last minute\n", out);
+	for (size_t i = 0; h != NULL && i < h->n; i++) {
+		const struct hot_partition *p = &h->partitions[i];
+		fprintf(out, "%9" PRIu64 ".%02" PRIu64 "  %s/%s/%.*s\n", rate_of(p) / 100,
+			rate_of(p) % 100, p->account, p->table,
+			p->spot.pk_n > 0 ? (int)p->spot.pk_n : 2,
+			p->spot.pk_n > 0 ? p->spot.pk : "%_");
+	}
+}
+
+static void print_text(struct cmd_env *env, const struct totals *t, const struct store_info *info,
+	const struct hottest *hottest)
 {
 	char a[NUMBER_MAX], b[NUMBER_MAX], c[NUMBER_MAX];
 	fprintf(env->out, "accounts    %s\n", number_text(t->accounts, a));
@@ -203,6 +243,7 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 		fprintf(env->out, "%12s  %s/%s/%s\n", number_text(t->largest[i].rows, a),
 			t->largest[i].path[0], t->largest[i].path[1],
 			t->largest[i].path[2][0] != '\0' ? t->largest[i].path[2] : "%_");
+	print_hottest(env->out, hottest);
 }
 
 static int run(struct cmd_env *env, const struct args *args)
@@ -210,15 +251,17 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct totals t = { 0 };
 	struct store_info info;
 	struct walk w = { .env = env, .store = service_store(env->service), .totals = &t };
-	enum err e = store_view_open(w.store, &w.view);
+	enum err e = store_view_hold(w.store, &w.view);
 	if (e == ERR_OK)
 		e = each(&w, STORE_ROOT, walk_account);
 	store_view_close(w.store, w.view);
 	store_info(w.store, &info);
+	struct hottest *hottest = hottest_partitions(env->service);
 	if (e == ERR_OK && args_has(args, "json"))
-		print_json(env, &t, &info);
+		print_json(env, &t, &info, hottest);
 	else if (e == ERR_OK)
-		print_text(env, &t, &info);
+		print_text(env, &t, &info, hottest);
+	free(hottest);
 	for (size_t i = 0; i < t.nlargest; i++)
 		drop(&t.largest[i]);
 	if (e != ERR_OK)
@@ -235,6 +278,7 @@ const struct command command_stat = {
 	.name = "stat",
 	.synopsis = "STORE [--json]",
 	.summary = "Counts accounts, tables, partitions, rows and bytes",
+	.help = "Lists the largest partitions and, of a store that is being served, the hottest.\n",
 	.options = options,
 	.min_words = 1,
 	.max_words = 1,

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "daemon/args.h"
+#include "service/metrics.h"
 #include "service/service.h"
 
 #include <stdbool.h>
@@ -65,6 +66,9 @@ struct command {
 
 /* The command that argv begins with, and how many words its name has; NULL. */
 const struct command *command_find(int argc, char *const *argv, int *ret_words);
+/* Data commands as operations of service/metrics.h. */
+void command_name_operations(struct service *s);
+void command_count(struct service *s, const struct command *c, uint64_t us, enum metrics_end end);
 /* Whether commands begin with this word ("account"). */
 bool command_group(const char *word);
 void command_help(const struct command *c, FILE *out);

@@ -47,6 +47,24 @@ const struct command *command_find(int argc, char *const *argv, int *ret_words)
 	return NULL;
 }
 
+void command_count(struct service *s, const struct command *c, uint64_t us, enum metrics_end end)
+{
+	size_t operation = 0;
+	for (size_t i = 0; commands[i] != c; i++)
+		operation += commands[i]->data != NULL;
+	metrics_count(service_metrics(s), METRICS_COMMAND, operation, us, end);
+}
+
+void command_name_operations(struct service *s)
+{
+	const char *names[ARRAY_LEN(commands)];
+	size_t n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (commands[i]->data != NULL)
+			names[n++] = commands[i]->name;
+	metrics_name(service_metrics(s), METRICS_COMMAND, names, n);
+}
+
 static bool in_group(const struct command *c, const char *word)
 {
 	size_t n = strlen(word);

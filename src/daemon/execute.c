@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/execute.h"
 
+#include "base/clock.h"
 #include "daemon/stream.h"
 
 #include <errno.h>
@@ -40,6 +41,13 @@ static bool open_inputs(struct cmd_env *env, const struct command *c, const stru
 	return true;
 }
 
+static enum metrics_end end_of(int code)
+{
+	return code == EXIT_DONE     ? METRICS_DONE
+		: code == EXIT_USAGE ? METRICS_REFUSED
+				     : METRICS_FAILED;
+}
+
 static int run(struct cmd_env *env, int argc, char *const *argv, int *fds, size_t nfds)
 {
 	int words;
@@ -51,6 +59,7 @@ static int run(struct cmd_env *env, int argc, char *const *argv, int *fds, size_
 	}
 	struct args args;
 	int code = EXIT_USAGE;
+	uint64_t start = clock_mono_us();
 	if (command_parse(c, argc - words, argv + words, &args, env->err)) {
 		env->store = args.words[0];
 		code = open_inputs(env, c, &args, fds, nfds)
@@ -61,7 +70,10 @@ static int run(struct cmd_env *env, int argc, char *const *argv, int *fds, size_
 		code = command_fail(
 			env->err, c->name, "cannot write the output: %s", strerrordesc_np(errno));
 	args_fini(&args);
-	return ferror(env->out) && code == EXIT_DONE ? EXIT_FAILED : code;
+	if (ferror(env->out) && code == EXIT_DONE)
+		code = EXIT_FAILED;
+	command_count(env->service, c, clock_mono_us() - start, end_of(code));
+	return code;
 }
 
 static void close_all(struct cmd_env *env, const int *fds, size_t nfds)

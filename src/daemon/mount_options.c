@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/text.h"
 #include "daemon/mountinfo.h"
+#include "service/views.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -16,14 +17,19 @@ enum option_kind {
 	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LATER,   /* comes with a later version */
 	OPTION_LOG,
+	OPTION_PARTITION_TARGET,
 	OPTION_REST,
 	OPTION_REST_CERT,
 	OPTION_REST_KEY,
 	OPTION_REST_TRUST,
 	OPTION_RO,
 	OPTION_RW,
+	OPTION_SNAPSHOT_LIFETIME,
+	OPTION_SNAPSHOT_LOG,
 	OPTION_SOURCE,
 	OPTION_SUBTYPE,
+	OPTION_TRASH,
+	OPTION_TRASH_AGE,
 	OPTION_UID,
 	OPTION_UMASK,
 };
@@ -66,6 +72,7 @@ static const struct {
 	{ "nouser", OPTION_IGNORED },
 	{ "nousers", OPTION_IGNORED },
 	{ "owner", OPTION_IGNORED },
+	{ "partition-target=", OPTION_PARTITION_TARGET },
 	{ "relatime", OPTION_IGNORED }, /* fusermount3 knows no such option */
 	{ "remount", OPTION_LATER },
 	{ "rest-cert=", OPTION_REST_CERT },
@@ -74,10 +81,14 @@ static const struct {
 	{ "rest=", OPTION_REST },
 	{ "ro", OPTION_RO },
 	{ "rw", OPTION_RW },
+	{ "snapshot-lifetime=", OPTION_SNAPSHOT_LIFETIME },
+	{ "snapshot-log=", OPTION_SNAPSHOT_LOG },
 	{ "strictatime", OPTION_IGNORED },
 	{ "subtype=", OPTION_SUBTYPE },
 	{ "suid", OPTION_KERNEL },
 	{ "sync", OPTION_KERNEL },
+	{ "trash-age=", OPTION_TRASH_AGE },
+	{ "trash=", OPTION_TRASH },
 	{ "uid=", OPTION_UID },
 	{ "umask=", OPTION_UMASK },
 	{ "user", OPTION_IGNORED },
@@ -109,6 +120,21 @@ static bool number(const struct parser *p, const char *option, const char *text,
 	if (!ok)
 		return complain(p, option, base == 8 ? "wants an octal number" : "wants a number");
 	*ret = (uint32_t)n;
+	return true;
+}
+
+/* Bytes: a number, perhaps with a K, M, G or T behind it. */
+static bool size(const struct parser *p, const char *option, const char *text, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	size_t n = strlen(text);
+	const char *unit = n > 1 ? strchr(units, text[n - 1]) : NULL;
+	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+	uint64_t number;
+	if (!text_to_u64(span_make(text, n - (unit != NULL)), &number) ||
+		number > (uint64_t)INT64_MAX >> shift)
+		return complain(p, option, "wants a size, as in 64M");
+	*ret = number << shift;
 	return true;
 }
 
@@ -187,6 +213,8 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 		/* Absolute: the serving process works in /. */
 		return (value[0] != '\0' && path_absolute(value, o->log)) ||
 			complain(p, option, "names no file");
+	case OPTION_PARTITION_TARGET:
+		return number(p, option, value, 10, UINT32_MAX, &o->partition_target);
 	case OPTION_REST:
 	case OPTION_REST_CERT:
 	case OPTION_REST_KEY:
@@ -196,10 +224,22 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 	case OPTION_RW:
 		o->fs.read_only = kind == OPTION_RO;
 		break;
+	case OPTION_SNAPSHOT_LIFETIME:
+		ok = number(p, option, value, 10, UINT32_MAX, &n);
+		o->fs.snapshot_lifetime_s = n;
+		break;
+	case OPTION_SNAPSHOT_LOG:
+		return size(p, option, value, &o->fs.snapshot_log);
 	case OPTION_SOURCE:
 		return copy(p, option, value, o->source, sizeof(o->source));
 	case OPTION_SUBTYPE:
 		return strcmp(value, "rowfs") == 0 || complain(p, option, "can only be rowfs");
+	case OPTION_TRASH:
+		return size(p, option, value, &o->fs.trash.bytes);
+	case OPTION_TRASH_AGE:
+		ok = number(p, option, value, 10, UINT32_MAX, &n);
+		o->fs.trash.age_ticks = n * TICKS_PER_SECOND;
+		break;
 	case OPTION_UID:
 		ok = number(p, option, value, 10, UINT32_MAX - 1, &n);
 		o->fs.uid = n;
@@ -257,6 +297,8 @@ bool mount_options_parse(const struct args *args, struct mount_options *ret, FIL
 	ret->fs.gid = getegid();
 	ret->fs.umask = 022;
 	ret->fs.version = ROWFS_VERSION;
+	ret->fs.trash = (struct trash_limits)TRASH_LIMITS_USUAL;
+	ret->fs.snapshot_log = VIEWS_LOG_BYTES;
 	struct parser p = { ret, err };
 	for (int i = 0; i < args->ngiven; i++)
 		if (strcmp(args->given[i].spec->name, "options") == 0 &&

@@ -13,8 +13,9 @@
 struct mount_options {
 	struct fs_options fs; /* generic points to `generic` */
 	char generic[1024];
-	char log[PATH_MAX];    /* "": none */
-	char source[PATH_MAX]; /* fsname=; "": the store */
+	char log[PATH_MAX];        /* "": none */
+	char source[PATH_MAX];     /* fsname=; "": the store */
+	uint32_t partition_target; /* entities a second; 0: no throttle */
 	struct rest_settings rest;
 };
 

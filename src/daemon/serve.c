@@ -9,6 +9,7 @@
 #include "daemon/control.h"
 #include "daemon/mountinfo.h"
 #include "daemon/sd_notify.h"
+#include "service/heat.h"
 #include "store/engines.h"
 
 #include <errno.h>
@@ -169,8 +170,11 @@ static int open_service(struct serving *s)
 			path, path, s->serve->dir);
 	if (e == ERR_OK)
 		e = service_new(store, &s->service);
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
+		command_name_operations(s->service);
+		heat_set_target(service_heat(s->service), s->serve->options->partition_target);
 		return EXIT_DONE;
+	}
 	return command_fail(stderr, s->serve->command, "cannot open the store '%s': %s", path,
 		err_message(e, &why));
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/control.h"
 
-#include "base/clock.h"
 #include "fs/attr.h"
-#include "fs/blob.h"
-#include "fs/idset.h"
 #include "fs/nid.h"
-#include "fs/notify.h"
 #include "fs/reason.h"
-#include "fs/stages.h"
+#include "fs/stats.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* The largest is .rowfs/errors. */
 #define CONTENT_LIMIT ((size_t)16 << 20)
@@ -28,57 +22,6 @@ static void write_errors(struct fs *fs, struct buf *out)
 	reasons_dump(fs->reasons, out);
 }
 
-static void write_operations(struct fs *fs, struct buf *out)
-{
-	static const char *const names[OP_COUNT_] = {
-#define X(symbol_, name_) name_,
-		OP_LIST(X)
-#undef X
-	};
-	buf_add_str(out, "  \"operations\": {");
-	const char *comma = "";
-	for (size_t i = 0; i < OP_COUNT_; i++) {
-		struct opstat *s = &fs->opstats.op[i];
-		uint64_t count = atomic_load(&s->count);
-		if (count == 0)
-			continue;
-		buf_addf(out,
-			"%s\n    \"%s\": {\"count\": %" PRIu64 ", \"errors\": %" PRIu64
-			", \"mean_us\": %" PRIu64 ", \"max_us\": %" PRIu64 "}",
-			comma, names[i], count, (uint64_t)atomic_load(&s->errors),
-			(uint64_t)atomic_load(&s->total_us) / count,
-			(uint64_t)atomic_load(&s->max_us));
-		comma = ",";
-	}
-	buf_add_str(out, "\n  }\n");
-}
-
-static void write_stats(struct fs *fs, struct buf *out)
-{
-	struct store_info store;
-	struct blobs_info blobs;
-	char started[CLOCK_TEXT_MAX];
-	store_info(fs->store, &store);
-	blobs_info(fs->blobs, &blobs);
-	clock_format(fs->started, started);
-	buf_addf(out, "{\n  \"version\": \"%s\",\n  \"pid\": %d,\n  \"started\": \"%s\",\n",
-		fs->version, getpid(), started);
-	buf_addf(out,
-		"  \"store\": {\"bytes\": %" PRIu64 ", \"wal_bytes\": %" PRIu64
-		", \"ordinary_file_bytes\": %" PRIu64 ", \"commits\": %" PRIu64
-		", \"changes\": %" PRIu64 ", \"syncs\": %" PRIu64 "},\n",
-		store.bytes, store.log_bytes, store.file_bytes, store.commits, store.changes,
-		store.syncs);
-	buf_addf(out,
-		"  \"cache\": {\"rows\": %zu, \"bytes\": %zu, \"pinned\": %zu, \"hits\": %" PRIu64
-		", \"misses\": %" PRIu64 ", \"invalidations\": %" PRIu64 "},\n",
-		blobs.count, blobs.bytes, blobs.pinned, blobs.hits, blobs.misses,
-		notifier_sent(fs->notifier));
-	buf_addf(out, "  \"open_stages\": %zu,\n", stages_count(fs->stages));
-	write_operations(fs, out);
-	buf_add_str(out, "}\n");
-}
-
 /* Keep alphabetized. */
 static const struct control {
 	const char *name;
@@ -86,8 +29,10 @@ static const struct control {
 	void (*write)(struct fs *fs, struct buf *out); /* NULL: a directory */
 } controls[] = {
 	{ "errors", NID_ERRORS, write_errors },
+	{ "metrics", NID_METRICS, stats_write_metrics },
 	{ "rejected", STORE_REJECTED, NULL },
-	{ "stats.json", NID_STATS, write_stats },
+	{ "snapshots", NID_SNAPSHOTS, NULL },
+	{ "stats.json", NID_STATS, stats_write_json },
 	{ "trash", STORE_TRASH, NULL },
 	{ "version", NID_VERSION, write_version },
 };
@@ -96,13 +41,13 @@ static const struct control {
 
 static enum err control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 {
-	if (nid_is_control(nid)) {
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops != NULL && ops != &control_vnode_ops)
+		return ops->stat(fs, nid, ret);
+	if (ops != NULL) {
 		attr_of_control(fs, nid, ret);
 		return ERR_OK;
 	}
-	const struct vnode_ops *ops = vnode_ops_of(nid);
-	if (ops != NULL)
-		return ops->stat(fs, nid, ret);
 	struct item folder = { 0 };
 	enum err e = store_get(fs->store, NULL, nid, WANT_ATTRS, &folder);
 	if (e == ERR_OK)

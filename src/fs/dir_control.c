@@ -2,7 +2,14 @@
 #include "fs/dir_control.h"
 
 #include "fs/attr.h"
+#include "fs/batch_file.h"
+#include "fs/import_file.h"
 #include "fs/nid.h"
+#include "fs/query_tree.h"
+#include "fs/reason.h"
+#include "fs/stream_file.h"
+
+#include <fcntl.h>
 
 #define KIND(k_) (1u << (k_))
 #define EVERYWHERE (KIND(ITEM_TABLE) | KIND(ITEM_PARTITION))
@@ -12,13 +19,25 @@ static const struct vnode_ops batch_ops = {
 	.refusal = ERR_NOT_PERMITTED,
 	.takes_attrs = true,
 	.stat = dir_control_stat,
+	.open = batch_file_open,
+	.xattr_get = batch_file_xattr_get,
 };
+
+static enum err rows_open(
+	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
+{
+	(void)call;
+	return (flags & O_ACCMODE) == O_RDONLY ? stream_file_open_rows(fs, nid, ret)
+					       : import_file_open(fs, nid, ret);
+}
 
 static const struct vnode_ops rows_ops = {
 	.lane = VLANE_SCAN,
 	.refusal = ERR_NOT_PERMITTED,
 	.takes_attrs = true,
 	.stat = dir_control_stat,
+	.open = rows_open,
+	.xattr_get = dir_control_xattr_get,
 };
 
 /* Keep alphabetized. */
@@ -31,6 +50,7 @@ static const struct control_name {
 } names[] = {
 	{ ".batch", DIR_CONTROL_BATCH, EVERYWHERE, S_IFREG | 0666, &batch_ops },
 	{ ".batch-check", DIR_CONTROL_BATCH_CHECK, EVERYWHERE, S_IFREG | 0666, &batch_ops },
+	{ ".query", DIR_CONTROL_QUERY, KIND(ITEM_TABLE), S_IFDIR | 0777, &query_root_ops },
 	{ ".rows.csv", DIR_CONTROL_ROWS_CSV, EVERYWHERE, S_IFREG | 0666, &rows_ops },
 	{ ".rows.ndjson", DIR_CONTROL_ROWS_NDJSON, EVERYWHERE, S_IFREG | 0666, &rows_ops },
 };
@@ -63,6 +83,19 @@ static const struct control_name *name_of(uint64_t nid)
 		if (names[i].which == nid_dir_control(nid))
 			return &names[i];
 	return NULL;
+}
+
+struct span dir_control_name(uint64_t nid)
+{
+	const struct control_name *c = name_of(nid);
+	return c != NULL ? span_of(c->name) : SPAN_LIT("");
+}
+
+enum err dir_control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	bool found = strcmp(name, "error") == 0 &&
+		reasons_get(fs->reasons, nid_id(nid), dir_control_name(nid), out);
+	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
 }
 
 const struct vnode_ops *dir_control_ops(uint64_t nid)

@@ -16,6 +16,10 @@ bool dir_control_entry(
 	enum item_kind kind, size_t index, const char **ret_name, enum dir_control *ret_which);
 /* What a control node does. */
 const struct vnode_ops *dir_control_ops(uint64_t nid);
+/* Its name. */
+struct span dir_control_name(uint64_t nid);
+/* vnode_ops.xattr_get: "error" is the last reason that reasons_add() was given for the name. */
+enum err dir_control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 /* vnode_ops.stat of all of them. */
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret);
 

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "service/service.h"
+#include "service/trash.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -18,9 +19,12 @@ struct fs_options {
 	bool list_controls; /* .rowfs is listed in the root */
 	uid_t uid;          /* owner shown where none was set */
 	gid_t gid;
-	mode_t umask;        /* taken from the default modes 0666 and 0777; usually 022 */
-	const char *source;  /* shown in /proc/mounts: usually the store\'s path */
-	const char *store;   /* the store\'s absolute path, for df */
+	mode_t umask; /* taken from the default modes 0666 and 0777; usually 022 */
+	struct trash_limits trash;
+	uint64_t snapshot_log;        /* bytes by which the log on disk may grow for one view */
+	uint64_t snapshot_lifetime_s; /* 0: no limit */
+	const char *source;           /* shown in /proc/mounts: usually the store\'s path */
+	const char *store;            /* the store\'s absolute path, for df */
 	const char *generic; /* further options for the kernel or fusermount3, comma-separated
 				 ("nosuid,nodev,noatime"); NULL */
 	const char *version; /* of rowfs, for .rowfs/version */

@@ -4,6 +4,7 @@
 #include "fs/attr.h"
 #include "fs/dir_control.h"
 #include "fs/idset.h"
+#include "fs/marks.h"
 #include "fs/names.h"
 #include "fs/nid.h"
 #include "fs/stages.h"
@@ -16,42 +17,35 @@
 #define AFTER_DOTDOT 2
 /* from 3 on: control names */
 
-/* Where the entries of the last replies were: a position is looked up here first, since its
- * row may have been removed by whoever is listing (rm -r). */
-struct mark {
-	uint64_t id;
-	enum item_class class;
-	size_t key_len;
-	char *key;
-};
-
 struct listing {
 	pthread_mutex_t lock;
-	uint64_t nid, dir_id;
+	uint64_t dir_id;
+	uint32_t snapshot; /* 0: of now */
 	enum item_kind kind;
 	bool may_hold_drafts;
-	struct mark *marks; /* of the last two replies; guarded by lock, as all below */
-	size_t nmarks, previous, cap;
+	struct marks marks; /* guarded by lock */
 };
 
-enum err listing_new(struct fs *fs, uint64_t nid, struct listing **ret)
+enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
+	struct listing **ret)
 {
 	struct listing *l = calloc(1, sizeof(*l));
 	if (l == NULL || pthread_mutex_init(&l->lock, NULL) != 0) {
 		free(l);
 		return ERR_NO_MEMORY;
 	}
-	l->nid = nid;
+	l->dir_id = dir_id;
+	l->snapshot = snapshot;
 	struct item dir = { 0 };
-	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
+	enum err e = store_get(fs->store, view, dir_id, WANT_ATTRS, &dir);
 	if (e == ERR_NOT_FOUND)
 		e = ERR_GONE;
 	else if (e == ERR_OK && !item_is_dir(dir.kind) && dir.id != STORE_ROOT)
 		e = ERR_NOT_A_DIRECTORY;
-	l->dir_id = dir.id;
 	l->kind = dir.kind;
 	/* Another door may make it a partition while it is open here. */
-	l->may_hold_drafts = dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, &dir);
+	l->may_hold_drafts =
+		dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, view, &dir);
 	item_fini(&dir);
 	if (e != ERR_OK) {
 		listing_free(l);
@@ -61,47 +55,20 @@ enum err listing_new(struct fs *fs, uint64_t nid, struct listing **ret)
 	return ERR_OK;
 }
 
-static void drop_marks(struct listing *l, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(l->marks[i].key);
-	memmove(l->marks, l->marks + n, (l->nmarks - n) * sizeof(*l->marks));
-	l->nmarks -= n;
-}
-
 void listing_free(struct listing *l)
 {
 	if (l == NULL)
 		return;
-	if (l->marks != NULL)
-		drop_marks(l, l->nmarks);
-	free(l->marks);
+	marks_fini(&l->marks);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
-}
-
-static bool remember(struct listing *l, const struct item *it)
-{
-	if (l->nmarks == l->cap) {
-		size_t cap = l->cap == 0 ? 256 : l->cap * 2;
-		struct mark *marks = reallocarray(l->marks, cap, sizeof(*marks));
-		if (marks == NULL)
-			return false;
-		l->marks = marks;
-		l->cap = cap;
-	}
-	char *key = malloc(it->key.n + 1);
-	if (key == NULL)
-		return false;
-	memcpy(key, it->key.p, it->key.n);
-	l->marks[l->nmarks++] = (struct mark){ it->id, it->class, it->key.n, key };
-	return true;
 }
 
 /* ---- one reply ---- */
 
 struct reply {
 	struct fs *fs;
+	struct store_view *view;
 	struct listing *l;
 	listing_fn fn;
 	void *arg;
@@ -111,17 +78,18 @@ struct reply {
 };
 
 /* An empty file under a row's name gives way to the row. */
-static bool is_shadowed(struct fs *fs, const struct listing *l, const struct item *it)
+static bool is_shadowed(const struct reply *r, const struct item *it)
 {
-	if (!l->may_hold_drafts || it->kind != ITEM_FILE || it->size != 0 ||
+	if (!r->l->may_hold_drafts || it->kind != ITEM_FILE || it->size != 0 ||
 		!span_ends(it->key, SPAN_LIT(".json")) || it->key.p[0] == '.')
 		return false;
 	char name[COMPONENT_MAX];
 	struct target t = { 0 };
 	struct item row = { 0 };
 	(void)item_component(it, name);
-	bool shadowed = target_resolve(fs, l->nid, name, &t, NULL) == ERR_OK && t.row_name &&
-		target_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW;
+	bool shadowed = target_resolve_in(r->fs, r->view, r->l->dir_id, name, &t, NULL) == ERR_OK &&
+		t.row_name && target_item(r->fs, &t, WANT_ATTRS, &row) == ERR_OK &&
+		row.kind == ITEM_ROW;
 	item_fini(&row);
 	target_fini(&t);
 	return shadowed;
@@ -133,16 +101,16 @@ static bool send_item(void *arg, const struct item *it)
 	char name[COMPONENT_MAX];
 	struct stat st;
 	(void)item_component(it, name);
+	uint64_t nid = nid_of(it);
 	attr_of_item(r->fs, it, &st);
-	if (!r->fn(r->arg, name, nid_of(it), &st, (int64_t)it->id)) {
+	if (r->l->snapshot != 0)
+		st.st_ino = nid = nid_in_snapshot(r->l->snapshot, it->id);
+	if (!r->fn(r->arg, name, nid, &st, (int64_t)it->id)) {
 		r->full = true;
 		return false;
 	}
-	if (!remember(r->l, it)) {
-		r->error = ERR_NO_MEMORY;
-		return false;
-	}
-	return true;
+	r->error = marks_add(&r->l->marks, it->id, it->class, it->key);
+	return r->error == ERR_OK;
 }
 
 /* Whether a draft is shadowed takes a look into the store, which no listing may be running
@@ -160,7 +128,7 @@ static enum err send_class(
 	struct reply *r, enum item_class class, struct span after, store_list_fn fn)
 {
 	enum err e = store_list(
-		r->fs->store, NULL, r->l->dir_id, class, after, false, WANT_ATTRS, fn, r);
+		r->fs->store, r->view, r->l->dir_id, class, after, false, WANT_ATTRS, fn, r);
 	return e == ERR_OK ? r->error : e;
 }
 
@@ -176,7 +144,7 @@ static enum err send_named_class(struct reply *r, struct span after)
 		last = r->held;
 		r->held = (struct item){ 0 };
 		after = last.key;
-		if (!is_shadowed(r->fs, r->l, &last) && !send_item(r, &last))
+		if (!is_shadowed(r, &last) && !send_item(r, &last))
 			break;
 	}
 	item_fini(&r->held);
@@ -186,8 +154,9 @@ static enum err send_named_class(struct reply *r, struct span after)
 
 static bool send_dots(struct reply *r, int64_t offset)
 {
-	struct stat st = { .st_ino = r->l->dir_id != 0 ? r->l->dir_id : r->l->nid,
-		.st_mode = S_IFDIR };
+	struct stat st = { .st_ino = r->l->dir_id, .st_mode = S_IFDIR };
+	if (r->l->snapshot != 0)
+		st.st_ino = nid_in_snapshot(r->l->snapshot, r->l->dir_id);
 	if (offset < AFTER_DOT && !r->fn(r->arg, ".", 0, &st, AFTER_DOT))
 		return false;
 	return offset >= AFTER_DOTDOT || r->fn(r->arg, "..", 0, &st, AFTER_DOTDOT);
@@ -213,7 +182,9 @@ static bool send_controls(struct reply *r, int64_t offset)
 	const char *name;
 	uint64_t nid;
 	size_t i = offset <= AFTER_DOTDOT ? 0 : (size_t)offset - AFTER_DOTDOT;
-	for (; r->fs->options.list_controls && next_control(r->l, i, &name, &nid); i++) {
+	if (r->l->snapshot != 0 || !r->fs->options.list_controls)
+		return true;
+	for (; next_control(r->l, i, &name, &nid); i++) {
 		struct stat st;
 		/* nid 0: no attributes with it */
 		if (vnode_ops_of(nid)->stat(r->fs, nid, &st) != ERR_OK ||
@@ -224,35 +195,27 @@ static bool send_controls(struct reply *r, int64_t offset)
 }
 
 /* The place to go on from. */
-static enum err find_position(struct fs *fs, struct listing *l, uint64_t id,
-	enum item_class *ret_class, struct item *hold)
+static enum err find_position(
+	const struct reply *r, uint64_t id, enum item_class *ret_class, struct item *hold)
 {
-	for (size_t i = l->nmarks; i > 0; i--)
-		if (l->marks[i - 1].id == id) {
-			const struct mark *m = &l->marks[i - 1];
-			*ret_class = m->class;
-			struct item borrowed = { .key = span_make(m->key, m->key_len) };
-			return item_copy(hold, &borrowed);
-		}
-	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, hold);
-	if (e == ERR_NOT_FOUND || (e == ERR_OK && hold->parent != l->dir_id))
+	struct item marked = { 0 };
+	if (marks_find(&r->l->marks, id, ret_class, &marked.key))
+		return item_copy(hold, &marked);
+	enum err e = store_get(r->fs->store, r->view, id, WANT_ATTRS, hold);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && hold->parent != r->l->dir_id))
 		return ERR_INVALID_INPUT;
 	*ret_class = hold->class;
 	return e;
 }
 
-static enum err send_children(struct fs *fs, struct listing *l, int64_t offset, struct reply *r)
+static enum err send_children(struct reply *r, int64_t offset)
 {
 	enum item_class class = CLASS_KEYED;
 	struct item hold = { 0 };
 	enum err e = ERR_OK;
 	if (offset >= STORE_ID_FIRST)
-		e = find_position(fs, l, (uint64_t)offset, &class, &hold);
-	/* What was sent before the last reply is not needed any more. */
-	if (l->nmarks > 0) {
-		drop_marks(l, offset >= STORE_ID_FIRST ? l->previous : l->nmarks);
-		l->previous = l->nmarks;
-	}
+		e = find_position(r, (uint64_t)offset, &class, &hold);
+	marks_next_reply(&r->l->marks, offset >= STORE_ID_FIRST);
 	struct span after = hold.key;
 	if (e == ERR_OK && class == CLASS_KEYED) {
 		e = send_class(r, CLASS_KEYED, after, send_item);
@@ -264,17 +227,26 @@ static enum err send_children(struct fs *fs, struct listing *l, int64_t offset, 
 	return e;
 }
 
-enum err listing_read(struct fs *fs, struct listing *l, int64_t offset, listing_fn fn, void *arg)
+/* What is made of now may be changed by writers who have not committed, and by all doors. */
+static void announce(struct fs *fs, const struct listing *l)
 {
-	struct reply r = { .fs = fs, .l = l, .fn = fn, .arg = arg };
+	if (l->snapshot != 0)
+		return;
+	idset_mark(fs->seen, l->dir_id);
+	stages_expose(fs, fs->stages, l->dir_id, NULL);
+}
+
+enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, int64_t offset,
+	listing_fn fn, void *arg)
+{
+	struct reply r = { .fs = fs, .view = view, .l = l, .fn = fn, .arg = arg };
 	enum err e = ERR_OK;
 	pthread_mutex_lock(&l->lock);
 	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
 		/* full: nothing else fits */
 	} else if (offset >= STORE_ID_FIRST || send_controls(&r, offset)) {
-		idset_mark(fs->seen, l->dir_id);
-		stages_expose(fs, fs->stages, l->dir_id, NULL);
-		e = send_children(fs, l, offset, &r);
+		announce(fs, l);
+		e = send_children(&r, offset);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return e;

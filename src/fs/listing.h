@@ -11,16 +11,19 @@
 #include <sys/stat.h>
 
 struct listing;
-/* For a directory node.  ERR_NOT_A_DIRECTORY, ERR_GONE. */
-enum err listing_new(struct fs *fs, uint64_t nid, struct listing **ret);
+/* Of the directory item dir_id: as it is now (view NULL, snapshot 0), or in the view of the
+ * snapshot of that number.  ERR_NOT_A_DIRECTORY, ERR_GONE. */
+enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
+	struct listing **ret);
 void listing_free(struct listing *l);
 
 /* Return false when the reply is full: the entry will come again.  nid is 0 for "." and
  * "..". */
 typedef bool (*listing_fn)(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
-/* Entries from `offset` (0: the start, else a next_offset given before).
- * ERR_INVALID_INPUT for a position that means nothing any more. */
-enum err listing_read(struct fs *fs, struct listing *l, int64_t offset, listing_fn fn, void *arg);
+/* Entries from `offset` (0: the start, else a next_offset given before); the view as in
+ * listing_new().  ERR_INVALID_INPUT for a position that means nothing any more. */
+enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, int64_t offset,
+	listing_fn fn, void *arg);
 
 #endif

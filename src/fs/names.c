@@ -54,8 +54,8 @@ static enum err find_digest(
 	key_to_order(f->key, f->key_len, prefix);
 	struct digest_search d = { .name = t->name, .kind = kind, .target = t };
 	d.prefix = span_make(prefix, f->key_len);
-	enum err e = store_list(fs->store, NULL, t->dir.id, CLASS_KEYED, d.prefix, true, WANT_ATTRS,
-		try_digest, &d);
+	enum err e = store_list(fs->store, t->view, t->dir.id, CLASS_KEYED, d.prefix, true,
+		WANT_ATTRS, try_digest, &d);
 	t->digest = !d.found;
 	if (!d.found)
 		t->key_len = 0;
@@ -97,10 +97,6 @@ enum err target_key_from_document(
 
 static enum err in_root(struct target *t, struct err_detail *detail)
 {
-	if (span_is(t->name, ".rowfs")) {
-		t->control = NID_CONTROL_DIR;
-		return ERR_OK;
-	}
 	enum err e = account_name_check(t->name, detail);
 	if (e == ERR_OK)
 		set_key(t, t->name.p, t->name.n);
@@ -139,7 +135,7 @@ static enum err by_codec(
 
 static enum err in_folder(struct fs *fs, struct target *t, struct err_detail *detail)
 {
-	t->pending_dir = item_is_pending_partition(fs, &t->dir);
+	t->pending_dir = item_is_pending_partition(fs, t->view, &t->dir);
 	if (t->pending_dir)
 		return by_codec(fs, t, FILENAME_ROW, detail);
 	t->class = CLASS_NAMED;
@@ -147,35 +143,61 @@ static enum err in_folder(struct fs *fs, struct target *t, struct err_detail *de
 	return ERR_OK;
 }
 
+static enum err begin(struct fs *fs, struct store_view *view, uint64_t dir_id, const char *name,
+	struct target *ret)
+{
+	*ret = (struct target){ .view = view, .name = span_of(name), .class = CLASS_KEYED };
+	if (ret->name.n > LIMIT_FILE_NAME_BYTES)
+		return ERR_NAME_TOO_LONG;
+	enum err e = store_get(fs->store, view, dir_id, WANT_ATTRS, &ret->dir);
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
+}
+
+/* On failure t is given up. */
+static enum err by_directory(struct fs *fs, struct target *t, struct err_detail *detail)
+{
+	enum err e = ERR_NOT_A_DIRECTORY;
+	if (t->dir.id == STORE_ROOT)
+		e = in_root(t, detail);
+	else if (t->dir.kind == ITEM_ACCOUNT)
+		e = in_account(t, detail);
+	else if (t->dir.kind == ITEM_TABLE)
+		e = by_codec(fs, t, FILENAME_PARTITION, detail);
+	else if (t->dir.kind == ITEM_PARTITION)
+		e = by_codec(fs, t, FILENAME_ROW, detail);
+	else if (t->dir.kind == ITEM_FOLDER)
+		e = in_folder(fs, t, detail);
+	if (e != ERR_OK)
+		target_fini(t);
+	return e;
+}
+
 enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, struct target *ret,
 	struct err_detail *detail)
 {
-	*ret = (struct target){ .name = span_of(name), .class = CLASS_KEYED };
-	if (ret->name.n > LIMIT_FILE_NAME_BYTES)
-		return ERR_NAME_TOO_LONG;
 	if (nid_is_private(parent_nid) || vnode_ops_of(parent_nid) != NULL)
 		return ERR_NOT_A_DIRECTORY;
-	enum err e = store_get(fs->store, NULL, nid_id(parent_nid), WANT_ATTRS, &ret->dir);
+	enum err e = begin(fs, NULL, nid_id(parent_nid), name, ret);
 	if (e != ERR_OK)
-		return e == ERR_NOT_FOUND ? ERR_GONE : e;
-	ret->control = dir_control_find(&ret->dir, ret->name);
-	if (ret->control != 0)
-		return ERR_OK;
-	if (ret->dir.id == STORE_ROOT)
-		e = in_root(ret, detail);
-	else if (ret->dir.kind == ITEM_ACCOUNT)
-		e = in_account(ret, detail);
-	else if (ret->dir.kind == ITEM_TABLE)
-		e = by_codec(fs, ret, FILENAME_PARTITION, detail);
-	else if (ret->dir.kind == ITEM_PARTITION)
-		e = by_codec(fs, ret, FILENAME_ROW, detail);
-	else if (ret->dir.kind == ITEM_FOLDER)
-		e = in_folder(fs, ret, detail);
+		return e;
+	if (ret->dir.id == STORE_ROOT && span_is(ret->name, ".rowfs"))
+		ret->control = NID_CONTROL_DIR;
 	else
-		e = ERR_NOT_A_DIRECTORY;
-	if (e != ERR_OK)
-		target_fini(ret);
-	return e;
+		ret->control = dir_control_find(&ret->dir, ret->name);
+	return ret->control != 0 ? ERR_OK : by_directory(fs, ret, detail);
+}
+
+enum err target_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id,
+	const char *name, struct target *ret, struct err_detail *detail)
+{
+	enum err e = begin(fs, view, dir_id, name, ret);
+	return e == ERR_OK ? by_directory(fs, ret, detail) : e;
+}
+
+bool name_means_nothing(enum err e)
+{
+	return e == ERR_NAME_INVALID || e == ERR_NAME_TOO_SHORT || e == ERR_NAME_TOO_LONG ||
+		e == ERR_KEY_INVALID || e == ERR_KEY_TOO_LARGE || e == ERR_NOT_FOUND;
 }
 
 bool target_may_hold_files(const struct target *t)
@@ -201,11 +223,11 @@ enum err target_item(struct fs *fs, const struct target *t, unsigned want, struc
 {
 	enum err e = ERR_NOT_FOUND;
 	if (!t->digest)
-		e = store_child(fs->store, NULL, t->dir.id, t->class, span_make(t->key, t->key_len),
-			want, ret);
+		e = store_child(fs->store, t->view, t->dir.id, t->class,
+			span_make(t->key, t->key_len), want, ret);
 	bool named_too = t->row_name || (t->digest && t->dir.kind == ITEM_TABLE);
 	if (e == ERR_NOT_FOUND && named_too)
-		e = store_child(fs->store, NULL, t->dir.id, CLASS_NAMED, t->name, want, ret);
+		e = store_child(fs->store, t->view, t->dir.id, CLASS_NAMED, t->name, want, ret);
 	if (e == ERR_OK && ret->kind == ITEM_TABLE && !span_eq(ret->name, t->name)) {
 		item_fini(ret);
 		return ERR_NOT_FOUND;
@@ -246,26 +268,29 @@ void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_
 	size_t n = name.n < COMPONENT_MAX ? name.n : COMPONENT_MAX;
 	memcpy(out, name.p, n);
 	out[n] = 0;
+	if (dir_id == NID_SNAPSHOTS)
+		prepend(out, ".rowfs/snapshots", sizeof(".rowfs/snapshots") - 1);
 	struct item dir = { 0 };
 	while (dir_id != STORE_ROOT &&
 		store_get(fs->store, NULL, dir_id, WANT_ATTRS, &dir) == ERR_OK) {
 		char component[COMPONENT_MAX];
 		size_t len = item_component(&dir, component);
 		prepend(out, component, len);
-		if (dir.id == STORE_REJECTED)
+		if (dir.id == STORE_REJECTED || dir.id == STORE_TRASH)
 			prepend(out, ".rowfs", sizeof(".rowfs") - 1);
 		dir_id = dir.parent != 0 ? dir.parent : STORE_ROOT;
 		item_fini(&dir);
 	}
 }
 
-static bool parent_is(struct fs *fs, const struct item *it, enum item_kind kind)
+static bool parent_is(
+	struct fs *fs, struct store_view *view, const struct item *it, enum item_kind kind)
 {
 	struct item parent = { 0 };
-	if (store_get(fs->store, NULL, it->parent, WANT_ATTRS, &parent) != ERR_OK)
+	if (store_get(fs->store, view, it->parent, WANT_ATTRS, &parent) != ERR_OK)
 		return false;
 	bool is = parent.kind == kind ||
-		(kind == ITEM_PARTITION && item_is_pending_partition(fs, &parent));
+		(kind == ITEM_PARTITION && item_is_pending_partition(fs, view, &parent));
 	item_fini(&parent);
 	return is;
 }
@@ -275,10 +300,10 @@ bool item_is_draft(struct fs *fs, const struct item *it)
 	if (it->kind != ITEM_FILE || it->size != 0 || !span_ends(it->key, SPAN_LIT(".json")) ||
 		it->key.p[0] == '.')
 		return false;
-	return parent_is(fs, it, ITEM_PARTITION);
+	return parent_is(fs, NULL, it, ITEM_PARTITION);
 }
 
-bool item_is_pending_partition(struct fs *fs, const struct item *it)
+bool item_is_pending_partition(struct fs *fs, struct store_view *view, const struct item *it)
 {
 	struct filename f;
 	if (it->kind != ITEM_FOLDER || it->key.n == 0 || it->key.p[0] == '.')
@@ -286,5 +311,5 @@ bool item_is_pending_partition(struct fs *fs, const struct item *it)
 	if (filename_decode(it->key, FILENAME_PARTITION, &f, NULL) != ERR_OK ||
 		f.form != FILENAME_DIGEST)
 		return false;
-	return parent_is(fs, it, ITEM_TABLE);
+	return parent_is(fs, view, it, ITEM_TABLE);
 }

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 
 struct target {
-	struct item dir; /* the directory; owned */
+	struct store_view *view; /* the moment that is meant; NULL: now.  Borrowed */
+	struct item dir;         /* the directory; owned */
 	enum item_class class;
 	char key[LIMIT_KEY_BYTES + 1]; /* order form, or the name's bytes */
 	size_t key_len;
@@ -30,6 +31,11 @@ void target_fini(struct target *t);
  * is no more. */
 enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, struct target *ret,
 	struct err_detail *detail);
+/* The same in a view, where there are no control entries; dir_id: of the item. */
+enum err target_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id,
+	const char *name, struct target *ret, struct err_detail *detail);
+/* Whether these say that nothing can be there under the name: ENOENT to who looks. */
+bool name_means_nothing(enum err e);
 /* Whether ordinary files and folders, and rows, can be made in its directory: partitions
  * and the folders in them, not the mount's own. */
 bool target_may_hold_files(const struct target *t);
@@ -57,6 +63,6 @@ void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_
  * document. */
 bool item_is_draft(struct fs *fs, const struct item *it);
 /* Whether a folder in a table waits for its key. */
-bool item_is_pending_partition(struct fs *fs, const struct item *it);
+bool item_is_pending_partition(struct fs *fs, struct store_view *view, const struct item *it);
 
 #endif

@@ -109,6 +109,11 @@ void notify_name_then_reply(
 	queue(n, dir_nid, name, false, req);
 }
 
+void notify_name_now(struct notifier *n, uint64_t dir_nid, struct span name)
+{
+	drop_name(n, dir_nid, name.p, name.n);
+}
+
 void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name)
 {
 	queue(n, dir_nid, name, false, NULL);
@@ -242,6 +247,7 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 {
 	struct notifier *n = arg;
 	struct told told = { 0 };
+	atomic_fetch_add(&n->fs->changes, 1);
 	/* First, and of all changes: requests wait for the old contents, and what follows may
 	 * wait for a directory that one of them holds. */
 	for (size_t i = 0; i < count; i++) {
@@ -255,6 +261,39 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 			tell(n, &told, &changes[i]);
 	}
 }
+
+/* ---- change sets of several rows ---- */
+
+/* The names go before the commit, and what is looked up until all is told is not kept: once
+ * one change of the set can be seen, all others are. */
+static uint64_t on_set_begins(void *arg, const struct change *changes, size_t n_changes)
+{
+	struct notifier *n = arg;
+	struct item dir = { 0 };
+	enum err e = store_child(n->fs->store, NULL, changes[0].at.parent, CLASS_KEYED,
+		changes[0].at.pk, WANT_ATTRS, &dir);
+	uint64_t id = e == ERR_OK ? dir.id : 0;
+	item_fini(&dir);
+	if (id == 0)
+		return 0;
+	(void)idset_add(n->fs->in_sets, id, 1);
+	for (size_t i = 0; i < n_changes && idset_count(n->fs->seen, id) != 0; i++) {
+		char key[LIMIT_KEY_BYTES], name[LIMIT_NAME_BYTES + 1];
+		struct span order = changes[i].at.key;
+		key_from_order(order.p, order.n, key);
+		size_t len = filename_encode(span_make(key, order.n), FILENAME_ROW, name);
+		drop_name(n, nid_make(id, 0), name, len);
+	}
+	return id;
+}
+
+static void on_set_ended(void *arg, uint64_t id)
+{
+	struct notifier *n = arg;
+	(void)idset_add(n->fs->in_sets, id, -1);
+}
+
+static const struct set_watch set_watch = { .begins = on_set_begins, .ended = on_set_ended };
 
 /* ---- life ---- */
 
@@ -272,6 +311,7 @@ enum err notifier_new(struct fs *fs, struct notifier **ret)
 		return ERR_NO_MEMORY;
 	}
 	service_subscribe(fs->service, on_event, n);
+	service_watch_sets(fs->service, &set_watch);
 	*ret = n;
 	return ERR_OK;
 }

@@ -23,6 +23,8 @@ void notifier_free(struct notifier *n);
  * during which the kernel holds no lock (FLUSH). */
 void notify_name_then_reply(
 	struct notifier *n, uint64_t dir_nid, struct span name, struct fuse_req *req);
+/* At once: from threads that hold up no request. */
+void notify_name_now(struct notifier *n, uint64_t dir_nid, struct span name);
 /* Some time soon, in order; nobody waits for it. */
 void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
 void notify_inode_soon(struct notifier *n, uint64_t nid);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
+#include "fs/stats.h"
 #include "fs/xattr.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ struct call call_begin(fuse_req_t req, enum op op)
 {
 	struct fs *fs = fuse_req_userdata(req);
 	atomic_fetch_add(&fs->in_flight, 1);
-	return (struct call){ fs, req, op, clock_mono_us() };
+	return (struct call){ fs, req, op, clock_mono_us(), false };
 }
 
 pid_t call_thread(const struct call *c)
@@ -24,15 +25,15 @@ pid_t call_thread(const struct call *c)
 	return fuse_req_ctx(c->req)->pid;
 }
 
-static void done(struct call *c, int failed)
+static void done(struct call *c, int code)
 {
 	atomic_fetch_sub(&c->fs->in_flight, 1);
-	opstat_add(&c->fs->opstats, c->op, clock_mono_us() - c->start_us, failed);
+	stats_count(c->fs, c->op, clock_mono_us() - c->start_us, code);
 }
 
 void reply_errno(struct call *c, int code)
 {
-	done(c, code != 0);
+	done(c, code);
 	fuse_reply_err(c->req, code);
 }
 
@@ -51,14 +52,14 @@ void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entr
 {
 	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
 	e.attr_timeout = CACHE_SECONDS;
-	e.entry_timeout = entry_timeout;
+	e.entry_timeout = c->in_set ? 0 : entry_timeout;
 	done(c, 0);
 	fuse_reply_entry(c->req, &e);
 }
 
 void reply_no_entry(struct call *c)
 {
-	struct fuse_entry_param e = { .entry_timeout = CACHE_SECONDS };
+	struct fuse_entry_param e = { .entry_timeout = c->in_set ? 0 : CACHE_SECONDS };
 	done(c, 0);
 	fuse_reply_entry(c->req, &e);
 }

@@ -16,6 +16,7 @@ struct call {
 	fuse_req_t req;
 	enum op op;
 	uint64_t start_us;
+	bool in_set; /* a change set is being applied there: names must not be kept */
 };
 
 struct call call_begin(fuse_req_t req, enum op op);
@@ -49,6 +50,7 @@ struct dir_page {
 	char *bytes;
 	size_t len, size;
 	bool plus;
+	bool in_set; /* as in struct call */
 };
 bool dir_page_add(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);

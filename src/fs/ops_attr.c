@@ -5,6 +5,7 @@
 #include "fs/nid.h"
 #include "fs/ops.h"
 #include "fs/reason.h"
+#include "fs/trash_dir.h"
 #include "service/tree.h"
 
 #include <errno.h>
@@ -155,6 +156,8 @@ static enum err set_size(struct fs *fs, const struct item *item, off_t size, str
 		return refuse_truncate(fs, item, size);
 	if (item->kind != ITEM_FILE)
 		return ERR_IS_A_DIRECTORY;
+	if (trash_dir_has(item))
+		return ERR_NOT_PERMITTED;
 	if (item_is_draft(fs, item))
 		return size == 0 ? ERR_OK : ERR_INCOMPLETE;
 	enum err e = tree_file_resize(fs->service, item->id, (uint64_t)size, ret);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Directories: opendir, readdir, readdirplus. */
+#include "fs/idset.h"
 #include "fs/listing.h"
 #include "fs/nid.h"
 #include "fs/ops.h"
+#include "fs/trash_dir.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +16,10 @@ void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		virtual_opendir(&c, nid, fi);
 		return;
 	}
+	if (nid == STORE_TRASH)
+		trash_dir_tidy(c.fs);
 	struct listing *l = NULL;
-	enum err e = listing_new(c.fs, nid, &l);
+	enum err e = listing_new(c.fs, NULL, 0, nid_id(nid), &l);
 	struct handle *h = NULL;
 	if (e == ERR_OK && (h = handle_new(c.fs, HANDLE_DIR, nid, call_thread(&c))) == NULL) {
 		listing_free(l);
@@ -50,7 +54,8 @@ bool dir_page_add(
 	size_t n;
 	if (p->plus) {
 		struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
-		e.attr_timeout = e.entry_timeout = CACHE_SECONDS;
+		e.attr_timeout = CACHE_SECONDS;
+		e.entry_timeout = p->in_set ? 0 : CACHE_SECONDS;
 		n = fuse_add_direntry_plus(
 			p->req, p->bytes + p->len, p->size - p->len, name, &e, next_offset);
 	} else {
@@ -72,8 +77,9 @@ static void read_page(
 	}
 	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
+	p.in_set = idset_count(c->fs->in_sets, nid_id(handle_of(fi)->nid)) != 0;
 	if (p.bytes != NULL)
-		e = listing_read(c->fs, handle_of(fi)->listing, offset, dir_page_add, &p);
+		e = listing_read(c->fs, NULL, handle_of(fi)->listing, offset, dir_page_add, &p);
 	if (e == ERR_OK || p.len > 0)
 		reply_bytes(c, p.bytes, p.len);
 	else

@@ -8,17 +8,13 @@
 #include "fs/ops.h"
 #include "fs/reason.h"
 #include "fs/rejected.h"
+#include "fs/trash_dir.h"
+#include "service/admission.h"
 #include "service/tree.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static bool means_nothing(enum err e)
-{
-	return e == ERR_NAME_INVALID || e == ERR_NAME_TOO_SHORT || e == ERR_NAME_TOO_LONG ||
-		e == ERR_KEY_INVALID || e == ERR_KEY_TOO_LARGE || e == ERR_NOT_FOUND;
-}
 
 /* ---- lookup ---- */
 
@@ -86,7 +82,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	enum err e = target_resolve(fs, parent, name, &t, NULL);
 	if (e != ERR_OK) {
-		if (means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
+		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
 			reply_no_entry(&c);
 		else
 			reply_err(&c, e);
@@ -99,6 +95,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	struct stage *given = NULL;
 	idset_mark(fs->seen, t.dir.id);
+	c.in_set = idset_count(fs->in_sets, t.dir.id) != 0;
 	if (t.row_name &&
 		notes_wants_stage(fs, fs->notes, call_thread(&c), t.dir.id, t.name, &given)) {
 		lookup_for_writing(&c, &t, given);
@@ -232,7 +229,7 @@ static enum err find_existing(
 	struct fs *fs, uint64_t parent, const char *name, struct target *t, struct item *item)
 {
 	enum err e = target_resolve(fs, parent, name, t, NULL);
-	if (means_nothing(e))
+	if (name_means_nothing(e))
 		return ERR_NOT_FOUND;
 	if (e != ERR_OK)
 		return e;
@@ -255,6 +252,19 @@ static enum err orphan(struct fs *fs, const struct spot *at, uint64_t id, struct
 	return e;
 }
 
+static enum err unlink_item(
+	struct fs *fs, const struct target *t, const struct item *it, struct err_detail *detail)
+{
+	const struct spot at = target_spot(t, it->kind);
+	int64_t if_version = matches_get(fs->matches, it->id);
+	if (it->kind == ITEM_FILE && idset_count(fs->open_files, it->id) > 0)
+		return orphan(fs, &at, it->id, detail);
+	if (it->kind != ITEM_ROW)
+		return tree_unlink(fs->service, &at, if_version, NULL, detail);
+	enum err e = admission_in(fs->service, &t->dir, HEAT_CHANGED, 1, detail);
+	return e == ERR_OK ? trash_dir_unlink(fs, &at, if_version, detail) : e;
+}
+
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct call c = call_begin(req, OP_UNLINK);
@@ -267,15 +277,12 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (e == ERR_OK && item_is_dir(item.kind))
 		e = ERR_IS_A_DIRECTORY;
 	if (e == ERR_OK) {
-		const struct spot at = target_spot(&t, item.kind);
-		int64_t if_version = matches_get(c.fs->matches, item.id);
-		if (item.kind == ITEM_FILE && idset_count(c.fs->open_files, item.id) > 0)
-			e = orphan(c.fs, &at, item.id, &detail);
-		else
-			e = tree_unlink(c.fs->service, &at, if_version, NULL, &detail);
-		if (e == ERR_OK)
+		e = unlink_item(c.fs, &t, &item, &detail);
+		if (e == ERR_OK) {
 			matches_drop(c.fs->matches, item.id);
-		if (e == ERR_CONDITION_NOT_MET)
+			trash_dir_left(c.fs, &item);
+		}
+		if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED)
 			explain(c.fs, "unlink", &t, name, e, &detail, NULL);
 	}
 	reply_err(&c, e);
@@ -382,7 +389,7 @@ static enum err prepare_file(
 	bool exchange = (flags & RENAME_EXCHANGE) != 0;
 	bool from_draft = r->item.kind == ITEM_FILE && r->from.row_name;
 	bool to_draft = r->replaced.kind == ITEM_FILE && r->to.row_name;
-	if (!target_may_hold_files(&r->to))
+	if (!target_may_hold_files(&r->to) || (exchange && !target_may_hold_files(&r->from)))
 		return ERR_NOT_PERMITTED;
 	/* An empty file that waits for its document can change places only with another. */
 	if (exchange && from_draft != to_draft)
@@ -459,8 +466,10 @@ static enum err perform_rename(
 	int64_t if_version = matches_get(fs->matches, r->replaced.id);
 	struct item now = { 0 };
 	enum err e = tree_move(fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
 		matches_drop(fs->matches, r->replaced.id);
+		trash_dir_left(fs, &r->item);
+	}
 	if (e == ERR_OK)
 		moved(fs, nid_of(&r->item), &now, &r->to);
 	if (e == ERR_OK && (flags & RENAME_EXCHANGE) != 0)
@@ -521,7 +530,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
 	if (from_file && is_refused_document(e))
 		e = explain_rename(c.fs, r, new_name, e, &detail);
-	else if (e == ERR_CONDITION_NOT_MET)
+	else if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED)
 		explain(c.fs, "rename", &r->to, new_name, e, &detail, NULL);
 	reply_err(&c, e);
 	renaming_fini(r);

@@ -6,6 +6,8 @@
 #include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/reason.h"
+#include "fs/trash_dir.h"
+#include "service/admission.h"
 #include "service/tree.h"
 
 #include <errno.h>
@@ -86,9 +88,36 @@ static void open_file(
 	reply_open(c, h, fi);
 }
 
+/* Whether the partition of a row is over its target (service/heat.h): then the request was
+ * answered.  n 0: it is only asked. */
+static bool is_throttled(struct call *c, const struct item *row, enum heat_kind kind, size_t n)
+{
+	char name[COMPONENT_MAX];
+	struct err_detail detail = { 0 };
+	if (row->kind != ITEM_ROW)
+		return false;
+	enum err e = admission_in_id(c->fs->service, row->parent, kind, n, &detail);
+	if (e == ERR_OK)
+		return false;
+	size_t len = item_component(row, name);
+	reasons_add(c->fs,
+		&(struct refusal){ .call = "open",
+			.dir = row->parent,
+			.name = span_make(name, len),
+			.error = e,
+			.detail = &detail });
+	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	reply_err(c, e);
+	return true;
+}
+
 static void open_blob(struct call *c, const struct blob *blob, fuse_ino_t nid,
 	struct fuse_file_info *fi, bool direct)
 {
+	if (is_throttled(c, &blob->item, HEAT_READ, 1)) {
+		blobs_unpin(c->fs->blobs, blob);
+		return;
+	}
 	struct handle *h = new_handle(c, HANDLE_ROW, nid, fi);
 	if (h == NULL) {
 		blobs_unpin(c->fs->blobs, blob);
@@ -195,6 +224,10 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
+	if (trash_dir_has(item) && wants_write(fi)) {
+		reply_err(c, ERR_NOT_PERMITTED);
+		return;
+	}
 	/* An empty file that waits for its document goes when a row takes its place: who reads
 	 * it holds its content, as with a row. */
 	if (item->kind == ITEM_FILE && !item_is_draft(fs, item)) {
@@ -202,6 +235,9 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	} else if (item_is_dir(item->kind)) {
 		reply_errno(c, EISDIR);
 	} else if (wants_write(fi)) {
+		/* Told here, where shells look too; counted at the commit. */
+		if (is_throttled(c, item, HEAT_CHANGED, 0))
+			return;
 		if (notes_refuse(fs, fs->notes, tid, nid, item, true) == NOTE_NONE)
 			retry(c);
 		else if (!open_given_stage(c, item, nid, fi))
@@ -377,6 +413,8 @@ void op_create(
 		e = ERR_NOT_PERMITTED;
 	else if (e == ERR_OK && !target_may_hold_files(&t))
 		e = ERR_NOT_PERMITTED;
+	if (e == ERR_OK && t.row_name)
+		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 0, &detail);
 	if (e == ERR_OK && t.row_name)
 		create_row(&c, &t, mode, fi);
 	else if (e == ERR_OK)

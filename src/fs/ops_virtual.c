@@ -42,16 +42,11 @@ static void run_task(struct job *job)
 	free(t);
 }
 
+/* The lanes take what comes until the request loop is over. */
 static void dispatch(struct task *t, enum vlane lane)
 {
-	if (lane == VLANE_INLINE) {
+	if (lane == VLANE_INLINE || !workers_submit(t->call.fs->lanes[lane], &t->job))
 		run_task(&t->job);
-	} else if (!workers_submit(t->call.fs->lanes[lane], &t->job)) {
-		reply_err(&t->call, ERR_CANCELLED);
-		if (t->handle != NULL)
-			handle_unref(t->call.fs, t->handle);
-		free(t);
-	}
 }
 
 /* NULL, and the reply is sent: memory is out. */
@@ -106,6 +101,8 @@ static void reply_ventry(struct call *c, const struct ventry *entry)
 {
 	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
 	e.attr_timeout = e.entry_timeout = entry->valid_s;
+	if (entry->lasting)
+		e.entry_timeout = CACHE_SECONDS;
 	reply_elsewhere(c);
 	if (fuse_reply_entry(c->req, &e) == -ENOENT) /* the kernel gave up on it */
 		virtual_forget(c->fs, entry->nid, 1);

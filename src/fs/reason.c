@@ -75,7 +75,11 @@ static void format_text(struct buf *b, const struct refusal *f)
 {
 	buf_addf(b, "%s: %s", err_code(f->error), err_message(f->error, f->detail));
 	if (f->detail != NULL && f->detail->line != 0)
-		buf_addf(b, " (line %u, column %u)", f->detail->line, f->detail->column);
+		buf_addf(b, " (line %u", f->detail->line);
+	if (f->detail != NULL && f->detail->line != 0 && f->detail->column != 0)
+		buf_addf(b, ", column %u", f->detail->column);
+	if (f->detail != NULL && f->detail->line != 0)
+		buf_add_char(b, ')');
 	if (f->rejected != NULL)
 		buf_addf(b, "; the bytes are in .rowfs/rejected/%s", f->rejected);
 }
@@ -92,7 +96,9 @@ static void format_line(struct fs *fs, struct buf *b, const struct refusal *f)
 		err_code(f->error));
 	add_text(b, span_of(err_message(f->error, f->detail)));
 	if (f->detail != NULL && f->detail->line != 0)
-		buf_addf(b, ",\"line\":%u,\"column\":%u", f->detail->line, f->detail->column);
+		buf_addf(b, ",\"line\":%u", f->detail->line);
+	if (f->detail != NULL && f->detail->line != 0 && f->detail->column != 0)
+		buf_addf(b, ",\"column\":%u", f->detail->column);
 	if (f->rejected != NULL) {
 		buf_add_str(b, ",\"rejected\":");
 		add_text(b, span_of(f->rejected));
@@ -115,7 +121,8 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 		return;
 	}
 	memcpy(name, f->name.p, f->name.n);
-	if (!f->quiet)
+	/* A throttle was asked for, and refuses a great deal. */
+	if (!f->quiet && f->error != ERR_THROTTLED)
 		log_warning("%.*s", (int)line.len - 1, line.data);
 
 	pthread_mutex_lock(&r->lock);

@@ -117,6 +117,24 @@ enum err rejected_save(struct fs *fs, struct span component, struct span bytes, 
 	return e;
 }
 
+enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes)
+{
+	struct item file = { 0 };
+	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
+	uint64_t size = file.size;
+	if (e == ERR_OK && file.parent != STORE_REJECTED)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK && size + bytes.n > REJECTED_MAX_BYTES / 4)
+		e = ERR_FILE_TOO_LARGE;
+	item_fini(&file);
+	if (e == ERR_OK)
+		e = tree_file_write(fs->service, id, size, bytes, &file);
+	if (e == ERR_OK)
+		notify_inode_soon(fs->notifier, nid_make(id, 0));
+	item_fini(&file);
+	return e;
+}
+
 void rejected_drop(struct fs *fs, uint64_t id)
 {
 	struct item file = { 0 }, dir = { 0 };

@@ -14,6 +14,9 @@
  * *ret_id.  *ret_id != 0 on entry: that file gets these bytes instead. */
 enum err rejected_save(struct fs *fs, struct span component, struct span bytes, uint64_t *ret_id,
 	char out_name[REJECTED_NAME_MAX]);
+/* More bytes, at its end.  ERR_NOT_FOUND where it is gone, ERR_FILE_TOO_LARGE where it would be
+ * larger than a quarter of all that is kept. */
+enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes);
 /* The bytes were accepted after all. */
 void rejected_drop(struct fs *fs, uint64_t id);
 

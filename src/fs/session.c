@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/workers.h"
+#include "fs/batch_results.h"
 #include "fs/blob.h"
 #include "fs/fs.h"
 #include "fs/handle.h"
@@ -12,8 +13,12 @@
 #include "fs/match.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
+#include "fs/query_nodes.h"
 #include "fs/reason.h"
+#include "fs/snapshot.h"
 #include "fs/stages.h"
+#include "fs/stats.h"
+#include "fs/trash_dir.h"
 #include "service/tree.h"
 
 #include <errno.h>
@@ -109,13 +114,17 @@ static bool make_parts(struct fs *fs)
 	fs->handles = handles_new();
 	fs->locks = locks_new();
 	fs->matches = matches_new();
+	fs->batch_results = batch_results_new();
 	fs->open_files = idset_new();
 	fs->open_dirs = idset_new();
 	fs->seen = idset_new();
+	fs->in_sets = idset_new();
+	fs->query_nodes = query_nodes_new();
 	return fs->blobs != NULL && fs->stages != NULL && fs->notes != NULL &&
 		fs->reasons != NULL && fs->handles != NULL && fs->locks != NULL &&
 		fs->matches != NULL && fs->open_files != NULL && fs->open_dirs != NULL &&
-		fs->seen != NULL;
+		fs->seen != NULL && fs->in_sets != NULL && fs->query_nodes != NULL &&
+		fs->batch_results != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -152,6 +161,7 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	fs->dir = strdup(dir);
 	fs->version = strdup(options->version);
 	fs->started = clock_ticks();
+	stats_name_operations(fs);
 	enum err e = ERR_NO_MEMORY;
 	if (fs->source != NULL && fs->store_path != NULL && fs->dir != NULL &&
 		fs->version != NULL && make_parts(fs))
@@ -162,6 +172,12 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 		e = start_lanes(fs);
 	if (e == ERR_OK && !options->read_only)
 		e = tree_drop_orphans(service);
+	if (e == ERR_OK)
+		e = trash_new(service, &options->trash, &fs->trash);
+	if (e == ERR_OK)
+		trash_dir_tidy(fs);
+	if (e == ERR_OK)
+		snapshots_start(fs);
 	if (e != ERR_OK) {
 		fs_free(fs);
 		return e;
@@ -182,6 +198,7 @@ void fs_free(struct fs *fs)
 	/* Staged documents that nobody closed are committed or kept in rejected/. */
 	handles_free(fs, fs->handles);
 	stages_free(fs, fs->stages);
+	snapshots_stop(fs);
 	notifier_free(fs->notifier);
 	locks_free(fs->locks);
 	if (fs->session != NULL)
@@ -189,9 +206,13 @@ void fs_free(struct fs *fs)
 	blobs_free(fs->blobs);
 	reasons_free(fs->reasons);
 	matches_free(fs->matches);
+	trash_free(fs->trash);
+	query_nodes_free(fs->query_nodes);
+	batch_results_free(fs->batch_results);
 	idset_free(fs->open_files);
 	idset_free(fs->open_dirs);
 	idset_free(fs->seen);
+	idset_free(fs->in_sets);
 	free(fs->source);
 	free(fs->store_path);
 	free(fs->dir);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+struct batch_results;
 struct blobs;
 struct stages;
 struct notes;
@@ -20,6 +21,8 @@ struct idset;
 struct handles;
 struct locks;
 struct matches;
+struct trash;
+struct query_nodes;
 struct fuse_session;
 struct workers;
 
@@ -50,11 +53,15 @@ struct fs {
 	struct locks *locks;     /* flock(2) */
 	struct matches *matches; /* user.rowfs.if_match */
 	struct notifier *notifier;
-	struct idset *open_files; /* ordinary files with open handles */
-	struct idset *open_dirs;  /* directories with open listings */
-	struct idset *seen;       /* directories that the kernel has looked into */
-	struct opstats opstats;
-	int64_t started; /* ticks */
+	struct trash *trash;
+	struct query_nodes *query_nodes;
+	atomic_uint_fast64_t changes;        /* change sets committed since the mount */
+	struct batch_results *batch_results; /* the last of each .batch */
+	struct idset *open_files;            /* ordinary files with open handles */
+	struct idset *open_dirs;             /* directories with open listings */
+	struct idset *seen;                  /* directories that the kernel has looked into */
+	struct idset *in_sets;               /* partitions of which a change set is being applied */
+	int64_t started;                     /* ticks */
 	bool mounted;
 	atomic_int in_flight;                /* requests that are being worked on */
 	struct workers *lanes[VLANE_COUNT_]; /* none for inline */

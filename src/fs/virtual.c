@@ -4,15 +4,21 @@
 #include "fs/control.h"
 #include "fs/dir_control.h"
 #include "fs/nid.h"
+#include "fs/query_tree.h"
+#include "fs/snapshot.h"
 
 #include <stdlib.h>
 
 const struct vnode_ops *vnode_ops_of(uint64_t nid)
 {
+	if (nid == NID_SNAPSHOTS || nid_is_snapshot(nid))
+		return &snapshot_vnode_ops;
 	if (nid_is_control(nid))
 		return &control_vnode_ops;
 	if (nid_is_dir_control(nid))
 		return dir_control_ops(nid);
+	if (nid_is_query(nid))
+		return query_tree_ops(nid);
 	return NULL;
 }
 

@@ -38,6 +38,8 @@ struct ventry {
 	uint64_t nid;
 	struct stat st;
 	double valid_s; /* how long the kernel may keep the name and its attributes */
+	bool lasting;   /* the name means this node as long as the directory is there: only its
+			   attributes are valid for valid_s */
 };
 
 /* ---- an open file ---- */

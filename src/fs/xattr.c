@@ -13,9 +13,11 @@
 
 #define PREFIX "user.rowfs."
 
-static enum err get_error(struct fs *fs, const struct item *it, struct buf *out)
+static enum err get_error(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
 	char name[COMPONENT_MAX];
+	(void)view;
 	size_t n = item_component(it, name);
 	bool found = item_is_dir(it->kind)
 		? reasons_get(fs->reasons, it->id, (struct span){ 0 }, out)
@@ -23,17 +25,20 @@ static enum err get_error(struct fs *fs, const struct item *it, struct buf *out)
 	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
 }
 
-static enum err get_etag(struct fs *fs, const struct item *it, struct buf *out)
+static enum err get_etag(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
 	char etag[ETAG_MAX];
-	(void)fs;
+	(void)fs, (void)view;
 	buf_add(out, etag, (size_t)etag_format(it->version, etag));
 	return ERR_OK;
 }
 
-static enum err get_if_match(struct fs *fs, const struct item *it, struct buf *out)
+static enum err get_if_match(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
 	char etag[ETAG_MAX];
+	(void)view;
 	int64_t version = matches_get(fs->matches, it->id);
 	if (version < 0)
 		return ERR_NO_ATTRIBUTE;
@@ -41,10 +46,11 @@ static enum err get_if_match(struct fs *fs, const struct item *it, struct buf *o
 	return ERR_OK;
 }
 
-static enum err get_timestamp(struct fs *fs, const struct item *it, struct buf *out)
+static enum err get_timestamp(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
 	char text[CLOCK_TEXT_MAX];
-	(void)fs;
+	(void)fs, (void)view;
 	buf_add(out, text, (size_t)clock_format(it->version, text));
 	return ERR_OK;
 }
@@ -57,18 +63,20 @@ static enum err add_key(struct span order, struct buf *out)
 	return ERR_OK;
 }
 
-static enum err get_row_key(struct fs *fs, const struct item *it, struct buf *out)
+static enum err get_row_key(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
-	(void)fs;
+	(void)fs, (void)view;
 	return add_key(it->key, out);
 }
 
-static enum err get_partition_key(struct fs *fs, const struct item *it, struct buf *out)
+static enum err get_partition_key(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
 	if (it->kind == ITEM_PARTITION)
 		return add_key(it->key, out);
 	struct item partition = { 0 };
-	enum err e = store_get(fs->store, NULL, it->parent, WANT_ATTRS, &partition);
+	enum err e = store_get(fs->store, view, it->parent, WANT_ATTRS, &partition);
 	if (e == ERR_OK)
 		e = add_key(partition.key, out);
 	item_fini(&partition);
@@ -81,25 +89,32 @@ static enum err get_partition_key(struct fs *fs, const struct item *it, struct b
 /* Keep alphabetized. */
 static const struct attribute {
 	const char *name;
+	bool live; /* of what can be changed only */
 	unsigned kinds;
-	enum err (*get)(struct fs *fs, const struct item *it, struct buf *out);
+	enum err (*get)(
+		struct fs *fs, struct store_view *view, const struct item *it, struct buf *out);
 } attributes[] = {
-	{ "error", ANY_KIND, get_error },
-	{ "etag", KIND(ITEM_ROW), get_etag },
-	{ "if_match", KIND(ITEM_ROW), get_if_match },
-	{ "partition_key", KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
-	{ "row_key", KIND(ITEM_ROW), get_row_key },
-	{ "timestamp", KIND(ITEM_ROW), get_timestamp },
+	{ "error", true, ANY_KIND, get_error },
+	{ "etag", false, KIND(ITEM_ROW), get_etag },
+	{ "if_match", true, KIND(ITEM_ROW), get_if_match },
+	{ "partition_key", false, KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
+	{ "row_key", false, KIND(ITEM_ROW), get_row_key },
+	{ "timestamp", false, KIND(ITEM_ROW), get_timestamp },
 };
+
+static const struct attribute *find_behind_prefix(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
+		if (strcmp(name, attributes[i].name) == 0)
+			return &attributes[i];
+	return NULL;
+}
 
 static const struct attribute *find(const char *name)
 {
 	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0)
 		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
-		if (strcmp(name + sizeof(PREFIX) - 1, attributes[i].name) == 0)
-			return &attributes[i];
-	return NULL;
+	return find_behind_prefix(name + sizeof(PREFIX) - 1);
 }
 
 bool xattr_is_ours(const char *name)
@@ -130,6 +145,19 @@ static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
 	return e == ERR_NOT_FOUND ? ERR_NO_ATTRIBUTE : e;
 }
 
+static enum err get_from(struct fs *fs, struct store_view *view, const struct attribute *a,
+	const struct item *it, struct buf *out)
+{
+	return (a->kinds & KIND(it->kind)) != 0 ? a->get(fs, view, it, out) : ERR_NO_ATTRIBUTE;
+}
+
+enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item *it,
+	const char *name, struct buf *out)
+{
+	const struct attribute *a = find_behind_prefix(name);
+	return a == NULL || a->live ? ERR_NO_ATTRIBUTE : get_from(fs, view, a, it, out);
+}
+
 enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
 	const struct attribute *a = find(name);
@@ -138,7 +166,7 @@ enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *ou
 	struct item it = { 0 };
 	enum err e = item_of(fs, nid, &it);
 	if (e == ERR_OK)
-		e = (a->kinds & KIND(it.kind)) != 0 ? a->get(fs, &it, out) : ERR_NO_ATTRIBUTE;
+		e = get_from(fs, NULL, a, &it, out);
 	item_fini(&it);
 	return e;
 }

@@ -15,6 +15,9 @@ bool xattr_is_ours(const char *name);
 const char *xattr_behind_prefix(const char *name);
 /* ERR_NO_ATTRIBUTE, ERR_GONE. */
 enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+/* Of an item in a view; name: behind "user.rowfs.".  ERR_NO_ATTRIBUTE. */
+enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item *it,
+	const char *name, struct buf *out);
 /* user.rowfs.if_match only; others: ERR_NOT_PERMITTED. */
 enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value);
 enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name);

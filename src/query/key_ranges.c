@@ -715,7 +715,7 @@ const char *key_plan_name(enum key_plan plan)
 		[KEY_PLAN_POINTS] = "points",
 		[KEY_PLAN_ROW_RANGE] = "row range",
 		[KEY_PLAN_PARTITION_RANGE] = "partition range",
-		[KEY_PLAN_SCAN] = "scan",
+		[KEY_PLAN_SCAN] = "table scan",
 	};
 	return names[plan];
 }

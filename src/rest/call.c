@@ -2,6 +2,7 @@
 #include "rest/call.h"
 
 #include "base/text.h"
+#include "service/entity_request.h"
 #include "service/tables.h"
 
 #include <strings.h>
@@ -22,22 +23,11 @@ enum err call_table(struct call *c, uint64_t *ret_id)
 	return ERR_OK;
 }
 
-/* X-HTTP-Method: for clients behind proxies that know only GET and POST. */
 enum err call_read_method(struct call *c)
 {
-	static const char *const known[] = { "MERGE", "PATCH", "PUT", "DELETE" };
-	struct span tunnelled = request_header(c->request, "X-HTTP-Method");
-	c->method = c->request->method;
-	if (tunnelled.p == NULL)
-		return ERR_OK;
-	if (request_header_count(c->request, "X-HTTP-Method") > 1)
-		return ERR_XMETHOD_COUNT;
-	if (!span_is(c->method, "POST"))
-		return ERR_XMETHOD_VERB;
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if (span_is(tunnelled, known[i]))
-			c->method = tunnelled;
-	return c->method.p == tunnelled.p ? ERR_OK : ERR_XMETHOD_VALUE;
+	return entity_request_method(c->request->method,
+		request_header(c->request, "X-HTTP-Method"),
+		request_header_count(c->request, "X-HTTP-Method"), &c->method);
 }
 
 /* A header that is a list may come in several lines (RFC 9110 section 5.3). */

@@ -1,10 +1,8 @@
-/* SPDX-License-Identifier: MIT
- * Whether a PUT or MERGE is an update or an upsert is decided by If-Match alone (protocol
- * sections 2.7, 2.8). */
+/* SPDX-License-Identifier: MIT */
 #include "rest/change.h"
 
 #include "model/etag.h"
-#include "model/key.h"
+#include "service/entity_request.h"
 
 #include <strings.h>
 
@@ -65,41 +63,6 @@ void response_odata(const struct call *c, struct response *r, int status, bool b
 		response_header_str(r, "Content-Type", c->format->content_type(c->level));
 }
 
-/* The condition of the request; *ret_any: any version will do. */
-static enum err read_condition(struct call *c, struct entity_op *op, bool *ret_given, bool *ret_any)
-{
-	if (request_header(c->request, "If-None-Match").p != NULL)
-		return err_set(&c->detail, ERR_INVALID_INPUT,
-			"If-None-Match HTTP header cannot be specified for %s operations.",
-			span_is(c->method, "DELETE") ? "DELETE" : "PUT");
-	struct span given = request_header(c->request, "If-Match");
-	*ret_given = given.p != NULL;
-	if (given.p == NULL)
-		return ERR_OK;
-	if (request_header_count(c->request, "If-Match") > 1) /* in a part of a batch */
-		return err_set(&c->detail, ERR_INVALID_INPUT,
-			"More than one If-Match is specified. Please make sure only one etag "
-			"value is specified and is valid.");
-	enum err e = etag_parse(given, ret_any, &op->if_match_version, &c->detail);
-	op->if_match = e == ERR_OK && !*ret_any;
-	return e;
-}
-
-static enum err choose_kind(struct call *c, struct entity_op *op, bool given)
-{
-	if (span_is(c->method, "DELETE")) {
-		op->kind = ENTITY_DELETE;
-		return given ? ERR_OK
-			     : err_set(&c->detail, ERR_HEADER_MISSING,
-				       "A required HTTP header was not specified: If-Match.");
-	}
-	if (span_is(c->method, "PUT"))
-		op->kind = given ? ENTITY_REPLACE : ENTITY_UPSERT;
-	else
-		op->kind = given ? ENTITY_MERGE : ENTITY_UPSERT_MERGE;
-	return ERR_OK;
-}
-
 static enum err read_body(struct call *c, struct entity_change *change)
 {
 	enum err e = format_of_body(request_header(c->request, "Content-Type"), c->version,
@@ -107,21 +70,6 @@ static enum err read_body(struct call *c, struct entity_change *change)
 	if (e == ERR_OK)
 		e = c->body_format->read_entity(c->request->body, &change->entity, &c->detail);
 	return e;
-}
-
-/* Keys in the body of an update may only repeat those of the URL. */
-static enum err check_body_keys(struct call *c, const struct entity *e)
-{
-	const struct resource *at = &c->target.resource;
-	if (e->has_pk && !span_eq(e->pk, at->pk))
-		return err_set(&c->detail, ERR_INVALID_INPUT,
-			"%s The PartitionKey in the body is not the PartitionKey of the URL.",
-			err_text(ERR_INVALID_INPUT));
-	if (e->has_rk && !span_eq(e->rk, at->rk))
-		return err_set(&c->detail, ERR_INVALID_INPUT,
-			"%s The RowKey in the body is not the RowKey of the URL.",
-			err_text(ERR_INVALID_INPUT));
-	return ERR_OK;
 }
 
 static enum err read_insert(struct call *c, struct entity_change *change)
@@ -140,16 +88,18 @@ static enum err read_insert(struct call *c, struct entity_change *change)
 
 static enum err read_update(struct call *c, struct entity_change *change)
 {
-	bool given = false, any = false;
+	const struct entity_request r = { .method = c->method,
+		.if_match = request_header(c->request, "If-Match"),
+		.if_match_count = request_header_count(c->request, "If-Match"),
+		.if_none_match = request_header(c->request, "If-None-Match").p != NULL };
 	change->op.pk = c->target.resource.pk;
 	change->op.rk = c->target.resource.rk;
-	enum err e = read_condition(c, &change->op, &given, &any);
-	if (e == ERR_OK)
-		e = choose_kind(c, &change->op, given);
+	enum err e = entity_request_read(&r, &change->op, &c->detail);
 	if (e != ERR_OK || change->op.kind == ENTITY_DELETE)
 		return e;
 	e = read_body(c, change);
-	return e == ERR_OK ? check_body_keys(c, &change->entity) : e;
+	return e == ERR_OK ? entity_request_check_keys(&change->op, &change->entity, &c->detail)
+			   : e;
 }
 
 enum err entity_change_read(struct call *c, struct entity_change *ret)
@@ -160,17 +110,7 @@ enum err entity_change_read(struct call *c, struct entity_change *ret)
 	if (e != ERR_OK)
 		return e;
 	ret->op.entity = &ret->entity;
-	/* The formula counts the keys, which the body may not hold.  All else was checked as it
-	 * was read. */
-	struct entity keyed = ret->entity;
-	keyed.pk = ret->op.pk;
-	keyed.rk = ret->op.rk;
-	keyed.has_pk = keyed.has_rk = true;
-	e = key_check(keyed.pk, "PartitionKey", &c->detail);
-	if (e == ERR_OK)
-		e = key_check(keyed.rk, "RowKey", &c->detail);
-	if (e == ERR_OK && entity_size(&keyed) > LIMIT_ENTITY_BYTES)
-		e = ERR_ENTITY_TOO_LARGE;
+	e = entity_op_check(&ret->op, &c->detail);
 	return e == ERR_OK ? access_allows_row(&c->access, ret->op.pk, ret->op.rk) : e;
 }
 

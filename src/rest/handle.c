@@ -11,6 +11,7 @@
 #include "rest/cors.h"
 #include "rest/error_body.h"
 #include "rest/route.h"
+#include "service/metrics.h"
 #include "service/sas.h"
 
 #include <stdio.h>
@@ -24,6 +25,7 @@
 struct handling {
 	struct call call;
 	struct arena arena;
+	uint64_t since_us;
 	const struct route *route;
 	bool head_only; /* rest_admit() */
 	bool has_secrets, has_access;
@@ -208,6 +210,32 @@ static bool is_preflight(const struct request *q)
 	return span_is(q->method, "OPTIONS");
 }
 
+/* ---- counting ---- */
+
+void rest_name_operations(struct service *service)
+{
+	static const char *const names[REST_OPERATIONS_] = {
+#define X(symbol_, name_) name_,
+		REST_OPERATION_LIST(X)
+#undef X
+	};
+	metrics_name(service_metrics(service), METRICS_REST, names, REST_OPERATIONS_);
+}
+
+static void count(const struct handling *h, struct service *service, const struct response *r)
+{
+	int status = r->outcome != 0 ? r->outcome : r->status;
+	const struct request *q = h->call.request;
+	enum rest_operation o = h->route != NULL ? h->route->operation
+		: is_preflight(q)                ? REST_PREFLIGHT
+						 : REST_OTHER;
+	enum metrics_end end = status >= 500 ? METRICS_FAILED
+		: status >= 400              ? METRICS_REFUSED
+					     : METRICS_DONE;
+	metrics_count(
+		service_metrics(service), METRICS_REST, o, clock_mono_us() - h->since_us, end);
+}
+
 /* ---- what every answer carries ---- */
 
 static void add_common(const struct call *c, struct response *r)
@@ -250,6 +278,7 @@ static void begin(struct handling *h, struct service *service, const struct requ
 	struct call *c = &h->call;
 	c->service = service;
 	c->request = request;
+	h->since_us = request->since_us != 0 ? request->since_us : clock_mono_us();
 	c->method = request->method;
 	c->arena = &h->arena;
 	c->format = &format_json;
@@ -282,6 +311,8 @@ static enum err handle(struct service *service, const struct request *request, b
 	add_common(&h->call, ret);
 	if (!is_preflight(request))
 		cors_decorate(&h->cors, request, ret);
+	if (e != ERR_OK || !head_only)
+		count(h, service, ret);
 	service_properties_fini(&h->cors);
 	if (h->has_access)
 		access_fini(&h->call.access);
@@ -307,7 +338,8 @@ enum err rest_admit(struct service *service, const struct request *request, stru
 	return e;
 }
 
-void rest_refuse(const struct request *request, enum err e, struct response *ret)
+void rest_refuse(
+	struct service *service, const struct request *request, enum err e, struct response *ret)
 {
 	response_init(ret);
 	struct handling *h = calloc(1, sizeof(*h));
@@ -320,6 +352,8 @@ void rest_refuse(const struct request *request, enum err e, struct response *ret
 	h->xml = memmem(request->target.p, request->target.n, "comp=", 5) != NULL;
 	fail(h, e, ret);
 	add_common(&h->call, ret);
+	if (service != NULL)
+		count(h, service, ret);
 	free(h);
 }
 

@@ -7,6 +7,9 @@
 #include "rest/response.h"
 #include "service/service.h"
 
+/* So that the socket's operations are there to be read in service/metrics.h. */
+void rest_name_operations(struct service *service);
+
 /* Always makes the response (response_init() is called here: what it held before is lost);
  * an error is an answer too.  By any number of threads at once. */
 void rest_handle(struct service *service, const struct request *request, struct response *ret);
@@ -22,7 +25,8 @@ enum err rest_admit(struct service *service, const struct request *request, stru
 bool rest_is_quick(const struct request *request);
 
 /* An answer for what never became a request: HTTP errors that the server finds by itself
- * (body too large, bad length). */
-void rest_refuse(const struct request *request, enum err e, struct response *ret);
+ * (body too large, bad length).  service: counts it; NULL: it was counted already. */
+void rest_refuse(
+	struct service *service, const struct request *request, enum err e, struct response *ret);
 
 #endif

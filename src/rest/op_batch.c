@@ -279,6 +279,7 @@ static enum err run_changes(struct batch *b, struct response *r)
 	}
 	begin_answer(b, r);
 	bool answer_failed = false;
+	r->outcome = e != ERR_OK ? err_http(e) : 0;
 	if (e != ERR_OK)
 		write_failed(b, e, &detail, r);
 	else

@@ -3,6 +3,7 @@
 #include "model/key.h"
 #include "rest/change.h"
 #include "rest/select.h"
+#include "service/admission.h"
 
 static enum err apply_one(struct call *c, struct response *r)
 {
@@ -46,6 +47,8 @@ enum err op_get_entity(struct call *c, struct response *r)
 	/* What the token does not show does not exist. */
 	if (e == ERR_OK && access_allows_row(&c->access, at->pk, at->rk) != ERR_OK)
 		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = admission_entities(c->service, table, at->pk, HEAT_READ, 1, &c->detail);
 	if (e != ERR_OK)
 		return e;
 	struct item it = { 0 };

@@ -89,7 +89,7 @@ static enum err write_page(struct call *c, struct page *page, const struct query
 enum err op_query_entities(struct call *c, struct response *r)
 {
 	struct page page = { .c = c, .style = call_style(c), .r = r };
-	struct query q = { .max_bytes = PAGE_BYTES };
+	struct query q = { .max_bytes = PAGE_BYTES, .throttled = true };
 	struct filter filter = { 0 };
 	struct span text = { 0 };
 	page.style.single = false;

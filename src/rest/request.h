@@ -30,6 +30,7 @@ struct request {
 	size_t nheaders;
 	struct span body;
 	const struct peer *peer;
+	uint64_t since_us; /* clock_mono_us() when all of it was there; 0: now */
 };
 
 /* The first header of that name (without case), blanks around it taken off; p == NULL if

@@ -6,6 +6,7 @@
 
 #include "rest/access.h"
 #include "rest/call.h"
+#include "rest/operations.h"
 
 enum route_condition {
 	ROUTE_ANY,
@@ -29,6 +30,7 @@ struct route {
 	enum route_body body;
 	struct access_need need;
 	op_fn op;
+	enum rest_operation operation;
 };
 
 /* What the call's method on its target is.  ERR_METHOD_NOT_ALLOWED where the resource has

@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/workers.h"
 #include "model/limits.h"
 #include "model/service_properties.h"
 #include "rest/handle.h"
@@ -24,7 +25,7 @@
 #include "rest/rest.h"
 #include "rest/tls_files.h"
 #include "rest/watch.h"
-#include "base/workers.h"
+#include "service/heat.h"
 
 #include <microhttpd.h>
 
@@ -128,6 +129,7 @@ struct connection {
 	const char *method;
 	bool admitted; /* the head was found good enough for a large body */
 	struct buf body;
+	uint64_t since_us;           /* when it had come whole; 0: not yet */
 	size_t held;                 /* its part of rest.held */
 	uint64_t received, progress; /* bytes of the body; when the time was last extended */
 	enum err refusal;            /* ERR_OK: to be handled; the response may be there already */
@@ -172,6 +174,7 @@ static struct request request_of(const struct connection *c)
 		.nheaders = c->nheaders,
 		.body = buf_span(&c->body),
 		.peer = &c->peer,
+		.since_us = c->since_us,
 	};
 }
 
@@ -267,6 +270,10 @@ static void log_failure(const struct connection *c)
 	const char *id = response_header_get(r, "x-ms-request-id");
 	if (r->status < 500 || r->status == MHD_HTTP_NOT_IMPLEMENTED || c->late)
 		return;
+	/* A throttle was asked for, and refuses a great deal. */
+	if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE &&
+		heat_target(service_heat(c->rest->service)) != 0)
+		return;
 	size_t n = c->target.len > 0 ? strcspn(c->target.data, "?") : 0;
 	log_warning("REST: %.16s %.*s: %d %s, request %s", c->method, n < 300 ? (int)n : 300,
 		n > 0 ? c->target.data : "", r->status, code != NULL ? code : "-",
@@ -295,7 +302,7 @@ static void hold_response(struct connection *c)
 	struct request q = request_of(c);
 	response_fini(r);
 	(void)hold(c, 0);
-	rest_refuse(&q, ERR_THROTTLED, r);
+	rest_refuse(NULL, &q, ERR_THROTTLED, r);
 }
 
 static enum MHD_Result send_response(struct connection *c)
@@ -324,7 +331,7 @@ static enum MHD_Result refuse(struct connection *c, enum err e)
 {
 	struct request q = request_of(c);
 	if (c->response.status == 0)
-		rest_refuse(&q, e, &c->response);
+		rest_refuse(c->rest->service, &q, e, &c->response);
 	if (c->refusal_status != 0)
 		c->response.status = c->refusal_status;
 	return send_response(c);
@@ -344,6 +351,7 @@ static void run_job(struct job *job)
 
 static enum MHD_Result dispatch(struct connection *c)
 {
+	c->since_us = clock_mono_us();
 	struct request q = request_of(c);
 	if (c->refusal != ERR_OK)
 		return refuse(c, c->refusal);
@@ -364,7 +372,7 @@ static enum MHD_Result dispatch(struct connection *c)
 	if (workers_submit(w, &c->job))
 		return MHD_YES;
 	c->late = true;
-	rest_refuse(&q, ERR_THROTTLED, &c->response);
+	rest_refuse(c->rest->service, &q, ERR_THROTTLED, &c->response);
 	c->stage = STAGE_DONE;
 	MHD_resume_connection(c->mhd);
 	return MHD_YES;
@@ -462,6 +470,7 @@ static enum MHD_Result begin(struct connection *c, const char *method)
 	c->stage = STAGE_BODY;
 	c->method = method;
 	c->nheaders = 0;
+	c->since_us = 0;
 	c->too_many_headers = c->bad_header = c->admitted = false;
 	(void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, keep_header, c);
 	struct request q = request_of(c);
@@ -885,6 +894,7 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 	if (r == NULL)
 		return ERR_NO_MEMORY;
 	r->service = service;
+	rest_name_operations(service);
 	set_limits(r, &options->limits);
 	set_trusted(r, options);
 	enum err e = start(r, options, detail);

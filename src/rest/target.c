@@ -46,32 +46,15 @@ static bool starts_nocase(struct span s, struct span prefix)
 	return s.n >= prefix.n && strncasecmp(s.p, prefix.p, prefix.n) == 0;
 }
 
-/* The absolute form's "http://" or "https://": its length, else 0. */
-static size_t scheme_length(struct span target)
-{
-	if (starts_nocase(target, SPAN_LIT("http://")))
-		return 7;
-	return starts_nocase(target, SPAN_LIT("https://")) ? 8 : 0;
-}
-
 /* Fills path and query; ret_host->p is NULL unless the form is absolute. */
 static void split(struct span target, struct target *ret, struct span *ret_host)
 {
-	size_t scheme = scheme_length(target), question;
-	struct span rest = skip(target, scheme);
+	struct url_parts parts;
 
-	*ret_host = (struct span){ NULL, 0 };
-	if (scheme > 0) {
-		size_t slash = find(rest, '/');
-		question = find(rest, '?');
-		*ret_host = span_make(rest.p, slash < question ? slash : question);
-		rest = skip(rest, ret_host->n);
-	}
-	question = find(rest, '?');
-	ret->path = span_make(rest.p, question);
-	ret->query = question < rest.n ? skip(rest, question + 1) : skip(rest, question);
-	if (scheme > 0 && ret->path.n == 0)
-		ret->path = SPAN_LIT("/");
+	url_split(target, &parts);
+	*ret_host = parts.host;
+	ret->path = parts.path;
+	ret->query = parts.query;
 }
 
 static bool is_host_char(char c)

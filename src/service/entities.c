@@ -4,6 +4,7 @@
 #include "codec/filename.h"
 #include "model/key.h"
 #include "model/limits.h"
+#include "service/admission.h"
 
 #include <stdlib.h>
 
@@ -441,6 +442,17 @@ static enum err apply_to_check(
 	return e == ERR_NOT_FOUND && reterr->op == n - 1 ? ERR_OK : e;
 }
 
+static enum err apply_set(struct service *s, enum origin origin, struct set *set, size_t n,
+	unsigned flags, struct err_detail *reterr)
+{
+	bool several = (flags & ENTITIES_SET) != 0 && set->n > 1;
+	uint64_t token = several ? service_set_begins(s, &set->changes[set->before], set->n) : 0;
+	enum err e =
+		service_apply(s, origin, set->changes, n, (flags & ENTITIES_DURABLE) != 0, reterr);
+	service_set_ended(s, token);
+	return e;
+}
+
 static enum err try_apply(struct service *s, enum origin origin, uint64_t table_id, struct set *set,
 	unsigned flags, struct err_detail *reterr, bool *ret_again)
 {
@@ -460,8 +472,7 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 	if ((flags & ENTITIES_CHECK) != 0)
 		e = apply_to_check(s, origin, set, reterr);
 	else
-		e = service_apply(
-			s, origin, set->changes, n, (flags & ENTITIES_DURABLE) != 0, reterr);
+		e = apply_set(s, origin, set, n, flags, reterr);
 	if (e == ERR_OK && (flags & ENTITIES_CHECK) != 0)
 		return ERR_OK;
 	if (e != ERR_OK)
@@ -473,26 +484,43 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 	return ERR_OK;
 }
 
+/* Change sets may be refused; bulk loads, of whatever partitions, are only counted. */
+static enum err admit(struct service *s, uint64_t table_id, const struct entity_op *ops, size_t n,
+	unsigned flags, struct err_detail *detail)
+{
+	if ((flags & ENTITIES_CHECK) != 0)
+		return ERR_OK;
+	for (size_t i = 0, same = 0; i < n; i += same) {
+		struct span pk = ops[i].pk;
+		for (same = 1; i + same < n && span_eq(ops[i + same].pk, pk);)
+			same++;
+		if (key_check(pk, "PartitionKey", NULL) != ERR_OK)
+			continue; /* prepare() will say so */
+		if ((flags & ENTITIES_SET) != 0)
+			return admission_entities(s, table_id, pk, HEAT_CHANGED, n, detail);
+		admission_count(s, table_id, pk, HEAT_CHANGED, same);
+	}
+	return ERR_OK;
+}
+
 enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id,
 	struct entity_op *ops, size_t n, unsigned flags, struct err_detail *reterr)
 {
 	struct err_detail scratch = { 0 };
 	if (reterr == NULL)
 		reterr = &scratch;
-	if ((flags & ENTITIES_SET) != 0) {
-		enum err e = check_set(ops, n, reterr);
-		if (e != ERR_OK)
-			return e;
-	}
-	if (n == 0)
-		return ERR_OK;
+	enum err e = (flags & ENTITIES_SET) != 0 ? check_set(ops, n, reterr) : ERR_OK;
+	if (e == ERR_OK)
+		e = admit(s, table_id, ops, n, flags, reterr);
+	if (e != ERR_OK || n == 0)
+		return e;
 	size_t room = n + 1; /* apply_to_check() */
 	for (size_t i = 0; i < n; i++)
 		room += companions(&ops[i]);
 	struct set set = { .ops = ops, .n = n };
 	set.works = calloc(n, sizeof(*set.works));
 	set.changes = calloc(room, sizeof(*set.changes));
-	enum err e = ERR_NO_MEMORY;
+	e = ERR_NO_MEMORY;
 	if (set.works != NULL && set.changes != NULL) {
 		bool again = true;
 		for (size_t i = 0; i < n; i++)
@@ -563,7 +591,9 @@ enum err entity_commit_document(struct service *s, enum origin origin, uint64_t 
 	if (w == NULL)
 		return ERR_NO_MEMORY;
 	struct change changes[2] = { 0 };
-	enum err e = prepare(s, table_id, op, w, &changes[0], detail);
+	enum err e = admit(s, table_id, op, 1, ENTITIES_SET, detail);
+	if (e == ERR_OK)
+		e = prepare(s, table_id, op, w, &changes[0], detail);
 	size_t n = 1;
 	if (draft != NULL)
 		changes[n++] =

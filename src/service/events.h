@@ -24,6 +24,17 @@ typedef void (*event_fn)(void *arg, enum origin origin, const struct change *cha
 
 /* One subscriber at a time.  While there is one, CHANGE_WANT_OLD is set on every change. */
 void service_subscribe(struct service *s, event_fn fn, void *arg);
+/* Around a change set of several rows of one partition, by another door than the mount: in
+ * between, what a door hands out of the partition must not be kept, so that nobody who saw
+ * one change of the set finds another one undone.  begins() comes before the commit, with the
+ * places where rows change; ended() gets its answer, 0 excepted, whether or not the set was
+ * applied.  Called like event_fn. */
+struct set_watch {
+	uint64_t (*begins)(void *arg, const struct change *changes, size_t n);
+	void (*ended)(void *arg, uint64_t token);
+};
+/* Of the subscriber, with its arg; until it unsubscribes. */
+void service_watch_sets(struct service *s, const struct set_watch *watch);
 /* Returns when no call is running any more. */
 void service_unsubscribe(struct service *s);
 

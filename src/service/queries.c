@@ -14,6 +14,7 @@
 #include "codec/entity_json.h"
 #include "model/key.h"
 #include "model/limits.h"
+#include "service/admission.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct partition {
 };
 
 struct run {
+	struct service *service;
 	struct store *store;
 	struct store_view *view;
 	struct store_view *own; /* the view, where it is the query's own */
@@ -60,6 +62,7 @@ struct run {
 	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* UTF-8 */
 	const struct key_span *spans;                  /* of RowKeys, to read in one go */
 	size_t nspans;
+	size_t rows_out; /* of the partition */
 
 	bool moved; /* a unit of work was done */
 	bool full;  /* only the next row's key is looked for */
@@ -204,6 +207,7 @@ static void hand_out(struct run *r, const struct query_row *row)
 {
 	const struct query *q = r->q;
 	r->end->matched++;
+	r->rows_out++;
 	r->bytes_out += row->document.n;
 	r->full = !r->fn(r->arg, row) || (q->top != 0 && r->end->matched >= q->top) ||
 		(q->max_bytes != 0 && r->bytes_out >= q->max_bytes);
@@ -229,6 +233,7 @@ static void look_at(struct run *r, const struct item *it)
 		.version = it->version,
 		.document = it->body,
 		.flags = it->flags,
+		.item = it,
 		.entity = decoded ? &r->entity : NULL,
 	};
 	hand_out(r, &row);
@@ -337,12 +342,25 @@ static bool enter(struct run *r, const struct partition *p)
 	return true;
 }
 
-static void read_partition(struct run *r, const struct partition *p, const struct key_range *range)
+/* Whether the partition may be read now; one that is only looked at for the next row's key,
+ * too. */
+static bool is_admitted(struct run *r)
+{
+	struct span pk = { r->pk, r->pk_order.n };
+	if (!r->q->throttled)
+		return true;
+	enum err e = admission_entities(r->service, r->q->table_id, pk, HEAT_READ, 0, NULL);
+	if (e != ERR_OK && r->moved)
+		stop_at(r, r->pk_order, SPAN_LIT(""));
+	else
+		r->e = e;
+	return e == ERR_OK;
+}
+
+static void read_rows(struct run *r, const struct partition *p, const struct key_range *range)
 {
 	const struct key_span *s = range->rk, *end = range->rk + range->nrk;
 	struct span from = { 0 };
-	if (!enter(r, p))
-		return;
 	if (r->from_pk.p != NULL && r->from_rk.p != NULL && span_eq(r->from_pk, p->key)) {
 		from = r->from_rk;
 		while (s < end && key_span_compare(s, from) > 0)
@@ -362,6 +380,17 @@ static void read_partition(struct run *r, const struct partition *p, const struc
 		r->moved = true;
 		s += n;
 	}
+}
+
+static void read_partition(struct run *r, const struct partition *p, const struct key_range *range)
+{
+	if (!enter(r, p) || !is_admitted(r))
+		return;
+	r->rows_out = 0;
+	read_rows(r, p, range);
+	if (r->rows_out > 0)
+		admission_count(r->service, r->q->table_id, span_make(r->pk, r->pk_order.n),
+			HEAT_READ, r->rows_out);
 }
 
 static void read_one_partition(struct run *r, struct span pk, const struct key_range *range)
@@ -557,7 +586,13 @@ enum err query_run(struct service *s, struct store_view *v, const struct query *
 		.next_rk = BUF_INIT(LIMIT_KEY_BYTES + 1),
 	};
 	struct run r = {
-		.store = service_store(s), .view = v, .q = q, .fn = fn, .arg = arg, .end = ret
+		.service = s,
+		.store = service_store(s),
+		.view = v,
+		.q = q,
+		.fn = fn,
+		.arg = arg,
+		.end = ret,
 	};
 	enum err e = plan(&r);
 	if (e == ERR_OK)

@@ -22,6 +22,8 @@ struct query {
 					   this; 0: never */
 	uint64_t deadline_us; /* clock_mono_us(): stop then, or sooner (below); 0: never */
 	bool decode;          /* rows come with their entity, filter or not */
+	bool throttled;       /* partitions over their target (service/heat.h) are not read: ends
+				 there, with ERR_THROTTLED if that is where it starts */
 };
 
 /* Valid during the call only. */
@@ -30,6 +32,7 @@ struct query_row {
 	int64_t version;
 	struct span document;
 	unsigned flags;              /* enum item_flags of the row */
+	const struct item *item;     /* as it is in the store, with its body */
 	const struct entity *entity; /* decoded, or NULL where nothing needed it */
 };
 

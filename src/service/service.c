@@ -2,6 +2,10 @@
 #include "service/service.h"
 
 #include "base/clock.h"
+#include "service/heat.h"
+#include "service/metrics.h"
+#include "service/partition_keys.h"
+#include "service/views.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,10 +14,15 @@
 struct service {
 	struct store *store;
 	_Atomic int64_t last_version;
+	struct heat *heat;
+	struct metrics *metrics;
+	struct partition_keys *partition_keys;
+	struct views *views;
 
 	pthread_rwlock_t events_lock; /* read: a call is running; write: the subscriber changes */
 	event_fn on_event;            /* guarded by events_lock */
 	void *event_arg;
+	const struct set_watch *set_watch; /* guarded by events_lock; may be NULL */
 	_Atomic bool watched;
 };
 
@@ -26,9 +35,13 @@ enum err service_new(struct store *store, struct service **ret)
 	}
 	s->store = store;
 	atomic_init(&s->last_version, store_version_floor(store));
-	if (pthread_rwlock_init(&s->events_lock, NULL) != 0) {
-		store_close(store);
-		free(s);
+	pthread_rwlock_init(&s->events_lock, NULL);
+	s->heat = heat_new();
+	s->metrics = metrics_new();
+	s->partition_keys = partition_keys_new(store);
+	if (s->heat == NULL || s->metrics == NULL || s->partition_keys == NULL ||
+		views_new(store, &s->views) != ERR_OK) {
+		service_free(s);
 		return ERR_NO_MEMORY;
 	}
 	*ret = s;
@@ -39,7 +52,11 @@ void service_free(struct service *s)
 {
 	if (s == NULL)
 		return;
+	views_free(s->views);
 	store_close(s->store);
+	heat_free(s->heat);
+	metrics_free(s->metrics);
+	partition_keys_free(s->partition_keys);
 	pthread_rwlock_destroy(&s->events_lock);
 	free(s);
 }
@@ -47,6 +64,26 @@ void service_free(struct service *s)
 struct store *service_store(struct service *s)
 {
 	return s->store;
+}
+
+struct heat *service_heat(struct service *s)
+{
+	return s->heat;
+}
+
+struct metrics *service_metrics(struct service *s)
+{
+	return s->metrics;
+}
+
+struct views *service_views(struct service *s)
+{
+	return s->views;
+}
+
+struct partition_keys *service_partition_keys(struct service *s)
+{
+	return s->partition_keys;
 }
 
 /* The first of n versions in a row. */
@@ -71,6 +108,7 @@ void service_subscribe(struct service *s, event_fn fn, void *arg)
 	pthread_rwlock_wrlock(&s->events_lock);
 	s->on_event = fn;
 	s->event_arg = arg;
+	s->set_watch = NULL;
 	atomic_store(&s->watched, fn != NULL);
 	pthread_rwlock_unlock(&s->events_lock);
 }
@@ -78,6 +116,31 @@ void service_subscribe(struct service *s, event_fn fn, void *arg)
 void service_unsubscribe(struct service *s)
 {
 	service_subscribe(s, NULL, NULL);
+}
+
+void service_watch_sets(struct service *s, const struct set_watch *watch)
+{
+	pthread_rwlock_wrlock(&s->events_lock);
+	s->set_watch = watch;
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+uint64_t service_set_begins(struct service *s, const struct change *changes, size_t n)
+{
+	uint64_t token = 0;
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->set_watch != NULL)
+		token = s->set_watch->begins(s->event_arg, changes, n);
+	pthread_rwlock_unlock(&s->events_lock);
+	return token;
+}
+
+void service_set_ended(struct service *s, uint64_t token)
+{
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->set_watch != NULL && token != 0)
+		s->set_watch->ended(s->event_arg, token);
+	pthread_rwlock_unlock(&s->events_lock);
 }
 
 static void publish(struct service *s, enum origin origin, const struct change *changes, size_t n)
@@ -88,10 +151,20 @@ static void publish(struct service *s, enum origin origin, const struct change *
 	pthread_rwlock_unlock(&s->events_lock);
 }
 
+static bool moves_directories(const struct change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (changes[i].op == CHANGE_MOVE && changes[i].to_kind != ITEM_ROW &&
+			changes[i].to_kind != ITEM_FILE)
+			return true;
+	return false;
+}
+
 enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
 	bool durable, struct err_detail *reterr)
 {
 	bool watched = atomic_load(&s->watched);
+	bool moves = moves_directories(changes, n);
 	enum err e;
 	do {
 		int64_t version = take_versions(s, n);
@@ -103,7 +176,9 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 		/* Readers see the change from here on: what they may have cached must go at
 		 * once, and not wait for the disk. */
 		e = store_apply(s->store, changes, n, durable && !watched, reterr);
-	} while (e == ERR_STALE_VERSION);
+	} while (e == ERR_STALE_VERSION || (e == ERR_NO_SPACE && views_make_room(s->views)));
+	if (moves)
+		partition_keys_forget(s->partition_keys);
 	if (e == ERR_OK && watched)
 		publish(s, origin, changes, n);
 	if (e != ERR_OK || !watched || !durable)

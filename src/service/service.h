@@ -12,20 +12,32 @@
 #include <stdint.h>
 
 struct service;
+struct heat;
+struct metrics;
+struct partition_keys;
+struct views;
 
 /* Owns the store from now on, also on failure. */
 enum err service_new(struct store *store, struct service **ret);
 void service_free(struct service *s); /* closes the store; NULL is fine */
 struct store *service_store(struct service *s);
+struct heat *service_heat(struct service *s);       /* of the partitions */
+struct metrics *service_metrics(struct service *s); /* of the doors */
+struct partition_keys *service_partition_keys(struct service *s);
+struct views *service_views(struct service *s); /* snapshots, and those of streams */
 
 /* A version later than every one given out before, also when the clock stood still or
  * went back. */
 int64_t service_next_version(struct service *s);
 
 /* The one way to the store for every change: gives the changes versions (each later than
- * the one before it), applies them, takes a later version and tries again on ERR_STALE_VERSION, and
- * tells the subscribers before it returns.  The caller changes_fini()s. */
+ * the one before it), applies them, takes a later version and tries again on ERR_STALE_VERSION (on
+ * ERR_NO_SPACE where a snapshot gives way), and tells the subscribers before it returns.  The caller changes_fini()s. */
 enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
 	bool durable, struct err_detail *reterr);
+
+/* Around service_apply(), for the set_watch of events.h. */
+uint64_t service_set_begins(struct service *s, const struct change *changes, size_t n);
+void service_set_ended(struct service *s, uint64_t token);
 
 #endif

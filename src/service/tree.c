@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/tree.h"
 
+#include "base/clock.h"
 #include "codec/filename.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "model/names.h"
 #include "service/accounts.h"
+#include "service/admission.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,9 +76,7 @@ enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail 
 	return apply_one(s, &c, NULL, detail);
 }
 
-/* The removal of the empty file that waits under a row's name, if there is one: an ordinary
- * file made before another door made the row. */
-static size_t add_draft_removal(struct service *s, const struct spot *at, struct change *c)
+size_t tree_draft_removal(struct service *s, const struct spot *at, struct change *c)
 {
 	struct item file = { 0 };
 	if (at->class != CLASS_KEYED || at->dir->kind != ITEM_PARTITION || at->name.n == 0)
@@ -103,7 +103,7 @@ static enum err unlink_once(struct service *s, const struct spot *at, int64_t if
 	c[0].cond_version = if_version;
 	if (ret_gone != NULL)
 		c[0].flags |= CHANGE_WANT_OLD;
-	size_t n = 1 + add_draft_removal(s, at, &c[1]);
+	size_t n = 1 + tree_draft_removal(s, at, &c[1]);
 	enum err e = service_apply(s, ORIGIN_MOUNT, c, n, false, detail);
 	if (e == ERR_OK && ret_gone != NULL) {
 		*ret_gone = c[0].old;
@@ -537,8 +537,8 @@ static enum err apply_move(struct service *s, struct change *move, const struct 
 	size_t at = n++;
 	all[at] = *move;
 	if ((flags & TREE_EXCHANGE) == 0) {
-		n += add_draft_removal(s, p->to, &all[n]);
-		n += add_draft_removal(s, p->from, &all[n]);
+		n += tree_draft_removal(s, p->to, &all[n]);
+		n += tree_draft_removal(s, p->from, &all[n]);
 	}
 	enum err e = service_apply(s, ORIGIN_MOUNT, all, n, false, detail);
 	*move = all[at];
@@ -593,28 +593,68 @@ static enum err move_once(struct service *s, const struct spot *from, const stru
 	return e;
 }
 
+/* A row that goes to another partition counts in both. */
+static enum err admit_move(struct service *s, const struct spot *from, const struct spot *to,
+	struct err_detail *detail)
+{
+	enum err e = ERR_OK;
+	if (to->class == CLASS_KEYED)
+		e = admission_in(s, to->dir, HEAT_CHANGED, 1, detail);
+	bool leaves = to->class != CLASS_KEYED || to->dir->id != from->dir->id;
+	if (e == ERR_OK && from->class == CLASS_KEYED && leaves)
+		e = admission_in(s, from->dir, HEAT_CHANGED, 1, detail);
+	return e;
+}
+
 enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
 	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
 	struct err_detail *detail)
 {
 	struct err_detail scratch = { 0 };
-	enum err e = ERR_GONE;
 	if (detail == NULL)
 		detail = &scratch;
+	enum err e = admit_move(s, from, to, detail);
+	if (e != ERR_OK)
+		return e;
+	e = ERR_GONE;
 	for (int tries = 0; tries < RETRIES && e == ERR_GONE; tries++)
 		e = move_once(s, from, to, flags, if_version, ret_now, ret_replaced, detail);
 	return e;
 }
 
-/* A folder holds no rows, so there is no document that would have to be told the key. */
+/* A folder holds no rows, so there is no document that would have to be told the key.  The
+ * table shows the same names as before: its mtime stays, which rsync may have set by now. */
+static enum err adopt(struct service *s, const struct item *folder, struct span pk_order,
+	struct item *ret, struct err_detail *detail)
+{
+	struct item table = { 0 };
+	enum err e = store_get(service_store(s), NULL, folder->parent, WANT_ATTRS, &table);
+	if (e != ERR_OK)
+		return e;
+	struct change set[2] = {
+		{ .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET },
+		{ .op = CHANGE_ATTRS, .at = { .id = table.id }, .attrs = table.attrs },
+	};
+	set[0].to = (struct place){ .parent = table.id, .class = CLASS_KEYED, .key = pk_order };
+	set[0].to_kind = ITEM_PARTITION;
+	set[0].flags = CHANGE_NO_REPLACE;
+	set[1].set_mask = ATTR_MTIME;
+	if (table.attrs.mtime_ns == TIME_UNSET)
+		set[1].attrs.mtime_ns = ticks_to_unix_ns(table.version);
+	e = service_apply(s, ORIGIN_MOUNT, set, ARRAY_LEN(set), false, detail);
+	if (e == ERR_OK) {
+		*ret = set[0].now;
+		set[0].now = (struct item){ 0 };
+	}
+	changes_fini(set, ARRAY_LEN(set));
+	item_fini(&table);
+	return e;
+}
+
 enum err tree_adopt(struct service *s, const struct item *folder, struct span pk_order,
 	struct item *ret, struct err_detail *detail)
 {
-	struct change c = { .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET };
-	c.to = (struct place){ .parent = folder->parent, .class = CLASS_KEYED, .key = pk_order };
-	c.to_kind = ITEM_PARTITION;
-	c.flags = CHANGE_NO_REPLACE;
-	enum err e = apply_one(s, &c, ret, detail);
+	enum err e = adopt(s, folder, pk_order, ret, detail);
 	if (e != ERR_NAME_EXISTS)
 		return e;
 	/* Another door may have done just this in between. */

@@ -24,6 +24,10 @@ enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail 
  * ret_gone, if not NULL, is the item as it was, with body. */
 enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_version,
 	struct item *ret_gone, struct err_detail *detail);
+/* For change sets that remove the row at a spot: the removal of the empty file that waits
+ * under its name, if there is one (made before another door made the row).  Fills *c; returns
+ * 1 or 0. */
+size_t tree_draft_removal(struct service *s, const struct spot *at, struct change *c);
 /* An empty ordinary file (also under a row's name: a draft). */
 enum err tree_create_file(struct service *s, const struct spot *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail);

@@ -309,7 +309,7 @@ enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn 
 	store_info(v.store, &info);
 	v.exact = (info.abilities & STORE_COUNTS_EXACT) != 0;
 
-	e = store_view_open(v.store, &v.view);
+	e = store_view_hold(v.store, &v.view);
 	uint64_t unused;
 	if (e == ERR_OK)
 		e = each_child(&v, STORE_ROOT, verify_account, &unused);

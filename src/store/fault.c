@@ -91,10 +91,11 @@ static int64_t fault_version_floor(struct store *s)
 	return store_version_floor(of(s)->inner);
 }
 
-static enum err fault_view_open(struct store *s, struct store_view **ret)
+static enum err fault_view_open(struct store *s, bool held, struct store_view **ret)
 {
 	enum err e = strike(s, FAULT_READS);
-	return e != ERR_OK ? e : store_view_open(of(s)->inner, ret);
+	struct store *inner = of(s)->inner;
+	return e != ERR_OK ? e : inner->ops->view_open(inner, held, ret);
 }
 
 static void fault_view_close(struct store *s, struct store_view *v)

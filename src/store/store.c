@@ -162,7 +162,12 @@ int64_t store_version_floor(struct store *s)
 
 enum err store_view_open(struct store *s, struct store_view **ret)
 {
-	return s->ops->view_open(s, ret);
+	return s->ops->view_open(s, false, ret);
+}
+
+enum err store_view_hold(struct store *s, struct store_view **ret)
+{
+	return s->ops->view_open(s, true, ret);
 }
 
 void store_view_close(struct store *s, struct store_view *v)

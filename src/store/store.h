@@ -219,12 +219,18 @@ enum store_ability {
 	STORE_READ_ONLY = 16,    /* every apply() answers ERR_READ_ONLY */
 };
 
+#define STORE_COMMIT_SIZES 8
+
 struct store_info {
 	unsigned abilities;
-	uint64_t bytes;                   /* on disk */
-	uint64_t log_bytes;               /* of that: write-ahead log */
-	uint64_t file_bytes;              /* sum of ordinary files' sizes */
-	uint64_t commits, changes, syncs; /* since open; commits < change sets: shared commits */
+	uint64_t bytes;      /* on disk */
+	uint64_t log_bytes;  /* of that: write-ahead log */
+	uint64_t file_bytes; /* sum of ordinary files' sizes */
+	/* Since open; commits < change sets: shared commits. */
+	uint64_t commits, change_sets, changes, syncs;
+	/* Commits by how many change sets shared them: the i-th counts those of at least
+	 * 1 << i, and fewer than 2 << i but for the last one. */
+	uint64_t commit_sizes[STORE_COMMIT_SIZES];
 };
 
 /* One finding of check(); return false to stop. */
@@ -262,7 +268,9 @@ struct store_ops {
 	/* A version greater than or equal to every version ever applied, across restarts. */
 	int64_t (*version_floor)(struct store *s);
 
-	enum err (*view_open)(struct store *s, struct store_view **ret);
+	/* held: it may stay open for long, so no change set may wait for its end.  One that is
+	 * not is closed within a second or so, and a change set may wait for that long. */
+	enum err (*view_open)(struct store *s, bool held, struct store_view **ret);
 	void (*view_close)(struct store *s, struct store_view *v);
 
 	void (*info)(struct store *s, struct store_info *ret);
@@ -293,7 +301,11 @@ enum err store_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
 enum err store_sync(struct store *s);
 int64_t store_version_floor(struct store *s);
+/* Of this moment: all that was acknowledged before is in it.  To be closed soon. */
 enum err store_view_open(struct store *s, struct store_view **ret);
+/* The same for a view that may stay open for long.  What is changed meanwhile costs space on
+ * disk until it is closed: bound it (service/views.h). */
+enum err store_view_hold(struct store *s, struct store_view **ret);
 void store_view_close(struct store *s, struct store_view *v); /* NULL is fine */
 void store_info(struct store *s, struct store_info *ret);
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);

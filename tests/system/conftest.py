@@ -426,6 +426,19 @@ def mount(rowfs, work, request):
         pytest.fail("\n".join(problems), pytrace=False)
 
 
+@pytest.fixture
+def small_disk(work):
+    """A directory on a disk of 4 MiB."""
+    need_fuse()
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a tmpfs")
+    at = work / "small"
+    at.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(at)], check=True)
+    yield at
+    subprocess.run(["umount", "-l", str(at)], capture_output=True)
+
+
 def add_accounts(rowfs, store):
     """What rest_client.py signs with, and a second account, whose key is made up."""
     rowfs("account", "add", store, rest_client.ACCOUNT, f"--key={rest_client.KEY}")

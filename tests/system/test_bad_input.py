@@ -14,7 +14,6 @@ import subprocess
 
 import pytest
 
-from conftest import need_fuse
 from tools import errors, get, put, raises, reason, rejected, rows, sh
 
 DOCUMENT = ('{ "S":"a\\u00e9\\"\\ud83d\\ude00é", "I":-12,"D":1.5e-3,\n "T":true,"N":null,'
@@ -214,18 +213,6 @@ def test_a_key_of_512_units(rowfs, store, work):
 
 
 # ---- a full disk
-
-
-@pytest.fixture
-def small_disk(work):
-    need_fuse()
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount a tmpfs")
-    at = work / "small"
-    at.mkdir()
-    sh(f"mount -t tmpfs -o size=4m tmpfs '{at}'")
-    yield at
-    sh(f"umount -l '{at}'", check=False)
 
 
 def test_S7_a_full_disk_loses_nothing(rowfs, mount, small_disk):

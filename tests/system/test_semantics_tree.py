@@ -128,6 +128,40 @@ def test_T4_link_counts_are_one(mnt, account, table, part):
 def test_T6_control_names_are_listed_on_wish(mount, store):
     m = mount(store, "control=list")
     assert ".rowfs" in os.listdir(m.path)
+    part = m.path / "acct" / "Listed" / "p"
+    part.mkdir(parents=True)
+    put(part / "a.json", "{}")
+    of_both = [".batch", ".batch-check", ".rows.csv", ".rows.ndjson"]
+    assert sorted(os.listdir(part)) == of_both + ["a.json"]
+    assert sorted(os.listdir(part.parent)) == sorted([*of_both, ".query", "p"])
+    assert os.listdir(part.parent.parent) == ["Listed"]
+    # A listing goes on where it was, also between these names.
+    for d in (part, part.parent):
+        with os.scandir(d) as entries:
+            assert sorted(e.name for e in entries) == sorted(os.listdir(d))
+
+
+def test_T1_control_names_are_those_of_their_directories_only(mnt, part):
+    for name in (".batch", ".batch-check", ".rows.csv", ".rows.ndjson"):
+        assert os.path.exists(part / name) and os.path.exists(part.parent / name)
+        assert not os.path.exists(part.parent.parent / name)
+        assert name not in os.listdir(part)
+        with raises("EPERM"):
+            os.unlink(part / name)
+        with raises("EPERM"):
+            os.rename(part / name, part / "mine")
+        put(part / "mine", "x")
+        with raises("EPERM"):
+            os.rename(part / "mine", part / name)
+        with raises("EEXIST", "EPERM"):
+            os.mkdir(part / name)
+    assert os.path.isdir(part.parent / ".query")
+    put(part / ".query", "an ordinary file of that name")
+    assert (part / ".query").read_text() == "an ordinary file of that name"
+    folder = part / ".folder"
+    folder.mkdir()
+    put(folder / ".batch", "mine")
+    assert (folder / ".batch").read_text() == "mine"
 
 
 # ---- N: names and keys

@@ -561,6 +561,21 @@ static void directories_are_removed_empty_or_recursively(struct world *w)
 	CHECK_ERR(apply(w, removal(by_id(w->account), 0)), ERR_OK);
 }
 
+static void change_sets_that_were_applied_are_counted(struct world *w)
+{
+	struct store_info a, b;
+	store_info(w->s, &a);
+	row(w, "p", "a", "1");
+	row(w, "p", "b", "1");
+	struct change c = put(ITEM_ROW, row_of(w, "p", "a"), "2");
+	c.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, c), ERR_ENTITY_EXISTS);
+	store_info(w->s, &b);
+	CHECK_EQ_INT(b.change_sets - a.change_sets, 2);
+	CHECK_EQ_INT(b.commits - a.commits, 2);
+	CHECK_EQ_INT(b.commit_sizes[0] - a.commit_sizes[0], 2);
+}
+
 static void a_delete_tells_what_was_there(struct world *w)
 {
 	uint64_t id = row(w, "p", "a", "bytes");
@@ -901,13 +916,18 @@ static void keys_are_ordered_by_their_bytes(struct world *w)
 		"AABa\x7f\xff");
 }
 
-static void a_view_does_not_change(struct world *w)
+static bool can_view(struct world *w)
 {
 	struct store_info info;
 	store_info(w->s, &info);
-	if (!(info.abilities & STORE_CAN_VIEW))
-		return;
+	return info.abilities & STORE_CAN_VIEW;
+}
+
+static void a_view_does_not_change(struct world *w)
+{
 	struct store_view *v;
+	if (!can_view(w))
+		return;
 	struct item it = { 0 };
 	uint64_t a = row(w, "p", "a", "old"), p = partition(w, "p");
 	CHECK_ERR(store_view_open(w->s, &v), ERR_OK);
@@ -923,6 +943,36 @@ static void a_view_does_not_change(struct world *w)
 	CHECK_EQ_STR(k.text, "a");
 	store_view_close(w->s, v);
 	CHECK_ERR(gone(w, a), ERR_NOT_FOUND);
+}
+
+/* Held for long, several at a time, closed in any order. */
+static void each_held_view_shows_its_own_moment(struct world *w)
+{
+	enum {
+		N = 9 /* more than SQLite has marks for */
+	};
+	struct store_view *v[N];
+	struct item it = { 0 };
+	char text[2] = "0";
+	uint64_t id = 0;
+	if (!can_view(w))
+		return;
+	for (int i = 0; i < N; i++, text[0]++) {
+		id = row(w, "p", "a", text);
+		CHECK_ERR(store_view_hold(w->s, &v[i]), ERR_OK);
+	}
+	row(w, "p", "a", "later");
+	for (int i = 0; i < N; i++) {
+		int at = i * 4 % N;
+		CHECK_ERR(store_get(w->s, v[at], id, WANT_BODY, &it), ERR_OK);
+		CHECK(it.body.n == 1 && it.body.p[0] == '0' + at);
+		item_fini(&it);
+		store_view_close(w->s, v[at]);
+		row(w, "p", "b", "between");
+	}
+	CHECK_ERR(store_get(w->s, NULL, id, WANT_BODY, &it), ERR_OK);
+	CHECK(span_is(it.body, "later"));
+	item_fini(&it);
 }
 
 static void a_failed_set_names_the_change_and_leaves_nothing(struct world *w)
@@ -1041,6 +1091,7 @@ static const struct promise {
 	P(membership_counts_and_moves_the_directorys_time),
 	P(an_emptied_partition_goes_unless_it_was_made),
 	P(directories_are_removed_empty_or_recursively),
+	P(change_sets_that_were_applied_are_counted),
 	P(a_delete_tells_what_was_there),
 	P(a_move_carries_id_edition_and_mtime),
 	P(a_move_replaces_or_refuses),
@@ -1058,6 +1109,7 @@ static const struct promise {
 	P(a_listing_is_ordered_bounded_and_resumes),
 	P(keys_are_ordered_by_their_bytes),
 	P(a_view_does_not_change),
+	P(each_held_view_shows_its_own_moment),
 	P(a_failed_set_names_the_change_and_leaves_nothing),
 	P(the_version_floor_covers_all_that_was_applied),
 	P(eight_threads_lose_nothing),

@@ -405,9 +405,9 @@ static void check_plan(const char *text, const char *plan)
 
 TEST(plans_have_their_names)
 {
-	check_plan("", "scan");
-	check_plan("Age gt 5", "scan");
-	check_plan("Timestamp ge datetime'2020-01-01T00:00:00Z'", "scan");
+	check_plan("", "table scan");
+	check_plan("Age gt 5", "table scan");
+	check_plan("Timestamp ge datetime'2020-01-01T00:00:00Z'", "table scan");
 	check_plan("PartitionKey eq 'a' and RowKey eq '1'", "point");
 	check_plan("PartitionKey eq 'a' and RowKey eq '1' and Age gt 5", "point");
 	check_plan("'a' eq PartitionKey and '1' eq RowKey", "point");
@@ -433,18 +433,18 @@ TEST(plans_have_their_names)
 	check_plan("RowKey eq '1'", "partition range");
 	check_plan("not (RowKey lt '1')", "partition range");
 	check_plan("PartitionKey eq 'a' or RowKey eq '1'", "partition range");
-	check_plan("PartitionKey eq 'a' or Age gt 5", "scan");
-	check_plan("PartitionKey ne 'a' or PartitionKey eq 'a'", "scan");
-	check_plan("RowKey le 'm' or RowKey gt 'm'", "scan");
-	check_plan("RowKey ge ''", "scan");
+	check_plan("PartitionKey eq 'a' or Age gt 5", "table scan");
+	check_plan("PartitionKey ne 'a' or PartitionKey eq 'a'", "table scan");
+	check_plan("RowKey le 'm' or RowKey gt 'm'", "table scan");
+	check_plan("RowKey ge ''", "table scan");
 	check_plan("PartitionKey eq 'a' and PartitionKey eq 'b'", "nothing");
 	check_plan("PartitionKey eq 'a' and RowKey lt ''", "nothing");
 	check_plan("PartitionKey gt 'b' and PartitionKey lt 'a'", "nothing");
 	check_plan("PartitionKey eq 7", "nothing");
 	check_plan("PartitionKey lt 7", "nothing");
-	check_plan("PartitionKey ne 7", "scan");
-	check_plan("not (PartitionKey gt 7)", "scan");
-	check_plan("not (Age gt 5)", "scan");
+	check_plan("PartitionKey ne 7", "table scan");
+	check_plan("not (PartitionKey gt 7)", "table scan");
+	check_plan("not (Age gt 5)", "table scan");
 	check_plan("PartitionKey eq 'a' and not (Age gt 5 and RowKey eq '1')", "row range");
 }
 

@@ -623,10 +623,24 @@ TEST(a_large_body_of_hostile_lines_takes_linear_time)
 	arena_fini(&arena);
 }
 
-RUN_TESTS(T(the_js_client_is_read), T(bare_line_feeds_are_read_the_same),
-	T(missing_final_delimiters_are_forgiven), T(the_python_client_is_read),
-	T(azure_storage_is_read), T(a_query_in_a_batch_is_in_no_change_set),
-	T(azure_0_7_is_read_with_its_short_lengths),
+TEST(a_batch_is_closed_by_its_own_last_delimiter_only)
+{
+	static const char *const open[] = { "", "--b", "--b\n", "--b\n--c--\n", "--b\n--b-",
+		"--b--x\n", "--b\n x --b--\n" };
+	static const char *const closed[] = { "--b--", "--b\n--c\n--b\n--b--\r\n",
+		"x\n--b-- \nepilogue" };
+	struct span type = SPAN_LIT("multipart/mixed; boundary=\"b\"");
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		CHECK(!batch_body_is_closed(type, span_of(open[i])));
+	for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
+		CHECK(batch_body_is_closed(type, span_of(closed[i])));
+	CHECK(!batch_body_is_closed(SPAN_LIT("text/plain"), SPAN_LIT("--b--")));
+}
+
+RUN_TESTS(T(the_js_client_is_read), T(a_batch_is_closed_by_its_own_last_delimiter_only),
+	T(bare_line_feeds_are_read_the_same), T(missing_final_delimiters_are_forgiven),
+	T(the_python_client_is_read), T(azure_storage_is_read),
+	T(a_query_in_a_batch_is_in_no_change_set), T(azure_0_7_is_read_with_its_short_lengths),
 	T(preamble_quotes_relative_targets_and_several_change_sets), T(an_empty_batch_has_no_parts),
 	T(content_length_says_where_a_body_ends), T(a_body_shorter_than_its_length_is_refused),
 	T(what_is_missing_is_named_with_its_line), T(the_content_type_of_the_batch_is_checked),

@@ -531,10 +531,10 @@ static enum err watch_list(struct store *s, struct store_view *v, uint64_t paren
 		s, v, parent, class, after, inclusive, want, watch_item, arg, ret_more);
 }
 
-static enum err watch_view(struct store *s, struct store_view **ret)
+static enum err watch_view(struct store *s, bool held, struct store_view **ret)
 {
 	asked.views++;
-	return watched->view_open(s, ret);
+	return watched->view_open(s, held, ret);
 }
 
 static void info_without_views(struct store *s, struct store_info *ret)

@@ -494,9 +494,10 @@ static int64_t m_version_floor(struct store *s)
 	return store_version_floor(meddler_of(s)->inner);
 }
 
-static enum err m_view_open(struct store *s, struct store_view **ret)
+static enum err m_view_open(struct store *s, bool held, struct store_view **ret)
 {
-	return store_view_open(meddler_of(s)->inner, ret);
+	struct store *inner = meddler_of(s)->inner;
+	return inner->ops->view_open(inner, held, ret);
 }
 
 static void m_view_close(struct store *s, struct store_view *v)

@@ -483,6 +483,14 @@ TEST(writers_at_once_share_commits_and_syncs)
 	store_info(s, &b);
 	CHECK_EQ_INT(b.changes - a.changes, 1200);
 	CHECK(b.commits - a.commits < 1200);
+	CHECK_EQ_INT(b.change_sets - a.change_sets, 1200);
+	uint64_t commits = 0, least = 0;
+	for (unsigned i = 0; i < STORE_COMMIT_SIZES; i++) {
+		commits += b.commit_sizes[i] - a.commit_sizes[i];
+		least += (b.commit_sizes[i] - a.commit_sizes[i]) << i;
+	}
+	CHECK_EQ_INT(commits, b.commits - a.commits);
+	CHECK(least > commits && least <= 1200);
 	CHECK(b.syncs > a.syncs && b.syncs - a.syncs < 1200);
 	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
 	store_close(s);

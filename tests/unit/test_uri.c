@@ -322,7 +322,31 @@ TEST(what_is_encoded_reads_back_as_the_same_key)
 	arena_fini(&arena);
 }
 
-RUN_TESTS(T(percent_escapes_become_bytes_in_either_case), T(a_plus_is_a_blank_only_where_asked),
+static void check_split(const char *target, const char *host, const char *path, const char *query)
+{
+	struct url_parts p;
+	url_split(span_of(target), &p);
+	CHECK((p.host.p == NULL) == (host == NULL));
+	CHECK(host == NULL || span_is(p.host, host));
+	CHECK(span_is(p.path, path));
+	CHECK(span_is(p.query, query));
+}
+
+TEST(a_target_is_cut_into_host_path_and_query)
+{
+	check_split("/acct/t?a=1?b", NULL, "/acct/t", "a=1?b");
+	check_split("t", NULL, "t", "");
+	check_split("", NULL, "", "");
+	check_split("?x", NULL, "", "x");
+	check_split("HTTP://h:1/a/b?c", "h:1", "/a/b", "c");
+	check_split("https://h", "h", "/", "");
+	check_split("https://h?c", "h", "/", "c");
+	check_split("http://", "", "/", "");
+	check_split("http:/h/a", NULL, "http:/h/a", "");
+}
+
+RUN_TESTS(T(a_target_is_cut_into_host_path_and_query),
+	T(percent_escapes_become_bytes_in_either_case), T(a_plus_is_a_blank_only_where_asked),
 	T(text_without_escapes_is_borrowed), T(bad_escapes_bad_utf8_and_nul_are_refused),
 	T(keys_are_encoded_as_a_path_segment), T(values_keep_unreserved_characters_only),
 	T(a_query_is_decoded_by_name_and_value), T(an_empty_query_has_no_parameters),

@@ -193,8 +193,9 @@ static int64_t mem_version_floor(struct store *s)
 	return high;
 }
 
-static enum err mem_view_open(struct store *s, struct store_view **ret)
+static enum err mem_view_open(struct store *s, bool held, struct store_view **ret)
 {
+	(void)held; /* a view is in nobody's way here */
 	struct store_view *v = malloc(sizeof(*v));
 	if (!v)
 		return ERR_NO_MEMORY;
@@ -216,7 +217,7 @@ static void mem_info(struct store *s, struct store_info *ret)
 	ret->abilities = STORE_CAN_VIEW | STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN | STORE_COUNTS_EXACT;
 	pthread_mutex_lock(&m->lock);
 	ret->file_bytes = m->file_bytes;
-	ret->commits = m->commits;
+	ret->commits = ret->change_sets = ret->commit_sizes[0] = m->commits;
 	ret->changes = m->changes;
 	ret->syncs = m->syncs;
 	pthread_mutex_unlock(&m->lock);

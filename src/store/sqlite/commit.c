@@ -24,8 +24,7 @@
 #define GROUP_SETS 128
 #define GROUP_CHANGES 4096
 
-/* A log beyond this is brought back, and how long writers wait for readers then. */
-#define LOG_BYTES ((uint64_t)96 << 20)
+/* How long writers wait for readers where the log shall begin anew. */
 #define LOG_WAIT_MS 1500
 
 /* Kept free on the disk for what removes; and what a change may add besides its bytes. */
@@ -95,7 +94,7 @@ static bool has_room(const struct sql_store *st, uint64_t bytes)
 	return blocks * fs.f_frsize >= bytes;
 }
 
-static uint64_t log_bytes(const struct sql_store *st)
+uint64_t sql_log_bytes(const struct sql_store *st)
 {
 	struct stat log;
 	return fstat(st->wal_fd, &log) == 0 ? (uint64_t)log.st_size : 0;
@@ -116,11 +115,12 @@ static uint64_t free_inside(struct sql_conn *c)
 
 /* SQLite begins the log anew by itself where it finds a moment without readers.  Readers who
  * overlap leave none, so this makes one: nothing is written meanwhile, and queries give up
- * their views soon.  A view that stays (an export) is waited for ever more rarely. */
+ * their views soon.  Views that are held on purpose are not waited for; one that stays all the
+ * same is waited for ever more rarely. */
 static void bound_log(struct sql_store *st)
 {
-	uint64_t n = log_bytes(st), *tried = &st->writer.log_tried;
-	if (n < LOG_BYTES) {
+	uint64_t n = sql_log_bytes(st), *tried = &st->writer.log_tried;
+	if (n < SQL_LOG_BYTES || atomic_load(&st->held) > 0) {
 		*tried = 0;
 	} else if (n >= *tried + *tried / 2) {
 		*tried = n;
@@ -138,7 +138,7 @@ static enum err check_room(struct sql_store *st, const struct sql_set *set)
 		if (op == CHANGE_PUT || op == CHANGE_WRITE || set->changes[i].body.p != NULL)
 			adds += ROOM_PER_CHANGE + 2 * set->changes[i].body.n;
 	}
-	if (adds == 0 || has_room(st, log_bytes(st) + ROOM_RESERVED + adds))
+	if (adds == 0 || has_room(st, sql_log_bytes(st) + ROOM_RESERVED + adds))
 		return ERR_OK;
 	/* From its beginning the log overwrites itself, and free pages inside the store are as
 	 * good as free space. */
@@ -288,6 +288,20 @@ static int64_t highest(const struct sql_set *sets)
 	return high;
 }
 
+/* n change sets were committed, all by one commit or each by one of its own. */
+static void count_commits(struct sql_store *st, uint64_t commits, uint64_t n)
+{
+	uint64_t shared = commits == 1 ? n : 1;
+	size_t i = 0;
+	while (i < STORE_COMMIT_SIZES - 1 && shared >> (i + 1) != 0)
+		i++;
+	st->commits += commits;
+	st->committed += commits;
+	st->change_sets += n;
+	if (n > 0)
+		st->commit_sizes[i] += commits;
+}
+
 /* With the lock held, which is given up meanwhile. */
 static void lead(struct sql_store *st, const struct sql_set *own)
 {
@@ -302,13 +316,15 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 	if (high > atomic_load(&st->version_high))
 		atomic_store(&st->version_high, high);
 	atomic_store(&st->file_bytes, st->writer.now.file_bytes);
-	st->commits += commits;
-	st->committed += commits;
+	uint64_t applied = 0;
+	for (const struct sql_set *s = sets; s; s = s->next) {
+		applied += s->result == ERR_OK;
+		st->changes += s->result == ERR_OK ? s->n : 0;
+	}
+	count_commits(st, commits, applied);
 	st->led = false;
 	for (struct sql_set *s = sets, *next; s; s = next) {
 		next = s->next; /* s is gone once its thread sees done */
-		if (s->result == ERR_OK)
-			st->changes += s->n;
 		s->commit = st->committed;
 		s->done = true;
 		if (s != own)

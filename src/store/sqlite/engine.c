@@ -22,9 +22,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* By so much the log must have grown under a held view to be brought back when it ends. */
+#define LOG_GROWN_BYTES ((uint64_t)1 << 20)
+
 /* A connection that stays inside one read transaction. */
 struct store_view {
 	struct sql_conn *conn;
+	bool held;
+	uint64_t log_before;  /* bytes of the log when it was opened */
 	pthread_mutex_t lock; /* a connection serves one thread at a time */
 };
 
@@ -105,7 +110,7 @@ static int64_t engine_version_floor(struct store *s)
 	return atomic_load(&sql_of(s)->version_high);
 }
 
-static enum err engine_view_open(struct store *s, struct store_view **ret)
+static enum err engine_view_open(struct store *s, bool held, struct store_view **ret)
 {
 	struct sql_store *st = sql_of(s);
 	struct store_view *v = calloc(1, sizeof(*v));
@@ -124,17 +129,39 @@ static enum err engine_view_open(struct store *s, struct store_view **ret)
 		return e;
 	}
 	pthread_mutex_init(&v->lock, NULL);
+	v->held = held;
+	v->log_before = sql_log_bytes(st);
+	if (held)
+		atomic_fetch_add(&st->held, 1);
 	*ret = v;
 	return ERR_OK;
 }
 
+/* What the log has gathered is copied into the store here, and not by the next writer, who
+ * would wait for it; then its space is given back, unless somebody else is reading. */
+static void give_back_log(struct sql_store *st, sqlite3 *db)
+{
+	(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	if (atomic_load(&st->held) > 1)
+		return;
+	(void)sqlite3_busy_timeout(db, 0);
+	(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	(void)sqlite3_busy_timeout(db, SQL_BUSY_TIMEOUT_MS);
+}
+
 static void engine_view_close(struct store *s, struct store_view *v)
 {
+	struct sql_store *st = sql_of(s);
 	/* A connection that is still in a transaction must not be used for another. */
-	if (sql_do(v->conn, SQL_COMMIT) == ERR_OK)
-		sql_pool_return(&sql_of(s)->readers, v->conn);
+	bool closed = sql_do(v->conn, SQL_COMMIT) == ERR_OK;
+	if (v->held && closed && sql_log_bytes(st) > v->log_before + LOG_GROWN_BYTES)
+		give_back_log(st, v->conn->db);
+	if (closed)
+		sql_pool_return(&st->readers, v->conn);
 	else
 		sql_conn_close(v->conn);
+	if (v->held)
+		atomic_fetch_sub(&st->held, 1);
 	pthread_mutex_destroy(&v->lock);
 	free(v);
 }
@@ -147,17 +174,18 @@ struct sql_conn *sql_view_conn(struct store_view *v)
 static void engine_info(struct store *s, struct store_info *ret)
 {
 	struct sql_store *st = sql_of(s);
-	struct stat file, log;
+	struct stat file;
 	ret->abilities = STORE_CAN_VIEW | STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN | STORE_COUNTS_EXACT;
 	if (st->read_only)
 		ret->abilities |= STORE_READ_ONLY;
-	if (st->wal_fd >= 0 && fstat(st->wal_fd, &log) == 0)
-		ret->log_bytes = (uint64_t)log.st_size;
+	ret->log_bytes = sql_log_bytes(st);
 	if (fstat(st->hold_fd, &file) == 0)
 		ret->bytes = (uint64_t)file.st_size + ret->log_bytes;
 	ret->file_bytes = atomic_load(&st->file_bytes);
 	pthread_mutex_lock(&st->lock);
 	ret->commits = st->commits;
+	ret->change_sets = st->change_sets;
+	memcpy(ret->commit_sizes, st->commit_sizes, sizeof(ret->commit_sizes));
 	ret->changes = st->changes;
 	ret->syncs = st->syncs;
 	pthread_mutex_unlock(&st->lock);

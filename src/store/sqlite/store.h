@@ -10,6 +10,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* A log beyond this is brought back. */
+#define SQL_LOG_BYTES ((uint64_t)96 << 20)
+
 struct sql_set;
 
 struct sql_store {
@@ -22,6 +25,7 @@ struct sql_store {
 	struct sql_writer writer; /* the leader's alone; conn is NULL where read-only */
 	_Atomic int64_t version_high;
 	_Atomic uint64_t file_bytes;
+	atomic_uint held; /* views that may stay open for long */
 
 	pthread_mutex_t lock;         /* guards what follows */
 	struct sql_set *head, **tail; /* change sets that wait */
@@ -29,7 +33,8 @@ struct sql_store {
 	uint64_t committed, synced;   /* commit numbers */
 	bool syncing, sync_failed;    /* failed: until the store is opened anew */
 	pthread_cond_t sync_done;
-	uint64_t commits, changes, syncs; /* for info() */
+	uint64_t commits, change_sets, changes, syncs; /* these for info() */
+	uint64_t commit_sizes[STORE_COMMIT_SIZES];
 };
 
 static inline struct sql_store *sql_of(struct store *s)
@@ -41,6 +46,8 @@ static inline struct sql_store *sql_of(struct store *s)
 enum err sql_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
 enum err sql_sync(struct store *s);
+/* Of the log on disk; 0: there is none. */
+uint64_t sql_log_bytes(const struct sql_store *st);
 
 /* The connection of a view, for one thread. */
 struct sql_conn *sql_view_conn(struct store_view *v);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/trash_dir.h"
+
+#include "fs/idset.h"
+#include "fs/notify.h"
+
+static void on_gone(void *arg, struct span name)
+{
+	struct fs *fs = arg;
+	notify_attributes(fs->notifier, STORE_TRASH);
+	if (idset_count(fs->seen, STORE_TRASH) != 0)
+		notify_name_soon(fs->notifier, STORE_TRASH, name);
+}
+
+void trash_dir_tidy(struct fs *fs)
+{
+	if (!fs->options.read_only)
+		trash_trim(fs->trash, on_gone, fs);
+}
+
+enum err trash_dir_unlink(
+	struct fs *fs, const struct spot *at, int64_t if_version, struct err_detail *detail)
+{
+	bool kept;
+	enum err e = trash_unlink(fs->trash, at, if_version, &kept, detail);
+	/* No name has to go: it holds the time, so nobody asked for it before. */
+	if (kept)
+		notify_attributes(fs->notifier, STORE_TRASH);
+	trash_dir_tidy(fs);
+	return e;
+}
+
+void trash_dir_left(struct fs *fs, const struct item *was)
+{
+	if (trash_dir_has(was))
+		trash_left(fs->trash, was->size);
+}

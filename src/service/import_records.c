@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ * Records become rows of a chunk, and a chunk is committed as one change set; around rows
+ * that the store refuses (one exists, one does not) it is committed in pieces that grow
+ * again. */
+#include "service/import_parts.h"
+
+#include <stdlib.h>
+
+static enum entity_op_kind op_of(enum import_mode mode)
+{
+	switch (mode) {
+	case IMPORT_INSERT:
+		return ENTITY_INSERT;
+	case IMPORT_MERGE:
+		return ENTITY_MERGE;
+	case IMPORT_REPLACE:
+		return ENTITY_REPLACE;
+	case IMPORT_UPSERT:
+		break;
+	}
+	return ENTITY_UPSERT;
+}
+
+/* Whether the error is the row's own: the others can be committed without it. */
+static bool is_refusal(enum err e, enum import_mode mode)
+{
+	if (e == ERR_NOT_FOUND)
+		return mode == IMPORT_MERGE || mode == IMPORT_REPLACE;
+	int http = err_http(e);
+	return http >= 400 && http < 500 && e != ERR_READ_ONLY && e != ERR_NOT_PERMITTED &&
+		e != ERR_TABLE_NOT_FOUND && e != ERR_ACCOUNT_NOT_FOUND && e != ERR_GONE;
+}
+
+/* A place in the record becomes one in the input. */
+static void place_in_input(struct err_detail *detail, struct import_place at)
+{
+	if (detail->line == 0)
+		detail->column = 0;
+	detail->line = (unsigned)at.line + (detail->line > 1 ? detail->line - 1 : 0);
+}
+
+static enum err refuse(
+	struct importer *im, struct import_place at, enum err e, struct err_detail *why)
+{
+	place_in_input(why, at);
+	im->undecided = at;
+	im->counts.refused++;
+	if (im->options.on_error != NULL)
+		im->options.on_error(im->options.arg, e, why);
+	return im->options.stop_at_error ? e : ERR_OK;
+}
+
+static enum err report(struct importer *im)
+{
+	const struct import_options *o = &im->options;
+	bool on = o->on_progress == NULL || o->on_progress(o->arg, &im->counts);
+	return on ? ERR_OK : ERR_CANCELLED;
+}
+
+/* Commits all of the chunk that is not refused. */
+static enum err commit_rows(struct importer *im, struct err_detail *why)
+{
+	struct import_chunk *c = im->chunk;
+	size_t at = 0, piece = c->n;
+	while (at < c->n) {
+		size_t n = piece < c->n - at ? piece : c->n - at;
+		*why = (struct err_detail){ 0 };
+		enum err e = entities_apply(
+			im->service, im->origin, im->table_id, &c->ops[at], n, 0, why);
+		if (e == ERR_OK) {
+			im->counts.done += n;
+			at += n;
+			piece = n * 2;
+		} else if (!is_refusal(e, im->options.mode)) {
+			im->undecided = c->places[at];
+			place_in_input(why, c->places[at]);
+			return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_TABLE_NOT_FOUND : e;
+		} else if (n == 1) {
+			e = refuse(im, c->places[at++], e, why);
+			if (e != ERR_OK)
+				return e;
+		} else {
+			/* The one to blame is tried alone, after those before it. */
+			piece = why->op > 0 && why->op < n ? why->op : 1;
+		}
+	}
+	return ERR_OK;
+}
+
+enum err records_commit(struct importer *im, struct err_detail *why)
+{
+	if (im->chunk == NULL || im->chunk->n == 0)
+		return ERR_OK;
+	enum err e = commit_rows(im, why);
+	chunk_clear(im->chunk);
+	enum err told = report(im);
+	return e != ERR_OK ? e : told;
+}
+
+static enum err make_chunk(struct importer *im)
+{
+	if (im->chunk == NULL)
+		im->chunk = calloc(1, sizeof(*im->chunk));
+	return im->chunk != NULL ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static enum err take_keys(struct importer *im, struct entity *row, struct err_detail *why)
+{
+	bool fill = im->options.in_partition && !row->has_pk;
+	if (fill) {
+		row->pk = buf_span(&im->partition);
+		row->has_pk = true;
+	}
+	if (!row->has_pk)
+		return err_set(why, ERR_KEY_MISSING, "there is no PartitionKey");
+	if (!row->has_rk)
+		return err_set(why, ERR_KEY_MISSING, "there is no RowKey");
+	if (im->options.in_partition && !span_eq(row->pk, buf_span(&im->partition)))
+		return err_set(
+			why, ERR_KEY_MISMATCH, "the PartitionKey is not that of the directory");
+	if (fill && entity_size(row) > LIMIT_ENTITY_BYTES)
+		return ERR_ENTITY_TOO_LARGE;
+	return ERR_OK;
+}
+
+/* Into the chunk's next place. */
+static enum err parse(struct importer *im, struct span record, struct err_detail *why)
+{
+	struct entity *row = &im->chunk->entities[im->chunk->n];
+	enum err e = im->format->parse(im->header, record, &im->chunk->text, row, why);
+	if (e == ERR_OK)
+		e = take_keys(im, row, why);
+	if (e == ERR_OK && !im->format->checks)
+		e = entity_check(row, why);
+	return e;
+}
+
+/* In the order of the input: first what stands before it. */
+static enum err bad_record(
+	struct importer *im, struct import_place at, enum err e, struct err_detail *why)
+{
+	struct err_detail bad = *why;
+	enum err before = records_commit(im, why);
+	if (im->chunk != NULL)
+		entity_fini(&im->chunk->entities[0]);
+	if (before != ERR_OK)
+		return before;
+	*why = bad;
+	return refuse(im, at, e, why);
+}
+
+static enum err add_row(
+	struct importer *im, struct import_place at, struct span record, struct err_detail *why)
+{
+	enum err e = make_chunk(im);
+	if (e != ERR_OK)
+		return e;
+	im->counts.lines++;
+	e = parse(im, record, why);
+	if (e == ERR_OK && chunk_has_next(im->chunk)) {
+		/* A second row with these keys waits for the first one. */
+		e = records_commit(im, why);
+		if (e != ERR_OK)
+			return e;
+		e = parse(im, record, why);
+	}
+	if (e == ERR_NO_MEMORY) {
+		im->undecided = im->chunk->n > 0 ? im->chunk->places[0] : at;
+		return e;
+	}
+	if (e != ERR_OK)
+		return bad_record(im, at, e, why);
+	chunk_append(im->chunk, op_of(im->options.mode), at, record.n);
+	return chunk_full(im->chunk) ? records_commit(im, why) : ERR_OK;
+}
+
+static enum err take_header(
+	struct importer *im, struct import_place at, struct span record, struct err_detail *why)
+{
+	enum err e = im->format->header(record, im->options.in_partition, &im->header, why);
+	im->undecided = at;
+	if (e != ERR_OK)
+		place_in_input(why, at);
+	return e;
+}
+
+enum err records_take(
+	struct importer *im, struct import_place at, struct span record, struct err_detail *why)
+{
+	if (im->format->blank(record))
+		return ERR_OK;
+	if (im->format->header != NULL && im->header == NULL)
+		return take_header(im, at, record, why);
+	return add_row(im, at, record, why);
+}
+
+enum err records_too_long(struct importer *im, struct import_place at, struct err_detail *why)
+{
+	(void)err_set(why, ERR_BODY_TOO_LARGE, "the record is longer than %zu bytes", RECORD_LIMIT);
+	im->counts.lines++;
+	return bad_record(im, at, ERR_BODY_TOO_LARGE, why);
+}
+
+/* Those who give a line without its end often close without looking. */
+enum err records_check_begun(
+	struct importer *im, struct import_place at, struct span begun, struct err_detail *why)
+{
+	if (im->format->decided == NULL || !im->options.stop_at_error ||
+		!im->format->decided(begun, &im->scan))
+		return ERR_OK;
+	enum err e = make_chunk(im);
+	if (e == ERR_OK)
+		e = parse(im, begun, why);
+	return e == ERR_OK || e == ERR_NO_MEMORY ? e : bad_record(im, at, e, why);
+}

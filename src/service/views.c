@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT
+ * A view is in the list until it ends: closed by its stream, let go by name, or by force.
+ * The engine's view goes with the last use, the rest with the stream that opened it.  One
+ * thread watches what is held; without anything it sleeps. */
+#include "service/views.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define US_PER_SECOND UINT64_C(1000000)
+#define WATCH_NS 100000000L
+/* A view that made the log grow by less is not worth ending where the disk is full. */
+#define ROOM_WORTH_BYTES ((uint64_t)1 << 20)
+#define WHY_MAX 160
+
+struct view {
+	struct views *views;
+	struct store_view *store_view; /* NULL once it is closed */
+	struct view_info info;         /* left_s, log_bytes: when asked */
+	uint64_t ends_us;              /* monotonic; 0: no limit */
+	uint64_t log_before;           /* bytes of the log when it was opened */
+	unsigned uses;
+	bool ended;
+	bool streams; /* its opener will close it */
+	struct view *next;
+};
+
+struct views {
+	struct store *store;
+	pthread_mutex_t lock; /* guards what follows, and the members of all views */
+	pthread_cond_t wake;
+	struct view *first, **last; /* oldest first */
+	uint32_t numbers;           /* the last one given out */
+	int64_t changed;            /* when the names did; ticks */
+	uint64_t log_max, lifetime_s;
+	uint64_t log_base; /* the smallest log that a first view was opened over */
+	bool watching, stopping;
+	pthread_t watcher;
+
+	pthread_rwlock_t ended_lock; /* read: a call is running */
+	view_ended_fn on_end;        /* guarded by ended_lock */
+	void *on_end_arg;
+};
+
+static uint64_t log_bytes(struct views *vs)
+{
+	struct store_info info;
+	store_info(vs->store, &info);
+	return info.log_bytes;
+}
+
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* With the lock held. */
+static struct view_info info_of(const struct view *v, uint64_t log)
+{
+	struct view_info info = v->info;
+	uint64_t now = clock_mono_us();
+	info.log_bytes = growth(log, v->log_before);
+	if (v->ends_us != 0)
+		info.left_s = v->ends_us > now
+			? (v->ends_us - now + US_PER_SECOND - 1) / US_PER_SECOND
+			: 1;
+	return info;
+}
+
+/* ---- the end of one ---- */
+
+/* With the lock held, which is given up: closes and frees what nobody needs any more. */
+static void settle(struct view *v)
+{
+	struct views *vs = v->views;
+	struct store_view *unused = NULL;
+	if (v->ended && v->uses == 0) {
+		unused = v->store_view;
+		v->store_view = NULL;
+		if (!v->streams)
+			free(v);
+	}
+	pthread_mutex_unlock(&vs->lock);
+	store_view_close(vs->store, unused);
+}
+
+/* With the lock held. */
+static void take_out(struct view *v)
+{
+	struct view **at = &v->views->first;
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
+	if (v->views->last == &v->next)
+		v->views->last = at;
+	v->ended = true;
+	if (v->info.number != 0)
+		v->views->changed = clock_ticks();
+}
+
+/* With the lock held, which is given up. */
+static void end(struct view *v, uint64_t log, const char *why)
+{
+	struct views *vs = v->views;
+	struct view_info info = info_of(v, log);
+	take_out(v);
+	settle(v);
+	pthread_rwlock_rdlock(&vs->ended_lock);
+	if (vs->on_end != NULL)
+		vs->on_end(vs->on_end_arg, &info, why);
+	pthread_rwlock_unlock(&vs->ended_lock);
+}
+
+/* ---- the end by force ---- */
+
+/* The first that must go, and why; NULL: none.  With the lock held. */
+static struct view *overdue(struct views *vs, uint64_t log, char why[WHY_MAX])
+{
+	uint64_t now = clock_mono_us();
+	for (struct view *v = vs->first; v != NULL; v = v->next) {
+		uint64_t grown = growth(log, v->log_before);
+		if (v->ends_us != 0 && now >= v->ends_us) {
+			(void)snprintf(why, WHY_MAX, "its lifetime is over");
+			return v;
+		}
+		if (grown > vs->log_max) {
+			(void)snprintf(why, WHY_MAX,
+				"the log on disk grew by %" PRIu64
+				" bytes since it was opened; at most %" PRIu64 " are allowed",
+				grown, vs->log_max);
+			return v;
+		}
+	}
+	uint64_t grown = growth(log, vs->log_base);
+	if (vs->first == NULL || grown / 2 <= vs->log_max)
+		return NULL;
+	(void)snprintf(why, WHY_MAX,
+		"the log on disk grew by %" PRIu64 " bytes because of views that overlap; at most "
+		"%" PRIu64 " are allowed for one",
+		grown, vs->log_max);
+	return vs->first;
+}
+
+/* With the lock held. */
+static void wait_a_while(struct views *vs)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WATCH_NS;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	(void)pthread_cond_timedwait(&vs->wake, &vs->lock, &until);
+}
+
+static void *watch(void *arg)
+{
+	struct views *vs = arg;
+	char why[WHY_MAX];
+	pthread_mutex_lock(&vs->lock);
+	while (!vs->stopping) {
+		if (vs->first == NULL) {
+			pthread_cond_wait(&vs->wake, &vs->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&vs->lock);
+		uint64_t log = log_bytes(vs);
+		pthread_mutex_lock(&vs->lock);
+		struct view *v = overdue(vs, log, why);
+		if (v != NULL) {
+			end(v, log, why);
+			pthread_mutex_lock(&vs->lock);
+		} else if (!vs->stopping) {
+			wait_a_while(vs);
+		}
+	}
+	pthread_mutex_unlock(&vs->lock);
+	return NULL;
+}
+
+bool views_make_room(struct views *vs)
+{
+	pthread_mutex_lock(&vs->lock);
+	bool any = vs->first != NULL;
+	pthread_mutex_unlock(&vs->lock);
+	if (!any)
+		return false;
+	uint64_t log = log_bytes(vs);
+	pthread_mutex_lock(&vs->lock);
+	struct view *v = vs->first;
+	if (v == NULL || growth(log, v->log_before) < ROOM_WORTH_BYTES) {
+		pthread_mutex_unlock(&vs->lock);
+		return false;
+	}
+	end(v, log, "the disk is full");
+	return true;
+}
+
+/* ---- opening ---- */
+
+/* The thread is started with the first view: a process that forked before has none. */
+static enum err start_watching(struct views *vs)
+{
+	if (!vs->watching && pthread_create(&vs->watcher, NULL, watch, vs) != 0)
+		return ERR_NO_MEMORY;
+	vs->watching = true;
+	return ERR_OK;
+}
+
+static struct view *find_named(struct views *vs, struct span name)
+{
+	for (struct view *v = vs->first; v != NULL; v = v->next)
+		if (v->info.number != 0 && span_is(name, v->info.name))
+			return v;
+	return NULL;
+}
+
+static struct view *find_number(struct views *vs, uint32_t number)
+{
+	for (struct view *v = vs->first; v != NULL; v = v->next)
+		if (v->info.number == number)
+			return v;
+	return NULL;
+}
+
+static enum err take_number(struct views *vs, struct view *v, struct err_detail *detail)
+{
+	size_t n = 0;
+	for (const struct view *other = vs->first; other != NULL; other = other->next)
+		n += other->info.number != 0;
+	if (find_named(vs, span_of(v->info.name)) != NULL)
+		return ERR_NAME_EXISTS;
+	if (n >= SNAPSHOTS_MAX)
+		return err_set(detail, ERR_NO_SPACE,
+			"%d snapshots are held, which is the most: rmdir one first", SNAPSHOTS_MAX);
+	if (vs->numbers == VIEW_NUMBER_MAX)
+		return err_set(detail, ERR_NO_SPACE,
+			"no more snapshots can be made until the store is mounted anew");
+	v->info.number = ++vs->numbers;
+	vs->changed = v->info.made;
+	if (vs->lifetime_s != 0)
+		v->ends_us = clock_mono_us() + vs->lifetime_s * US_PER_SECOND;
+	return ERR_OK;
+}
+
+static bool one_more_stream(const struct views *vs)
+{
+	size_t n = 0;
+	for (const struct view *v = vs->first; v != NULL; v = v->next)
+		n += v->streams;
+	return n < STREAMS_MAX;
+}
+
+/* With the lock held. */
+static enum err append(struct views *vs, struct view *v, struct err_detail *detail)
+{
+	enum err e = start_watching(vs);
+	if (e == ERR_OK && v->streams && !one_more_stream(vs))
+		e = ERR_THROTTLED;
+	else if (e == ERR_OK && !v->streams)
+		e = take_number(vs, v, detail);
+	if (e != ERR_OK)
+		return e;
+	if (vs->first == NULL && v->log_before < vs->log_base)
+		vs->log_base = v->log_before;
+	*vs->last = v;
+	vs->last = &v->next;
+	pthread_cond_signal(&vs->wake);
+	return ERR_OK;
+}
+
+static enum err open_view(struct views *vs, struct span name, bool streams, struct view **ret,
+	struct view_info *ret_info, struct err_detail *detail)
+{
+	struct view *v = calloc(1, sizeof(*v));
+	if (v == NULL)
+		return ERR_NO_MEMORY;
+	v->views = vs;
+	v->streams = streams;
+	memcpy(v->info.name, name.p, name.n < SNAPSHOT_NAME_MAX ? name.n : SNAPSHOT_NAME_MAX);
+	v->log_before = log_bytes(vs);
+	enum err e = store_view_hold(vs->store, &v->store_view);
+	if (e != ERR_OK) {
+		free(v);
+		return e;
+	}
+	v->info.made = clock_ticks();
+	pthread_mutex_lock(&vs->lock);
+	e = append(vs, v, detail);
+	if (e == ERR_OK && ret_info != NULL)
+		*ret_info = info_of(v, v->log_before);
+	pthread_mutex_unlock(&vs->lock);
+	if (e != ERR_OK) {
+		store_view_close(vs->store, v->store_view);
+		free(v);
+		return e;
+	}
+	*ret = v;
+	return ERR_OK;
+}
+
+/* ---- streams ---- */
+
+enum err views_open(struct views *vs, struct span what, struct view **ret)
+{
+	return open_view(vs, what, true, ret, NULL, NULL);
+}
+
+void views_close(struct view *v)
+{
+	if (v == NULL)
+		return;
+	pthread_mutex_lock(&v->views->lock);
+	if (!v->ended)
+		take_out(v);
+	v->streams = false;
+	settle(v);
+}
+
+enum err view_begin(struct view *v, struct store_view **ret)
+{
+	pthread_mutex_lock(&v->views->lock);
+	enum err e = v->ended ? ERR_GONE : ERR_OK;
+	if (e == ERR_OK) {
+		v->uses++;
+		*ret = v->store_view;
+	}
+	pthread_mutex_unlock(&v->views->lock);
+	return e;
+}
+
+void view_end(struct view *v)
+{
+	pthread_mutex_lock(&v->views->lock);
+	v->uses--;
+	settle(v);
+}
+
+/* ---- snapshots ---- */
+
+static enum err check_name(struct span name, struct err_detail *detail)
+{
+	if (name.n == 0 || name.p[0] == '.')
+		return err_set(detail, ERR_NAME_INVALID, "a snapshot's name begins with no dot");
+	if (name.n > SNAPSHOT_NAME_MAX)
+		return ERR_NAME_TOO_LONG;
+	return utf8_valid(name) ? ERR_OK : ERR_NAME_NOT_UTF8;
+}
+
+enum err snapshot_make(
+	struct views *vs, struct span name, struct view_info *ret, struct err_detail *detail)
+{
+	struct view *v;
+	enum err e = check_name(name, detail);
+	return e == ERR_OK ? open_view(vs, name, false, &v, ret, detail) : e;
+}
+
+enum err snapshot_drop(struct views *vs, struct span name)
+{
+	pthread_mutex_lock(&vs->lock);
+	struct view *v = find_named(vs, name);
+	if (v == NULL) {
+		pthread_mutex_unlock(&vs->lock);
+		return ERR_NOT_FOUND;
+	}
+	end(v, 0, NULL);
+	return ERR_OK;
+}
+
+enum err snapshot_find(struct views *vs, struct span name, struct view_info *ret)
+{
+	uint64_t log = log_bytes(vs);
+	pthread_mutex_lock(&vs->lock);
+	const struct view *v = find_named(vs, name);
+	if (v != NULL)
+		*ret = info_of(v, log);
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : ERR_NOT_FOUND;
+}
+
+enum err snapshot_next(struct views *vs, uint32_t after, struct view_info *ret)
+{
+	uint64_t log = log_bytes(vs);
+	const struct view *next = NULL;
+	pthread_mutex_lock(&vs->lock);
+	for (const struct view *v = vs->first; v != NULL; v = v->next)
+		if (v->info.number > after && (next == NULL || v->info.number < next->info.number))
+			next = v;
+	if (next != NULL)
+		*ret = info_of(next, log);
+	pthread_mutex_unlock(&vs->lock);
+	return next != NULL ? ERR_OK : ERR_NOT_FOUND;
+}
+
+int64_t snapshots_changed(struct views *vs)
+{
+	pthread_mutex_lock(&vs->lock);
+	int64_t changed = vs->changed;
+	pthread_mutex_unlock(&vs->lock);
+	return changed;
+}
+
+enum err snapshot_get(struct views *vs, uint32_t number, struct view_info *ret)
+{
+	uint64_t log = log_bytes(vs);
+	pthread_mutex_lock(&vs->lock);
+	const struct view *v = find_number(vs, number);
+	if (v != NULL)
+		*ret = info_of(v, log);
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : ERR_GONE;
+}
+
+enum err snapshot_set_lifetime(struct views *vs, uint32_t number, uint64_t seconds)
+{
+	uint64_t now = clock_mono_us();
+	if (seconds > (UINT64_MAX - now) / US_PER_SECOND)
+		return ERR_OUT_OF_RANGE;
+	pthread_mutex_lock(&vs->lock);
+	struct view *v = find_number(vs, number);
+	if (v != NULL)
+		v->ends_us = seconds == 0 ? 0 : now + seconds * US_PER_SECOND;
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : ERR_GONE;
+}
+
+enum err snapshot_begin(
+	struct views *vs, uint32_t number, struct view **ret_view, struct store_view **ret)
+{
+	pthread_mutex_lock(&vs->lock);
+	struct view *v = find_number(vs, number);
+	if (v != NULL) {
+		v->uses++;
+		*ret_view = v;
+		*ret = v->store_view;
+	}
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : ERR_GONE;
+}
+
+/* ---- all of them ---- */
+
+size_t views_list(struct views *vs, struct view_info *out, size_t max)
+{
+	size_t n = 0;
+	uint64_t log = log_bytes(vs);
+	pthread_mutex_lock(&vs->lock);
+	for (const struct view *v = vs->first; v != NULL; v = v->next, n++)
+		if (n < max)
+			out[n] = info_of(v, log);
+	pthread_mutex_unlock(&vs->lock);
+	return n;
+}
+
+void views_set_bounds(struct views *vs, uint64_t log_max, uint64_t lifetime_s)
+{
+	pthread_mutex_lock(&vs->lock);
+	vs->log_max = log_max;
+	vs->lifetime_s = lifetime_s;
+	pthread_mutex_unlock(&vs->lock);
+}
+
+void views_on_end(struct views *vs, view_ended_fn fn, void *arg)
+{
+	pthread_rwlock_wrlock(&vs->ended_lock);
+	vs->on_end = fn;
+	vs->on_end_arg = arg;
+	pthread_rwlock_unlock(&vs->ended_lock);
+}
+
+enum err views_new(struct store *store, struct views **ret)
+{
+	struct views *vs = calloc(1, sizeof(*vs));
+	pthread_condattr_t monotonic;
+	if (vs == NULL)
+		return ERR_NO_MEMORY;
+	vs->store = store;
+	vs->last = &vs->first;
+	vs->log_max = VIEWS_LOG_BYTES;
+	vs->log_base = UINT64_MAX;
+	pthread_mutex_init(&vs->lock, NULL);
+	pthread_rwlock_init(&vs->ended_lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&vs->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	*ret = vs;
+	return ERR_OK;
+}
+
+void views_free(struct views *vs)
+{
+	if (vs == NULL)
+		return;
+	pthread_mutex_lock(&vs->lock);
+	vs->stopping = true;
+	pthread_cond_signal(&vs->wake);
+	pthread_mutex_unlock(&vs->lock);
+	if (vs->watching)
+		pthread_join(vs->watcher, NULL);
+	while (vs->first != NULL) {
+		struct view *v = vs->first;
+		BUG_ON(v->uses > 0 || v->streams);
+		pthread_mutex_lock(&vs->lock);
+		take_out(v);
+		settle(v);
+	}
+	pthread_mutex_destroy(&vs->lock);
+	pthread_cond_destroy(&vs->wake);
+	pthread_rwlock_destroy(&vs->ended_lock);
+	free(vs);
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT
+ * Change sets as texts: the JSON codec, the three syntaxes read into operations, applied over
+ * the in-memory engine, and their results as text. */
+#include "base/compiler.h"
+#include "check.h"
+#include "codec/change_set_json.h"
+#include "codec/json_scan.h"
+#include "service/accounts.h"
+#include "service/change_set.h"
+#include "service/tables.h"
+#include "store/engines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MUST(cond_) BUG_ON(!(cond_))
+
+/* ---- the codec ---- */
+
+static struct err_detail why;
+
+static enum err codec(const char *text, size_t max, size_t want_n)
+{
+	struct arena arena = { 0 };
+	struct change_set_json json;
+	why = (struct err_detail){ 0 };
+	enum err e = change_set_json_parse(span_of(text), max, &arena, &json, &why);
+	CHECK_EQ_INT(json.n, want_n);
+	arena_fini(&arena);
+	return e;
+}
+
+TEST(an_array_and_lines_are_the_same_operations)
+{
+	static const char *const texts[] = {
+		"[{\"insert\":{\"A\":1}},{\"if_match\":\"*\",\"delete\":{}}]",
+		" [ {\"insert\" : {\"A\":1} } ,\n{\"if_match\":\"*\" , \"delete\":{ } } ]\r\n",
+		"{\"insert\":{\"A\":1}}\n{\"delete\":{},\"if_match\":\"*\"}\n",
+		"{\"insert\":{\"A\":1}}{\"delete\":{},\"if_match\":\"*\"}",
+		"{\"\\u0069nsert\":{\"A\":1}}\t{\"delete\":{},\"if\\u005fmatch\":\"\\u002a\"}",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct arena arena = { 0 };
+		struct change_set_json json;
+		CHECK_ERR(change_set_json_parse(span_of(texts[i]), 2, &arena, &json, NULL), ERR_OK);
+		REQUIRE(json.n == 2);
+		CHECK(json.ops[0].verb == CHANGE_VERB_INSERT);
+		CHECK(span_is(json.ops[0].entity, "{\"A\":1}"));
+		CHECK(json.ops[0].if_match.p == NULL);
+		CHECK(json.ops[1].verb == CHANGE_VERB_DELETE);
+		CHECK(span_is(json.ops[1].if_match, "*"));
+		CHECK_EQ_INT(texts[i][json.ops[1].offset], '{');
+		CHECK_EQ_INT(texts[i][json.ops[1].if_match_offset], '"');
+		arena_fini(&arena);
+	}
+}
+
+TEST(every_verb_is_known_by_its_text)
+{
+	for (enum change_verb v = 0; v < CHANGE_VERB_COUNT_; v++) {
+		char text[64];
+		struct arena arena = { 0 };
+		struct change_set_json json;
+		snprintf(text, sizeof(text), "{\"%s\":{}}", change_verb_text(v));
+		CHECK_ERR(change_set_json_parse(span_of(text), 1, &arena, &json, NULL), ERR_OK);
+		REQUIRE(json.n == 1);
+		CHECK(json.ops[0].verb == v);
+		arena_fini(&arena);
+	}
+}
+
+/* Where the text first differs from a change set, and what is said. */
+static void check_bad(const char *text, unsigned line, unsigned column, const char *part)
+{
+	struct arena arena = { 0 };
+	struct change_set_json json;
+	why = (struct err_detail){ 0 };
+	CHECK_ERR(
+		change_set_json_parse(span_of(text), 100, &arena, &json, &why), ERR_INVALID_INPUT);
+	if (why.line != line || why.column != column || strstr(why.text, part) == NULL) {
+		printf("# %s: %u:%u %s\n", text, why.line, why.column, why.text);
+		check_fail(__FILE__, __LINE__, part);
+	}
+	arena_fini(&arena);
+}
+
+TEST(what_is_no_change_set_is_refused_with_its_place)
+{
+	check_bad("x", 1, 1, "expected [ or {");
+	check_bad("\n\n  7", 3, 3, "expected [ or {");
+	check_bad("[1]", 1, 2, "expected {");
+	check_bad("[[]]", 1, 2, "expected {");
+	check_bad("[{\"insert\":{}}}", 1, 15, "expected , or ]");
+	check_bad("[{\"insert\":{}},]", 1, 16, "expected {");
+	check_bad("[,", 1, 2, "expected {");
+	check_bad("[] x", 1, 4, "only white space");
+	check_bad("[{\"insert\":{}}]\n{", 2, 1, "only white space");
+	check_bad("{\"insert\":{}},", 1, 14, "expected {");
+	check_bad("{\"insert\":{}}\n[", 2, 1, "expected {");
+	check_bad("{\"Insert\":{}}", 1, 2, "expected insert");
+	check_bad("{\"insert \":{}}", 1, 2, "expected insert");
+	check_bad("{\"\":{}}", 1, 2, "expected insert");
+	check_bad("{}", 1, 1, "must name a change");
+	check_bad("{\"if_match\":\"*\"}", 1, 1, "must name a change");
+	check_bad("{\"insert\":1}", 1, 11, "expected the row");
+	check_bad("{\"insert\":\"x\"}", 1, 11, "expected the row");
+	check_bad("{\"insert\":null}", 1, 11, "expected the row");
+	check_bad("{\"insert\":[]}", 1, 11, "object or array");
+	check_bad("{\"insert\":{\"a\":{}}}", 1, 16, "object or array");
+	check_bad("{\"insert\":{\"a\":[]}}", 1, 16, "object or array");
+	check_bad("{\"insert\":{},\"insert\":{}}", 1, 14, "one change");
+	check_bad("{\"insert\":{},\"delete\":{}}", 1, 14, "one change");
+	check_bad("{\"delete\":{},\"if_match\":1}", 1, 25, "must be a string");
+	check_bad("{\"delete\":{},\"if_match\":{}}", 1, 25, "must be a string");
+	check_bad("{\"if_match\":\"*\",\"if_match\":\"*\"", 1, 17, "twice");
+	check_bad("{\"insert\":{\"a\":\"\xff\"}}", 1, 17, "UTF-8");
+	check_bad("{\"insert\":{\"a\":01}}", 1, 17, "must not begin with 0");
+}
+
+TEST(a_beginning_is_incomplete_wherever_it_is_cut)
+{
+	static const char text[] = " [{\"insert\":{\"A\":\"\\u00e9\xc3\xa9\",\"B\":-1.5e3}},\n"
+				   "{\"if_match\":\"W/\\\"x\\\"\",\"merge\":{\"C\":null}}]";
+	struct arena arena = { 0 };
+	struct change_set_json json;
+	for (size_t n = 0; n < sizeof(text) - 1; n++) {
+		CHECK_ERR(change_set_json_parse(span_make(text, n), 100, &arena, &json, NULL),
+			ERR_INCOMPLETE);
+		arena_reset(&arena);
+	}
+	CHECK_ERR(
+		change_set_json_parse(span_make(text, sizeof(text) - 1), 100, &arena, &json, NULL),
+		ERR_OK);
+	arena_fini(&arena);
+}
+
+TEST(lines_cut_behind_an_operation_are_a_shorter_set)
+{
+	static const char text[] = "{\"insert\":{}}\n{\"insert\":{}}\n";
+	for (size_t n = 0; n < sizeof(text); n++) {
+		char cut[sizeof(text)];
+		snprintf(cut, sizeof(cut), "%.*s", (int)n, text);
+		size_t ops = n >= 27 ? 2 : n >= 13 ? 1 : 0;
+		bool whole = n == 13 || n == 14 || n >= 27;
+		CHECK_ERR(codec(cut, 100, ops), whole ? ERR_OK : ERR_INCOMPLETE);
+	}
+}
+
+TEST(the_operation_behind_the_last_one_allowed_is_too_many)
+{
+	CHECK_ERR(codec("{\"insert\":{}}{\"insert\":{}}", 2, 2), ERR_OK);
+	CHECK_ERR(codec("{\"insert\":{}}{\"insert\":{}}{", 2, 2), ERR_BATCH_TOO_LARGE);
+	CHECK_EQ_INT(why.column, 27);
+	CHECK_ERR(codec("[{\"insert\":{}},{\"insert\":{}}]", 2, 2), ERR_OK);
+	CHECK_ERR(codec("[{\"insert\":{}},{\"insert\":{}},{", 2, 2), ERR_BATCH_TOO_LARGE);
+	CHECK_ERR(codec("[]", 0, 0), ERR_OK);
+}
+
+TEST(a_part_of_a_text_ends_at_its_brace)
+{
+	static const char text[] = "xx{\"a\":{\"b\":1}} }";
+	struct json_scan s = { .pos = 2, .part = true, .objects = true };
+	struct json_member m;
+	CHECK(json_scan_next(&s, span_of(text), &m) == JSON_SCAN_MEMBER);
+	CHECK(m.token == JSON_TOKEN_OBJECT);
+	CHECK(span_is(m.value, "{\"b\":1}"));
+	CHECK(json_scan_next(&s, span_of(text), &m) == JSON_SCAN_END);
+	CHECK_EQ_INT(s.pos, 15);
+	s = (struct json_scan){ .pos = 2, .part = true };
+	CHECK(json_scan_next(&s, span_of(text), &m) == JSON_SCAN_BAD);
+	CHECK_EQ_INT(s.bad_at, 7);
+}
+
+/* ---- a service with one table ---- */
+
+struct world {
+	struct service *service;
+	uint64_t account, table;
+};
+
+static struct world world_new(void)
+{
+	struct world w = { 0 };
+	struct store *store;
+	struct item it = { 0 };
+	MUST(store_open_memory(&store) == ERR_OK);
+	MUST(service_new(store, &w.service) == ERR_OK);
+	MUST(account_create(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
+		ERR_OK);
+	MUST(account_find(w.service, SPAN_LIT("acct"), &it) == ERR_OK);
+	w.account = it.id;
+	item_fini(&it);
+	MUST(table_create(w.service, ORIGIN_COMMAND, w.account, SPAN_LIT("Tab"), &it, NULL) ==
+		ERR_OK);
+	w.table = it.id;
+	item_fini(&it);
+	return w;
+}
+
+static char result[1 << 16];
+
+/* Parses and applies; the outcome stands in result and why. */
+static enum err apply(struct world *w, const char *pk, const char *text, unsigned flags)
+{
+	struct change_set_place at = { .account = SPAN_LIT("acct"), .table = SPAN_LIT("Tab") };
+	struct change_set set;
+	struct buf out = BUF_INIT(sizeof(result) - 1);
+	char key[16];
+	snprintf(key, sizeof(key), "%s", pk != NULL ? pk : "");
+	if (pk != NULL)
+		at.pk = span_of(key);
+	why = (struct err_detail){ 0 };
+	enum err e = change_set_parse(span_of(text), &at, &set, &why);
+	memset(key, 'x', sizeof(key)); /* the set has no need of it any more */
+	if (e == ERR_OK)
+		e = change_set_apply(w->service, ORIGIN_COMMAND, w->table, &set, flags, &why);
+	change_set_result(&set, e, &why, (flags & ENTITIES_CHECK) != 0, &out);
+	MUST(buf_ok(&out));
+	snprintf(result, sizeof(result), "%s", out.data);
+	buf_fini(&out);
+	change_set_fini(&set);
+	return e;
+}
+
+static enum err table(struct world *w, const char *text)
+{
+	return apply(w, NULL, text, 0);
+}
+
+static enum err part(struct world *w, const char *text)
+{
+	return apply(w, "p", text, 0);
+}
+
+static const char *read_row(struct world *w, const char *rk)
+{
+	static char text[4096];
+	struct item it = { 0 };
+	enum err e = entity_row(w->service, NULL, w->table, SPAN_LIT("p"), span_of(rk), &it);
+	snprintf(text, sizeof(text), "%.*s", e == ERR_OK ? (int)it.body.n : 4,
+		e == ERR_OK ? it.body.p : "none");
+	item_fini(&it);
+	return text;
+}
+
+#define SAYS(part_) CHECK(strstr(result, (part_)) != NULL ? true : (printf("# %s", result), false))
+
+TEST(every_operation_does_what_its_name_says)
+{
+	struct world w = world_new();
+	CHECK_ERR(
+		part(&w,
+			"[{\"insert\":{\"RowKey\":\"1\",\"A\":1}},{\"insert\":{\"RowKey\":\"2\",\"A\":1}},"
+			"{\"upsert\":{\"RowKey\":\"3\",\"A\":1}},{\"upsert_merge\":{\"RowKey\":\"4\",\"A\":1}}]"),
+		ERR_OK);
+	CHECK_ERR(
+		part(&w,
+			"{\"merge\":{\"RowKey\":\"1\",\"B\":2}}\n{\"replace\":{\"RowKey\":\"2\",\"B\":2}}\n"
+			"{\"upsert\":{\"RowKey\":\"3\",\"B\":2}}\n{\"upsert_merge\":{\"RowKey\":\"4\",\"B\":2}}\n"
+			"{\"upsert\":{\"RowKey\":\"5\",\"B\":9007199254740993}}"),
+		ERR_OK);
+	CHECK_EQ_STR(read_row(&w, "1"), "{\"A\":1,\"B\":2}\n");
+	CHECK_EQ_STR(read_row(&w, "2"), "{\"B\":2}\n");
+	CHECK_EQ_STR(read_row(&w, "3"), "{\"B\":2}\n");
+	CHECK_EQ_STR(read_row(&w, "4"), "{\"A\":1,\"B\":2}\n");
+	CHECK_EQ_STR(
+		read_row(&w, "5"), "{\"B@odata.type\":\"Edm.Int64\",\"B\":\"9007199254740993\"}\n");
+	CHECK_ERR(part(&w, "{\"delete\":{\"RowKey\":\"1\"}}"), ERR_OK);
+	CHECK_EQ_STR(result,
+		"{\"committed\":true,\"operations\":[\n{\"operation\":\"delete\","
+		"\"PartitionKey\":\"p\",\"RowKey\":\"1\",\"status\":204}\n]}\n");
+	CHECK_EQ_STR(read_row(&w, "1"), "none");
+	service_free(w.service);
+}
+
+TEST(conditions_hold_or_the_whole_set_fails)
+{
+	struct world w = world_new();
+	char text[512], etag[128];
+	CHECK_ERR(part(&w, "{\"insert\":{\"RowKey\":\"1\"}}"), ERR_OK);
+	const char *at = strstr(result, "W/");
+	REQUIRE(at != NULL);
+	snprintf(etag, sizeof(etag), "%.*s", (int)(strstr(at, "\"}") - at), at);
+	snprintf(text, sizeof(text), "{\"merge\":{\"RowKey\":\"1\",\"A\":1},\"if_match\":\"%s\"}",
+		etag);
+	CHECK_ERR(part(&w, text), ERR_OK);
+	CHECK_ERR(part(&w, text), ERR_CONDITION_NOT_MET);
+	snprintf(text, sizeof(text),
+		"{\"insert\":{\"RowKey\":\"2\"}}\n\n {\"if_match\":\"%s\",\"delete\":{\"RowKey\":\"1\"}}",
+		etag);
+	CHECK_ERR(part(&w, text), ERR_CONDITION_NOT_MET);
+	CHECK_EQ_STR(result,
+		"{\"committed\":false,\"index\":1,\"operation\":\"delete\",\"PartitionKey\":\"p\","
+		"\"RowKey\":\"1\",\"status\":412,\"code\":\"UpdateConditionNotSatisfied\","
+		"\"message\":\"The update condition specified in the request was not satisfied.\","
+		"\"line\":3,\"column\":2,\"errno\":\"ESTALE\"}\n");
+	CHECK_EQ_STR(read_row(&w, "2"), "none");
+	CHECK_ERR(part(&w, "{\"replace\":{\"RowKey\":\"1\"},\"if_match\":\"W/\\\"other\\\"\"}"),
+		ERR_CONDITION_NOT_MET);
+	CHECK_ERR(part(&w, "{\"replace\":{\"RowKey\":\"1\"},\"if_match\":\"*\"}"), ERR_OK);
+	CHECK_ERR(part(&w, "{\"delete\":{\"RowKey\":\"1\"},\"if_match\":\"nonsense\"}"),
+		ERR_INVALID_INPUT);
+	CHECK_EQ_INT(why.column, 37);
+	CHECK_ERR(part(&w, "{\"delete\":{\"RowKey\":\"9\"},\"if_match\":\"*\"}"), ERR_NOT_FOUND);
+	service_free(w.service);
+}
+
+TEST(a_condition_goes_with_changes_of_what_exists_only)
+{
+	struct world w = world_new();
+	static const char *const verbs[] = { "insert", "upsert", "upsert_merge" };
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		char text[128];
+		snprintf(text, sizeof(text), "{\"%s\":{\"RowKey\":\"1\"},\"if_match\":\"*\"}",
+			verbs[i]);
+		CHECK_ERR(part(&w, text), ERR_INVALID_INPUT);
+		SAYS("if_match goes with merge, replace and delete only.");
+	}
+	service_free(w.service);
+}
+
+TEST(what_existence_forbids_is_told_with_the_operation)
+{
+	struct world w = world_new();
+	CHECK_ERR(part(&w, "{\"insert\":{\"RowKey\":\"1\"}}"), ERR_OK);
+	CHECK_ERR(part(&w, "{\"upsert\":{\"RowKey\":\"2\"}}{\"insert\":{\"RowKey\":\"1\"}}"),
+		ERR_ENTITY_EXISTS);
+	SAYS("\"index\":1,\"operation\":\"insert\",\"PartitionKey\":\"p\",\"RowKey\":\"1\",");
+	SAYS("\"status\":409,\"code\":\"EntityAlreadyExists\"");
+	SAYS("\"errno\":\"EEXIST\"}");
+	CHECK_EQ_STR(read_row(&w, "2"), "none");
+	CHECK_ERR(part(&w, "{\"merge\":{\"RowKey\":\"7\"}}"), ERR_NOT_FOUND);
+	SAYS("\"code\":\"ResourceNotFound\"");
+	SAYS("\"errno\":\"ENOENT\"}");
+	service_free(w.service);
+}
+
+TEST(the_partition_key_may_be_left_out)
+{
+	struct world w = world_new();
+	CHECK_ERR(
+		part(&w,
+			"{\"insert\":{\"RowKey\":\"1\"}}{\"insert\":{\"PartitionKey\":\"p\",\"RowKey\":\"2\"}}"),
+		ERR_OK);
+	CHECK_ERR(part(&w, "{\"insert\":{\"RowKey\":\"3\",\"PartitionKey\":\"q\"}}"),
+		ERR_KEY_MISMATCH);
+	CHECK_ERR(table(&w, "{\"insert\":{\"RowKey\":\"3\"}}"), ERR_KEY_MISSING);
+	SAYS("The PartitionKey is missing.");
+	CHECK_ERR(
+		table(&w,
+			"{\"insert\":{\"RowKey\":\"3\",\"PartitionKey\":\"p\"}}{\"insert\":{\"RowKey\":\"4\"}}"),
+		ERR_OK);
+	SAYS("\"PartitionKey\":\"p\",\"RowKey\":\"4\"");
+	CHECK_ERR(table(&w, "{\"insert\":{\"PartitionKey\":\"p\"}}"), ERR_KEY_MISSING);
+	SAYS("The RowKey is missing.");
+	CHECK_ERR(apply(&w, "", "{\"insert\":{\"RowKey\":\"\"}}", 0), ERR_OK);
+	SAYS("\"PartitionKey\":\"\",\"RowKey\":\"\"");
+	service_free(w.service);
+}
+
+TEST(one_partition_and_each_row_once)
+{
+	struct world w = world_new();
+	CHECK_ERR(table(&w,
+			  "{\"insert\":{\"PartitionKey\":\"a\",\"RowKey\":\"1\"}}\n"
+			  "{\"insert\":{\"PartitionKey\":\"b\",\"RowKey\":\"1\"}}"),
+		ERR_BATCH_PARTITIONS);
+	SAYS("\"index\":1");
+	SAYS("\"line\":2,\"column\":1");
+	CHECK_ERR(part(&w, "{\"insert\":{\"RowKey\":\"1\"}}{\"delete\":{\"RowKey\":\"1\"}}"),
+		ERR_BATCH_DUPLICATE);
+	SAYS("\"code\":\"InvalidDuplicateRow\"");
+	service_free(w.service);
+}
+
+static char *many(size_t n)
+{
+	struct buf b = BUF_INIT(1 << 20);
+	for (size_t i = 0; i < n; i++)
+		buf_addf(&b, "{\"upsert\":{\"RowKey\":\"%zu\"}}\n", i);
+	MUST(buf_ok(&b));
+	return b.data;
+}
+
+TEST(a_hundred_operations_are_the_most)
+{
+	struct world w = world_new();
+	for (size_t n = 99; n <= 101; n++) {
+		char *text = many(n);
+		CHECK_ERR(part(&w, text), n <= 100 ? ERR_OK : ERR_BATCH_TOO_LARGE);
+		free(text);
+	}
+	SAYS("\"line\":101,\"column\":1,\"errno\":\"E2BIG\"");
+	CHECK_ERR(part(&w, "[]"), ERR_INVALID_INPUT);
+	SAYS("holds no operation");
+	service_free(w.service);
+}
+
+TEST(what_a_row_cannot_hold_is_told_where_it_stands)
+{
+	struct world w = world_new();
+	CHECK_ERR(
+		part(&w,
+			"[{\"insert\":{\"RowKey\":\"1\"}},\n {\"insert\":{\"RowKey\":\"2\",\"a-\":1}}]"),
+		ERR_PROPERTY_NAME_INVALID);
+	SAYS("\"index\":1");
+	SAYS("\"line\":2");
+	CHECK_ERR(part(&w, "[{\"insert\":{\"RowKey\":\"a/b\"}}]"), ERR_KEY_INVALID);
+	CHECK_ERR(part(&w, "[{\"insert\":{\"RowKey\":\"1\",\"A\":1,\"A\":2}}]"),
+		ERR_PROPERTY_DUPLICATE);
+	CHECK_ERR(
+		part(&w, "[{\"insert\":{\"RowKey\":\"1\",\"A\":\"x\" \"B\"}}]"), ERR_INVALID_INPUT);
+	SAYS("\"index\":0,\"status\":400");
+	CHECK_ERR(
+		part(&w, "{\"delete\":{\"RowKey\":\"1\",\"if_match\":\"*\"}}"), ERR_INVALID_INPUT);
+	SAYS("no other property");
+	CHECK_ERR(
+		part(&w,
+			"{\"delete\":{\"RowKey\":\"1\",\"odata.etag\":\"x\",\"Timestamp\":\"y\"}}"),
+		ERR_NOT_FOUND);
+	CHECK_ERR(part(&w, "[{\"insert\":{\"RowKey\":\"1\"}"), ERR_INCOMPLETE);
+	SAYS("{\"committed\":false,\"status\":400,");
+	service_free(w.service);
+}
+
+TEST(a_check_judges_and_keeps_nothing)
+{
+	struct world w = world_new();
+	CHECK_ERR(apply(&w, "p", "{\"insert\":{\"RowKey\":\"1\"}}", ENTITIES_CHECK), ERR_OK);
+	CHECK_EQ_STR(result,
+		"{\"committed\":false,\"would_commit\":true,\"operations\":[\n"
+		"{\"operation\":\"insert\",\"PartitionKey\":\"p\",\"RowKey\":\"1\","
+		"\"status\":201}\n]}\n");
+	CHECK_EQ_STR(read_row(&w, "1"), "none");
+	CHECK_ERR(part(&w, "{\"insert\":{\"RowKey\":\"1\",\"A\":1}}"), ERR_OK);
+	CHECK_ERR(apply(&w, "p", "{\"insert\":{\"RowKey\":\"1\"}}", ENTITIES_CHECK),
+		ERR_ENTITY_EXISTS);
+	SAYS("{\"committed\":false,\"would_commit\":false,\"index\":0,");
+	CHECK_ERR(apply(&w, "p", "{\"delete\":{\"RowKey\":\"1\"}}", ENTITIES_CHECK), ERR_OK);
+	CHECK_EQ_STR(read_row(&w, "1"), "{\"A\":1}\n");
+	service_free(w.service);
+}
+
+/* ---- $batch bodies ---- */
+
+#define HEAD "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n"
+#define OP(request_) \
+	"--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n" request_ \
+	"\r\n"
+#define TAIL "--c--\r\n--b--\r\n"
+#define ROW(n_) "{\"PartitionKey\":\"p\",\"RowKey\":\"" n_ "\",\"A\":1}"
+#define INSERT(n_) OP("POST http://x/acct/Tab HTTP/1.1\r\n\r\n" ROW(n_))
+#define ON(n_) "/acct/Tab(PartitionKey='p',RowKey='" n_ "') HTTP/1.1\r\n"
+
+TEST(a_batch_body_is_read_as_the_service_reads_it)
+{
+	struct world w = world_new();
+	CHECK_ERR(table(&w, HEAD INSERT("1") INSERT("2") INSERT("3") INSERT("4") TAIL), ERR_OK);
+	CHECK_ERR(table(&w,
+			  HEAD OP("PUT " ON("1") "If-Match: *\r\n\r\n{\"B\":2}")
+				  OP("PATCH " ON("2") "if-match: *\r\n\r\n{\"B\":2}")
+					  OP("DELETE " ON("3") "If-Match: *\r\n") OP("POST " ON(
+						  "4") "X-HTTP-Method: MERGE\r\n\r\n{\"B\":2}")
+						  OP("PUT " ON("5") "\r\n{\"B\":2}") TAIL),
+		ERR_OK);
+	CHECK_EQ_STR(read_row(&w, "1"), "{\"B\":2}\n");
+	CHECK_EQ_STR(read_row(&w, "2"), "{\"A\":1,\"B\":2}\n");
+	CHECK_EQ_STR(read_row(&w, "3"), "none");
+	CHECK_EQ_STR(read_row(&w, "4"), "{\"A\":1,\"B\":2}\n");
+	SAYS("\"operation\":\"replace\"");
+	SAYS("\"operation\":\"upsert_merge\"");
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("9") "If-Match: *\r\n\r\n{}") TAIL), ERR_NOT_FOUND);
+	CHECK_ERR(table(&w, HEAD OP("DELETE " ON("1") "\r\n") TAIL), ERR_HEADER_MISSING);
+	CHECK_ERR(table(&w, HEAD INSERT("1") TAIL), ERR_ENTITY_EXISTS);
+	service_free(w.service);
+}
+
+TEST(paths_in_a_batch_body_name_this_table)
+{
+	struct world w = world_new();
+	static const char *const good[] = { "Tab", "/Tab", "/Tab()", "acct/Tab", "/acct/Tab",
+		"/acct/acct/Tab", "http://h:1/acct/Tab", "https://acct.host/tab?$format=json",
+		"/acct/TAB()" };
+	static const char *const bad[] = { "/acct/Tax", "/other/Tab", "/acct/Tables",
+		"/acct/$batch", "/acct/acct/acct/Tab", "/acct/", "/acct/Tab('x')",
+		"/Tables('Tab')" };
+	for (size_t i = 0; i < ARRAY_LEN(good) + ARRAY_LEN(bad); i++) {
+		char text[1024];
+		bool is_good = i < ARRAY_LEN(good);
+		const char *path = is_good ? good[i] : bad[i - ARRAY_LEN(good)];
+		snprintf(text, sizeof(text),
+			HEAD OP("POST %s HTTP/1.1\r\n\r\n{\"PartitionKey\":\"p\",\"RowKey\":\"%zu\"}")
+				TAIL,
+			path, i);
+		enum err e = table(&w, text);
+		if (e != (is_good ? ERR_OK : ERR_INVALID_INPUT)) {
+			printf("# %s: %s %s\n", path, err_symbol(e), why.text);
+			check_fail(__FILE__, __LINE__, "path");
+		}
+	}
+	service_free(w.service);
+}
+
+TEST(what_a_batch_body_may_not_hold_is_refused)
+{
+	struct world w = world_new();
+	CHECK_ERR(
+		table(&w,
+			"--b\nContent-Type: application/http\n\nGET /acct/Tab() HTTP/1.1\n\n--b--\n"),
+		ERR_INVALID_INPUT);
+	SAYS(".query");
+	CHECK_ERR(table(&w, HEAD OP("GET " ON("1") "\r\n") TAIL), ERR_INVALID_INPUT);
+	SAYS("operations that change one entity");
+	CHECK_ERR(table(&w, HEAD INSERT("1") "--c--\r\n" HEAD INSERT("2") TAIL), ERR_INVALID_INPUT);
+	SAYS("\"index\":1");
+	CHECK_EQ_STR(read_row(&w, "1"), "none");
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "\r\n{\"RowKey\":\"2\"}") TAIL),
+		ERR_INVALID_INPUT);
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "\r\n") TAIL), ERR_VALUE_INVALID);
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "\r\n{\"A\":") TAIL), ERR_VALUE_INVALID);
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "If-None-Match: *\r\n\r\n{}") TAIL),
+		ERR_INVALID_INPUT);
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "X-HTTP-Method: PUT\r\n\r\n{}") TAIL),
+		ERR_XMETHOD_VERB);
+	CHECK_ERR(apply(&w, "q", HEAD INSERT("1") TAIL, 0), ERR_KEY_MISMATCH);
+	CHECK_ERR(table(&w, HEAD TAIL), ERR_INVALID_INPUT);
+	CHECK_ERR(table(&w, "-\n"), ERR_INVALID_INPUT);
+	CHECK_ERR(table(&w, "--\n"), ERR_INVALID_INPUT);
+	CHECK_ERR(table(&w, "--a\"b\n"), ERR_INVALID_INPUT);
+	service_free(w.service);
+}
+
+TEST(a_batch_body_is_incomplete_up_to_its_closing_delimiter)
+{
+	static const char text[] = HEAD INSERT("1") INSERT("2") "--c--\r\n--b--";
+	struct world w = world_new();
+	for (size_t n = 0; n < sizeof(text) - 1; n++) {
+		char cut[sizeof(text)];
+		snprintf(cut, sizeof(cut), "%.*s", (int)n, text);
+		CHECK_ERR(table(&w, cut), ERR_INCOMPLETE);
+		CHECK_EQ_STR(read_row(&w, "1"), "none");
+	}
+	CHECK_ERR(table(&w, text), ERR_OK);
+	service_free(w.service);
+}
+
+RUN_TESTS(T(an_array_and_lines_are_the_same_operations), T(every_verb_is_known_by_its_text),
+	T(what_is_no_change_set_is_refused_with_its_place),
+	T(a_beginning_is_incomplete_wherever_it_is_cut),
+	T(lines_cut_behind_an_operation_are_a_shorter_set),
+	T(the_operation_behind_the_last_one_allowed_is_too_many),
+	T(a_part_of_a_text_ends_at_its_brace), T(every_operation_does_what_its_name_says),
+	T(conditions_hold_or_the_whole_set_fails),
+	T(a_condition_goes_with_changes_of_what_exists_only),
+	T(what_existence_forbids_is_told_with_the_operation), T(the_partition_key_may_be_left_out),
+	T(one_partition_and_each_row_once), T(a_hundred_operations_are_the_most),
+	T(what_a_row_cannot_hold_is_told_where_it_stands), T(a_check_judges_and_keeps_nothing),
+	T(a_batch_body_is_read_as_the_service_reads_it), T(paths_in_a_batch_body_name_this_table),
+	T(what_a_batch_body_may_not_hold_is_refused),
+	T(a_batch_body_is_incomplete_up_to_its_closing_delimiter))

@@ -7,7 +7,7 @@
 
 #include "fs/state.h"
 
-#define QUERY_NODES_BYTES ((size_t)16 << 30)
+#define QUERY_NODES_BYTES ((size_t)16 << 20)
 
 /* After each lookup.  The kernel is asked by a thread for which nobody waits: it waits for the
  * locks of directories. */

@@ -354,6 +354,7 @@ static enum err too_many(struct batch *b, struct response *r)
 	struct err_detail detail = { .op = LIMIT_BATCH_OPS - 1 };
 	b->c->detail = (struct err_detail){ 0 };
 	begin_answer(b, r);
+	r->outcome = err_http(ERR_BATCH_TOO_LARGE);
 	write_failed(b, ERR_BATCH_TOO_LARGE, &detail, r);
 	end_answer(b, r);
 	return ERR_OK;

@@ -24,7 +24,7 @@ void response_clear(struct response *r)
 {
 	buf_clear(&r->headers);
 	buf_clear(&r->body);
-	r->status = 0;
+	r->status = r->outcome = 0;
 }
 
 /* A line end in a value would begin another header, a NUL would end this one; a tab is what

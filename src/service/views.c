@@ -373,15 +373,21 @@ enum err snapshot_drop(struct views *vs, struct span name)
 	return ERR_OK;
 }
 
+/* With the lock held, which is given up; none: the answer where v is NULL. */
+static enum err tell(
+	struct views *vs, const struct view *v, uint64_t log, enum err none, struct view_info *ret)
+{
+	if (v != NULL)
+		*ret = info_of(v, log);
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : none;
+}
+
 enum err snapshot_find(struct views *vs, struct span name, struct view_info *ret)
 {
 	uint64_t log = log_bytes(vs);
 	pthread_mutex_lock(&vs->lock);
-	const struct view *v = find_named(vs, name);
-	if (v != NULL)
-		*ret = info_of(v, log);
-	pthread_mutex_unlock(&vs->lock);
-	return v != NULL ? ERR_OK : ERR_NOT_FOUND;
+	return tell(vs, find_named(vs, name), log, ERR_NOT_FOUND, ret);
 }
 
 enum err snapshot_next(struct views *vs, uint32_t after, struct view_info *ret)
@@ -392,10 +398,7 @@ enum err snapshot_next(struct views *vs, uint32_t after, struct view_info *ret)
 	for (const struct view *v = vs->first; v != NULL; v = v->next)
 		if (v->info.number > after && (next == NULL || v->info.number < next->info.number))
 			next = v;
-	if (next != NULL)
-		*ret = info_of(next, log);
-	pthread_mutex_unlock(&vs->lock);
-	return next != NULL ? ERR_OK : ERR_NOT_FOUND;
+	return tell(vs, next, log, ERR_NOT_FOUND, ret);
 }
 
 int64_t snapshots_changed(struct views *vs)
@@ -410,11 +413,7 @@ enum err snapshot_get(struct views *vs, uint32_t number, struct view_info *ret)
 {
 	uint64_t log = log_bytes(vs);
 	pthread_mutex_lock(&vs->lock);
-	const struct view *v = find_number(vs, number);
-	if (v != NULL)
-		*ret = info_of(v, log);
-	pthread_mutex_unlock(&vs->lock);
-	return v != NULL ? ERR_OK : ERR_GONE;
+	return tell(vs, find_number(vs, number), log, ERR_GONE, ret);
 }
 
 enum err snapshot_set_lifetime(struct views *vs, uint32_t number, uint64_t seconds)

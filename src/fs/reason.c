@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "fs/names.h"
 #include "fs/state.h"
+#include "service/heat.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -122,7 +123,8 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 	}
 	memcpy(name, f->name.p, f->name.n);
 	/* A throttle was asked for, and refuses a great deal. */
-	if (!f->quiet && f->error != ERR_THROTTLED)
+	bool asked_for = f->error == ERR_THROTTLED && heat_target(service_heat(fs->service)) != 0;
+	if (!f->quiet && !asked_for)
 		log_warning("%.*s", (int)line.len - 1, line.data);
 
 	pthread_mutex_lock(&r->lock);

@@ -5,41 +5,14 @@
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/admission.h"
+#include "service/entity_companions.h"
 
 #include <stdlib.h>
 
 /* How often a change without a condition of its own is tried again after it lost a race. */
 #define RETRIES 64
 
-/* What one operation needs while its change is built and applied. */
-struct work {
-	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* order form */
-	struct buf body;
-	bool guarded; /* the condition is ours: a lost race means once more, not failure */
-	/* What is wrong with a merge, found before the operations in front of it were judged.
-	 * Its change cannot be applied (no row has IMPOSSIBLE), so that the first operation that
-	 * fails is the one to blame. */
-	enum err pending;
-	struct err_detail why;
-
-	bool long_pk;   /* makes a row in a partition whose name takes the digest form */
-	bool no_folder; /* on condition that no folder has that name: */
-	char name[LIMIT_NAME_BYTES + 1];
-	size_t name_len;
-};
-#define IMPOSSIBLE (-1) /* a version */
-
-/* The operations, and what goes with them in the same step: before them the folders that
- * become their partitions, behind them what must hold or go at the end. */
-struct set {
-	struct entity_op *ops;
-	struct work *works;
-	struct change *changes;
-	size_t before, n, behind;
-
-	struct span draft_pk; /* the partition that was looked into last */
-	uint64_t draft_dir;   /* 0: there is none */
-};
+#define IMPOSSIBLE (-1) /* a version that no row has */
 
 static enum err order_key(
 	struct span key, const char *what, char out[LIMIT_KEY_BYTES], struct err_detail *detail)
@@ -95,8 +68,8 @@ static unsigned keys_flags(struct span pk, struct span rk)
 	return inside ? (unsigned)(ENTITY_JSON_PK | ENTITY_JSON_RK) : 0;
 }
 
-static enum err render(
-	const struct entity_op *op, const struct entity *entity, struct work *w, struct change *c)
+static enum err render(const struct entity_op *op, const struct entity *entity,
+	struct entity_work *w, struct change *c)
 {
 	struct entity keyed = *entity;
 	keyed.pk = op->pk;
@@ -114,7 +87,7 @@ static enum err render(
 
 /* The merge of what is there with what was sent, on condition that it is still there. */
 static enum err merge_body(struct service *s, uint64_t table_id, const struct entity_op *op,
-	struct work *w, struct change *c, struct err_detail *detail)
+	struct entity_work *w, struct change *c, struct err_detail *detail)
 {
 	struct item row = { 0 };
 	enum err e = entity_row(s, NULL, table_id, op->pk, op->rk, &row);
@@ -165,8 +138,8 @@ static bool is_merge(const struct entity_op *op)
 	return op->kind == ENTITY_MERGE || op->kind == ENTITY_UPSERT_MERGE;
 }
 
-static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *op, struct work *w,
-	struct change *c, struct err_detail *detail)
+static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *op,
+	struct entity_work *w, struct change *c, struct err_detail *detail)
 {
 	*c = (struct change){ .attrs = op->attrs, .kind = ITEM_ROW };
 	w->guarded = false;
@@ -215,7 +188,8 @@ static enum err check_set(const struct entity_op *ops, size_t n, struct err_deta
 	return ERR_OK;
 }
 
-static void postpone(struct work *w, struct change *c, enum err e, const struct err_detail *detail)
+static void postpone(
+	struct entity_work *w, struct change *c, enum err e, const struct err_detail *detail)
 {
 	w->pending = e;
 	w->why = *detail;
@@ -227,7 +201,7 @@ static void postpone(struct work *w, struct change *c, enum err e, const struct 
 
 /* The store refused the change of w, as it had to: what is wrong is known already, but for
  * a row that was not there and now is. */
-static enum err postponed(struct work *w, enum err e, struct err_detail *detail)
+static enum err postponed(struct entity_work *w, enum err e, struct err_detail *detail)
 {
 	if (w->pending == ERR_OK || (e != ERR_CONDITION_NOT_MET && e != ERR_NOT_FOUND))
 		return e;
@@ -235,157 +209,6 @@ static enum err postponed(struct work *w, enum err e, struct err_detail *detail)
 	if (!w->guarded)
 		*detail = w->why;
 	return w->guarded ? e : w->pending;
-}
-
-/* ---- what a mount left under the names of rows and partitions ---- */
-
-static bool makes_row(const struct entity_op *op)
-{
-	return op->kind == ENTITY_INSERT || op->kind == ENTITY_UPSERT ||
-		op->kind == ENTITY_UPSERT_MERGE;
-}
-
-static bool makes_long_partition(const struct entity_op *op)
-{
-	/* Three bytes of a name for one of the key are the most. */
-	return op->pk.n > LIMIT_NAME_BYTES / 3 && makes_row(op) &&
-		filename_is_long(op->pk, FILENAME_PARTITION);
-}
-
-/* How many changes beside its own an operation may bring. */
-static size_t companions(const struct entity_op *op)
-{
-	if (op->kind == ENTITY_DELETE)
-		return 1;
-	return makes_long_partition(op) ? 2 : 0;
-}
-
-static bool looked_before(const struct set *set, size_t i)
-{
-	for (size_t k = i; k-- > 0;)
-		if (set->works[k].long_pk && span_eq(set->ops[k].pk, set->ops[i].pk))
-			return true;
-	return false;
-}
-
-static void add_adoption(
-	struct set *set, const struct work *w, size_t pk_len, const struct item *folder)
-{
-	struct change *c = &set->changes[set->before++];
-	*c = (struct change){ .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET };
-	c->to = (struct place){ .parent = folder->parent, .class = CLASS_KEYED };
-	c->to.key = span_make(w->pk, pk_len);
-	c->to_kind = ITEM_PARTITION;
-	c->flags = CHANGE_NO_REPLACE;
-	/* By id alone it would be taken away from where somebody renamed it to. */
-	c->cond = COND_VERSION;
-	c->cond_version = folder->version;
-}
-
-/* A partition that the operation will make: the directory that a mount made under its digest
- * name becomes it; where there is none, none may come in between. */
-static enum err plan_folder(struct service *s, uint64_t table_id, struct set *set, size_t i)
-{
-	const struct entity_op *op = &set->ops[i];
-	struct work *w = &set->works[i];
-	struct item it = { 0 };
-	enum err e = order_key(op->pk, "PartitionKey", w->pk, NULL);
-	if (e != ERR_OK)
-		return ERR_OK; /* prepare() will say so */
-	e = store_child(service_store(s), NULL, table_id, CLASS_KEYED, span_make(w->pk, op->pk.n),
-		WANT_ATTRS, &it);
-	item_fini(&it);
-	if (e != ERR_NOT_FOUND)
-		return e;
-	w->name_len = filename_encode(op->pk, FILENAME_PARTITION, w->name);
-	e = store_child(service_store(s), NULL, table_id, CLASS_NAMED,
-		span_make(w->name, w->name_len), WANT_ATTRS, &it);
-	if (e == ERR_OK && it.kind == ITEM_FOLDER)
-		add_adoption(set, w, op->pk.n, &it);
-	w->no_folder = e == ERR_NOT_FOUND;
-	item_fini(&it);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
-}
-
-static enum err plan_folders(struct service *s, uint64_t table_id, struct set *set)
-{
-	enum err e = ERR_OK;
-	set->before = 0;
-	for (size_t i = 0; e == ERR_OK && i < set->n; i++) {
-		set->works[i].no_folder = false;
-		set->works[i].long_pk = makes_long_partition(&set->ops[i]);
-		if (set->works[i].long_pk && !looked_before(set, i))
-			e = plan_folder(s, table_id, set, i);
-	}
-	return e;
-}
-
-static struct change *add_behind(struct set *set)
-{
-	return &set->changes[set->before + set->n + set->behind++];
-}
-
-/* The store's condition that a name is free comes with making something there. */
-static void add_no_folder(struct set *set, uint64_t table_id, const struct work *w)
-{
-	struct place at = { .parent = table_id, .class = CLASS_NAMED };
-	at.key = span_make(w->name, w->name_len);
-	*add_behind(set) = (struct change){ .op = CHANGE_PUT,
-		.at = at,
-		.cond = COND_ABSENT,
-		.kind = ITEM_FOLDER,
-		.attrs = ATTRS_UNSET };
-	*add_behind(set) = (struct change){ .op = CHANGE_DELETE, .at = at, .attrs = ATTRS_UNSET };
-}
-
-static enum err find_draft_dir(struct service *s, uint64_t table_id, struct set *set,
-	const struct entity_op *op, const struct work *w)
-{
-	struct item it = { 0 };
-	if (set->draft_pk.p != NULL && span_eq(set->draft_pk, op->pk))
-		return ERR_OK;
-	enum err e = store_child(service_store(s), NULL, table_id, CLASS_KEYED,
-		span_make(w->pk, op->pk.n), WANT_ATTRS, &it);
-	set->draft_pk = op->pk;
-	set->draft_dir = e == ERR_OK ? it.id : 0;
-	item_fini(&it);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
-}
-
-/* The empty file that waits under the name of a row that goes: it would come to light. */
-static enum err add_draft_removal(struct service *s, uint64_t table_id, struct set *set, size_t i)
-{
-	const struct entity_op *op = &set->ops[i];
-	struct work *w = &set->works[i];
-	struct item file = { 0 };
-	enum err e = find_draft_dir(s, table_id, set, op, w);
-	if (e != ERR_OK || set->draft_dir == 0)
-		return e;
-	w->name_len = filename_encode(op->rk, FILENAME_ROW, w->name);
-	e = store_child(service_store(s), NULL, set->draft_dir, CLASS_NAMED,
-		span_make(w->name, w->name_len), WANT_ATTRS, &file);
-	if (e == ERR_OK && file.kind == ITEM_FILE && file.size == 0)
-		*add_behind(set) = (struct change){ .op = CHANGE_DELETE,
-			.at = { .id = file.id },
-			.cond = COND_VERSION,
-			.cond_version = file.version,
-			.attrs = ATTRS_UNSET };
-	item_fini(&file);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
-}
-
-static enum err add_companions(struct service *s, uint64_t table_id, struct set *set)
-{
-	enum err e = ERR_OK;
-	set->behind = 0;
-	set->draft_pk = (struct span){ 0 };
-	for (size_t i = 0; e == ERR_OK && i < set->n; i++) {
-		if (set->works[i].no_folder)
-			add_no_folder(set, table_id, &set->works[i]);
-		else if (set->ops[i].kind == ENTITY_DELETE)
-			e = add_draft_removal(s, table_id, set, i);
-	}
-	return e;
 }
 
 /* ---- applying ---- */
@@ -396,11 +219,11 @@ static bool lost_race(enum err e)
 }
 
 static enum err prepare_all(
-	struct service *s, uint64_t table_id, struct set *set, struct err_detail *reterr)
+	struct service *s, uint64_t table_id, struct entity_set *set, struct err_detail *reterr)
 {
 	struct change *changes = &set->changes[set->before];
 	for (size_t i = 0; i < set->n; i++) {
-		struct work *w = &set->works[i];
+		struct entity_work *w = &set->works[i];
 		reterr->op = i;
 		w->pending = ERR_OK;
 		enum err e = prepare(s, table_id, &set->ops[i], w, &changes[i], reterr);
@@ -414,7 +237,8 @@ static enum err prepare_all(
 
 /* Makes reterr->op, the index of a change, that of an operation.  *ret_again: what was looked
  * at was another thing by the time of the commit, which is no operation's fault. */
-static enum err blame(struct set *set, enum err e, struct err_detail *reterr, bool *ret_again)
+static enum err blame(
+	struct entity_set *set, enum err e, struct err_detail *reterr, bool *ret_again)
 {
 	bool own = reterr->op >= set->before && reterr->op < set->before + set->n;
 	if (!own) {
@@ -423,7 +247,7 @@ static enum err blame(struct set *set, enum err e, struct err_detail *reterr, bo
 		return e;
 	}
 	reterr->op -= set->before;
-	struct work *w = &set->works[reterr->op];
+	struct entity_work *w = &set->works[reterr->op];
 	e = postponed(w, e, reterr);
 	*ret_again = lost_race(e) && w->guarded;
 	return e;
@@ -432,9 +256,9 @@ static enum err blame(struct set *set, enum err e, struct err_detail *reterr, bo
 /* Behind all others a change that cannot be done: whatever is refused before it would have
  * been refused, and nothing is kept. */
 static enum err apply_to_check(
-	struct service *s, enum origin origin, struct set *set, struct err_detail *reterr)
+	struct service *s, enum origin origin, struct entity_set *set, struct err_detail *reterr)
 {
-	*add_behind(set) = (struct change){ .op = CHANGE_DELETE,
+	*entity_set_behind(set) = (struct change){ .op = CHANGE_DELETE,
 		.at = { .parent = STORE_ROOT, .class = CLASS_KEYED, .key = SPAN_LIT("!") },
 		.attrs = ATTRS_UNSET };
 	size_t n = set->before + set->n + set->behind;
@@ -442,7 +266,7 @@ static enum err apply_to_check(
 	return e == ERR_NOT_FOUND && reterr->op == n - 1 ? ERR_OK : e;
 }
 
-static enum err apply_set(struct service *s, enum origin origin, struct set *set, size_t n,
+static enum err apply_set(struct service *s, enum origin origin, struct entity_set *set, size_t n,
 	unsigned flags, struct err_detail *reterr)
 {
 	bool several = (flags & ENTITIES_SET) != 0 && set->n > 1;
@@ -453,19 +277,19 @@ static enum err apply_set(struct service *s, enum origin origin, struct set *set
 	return e;
 }
 
-static enum err try_apply(struct service *s, enum origin origin, uint64_t table_id, struct set *set,
-	unsigned flags, struct err_detail *reterr, bool *ret_again)
+static enum err try_apply(struct service *s, enum origin origin, uint64_t table_id,
+	struct entity_set *set, unsigned flags, struct err_detail *reterr, bool *ret_again)
 {
 	*ret_again = false;
 	reterr->op = 0;
 	set->behind = 0;
-	enum err e = plan_folders(s, table_id, set);
+	enum err e = companions_before(s, table_id, set);
 	if (e == ERR_OK)
 		e = prepare_all(s, table_id, set, reterr);
 	if (e != ERR_OK)
 		return e;
 	reterr->op = 0;
-	e = add_companions(s, table_id, set);
+	e = companions_behind(s, table_id, set);
 	if (e != ERR_OK)
 		return e;
 	size_t n = set->before + set->n + set->behind;
@@ -516,8 +340,8 @@ enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id
 		return e;
 	size_t room = n + 1; /* apply_to_check() */
 	for (size_t i = 0; i < n; i++)
-		room += companions(&ops[i]);
-	struct set set = { .ops = ops, .n = n };
+		room += companions_max(&ops[i]);
+	struct entity_set set = { .ops = ops, .n = n };
 	set.works = calloc(n, sizeof(*set.works));
 	set.changes = calloc(room, sizeof(*set.changes));
 	e = ERR_NO_MEMORY;
@@ -587,7 +411,7 @@ enum err entity_commit_document(struct service *s, enum origin origin, uint64_t 
 	struct entity_op *op, const struct place *draft, bool durable, struct item *ret,
 	struct item *ret_replaced, struct err_detail *detail)
 {
-	struct work *w = calloc(1, sizeof(*w));
+	struct entity_work *w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
 	struct change changes[2] = { 0 };

@@ -139,10 +139,14 @@ static enum err parse(struct importer *im, struct span record, struct err_detail
 static enum err bad_record(
 	struct importer *im, struct import_place at, enum err e, struct err_detail *why)
 {
+	struct import_chunk *c = im->chunk;
 	struct err_detail bad = *why;
+	if (c != NULL)
+		entity_fini(&c->entities[c->n]);
 	enum err before = records_commit(im, why);
-	if (im->chunk != NULL)
-		entity_fini(&im->chunk->entities[0]);
+	/* The commit of no rows leaves the text of the refused ones. */
+	if (c != NULL)
+		arena_reset(&c->text);
 	if (before != ERR_OK)
 		return before;
 	*why = bad;

@@ -7,8 +7,14 @@
 
 #define BLOCK_BYTES (16u << 10) /* at once */
 
-static enum err feed_file(
-	struct importer *im, FILE *in, char block[BLOCK_BYTES], struct err_detail *detail)
+/* Asked also where nothing is committed for long, as of an input without a good record. */
+static bool is_wanted(const struct importer *im, const struct import_options *o)
+{
+	return o->on_progress == NULL || o->on_progress(o->arg, importer_counts(im));
+}
+
+static enum err feed_file(struct importer *im, FILE *in, const struct import_options *options,
+	char block[BLOCK_BYTES], struct err_detail *detail)
 {
 	for (;;) {
 		size_t n = fread(block, 1, BLOCK_BYTES, in);
@@ -20,6 +26,8 @@ static enum err feed_file(
 			return importer_end(im, detail);
 		else
 			e = importer_flush(im, detail);
+		if (e == ERR_OK && !is_wanted(im, options))
+			e = ERR_CANCELLED;
 		if (e != ERR_OK)
 			return e;
 		if (code != 0)
@@ -38,7 +46,7 @@ enum err import_stream(struct service *s, enum origin origin, uint64_t table_id,
 	if (e != ERR_OK)
 		return e;
 	char *block = malloc(BLOCK_BYTES);
-	e = block != NULL ? feed_file(im, in, block, detail) : ERR_NO_MEMORY;
+	e = block != NULL ? feed_file(im, in, options, block, detail) : ERR_NO_MEMORY;
 	*counts = *importer_counts(im);
 	enum err synced = counts->done > 0 ? store_sync(service_store(s)) : ERR_OK;
 	free(block);

@@ -45,7 +45,8 @@ struct import_options {
 	/* A refused record, why and where: detail->line is that of the input, detail->column 0
 	 * where no place in it is known.  NULL: nobody wants to know. */
 	void (*on_error)(void *arg, enum err e, const struct err_detail *detail);
-	/* After every commit; false cancels (what is committed stands).  May be NULL. */
+	/* After every commit, and import_stream() now and then; false cancels (what is committed
+	 * stands).  May be NULL. */
 	bool (*on_progress)(void *arg, const struct import_counts *counts);
 	void *arg;
 };

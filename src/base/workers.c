@@ -73,6 +73,14 @@ bool workers_submit(struct workers *w, struct job *job)
 	return taken;
 }
 
+bool workers_wanted(struct workers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	bool wanted = w->first != NULL;
+	pthread_mutex_unlock(&w->lock);
+	return wanted;
+}
+
 void workers_stop(struct workers *w)
 {
 	pthread_mutex_lock(&w->lock);

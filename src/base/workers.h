@@ -20,6 +20,8 @@ enum err workers_start(size_t threads, struct workers **ret);
 /* The job is the workers' until its run() is called.  False, and nothing is done: they were
  * stopped. */
 bool workers_submit(struct workers *w, struct job *job);
+/* Whether a job waits for a thread. */
+bool workers_wanted(struct workers *w);
 /* Takes no more jobs, finishes those that were taken, ends the threads; submitting is still
  * allowed. */
 void workers_stop(struct workers *w);

@@ -40,7 +40,7 @@ static int check_dir(struct paths *p, const char *given)
 	bool resolved = path_absolute(given, p->dir);
 	bool ours = resolved && mountinfo_find(p->dir, m) && strcmp(m->type, MOUNT_TYPE) == 0;
 	int code = EXIT_DONE;
-	if (ours && mount_ask(p->dir) == ENOTCONN)
+	if (ours && mount_ask(p->dir, m->source, "mount") == ENOTCONN)
 		code = clear_dead(p->dir);
 	else if (ours)
 		code = command_fail(stderr, "mount",
@@ -122,7 +122,7 @@ static int in_background(struct serve *s)
 	if (n != 1 || byte != 0)
 		return exit_code_of(child);
 	close(ready[0]);
-	int code = mount_ask(s->dir);
+	int code = mount_ask(s->dir, NULL, "mount");
 	if (code == 0)
 		return EXIT_DONE;
 	(void)kill(child, SIGTERM);

@@ -185,8 +185,8 @@ static void add_hottest(const struct hottest *h, struct buf *out)
 	buf_add_char(out, ']');
 }
 
-static void print_json(struct cmd_env *env, const struct totals *t, const struct store_info *info,
-	const struct hottest *hottest)
+static enum err print_json(struct cmd_env *env, const struct totals *t,
+	const struct store_info *info, const struct hottest *hottest)
 {
 	struct buf out = BUF_INIT(OUTPUT_LIMIT);
 	buf_addf(&out,
@@ -208,9 +208,11 @@ static void print_json(struct cmd_env *env, const struct totals *t, const struct
 	buf_add_char(&out, ']');
 	add_hottest(hottest, &out);
 	buf_add_str(&out, "}\n");
-	if (buf_ok(&out))
+	bool ok = buf_ok(&out);
+	if (ok)
 		(void)fwrite(out.data, 1, out.len, env->out);
 	buf_fini(&out);
+	return ok ? ERR_OK : ERR_NO_MEMORY;
 }
 
 static void print_hottest(FILE *out, const struct hottest *h)
@@ -258,7 +260,7 @@ static int run(struct cmd_env *env, const struct args *args)
 	store_info(w.store, &info);
 	struct hottest *hottest = hottest_partitions(env->service);
 	if (e == ERR_OK && args_has(args, "json"))
-		print_json(env, &t, &info, hottest);
+		e = print_json(env, &t, &info, hottest);
 	else if (e == ERR_OK)
 		print_text(env, &t, &info, hottest);
 	free(hottest);

@@ -40,7 +40,7 @@ static void wait_closed(const char *store)
 
 static int unmount(const char *given, const char *dir, const struct mount_entry *m)
 {
-	bool dead = mount_ask(dir) == ENOTCONN;
+	bool dead = mount_ask(dir, m->source, "umount") == ENOTCONN;
 	int code = mount_detach(dir, dead);
 	if (code == EBUSY)
 		return command_fail(

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/mountinfo.h"
 
+#include "store/engines.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PATIENCE_MS 1500 /* then it is looked whether an answer will ever come */
 
 /* mountinfo writes blanks and backslashes as \ooo. */
 static void unescape(const char *text, char *out, size_t cap)
@@ -39,6 +44,9 @@ static bool parse(char *line, struct mount_entry *ret)
 	if (dash == NULL)
 		return false;
 	*dash = '\0';
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
+	if (sscanf(line, "%*u %*u %*u:%u", &ret->device) != 1)
+		return false;
 	for (char *f = strtok_r(line, " \n", &save); f != NULL && n < 5;
 		f = strtok_r(NULL, " \n", &save))
 		field[n++] = f;
@@ -114,7 +122,28 @@ bool path_absolute(const char *path, char ret[PATH_MAX])
 	return len > 0 && len < PATH_MAX;
 }
 
-int mount_ask(const char *dir)
+/* Whether the process that holds the store has been killed and cannot end. */
+static bool is_half_dead(const char *path)
+{
+	struct err_detail why = { 0 };
+	struct store *store;
+	char file[64], state = 0;
+	pid_t holder = 0;
+	enum err e = store_open(path, STORE_OPEN_READ_ONLY, &store, &holder, &why);
+	if (e == ERR_OK)
+		store_close(store);
+	if (e != ERR_BUSY || holder <= 0)
+		return false;
+	(void)snprintf(file, sizeof(file), "/proc/%d/stat", (int)holder);
+	FILE *f = fopen(file, "re");
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
+	bool read = f != NULL && fscanf(f, "%*d (%*[^)]) %c", &state) == 1;
+	if (f != NULL)
+		(void)fclose(f);
+	return read && state == 'Z';
+}
+
+static int ask(const char *dir)
 {
 	struct statx st;
 	int code = 0;
@@ -125,6 +154,46 @@ int mount_ask(const char *dir)
 		if (code != ECONNABORTED)
 			break;
 	}
+	return code;
+}
+
+/* A process that nobody waits for, which sends the answer through the pipe: the question
+ * itself could not be broken off. */
+static bool ask_aside(const char *dir, int to)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		if (fork() == 0) {
+			int code = ask(dir);
+			(void)!write(to, &code, sizeof(code));
+		}
+		_exit(0);
+	}
+	return child > 0 && waitpid(child, NULL, 0) == child;
+}
+
+int mount_ask(const char *dir, const char *store, const char *command)
+{
+	int fds[2], code = EIO;
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return errno;
+	if (!ask_aside(dir, fds[1]))
+		code = errno;
+	close(fds[1]);
+	struct pollfd answer = { .fd = fds[0], .events = POLLIN };
+	bool dead = false;
+	for (int n = 1; !dead && poll(&answer, 1, PATIENCE_MS) == 0; n++) {
+		dead = store != NULL && is_half_dead(store);
+		if (n == 2 && !dead)
+			(void)fprintf(stderr,
+				"rowfs %s: waiting for the server of '%s' to answer ...\n", command,
+				dir);
+	}
+	if (dead)
+		code = ENOTCONN;
+	else
+		(void)!read(fds[0], &code, sizeof(code));
+	close(fds[0]);
 	return code;
 }
 
@@ -152,6 +221,22 @@ static int run_fusermount(const char *dir, bool lazy)
 	return code;
 }
 
+/* As the force of umount(2), for who mounted it without being root. */
+static void cut(const char *dir)
+{
+	struct mount_entry *m = malloc(sizeof(*m));
+	char path[64];
+	if (m != NULL && mountinfo_find(dir, m) && strcmp(m->type, MOUNT_TYPE) == 0) {
+		(void)snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", m->device);
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			(void)!write(fd, "1", 1);
+			close(fd);
+		}
+	}
+	free(m);
+}
+
 int mount_detach(const char *dir, bool lazy)
 {
 	/* Force first: it cuts the connection, which wakes whoever waits for an answer; after a
@@ -162,5 +247,7 @@ int mount_detach(const char *dir, bool lazy)
 		return 0;
 	if (errno != EPERM)
 		return errno;
+	if (lazy)
+		cut(dir);
 	return run_fusermount(dir, lazy);
 }

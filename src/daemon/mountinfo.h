@@ -10,6 +10,7 @@
 #define MOUNT_TYPE "fuse.rowfs"
 
 struct mount_entry {
+	unsigned device; /* its minor number */
 	char dir[PATH_MAX];
 	char type[64];
 	char source[PATH_MAX];
@@ -26,8 +27,11 @@ bool mountinfo_shows(const char *store);
 bool path_absolute(const char *path, char ret[PATH_MAX]);
 
 /* Asks the server of the mount, past what the kernel remembers: 0 or an errno; ENOTCONN
- * where it was killed. */
-int mount_ask(const char *dir);
+ * where it was killed.  A server that was killed just when it told the kernel something can
+ * stay half dead, and never answers: one of its threads waits for a lock that a client holds
+ * who waits for the server.  With its store (NULL: not known) that is found out, and is
+ * ENOTCONN too; a server that lives is waited for, and command says so. */
+int mount_ask(const char *dir, const char *store, const char *command);
 
 /* Unmounts; as fusermount3 where we are not root.  lazy: at once, whatever is open.
  * Returns 0 or an errno. */

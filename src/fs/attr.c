@@ -36,6 +36,8 @@ void attr_of_item(const struct fs *fs, const struct item *it, struct stat *ret)
 	bool dir = item_is_dir(it->kind);
 	*ret = (struct stat){ .st_ino = it->id, .st_nlink = 1, .st_blksize = 4096 };
 	mode_t bits = (dir ? 0777u : 0666u) & ~fs->options.umask;
+	if (it->id == STORE_REJECTED || it->id == STORE_TRASH)
+		bits = 0700; /* they hold what comes from directories of any mode */
 	if (it->attrs.mode != MODE_UNSET)
 		bits = it->attrs.mode & 07777;
 	ret->st_mode = (dir ? S_IFDIR : S_IFREG) | bits;
@@ -52,6 +54,8 @@ void attr_of_control(const struct fs *fs, uint64_t nid, struct stat *ret)
 {
 	*ret = (struct stat){ .st_ino = nid, .st_nlink = 1, .st_blksize = 4096 };
 	ret->st_mode = nid == NID_CONTROL_DIR ? S_IFDIR | 0755 : S_IFREG | 0444;
+	if (nid == NID_ERRORS)
+		ret->st_mode = S_IFREG | 0400; /* it tells names of any directory */
 	ret->st_uid = fs->options.uid;
 	ret->st_gid = fs->options.gid;
 	ret->st_size = nid == NID_CONTROL_DIR ? 4096 : 0;

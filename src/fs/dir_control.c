@@ -107,10 +107,20 @@ const struct vnode_ops *dir_control_ops(uint64_t nid)
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 {
 	const struct control_name *c = name_of(nid);
-	if (c == NULL)
-		return ERR_GONE;
+	struct item dir = { 0 };
+	struct stat st;
+	enum err e =
+		c == NULL ? ERR_GONE : store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	attr_of_item(fs, &dir, &st);
+	item_fini(&dir);
 	attr_of_control(fs, nid, ret);
-	ret->st_mode = c->mode & ~(fs->options.umask & 0777);
+	ret->st_uid = st.st_uid;
+	ret->st_gid = st.st_gid;
+	ret->st_mode = c->mode & (S_IFMT | st.st_mode);
+	if ((st.st_mode & S_ISVTX) != 0) /* others may not change what is not theirs */
+		ret->st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
 	if (S_ISDIR(c->mode))
 		ret->st_size = 4096;
 	return ERR_OK;

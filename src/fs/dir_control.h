@@ -20,7 +20,8 @@ const struct vnode_ops *dir_control_ops(uint64_t nid);
 struct span dir_control_name(uint64_t nid);
 /* vnode_ops.xattr_get: "error" is the last reason that reasons_add() was given for the name. */
 enum err dir_control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
-/* vnode_ops.stat of all of them. */
+/* vnode_ops.stat of all of them: owner and mode follow the directory's, so that nobody gets
+ * more by a control file than by the directory. */
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret);
 
 #endif

@@ -27,6 +27,7 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 	struct handle *h = calloc(1, sizeof(*h));
 	if (h == NULL)
 		return NULL;
+	pthread_mutex_init(&h->turns.lock, NULL);
 	h->kind = kind;
 	h->nid = nid;
 	h->opener = opener;
@@ -70,14 +71,11 @@ static void handle_free(struct fs *fs, struct handle *h)
 	if (h->stage != NULL)
 		stages_unref(fs, fs->stages, h->stage);
 	listing_free(h->listing);
-	if (h->file != NULL) {
-		pthread_mutex_destroy(&h->file->lock);
+	if (h->file != NULL)
 		h->file->ops->free(h->file);
-	}
-	if (h->vdir != NULL) {
-		pthread_mutex_destroy(&h->vdir->lock);
+	if (h->vdir != NULL)
 		h->vdir->ops->free(h->vdir);
-	}
+	pthread_mutex_destroy(&h->turns.lock);
 	free(h);
 }
 

@@ -5,11 +5,13 @@
 #ifndef FS_HANDLE_H
 #define FS_HANDLE_H
 
+#include "base/workers.h"
 #include "fs/blob.h"
 #include "fs/listing.h"
 #include "fs/stages.h"
 #include "fs/virtual.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -20,6 +22,13 @@ enum handle_kind {
 	HANDLE_DIR,
 	HANDLE_VIRTUAL,     /* a file of fs/virtual.h */
 	HANDLE_VIRTUAL_DIR, /* a directory of it */
+};
+
+/* Whose turn it is at a virtual file or directory (ops_virtual.c). */
+struct turns {
+	pthread_mutex_t lock;
+	bool taken;
+	struct job *first, *last; /* the others */
 };
 
 struct handle {
@@ -33,6 +42,7 @@ struct handle {
 	struct listing *listing;
 	struct vfile *file; /* HANDLE_VIRTUAL; freed with the handle, in its lane */
 	struct vdir *vdir;  /* HANDLE_VIRTUAL_DIR */
+	struct turns turns; /* of both */
 
 	atomic_uint refs;
 	struct handle *next, *previous; /* guarded by the table's lock */

@@ -43,12 +43,14 @@ static enum err aim(struct import_file *f, struct err_detail *detail)
 }
 
 /* Keeps the reason, and the input from the first line on that is not in the store; answers
- * e. */
+ * what the caller is told. */
 static enum err refuse(struct import_file *f, const char *call, enum err e, struct span bytes,
 	const struct err_detail *detail)
 {
 	struct fs *fs = f->file.fs;
 	char rejected[REJECTED_NAME_MAX] = "";
+	if (e == ERR_TABLE_NOT_FOUND) /* removed behind aim() */
+		e = ERR_GONE;
 	struct span name = dir_control_name(f->nid);
 	struct buf rest = BUF_INIT(REST_LIMIT);
 	importer_rest(f->importer, bytes, &rest);
@@ -95,7 +97,7 @@ static enum err import_write(
 		e = importer_feed(f->importer, bytes, &detail);
 	if (e != ERR_OK)
 		f->ended = refuse(f, "write", e, bytes, &detail);
-	return e;
+	return f->ended;
 }
 
 static enum err import_close(struct vfile *file, const struct vcall *call)

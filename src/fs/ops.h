@@ -44,6 +44,9 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
 	return fi == NULL ? NULL : (struct handle *)(uintptr_t)fi->fh;
 }
 
+/* What a virtual name means. */
+void reply_ventry(struct call *c, const struct ventry *entry);
+
 /* A reply to readdir that is being filled; a listing_fn. */
 struct dir_page {
 	fuse_req_t req;

@@ -18,13 +18,14 @@
 
 /* ---- lookup ---- */
 
-/* A control file, or .rowfs: its name means the same for as long as its directory is. */
+/* A control file, or .rowfs: its name means the same for as long as its directory is; its
+ * mode moves with the directory's. */
 static void lookup_control(struct call *c, uint64_t nid)
 {
-	struct stat st;
-	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &st);
+	struct ventry entry = { .nid = nid, .lasting = true };
+	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &entry.st);
 	if (e == ERR_OK)
-		reply_node(c, nid, &st, CACHE_SECONDS);
+		reply_ventry(c, &entry);
 	else
 		reply_err(c, e);
 }

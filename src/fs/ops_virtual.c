@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Requests for virtual nodes (fs/virtual.h): the method runs in its lane, then the reply is
  * sent from there.  A request whose method is not inline is a task, which the workers own. */
+#include "base/clock.h"
 #include "base/workers.h"
 #include "fs/ops.h"
 #include "fs/virtual.h"
@@ -9,43 +10,114 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+/* How long a read works before others of its lane have a turn. */
+#define SLICE_US 50000
+
 struct task {
-	struct job job; /* first */
+	struct job job; /* first; next: also of those that wait for the handle */
 	struct vcall vcall;
 	struct call call;
 	void (*run)(struct task *t);
+	enum vlane lane;
+	uint64_t slice_end_us; /* 0: is not broken off for others */
+	bool again;            /* it was, and goes on later */
 
 	uint64_t nid;
 	struct fuse_file_info fi;
-	struct handle *handle; /* one reference */
+	struct handle *handle; /* one reference, and its turn while it runs */
 	uint64_t offset;
 	size_t size;  /* to read; of bytes */
 	bool plus;    /* readdirplus */
 	char bytes[]; /* the name with its NUL, or what is written */
 };
 
+static bool given_up(const struct task *t)
+{
+	return atomic_load(&t->call.fs->stopping) || fuse_req_interrupted(t->call.req);
+}
+
 static bool is_interrupted(const struct vcall *vcall)
 {
 	const struct task *t =
 		(const struct task *)((const char *)vcall - offsetof(struct task, vcall));
-	return atomic_load(&t->call.fs->stopping) || fuse_req_interrupted(t->call.req);
+	return given_up(t) ||
+		(t->slice_end_us != 0 && clock_mono_us() > t->slice_end_us &&
+			workers_wanted(t->call.fs->lanes[t->lane]));
+}
+
+/* ---- turns: one request of an open file at a time, and no thread waits for its turn ---- */
+
+/* Whether it has its turn now; else it will get it. */
+static bool take_turn(struct task *t)
+{
+	struct turns *turns = &t->handle->turns;
+	pthread_mutex_lock(&turns->lock);
+	bool mine = !turns->taken;
+	turns->taken = true;
+	if (!mine && turns->last != NULL)
+		turns->last->next = &t->job;
+	else if (!mine)
+		turns->first = &t->job;
+	if (!mine)
+		turns->last = &t->job;
+	pthread_mutex_unlock(&turns->lock);
+	return mine;
+}
+
+/* The one whose turn it is now; NULL: nobody's. */
+static struct task *pass_turn(struct turns *turns)
+{
+	pthread_mutex_lock(&turns->lock);
+	struct job *next = turns->first;
+	if (next != NULL)
+		turns->first = next->next;
+	else
+		turns->taken = false;
+	if (turns->first == NULL)
+		turns->last = NULL;
+	pthread_mutex_unlock(&turns->lock);
+	return (struct task *)next;
+}
+
+/* What is to be run next: itself, or who waited for the handle. */
+static struct task *run_one(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct handle *h = t->handle;
+	struct task *next = NULL;
+	t->run(t);
+	if (t->again) {
+		t->again = false;
+		return t;
+	}
+	if (h != NULL) {
+		next = pass_turn(&h->turns);
+		handle_unref(fs, h);
+	}
+	free(t);
+	return next;
+}
+
+static bool submit(struct task *t)
+{
+	return t->lane != VLANE_INLINE && workers_submit(t->call.fs->lanes[t->lane], &t->job);
 }
 
 static void run_task(struct job *job)
 {
 	struct task *t = (struct task *)job;
-	struct fs *fs = t->call.fs;
-	struct handle *h = t->handle;
-	t->run(t);
-	if (h != NULL)
-		handle_unref(fs, h);
-	free(t);
+	do
+		t = run_one(t);
+	while (t != NULL && !submit(t));
 }
 
 /* The lanes take what comes until the request loop is over. */
 static void dispatch(struct task *t, enum vlane lane)
 {
-	if (lane == VLANE_INLINE || !workers_submit(t->call.fs->lanes[lane], &t->job))
+	t->lane = lane;
+	if (t->handle != NULL && !take_turn(t))
+		return;
+	if (!submit(t))
 		run_task(&t->job);
 }
 
@@ -97,7 +169,7 @@ static enum vlane lane_of_handle(const struct handle *h)
 
 /* ---- names ---- */
 
-static void reply_ventry(struct call *c, const struct ventry *entry)
+void reply_ventry(struct call *c, const struct ventry *entry)
 {
 	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
 	e.attr_timeout = e.entry_timeout = entry->valid_s;
@@ -234,10 +306,8 @@ static void run_open(struct task *t)
 	struct vfile *f = NULL;
 	struct handle *h = NULL;
 	enum err e = vnode_ops_of(t->nid)->open(fs, t->nid, t->fi.flags, &t->vcall, &f);
-	if (e == ERR_OK) {
-		pthread_mutex_init(&f->lock, NULL);
+	if (e == ERR_OK)
 		h = handle_new(fs, HANDLE_VIRTUAL, t->nid, call_thread(&t->call));
-	}
 	if (e == ERR_OK && h == NULL) {
 		f->ops->free(f);
 		e = ERR_NO_MEMORY;
@@ -270,10 +340,8 @@ static void run_opendir(struct task *t)
 	struct vdir *d = NULL;
 	struct handle *h = NULL;
 	enum err e = vnode_ops_of(t->nid)->opendir(fs, t->nid, &t->vcall, &d);
-	if (e == ERR_OK) {
-		pthread_mutex_init(&d->lock, NULL);
+	if (e == ERR_OK)
 		h = handle_new(fs, HANDLE_VIRTUAL_DIR, t->nid, call_thread(&t->call));
-	}
 	if (e == ERR_OK && h == NULL) {
 		d->ops->free(d);
 		e = ERR_NO_MEMORY;
@@ -315,10 +383,15 @@ static void run_read(struct task *t)
 {
 	struct vfile *f = t->handle->file;
 	struct buf out = BUF_INIT(t->size);
-	pthread_mutex_lock(&f->lock);
+	if (f->ops->resumes)
+		t->slice_end_us = clock_mono_us() + SLICE_US;
 	enum err e = f->ops->read != NULL ? f->ops->read(f, &t->vcall, t->offset, t->size, &out)
 					  : ERR_NOT_PERMITTED;
-	pthread_mutex_unlock(&f->lock);
+	t->again = e == ERR_CANCELLED && f->ops->resumes && !given_up(t);
+	if (t->again) {
+		buf_fini(&out);
+		return;
+	}
 	if (e == ERR_OK && !buf_ok(&out))
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK)
@@ -341,11 +414,9 @@ void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_in
 static void run_write(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	pthread_mutex_lock(&f->lock);
 	enum err e = f->ops->write != NULL
 		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
 		: ERR_NOT_PERMITTED;
-	pthread_mutex_unlock(&f->lock);
 	if (e != ERR_OK) {
 		reply_err(&t->call, e);
 		return;
@@ -367,10 +438,7 @@ void virtual_write(
 static void run_close(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	pthread_mutex_lock(&f->lock);
-	enum err e = f->ops->close(f, &t->vcall);
-	pthread_mutex_unlock(&f->lock);
-	reply_err(&t->call, e);
+	reply_err(&t->call, f->ops->close(f, &t->vcall));
 }
 
 void virtual_close(struct call *c, struct fuse_file_info *fi)
@@ -385,9 +453,7 @@ void virtual_close(struct call *c, struct fuse_file_info *fi)
 static void run_sync(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	pthread_mutex_lock(&f->lock);
 	enum err e = f->ops->sync(f, &t->vcall);
-	pthread_mutex_unlock(&f->lock);
 	reply_errno(&t->call, err_errno(e) == EINVAL ? EIO : err_errno(e));
 }
 
@@ -408,11 +474,8 @@ static void run_readdir(struct task *t)
 	struct dir_page p = { .req = t->call.req, .size = t->size, .plus = t->plus };
 	p.bytes = malloc(t->size > 0 ? t->size : 1);
 	enum err e = ERR_NO_MEMORY;
-	if (p.bytes != NULL) {
-		pthread_mutex_lock(&d->lock);
+	if (p.bytes != NULL)
 		e = d->ops->read(d, &t->vcall, (int64_t)t->offset, dir_page_add, &p);
-		pthread_mutex_unlock(&d->lock);
-	}
 	if (e == ERR_OK || p.len > 0)
 		reply_bytes(&t->call, p.bytes, p.len);
 	else

@@ -29,8 +29,8 @@ struct reply {
 	const struct vcall *call;
 	listing_fn fn;
 	void *arg;
-	struct buf next; /* the key to go on from: of a partition, or of a row */
-	struct buf last; /* the partition that was sent last */
+	struct buf pk, rk; /* the row to go on from */
+	struct buf last;   /* the partition that was sent last */
 	bool sent, full, end;
 	enum err e;
 };
@@ -83,31 +83,31 @@ static bool on_row(void *arg, const struct query_row *row)
 /* Where the page after this one begins. */
 static void go_on_from(struct reply *r, const struct query_end *end)
 {
-	bool rows = r->d->node->kind == QUERY_PARTITION;
-	struct span key = buf_span(rows ? &end->next_rk : &end->next_pk);
 	r->end = !end->more;
-	put_key(&r->next, key);
-	if (!rows && is_last(r, key))
-		buf_add_char(&r->next, BEHIND);
+	put_key(&r->pk, buf_span(&end->next_pk));
+	put_key(&r->rk, buf_span(&end->next_rk));
+	if (is_last(r, buf_span(&r->pk)))
+		buf_add_char(&r->pk, BEHIND);
 }
 
-static enum err read_page(struct reply *r, const struct query_limit *limit, const struct span *pk)
+static enum err read_page(struct reply *r, const struct query_limit *limit)
 {
 	struct query_node *options = query_node_options(r->d->node);
+	bool rows = r->d->node->kind == QUERY_PARTITION;
 	struct query_end end;
 	struct query q = { .table_id = options->table_id,
 		.filter = &options->query.filter,
 		.limit = limit->any ? NULL : &limit->ranges,
-		.from_pk = pk != NULL ? *pk : buf_span(&r->next),
-		.from_rk = pk != NULL ? buf_span(&r->next) : (struct span){ 0 },
+		.from_pk = buf_span(&r->pk),
+		.from_rk = buf_span(&r->rk),
 		.deadline_us = clock_mono_us() + QUERY_PAGE_US };
-	enum err e = query_run(
-		r->d->dir.fs->service, NULL, &q, pk != NULL ? on_row : on_partition, r, &end);
+	enum err e =
+		query_run(r->d->dir.fs->service, NULL, &q, rows ? on_row : on_partition, r, &end);
 	if (e == ERR_OK)
 		e = r->e;
 	if (e == ERR_OK && !r->full)
 		go_on_from(r, &end);
-	if (e == ERR_OK && (!buf_ok(&r->next) || !buf_ok(&r->last)))
+	if (e == ERR_OK && (!buf_ok(&r->pk) || !buf_ok(&r->rk) || !buf_ok(&r->last)))
 		e = ERR_NO_MEMORY;
 	query_end_fini(&end);
 	return e;
@@ -121,7 +121,7 @@ static enum err read_pages(struct reply *r, const struct span *pk)
 	enum err e = query_limit_find(
 		r->d->dir.fs, query_node_options(r->d->node), pk, NULL, r->call, &limit);
 	while (e == ERR_OK && !r->full && !r->end && !(r->sent && clock_mono_us() >= enough)) {
-		e = read_page(r, &limit, pk);
+		e = read_page(r, &limit);
 		if (e == ERR_OK && !r->sent && !r->end && vcall_interrupted(r->call))
 			e = ERR_CANCELLED;
 	}
@@ -156,8 +156,9 @@ static enum err find_position(struct reply *r, uint64_t id)
 		key = span_make(text, it.key.n);
 	}
 	if (e == ERR_OK) {
-		put_key(&r->next, key);
-		buf_add_char(&r->next, BEHIND);
+		struct buf *next = d->node->kind == QUERY_PARTITION ? &r->rk : &r->pk;
+		put_key(next, key);
+		buf_add_char(next, BEHIND);
 	}
 	item_fini(&it);
 	return e;
@@ -184,16 +185,22 @@ static enum err dir_read(
 	if (d->node == NULL)
 		return ERR_OK;
 	r.sent = offset < AFTER_DOTDOT;
-	r.next = r.last = BUF_INIT(LIMIT_KEY_BYTES + 2);
-	enum err e = offset > AFTER_DOTDOT ? find_position(&r, (uint64_t)offset) : ERR_OK;
-	marks_next_reply(&d->marks, offset > AFTER_DOTDOT);
+	r.pk = r.rk = r.last = BUF_INIT(LIMIT_KEY_BYTES + 2);
+	bool rows = d->node->kind == QUERY_PARTITION;
 	const struct item *it = &d->node->item;
 	struct span pk = { text, it->key.n };
 	if (it->key.n > 0)
 		key_from_order(it->key.p, it->key.n, text);
+	if (rows)
+		put_key(&r.pk, pk);
+	enum err e = offset > AFTER_DOTDOT ? find_position(&r, (uint64_t)offset) : ERR_OK;
+	marks_next_reply(&d->marks, offset > AFTER_DOTDOT);
+	if (e == ERR_OK && !(buf_ok(&r.pk) && buf_ok(&r.rk)))
+		e = ERR_NO_MEMORY;
 	if (e == ERR_OK)
-		e = read_pages(&r, d->node->kind == QUERY_PARTITION ? &pk : NULL);
-	buf_fini(&r.next);
+		e = read_pages(&r, rows ? &pk : NULL);
+	buf_fini(&r.pk);
+	buf_fini(&r.rk);
 	buf_fini(&r.last);
 	return e;
 }

@@ -61,7 +61,7 @@ static void attr_of_node(
 		ret->st_size = (off_t)n->size;
 		ret->st_blocks = (ret->st_size + 511) / 512;
 	} else if (is_file(n)) {
-		ret->st_mode = S_IFREG | (0444 & ~fs->options.umask);
+		ret->st_mode = S_IFREG | (0444 & ret->st_mode);
 		ret->st_size = ret->st_blocks = 0;
 	}
 }

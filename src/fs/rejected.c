@@ -94,14 +94,31 @@ static enum err name_of(struct fs *fs, uint64_t id, char out_name[REJECTED_NAME_
 	return e;
 }
 
+void rejected_drop(struct fs *fs, uint64_t id)
+{
+	struct item file = { 0 }, dir = { 0 };
+	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
+	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs, &dir) == ERR_OK) {
+		const struct spot at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
+		(void)tree_unlink(fs->service, &at, -1, NULL, NULL);
+		notify_name_soon(fs->notifier, STORE_REJECTED, file.key);
+		notify_attributes(fs->notifier, STORE_REJECTED);
+	}
+	item_fini(&dir);
+	item_fini(&file);
+}
+
 enum err rejected_save(struct fs *fs, struct span component, struct span bytes, uint64_t *ret_id,
 	char out_name[REJECTED_NAME_MAX])
 {
 	enum err e = ERR_NOT_FOUND;
+	bool made = false;
 	if (*ret_id != 0)
 		e = name_of(fs, *ret_id, out_name);
-	if (e == ERR_NOT_FOUND)
+	if (e == ERR_NOT_FOUND) {
 		e = make_file(fs, component, ret_id, out_name);
+		made = e == ERR_OK;
+	}
 	struct item file = { 0 };
 	if (e == ERR_OK)
 		e = tree_file_write(fs->service, *ret_id, 0, bytes, &file);
@@ -109,11 +126,17 @@ enum err rejected_save(struct fs *fs, struct span component, struct span bytes, 
 		item_fini(&file);
 		e = tree_file_resize(fs->service, *ret_id, bytes.n, &file);
 	}
-	if (e == ERR_OK)
-		notify_inode_soon(fs->notifier, nid_make(*ret_id, 0));
-	else
-		log_error("%zu refused bytes could not be kept: %s", bytes.n, err_symbol(e));
 	item_fini(&file);
+	if (e == ERR_OK) {
+		notify_inode_soon(fs->notifier, nid_make(*ret_id, 0));
+		return ERR_OK;
+	}
+	log_error("%zu refused bytes could not be kept: %s", bytes.n, err_symbol(e));
+	out_name[0] = 0; /* nobody shall look for them there */
+	if (made) {
+		rejected_drop(fs, *ret_id);
+		*ret_id = 0;
+	}
 	return e;
 }
 
@@ -133,18 +156,4 @@ enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes)
 		notify_inode_soon(fs->notifier, nid_make(id, 0));
 	item_fini(&file);
 	return e;
-}
-
-void rejected_drop(struct fs *fs, uint64_t id)
-{
-	struct item file = { 0 }, dir = { 0 };
-	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
-	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs, &dir) == ERR_OK) {
-		const struct spot at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
-		(void)tree_unlink(fs->service, &at, -1, NULL, NULL);
-		notify_name_soon(fs->notifier, STORE_REJECTED, file.key);
-		notify_attributes(fs->notifier, STORE_REJECTED);
-	}
-	item_fini(&dir);
-	item_fini(&file);
 }

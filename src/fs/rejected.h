@@ -11,7 +11,8 @@
 #define REJECTED_NAME_MAX 256
 
 /* Keeps the bytes under a new name made of the time and the component; fills out_name and
- * *ret_id.  *ret_id != 0 on entry: that file gets these bytes instead. */
+ * *ret_id.  *ret_id != 0 on entry: that file gets these bytes instead.  On failure, which the
+ * log tells, out_name is "". */
 enum err rejected_save(struct fs *fs, struct span component, struct span bytes, uint64_t *ret_id,
 	char out_name[REJECTED_NAME_MAX]);
 /* More bytes, at its end.  ERR_NOT_FOUND where it is gone, ERR_FILE_TOO_LARGE where it would be

@@ -190,8 +190,6 @@ void fs_free(struct fs *fs)
 {
 	if (fs == NULL)
 		return;
-	if (fs->mounted)
-		fuse_session_unmount(fs->session);
 	stop_lanes(fs);
 	if (fs->notes != NULL)
 		notes_free(fs, fs->notes);
@@ -201,6 +199,10 @@ void fs_free(struct fs *fs)
 	snapshots_stop(fs);
 	notifier_free(fs->notifier);
 	locks_free(fs->locks);
+	/* Only now: until here replies are written to its descriptor, whose number the store's
+	 * files could get. */
+	if (fs->mounted)
+		fuse_session_unmount(fs->session);
 	if (fs->session != NULL)
 		fuse_session_destroy(fs->session);
 	blobs_free(fs->blobs);

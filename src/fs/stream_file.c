@@ -53,6 +53,7 @@ static void stream_free(struct vfile *f)
 
 static const struct vfile_ops stream_ops = {
 	.lane = VLANE_SCAN,
+	.resumes = true,
 	.read = stream_read,
 	.free = stream_free,
 };

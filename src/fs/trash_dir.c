@@ -12,10 +12,17 @@ static void on_gone(void *arg, struct span name)
 		notify_name_soon(fs->notifier, STORE_TRASH, name);
 }
 
+static bool in_use(void *arg, uint64_t id)
+{
+	struct fs *fs = arg;
+	return idset_count(fs->open_files, id) > 0;
+}
+
 void trash_dir_tidy(struct fs *fs)
 {
+	const struct trash_watch watch = { .in_use = in_use, .gone = on_gone, .arg = fs };
 	if (!fs->options.read_only)
-		trash_trim(fs->trash, on_gone, fs);
+		trash_trim(fs->trash, &watch);
 }
 
 enum err trash_dir_unlink(

@@ -14,7 +14,6 @@
 #include "fs/listing.h"
 #include "fs/state.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -47,6 +46,9 @@ struct ventry {
 struct vfile;
 struct vfile_ops {
 	enum vlane lane;
+	/* A read that answers ERR_CANCELLED and is asked again goes on where it was: then it is
+	 * broken off for others of its lane, too, and goes on behind them. */
+	bool resumes;
 	/* Up to n bytes at offset, appended to out; none: the end.  May be fewer than n. */
 	enum err (*read)(struct vfile *f, const struct vcall *call, uint64_t offset, size_t n,
 		struct buf *out);
@@ -66,9 +68,8 @@ struct vfile_ops {
 struct vfile {
 	const struct vfile_ops *ops;
 	struct fs *fs;
-	bool immutable;       /* the node's content never changes: the kernel may keep it, and its
-				 size is the node's; else direct I/O, of unknown size */
-	pthread_mutex_t lock; /* ops_virtual.c's */
+	bool immutable; /* the node's content never changes: the kernel may keep it, and its
+			   size is the node's; else direct I/O, of unknown size */
 };
 
 /* A file whose content is known: takes over *content. */
@@ -89,7 +90,6 @@ struct vdir_ops {
 struct vdir {
 	const struct vdir_ops *ops;
 	struct fs *fs;
-	pthread_mutex_t lock; /* ops_virtual.c's */
 };
 
 /* ---- a kind of node ---- */

@@ -205,6 +205,12 @@ static void write_failed(
 	response_fini(&one);
 }
 
+/* What is not the fault of one operation is to be tried again as a whole. */
+static bool fails_whole(enum err e)
+{
+	return e != ERR_OK && err_http(e) >= 500 && e != ERR_NOT_SUPPORTED;
+}
+
 /* ---- change sets ---- */
 
 static enum err read_changes(struct batch *b, struct err_detail *detail)
@@ -272,8 +278,7 @@ static enum err run_changes(struct batch *b, struct response *r)
 		e = check_tables(b, &detail);
 	if (e == ERR_OK)
 		e = apply_changes(b, &detail);
-	/* What is not the fault of one operation is to be tried again as a whole. */
-	if (e != ERR_OK && err_http(e) >= 500 && e != ERR_NOT_SUPPORTED) {
+	if (fails_whole(e)) {
 		b->c->detail = detail;
 		return e;
 	}
@@ -292,7 +297,7 @@ static enum err run_changes(struct batch *b, struct response *r)
 
 /* ---- a query ---- */
 
-static void run_query(struct batch *b, struct response *r)
+static enum err run_query(struct batch *b, struct response *r)
 {
 	struct part *p = &b->parts[0];
 	struct response one;
@@ -303,6 +308,13 @@ static void run_query(struct batch *b, struct response *r)
 			"Outside of a change set a batch holds one query, nothing else.");
 	if (e == ERR_OK)
 		e = p->route->op(&p->call, &one);
+	if (e == ERR_OK && (!buf_ok(&one.body) || !buf_ok(&one.headers)))
+		e = ERR_NO_MEMORY;
+	if (fails_whole(e)) {
+		response_fini(&one);
+		b->c->detail = p->call.detail;
+		return e;
+	}
 	if (e != ERR_OK) {
 		struct error_facts facts = { .e = e,
 			.detail = &p->call.detail,
@@ -312,10 +324,12 @@ static void run_query(struct batch *b, struct response *r)
 		response_error(&one, &facts);
 	}
 	begin_answer(b, r);
+	r->outcome = e != ERR_OK ? err_http(e) : 0;
 	buf_addf(&r->body, "--%s\r\n", b->boundary);
 	write_http(p, &one, false, &r->body);
 	end_answer(b, r);
 	response_fini(&one);
+	return ERR_OK;
 }
 
 /* ---- the whole ---- */
@@ -374,7 +388,7 @@ enum err op_batch(struct call *c, struct response *r)
 	if (e == ERR_OK && b.body.parts[0].in_change_set)
 		e = run_changes(&b, r);
 	else if (e == ERR_OK)
-		run_query(&b, r);
+		e = run_query(&b, r);
 	for (size_t i = 0; i < b.n && b.parts != NULL; i++)
 		entity_change_fini(&b.parts[i].change);
 	free(b.parts);

@@ -16,7 +16,7 @@
 struct response {
 	int status;
 	int outcome; /* the status that counts in the statistics, where it is not the answer's
-			own: of a change set that failed; else 0 */
+			own: of a batch whose operations failed; else 0 */
 	struct buf headers; /* "Name\0value\0" each */
 	struct buf body;
 };

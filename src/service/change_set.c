@@ -306,7 +306,7 @@ static struct span content_type(struct reader *r, struct span text, enum err *re
 		return (struct span){ 0 };
 	struct span boundary = text_trim(span_make(text.p, (size_t)(end - text.p)), " \t\r");
 	size_t offset = (size_t)(text.p - r->set->text.p);
-	if (boundary.n < 3 || boundary.p[1] != '-' || memchr(boundary.p, '"', boundary.n) != NULL) {
+	if (boundary.n < 3 || memchr(boundary.p, '"', boundary.n) != NULL) {
 		*ret_error = fail_at(
 			r, ERR_INVALID_INPUT, offset, "The first line is no MIME boundary.");
 		return (struct span){ 0 };
@@ -362,7 +362,8 @@ enum err change_set_parse(struct span text, const struct change_set_place *at,
 	struct span rest = text;
 	while (rest.n > 0 && strchr(" \t\r\n", rest.p[0]) != NULL && rest.p[0] != '\0')
 		rest = span_make(rest.p + 1, rest.n - 1);
-	bool batch = rest.n > 0 && rest.p[0] == '-';
+	bool batch =
+		rest.n > 0 && span_starts(SPAN_LIT("--"), span_make(rest.p, rest.n < 2 ? 1 : 2));
 	enum err e = batch ? read_batch(&r, rest) : read_json(&r);
 	if (e == ERR_OK && ret->n == 0)
 		e = err_set(detail, ERR_INVALID_INPUT, "The change set holds no operation.");

@@ -40,7 +40,8 @@ enum err change_set_apply(struct service *s, enum origin origin, uint64_t table_
 	struct change_set *set, unsigned flags, struct err_detail *detail);
 
 /* The outcome as one JSON object with a final newline.  checked: nothing was to be kept.  e,
- * detail: of the step that failed, else ERR_OK.  set may be zeroed. */
+ * detail: of the step that failed, else ERR_OK; where nobody knows whether it was committed
+ * (ERR_OUTCOME_UNKNOWN), "committed" is null.  set may be zeroed. */
 void change_set_result(const struct change_set *set, enum err e, const struct err_detail *detail,
 	bool checked, struct buf *out);
 

@@ -70,7 +70,10 @@ static void add_failed(
 void change_set_result(const struct change_set *set, enum err e, const struct err_detail *detail,
 	bool checked, struct buf *out)
 {
-	buf_addf(out, "{\"committed\":%s", e == ERR_OK && !checked ? "true" : "false");
+	const char *committed = e == ERR_OUTCOME_UNKNOWN ? "null"
+		: e == ERR_OK && !checked                ? "true"
+							 : "false";
+	buf_addf(out, "{\"committed\":%s", committed);
 	if (checked)
 		buf_addf(out, ",\"would_commit\":%s", e == ERR_OK ? "true" : "false");
 	if (e != ERR_OK) {

@@ -32,7 +32,8 @@ void heat_free(struct heat *h);
 void heat_set_target(struct heat *h, uint32_t per_second);
 uint32_t heat_target(const struct heat *h);
 
-/* pk: UTF-8; one that is longer than a key may be is not counted.  Without memory for a new partition nothing is counted. */
+/* pk: UTF-8; one that is longer than a key may be is not counted.  Without memory for a new
+ * partition nothing is counted. */
 void heat_count(struct heat *h, uint64_t now_us, uint64_t table, struct span pk,
 	enum heat_kind kind, uint32_t n);
 /* Admits and counts all n (0: only asks), or refuses and counts none: false. */

@@ -31,6 +31,9 @@ struct import_format {
 	 * `checks` it is checked as by entity_check().  Keys may be missing. */
 	enum err (*parse)(struct csv_header *h, struct span record, struct arena *text,
 		struct entity *ret, struct err_detail *detail);
+	/* Whether the record just parsed, which has no line end, looks like the beginning of a
+	 * longer one.  NULL: such a one does not parse. */
+	bool (*cut)(const struct csv_header *h);
 	bool checks;
 };
 
@@ -91,6 +94,7 @@ struct importer {
 	size_t held_first;     /* bytes of it that came before the current call */
 	struct json_scan scan; /* of format->decided() */
 	bool skipping;         /* it is too long, and refused already */
+	bool ending;           /* the record is the last one, and has no line end */
 	uint64_t lines;        /* line ends behind us */
 	uint64_t fed;          /* bytes of all calls before the current one */
 	uint64_t at;           /* offset behind the last complete record */

@@ -128,6 +128,10 @@ static enum err parse(struct importer *im, struct span record, struct err_detail
 {
 	struct entity *row = &im->chunk->entities[im->chunk->n];
 	enum err e = im->format->parse(im->header, record, &im->chunk->text, row, why);
+	if (e == ERR_OK && im->ending && im->format->cut != NULL && im->format->cut(im->header))
+		e = err_set(why, ERR_INVALID_INPUT,
+			"the last record was cut off: it has no line end and fewer cells than the "
+			"header");
 	if (e == ERR_OK)
 		e = take_keys(im, row, why);
 	if (e == ERR_OK && !im->format->checks)

@@ -26,8 +26,10 @@ static enum err feed_file(struct importer *im, FILE *in, const struct import_opt
 			return importer_end(im, detail);
 		else
 			e = importer_flush(im, detail);
-		if (e == ERR_OK && !is_wanted(im, options))
-			e = ERR_CANCELLED;
+		if (e == ERR_OK && !is_wanted(im, options)) {
+			e = importer_flush(im, detail); /* what was read is not lost */
+			e = e == ERR_OK ? ERR_CANCELLED : e;
+		}
 		if (e != ERR_OK)
 			return e;
 		if (code != 0)

@@ -253,8 +253,10 @@ enum err importer_end(struct importer *im, struct err_detail *detail)
 	struct err_detail why = { 0 };
 	enum err e = im->mark_n < sizeof(mark) ? unmark(im) : ERR_OK;
 	im->held_first = held_len(im);
+	im->ending = true;
 	if (e == ERR_OK && im->holding)
 		e = records_take(im, place(im), buf_span(&im->held), &why);
+	im->ending = false;
 	if (e == ERR_OK)
 		e = records_commit(im, &why);
 	rest(im);

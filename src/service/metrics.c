@@ -47,9 +47,10 @@ static size_t bucket_of(uint64_t us)
 	return i;
 }
 
+/* Who sees this sees what was counted before it. */
 static void add(atomic_uint_fast64_t *counter, uint64_t n)
 {
-	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(counter, n, memory_order_release);
 }
 
 static void keep_highest(atomic_uint_fast64_t *highest, uint64_t n)
@@ -66,8 +67,8 @@ void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, 
 {
 	struct counters *c = &m->doors[door].operations[operation];
 	add(&c->buckets[bucket_of(us)], 1);
-	add(&c->total_us, us);
 	keep_highest(&c->max_us, us);
+	add(&c->total_us, us);
 	if (end == METRICS_REFUSED)
 		add(&c->refused, 1);
 	else if (end == METRICS_FAILED)
@@ -88,11 +89,12 @@ bool metrics_read(const struct metrics *m, enum metrics_door door, size_t operat
 	if (operation >= METRICS_OPERATIONS)
 		return false;
 	const struct counters *c = &m->doors[door].operations[operation];
-	*ret = (struct metrics_figures){ .name = atomic_load(&m->doors[door].names[operation]),
-		.refused = atomic_load(&c->refused),
-		.failed = atomic_load(&c->failed),
-		.total_us = atomic_load(&c->total_us),
-		.max_us = atomic_load(&c->max_us) };
+	*ret = (struct metrics_figures){ .name = atomic_load(&m->doors[door].names[operation]) };
+	/* Last counted, first read. */
+	ret->refused = atomic_load(&c->refused);
+	ret->failed = atomic_load(&c->failed);
+	ret->total_us = atomic_load(&c->total_us);
+	ret->max_us = atomic_load(&c->max_us);
 	for (size_t i = 0; i < METRICS_BUCKETS; i++) {
 		ret->buckets[i] = atomic_load(&c->buckets[i]);
 		ret->count += ret->buckets[i];

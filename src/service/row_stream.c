@@ -308,6 +308,15 @@ static enum err write_rows(struct row_stream *s)
 	return e;
 }
 
+static void start_again(struct row_stream *s)
+{
+	buf_clear(&s->text);
+	s->base = 0;
+	begin_walk(s);
+	if (s->phase != PHASE_LOOK)
+		s->phase = PHASE_HEAD;
+}
+
 /* The next piece of text, which may be empty, in place of the last one. */
 static enum err go_on(struct row_stream *s)
 {
@@ -327,16 +336,11 @@ static enum err go_on(struct row_stream *s)
 	case PHASE_END:
 		break;
 	}
-	return e == ERR_OK && !buf_ok(&s->text) ? ERR_NO_MEMORY : e;
-}
-
-static void start_again(struct row_stream *s)
-{
-	buf_clear(&s->text);
-	s->base = 0;
-	begin_walk(s);
-	if (s->phase != PHASE_LOOK)
-		s->phase = PHASE_HEAD;
+	if (e == ERR_OK && !buf_ok(&s->text)) {
+		start_again(s); /* a head or a tail is lost */
+		e = ERR_NO_MEMORY;
+	}
+	return e;
 }
 
 /* ---- reading ---- */

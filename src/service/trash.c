@@ -225,6 +225,7 @@ struct batch {
 	uint64_t files_max, bytes_max;
 	int64_t expired;
 	bool slack, all;
+	const struct trash_watch *watch;
 	struct item item[TRIM_BATCH];
 	size_t n;
 	int64_t oldest_left;
@@ -248,9 +249,12 @@ static bool goes(const struct batch *b, const struct item *it)
 static bool pick(void *arg, const struct item *it)
 {
 	struct batch *b = arg;
-	b->oldest_left = it->version;
-	if (b->n == TRIM_BATCH || !goes(b, it))
-		return false;
+	bool wanted = b->n < TRIM_BATCH && goes(b, it);
+	if (!wanted || b->watch->in_use(b->watch->arg, it->id)) {
+		if (it->version < b->oldest_left)
+			b->oldest_left = it->version;
+		return wanted;
+	}
 	b->item[b->n] = (struct item){ 0 };
 	b->error = item_copy(&b->item[b->n], it);
 	if (b->error != ERR_OK)
@@ -258,23 +262,27 @@ static bool pick(void *arg, const struct item *it)
 	b->n++;
 	b->files -= b->files > 0;
 	b->bytes -= it->size < b->bytes ? it->size : b->bytes;
-	b->oldest_left = INT64_MAX;
 	return true;
 }
 
+/* ERR_GONE: one was removed or moved out in between. */
 static enum err remove_batch(struct trash *t, const struct batch *b)
 {
 	struct change *c = calloc(b->n, sizeof(*c));
 	if (c == NULL)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < b->n; i++)
-		c[i] = (struct change){
-			.op = CHANGE_DELETE, .at = { .id = b->item[i].id }, .attrs = ATTRS_UNSET
-		};
+		c[i] = (struct change){ .op = CHANGE_DELETE,
+			.at = { .parent = STORE_TRASH,
+				.class = CLASS_NAMED,
+				.key = b->item[i].key },
+			.cond = COND_ID,
+			.cond_version = (int64_t)b->item[i].id,
+			.attrs = ATTRS_UNSET };
 	enum err e = service_apply(t->service, ORIGIN_MOUNT, c, b->n, false, NULL);
 	changes_fini(c, b->n);
 	free(c);
-	return e;
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
 /* Over a bound of 0 bytes nothing is: it only says that nothing comes any more. */
@@ -284,8 +292,8 @@ static bool is_over(const struct trash *t, int64_t expired)
 		(t->limits.bytes != 0 && t->bytes > t->limits.bytes) || t->oldest < expired;
 }
 
-/* False: nothing more can be done now. */
-static bool trim_batch(struct trash *t, struct batch *b, trash_gone_fn gone, void *arg)
+/* b->n 0: nothing had to go. */
+static enum err trim_batch(struct trash *t, struct batch *b)
 {
 	pthread_mutex_lock(&t->lock);
 	bool over = is_over(t, b->expired);
@@ -297,9 +305,9 @@ static bool trim_batch(struct trash *t, struct batch *b, trash_gone_fn gone, voi
 	b->all = t->full;
 	t->full = false;
 	pthread_mutex_unlock(&t->lock);
-	if (!over)
-		return false;
 	b->n = 0;
+	if (!over)
+		return ERR_OK;
 	b->oldest_left = INT64_MAX;
 	enum err e = store_list(service_store(t->service), NULL, STORE_TRASH, CLASS_NAMED,
 		(struct span){ 0 }, false, WANT_ATTRS, pick, b);
@@ -315,14 +323,14 @@ static bool trim_batch(struct trash *t, struct batch *b, trash_gone_fn gone, voi
 		t->oldest = b->oldest_left == INT64_MAX ? b->expired : b->oldest_left;
 	pthread_mutex_unlock(&t->lock);
 	for (size_t i = 0; i < b->n; i++) {
-		if (e == ERR_OK && gone != NULL)
-			gone(arg, b->item[i].key);
+		if (e == ERR_OK)
+			b->watch->gone(b->watch->arg, b->item[i].key);
 		item_fini(&b->item[i]);
 	}
-	return e == ERR_OK && b->n > 0;
+	return e;
 }
 
-void trash_trim(struct trash *t, trash_gone_fn gone, void *arg)
+void trash_trim(struct trash *t, const struct trash_watch *watch)
 {
 	int64_t expired = clock_ticks() - t->limits.age_ticks;
 	pthread_mutex_lock(&t->lock);
@@ -335,8 +343,11 @@ void trash_trim(struct trash *t, trash_gone_fn gone, void *arg)
 	struct batch *b = calloc(1, sizeof(*b));
 	if (b != NULL) {
 		b->expired = expired;
-		while (trim_batch(t, b, gone, arg))
-			;
+		b->watch = watch;
+		enum err e = trim_batch(t, b);
+		for (int lost = 0; (e == ERR_OK && b->n > 0) || (e == ERR_GONE && lost < RETRIES);
+			e = trim_batch(t, b))
+			lost += e == ERR_GONE;
 	}
 	free(b);
 	pthread_mutex_lock(&t->lock);

@@ -38,10 +38,15 @@ enum err trash_unlink(struct trash *t, const struct spot *at, int64_t if_version
 /* A file of that size left the trash by other means: removed, or moved out. */
 void trash_left(struct trash *t, uint64_t size);
 
-/* A file that went; its name is borrowed for the call. */
-typedef void (*trash_gone_fn)(void *arg, struct span name);
+struct trash_watch {
+	/* Whether somebody reads the file: it stays for now.  Must not call into the store. */
+	bool (*in_use)(void *arg, uint64_t id);
+	/* A file went; its name is borrowed for the call. */
+	void (*gone)(void *arg, struct span name);
+	void *arg;
+};
 /* Removes what is over the bounds, and then some, so that the next ones need not.  Cheap where
  * nothing is.  One thread at a time does it, others return at once. */
-void trash_trim(struct trash *t, trash_gone_fn gone, void *arg);
+void trash_trim(struct trash *t, const struct trash_watch *watch);
 
 #endif

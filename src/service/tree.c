@@ -593,16 +593,19 @@ static enum err move_once(struct service *s, const struct spot *from, const stru
 	return e;
 }
 
-/* A row that goes to another partition counts in both. */
+/* A row that goes to another partition counts in both, or is refused and counts in neither. */
 static enum err admit_move(struct service *s, const struct spot *from, const struct spot *to,
 	struct err_detail *detail)
 {
 	enum err e = ERR_OK;
-	if (to->class == CLASS_KEYED)
-		e = admission_in(s, to->dir, HEAT_CHANGED, 1, detail);
-	bool leaves = to->class != CLASS_KEYED || to->dir->id != from->dir->id;
-	if (e == ERR_OK && from->class == CLASS_KEYED && leaves)
+	bool arrives = to->class == CLASS_KEYED;
+	bool leaves = from->class == CLASS_KEYED && (!arrives || to->dir->id != from->dir->id);
+	if (arrives && leaves)
+		e = admission_in(s, to->dir, HEAT_CHANGED, 0, detail);
+	if (e == ERR_OK && leaves)
 		e = admission_in(s, from->dir, HEAT_CHANGED, 1, detail);
+	if (e == ERR_OK && arrives)
+		e = admission_in(s, to->dir, HEAT_CHANGED, 1, detail);
 	return e;
 }
 

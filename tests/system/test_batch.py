@@ -283,6 +283,33 @@ def test_B2_a_failure_is_told_at_every_close_until_it_was_read(part):
     os.close(fd)
 
 
+def test_B2_a_full_disk_refuses_the_whole_set_and_says_where_the_bytes_are(rowfs, mount, small_disk):
+    store = small_disk / "s.rowfs"
+    rowfs("init", store)
+    m = mount(store)
+    m.allow("ENOSPC|No space|NO_SPACE|full|could not be kept")
+    part = m / "acct1/Tab/p"
+    part.mkdir(parents=True)
+    pad = {f"P{k}": "x" * 30000 for k in range(10)}
+    for i in range(20):
+        try:
+            put(part / ".batch", doc({"insert": row(f"{i}a", **pad)}, {"insert": row(f"{i}b")}))
+        except OSError as e:
+            assert e.errno == errno.ENOSPC
+            break
+    else:
+        pytest.fail("the disk did not fill up")
+    r = result(part)
+    assert (r["errno"], r["code"], r["committed"]) == ("ENOSPC", "InsufficientStorage", False)
+    assert "index" not in r
+    assert rows(part) == sorted(f"{k}{c}.json" for k in range(i) for c in "ab")
+    for name, data in rejected(m).items():
+        assert len(data) > 300000 and name in reason(part / ".batch")
+    assert rejected(m) or "rejected" not in reason(part / ".batch")
+    sh(f"mount -o remount,size=32m '{small_disk}'")
+    commit(part, doc({"insert": row(f"{i}a", **pad)}, {"insert": row(f"{i}b")}))
+
+
 def test_B2_the_directory_was_removed_meanwhile(mnt, part):
     text = doc({"insert": row("1")})
     with raises("ESTALE"), Session(part) as s:

@@ -290,6 +290,49 @@ def test_V7_a_change_set_counts_as_it_ended(both, client):
         "EntityGroupTransaction": 2, ("EntityGroupTransaction", "refused"): 1}
 
 
+def test_V7_a_query_in_a_batch_counts_as_it_ended(both, client):
+    ok(client.create_table("Tab"))
+    ok(client.insert("Tab", {"PartitionKey": "p", "RowKey": "r"}))
+    counts = Counts(both)
+    for rk in ("r", "none"):
+        path = f"Tab(PartitionKey='p',RowKey='{rk}')"
+        ok(client.batch([("GET", path, {}, None)], change_set=False), 202)
+    assert counts.since("rest") == {
+        "EntityGroupTransaction": 2, ("EntityGroupTransaction", "refused"): 1}
+
+
+def test_V7_counts_and_forms_hold_while_much_goes_on(both, client):
+    ok(client.create_table("Tab"))
+    tab, workers, rounds = both / ACCOUNT / "Tab", 4, 60
+    counts = Counts(both)
+
+    def work(k):
+        (tab / f"m{k}").mkdir()
+        with client.clone() as mine:
+            for i in range(rounds):
+                ok(mine.upsert("Tab", f'r"{k}\U00010000', str(i), {"n": i}))
+                put(tab / f"m{k}/{i}.json", "{}")
+                if i % 3 == 0:
+                    (tab / f"m{k}/{i}.json").unlink()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(workers)]
+    for t in threads:
+        t.start()
+    while any(t.is_alive() for t in threads):
+        for door in stats(both)["operations"].values():
+            for figures in door.values():
+                assert figures["failed"] <= figures["errors"] <= figures["count"]
+                assert figures["mean_us"] <= figures["max_us"]
+        metrics(both)
+    for t in threads:
+        t.join()
+    assert counts.since("rest") == {"InsertOrReplaceEntity": workers * rounds}
+    changed = {key[2]: p["changed_per_second"] for key, p in hottest(both).items()}
+    assert changed == {
+        **{f'r"{k}\U00010000': per_second(rounds) for k in range(workers)},
+        **{f"m{k}": per_second(rounds + rounds // 3) for k in range(workers)}}
+
+
 def test_V7_large_bodies_are_counted_once(both, client):
     """Their heads are judged before they are read."""
     ok(client.create_table("Tab"))

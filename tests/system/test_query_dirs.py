@@ -675,6 +675,22 @@ def test_QD8_partitions_cost_a_seek(rowfs, mount, store):
     assert each < (time.monotonic() - begin) / 2
 
 
+def test_QD8_a_match_far_into_a_partition_is_found(rowfs, mount, store):
+    """Behind more rows than are looked at in one go: the listing gets there, and ends."""
+    rowfs("account", "add", store, "acct1")
+    m = mount(store)
+    table = m / "acct1/Big"
+    table.mkdir()
+    rowfs("import", store, "acct1/Big", input=lines(
+        row(p, f"r{i:05}", n=i) for p in ("a", "b") for i in range(40000)))
+    slow = " and ".join(["n ne -1"] * 250)
+    assert sh(f"ls '{query(table, slow + ' and n ge 39998')}'").stdout.split() == ["a", "b"]
+    assert sh(f"ls '{query(table, slow + ' and n eq 39999')}/b'").stdout == "r39999.json\n"
+    assert sh(f"ls '{query(table, slow + ' and n ge 40000')}'").stdout == ""
+    found = sh(f"find '{query(table, slow + ' and n eq 39999&top=2')}' -type f | wc -l").stdout
+    assert found.strip() == "2"
+
+
 def test_QD8_many_at_a_time(blogs):
     """More listings and lookups than there are threads; none waits for ever."""
     found = []

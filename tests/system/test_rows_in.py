@@ -12,7 +12,8 @@ import pytest
 
 from conftest import ENV
 from rest_client import ACCOUNT, NONE, Client, ok
-from streams import awkward_rows, from_rest
+from streams import awkward_rows, from_rest, high_water_kib
+from test_scale import sanitized
 from tools import errors, get, put, raises, reason, rejected, rows, sh
 
 
@@ -312,6 +313,21 @@ def test_I5_who_is_killed_has_brought_the_complete_lines(mnt, table):
     assert list(rejected(mnt).values()) == [b'{"Part']
 
 
+def test_I5_a_csv_writer_that_is_killed_in_a_record_makes_no_row_of_it(mnt, table):
+    """Half of a record would be the row of another key."""
+    put(table / ".rows.csv", "PartitionKey,RowKey,A,A@type\np,1,1,Edm.Int32\n")
+    p = subprocess.Popen(["sh", "-c", f"exec 3>'{table}/.rows.csv'; "
+                          "printf 'PartitionKey,RowKey,A,A@type\np,2,2,Edm.Int32\np,1' >&3; "
+                          "echo; exec sleep 60"], stdout=subprocess.PIPE)
+    p.stdout.readline()
+    p.send_signal(signal.SIGKILL)
+    p.wait(10)
+    assert sh(f"cat '{table}/.query/select=A.ndjson'").stdout == (
+        '{"PartitionKey":"p","RowKey":"1","A":1}\n{"PartitionKey":"p","RowKey":"2","A":2}\n')
+    assert list(rejected(mnt).values()) == [b"p,1"]
+    assert "cut off" in reason(table / ".rows.csv")
+
+
 # ---- partitions
 
 def test_I6_rows_of_a_partition_may_leave_its_key_out(mnt, part):
@@ -550,3 +566,31 @@ def test_I11_modes_and_bad_lines_in_the_middle(rowfs, store, work, mode, stop):
         row = json.loads(x)
         got[row["RowKey"]] = {k: v for k, v in row.items() if k in ("old", "new")}
     assert got == want
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_I11_ctrl_c_ends_an_import_without_a_good_line(rowfs, rest_store, rest_mount, served):
+    if served:
+        rest_mount(rest_store)
+    source = subprocess.Popen(["yes", "bad"], stdout=subprocess.PIPE)
+    p = subprocess.Popen([str(rowfs.program), "import", str(rest_store), f"{ACCOUNT}/Tab"],
+                         stdin=source.stdout, stderr=subprocess.PIPE, env=ENV)
+    source.stdout.close()
+    assert b"standard input:1:1: InvalidInput" in p.stderr.readline()
+    p.send_signal(signal.SIGINT)
+    try:
+        told = p.communicate(timeout=20)[1]
+    finally:
+        source.kill()
+        source.wait(10)
+    assert p.returncode == 1 and b"cancelled" in told
+
+
+def test_I11_refused_lines_take_no_memory(rowfs, both, work):
+    m, _, _ = both
+    with open(work / "in", "w") as f:
+        f.writelines(["{" + 1000 * " " + "\n"] * 64000)
+    before = high_water_kib(m)
+    done = rowfs("import", m.store, f"{ACCOUNT}/Tab", work / "in", check=False)
+    assert done.returncode == 1 and "64,000 refused" in done.stderr
+    assert high_water_kib(m) - before < 16 * 1024 or sanitized()

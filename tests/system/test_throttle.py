@@ -213,6 +213,42 @@ def test_H2_the_mount_says_EAGAIN(client, tab):
     assert rows(tab / "p") == ["file", "r.json"] and rows(tab / "q") == []
 
 
+def test_H2_a_refused_rename_counts_in_neither_partition(client, tab, slow):
+    for pk in "pq":
+        (tab / pk).mkdir()
+    row = tab / "p/r.json"
+    once_rested(lambda: put(row, "{}"))
+    refused = moved = 0
+    for _ in range(TRIES):
+        tire(client)
+        try:
+            os.rename(row, tab / "q/r.json")
+        except BlockingIOError:
+            refused += 1
+            if refused == 5:
+                break
+        else:
+            once_rested(lambda: os.rename(tab / "q/r.json", row))
+            moved += 2
+    assert refused == 5
+    hot = json.loads(get(slow / ".rowfs/stats.json"))["hottest_partitions"]
+    # A move back that was refused because of p counts nowhere either.
+    changed = {p["partition_key"]: p["changed_per_second"] for p in hot}
+    assert changed.get("q", 0) == moved * 100 // 60 / 100
+
+
+def test_H2_a_query_in_a_batch_is_refused_as_a_whole(client):
+    """As a change set is: clients come again for the status of the answer."""
+    rest_once_rested(lambda: client.upsert("Tab", "p", "r", {}))
+    for path in ("Tab(PartitionKey='p',RowKey='r')", "Tab()?$filter=PartitionKey%20eq%20'p'"):
+        for _ in range(TRIES):
+            tire(client)
+            r = client.batch([("GET", path, {}, None)], change_set=False)
+            if r.status == 503:
+                break
+        assert r.code == "ServerBusy"
+
+
 def test_H2_a_close_is_refused_too_and_keeps_the_bytes(client, tab, slow):
     (tab / "p").mkdir()
     row = tab / "p/r.json"

@@ -335,6 +335,23 @@ def test_Y4_the_age(mount, store):
     assert len(kept(m)) == 2
 
 
+def test_Y4_what_is_being_read_stays_until_it_was_read(mount, store):
+    m = mount(store, "trash=500K")
+    part = account_of(m)
+    text = json.dumps({f"p{i}": "x" * 30000 for i in range(14)})
+    put(part / "a.json", text)
+    os.unlink(part / "a.json")
+    with open(kept(m)[0], "rb", buffering=0) as f:
+        head = f.read(4096)
+        for _ in range(3):
+            put(part / "b.json", text)
+            os.unlink(part / "b.json")
+        assert head + f.read() == text.encode()
+    put(part / "c.json", "{}")
+    os.unlink(part / "c.json")
+    assert sum(os.stat(f).st_size for f in kept(m)) <= 500 << 10
+
+
 def test_Y4_a_smaller_bound_holds_from_the_mount_on(mount, store):
     m = mount(store)
     fill(account_of(m), 20, 100)
@@ -464,6 +481,36 @@ def test_Y5_removals_beside_writers(mnt, part):
     found = [json.loads(get(f)) for f in kept(mnt)]
     assert len(found) == removed == 150 == len({(d["k"], d["n"]) for d in found})
     assert all(len(d["pad"]) == d["n"] for d in found)
+
+
+def test_Y5_what_is_restored_while_the_oldest_go_stays_restored(mount, store):
+    m = mount(store, "trash=300")
+    part = account_of(m)
+    back = m / "acct1/Tab/back"
+    back.mkdir()
+    restored, stop = [], threading.Event()
+
+    def remove(k):
+        while not stop.is_set():
+            put(part / f"{k}.json", '{"v": 1}')
+            os.unlink(part / f"{k}.json")
+
+    threads = [threading.Thread(target=remove, args=(k,)) for k in range(2)]
+    for t in threads:
+        t.start()
+    while len(restored) < 3000 and all(t.is_alive() for t in threads):
+        for file in kept(m)[:12]:
+            name = f"{len(restored)}.json"
+            try:
+                os.rename(file, back / name)
+            except FileNotFoundError:
+                continue
+            restored.append(name)
+    stop.set()
+    for t in threads:
+        t.join()
+    assert len(restored) >= 3000 and rows(back) == sorted(restored)
+    assert sum(os.stat(f).st_size for f in kept(m)) <= 300
 
 
 def test_Y5_open_readers_keep_the_row(mnt, part):

@@ -441,6 +441,19 @@ TEST(a_check_judges_and_keeps_nothing)
 	service_free(w.service);
 }
 
+TEST(what_nobody_knows_is_neither_committed_nor_not)
+{
+	const struct change_set none = { 0 };
+	struct buf out = BUF_INIT(sizeof(result) - 1);
+	why = (struct err_detail){ 0 };
+	change_set_result(&none, ERR_OUTCOME_UNKNOWN, &why, false, &out);
+	REQUIRE(buf_ok(&out));
+	snprintf(result, sizeof(result), "%s", out.data);
+	SAYS("{\"committed\":null,\"status\":500,\"code\":\"OperationTimedOut\",");
+	SAYS("\"errno\":\"EIO\"}");
+	buf_fini(&out);
+}
+
 /* ---- $batch bodies ---- */
 
 #define HEAD "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n"
@@ -530,6 +543,19 @@ TEST(what_a_batch_body_may_not_hold_is_refused)
 	service_free(w.service);
 }
 
+TEST(what_begins_with_one_hyphen_is_no_batch_body)
+{
+	struct world w = world_new();
+	CHECK_ERR(part(&w, "-"), ERR_INCOMPLETE);
+	CHECK_ERR(part(&w, "--b"), ERR_INCOMPLETE);
+	CHECK_ERR(part(&w, "\n-1"), ERR_INVALID_INPUT);
+	SAYS("\"line\":2,\"column\":1");
+	CHECK_ERR(part(&w, "-\n"), ERR_INVALID_INPUT);
+	CHECK_ERR(part(&w, "--\n"), ERR_INVALID_INPUT);
+	SAYS("no MIME boundary");
+	service_free(w.service);
+}
+
 TEST(a_batch_body_is_incomplete_up_to_its_closing_delimiter)
 {
 	static const char text[] = HEAD INSERT("1") INSERT("2") "--c--\r\n--b--";
@@ -555,6 +581,8 @@ RUN_TESTS(T(an_array_and_lines_are_the_same_operations), T(every_verb_is_known_b
 	T(what_existence_forbids_is_told_with_the_operation), T(the_partition_key_may_be_left_out),
 	T(one_partition_and_each_row_once), T(a_hundred_operations_are_the_most),
 	T(what_a_row_cannot_hold_is_told_where_it_stands), T(a_check_judges_and_keeps_nothing),
+	T(what_nobody_knows_is_neither_committed_nor_not),
 	T(a_batch_body_is_read_as_the_service_reads_it), T(paths_in_a_batch_body_name_this_table),
 	T(what_a_batch_body_may_not_hold_is_refused),
+	T(what_begins_with_one_hyphen_is_no_batch_body),
 	T(a_batch_body_is_incomplete_up_to_its_closing_delimiter))

@@ -173,7 +173,7 @@ TEST(csv_is_the_same_in_pieces_of_any_size)
 		"p,1,\"a \"\"b\"\"\r\n,c\",,1\r\n\r\n"
 		"p,2,,Edm.String,\n"
 		"\"\",\"\",\"\",,\n"
-		"\"q\",z,\"last\"",
+		"\"q\",z,\"last\",,",
 		"/ {\"A\":\"\"}\np/1 {\"A\":\"a \\\"b\\\"\\r\\n,c\",\"B\":1}\np/2 {\"A\":\"\"}\n"
 		"q/z {\"A\":\"last\"}\n");
 }
@@ -183,6 +183,23 @@ TEST(types_may_stand_before_their_values)
 	struct world *w = world_new(TRANSFER_CSV, true);
 	CHECK_ERR(feed(w, "B@type,RowKey,A@type,A,B,PartitionKey\nInt64,1,Int32,7,8,p\n"), ERR_OK);
 	CHECK_EQ_STR(rows(w), "p/1 {\"A\":7,\"B@odata.type\":\"Edm.Int64\",\"B\":\"8\"}\n");
+	world_free(w);
+}
+
+TEST(a_csv_record_that_was_cut_off_is_no_row)
+{
+	struct world *w = world_new(TRANSFER_CSV, true);
+	CHECK_ERR(feed(w, "RowKey,PartitionKey,A\n1\n"), ERR_KEY_MISSING);
+	world_free(w);
+
+	w = world_new(TRANSFER_CSV, true);
+	CHECK_ERR(feed(w, "PartitionKey,RowKey,A\np,1\np,2"), ERR_OK);
+	CHECK_ERR(end(w), ERR_INVALID_INPUT);
+	CHECK_EQ_STR(rest_of(w, ""), "p,2");
+	CHECK_EQ_STR(rows(w), "p/1 {}\n");
+	CHECK_ERR(feed(w, "2,x"), ERR_OK);
+	CHECK_ERR(end(w), ERR_OK);
+	CHECK_EQ_STR(rows(w), "p/1 {}\np/22 {\"A\":\"x\"}\n");
 	world_free(w);
 }
 
@@ -586,8 +603,8 @@ TEST(a_key_that_is_left_out_counts_for_the_size)
 }
 
 RUN_TESTS(T(ndjson_is_the_same_in_pieces_of_any_size), T(csv_is_the_same_in_pieces_of_any_size),
-	T(types_may_stand_before_their_values), T(no_input_is_no_row),
-	T(half_a_byte_order_mark_is_part_of_the_first_record),
+	T(types_may_stand_before_their_values), T(a_csv_record_that_was_cut_off_is_no_row),
+	T(no_input_is_no_row), T(half_a_byte_order_mark_is_part_of_the_first_record),
 	T(refused_records_are_told_with_their_lines_whatever_the_pieces), T(lines_in_cells_count),
 	T(the_first_refusal_ends_an_import_that_is_to_stop),
 	T(the_rest_begins_in_an_earlier_piece_where_the_bad_record_does),

@@ -107,6 +107,26 @@ TEST(nothing_is_lost_where_many_count)
 	metrics_free(m);
 }
 
+TEST(who_reads_meanwhile_sees_no_contradiction)
+{
+	pthread_t threads[2];
+	struct metrics_figures f;
+	struct metrics *m = metrics_new();
+	REQUIRE(m != NULL);
+	metrics_name(m, METRICS_MOUNT, names, 1);
+	for (int i = 0; i < 2; i++)
+		REQUIRE(pthread_create(&threads[i], NULL, count_many, m) == 0);
+	bool sound = true;
+	do {
+		REQUIRE(metrics_read(m, METRICS_MOUNT, 0, &f));
+		sound = sound && f.refused <= f.count && f.total_us <= f.max_us * f.count;
+	} while (sound && f.refused < 20000);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(sound);
+	metrics_free(m);
+}
+
 TEST(the_text_for_prometheus)
 {
 	struct buf out = BUF_INIT(4096);
@@ -131,4 +151,5 @@ TEST(the_text_for_prometheus)
 RUN_TESTS(T(an_operation_is_there_once_it_is_named),
 	T(each_end_is_counted_and_each_latency_falls_into_its_bucket),
 	T(a_percentile_is_the_bound_of_its_bucket_or_the_longest),
-	T(nothing_is_lost_where_many_count), T(the_text_for_prometheus))
+	T(nothing_is_lost_where_many_count), T(who_reads_meanwhile_sees_no_contradiction),
+	T(the_text_for_prometheus))

@@ -55,6 +55,7 @@ struct content {
 	char names[4096];
 	size_t n, bytes;
 	int64_t mtime_ns; /* of the last one */
+	uint64_t oldest;  /* the first one's id */
 };
 
 static bool on_file(void *arg, const struct item *it)
@@ -63,6 +64,7 @@ static bool on_file(void *arg, const struct item *it)
 	size_t used = strlen(c->names);
 	snprintf(c->names + used, sizeof(c->names) - used, "%.*s ", (int)(it->key.n - 29),
 		it->key.p + 29);
+	c->oldest = c->n == 0 ? it->id : c->oldest;
 	c->n++;
 	c->bytes += it->size;
 	c->mtime_ns = it->attrs.mtime_ns;
@@ -114,17 +116,36 @@ static bool remove_row(struct world *w, const char *rk, size_t size)
 	return kept;
 }
 
+/* What a trimming meets and does. */
+struct trimming {
+	unsigned gone;
+	uint64_t used; /* a file that somebody reads */
+};
+
 static void count_gone(void *arg, struct span name)
 {
+	struct trimming *t = arg;
 	(void)name;
-	++*(unsigned *)arg;
+	t->gone++;
+}
+
+static bool is_used(void *arg, uint64_t id)
+{
+	struct trimming *t = arg;
+	return id == t->used;
+}
+
+static unsigned trim_beside(struct world *w, uint64_t used)
+{
+	struct trimming t = { .used = used };
+	const struct trash_watch watch = { .in_use = is_used, .gone = count_gone, .arg = &t };
+	trash_trim(w->trash, &watch);
+	return t.gone;
 }
 
 static unsigned trim(struct world *w)
 {
-	unsigned gone = 0;
-	trash_trim(w->trash, count_gone, &gone);
-	return gone;
+	return trim_beside(w, 0);
 }
 
 static const struct trash_limits wide = TRASH_LIMITS_USUAL;
@@ -201,6 +222,22 @@ TEST(the_bound_on_files_holds_from_both_sides)
 	trash_left(w.trash, 10); /* as if one had been moved out */
 	CHECK(remove_row(&w, "6", 10));
 	CHECK_EQ_INT(trim(&w), 0);
+	world_fini(&w);
+}
+
+TEST(what_is_read_stays_until_nobody_reads_it)
+{
+	struct world w;
+	world_init(&w, (struct trash_limits){ 100000, 2, TICKS_PER_SECOND * 1000 }, 0);
+	CHECK(remove_row(&w, "0", 10));
+	uint64_t used = content(&w).oldest;
+	CHECK(remove_row(&w, "1", 10));
+	CHECK(remove_row(&w, "2", 10));
+	CHECK_EQ_INT(trim_beside(&w, used), 1);
+	CHECK_EQ_STR(content(&w).names, "Tab-p-0.json Tab-p-2.json ");
+	CHECK(remove_row(&w, "3", 10));
+	CHECK_EQ_INT(trim(&w), 1);
+	CHECK_EQ_STR(content(&w).names, "Tab-p-2.json Tab-p-3.json ");
 	world_fini(&w);
 }
 
@@ -283,6 +320,7 @@ RUN_TESTS(
 	T(a_condition_that_is_not_met_keeps_nothing),
 	T(the_bound_on_bytes_holds_from_both_sides),
 	T(the_bound_on_files_holds_from_both_sides),
+	T(what_is_read_stays_until_nobody_reads_it),
 	T(what_is_too_old_goes),
 	T(more_than_one_batch_goes),
 	T(a_bound_of_nothing_keeps_nothing_and_drops_nothing),

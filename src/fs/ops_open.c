@@ -88,6 +88,21 @@ static void open_file(
 	reply_open(c, h, fi);
 }
 
+static bool wants_write(const struct fuse_file_info *fi)
+{
+	return (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
+}
+
+static void refuse_throttled(
+	struct call *c, uint64_t dir, struct span name, enum err e, const struct err_detail *detail)
+{
+	reasons_add(c->fs,
+		&(struct refusal){
+			.call = "open", .dir = dir, .name = name, .error = e, .detail = detail });
+	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	reply_err(c, e);
+}
+
 /* Whether the partition of a row is over its target (service/heat.h): then the request was
  * answered.  n 0: it is only asked. */
 static bool is_throttled(struct call *c, const struct item *row, enum heat_kind kind, size_t n)
@@ -100,14 +115,7 @@ static bool is_throttled(struct call *c, const struct item *row, enum heat_kind 
 	if (e == ERR_OK)
 		return false;
 	size_t len = item_component(row, name);
-	reasons_add(c->fs,
-		&(struct refusal){ .call = "open",
-			.dir = row->parent,
-			.name = span_make(name, len),
-			.error = e,
-			.detail = &detail });
-	notes_clear(c->fs, c->fs->notes, call_thread(c));
-	reply_err(c, e);
+	refuse_throttled(c, row->parent, span_make(name, len), e, &detail);
 	return true;
 }
 
@@ -131,10 +139,18 @@ static void open_blob(struct call *c, const struct blob *blob, fuse_ino_t nid,
 	reply_open(c, h, fi);
 }
 
-/* Takes over one reference of the stage. */
+/* Takes over one reference of the stage.  What it will commit is let in here, where shells
+ * look, too. */
 static void open_stage(
 	struct call *c, struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi, bool nodeless)
 {
+	struct err_detail detail = { 0 };
+	enum err e = wants_write(fi) ? stage_admit(c->fs, s, &detail) : ERR_OK;
+	if (e != ERR_OK) {
+		refuse_throttled(c, s->dir_id, span_make(s->name, s->name_len), e, &detail);
+		stages_unref(c->fs, c->fs->stages, s);
+		return;
+	}
 	struct handle *h = new_handle(c, HANDLE_STAGE, nid, fi);
 	if (h == NULL) {
 		stages_unref(c->fs, c->fs->stages, s);
@@ -214,11 +230,6 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	retry(c);
 }
 
-static bool wants_write(const struct fuse_file_info *fi)
-{
-	return (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
-}
-
 /* A committed node, or an ordinary file's. */
 static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
 {
@@ -235,7 +246,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	} else if (item_is_dir(item->kind)) {
 		reply_errno(c, EISDIR);
 	} else if (wants_write(fi)) {
-		/* Told here, where shells look too; counted at the commit. */
+		/* Counted by open_stage(). */
 		if (is_throttled(c, item, HEAT_CHANGED, 0))
 			return;
 		if (notes_refuse(fs, fs->notes, tid, nid, item, true) == NOTE_NONE)
@@ -358,6 +369,7 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 		s->attrs = attr_for_new(fs, mode, ctx->uid, ctx->gid, false);
 		s->loaded = false;
 	}
+	s->admitted = s->at.dir.kind == ITEM_PARTITION; /* op_create() */
 	stages_add(fs->stages, s);
 	struct handle *h = new_handle(c, HANDLE_STAGE, s->nid, fi);
 	if (h == NULL) {
@@ -414,7 +426,7 @@ void op_create(
 	else if (e == ERR_OK && !target_may_hold_files(&t))
 		e = ERR_NOT_PERMITTED;
 	if (e == ERR_OK && t.row_name)
-		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 0, &detail);
+		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 1, &detail);
 	if (e == ERR_OK && t.row_name)
 		create_row(&c, &t, mode, fi);
 	else if (e == ERR_OK)

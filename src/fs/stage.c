@@ -8,6 +8,7 @@
 #include "fs/reason.h"
 #include "fs/rejected.h"
 #include "fs/stage_commit.h"
+#include "service/admission.h"
 
 #include <stdlib.h>
 
@@ -258,6 +259,18 @@ enum err stage_fsync(struct fs *fs, struct stage *s)
 		e = finish(fs, s, "fsync", true);
 	else
 		e = store_sync(fs->store);
+	pthread_mutex_unlock(&s->lock);
+	return e;
+}
+
+enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail)
+{
+	pthread_mutex_lock(&s->lock);
+	enum err e = ERR_OK;
+	if (!s->admitted && s->at.dir.kind == ITEM_PARTITION) {
+		e = admission_in(fs->service, &s->at.dir, HEAT_CHANGED, 1, detail);
+		s->admitted = e == ERR_OK;
+	}
 	pthread_mutex_unlock(&s->lock);
 	return e;
 }

@@ -50,6 +50,7 @@ struct stage {
 	uint64_t old_nid;     /* the version that the last commit replaced; 0: none */
 	int64_t base_version; /* of the row as loaded or committed */
 	bool loaded;          /* opened without O_TRUNC: commit only over base_version */
+	bool admitted;        /* the next commit was let in and counted (service/admission.h) */
 	struct buf buf;
 	bool dirty, poisoned;
 	bool emptied;    /* by ftruncate, not by O_TRUNC */
@@ -82,6 +83,8 @@ size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out);
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener);
 /* fsync(2): commits, durable. */
 enum err stage_fsync(struct fs *fs, struct stage *s);
+/* Before it is opened for writing: lets its next commit in, or not (ERR_THROTTLED). */
+enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail);
 /* One more handle; one handle less.  With the last one what is complete is committed, what
  * is not goes to rejected/. */
 void stage_opened(struct stage *s);

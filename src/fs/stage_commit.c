@@ -220,7 +220,9 @@ static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bo
 	struct entity_op op = { .kind = ENTITY_UPSERT,
 		.document = buf_span(&s->buf),
 		.document_has_keys = s->has_keys,
-		.attrs = s->attrs };
+		.attrs = s->attrs,
+		.admitted = s->admitted };
+	s->admitted = false;
 	op.pk = span_make(k->pk, k->pk_n);
 	op.rk = span_make(k->rk, k->rk_n);
 	if (s->draft_id != 0)
@@ -258,6 +260,7 @@ enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_
 	uint64_t dir = s->at.dir.id;
 	enum err e = follow(fs, s);
 	bool moved = e == ERR_OK && s->at.dir.id != dir;
+	s->admitted = s->admitted && !moved;
 	if (moved || (e == ERR_OK && s->has_keys))
 		s->checked_len = 0;
 	if (e == ERR_OK)

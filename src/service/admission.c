@@ -65,17 +65,20 @@ static bool copy_name(struct span name, char *out, size_t cap)
 	return true;
 }
 
-/* False: the table is no more. */
-static bool find_names(struct store *store, struct hot_partition *p)
+/* ERR_NOT_FOUND: the table is no more. */
+static enum err find_names(struct store *store, struct hot_partition *p)
 {
 	struct item table = { 0 }, account = { 0 };
-	bool found = store_get(store, NULL, p->spot.table, WANT_ATTRS, &table) == ERR_OK &&
-		store_get(store, NULL, table.parent, WANT_ATTRS, &account) == ERR_OK &&
-		copy_name(table.name, p->table, sizeof(p->table)) &&
-		copy_name(account.key, p->account, sizeof(p->account));
+	enum err e = store_get(store, NULL, p->spot.table, WANT_ATTRS, &table);
+	if (e == ERR_OK)
+		e = store_get(store, NULL, table.parent, WANT_ATTRS, &account);
+	if (e == ERR_OK &&
+		!(copy_name(table.name, p->table, sizeof(p->table)) &&
+			copy_name(account.key, p->account, sizeof(p->account))))
+		e = ERR_CORRUPT;
 	item_fini(&table);
 	item_fini(&account);
-	return found;
+	return e;
 }
 
 struct hottest *hottest_partitions(struct service *s)
@@ -87,11 +90,22 @@ struct hottest *hottest_partitions(struct service *s)
 		free(spots);
 		return NULL;
 	}
-	size_t n = heat_hottest(service_heat(s), clock_mono_us(), spots, HOTTEST_MAX);
-	for (size_t i = 0; i < n; i++) {
-		h->partitions[h->n].spot = spots[i];
-		h->n += find_names(service_store(s), &h->partitions[h->n]);
-	}
+	size_t n;
+	bool hidden; /* colder ones, behind those of tables that are gone */
+	do {
+		n = heat_hottest(service_heat(s), clock_mono_us(), spots, HOTTEST_MAX);
+		hidden = false;
+		h->n = 0;
+		for (size_t i = 0; i < n; i++) {
+			h->partitions[h->n].spot = spots[i];
+			enum err e = find_names(service_store(s), &h->partitions[h->n]);
+			h->n += e == ERR_OK;
+			if (e == ERR_NOT_FOUND) {
+				heat_forget(service_heat(s), spots[i].table);
+				hidden = n == HOTTEST_MAX;
+			}
+		}
+	} while (hidden);
 	free(spots);
 	return h;
 }

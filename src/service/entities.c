@@ -415,7 +415,7 @@ enum err entity_commit_document(struct service *s, enum origin origin, uint64_t 
 	if (w == NULL)
 		return ERR_NO_MEMORY;
 	struct change changes[2] = { 0 };
-	enum err e = admit(s, table_id, op, 1, ENTITIES_SET, detail);
+	enum err e = op->admitted ? ERR_OK : admit(s, table_id, op, 1, ENTITIES_SET, detail);
 	if (e == ERR_OK)
 		e = prepare(s, table_id, op, w, &changes[0], detail);
 	size_t n = 1;

@@ -30,6 +30,7 @@ struct entity_op {
 	uint64_t if_id;           /* UPSERT without if_match: only if the row that is there has
 				    this id (ERR_NOT_FOUND, ERR_GONE); 0: any or none */
 	struct attrs attrs;       /* of the row after an UPSERT by file; else ATTRS_UNSET */
+	bool admitted;            /* entity_commit_document(): it was let in and counted before */
 
 	/* Results. */
 	int64_t version;

@@ -242,3 +242,17 @@ size_t heat_hottest(struct heat *h, uint64_t now_us, struct hot_spot *ret, size_
 	}
 	return n;
 }
+
+void heat_forget(struct heat *h, uint64_t table)
+{
+	for (size_t i = 0; i < SETS; i++) {
+		struct set *set = &h->sets[i];
+		pthread_mutex_lock(&set->lock);
+		for (size_t k = 0; k < WAYS; k++)
+			if (set->ways[k] != NULL && set->ways[k]->table == table) {
+				free(set->ways[k]);
+				set->ways[k] = NULL;
+			}
+		pthread_mutex_unlock(&set->lock);
+	}
+}

@@ -51,5 +51,7 @@ struct hot_spot {
 
 /* Up to max partitions that had any, hottest first; returns how many. */
 size_t heat_hottest(struct heat *h, uint64_t now_us, struct hot_spot *ret, size_t max);
+/* A table that is no more. */
+void heat_forget(struct heat *h, uint64_t table);
 
 #endif

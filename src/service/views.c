@@ -14,7 +14,7 @@
 
 #define US_PER_SECOND UINT64_C(1000000)
 #define WATCH_NS 100000000L
-/* A view that made the log grow by less is not worth ending where the disk is full. */
+/* Where the log grew by less, it is not worth ending a view where the disk is full. */
 #define ROOM_WORTH_BYTES ((uint64_t)1 << 20)
 #define WHY_MAX 160
 
@@ -38,9 +38,12 @@ struct views {
 	uint32_t numbers;           /* the last one given out */
 	int64_t changed;            /* when the names did; ticks */
 	uint64_t log_max, lifetime_s;
-	uint64_t log_base; /* the smallest log that a first view was opened over */
+	uint64_t log_base; /* bytes of the log when it was last at rest */
+	uint64_t room;     /* how often one was ended for the disk */
 	bool watching, stopping;
 	pthread_t watcher;
+
+	pthread_mutex_t room_lock; /* one at a time makes room; taken before `lock` */
 
 	pthread_rwlock_t ended_lock; /* read: a call is running */
 	view_ended_fn on_end;        /* guarded by ended_lock */
@@ -137,7 +140,8 @@ static struct view *overdue(struct views *vs, uint64_t log, char why[WHY_MAX])
 		}
 	}
 	uint64_t grown = growth(log, vs->log_base);
-	if (vs->first == NULL || grown / 2 <= vs->log_max)
+	if (vs->first == NULL || growth(log, vs->first->log_before) == 0 ||
+		grown / 2 <= vs->log_max)
 		return NULL;
 	(void)snprintf(why, WHY_MAX,
 		"the log on disk grew by %" PRIu64 " bytes because of views that overlap; at most "
@@ -184,22 +188,29 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-bool views_make_room(struct views *vs)
+uint64_t views_room(struct views *vs)
 {
 	pthread_mutex_lock(&vs->lock);
-	bool any = vs->first != NULL;
+	uint64_t room = vs->room;
 	pthread_mutex_unlock(&vs->lock);
-	if (!any)
-		return false;
+	return room;
+}
+
+bool views_make_room(struct views *vs, uint64_t before)
+{
+	pthread_mutex_lock(&vs->room_lock);
 	uint64_t log = log_bytes(vs);
 	pthread_mutex_lock(&vs->lock);
-	struct view *v = vs->first;
-	if (v == NULL || growth(log, v->log_before) < ROOM_WORTH_BYTES) {
+	bool made = vs->room != before;
+	if (!made && vs->first != NULL && growth(log, vs->log_base) >= ROOM_WORTH_BYTES) {
+		made = true;
+		vs->room++;
+		end(vs->first, log, "the disk is full");
+	} else {
 		pthread_mutex_unlock(&vs->lock);
-		return false;
 	}
-	end(v, log, "the disk is full");
-	return true;
+	pthread_mutex_unlock(&vs->room_lock);
+	return made;
 }
 
 /* ---- opening ---- */
@@ -258,7 +269,8 @@ static bool one_more_stream(const struct views *vs)
 }
 
 /* With the lock held. */
-static enum err append(struct views *vs, struct view *v, struct err_detail *detail)
+static enum err append(
+	struct views *vs, struct view *v, bool log_rests, struct err_detail *detail)
 {
 	enum err e = start_watching(vs);
 	if (e == ERR_OK && v->streams && !one_more_stream(vs))
@@ -267,7 +279,8 @@ static enum err append(struct views *vs, struct view *v, struct err_detail *deta
 		e = take_number(vs, v, detail);
 	if (e != ERR_OK)
 		return e;
-	if (vs->first == NULL && v->log_before < vs->log_base)
+	/* One that could not yet begin anew after the last views is still theirs. */
+	if (vs->first == NULL && (log_rests || v->log_before < vs->log_base))
 		vs->log_base = v->log_before;
 	*vs->last = v;
 	vs->last = &v->next;
@@ -283,8 +296,11 @@ static enum err open_view(struct views *vs, struct span name, bool streams, stru
 		return ERR_NO_MEMORY;
 	v->views = vs;
 	v->streams = streams;
-	memcpy(v->info.name, name.p, name.n < SNAPSHOT_NAME_MAX ? name.n : SNAPSHOT_NAME_MAX);
-	v->log_before = log_bytes(vs);
+	name.n = name.n < SNAPSHOT_NAME_MAX ? name.n : SNAPSHOT_NAME_MAX;
+	memcpy(v->info.name, name.p, utf8_valid_prefix(name));
+	struct store_info store;
+	store_info(vs->store, &store);
+	v->log_before = store.log_bytes;
 	enum err e = store_view_hold(vs->store, &v->store_view);
 	if (e != ERR_OK) {
 		free(v);
@@ -292,7 +308,7 @@ static enum err open_view(struct views *vs, struct span name, bool streams, stru
 	}
 	v->info.made = clock_ticks();
 	pthread_mutex_lock(&vs->lock);
-	e = append(vs, v, detail);
+	e = append(vs, v, store.log_bytes <= store.log_rest, detail);
 	if (e == ERR_OK && ret_info != NULL)
 		*ret_info = info_of(v, v->log_before);
 	pthread_mutex_unlock(&vs->lock);
@@ -484,6 +500,7 @@ enum err views_new(struct store *store, struct views **ret)
 	vs->log_max = VIEWS_LOG_BYTES;
 	vs->log_base = UINT64_MAX;
 	pthread_mutex_init(&vs->lock, NULL);
+	pthread_mutex_init(&vs->room_lock, NULL);
 	pthread_rwlock_init(&vs->ended_lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -512,6 +529,7 @@ void views_free(struct views *vs)
 	}
 	pthread_mutex_destroy(&vs->lock);
 	pthread_cond_destroy(&vs->wake);
+	pthread_mutex_destroy(&vs->room_lock);
 	pthread_rwlock_destroy(&vs->ended_lock);
 	free(vs);
 }

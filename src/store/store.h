@@ -225,6 +225,7 @@ struct store_info {
 	unsigned abilities;
 	uint64_t bytes;      /* on disk */
 	uint64_t log_bytes;  /* of that: write-ahead log */
+	uint64_t log_rest;   /* up to here the log is left as large as it is; 0: there is none */
 	uint64_t file_bytes; /* sum of ordinary files' sizes */
 	/* Since open; commits < change sets: shared commits. */
 	uint64_t commits, change_sets, changes, syncs;

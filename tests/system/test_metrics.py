@@ -483,6 +483,19 @@ def test_H1_a_table_that_is_gone_is_not_listed(both, client):
     assert stats(both)["hottest_partitions"] == []
 
 
+def test_H1_a_table_that_is_gone_hides_nobody(both, client):
+    """Its partitions were hotter than all others, and more than are listed."""
+    ok(client.create_table("Gone"))
+    ok(client.create_table("Here"))
+    for k in range(21):
+        ok(client.batch([("POST", "Gone", {}, {"PartitionKey": str(k), "RowKey": str(i)})
+                         for i in range(2)]))
+    ok(client.insert("Here", {"PartitionKey": "p", "RowKey": "r"}))
+    assert len(hottest(both)) == 20
+    ok(client.delete_table("Gone"))
+    assert list(hottest(both)) == [(ACCOUNT, "Here", "p")]
+
+
 def test_H1_stat_shows_the_hottest_where_the_store_is_served(mnt, part, rowfs):
     put(part / "r.json", "{}")
     told = json.loads(rowfs("stat", mnt.store, "--json").stdout)

@@ -249,19 +249,34 @@ def test_H2_a_query_in_a_batch_is_refused_as_a_whole(client):
         assert r.code == "ServerBusy"
 
 
-def test_H2_a_close_is_refused_too_and_keeps_the_bytes(client, tab, slow):
+def test_H2_what_was_let_in_at_its_open_is_committed(client, tab, slow):
+    (tab / "p").mkdir()
+    for name in ("r.json", "new.json"):
+        row = tab / "p" / name
+        if name == "r.json":
+            once_rested(lambda: put(row, '{"n": 1}'))
+        for i in range(2):
+            fd = once_rested(lambda: os.open(row, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+            os.write(fd, b'{"n": %d}' % i)
+            tire(client)
+            os.close(fd)
+            assert once_rested(lambda: get(row)) == b'{"n": %d}' % i
+    assert not rejected(slow)
+
+
+def test_H2_a_later_close_is_refused_and_keeps_the_bytes(client, tab, slow):
     (tab / "p").mkdir()
     row = tab / "p/r.json"
-    once_rested(lambda: put(row, '{"n": 1}'))
     for _ in range(TRIES):
-        fd = once_rested(lambda: os.open(row, os.O_WRONLY | os.O_TRUNC))
-        os.write(fd, b'{"n": 2}')
+        fd = once_rested(lambda: os.open(row, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+        os.write(fd, b'{"n": 1}')
+        os.fsync(fd)
+        os.pwrite(fd, b'{"n": 2}', 0)
         tire(client)
         try:
             os.close(fd)
         except BlockingIOError:
             break
-        once_rested(lambda: put(row, '{"n": 1}'))
     else:
         pytest.fail("was never refused")
     assert "ServerBusy" in reason(row)
@@ -458,6 +473,24 @@ def test_H5_a_shell_with_backoff_gets_through(tab):
         done
         test "$(ls p | wc -l)" = 8
     """, cwd=tab)
+
+
+def test_H5_shells_with_backoff_at_once_get_through(tab):
+    """They are told at the open, since they do not look at what close says."""
+    (tab / "p").mkdir()
+    sh(r"""
+        for k in 1 2 3 4; do
+            for i in $(seq 5); do
+                until echo "{\"n\": $i}" > "p/$k-$i.json"; do
+                    sleep "0.0$((RANDOM % 9 + 1))"
+                done 2> /dev/null
+            done &
+        done
+        wait
+    """, cwd=tab)
+    for k in range(1, 5):
+        for i in range(1, 6):
+            assert once_rested(lambda: get(tab / f"p/{k}-{i}.json")) == b'{"n": %d}\n' % i
 
 
 # ---- H6: the option

@@ -92,6 +92,25 @@ TEST(the_hot_ones_stay_among_very_many)
 	heat_free(h);
 }
 
+TEST(a_table_is_forgotten_and_no_other)
+{
+	struct heat *h = heat_new();
+	REQUIRE(h != NULL);
+	for (int i = 0; i < 500; i++) {
+		char pk[16];
+		int n = snprintf(pk, sizeof(pk), "%d", i);
+		heat_count(h, S(100), 1, span_make(pk, (size_t)n), HEAT_CHANGED, 9);
+	}
+	heat_count(h, S(100), 2, SPAN_LIT("7"), HEAT_CHANGED, 1);
+	heat_forget(h, 1);
+	CHECK_EQ_INT(hottest(h, S(100)), 1);
+	CHECK(is_spot(0, 2, "7", 1, 0));
+	heat_count(h, S(100), 1, SPAN_LIT("7"), HEAT_READ, 2);
+	CHECK_EQ_INT(hottest(h, S(100)), 2);
+	CHECK(is_spot(0, 1, "7", 0, 2));
+	heat_free(h);
+}
+
 TEST(keys_of_any_length)
 {
 	static char key[LIMIT_KEY_BYTES + 1];
@@ -321,8 +340,9 @@ TEST(a_query_ends_at_a_partition_over_the_target)
 
 RUN_TESTS(T(partitions_are_listed_hottest_first), T(what_is_a_minute_old_does_not_count),
 	T(a_thread_whose_clock_is_a_little_behind_counts_too), T(the_hot_ones_stay_among_very_many),
-	T(keys_of_any_length), T(a_partition_admits_its_target_in_each_second),
-	T(a_large_request_is_admitted_whole_once), T(no_more_is_admitted_where_many_ask),
-	T(what_is_changed_and_read_is_counted), T(a_table_that_is_gone_is_not_hot),
+	T(a_table_is_forgotten_and_no_other), T(keys_of_any_length),
+	T(a_partition_admits_its_target_in_each_second), T(a_large_request_is_admitted_whole_once),
+	T(no_more_is_admitted_where_many_ask), T(what_is_changed_and_read_is_counted),
+	T(a_table_that_is_gone_is_not_hot),
 	T(change_sets_over_the_target_are_refused_and_bulk_loads_are_not),
 	T(a_query_ends_at_a_partition_over_the_target))

@@ -100,17 +100,31 @@ uint64_t sql_log_bytes(const struct sql_store *st)
 	return fstat(st->wal_fd, &log) == 0 ? (uint64_t)log.st_size : 0;
 }
 
-/* Bytes of free pages inside the store: what was removed before. */
-static uint64_t free_inside(struct sql_conn *c)
+static uint64_t bytes_of_pages(struct sql_conn *c, const char *pragma)
 {
 	sqlite3_stmt *st;
 	uint64_t pages = 0;
-	if (sqlite3_prepare_v2(c->db, "PRAGMA freelist_count", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(c->db, pragma, -1, &st, NULL) == SQLITE_OK) {
 		if (sqlite3_step(st) == SQLITE_ROW)
 			pages = (uint64_t)sqlite3_column_int64(st, 0);
 		(void)sqlite3_finalize(st);
 	}
 	return pages * SQL_PAGE_BYTES;
+}
+
+/* Of free pages inside the store: what was removed before. */
+static uint64_t free_inside(struct sql_conn *c)
+{
+	return bytes_of_pages(c, "PRAGMA freelist_count");
+}
+
+/* By which the store's file will grow when the log is copied into it. */
+static uint64_t still_to_copy(const struct sql_store *st)
+{
+	struct stat file;
+	uint64_t all = bytes_of_pages(st->writer.conn, "PRAGMA page_count");
+	uint64_t there = fstat(st->hold_fd, &file) == 0 ? (uint64_t)file.st_size : 0;
+	return all > there ? all - there : 0;
 }
 
 /* SQLite begins the log anew by itself where it finds a moment without readers.  Readers who
@@ -129,7 +143,8 @@ static void bound_log(struct sql_store *st)
 }
 
 /* What adds to the store is refused a little before the disk is full: removing takes some
- * space too, in the log and where the log is copied to, and must go on working. */
+ * space too, in the log and where the log is copied to, and must go on working.  Under a held
+ * view both are refused while the log can still be copied: its end gives the space back. */
 static enum err check_room(struct sql_store *st, const struct sql_set *set)
 {
 	uint64_t adds = 0;
@@ -138,14 +153,16 @@ static enum err check_room(struct sql_store *st, const struct sql_set *set)
 		if (op == CHANGE_PUT || op == CHANGE_WRITE || set->changes[i].body.p != NULL)
 			adds += ROOM_PER_CHANGE + 2 * set->changes[i].body.n;
 	}
-	if (adds == 0 || has_room(st, sql_log_bytes(st) + ROOM_RESERVED + adds))
+	bool held = atomic_load(&st->held) > 0;
+	if ((adds == 0 && !held) || has_room(st, sql_log_bytes(st) + ROOM_RESERVED + adds))
 		return ERR_OK;
 	/* From its beginning the log overwrites itself, and free pages inside the store are as
 	 * good as free space. */
 	if (begin_log_anew(&st->writer, 0) &&
 		free_inside(st->writer.conn) >= 2 * adds + ROOM_INSIDE)
 		return ERR_OK;
-	return has_room(st, ROOM_RESERVED + adds) ? ERR_OK : ERR_NO_SPACE;
+	uint64_t kept = adds > 0 ? ROOM_RESERVED + adds : ROOM_RESERVED / 2;
+	return has_room(st, still_to_copy(st) + kept) ? ERR_OK : ERR_NO_SPACE;
 }
 
 /* ---- the leader's transactions of one set ---- */

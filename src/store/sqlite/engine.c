@@ -22,14 +22,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* By so much the log must have grown under a held view to be brought back when it ends. */
+/* By so much the log must have grown under held views to be brought back when one ends. */
 #define LOG_GROWN_BYTES ((uint64_t)1 << 20)
 
 /* A connection that stays inside one read transaction. */
 struct store_view {
 	struct sql_conn *conn;
 	bool held;
-	uint64_t log_before;  /* bytes of the log when it was opened */
 	pthread_mutex_t lock; /* a connection serves one thread at a time */
 };
 
@@ -130,19 +129,21 @@ static enum err engine_view_open(struct store *s, bool held, struct store_view *
 	}
 	pthread_mutex_init(&v->lock, NULL);
 	v->held = held;
-	v->log_before = sql_log_bytes(st);
-	if (held)
-		atomic_fetch_add(&st->held, 1);
+	if (held && atomic_fetch_add(&st->held, 1) == 0)
+		atomic_store(&st->held_log, sql_log_bytes(st));
 	*ret = v;
 	return ERR_OK;
 }
 
-/* What the log has gathered is copied into the store here, and not by the next writer, who
- * would wait for it; then its space is given back, unless somebody else is reading. */
-static void give_back_log(struct sql_store *st, sqlite3 *db)
+/* A held view is over.  What the log has gathered is copied into the store here, and not by the
+ * next writer, who would wait for it; with the last one its space is given back, unless somebody
+ * else is reading. */
+static void let_go(struct sql_store *st, sqlite3 *db)
 {
-	(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	if (atomic_load(&st->held) > 1)
+	bool grown = sql_log_bytes(st) > atomic_load(&st->held_log) + LOG_GROWN_BYTES;
+	if (grown)
+		(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	if (atomic_fetch_sub(&st->held, 1) != 1 || !grown)
 		return;
 	(void)sqlite3_busy_timeout(db, 0);
 	(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -154,14 +155,14 @@ static void engine_view_close(struct store *s, struct store_view *v)
 	struct sql_store *st = sql_of(s);
 	/* A connection that is still in a transaction must not be used for another. */
 	bool closed = sql_do(v->conn, SQL_COMMIT) == ERR_OK;
-	if (v->held && closed && sql_log_bytes(st) > v->log_before + LOG_GROWN_BYTES)
-		give_back_log(st, v->conn->db);
+	if (v->held && closed)
+		let_go(st, v->conn->db);
+	else if (v->held)
+		atomic_fetch_sub(&st->held, 1);
 	if (closed)
 		sql_pool_return(&st->readers, v->conn);
 	else
 		sql_conn_close(v->conn);
-	if (v->held)
-		atomic_fetch_sub(&st->held, 1);
 	pthread_mutex_destroy(&v->lock);
 	free(v);
 }
@@ -179,6 +180,7 @@ static void engine_info(struct store *s, struct store_info *ret)
 	if (st->read_only)
 		ret->abilities |= STORE_READ_ONLY;
 	ret->log_bytes = sql_log_bytes(st);
+	ret->log_rest = SQL_LOG_BYTES;
 	if (fstat(st->hold_fd, &file) == 0)
 		ret->bytes = (uint64_t)file.st_size + ret->log_bytes;
 	ret->file_bytes = atomic_load(&st->file_bytes);
@@ -369,6 +371,9 @@ static enum err open_writer(struct sql_store *st)
 	}
 	if (e == ERR_OK)
 		e = open_log(st);
+	/* Who was killed with a view held left a large one. */
+	if (e == ERR_OK && sql_log_bytes(st) > SQL_LOG_BYTES)
+		(void)sql_exec(w->conn, "PRAGMA wal_checkpoint(TRUNCATE)");
 	return e == ERR_OK ? sql_pool_init(&st->readers, st->path, SQL_MODE_READER) : e;
 }
 

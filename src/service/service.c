@@ -166,7 +166,9 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 	bool watched = atomic_load(&s->watched);
 	bool moves = moves_directories(changes, n);
 	enum err e;
+	uint64_t room;
 	do {
+		room = views_room(s->views);
 		int64_t version = take_versions(s, n);
 		for (size_t i = 0; i < n; i++) {
 			changes[i].version = version + (int64_t)i;
@@ -176,7 +178,7 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 		/* Readers see the change from here on: what they may have cached must go at
 		 * once, and not wait for the disk. */
 		e = store_apply(s->store, changes, n, durable && !watched, reterr);
-	} while (e == ERR_STALE_VERSION || (e == ERR_NO_SPACE && views_make_room(s->views)));
+	} while (e == ERR_STALE_VERSION || (e == ERR_NO_SPACE && views_make_room(s->views, room)));
 	if (moves)
 		partition_keys_forget(s->partition_keys);
 	if (e == ERR_OK && watched)

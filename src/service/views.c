@@ -13,9 +13,11 @@
 #include <stdlib.h>
 
 #define US_PER_SECOND UINT64_C(1000000)
-#define WATCH_NS 100000000L
+#define WATCH_US 100000
+/* Who finds the disk full waits so long for the uses of what is ended for it. */
+#define ROOM_WAIT_US 2000000
 /* Where the log grew by less, it is not worth ending a view where the disk is full. */
-#define ROOM_WORTH_BYTES ((uint64_t)1 << 20)
+#define ROOM_WORTH_BYTES ((uint64_t)128 << 10)
 #define WHY_MAX 160
 
 struct view {
@@ -26,6 +28,7 @@ struct view {
 	uint64_t log_before;           /* bytes of the log when it was opened */
 	unsigned uses;
 	bool ended;
+	bool let_go;  /* by end(): its closing counts */
 	bool streams; /* its opener will close it */
 	struct view *next;
 };
@@ -33,13 +36,14 @@ struct view {
 struct views {
 	struct store *store;
 	pthread_mutex_t lock; /* guards what follows, and the members of all views */
-	pthread_cond_t wake;
+	pthread_cond_t wake, closed;
 	struct view *first, **last; /* oldest first */
 	uint32_t numbers;           /* the last one given out */
 	int64_t changed;            /* when the names did; ticks */
 	uint64_t log_max, lifetime_s;
 	uint64_t log_base; /* bytes of the log when it was last at rest */
-	uint64_t room;     /* how often one was ended for the disk */
+	uint64_t room;     /* how many were let go and are closed */
+	unsigned closing;  /* that were let go and are not */
 	bool watching, stopping;
 	pthread_t watcher;
 
@@ -85,11 +89,19 @@ static void settle(struct view *v)
 	if (v->ended && v->uses == 0) {
 		unused = v->store_view;
 		v->store_view = NULL;
-		if (!v->streams)
-			free(v);
 	}
+	bool counts = unused != NULL && v->let_go;
+	if (v->ended && v->uses == 0 && !v->streams)
+		free(v);
 	pthread_mutex_unlock(&vs->lock);
 	store_view_close(vs->store, unused);
+	if (!counts)
+		return;
+	pthread_mutex_lock(&vs->lock);
+	vs->closing--;
+	vs->room++;
+	pthread_cond_broadcast(&vs->closed);
+	pthread_mutex_unlock(&vs->lock);
 }
 
 /* With the lock held. */
@@ -112,6 +124,8 @@ static void end(struct view *v, uint64_t log, const char *why)
 	struct views *vs = v->views;
 	struct view_info info = info_of(v, log);
 	take_out(v);
+	v->let_go = true;
+	vs->closing++;
 	settle(v);
 	pthread_rwlock_rdlock(&vs->ended_lock);
 	if (vs->on_end != NULL)
@@ -150,23 +164,17 @@ static struct view *overdue(struct views *vs, uint64_t log, char why[WHY_MAX])
 	return vs->first;
 }
 
-/* With the lock held. */
-static void wait_a_while(struct views *vs)
+static struct timespec mono_timespec(uint64_t us)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WATCH_NS;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
-	(void)pthread_cond_timedwait(&vs->wake, &vs->lock, &until);
+	return (struct timespec){ .tv_sec = (time_t)(us / US_PER_SECOND),
+		.tv_nsec = (long)(us % US_PER_SECOND) * 1000 };
 }
 
 static void *watch(void *arg)
 {
 	struct views *vs = arg;
 	char why[WHY_MAX];
+	struct timespec until;
 	pthread_mutex_lock(&vs->lock);
 	while (!vs->stopping) {
 		if (vs->first == NULL) {
@@ -181,7 +189,8 @@ static void *watch(void *arg)
 			end(v, log, why);
 			pthread_mutex_lock(&vs->lock);
 		} else if (!vs->stopping) {
-			wait_a_while(vs);
+			until = mono_timespec(clock_mono_us() + WATCH_US);
+			(void)pthread_cond_timedwait(&vs->wake, &vs->lock, &until);
 		}
 	}
 	pthread_mutex_unlock(&vs->lock);
@@ -201,14 +210,17 @@ bool views_make_room(struct views *vs, uint64_t before)
 	pthread_mutex_lock(&vs->room_lock);
 	uint64_t log = log_bytes(vs);
 	pthread_mutex_lock(&vs->lock);
-	bool made = vs->room != before;
-	if (!made && vs->first != NULL && growth(log, vs->log_base) >= ROOM_WORTH_BYTES) {
-		made = true;
-		vs->room++;
+	if (vs->room == before && vs->closing == 0 && vs->first != NULL &&
+		growth(log, vs->log_base) >= ROOM_WORTH_BYTES) {
 		end(vs->first, log, "the disk is full");
-	} else {
-		pthread_mutex_unlock(&vs->lock);
+		pthread_mutex_lock(&vs->lock);
 	}
+	struct timespec until = mono_timespec(clock_mono_us() + ROOM_WAIT_US);
+	int rc = 0;
+	while (vs->room == before && vs->closing > 0 && rc == 0)
+		rc = pthread_cond_timedwait(&vs->closed, &vs->lock, &until);
+	bool made = vs->room != before;
+	pthread_mutex_unlock(&vs->lock);
 	pthread_mutex_unlock(&vs->room_lock);
 	return made;
 }
@@ -269,8 +281,7 @@ static bool one_more_stream(const struct views *vs)
 }
 
 /* With the lock held. */
-static enum err append(
-	struct views *vs, struct view *v, bool log_rests, struct err_detail *detail)
+static enum err append(struct views *vs, struct view *v, bool log_rests, struct err_detail *detail)
 {
 	enum err e = start_watching(vs);
 	if (e == ERR_OK && v->streams && !one_more_stream(vs))
@@ -505,6 +516,7 @@ enum err views_new(struct store *store, struct views **ret)
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&vs->wake, &monotonic);
+	pthread_cond_init(&vs->closed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	*ret = vs;
 	return ERR_OK;
@@ -529,6 +541,7 @@ void views_free(struct views *vs)
 	}
 	pthread_mutex_destroy(&vs->lock);
 	pthread_cond_destroy(&vs->wake);
+	pthread_cond_destroy(&vs->closed);
 	pthread_mutex_destroy(&vs->room_lock);
 	pthread_rwlock_destroy(&vs->ended_lock);
 	free(vs);

@@ -72,13 +72,17 @@ size_t views_list(struct views *views, struct view_info *out, size_t max);
  * on, 0: no limit. */
 void views_set_bounds(struct views *views, uint64_t log_bytes, uint64_t lifetime_s);
 /* Told of each that was let go or ended, with no lock held, by the thread that did it; why:
- * one line, NULL where somebody let it go.  One at a time; fn NULL: nobody any more, and no
- * call is running when this returns. */
+ * one line, NULL where somebody let it go.  There is one fn, which several threads may call at
+ * once; NULL: nobody any more, and no call is running when this returns. */
 typedef void (*view_ended_fn)(void *arg, const struct view_info *info, const char *why);
 void views_on_end(struct views *views, view_ended_fn fn, void *arg);
-/* The disk is full: ends the oldest one if the log grew because of it.  False: there was
- * none. */
-bool views_make_room(struct views *views);
+/* How many were let go or ended and are closed: to be asked for before what may find the disk
+ * full. */
+uint64_t views_room(struct views *views);
+/* The disk is full: ends the oldest one if the log grew since they are held, and waits for its
+ * uses, 2 s at most.  True: try again; one was closed, for this call or for another thread's,
+ * since views_room() answered `before`. */
+bool views_make_room(struct views *views, uint64_t before);
 
 /* For the service. */
 enum err views_new(struct store *store, struct views **ret);

@@ -278,6 +278,7 @@ def test_X10_a_stream_is_ended_when_the_log_has_grown_by_its_bound(rest_store, r
     finally:
         os.close(fd)
     assert "open for too long" in reason(tab / ".rows.ndjson")
+    assert get(tab / ".rows.ndjson").count(b"\n") == 40_000  # the next one is not
 
 
 def test_X10_64_streams_at_a_time(both):

@@ -469,6 +469,20 @@ def test_P7_the_log_on_disk_is_bounded(mount, store):
     assert "the log on disk grew by" in forced(m)[0]["message"]
 
 
+def test_P7_a_log_that_rests_ends_nothing(mount, store):
+    m = mount(store, "snapshot-log=1M")
+    part = m / "acct1/Tab/p"
+    part.mkdir(parents=True)
+    os.rmdir(snap(m, "over an empty log"))
+    put(part / "file", os.urandom(12 << 20))
+    assert os.stat(f"{m.store}-wal").st_size > 8 << 20
+    s = snap(m)
+    time.sleep(0.3)  # it is watched
+    put(part / "r.json", "{}")
+    time.sleep(0.3)
+    assert tree(s) and not forced(m)
+
+
 @pytest.mark.parametrize("bad", ["snapshot-log=x", "snapshot-log=", "snapshot-log=-1",
                                  "snapshot-lifetime=1h", "snapshot-lifetime="])
 def test_P7_options(rowfs, store, work, bad):
@@ -492,6 +506,69 @@ def test_P8_where_the_disk_is_full_a_snapshot_gives_way(rowfs, mount, small_disk
     assert "disk is full" in forced(m)[0]["message"]
 
 
+def small(rowfs, mount, small_disk):
+    """A mount on the small disk, and a partition with a row."""
+    store = small_disk / "s.rowfs"
+    rowfs("init", store)
+    m = mount(store)
+    part = m / "acct1/Tab/p"
+    part.mkdir(parents=True)
+    put(part / "r.json", "{}")
+    return m, part
+
+
+def test_P8_new_rows_fill_the_disk_and_can_be_removed(rowfs, mount, small_disk):
+    """What the log holds must still fit into the store when the snapshot gives way."""
+    m, part = small(rowfs, mount, small_disk)
+    m.allow("No space|NO_SPACE")
+    s, written = snap(m), [0] * 4
+
+    def write(k):
+        with contextlib.suppress(OSError):
+            for i in range(300):
+                put(part / f"{k}-{i}.json", json.dumps({"A": os.urandom(7000).hex()}))
+                written[k] += 1
+
+    threads = [threading.Thread(target=write, args=[k]) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not s.exists() and sum(written) * 14000 > 1 << 20
+    # All come to the end of the disk, and none of them alone to that of the snapshot.
+    assert min(written) > sum(written) // 16
+    assert len(rows(part)) >= sum(written)
+    for name in os.listdir(part):
+        os.unlink(part / name)
+    put(part / "r.json", '{"A":1}')
+
+
+def test_P8_removing_under_a_snapshot(rowfs, mount, small_disk):
+    m, part = small(rowfs, mount, small_disk)
+    m.allow("No space|NO_SPACE")
+    with raises("ENOSPC"):
+        for i in range(300):
+            put(part / f"{i}.json", json.dumps({"A": os.urandom(7000).hex()}))
+    snap(m)
+    names = os.listdir(part)
+    assert len(names) > 50
+    for name in names:
+        os.unlink(part / name)
+    put(part / "r.json", '{"A":1}')
+
+
+def test_P8_a_young_one_that_holds_what_an_old_one_gathered(rowfs, mount, small_disk):
+    m, part = small(rowfs, mount, small_disk)
+    old = snap(m, "old")
+    while int(xattr(old, "log_bytes")) < 2 << 20:
+        put(part / "r.json", json.dumps({"A": os.urandom(15000).hex()}))
+    snap(m, "young")
+    for _ in range(100):
+        put(part / "r.json", json.dumps({"A": os.urandom(15000).hex()}))
+    assert os.listdir(m / ".rowfs/snapshots") == []
+    assert os.stat(f"{m.store}-wal").st_size < 3 << 20
+
+
 def test_P9_a_remount_has_none(mnt, part):
     put(part / "a.json", "{}")
     tree(snap(mnt))
@@ -511,8 +588,13 @@ def test_P9_a_killed_daemon_leaves_nothing_of_it(mnt, part, rowfs):
     put(part / "a.json", "{}")
     snap(mnt)
     put(part / "a.json", '{"A":1}')
+    for _ in range(4):  # more than the log rests at
+        put(part / "file", os.urandom(32 << 20))
+    log = f"{mnt.store}-wal"
+    assert os.stat(log).st_size > 100 << 20
     mnt.kill9()
     mnt.start()
+    assert os.stat(log).st_size < 1 << 20
     assert os.listdir(mnt / ".rowfs/snapshots") == [] and get(part / "a.json") == b'{"A":1}'
 
 

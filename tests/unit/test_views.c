@@ -393,17 +393,72 @@ TEST(a_full_disk_ends_what_made_the_log_grow)
 	struct world *w = world_new();
 	(void)make(w, "old");
 	grow_log(w, 2 * MIB);
-	struct view_info young = make(w, "young");
+	(void)make(w, "young");
 	store_fault_arm(w->store, FAULT_APPLY_BEFORE, 1, ERR_NO_SPACE);
 	CHECK_ERR(put_item(w, "x", 16), ERR_OK);
 	CHECK_EQ_INT(atomic_load(&w->forced), 1);
 	CHECK_EQ_STR(w->last_name, "old");
 	CHECK_EQ_STR(w->last_why, "the disk is full");
-	/* It would bring nothing to end this one. */
+	/* The log is as large as before: the young one holds it. */
 	store_fault_arm(w->store, FAULT_APPLY_BEFORE, 1, ERR_NO_SPACE);
-	CHECK_ERR(put_item(w, "y", 16), ERR_NO_SPACE);
-	CHECK(shown_by_number(w, young.number) != '!');
-	CHECK_EQ_INT(atomic_load(&w->forced), 1);
+	CHECK_ERR(put_item(w, "y", 16), ERR_OK);
+	CHECK_EQ_INT(atomic_load(&w->forced), 2);
+	CHECK_EQ_STR(w->last_name, "young");
+	/* It would bring nothing to end this one. */
+	struct view_info last = make(w, "last");
+	store_fault_arm(w->store, FAULT_APPLY_BEFORE, 1, ERR_NO_SPACE);
+	CHECK_ERR(put_item(w, "z", 16), ERR_NO_SPACE);
+	CHECK(shown_by_number(w, last.number) != '!');
+	CHECK_EQ_INT(atomic_load(&w->forced), 2);
+	world_free(w);
+}
+
+static void *end_later(void *arg)
+{
+	const struct timespec step = { .tv_nsec = 50000000 };
+	nanosleep(&step, NULL);
+	view_end(arg);
+	return NULL;
+}
+
+TEST(who_finds_the_disk_full_waits_for_the_last_use)
+{
+	struct world *w = world_new();
+	struct store_view *moment;
+	struct view *v;
+	pthread_t user;
+	struct view_info info = make(w, "one");
+	grow_log(w, 2 * MIB);
+	REQUIRE(snapshot_begin(w->views, info.number, &v, &moment) == ERR_OK);
+	uint64_t before = views_room(w->views);
+	MUST(pthread_create(&user, NULL, end_later, v) == 0);
+	CHECK(views_make_room(w->views, before));
+	CHECK_EQ_INT(views_room(w->views), before + 1);
+	/* Another writer, who failed before that. */
+	CHECK(views_make_room(w->views, before));
+	CHECK(!views_make_room(w->views, before + 1));
+	pthread_join(user, NULL);
+	world_free(w);
+}
+
+/* The engine leaves a log of 96 MiB as it is. */
+TEST(a_log_at_rest_ends_nothing)
+{
+	struct world *w = world_new();
+	const struct timespec watched = { .tv_nsec = 300000000 };
+	struct store_info info;
+	views_set_bounds(w->views, MIB, 0);
+	views_close(stream(w)); /* over an empty log */
+	grow_log(w, 8 * MIB);
+	store_info(w->store, &info);
+	CHECK(info.log_bytes > 4 * MIB && info.log_bytes < info.log_rest);
+	struct view *v = stream(w);
+	nanosleep(&watched, NULL);
+	put_text(w, "x");
+	nanosleep(&watched, NULL);
+	CHECK_EQ_INT(atomic_load(&w->forced), 0);
+	CHECK(shown_by(w, v) != '!');
+	views_close(v);
 	world_free(w);
 }
 
@@ -443,4 +498,5 @@ RUN_TESTS(T(a_stream_sees_its_moment_until_it_is_closed),
 	T(users_and_makers_at_once), T(a_lifetime_ends_also_what_nobody_uses),
 	T(a_lifetime_of_all_is_taken_at_birth_and_can_be_lifted), T(the_log_ends_the_oldest),
 	T(views_that_overlap_are_bounded_together), T(a_full_disk_ends_what_made_the_log_grow),
+	T(who_finds_the_disk_full_waits_for_the_last_use), T(a_log_at_rest_ends_nothing),
 	T(a_view_that_cannot_be_opened_is_told), T(the_log_is_given_back))

@@ -25,7 +25,7 @@ struct sql_store {
 	struct sql_writer writer; /* the leader's alone; conn is NULL where read-only */
 	_Atomic int64_t version_high;
 	_Atomic uint64_t file_bytes;
-	atomic_uint held;              /* views that may stay open for long */
+	atomic_uint held;          /* views that may stay open for long */
 	_Atomic uint64_t held_log; /* bytes of the log when the first of them was opened */
 
 	pthread_mutex_t lock;         /* guards what follows */

@@ -1,69 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * A view is in the list until it ends: closed by its stream, let go by name, or by force.
- * The engine's view goes with the last use, the rest with the stream that opened it.  One
- * thread watches what is held; without anything it sleeps. */
+ * The engine's view goes with the last use, the rest with the stream that opened it. */
 #include "service/views.h"
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "service/views_table.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#define US_PER_SECOND UINT64_C(1000000)
-#define WATCH_US 100000
-/* Who finds the disk full waits so long for the uses of what is ended for it. */
-#define ROOM_WAIT_US 2000000
-/* Where the log grew by less, it is not worth ending a view where the disk is full. */
-#define ROOM_WORTH_BYTES ((uint64_t)128 << 10)
-#define WHY_MAX 160
-
-struct view {
-	struct views *views;
-	struct store_view *store_view; /* NULL once it is closed */
-	struct view_info info;         /* left_s, log_bytes: when asked */
-	uint64_t ends_us;              /* monotonic; 0: no limit */
-	uint64_t log_before;           /* bytes of the log when it was opened */
-	unsigned uses;
-	bool ended;
-	bool let_go;  /* by end(): its closing counts */
-	bool streams; /* its opener will close it */
-	struct view *next;
-};
-
-struct views {
-	struct store *store;
-	pthread_mutex_t lock; /* guards what follows, and the members of all views */
-	pthread_cond_t wake, closed;
-	struct view *first, **last; /* oldest first */
-	uint32_t numbers;           /* the last one given out */
-	int64_t changed;            /* when the names did; ticks */
-	uint64_t log_max, lifetime_s;
-	uint64_t log_base; /* bytes of the log when it was last at rest */
-	uint64_t room;     /* how many were let go and are closed */
-	unsigned closing;  /* that were let go and are not */
-	bool watching, stopping;
-	pthread_t watcher;
-
-	pthread_mutex_t room_lock; /* one at a time makes room; taken before `lock` */
-
-	pthread_rwlock_t ended_lock; /* read: a call is running */
-	view_ended_fn on_end;        /* guarded by ended_lock */
-	void *on_end_arg;
-};
-
-static uint64_t log_bytes(struct views *vs)
+uint64_t views_log(struct views *vs)
 {
 	struct store_info info;
 	store_info(vs->store, &info);
 	return info.log_bytes;
-}
-
-static uint64_t growth(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
 }
 
 /* With the lock held. */
@@ -71,10 +22,10 @@ static struct view_info info_of(const struct view *v, uint64_t log)
 {
 	struct view_info info = v->info;
 	uint64_t now = clock_mono_us();
-	info.log_bytes = growth(log, v->log_before);
+	info.log_bytes = views_growth(log, v->log_before);
 	if (v->ends_us != 0)
 		info.left_s = v->ends_us > now
-			? (v->ends_us - now + US_PER_SECOND - 1) / US_PER_SECOND
+			? (v->ends_us - now + VIEWS_US_PER_SECOND - 1) / VIEWS_US_PER_SECOND
 			: 1;
 	return info;
 }
@@ -118,8 +69,7 @@ static void take_out(struct view *v)
 		v->views->changed = clock_ticks();
 }
 
-/* With the lock held, which is given up. */
-static void end(struct view *v, uint64_t log, const char *why)
+void views_end(struct view *v, uint64_t log, const char *why)
 {
 	struct views *vs = v->views;
 	struct view_info info = info_of(v, log);
@@ -133,104 +83,12 @@ static void end(struct view *v, uint64_t log, const char *why)
 	pthread_rwlock_unlock(&vs->ended_lock);
 }
 
-/* ---- the end by force ---- */
-
-/* The first that must go, and why; NULL: none.  With the lock held. */
-static struct view *overdue(struct views *vs, uint64_t log, char why[WHY_MAX])
-{
-	uint64_t now = clock_mono_us();
-	for (struct view *v = vs->first; v != NULL; v = v->next) {
-		uint64_t grown = growth(log, v->log_before);
-		if (v->ends_us != 0 && now >= v->ends_us) {
-			(void)snprintf(why, WHY_MAX, "its lifetime is over");
-			return v;
-		}
-		if (grown > vs->log_max) {
-			(void)snprintf(why, WHY_MAX,
-				"the log on disk grew by %" PRIu64
-				" bytes since it was opened; at most %" PRIu64 " are allowed",
-				grown, vs->log_max);
-			return v;
-		}
-	}
-	uint64_t grown = growth(log, vs->log_base);
-	if (vs->first == NULL || growth(log, vs->first->log_before) == 0 ||
-		grown / 2 <= vs->log_max)
-		return NULL;
-	(void)snprintf(why, WHY_MAX,
-		"the log on disk grew by %" PRIu64 " bytes because of views that overlap; at most "
-		"%" PRIu64 " are allowed for one",
-		grown, vs->log_max);
-	return vs->first;
-}
-
-static struct timespec mono_timespec(uint64_t us)
-{
-	return (struct timespec){ .tv_sec = (time_t)(us / US_PER_SECOND),
-		.tv_nsec = (long)(us % US_PER_SECOND) * 1000 };
-}
-
-static void *watch(void *arg)
-{
-	struct views *vs = arg;
-	char why[WHY_MAX];
-	struct timespec until;
-	pthread_mutex_lock(&vs->lock);
-	while (!vs->stopping) {
-		if (vs->first == NULL) {
-			pthread_cond_wait(&vs->wake, &vs->lock);
-			continue;
-		}
-		pthread_mutex_unlock(&vs->lock);
-		uint64_t log = log_bytes(vs);
-		pthread_mutex_lock(&vs->lock);
-		struct view *v = overdue(vs, log, why);
-		if (v != NULL) {
-			end(v, log, why);
-			pthread_mutex_lock(&vs->lock);
-		} else if (!vs->stopping) {
-			until = mono_timespec(clock_mono_us() + WATCH_US);
-			(void)pthread_cond_timedwait(&vs->wake, &vs->lock, &until);
-		}
-	}
-	pthread_mutex_unlock(&vs->lock);
-	return NULL;
-}
-
-uint64_t views_room(struct views *vs)
-{
-	pthread_mutex_lock(&vs->lock);
-	uint64_t room = vs->room;
-	pthread_mutex_unlock(&vs->lock);
-	return room;
-}
-
-bool views_make_room(struct views *vs, uint64_t before)
-{
-	pthread_mutex_lock(&vs->room_lock);
-	uint64_t log = log_bytes(vs);
-	pthread_mutex_lock(&vs->lock);
-	if (vs->room == before && vs->closing == 0 && vs->first != NULL &&
-		growth(log, vs->log_base) >= ROOM_WORTH_BYTES) {
-		end(vs->first, log, "the disk is full");
-		pthread_mutex_lock(&vs->lock);
-	}
-	struct timespec until = mono_timespec(clock_mono_us() + ROOM_WAIT_US);
-	int rc = 0;
-	while (vs->room == before && vs->closing > 0 && rc == 0)
-		rc = pthread_cond_timedwait(&vs->closed, &vs->lock, &until);
-	bool made = vs->room != before;
-	pthread_mutex_unlock(&vs->lock);
-	pthread_mutex_unlock(&vs->room_lock);
-	return made;
-}
-
 /* ---- opening ---- */
 
 /* The thread is started with the first view: a process that forked before has none. */
 static enum err start_watching(struct views *vs)
 {
-	if (!vs->watching && pthread_create(&vs->watcher, NULL, watch, vs) != 0)
+	if (!vs->watching && pthread_create(&vs->watcher, NULL, views_watch, vs) != 0)
 		return ERR_NO_MEMORY;
 	vs->watching = true;
 	return ERR_OK;
@@ -268,7 +126,7 @@ static enum err take_number(struct views *vs, struct view *v, struct err_detail 
 	v->info.number = ++vs->numbers;
 	vs->changed = v->info.made;
 	if (vs->lifetime_s != 0)
-		v->ends_us = clock_mono_us() + vs->lifetime_s * US_PER_SECOND;
+		v->ends_us = clock_mono_us() + vs->lifetime_s * VIEWS_US_PER_SECOND;
 	return ERR_OK;
 }
 
@@ -396,7 +254,7 @@ enum err snapshot_drop(struct views *vs, struct span name)
 		pthread_mutex_unlock(&vs->lock);
 		return ERR_NOT_FOUND;
 	}
-	end(v, 0, NULL);
+	views_end(v, 0, NULL);
 	return ERR_OK;
 }
 
@@ -412,14 +270,14 @@ static enum err tell(
 
 enum err snapshot_find(struct views *vs, struct span name, struct view_info *ret)
 {
-	uint64_t log = log_bytes(vs);
+	uint64_t log = views_log(vs);
 	pthread_mutex_lock(&vs->lock);
 	return tell(vs, find_named(vs, name), log, ERR_NOT_FOUND, ret);
 }
 
 enum err snapshot_next(struct views *vs, uint32_t after, struct view_info *ret)
 {
-	uint64_t log = log_bytes(vs);
+	uint64_t log = views_log(vs);
 	const struct view *next = NULL;
 	pthread_mutex_lock(&vs->lock);
 	for (const struct view *v = vs->first; v != NULL; v = v->next)
@@ -438,7 +296,7 @@ int64_t snapshots_changed(struct views *vs)
 
 enum err snapshot_get(struct views *vs, uint32_t number, struct view_info *ret)
 {
-	uint64_t log = log_bytes(vs);
+	uint64_t log = views_log(vs);
 	pthread_mutex_lock(&vs->lock);
 	return tell(vs, find_number(vs, number), log, ERR_GONE, ret);
 }
@@ -446,12 +304,12 @@ enum err snapshot_get(struct views *vs, uint32_t number, struct view_info *ret)
 enum err snapshot_set_lifetime(struct views *vs, uint32_t number, uint64_t seconds)
 {
 	uint64_t now = clock_mono_us();
-	if (seconds > (UINT64_MAX - now) / US_PER_SECOND)
+	if (seconds > (UINT64_MAX - now) / VIEWS_US_PER_SECOND)
 		return ERR_OUT_OF_RANGE;
 	pthread_mutex_lock(&vs->lock);
 	struct view *v = find_number(vs, number);
 	if (v != NULL)
-		v->ends_us = seconds == 0 ? 0 : now + seconds * US_PER_SECOND;
+		v->ends_us = seconds == 0 ? 0 : now + seconds * VIEWS_US_PER_SECOND;
 	pthread_mutex_unlock(&vs->lock);
 	return v != NULL ? ERR_OK : ERR_GONE;
 }
@@ -475,7 +333,7 @@ enum err snapshot_begin(
 size_t views_list(struct views *vs, struct view_info *out, size_t max)
 {
 	size_t n = 0;
-	uint64_t log = log_bytes(vs);
+	uint64_t log = views_log(vs);
 	pthread_mutex_lock(&vs->lock);
 	for (const struct view *v = vs->first; v != NULL; v = v->next, n++)
 		if (n < max)

@@ -140,7 +140,8 @@ static enum err engine_view_open(struct store *s, bool held, struct store_view *
  * else is reading. */
 static void let_go(struct sql_store *st, sqlite3 *db)
 {
-	bool grown = sql_log_bytes(st) > atomic_load(&st->held_log) + LOG_GROWN_BYTES;
+	uint64_t log = sql_log_bytes(st);
+	bool grown = log > SQL_LOG_BYTES || log > atomic_load(&st->held_log) + LOG_GROWN_BYTES;
 	if (grown)
 		(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 	if (atomic_fetch_sub(&st->held, 1) != 1 || !grown)

@@ -72,7 +72,8 @@ static enum err copy(struct run *r, struct err_detail *why)
 		buf_clear(&piece);
 		e = row_stream_read(r->stream, offset, READ_BYTES, asked, r, &piece, why);
 		offset += piece.len;
-		if (e == ERR_OK && fwrite(piece.data, 1, piece.len, out) != piece.len)
+		if (e == ERR_OK && piece.len > 0 &&
+			fwrite(piece.data, 1, piece.len, out) != piece.len)
 			e = cannot_write(why);
 	} while (e == ERR_OK && piece.len > 0);
 	if (e == ERR_OK && fflush(out) != 0)

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from conftest import BUILD
-from tools import rows, sh
+from tools import get, rows, sh
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +67,34 @@ def test_T5_a_partition_of_a_million_rows(rowfs, store, mount):
         assert listed <= 16 * MIB and grown <= 16 * MIB
     with open(part / f"{ROWS // 2:07}.json") as f:
         assert f'"n":{ROWS // 2}' in f.read()
+
+
+def test_Q8_queries_and_streams_of_a_million_rows(rowfs, store, mount):
+    rowfs("account", "add", store, "acct1")
+    fill(rowfs, store, ROWS)
+    m = mount(store)
+    table = m / "acct1/Tab"
+    before, after = m.rss_kib(), []
+    for name in (".query/n ge 0.ndjson", ".rows.ndjson") * 2:
+        after.append(m.rss_kib())
+        with open(table / name, "rb", buffering=0) as f:
+            first = f.read(1 << 20)
+            # What it has is given, and not all is read first.
+            assert first.startswith(b'{"PartitionKey":"p","RowKey":"0000000"')
+            assert 0 < len(first) <= 1 << 20 < ROWS * 80
+            read_bytes, lines = len(first), first.count(b"\n")
+            while piece := f.read(1 << 20):
+                read_bytes += len(piece)
+                lines += piece.count(b"\n")
+        assert lines == ROWS and read_bytes > ROWS * 80
+    again = m.rss_kib()
+    assert sh("head -n 1 '.query/n ge 0.ndjson' | jq .n", cwd=table).stdout == "0\n"
+    assert get(table / f".query/n eq {ROWS - 1}.count") == b"1\n"
+    assert os.listdir(table / f".query/n eq {ROWS - 1}/p") == [f"{ROWS - 1:07}.json"]
+    print(f"RSS {before} KiB, {after[2]} after two streams, {again} after four")
+    if not sanitized():
+        # The caches of the connections and threads that took part; what was read is far more.
+        assert again - before <= 32 * MIB and again - after[2] <= 4 * MIB
 
 
 def test_rm_r_of_100000_rows_while_another_process_lists(rowfs, store, mount):

@@ -344,8 +344,6 @@ def test_H3_a_change_set_gets_through_whole_whatever_the_target(rest_mount, rest
 
 def test_H3_a_change_set_through_the_mount(client, tab):
     (tab / "p").mkdir()
-    if not os.path.exists(tab / "p/.batch"):
-        pytest.skip("no .batch")
     set_ = json.dumps([{"upsert": {"RowKey": str(i)}} for i in range(100)])
     once_rested(lambda: put(tab / "p/.batch", set_))
     refuses(client, errno.EAGAIN, lambda: put(tab / "p/.batch", set_))
@@ -387,8 +385,6 @@ def test_H4_import_export_and_checks_are_not_refused(client, tab, slow, rowfs):
 
 def test_H4_streams_are_not_refused(client, tab):
     (tab / "p").mkdir()
-    if not os.path.exists(tab / "p/.rows.ndjson"):
-        pytest.skip("no .rows.ndjson")
     lines = "".join(json.dumps({"RowKey": str(i)}) + "\n" for i in range(500))
     tire(client)
     put(tab / "p/.rows.ndjson", lines)
@@ -398,8 +394,6 @@ def test_H4_streams_are_not_refused(client, tab):
 
 def test_H4_a_check_of_a_change_set_is_not_refused(client, tab):
     (tab / "p").mkdir()
-    if not os.path.exists(tab / "p/.batch-check"):
-        pytest.skip("no .batch-check")
     for _ in range(5):
         tire(client)
         put(tab / "p/.batch-check", '[{"insert": {"RowKey": "1"}}]')

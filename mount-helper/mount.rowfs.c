@@ -158,10 +158,28 @@ static int run(const struct call *c, const char *const *argv)
 	}
 }
 
+/* Whether a list of options has this one. */
+static bool has(const char *list, const char *option)
+{
+	size_t n = strlen(option);
+	for (const char *at = list; (at = strstr(at, option)) != NULL; at += n)
+		if ((at == list || at[-1] == ',') && (at[n] == '\0' || at[n] == ','))
+			return true;
+	return false;
+}
+
 static int do_mount(const struct call *c, const char *rowfs)
 {
-	const char *argv[2 * WORDS_MAX + 8] = { rowfs, "mount" };
+	const char *argv[2 * WORDS_MAX + 10] = { rowfs, "mount" };
 	int n = 2;
+	/* What mount(8) gives at a remount is the whole list: what is not in it is off. */
+	bool again = false;
+	for (int i = 0; i < c->noptions; i++)
+		again = again || has(c->options[i], "remount");
+	if (again) {
+		argv[n++] = "-o";
+		argv[n++] = "exec,atime";
+	}
 	for (int i = 0; i < c->noptions; i++) {
 		argv[n++] = "-o";
 		argv[n++] = c->options[i];

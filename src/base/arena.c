@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #define ALIGN 16
-#define BLOCK_FIRST 1024
+/* With its head just what malloc keeps at hand for each thread. */
+#define BLOCK_FIRST 992
 #define BLOCK_MAX 65536
 
 struct arena_block {
@@ -87,4 +88,13 @@ void arena_fini(struct arena *a)
 {
 	free_list(a->head);
 	a->head = NULL;
+}
+
+size_t arena_holds(const struct arena *a)
+{
+	size_t n = 0;
+
+	for (const struct arena_block *b = a->head; b != NULL; b = b->next)
+		n += sizeof(*b) + b->size;
+	return n;
 }

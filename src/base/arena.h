@@ -19,5 +19,7 @@ struct span arena_copy(struct arena *a, struct span s);
 /* Forgets everything but keeps the newest block for reuse. */
 void arena_reset(struct arena *a);
 void arena_fini(struct arena *a);
+/* The memory it has. */
+size_t arena_holds(const struct arena *a);
 
 #endif

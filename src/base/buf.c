@@ -14,7 +14,7 @@ void buf_fini(struct buf *b)
 	free(b->data);
 	b->data = NULL;
 	b->len = b->cap = 0;
-	b->failed = false;
+	b->failed = b->no_memory = false;
 }
 
 void buf_wipe(struct buf *b)
@@ -29,10 +29,17 @@ bool buf_ok(const struct buf *b)
 	return !b->failed;
 }
 
+enum err buf_full(const struct buf *b)
+{
+	if (b->no_memory)
+		return ERR_NO_MEMORY;
+	return b->failed ? ERR_BODY_TOO_LARGE : ERR_OK;
+}
+
 void buf_clear(struct buf *b)
 {
 	b->len = 0;
-	b->failed = false;
+	b->failed = b->no_memory = false;
 	if (b->data != NULL)
 		b->data[0] = '\0';
 }
@@ -47,13 +54,13 @@ static size_t next_cap(const struct buf *b, size_t need)
 	return cap - 1 > b->limit ? b->limit + 1 : cap;
 }
 
-static bool grow(struct buf *b, size_t need)
+static bool enlarge(struct buf *b, size_t need)
 {
 	size_t cap = next_cap(b, need);
 	char *p = realloc(b->data, cap);
 
 	if (p == NULL) {
-		b->failed = true;
+		b->failed = b->no_memory = true;
 		return false;
 	}
 	b->data = p;
@@ -62,7 +69,7 @@ static bool grow(struct buf *b, size_t need)
 	return true;
 }
 
-bool buf_reserve(struct buf *b, size_t n)
+bool buf_grow(struct buf *b, size_t n)
 {
 	if (b->failed)
 		return false;
@@ -70,34 +77,7 @@ bool buf_reserve(struct buf *b, size_t n)
 		b->failed = true;
 		return false;
 	}
-	return b->cap > b->len + n || grow(b, b->len + n + 1);
-}
-
-void buf_add(struct buf *b, const void *p, size_t n)
-{
-	if (n == 0 || !buf_reserve(b, n))
-		return;
-	memcpy(b->data + b->len, p, n);
-	b->len += n;
-	b->data[b->len] = '\0';
-}
-
-void buf_add_span(struct buf *b, struct span s)
-{
-	buf_add(b, s.p, s.n);
-}
-
-void buf_add_str(struct buf *b, const char *s)
-{
-	buf_add(b, s, strlen(s));
-}
-
-void buf_add_char(struct buf *b, char c)
-{
-	if (!buf_reserve(b, 1))
-		return;
-	b->data[b->len++] = c;
-	b->data[b->len] = '\0';
+	return b->cap > b->len + n || enlarge(b, b->len + n + 1);
 }
 
 void buf_addf(struct buf *b, const char *fmt, ...)

@@ -29,12 +29,22 @@ int64_t clock_ticks(void)
 	return timespec_to_ticks(now);
 }
 
-uint64_t clock_mono_us(void)
+static uint64_t microseconds(clockid_t clock)
 {
 	struct timespec now;
 
-	BUG_ON(clock_gettime(CLOCK_MONOTONIC, &now) != 0);
+	BUG_ON(clock_gettime(clock, &now) != 0);
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+uint64_t clock_mono_us(void)
+{
+	return microseconds(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_mono_coarse_us(void)
+{
+	return microseconds(CLOCK_MONOTONIC_COARSE);
 }
 
 void clock_set_source(int64_t (*source)(void))

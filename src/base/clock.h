@@ -16,6 +16,8 @@
 int64_t clock_ticks(void);
 /* Monotonic microseconds, for latencies and deadlines. */
 uint64_t clock_mono_us(void);
+/* The same as of the last tick of the system's clock, up to 10 ms ago: a fifth of the cost. */
+uint64_t clock_mono_coarse_us(void);
 /* Tests: replaces the wall clock; NULL puts the real one back. */
 void clock_set_source(int64_t (*source)(void));
 

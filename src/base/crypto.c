@@ -1,67 +1,57 @@
 /* SPDX-License-Identifier: MIT
  * Digests and random bytes from OpenSSL, base64 and base32 by hand: OpenSSL's own base64
  * forgives white space and wrong padding, which account keys and Edm.Binary must not.
- * The digests are fetched once: EVP_sha256() would look its implementation up at every
- * use, under locks that all threads share.  HMAC is made of two digests here, because
- * OpenSSL's own looks the digest up for every key. */
+ * The digests are OpenSSL's low-level ones, whose state is on the stack: the EVP interface
+ * allocates at every use, and a signature must not be unchecked, or a server end, for lack of
+ * memory.  HMAC is made of two digests here.  Random bytes come from the kernel: OpenSSL's
+ * generator allocates in each thread. */
+#define OPENSSL_SUPPRESS_DEPRECATED /* the low-level digests */
 #include "base/crypto.h"
 
 #include "base/compiler.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/rand.h>
+#include <openssl/md5.h>
+#include <openssl/sha.h>
 
-#include <limits.h>
-#include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define SHA256_BLOCK 64
 #define SHA256_BYTES 32
-#define MD5_BYTES 16
 
-/* Fetched once, never freed: read by all threads. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static EVP_MD *sha256, *md5;
-
-static void fetch(void)
+/* Cannot fail with a SHA256_CTX of its own. */
+static void digest(struct span head, struct span text, uint8_t out[SHA256_BYTES])
 {
-	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-	BUG_ON(sha256 == NULL);
-	md5 = EVP_MD_fetch(NULL, "MD5", NULL); /* none under FIPS rules */
-}
+	SHA256_CTX ctx;
 
-static void fetched(void)
-{
-	BUG_ON(pthread_once(&once, fetch) != 0);
+	BUG_ON(SHA256_Init(&ctx) != 1 || SHA256_Update(&ctx, head.p, head.n) != 1 ||
+		SHA256_Update(&ctx, text.p, text.n) != 1 || SHA256_Final(out, &ctx) != 1);
+	OPENSSL_cleanse(&ctx, sizeof(ctx));
 }
 
 void crypto_sha256(struct span s, uint8_t out[32])
 {
-	fetched();
-	BUG_ON(EVP_Digest(s.n > 0 ? s.p : "", s.n, out, NULL, sha256, NULL) != 1);
+	digest((struct span){ 0 }, s, out);
 }
 
-bool crypto_md5(struct span s, uint8_t out[16])
+void crypto_md5(struct span s, uint8_t out[16])
 {
-	memset(out, 0, MD5_BYTES);
-	fetched();
-	return md5 != NULL && EVP_Digest(s.n > 0 ? s.p : "", s.n, out, NULL, md5, NULL) == 1;
+	MD5_CTX ctx;
+
+	BUG_ON(MD5_Init(&ctx) != 1 || MD5_Update(&ctx, s.p, s.n) != 1 || MD5_Final(out, &ctx) != 1);
 }
 
 /* SHA-256 of the key, masked, and the text. */
-static void digest_keyed(EVP_MD_CTX *ctx, const unsigned char key[SHA256_BLOCK], unsigned char mask,
+static void digest_keyed(const unsigned char key[SHA256_BLOCK], unsigned char mask,
 	struct span text, uint8_t out[SHA256_BYTES])
 {
 	unsigned char block[SHA256_BLOCK];
 
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] = key[i] ^ mask;
-	BUG_ON(EVP_DigestInit_ex2(ctx, sha256, NULL) != 1 ||
-		EVP_DigestUpdate(ctx, block, sizeof(block)) != 1 ||
-		EVP_DigestUpdate(ctx, text.n > 0 ? text.p : "", text.n) != 1 ||
-		EVP_DigestFinal_ex(ctx, out, NULL) != 1);
-	OPENSSL_cleanse(block, sizeof(block));
+	digest(span_make(block, sizeof(block)), text, out);
+	explicit_bzero(block, sizeof(block));
 }
 
 void crypto_hmac_sha256(struct span key, struct span text, uint8_t out[32])
@@ -69,18 +59,14 @@ void crypto_hmac_sha256(struct span key, struct span text, uint8_t out[32])
 	unsigned char padded[SHA256_BLOCK] = { 0 };
 	uint8_t inner[SHA256_BYTES];
 
-	fetched();
 	if (key.n > sizeof(padded))
 		crypto_sha256(key, padded);
 	else if (key.n > 0)
 		memcpy(padded, key.p, key.n);
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	BUG_ON(ctx == NULL);
-	digest_keyed(ctx, padded, 0x36, text, inner);
-	digest_keyed(ctx, padded, 0x5c, span_make(inner, sizeof(inner)), out);
-	EVP_MD_CTX_free(ctx);
-	OPENSSL_cleanse(padded, sizeof(padded));
-	OPENSSL_cleanse(inner, sizeof(inner));
+	digest_keyed(padded, 0x36, text, inner);
+	digest_keyed(padded, 0x5c, span_make(inner, sizeof(inner)), out);
+	explicit_bzero(padded, sizeof(padded));
+	explicit_bzero(inner, sizeof(inner));
 }
 
 bool crypto_equal(const void *a, const void *b, size_t n)
@@ -90,7 +76,8 @@ bool crypto_equal(const void *a, const void *b, size_t n)
 
 void crypto_random(void *out, size_t n)
 {
-	BUG_ON(n > INT_MAX || RAND_bytes(out, (int)n) != 1);
+	/* So few are given whole, without an interruption. */
+	BUG_ON(n > 256 || getrandom(out, n, 0) != (ssize_t)n);
 }
 
 static const char base64_digits[] =
@@ -122,15 +109,23 @@ void base64_encode(struct span bytes, struct buf *out)
 	}
 }
 
+/* -1: no digit.  A table, since no jump that depends on the digit could be foreseen. */
 static int base64_value(char c)
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
+	/* From the blank on, 16 a line. */
+	/* clang-format off */
+	static const signed char values[] = {
+		-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 62, -1, -1, -1, 63,
+		52, 53, 54, 55, 56, 57, 58, 59, 60, 61, -1, -1, -1, -1, -1, -1,
+		-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+		15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, -1, -1, -1, -1, -1,
+		-1, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40,
+		41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, -1, -1, -1, -1, -1,
+	};
+	/* clang-format on */
+	size_t at = (size_t)(unsigned char)c - ' ';
+
+	return at < sizeof(values) ? values[at] : -1;
 }
 
 /* How many of the last quad's four characters are padding: 0 to 2. */
@@ -142,38 +137,61 @@ static size_t padding(struct span text)
 }
 
 /* The first `digits` (2 to 4) characters as bytes; bits that no byte takes must be 0. */
-static bool take_quad(const char *p, size_t digits, struct buf *out)
+static bool take_quad(const char *p, size_t digits, char *out)
 {
 	uint32_t v = 0;
-	unsigned char bytes[3];
+	int any = 0;
 
-	for (size_t i = 0; i < 4; i++) {
-		int d = i < digits ? base64_value(p[i]) : 0;
-		if (d < 0)
-			return false;
+	for (size_t i = 0; i < digits; i++) {
+		int d = base64_value(p[i]);
+		any |= d;
 		v = v << 6 | (uint32_t)d;
 	}
-	if ((v & (0xffffffu >> 8 * (digits - 1))) != 0)
+	v <<= 6 * (4 - digits);
+	if (any < 0 || (v & (0xffffffu >> 8 * (digits - 1))) != 0)
 		return false;
-	bytes[0] = (unsigned char)(v >> 16);
-	bytes[1] = (unsigned char)(v >> 8);
-	bytes[2] = (unsigned char)v;
-	buf_add(out, bytes, digits - 1);
+	for (size_t i = 0; i + 1 < digits; i++)
+		out[i] = (char)(v >> (16 - 8 * i));
 	return true;
+}
+
+/* As many bytes as decoded_size() tells. */
+static bool decode(struct span text, char *out)
+{
+	size_t pad = padding(text);
+
+	for (size_t i = 0; i < text.n; i += 4, out += 3)
+		if (!take_quad(text.p + i, i + 4 == text.n ? 4 - pad : 4, out))
+			return false;
+	return true;
+}
+
+/* False: no text has this length. */
+static bool decoded_size(struct span text, size_t *ret)
+{
+	*ret = text.n / 4 * 3 - (text.n % 4 == 0 ? padding(text) : 0);
+	return text.n % 4 == 0;
 }
 
 bool base64_decode(struct span text, struct buf *out)
 {
-	size_t pad = text.n % 4 == 0 ? padding(text) : 3;
+	size_t n;
 
-	if (pad == 3)
+	if (!decoded_size(text, &n) || !buf_reserve(out, n))
 		return false;
-	for (size_t i = 0; i < text.n; i += 4) {
-		size_t digits = i + 4 == text.n ? 4 - pad : 4;
-		if (!take_quad(text.p + i, digits, out))
-			return false;
-	}
-	return buf_ok(out);
+	if (n == 0)
+		return true;
+	bool ok = decode(text, out->data + out->len);
+	out->len += ok ? n : 0;
+	out->data[out->len] = '\0';
+	return ok;
+}
+
+bool base64_decode_exact(struct span text, void *out, size_t n)
+{
+	size_t size;
+
+	return decoded_size(text, &size) && size == n && decode(text, out);
 }
 
 void base32_sha256(const uint8_t digest[32], char out[BASE32_SHA256_LEN])

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Log lines to stderr or syslog.  Floors below the doors do not log: they return
- * errors.  Never hand a secret to these functions. */
+ * errors.  Never hand a secret to these functions.
+ *
+ * What a client may cause is a warning: of these 1,000 are written at once and one a second
+ * from then on, so that nobody fills the disk with them. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

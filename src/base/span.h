@@ -44,6 +44,21 @@ static inline bool span_ends(struct span a, struct span tail)
 	return a.n >= tail.n && (tail.n == 0 || memcmp(a.p + a.n - tail.n, tail.p, tail.n) == 0);
 }
 
+/* Where the first of them begins; a.n: nowhere.  Not memmem(), for which a sanitizer goes through
+ * all of a at each call, so that a loop over many of them would be quadratic there. */
+static inline size_t span_find(struct span a, struct span what)
+{
+	for (size_t i = 0; i < a.n; i++) {
+		const char *p = (const char *)memchr(a.p + i, what.p[0], a.n - i);
+		if (p == NULL)
+			break;
+		i = (size_t)(p - a.p);
+		if (span_starts(span_make(p, a.n - i), what))
+			return i;
+	}
+	return a.n;
+}
+
 /* memcmp order, the shorter first where one is a prefix of the other. */
 static inline int span_cmp(struct span a, struct span b)
 {

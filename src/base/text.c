@@ -159,7 +159,7 @@ bool text_to_i64(struct span s, int64_t *ret)
 
 static bool is_one_of(char c, const char *set)
 {
-	return c != '\0' && strchr(set, c) != NULL;
+	return c <= ' ' && c != '\0' && strchr(set, c) != NULL; /* blanks are not above */
 }
 
 struct span text_trim(struct span s, const char *blanks)

@@ -4,11 +4,14 @@
 #include "base/workers.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 struct workers {
 	pthread_mutex_t lock;
-	pthread_cond_t wanted;
+	/* One for each job, and for each thread at the end.  Not a condition: where many wait for one,
+	 * glibc before 2.41 can lose a signal (its bug 25847), and a job would wait for the next. */
+	sem_t wanted;
 	struct job *first, *last;
 	bool closed;
 	size_t n;
@@ -18,9 +21,9 @@ struct workers {
 /* NULL: stopped, and the queue is empty. */
 static struct job *take(struct workers *w)
 {
+	while (sem_wait(&w->wanted) != 0)
+		;
 	pthread_mutex_lock(&w->lock);
-	while (w->first == NULL && !w->closed)
-		pthread_cond_wait(&w->wanted, &w->lock);
 	struct job *job = w->first;
 	if (job != NULL)
 		w->first = job->next;
@@ -44,7 +47,7 @@ enum err workers_start(size_t threads, struct workers **ret)
 	if (w == NULL)
 		return ERR_NO_MEMORY;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wanted, NULL);
+	sem_init(&w->wanted, 0, 0);
 	while (w->n < threads && pthread_create(&w->threads[w->n], NULL, work, w) == 0)
 		w->n++;
 	if (w->n < threads) {
@@ -69,7 +72,7 @@ bool workers_submit(struct workers *w, struct job *job)
 		w->last = job;
 	pthread_mutex_unlock(&w->lock);
 	if (taken)
-		pthread_cond_signal(&w->wanted);
+		sem_post(&w->wanted);
 	return taken;
 }
 
@@ -86,7 +89,8 @@ void workers_stop(struct workers *w)
 	pthread_mutex_lock(&w->lock);
 	w->closed = true;
 	pthread_mutex_unlock(&w->lock);
-	pthread_cond_broadcast(&w->wanted);
+	for (size_t i = 0; i < w->n; i++)
+		sem_post(&w->wanted);
 	for (size_t i = 0; i < w->n; i++)
 		pthread_join(w->threads[i], NULL);
 	w->n = 0;
@@ -96,7 +100,7 @@ void workers_free(struct workers *w)
 {
 	if (w == NULL)
 		return;
-	pthread_cond_destroy(&w->wanted);
+	sem_destroy(&w->wanted);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }

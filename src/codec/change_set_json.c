@@ -43,8 +43,7 @@ static enum err incomplete(struct parser *p)
 /* Whether there is a byte at the cursor, behind white space. */
 static bool find_byte(struct parser *p)
 {
-	while (p->pos < p->text.n && p->text.p[p->pos] != '\0' &&
-		strchr(" \t\r\n", p->text.p[p->pos]) != NULL)
+	while (p->pos < p->text.n && memchr(" \t\r\n", p->text.p[p->pos], 4) != NULL)
 		p->pos++;
 	return p->pos < p->text.n;
 }

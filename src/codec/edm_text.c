@@ -21,13 +21,8 @@ static locale_t enter_c_locale(void)
 	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 
 	/* glibc hands out its built-in object here: no allocation, nothing to free. */
-	return c == (locale_t)0 ? c : uselocale(c);
-}
-
-static void leave_c_locale(locale_t old)
-{
-	if (old != (locale_t)0)
-		(void)uselocale(old);
+	BUG_ON(c == (locale_t)0);
+	return uselocale(c);
 }
 
 static double read_double(const char *text)
@@ -35,7 +30,7 @@ static double read_double(const char *text)
 	locale_t old = enter_c_locale();
 	double d = strtod(text, NULL);
 
-	leave_c_locale(old);
+	(void)uselocale(old);
 	return d;
 }
 
@@ -282,11 +277,10 @@ static enum err parse(enum edm_type type, struct span text, struct value *v, str
 	case EDM_GUID:
 		return parse_guid(text, v->guid) ? ERR_OK : ERR_VALUE_INVALID;
 	case EDM_BINARY:
-		return parse_binary(text, out, &v->bytes);
-	case EDM_COUNT_:
+	case EDM_COUNT_: /* is none */
 		break;
 	}
-	return ERR_VALUE_INVALID;
+	return parse_binary(text, out, &v->bytes);
 }
 
 enum err edm_text_parse(enum edm_type type, struct span text, struct value *ret,
@@ -314,11 +308,9 @@ static void shortest(double d, char out[DOUBLE_TEXT_MAX])
 {
 	int digits = fabs(d) < DBL_MIN ? 1 : 15;
 
-	for (; digits <= 17; digits++) {
+	do
 		(void)snprintf(out, DOUBLE_TEXT_MAX, "%.*g", digits, d);
-		if (strtod(out, NULL) == d)
-			return;
-	}
+	while (digits++ < 17 && strtod(out, NULL) != d);
 }
 
 static void format_finite(double d, struct buf *out)
@@ -328,7 +320,7 @@ static void format_finite(double d, struct buf *out)
 	char *e;
 
 	shortest(d, text);
-	leave_c_locale(old);
+	(void)uselocale(old);
 	e = strchr(text, 'e');
 	if (e != NULL)
 		*e = 'E';
@@ -410,9 +402,8 @@ void edm_text_format(const struct value *v, struct buf *out)
 		format_guid(v->guid, out);
 		break;
 	case EDM_BINARY:
+	case EDM_COUNT_: /* is none */
 		base64_encode(v->bytes, out);
-		break;
-	case EDM_COUNT_:
 		break;
 	}
 }

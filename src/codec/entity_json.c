@@ -10,6 +10,7 @@
 #include "codec/edm_text.h"
 #include "codec/json_scan.h"
 #include "codec/member_table.h"
+#include "codec/property_text.h"
 #include "model/key.h"
 #include "model/names.h"
 
@@ -125,7 +126,7 @@ static enum err gather_one(struct decoder *d, const struct json_member *j)
 static bool is_blank(struct span text)
 {
 	for (size_t i = 0; i < text.n; i++) {
-		if (strchr(" \t\r\n", text.p[i]) == NULL || text.p[i] == '\0')
+		if (memchr(" \t\r\n", text.p[i], 4) == NULL)
 			return false;
 	}
 	return true;
@@ -163,6 +164,15 @@ static enum err bad_value(struct decoder *d, const struct member *m, enum err e,
 		shown(m->name), m->name.p, what);
 }
 
+static enum err infer_double(struct decoder *d, const struct member *m, struct value *ret)
+{
+	enum err e = edm_text_parse(EDM_DOUBLE, m->value, ret, NULL, NULL);
+
+	return e == ERR_OK || e == ERR_NO_MEMORY
+		? e
+		: bad_value(d, m, ERR_VALUE_INVALID, "the number is too large");
+}
+
 /* Integer without annotation: Int32 where it fits, else by the rules. */
 static enum err infer_integer(struct decoder *d, const struct member *m, struct value *ret)
 {
@@ -174,102 +184,54 @@ static enum err infer_integer(struct decoder *d, const struct member *m, struct 
 		return ERR_OK;
 	}
 	if (d->rules == ENTITY_JSON_REST)
-		return edm_text_parse(EDM_DOUBLE, m->value, ret, NULL, d->detail) == ERR_OK
-			? ERR_OK
-			: bad_value(d, m, ERR_VALUE_INVALID, "the number is too large");
+		return infer_double(d, m, ret);
 	if (!fits)
 		return bad_value(d, m, ERR_VALUE_INVALID, "the integer does not fit 64 bits");
 	*ret = (struct value){ .type = EDM_INT64, .int64 = v };
 	return ERR_OK;
 }
 
+/* Neither a null, which take_member() takes, nor an object, which the scanner refuses. */
 static enum err infer(struct decoder *d, const struct member *m, struct value *ret)
 {
-	switch (m->token) {
-	case JSON_TOKEN_STRING:
+	if (m->token == JSON_TOKEN_STRING) {
 		ret->type = EDM_STRING;
 		return resolve(d, m->value, m->escaped, &ret->bytes);
-	case JSON_TOKEN_INTEGER:
-		return infer_integer(d, m, ret);
-	case JSON_TOKEN_NUMBER:
-		if (edm_text_parse(EDM_DOUBLE, m->value, ret, NULL, NULL) == ERR_OK)
-			return ERR_OK;
-		return bad_value(d, m, ERR_VALUE_INVALID, "the number is too large");
-	case JSON_TOKEN_TRUE:
-	case JSON_TOKEN_FALSE:
-		*ret = (struct value){ .type = EDM_BOOLEAN,
-			.boolean = m->token == JSON_TOKEN_TRUE };
-		return ERR_OK;
-	case JSON_TOKEN_NULL:
-	case JSON_TOKEN_OBJECT:
-		break;
 	}
-	return ERR_VALUE_INVALID;
+	if (m->token == JSON_TOKEN_INTEGER)
+		return infer_integer(d, m, ret);
+	if (m->token == JSON_TOKEN_NUMBER)
+		return infer_double(d, m, ret);
+	*ret = (struct value){ .type = EDM_BOOLEAN, .boolean = m->token == JSON_TOKEN_TRUE };
+	return ERR_OK;
 }
 
-/* Every type may be written as a string, some as a literal too. */
+/* Every type may be written as a string, some as a literal too.  As in infer() there is no
+ * null and no object. */
 static bool may_be_literal(enum edm_type type, enum json_token token)
 {
-	switch (token) {
-	case JSON_TOKEN_STRING:
+	if (token == JSON_TOKEN_STRING)
 		return true;
-	case JSON_TOKEN_INTEGER:
-	case JSON_TOKEN_NUMBER:
+	if (token == JSON_TOKEN_INTEGER || token == JSON_TOKEN_NUMBER)
 		return type == EDM_INT32 || type == EDM_INT64 || type == EDM_DOUBLE;
-	case JSON_TOKEN_TRUE:
-	case JSON_TOKEN_FALSE:
-		return type == EDM_BOOLEAN;
-	case JSON_TOKEN_NULL:
-	case JSON_TOKEN_OBJECT:
-		break;
-	}
-	return false;
-}
-
-/* A buffer in the arena that base64 of n characters cannot outgrow. */
-static bool bytes_buf(struct decoder *d, enum edm_type type, size_t n, struct buf *ret)
-{
-	size_t cap = type == EDM_BINARY ? n / 4 * 3 + 1 : 1;
-
-	*ret = BUF_INIT(0);
-	if (type != EDM_BINARY)
-		return true;
-	ret->data = arena_alloc(&d->entity->arena, cap);
-	ret->cap = cap;
-	ret->limit = cap - 1;
-	return ret->data != NULL;
-}
-
-/* "2026-11-20T12:29:19..." in the words of the service: 11/20/2026 12:29:19.  The text is a
- * date of that form; seconds may be missing. */
-static enum err bad_date(struct decoder *d, const struct member *m, struct span text)
-{
-	bool seconds = text.n >= 19 && text.p[16] == ':';
-
-	return err_set_at(d->detail, ERR_OUT_OF_RANGE, d->text.p, m->offset,
-		"The '%.*s' parameter of value '%.2s/%.2s/%.4s %.*s%s' is out of range.",
-		shown(m->name), m->name.p, text.p + 5, text.p + 8, text.p, seconds ? 8 : 5,
-		text.p + 11, seconds ? "" : ":00");
+	return type == EDM_BOOLEAN;
 }
 
 static enum err convert(struct decoder *d, const struct member *m, struct value *ret)
 {
 	struct err_detail why;
 	struct span text;
-	struct buf bytes;
 	enum err e = resolve(d, m->value, m->escaped, &text);
 
-	if (e != ERR_OK || !bytes_buf(d, m->type, text.n, &bytes))
-		return ERR_NO_MEMORY;
+	if (e != ERR_OK)
+		return e;
 	if (!may_be_literal(m->type, m->token)) {
 		(void)snprintf(why.text, sizeof(why.text), "this is not how %s is written",
 			edm_name(m->type));
 		return bad_value(d, m, ERR_VALUE_INVALID, why.text);
 	}
-	e = edm_text_parse(m->type, text, ret, &bytes, &why);
-	if (e == ERR_OUT_OF_RANGE && m->type == EDM_DATETIME && text.n >= 16)
-		return bad_date(d, m, text);
-	return e == ERR_OK || e == ERR_NO_MEMORY ? e : bad_value(d, m, e, why.text);
+	e = property_text_parse(m->name, m->type, text, &d->entity->arena, ret, &why);
+	return e == ERR_OK || e == ERR_NO_MEMORY ? e : at(d, e, m->offset, why.text);
 }
 
 static enum err take_key(struct decoder *d, const struct member *m)
@@ -384,21 +346,9 @@ static void put_string(const char *name, struct span value, struct buf *out)
 
 static bool goes_bare(const struct value *v)
 {
-	switch (v->type) {
-	case EDM_STRING:
-	case EDM_BOOLEAN:
-	case EDM_INT32:
-		return true;
-	case EDM_DOUBLE:
+	if (v->type == EDM_DOUBLE)
 		return __builtin_isfinite(v->dbl);
-	case EDM_INT64:
-	case EDM_DATETIME:
-	case EDM_GUID:
-	case EDM_BINARY:
-	case EDM_COUNT_:
-		break;
-	}
-	return false;
+	return v->type == EDM_STRING || v->type == EDM_BOOLEAN || v->type == EDM_INT32;
 }
 
 void entity_json_encode_property(

@@ -5,11 +5,10 @@
 #include "codec/entity_odata.h"
 
 #include "base/clock.h"
+#include "codec/document_walk.h"
 #include "codec/entity_json.h"
-#include "codec/json_scan.h"
 #include "codec/uri.h"
 #include "model/etag.h"
-#include "model/limits.h"
 
 static const struct span annotation = { "@odata.type", 11 };
 
@@ -178,111 +177,55 @@ static enum err splice_annotated(struct writer *w)
 	return ERR_OK;
 }
 
-/* One property of the document; bare and annotated both end where the value does. */
-struct slot {
-	struct span name;
-	struct span bare;      /* "X":1 */
-	struct span annotated; /* with "X@odata.type":"..." before it */
-};
-
-struct walk {
-	struct span document;
-	struct json_scan scan;
-};
-
-/* The next property.  ERR_NOT_FOUND behind the last, ERR_CORRUPT. */
-static enum err next_slot(struct walk *w, struct slot *ret)
+/* "X":1; annotated, with "X@odata.type":"..." before it where the document has that. */
+static void put_member(struct writer *w, const struct document_property *p, bool annotated)
 {
-	struct json_member m;
-	size_t from = 0;
-	bool typed = false;
+	const char *from = p->name.p - 1, *end = p->text.p + p->text.n;
 
-	for (;;) {
-		enum json_scan_result r = json_scan_next(&w->scan, w->document, &m);
-		if (r == JSON_SCAN_END && !typed)
-			return ERR_NOT_FOUND;
-		if (r != JSON_SCAN_MEMBER)
-			return ERR_CORRUPT;
-		if (!span_ends(m.name, annotation))
-			break;
-		from = m.offset;
-		typed = true;
-	}
-	*ret = (struct slot){ .name = m.name,
-		.bare = span_make(w->document.p + m.offset, w->scan.pos - m.offset) };
-	ret->annotated = typed ? span_make(w->document.p + from, w->scan.pos - from) : ret->bare;
-	return ERR_OK;
+	if (annotated && p->type.n > 0)
+		from = p->type.p - 3 - annotation.n - p->name.n - 1;
+	put_members(w, span_make(from, (size_t)(end - from)));
 }
 
-static enum err splice_bare(struct writer *w)
+static enum err splice_bare(struct writer *w, struct document_walk *walk)
 {
-	struct walk walk = { .document = w->row->document };
-	struct slot slot;
+	struct document_property p;
 	enum err e;
 
-	while ((e = next_slot(&walk, &slot)) == ERR_OK)
-		put_members(w, slot.bare);
+	while ((e = document_walk_next(walk, &p)) == ERR_OK)
+		put_member(w, &p, false);
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-struct slots {
-	struct slot all[LIMIT_PROPERTIES];
-	size_t n, next; /* next: behind the last one found */
-};
-
-static enum err gather_slots(struct span document, struct slots *ret)
+static enum err splice_selected(struct writer *w, struct document_walk *walk)
 {
-	struct walk walk = { .document = document };
-	struct slot slot;
-	enum err e;
-
-	ret->n = ret->next = 0;
-	while ((e = next_slot(&walk, &slot)) == ERR_OK) {
-		if (ret->n == LIMIT_PROPERTIES)
-			return ERR_CORRUPT;
-		ret->all[ret->n++] = slot;
-	}
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
-}
-
-/* Names are mostly selected in the document's order: look on from the last one found. */
-static const struct slot *find_slot(struct slots *s, struct span name)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		size_t at = (s->next + i) % s->n;
-		if (span_eq(s->all[at].name, name)) {
-			s->next = at + 1;
-			return &s->all[at];
-		}
-	}
-	return NULL;
-}
-
-static enum err splice_selected(struct writer *w)
-{
-	struct slots slots;
-	enum err e = gather_slots(w->row->document, &slots);
+	struct document_properties all;
+	enum err e = document_gather(walk, &all);
 
 	for (size_t i = 0; e == ERR_OK && i < w->style->nselect; i++) {
 		struct span name = w->style->select[i];
 		if (put_system(w, name))
 			continue;
-		const struct slot *slot = find_slot(&slots, name);
-		if (slot == NULL)
+		const struct document_property *p = document_find(&all, name);
+		if (p == NULL)
 			put_null(w, name);
 		else
-			put_members(
-				w, w->style->level == ODATA_NONE ? slot->bare : slot->annotated);
+			put_member(w, p, w->style->level != ODATA_NONE);
 	}
 	return e;
 }
 
 static enum err splice(struct writer *w)
 {
-	if (!w->style->all)
-		return splice_selected(w);
-	put_all_system(w);
-	return w->style->level == ODATA_NONE ? splice_bare(w) : splice_annotated(w);
+	struct document_walk walk;
+
+	if (w->style->all)
+		put_all_system(w);
+	if (w->style->all && w->style->level != ODATA_NONE)
+		return splice_annotated(w);
+	if (!document_walk_begin(w->row->document, &walk))
+		return ERR_CORRUPT;
+	return w->style->all ? splice_bare(w, &walk) : splice_selected(w, &walk);
 }
 
 /* ---- any other document ---- */

@@ -55,7 +55,15 @@ static size_t escape(struct span key, size_t max, char *out, bool *ret_all)
 
 	while (i < key.n) {
 		char one[4];
-		size_t n, used = escape_at(key, i, one, &n);
+		size_t n, used;
+		if ((unsigned char)key.p[i] < 0x7f &&
+			!is_escaped((unsigned char)key.p[i], i == 0)) {
+			if (len == max)
+				break;
+			out[len++] = key.p[i++];
+			continue;
+		}
+		used = escape_at(key, i, one, &n);
 		if (len + n > max)
 			break;
 		memcpy(out + len, one, n);
@@ -100,9 +108,12 @@ size_t filename_encode(struct span key, enum filename_kind kind, char out[LIMIT_
 bool filename_is_long(struct span key, enum filename_kind kind)
 {
 	char stem[LIMIT_NAME_BYTES];
+	size_t room = LIMIT_NAME_BYTES - suffix_len(kind);
 	bool all;
 
-	(void)escape(key, LIMIT_NAME_BYTES - suffix_len(kind), stem, &all);
+	if (key.n <= room / 3)
+		return false;
+	(void)escape(key, room, stem, &all);
 	return !all;
 }
 
@@ -198,7 +209,8 @@ static enum err decode_digest(
 static enum err decode_key(
 	struct span stem, enum filename_kind kind, struct filename *ret, struct err_detail *detail)
 {
-	if (stem.n == 0 || stem.p[0] == '.')
+	/* There is a character: an empty name and ".json" never come here. */
+	if (stem.p[0] == '.')
 		return refuse(detail, stem);
 	if (span_eq(stem, empty_stem))
 		return ERR_OK;

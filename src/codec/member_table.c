@@ -96,7 +96,7 @@ static bool grow(struct member_table *t)
 	memcpy(rows, t->rows, t->n * sizeof(*rows));
 	t->rows = rows;
 	t->cap *= 2;
-	return t->index == NULL || rebuild_index(t);
+	return rebuild_index(t); /* there are more than LINEAR_MAX */
 }
 
 struct member *member_table_get(struct member_table *t, struct span name)

@@ -55,7 +55,7 @@ static bool is_blank(char c)
 
 static bool same_nocase(struct span a, struct span b)
 {
-	return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+	return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
 /* For printf's "%.*s". */

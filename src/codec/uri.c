@@ -268,7 +268,7 @@ static struct span take_name(struct reader *r)
 	size_t n = 0;
 
 	skip_blanks(r);
-	while (n < r->rest.n && !is_one_of(r->rest.p[n], "/()=,' "))
+	while (n < r->rest.n && (is_alnum(r->rest.p[n]) || !is_one_of(r->rest.p[n], "/()=,' ")))
 		n++;
 	struct span name = { r->rest.p, n };
 	advance(r, n);

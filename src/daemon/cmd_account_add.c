@@ -38,7 +38,7 @@ static int run(struct cmd_env *env, const struct args *args)
 }
 
 static const struct option_spec options[] = {
-	{ "key", 0, "BASE64", "take this as the first key (16 to 64 bytes)" },
+	{ "key", 0, "BASE64", "the first key (16 to 64 bytes); -: from standard input" },
 	{ NULL },
 };
 

@@ -57,6 +57,12 @@ static int run(struct cmd_env *env, const struct args *args)
 		fputs("clean\n", env->out);
 	else
 		fprintf(env->out, "%" PRIu64 " finding%s\n", n.findings, plural(n.findings));
+	/* The last line of the output stays the one that counts. */
+	if (n.findings > 0)
+		(void)command_fail(env->err, "check",
+			"'%s' is damaged, and nothing was changed.  Keep it as it is, and restore a "
+			"backup; what can be read of it 'rowfs export --skip-damaged' writes out",
+			env->store);
 	return n.findings == 0 && e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -68,6 +74,6 @@ const struct command command_check = {
 		"it is at that moment.\n",
 	.min_words = 1,
 	.max_words = 1,
-	.flags = COMMAND_READS,
+	.flags = COMMAND_READS | COMMAND_ONLY_READS,
 	.data = run,
 };

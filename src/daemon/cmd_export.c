@@ -3,9 +3,11 @@
 #include "daemon/target.h"
 #include "model/key.h"
 #include "service/row_stream.h"
+#include "service/salvage.h"
 #include "service/tables.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +24,12 @@ static bool check(const struct args *args, FILE *err)
 {
 	struct target t;
 	enum transfer_format format;
+	if (args_has(args, "skip-damaged") &&
+		(args->nwords > 2 || args_has(args, "output") || args_has(args, "format"))) {
+		(void)command_fail(err, "export",
+			"--skip-damaged writes a whole table as NDJSON to standard output");
+		return false;
+	}
 	return table_target_parse(args->words[1], "export", &t, err) &&
 		target_format(args, NULL, "export", &format, err);
 }
@@ -95,7 +103,7 @@ static enum err open_rows(struct run *r, const struct args *args, const struct t
 		partition = &key;
 	}
 	if (e == ERR_OK && partition != NULL)
-		e = find_partition(s, table.id, key, why);
+		e = find_partition(s, table.id, *partition, why);
 	if (e == ERR_OK)
 		e = row_stream_open(
 			s, table.id, partition, &all, SPAN_LIT("rowfs export"), &r->stream, why);
@@ -114,6 +122,45 @@ static enum err write_rows(struct run *r, struct err_detail *why)
 	return e;
 }
 
+/* ---- --skip-damaged ---- */
+
+static bool on_salvaged(void *arg, struct span line)
+{
+	struct run *r = arg;
+	return fwrite(line.p, 1, line.n, r->env->out) == line.n &&
+		!r->env->cancelled(r->env->cancel_arg);
+}
+
+static void on_lost(void *arg, const char *what)
+{
+	struct run *r = arg;
+	(void)command_fail(r->env->err, "export", "%s", what);
+}
+
+static int skip_damaged(struct cmd_env *env, const struct target *t)
+{
+	struct run r = { .env = env };
+	struct salvage to = { .row = on_salvaged, .lost = on_lost, .arg = &r };
+	struct err_detail why = { 0 };
+	struct item table = { 0 };
+	enum err e = table_find(env->service, t->account, t->table, &table);
+	if (e == ERR_OK)
+		e = service_salvage(env->service, table.id, &to);
+	item_fini(&table);
+	if (e == ERR_OK && fflush(env->out) != 0)
+		e = cannot_write(&why);
+	if (e == ERR_CANCELLED && env->cancelled(env->cancel_arg))
+		return command_fail(env->err, "export", "cancelled");
+	if (e == ERR_CANCELLED)
+		e = cannot_write(&why);
+	if (e != ERR_OK)
+		return target_fail(env, "export", t, e, &why);
+	if (to.losses == 0)
+		return EXIT_DONE;
+	return command_fail(env->err, "export",
+		"%" PRIu64 " rows were written; what is told above was left out", to.rows);
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env };
@@ -122,6 +169,8 @@ static int run(struct cmd_env *env, const struct args *args)
 	enum transfer_format format;
 	(void)table_target_parse(args->words[1], "export", &t, env->err);
 	(void)target_format(args, args_value(args, "output"), "export", &format, env->err);
+	if (args_has(args, "skip-damaged"))
+		return skip_damaged(env, &t);
 	enum err e = open_rows(
 		&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON, &why);
 	if (e == ERR_OK)
@@ -142,14 +191,17 @@ static int run(struct cmd_env *env, const struct args *args)
 static const struct option_spec options_[] = {
 	{ "format", 0, "ndjson|csv", "by default what --output ends in, else ndjson" },
 	{ "output", 'o', "FILE", "write to FILE instead of standard output" },
+	{ "skip-damaged", 0, NULL, "NDJSON of what can be read of a table in a damaged store" },
 	{ NULL },
 };
 
 const struct command command_export = {
 	.name = "export",
-	.synopsis = "STORE ACCOUNT/TABLE [PARTITION] [--format=FORMAT] [--output=FILE]",
+	.synopsis =
+		"STORE ACCOUNT/TABLE [PARTITION] [--format=FORMAT] [--output=FILE] [--skip-damaged]",
 	.summary = "Writes the rows of a table or a partition, from one snapshot",
-	.help = "PARTITION is a PartitionKey as it is, not as a file name.\n",
+	.help = "PARTITION is a PartitionKey as it is, not as a file name.  With --skip-damaged what is\n"
+		"left out is told on standard error, and the exit code is 1 then.\n",
 	.options = options_,
 	.min_words = 2,
 	.max_words = 3,

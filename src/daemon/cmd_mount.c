@@ -4,6 +4,8 @@
  * fails before leaves nothing behind. */
 #include "daemon/command.h"
 #include "daemon/mountinfo.h"
+#include "daemon/recover.h"
+#include "daemon/remount.h"
 #include "daemon/serve.h"
 
 #include <errno.h>
@@ -20,33 +22,29 @@ struct paths {
 	char store[PATH_MAX], dir[PATH_MAX];
 };
 
-/* A mount whose server was killed: nothing else can be done with it. */
-static int clear_dead(const char *dir)
+/* Frees the directory of what killed servers left there. */
+static int check_mounts(const char *given, const char *dir, const char *store)
 {
-	int code = mount_detach(dir, true);
-	if (code == 0)
-		return EXIT_DONE;
-	return command_fail(stderr, "mount",
-		"'%s' is the mount of a server that was killed, and cannot be unmounted: %s", dir,
-		strerrordesc_np(code));
-}
-
-static int check_dir(struct paths *p, const char *given)
-{
-	struct stat st;
 	struct mount_entry *m = malloc(sizeof(*m));
+	enum recovery r = RECOVERY_DONE;
 	if (m == NULL)
 		return command_fail(stderr, "mount", "out of memory");
-	bool resolved = path_absolute(given, p->dir);
-	bool ours = resolved && mountinfo_find(p->dir, m) && strcmp(m->type, MOUNT_TYPE) == 0;
-	int code = EXIT_DONE;
-	if (ours && mount_ask(p->dir, m->source, "mount") == ENOTCONN)
-		code = clear_dead(p->dir);
-	else if (ours)
+	while (r == RECOVERY_DONE)
+		r = recover_dir(dir, store, "mount", false, m);
+	int code = r == RECOVERY_NOTHING ? EXIT_DONE : EXIT_FAILED;
+	if (r == RECOVERY_ALIVE)
 		code = command_fail(stderr, "mount",
 			"'%s' is a mount of '%s' already; unmount it with: rowfs umount %s", given,
 			m->source, given);
 	free(m);
+	return code;
+}
+
+static int check_dir(struct paths *p, const char *given, const char *store)
+{
+	struct stat st;
+	bool resolved = path_absolute(given, p->dir);
+	int code = resolved ? check_mounts(given, p->dir, store) : EXIT_DONE;
 	if (code != EXIT_DONE)
 		return code;
 	if (!resolved || stat(p->dir, &st) != 0) {
@@ -145,15 +143,21 @@ static int run(const struct args *args)
 	struct mount_options *o = malloc(sizeof(*o));
 	int code = EXIT_FAILED;
 	if (p != NULL && o != NULL && mount_options_parse(args, o, stderr)) {
-		code = check_dir(p, args->words[1]);
+		if (o->remount) {
+			code = remount(args, o);
+			goto out;
+		}
+		code = check_dir(p, args->words[1], realpath(args->words[0], p->store));
 		if (code == EXIT_DONE)
 			code = check_store(p, args->words[0]);
 		if (code == EXIT_DONE) {
+			recover_store(p->store, "mount");
 			struct serve s = { "mount", p->store, p->dir, o,
 				!args_has(args, "foreground"), -1 };
 			code = s.background ? in_background(&s) : serve(&s);
 		}
 	}
+out:
 	free(o);
 	free(p);
 	return code;
@@ -171,6 +175,8 @@ const struct command command_mount = {
 	.summary = "Shows a store as a filesystem; returns when it answers",
 	.help = "Options (-o), beside those of mount(8) such as noatime or nosuid:\n"
 		"  ro             nothing can be changed; the store file may be read-only\n"
+		"  remount        with ro, rw, noexec ...: changes the mount at DIR\n"
+		"  sync           every change is on disk before it is acknowledged\n"
 		"  allow_other    other users too (needs user_allow_other in /etc/fuse.conf\n"
 		"                 where you are not root)\n"
 		"  default_permissions\n"
@@ -204,4 +210,5 @@ const struct command command_mount = {
 	.max_words = 2,
 	.check = check,
 	.local = run,
+	.data = remount_here,
 };

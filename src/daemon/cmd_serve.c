@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "daemon/command.h"
 #include "daemon/mountinfo.h"
+#include "daemon/recover.h"
 #include "daemon/serve.h"
 
 #include <errno.h>
@@ -94,6 +95,7 @@ static int run(const struct args *args)
 	} else if (store == NULL) {
 		(void)command_fail(stderr, "serve", "'%s': %s", given, strerrordesc_np(errno));
 	} else if (o != NULL && parse(args, o, stderr)) {
+		recover_store(store, "serve");
 		struct serve s = { "serve", store, NULL, o, false, -1 };
 		code = serve(&s);
 	}

@@ -3,6 +3,7 @@
  * when its lock on the store file is gone. */
 #include "daemon/command.h"
 #include "daemon/mountinfo.h"
+#include "daemon/recover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,29 +27,48 @@ static bool is_free(const char *store)
 	return free_now;
 }
 
-static void wait_closed(const char *store)
+static int wait_closed(const char *store, unsigned device)
 {
 	struct stat st;
 	if (store[0] != '/' || stat(store, &st) != 0 || !S_ISREG(st.st_mode))
-		return;
+		return EXIT_DONE;
 	for (unsigned polls = 0; !is_free(store); polls++) {
+		pid_t holder = store_holder(store);
+		/* Another mount of it is left: in another namespace, or of a directory in it. */
+		if (mountinfo_elsewhere(holder, device))
+			return EXIT_DONE;
+		pid_t who = polls == PATIENCE_POLLS ? mountinfo_process(device) : 0;
+		if (who > 0 && holder > 0)
+			return command_fail(stderr, "umount",
+				"it is unmounted here, but process %d has it mounted in a "
+				"namespace of its own, and '%s' is not closed before that ends; "
+				"to end it everywhere: kill %d",
+				(int)who, store, (int)holder);
 		if (polls == PATIENCE_POLLS)
 			fprintf(stderr, "rowfs umount: waiting for '%s' to be closed ...\n", store);
 		usleep(POLL_US);
 	}
+	return EXIT_DONE;
 }
 
-static int unmount(const char *given, const char *dir, const struct mount_entry *m)
+static int unmount(const char *given, const char *dir, struct mount_entry *m)
 {
-	bool dead = mount_ask(dir, m->source, "umount") == ENOTCONN;
-	int code = mount_detach(dir, dead);
+	switch (recover_dir(dir, NULL, "umount", true, m)) {
+	case RECOVERY_FAILED:
+		return EXIT_FAILED;
+	case RECOVERY_ALIVE:
+		break;
+	case RECOVERY_NOTHING:
+	case RECOVERY_DONE:
+		return wait_closed(m->source, m->device);
+	}
+	int code = mount_detach(dir, false);
 	if (code == EBUSY)
 		return command_fail(
 			stderr, "umount", "'%s' is in use; see: fuser -vm %s", given, given);
 	if (code != 0)
 		return command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(code));
-	wait_closed(m->source);
-	return EXIT_DONE;
+	return wait_closed(m->source, m->device);
 }
 
 static int run(const struct args *args)

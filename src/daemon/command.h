@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "daemon/args.h"
+#include "daemon/mount_options.h"
 #include "service/metrics.h"
 #include "service/service.h"
 
@@ -32,7 +33,8 @@ struct cmd_input {
 
 struct cmd_env {
 	struct service *service;
-	const char *store; /* as the user wrote it, for messages */
+	const struct mount_options *mounted; /* of this process; NULL: it serves no mount */
+	const char *store;                   /* as the user wrote it, for messages */
 	struct cmd_input *inputs;
 	size_t ninputs;
 	FILE *out, *err;
@@ -45,6 +47,11 @@ struct cmd_env {
 enum command_flags {
 	COMMAND_READS = 1,  /* data: changes nothing, a store that cannot be written will do */
 	COMMAND_OUTPUT = 2, /* data: has --output FILE, which becomes env->out */
+	/* data: the second word is a file to be made, 0600, which becomes the only input, open for
+	 * reading and writing; --force: over one that exists */
+	COMMAND_MAKES_FILE = 4,
+	/* data: reading the store, and as it is: opened for reading only where it was closed */
+	COMMAND_ONLY_READS = 8,
 };
 
 struct command {
@@ -57,7 +64,8 @@ struct command {
 	unsigned flags;
 	int first_input; /* data: words from here on are files to read, "-" and none: stdin;
 			    0: the command reads nothing */
-	/* One of the two. */
+	/* One of the two; local, where there are both: data is what it asks the process that
+	 * serves the store for. */
 	int (*local)(const struct args *args);
 	int (*data)(struct cmd_env *env, const struct args *args); /* words[0] is the store */
 	/* Checks that need no store; false after a message.  May be NULL. */
@@ -79,6 +87,9 @@ void command_help_all(const char *group, FILE *out);
 bool command_parse(
 	const struct command *c, int argc, char *const *argv, struct args *ret, FILE *err);
 
+/* Where the opening raised the store's schema: says so, and where the copy is. */
+bool command_raised(struct service *s, const char *store, char *out, size_t n);
+
 /* "rowfs NAME: message", for a failure.  Returns EXIT_FAILED. */
 int command_fail(FILE *err, const char *command, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
@@ -87,6 +98,7 @@ extern const struct command command_account_keys;
 extern const struct command command_account_list;
 extern const struct command command_account_regenerate;
 extern const struct command command_account_remove;
+extern const struct command command_backup;
 extern const struct command command_check;
 extern const struct command command_export;
 extern const struct command command_help_;

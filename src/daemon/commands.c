@@ -12,6 +12,7 @@ static const struct command *const commands[] = {
 	&command_account_list,
 	&command_account_regenerate,
 	&command_account_remove,
+	&command_backup,
 	&command_check,
 	&command_export,
 	&command_help_,
@@ -88,7 +89,7 @@ void command_help_all(const char *group, FILE *out)
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (group == NULL || in_group(commands[i], group))
 			fprintf(out, "  %-18s  %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\n'rowfs help COMMAND' tells more.\n", out);
+	fputs("\n'rowfs help COMMAND' tells more; rowfs(5) tells what a mount shows.\n", out);
 }
 
 void command_help(const struct command *c, FILE *out)
@@ -125,6 +126,18 @@ bool command_parse(
 		return false;
 	}
 	return c->check == NULL || c->check(ret, err);
+}
+
+bool command_raised(struct service *s, const char *store, char *out, size_t n)
+{
+	struct store_info info;
+	store_info(service_store(s), &info);
+	const char *copy = info.kept_copy;
+	(void)snprintf(out, n,
+		"'%s' was written by an older rowfs, with schema version %d, and is raised now%s%s",
+		store, info.raised_from, copy != NULL ? "; a copy as it was is " : "",
+		copy != NULL ? copy : "");
+	return info.raised_from != 0;
 }
 
 int command_fail(FILE *err, const char *command, const char *fmt, ...)

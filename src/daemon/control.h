@@ -7,6 +7,7 @@
 #ifndef DAEMON_CONTROL_H
 #define DAEMON_CONTROL_H
 
+#include "daemon/mount_options.h"
 #include "service/service.h"
 
 #include <stdbool.h>
@@ -14,8 +15,10 @@
 
 struct control;
 
-/* ERR_NAME_EXISTS where someone else has the name. */
-enum err control_start(struct service *s, const struct stat *store, struct control **ret);
+/* mounted: the options of the mount that this process serves, NULL where there is none; borrowed.
+ * ERR_NAME_EXISTS where someone else has the name. */
+enum err control_start(struct service *s, const struct stat *store,
+	const struct mount_options *mounted, struct control **ret);
 /* Takes no more commands, cancels those that run, returns when they have ended.  NULL is
  * fine. */
 void control_stop(struct control *c);

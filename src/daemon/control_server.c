@@ -20,6 +20,7 @@
 
 struct control {
 	struct service *service;
+	const struct mount_options *mounted;
 	int listener;
 	int wake[2]; /* written to at the end */
 	pthread_t acceptor;
@@ -103,8 +104,8 @@ static void *serve_call(void *arg)
 	struct call *c = arg;
 	struct control *control = c->control;
 	if (receive(c) && control_send(c->sock, "", 1, NULL, 0)) {
-		int32_t code = execute(control->service, (int)c->head.argc, c->argv, c->fds,
-			c->nfds, is_cancelled, c);
+		int32_t code = execute(control->service, control->mounted, (int)c->head.argc,
+			c->argv, c->fds, c->nfds, is_cancelled, c);
 		(void)control_send(c->sock, &code, sizeof(code), NULL, 0);
 	} else {
 		for (size_t i = 0; i < c->nfds; i++)
@@ -198,12 +199,14 @@ static void release(struct control *c)
 	free(c);
 }
 
-enum err control_start(struct service *s, const struct stat *store, struct control **ret)
+enum err control_start(struct service *s, const struct stat *store,
+	const struct mount_options *mounted, struct control **ret)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return ERR_NO_MEMORY;
 	c->service = s;
+	c->mounted = mounted;
 	c->listener = c->wake[0] = c->wake[1] = -1;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);

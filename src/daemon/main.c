@@ -2,6 +2,7 @@
  * The program: finds the command and runs it, here or where the store is served. */
 #include "daemon/command.h"
 #include "daemon/run.h"
+#include "daemon/secret.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -76,10 +77,13 @@ static bool fill_standard_streams(void)
 int main(int argc, char **argv)
 {
 	int words;
+	secret_no_core();
 	if (!fill_standard_streams())
 		return EXIT_FAILED;
 	argc--;
 	argv++;
+	if (!secret_hide_key(argc, argv))
+		return EXIT_FAILED;
 	(void)signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
 	static char version[] = "version";

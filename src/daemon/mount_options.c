@@ -7,27 +7,32 @@
 #include "service/views.h"
 
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 enum option_kind {
 	OPTION_ALLOW_OTHER,
 	OPTION_CONTROL,
 	OPTION_GID,
-	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
-	OPTION_KERNEL,  /* goes on as it is */
-	OPTION_LATER,   /* comes with a later version */
+	OPTION_IGNORED,    /* means something to fstab, mount(8) or systemd only */
+	OPTION_KERNEL,     /* goes on as it is, and sets the flag of mount(2) */
+	OPTION_KERNEL_OFF, /* goes on as it is, and clears the flag */
 	OPTION_LOG,
 	OPTION_PARTITION_TARGET,
+	OPTION_REFUSED,
+	OPTION_REMOUNT,
 	OPTION_REST,
 	OPTION_REST_CERT,
 	OPTION_REST_KEY,
 	OPTION_REST_TRUST,
 	OPTION_RO,
 	OPTION_RW,
+	OPTION_SHOWN, /* what the kernel shows of a mount, and mount(8) says again at a remount */
 	OPTION_SNAPSHOT_LIFETIME,
 	OPTION_SNAPSHOT_LOG,
 	OPTION_SOURCE,
 	OPTION_SUBTYPE,
+	OPTION_SYNC,
 	OPTION_TRASH,
 	OPTION_TRASH_AGE,
 	OPTION_UID,
@@ -38,62 +43,87 @@ enum option_kind {
 static const struct {
 	const char *name;
 	enum option_kind kind;
+	unsigned long flag; /* of mount(2) */
+	const char *why;    /* it is refused */
 } table[] = {
+	/* clang-format off */
 	{ "_netdev", OPTION_IGNORED },
 	{ "allow_other", OPTION_ALLOW_OTHER },
-	{ "async", OPTION_KERNEL },
-	{ "atime", OPTION_KERNEL },
+	{ "allow_root", OPTION_REFUSED, .why =
+		"is not supported: it would not hold for what the kernel remembers; use allow_other" },
+	{ "async", OPTION_SYNC },
+	{ "atime", OPTION_KERNEL_OFF, MS_NOATIME },
 	{ "auto", OPTION_IGNORED },
+	{ "auto_unmount", OPTION_KERNEL },
+	{ "blkdev", OPTION_REFUSED, .why = "is not supported: a store is no block device" },
 	{ "comment=", OPTION_IGNORED },
+	{ "context=", OPTION_KERNEL },
 	{ "control=", OPTION_CONTROL },
 	{ "default_permissions", OPTION_KERNEL },
 	{ "defaults", OPTION_IGNORED },
-	{ "dev", OPTION_KERNEL },
+	{ "defcontext=", OPTION_KERNEL },
+	{ "dev", OPTION_KERNEL_OFF, MS_NODEV },
 	{ "diratime", OPTION_IGNORED },
-	{ "dirsync", OPTION_KERNEL },
-	{ "exec", OPTION_KERNEL },
+	{ "dirsync", OPTION_SYNC },
+	{ "exec", OPTION_KERNEL_OFF, MS_NOEXEC },
+	{ "fscontext=", OPTION_KERNEL },
 	{ "fsname=", OPTION_SOURCE },
 	{ "gid=", OPTION_GID },
 	{ "group", OPTION_IGNORED },
+	{ "group_id=", OPTION_SHOWN },
+	{ "iversion", OPTION_REFUSED, .why =
+		"is not supported: the version of a row is its ETag (user.rowfs.etag)" },
 	{ "lazytime", OPTION_IGNORED },
 	{ "log=", OPTION_LOG },
-	{ "noatime", OPTION_KERNEL },
+	{ "loud", OPTION_IGNORED },
+	{ "mand", OPTION_REFUSED, .why = "is not supported: Linux has no mandatory locks any more" },
+	{ "max_read=", OPTION_REFUSED, .why = "is not supported: rowfs and the kernel agree on it" },
+	{ "noatime", OPTION_KERNEL, MS_NOATIME },
 	{ "noauto", OPTION_IGNORED },
-	{ "nodev", OPTION_KERNEL },
+	{ "nodev", OPTION_KERNEL, MS_NODEV },
 	{ "nodiratime", OPTION_IGNORED },
-	{ "noexec", OPTION_KERNEL },
+	{ "noexec", OPTION_KERNEL, MS_NOEXEC },
 	{ "nofail", OPTION_IGNORED },
 	{ "nogroup", OPTION_IGNORED },
+	{ "noiversion", OPTION_IGNORED },
 	{ "nolazytime", OPTION_IGNORED },
+	{ "nomand", OPTION_IGNORED },
 	{ "noowner", OPTION_IGNORED },
 	{ "norelatime", OPTION_IGNORED },
 	{ "nostrictatime", OPTION_IGNORED },
-	{ "nosuid", OPTION_KERNEL },
+	{ "nosuid", OPTION_KERNEL, MS_NOSUID },
+	{ "nosymfollow", OPTION_IGNORED }, /* there are no symbolic links */
 	{ "nouser", OPTION_IGNORED },
 	{ "nousers", OPTION_IGNORED },
 	{ "owner", OPTION_IGNORED },
 	{ "partition-target=", OPTION_PARTITION_TARGET },
 	{ "relatime", OPTION_IGNORED }, /* fusermount3 knows no such option */
-	{ "remount", OPTION_LATER },
+	{ "remount", OPTION_REMOUNT },
+	{ "remount=", OPTION_REMOUNT },
 	{ "rest-cert=", OPTION_REST_CERT },
 	{ "rest-key=", OPTION_REST_KEY },
 	{ "rest-trust=", OPTION_REST_TRUST },
 	{ "rest=", OPTION_REST },
 	{ "ro", OPTION_RO },
+	{ "rootcontext=", OPTION_KERNEL },
 	{ "rw", OPTION_RW },
+	{ "silent", OPTION_IGNORED },
 	{ "snapshot-lifetime=", OPTION_SNAPSHOT_LIFETIME },
 	{ "snapshot-log=", OPTION_SNAPSHOT_LOG },
 	{ "strictatime", OPTION_IGNORED },
 	{ "subtype=", OPTION_SUBTYPE },
-	{ "suid", OPTION_KERNEL },
-	{ "sync", OPTION_KERNEL },
+	{ "suid", OPTION_KERNEL_OFF, MS_NOSUID },
+	{ "symfollow", OPTION_IGNORED },
+	{ "sync", OPTION_SYNC },
 	{ "trash-age=", OPTION_TRASH_AGE },
 	{ "trash=", OPTION_TRASH },
 	{ "uid=", OPTION_UID },
 	{ "umask=", OPTION_UMASK },
 	{ "user", OPTION_IGNORED },
 	{ "user=", OPTION_IGNORED },
+	{ "user_id=", OPTION_SHOWN },
 	{ "users", OPTION_IGNORED },
+	/* clang-format on */
 };
 
 struct parser {
@@ -183,9 +213,10 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 	return false;
 }
 
-static bool apply(const struct parser *p, enum option_kind kind, const char *option)
+static bool apply(const struct parser *p, size_t row, const char *option)
 {
 	struct mount_options *o = p->o;
+	enum option_kind kind = table[row].kind;
 	const char *equals = strchr(option, '=');
 	const char *value = equals != NULL ? equals + 1 : "";
 	uint32_t n = 0;
@@ -201,20 +232,30 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 	case OPTION_IGNORED:
 		break;
 	case OPTION_KERNEL:
+		o->flags_set |= table[row].flag;
+		o->flags_clear &= ~table[row].flag;
+		return pass_on(p, option);
+	case OPTION_KERNEL_OFF:
+		o->flags_set &= ~table[row].flag;
+		o->flags_clear |= table[row].flag;
 		return pass_on(p, option);
 	case OPTION_CONTROL:
 		if (strcmp(value, "list") != 0 && strcmp(value, "hide") != 0)
 			return complain(p, option, "is control=list or control=hide");
 		p->o->fs.list_controls = strcmp(value, "list") == 0;
 		return true;
-	case OPTION_LATER:
-		return complain(p, option, "is not supported yet");
 	case OPTION_LOG:
 		/* Absolute: the serving process works in /. */
 		return (value[0] != '\0' && path_absolute(value, o->log)) ||
 			complain(p, option, "names no file");
 	case OPTION_PARTITION_TARGET:
 		return number(p, option, value, 10, UINT32_MAX, &o->partition_target);
+	case OPTION_REFUSED:
+		return complain(p, option, table[row].why);
+	case OPTION_REMOUNT:
+		o->remount = true;
+		o->remount_check = strcmp(value, "check") == 0;
+		return equals == NULL || o->remount_check || complain(p, option, "is not known");
 	case OPTION_REST:
 	case OPTION_REST_CERT:
 	case OPTION_REST_KEY:
@@ -223,6 +264,10 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 	case OPTION_RO:
 	case OPTION_RW:
 		o->fs.read_only = kind == OPTION_RO;
+		o->access_given = true;
+		break;
+	case OPTION_SHOWN:
+		o->shown = true;
 		break;
 	case OPTION_SNAPSHOT_LIFETIME:
 		ok = number(p, option, value, 10, UINT32_MAX, &n);
@@ -234,6 +279,9 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 		return copy(p, option, value, o->source, sizeof(o->source));
 	case OPTION_SUBTYPE:
 		return strcmp(value, "rowfs") == 0 || complain(p, option, "can only be rowfs");
+	case OPTION_SYNC:
+		o->sync = strcmp(option, "async") != 0;
+		break;
 	case OPTION_TRASH:
 		return size(p, option, value, &o->fs.trash.bytes);
 	case OPTION_TRASH_AGE:
@@ -252,20 +300,36 @@ static bool apply(const struct parser *p, enum option_kind kind, const char *opt
 	return ok;
 }
 
-static bool one_option(const struct parser *p, const char *option)
+/* The row of the table, ARRAY_LEN(table) where there is none. */
+static size_t find(const char *option)
 {
 	const char *equals = strchr(option, '=');
 	size_t n = equals != NULL ? (size_t)(equals - option) + 1 : strlen(option);
-	if (strncmp(option, "x-", 2) == 0 || strncmp(option, "X-", 2) == 0)
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (strlen(table[i].name) == n && memcmp(table[i].name, option, n) == 0)
-			return apply(p, table[i].kind, option);
-	return complain(p, option, "is not known; see: rowfs help mount");
+	size_t i = 0;
+	while (i < ARRAY_LEN(table) &&
+		(strlen(table[i].name) != n || memcmp(table[i].name, option, n) != 0))
+		i++;
+	return i;
 }
 
-/* Splits at commas; a backslash takes the next byte as it is. */
-static bool list(const struct parser *p, const char *text)
+static bool means_nothing(const char *option)
+{
+	return strncmp(option, "x-", 2) == 0 || strncmp(option, "X-", 2) == 0;
+}
+
+static bool one_option(void *arg, const char *option)
+{
+	const struct parser *p = arg;
+	if (means_nothing(option))
+		return true;
+	size_t row = find(option);
+	return row < ARRAY_LEN(table) ? apply(p, row, option)
+				      : complain(p, option, "is not known; see: rowfs help mount");
+}
+
+/* Splits at commas; a backslash takes the next byte as it is.  False where fn says so, or
+ * after a message. */
+static bool list(const char *text, bool (*fn)(void *arg, const char *option), void *arg, FILE *err)
 {
 	char option[PATH_MAX + 64];
 	size_t n = 0;
@@ -273,7 +337,7 @@ static bool list(const struct parser *p, const char *text)
 		bool ends = *text == ',' || *text == '\0';
 		if (ends) {
 			option[n] = '\0';
-			if (n > 0 && !one_option(p, option))
+			if (n > 0 && !fn(arg, option))
 				return false;
 			n = 0;
 			if (*text == '\0')
@@ -284,10 +348,63 @@ static bool list(const struct parser *p, const char *text)
 			text++;
 		if (n + 1 == sizeof(option)) {
 			option[40] = '\0';
-			return complain(p, option, "is too long");
+			return complain(&(struct parser){ NULL, err }, option, "is too long");
 		}
 		option[n++] = *text;
 	}
+}
+
+static bool each(
+	const struct args *args, bool (*fn)(void *arg, const char *option), void *arg, FILE *err)
+{
+	for (int i = 0; i < args->ngiven; i++)
+		if (strcmp(args->given[i].spec->name, "options") == 0 &&
+			!list(args->given[i].value, fn, arg, err))
+			return false;
+	return true;
+}
+
+struct search {
+	const char *wanted;
+};
+
+/* Stops at the option that is looked for. */
+static bool is_other(void *arg, const char *option)
+{
+	const struct search *s = arg;
+	return strcmp(option, s->wanted) != 0;
+}
+
+struct comparison {
+	const struct mount_options *now;
+	struct parser parser;
+};
+
+static bool can_be_said(void *arg, const char *option)
+{
+	const struct comparison *c = arg;
+	size_t row = find(option);
+	if (means_nothing(option) || row == ARRAY_LEN(table) || table[row].flag != 0)
+		return true;
+	enum option_kind kind = table[row].kind;
+	if (kind == OPTION_IGNORED || kind == OPTION_REMOUNT || kind == OPTION_RO ||
+		kind == OPTION_RW || kind == OPTION_SHOWN)
+		return true;
+	if (kind == OPTION_SYNC && c->now->sync == (strcmp(option, "async") != 0))
+		return true;
+	if (c->now->fs.allow_other && strcmp(option, "default_permissions") == 0)
+		return true;
+	struct search search = { option };
+	if (kind != OPTION_SYNC && !each(c->now->args, is_other, &search, c->parser.err))
+		return true;
+	return complain(&c->parser, option,
+		"is not one of this mount and cannot become one: unmount it, and mount it again");
+}
+
+bool mount_options_unchanged(const struct mount_options *now, const struct args *wanted, FILE *err)
+{
+	struct comparison c = { now, { NULL, err } };
+	return each(wanted, can_be_said, &c, err);
 }
 
 bool mount_options_parse(const struct args *args, struct mount_options *ret, FILE *err)
@@ -299,11 +416,13 @@ bool mount_options_parse(const struct args *args, struct mount_options *ret, FIL
 	ret->fs.version = ROWFS_VERSION;
 	ret->fs.trash = (struct trash_limits)TRASH_LIMITS_USUAL;
 	ret->fs.snapshot_log = VIEWS_LOG_BYTES;
+	ret->args = args;
 	struct parser p = { ret, err };
-	for (int i = 0; i < args->ngiven; i++)
-		if (strcmp(args->given[i].spec->name, "options") == 0 &&
-			!list(&p, args->given[i].value))
-			return false;
+	if (!each(args, one_option, &p, err))
+		return false;
+	if (ret->shown && !ret->remount)
+		return complain(
+			&p, "user_id, group_id", "are the kernel's words; see: rowfs help mount");
 	ret->fs.generic = ret->generic[0] != '\0' ? ret->generic : NULL;
 	struct err_detail why = { 0 };
 	enum err e = rest_settings_finish(&ret->rest, &why);

@@ -3,11 +3,11 @@
 
 #include "store/engines.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 1500 /* then it is looked whether an answer will ever come */
+#define LOOKS 2          /* of who does not want to wait for a server that lives */
 
 /* mountinfo writes blanks and backslashes as \ooo. */
 static void unescape(const char *text, char *out, size_t cap)
@@ -60,19 +61,36 @@ static bool parse(char *line, struct mount_entry *ret)
 	return true;
 }
 
-/* The last entry for which the string at `offset` in it is `wanted`: the one on top. */
-static bool find(size_t offset, const char *wanted, struct mount_entry *ret)
+struct search {
+	const char *dir, *source; /* NULL: any */
+	unsigned device;          /* 0: any */
+	size_t number;            /* of those that fit; LAST: the one on top */
+};
+
+#define LAST SIZE_MAX
+
+static bool fits(const struct mount_entry *m, const struct search *s)
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
+	return (s->dir == NULL || strcmp(m->dir, s->dir) == 0) &&
+		(s->source == NULL || strcmp(m->source, s->source) == 0) &&
+		(s->device == 0 || (m->device == s->device && strcmp(m->type, MOUNT_TYPE) == 0));
+}
+
+static bool find(const char *table, const struct search *s, struct mount_entry *ret)
+{
+	FILE *f = fopen(table, "re");
 	struct mount_entry *one = malloc(sizeof(*one));
 	char *line = NULL;
 	size_t cap = 0;
 	bool found = false;
-	while (f != NULL && one != NULL && getline(&line, &cap, f) > 0) {
-		if (parse(line, one) && strcmp((const char *)one + offset, wanted) == 0) {
+	for (size_t n = 0; f != NULL && one != NULL && getline(&line, &cap, f) > 0;) {
+		if (!parse(line, one) || !fits(one, s))
+			continue;
+		if (s->number == LAST || n == s->number) {
 			*ret = *one;
 			found = true;
 		}
+		n++;
 	}
 	free(line);
 	free(one);
@@ -81,15 +99,53 @@ static bool find(size_t offset, const char *wanted, struct mount_entry *ret)
 	return found;
 }
 
+#define OWN_TABLE "/proc/self/mountinfo"
+
 bool mountinfo_find(const char *dir, struct mount_entry *ret)
 {
-	return find(offsetof(struct mount_entry, dir), dir, ret);
+	return find(OWN_TABLE, &(struct search){ .dir = dir, .number = LAST }, ret);
+}
+
+bool mountinfo_of_store(const char *store, size_t number, struct mount_entry *ret)
+{
+	return find(OWN_TABLE, &(struct search){ .source = store, .number = number }, ret);
+}
+
+bool mountinfo_of_device(unsigned device, struct mount_entry *ret)
+{
+	return device != 0 &&
+		find(OWN_TABLE, &(struct search){ .device = device, .number = LAST }, ret);
+}
+
+bool mountinfo_elsewhere(pid_t pid, unsigned device)
+{
+	char table[64];
+	struct mount_entry *m = malloc(sizeof(*m));
+	(void)snprintf(table, sizeof(table), "/proc/%d/mountinfo", (int)pid);
+	bool has = m != NULL && device != 0 && find(table, &(struct search){ .device = device }, m);
+	free(m);
+	return has;
+}
+
+pid_t mountinfo_process(unsigned device)
+{
+	DIR *all = opendir("/proc");
+	struct dirent *d;
+	pid_t found = 0;
+	while (all != NULL && found == 0 && (d = readdir(all)) != NULL) {
+		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+		if (pid > 0 && mountinfo_elsewhere(pid, device))
+			found = pid;
+	}
+	if (all != NULL)
+		(void)closedir(all);
+	return found;
 }
 
 bool mountinfo_shows(const char *store)
 {
 	struct mount_entry *m = malloc(sizeof(*m));
-	bool shows = m != NULL && find(offsetof(struct mount_entry, source), store, m);
+	bool shows = m != NULL && mountinfo_of_store(store, 0, m);
 	free(m);
 	return shows;
 }
@@ -122,17 +178,23 @@ bool path_absolute(const char *path, char ret[PATH_MAX])
 	return len > 0 && len < PATH_MAX;
 }
 
-/* Whether the process that holds the store has been killed and cannot end. */
-static bool is_half_dead(const char *path)
+pid_t store_holder(const char *path)
 {
 	struct err_detail why = { 0 };
 	struct store *store;
-	char file[64], state = 0;
 	pid_t holder = 0;
 	enum err e = store_open(path, STORE_OPEN_READ_ONLY, &store, &holder, &why);
 	if (e == ERR_OK)
 		store_close(store);
-	if (e != ERR_BUSY || holder <= 0)
+	return e == ERR_BUSY && holder > 0 ? holder : 0;
+}
+
+/* Whether the process that holds the store has been killed and cannot end. */
+static bool is_half_dead(const char *path)
+{
+	char file[64], state = 0;
+	pid_t holder = store_holder(path);
+	if (holder == 0)
 		return false;
 	(void)snprintf(file, sizeof(file), "/proc/%d/stat", (int)holder);
 	FILE *f = fopen(file, "re");
@@ -158,12 +220,16 @@ static int ask(const char *dir)
 }
 
 /* A process that nobody waits for, which sends the answer through the pipe: the question
- * itself could not be broken off. */
+ * itself could not be broken off.  It keeps nothing of the caller's open: who reads our output
+ * would wait for it. */
 static bool ask_aside(const char *dir, int to)
 {
 	pid_t child = fork();
 	if (child == 0) {
 		if (fork() == 0) {
+			if (to > 0)
+				(void)close_range(0, (unsigned)to - 1, 0);
+			(void)close_range((unsigned)to + 1, ~0u, 0);
 			int code = ask(dir);
 			(void)!write(to, &code, sizeof(code));
 		}
@@ -181,16 +247,17 @@ int mount_ask(const char *dir, const char *store, const char *command)
 		code = errno;
 	close(fds[1]);
 	struct pollfd answer = { .fd = fds[0], .events = POLLIN };
-	bool dead = false;
-	for (int n = 1; !dead && poll(&answer, 1, PATIENCE_MS) == 0; n++) {
+	bool dead = false, late = false;
+	for (int n = 1; !dead && !late && poll(&answer, 1, PATIENCE_MS) == 0; n++) {
 		dead = store != NULL && is_half_dead(store);
-		if (n == 2 && !dead)
+		late = command == NULL && n == LOOKS;
+		if (n == 2 && !dead && command != NULL)
 			(void)fprintf(stderr,
 				"rowfs %s: waiting for the server of '%s' to answer ...\n", command,
 				dir);
 	}
-	if (dead)
-		code = ENOTCONN;
+	if (dead || late)
+		code = dead ? ENOTCONN : ETIMEDOUT;
 	else
 		(void)!read(fds[0], &code, sizeof(code));
 	close(fds[0]);
@@ -199,13 +266,9 @@ int mount_ask(const char *dir, const char *store, const char *command)
 
 static int run_fusermount(const char *dir, bool lazy)
 {
-	char *argv[6] = { (char[]){ "fusermount3" }, (char[]){ "-u" } };
-	int n = 2;
-	if (lazy)
-		argv[n++] = (char[]){ "-z" };
-	argv[n++] = (char[]){ "--" };
-	argv[n] = strdup(dir);
-	if (argv[n] == NULL)
+	char program[] = "fusermount3", plain[] = "-u", at_once[] = "-uz", end[] = "--";
+	char *argv[] = { program, lazy ? at_once : plain, end, strdup(dir), NULL };
+	if (argv[3] == NULL)
 		return ENOMEM;
 	pid_t pid;
 	int status = 0;
@@ -217,23 +280,27 @@ static int run_fusermount(const char *dir, bool lazy)
 	posix_spawn_file_actions_destroy(&quiet);
 	if (code == 0 && waitpid(pid, &status, 0) == pid && status != 0)
 		code = EBUSY;
-	free(argv[n]);
+	free(argv[3]);
 	return code;
+}
+
+void mount_cut(unsigned device)
+{
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", device);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write(fd, "1", 1);
+		close(fd);
+	}
 }
 
 /* As the force of umount(2), for who mounted it without being root. */
 static void cut(const char *dir)
 {
 	struct mount_entry *m = malloc(sizeof(*m));
-	char path[64];
-	if (m != NULL && mountinfo_find(dir, m) && strcmp(m->type, MOUNT_TYPE) == 0) {
-		(void)snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", m->device);
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (fd >= 0) {
-			(void)!write(fd, "1", 1);
-			close(fd);
-		}
-	}
+	if (m != NULL && mountinfo_find(dir, m) && strcmp(m->type, MOUNT_TYPE) == 0)
+		mount_cut(m->device);
 	free(m);
 }
 

@@ -6,6 +6,8 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 #define MOUNT_TYPE "fuse.rowfs"
 
@@ -19,6 +21,23 @@ struct mount_entry {
 /* What is mounted at dir (absolute) on top of everything else there. */
 bool mountinfo_find(const char *dir, struct mount_entry *ret);
 
+/* The mounts of a store (an absolute path) by number, from 0, as long as there are more: those
+ * that are shown under its path, which fsname= can change. */
+bool mountinfo_of_store(const char *store, size_t number, struct mount_entry *ret);
+
+/* What is mounted with this device: the mount, and mounts of directories in it. */
+bool mountinfo_of_device(unsigned device, struct mount_entry *ret);
+
+/* Whether a process has something mounted with this device, in its own namespace. */
+bool mountinfo_elsewhere(pid_t pid, unsigned device);
+
+/* A process that has; 0: none that we may look at. */
+pid_t mountinfo_process(unsigned device);
+
+/* The process that holds a store (a path); 0: none, or it cannot be told.  Not for the process
+ * that holds it itself: a descriptor of the file is closed. */
+pid_t store_holder(const char *path);
+
 /* Whether a store is mounted somewhere, by its path. */
 bool mountinfo_shows(const char *store);
 
@@ -30,11 +49,16 @@ bool path_absolute(const char *path, char ret[PATH_MAX]);
  * where it was killed.  A server that was killed just when it told the kernel something can
  * stay half dead, and never answers: one of its threads waits for a lock that a client holds
  * who waits for the server.  With its store (NULL: not known) that is found out, and is
- * ENOTCONN too; a server that lives is waited for, and command says so. */
+ * ENOTCONN too.  A server that lives and is slow is waited for, and command says so; where
+ * command is NULL, for a few seconds: ETIMEDOUT. */
 int mount_ask(const char *dir, const char *store, const char *command);
 
 /* Unmounts; as fusermount3 where we are not root.  lazy: at once, whatever is open.
  * Returns 0 or an errno. */
 int mount_detach(const char *dir, bool lazy);
+
+/* Has the kernel end the connection to the server of the mounts with this device: whoever waits
+ * for an answer fails.  Where the kernel offers that (/sys/fs/fuse/connections). */
+void mount_cut(unsigned device);
 
 #endif

@@ -3,6 +3,7 @@
  * anything happens, and because the serving process must not open them with its rights. */
 #include "daemon/run.h"
 
+#include "base/new_file.h"
 #include "daemon/control.h"
 #include "daemon/execute.h"
 #include "daemon/signals.h"
@@ -26,6 +27,7 @@ struct files {
 	const char *output;     /* --output; NULL: standard output */
 	char *final;            /* the plain file that it is; owned */
 	char partial[PATH_MAX]; /* what is written until it is complete; "": the output itself */
+	bool made, force;       /* final: it is new, or to be replaced only with force; synced */
 };
 
 static void close_files(struct files *f)
@@ -72,6 +74,22 @@ static int open_output(struct files *f)
 	return open(f->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
+/* COMMAND_MAKES_FILE: beside its place, so that it is whole or not there. */
+static int make_file(struct files *f, const char *path)
+{
+	f->output = path;
+	f->final = strdup(path);
+	int n = snprintf(f->partial, sizeof(f->partial), "%s.part-%d", path, (int)getpid());
+	bool fits = f->final != NULL && n > 0 && n < (int)sizeof(f->partial);
+	int fd = fits ? open(f->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+	if (fd < 0)
+		f->partial[0] = 0;
+	if (!fits)
+		errno = f->final != NULL ? ENAMETOOLONG : ENOMEM;
+	f->made = true;
+	return fd;
+}
+
 /* An export over the store that it comes from would leave neither. */
 static bool is_store(const char *output, const char *store)
 {
@@ -80,10 +98,70 @@ static bool is_store(const char *output, const char *store)
 		a.st_ino == b.st_ino;
 }
 
+/* "PATH-wal" or "PATH-shm", and PATH is there: of whatever store, that name is not ours to give. */
+static bool is_part(const char *path)
+{
+	char stem[PATH_MAX];
+	size_t n = strlen(path);
+	if (n < 5 || n >= sizeof(stem) ||
+		(strcmp(path + n - 4, "-wal") != 0 && strcmp(path + n - 4, "-shm") != 0))
+		return false;
+	(void)snprintf(stem, sizeof(stem), "%.*s", (int)(n - 4), path);
+	return access(stem, F_OK) == 0;
+}
+
+/* "PATH-wal" is there: the log of a store that is served, or was not closed. */
+static bool has_log(const char *path)
+{
+	char log[PATH_MAX];
+	int n = snprintf(log, sizeof(log), "%s-wal", path);
+	return n < 0 || n >= (int)sizeof(log) || access(log, F_OK) == 0;
+}
+
+static bool may_make(const struct command *c, const char *path, const char *store, bool force)
+{
+	struct stat st;
+	bool there = lstat(path, &st) == 0;
+	if (there && is_store(path, store))
+		(void)command_fail(stderr, c->name, "'%s' is the store itself", path);
+	else if (is_part(path))
+		(void)command_fail(stderr, c->name,
+			"'%s' is the name of a part of a store; take another one", path);
+	else if (there && !force)
+		(void)command_fail(stderr, c->name,
+			"'%s' exists already, and is left as it is; --force replaces it", path);
+	else if (there && !S_ISREG(st.st_mode))
+		(void)command_fail(stderr, c->name, "'%s' is not a plain file", path);
+	else if (has_log(path))
+		(void)command_fail(stderr, c->name,
+			"there is '%s-wal', the log of a store that is in use or was not closed; take "
+			"another name",
+			path);
+	else
+		return true;
+	return false;
+}
+
+static int finish_made(const struct command *c, const struct files *f, int code)
+{
+	enum err e = code == EXIT_DONE ? new_file_place(f->partial, f->final, f->force) : ERR_OK;
+	if (e != ERR_OK || code != EXIT_DONE)
+		(void)unlink(f->partial);
+	else if (new_file_sync_name(f->final) != ERR_OK)
+		return command_fail(stderr, c->name,
+			"'%s' is there and whole, but its name may not survive a power cut",
+			f->output);
+	return e == ERR_OK ? code
+			   : command_fail(stderr, c->name, "cannot make '%s': %s", f->output,
+				     e == ERR_NAME_EXISTS ? "it exists by now" : err_text(e));
+}
+
 static int finish_output(const struct command *c, const struct files *f, int code)
 {
 	if (f->partial[0] == 0)
 		return code;
+	if (f->made)
+		return finish_made(c, f, code);
 	if (code == EXIT_DONE && rename(f->partial, f->final) == 0)
 		return EXIT_DONE;
 	if (code == EXIT_DONE)
@@ -109,14 +187,20 @@ static bool open_files(const struct command *c, const struct args *args, struct 
 	const char *output = (c->flags & COMMAND_OUTPUT) != 0 ? args_value(args, "output") : NULL;
 	bool to_file = output != NULL && strcmp(output, "-") != 0;
 	f->output = to_file ? output : NULL;
-	if (to_file && is_store(output, args->words[0])) {
-		(void)command_fail(stderr, c->name, "'%s' is the store itself", output);
+	if (to_file && (is_store(output, args->words[0]) || is_part(output))) {
+		(void)command_fail(
+			stderr, c->name, "'%s' is the store itself, or a part of one", output);
 		return false;
 	}
 	int out = to_file ? open_output(f) : duplicate(STDOUT_FILENO);
 	if (!add(f, c, to_file ? output : "standard output", out) ||
 		!add(f, c, "standard error", duplicate(STDERR_FILENO)))
 		return false;
+	if ((c->flags & COMMAND_MAKES_FILE) != 0) {
+		f->force = args_has(args, "force");
+		return may_make(c, names[0], args->words[0], f->force) &&
+			add(f, c, names[0], make_file(f, names[0]));
+	}
 	for (size_t i = 0; i < n; i++) {
 		bool input = strcmp(names[i], "-") == 0;
 		int fd = input ? duplicate(STDIN_FILENO) : open(names[i], O_RDONLY | O_CLOEXEC);
@@ -131,8 +215,17 @@ static bool open_files(const struct command *c, const struct args *args, struct 
 static enum err try_open(
 	const struct command *c, const char *path, struct store **ret, struct err_detail *why)
 {
-	enum err e = store_open(path, 0, ret, NULL, why);
-	if ((c->flags & COMMAND_READS) != 0 && (e == ERR_READ_ONLY || e == ERR_ACCESS)) {
+	enum err e = ERR_READ_ONLY;
+	/* Else a log that waits to be replayed: the store is recovered, as by any opening. */
+	if ((c->flags & COMMAND_ONLY_READS) != 0)
+		e = store_open(path, STORE_OPEN_READ_ONLY, ret, NULL, why);
+	if (e == ERR_READ_ONLY) {
+		*why = (struct err_detail){ 0 };
+		e = store_open(path, 0, ret, NULL, why);
+	}
+	bool reads = (c->flags & COMMAND_READS) != 0;
+	if (reads &&
+		(e == ERR_READ_ONLY || e == ERR_ACCESS || e == ERR_NO_SPACE || e == ERR_CORRUPT)) {
 		*why = (struct err_detail){ 0 };
 		e = store_open(path, STORE_OPEN_READ_ONLY, ret, NULL, why);
 	}
@@ -146,12 +239,15 @@ static int run_here(const struct command *c, const char *path, struct store *sto
 	enum err e = service_new(store, &s);
 	if (e != ERR_OK)
 		return command_fail(stderr, c->name, "cannot open '%s': %s", path, err_text(e));
+	char raised[PATH_MAX + 256];
+	if (command_raised(s, path, raised, sizeof(raised)))
+		(void)command_fail(stderr, c->name, "%s", raised);
 	/* Others work through this process meanwhile: rowfs export S A/T | rowfs import S A/U. */
 	struct control *control = NULL;
 	struct stat st;
 	if (stat(path, &st) == 0)
-		(void)control_start(s, &st, &control);
-	int code = execute(s, argc, argv, f->fds, f->n, signals_cancelled, NULL);
+		(void)control_start(s, &st, NULL, &control);
+	int code = execute(s, NULL, argc, argv, f->fds, f->n, signals_cancelled, NULL);
 	/* Who reads our output must see its end before we wait for it. */
 	close(STDOUT_FILENO);
 	control_finish(control);

@@ -34,9 +34,13 @@ struct serving {
 	struct service *service;
 	_Atomic(struct control *) control;
 	_Atomic(struct rest *) rest;
-	atomic_bool cut; /* the end of the loop is our own doing, however it looks */
+	atomic_bool ended; /* the loop of requests */
+	atomic_bool cut;   /* the end of the loop is our own doing, however it looks */
 	struct fs *fs;
-	int log_fd; /* -1: none */
+	unsigned device; /* of the mount; 0: not known */
+	int log_fd;      /* -1: none */
+	bool log_made;
+	bool ready;
 	/* What rest_endpoint() says: a signal can stop the socket before this is told. */
 	char endpoints[2 * REST_ENDPOINTS_MAX + 1][160];
 	sigset_t signals;
@@ -58,6 +62,42 @@ static void set_signals(sigset_t *set, bool background)
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
+static bool has_ended(struct serving *s)
+{
+	for (unsigned ms = 0; ms < IDLE_MS && !atomic_load(&s->ended); ms++)
+		usleep(1000);
+	return atomic_load(&s->ended);
+}
+
+/* What is on top at dir may be somebody else's. */
+static bool is_ours(const struct serving *s, const char *dir)
+{
+	struct mount_entry *m = malloc(sizeof(*m));
+	bool ours = s->device == 0 ||
+		(m != NULL && mountinfo_find(dir, m) && m->device == s->device &&
+			strcmp(m->type, MOUNT_TYPE) == 0);
+	free(m);
+	return ours;
+}
+
+/* The mount point is not ours any more, and yet somebody has the mount: in another namespace,
+ * by a mount of a directory in it, or beneath another mount. */
+static void end_elsewhere(struct serving *s)
+{
+	struct mount_entry *m = malloc(sizeof(*m));
+	log_warning("'%s' is still mounted elsewhere, and is cut off there", s->serve->store);
+	fs_wait_idle(s->fs, IDLE_MS);
+	atomic_store(&s->cut, true);
+	/* Before the end of the loop: one of its threads may wait, by way of the kernel, for a
+	 * client whose next request nobody reads any more. */
+	while (m != NULL && mountinfo_of_device(s->device, m) && is_ours(s, m->dir) &&
+		mount_detach(m->dir, true) == 0)
+		;
+	free(m);
+	mount_cut(s->device);
+	fs_end(s->fs);
+}
+
 /* In this order: what REST has begun is answered; commands end while the mount still
  * answers (they may wait for it); then an unmount; where somebody has something open there,
  * what is in flight is answered, the connection cut and the mount detached. */
@@ -65,13 +105,21 @@ static void stop(struct serving *s)
 {
 	rest_stop(atomic_exchange(&s->rest, NULL));
 	control_stop(atomic_exchange(&s->control, NULL));
-	if (s->serve->dir == NULL || mount_detach(s->serve->dir, false) == 0)
+	if (s->serve->dir == NULL)
 		return;
+	int code = is_ours(s, s->serve->dir) ? mount_detach(s->serve->dir, false) : 0;
+	if (code == 0) {
+		if (!has_ended(s))
+			end_elsewhere(s);
+		return;
+	}
 	fs_wait_idle(s->fs, IDLE_MS);
 	atomic_store(&s->cut, true);
-	int code = mount_detach(s->serve->dir, true);
+	code = mount_detach(s->serve->dir, true);
 	if (code != 0)
 		log_error("'%s' cannot be unmounted: %s", s->serve->dir, strerrordesc_np(code));
+	else if (!has_ended(s)) /* nothing cuts it: not root, and no fusectl is mounted */
+		fs_end(s->fs);
 }
 
 static void *wait_for_signal(void *arg)
@@ -97,8 +145,11 @@ static void leave_caller(struct serving *s)
 	close(null);
 }
 
-static void log_endpoints(const struct serving *s)
+static void log_start(const struct serving *s)
 {
+	char raised[PATH_MAX + 256];
+	if (command_raised(s->service, s->serve->store, raised, sizeof(raised)))
+		log_info("%s", raised);
 	for (size_t i = 0; s->endpoints[i][0] != '\0'; i++)
 		log_info("REST at %s", s->endpoints[i]);
 }
@@ -106,6 +157,7 @@ static void log_endpoints(const struct serving *s)
 static void on_ready(void *arg)
 {
 	struct serving *s = arg;
+	s->ready = true;
 	if (s->serve->background)
 		leave_caller(s);
 	/* Only now: when the caller goes on, nothing of its own is held any more. */
@@ -114,10 +166,21 @@ static void on_ready(void *arg)
 		close(s->serve->ready_fd);
 	sd_notify_send("READY=1");
 	log_info("serving '%s' at '%s'", s->serve->store, s->serve->dir);
-	log_endpoints(s);
+	log_start(s);
 	/* Whoever asked for the mount was stopped before it was there. */
 	if (!heard)
 		(void)mount_detach(s->serve->dir, true);
+}
+
+/* A mount that failed before anything was logged leaves no file. */
+static void close_log(const struct serving *s)
+{
+	struct stat st;
+	bool unused = s->log_made && !s->ready && fstat(s->log_fd, &st) == 0 && st.st_size == 0;
+	if (s->log_fd >= 0)
+		close(s->log_fd);
+	if (unused)
+		(void)unlink(s->serve->options->log);
 }
 
 static int open_log(struct serving *s)
@@ -126,7 +189,11 @@ static int open_log(struct serving *s)
 	s->log_fd = -1;
 	if (path[0] == '\0')
 		return EXIT_DONE;
-	s->log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+	s->log_fd = open(path, flags | O_EXCL, 0640);
+	s->log_made = s->log_fd >= 0;
+	if (!s->log_made)
+		s->log_fd = open(path, flags, 0640);
 	if (s->log_fd >= 0)
 		return EXIT_DONE;
 	return command_fail(stderr, s->serve->command, "cannot open the log file '%s': %s", path,
@@ -172,6 +239,8 @@ static int open_service(struct serving *s)
 		e = service_new(store, &s->service);
 	if (e == ERR_OK) {
 		command_name_operations(s->service);
+		if (s->serve->options->sync)
+			service_set_sync(s->service);
 		heat_set_target(service_heat(s->service), s->serve->options->partition_target);
 		return EXIT_DONE;
 	}
@@ -183,8 +252,10 @@ static void start_control(struct serving *s)
 {
 	struct stat st;
 	struct control *control = NULL;
-	enum err e = stat(s->serve->store, &st) == 0 ? control_start(s->service, &st, &control)
-						     : err_from_errno(errno);
+	const struct mount_options *mounted = s->serve->dir != NULL ? s->serve->options : NULL;
+	enum err e = stat(s->serve->store, &st) == 0
+		? control_start(s->service, &st, mounted, &control)
+		: err_from_errno(errno);
 	atomic_store(&s->control, control);
 	/* The mount is of use without it. */
 	if (e != ERR_OK)
@@ -212,6 +283,15 @@ static int start_rest(struct serving *s)
 	return EXIT_DONE;
 }
 
+static unsigned device_at(const char *dir)
+{
+	struct mount_entry *m = malloc(sizeof(*m));
+	bool found = m != NULL && mountinfo_find(dir, m) && strcmp(m->type, MOUNT_TYPE) == 0;
+	unsigned device = found ? m->device : 0;
+	free(m);
+	return device;
+}
+
 static int serve_mount(struct serving *s)
 {
 	struct err_detail why = { 0 };
@@ -229,13 +309,16 @@ static int serve_mount(struct serving *s)
 		return command_fail(stderr, "mount", "cannot mount at '%s': %s", s->serve->dir,
 			err_message(e, &why));
 	}
+	s->device = device_at(s->serve->dir);
 	if (pthread_create(&s->waiter, NULL, wait_for_signal, s) != 0) {
 		rest_stop(atomic_exchange(&s->rest, NULL));
 		fs_free(s->fs);
-		return command_fail(stderr, "mount", "cannot start a thread");
+		return command_fail(
+			stderr, "mount", "cannot mount at '%s': " FS_NO_THREADS, s->serve->dir);
 	}
 	start_control(s);
 	e = fs_run(s->fs);
+	atomic_store(&s->ended, true);
 	if (atomic_load(&s->cut))
 		e = ERR_OK;
 	sd_notify_send("STOPPING=1");
@@ -244,6 +327,9 @@ static int serve_mount(struct serving *s)
 	pthread_kill(s->waiter, SIGUSR1);
 	pthread_join(s->waiter, NULL);
 	fs_free(s->fs);
+	if (e != ERR_OK && !s->ready)
+		return command_fail(stderr, "mount", "cannot mount at '%s': %s", s->serve->dir,
+			e == ERR_NO_MEMORY ? FS_NO_THREADS : err_text(e));
 	if (e != ERR_OK)
 		log_error("serving '%s' ended: %s", s->serve->store, err_text(e));
 	return e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
@@ -255,7 +341,7 @@ static void announce(struct serving *s)
 		(void)printf("serving %s at %s\n", s->serve->store, s->endpoints[i]);
 	if (fflush(stdout) != 0)
 		log_warning("standard output: %s", strerrordesc_np(errno));
-	log_endpoints(s);
+	log_start(s);
 	sd_notify_send("READY=1");
 }
 
@@ -267,6 +353,7 @@ static int serve_rest(struct serving *s)
 	if (code == EXIT_DONE) {
 		if (s->log_fd >= 0)
 			dup2(s->log_fd, STDERR_FILENO);
+		s->ready = true;
 		announce(s);
 		while (sigwait(&s->signals, &number) == 0 && number == SIGUSR1)
 			;
@@ -289,7 +376,6 @@ int serve(struct serve *serve)
 	service_free(s.service);
 	if (code == EXIT_DONE)
 		log_info("'%s' is closed", serve->store);
-	if (s.log_fd >= 0)
-		close(s.log_fd);
+	close_log(&s);
 	return code;
 }

@@ -5,6 +5,7 @@
 #include "fs/nid.h"
 #include "fs/reason.h"
 #include "fs/rejected.h"
+#include "fs/viewer.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/change_set.h"
@@ -18,14 +19,16 @@
 struct batch_file {
 	struct vfile file; /* first */
 	uint64_t nid;
+	bool viewed; /* by the viewer, who opened it */
+	struct viewer viewer;
 	bool append; /* O_APPEND: the kernel's offsets mean nothing */
 
-	struct buf text; /* of the change set that is being written */
-	uint64_t base;   /* where it begins in the file */
-	uint64_t end;    /* behind the last write */
-	bool gathering;  /* it is not decided, or it was found incomplete */
-	bool news;       /* something was written since it was looked at */
-	bool too_large;  /* bytes of it were refused */
+	struct buf text;  /* of the change set that is being written */
+	uint64_t base;    /* where it begins in the file */
+	uint64_t end;     /* behind the last write */
+	bool gathering;   /* it is not decided, or it was found incomplete */
+	bool news;        /* something was written since it was looked at */
+	enum err refused; /* why bytes of it were not taken */
 	uint64_t rejected_id;
 	enum err error; /* of the last decision, as long as nobody has read it */
 
@@ -92,16 +95,16 @@ static enum err find_where(struct fs *fs, uint64_t dir_id, struct where *ret)
 
 /* ---- deciding ---- */
 
-/* Keeps the reason and the bytes; answers e.  What was to be checked only would not have been
- * kept in any case. */
-static enum err refuse(
-	struct batch_file *b, const char *call, enum err e, const struct err_detail *detail)
+/* Keeps the reason and the bytes, with more that the text has no room for at `at`; answers e.
+ * What was to be checked only would not have been kept in any case. */
+static enum err refuse(struct batch_file *b, const char *call, enum err e,
+	const struct err_detail *detail, uint64_t at, struct span more)
 {
 	struct fs *fs = b->file.fs;
 	char rejected[REJECTED_NAME_MAX] = "";
-	if (!is_check(b->nid) && b->text.len > 0)
-		(void)rejected_save(
-			fs, name_of(b->nid), buf_span(&b->text), &b->rejected_id, rejected);
+	if (!is_check(b->nid) && b->text.len + more.n > 0)
+		(void)rejected_save_with(fs, name_of(b->nid), buf_span(&b->text), (size_t)at, more,
+			&b->rejected_id, rejected);
 	reasons_add(fs,
 		&(struct refusal){ .call = call,
 			.dir = nid_id(b->nid),
@@ -120,13 +123,30 @@ static void accepted(struct batch_file *b)
 	b->rejected_id = 0;
 }
 
+static enum err why_refused(const struct batch_file *b, struct err_detail *detail)
+{
+	if (b->refused != ERR_BODY_TOO_LARGE)
+		return err_set(detail, b->refused, "Too much is being written at once.");
+	return err_set(
+		detail, b->refused, "a change set may have %d bytes at most", LIMIT_BATCH_BYTES);
+}
+
+/* All operations are of one partition, else nothing is applied: the first one's will do. */
+static enum err check_access(const struct batch_file *b, uint64_t table_id,
+	const struct change_set *set, struct err_detail *detail)
+{
+	enum err e = ERR_OK;
+	if (b->viewed && set->n > 0)
+		e = viewer_may_change(&b->viewer, table_id, set->ops[0].pk);
+	return e == ERR_ACCESS ? err_set(detail, e, "The partition's mode does not let you.") : e;
+}
+
 static enum err run(
 	struct batch_file *b, bool durable, struct change_set *set, struct err_detail *detail)
 {
 	struct fs *fs = b->file.fs;
-	if (b->too_large)
-		return err_set(detail, ERR_BODY_TOO_LARGE, "a change set may have %d bytes at most",
-			LIMIT_BATCH_BYTES);
+	if (b->refused != ERR_OK)
+		return why_refused(b, detail);
 	struct where *w = malloc(sizeof(*w));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
@@ -136,6 +156,8 @@ static enum err run(
 	if (e == ERR_OK)
 		e = change_set_parse(buf_span(&b->text), &w->place, set, detail);
 	unsigned flags = is_check(b->nid) ? ENTITIES_CHECK : durable ? ENTITIES_DURABLE : 0;
+	if (e == ERR_OK)
+		e = check_access(b, w->table.id, set, detail);
 	if (e == ERR_OK) /* the kernel must drop what it knows of these rows */
 		e = change_set_apply(fs->service, ORIGIN_COMMAND, w->table.id, set, flags, detail);
 	where_fini(w);
@@ -165,8 +187,8 @@ static enum err decide(struct batch_file *b, const char *call, bool durable)
 	b->error = e;
 	if (e == ERR_OK)
 		accepted(b);
-	else if (!b->too_large)
-		(void)refuse(b, call, e, &detail);
+	else if (b->refused == ERR_OK)
+		(void)refuse(b, call, e, &detail, 0, (struct span){ 0 });
 	if (!b->gathering)
 		buf_fini(&b->text);
 	return e;
@@ -179,7 +201,7 @@ static void begin(struct batch_file *b, uint64_t offset)
 	b->text = BUF_INIT(LIMIT_BATCH_BYTES);
 	b->base = offset;
 	b->gathering = true;
-	b->too_large = false;
+	b->refused = ERR_OK;
 	b->rejected_id = 0;
 }
 
@@ -188,24 +210,24 @@ static enum err batch_write(
 {
 	struct batch_file *b = batch_of(f);
 	struct err_detail detail = { 0 };
-	(void)call;
 	if (!b->gathering)
 		begin(b, offset);
 	uint64_t at = b->append ? b->text.len : offset - b->base;
 	if (!b->append && offset < b->base)
 		return ERR_INVALID_INPUT;
 	b->news = true;
-	if (b->too_large)
-		return ERR_BODY_TOO_LARGE;
-	if (at > LIMIT_BATCH_BYTES || bytes.n > LIMIT_BATCH_BYTES - at) {
-		b->too_large = true;
-		return refuse(b, "write",
-			err_set(&detail, ERR_BODY_TOO_LARGE,
-				"a change set may have %d bytes at most", LIMIT_BATCH_BYTES),
-			&detail);
+	if (b->refused != ERR_OK) {
+		if (b->rejected_id != 0 && rejected_append(f->fs, b->rejected_id, bytes) != ERR_OK)
+			b->rejected_id = 0;
+		return b->refused;
 	}
-	if (!buf_write_at(&b->text, (size_t)at, bytes.p, bytes.n))
-		return ERR_NO_MEMORY;
+	if (at > LIMIT_BATCH_BYTES || bytes.n > LIMIT_BATCH_BYTES - at)
+		b->refused = ERR_BODY_TOO_LARGE;
+	else if ((at + bytes.n > b->text.cap && !held_may_grow(f->fs, call->uid)) ||
+		!buf_write_at(&b->text, (size_t)at, bytes.p, bytes.n))
+		b->refused = ERR_NO_MEMORY;
+	if (b->refused != ERR_OK)
+		return refuse(b, "write", why_refused(b, &detail), &detail, at, bytes);
 	b->end = offset + bytes.n;
 	return ERR_OK;
 }
@@ -246,6 +268,12 @@ static enum err batch_sync(struct vfile *f, const struct vcall *call)
 	return b->error != ERR_OK ? b->error : store_sync(f->fs->store);
 }
 
+static size_t batch_holds(const struct vfile *f)
+{
+	const struct batch_file *b = (const struct batch_file *)f;
+	return b->text.cap + b->result.cap;
+}
+
 static void batch_free(struct vfile *f)
 {
 	struct batch_file *b = batch_of(f);
@@ -262,6 +290,7 @@ static const struct vfile_ops batch_file_ops = {
 	.write = batch_write,
 	.close = batch_close,
 	.sync = batch_sync,
+	.holds = batch_holds,
 	.free = batch_free,
 };
 
@@ -269,7 +298,6 @@ enum err batch_file_open(
 	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
 {
 	struct item dir = { 0 };
-	(void)call;
 	enum err e = get(fs, nid_id(nid), &dir);
 	item_fini(&dir);
 	if (e != ERR_OK)
@@ -280,6 +308,9 @@ enum err batch_file_open(
 	b->file = (struct vfile){ .ops = &batch_file_ops, .fs = fs };
 	b->nid = nid;
 	b->append = (flags & O_APPEND) != 0;
+	b->viewed = call->viewer != NULL;
+	if (b->viewed)
+		b->viewer = *call->viewer;
 	b->result = BUF_INIT(RESULT_LIMIT);
 	batch_results_get(fs->batch_results, nid, &b->result);
 	*ret = &b->file;

@@ -4,24 +4,41 @@
 #include "fs/nid.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
+/* What a pin looks at comes first, on a cache line or two. */
 struct entry {
-	struct blob blob; /* first: a blob handed out is its entry */
-	size_t pins, bytes;
-	bool dropped;                /* in no bucket any more; goes with its last pin */
 	struct entry *next;          /* in its bucket */
-	struct entry *newer, *older; /* in the list of the unpinned */
+	struct entry *newer, *older; /* in the list, if listed */
+	size_t bytes;
+	unsigned pins;
+	bool listed;  /* all are but some pinned ones */
+	bool used;    /* found since it was listed */
+	bool dropped; /* not to be found any more; goes with its last pin */
+	bool retired; /* not to be found but by blobs_pin_soon() */
+	atomic_bool given;
+	struct blob blob;
 };
+
+/* How many that were found again may be passed over for one that goes. */
+#define SECOND_CHANCES 32
+
+/* Retired nodes: as long as a reader of the store may stand still between reading and putting,
+ * few others come to the same slot. */
+#define RETIRED 4096
 
 struct blobs {
 	pthread_mutex_t lock;
 	pthread_cond_t came;
-	struct entry **buckets; /* guarded by lock, as all below */
+	uint64_t retired[RETIRED]; /* guarded by lock, by hash */
+	struct entry **buckets;    /* guarded by lock, as all below */
 	size_t nbuckets, count, bytes, pinned;
-	struct entry *newest, *oldest; /* unpinned only */
+	struct entry *newest, *oldest; /* by when they were listed */
 	size_t max_bytes, max_count;
+	atomic_size_t pinned_bytes; /* changed under the lock */
 	uint64_t hits, misses;
 };
 
@@ -31,6 +48,8 @@ struct blobs *blobs_new(size_t max_bytes, size_t max_count)
 	if (b == NULL)
 		return NULL;
 	b->nbuckets = 4096;
+	while (b->nbuckets < max_count)
+		b->nbuckets *= 2;
 	b->buckets = calloc(b->nbuckets, sizeof(struct entry *));
 	if (b->buckets == NULL || pthread_mutex_init(&b->lock, NULL) != 0 ||
 		pthread_cond_init(&b->came, NULL) != 0) {
@@ -64,9 +83,19 @@ void blobs_free(struct blobs *b)
 	free(b);
 }
 
+static struct entry *entry_of(const struct blob *blob)
+{
+	return (struct entry *)((uintptr_t)blob - offsetof(struct entry, blob));
+}
+
 static struct entry **bucket(struct blobs *b, uint64_t nid)
 {
 	return &b->buckets[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (b->nbuckets - 1)];
+}
+
+static uint64_t *retired(struct blobs *b, uint64_t nid)
+{
+	return &b->retired[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) % RETIRED];
 }
 
 static struct entry *find(struct blobs *b, uint64_t nid)
@@ -82,6 +111,7 @@ static void list_remove(struct blobs *b, struct entry *e)
 	*(e->newer != NULL ? &e->newer->older : &b->newest) = e->older;
 	*(e->older != NULL ? &e->older->newer : &b->oldest) = e->newer;
 	e->newer = e->older = NULL;
+	e->listed = false;
 }
 
 static void list_push(struct blobs *b, struct entry *e)
@@ -93,13 +123,20 @@ static void list_push(struct blobs *b, struct entry *e)
 	else
 		b->oldest = e;
 	b->newest = e;
+	e->listed = true;
+	e->used = false;
+}
+
+static void add_pinned(struct blobs *b, size_t bytes)
+{
+	(void)atomic_fetch_add_explicit(&b->pinned_bytes, bytes, memory_order_relaxed);
 }
 
 static void pin(struct blobs *b, struct entry *e)
 {
 	if (e->pins++ == 0) {
-		list_remove(b, e);
 		b->pinned++;
+		add_pinned(b, e->bytes);
 	}
 }
 
@@ -113,13 +150,29 @@ static void unhash(struct blobs *b, struct entry *e)
 	b->count--;
 }
 
+static void drop(struct blobs *b, struct entry *e)
+{
+	if (e->listed)
+		list_remove(b, e);
+	unhash(b, e);
+	entry_free(e);
+}
+
+/* The list is looked at only here, so that a pin touches nobody else's memory. */
 static void evict(struct blobs *b)
 {
+	unsigned chances = SECOND_CHANCES;
 	while (b->oldest != NULL && (b->bytes > b->max_bytes || b->count > b->max_count)) {
 		struct entry *e = b->oldest;
-		list_remove(b, e);
-		unhash(b, e);
-		entry_free(e);
+		if (e->pins > 0) {
+			list_remove(b, e);
+		} else if (e->used && chances > 0) {
+			chances--;
+			list_remove(b, e);
+			list_push(b, e);
+		} else {
+			drop(b, e);
+		}
 	}
 }
 
@@ -127,8 +180,11 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 {
 	pthread_mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
+	if (e != NULL && e->retired)
+		e = NULL;
 	if (e != NULL) {
 		pin(b, e);
+		e->used = true;
 		b->hits++;
 	} else {
 		b->misses++;
@@ -137,11 +193,13 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 	return e != NULL ? &e->blob : NULL;
 }
 
-const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid, unsigned timeout_ms)
+const struct blob *blobs_pin_soon(
+	struct blobs *b, uint64_t nid, unsigned timeout_ms, bool retired_too)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (long)timeout_ms * 1000000;
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
@@ -151,35 +209,43 @@ const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid, unsigned timeou
 	while ((e = find(b, nid)) == NULL &&
 		pthread_cond_timedwait(&b->came, &b->lock, &until) == 0)
 		;
+	if (e != NULL && e->retired && !retired_too)
+		e = NULL;
 	if (e != NULL)
 		pin(b, e);
 	pthread_mutex_unlock(&b->lock);
 	return e != NULL ? &e->blob : NULL;
 }
 
-enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret)
+static void insert(struct blobs *b, struct entry *e, struct item *it)
+{
+	e->blob.nid = nid_of(it);
+	e->blob.item = *it;
+	*it = (struct item){ 0 };
+	e->bytes = sizeof(*e) + e->blob.item.body.n + e->blob.item.key.n;
+	e->retired = *retired(b, e->blob.nid) == e->blob.nid;
+	e->next = *bucket(b, e->blob.nid);
+	*bucket(b, e->blob.nid) = e;
+	b->count++;
+	b->bytes += e->bytes;
+	list_push(b, e);
+	pthread_cond_broadcast(&b->came);
+}
+
+static enum err put(struct blobs *b, struct item *it, bool pinned, const struct blob **ret)
 {
 	struct entry *fresh = calloc(1, sizeof(*fresh));
 	if (fresh == NULL)
 		return ERR_NO_MEMORY;
-	uint64_t nid = nid_of(it);
 	pthread_mutex_lock(&b->lock);
-	struct entry *e = find(b, nid);
+	struct entry *e = find(b, nid_of(it));
 	if (e == NULL) {
 		e = fresh;
 		fresh = NULL;
-		e->blob.nid = nid;
-		e->blob.item = *it;
-		*it = (struct item){ 0 };
-		e->bytes = sizeof(*e) + e->blob.item.body.n + e->blob.item.key.n;
-		e->next = *bucket(b, nid);
-		*bucket(b, nid) = e;
-		b->count++;
-		b->bytes += e->bytes;
-		list_push(b, e);
-		pthread_cond_broadcast(&b->came);
+		insert(b, e, it);
 	}
-	pin(b, e);
+	if (pinned)
+		pin(b, e);
 	evict(b);
 	pthread_mutex_unlock(&b->lock);
 	free(fresh);
@@ -188,36 +254,70 @@ enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret)
 	return ERR_OK;
 }
 
+enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret)
+{
+	return put(b, it, true, ret);
+}
+
+void blobs_add(struct blobs *b, struct item *it)
+{
+	const struct blob *ignored;
+	(void)put(b, it, false, &ignored);
+}
+
+void blobs_pin_again(struct blobs *b, const struct blob *blob)
+{
+	pthread_mutex_lock(&b->lock);
+	pin(b, entry_of(blob));
+	pthread_mutex_unlock(&b->lock);
+}
+
 void blobs_unpin(struct blobs *b, const struct blob *blob)
 {
 	if (blob == NULL)
 		return;
-	struct entry *e = (struct entry *)(uintptr_t)blob;
+	struct entry *e = entry_of(blob);
 	pthread_mutex_lock(&b->lock);
 	if (--e->pins == 0) {
 		b->pinned--;
-		if (e->dropped) {
-			unhash(b, e);
-			entry_free(e);
-		} else {
+		add_pinned(b, -e->bytes);
+		if (e->dropped)
+			drop(b, e);
+		else if (!e->listed)
 			list_push(b, e);
-			evict(b);
-		}
+		evict(b);
 	}
 	pthread_mutex_unlock(&b->lock);
+}
+
+bool blob_is_given(const struct blob *blob)
+{
+	return atomic_load_explicit(&entry_of(blob)->given, memory_order_relaxed);
+}
+
+void blob_set_given(const struct blob *blob, bool given)
+{
+	atomic_store_explicit(&entry_of(blob)->given, given, memory_order_relaxed);
 }
 
 void blobs_drop(struct blobs *b, uint64_t nid)
 {
 	pthread_mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
-	if (e != NULL && e->pins == 0) {
-		list_remove(b, e);
-		unhash(b, e);
-		entry_free(e);
-	} else if (e != NULL) {
+	if (e != NULL && e->pins == 0)
+		drop(b, e);
+	else if (e != NULL)
 		e->dropped = true;
-	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+void blobs_retire(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	*retired(b, nid) = nid;
+	struct entry *e = find(b, nid);
+	if (e != NULL)
+		e->retired = true;
 	pthread_mutex_unlock(&b->lock);
 }
 
@@ -225,12 +325,17 @@ const struct blob *blobs_look(struct blobs *b, uint64_t nid)
 {
 	pthread_mutex_lock(&b->lock);
 	struct entry *e = *bucket(b, nid);
-	while (e != NULL && e->blob.nid != nid)
+	while (e != NULL && (e->blob.nid != nid || (e->retired && e->pins == 0)))
 		e = e->next;
 	if (e != NULL)
 		pin(b, e);
 	pthread_mutex_unlock(&b->lock);
 	return e != NULL ? &e->blob : NULL;
+}
+
+size_t blobs_pinned_bytes(const struct blobs *b)
+{
+	return atomic_load_explicit(&b->pinned_bytes, memory_order_relaxed);
 }
 
 void blobs_info(struct blobs *b, struct blobs_info *ret)

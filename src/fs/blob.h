@@ -21,18 +21,34 @@ void blobs_free(struct blobs *b);
 /* The content of this node, pinned; NULL if it is not here. */
 const struct blob *blobs_pin(struct blobs *b, uint64_t nid);
 /* The same, waiting up to timeout_ms for a change that is being told right now to put it
- * here. */
-const struct blob *blobs_pin_soon(struct blobs *b, uint64_t nid, unsigned timeout_ms);
+ * here.  retired_too: for whom a look-up of the same walk gave this node, so that no newer one
+ * was there when it began. */
+const struct blob *blobs_pin_soon(
+	struct blobs *b, uint64_t nid, unsigned timeout_ms, bool retired_too);
 /* Takes over the item (which is zeroed) and pins it; what is there already stays. */
 enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret);
+/* The same without a pin, if there is memory; the item is the caller's still if there is none. */
+void blobs_add(struct blobs *b, struct item *it);
+/* Once more what is pinned. */
+void blobs_pin_again(struct blobs *b, const struct blob *blob);
 void blobs_unpin(struct blobs *b, const struct blob *blob);
+/* Whether the kernel has the content (fs/pages.h), as far as is known.  Of a pinned blob. */
+bool blob_is_given(const struct blob *blob);
+void blob_set_given(const struct blob *blob, bool given);
 
 /* The node stands for something that changes from now on: who pinned it keeps it. */
 void blobs_drop(struct blobs *b, uint64_t nid);
+/* A node that was replaced for good, while the kernel may still know its name, and somebody may
+ * have seen what replaced it: blobs_pin() does not find it any more, also if it is put here
+ * later, by the change that replaced it or by somebody who had read it before. */
+void blobs_retire(struct blobs *b, uint64_t nid);
 
-/* As blobs_pin(), but also what was dropped while it is pinned: for the attributes of an
+/* As blobs_pin(), but also what was dropped or retired while it is pinned: for the attributes of an
  * open file. */
 const struct blob *blobs_look(struct blobs *b, uint64_t nid);
+
+/* How much they are that are pinned; without a lock. */
+size_t blobs_pinned_bytes(const struct blobs *b);
 
 struct blobs_info {
 	size_t count, bytes, pinned;

@@ -26,9 +26,8 @@ static const struct vnode_ops batch_ops = {
 static enum err rows_open(
 	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
 {
-	(void)call;
-	return (flags & O_ACCMODE) == O_RDONLY ? stream_file_open_rows(fs, nid, ret)
-					       : import_file_open(fs, nid, ret);
+	return (flags & O_ACCMODE) == O_RDONLY ? stream_file_open_rows(fs, nid, call, ret)
+					       : import_file_open(fs, nid, call, ret);
 }
 
 static const struct vnode_ops rows_ops = {

@@ -33,11 +33,18 @@ struct fs_options {
 	void *arg;
 };
 
+/* Why a mount is refused that cannot start all of its threads. */
+#define FS_NO_THREADS "there is no room for its threads"
+
 /* Mounts at dir (absolute).  The service stays the caller's and must outlive the fs. */
 enum err fs_new(struct service *service, const char *dir, const struct fs_options *options,
 	struct fs **ret, struct err_detail *detail);
 /* Serves until the filesystem is unmounted, by whomever. */
 enum err fs_run(struct fs *fs);
+/* Makes fs_run() return where an unmount does not, because the mount is still mounted elsewhere
+ * (a mount of it, another namespace).  By another thread.  What is mounted at the directory stays:
+ * it may be another mount by now.  Uses SIGUSR2. */
+void fs_end(struct fs *fs);
 /* Waits until no request is being worked on and nothing is left to tell the kernel, at most
  * timeout_ms.  For the moment before an unmount by force: what is not answered by then fails
  * in its caller. */

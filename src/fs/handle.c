@@ -34,8 +34,7 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 	atomic_init(&h->refs, 1);
 	if (kind == HANDLE_FILE)
 		(void)idset_add(fs->open_files, nid_id(nid), 1);
-	else if (kind == HANDLE_DIR)
-		(void)idset_add(fs->open_dirs, nid_id(nid), 1);
+	atomic_fetch_add(&fs->held.handles, 1);
 	struct handles *t = fs->handles;
 	pthread_mutex_lock(&t->lock);
 	h->next = t->first;
@@ -51,30 +50,97 @@ void handle_ref(struct handle *h)
 	atomic_fetch_add(&h->refs, 1);
 }
 
-/* An ordinary file that was removed while it was open goes with its last handle. */
-static void drop_orphan(struct fs *fs, uint64_t id)
+void handle_links(struct fs *fs, struct handle *h, bool links)
+{
+	if (atomic_exchange(&h->linking, links) != links)
+		(void)idset_add(fs->open_dirs, nid_id(h->nid), links ? 1 : -1);
+}
+
+bool file_goes(struct fs *fs, uint64_t id)
+{
+	if (idset_add(fs->leaving, id, 1) <= 0)
+		return false; /* no memory: not now */
+	if (idset_count(fs->open_files, id) == 0)
+		return true;
+	file_went(fs, id);
+	return false;
+}
+
+void file_went(struct fs *fs, uint64_t id)
+{
+	(void)idset_add(fs->leaving, id, -1);
+}
+
+/* What was removed while it was open goes with its last handle. */
+void file_drop_orphan(struct fs *fs, uint64_t id)
 {
 	struct item item = { 0 };
 	if (store_get(fs->store, NULL, id, WANT_ATTRS, &item) == ERR_OK &&
-		item.parent == STORE_ORPHANS)
+		item.parent == STORE_ORPHANS && file_goes(fs, id)) {
 		(void)tree_drop(fs->service, id);
+		file_went(fs, id);
+	}
 	item_fini(&item);
+}
+
+/* Out of sight while it is open; its last close may have come in between. */
+enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, int64_t if_version,
+	struct err_detail *detail)
+{
+	enum err e;
+	if (file_goes(fs, id)) {
+		e = tree_unlink(fs->service, at, if_version, NULL, detail);
+		file_went(fs, id);
+		return e;
+	}
+	e = tree_orphan(fs->service, at, detail);
+	if (e == ERR_OK)
+		file_drop_orphan(fs, id);
+	return e;
+}
+
+void handles_keep(struct fs *fs, const struct blob *blob)
+{
+	struct handles *t = fs->handles;
+	pthread_mutex_lock(&t->lock);
+	for (struct handle *h = t->first; h != NULL; h = h->next)
+		if (h->kind == HANDLE_FILE && h->nid == blob->nid && h->blob == NULL) {
+			blobs_pin_again(fs->blobs, blob);
+			h->blob = blob;
+		}
+	pthread_mutex_unlock(&t->lock);
+}
+
+const struct blob *handles_look(struct fs *fs, uint64_t nid)
+{
+	struct handles *t = fs->handles;
+	const struct blob *blob = NULL;
+	pthread_mutex_lock(&t->lock);
+	for (struct handle *h = t->first; h != NULL && blob == NULL; h = h->next)
+		if (h->nid == nid && (h->kind == HANDLE_ROW || h->kind == HANDLE_FILE))
+			blob = h->blob;
+	if (blob != NULL)
+		blobs_pin_again(fs->blobs, blob);
+	pthread_mutex_unlock(&t->lock);
+	return blob;
 }
 
 static void handle_free(struct fs *fs, struct handle *h)
 {
 	if (h->kind == HANDLE_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0)
-		drop_orphan(fs, nid_id(h->nid));
+		file_drop_orphan(fs, nid_id(h->nid));
 	else if (h->kind == HANDLE_DIR)
-		(void)idset_add(fs->open_dirs, nid_id(h->nid), -1);
+		handle_links(fs, h, false);
 	blobs_unpin(fs->blobs, h->blob);
 	if (h->stage != NULL)
 		stages_unref(fs, fs->stages, h->stage);
-	listing_free(h->listing);
+	listing_free(fs, h->listing);
 	if (h->file != NULL)
 		h->file->ops->free(h->file);
 	if (h->vdir != NULL)
 		h->vdir->ops->free(h->vdir);
+	held_set(fs, &h->held, 0);
+	atomic_fetch_sub(&fs->held.handles, 1);
 	pthread_mutex_destroy(&h->turns.lock);
 	free(h);
 }
@@ -100,6 +166,12 @@ void handles_free(struct fs *fs, struct handles *t)
 		next = h->next;
 		if (h->stage != NULL)
 			stage_close(fs, h->stage);
+		/* What that commits goes through the others (handles_keep()). */
+		pthread_mutex_lock(&t->lock);
+		t->first = next;
+		if (next != NULL)
+			next->previous = NULL;
+		pthread_mutex_unlock(&t->lock);
 		handle_free(fs, h);
 	}
 	pthread_mutex_destroy(&t->lock);

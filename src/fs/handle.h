@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+struct spot;
+
 enum handle_kind {
 	HANDLE_ROW,   /* reads one version of a row, pinned */
 	HANDLE_STAGE, /* writes a row */
@@ -37,12 +39,16 @@ struct handle {
 	bool append, writes; /* as opened */
 	bool nodeless;       /* HANDLE_STAGE: shares no node with anyone, direct I/O */
 	pid_t opener;        /* thread id */
-	const struct blob *blob;
+	/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when that
+	 * row was replaced or removed. */
+	const struct blob *_Atomic blob;
 	struct stage *stage; /* one reference */
 	struct listing *listing;
-	struct vfile *file; /* HANDLE_VIRTUAL; freed with the handle, in its lane */
-	struct vdir *vdir;  /* HANDLE_VIRTUAL_DIR */
-	struct turns turns; /* of both */
+	atomic_bool linking; /* HANDLE_DIR: its last page may still be giving nodes to names */
+	struct vfile *file;  /* HANDLE_VIRTUAL; freed with the handle, in its lane */
+	struct vdir *vdir;   /* HANDLE_VIRTUAL_DIR */
+	struct turns turns;  /* of both */
+	size_t held;         /* of the file, as counted (held.h); in its turn */
 
 	atomic_uint refs;
 	struct handle *next, *previous; /* guarded by the table's lock */
@@ -53,10 +59,28 @@ struct handles *handles_new(void);
 /* Releases what a kernel that was cut off never will; staged documents are decided. */
 void handles_free(struct fs *fs, struct handles *t);
 
-/* NULL when memory is out.  HANDLE_FILE and HANDLE_DIR are counted as open until freed. */
+/* The caller has asked held_may_open().  NULL when memory is out.  HANDLE_FILE is counted as open until freed. */
 struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener);
 void handle_ref(struct handle *h);
+/* HANDLE_DIR: whether the kernel may be linking entries of it (counted in open_dirs). */
+void handle_links(struct fs *fs, struct handle *h, bool links);
 /* The last one lets go of everything; a stage is not released by that (stage_close). */
 void handle_unref(struct fs *fs, struct handle *h);
+/* Who has an ordinary file open that became a row, whose content this is, keeps it: the row has been
+ * replaced or removed.  The blob is pinned. */
+void handles_keep(struct fs *fs, const struct blob *blob);
+/* What one who opened this node reads, pinned; NULL if nobody reads a row by it.  It may be another
+ * node's content (direct I/O).  Slow. */
+const struct blob *handles_look(struct fs *fs, uint64_t nid);
+
+/* Before an ordinary file is removed: false if it is open, so that it must be kept out of sight
+ * instead.  True: who opens it from now on waits for file_went(), and looks again then. */
+bool file_goes(struct fs *fs, uint64_t id);
+void file_went(struct fs *fs, uint64_t id);
+/* Removes an ordinary file; as long as it is open it is kept out of sight only. */
+enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, int64_t if_version,
+	struct err_detail *detail);
+/* Removes what was kept out of sight, if nobody has it open any more. */
+void file_drop_orphan(struct fs *fs, uint64_t id);
 
 #endif

@@ -4,6 +4,7 @@
 #include "fs/dir_control.h"
 #include "fs/reason.h"
 #include "fs/rejected.h"
+#include "fs/viewer.h"
 #include "model/key.h"
 #include "service/importer.h"
 
@@ -15,9 +16,10 @@ struct import_file {
 	struct vfile file; /* first */
 	uint64_t nid;
 	struct importer *importer;
-	enum err ended; /* by a line that was refused, or by the store */
-	bool news;      /* something was written since the last close that succeeded */
-	bool told;      /* a close that failed has had all that was written */
+	struct viewer viewer; /* who opened it, where modes are asked */
+	enum err ended;       /* by a line that was refused, or by the store */
+	bool news;            /* something was written since the last close that succeeded */
+	bool told;            /* a close that failed has had all that was written */
 	uint64_t rejected_id;
 };
 
@@ -81,7 +83,6 @@ static enum err import_write(
 {
 	struct import_file *f = import_of(file);
 	struct err_detail detail = { 0 };
-	(void)call;
 	(void)offset;
 	if (f->ended != ERR_OK) {
 		/* Whoever goes on writing does not lose that either. */
@@ -93,6 +94,8 @@ static enum err import_write(
 	f->news = true;
 	f->told = false;
 	enum err e = aim(f, &detail);
+	if (e == ERR_OK && !held_may_grow(file->fs, call->uid))
+		e = err_set(&detail, ERR_NO_MEMORY, "Too much is being written at once.");
 	if (e == ERR_OK)
 		e = importer_feed(f->importer, bytes, &detail);
 	if (e != ERR_OK)
@@ -125,6 +128,11 @@ static enum err import_sync(struct vfile *file, const struct vcall *call)
 	return f->ended != ERR_OK ? f->ended : store_sync(file->fs->store);
 }
 
+static size_t import_holds(const struct vfile *file)
+{
+	return importer_holds(((const struct import_file *)file)->importer);
+}
+
 static void import_free(struct vfile *file)
 {
 	struct import_file *f = import_of(file);
@@ -139,10 +147,17 @@ static const struct vfile_ops import_file_ops = {
 	.write = import_write,
 	.close = import_close,
 	.sync = import_sync,
+	.holds = import_holds,
 	.free = import_free,
 };
 
-enum err import_file_open(struct fs *fs, uint64_t nid, struct vfile **ret)
+static enum err may_change(void *arg, uint64_t table_id, struct span pk)
+{
+	const struct import_file *f = arg;
+	return viewer_may_change(&f->viewer, table_id, pk);
+}
+
+enum err import_file_open(struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret)
 {
 	struct item dir = { 0 };
 	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
@@ -160,6 +175,11 @@ enum err import_file_open(struct fs *fs, uint64_t nid, struct vfile **ret)
 		return ERR_NO_MEMORY;
 	f->file = (struct vfile){ .ops = &import_file_ops, .fs = fs };
 	f->nid = nid;
+	if (call->viewer != NULL) {
+		f->viewer = *call->viewer;
+		options.may_change = may_change;
+		options.arg = f;
+	}
 	/* Not as the mount's: the kernel must drop what it knows of these rows. */
 	e = importer_new(fs->service, ORIGIN_COMMAND, nid_id(nid), &options, &f->importer);
 	if (e != ERR_OK) {

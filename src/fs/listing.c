@@ -24,6 +24,7 @@ struct listing {
 	enum item_kind kind;
 	bool may_hold_drafts;
 	struct marks marks; /* guarded by lock */
+	size_t held;        /* of them, as counted (held.h) */
 };
 
 enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
@@ -48,17 +49,18 @@ enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, 
 		dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, view, &dir);
 	item_fini(&dir);
 	if (e != ERR_OK) {
-		listing_free(l);
+		listing_free(fs, l);
 		return e;
 	}
 	*ret = l;
 	return ERR_OK;
 }
 
-void listing_free(struct listing *l)
+void listing_free(struct fs *fs, struct listing *l)
 {
 	if (l == NULL)
 		return;
+	held_set(fs, &l->held, 0);
 	marks_fini(&l->marks);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -72,7 +74,7 @@ struct reply {
 	struct listing *l;
 	listing_fn fn;
 	void *arg;
-	bool full;
+	bool names, full;
 	struct item held; /* send_named */
 	enum err error;
 };
@@ -102,7 +104,11 @@ static bool send_item(void *arg, const struct item *it)
 	struct stat st;
 	(void)item_component(it, name);
 	uint64_t nid = nid_of(it);
-	attr_of_item(r->fs, it, &st);
+	if (r->names)
+		st = (struct stat){ .st_ino = it->id,
+			.st_mode = item_is_dir(it->kind) ? S_IFDIR : S_IFREG };
+	else
+		attr_of_item(r->fs, it, &st);
 	if (r->l->snapshot != 0)
 		st.st_ino = nid = nid_in_snapshot(r->l->snapshot, it->id);
 	if (!r->fn(r->arg, name, nid, &st, (int64_t)it->id)) {
@@ -127,8 +133,10 @@ static bool send_named(void *arg, const struct item *it)
 static enum err send_class(
 	struct reply *r, enum item_class class, struct span after, store_list_fn fn)
 {
-	enum err e = store_list(
-		r->fs->store, r->view, r->l->dir_id, class, after, false, WANT_ATTRS, fn, r);
+	/* A table has another name than its key. */
+	bool keys = r->names && class == CLASS_KEYED && r->l->kind != ITEM_ACCOUNT;
+	enum err e = store_list(r->fs->store, r->view, r->l->dir_id, class, after, false,
+		keys ? WANT_KEYS : WANT_ATTRS, fn, r);
 	return e == ERR_OK ? r->error : e;
 }
 
@@ -236,18 +244,20 @@ static void announce(struct fs *fs, const struct listing *l)
 	stages_expose(fs, fs->stages, l->dir_id, NULL);
 }
 
-enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, int64_t offset,
-	listing_fn fn, void *arg)
+enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, uid_t uid,
+	int64_t offset, bool names, listing_fn fn, void *arg)
 {
-	struct reply r = { .fs = fs, .view = view, .l = l, .fn = fn, .arg = arg };
+	struct reply r = { .fs = fs, .view = view, .l = l, .fn = fn, .arg = arg, .names = names };
 	enum err e = ERR_OK;
 	pthread_mutex_lock(&l->lock);
+	l->marks.fixed = !held_may_grow(fs, uid);
 	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
 		/* full: nothing else fits */
 	} else if (offset >= STORE_ID_FIRST || send_controls(&r, offset)) {
 		announce(fs, l);
 		e = send_children(&r, offset);
 	}
+	held_set(fs, &l->held, marks_holds(&l->marks));
 	pthread_mutex_unlock(&l->lock);
 	return e;
 }

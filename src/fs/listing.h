@@ -15,15 +15,17 @@ struct listing;
  * snapshot of that number.  ERR_NOT_A_DIRECTORY, ERR_GONE. */
 enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
 	struct listing **ret);
-void listing_free(struct listing *l);
+void listing_free(struct fs *fs, struct listing *l);
 
 /* Return false when the reply is full: the entry will come again.  nid is 0 for "." and
  * "..". */
 typedef bool (*listing_fn)(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
 /* Entries from `offset` (0: the start, else a next_offset given before); the view as in
- * listing_new().  ERR_INVALID_INPUT for a position that means nothing any more. */
-enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, int64_t offset,
-	listing_fn fn, void *arg);
+ * listing_new().  names: of st only inode number and type are wanted.  ERR_INVALID_INPUT for a
+ * position that means nothing any more, ERR_NO_MEMORY behind an entry where uid may not make
+ * more be kept (held.h). */
+enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, uid_t uid,
+	int64_t offset, bool names, listing_fn fn, void *arg);
 
 #endif

@@ -12,13 +12,21 @@
 #include <stddef.h>
 
 struct mark;
+struct marks_reply {
+	struct mark *v;
+	size_t n, cap;
+	char *bytes;
+	size_t len, bytes_cap;
+};
 /* A zeroed one is fine. */
 struct marks {
-	struct mark *v;
-	size_t n, previous, cap;
+	struct marks_reply of[2];
+	unsigned now; /* the reply being made; the other is the one before */
+	bool fixed;   /* they get no more memory: ERR_NO_MEMORY */
 };
 
 void marks_fini(struct marks *m);
+size_t marks_holds(const struct marks *m); /* memory */
 /* An entry was put into the reply.  ERR_NO_MEMORY. */
 enum err marks_add(struct marks *m, uint64_t id, enum item_class class, struct span key);
 /* *ret_key: borrowed until the next call for m.  False: this id is not among them. */

@@ -5,6 +5,7 @@
 #include "codec/entity_json.h"
 #include "fs/dir_control.h"
 #include "fs/nid.h"
+#include "fs/stages.h"
 #include "model/key.h"
 #include "model/names.h"
 
@@ -222,17 +223,36 @@ struct spot target_spot(const struct target *t, enum item_kind kind)
 enum err target_item(struct fs *fs, const struct target *t, unsigned want, struct item *ret)
 {
 	enum err e = ERR_NOT_FOUND;
+	const struct span key = span_make(t->key, t->key_len);
+	uint64_t changes = atomic_load(&fs->changes);
 	if (!t->digest)
-		e = store_child(fs->store, t->view, t->dir.id, t->class,
-			span_make(t->key, t->key_len), want, ret);
+		e = store_child(fs->store, t->view, t->dir.id, t->class, key, want, ret);
 	bool named_too = t->row_name || (t->digest && t->dir.kind == ITEM_TABLE);
 	if (e == ERR_NOT_FOUND && named_too)
 		e = store_child(fs->store, t->view, t->dir.id, CLASS_NAMED, t->name, want, ret);
+	/* The file that waited there may have become the row between the two looks. */
+	if (e == ERR_NOT_FOUND && t->row_name && !t->digest && t->view == NULL &&
+		(service_is_changing(fs->service) || atomic_load(&fs->changes) != changes))
+		e = store_child(fs->store, t->view, t->dir.id, t->class, key, want, ret);
 	if (e == ERR_OK && ret->kind == ITEM_TABLE && !span_eq(ret->name, t->name)) {
 		item_fini(ret);
 		return ERR_NOT_FOUND;
 	}
 	return e;
+}
+
+enum err target_look(struct fs *fs, struct target *t, unsigned want, struct item *ret)
+{
+	if (t->row_name)
+		stages_expose(fs, fs->stages, t->dir.id, t->name.p);
+	enum err e = target_item(fs, t, want, ret);
+	if (e != ERR_NOT_FOUND || !t->digest)
+		return e;
+	/* The key was searched for before that: it may be known by now. */
+	e = by_codec(fs, t, t->row_name ? FILENAME_ROW : FILENAME_PARTITION, NULL);
+	if (e != ERR_OK || t->digest)
+		return e == ERR_OK ? ERR_NOT_FOUND : e;
+	return target_item(fs, t, want, ret);
 }
 
 /* ---- back ---- */
@@ -246,10 +266,12 @@ size_t item_component(const struct item *it, char out[COMPONENT_MAX])
 		out[n] = 0;
 		return n;
 	}
+	enum filename_kind kind = it->kind == ITEM_ROW ? FILENAME_ROW : FILENAME_PARTITION;
+	if (key_is_order(it->key))
+		return filename_encode(it->key, kind, out);
 	char key[LIMIT_KEY_BYTES];
 	key_from_order(it->key.p, it->key.n, key);
-	return filename_encode(span_make(key, it->key.n),
-		it->kind == ITEM_ROW ? FILENAME_ROW : FILENAME_PARTITION, out);
+	return filename_encode(span_make(key, it->key.n), kind, out);
 }
 
 /* Puts component/ before what is there; what does not fit is left out. */

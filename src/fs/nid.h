@@ -9,7 +9,9 @@
  *
  *   item          bits 40..61 edition (rows; a file that was a row keeps it), 0..39 item id;
  *                 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files
- *   private       the rest is a counter (fs/stage.h)
+ *   private       bit 61 0: the rest is a counter (fs/stages.h)
+ *                 bit 61 1: a stage of a row, bits 40..60 which (fs/stages.c), 0..39 the row's
+ *                 id: what comes when that stage has gone is about the row
  *   snapshot      bits 40..61 the snapshot's number, 0..39 item id
  *   virtual       bit 61 0: a control file of a directory, bits 40..60 which (enum
  *                 dir_control), 0..39 the directory's id
@@ -24,6 +26,7 @@
 
 #define NID_CLASS_MASK (UINT64_C(3) << 62)
 #define NID_PRIVATE (UINT64_C(2) << 62)
+#define NID_PRIVATE_ROW (NID_PRIVATE | UINT64_C(1) << 61)
 #define NID_SNAPSHOT (UINT64_C(1) << 62)
 #define NID_VIRTUAL (UINT64_C(3) << 62)
 #define NID_QUERY (NID_VIRTUAL | UINT64_C(1) << 61)
@@ -70,6 +73,17 @@ static inline uint64_t nid_id(uint64_t nid)
 static inline bool nid_is_private(uint64_t nid)
 {
 	return (nid & NID_CLASS_MASK) == NID_PRIVATE;
+}
+
+static inline uint64_t nid_make_private(uint64_t row_id, uint64_t which)
+{
+	return NID_PRIVATE_ROW | (which & NID_EDITION_MASK >> 1) << STORE_ID_BITS | row_id;
+}
+
+/* A private node that tells which row it is for, by nid_id(). */
+static inline bool nid_is_private_row(uint64_t nid)
+{
+	return nid_is_private(nid) && (nid & NID_PRIVATE_ROW) == NID_PRIVATE_ROW;
 }
 
 /* .rowfs and its own files. */

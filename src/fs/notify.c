@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "codec/filename.h"
 #include "fs/blob.h"
+#include "fs/handle.h"
 #include "fs/idset.h"
+#include "fs/match.h"
 #include "fs/names.h"
 #include "fs/nid.h"
 #include "model/key.h"
@@ -14,6 +16,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+
+/* Whoever holds the directory may wait for another thread of the request loop: few call the kernel
+ * by themselves at a time, so that there is one. */
+#define INSIDE_MAX 2
 
 struct work {
 	struct work *next;
@@ -32,12 +38,26 @@ struct notifier {
 	struct work *first, **last; /* guarded by lock */
 	bool stop, sending;         /* guarded by lock */
 	atomic_uint_fast64_t sent;
+	atomic_int inside; /* threads of the request loop that call the kernel by themselves */
+	atomic_int waits;  /* threads in a call that may wait for a client */
+	atomic_bool over;  /* the mount ends: no such call begins any more */
 };
 
 static void drop_name(struct notifier *n, uint64_t dir_nid, const char *name, size_t len)
 {
-	(void)fuse_lowlevel_notify_inval_entry(n->fs->session, dir_nid, name, len);
+	atomic_fetch_add(&n->waits, 1);
+	if (!atomic_load(&n->over))
+		(void)fuse_lowlevel_notify_inval_entry(n->fs->session, dir_nid, name, len);
+	atomic_fetch_sub(&n->waits, 1);
 	atomic_fetch_add(&n->sent, 1);
+}
+
+static void drop_pages(struct notifier *n, uint64_t nid)
+{
+	atomic_fetch_add(&n->waits, 1);
+	if (!atomic_load(&n->over))
+		(void)fuse_lowlevel_notify_inval_inode(n->fs->session, nid, 0, 0);
+	atomic_fetch_sub(&n->waits, 1);
 }
 
 void notify_attributes(struct notifier *n, uint64_t nid)
@@ -51,7 +71,7 @@ void notify_attributes(struct notifier *n, uint64_t nid)
 static void perform(struct notifier *n, struct work *w)
 {
 	if (w->inode)
-		(void)fuse_lowlevel_notify_inval_inode(n->fs->session, w->nid, 0, 0);
+		drop_pages(n, w->nid);
 	else
 		drop_name(n, w->nid, w->name, w->name_len);
 	if (w->req != NULL)
@@ -106,7 +126,13 @@ static void queue(
 void notify_name_then_reply(
 	struct notifier *n, uint64_t dir_nid, struct span name, struct fuse_req *req)
 {
-	queue(n, dir_nid, name, false, req);
+	if (atomic_fetch_add(&n->inside, 1) < INSIDE_MAX) {
+		drop_name(n, dir_nid, name.p, name.n);
+		fuse_reply_err(req, 0);
+	} else {
+		queue(n, dir_nid, name, false, req);
+	}
+	atomic_fetch_sub(&n->inside, 1);
 }
 
 void notify_name_now(struct notifier *n, uint64_t dir_nid, struct span name)
@@ -127,9 +153,15 @@ void notify_inode_soon(struct notifier *n, uint64_t nid)
 bool notifier_busy(struct notifier *n)
 {
 	pthread_mutex_lock(&n->lock);
-	bool busy = n->first != NULL || n->sending;
+	bool busy = n->first != NULL || n->sending || atomic_load(&n->inside) > 0;
 	pthread_mutex_unlock(&n->lock);
 	return busy;
+}
+
+bool notifier_end(struct notifier *n)
+{
+	atomic_store(&n->over, true);
+	return atomic_load(&n->waits) == 0;
 }
 
 uint64_t notifier_sent(struct notifier *n)
@@ -186,7 +218,8 @@ static void partition_made(struct notifier *n, struct told *told, const struct c
 	dir_changed(n, told, c->at.parent);
 }
 
-/* Keeps a replaced or removed row, or the empty file before it, for those who looked its name up a moment ago. */
+/* Keeps a replaced or removed row, or the empty file before it, for those whose second try looked its
+ * name up a moment ago.  Others look again. */
 static void keep_old(struct notifier *n, const struct change *c)
 {
 	bool row = c->old.kind == ITEM_ROW && c->old.body.p != NULL &&
@@ -194,17 +227,35 @@ static void keep_old(struct notifier *n, const struct change *c)
 	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;
 	if (!row && !draft)
 		return;
-	if (idset_count(n->fs->seen, c->old.parent) == 0)
+	bool open = idset_count(n->fs->open_files, c->old.id) > 0; /* while it was no row yet */
+	if (!open && idset_count(n->fs->seen, c->old.parent) == 0)
 		return;
 	struct item copy = { 0 };
 	const struct blob *blob = NULL;
-	if (item_copy(&copy, &c->old) == ERR_OK && blobs_put(n->fs->blobs, &copy, &blob) == ERR_OK)
+	if (item_copy(&copy, &c->old) == ERR_OK &&
+		blobs_put(n->fs->blobs, &copy, &blob) == ERR_OK) {
+		if (open && held_may_keep(n->fs))
+			handles_keep(n->fs, blob);
 		blobs_unpin(n->fs->blobs, blob);
+	}
+	if (c->op == CHANGE_DELETE || nid_of(&c->old) != nid_of(&c->now))
+		blobs_retire(n->fs->blobs, nid_of(&c->old));
+}
+
+/* A condition of what has gone by any door makes room for another. */
+static void drop_conditions(struct notifier *n, const struct change *c)
+{
+	if (c->op != CHANGE_DELETE)
+		return;
+	if (c->now.kind == ITEM_ROW)
+		matches_drop(n->fs->matches, c->now.id);
+	else if (c->now.kind == ITEM_TABLE || c->now.kind == ITEM_ACCOUNT)
+		matches_many_gone(n->fs->matches);
 }
 
 void notify_old_node(struct notifier *n, uint64_t nid)
 {
-	blobs_drop(n->fs->blobs, nid);
+	blobs_retire(n->fs->blobs, nid);
 	notify_attributes(n, nid);
 }
 
@@ -220,15 +271,11 @@ static void row_rewritten(struct notifier *n, const struct change *first, const 
 	notify_name_soon(n, nid_make(c->now.parent, 0), span_make(name, len));
 }
 
-/* A row that became an ordinary file keeps its node, and its content may change now. */
-static void drop_row_content(struct notifier *n, const struct change *c)
+/* An empty file that waited under a row's name keeps its node, and its content may change now. */
+static void drop_draft_content(struct notifier *n, const struct change *c)
 {
-	if (c->op != CHANGE_MOVE)
-		return;
-	if (c->now.kind == ITEM_FILE)
+	if (c->op == CHANGE_MOVE && c->now.kind == ITEM_FILE)
 		blobs_drop(n->fs->blobs, nid_of(&c->now));
-	if ((c->flags & CHANGE_EXCHANGE) != 0 && c->other_kind == ITEM_FILE)
-		blobs_drop(n->fs->blobs, nid_of(&c->old));
 }
 
 /* What the kernel may have cached of what another door changed. */
@@ -251,8 +298,9 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 	/* First, and of all changes: requests wait for the old contents, and what follows may
 	 * wait for a directory that one of them holds. */
 	for (size_t i = 0; i < count; i++) {
-		drop_row_content(n, &changes[i]);
+		drop_draft_content(n, &changes[i]);
 		keep_old(n, &changes[i]);
+		drop_conditions(n, &changes[i]);
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (origin == ORIGIN_MOUNT) /* after keep_old(): the old node must not be found */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Telling the kernel what became wrong in its caches.  A request handler never calls into
- * the kernel itself: the call waits for directory locks that may be held by whoever waits
- * for the handler.  It queues the work here instead, with its own reply behind it where the
- * reply must not be sent before; one thread sends it.  Threads of other doors (commands,
+ * Telling the kernel what became wrong in its caches.  A request handler must not call into the
+ * kernel itself: the call waits for directory locks that may be held by whoever waits for the
+ * handler.  It leaves the work here instead; one thread sends it.  Only where the handler's own
+ * reply is to be sent behind it, which wakes whoever waits at once, two threads of the request loop
+ * at a time do both by themselves: others are left.  Threads of other doors (commands,
  * REST) hold no lock and call the kernel inline, through the service's event. */
 #ifndef FS_NOTIFY_H
 #define FS_NOTIFY_H
@@ -37,6 +38,9 @@ void notify_attributes(struct notifier *n, uint64_t nid);
 void notify_old_node(struct notifier *n, uint64_t nid);
 /* Whether something waits to be sent or is being sent. */
 bool notifier_busy(struct notifier *n);
+/* From the first call on nothing is sent that may wait for a client, as the mount ends.  Whether no
+ * thread does any more: those that do need the request loop. */
+bool notifier_end(struct notifier *n);
 /* Number of invalidations sent since the mount. */
 uint64_t notifier_sent(struct notifier *n);
 

@@ -3,6 +3,7 @@
 #include "fs/ops.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/stats.h"
@@ -29,6 +30,16 @@ static void done(struct call *c, int code)
 {
 	atomic_fetch_sub(&c->fs->in_flight, 1);
 	stats_count(c->fs, c->op, clock_mono_us() - c->start_us, code);
+}
+
+bool may_open(struct call *c)
+{
+	if (held_may_open(c->fs, fuse_req_ctx(c->req)->uid))
+		return true;
+	log_warning("too much is open in the mount: user %u was refused",
+		(unsigned)fuse_req_ctx(c->req)->uid);
+	reply_errno(c, ENFILE);
+	return false;
 }
 
 void reply_errno(struct call *c, int code)
@@ -87,22 +98,18 @@ void reply_after_commit(struct call *c, struct stage *s)
 	notify_name_then_reply(c->fs->notifier, stale.dir_nid, span_of(stale.name), c->req);
 }
 
-void reply_after_commit_locked(struct call *c, struct stage *s, const struct stat *st)
+void drop_stale_locked(struct fs *fs, struct stage *s)
 {
 	struct stale stale;
 	stage_take_stale(s, &stale);
 	if (stale.any && stale.nid != 0) {
 		if (stale.content)
-			notify_old_node(c->fs->notifier, stale.nid);
+			notify_old_node(fs->notifier, stale.nid);
 		else
-			notify_attributes(c->fs->notifier, stale.nid);
+			notify_attributes(fs->notifier, stale.nid);
 	}
 	if (stale.any)
-		notify_name_soon(c->fs->notifier, stale.dir_nid, span_of(stale.name));
-	if (st != NULL)
-		reply_attr(c, st, 0);
-	else
-		reply_errno(c, 0);
+		notify_name_soon(fs->notifier, stale.dir_nid, span_of(stale.name));
 }
 
 /* ---- what has no file of its own ---- */
@@ -204,8 +211,10 @@ static void op_init(void *arg, struct fuse_conn_info *conn)
 {
 	struct fs *fs = arg;
 	/* Only our own notifications say that a page or an attribute is out of date. */
+	/* ... and pieces of one direct write come one after another: each moves the size. */
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
-		FUSE_CAP_POSIX_ACL | FUSE_CAP_POSIX_LOCKS);
+		FUSE_CAP_POSIX_ACL | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_ASYNC_DIO |
+		FUSE_CAP_SPLICE_READ);
 	conn->want |= conn->capable &
 		(FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_FLOCK_LOCKS |
 			FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
@@ -220,6 +229,7 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.forget = op_forget,
 	.forget_multi = op_forget_multi,
 	.getattr = op_getattr,
+	.access = op_access,
 	.setattr = op_setattr,
 	.mknod = op_mknod,
 	.mkdir = op_mkdir,

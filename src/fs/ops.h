@@ -23,6 +23,8 @@ struct call call_begin(fuse_req_t req, enum op op);
 pid_t call_thread(const struct call *c);
 void reply_err(struct call *c, enum err e); /* ERR_OK too */
 void reply_errno(struct call *c, int code);
+/* Whether the caller may have one more file open; false: the reply is sent. */
+bool may_open(struct call *c);
 void reply_attr(struct call *c, const struct stat *st, double timeout);
 /* A node with its attributes. */
 void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entry_timeout);
@@ -33,11 +35,10 @@ void reply_bytes(struct call *c, const char *p, size_t n);
 void reply_elsewhere(struct call *c);
 /* Success of a close, after the kernel dropped what the stage's commit made wrong. */
 void reply_after_commit(struct call *c, struct stage *s);
-/* The same for a request during which the kernel holds the inode's lock (fsync, setattr):
- * waiting for the name's directory could wait for somebody who waits for the inode.  The old
- * node is made unusable instead, which waits for nobody; the name follows.  With attributes
- * if st is not NULL. */
-void reply_after_commit_locked(struct call *c, struct stage *s, const struct stat *st);
+/* The same, without the reply, for a request during which the kernel holds the inode's lock (fsync,
+ * setattr): waiting for the name's directory could wait for somebody who waits for the inode.  The
+ * old node is made unusable instead, which waits for nobody; the name follows. */
+void drop_stale_locked(struct fs *fs, struct stage *s);
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {
@@ -91,6 +92,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	const char *new_name, unsigned flags);
 void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+void op_access(fuse_req_t req, fuse_ino_t nid, int mask);
 void op_setattr(
 	fuse_req_t req, fuse_ino_t nid, struct stat *st, int to_set, struct fuse_file_info *fi);
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);

@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: MIT
- * getattr and setattr. */
+ * getattr, access and setattr. */
 #include "base/clock.h"
 #include "fs/attr.h"
+#include "fs/habits.h"
+#include "fs/idset.h"
 #include "fs/nid.h"
+#include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/reason.h"
 #include "fs/trash_dir.h"
 #include "service/tree.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 /* How long the content of what was just replaced may take to arrive among the recent ones. */
-#define REPLACED_MS 20
+#define REPLACED_MS 1000
+/* The same where nothing tells whether it will. */
+#define REMOVED_MS 200
 
-/* Whether the commit that made row was so recent that what it replaced may be on its way. */
-static bool is_fresh(const struct item *row)
+/* Nobody has it pinned.  Who opened it when it was no row yet keeps what it is from the moment that
+ * this is told. */
+static const struct blob *replaced_content(struct fs *fs, uint64_t nid, const struct item *row)
 {
-	const int64_t recent = REPLACED_MS * (TICKS_PER_SECOND / 1000);
-	int64_t age = clock_ticks() - row->version;
-	return age < recent && age > -recent; /* the clock may have gone back since */
+	bool open = idset_count(fs->open_files, nid_id(nid)) > 0;
+	const struct blob *blob = NULL;
+	if (row == NULL && open)
+		blob = blobs_pin_soon(
+			fs->blobs, nid, service_is_changing(fs->service) ? REMOVED_MS : 0, true);
+	else if (row != NULL && row->kind == ITEM_ROW &&
+		(attr_is_fresh(row, REPLACED_MS) || (open && service_is_changing(fs->service))))
+		blob = blobs_pin_soon(fs->blobs, nid, REPLACED_MS, open);
+	return blob;
 }
 
 /* A row that was replaced or removed, while somebody holds it: size and times as they were,
@@ -27,8 +40,8 @@ static bool is_fresh(const struct item *row)
 static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, struct stat *ret)
 {
 	const struct blob *blob = blobs_look(fs->blobs, nid);
-	if (blob == NULL && row != NULL && is_fresh(row))
-		blob = blobs_pin_soon(fs->blobs, nid, REPLACED_MS);
+	if (blob == NULL)
+		blob = replaced_content(fs, nid, row);
 	if (blob == NULL)
 		return false;
 	struct item shown = blob->item; /* borrowed */
@@ -44,6 +57,35 @@ static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, 
 	return true;
 }
 
+/* Whether what is asked of a stage's node is about the row that it was made for: nobody has it open
+ * (fs/habits.h).  False: *ret is the stage, or NULL where nothing is known of it. */
+static bool stands_for_row(struct fs *fs, uint64_t nid, struct stage **ret)
+{
+	struct stage *s = stages_get(fs->stages, nid);
+	*ret = s;
+	if (!nid_is_private_row(nid) || (s != NULL && stage_is_open(s)))
+		return false;
+	if (s != NULL)
+		stages_unref(fs, fs->stages, s);
+	return true;
+}
+
+/* Of a node that tells nothing any more: what somebody reads by it all the same, or ESTALE. */
+static void reply_held(struct call *c, uint64_t nid, bool removed)
+{
+	struct stat st;
+	const struct blob *blob = handles_look(c->fs, nid);
+	if (blob == NULL) {
+		reply_errno(c, ESTALE);
+		return;
+	}
+	attr_of_item(c->fs, &blob->item, &st);
+	if (removed)
+		st.st_nlink = 0;
+	reply_attr(c, &st, 0);
+	blobs_unpin(c->fs->blobs, blob);
+}
+
 void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_GETATTR);
@@ -52,10 +94,10 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		virtual_getattr(&c, nid);
 		return;
 	}
-	if (nid_is_private(nid)) {
-		struct stage *s = stages_get(c.fs->stages, nid);
+	struct stage *s = NULL;
+	if (nid_is_private(nid) && !stands_for_row(c.fs, nid, &s)) {
 		if (s == NULL) {
-			reply_errno(&c, ESTALE);
+			reply_held(&c, nid, false);
 			return;
 		}
 		stage_stat(c.fs, s, &st);
@@ -65,22 +107,52 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	}
 	struct item item = { 0 };
 	enum err e = store_get(c.fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
+	bool lasts = !nid_is_private(nid);
+	if (!lasts && e == ERR_OK)
+		nid = nid_of(&item);
 	bool current = e == ERR_OK && nid_of(&item) == nid;
 	if (e != ERR_OK && e != ERR_NOT_FOUND) {
 		reply_err(&c, e);
 	} else if (!current && old_attributes(c.fs, nid, e == ERR_OK ? &item : NULL, &st)) {
 		reply_attr(&c, &st, 0);
-	} else if (e == ERR_OK) {
+	} else if (e == ERR_OK && (current || idset_count(c.fs->open_files, item.id) == 0)) {
 		/* Of an old version that nobody has open nor can any more: those of the row,
-		 * since whoever asks came by its name, or opened it to write. */
+		 * since whoever asks came by its name, or opened it to write.  Who opened it
+		 * while it was an ordinary file has pages of it, that end where it ended. */
+		bool lasting = current && !attr_is_resizing(c.fs, &item) && lasts;
 		attr_of_item(c.fs, &item, &st);
-		if (item.parent == STORE_ORPHANS)
-			st.st_nlink = 0;
-		reply_attr(&c, &st, current ? CACHE_SECONDS : 0);
+		reply_attr(&c, &st, lasting ? CACHE_SECONDS : 0);
 	} else {
-		reply_errno(&c, ESTALE);
+		reply_held(&c, nid, e == ERR_NOT_FOUND);
 	}
 	item_fini(&item);
+}
+
+/* ---- access ---- */
+
+static bool may_run(struct fs *fs, uint64_t nid)
+{
+	struct stat st = { .st_mode = S_IFDIR };
+	struct item item = { 0 };
+	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
+	if (vnode_ops_of(nid) != NULL) {
+		(void)vnode_ops_of(nid)->stat(fs, nid, &st);
+	} else if (s != NULL) {
+		stage_stat(fs, s, &st);
+		stages_unref(fs, fs->stages, s);
+	} else if (store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &item) == ERR_OK) {
+		attr_of_item(fs, &item, &st);
+		item_fini(&item);
+	}
+	return S_ISDIR(st.st_mode) || (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+}
+
+/* With allow_other the kernel judges by the modes and does not ask.  Without it the one who is
+ * let in may all but what execve(2) refuses. */
+void op_access(fuse_req_t req, fuse_ino_t nid, int mask)
+{
+	struct call c = call_begin(req, OP_GETATTR);
+	reply_errno(&c, (mask & X_OK) != 0 && !may_run(c.fs, nid) ? EACCES : 0);
 }
 
 /* ---- setattr ---- */
@@ -109,7 +181,8 @@ static uint32_t wanted_attrs(const struct stat *st, int to_set, struct attrs *re
 		ret->mtime_ns = attr_unix_ns(st->st_mtim);
 	if (ret->mtime_ns != TIME_UNSET)
 		mask |= ATTR_MTIME;
-	if (mask != 0) {
+	/* The access time is not kept; that it was set is. */
+	if (mask != 0 || (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW)) != 0) {
 		ret->ctime_ns = attr_unix_ns(now);
 		mask |= ATTR_CTIME;
 	}
@@ -131,7 +204,8 @@ static void set_on_stage(struct call *c, struct stage *s, const struct stat *st,
 		return;
 	}
 	stage_stat(c->fs, s, &now);
-	reply_after_commit_locked(c, s, &now);
+	drop_stale_locked(c->fs, s);
+	reply_attr(c, &now, 0);
 }
 
 /* truncate(2) by path: never a commit.  What is left of a document is no document. */
@@ -160,7 +234,9 @@ static enum err set_size(struct fs *fs, const struct item *item, off_t size, str
 		return ERR_NOT_PERMITTED;
 	if (item_is_draft(fs, item))
 		return size == 0 ? ERR_OK : ERR_INCOMPLETE;
+	attr_resize_begins(fs, item->id, item->size);
 	enum err e = tree_file_resize(fs->service, item->id, (uint64_t)size, ret);
+	attr_resize_ends(fs, item->id, item->size);
 	return e == ERR_INVALID_INPUT ? ERR_GONE : e; /* a row by now */
 }
 
@@ -172,6 +248,10 @@ static void reply_set(struct call *c, uint64_t nid, const struct item *now)
 	if (nid_of(now) == nid) {
 		attr_of_item(c->fs, now, &result);
 		reply_attr(c, &result, CACHE_SECONDS);
+	} else if (nid_is_private(nid)) {
+		notify_attributes(c->fs->notifier, nid_of(now));
+		attr_of_item(c->fs, now, &result);
+		reply_attr(c, &result, 0);
 	} else if (old_attributes(c->fs, nid, now, &result)) {
 		reply_attr(c, &result, 0);
 	} else {
@@ -185,8 +265,12 @@ static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int
 	struct attrs attrs;
 	uint32_t mask = wanted_attrs(st, to_set, &attrs);
 	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
-	if (e == ERR_OK && nid_of(&item) != nid)
+	if (nid_is_private(nid)) { /* by a guess, which was wrong */
+		habits_forget(c->fs->habits, call_thread(c));
+		notes_clear(c->fs, c->fs->notes, call_thread(c));
+	} else if (e == ERR_OK && nid_of(&item) != nid) {
 		e = ERR_GONE;
+	}
 	if (e == ERR_OK && (to_set & FUSE_SET_ATTR_SIZE) != 0)
 		e = set_size(c->fs, &item, st->st_size, &now);
 	if (e == ERR_OK && mask != 0) {
@@ -214,8 +298,8 @@ void op_setattr(
 		set_on_stage(&c, h->stage, st, to_set);
 		return;
 	}
-	if (nid_is_private(nid)) {
-		struct stage *s = stages_get(c.fs->stages, nid);
+	struct stage *s = NULL;
+	if (nid_is_private(nid) && !stands_for_row(c.fs, nid, &s)) {
 		if (s == NULL) {
 			reply_errno(&c, ESTALE);
 			return;

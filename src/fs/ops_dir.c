@@ -4,6 +4,7 @@
 #include "fs/listing.h"
 #include "fs/nid.h"
 #include "fs/ops.h"
+#include "fs/syncs.h"
 #include "fs/trash_dir.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_OPENDIR);
+	if (!may_open(&c))
+		return;
 	if (vnode_ops_of(nid) != NULL) {
 		virtual_opendir(&c, nid, fi);
 		return;
@@ -22,7 +25,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	enum err e = listing_new(c.fs, NULL, 0, nid_id(nid), &l);
 	struct handle *h = NULL;
 	if (e == ERR_OK && (h = handle_new(c.fs, HANDLE_DIR, nid, call_thread(&c))) == NULL) {
-		listing_free(l);
+		listing_free(c.fs, l);
 		e = ERR_NO_MEMORY;
 	}
 	if (e != ERR_OK) {
@@ -78,8 +81,14 @@ static void read_page(
 	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	p.in_set = idset_count(c->fs->in_sets, nid_id(handle_of(fi)->nid)) != 0;
+	/* Before the store is read; until the end, which is asked for after the last page. */
+	if (plus)
+		handle_links(c->fs, handle_of(fi), true);
 	if (p.bytes != NULL)
-		e = listing_read(c->fs, NULL, handle_of(fi)->listing, offset, dir_page_add, &p);
+		e = listing_read(c->fs, NULL, handle_of(fi)->listing, fuse_req_ctx(c->req)->uid,
+			offset, !plus, dir_page_add, &p);
+	if (p.len == 0)
+		handle_links(c->fs, handle_of(fi), false);
 	if (e == ERR_OK || p.len > 0)
 		reply_bytes(c, p.bytes, p.len);
 	else
@@ -104,5 +113,5 @@ void op_readdirplus(
 void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_FSYNC);
-	reply_err(&c, store_sync(c.fs->store));
+	syncs_reply(&c, NULL);
 }

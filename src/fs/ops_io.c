@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * read, write, flush (close) and fsync. */
+#include "fs/ahead.h"
+#include "fs/attr.h"
 #include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
+#include "fs/pages.h"
+#include "fs/syncs.h"
 #include "service/tree.h"
 
 #include <errno.h>
@@ -11,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* How long the content of what was just replaced or removed may take to arrive. */
+#define REMOVED_MS 200
 
 /* ---- read ---- */
 
@@ -39,28 +46,49 @@ static void read_stage(struct call *c, struct stage *s, size_t size, off_t offse
 static void read_converted(struct call *c, struct handle *h, size_t size, off_t offset)
 {
 	struct item row = { 0 };
-	const struct blob *blob = NULL;
-	enum err e = store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
-	if (e == ERR_OK && row.kind == ITEM_ROW && nid_of(&row) == h->nid)
+	const struct blob *blob = NULL, *kept = h->blob;
+	enum err e = kept != NULL ? ERR_OK
+				  : store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
+	/* After the look: who is told by then has it. */
+	unsigned wait = service_is_changing(c->fs->service) ? REMOVED_MS : 0;
+	if (kept != NULL)
+		reply_slice(c, kept->item.body, size, offset);
+	else if (e == ERR_OK && row.kind == ITEM_ROW && nid_of(&row) == h->nid)
 		reply_slice(c, row.body, size, offset);
-	else if ((blob = blobs_pin(c->fs->blobs, h->nid)) != NULL)
+	else if ((blob = blobs_pin_soon(c->fs->blobs, h->nid, wait, true)) != NULL)
 		reply_slice(c, blob->item.body, size, offset);
 	else
-		reply_errno(c, ESTALE);
+		reply_err(c, e == ERR_OK || e == ERR_NOT_FOUND ? ERR_GONE : e);
 	blobs_unpin(c->fs->blobs, blob);
 	item_fini(&row);
+}
+
+/* Whether the ordinary file is the handle's node still.  It may have become a row; and where
+ * that became a file again, others have its pages under another node.  ERR_GONE. */
+static enum err check_node(struct fs *fs, const struct handle *h, uint64_t *ret_size)
+{
+	struct item now = { 0 };
+	enum err e = store_get(fs->store, NULL, nid_id(h->nid), WANT_ATTRS, &now);
+	if (e == ERR_NOT_FOUND ||
+		(e == ERR_OK && (now.kind != ITEM_FILE || nid_of(&now) != h->nid)))
+		e = ERR_GONE;
+	*ret_size = now.size;
+	item_fini(&now);
+	return e;
 }
 
 static void read_file(struct call *c, struct handle *h, size_t size, off_t offset)
 {
 	char *bytes = malloc(size > 0 ? size : 1);
 	size_t n = 0;
-	enum err e = bytes == NULL ? ERR_NO_MEMORY
-				   : store_file_read(c->fs->store, NULL, nid_id(h->nid),
-					     (uint64_t)offset, bytes, size, &n);
+	uint64_t total;
+	enum err e = bytes == NULL ? ERR_NO_MEMORY : check_node(c->fs, h, &total);
+	if (e == ERR_OK)
+		e = store_file_read(
+			c->fs->store, NULL, nid_id(h->nid), (uint64_t)offset, bytes, size, &n);
 	if (e == ERR_OK)
 		reply_bytes(c, bytes, n);
-	else if (e == ERR_NOT_FOUND || e == ERR_INVALID_INPUT)
+	else if (e == ERR_GONE || e == ERR_NOT_FOUND || e == ERR_INVALID_INPUT)
 		read_converted(c, h, size, offset);
 	else
 		reply_err(c, e);
@@ -75,10 +103,15 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 		virtual_read(&c, size, offset, fi);
 		return;
 	}
+	const struct blob *blob;
 	handle_ref(h);
 	switch (h->kind) {
 	case HANDLE_ROW:
-		reply_slice(&c, h->blob->item.body, size, offset);
+		blob = h->blob;
+		reply_slice(&c, blob->item.body, size, offset);
+		pages_gone(blob);
+		if (offset == 0)
+			ahead_read(c.fs, &blob->item);
 		break;
 	case HANDLE_STAGE:
 		read_stage(&c, h->stage, size, offset);
@@ -109,6 +142,22 @@ static enum err write_stage(struct handle *h, struct fs *fs, off_t offset, struc
 	return stage_write(fs, s, (uint64_t)offset, bytes);
 }
 
+static enum err write_file(struct handle *h, struct fs *fs, off_t offset, struct span bytes)
+{
+	struct item now = { 0 };
+	uint64_t id = nid_id(h->nid), before;
+	enum err e = check_node(fs, h, &before);
+	bool grows = e == ERR_OK && (uint64_t)offset + bytes.n > before;
+	if (grows)
+		attr_resize_begins(fs, id, before);
+	if (e == ERR_OK)
+		e = tree_file_write(fs->service, id, (uint64_t)offset, bytes, &now);
+	if (grows)
+		attr_resize_ends(fs, id, before);
+	item_fini(&now);
+	return e == ERR_NOT_FOUND || e == ERR_INVALID_INPUT ? ERR_GONE : e;
+}
+
 void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, off_t offset,
 	struct fuse_file_info *fi)
 {
@@ -119,21 +168,19 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 		virtual_write(&c, bytes, size, offset, fi);
 		return;
 	}
-	if (h->kind == HANDLE_STAGE) {
+	if (h->kind == HANDLE_STAGE)
 		e = write_stage(h, c.fs, offset, span_make(bytes, size));
-	} else if (h->kind == HANDLE_FILE) {
-		struct item now = { 0 };
-		e = tree_file_write(c.fs->service, nid_id(h->nid), (uint64_t)offset,
-			span_make(bytes, size), &now);
-		if (e == ERR_NOT_FOUND || e == ERR_INVALID_INPUT)
-			e = ERR_GONE; /* removed, or a row by now */
-		item_fini(&now);
-	}
+	else if (h->kind == HANDLE_FILE)
+		e = write_file(h, c.fs, offset, span_make(bytes, size));
+	struct fs *fs = c.fs;
 	if (e != ERR_OK) {
+		/* A mapping may have changed the kernel's pages of what is a row by now. */
+		bool mapped = h->kind == HANDLE_FILE && e == ERR_GONE;
 		reply_err(&c, e);
+		if (mapped)
+			notify_inode_soon(fs->notifier, nid);
 		return;
 	}
-	struct fs *fs = c.fs;
 	bool grew = h->kind == HANDLE_STAGE && h->nodeless;
 	reply_elsewhere(&c);
 	fuse_reply_write(req, size);
@@ -197,14 +244,16 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 		return;
 	}
 	if (h == NULL || h->kind != HANDLE_STAGE) {
-		reply_err(&c, store_sync(c.fs->store));
+		syncs_reply(&c, NULL);
 		return;
 	}
 	enum err e = stage_fsync(c.fs, h->stage);
-	if (e == ERR_OK)
-		reply_after_commit_locked(&c, h->stage, NULL);
-	else
+	if (e == ERR_OK) {
+		drop_stale_locked(c.fs, h->stage);
+		syncs_reply(&c, h->stage);
+	} else {
 		reply_errno(&c, err_errno(e) == EINVAL ? EIO : err_errno(e));
+	}
 }
 
 /* ---- flock ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Requests about names: lookup, making and removing directories, unlink, rename. */
+ * Requests that change names: making and removing directories, unlink, rename. */
 #include "fs/attr.h"
+#include "fs/habits.h"
 #include "fs/idset.h"
 #include "fs/match.h"
 #include "fs/nid.h"
@@ -15,126 +16,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- lookup ---- */
-
-/* A control file, or .rowfs: its name means the same for as long as its directory is; its
- * mode moves with the directory's. */
-static void lookup_control(struct call *c, uint64_t nid)
-{
-	struct ventry entry = { .nid = nid, .lasting = true };
-	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &entry.st);
-	if (e == ERR_OK)
-		reply_ventry(c, &entry);
-	else
-		reply_err(c, e);
-}
-
-static void reply_stage_node(struct call *c, struct stage *s)
-{
-	struct stat st;
-	stage_stat(c->fs, s, &st);
-	reply_node(c, s->nid, &st, 0);
-}
-
-/* The thread was told ESTALE by its open for writing: the name leads to a node of its own. */
-static void lookup_for_writing(struct call *c, struct target *t, struct stage *given)
-{
-	struct fs *fs = c->fs;
-	struct item item = { 0 };
-	enum err e = target_item(fs, t, WANT_BODY, &item);
-	if (e == ERR_OK && given != NULL && stage_is_current(given, &item)) {
-		item_fini(&item);
-		reply_stage_node(c, given);
-		return;
-	}
-	if (e != ERR_OK) {
-		/* The note stays: the walk may find the name again at its second lookup. */
-		if (e == ERR_NOT_FOUND)
-			reply_no_entry(c);
-		else
-			reply_err(c, e);
-		return;
-	}
-	struct stage *s = NULL;
-	uint64_t dir_id = t->dir.id;
-	e = stage_new(fs, t, &item, &s);
-	item_fini(&item);
-	if (e != ERR_OK) {
-		reply_err(c, e);
-		return;
-	}
-	/* A listing under way may still link a committed node to the name. */
-	atomic_store(&s->exposed, idset_count(fs->open_dirs, dir_id) > 0);
-	stages_add(fs->stages, s);
-	/* Before the reply: the open that follows it must find the note complete. */
-	notes_set_stage(fs, fs->notes, call_thread(c), s);
-	reply_stage_node(c, s);
-}
-
-void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	struct call c = call_begin(req, OP_LOOKUP);
-	struct fs *fs = c.fs;
-	struct target t;
-	if (vnode_ops_of(parent) != NULL) {
-		virtual_lookup(&c, parent, name);
-		return;
-	}
-	enum err e = target_resolve(fs, parent, name, &t, NULL);
-	if (e != ERR_OK) {
-		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
-			reply_no_entry(&c);
-		else
-			reply_err(&c, e);
-		return;
-	}
-	if (t.control != 0) {
-		lookup_control(&c, t.control);
-		target_fini(&t);
-		return;
-	}
-	struct stage *given = NULL;
-	idset_mark(fs->seen, t.dir.id);
-	c.in_set = idset_count(fs->in_sets, t.dir.id) != 0;
-	if (t.row_name &&
-		notes_wants_stage(fs, fs->notes, call_thread(&c), t.dir.id, t.name, &given)) {
-		lookup_for_writing(&c, &t, given);
-		if (given != NULL)
-			stages_unref(fs, fs->stages, given);
-		target_fini(&t);
-		return;
-	}
-	if (t.row_name)
-		stages_expose(fs, fs->stages, t.dir.id, name);
-	struct item item = { 0 };
-	e = target_item(fs, &t, WANT_ATTRS, &item);
-	if (e == ERR_OK) {
-		struct stat st;
-		attr_of_item(fs, &item, &st);
-		reply_node(&c, nid_of(&item), &st, CACHE_SECONDS);
-	} else if (e == ERR_NOT_FOUND) {
-		reply_no_entry(&c);
-	} else {
-		reply_err(&c, e);
-	}
-	item_fini(&item);
-	target_fini(&t);
-}
-
-/* Nothing is kept per node but by some virtual ones. */
-void op_forget(fuse_req_t req, fuse_ino_t nid, uint64_t n)
-{
-	virtual_forget(fuse_req_userdata(req), nid, n);
-	fuse_reply_none(req);
-}
-
-void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
-{
-	for (size_t i = 0; i < count; i++)
-		virtual_forget(fuse_req_userdata(req), forgets[i].ino, forgets[i].nlookup);
-	fuse_reply_none(req);
-}
 
 /* ---- making and removing ---- */
 
@@ -174,6 +55,12 @@ static bool may_make_dir(const struct target *t)
 	return true;
 }
 
+/* In a table any other name is a partition's, which a folder does not become. */
+static bool may_hold_folder(const struct target *t)
+{
+	return may_make_dir(t) && (t->digest || t->class == CLASS_NAMED);
+}
+
 /* Another door made the partition of that digest after the look and before the directory:
  * the name is taken.  Nobody saw the directory: the kernel holds the parent's lock. */
 static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const struct item *made)
@@ -206,7 +93,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		e = ERR_NOT_PERMITTED;
 	if (e == ERR_OK) {
 		const struct fuse_ctx *ctx = fuse_req_ctx(req);
-		struct attrs attrs = attr_for_new(c.fs, mode, ctx->uid, ctx->gid, true);
+		struct attrs attrs = attr_for_new(c.fs, &t.dir, mode, ctx->uid, ctx->gid, true);
 		bool folder = t.digest || t.class == CLASS_NAMED;
 		const struct spot at = target_spot(&t, folder ? ITEM_FOLDER : ITEM_NONE);
 		e = tree_mkdir(c.fs->service, &at, &attrs, &made, NULL);
@@ -236,20 +123,9 @@ static enum err find_existing(
 		return e;
 	if (t->control != 0)
 		return ERR_NOT_PERMITTED;
-	if (t->row_name)
-		stages_expose(fs, fs->stages, t->dir.id, name);
-	e = target_item(fs, t, WANT_ATTRS, item);
+	e = target_look(fs, t, WANT_ATTRS, item);
 	if (e == ERR_OK && item_is_dir(item->kind))
 		stages_expose(fs, fs->stages, item->id, NULL);
-	return e;
-}
-
-/* Out of sight while it is open; its last close may have come in between. */
-static enum err orphan(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail)
-{
-	enum err e = tree_orphan(fs->service, at, detail);
-	if (e == ERR_OK && idset_count(fs->open_files, id) == 0)
-		(void)tree_drop(fs->service, id);
 	return e;
 }
 
@@ -258,8 +134,8 @@ static enum err unlink_item(
 {
 	const struct spot at = target_spot(t, it->kind);
 	int64_t if_version = matches_get(fs->matches, it->id);
-	if (it->kind == ITEM_FILE && idset_count(fs->open_files, it->id) > 0)
-		return orphan(fs, &at, it->id, detail);
+	if (it->kind == ITEM_FILE)
+		return file_unlink(fs, &at, it->id, if_version, detail);
 	if (it->kind != ITEM_ROW)
 		return tree_unlink(fs->service, &at, if_version, NULL, detail);
 	enum err e = admission_in(fs->service, &t->dir, HEAT_CHANGED, 1, detail);
@@ -286,6 +162,8 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 		if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED)
 			explain(c.fs, "unlink", &t, name, e, &detail, NULL);
 	}
+	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK)
+		notify_attributes(c.fs->notifier, nid_of(&item));
 	reply_err(&c, e);
 	item_fini(&item);
 	target_fini(&t);
@@ -330,11 +208,10 @@ static void renaming_fini(struct renaming *r)
 	buf_fini(&r->content);
 }
 
-/* An empty file that waits under a row's name goes on waiting under another one. */
-static bool stays_draft(const struct renaming *r)
+/* Where no row stands an empty file waits for its document. */
+static bool becomes_draft(const struct renaming *r)
 {
-	return r->item.kind == ITEM_FILE && r->from.row_name && r->item.size == 0 &&
-		r->replaced.kind != ITEM_ROW;
+	return r->item.kind == ITEM_FILE && r->item.size == 0 && r->replaced.kind != ITEM_ROW;
 }
 
 /* A destination whose key only the document knows. */
@@ -395,7 +272,7 @@ static enum err prepare_file(
 	/* An empty file that waits for its document can change places only with another. */
 	if (exchange && from_draft != to_draft)
 		return err_set(detail, ERR_NOT_AN_ENTITY, "the empty file holds no entity");
-	r->becomes = r->to.row_name && !stays_draft(r) ? ITEM_ROW : ITEM_FILE;
+	r->becomes = r->to.row_name && !becomes_draft(r) ? ITEM_ROW : ITEM_FILE;
 	if (r->becomes != ITEM_ROW)
 		return ERR_OK;
 	if (r->item.kind == ITEM_ROW)
@@ -413,25 +290,23 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 		e = resolve_new(fs, "rename", new_parent, new_name, &r->to);
 	if (e != ERR_OK)
 		return e;
-	if (r->to.row_name)
-		stages_expose(fs, fs->stages, r->to.dir.id, new_name);
-	e = target_item(fs, &r->to, WANT_ATTRS, &r->replaced);
+	e = target_look(fs, &r->to, WANT_ATTRS, &r->replaced);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
 	if (item_is_dir(r->replaced.kind))
 		stages_expose(fs, fs->stages, r->replaced.id, NULL);
 	r->becomes = r->item.kind;
 	bool exchange = (flags & RENAME_EXCHANGE) != 0;
-	if ((r->item.kind == ITEM_FOLDER && !may_make_dir(&r->to)) ||
-		(exchange && r->replaced.kind == ITEM_FOLDER && !may_make_dir(&r->from)))
+	if ((r->item.kind == ITEM_FOLDER && !may_hold_folder(&r->to)) ||
+		(exchange && r->replaced.kind == ITEM_FOLDER && !may_hold_folder(&r->from)))
 		return ERR_NOT_PERMITTED;
 	if (item_is_dir(r->item.kind))
 		return prepare_dir(fs, r);
 	return prepare_file(fs, r, flags, detail);
 }
 
-/* The move itself, with rename(2)'s flags. */
-/* The node that the kernel moves along is not the row's where its document was rendered anew. */
+/* The node that the kernel moves along is not the item's any more where a document was rendered
+ * anew, or where a row became an ordinary file: who has the row open keeps what it holds. */
 static void moved(struct fs *fs, uint64_t was, const struct item *now, const struct target *at)
 {
 	if (nid_of(now) == was)
@@ -449,24 +324,47 @@ static void other_moved(struct fs *fs, const struct renaming *r)
 	item_fini(&now);
 }
 
+/* An ordinary file that begins to wait under a row's name. */
+static enum err perform_wait(struct fs *fs, struct renaming *r, struct err_detail *detail)
+{
+	const struct spot from = target_spot(&r->from, ITEM_FILE);
+	const struct spot to = target_spot(&r->to, ITEM_FILE);
+	struct item now = { 0 };
+	enum err e = tree_move_empty(fs->service, &from, &to, &now, detail);
+	if (e == ERR_OK) {
+		trash_dir_left(fs, &r->item);
+		moved(fs, nid_of(&r->item), &now, &r->to);
+	}
+	item_fini(&now);
+	return e;
+}
+
+/* The move itself, with rename(2)'s flags. */
 static enum err perform_rename(
 	struct fs *fs, struct renaming *r, unsigned flags, struct err_detail *detail)
 {
+	if (r->becomes == ITEM_FILE && r->to.row_name && !r->from.row_name)
+		return perform_wait(fs, r, detail);
 	const struct spot from = target_spot(&r->from, r->item.kind);
 	enum item_kind there = r->becomes;
 	if ((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind != ITEM_NONE)
 		there = r->replaced.kind;
 	const struct spot to = target_spot(&r->to, there);
 	unsigned tree_flags = 0;
+	bool goes = false;
 	if ((flags & RENAME_NOREPLACE) != 0)
 		tree_flags |= TREE_NO_REPLACE;
 	if ((flags & RENAME_EXCHANGE) != 0)
 		tree_flags |= TREE_EXCHANGE;
-	else if (r->replaced.kind == ITEM_FILE && idset_count(fs->open_files, r->replaced.id) > 0)
+	else if (r->replaced.kind == ITEM_FILE && !(goes = file_goes(fs, r->replaced.id)))
 		tree_flags |= TREE_KEEP_REPLACED;
 	int64_t if_version = matches_get(fs->matches, r->replaced.id);
 	struct item now = { 0 };
 	enum err e = tree_move(fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
+	if (goes)
+		file_went(fs, r->replaced.id);
+	else if (e == ERR_OK && (tree_flags & TREE_KEEP_REPLACED) != 0)
+		file_drop_orphan(fs, r->replaced.id);
 	if (e == ERR_OK) {
 		matches_drop(fs->matches, r->replaced.id);
 		trash_dir_left(fs, &r->item);
@@ -527,6 +425,11 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		e = ERR_NAME_EXISTS;
 	if (e == ERR_OK)
 		e = perform_rename(c.fs, r, flags, &detail);
+	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK) {
+		notify_attributes(c.fs->notifier, nid_of(&r->item));
+		if (r->replaced.kind != ITEM_NONE)
+			notify_attributes(c.fs->notifier, nid_of(&r->replaced));
+	}
 	bool from_file = (r->item.kind == ITEM_FILE && r->becomes == ITEM_ROW) ||
 		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
 	if (from_file && is_refused_document(e))

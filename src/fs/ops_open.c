@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * open, create and release: which kind of handle a file gets. */
+#include "fs/ahead.h"
 #include "fs/attr.h"
+#include "fs/habits.h"
+#include "fs/idset.h"
 #include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
+#include "fs/pages.h"
 #include "fs/reason.h"
 #include "fs/trash_dir.h"
 #include "service/admission.h"
@@ -12,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 static struct handle *new_handle(
 	const struct call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi)
@@ -54,6 +59,9 @@ static void retry(struct call *c)
 /* How long the content of what was just removed may take to arrive among the recent ones: it
  * comes right after the commit, from a thread that may have to wait for its turn. */
 #define REMOVED_MS 200
+/* The same of what was replaced, where there is nothing else to give: of another version size
+ * and bytes would not agree with what the kernel knows of the node. */
+#define REPLACED_MS 5000
 
 /* ---- kinds of open ---- */
 
@@ -65,7 +73,7 @@ static void open_file(
 		enum err e = tree_file_resize(c->fs->service, file->id, 0, &now);
 		item_fini(&now);
 		if (e != ERR_OK) {
-			reply_err(c, e);
+			reply_err(c, e == ERR_INVALID_INPUT ? ERR_GONE : e); /* a row by now */
 			return;
 		}
 	}
@@ -74,15 +82,21 @@ static void open_file(
 		reply_err(c, ERR_NO_MEMORY);
 		return;
 	}
-	/* Counted as open from now on; it may have been removed just before. */
+	/* Counted as open from now on: who removes it later lets us keep it.  It may have been
+	 * removed just before, or be about to. */
+	while (idset_count(c->fs->leaving, file->id) > 0)
+		usleep(1000);
 	struct item still = { 0 };
 	enum err e = store_get(c->fs->store, NULL, file->id, WANT_ATTRS, &still);
+	if (e == ERR_OK && nid_of(file) == nid && nid_of(&still) != nid)
+		e = ERR_GONE; /* it became a row, and that was replaced */
 	item_fini(&still);
 	if (e != ERR_OK) {
 		handle_unref(c->fs, h);
-		reply_errno(c, ESTALE);
+		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
 		return;
 	}
+	notes_clear(c->fs, c->fs->notes, call_thread(c));
 	fi->keep_cache = 1;
 	fi->noflush = 1;
 	reply_open(c, h, fi);
@@ -133,10 +147,18 @@ static void open_blob(struct call *c, const struct blob *blob, fuse_ino_t nid,
 		return;
 	}
 	h->blob = blob;
-	fi->keep_cache = !direct; /* the content of a node never changes */
-	fi->direct_io = direct;
+	/* The content of a node never changes; but the empty file may become an ordinary one. */
+	fi->direct_io = direct || blob->item.kind == ITEM_FILE;
+	fi->keep_cache = !fi->direct_io;
 	fi->noflush = 1;
+	struct fs *fs = c->fs;
+	ahead_opened(fs->ahead);
+	bool given = !fi->direct_io && pages_give(fs, blob);
+	handle_ref(h);
 	reply_open(c, h, fi);
+	if (given)
+		ahead_read(fs, &blob->item);
+	handle_unref(fs, h);
 }
 
 /* Takes over one reference of the stage.  What it will commit is let in here, where shells
@@ -158,7 +180,9 @@ static void open_stage(
 		return;
 	}
 	h->stage = s;
-	stage_opened(s);
+	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid);
+	if (wants_write(fi) && !nodeless && s->of_row)
+		habits_overwrote(c->fs->habits, h->opener);
 	h->nodeless = nodeless;
 	fi->direct_io = nodeless;
 	if ((fi->flags & O_TRUNC) != 0)
@@ -169,6 +193,12 @@ static void open_stage(
 	reply_open(c, h, fi);
 	if (cut)
 		notify_inode_soon(fs->notifier, nid); /* the kernel thinks it is empty now */
+}
+
+/* The stage's document, if it is to be kept.  False: the row is another one by now. */
+static bool load_stage(struct call *c, struct stage *s, const struct fuse_file_info *fi)
+{
+	return (fi->flags & O_TRUNC) != 0 || stage_load(c->fs, s) == ERR_OK;
 }
 
 /* The last resort of a writer whose second try met a committed node again: a stage that no
@@ -190,20 +220,63 @@ static void open_nodeless(
 		return;
 	}
 	atomic_store(&s->exposed, true);
-	stages_add(c->fs->stages, s);
+	stages_add(c->fs->stages, s, 0);
 	open_stage(c, s, nid, fi, true);
 }
 
-/* The stage that the thread was given by its lookup of this row, though its open arrived at
- * another node: somebody else's lookup of the same name came in between. */
-static bool open_given_stage(
-	struct call *c, const struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
+/* A reader whose second try came to the node of somebody else's stage: what is committed, which
+ * is another size, so directly. */
+static void open_committed(
+	struct call *c, const struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct stage *given = notes_given(c->fs, c->fs->notes, call_thread(c), item);
-	if (given == NULL)
-		return false;
-	open_stage(c, given, nid, fi, true);
-	return true;
+	struct fs *fs = c->fs;
+	struct target t = { 0 };
+	struct item item = { 0 };
+	const struct blob *blob = NULL;
+	stages_expose(fs, fs->stages, s->dir_id, s->name);
+	enum err e = target_resolve(fs, nid_make(s->dir_id, 0), s->name, &t, NULL);
+	if (e == ERR_OK)
+		e = target_item(fs, &t, WANT_BODY, &item);
+	if (e == ERR_OK)
+		e = blobs_put(fs->blobs, &item, &blob);
+	notes_clear(fs, fs->notes, call_thread(c));
+	if (e == ERR_OK)
+		open_blob(c, blob, nid, fi, true);
+	else
+		reply_err(c, e);
+	item_fini(&item);
+	target_fini(&t);
+}
+
+/* The stage of the node has gone: who comes now (by a link in /proc/self/fd) is served as if he had
+ * come to the row's own node, and that was out of date. */
+static void open_left(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	struct item item = { 0 };
+	const struct blob *blob = NULL;
+	pid_t tid = call_thread(c);
+	enum err e = nid_is_private_row(nid)
+		? store_get(fs->store, NULL, nid_id(nid), WANT_BODY, &item)
+		: ERR_NOT_FOUND;
+	if (e == ERR_OK && item.kind != ITEM_ROW)
+		e = ERR_GONE;
+	stages_held(fs->stages);
+	if (notes_refuse(fs, fs->notes, tid, nid, e == ERR_OK ? &item : NULL, wants_write(fi)) ==
+		NOTE_NONE) {
+		retry(c);
+	} else if (e == ERR_OK && wants_write(fi)) {
+		open_nodeless(c, &item, nid, fi);
+	} else {
+		notes_clear(fs, fs->notes, tid);
+		if (e == ERR_OK)
+			e = blobs_put(fs->blobs, &item, &blob);
+		if (e == ERR_OK)
+			open_blob(c, blob, nid, fi, true);
+		else
+			reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
+	}
+	item_fini(&item);
 }
 
 static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -212,7 +285,14 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	struct stage *s = stages_get(fs->stages, nid);
 	pid_t tid = call_thread(c);
 	if (s == NULL) {
-		retry(c);
+		open_left(c, nid, fi);
+		return;
+	}
+	/* A reader was given it by a guess, or the row is another one by now: there is none. */
+	bool reads = !wants_write(fi) && notes_guessed(fs->notes, tid, s);
+	if (reads || !load_stage(c, s, fi)) {
+		stages_unref(fs, fs->stages, s);
+		open_left(c, nid, fi);
 		return;
 	}
 	/* What notes need to know of the name. */
@@ -220,17 +300,23 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 		.class = CLASS_NAMED,
 		.parent = s->dir_id,
 		.key = span_make(s->name, s->name_len) };
-	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
-	if (notes_expects(fs->notes, tid, s, nid) ||
-		notes_refuse(fs, fs->notes, tid, nid, &named, writes) == NOTE_SECOND) {
+	if (notes_expects(fs->notes, tid, s, nid)) {
+		open_stage(c, s, nid, fi, false);
+		return;
+	}
+	if (notes_refuse(fs, fs->notes, tid, nid, &named, wants_write(fi)) == NOTE_NONE)
+		retry(c);
+	else if (!wants_write(fi))
+		open_committed(c, s, nid, fi);
+	else {
 		open_stage(c, s, nid, fi, false);
 		return;
 	}
 	stages_unref(fs, fs->stages, s);
-	retry(c);
 }
 
-/* A committed node, or an ordinary file's. */
+/* A committed node, or an ordinary file's.  Whoever is told to look again sees what replaced the
+ * node: that is retired, since a listing under way may bring its name once more. */
 static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
@@ -242,17 +328,25 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	/* An empty file that waits for its document goes when a row takes its place: who reads
 	 * it holds its content, as with a row. */
 	if (item->kind == ITEM_FILE && !item_is_draft(fs, item)) {
-		open_file(c, item, nid, fi);
+		/* A row until a moment ago: the node holds its content. */
+		if (nid_of(item) == nid ||
+			notes_refuse(fs, fs->notes, tid, nid, item, false) == NOTE_SECOND)
+			open_file(c, item, nid, fi);
+		else
+			retry(c);
 	} else if (item_is_dir(item->kind)) {
 		reply_errno(c, EISDIR);
 	} else if (wants_write(fi)) {
 		/* Counted by open_stage(). */
 		if (is_throttled(c, item, HEAT_CHANGED, 0))
 			return;
-		if (notes_refuse(fs, fs->notes, tid, nid, item, true) == NOTE_NONE)
+		if (notes_refuse(fs, fs->notes, tid, nid, item, true) == NOTE_NONE) {
+			if (nid_of(item) != nid)
+				blobs_retire(fs->blobs, nid);
 			retry(c);
-		else if (!open_given_stage(c, item, nid, fi))
+		} else {
 			open_nodeless(c, item, nid, fi);
+		}
 	} else if (nid_of(item) == nid ||
 		notes_refuse(fs, fs->notes, tid, nid, item, false) == NOTE_SECOND) {
 		const struct blob *blob = NULL;
@@ -261,42 +355,53 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		/* Replaced between this walk's lookup and now: its content is on the way, and
 		 * with it size and bytes are of one version. */
 		if (direct)
-			blob = blobs_pin_soon(fs->blobs, nid, REMOVED_MS);
-		if (blob != NULL)
+			blob = blobs_pin_soon(fs->blobs, nid,
+				attr_is_fresh(item, REPLACED_MS) ? REPLACED_MS : 0, true);
+		if (blob != NULL) {
 			direct = false;
-		else
+		} else {
+			if (direct)
+				blobs_retire(fs->blobs, nid);
 			e = blobs_put(fs->blobs, item, &blob);
+		}
 		notes_clear(fs, fs->notes, tid);
 		if (e == ERR_OK)
 			open_blob(c, blob, nid, fi, direct);
 		else
 			reply_err(c, e);
 	} else {
+		blobs_retire(fs->blobs, nid);
 		retry(c);
 	}
 }
 
-/* The row was removed or replaced after its name had been looked up.  A reader gets it from
- * the recent ones; a writer whose second try comes here too gets a
- * stage, and ESTALE at its close: the row went while it was being written. */
+/* The row was removed or replaced after its name had been looked up.  If the second try comes here
+ * too (a link in /proc/self/fd is walked without lookups), a reader gets it from the recent ones;
+ * a writer gets a stage, and ESTALE at its close: the row went while it was being written. */
 static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
-	const struct blob *blob = blobs_pin_soon(fs->blobs, nid, REMOVED_MS);
-	const struct item *was = blob != NULL ? &blob->item : NULL;
-	if (was != NULL && !wants_write(fi)) {
+	/* Its name tells whether it is the second try: of the first one the node may be another. */
+	const struct blob *blob = blobs_pin_soon(fs->blobs, nid, REMOVED_MS, true);
+	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL,
+		    wants_write(fi)) == NOTE_NONE) {
+		notes_unname(fs->notes, tid);
+		blobs_retire(fs->blobs, nid);
+		blobs_unpin(fs->blobs, blob);
+		retry(c);
+		return;
+	}
+	if (blob != NULL && !wants_write(fi)) {
 		notes_clear(fs, fs->notes, tid);
 		open_blob(c, blob, nid, fi, false);
 		return;
 	}
 	struct item item = { 0 };
-	if (notes_refuse(fs, fs->notes, tid, nid, was, wants_write(fi)) == NOTE_NONE) {
-		retry(c);
-	} else if (was == NULL || item_copy(&item, was) != ERR_OK) {
+	if (blob == NULL || item_copy(&item, &blob->item) != ERR_OK) {
 		notes_clear(fs, fs->notes, tid);
 		reply_err(c, ERR_GONE);
-	} else if (!open_given_stage(c, &item, nid, fi)) {
+	} else {
 		open_nodeless(c, &item, nid, fi);
 	}
 	item_fini(&item);
@@ -306,15 +411,21 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_OPEN);
+	if (!may_open(&c))
+		return;
 	if (vnode_ops_of(nid) != NULL) {
 		virtual_open(&c, nid, fi);
 		return;
 	}
+	if (!wants_write(fi))
+		habits_forget(c.fs->habits, call_thread(&c));
 	if (nid_is_private(nid)) {
 		open_private(&c, nid, fi);
 		return;
 	}
-	if (!wants_write(fi)) {
+	/* Between a commit and its event the store is asked: who saw the new version by a look-up must
+	 * not be given the old one by a name that a listing under way brought back. */
+	if (!wants_write(fi) && !service_is_changing(c.fs->service)) {
 		const struct blob *blob = blobs_pin(c.fs->blobs, nid);
 		if (blob != NULL) {
 			notes_clear(c.fs, c.fs->notes, call_thread(&c));
@@ -366,11 +477,11 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 	}
 	if (fresh) {
 		const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
-		s->attrs = attr_for_new(fs, mode, ctx->uid, ctx->gid, false);
+		s->attrs = attr_for_new(fs, &s->at.dir, mode, ctx->uid, ctx->gid, false);
 		s->loaded = false;
 	}
 	s->admitted = s->at.dir.kind == ITEM_PARTITION; /* op_create() */
-	stages_add(fs->stages, s);
+	stages_add(fs->stages, s, 0);
 	struct handle *h = new_handle(c, HANDLE_STAGE, s->nid, fi);
 	if (h == NULL) {
 		stages_unref(fs, fs->stages, s);
@@ -378,7 +489,7 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 		return;
 	}
 	h->stage = s;
-	stage_opened(s);
+	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid);
 	if ((fi->flags & O_TRUNC) != 0)
 		stage_open_truncated(s);
 	struct stat st;
@@ -390,7 +501,7 @@ static void create_file(struct call *c, struct target *t, mode_t mode, struct fu
 {
 	struct fs *fs = c->fs;
 	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
-	struct attrs attrs = attr_for_new(fs, mode, ctx->uid, ctx->gid, false);
+	struct attrs attrs = attr_for_new(fs, &t->dir, mode, ctx->uid, ctx->gid, false);
 	const struct spot at = target_spot(t, ITEM_FILE);
 	struct item file = { 0 };
 	enum err e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
@@ -418,7 +529,7 @@ void op_create(
 	struct target t = { 0 };
 	struct err_detail detail = { 0 };
 	notes_clear(c.fs, c.fs->notes, call_thread(&c));
-	if (virtual_refuses(&c, parent))
+	if (virtual_refuses(&c, parent) || !may_open(&c))
 		return;
 	enum err e = target_resolve(c.fs, parent, name, &t, &detail);
 	if (e == ERR_OK && t.control != 0)

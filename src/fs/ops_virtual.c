@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/workers.h"
 #include "fs/ops.h"
+#include "fs/viewer.h"
 #include "fs/virtual.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 struct task {
 	struct job job; /* first; next: also of those that wait for the handle */
 	struct vcall vcall;
+	struct viewer viewer;
 	struct call call;
 	void (*run)(struct task *t);
 	enum vlane lane;
@@ -121,6 +123,17 @@ static void dispatch(struct task *t, enum vlane lane)
 		run_task(&t->job);
 }
 
+/* For methods that ask who sees what; modes hold where the kernel checks them. */
+static void dispatch_viewed(struct task *t, enum vlane lane)
+{
+	const struct call *c = &t->call;
+	if (c->fs->options.allow_other && t->vcall.uid != 0) {
+		viewer_init(&t->viewer, c->fs, t->vcall.uid, t->vcall.gid, call_thread(c));
+		t->vcall.viewer = &t->viewer;
+	}
+	dispatch(t, lane);
+}
+
 /* NULL, and the reply is sent: memory is out. */
 static struct task *new_task(const struct call *c, void (*run)(struct task *t), uint64_t nid,
 	struct fuse_file_info *fi, const char *bytes, size_t n)
@@ -133,7 +146,8 @@ static struct task *new_task(const struct call *c, void (*run)(struct task *t), 
 	}
 	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
 	t->job.run = run_task;
-	t->vcall = (struct vcall){ ctx->uid, ctx->gid, is_interrupted };
+	t->vcall =
+		(struct vcall){ .uid = ctx->uid, .gid = ctx->gid, .interrupted = is_interrupted };
 	t->call = *c;
 	t->run = run;
 	t->nid = nid;
@@ -219,7 +233,7 @@ void virtual_lookup(struct call *c, uint64_t dir, const char *name)
 	if (ops->lookup == NULL)
 		reply_err(c, ERR_NOT_A_DIRECTORY);
 	else if ((t = new_named(c, run_lookup, dir, name)) != NULL)
-		dispatch(t, ops->lane);
+		dispatch_viewed(t, ops->lane);
 }
 
 void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
@@ -292,6 +306,12 @@ enum err virtual_xattr_set(struct fs *fs, uint64_t nid, const char *name, struct
 
 /* ---- open and close ---- */
 
+static void count_held(struct fs *fs, struct handle *h)
+{
+	if (h->file->ops->holds != NULL)
+		held_set(fs, &h->held, h->file->ops->holds(h->file));
+}
+
 static void answer_open(struct task *t, struct handle *h)
 {
 	t->fi.fh = (uintptr_t)h;
@@ -317,6 +337,7 @@ static void run_open(struct task *t)
 		return;
 	}
 	h->file = f;
+	count_held(fs, h);
 	h->writes = (t->fi.flags & O_ACCMODE) != O_RDONLY;
 	t->fi.direct_io = !f->immutable;
 	t->fi.keep_cache = f->immutable;
@@ -331,7 +352,7 @@ void virtual_open(struct call *c, uint64_t nid, struct fuse_file_info *fi)
 	if (ops->open == NULL)
 		reply_err(c, ERR_IS_A_DIRECTORY);
 	else if ((t = new_task(c, run_open, nid, fi, NULL, 0)) != NULL)
-		dispatch(t, ops->lane);
+		dispatch_viewed(t, ops->lane);
 }
 
 static void run_opendir(struct task *t)
@@ -361,7 +382,7 @@ void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi)
 	if (ops->opendir == NULL)
 		reply_err(c, ERR_NOT_A_DIRECTORY);
 	else if ((t = new_task(c, run_opendir, nid, fi, NULL, 0)) != NULL)
-		dispatch(t, ops->lane);
+		dispatch_viewed(t, ops->lane);
 }
 
 static void run_release(struct task *t)
@@ -387,6 +408,7 @@ static void run_read(struct task *t)
 		t->slice_end_us = clock_mono_us() + SLICE_US;
 	enum err e = f->ops->read != NULL ? f->ops->read(f, &t->vcall, t->offset, t->size, &out)
 					  : ERR_NOT_PERMITTED;
+	count_held(t->call.fs, t->handle);
 	t->again = e == ERR_CANCELLED && f->ops->resumes && !given_up(t);
 	if (t->again) {
 		buf_fini(&out);
@@ -417,6 +439,7 @@ static void run_write(struct task *t)
 	enum err e = f->ops->write != NULL
 		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
 		: ERR_NOT_PERMITTED;
+	count_held(t->call.fs, t->handle);
 	if (e != ERR_OK) {
 		reply_err(&t->call, e);
 		return;
@@ -438,7 +461,9 @@ void virtual_write(
 static void run_close(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	reply_err(&t->call, f->ops->close(f, &t->vcall));
+	enum err e = f->ops->close(f, &t->vcall);
+	count_held(t->call.fs, t->handle);
+	reply_err(&t->call, e);
 }
 
 void virtual_close(struct call *c, struct fuse_file_info *fi)
@@ -492,5 +517,5 @@ void virtual_readdir(
 	t->size = size;
 	t->offset = (uint64_t)offset;
 	t->plus = plus;
-	dispatch(t, lane_of_handle(t->handle));
+	dispatch_viewed(t, lane_of_handle(t->handle));
 }

@@ -22,6 +22,7 @@ struct query_dir {
 	struct vdir dir;
 	struct query_node *node; /* one reference */
 	struct marks marks;      /* keys in UTF-8 */
+	size_t held;             /* of them, as counted (held.h) */
 };
 
 struct reply {
@@ -98,6 +99,7 @@ static enum err read_page(struct reply *r, const struct query_limit *limit)
 	struct query q = { .table_id = options->table_id,
 		.filter = &options->query.filter,
 		.limit = limit->any ? NULL : &limit->ranges,
+		.viewer = viewer_of(r->call),
 		.from_pk = buf_span(&r->pk),
 		.from_rk = buf_span(&r->rk),
 		.deadline_us = clock_mono_us() + QUERY_PAGE_US };
@@ -195,10 +197,12 @@ static enum err dir_read(
 		put_key(&r.pk, pk);
 	enum err e = offset > AFTER_DOTDOT ? find_position(&r, (uint64_t)offset) : ERR_OK;
 	marks_next_reply(&d->marks, offset > AFTER_DOTDOT);
+	d->marks.fixed = !held_may_grow(dir->fs, call->uid);
 	if (e == ERR_OK && !(buf_ok(&r.pk) && buf_ok(&r.rk)))
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK)
 		e = read_pages(&r, rows ? &pk : NULL);
+	held_set(dir->fs, &d->held, marks_holds(&d->marks));
 	buf_fini(&r.pk);
 	buf_fini(&r.rk);
 	buf_fini(&r.last);
@@ -209,6 +213,7 @@ static void dir_free(struct vdir *dir)
 {
 	struct query_dir *d = (struct query_dir *)dir;
 	query_node_unref(dir->fs->query_nodes, d->node);
+	held_set(dir->fs, &d->held, 0);
 	marks_fini(&d->marks);
 	free(d);
 }

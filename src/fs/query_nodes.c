@@ -37,12 +37,19 @@ struct query_nodes *query_nodes_new(void)
 
 /* ---- one node ---- */
 
+static void bound_fini(struct query_bound *b)
+{
+	buf_fini(&b->pk);
+	buf_fini(&b->rk);
+}
+
 static void node_free(struct query_node *n)
 {
 	if (n->kind == QUERY_OPTIONS) {
 		row_query_fini(&n->query);
-		buf_fini(&n->top.pk);
-		buf_fini(&n->top.rk);
+		bound_fini(&n->top.all);
+		bound_fini(&n->top.part);
+		free(n->top.viewer);
 		pthread_mutex_destroy(&n->top.lock);
 		free((char *)(uintptr_t)n->text.p);
 	}
@@ -91,7 +98,8 @@ struct query_node *query_node_of_options(
 	n->text = span_make(copy, text.n);
 	n->ino = ino_of_text(table_id, text);
 	n->query = *query;
-	n->top.pk = n->top.rk = BUF_INIT(LIMIT_KEY_BYTES + 1);
+	n->top.all.pk = n->top.all.rk = BUF_INIT(LIMIT_KEY_BYTES + 1);
+	n->top.part = n->top.all;
 	n->refs = 1;
 	return n;
 }
@@ -162,7 +170,7 @@ static void link_node(struct query_nodes *t, struct query_node *n)
 /* About what it takes; a filter takes more than its text. */
 static size_t weight(const struct query_node *n)
 {
-	return n->kind == QUERY_OPTIONS ? 2560 + 24 * n->text.n : 512;
+	return n->kind == QUERY_OPTIONS ? 3072 + 24 * n->text.n : 512;
 }
 
 static void unlist(struct query_nodes *t, struct query_node *n)

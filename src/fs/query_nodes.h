@@ -22,12 +22,20 @@ enum query_node_kind {
 };
 
 /* Where the last row of a query with `top` is (fs/query_rows.h). */
-struct query_top {
-	pthread_mutex_t lock;
-	struct buf pk, rk;      /* UTF-8; guarded by lock, as all below */
+struct query_bound {
+	struct buf pk, rk;      /* UTF-8 */
 	bool found;             /* there are so many rows */
 	uint64_t changes;       /* fs->changes + 1 before it was looked for; 0: never */
 	uint64_t good_until_us; /* whatever changes */
+};
+
+struct viewer;
+
+struct query_top {
+	pthread_mutex_t lock;
+	struct query_bound all;  /* of who sees all; guarded by lock, as all below */
+	struct query_bound part; /* of the last other one that asked: */
+	struct viewer *viewer;   /* who it was; NULL: nobody */
 };
 
 struct query_node {

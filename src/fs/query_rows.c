@@ -6,6 +6,7 @@
 #include "codec/filename.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Where the bound of `top` takes longer than that to find, changes do not move it for a
  * multiple of that time: each lookup beside a busy writer would cost as much otherwise. */
@@ -33,6 +34,7 @@ static bool on_row(void *arg, const struct query_row *row)
 /* Until fn answers false, or all rows were handed out, or the caller gave up. */
 static enum err run_pages(struct pages *p)
 {
+	p->q.viewer = viewer_of(p->call);
 	struct query_end end = { 0 };
 	struct buf pk = { 0 }, rk = { 0 };
 	enum err e;
@@ -57,7 +59,7 @@ static enum err run_pages(struct pages *p)
 /* ---- top ---- */
 
 struct counting {
-	struct query_top *top;
+	struct query_bound *bound;
 	uint64_t left;
 };
 
@@ -66,34 +68,50 @@ static bool count_row(void *arg, const struct query_row *row)
 	struct counting *c = arg;
 	if (--c->left > 0)
 		return true;
-	buf_add_span(&c->top->pk, row->pk);
-	buf_add_span(&c->top->rk, row->rk);
-	c->top->found = true;
+	buf_add_span(&c->bound->pk, row->pk);
+	buf_add_span(&c->bound->rk, row->rk);
+	c->bound->found = true;
 	return false;
 }
 
-static enum err find_top(struct fs *fs, struct query_node *options, const struct vcall *call)
+/* What one sees is nobody else's.  NULL: memory is out. */
+static struct query_bound *bound_of(struct query_top *top, const struct viewer *v)
 {
-	struct query_top *top = &options->top;
+	if (v == NULL)
+		return &top->all;
+	if (top->viewer != NULL && viewer_same(top->viewer, v))
+		return &top->part;
+	if (top->viewer == NULL)
+		top->viewer = malloc(sizeof(*v));
+	if (top->viewer == NULL)
+		return NULL;
+	*top->viewer = *v;
+	top->part.changes = 0;
+	return &top->part;
+}
+
+static enum err find_bound(struct fs *fs, struct query_node *options, const struct vcall *call,
+	struct query_bound *bound)
+{
 	uint64_t changes = atomic_load(&fs->changes) + 1, begin = clock_mono_us();
-	if (top->changes == changes || (top->changes != 0 && begin < top->good_until_us))
+	if (bound->changes == changes || (bound->changes != 0 && begin < bound->good_until_us))
 		return ERR_OK;
-	struct counting c = { .top = top, .left = options->query.top };
+	struct counting c = { .bound = bound, .left = options->query.top };
 	struct pages p = { .fs = fs, .call = call, .fn = count_row, .arg = &c };
 	p.q = (struct query){ .table_id = options->table_id, .filter = &options->query.filter };
-	top->changes = 0;
-	top->found = false;
-	buf_clear(&top->pk);
-	buf_clear(&top->rk);
+	bound->changes = 0;
+	bound->found = false;
+	buf_clear(&bound->pk);
+	buf_clear(&bound->rk);
 	/* A place of its own also for an empty key. */
-	bool room = buf_reserve(&top->pk, 1) && buf_reserve(&top->rk, 1);
+	bool room = buf_reserve(&bound->pk, 1) && buf_reserve(&bound->rk, 1);
 	enum err e = room ? run_pages(&p) : ERR_NO_MEMORY;
-	if (e == ERR_OK && !(buf_ok(&top->pk) && buf_ok(&top->rk)))
+	if (e == ERR_OK && !(buf_ok(&bound->pk) && buf_ok(&bound->rk)))
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK) {
 		uint64_t end = clock_mono_us(), took = end - begin;
-		top->changes = changes;
-		top->good_until_us = took > TOP_CHEAP_US ? end + TOP_REST * took : 0;
+		bound->changes = changes;
+		bound->good_until_us = took > TOP_CHEAP_US ? end + TOP_REST * took : 0;
 	}
 	return e;
 }
@@ -113,10 +131,12 @@ static enum err cut_at_top(struct fs *fs, struct query_node *options, const stru
 	struct query_top *top = &options->top;
 	struct key_ranges cut = { 0 };
 	pthread_mutex_lock(&top->lock);
-	enum err e = find_top(fs, options, call);
-	bool found = top->found;
-	if (e == ERR_OK && found)
-		e = key_ranges_between(none, none, buf_span(&top->pk), buf_span(&top->rk), &cut);
+	struct query_bound *bound = bound_of(top, call->viewer);
+	enum err e = bound != NULL ? find_bound(fs, options, call, bound) : ERR_NO_MEMORY;
+	bool found = e == ERR_OK && bound->found;
+	if (found)
+		e = key_ranges_between(
+			none, none, buf_span(&bound->pk), buf_span(&bound->rk), &cut);
 	pthread_mutex_unlock(&top->lock);
 	if (e == ERR_OK && found && ret->any) {
 		ret->ranges = cut;

@@ -6,11 +6,17 @@
 #define FS_QUERY_ROWS_H
 
 #include "fs/query_nodes.h"
+#include "fs/viewer.h"
 #include "fs/virtual.h"
 #include "service/queries.h"
 
 /* A query goes on for so long before it is asked whether its caller is still there. */
 #define QUERY_PAGE_US (50u * 1000)
+
+static inline const struct query_viewer *viewer_of(const struct vcall *call)
+{
+	return call->viewer != NULL ? &call->viewer->base : NULL;
+}
 
 /* Where the rows of options may be: the query's `limit`.  key_ranges_fini() in any case. */
 struct query_limit {

@@ -250,7 +250,8 @@ static enum err tree_lookup(
 static enum err content_of(struct fs *fs, const struct query_node *n, const struct blob **ret)
 {
 	struct item now = { 0 };
-	*ret = blobs_pin(fs->blobs, nid_of(&n->item));
+	/* The walk's own look-up put it here, so a version that was replaced since will do. */
+	*ret = blobs_pin_soon(fs->blobs, nid_of(&n->item), 0, true);
 	if (*ret != NULL)
 		return ERR_OK;
 	enum err e = store_get(fs->store, NULL, n->item.id, WANT_BODY, &now);
@@ -281,10 +282,11 @@ static enum err open_row(struct fs *fs, struct query_node *n, struct vfile **ret
 	return e;
 }
 
-static enum err open_stream(struct fs *fs, struct query_node *n, struct vfile **ret)
+static enum err open_stream(
+	struct fs *fs, struct query_node *n, const struct vcall *call, struct vfile **ret)
 {
 	struct err_detail detail = { 0 };
-	enum err e = stream_file_open_query(fs, n->table_id, n->text, ret, &detail);
+	enum err e = stream_file_open_query(fs, n->table_id, n->text, call, ret, &detail);
 	if (e != ERR_OK)
 		explain(fs, "open", n->table_id, e, &detail);
 	return e;
@@ -295,7 +297,6 @@ static enum err tree_open(
 {
 	struct query_node *n = query_nodes_get(fs->query_nodes, nid);
 	enum err e = ERR_IS_A_DIRECTORY;
-	(void)call;
 	if (n == NULL)
 		e = ERR_GONE;
 	else if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0)
@@ -303,7 +304,7 @@ static enum err tree_open(
 	else if (n->kind == QUERY_ROW)
 		e = open_row(fs, n, ret);
 	else if (is_file(n))
-		e = open_stream(fs, n, ret);
+		e = open_stream(fs, n, call, ret);
 	query_node_unref(fs->query_nodes, n);
 	return e;
 }

@@ -21,11 +21,12 @@ struct refusal {
 	enum err error;
 	const struct err_detail *detail; /* may be NULL */
 	bool quiet;                      /* only for the attribute: it is in the list already */
+	bool rare;                       /* nobody can cause many: always in the log (log.h) */
 	const char *rejected; /* where the bytes are, below .rowfs/rejected; NULL if nowhere */
 };
 
 /* Remembers it, with its path for people, and writes a line to the log. */
-void reasons_add(struct fs *fs, const struct refusal *refusal);
+void reasons_add(struct fs *fs, const struct refusal *f);
 /* A later success: the name's reason is forgotten (the line in the list stays). */
 void reasons_clear(struct reasons *r, uint64_t dir, struct span name);
 /* "code: message (line 3, column 7)"; an empty name: the directory's own last reason.

@@ -4,12 +4,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/workers.h"
+#include "fs/ahead.h"
 #include "fs/batch_results.h"
 #include "fs/blob.h"
 #include "fs/fs.h"
+#include "fs/habits.h"
 #include "fs/handle.h"
 #include "fs/idset.h"
 #include "fs/locks.h"
+#include "fs/loop.h"
 #include "fs/match.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
@@ -18,17 +21,21 @@
 #include "fs/snapshot.h"
 #include "fs/stages.h"
 #include "fs/stats.h"
+#include "fs/syncs.h"
 #include "fs/trash_dir.h"
 #include "service/tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* Bounds of the cache of recent rows. */
 #define BLOBS_BYTES ((size_t)16 << 20)
-#define BLOBS_COUNT 4096
-/* Threads of the request loop; a commit blocks its own. */
-#define LOOP_THREADS 10
+#define BLOBS_COUNT 12288
 /* Threads of each lane of virtual nodes: what waits there waits for these only. */
 #define LANE_THREADS 8
 
@@ -59,6 +66,24 @@ static void build_options(const struct fs *fs, struct buf *out)
 		buf_addf(out, ",%s", o->generic);
 }
 
+/* The library has printed what it knows. */
+static enum err not_mounted(struct err_detail *detail)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	int code = fd < 0 ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (code == ENOENT || code == ENODEV || code == ENXIO)
+		return err_set(detail, ERR_IO,
+			"there is no FUSE here; load it with: modprobe fuse, or give the container "
+			"the device /dev/fuse");
+	if (code != 0)
+		return err_set(detail, ERR_IO,
+			"/dev/fuse cannot be opened: %s; its mode is 0666 where users may mount",
+			strerrordesc_np(code));
+	return err_set(detail, ERR_IO, "the line before this one says why");
+}
+
 static enum err mount_session(struct fs *fs, struct err_detail *detail)
 {
 	struct buf options = BUF_INIT(16384);
@@ -76,21 +101,38 @@ static enum err mount_session(struct fs *fs, struct err_detail *detail)
 	if (fs->session == NULL)
 		return err_set(detail, ERR_INVALID_INPUT, "the mount options were not understood");
 	if (fuse_session_mount(fs->session, fs->dir) != 0)
-		return err_set(
-			detail, ERR_IO, "%s could not be mounted (is /dev/fuse there?)", fs->dir);
+		return not_mounted(detail);
 	fs->mounted = true;
 	return ERR_OK;
 }
 
+static void on_wake(int number)
+{
+	(void)number;
+}
+
+/* Before there is a mount that somebody could want to end. */
+static void prepare_end(struct fs *fs)
+{
+	const struct sigaction wake = { .sa_handler = on_wake };
+	(void)sigaction(LOOP_WAKE, &wake, NULL);
+	sem_init(&fs->ended, 0, 0);
+}
+
 enum err fs_run(struct fs *fs)
 {
-	struct fuse_loop_config *config = fuse_loop_cfg_create();
-	if (config == NULL)
-		return ERR_NO_MEMORY;
-	fuse_loop_cfg_set_max_threads(config, LOOP_THREADS);
-	int code = fuse_session_loop_mt(fs->session, config);
-	fuse_loop_cfg_destroy(config);
-	return code < 0 ? err_from_errno(-code) : ERR_OK;
+	return loop_run(fs->session, &fs->ended);
+}
+
+void fs_end(struct fs *fs)
+{
+	const struct timespec step = { .tv_nsec = 1000000 };
+	/* Nobody reads the next request of the client that a thread waits for by then. */
+	while (!notifier_end(fs->notifier))
+		nanosleep(&step, NULL);
+	fs->given_up = true;
+	fuse_session_exit(fs->session);
+	sem_post(&fs->ended);
 }
 
 void fs_wait_idle(struct fs *fs, unsigned timeout_ms)
@@ -108,23 +150,29 @@ void fs_wait_idle(struct fs *fs, unsigned timeout_ms)
 static bool make_parts(struct fs *fs)
 {
 	fs->blobs = blobs_new(BLOBS_BYTES, BLOBS_COUNT);
+	fs->ahead = ahead_new();
 	fs->stages = stages_new();
 	fs->notes = notes_new();
+	fs->habits = habits_new();
 	fs->reasons = reasons_new();
 	fs->handles = handles_new();
 	fs->locks = locks_new();
 	fs->matches = matches_new();
 	fs->batch_results = batch_results_new();
 	fs->open_files = idset_new();
+	fs->leaving = idset_new();
+	fs->resizing = idset_new();
 	fs->open_dirs = idset_new();
 	fs->seen = idset_new();
 	fs->in_sets = idset_new();
 	fs->query_nodes = query_nodes_new();
-	return fs->blobs != NULL && fs->stages != NULL && fs->notes != NULL &&
-		fs->reasons != NULL && fs->handles != NULL && fs->locks != NULL &&
-		fs->matches != NULL && fs->open_files != NULL && fs->open_dirs != NULL &&
+	fs->syncs = syncs_new();
+	return fs->blobs != NULL && fs->ahead != NULL && fs->stages != NULL && fs->notes != NULL &&
+		fs->habits != NULL && fs->reasons != NULL && fs->handles != NULL &&
+		fs->locks != NULL && fs->matches != NULL && fs->open_files != NULL &&
+		fs->leaving != NULL && fs->resizing != NULL && fs->open_dirs != NULL &&
 		fs->seen != NULL && fs->in_sets != NULL && fs->query_nodes != NULL &&
-		fs->batch_results != NULL;
+		fs->batch_results != NULL && fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -133,6 +181,14 @@ static enum err start_lanes(struct fs *fs)
 	for (enum vlane lane = VLANE_SCAN; e == ERR_OK && lane < VLANE_COUNT_; lane++)
 		e = workers_start(LANE_THREADS, &fs->lanes[lane]);
 	return e;
+}
+
+static enum err start_threads(struct fs *fs, struct err_detail *detail)
+{
+	enum err e = notifier_new(fs, &fs->notifier);
+	if (e == ERR_OK)
+		e = start_lanes(fs);
+	return e == ERR_OK ? e : err_set(detail, e, FS_NO_THREADS);
 }
 
 /* What they still have is answered, or given up. */
@@ -162,14 +218,14 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	fs->version = strdup(options->version);
 	fs->started = clock_ticks();
 	stats_name_operations(fs);
+	held_init(&fs->held);
+	prepare_end(fs);
 	enum err e = ERR_NO_MEMORY;
 	if (fs->source != NULL && fs->store_path != NULL && fs->dir != NULL &&
 		fs->version != NULL && make_parts(fs))
 		e = mount_session(fs, detail);
 	if (e == ERR_OK)
-		e = notifier_new(fs, &fs->notifier);
-	if (e == ERR_OK)
-		e = start_lanes(fs);
+		e = start_threads(fs, detail);
 	if (e == ERR_OK && !options->read_only)
 		e = tree_drop_orphans(service);
 	if (e == ERR_OK)
@@ -184,6 +240,19 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	}
 	*ret = fs;
 	return ERR_OK;
+}
+
+/* Puts a descriptor with an error in place of the session's, by which the library sees that
+ * there is nothing to unmount. */
+static bool let_go(struct fuse_session *session)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return false;
+	close(fds[0]);
+	bool done = dup2(fds[1], fuse_session_fd(session)) >= 0;
+	close(fds[1]);
+	return done;
 }
 
 void fs_free(struct fs *fs)
@@ -201,20 +270,26 @@ void fs_free(struct fs *fs)
 	locks_free(fs->locks);
 	/* Only now: until here replies are written to its descriptor, whose number the store's
 	 * files could get. */
-	if (fs->mounted)
+	if (fs->mounted && (!fs->given_up || let_go(fs->session)))
 		fuse_session_unmount(fs->session);
 	if (fs->session != NULL)
 		fuse_session_destroy(fs->session);
+	habits_free(fs->habits);
+	ahead_free(fs->ahead);
 	blobs_free(fs->blobs);
 	reasons_free(fs->reasons);
 	matches_free(fs->matches);
 	trash_free(fs->trash);
 	query_nodes_free(fs->query_nodes);
 	batch_results_free(fs->batch_results);
+	syncs_free(fs->syncs);
 	idset_free(fs->open_files);
+	idset_free(fs->leaving);
+	idset_free(fs->resizing);
 	idset_free(fs->open_dirs);
 	idset_free(fs->seen);
 	idset_free(fs->in_sets);
+	sem_destroy(&fs->ended);
 	free(fs->source);
 	free(fs->store_path);
 	free(fs->dir);

@@ -204,13 +204,12 @@ static enum err dir_read(
 	struct fs *fs = vdir->fs;
 	struct view *view;
 	struct store_view *moment;
-	(void)call;
 	if (d->listing == NULL)
 		return list_snapshots(fs, offset, fn, arg);
 	enum err e = snapshot_begin(views_of(fs), nid_snapshot(d->nid), &view, &moment);
 	if (e != ERR_OK)
 		return e;
-	e = listing_read(fs, moment, d->listing, offset, fn, arg);
+	e = listing_read(fs, moment, d->listing, call->uid, offset, false, fn, arg);
 	view_end(view);
 	return e;
 }
@@ -218,7 +217,7 @@ static enum err dir_read(
 static void dir_free(struct vdir *vdir)
 {
 	struct dir *d = (struct dir *)vdir;
-	listing_free(d->listing);
+	listing_free(vdir->fs, d->listing);
 	free(d);
 }
 
@@ -403,7 +402,8 @@ static void on_end(void *arg, const struct view_info *info, const char *why)
 			.dir = info->number != 0 ? NID_SNAPSHOTS : STORE_ROOT,
 			.name = span_of(info->name),
 			.error = ERR_GONE,
-			.detail = &detail });
+			.detail = &detail,
+			.rare = true });
 	if (info->number != 0)
 		notify_name_soon(fs->notifier, NID_SNAPSHOTS, span_of(info->name));
 }

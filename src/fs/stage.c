@@ -14,6 +14,14 @@
 
 /* ---- life ---- */
 
+static void take_document(struct fs *fs, struct stage *s, struct span document)
+{
+	buf_add_span(&s->buf, document);
+	held_set(fs, &s->held, s->buf.cap);
+	s->checked_len = s->buf.len;
+	s->unread = false;
+}
+
 enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret)
 {
 	struct stage *s = calloc(1, sizeof(*s));
@@ -30,12 +38,13 @@ enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct s
 	if (item != NULL) {
 		s->base = *item;
 		*item = (struct item){ 0 };
-		s->draft = s->base.kind != ITEM_ROW;
+		s->of_row = s->base.kind == ITEM_ROW;
+		s->draft = !s->of_row;
 		*(s->draft ? &s->draft_id : &s->row_id) = s->base.id;
 		s->base_version = s->base.version;
+		s->unread = !s->draft;
 		if (s->base.body.n > 0)
-			buf_add_span(&s->buf, s->base.body);
-		s->checked_len = s->buf.len;
+			take_document(fs, s, s->base.body);
 		s->has_keys = (s->base.flags & ITEM_KEYS_INSIDE) != 0;
 	} else {
 		s->base.attrs = ATTRS_UNSET;
@@ -58,9 +67,9 @@ enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct s
 
 void stage_free(struct fs *fs, struct stage *s)
 {
-	(void)fs;
 	if (s == NULL)
 		return;
+	held_set(fs, &s->held, 0);
 	pthread_mutex_destroy(&s->lock);
 	target_fini(&s->at);
 	item_fini(&s->base);
@@ -70,15 +79,10 @@ void stage_free(struct fs *fs, struct stage *s)
 
 /* ---- refusing ---- */
 
-/* Keeps the reason and the bytes; answers e. */
-static enum err refuse(struct fs *fs, struct stage *s, const char *call, enum err e,
-	const struct err_detail *detail)
+/* rejected: where the bytes are; "": nowhere. */
+static void tell(struct fs *fs, struct stage *s, const char *call, enum err e,
+	const struct err_detail *detail, const char *rejected)
 {
-	char rejected[REJECTED_NAME_MAX] = "";
-	if (s->buf.len > 0 &&
-		rejected_save(fs, s->at.name, buf_span(&s->buf), &s->rejected_id, rejected) ==
-			ERR_OK)
-		s->rejected_len = s->buf.len;
 	reasons_add(fs,
 		&(struct refusal){ .call = call,
 			.dir = s->dir_id,
@@ -86,7 +90,37 @@ static enum err refuse(struct fs *fs, struct stage *s, const char *call, enum er
 			.error = e,
 			.detail = detail,
 			.rejected = rejected[0] != 0 ? rejected : NULL });
+}
+
+/* Keeps the reason and the bytes; answers e. */
+static enum err refuse(struct fs *fs, struct stage *s, const char *call, enum err e,
+	const struct err_detail *detail)
+{
+	char rejected[REJECTED_NAME_MAX] = "";
+	if (s->buf.len > 0)
+		(void)rejected_save(fs, s->at.name, buf_span(&s->buf), &s->rejected_id, rejected);
+	s->rejected_len = s->buf.len;
+	tell(fs, s, call, e, detail, rejected);
 	return e;
+}
+
+/* Bytes that the buffer does not take go where refused ones are, and those of later writes
+ * behind them: without these what is written would have a hole. */
+static void put_aside(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes,
+	char out_rejected[REJECTED_NAME_MAX])
+{
+	s->missing = true;
+	s->rejected_len = s->buf.len;
+	(void)rejected_save_with(fs, s->at.name, buf_span(&s->buf), (size_t)offset, bytes,
+		&s->rejected_id, out_rejected);
+}
+
+/* A write behind such a one. */
+static enum err write_aside(struct fs *fs, struct stage *s, struct span bytes)
+{
+	if (s->rejected_id != 0 && rejected_append(fs, s->rejected_id, bytes) != ERR_OK)
+		s->rejected_id = 0;
+	return s->error;
 }
 
 /* ---- what the doors call ---- */
@@ -96,36 +130,80 @@ bool stage_is_current(struct stage *s, const struct item *item)
 	pthread_mutex_lock(&s->lock);
 	bool current = !s->dirty && s->loaded && s->base.id == item->id &&
 		s->base_version == item->version;
+	if (current)
+		s->base.attrs = item->attrs;
 	pthread_mutex_unlock(&s->lock);
 	return current;
+}
+
+enum err stage_load(struct fs *fs, struct stage *s)
+{
+	enum err e = ERR_OK;
+	struct item row = { 0 };
+	pthread_mutex_lock(&s->lock);
+	if (s->unread)
+		e = store_get(fs->store, NULL, s->row_id, WANT_BODY, &row);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && s->unread && nid_of(&row) != nid_of(&s->base)))
+		e = ERR_GONE;
+	if (e == ERR_OK && s->unread) {
+		take_document(fs, s, row.body);
+		s->base.attrs = row.attrs;
+		s->base.version = s->base_version = row.version;
+	}
+	if (e == ERR_OK && !buf_ok(&s->buf))
+		e = ERR_NO_MEMORY;
+	pthread_mutex_unlock(&s->lock);
+	item_fini(&row);
+	return e;
 }
 
 void stage_open_truncated(struct stage *s)
 {
 	pthread_mutex_lock(&s->lock);
+	s->unread = false;
 	buf_clear(&s->buf);
 	s->loaded = false;
 	s->scan = (struct json_scan){ 0 };
 	s->sequential = true;
 	s->checked_len = 0;
-	s->dirty = s->poisoned = s->emptied = false;
+	s->dirty = s->poisoned = s->missing = s->emptied = false;
 	pthread_mutex_unlock(&s->lock);
 }
 
-enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes)
+/* A refused write does not move its writer on.  One that goes on all the same, as shells do,
+ * comes with other bytes, and they belong behind those; one that tries again has the same. */
+static uint64_t after_refused(const struct stage *s, uint64_t offset, struct span bytes)
+{
+	if (!s->poisoned || !s->sequential || offset != s->refused_at || offset >= s->buf.len)
+		return offset;
+	size_t left = s->buf.len - (size_t)offset;
+	bool again = memcmp(s->buf.data + offset, bytes.p, bytes.n < left ? bytes.n : left) == 0;
+	return again ? offset : s->buf.len;
+}
+
+static enum err write_locked(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes)
 {
 	struct err_detail detail = { 0 };
-	pthread_mutex_lock(&s->lock);
+	char rejected[REJECTED_NAME_MAX] = "";
 	enum err e = ERR_OK;
-	if (offset != s->buf.len)
+	bool taken = false;
+	if (s->missing)
+		return write_aside(fs, s, bytes);
+	offset = after_refused(s, offset, bytes);
+	if (offset != s->buf.len && !s->poisoned)
 		s->sequential = false;
 	if (offset + bytes.n > LIMIT_DOCUMENT_BYTES)
 		e = err_set(&detail, ERR_BODY_TOO_LARGE, "a document may have %d bytes at most",
 			LIMIT_DOCUMENT_BYTES);
-	else if (!buf_write_at(&s->buf, (size_t)offset, bytes.p, bytes.n))
+	else if (offset + bytes.n > s->buf.cap && !held_may_grow(fs, s->uid))
+		e = err_set(&detail, ERR_NO_MEMORY, "Too much is being written at once.");
+	else if (!(taken = buf_write_at(&s->buf, (size_t)offset, bytes.p, bytes.n)))
 		e = ERR_NO_MEMORY;
-	else if (s->poisoned)
+	if (!taken)
+		put_aside(fs, s, offset, bytes, rejected);
+	if (s->poisoned)
 		e = s->error;
+	held_set(fs, &s->held, s->buf.cap);
 	s->dirty = true;
 	s->emptied = s->told = false;
 	if (e == ERR_OK) {
@@ -134,33 +212,48 @@ enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct spa
 			s->checked_len = 0;
 		if (s->sequential)
 			e = stage__check_so_far(fs, s, &detail);
+		/* Shells hear what a write says, not what a close does. */
+		if (e == ERR_OK)
+			e = service_room(fs->service, s->buf.len);
 	}
 	if (e != ERR_OK && !s->poisoned) {
 		s->poisoned = true;
+		s->refused_at = offset;
 		s->error = e;
-		e = refuse(fs, s, "write", e, &detail);
+		if (taken)
+			return refuse(fs, s, "write", e, &detail);
+		tell(fs, s, "write", e, &detail, rejected);
 	}
+	return e;
+}
+
+enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes)
+{
+	pthread_mutex_lock(&s->lock);
+	enum err e = write_locked(fs, s, offset, bytes);
 	pthread_mutex_unlock(&s->lock);
 	return e;
 }
 
 enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size)
 {
-	(void)fs;
 	enum err e = ERR_OK;
 	pthread_mutex_lock(&s->lock);
 	if (size > LIMIT_DOCUMENT_BYTES) {
 		e = ERR_BODY_TOO_LARGE;
+	} else if (size > s->buf.cap && !held_may_grow(fs, s->uid)) {
+		e = ERR_NO_MEMORY;
 	} else if (size != s->buf.len || s->poisoned) {
 		if (!buf_resize(&s->buf, (size_t)size))
 			e = ERR_NO_MEMORY;
 		s->scan = (struct json_scan){ 0 };
 		s->checked_len = 0;
 		s->sequential = size == 0;
-		s->poisoned = false;
+		s->poisoned = s->missing = false;
 		s->emptied = size == 0;
 		s->dirty = size != 0;
 		s->told = false;
+		held_set(fs, &s->held, s->buf.cap);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return e;
@@ -223,7 +316,9 @@ static bool is_final(const struct stage *s)
 static enum err finish(struct fs *fs, struct stage *s, const char *call, bool durable)
 {
 	if (is_final(s))
-		return s->error;
+		return s->poisoned && s->rejected_len != s->buf.len
+			? refuse(fs, s, call, s->error, NULL)
+			: s->error;
 	struct err_detail detail = { 0 };
 	enum err e = stage__check(fs, s, &detail);
 	if (e == ERR_OK)
@@ -246,6 +341,8 @@ enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 			e = finish(fs, s, "close", false);
 		else if (s->emptied)
 			e = refuse(fs, s, "close", ERR_EMPTY, NULL);
+		if (e != ERR_OK)
+			(void)settle_locked(fs, s); /* the new name stays, whatever comes */
 	}
 	pthread_mutex_unlock(&s->lock);
 	return e;
@@ -256,9 +353,9 @@ enum err stage_fsync(struct fs *fs, struct stage *s)
 	pthread_mutex_lock(&s->lock);
 	enum err e = ERR_OK;
 	if (s->dirty)
-		e = finish(fs, s, "fsync", true);
+		e = finish(fs, s, "fsync", false);
 	else
-		e = store_sync(fs->store);
+		e = settle_locked(fs, s);
 	pthread_mutex_unlock(&s->lock);
 	return e;
 }
@@ -275,17 +372,23 @@ enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail)
 	return e;
 }
 
-void stage_opened(struct stage *s)
+void stage_opened(const struct fs *fs, struct stage *s, uid_t uid)
 {
 	pthread_mutex_lock(&s->lock);
-	s->handles++;
+	if (atomic_fetch_add(&s->handles, 1) == 0 || held_is_first(fs, s->uid))
+		s->uid = uid;
 	pthread_mutex_unlock(&s->lock);
+}
+
+bool stage_is_open(struct stage *s)
+{
+	return atomic_load(&s->handles) > 0;
 }
 
 void stage_close(struct fs *fs, struct stage *s)
 {
 	pthread_mutex_lock(&s->lock);
-	if (--s->handles > 0) {
+	if (atomic_fetch_sub(&s->handles, 1) > 1) {
 		pthread_mutex_unlock(&s->lock);
 		return;
 	}
@@ -353,7 +456,7 @@ void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 		.kind = ITEM_ROW,
 		.version = s->base.version,
 		.attrs = s->base.attrs,
-		.size = s->buf.len };
+		.size = s->unread ? s->base.size : s->buf.len };
 	if (s->attrs.mode != MODE_UNSET)
 		shown.attrs.mode = s->attrs.mode;
 	if (s->attrs.uid != OWNER_UNSET)

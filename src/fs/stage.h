@@ -9,7 +9,8 @@
  *   emptied    truncated to nothing, nothing written       O_TRUNC: nothing, success
  *                                                          ftruncate: ERR_EMPTY
  *   dirty      bytes were written since                    complete: commit; else the error
- *   poisoned   a write was refused                         the same error again
+ *   poisoned   a write was refused                         the same error again,
+ *                                                          until it is truncated
  *
  * A stage of a name that did not exist is a draft: an ordinary empty file of that name is
  * kept in the store as soon as anyone could see it (stage_settle), and goes with the first
@@ -29,17 +30,18 @@
 
 struct stage {
 	uint64_t nid;
-	struct stage *next; /* in its bucket; guarded by the table's lock */
-	unsigned refs;      /* handles and notes; guarded by the table's lock */
-	uint64_t dir_id;    /* where it was opened, and under which name; constant */
+	struct stage *next, *next_node; /* in their buckets; guarded by the table's lock */
+	unsigned refs;                  /* handles and notes; guarded by the table's lock */
+	uint64_t dir_id;                /* where it was opened, and under which name; constant */
 	char name[COMPONENT_MAX];
 	size_t name_len;
+	bool of_row;         /* that was there when it was opened; constant */
 	atomic_bool exposed; /* another node was given out for the name meanwhile */
 	atomic_bool settled; /* no draft that only the daemon knows of (any more) */
 
 	pthread_mutex_t lock; /* for all below */
-	unsigned handles;
-	struct target at; /* where the row is now; owns its dir; its name is now_name */
+	atomic_uint handles;  /* changed under the lock */
+	struct target at;     /* where the row is now; owns its dir; its name is now_name */
 	char now_name[COMPONENT_MAX];
 	struct item base;  /* the row or draft as loaded, without body */
 	uint64_t row_id;   /* the row it was loaded from or committed as; 0: none yet */
@@ -47,12 +49,16 @@ struct stage {
 	bool draft;        /* made by create(2): nothing of this name existed */
 	bool changed;      /* since stage_take_stale() was asked last */
 	bool changed_content;
-	uint64_t old_nid;     /* the version that the last commit replaced; 0: none */
+	uint64_t old_nid;     /* what the last commit replaced, row or draft; 0: none */
 	int64_t base_version; /* of the row as loaded or committed */
 	bool loaded;          /* opened without O_TRUNC: commit only over base_version */
+	bool unread;          /* not opened yet: buf lacks the row's document */
 	bool admitted;        /* the next commit was let in and counted (service/admission.h) */
 	struct buf buf;
+	size_t held; /* of buf, as counted (held.h) */
+	uid_t uid;   /* the one of its openers who has the smallest share (held.h) */
 	bool dirty, poisoned;
+	bool missing;    /* bytes of refused writes are in rejected/ and not in buf */
 	bool emptied;    /* by ftruncate, not by O_TRUNC */
 	bool sequential; /* all writes came in order from an empty start */
 	struct json_scan scan;
@@ -62,16 +68,21 @@ struct stage {
 	enum err error;       /* of the refused write or close */
 	struct attrs attrs;   /* set on an open handle: hold over the commit */
 	uint64_t rejected_id; /* where the refused bytes are kept; 0: nowhere */
-	size_t rejected_len;  /* how many of them */
+	size_t rejected_len;  /* how many there were then, kept or not */
+	uint64_t refused_at;  /* poisoned: the offset of the write that was refused */
 };
 
-/* A stage of the item (NULL: of a name that does not exist), with its document loaded.
- * Takes over *at and *item.  Nobody else knows it yet. */
+/* A stage of the item (NULL: of a name that does not exist); a row that comes without its
+ * document has it read when it is opened (stage_load).  Takes over *at and *item.  Nobody else knows it yet. */
 enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret);
 void stage_free(struct fs *fs, struct stage *s);
 
-/* Whether it still holds what the item holds, untouched. */
+/* Whether it still holds what the item holds, untouched: then its attributes are the item's from
+ * now on. */
 bool stage_is_current(struct stage *s, const struct item *item);
+/* Before it is opened without O_TRUNC.  ERR_GONE: what it stands for has been replaced or removed
+ * since its name was looked up. */
+enum err stage_load(struct fs *fs, struct stage *s);
 /* The handle was opened with O_TRUNC. */
 void stage_open_truncated(struct stage *s);
 /* Bytes at offset.  An error is the answer to write(2). */
@@ -81,13 +92,14 @@ enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size);
 size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out);
 /* A close(2); only one in the process that opened the file commits and can fail. */
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener);
-/* fsync(2): commits, durable. */
+/* fsync(2): commits; not synced yet. */
 enum err stage_fsync(struct fs *fs, struct stage *s);
 /* Before it is opened for writing: lets its next commit in, or not (ERR_THROTTLED). */
 enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail);
 /* One more handle; one handle less.  With the last one what is complete is committed, what
  * is not goes to rejected/. */
-void stage_opened(struct stage *s);
+void stage_opened(const struct fs *fs, struct stage *s, uid_t uid);
+bool stage_is_open(struct stage *s);
 void stage_close(struct fs *fs, struct stage *s);
 /* What the last change made wrong in the kernel: the name under which the row is now, and
  * the committed node that it may lead to. */

@@ -101,9 +101,11 @@ static enum err refresh_target(struct fs *fs, struct stage *s, uint64_t dir_id, 
 	component[n] = 0;
 	struct target now = { 0 };
 	enum err e = target_resolve(fs, nid_make(dir_id, 0), component, &now, NULL);
-	if (e != ERR_OK || !now.row_name) {
+	if (e == ERR_OK && !now.row_name)
+		e = ERR_GONE;
+	if (e != ERR_OK) {
 		target_fini(&now);
-		return ERR_GONE;
+		return name_means_nothing(e) || e == ERR_NOT_A_DIRECTORY ? ERR_GONE : e;
 	}
 	bool moved = now.dir.id != s->at.dir.id || !span_eq(name, s->at.name);
 	if (moved)
@@ -147,6 +149,9 @@ static enum err follow(struct fs *fs, struct stage *s)
 		size_t n = item_component(&it, name);
 		e = refresh_target(fs, s, it.parent, span_make(name, n));
 		s->base.attrs = it.attrs;
+		/* A rename gives another version to the content that was loaded. */
+		if (s->row_id != 0 && it.edition == s->base.edition)
+			s->base_version = it.version;
 	}
 	item_fini(&it);
 	if (e == ERR_GONE && s->row_id == 0 && !s->loaded)
@@ -214,10 +219,20 @@ static void inherit(struct attrs *to, const struct attrs *from)
 		to->gid = from->gid;
 }
 
+/* Of the empty file that holds the name; 0: none does. */
+static uint64_t draft_nid(const struct stage *s)
+{
+	if (s->draft_id == 0)
+		return 0;
+	return nid_make(s->draft_id, s->base.id == s->draft_id ? s->base.edition : 0);
+}
+
 static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bool durable,
 	struct err_detail *detail)
 {
-	struct entity_op op = { .kind = ENTITY_UPSERT,
+	/* Who loaded the empty file has not seen a row that another door made since. */
+	bool first = s->loaded && s->row_id == 0;
+	struct entity_op op = { .kind = first ? ENTITY_INSERT : ENTITY_UPSERT,
 		.document = buf_span(&s->buf),
 		.document_has_keys = s->has_keys,
 		.attrs = s->attrs,
@@ -234,8 +249,10 @@ static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bo
 		s->draft_id != 0 ? &draft : NULL, durable, &now, &replaced, detail);
 	if (e == ERR_NOT_FOUND && s->row_id != 0)
 		e = ERR_GONE;
+	else if (e == ERR_ENTITY_EXISTS)
+		e = ERR_CONDITION_NOT_MET;
 	if (e == ERR_OK) {
-		s->old_nid = replaced.kind == ITEM_ROW ? nid_of(&replaced) : 0;
+		s->old_nid = replaced.kind == ITEM_ROW ? nid_of(&replaced) : draft_nid(s);
 		committed(s, &now);
 		matches_drop(fs->matches, s->row_id);
 	}
@@ -252,13 +269,42 @@ static void accepted(struct fs *fs, struct stage *s)
 	s->rejected_len = 0;
 }
 
+/* A row is mostly still where it was: the condition of the commit finds out, which is cheaper than
+ * to look first.  *ret_look: it may be elsewhere, and what was found wrong may be due to that. */
+static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k, bool durable,
+	bool *ret_look, struct err_detail *detail)
+{
+	*ret_look = true;
+	if (s->row_id == 0 || s->at.dir.kind != ITEM_PARTITION || s->at.digest)
+		return ERR_GONE;
+	enum err e = stage__check(fs, s, detail);
+	if (e == ERR_OK)
+		e = row_keys(fs, s, k, detail);
+	if (e != ERR_OK)
+		return e;
+	e = put(fs, s, k, durable, detail);
+	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND || e == ERR_CONDITION_NOT_MET;
+	s->admitted = *ret_look; /* it was counted */
+	return e;
+}
+
 enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_detail *detail)
 {
 	struct row_keys *k = malloc(sizeof(*k));
 	if (k == NULL)
 		return ERR_NO_MEMORY;
+	bool joins = s->draft;
+	bool look;
+	enum err e = put_as_known(fs, s, k, durable, &look, detail);
+	if (!look) {
+		if (e == ERR_OK)
+			accepted(fs, s);
+		free(k);
+		return e;
+	}
+	*detail = (struct err_detail){ 0 };
 	uint64_t dir = s->at.dir.id;
-	enum err e = follow(fs, s);
+	e = follow(fs, s);
 	bool moved = e == ERR_OK && s->at.dir.id != dir;
 	s->admitted = s->admitted && !moved;
 	if (moved || (e == ERR_OK && s->has_keys))
@@ -267,7 +313,6 @@ enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_
 		e = stage__check(fs, s, detail);
 	if (e == ERR_OK)
 		e = row_keys(fs, s, k, detail);
-	bool joins = s->draft;
 	if (e == ERR_OK)
 		e = adopt(fs, s, k, detail);
 	if (e == ERR_OK)

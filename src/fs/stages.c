@@ -7,14 +7,21 @@
 #include <stdlib.h>
 
 #define BUCKETS 1024
-#define NOTES 256
-#define NOTE_LIFE_US UINT64_C(1000000)
+/* As many threads may be between the two steps at once.  They are spread over sets by their
+ * number, so that a look at one set is enough. */
+#define NOTE_SETS 256
+#define NOTE_SET 16
+/* Longer than this process may stand still (stopped, swapped out) between the two steps. */
+#define NOTE_LIFE_US UINT64_C(10000000)
 
 struct stages {
 	pthread_mutex_t lock;
-	struct stage *buckets[BUCKETS]; /* guarded by lock */
+	struct stage *buckets[BUCKETS]; /* by name; guarded by lock */
+	struct stage *nodes[BUCKETS];   /* by node; guarded by lock */
 	atomic_size_t count;
 	uint64_t next; /* guarded by lock */
+	/* How often another node was given out for a name of the bucket, for any name. */
+	_Atomic uint64_t given[BUCKETS], given_any;
 };
 
 struct stages *stages_new(void)
@@ -41,7 +48,6 @@ void stages_free(struct fs *fs, struct stages *t)
 	free(t);
 }
 
-/* A stage is found by its name, and by its node, which holds its bucket's number. */
 static size_t bucket_of(uint64_t dir_id, const char *name)
 {
 	uint64_t h = dir_id * UINT64_C(0x9E3779B97F4A7C15);
@@ -50,24 +56,66 @@ static size_t bucket_of(uint64_t dir_id, const char *name)
 	return (size_t)(h >> 32) % BUCKETS;
 }
 
-void stages_add(struct stages *t, struct stage *s)
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * UINT64_C(0x9E3779B97F4A7C15);
+	return h ^ h >> 32;
+}
+
+static struct stage **node_bucket(struct stages *t, uint64_t nid)
+{
+	return &t->nodes[mix(0, nid) % BUCKETS];
+}
+
+static struct stage *find_stage(struct stages *t, uint64_t nid)
+{
+	struct stage *s = *node_bucket(t, nid);
+	while (s != NULL && s->nid != nid)
+		s = s->next_node;
+	return s;
+}
+
+/* Stages of a row that one thread is given by guesses, one after the other, have the same node as
+ * long as nobody was given another one under the name: where the kernel still has it there, a
+ * look-up finds it right.  It must not where another look-up came in between: the kernel would
+ * keep what that one found, and nobody would tell it of the commit. */
+static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket, pid_t tid)
+{
+	if (tid != 0 && s->row_id != 0) {
+		uint64_t which = mix(mix(mix(0, (uint64_t)tid), atomic_load(&t->given[bucket])),
+			atomic_load(&t->given_any));
+		uint64_t nid = nid_make_private(s->row_id, which);
+		if (find_stage(t, nid) == NULL)
+			return nid;
+	}
+	return NID_PRIVATE | ++t->next;
+}
+
+void stages_add(struct stages *t, struct stage *s, pid_t tid)
 {
 	size_t bucket = bucket_of(s->dir_id, s->name);
 	pthread_mutex_lock(&t->lock);
-	s->nid = NID_PRIVATE | ++t->next * BUCKETS | bucket;
+	/* Before the node is chosen: see stages_expose(). */
+	atomic_fetch_add(&t->count, 1);
+	s->nid = new_node(t, s, bucket, tid);
 	s->refs = 1;
 	s->next = t->buckets[bucket];
 	t->buckets[bucket] = s;
-	atomic_fetch_add(&t->count, 1);
+	struct stage **nodes = node_bucket(t, s->nid);
+	s->next_node = *nodes;
+	*nodes = s;
 	pthread_mutex_unlock(&t->lock);
+}
+
+void stages_held(struct stages *t)
+{
+	atomic_fetch_add(&t->given_any, 1);
 }
 
 struct stage *stages_get(struct stages *t, uint64_t nid)
 {
 	pthread_mutex_lock(&t->lock);
-	struct stage *s = t->buckets[nid % BUCKETS];
-	while (s != NULL && s->nid != nid)
-		s = s->next;
+	struct stage *s = find_stage(t, nid);
 	if (s != NULL)
 		s->refs++;
 	pthread_mutex_unlock(&t->lock);
@@ -79,10 +127,14 @@ void stages_unref(struct fs *fs, struct stages *t, struct stage *s)
 	pthread_mutex_lock(&t->lock);
 	bool gone = --s->refs == 0;
 	if (gone) {
-		struct stage **at = &t->buckets[s->nid % BUCKETS];
+		struct stage **at = &t->buckets[bucket_of(s->dir_id, s->name)];
 		while (*at != s)
 			at = &(*at)->next;
 		*at = s->next;
+		at = node_bucket(t, s->nid);
+		while (*at != s)
+			at = &(*at)->next_node;
+		*at = s->next_node;
 		atomic_fetch_sub(&t->count, 1);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -92,7 +144,13 @@ void stages_unref(struct fs *fs, struct stages *t, struct stage *s)
 
 size_t stages_count(struct stages *t)
 {
-	return atomic_load(&t->count);
+	size_t count = 0;
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct stage *s = t->buckets[i]; s != NULL; s = s->next)
+			count += stage_is_open(s);
+	pthread_mutex_unlock(&t->lock);
+	return count;
 }
 
 /* Marks the stages in one bucket; answers one that is still a draft in memory, with a
@@ -128,6 +186,8 @@ static struct stage *expose_some(struct stages *t, uint64_t dir_id, const char *
 void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char *name)
 {
 	struct stage *s;
+	/* First: a stage that is added meanwhile is seen below, or gets another node than before. */
+	atomic_fetch_add(name != NULL ? &t->given[bucket_of(dir_id, name)] : &t->given_any, 1);
 	while (atomic_load(&t->count) > 0 && (s = expose_some(t, dir_id, name)) != NULL) {
 		(void)stage_settle(fs, s);
 		stages_unref(fs, t, s);
@@ -139,6 +199,10 @@ void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char 
 struct note {
 	pid_t tid; /* 0: free */
 	bool write;
+	bool missed; /* the last look-up of the name found nothing */
+	bool walks;  /* a name was looked up since it was refused */
+	unsigned
+		guessed; /* look-ups that the stage was given for by a guess; 0: none, it was refused */
 	uint64_t nid, born_us;
 	uint64_t dir_id; /* of the name that the thread will look up again; 0: not known */
 	char name[COMPONENT_MAX];
@@ -148,7 +212,9 @@ struct note {
 struct notes {
 	pthread_mutex_t lock;
 	atomic_int live;
-	struct note note[NOTES]; /* guarded by lock */
+	size_t turn;                           /* the set to tidy next; guarded by lock */
+	uint64_t tidied_us;                    /* guarded by lock */
+	struct note sets[NOTE_SETS][NOTE_SET]; /* guarded by lock */
 };
 
 struct notes *notes_new(void)
@@ -161,11 +227,17 @@ struct notes *notes_new(void)
 	return n;
 }
 
+static struct note *set_of(struct notes *n, pid_t tid)
+{
+	return n->sets[(size_t)tid % NOTE_SETS];
+}
+
 static struct note *find_note(struct notes *n, pid_t tid)
 {
-	for (size_t i = 0; i < NOTES; i++)
-		if (n->note[i].tid == tid)
-			return &n->note[i];
+	struct note *set = set_of(n, tid);
+	for (size_t i = 0; i < NOTE_SET; i++)
+		if (set[i].tid == tid)
+			return &set[i];
 	return NULL;
 }
 
@@ -179,14 +251,15 @@ static struct stage *clear(struct notes *n, struct note *note)
 	return s;
 }
 
-static struct note *oldest_note(struct notes *n)
+/* A free one, or the oldest. */
+static struct note *note_for(struct notes *n, pid_t tid)
 {
-	struct note *oldest = &n->note[0];
-	for (size_t i = 0; i < NOTES; i++) {
-		if (n->note[i].tid == 0)
-			return &n->note[i];
-		if (n->note[i].born_us < oldest->born_us)
-			oldest = &n->note[i];
+	struct note *set = set_of(n, tid), *oldest = set;
+	for (size_t i = 0; i < NOTE_SET; i++) {
+		if (set[i].tid == 0)
+			return &set[i];
+		if (set[i].born_us < oldest->born_us)
+			oldest = &set[i];
 	}
 	return oldest;
 }
@@ -197,24 +270,50 @@ static void drop_stage(struct fs *fs, struct stage *s)
 		stages_unref(fs, fs->stages, s);
 }
 
-/* Notes of threads that never came back; their stages go outside the lock. */
-#define EXPIRE_MAX 8
-static size_t expire(struct notes *n, struct stage *dropped[EXPIRE_MAX])
+static size_t expire_set(struct notes *n, struct note *set, uint64_t now, struct stage **dropped)
 {
-	uint64_t now = clock_mono_us();
 	size_t count = 0;
-	for (size_t i = 0; i < NOTES && count < EXPIRE_MAX; i++)
-		if (n->note[i].tid != 0 && now - n->note[i].born_us >= NOTE_LIFE_US) {
-			struct stage *s = clear(n, &n->note[i]);
+	for (size_t i = 0; i < NOTE_SET; i++)
+		if (set[i].tid != 0 && now - set[i].born_us >= NOTE_LIFE_US) {
+			struct stage *s = clear(n, &set[i]);
 			if (s != NULL)
 				dropped[count++] = s;
 		}
 	return count;
 }
 
+/* Notes of threads that never came back: in the set of this thread, and now and then in the next
+ * ones in turn.  Their stages go outside the lock. */
+#define EXPIRE_SETS 8
+#define EXPIRE_EVERY_US 20000
+#define EXPIRE_MAX ((EXPIRE_SETS + 1) * NOTE_SET)
+static size_t expire(struct notes *n, pid_t tid, struct stage *dropped[EXPIRE_MAX])
+{
+	uint64_t now = clock_mono_us();
+	size_t count = expire_set(n, set_of(n, tid), now, dropped);
+	if (now - n->tidied_us < EXPIRE_EVERY_US)
+		return count;
+	n->tidied_us = now;
+	for (size_t i = 0; i < EXPIRE_SETS; i++)
+		count += expire_set(n, n->sets[n->turn++ % NOTE_SETS], now, &dropped[count]);
+	return count;
+}
+
 static bool is_for(const struct note *note, uint64_t dir_id, struct span name)
 {
 	return note->dir_id != 0 && note->dir_id == dir_id && span_is(name, note->name);
+}
+
+/* The name by which the thread came is the one that its walk looks up: what it opened may have been
+ * renamed since, or not be known any more. */
+static void learn_name(struct note *note, uint64_t dir_id, struct span name)
+{
+	if (note->walks || name.n >= COMPONENT_MAX)
+		return;
+	note->walks = true;
+	note->dir_id = dir_id;
+	memcpy(note->name, name.p, name.n);
+	note->name[name.n] = 0;
 }
 
 static void set_note(
@@ -228,21 +327,34 @@ static void set_note(
 	}
 }
 
+/* Whether the open that comes to the node ends the walk that the note is about.  One that was given a
+ * stage ends at the stage's own node: who comes to another has begun a new walk, since that one
+ * ended in an error of which nobody told us.  So has a writer where a reader was refused. */
+static bool ends_walk(const struct note *note, uint64_t nid, const struct item *item, bool write)
+{
+	char name[COMPONENT_MAX];
+	if (note == NULL || note->missed || note->guessed != 0 || note->stage != NULL ||
+		(write && !note->write))
+		return false;
+	if (note->nid == nid)
+		return true;
+	if (item == NULL)
+		return false;
+	size_t n = item_component(item, name);
+	return is_for(note, item->parent, span_make(name, n));
+}
+
 enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
 	const struct item *item, bool write)
 {
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
-	char name[COMPONENT_MAX] = "";
-	if (item != NULL)
-		(void)item_component(item, name);
 	pthread_mutex_lock(&n->lock);
-	size_t nexpired = expire(n, expired);
+	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
-	bool again = note != NULL &&
-		(note->nid == nid || (item != NULL && is_for(note, item->parent, span_of(name))));
+	bool again = ends_walk(note, nid, item, write);
 	if (!again) {
 		if (note == NULL)
-			note = oldest_note(n);
+			note = note_for(n, tid);
 		dropped = clear(n, note);
 		set_note(note, tid, nid, item, write);
 		atomic_fetch_add(&n->live, 1);
@@ -254,35 +366,91 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	return again ? NOTE_SECOND : NOTE_NONE;
 }
 
+/* A stage that was given by a guess and not opened at once: tools look at a file before they write
+ * it, who looks more often does something else. */
+#define GUESS_LOOKUPS 4
+
+bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
+{
+	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
+	pthread_mutex_lock(&n->lock);
+	size_t nexpired = expire(n, tid, expired);
+	struct note *note = find_note(n, tid);
+	bool made = note == NULL;
+	if (made || note->guessed != 0) {
+		note = made ? note_for(n, tid) : note;
+		dropped = clear(n, note);
+	}
+	if (made) {
+		set_note(note, tid, 0, NULL, true);
+		learn_name(note, dir_id, name);
+		note->guessed = 1;
+		atomic_fetch_add(&n->live, 1);
+	}
+	pthread_mutex_unlock(&n->lock);
+	drop_stage(fs, dropped);
+	while (nexpired > 0)
+		drop_stage(fs, expired[--nexpired]);
+	return made;
+}
+
+bool notes_guessed(struct notes *n, pid_t tid, const struct stage *s)
+{
+	if (atomic_load(&n->live) == 0)
+		return false;
+	pthread_mutex_lock(&n->lock);
+	const struct note *note = find_note(n, tid);
+	bool guessed = note != NULL && note->guessed != 0 && note->stage == s;
+	pthread_mutex_unlock(&n->lock);
+	return guessed;
+}
+
+void notes_unname(struct notes *n, pid_t tid)
+{
+	pthread_mutex_lock(&n->lock);
+	struct note *note = find_note(n, tid);
+	if (note != NULL)
+		note->dir_id = 0;
+	pthread_mutex_unlock(&n->lock);
+}
+
 bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name,
 	struct stage **ret_stage)
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
-	struct stage *expired[EXPIRE_MAX];
+	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
 	pthread_mutex_lock(&n->lock);
-	size_t nexpired = expire(n, expired);
-	const struct note *note = find_note(n, tid);
+	size_t nexpired = expire(n, tid, expired);
+	struct note *note = find_note(n, tid);
+	if (note != NULL && note->missed && !is_for(note, dir_id, name)) {
+		dropped = clear(n, note); /* its walk is over */
+		note = NULL;
+	}
+	if (note != NULL) {
+		learn_name(note, dir_id, name);
+		note->missed = false; /* until notes_missed() says so */
+	}
 	bool wants = note != NULL && note->write && is_for(note, dir_id, name);
+	if (wants && note->guessed != 0)
+		wants = note->guessed++ < GUESS_LOOKUPS;
 	*ret_stage = wants && note->stage != NULL ? stages_get(fs->stages, note->stage->nid) : NULL;
 	pthread_mutex_unlock(&n->lock);
+	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
 	return wants;
 }
 
-struct stage *notes_given(struct fs *fs, struct notes *n, pid_t tid, const struct item *item)
+void notes_missed(struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
 {
-	char name[COMPONENT_MAX];
-	struct stage *s = NULL;
-	(void)item_component(item, name);
+	if (atomic_load(&n->live) == 0)
+		return;
 	pthread_mutex_lock(&n->lock);
-	const struct note *note = find_note(n, tid);
-	if (note != NULL && note->stage != NULL && note->stage->dir_id == item->parent &&
-		span_is(span_make(note->stage->name, note->stage->name_len), name))
-		s = stages_get(fs->stages, note->stage->nid);
+	struct note *note = find_note(n, tid);
+	if (note != NULL && is_for(note, dir_id, name))
+		note->missed = true;
 	pthread_mutex_unlock(&n->lock);
-	return s;
 }
 
 void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s)
@@ -304,9 +472,9 @@ void notes_clear(struct fs *fs, struct notes *n, pid_t tid)
 		return;
 	struct stage *dropped = NULL;
 	pthread_mutex_lock(&n->lock);
-	for (size_t i = 0; i < NOTES && dropped == NULL; i++)
-		if (n->note[i].tid == tid)
-			dropped = clear(n, &n->note[i]);
+	struct note *note = find_note(n, tid);
+	if (note != NULL)
+		dropped = clear(n, note);
 	pthread_mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 }
@@ -317,7 +485,7 @@ bool notes_expects(struct notes *n, pid_t tid, const struct stage *s, uint64_t n
 		return false;
 	pthread_mutex_lock(&n->lock);
 	const struct note *note = find_note(n, tid);
-	bool expects = note != NULL && (note->stage == s || note->nid == nid);
+	bool expects = note != NULL && !note->missed && (note->stage == s || note->nid == nid);
 	pthread_mutex_unlock(&n->lock);
 	return expects;
 }
@@ -326,8 +494,8 @@ void notes_free(struct fs *fs, struct notes *n)
 {
 	if (n == NULL)
 		return;
-	for (size_t i = 0; i < NOTES; i++)
-		drop_stage(fs, clear(n, &n->note[i]));
+	for (size_t i = 0; i < NOTE_SETS * NOTE_SET; i++)
+		drop_stage(fs, clear(n, &n->sets[i / NOTE_SET][i % NOTE_SET]));
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }

@@ -4,13 +4,17 @@
 #define FS_STATE_H
 
 #include "fs/fs.h"
+#include "fs/held.h"
 #include "fs/opstat.h"
 #include "service/service.h"
 #include "store/store.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
+struct ahead;
 struct batch_results;
 struct blobs;
 struct stages;
@@ -18,6 +22,7 @@ struct notes;
 struct reasons;
 struct notifier;
 struct idset;
+struct habits;
 struct handles;
 struct locks;
 struct matches;
@@ -45,24 +50,33 @@ struct fs {
 	struct fs_options options;
 	char *source, *store_path, *dir, *version; /* owned copies behind options */
 	struct fuse_session *session;
+	sem_t ended;             /* posted by fs_end() */
 	struct blobs *blobs;     /* recent row contents */
+	struct ahead *ahead;     /* and those that come next */
 	struct stages *stages;   /* writers' private documents */
 	struct notes *notes;     /* threads that were told ESTALE and will come back */
+	struct habits *habits;   /* threads that replace one row after the other */
 	struct reasons *reasons; /* why something was refused */
 	struct handles *handles; /* all that is open */
+	struct held held;        /* how much that is, and may be */
 	struct locks *locks;     /* flock(2) */
 	struct matches *matches; /* user.rowfs.if_match */
 	struct notifier *notifier;
+	struct syncs *syncs; /* fsync(2) */
 	struct trash *trash;
 	struct query_nodes *query_nodes;
 	atomic_uint_fast64_t changes;        /* change sets committed since the mount */
 	struct batch_results *batch_results; /* the last of each .batch */
 	struct idset *open_files;            /* ordinary files with open handles */
-	struct idset *open_dirs;             /* directories with open listings */
-	struct idset *seen;                  /* directories that the kernel has looked into */
-	struct idset *in_sets;               /* partitions of which a change set is being applied */
-	int64_t started;                     /* ticks */
+	struct idset *leaving;               /* ordinary files that are being removed */
+	struct idset *resizing;              /* ordinary files: the size before, and 1 (attr.h) */
+	struct idset *open_dirs; /* directories whose listing may be giving nodes to names */
+	struct idset *seen;      /* directories that the kernel has looked into */
+	struct idset *in_sets;   /* partitions of which a change set is being applied */
+	int64_t started;         /* ticks */
+	atomic_int page_givers;  /* requests inside pages_give() */
 	bool mounted;
+	bool given_up;                       /* the mount point may be another mount's */
 	atomic_int in_flight;                /* requests that are being worked on */
 	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
 	atomic_bool stopping;                /* what takes long shall end */

@@ -5,6 +5,7 @@
 #include "fs/names.h"
 #include "fs/nid.h"
 #include "fs/reason.h"
+#include "fs/viewer.h"
 #include "model/key.h"
 #include "service/row_stream.h"
 
@@ -13,6 +14,7 @@
 struct stream_file {
 	struct vfile file;
 	struct row_stream *stream;
+	struct viewer viewer;
 	uint64_t control; /* the control file where reasons are told */
 };
 
@@ -59,6 +61,7 @@ static const struct vfile_ops stream_ops = {
 };
 
 struct source {
+	const struct vcall *call;
 	uint64_t control;
 	uint64_t table_id;
 	const struct span *partition;
@@ -82,16 +85,20 @@ static enum err open_stream(struct fs *fs, const struct source *from, struct row
 		free(s);
 		return e;
 	}
+	if (from->call->viewer != NULL) {
+		s->viewer = *from->call->viewer;
+		row_stream_for(s->stream, &s->viewer.base);
+	}
 	*ret = &s->file;
 	return ERR_OK;
 }
 
 static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir,
-	struct vfile **ret, struct err_detail *detail)
+	const struct vcall *call, struct vfile **ret, struct err_detail *detail)
 {
 	bool csv = nid_dir_control(nid) == DIR_CONTROL_ROWS_CSV;
 	struct row_query query = ROW_QUERY_ALL(csv ? ROW_FORM_CSV : ROW_FORM_NDJSON);
-	struct source from = { .control = nid };
+	struct source from = { .call = call, .control = nid };
 	char key[LIMIT_KEY_BYTES], path[SHOWN_PATH_MAX];
 	struct span pk = { key, dir->key.n };
 	if (dir->kind == ITEM_PARTITION) {
@@ -106,13 +113,14 @@ static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir
 	return open_stream(fs, &from, &query, ret, detail);
 }
 
-enum err stream_file_open_rows(struct fs *fs, uint64_t nid, struct vfile **ret)
+enum err stream_file_open_rows(
+	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret)
 {
 	struct err_detail detail = { 0 };
 	struct item dir = { 0 };
 	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
 	if (e == ERR_OK)
-		e = open_rows_of(fs, nid, &dir, ret, &detail);
+		e = open_rows_of(fs, nid, &dir, call, ret, &detail);
 	item_fini(&dir);
 	if (e == ERR_NOT_FOUND || e == ERR_GONE)
 		return ERR_GONE;
@@ -122,10 +130,10 @@ enum err stream_file_open_rows(struct fs *fs, uint64_t nid, struct vfile **ret)
 }
 
 enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
-	struct vfile **ret, struct err_detail *detail)
+	const struct vcall *call, struct vfile **ret, struct err_detail *detail)
 {
 	uint64_t control = nid_of_dir_control(DIR_CONTROL_QUERY, table_id);
-	struct source from = { .control = control, .table_id = table_id };
+	struct source from = { .call = call, .control = control, .table_id = table_id };
 	struct row_query query;
 	char path[SHOWN_PATH_MAX];
 	struct buf what = BUF_INIT(SHOWN_PATH_MAX + options.n + 1);

@@ -9,10 +9,11 @@
 
 /* nid: of DIR_CONTROL_ROWS_NDJSON or DIR_CONTROL_ROWS_CSV.  ERR_GONE: the directory went
  * meanwhile. */
-enum err stream_file_open_rows(struct fs *fs, uint64_t nid, struct vfile **ret);
+enum err stream_file_open_rows(
+	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret);
 /* options: as in service/row_query.h, with a suffix; ERR_INVALID_INPUT with the reason, which
  * is the caller's to tell. */
 enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
-	struct vfile **ret, struct err_detail *detail);
+	const struct vcall *call, struct vfile **ret, struct err_detail *detail);
 
 #endif

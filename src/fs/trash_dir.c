@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/trash_dir.h"
 
+#include "fs/handle.h"
 #include "fs/idset.h"
 #include "fs/notify.h"
 
@@ -14,14 +15,20 @@ static void on_gone(void *arg, struct span name)
 
 static bool in_use(void *arg, uint64_t id)
 {
-	struct fs *fs = arg;
-	return idset_count(fs->open_files, id) > 0;
+	return !file_goes(arg, id);
+}
+
+static void over(void *arg, uint64_t id)
+{
+	file_went(arg, id);
 }
 
 void trash_dir_tidy(struct fs *fs)
 {
-	const struct trash_watch watch = { .in_use = in_use, .gone = on_gone, .arg = fs };
-	if (!fs->options.read_only)
+	const struct trash_watch watch = {
+		.in_use = in_use, .over = over, .gone = on_gone, .arg = fs
+	};
+	if (!fs->options.read_only && !service_is_read_only(fs->service))
 		trash_trim(fs->trash, &watch);
 }
 

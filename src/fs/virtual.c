@@ -48,9 +48,15 @@ static void content_free(struct vfile *f)
 	free(c);
 }
 
+static size_t content_holds(const struct vfile *f)
+{
+	return ((const struct content_file *)f)->content.cap;
+}
+
 static const struct vfile_ops content_ops = {
 	.lane = VLANE_INLINE,
 	.read = content_read,
+	.holds = content_holds,
 	.free = content_free,
 };
 

@@ -18,10 +18,13 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct viewer;
+
 /* Who asks. */
 struct vcall {
 	uid_t uid;
 	gid_t gid;
+	const struct viewer *viewer; /* NULL: may see and change all that the node's mode gives */
 	/* Whether the caller gave up (a signal) or the mount is going: a method that takes long
 	 * asks now and then, and answers ERR_CANCELLED. */
 	bool (*interrupted)(const struct vcall *call);
@@ -60,6 +63,8 @@ struct vfile_ops {
 	enum err (*close)(struct vfile *f, const struct vcall *call);
 	/* fsync.  NULL: store_sync(). */
 	enum err (*sync)(struct vfile *f, const struct vcall *call);
+	/* How much memory it holds; it is asked after each of those above.  NULL: little. */
+	size_t (*holds)(const struct vfile *f);
 	/* After the last close: decides what no close decided, frees f. */
 	void (*free)(struct vfile *f);
 };

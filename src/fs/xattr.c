@@ -89,17 +89,18 @@ static enum err get_partition_key(
 /* Keep alphabetized. */
 static const struct attribute {
 	const char *name;
-	bool live; /* of what can be changed only */
+	bool live;    /* of what can be changed only */
+	bool version; /* tells which version it is: that of the node, not of the row as of now */
 	unsigned kinds;
 	enum err (*get)(
 		struct fs *fs, struct store_view *view, const struct item *it, struct buf *out);
 } attributes[] = {
-	{ "error", true, ANY_KIND, get_error },
-	{ "etag", false, KIND(ITEM_ROW), get_etag },
-	{ "if_match", true, KIND(ITEM_ROW), get_if_match },
-	{ "partition_key", false, KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
-	{ "row_key", false, KIND(ITEM_ROW), get_row_key },
-	{ "timestamp", false, KIND(ITEM_ROW), get_timestamp },
+	{ "error", true, false, ANY_KIND, get_error },
+	{ "etag", false, true, KIND(ITEM_ROW), get_etag },
+	{ "if_match", true, false, KIND(ITEM_ROW), get_if_match },
+	{ "partition_key", false, false, KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
+	{ "row_key", false, false, KIND(ITEM_ROW), get_row_key },
+	{ "timestamp", false, true, KIND(ITEM_ROW), get_timestamp },
 };
 
 static const struct attribute *find_behind_prefix(const char *name)
@@ -135,14 +136,35 @@ static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
 		return e == ERR_NOT_FOUND ? ERR_GONE : e;
 	}
 	struct stage *s = stages_get(fs->stages, nid);
-	if (s == NULL)
-		return ERR_GONE;
+	if (s == NULL) {
+		if (!nid_is_private_row(nid))
+			return ERR_GONE;
+		enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, ret);
+		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	}
 	pthread_mutex_lock(&s->lock);
 	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	int64_t version = s->base_version;
 	pthread_mutex_unlock(&s->lock);
 	stages_unref(fs, fs->stages, s);
 	enum err e = id == 0 ? ERR_NOT_FOUND : store_get(fs->store, NULL, id, WANT_ATTRS, ret);
+	if (e == ERR_OK && ret->kind == ITEM_ROW)
+		ret->version = version;
 	return e == ERR_NOT_FOUND ? ERR_NO_ATTRIBUTE : e;
+}
+
+/* The version of an old node is that of its content, so that what a handle reads and what it
+ * says of it belong together. */
+static enum err version_of_node(struct fs *fs, uint64_t nid, struct item *it)
+{
+	if (nid_is_private(nid) || it->kind != ITEM_ROW || nid_of(it) == nid)
+		return ERR_OK;
+	const struct blob *blob = blobs_look(fs->blobs, nid);
+	if (blob == NULL)
+		return ERR_GONE;
+	it->version = blob->item.version;
+	blobs_unpin(fs->blobs, blob);
+	return ERR_OK;
 }
 
 static enum err get_from(struct fs *fs, struct store_view *view, const struct attribute *a,
@@ -165,6 +187,8 @@ enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *ou
 		return ERR_NO_ATTRIBUTE;
 	struct item it = { 0 };
 	enum err e = item_of(fs, nid, &it);
+	if (e == ERR_OK && a->version)
+		e = version_of_node(fs, nid, &it);
 	if (e == ERR_OK)
 		e = get_from(fs, NULL, a, &it, out);
 	item_fini(&it);
@@ -185,6 +209,21 @@ static enum err row_of(struct fs *fs, uint64_t nid, const char *name, uint64_t *
 	return e;
 }
 
+static bool is_gone(void *arg, uint64_t row_id)
+{
+	struct fs *fs = arg;
+	struct item it = { 0 };
+	enum err e = store_get(fs->store, NULL, row_id, WANT_ATTRS, &it);
+	bool gone = e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != ITEM_ROW);
+	item_fini(&it);
+	return gone;
+}
+
+static enum err set_match(struct fs *fs, uint64_t id, int64_t version)
+{
+	return matches_set(fs->matches, id, version, is_gone, fs) ? ERR_OK : ERR_NO_SPACE;
+}
+
 enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value)
 {
 	uint64_t id;
@@ -195,10 +234,9 @@ enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span va
 		e = etag_parse(value, &any, &version, NULL);
 	if (e != ERR_OK)
 		return e;
-	if (any)
-		matches_drop(fs->matches, id);
-	else
-		matches_set(fs->matches, id, version < 0 ? 0 : version);
+	if (!any)
+		return set_match(fs, id, version < 0 ? 0 : version);
+	matches_drop(fs->matches, id);
 	return ERR_OK;
 }
 

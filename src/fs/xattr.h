@@ -13,7 +13,8 @@
 bool xattr_is_ours(const char *name);
 /* Of one of ours, what is behind "user.rowfs.". */
 const char *xattr_behind_prefix(const char *name);
-/* ERR_NO_ATTRIBUTE, ERR_GONE. */
+/* ERR_NO_ATTRIBUTE.  What tells the version tells that of the node's content, also when the row
+ * has another one by now; ERR_GONE where that is not known any more. */
 enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 /* Of an item in a view; name: behind "user.rowfs.".  ERR_NO_ATTRIBUTE. */
 enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item *it,

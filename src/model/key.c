@@ -16,13 +16,27 @@ static bool is_forbidden(uint32_t cp)
 	return cp < 0x20 || (cp >= 0x7f && cp <= 0x9f);
 }
 
+/* All of it ASCII that may stand in a key, as nearly all keys are. */
+static bool is_plain(struct span s)
+{
+	bool plain = true;
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		plain &= (c >= 0x20) & (c < 0x7f) & (c != '/') & (c != '\\') & (c != '#') &
+			(c != '?');
+	}
+	return plain;
+}
+
 /* s is valid UTF-8. */
 static bool has_forbidden(struct span s)
 {
 	uint32_t cp;
 
 	for (size_t i = 0; i < s.n;) {
-		i += utf8_decode(span_make(s.p + i, s.n - i), &cp);
+		cp = (unsigned char)s.p[i];
+		i += cp < 0x80 ? 1 : utf8_decode(span_make(s.p + i, s.n - i), &cp);
 		if (is_forbidden(cp))
 			return true;
 	}
@@ -31,6 +45,8 @@ static bool has_forbidden(struct span s)
 
 enum err key_check(struct span key, const char *what, struct err_detail *detail)
 {
+	if (key.n <= LIMIT_KEY_UNITS && is_plain(key))
+		return ERR_OK;
 	if (!utf8_valid(key))
 		return err_set(detail, ERR_NAME_NOT_UTF8, "The %s is not valid UTF-8.", what);
 	if (key.n > LIMIT_KEY_UNITS && utf16_len(key) > LIMIT_KEY_UNITS)
@@ -52,6 +68,14 @@ void key_to_order(const char *key, size_t n, char *out)
 		unsigned char c = (unsigned char)key[i];
 		out[i] = c < 0xee ? (char)c : (char)lead[(c - 0xee) % sizeof(lead)];
 	}
+}
+
+bool key_is_order(struct span key)
+{
+	for (size_t i = 0; i < key.n; i++)
+		if ((unsigned char)key.p[i] >= 0xee)
+			return false;
+	return true;
 }
 
 void key_from_order(const char *order, size_t n, char *out)

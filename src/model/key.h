@@ -17,6 +17,8 @@ enum err key_check(struct span key, const char *what, struct err_detail *detail)
 /* Into and out of the order form: n bytes each, in and out may be the same memory.
  * The input of key_to_order is valid UTF-8. */
 void key_to_order(const char *key, size_t n, char *out);
+/* Whether the order form is the key itself. */
+bool key_is_order(struct span key);
 void key_from_order(const char *order, size_t n, char *out);
 
 #endif

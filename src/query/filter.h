@@ -89,6 +89,12 @@ bool filter_uses(const struct filter *f, unsigned slot);
  * none.  The fixed slots are the caller's to fill. */
 void filter_bind(const struct filter *f, const struct entity *e, const struct value **values);
 
+/* The same from a canonical document, of which no more is read than it needs; the values are
+ * kept in memory[0..nslots) and the arena.  ERR_NO_MEMORY; ERR_NOT_SUPPORTED, ERR_CORRUPT: ask
+ * entity_json_decode(). */
+enum err filter_bind_document(const struct filter *f, struct span document, struct arena *arena,
+	struct value *memory, const struct value **values);
+
 /* values[slot] for each slot; NULL: the row has no such property.  A comparison with a
  * missing property or of types that do not compare is false ("ne" too if missing; a type
  * mismatch under "ne" is true), and "not" turns the truth value round.

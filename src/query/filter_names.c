@@ -2,6 +2,8 @@
  * From names to slots: once for the filter, and once per row for its properties. */
 #include "query/filter_names.h"
 
+#include "codec/document_walk.h"
+
 unsigned filter_name_fixed(struct span name)
 {
 	if (span_is(name, "PartitionKey"))
@@ -72,12 +74,18 @@ bool filter_uses(const struct filter *f, unsigned slot)
 	return node_uses(f->root, slot);
 }
 
-void filter_bind(const struct filter *f, const struct entity *e, const struct value **values)
+/* The number of slots that a property may fill; they are empty now. */
+static unsigned unbind(const struct filter *f, const struct value **values)
 {
-	unsigned missing = filter_needs_properties(f) ? f->nslots - FILTER_SLOT_NAMED : 0;
-
 	for (unsigned slot = FILTER_SLOT_NAMED; slot < f->nslots; slot++)
 		values[slot] = NULL;
+	return filter_needs_properties(f) ? f->nslots - FILTER_SLOT_NAMED : 0;
+}
+
+void filter_bind(const struct filter *f, const struct entity *e, const struct value **values)
+{
+	unsigned missing = unbind(f, values);
+
 	for (size_t i = 0; missing > 0 && i < e->nprops; i++) {
 		unsigned slot = find_named(f, e->props[i].name);
 		if (slot == f->nslots || values[slot] != NULL)
@@ -85,4 +93,27 @@ void filter_bind(const struct filter *f, const struct entity *e, const struct va
 		values[slot] = &e->props[i].value;
 		missing--;
 	}
+}
+
+enum err filter_bind_document(const struct filter *f, struct span document, struct arena *arena,
+	struct value *memory, const struct value **values)
+{
+	unsigned missing = unbind(f, values);
+	struct document_walk w;
+	struct document_property p;
+	enum err e = ERR_OK;
+
+	if (!document_walk_begin(document, &w))
+		return ERR_CORRUPT;
+	while (missing > 0 && (e = document_walk_next(&w, &p)) == ERR_OK) {
+		unsigned slot = find_named(f, p.name);
+		if (slot == f->nslots || values[slot] != NULL)
+			continue;
+		e = document_value(&p, arena, &memory[slot]);
+		if (e != ERR_OK)
+			return e;
+		values[slot] = &memory[slot];
+		missing--;
+	}
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "model/limits.h"
 #include "model/names.h"
+#include "model/versions.h"
 #include "rest/auth.h"
 
 #define SHOWN 64
@@ -48,7 +49,8 @@ static enum err check_form(const struct sas *s, struct err_detail *detail)
 
 	if (s->sv.n == 0)
 		return missing("sv", detail);
-	if (sas_version(s->sv) < (of_account ? SAS_SINCE_ACCOUNT : SAS_SINCE_TABLE))
+	if (!version_has(
+		    version_parse(s->sv), of_account ? VERSION_ACCOUNT_SAS : VERSION_TABLE_SAS))
 		return err_set(detail, ERR_AUTH_FAILED,
 			"The version '%.*s' (sv) has no such tokens.", shown(s->sv), s->sv.p);
 	if (stranger != NULL)
@@ -187,7 +189,7 @@ enum err auth_sas(const struct call_facts *f, const struct sas *s, struct access
 		e = check_ip(s, f->request->peer, detail);
 	if (e == ERR_OK)
 		e = check_protocol(s, f->request->peer, detail);
-	ret->version = sas_version(s->sv);
+	ret->version = version_parse(s->sv);
 	if (e == ERR_OK)
 		e = sas_is_account(s) ? give_account(s, &t, ret, detail)
 				      : give_table(s, &t, ret, detail);

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #define WINDOW (15 * 60 * TICKS_PER_SECOND)
+#define STRING_USUAL 256 /* bytes to sign: so that they need not grow */
 
 struct credential {
 	bool lite;
@@ -300,6 +301,7 @@ static enum err check_signature(
 	uint8_t signature[AUTH_SIGNATURE_BYTES];
 	enum err e = ERR_OK;
 
+	(void)buf_reserve(&text, STRING_USUAL);
 	if (!auth_signature(c->signature, signature) ||
 		!any_spelling(f, c->lite, signature, &text)) {
 		make_string(f, c->lite, PATH_AS_SENT, QUOTES_AS_SENT, &text);

@@ -2,6 +2,7 @@
 #include "rest/call.h"
 
 #include "base/text.h"
+#include "model/versions.h"
 #include "service/entity_request.h"
 #include "service/tables.h"
 
@@ -14,13 +15,39 @@ bool call_param(const struct call *c, const char *name, struct span *ret)
 
 enum err call_table(struct call *c, uint64_t *ret_id)
 {
-	struct item it = { 0 };
-	enum err e = table_find_in(c->service, c->secrets.id, c->target.resource.table, &it);
-	if (e != ERR_OK)
-		return e;
-	*ret_id = it.id;
-	item_fini(&it);
-	return ERR_OK;
+	return table_id(c->service, c->secrets.id, c->target.resource.table, ret_id);
+}
+
+static bool holds(struct span text, struct span wanted)
+{
+	for (size_t i = 0; i + wanted.n <= text.n; i++)
+		if (strncasecmp(text.p + i, wanted.p, wanted.n) == 0)
+			return true;
+	return false;
+}
+
+/* application/xml does not count: browsers ask for it, and what is XML in every version. */
+static bool names_atom(const struct call *c)
+{
+	static const struct span atom = { "application/atom+xml", 20 };
+	struct span format;
+	if (call_param(c, "$format", &format) && (span_is(format, "atom") || holds(format, atom)))
+		return true;
+	return holds(request_header(c->request, "Accept"), atom) ||
+		holds(request_header(c->request, "Content-Type"), atom);
+}
+
+enum err call_read_version(struct call *c)
+{
+	struct span sent = request_header(c->request, "x-ms-version");
+	bool said =
+		sent.p != NULL || call_param(c, "api-version", &sent) || call_param(c, "sv", &sent);
+	c->version = said ? version_parse(sent) : 0;
+	if (version_has(c->version, VERSION_KNOWN))
+		return ERR_OK;
+	bool xml = c->target.comp.p != NULL || c->target.restype.p != NULL;
+	c->version = !xml && names_atom(c) ? VERSION_OLDEST : VERSION_NEWEST;
+	return said ? ERR_HEADER_INVALID : ERR_OK;
 }
 
 enum err call_read_method(struct call *c)
@@ -62,7 +89,7 @@ enum err call_negotiate(struct call *c)
 	if (!call_param(c, "$format", &format))
 		format.p = NULL;
 	enum err e = join_headers(c, "Accept", &accept);
-	c->format = &format_json;
+	c->format = format_default(c->version);
 	c->level = ODATA_MINIMAL;
 	return e != ERR_OK
 		? e

@@ -13,9 +13,6 @@
 
 #include <stdint.h>
 
-/* Versions are dates as numbers: 20190202. */
-#define VERSION_NEWEST 20260606
-
 struct call {
 	struct service *service;
 	const struct request *request;
@@ -23,7 +20,7 @@ struct call {
 	struct target target;
 	struct account_secrets secrets; /* wiped by handle.c */
 	struct access access;
-	int version;
+	int version;      /* 20190202 (model/versions.h) */
 	unsigned seconds; /* what `timeout` allows; 0: nothing was said */
 	bool in_batch;
 	const struct format *format; /* of the answer */
@@ -42,6 +39,10 @@ enum err call_table(struct call *c, uint64_t *ret_id);
 /* A query parameter; false if it is not there. */
 bool call_param(const struct call *c, const char *name, struct span *ret);
 
+/* The version of the header, else of the parameters of a SAS.  Without any it is today's, but
+ * the oldest for who names ATOM, as clients did before there were versions; so it is also with
+ * ERR_HEADER_INVALID, for one that is none. */
+enum err call_read_version(struct call *c);
 /* The method that counts (X-HTTP-Method). */
 enum err call_read_method(struct call *c);
 /* The answer's format and level. */

@@ -2,11 +2,11 @@
 #include "rest/change.h"
 
 #include "model/etag.h"
+#include "model/versions.h"
 #include "service/entity_request.h"
 
 #include <strings.h>
 
-#define VERSION_PREFER 20130815
 #define URL_LIMIT ((size_t)64 << 10)
 
 /* A list of tokens without case (RFC 7240). */
@@ -14,7 +14,7 @@ static bool prefers(const struct call *c, const char *token)
 {
 	struct span list = request_header(c->request, "Prefer");
 	size_t n = strlen(token);
-	if (c->version < VERSION_PREFER)
+	if (!version_has(c->version, VERSION_PREFER))
 		return false;
 	for (size_t i = 0; i + n <= list.n; i++) {
 		bool begins = i == 0 || list.p[i - 1] == ',' || list.p[i - 1] == ' ';
@@ -60,7 +60,8 @@ void response_odata(const struct call *c, struct response *r, int status, bool b
 	response_header_str(r, "Cache-Control", "no-cache");
 	response_header_str(r, "X-Content-Type-Options", "nosniff");
 	if (body)
-		response_header_str(r, "Content-Type", c->format->content_type(c->level));
+		response_header_str(
+			r, "Content-Type", c->format->content_type(c->level, BODY_ELEMENTS));
 }
 
 static enum err read_body(struct call *c, struct entity_change *change)

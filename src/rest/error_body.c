@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/text.h"
+#include "codec/xml.h"
 
 #define MESSAGE_LIMIT 4096
 
@@ -46,21 +47,6 @@ static void add_message(const struct error_facts *f, struct buf *out)
 	buf_addf(out, "\nRequestId:%s\nTime:%s", f->request_id, time);
 }
 
-static void add_xml_text(struct span s, struct buf *out)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		if (c == '<')
-			buf_add_str(out, "&lt;");
-		else if (c == '>')
-			buf_add_str(out, "&gt;");
-		else if (c == '&')
-			buf_add_str(out, "&amp;");
-		else if (c >= 0x20 || c == '\n' || c == '\t')
-			buf_add_char(out, s.p[i]);
-	}
-}
-
 static void write_xml(const char *code, struct span message, struct buf *out)
 {
 	buf_add_str(out,
@@ -68,7 +54,7 @@ static void write_xml(const char *code, struct span message, struct buf *out)
 		"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><m:code>");
 	buf_add_str(out, code);
 	buf_add_str(out, "</m:code><m:message xml:lang=\"en-US\">");
-	add_xml_text(message, out);
+	xml_add_message(out, message);
 	buf_add_str(out, "</m:message></m:error>");
 }
 
@@ -88,7 +74,8 @@ void response_error(struct response *r, const struct error_facts *f)
 	} else {
 		response_header_str(r, "Cache-Control", "no-cache");
 		response_header_str(r, "X-Content-Type-Options", "nosniff");
-		response_header_str(r, "Content-Type", f->format->content_type(f->level));
+		response_header_str(
+			r, "Content-Type", f->format->content_type(f->level, BODY_ERROR));
 		f->format->write_error(err_code(f->e), text, &r->body);
 	}
 	buf_fini(&message);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Negotiation.  Which versions speak which format is decided here and nowhere else. */
+ * Negotiation.  Which versions speak which format: model/versions.h. */
 #include "rest/format.h"
 
 #include "base/text.h"
 #include "codec/multipart.h"
+#include "model/versions.h"
 
 #include <strings.h>
-
-#define VERSION_JSON 20130815    /* the first with JSON */
-#define VERSION_NO_ATOM 20151211 /* the first without ATOM */
 
 enum media {
 	MEDIA_OTHER,
@@ -16,8 +14,6 @@ enum media {
 	MEDIA_JSON,
 	MEDIA_ATOM,
 };
-
-static const struct format *const format_atom = NULL; /* not spoken yet */
 
 static bool same(struct span a, const char *b)
 {
@@ -43,6 +39,7 @@ static enum media media_of(struct span type)
 	} known[] = {
 		{ "application/json", MEDIA_JSON },
 		{ "application/atom+xml", MEDIA_ATOM },
+		{ "application/atomsvc+xml", MEDIA_ATOM },
 		{ "application/xml", MEDIA_ATOM },
 		{ "text/xml", MEDIA_ATOM },
 		{ "application/*", MEDIA_ANY },
@@ -57,41 +54,58 @@ static enum media media_of(struct span type)
 
 static bool speaks_json(int version)
 {
-	return version >= VERSION_JSON;
+	return version_has(version, VERSION_JSON);
 }
 
 static bool speaks_atom(int version)
 {
-	return version < VERSION_NO_ATOM && format_atom != NULL;
+	return version_has(version, VERSION_ATOM);
 }
 
-/* One media type with its parameters. */
+const struct format *format_default(int version)
+{
+	return speaks_atom(version) || !speaks_json(version) ? &format_atom : &format_json;
+}
+
+static enum err read_level(struct span odata, enum odata_level *ret, struct err_detail *detail)
+{
+	if (same(odata, "verbose"))
+		return ERR_JSON_VERBOSE;
+	if (same(odata, "minimalmetadata"))
+		*ret = ODATA_MINIMAL;
+	else if (same(odata, "nometadata"))
+		*ret = ODATA_NONE;
+	else if (same(odata, "fullmetadata"))
+		*ret = ODATA_FULL;
+	else
+		return err_set(detail, ERR_MEDIA_TYPE,
+			"'odata=%.*s' is none of nometadata, minimalmetadata, fullmetadata.",
+			odata.n < 40 ? (int)odata.n : 40, odata.p);
+	return ERR_OK;
+}
+
+/* One media type with its parameters.  What is refused leaves *ret as it was. */
 static enum err choose(struct span range, int version, const struct format **ret,
 	enum odata_level *ret_level, struct err_detail *detail)
 {
 	struct span parameters = range, odata;
 	enum media media = media_of(text_trim_line(take_until(&parameters, ';')));
 	if (media == MEDIA_ANY)
-		media = speaks_atom(version) || !speaks_json(version) ? MEDIA_ATOM : MEDIA_JSON;
+		media = format_default(version) == &format_atom ? MEDIA_ATOM : MEDIA_JSON;
 	if (media == MEDIA_OTHER)
 		return ERR_MEDIA_TYPE;
 	if (media == MEDIA_ATOM && !speaks_atom(version))
 		return ERR_ATOM_NOT_SUPPORTED;
-	*ret_level = ODATA_MINIMAL;
-	*ret = media == MEDIA_ATOM ? format_atom : &format_json;
-	if (media == MEDIA_ATOM)
-		return ERR_OK;
-	if (!speaks_json(version))
+	if (media == MEDIA_JSON && !speaks_json(version))
 		return ERR_JSON_NOT_SUPPORTED;
-	if (!mime_parameter(range, "odata", &odata) || same(odata, "minimalmetadata"))
-		return ERR_OK;
-	if (same(odata, "verbose"))
-		return ERR_JSON_VERBOSE;
-	*ret_level = same(odata, "nometadata") ? ODATA_NONE : ODATA_FULL;
-	if (*ret_level == ODATA_FULL && !same(odata, "fullmetadata"))
-		return err_set(detail, ERR_MEDIA_TYPE,
-			"'odata=%.*s' is none of nometadata, minimalmetadata, fullmetadata.",
-			odata.n < 40 ? (int)odata.n : 40, odata.p);
+	enum odata_level level = ODATA_MINIMAL;
+	if (media == MEDIA_JSON && mime_parameter(range, "odata", &odata)) {
+		enum err e = read_level(odata, &level, detail);
+		if (e != ERR_OK)
+			return e;
+	}
+	*ret = media == MEDIA_ATOM ? &format_atom : &format_json;
+	*ret_level = level;
 	return ERR_OK;
 }
 
@@ -163,19 +177,21 @@ enum err format_of_body(
 	struct span type = content_type.p == NULL ? SPAN_LIT("") : content_type;
 	type = text_trim_line(take_until(&type, ';'));
 	if (type.n == 0)
-		type = SPAN_LIT("application/json");
+		type = speaks_json(version) ? SPAN_LIT("application/json")
+					    : SPAN_LIT("application/atom+xml");
 	switch (media_of(type)) {
 	case MEDIA_JSON:
 		*ret = &format_json;
 		return speaks_json(version) ? ERR_OK : ERR_JSON_NOT_SUPPORTED;
 	case MEDIA_ATOM:
-		*ret = format_atom;
+		*ret = &format_atom;
 		return speaks_atom(version) ? ERR_OK : ERR_ATOM_NOT_SUPPORTED;
 	case MEDIA_ANY:
 	case MEDIA_OTHER:
 		break;
 	}
 	return err_set(detail, ERR_MEDIA_TYPE,
-		"A body of type '%.*s' is not understood; send Content-Type: application/json.",
-		type.n < 80 ? (int)type.n : 80, type.p);
+		"A body of type '%.*s' is not understood; send Content-Type: application/%s.",
+		type.n < 80 ? (int)type.n : 80, type.p,
+		format_default(version) == &format_atom ? "atom+xml" : "json");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The bodies of OData operations, by format.  JSON today; ATOM is one more struct format,
- * and nothing above this line knows which one is spoken. */
+ * The bodies of OData operations, by format: JSON and ATOM.  Nothing above this line knows
+ * which one is spoken. */
 #ifndef REST_FORMAT_H
 #define REST_FORMAT_H
 
@@ -13,12 +13,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a body is. */
+enum body_kind {
+	BODY_ELEMENTS, /* entities or tables */
+	BODY_SERVICE,  /* the service document */
+	BODY_ERROR,
+};
+
 struct format {
 	const char *name;
+	const char *version; /* of the protocol that it belongs to: DataServiceVersion */
 	/* Value of Content-Type at a level. */
-	const char *(*content_type)(enum odata_level level);
+	const char *(*content_type)(enum odata_level level, enum body_kind kind);
 
-	/* An entity from a body; keys it may hold, checked (entity_json_decode()'s rules). */
+	/* An entity from a body; keys it may hold, checked (the decoder's rules). */
 	enum err (*read_entity)(struct span body, struct entity *ret, struct err_detail *detail);
 	/* The TableName of a body; lives in the arena.  ERR_KEY_MISSING without one. */
 	enum err (*read_table)(struct span body, struct arena *arena, struct span *ret_name,
@@ -45,12 +53,16 @@ struct format {
 };
 
 extern const struct format format_json;
+extern const struct format format_atom;
 
 /* Which format and level the answer takes: $format, else Accept, by version (protocol
- * section 3.3).  ERR_ATOM_NOT_SUPPORTED, ERR_JSON_NOT_SUPPORTED, ERR_MEDIA_TYPE. */
+ * section 3.3).  ERR_ATOM_NOT_SUPPORTED, ERR_JSON_NOT_SUPPORTED, ERR_JSON_VERBOSE, ERR_MEDIA_TYPE: then
+ * neither is changed. */
 enum err format_negotiate(struct span dollar_format, struct span accept, int version,
 	const struct format **ret, enum odata_level *ret_level, struct err_detail *detail);
-/* Which format a body has, by its Content-Type (none: JSON). */
+/* What a version answers with where it is free to choose. */
+const struct format *format_default(int version);
+/* Which format a body has, by its Content-Type (none: JSON where the version has it). */
 enum err format_of_body(struct span content_type, int version, const struct format **ret,
 	struct err_detail *detail);
 

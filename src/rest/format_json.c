@@ -6,8 +6,9 @@
 
 #define URL_LIMIT ((size_t)1 << 20)
 
-static const char *content_type(enum odata_level level)
+static const char *content_type(enum odata_level level, enum body_kind kind)
 {
+	(void)kind;
 	switch (level) {
 	case ODATA_NONE:
 		return "application/json;odata=nometadata;streaming=true;charset=utf-8";
@@ -167,6 +168,7 @@ static void write_error(const char *code, struct span message, struct buf *out)
 
 const struct format format_json = {
 	.name = "JSON",
+	.version = "3.0",
 	.content_type = content_type,
 	.read_entity = read_entity,
 	.read_table = read_table,

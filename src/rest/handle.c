@@ -7,20 +7,17 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "codec/service_properties_xml.h"
+#include "model/versions.h"
 #include "rest/change.h"
 #include "rest/cors.h"
 #include "rest/error_body.h"
 #include "rest/route.h"
 #include "service/metrics.h"
-#include "service/sas.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <strings.h>
 
-#define VERSION_OLDEST 20090414
-#define VERSION_ECHO 20090919 /* the first that is told its version */
 #define CLIENT_ID_MAX 1024
+#define HEADERS_USUAL 512 /* bytes: so that they need not grow */
 
 struct handling {
 	struct call call;
@@ -29,24 +26,34 @@ struct handling {
 	const struct route *route;
 	bool head_only; /* rest_admit() */
 	bool has_secrets, has_access;
-	struct span found; /* whose secrets they are; borrowed while the target is read */
-	bool xml;          /* errors are XML */
-	struct service_properties cors; /* of the account; without rules most of the time */
+	enum err unknown;         /* why nobody can say whether an account exists; ERR_OK */
+	enum err version, format; /* what is wrong with them */
+	struct err_detail format_detail;
+	char found[LIMIT_ACCOUNT_NAME_MAX + 1]; /* whose secrets they are */
+	bool xml;                               /* errors are XML */
+	struct service_properties cors;         /* of the account; without rules most of the time */
 };
 
 /* ---- what the request is ---- */
 
 /* Version 4, as clients expect of a request id. */
-static void make_request_id(char out[37])
+static void make_request_id(const uint8_t *given, char out[37])
 {
-	unsigned char b[16];
-	crypto_random(b, sizeof(b));
-	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	(void)snprintf(out, 37,
-		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-		b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-		b[15]);
+	static const char digits[] = "0123456789abcdef";
+	uint8_t b[REQUEST_ID_BYTES];
+	if (given != NULL)
+		memcpy(b, given, sizeof(b));
+	else
+		crypto_random(b, sizeof(b));
+	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+	for (size_t i = 0; i < sizeof(b); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*out++ = '-';
+		*out++ = digits[b[i] >> 4];
+		*out++ = digits[b[i] & 0x0f];
+	}
+	*out = '\0';
 }
 
 /* Which accounts exist is asked while the target is read; what was found is kept, since it
@@ -57,8 +64,14 @@ static bool account_exists(void *arg, struct span name)
 	struct call *c = &h->call;
 	if (h->has_secrets)
 		account_secrets_fini(&c->secrets);
-	h->has_secrets = account_secrets_get(c->service, name, &c->secrets) == ERR_OK;
-	h->found = name;
+	enum err e = account_secrets_get(c->service, name, &c->secrets);
+	h->has_secrets = e == ERR_OK;
+	if (e != ERR_OK && e != ERR_ACCOUNT_NOT_FOUND)
+		h->unknown = e;
+	/* A copy: the name is gone when the target is read. */
+	BUG_ON(name.n >= sizeof(h->found));
+	memcpy(h->found, name.p, name.n);
+	h->found[name.n] = '\0';
 	return h->has_secrets;
 }
 
@@ -69,24 +82,22 @@ static enum err read_target(struct handling *h)
 	h->xml = c->target.comp.p != NULL || c->target.restype.p != NULL;
 	/* The reading that was chosen need not be the one that was asked for last. */
 	struct span account = span_of(c->target.account);
-	if (e == ERR_OK && !(h->has_secrets && span_eq(h->found, account)))
+	if (e == ERR_OK && !(h->has_secrets && span_is(account, h->found)))
 		(void)account_exists(h, account);
 	return e;
 }
 
-/* Of the header, else of the parameters of a SAS.  A version that is none is told only to
- * those who may know. */
-static enum err read_version(struct call *c)
+/* Also of what is refused: errors take the negotiated format where there is one.  What is
+ * wrong here is told only to those who may know. */
+static void read_format(struct handling *h)
 {
-	struct span sent = request_header(c->request, "x-ms-version");
-	c->version = VERSION_NEWEST;
-	if (sent.p == NULL && !call_param(c, "api-version", &sent) && !call_param(c, "sv", &sent))
-		return ERR_OK;
-	int version = sas_version(sent);
-	if (version < VERSION_OLDEST)
-		return ERR_HEADER_INVALID;
-	c->version = version;
-	return ERR_OK;
+	struct call *c = &h->call;
+	struct err_detail before = c->detail;
+	c->detail = (struct err_detail){ 0 };
+	h->version = call_read_version(c);
+	h->format = call_negotiate(c);
+	h->format_detail = c->detail;
+	c->detail = before;
 }
 
 /* Where two would contradict each other, neither can be taken. */
@@ -115,9 +126,8 @@ static enum err check_md5(struct call *c)
 	struct buf sum = BUF_INIT(64);
 	uint8_t right[16];
 	bool ok = base64_decode(sent, &sum) && buf_ok(&sum) && sum.len == sizeof(right);
-	/* Where the machine's policy has no MD5 the sum is not checked. */
-	bool known = crypto_md5(c->request->body, right);
-	bool same = ok && (!known || memcmp(sum.data, right, sizeof(right)) == 0);
+	crypto_md5(c->request->body, right);
+	bool same = ok && memcmp(sum.data, right, sizeof(right)) == 0;
 	buf_fini(&sum);
 	if (!ok)
 		return ERR_MD5_INVALID;
@@ -129,6 +139,8 @@ static enum err check_md5(struct call *c)
 static enum err authenticate(struct handling *h)
 {
 	struct call *c = &h->call;
+	if (h->unknown != ERR_OK)
+		return h->unknown;
 	if (!h->has_secrets)
 		return err_set(&c->detail, ERR_AUTH_FAILED, "There is no account '%s' here.",
 			c->target.account);
@@ -155,27 +167,21 @@ static enum err authorize(struct handling *h)
 static enum err judge(struct handling *h)
 {
 	struct call *c = &h->call;
-	enum err version = read_version(c);
-	/* Errors take the negotiated format where there is one. */
-	enum err format = call_negotiate(c);
-	struct err_detail format_detail = c->detail;
-	c->detail = (struct err_detail){ 0 };
-
 	enum err e = authenticate(h);
 	if (e != ERR_OK || h->head_only)
 		return e;
 	e = check_once(c);
-	if (e == ERR_OK && version != ERR_OK)
-		e = err_set(&c->detail, version, "x-ms-version is a date from 2009-04-14 on.");
+	if (e == ERR_OK && h->version != ERR_OK)
+		e = err_set(&c->detail, h->version, "x-ms-version is a date from 2009-04-14 on.");
 	if (e == ERR_OK)
 		e = call_read_method(c);
 	if (e == ERR_OK)
 		e = route_find(c, &h->route);
 	if (h->route != NULL)
 		h->xml = h->route->body == ROUTE_XML;
-	if (e == ERR_OK && format != ERR_OK && h->route->body == ROUTE_ODATA) {
-		c->detail = format_detail;
-		e = format;
+	if (e == ERR_OK && h->format != ERR_OK && h->route->body == ROUTE_ODATA) {
+		c->detail = h->format_detail;
+		e = h->format;
 	}
 	if (e == ERR_OK)
 		e = authorize(h);
@@ -198,7 +204,7 @@ static enum err serve(struct handling *h, struct response *r)
 static void load_cors(struct handling *h)
 {
 	struct span stored = { 0 };
-	if (h->has_secrets)
+	if (h->has_secrets && version_has(h->call.version, VERSION_CORS))
 		stored = buf_span(&h->call.secrets.properties);
 	if (!service_properties_have_cors(stored) ||
 		service_properties_load(stored, &h->cors) != ERR_OK)
@@ -247,7 +253,7 @@ static void add_common(const struct call *c, struct response *r)
 		response_header(r, "x-ms-client-request-id", id);
 	/* Also with what was refused before its version was looked at. */
 	struct span version = request_header(c->request, "x-ms-version");
-	if (sas_version(version) >= VERSION_ECHO)
+	if (version_has(version_parse(version), VERSION_ECHO))
 		response_header(r, "x-ms-version", version);
 }
 
@@ -284,42 +290,39 @@ static void begin(struct handling *h, struct service *service, const struct requ
 	c->format = &format_json;
 	c->level = ODATA_MINIMAL;
 	c->version = VERSION_NEWEST;
-	make_request_id(c->request_id);
+	make_request_id(request->id, c->request_id);
 }
 
 static enum err handle(struct service *service, const struct request *request, bool head_only,
 	struct response *ret)
 {
+	struct handling h = { 0 };
 	response_init(ret);
-	struct handling *h = calloc(1, sizeof(*h));
-	if (h == NULL) {
-		ret->status = 503;
-		return ERR_NO_MEMORY;
-	}
-	begin(h, service, request);
-	h->head_only = head_only;
-	enum err e = read_target(h);
-	load_cors(h);
+	begin(&h, service, request);
+	(void)buf_reserve(&ret->headers, HEADERS_USUAL);
+	h.head_only = head_only;
+	enum err e = read_target(&h);
+	read_format(&h);
+	load_cors(&h);
 	if (e == ERR_OK && is_preflight(request))
-		e = cors_preflight(&h->cors, request, ret);
+		e = cors_preflight(&h.cors, request, ret);
 	else if (e == ERR_OK)
-		e = serve(h, ret);
+		e = serve(&h, ret);
 	if (e == ERR_OK && (!buf_ok(&ret->body) || !buf_ok(&ret->headers)))
 		e = ERR_NO_MEMORY;
 	if (e != ERR_OK)
-		fail(h, e, ret);
-	add_common(&h->call, ret);
+		fail(&h, e, ret);
+	add_common(&h.call, ret);
 	if (!is_preflight(request))
-		cors_decorate(&h->cors, request, ret);
+		cors_decorate(&h.cors, request, ret);
 	if (e != ERR_OK || !head_only)
-		count(h, service, ret);
-	service_properties_fini(&h->cors);
-	if (h->has_access)
-		access_fini(&h->call.access);
-	if (h->has_secrets)
-		account_secrets_fini(&h->call.secrets);
-	arena_fini(&h->arena);
-	free(h);
+		count(&h, service, ret);
+	service_properties_fini(&h.cors);
+	if (h.has_access)
+		access_fini(&h.call.access);
+	if (h.has_secrets)
+		account_secrets_fini(&h.call.secrets);
+	arena_fini(&h.arena);
 	return e;
 }
 
@@ -341,29 +344,31 @@ enum err rest_admit(struct service *service, const struct request *request, stru
 void rest_refuse(
 	struct service *service, const struct request *request, enum err e, struct response *ret)
 {
+	struct handling h = { 0 };
 	response_init(ret);
-	struct handling *h = calloc(1, sizeof(*h));
-	if (h == NULL) {
-		ret->status = err_http(e);
-		return;
-	}
-	begin(h, NULL, request);
+	begin(&h, NULL, request);
+	read_format(&h);
 	/* Not parsed: a guess at whether its bodies are XML. */
-	h->xml = memmem(request->target.p, request->target.n, "comp=", 5) != NULL;
-	fail(h, e, ret);
-	add_common(&h->call, ret);
+	h.xml = memmem(request->target.p, request->target.n, "comp=", 5) != NULL;
+	fail(&h, e, ret);
+	add_common(&h.call, ret);
 	if (service != NULL)
-		count(h, service, ret);
-	free(h);
+		count(&h, service, ret);
+	arena_fini(&h.arena);
 }
 
 bool rest_is_quick(const struct request *request)
 {
 	if (span_is(request->method, "OPTIONS"))
 		return true;
-	bool reads = span_is(request->method, "GET") || span_is(request->method, "HEAD");
+	if (!span_is(request->method, "GET") && !span_is(request->method, "HEAD"))
+		return false;
 	const char *query = memchr(request->target.p, '?', request->target.n);
 	size_t n = query != NULL ? (size_t)(query - request->target.p) : request->target.n;
-	return reads && memmem(request->target.p, n, "PartitionKey=", 13) != NULL &&
-		memmem(request->target.p, n, "RowKey=", 7) != NULL;
+	const char *keys = memchr(request->target.p, '(', n);
+	if (keys == NULL)
+		return false;
+	n -= (size_t)(keys - request->target.p);
+	return memmem(keys, n, "PartitionKey=", 13) != NULL &&
+		memmem(keys, n, "RowKey=", 7) != NULL;
 }

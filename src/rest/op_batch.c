@@ -60,6 +60,21 @@ static void begin_part(struct part *p, const struct call *whole, const struct ba
 	p->call.detail = (struct err_detail){ 0 };
 }
 
+/* A part that asks for nothing is answered as it spoke.  Old clients ask for ATOM in every
+ * part, also of versions without it, and live without: most answers are empty. */
+static void choose_format(struct call *c)
+{
+	struct span type = request_header(c->request, "Content-Type"), format;
+	const struct format *own;
+
+	if (call_negotiate(c) != ERR_OK)
+		c->detail = (struct err_detail){ 0 };
+	if (type.p != NULL && request_header(c->request, "Accept").p == NULL &&
+		!call_param(c, "$format", &format) &&
+		format_of_body(type, c->version, &own, NULL) == ERR_OK)
+		c->format = own;
+}
+
 static enum err read_part(struct part *p, const struct call *whole)
 {
 	struct call *c = &p->call;
@@ -69,12 +84,8 @@ static enum err read_part(struct part *p, const struct call *whole)
 			&whole->target, p->text->target, c->arena, &c->target, &c->detail);
 	if (e == ERR_OK)
 		e = call_read_method(c);
-	/* Old clients ask for ATOM in every part and live without: most answers are empty. */
-	if (e == ERR_OK && call_negotiate(c) != ERR_OK) {
-		c->format = &format_json;
-		c->level = ODATA_MINIMAL;
-		c->detail = (struct err_detail){ 0 };
-	}
+	if (e == ERR_OK)
+		choose_format(c);
 	if (e == ERR_OK)
 		e = route_find(c, &p->route);
 	if (e == ERR_OK)
@@ -114,7 +125,8 @@ static void make_boundary(char out[40], const char *name)
 }
 
 /* The answer to one request as text. */
-static void write_http(const struct part *p, const struct response *r, bool insert, struct buf *out)
+static void write_http(const struct part *p, const struct format *format, const struct response *r,
+	bool insert, struct buf *out)
 {
 	const char *name, *value;
 	size_t at = 0;
@@ -130,7 +142,8 @@ static void write_http(const struct part *p, const struct response *r, bool inse
 	while (response_header_next(r, &at, &name, &value))
 		if (strncasecmp(name, "x-ms-error", 10) != 0)
 			buf_addf(out, "%s: %s\r\n", name, value);
-	buf_addf(out, "DataServiceVersion: %s;\r\n\r\n", insert || r->body.len > 0 ? "3.0" : "1.0");
+	buf_addf(out, "DataServiceVersion: %s;\r\n\r\n",
+		insert || r->body.len > 0 ? format->version : "1.0");
 	buf_add_span(out, buf_span(&r->body));
 	buf_add_str(out, "\r\n");
 }
@@ -172,7 +185,7 @@ static enum err write_done(const struct batch *b, struct response *r)
 		if (e == ERR_OK && !buf_ok(&one.body))
 			e = ERR_NO_MEMORY;
 		buf_addf(&r->body, "--%s\r\n", boundary);
-		write_http(p, &one, p->change.op.kind == ENTITY_INSERT, &r->body);
+		write_http(p, p->call.format, &one, p->change.op.kind == ENTITY_INSERT, &r->body);
 		response_fini(&one);
 	}
 	buf_addf(&r->body, "--%s--\r\n", boundary);
@@ -200,7 +213,7 @@ static void write_failed(
 		response_header_str(&one, "Preference-Applied", preference);
 	begin_set(b, boundary, r);
 	buf_addf(&r->body, "--%s\r\n", boundary);
-	write_http(p != NULL && p->text != NULL ? p : NULL, &one, true, &r->body);
+	write_http(p != NULL && p->text != NULL ? p : NULL, c->format, &one, true, &r->body);
 	buf_addf(&r->body, "--%s--\r\n", boundary);
 	response_fini(&one);
 }
@@ -326,7 +339,7 @@ static enum err run_query(struct batch *b, struct response *r)
 	begin_answer(b, r);
 	r->outcome = e != ERR_OK ? err_http(e) : 0;
 	buf_addf(&r->body, "--%s\r\n", b->boundary);
-	write_http(p, &one, false, &r->body);
+	write_http(p, p->call.format, &one, false, &r->body);
 	end_answer(b, r);
 	response_fini(&one);
 	return ERR_OK;

@@ -5,6 +5,9 @@
 #include "rest/select.h"
 #include "service/admission.h"
 
+/* What an answer has beside the document, most of the time. */
+#define METADATA_USUAL 512
+
 static enum err apply_one(struct call *c, struct response *r)
 {
 	uint64_t table;
@@ -62,6 +65,7 @@ enum err op_get_entity(struct call *c, struct response *r)
 		.canonical = (it.flags & ITEM_CANONICAL) != 0 };
 	response_odata(c, r, 200, true);
 	response_etag(r, it.version);
+	(void)buf_reserve(&r->body, it.body.n + METADATA_USUAL);
 	e = c->format->write_entity(&style, &row, &r->body);
 	item_fini(&it);
 	return e;

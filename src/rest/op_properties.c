@@ -4,13 +4,12 @@
 #include "base/clock.h"
 #include "codec/service_properties_xml.h"
 #include "codec/xml.h"
+#include "model/versions.h"
 #include "rest/call.h"
-
-#define VERSION_NEW_PROPERTIES 20130815
 
 static enum properties_form form_of(const struct call *c)
 {
-	return c->version < VERSION_NEW_PROPERTIES ? PROPERTIES_OLD : PROPERTIES_NEW;
+	return version_has(c->version, VERSION_METRICS) ? PROPERTIES_NEW : PROPERTIES_OLD;
 }
 
 static enum err answer(struct response *r)

@@ -70,7 +70,9 @@ static enum err write_page(struct call *c, struct page *page, const struct query
 	struct query_end end;
 	if (!call_param(c, "$select", &select))
 		select.p = NULL;
-	struct span metadata_select = page->style.all ? (struct span){ 0 } : select;
+	struct span metadata_select = select;
+	if (page->style.all)
+		metadata_select.p = NULL;
 	response_odata(c, page->r, 200, true);
 	c->format->begin_feed(&page->style, page->style.table, metadata_select, &page->r->body);
 	enum err e = query_run(c->service, NULL, q, add_row, page, &end);

@@ -180,7 +180,8 @@ enum err op_delete_table(struct call *c, struct response *r)
 
 enum err op_get_service(struct call *c, struct response *r)
 {
-	response_odata(c, r, 200, true);
+	response_odata(c, r, 200, false);
+	response_header_str(r, "Content-Type", c->format->content_type(c->level, BODY_SERVICE));
 	struct odata_style style = call_style(c);
 	c->format->write_service(&style, &r->body);
 	return ERR_OK;

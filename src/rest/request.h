@@ -23,6 +23,8 @@ struct peer {
 	char ip[46]; /* text of the address; "" on a Unix socket */
 };
 
+#define REQUEST_ID_BYTES 16
+
 struct request {
 	struct span method; /* as sent, upper case */
 	struct span target; /* as on the wire: path, maybe absolute form, with its query */
@@ -31,6 +33,7 @@ struct request {
 	struct span body;
 	const struct peer *peer;
 	uint64_t since_us; /* clock_mono_us() when all of it was there; 0: now */
+	const uint8_t *id; /* REQUEST_ID_BYTES that no other request has; NULL: they are made */
 };
 
 /* The first header of that name (without case), blanks around it taken off; p == NULL if

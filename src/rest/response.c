@@ -36,25 +36,23 @@ static bool may_stand(unsigned char c)
 
 void response_header(struct response *r, const char *name, struct span value)
 {
-	size_t name_len = strlen(name) + 1, from = 0;
+	struct buf *all = &r->headers;
+	size_t name_len = strlen(name) + 1, n = 0;
 
 	/* All of it or nothing: half a header would shift all that follow. */
-	if (!buf_reserve(&r->headers, name_len + value.n + 1))
+	if (!buf_reserve(all, name_len + value.n + 1))
 		return;
-	buf_add(&r->headers, name, name_len);
-	size_t at = r->headers.len;
+	char *out = all->data + all->len;
+	memcpy(out, name, name_len);
+	out += name_len;
 	for (size_t i = 0; i < value.n; i++) {
-		if (may_stand((unsigned char)value.p[i]))
-			continue;
-		buf_add(&r->headers, value.p + from, i - from);
-		from = i + 1;
+		out[n] = value.p[i];
+		n += may_stand((unsigned char)value.p[i]);
 	}
-	if (value.n > 0)
-		buf_add(&r->headers, value.p + from, value.n - from);
-	if (r->headers.len == at)
-		(void)buf_resize(&r->headers, at - name_len);
-	else
-		buf_add_char(&r->headers, '\0');
+	out[n] = '\0';
+	if (n > 0)
+		all->len += name_len + n + 1;
+	all->data[all->len] = '\0';
 }
 
 void response_header_str(struct response *r, const char *name, const char *value)

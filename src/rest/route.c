@@ -4,61 +4,58 @@
 #include "rest/route.h"
 
 #define P(letter_) PERMISSION(letter_)
-#define UPSERT 20110818 /* the first version with upserts */
-#define ACL 20120212
-#define STATS 20130815
 
 /* clang-format off */
 static const struct route routes[] = {
-	{ RESOURCE_SERVICE, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_SERVICE, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('s') | P('c'), P('l') | P('r'), 0, 0 }, op_get_service, REST_GET_SERVICE },
-	{ RESOURCE_SERVICE, "service", "properties", "GET", ROUTE_ANY, 0, ROUTE_XML,
+	{ RESOURCE_SERVICE, "service", "properties", "GET", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
 		{ P('s'), P('r'), 0, 0 }, op_get_properties, REST_GET_PROPERTIES },
-	{ RESOURCE_SERVICE, "service", "properties", "PUT", ROUTE_ANY, 0, ROUTE_XML,
+	{ RESOURCE_SERVICE, "service", "properties", "PUT", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
 		{ P('s'), P('w'), 0, 0 }, op_set_properties, REST_SET_PROPERTIES },
-	{ RESOURCE_SERVICE, "service", "stats", "GET", ROUTE_ANY, STATS, ROUTE_XML,
+	{ RESOURCE_SERVICE, "service", "stats", "GET", ROUTE_ANY, VERSION_STATS, ROUTE_XML,
 		{ P('s'), P('r'), 0, 0 }, op_get_stats, REST_GET_STATS },
 
-	{ RESOURCE_TABLES, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_TABLES, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('s') | P('c'), P('l'), 0, 0 }, op_query_tables, REST_QUERY_TABLES },
-	{ RESOURCE_TABLES, NULL, NULL, "POST", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_TABLES, NULL, NULL, "POST", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('c'), P('c') | P('w'), 0, 0 }, op_create_table, REST_CREATE_TABLE },
-	{ RESOURCE_TABLE, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_TABLE, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('s') | P('c'), P('l'), 0, 0 }, op_get_table, REST_QUERY_TABLE },
-	{ RESOURCE_TABLE, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_EMPTY,
+	{ RESOURCE_TABLE, NULL, NULL, "DELETE", ROUTE_ANY, VERSION_KNOWN, ROUTE_EMPTY,
 		{ P('c'), P('d'), 0, 0 }, op_delete_table, REST_DELETE_TABLE },
 
-	{ RESOURCE_ENTITIES, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_ENTITIES, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('o'), P('r'), 0, P('r') }, op_query_entities, REST_QUERY_ENTITIES },
-	{ RESOURCE_ENTITIES, NULL, NULL, "POST", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_ENTITIES, NULL, NULL, "POST", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('o'), P('a'), 0, P('a') }, op_insert_entity, REST_INSERT_ENTITY },
-	{ RESOURCE_ENTITIES, NULL, "acl", "GET", ROUTE_ANY, ACL, ROUTE_XML,
+	{ RESOURCE_ENTITIES, NULL, "acl", "GET", ROUTE_ANY, VERSION_ACL, ROUTE_XML,
 		{ 0, 0, 0, 0 }, op_get_acl, REST_GET_ACL },
-	{ RESOURCE_ENTITIES, NULL, "acl", "PUT", ROUTE_ANY, ACL, ROUTE_XML,
+	{ RESOURCE_ENTITIES, NULL, "acl", "PUT", ROUTE_ANY, VERSION_ACL, ROUTE_XML,
 		{ 0, 0, 0, 0 }, op_set_acl, REST_SET_ACL },
 
-	{ RESOURCE_ENTITY, NULL, NULL, "GET", ROUTE_ANY, 0, ROUTE_ODATA,
+	{ RESOURCE_ENTITY, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('o'), P('r'), 0, P('r') }, op_get_entity, REST_QUERY_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_IF_MATCH, 0, ROUTE_EMPTY,
+	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_IF_MATCH, VERSION_KNOWN, ROUTE_EMPTY,
 		{ P('o'), 0, P('u'), P('u') }, op_change_entity, REST_UPDATE_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_EMPTY,
+	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_NO_IF_MATCH, VERSION_UPSERT, ROUTE_EMPTY,
 		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity,
 		REST_INSERT_OR_REPLACE },
-	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_IF_MATCH, 0, ROUTE_EMPTY,
+	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_IF_MATCH, VERSION_KNOWN, ROUTE_EMPTY,
 		{ P('o'), 0, P('u'), P('u') }, op_change_entity, REST_MERGE_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_EMPTY,
+	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_NO_IF_MATCH, VERSION_UPSERT, ROUTE_EMPTY,
 		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity,
 		REST_INSERT_OR_MERGE },
-	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_IF_MATCH, 0, ROUTE_EMPTY,
+	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_IF_MATCH, VERSION_KNOWN, ROUTE_EMPTY,
 		{ P('o'), 0, P('u'), P('u') }, op_change_entity, REST_MERGE_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_NO_IF_MATCH, UPSERT, ROUTE_EMPTY,
+	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_NO_IF_MATCH, VERSION_UPSERT, ROUTE_EMPTY,
 		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, op_change_entity,
 		REST_INSERT_OR_MERGE },
-	{ RESOURCE_ENTITY, NULL, NULL, "DELETE", ROUTE_ANY, 0, ROUTE_EMPTY,
+	{ RESOURCE_ENTITY, NULL, NULL, "DELETE", ROUTE_ANY, VERSION_KNOWN, ROUTE_EMPTY,
 		{ P('o'), P('d'), 0, P('d') }, op_change_entity, REST_DELETE_ENTITY },
 
 	/* Each part is judged by its own row. */
-	{ RESOURCE_BATCH, NULL, NULL, "POST", ROUTE_ANY, 20090414, ROUTE_MULTIPART,
+	{ RESOURCE_BATCH, NULL, NULL, "POST", ROUTE_ANY, VERSION_KNOWN, ROUTE_MULTIPART,
 		{ P('o'), 0, 0, 0 }, op_batch, REST_BATCH },
 };
 /* clang-format on */
@@ -115,7 +112,7 @@ enum err route_find(struct call *c, const struct route **ret)
 {
 	bool if_match = request_header(c->request, "If-Match").p != NULL;
 	enum err e = find(&c->target, c->method, if_match, ret, &c->detail);
-	if (e != ERR_OK || c->version >= (*ret)->since)
+	if (e != ERR_OK || version_has(c->version, (*ret)->since))
 		return e;
 	if ((*ret)->condition == ROUTE_NO_IF_MATCH)
 		return err_set(&c->detail, ERR_HEADER_MISSING,

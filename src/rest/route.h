@@ -4,6 +4,7 @@
 #ifndef REST_ROUTE_H
 #define REST_ROUTE_H
 
+#include "model/versions.h"
 #include "rest/access.h"
 #include "rest/call.h"
 #include "rest/operations.h"
@@ -26,7 +27,7 @@ struct route {
 	const char *restype, *comp; /* NULL: must be absent */
 	const char *method;
 	enum route_condition condition;
-	int since; /* version; before: ERR_HEADER_MISSING or ERR_NOT_SUPPORTED */
+	enum version_rule since; /* before: ERR_HEADER_MISSING or ERR_NOT_SUPPORTED */
 	enum route_body body;
 	struct access_need need;
 	op_fn op;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "rest/select.h"
 
+#include "model/versions.h"
 #include "query/select.h"
-
-#define VERSION_SELECT 20110818
 
 enum err select_read(struct call *c, struct odata_style *style)
 {
 	struct span list;
 	struct selection selection;
-	if (c->version < VERSION_SELECT || !call_param(c, "$select", &list))
+	if (!version_has(c->version, VERSION_SELECT) || !call_param(c, "$select", &list))
 		return ERR_OK;
 	enum err e = selection_parse(list, c->arena, &selection, &c->detail);
 	if (e != ERR_OK || selection.all)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include <time.h>
 
 #define ROUND_MS 100
-/* What an idle connection gets in a crowd. */
+#define ROUNDS_TO_LEAVERS 10
+/* What a connection that is idle, or is slow to say what it wants, gets in a crowd. */
 #define CROWDED_MS 5000
 
 struct watch {
@@ -22,12 +24,13 @@ struct watch {
 	pthread_t thread;
 	struct watched *first;
 	size_t n, crowd;
+	unsigned rounds;
 	bool stopping;
 };
 
 void watch_phase(struct watched *c, enum phase phase, uint32_t ms)
 {
-	uint64_t end = ms == UINT32_MAX ? UINT64_MAX : clock_mono_us() + (uint64_t)ms * 1000;
+	uint64_t end = ms == UINT32_MAX ? UINT64_MAX : clock_mono_coarse_us() + (uint64_t)ms * 1000;
 	atomic_store_explicit(&c->deadline, end, memory_order_relaxed);
 	atomic_store_explicit(&c->phase, phase, memory_order_release);
 }
@@ -41,17 +44,31 @@ static bool is_overdue(const struct watch *w, struct watched *c, uint64_t now)
 	if (now >= end)
 		return true;
 	/* Its time is counted from when it is seen to be crowded. */
-	if (phase == PHASE_IDLE && w->n >= w->crowd && end - now > CROWDED_MS * 1000)
+	if (phase != PHASE_REPLY && w->n >= w->crowd && end - now > CROWDED_MS * 1000)
 		atomic_compare_exchange_strong(&c->deadline, &end, now + CROWDED_MS * 1000);
 	return false;
+}
+
+/* The HTTP library misses an end of input that comes together with the last bytes, where the
+ * request is not complete.  This wakes it; who is sent an answer all the same still gets it. */
+static void let_go(struct watched *c)
+{
+	uint32_t phase = atomic_load_explicit(&c->phase, memory_order_acquire);
+	struct pollfd at = { .fd = c->fd, .events = POLLRDHUP };
+	if (phase != PHASE_WORK && phase != PHASE_REPLY && poll(&at, 1, 0) > 0)
+		(void)shutdown(c->fd, SHUT_RD);
 }
 
 static void round_of(struct watch *w)
 {
 	uint64_t now = clock_mono_us();
-	for (struct watched *c = w->first; c != NULL; c = c->next)
+	bool leavers = ++w->rounds % ROUNDS_TO_LEAVERS == 0;
+	for (struct watched *c = w->first; c != NULL; c = c->next) {
 		if (is_overdue(w, c, now))
 			(void)shutdown(c->fd, SHUT_RDWR);
+		else if (leavers)
+			let_go(c);
+	}
 }
 
 static void *run(void *arg)

@@ -30,7 +30,8 @@ struct watched {
 	_Atomic uint64_t deadline; /* monotonic microseconds */
 };
 
-/* crowd: with so many connections and more, idle ones are given little time. */
+/* crowd: with so many connections and more, those that are idle or slow to say what they want are
+ * given little time. */
 enum err watch_start(size_t crowd, struct watch **ret);
 /* When nobody is connected any more.  NULL is fine. */
 void watch_stop(struct watch *w);

@@ -7,6 +7,7 @@
 
 #include "base/crypto.h"
 #include "model/names.h"
+#include "service/known.h"
 
 #include <string.h>
 
@@ -43,15 +44,14 @@ static enum err format(const struct account_keys *k, struct span properties, str
 
 static bool parse_key(struct span text, struct account_keys *ret, int which)
 {
-	struct buf bytes = BUF_INIT(KEY_BYTES_MAX);
-	/* Reserved first: no piece of it stays behind where the buffer grows. */
-	bool ok =
-		buf_reserve(&bytes, KEY_BYTES_MAX) && base64_decode(text, &bytes) && bytes.len > 0;
+	char room[KEY_BYTES_MAX + 1];
+	struct buf bytes = { .data = room, .cap = sizeof(room), .limit = sizeof(room) - 1 };
+	bool ok = base64_decode(text, &bytes) && bytes.len > 0;
 	if (ok) {
 		memcpy(ret->key[which], bytes.data, bytes.len);
 		ret->len[which] = bytes.len;
 	}
-	buf_wipe(&bytes);
+	explicit_bzero(room, sizeof(room));
 	return ok;
 }
 
@@ -172,28 +172,41 @@ enum err account_find(struct service *s, struct span name, struct item *ret)
 	return find(s, name, WANT_ATTRS, ret);
 }
 
-static enum err read_secrets(
-	struct service *s, struct span name, struct account_secrets *ret, int64_t *ret_version)
+enum err account_secrets_read(struct span body, struct account_secrets *ret)
 {
 	/* Two more: what padding stands for. */
 	*ret = (struct account_secrets){ .properties = BUF_INIT(PROPERTIES_MAX + 2) };
+	enum err e = parse(body, ret);
+	if (e != ERR_OK)
+		account_secrets_fini(ret);
+	return e;
+}
+
+static enum err read_secrets(
+	struct service *s, struct span name, struct account_secrets *ret, int64_t *ret_version)
+{
 	struct item it = { 0 };
+	*ret = (struct account_secrets){ 0 };
 	enum err e = find(s, name, WANT_BODY, &it);
 	if (e != ERR_OK)
 		return e;
-	e = parse(it.body, ret);
+	e = account_secrets_read(it.body, ret);
 	ret->id = it.id;
 	*ret_version = it.version;
 	wipe_item(&it);
-	if (e != ERR_OK)
-		account_secrets_fini(ret);
 	return e;
 }
 
 enum err account_secrets_get(struct service *s, struct span name, struct account_secrets *ret)
 {
 	int64_t version;
-	return read_secrets(s, name, ret, &version);
+	uint64_t moment;
+	if (known_account(service_known(s), name, ret, &moment))
+		return ERR_OK;
+	enum err e = read_secrets(s, name, ret, &version);
+	if (e == ERR_OK)
+		known_account_is(service_known(s), name, ret, moment);
+	return e;
 }
 
 void account_secrets_fini(struct account_secrets *a)

@@ -34,6 +34,8 @@ struct account_secrets {
 };
 /* ERR_ACCOUNT_NOT_FOUND; account_secrets_fini() (which wipes the keys) if ERR_OK. */
 enum err account_secrets_get(struct service *s, struct span name, struct account_secrets *ret);
+/* Of the body of an account's item: for a check.  ERR_CORRUPT; account_secrets_fini() if ERR_OK. */
+enum err account_secrets_read(struct span body, struct account_secrets *ret);
 void account_secrets_fini(struct account_secrets *a);
 /* Keeps the service properties; the keys stay.  change(arg, old, new) makes the new text of
  * the old one (empty: never set) and may be called again where another change came first;

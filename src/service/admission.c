@@ -17,7 +17,7 @@ enum err admission_entities(struct service *s, uint64_t table_id, struct span pk
 	enum heat_kind kind, size_t n, struct err_detail *detail)
 {
 	struct heat *h = service_heat(s);
-	if (heat_admit(h, clock_mono_us(), table_id, pk, kind, (uint32_t)n))
+	if (heat_admit(h, clock_mono_coarse_us(), table_id, pk, kind, (uint32_t)n))
 		return ERR_OK;
 	struct span shown = span_make(pk.p, pk.n < SHOWN_BYTES ? pk.n : SHOWN_BYTES);
 	shown.n = utf8_valid_prefix(shown);
@@ -51,7 +51,7 @@ enum err admission_in_id(
 void admission_count(
 	struct service *s, uint64_t table_id, struct span pk, enum heat_kind kind, size_t n)
 {
-	heat_count(service_heat(s), clock_mono_us(), table_id, pk, kind, (uint32_t)n);
+	heat_count(service_heat(s), clock_mono_coarse_us(), table_id, pk, kind, (uint32_t)n);
 }
 
 /* ---- what was counted ---- */

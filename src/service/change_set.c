@@ -360,7 +360,7 @@ enum err change_set_parse(struct span text, const struct change_set_place *at,
 			return ERR_NO_MEMORY;
 	}
 	struct span rest = text;
-	while (rest.n > 0 && strchr(" \t\r\n", rest.p[0]) != NULL && rest.p[0] != '\0')
+	while (rest.n > 0 && memchr(" \t\r\n", rest.p[0], 4) != NULL)
 		rest = span_make(rest.p + 1, rest.n - 1);
 	bool batch =
 		rest.n > 0 && span_starts(SPAN_LIT("--"), span_make(rest.p, rest.n < 2 ? 1 : 2));
@@ -388,7 +388,7 @@ enum err change_set_apply(struct service *s, enum origin origin, uint64_t table_
 		entities_apply(s, origin, table_id, set->ops, set->n, flags | ENTITIES_SET, detail);
 	/* What is the store's fault is no operation's. */
 	set->blames = e != ERR_OK && e != ERR_TABLE_NOT_FOUND && e != ERR_GONE &&
-		(err_http(e) < 500 || e == ERR_NOT_SUPPORTED) && detail->op < set->n;
+		(err_http(e) < 500 || e == ERR_NOT_SUPPORTED);
 	if (set->blames)
 		e = put_place(set, detail, e, set->items[detail->op].offset);
 	return e;

@@ -63,8 +63,7 @@ static void add_failed(
 	add_text(out, "message", span_of(err_message(e, detail)));
 	if (detail->line != 0)
 		buf_addf(out, ",\"line\":%u,\"column\":%u", detail->line, detail->column);
-	const char *name = strerrorname_np(err_errno(e));
-	buf_addf(out, ",\"errno\":\"%s\"}\n", name != NULL ? name : "");
+	buf_addf(out, ",\"errno\":\"%s\"}\n", strerrorname_np(err_errno(e)));
 }
 
 void change_set_result(const struct change_set *set, enum err e, const struct err_detail *detail,

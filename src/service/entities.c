@@ -6,6 +6,7 @@
 #include "model/limits.h"
 #include "service/admission.h"
 #include "service/entity_companions.h"
+#include "service/known.h"
 
 #include <stdlib.h>
 
@@ -23,6 +24,20 @@ static enum err order_key(
 	return e;
 }
 
+static enum err find_partition(struct service *s, struct store_view *v, uint64_t table_id,
+	struct span key, uint64_t moment, uint64_t *ret)
+{
+	struct item it = { 0 };
+	enum err e = store_child(service_store(s), v, table_id, CLASS_KEYED, key, WANT_ATTRS, &it);
+	if (e != ERR_OK)
+		return e;
+	*ret = it.id;
+	item_fini(&it);
+	if (v == NULL)
+		known_child_is(service_known(s), table_id, key, *ret, moment);
+	return ERR_OK;
+}
+
 enum err entity_row(struct service *s, struct store_view *v, uint64_t table_id, struct span pk,
 	struct span rk, struct item *ret)
 {
@@ -33,22 +48,23 @@ enum err entity_row(struct service *s, struct store_view *v, uint64_t table_id, 
 	if (e != ERR_OK)
 		return e;
 
-	struct item partition = { 0 };
-	e = store_child(service_store(s), v, table_id, CLASS_KEYED, span_make(pk_order, pk.n),
-		WANT_ATTRS, &partition);
-	if (e != ERR_OK)
-		return e;
-	e = store_child(service_store(s), v, partition.id, CLASS_KEYED, span_make(rk_order, rk.n),
-		WANT_BODY, ret);
-	item_fini(&partition);
-	return e;
+	struct span in = span_make(pk_order, pk.n), key = span_make(rk_order, rk.n);
+	uint64_t id, moment = 0;
+	if (v == NULL && known_child(service_known(s), table_id, in, &id, &moment)) {
+		e = store_child(service_store(s), NULL, id, CLASS_KEYED, key, WANT_BODY, ret);
+		if (e != ERR_NOT_FOUND)
+			return e;
+	}
+	e = find_partition(s, v, table_id, in, moment, &id);
+	return e == ERR_OK ? store_child(service_store(s), v, id, CLASS_KEYED, key, WANT_BODY, ret)
+			   : e;
 }
 
 enum err entity_of_item(const struct item *it, struct span pk, struct entity *ret)
 {
 	enum err e = entity_json_decode(it->body, ENTITY_JSON_FILE, ret, NULL, NULL);
 	if (e != ERR_OK)
-		return ERR_CORRUPT;
+		return e == ERR_NO_MEMORY ? e : ERR_CORRUPT;
 	char rk[LIMIT_KEY_BYTES];
 	key_from_order(it->key.p, it->key.n, rk);
 	ret->pk = arena_copy(&ret->arena, pk);
@@ -79,7 +95,7 @@ static enum err render(const struct entity_op *op, const struct entity *entity,
 	buf_clear(&w->body);
 	entity_json_encode(&keyed, flags | ENTITY_JSON_NEWLINE, &w->body);
 	if (!buf_ok(&w->body))
-		return ERR_BODY_TOO_LARGE;
+		return buf_full(&w->body);
 	c->body = buf_span(&w->body);
 	c->item_flags = flags != 0 ? ITEM_KEYS_INSIDE : ITEM_CANONICAL;
 	return ERR_OK;
@@ -162,7 +178,10 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 		return merge_body(s, table_id, op, w, c, detail);
 	if (op->document.p != NULL) {
 		c->body = op->document;
-		c->item_flags = op->document_has_keys ? ITEM_KEYS_INSIDE : 0;
+		if (op->document_has_keys)
+			c->item_flags = ITEM_KEYS_INSIDE;
+		else if (op->document_is_canonical)
+			c->item_flags = ITEM_CANONICAL;
 		return ERR_OK;
 	}
 	return render(op, op->entity, w, c);
@@ -172,13 +191,11 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 static enum err check_set(const struct entity_op *ops, size_t n, struct err_detail *reterr)
 {
 	if (n == 0 || n > LIMIT_BATCH_OPS) {
-		if (reterr != NULL)
-			reterr->op = n == 0 ? 0 : LIMIT_BATCH_OPS - 1;
+		reterr->op = n == 0 ? 0 : LIMIT_BATCH_OPS - 1;
 		return ERR_BATCH_TOO_LARGE;
 	}
 	for (size_t i = 1; i < n; i++) {
-		if (reterr != NULL)
-			reterr->op = i;
+		reterr->op = i;
 		if (!span_eq(ops[i].pk, ops[0].pk))
 			return ERR_BATCH_PARTITIONS;
 		for (size_t k = 0; k < i; k++)

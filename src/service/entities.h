@@ -25,12 +25,13 @@ struct entity_op {
 	struct span document;        /* p not NULL: these bytes are the row's document as it is (it
 				    decodes to the entity); else the entity is rendered */
 	bool document_has_keys;
-	bool if_match;            /* REPLACE, MERGE, DELETE, UPSERT: only if the row has this: */
-	int64_t if_match_version; /* its version */
-	uint64_t if_id;           /* UPSERT without if_match: only if the row that is there has
+	bool document_is_canonical; /* as codec/entity_json.h writes it, without keys */
+	bool if_match;              /* REPLACE, MERGE, DELETE, UPSERT: only if the row has this: */
+	int64_t if_match_version;   /* its version */
+	uint64_t if_id;             /* UPSERT without if_match: only if the row that is there has
 				    this id (ERR_NOT_FOUND, ERR_GONE); 0: any or none */
-	struct attrs attrs;       /* of the row after an UPSERT by file; else ATTRS_UNSET */
-	bool admitted;            /* entity_commit_document(): it was let in and counted before */
+	struct attrs attrs;         /* of the row after an UPSERT by file; else ATTRS_UNSET */
+	bool admitted;              /* entity_commit_document(): it was let in and counted before */
 
 	/* Results. */
 	int64_t version;
@@ -55,8 +56,8 @@ enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id
 enum err document_check(struct span text, struct span pk, struct span rk, struct entity *ret_entity,
 	bool *ret_has_keys, struct err_detail *detail);
 
-/* The commit of a row file: op is an ENTITY_UPSERT with its document; draft, if not NULL,
- * is the empty ordinary file that held the name until now and goes in the same step.
+/* The commit of a row file: op is an ENTITY_UPSERT or ENTITY_INSERT with its document; draft,
+ * if not NULL, is the empty ordinary file that held the name until now and goes in the same step.
  * ret: the row, without its body; ret_replaced, if not NULL: the row that it replaced, if
  * the mount watches and there was one (else its kind is ITEM_NONE). */
 enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,

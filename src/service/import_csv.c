@@ -196,6 +196,12 @@ static void header_free(struct csv_header *h)
 	free(h);
 }
 
+static size_t header_holds(const struct csv_header *h)
+{
+	return sizeof(*h) + h->cap * sizeof(h->columns[0]) + h->cells_cap * sizeof(h->cells[0]) +
+		arena_holds(&h->names);
+}
+
 static enum err add_column(struct csv_header *h, const struct column *c)
 {
 	void *columns = h->columns;
@@ -437,5 +443,6 @@ const struct import_format import_csv = { .end_of = end_of,
 	.blank = blank,
 	.header = header,
 	.header_free = header_free,
+	.header_holds = header_holds,
 	.parse = parse,
 	.cut = cut };

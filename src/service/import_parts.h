@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "codec/json_scan.h"
+#include "codec/splicer.h"
 #include "service/importer.h"
 
 /* A record longer than this can be no row; it is read past, and refused. */
@@ -27,14 +28,16 @@ struct import_format {
 	enum err (*header)(struct span record, bool in_partition, struct csv_header **ret,
 		struct err_detail *detail);
 	void (*header_free)(struct csv_header *h);
-	/* The record into ret, which is reset first; its memory is ret's own and text's.  With
-	 * `checks` it is checked as by entity_check().  Keys may be missing. */
+	size_t (*header_holds)(const struct csv_header *h); /* memory */
+	/* The record into ret, which is reset first; its memory is ret's own, text's and the
+	 * record's.  With `checks` it is checked as by entity_check().  Keys may be missing. */
 	enum err (*parse)(struct csv_header *h, struct span record, struct arena *text,
 		struct entity *ret, struct err_detail *detail);
 	/* Whether the record just parsed, which has no line end, looks like the beginning of a
 	 * longer one.  NULL: such a one does not parse. */
 	bool (*cut)(const struct csv_header *h);
 	bool checks;
+	bool json; /* a splicer may know a record */
 };
 
 extern const struct import_format import_ndjson;
@@ -52,27 +55,41 @@ struct import_place {
 	uint64_t offset; /* in the input */
 };
 
-/* entities[n] is where the next record is parsed to.  Zeroed: empty. */
+/* A row as it comes from a record. */
+struct import_row {
+	struct span pk, rk;          /* UTF-8 */
+	struct span document;        /* as it is stored, canonical and without keys; p NULL: */
+	const struct entity *entity; /* the row, for a merge or with keys inside */
+};
+
+/* entities[decoded] is where the next record is decoded to: a row of which only the document is
+ * needed leaves it to the next one.  Zeroed: empty. */
 struct import_chunk {
 	struct entity entities[CHUNK_ROWS];
 	struct entity_op ops[CHUNK_ROWS];
 	struct import_place places[CHUNK_ROWS];
-	uint16_t slots[CHUNK_SLOTS]; /* index + 1 of the row with these keys; 0: free */
-	struct arena text;           /* of the records */
+	struct change changes[CHUNK_ROWS]; /* while it is committed, in their order: */
+	uint16_t order[CHUNK_ROWS];        /* indexes in ops */
+	uint16_t slots[CHUNK_SLOTS];       /* index + 1 of the row with these keys; 0: free */
+	struct arena text;                 /* of the records */
 	size_t n;
-	size_t used;  /* entities that may hold memory */
-	size_t bytes; /* of text and of rows */
+	size_t decoded; /* rows that are their entity, and have no document */
+	size_t used;    /* entities that may hold memory */
+	size_t bytes;   /* of text and of rows */
 };
 
 void chunk_free(struct import_chunk *c); /* NULL is fine */
-/* Whether a row with the keys of entities[n] is in it. */
-bool chunk_has_next(struct import_chunk *c);
-/* entities[n], which has keys and was read from text_n bytes, belongs to the chunk. */
-void chunk_append(
-	struct import_chunk *c, enum entity_op_kind kind, struct import_place at, size_t text_n);
+/* Whether a row with these keys is in it. */
+bool chunk_has(struct import_chunk *c, const struct import_row *row);
+/* The row, whose memory is the chunk's, read from text_n bytes. */
+void chunk_append(struct import_chunk *c, enum entity_op_kind kind, struct import_place at,
+	const struct import_row *row, size_t text_n);
 bool chunk_full(const struct import_chunk *c);
 /* Empty again. */
 void chunk_clear(struct import_chunk *c);
+/* Commits n rows from ops[at] on, or none.  why->op: one to blame, counted from there. */
+enum err chunk_apply(struct import_chunk *c, size_t at, size_t n, struct service *s,
+	enum origin origin, uint64_t table_id, struct err_detail *why);
 
 /* ---- the importer ---- */
 
@@ -86,6 +103,8 @@ struct importer {
 	struct buf partition; /* its key */
 	struct import_counts counts;
 	struct import_chunk *chunk; /* NULL: nothing waits */
+	struct splicer *splicer;    /* NULL: not needed so far */
+	struct buf rendered;        /* a document of a row that had to be parsed */
 
 	size_t mark_n;         /* bytes of the byte order mark seen; all of them: decided */
 	int state;             /* of format->end_of() */

@@ -26,6 +26,7 @@ enum err importer_new(struct service *s, enum origin origin, uint64_t table_id,
 	im->format = options->format == TRANSFER_CSV ? &import_csv : &import_ndjson;
 	im->held = BUF_INIT(HELD_LIMIT);
 	im->partition = BUF_INIT(LIMIT_KEY_BYTES);
+	im->rendered = BUF_INIT(LIMIT_DOCUMENT_BYTES);
 	*ret = im;
 	return ERR_OK;
 }
@@ -37,6 +38,8 @@ void importer_free(struct importer *im)
 	if (im->format->header_free != NULL)
 		im->format->header_free(im->header);
 	chunk_free(im->chunk);
+	splicer_free(im->splicer);
+	buf_fini(&im->rendered);
 	buf_fini(&im->held);
 	buf_fini(&im->partition);
 	free(im);
@@ -60,6 +63,8 @@ const struct import_counts *importer_counts(const struct importer *im)
 static uint64_t count_lines(struct span s)
 {
 	uint64_t n = 0;
+	if (s.n == 0)
+		return 0; /* nor may anything be added to a null pointer */
 	for (const char *end = s.p + s.n, *p = s.p; p < end; p++) {
 		p = memchr(p, '\n', (size_t)(end - p));
 		if (p == NULL)
@@ -72,6 +77,14 @@ static uint64_t count_lines(struct span s)
 static struct import_place place(const struct importer *im)
 {
 	return (struct import_place){ .line = im->lines + 1, .offset = im->at };
+}
+
+size_t importer_holds(const struct importer *im)
+{
+	size_t n = sizeof(*im) + im->partition.cap + im->held.cap + im->rendered.cap;
+	if (im->header != NULL)
+		n += im->format->header_holds(im->header);
+	return im->splicer != NULL ? n + splicer_holds(im->splicer) : n;
 }
 
 static size_t held_len(const struct importer *im)

@@ -48,6 +48,9 @@ struct import_options {
 	/* After every commit, and import_stream() now and then; false cancels (what is committed
 	 * stands).  May be NULL. */
 	bool (*on_progress)(void *arg, const struct import_counts *counts);
+	/* Whether rows of this partition may be changed, else the record is refused; asked once
+	 * for rows of one that come in succession.  NULL: all. */
+	enum err (*may_change)(void *arg, uint64_t table_id, struct span pk);
 	void *arg;
 };
 
@@ -56,6 +59,8 @@ struct importer;
 /* options are copied.  Where in_partition, importer_aim() comes before the first record. */
 enum err importer_new(struct service *s, enum origin origin, uint64_t table_id,
 	const struct import_options *options, struct importer **ret);
+/* Memory between two calls, about. */
+size_t importer_holds(const struct importer *im);
 void importer_free(struct importer *im); /* what is not committed is forgotten; NULL is fine */
 
 /* Into this partition from now on; no record may wait. */

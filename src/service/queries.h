@@ -11,14 +11,22 @@
 #include "query/key_ranges.h"
 #include "service/service.h"
 
+/* Who may not see everything. */
+struct query_viewer {
+	/* Whether it sees the rows of a partition (dir), or a row, that has these attributes. */
+	bool (*sees)(const struct query_viewer *v, const struct attrs *attrs, bool dir);
+};
+
 struct query {
 	uint64_t table_id;
 	const struct filter *filter;    /* NULL: all */
 	const struct key_ranges *limit; /* NULL: none.  Rows outside do not exist for this query */
-	struct span from_pk, from_rk;   /* UTF-8: start at this row or the next one; p NULL: from
+	const struct query_viewer *viewer; /* NULL: sees all.  What it does not see does not exist
+					      for this query */
+	struct span from_pk, from_rk;      /* UTF-8: start at this row or the next one; p NULL: from
 					   the start (of the table, of the partition) */
-	size_t top;                     /* stop after so many rows; 0: never */
-	size_t max_bytes;               /* stop once the documents of the rows handed out reach
+	size_t top;                        /* stop after so many rows; 0: never */
+	size_t max_bytes;                  /* stop once the documents of the rows handed out reach
 					   this; 0: never */
 	uint64_t deadline_us; /* clock_mono_us(): stop then, or sooner (below); 0: never */
 	bool decode;          /* rows come with their entity, filter or not */
@@ -33,7 +41,7 @@ struct query_row {
 	struct span document;
 	unsigned flags;              /* enum item_flags of the row */
 	const struct item *item;     /* as it is in the store, with its body */
-	const struct entity *entity; /* decoded, or NULL where nothing needed it */
+	const struct entity *entity; /* decoded; may be NULL where query.decode is false */
 };
 
 /* False stops the query: the row counts as taken.  May be slow; must not call into the

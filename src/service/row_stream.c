@@ -34,6 +34,7 @@ struct row_stream {
 	struct key_ranges limit; /* of a partition */
 	bool limited;
 	struct row_query query;
+	const struct query_viewer *viewer;
 	bool with_time; /* Timestamp is wanted */
 	struct csv_writer *csv;
 
@@ -192,6 +193,7 @@ static enum err walk_on(struct row_stream *s, bool *ret_done)
 	struct query q = { .table_id = s->table_id,
 		.filter = &rq->filter,
 		.limit = s->limited ? &s->limit : NULL,
+		.viewer = s->viewer,
 		.from_pk = buf_span(&s->next_pk),
 		.from_rk = buf_span(&s->next_rk),
 		.top = rq->top == 0 ? 0 : rq->top - s->matched,
@@ -464,6 +466,11 @@ enum err row_stream_open(struct service *s, uint64_t table_id, const struct span
 	}
 	*ret = r;
 	return ERR_OK;
+}
+
+void row_stream_for(struct row_stream *s, const struct query_viewer *viewer)
+{
+	s->viewer = viewer;
 }
 
 void row_stream_close(struct row_stream *s)

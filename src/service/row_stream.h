@@ -12,6 +12,7 @@
 #define SERVICE_ROW_STREAM_H
 
 #include "base/buf.h"
+#include "service/queries.h"
 #include "service/row_query.h"
 #include "service/service.h"
 
@@ -35,6 +36,8 @@ typedef bool (*row_stream_asked_fn)(void *arg);
  * may have; ERR_CORRUPT and the store's errors.  One caller at a time. */
 enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 	row_stream_asked_fn interrupted, void *arg, struct buf *out, struct err_detail *detail);
+/* Before the first read: only what the viewer sees; it must outlive the stream. */
+void row_stream_for(struct row_stream *s, const struct query_viewer *viewer);
 /* Rows written so far. */
 uint64_t row_stream_rows(const struct row_stream *s);
 

@@ -8,13 +8,10 @@
 #include "base/compiler.h"
 #include "base/crypto.h"
 #include "codec/uri.h"
+#include "model/versions.h"
 
 #include <arpa/inet.h>
 #include <string.h>
-
-#define SINCE_TABLE_PREFIX 20150221 /* "/table" before the account */
-#define SINCE_IP_PROTOCOL 20150405  /* sip and spr in a table SAS */
-#define SINCE_ENCRYPTION 20201206   /* ses in an account SAS */
 
 enum field_use {
 	FOR_BOTH,
@@ -26,27 +23,27 @@ struct field {
 	const char *name;
 	size_t at; /* in struct sas */
 	enum field_use use;
-	int since;
+	enum version_rule since;
 };
 
 /* sig comes last in a URL: it is the part that people cut off. */
 static const struct field fields[] = {
-	{ "sv", offsetof(struct sas, sv), FOR_BOTH, 0 },
-	{ "ss", offsetof(struct sas, ss), FOR_ACCOUNT, 0 },
-	{ "srt", offsetof(struct sas, srt), FOR_ACCOUNT, 0 },
-	{ "tn", offsetof(struct sas, tn), FOR_TABLE, 0 },
-	{ "si", offsetof(struct sas, si), FOR_TABLE, 0 },
-	{ "sp", offsetof(struct sas, sp), FOR_BOTH, 0 },
-	{ "st", offsetof(struct sas, st), FOR_BOTH, 0 },
-	{ "se", offsetof(struct sas, se), FOR_BOTH, 0 },
-	{ "sip", offsetof(struct sas, sip), FOR_BOTH, SINCE_IP_PROTOCOL },
-	{ "spr", offsetof(struct sas, spr), FOR_BOTH, SINCE_IP_PROTOCOL },
-	{ "spk", offsetof(struct sas, spk), FOR_TABLE, 0 },
-	{ "srk", offsetof(struct sas, srk), FOR_TABLE, 0 },
-	{ "epk", offsetof(struct sas, epk), FOR_TABLE, 0 },
-	{ "erk", offsetof(struct sas, erk), FOR_TABLE, 0 },
-	{ "ses", offsetof(struct sas, ses), FOR_ACCOUNT, SINCE_ENCRYPTION },
-	{ "sig", offsetof(struct sas, sig), FOR_BOTH, 0 },
+	{ "sv", offsetof(struct sas, sv), FOR_BOTH, VERSION_KNOWN },
+	{ "ss", offsetof(struct sas, ss), FOR_ACCOUNT, VERSION_KNOWN },
+	{ "srt", offsetof(struct sas, srt), FOR_ACCOUNT, VERSION_KNOWN },
+	{ "tn", offsetof(struct sas, tn), FOR_TABLE, VERSION_KNOWN },
+	{ "si", offsetof(struct sas, si), FOR_TABLE, VERSION_KNOWN },
+	{ "sp", offsetof(struct sas, sp), FOR_BOTH, VERSION_KNOWN },
+	{ "st", offsetof(struct sas, st), FOR_BOTH, VERSION_KNOWN },
+	{ "se", offsetof(struct sas, se), FOR_BOTH, VERSION_KNOWN },
+	{ "sip", offsetof(struct sas, sip), FOR_BOTH, VERSION_SAS_LIMITS },
+	{ "spr", offsetof(struct sas, spr), FOR_BOTH, VERSION_SAS_LIMITS },
+	{ "spk", offsetof(struct sas, spk), FOR_TABLE, VERSION_KNOWN },
+	{ "srk", offsetof(struct sas, srk), FOR_TABLE, VERSION_KNOWN },
+	{ "epk", offsetof(struct sas, epk), FOR_TABLE, VERSION_KNOWN },
+	{ "erk", offsetof(struct sas, erk), FOR_TABLE, VERSION_KNOWN },
+	{ "ses", offsetof(struct sas, ses), FOR_ACCOUNT, VERSION_SAS_ENCRYPTION },
+	{ "sig", offsetof(struct sas, sig), FOR_BOTH, VERSION_KNOWN },
 };
 
 static const struct span *value_of(const struct sas *s, const struct field *f)
@@ -87,27 +84,15 @@ bool sas_is_account(const struct sas *s)
 const char *sas_unsigned_field(const struct sas *s)
 {
 	enum field_use other = sas_is_account(s) ? FOR_TABLE : FOR_ACCOUNT;
-	int version = sas_version(s->sv);
+	int version = version_parse(s->sv);
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		const struct field *f = &fields[i];
-		if (value_of(s, f)->p != NULL && (f->use == other || version < f->since))
+		if (value_of(s, f)->p != NULL &&
+			(f->use == other || !version_has(version, f->since)))
 			return f->name;
 	}
 	return NULL;
-}
-
-int sas_version(struct span sv)
-{
-	int64_t ticks;
-	int n = 0;
-
-	if (sv.n != 10 || !policy_time_parse(sv, &ticks))
-		return 0;
-	for (size_t i = 0; i < sv.n; i++)
-		if (sv.p[i] != '-')
-			n = n * 10 + (sv.p[i] - '0');
-	return n;
 }
 
 /* ---- letters and addresses ---- */
@@ -207,7 +192,7 @@ static void add_lines(struct buf *out, const struct span *values, size_t n)
 /* "/table/account/name", the name in lower case. */
 static void add_resource(struct buf *out, struct span account, struct span table, int version)
 {
-	buf_add_str(out, version >= SINCE_TABLE_PREFIX ? "/table/" : "/");
+	buf_add_str(out, version_has(version, VERSION_SAS_PREFIX) ? "/table/" : "/");
 	buf_add_span(out, account);
 	buf_add_char(out, '/');
 	for (size_t i = 0; i < table.n; i++) {
@@ -226,7 +211,7 @@ static void add_table_string(const struct sas *s, struct span account, int versi
 	add_lines(out, times, ARRAY_LEN(times));
 	add_resource(out, account, s->tn, version);
 	add_line(out, s->si);
-	if (version >= SINCE_IP_PROTOCOL)
+	if (version_has(version, VERSION_SAS_LIMITS))
 		add_lines(out, limits, ARRAY_LEN(limits));
 	add_lines(out, range, ARRAY_LEN(range));
 	buf_add_span(out, s->erk);
@@ -240,16 +225,17 @@ static void add_account_string(
 		s->sv };
 
 	add_lines(out, lines, ARRAY_LEN(lines));
-	if (version >= SINCE_ENCRYPTION)
+	if (version_has(version, VERSION_SAS_ENCRYPTION))
 		add_line(out, s->ses);
 }
 
 enum err sas_string_to_sign(const struct sas *s, struct span account, struct buf *out)
 {
 	bool of_account = sas_is_account(s);
-	int version = sas_version(s->sv);
+	int version = version_parse(s->sv);
 
-	if (version < (of_account ? SAS_SINCE_ACCOUNT : SAS_SINCE_TABLE) || !one_line_each(s))
+	if (!version_has(version, of_account ? VERSION_ACCOUNT_SAS : VERSION_TABLE_SAS) ||
+		!one_line_each(s))
 		return ERR_INVALID_INPUT;
 	if (of_account)
 		add_account_string(s, account, version, out);

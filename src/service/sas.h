@@ -23,8 +23,6 @@ struct sas {
 };
 
 #define SAS_STRING_LIMIT ((size_t)1 << 20) /* of a string to sign; no request is that long */
-#define SAS_SINCE_TABLE 20120212           /* the first versions that sign them */
-#define SAS_SINCE_ACCOUNT 20150405
 
 /* The field of a query parameter of this name (exact case); NULL: not one of a SAS. */
 struct span *sas_field(struct sas *s, struct span name);
@@ -34,8 +32,6 @@ void sas_to_query(const struct sas *s, struct buf *out);
 
 /* An account SAS has ss or srt; else it is a table SAS. */
 bool sas_is_account(const struct sas *s);
-/* "2019-02-02" as 20190202; 0 if it is not a date of that form. */
-int sas_version(struct span sv);
 /* The name of a field that is there, but that this kind of token does not sign in this
  * version: anybody could have put it there, or taken it away elsewhere.  NULL: none. */
 const char *sas_unsigned_field(const struct sas *s);

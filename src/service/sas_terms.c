@@ -20,10 +20,9 @@ static enum err read_policies(
 	/* A table that is not there has no policies. */
 	if (e == ERR_TABLE_NOT_FOUND)
 		return ERR_OK;
-	if (e == ERR_OK &&
-		access_policies_from_xml(buf_span(&t->xml), &t->policies, NULL) != ERR_OK)
-		e = ERR_CORRUPT;
-	return e;
+	if (e == ERR_OK)
+		e = access_policies_from_xml(buf_span(&t->xml), &t->policies, NULL);
+	return e == ERR_XML_INVALID || e == ERR_XML_VALUE ? ERR_CORRUPT : e;
 }
 
 static const struct access_policy *find_policy(const struct access_policies *p, struct span id)

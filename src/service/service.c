@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "service/heat.h"
+#include "service/known.h"
 #include "service/metrics.h"
 #include "service/partition_keys.h"
 #include "service/views.h"
@@ -17,13 +18,17 @@ struct service {
 	struct heat *heat;
 	struct metrics *metrics;
 	struct partition_keys *partition_keys;
+	struct known *known;
 	struct views *views;
+	atomic_bool read_only, sync;
+	pthread_rwlock_t doors_lock; /* read: a door but the mount changes something */
 
 	pthread_rwlock_t events_lock; /* read: a call is running; write: the subscriber changes */
 	event_fn on_event;            /* guarded by events_lock */
 	void *event_arg;
 	const struct set_watch *set_watch; /* guarded by events_lock; may be NULL */
 	_Atomic bool watched;
+	atomic_uint changing; /* change sets that may be seen and were not published */
 };
 
 enum err service_new(struct store *store, struct service **ret)
@@ -36,11 +41,13 @@ enum err service_new(struct store *store, struct service **ret)
 	s->store = store;
 	atomic_init(&s->last_version, store_version_floor(store));
 	pthread_rwlock_init(&s->events_lock, NULL);
+	pthread_rwlock_init(&s->doors_lock, NULL);
 	s->heat = heat_new();
 	s->metrics = metrics_new();
 	s->partition_keys = partition_keys_new(store);
+	s->known = known_new();
 	if (s->heat == NULL || s->metrics == NULL || s->partition_keys == NULL ||
-		views_new(store, &s->views) != ERR_OK) {
+		s->known == NULL || views_new(store, &s->views) != ERR_OK) {
 		service_free(s);
 		return ERR_NO_MEMORY;
 	}
@@ -57,7 +64,9 @@ void service_free(struct service *s)
 	heat_free(s->heat);
 	metrics_free(s->metrics);
 	partition_keys_free(s->partition_keys);
+	known_free(s->known);
 	pthread_rwlock_destroy(&s->events_lock);
+	pthread_rwlock_destroy(&s->doors_lock);
 	free(s);
 }
 
@@ -76,6 +85,11 @@ struct metrics *service_metrics(struct service *s)
 	return s->metrics;
 }
 
+struct known *service_known(struct service *s)
+{
+	return s->known;
+}
+
 struct views *service_views(struct service *s)
 {
 	return s->views;
@@ -84,6 +98,31 @@ struct views *service_views(struct service *s)
 struct partition_keys *service_partition_keys(struct service *s)
 {
 	return s->partition_keys;
+}
+
+void service_set_read_only(struct service *s, bool read_only)
+{
+	atomic_store(&s->read_only, read_only);
+	if (!read_only)
+		return;
+	/* From here on nobody new takes it for long. */
+	pthread_rwlock_wrlock(&s->doors_lock);
+	pthread_rwlock_unlock(&s->doors_lock);
+}
+
+bool service_is_changing(const struct service *s)
+{
+	return atomic_load(&s->changing) != 0;
+}
+
+bool service_is_read_only(struct service *s)
+{
+	return atomic_load(&s->read_only);
+}
+
+void service_set_sync(struct service *s)
+{
+	atomic_store(&s->sync, true);
 }
 
 /* The first of n versions in a row. */
@@ -160,13 +199,29 @@ static bool moves_directories(const struct change *changes, size_t n)
 	return false;
 }
 
-enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
-	bool durable, struct err_detail *reterr)
+enum err service_room(struct service *s, uint64_t bytes)
 {
-	bool watched = atomic_load(&s->watched);
-	bool moves = moves_directories(changes, n);
 	enum err e;
 	uint64_t room;
+	do {
+		room = views_room(s->views);
+		e = store_room(s->store, bytes);
+	} while (e == ERR_NO_SPACE && views_make_room(s->views, room));
+	return e;
+}
+
+static enum err apply(struct service *s, enum origin origin, struct change *changes, size_t n,
+	bool durable, struct err_detail *reterr)
+{
+	durable = durable || atomic_load(&s->sync);
+	bool watched = atomic_load(&s->watched);
+	atomic_fetch_add(&s->changing, 1);
+	bool moves = moves_directories(changes, n);
+	bool touched = known_is_touched(changes, n);
+	enum err e;
+	uint64_t room;
+	if (touched)
+		known_changing(s->known);
 	do {
 		room = views_room(s->views);
 		int64_t version = take_versions(s, n);
@@ -179,10 +234,14 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 		 * once, and not wait for the disk. */
 		e = store_apply(s->store, changes, n, durable && !watched, reterr);
 	} while (e == ERR_STALE_VERSION || (e == ERR_NO_SPACE && views_make_room(s->views, room)));
+	/* Else it may still be made, at any time: nothing is remembered any more. */
+	if (touched && e != ERR_OUTCOME_UNKNOWN)
+		known_changed(s->known);
 	if (moves)
 		partition_keys_forget(s->partition_keys);
 	if (e == ERR_OK && watched)
 		publish(s, origin, changes, n);
+	atomic_fetch_sub(&s->changing, 1);
 	if (e != ERR_OK || !watched || !durable)
 		return e;
 	enum err synced = store_sync(s->store);
@@ -190,4 +249,22 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 		? ERR_OK
 		: err_set(reterr, ERR_OUTCOME_UNKNOWN,
 			  "committed, but the disk refused to sync: %s", err_text(synced));
+}
+
+enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
+	bool durable, struct err_detail *reterr)
+{
+	if (origin == ORIGIN_MOUNT)
+		return apply(s, origin, changes, n, durable, reterr);
+	/* Before the lock as well: who waits for it is not kept waiting by new ones. */
+	bool refused = service_is_read_only(s);
+	enum err e = ERR_OK;
+	if (!refused) {
+		pthread_rwlock_rdlock(&s->doors_lock);
+		refused = service_is_read_only(s);
+		if (!refused)
+			e = apply(s, origin, changes, n, durable, reterr);
+		pthread_rwlock_unlock(&s->doors_lock);
+	}
+	return refused ? err_set(reterr, ERR_READ_ONLY, "the mount was made read-only") : e;
 }

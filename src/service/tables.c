@@ -5,6 +5,7 @@
 
 #include "model/names.h"
 #include "service/accounts.h"
+#include "service/known.h"
 
 enum err table_find_in(struct service *s, uint64_t account_id, struct span table, struct item *ret)
 {
@@ -28,6 +29,26 @@ enum err table_find(struct service *s, struct span account, struct span table, s
 	return e;
 }
 
+enum err table_id(struct service *s, uint64_t account_id, struct span table, uint64_t *ret)
+{
+	char key[LIMIT_TABLE_NAME_MAX];
+	uint64_t moment;
+	struct item it = { 0 };
+	if (table.n > sizeof(key))
+		return ERR_TABLE_NOT_FOUND;
+	table_name_fold(table, key);
+	struct span folded = span_make(key, table.n);
+	if (known_child(service_known(s), account_id, folded, ret, &moment))
+		return ERR_OK;
+	enum err e = table_find_in(s, account_id, table, &it);
+	if (e == ERR_OK) {
+		*ret = it.id;
+		known_child_is(service_known(s), account_id, folded, it.id, moment);
+	}
+	item_fini(&it);
+	return e;
+}
+
 enum err table_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,
 	struct item *ret, struct err_detail *detail)
 {
@@ -44,8 +65,10 @@ enum err table_create(struct service *s, enum origin origin, uint64_t account_id
 		.name = name,
 		.attrs = ATTRS_UNSET };
 	e = service_apply(s, origin, &c, 1, true, detail);
-	if (e == ERR_OK && ret != NULL)
-		e = item_copy(ret, &c.now);
+	if (e == ERR_OK && ret != NULL) {
+		*ret = c.now; /* no copy: it is made, so nothing may fail any more */
+		c.now = (struct item){ 0 };
+	}
 	changes_fini(&c, 1);
 	return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_ACCOUNT_NOT_FOUND : e;
 }

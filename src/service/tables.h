@@ -10,6 +10,8 @@
 enum err table_find(struct service *s, struct span account, struct span table, struct item *ret);
 /* The same where the account is known by its id. */
 enum err table_find_in(struct service *s, uint64_t account_id, struct span table, struct item *ret);
+/* Only its id, remembered for the next request. */
+enum err table_id(struct service *s, uint64_t account_id, struct span table, uint64_t *ret);
 /* ERR_TABLE_EXISTS (also for a case variant), ERR_NAME_INVALID, ERR_NAME_TOO_LONG. */
 enum err table_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,
 	struct item *ret, struct err_detail *detail);

@@ -16,6 +16,11 @@
 #define TRIM_BATCH 256
 /* Over a bound, so much of it is freed besides. */
 #define SLACK 64
+/* What stays on a full disk: who removed a row to write a new one, and then could not, has
+ * the one from before. */
+#define FULL_FILES 8
+#define FULL_BYTES ((uint64_t)512 << 10)
+#define FULL_ROW_BYTES (FULL_BYTES / FULL_FILES)
 
 struct trash {
 	struct service *service;
@@ -24,7 +29,7 @@ struct trash {
 	uint64_t files, bytes; /* guarded by lock, as all below */
 	int64_t oldest;        /* no file is older; INT64_MAX: there is none */
 	bool trimming;
-	bool full; /* there was no space for a file: the oldest give way */
+	bool full; /* there was no space for a file: all but the last few give way */
 };
 
 /* ---- life ---- */
@@ -143,29 +148,20 @@ static bool is_no_room(enum err e)
 
 /* The row goes, its bytes stay: all of it or nothing. */
 static enum err move_row(struct trash *t, const struct spot *at, const struct item *row,
-	struct span name, struct err_detail *detail)
+	struct span name, uint32_t flags, struct err_detail *detail)
 {
-	struct place file = { .parent = STORE_TRASH, .class = CLASS_NAMED, .key = name };
-	struct attrs attrs = row->attrs;
-	if (attrs.mtime_ns == TIME_UNSET)
-		attrs.mtime_ns = ticks_to_unix_ns(row->version);
-	struct change c[5] = {
+	struct change c[2] = {
 		{ .op = CHANGE_DELETE,
 			.at = { .parent = at->dir->id, .class = at->class, .key = at->key },
-			.flags = CHANGE_KEEP_DIR,
+			.flags = CHANGE_KEEP_DIR | CHANGE_TO_FILE | flags,
 			.cond = COND_VERSION,
-			.cond_version = row->version },
-		{ .op = CHANGE_PUT,
-			.at = file,
-			.kind = ITEM_FILE,
-			.cond = COND_ABSENT,
-			.attrs = attrs },
-		{ .op = CHANGE_WRITE, .at = file, .body = row->body, .attrs = ATTRS_UNSET },
-		{ .op = CHANGE_ATTRS, .at = file, .attrs = attrs, .set_mask = ATTR_MTIME },
+			.cond_version = row->version,
+			.offset = row->size,
+			.to = { .parent = STORE_TRASH, .class = CLASS_NAMED, .key = name } },
 	};
-	size_t n = 4 + tree_draft_removal(t->service, at, &c[4]);
+	size_t n = 1 + tree_draft_removal(t->service, at, &c[1]);
 	enum err e = service_apply(t->service, ORIGIN_MOUNT, c, n, false, detail);
-	int64_t removed = c[2].version;
+	int64_t removed = c[0].version;
 	changes_fini(c, n);
 	if (e == ERR_CONDITION_NOT_MET) /* changed since it was read */
 		return ERR_GONE;
@@ -186,17 +182,22 @@ static enum err unlink_once(struct trash *t, const struct spot *at, int64_t if_v
 	struct item row = { 0 };
 	struct name name;
 	enum err e = store_child(
-		service_store(t->service), NULL, at->dir->id, at->class, at->key, WANT_BODY, &row);
+		service_store(t->service), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &row);
 	bool keep = e == ERR_OK && row.size <= t->limits.bytes;
 	if (e == ERR_OK && if_version >= 0 && row.version != if_version)
 		e = ERR_CONDITION_NOT_MET;
 	if (e == ERR_OK && keep) {
 		e = name_of(t, at, service_next_version(t->service), &name);
-		if (e == ERR_OK)
-			e = move_row(t, at, &row, span_make(name.text, name.n), detail);
-		keep = !is_no_room(e);
-		if (e == ERR_NO_SPACE)
+		bool named = e == ERR_OK;
+		if (named)
+			e = move_row(t, at, &row, span_make(name.text, name.n), 0, detail);
+		if (named && e == ERR_NO_SPACE) {
 			set_full(t);
+			if (row.size <= FULL_ROW_BYTES)
+				e = move_row(t, at, &row, span_make(name.text, name.n),
+					CHANGE_FREED, detail);
+		}
+		keep = !is_no_room(e);
 	}
 	if (!keep && (e == ERR_OK || is_no_room(e)))
 		e = tree_unlink(t->service, at, if_version, NULL, detail);
@@ -241,7 +242,8 @@ static bool is_beyond(const struct batch *b, uint64_t files_max, uint64_t bytes_
 static bool goes(const struct batch *b, const struct item *it)
 {
 	uint64_t files = b->files_max / SLACK, bytes = b->bytes_max / SLACK;
-	return b->all || it->version < b->expired || is_beyond(b, b->files_max, b->bytes_max) ||
+	return (b->all && is_beyond(b, FULL_FILES, FULL_BYTES)) || it->version < b->expired ||
+		is_beyond(b, b->files_max, b->bytes_max) ||
 		(b->slack && it->size <= bytes &&
 			is_beyond(b, b->files_max - files, b->bytes_max - bytes));
 }
@@ -257,8 +259,10 @@ static bool pick(void *arg, const struct item *it)
 	}
 	b->item[b->n] = (struct item){ 0 };
 	b->error = item_copy(&b->item[b->n], it);
-	if (b->error != ERR_OK)
+	if (b->error != ERR_OK) {
+		b->watch->over(b->watch->arg, it->id);
 		return false;
+	}
 	b->n++;
 	b->files -= b->files > 0;
 	b->bytes -= it->size < b->bytes ? it->size : b->bytes;
@@ -325,6 +329,7 @@ static enum err trim_batch(struct trash *t, struct batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		if (e == ERR_OK)
 			b->watch->gone(b->watch->arg, b->item[i].key);
+		b->watch->over(b->watch->arg, b->item[i].id);
 		item_fini(&b->item[i]);
 	}
 	return e;

@@ -30,8 +30,9 @@ void trash_free(struct trash *t); /* NULL is fine */
 /* tree_unlink() of a row, whose bytes become a file named "TIME-TABLE-PARTITION-ROW.json" (as
  * the path's components are spelled; cut where that is too long), with the row's mode, owner
  * and time; its ctime is the moment of the removal.  A row that is larger than the bound, or
- * for which there is no space or quota, is removed all the same: *ret_kept tells.  Where it
- * was space, the next trash_trim() makes some.
+ * for which there is no space or quota, is removed all the same: *ret_kept tells.  On a full
+ * disk rows up to 64 KiB are kept nevertheless, and the next trash_trim() leaves the last few
+ * only.
  * ERR_NOT_FOUND, ERR_CONDITION_NOT_MET. */
 enum err trash_unlink(struct trash *t, const struct spot *at, int64_t if_version, bool *ret_kept,
 	struct err_detail *detail);
@@ -41,6 +42,8 @@ void trash_left(struct trash *t, uint64_t size);
 struct trash_watch {
 	/* Whether somebody reads the file: it stays for now.  Must not call into the store. */
 	bool (*in_use)(void *arg, uint64_t id);
+	/* What was not in use has gone, or stays after all: nobody needs to wait for that any more. */
+	void (*over)(void *arg, uint64_t id);
 	/* A file went; its name is borrowed for the call. */
 	void (*gone)(void *arg, struct span name);
 	void *arg;

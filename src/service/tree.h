@@ -51,6 +51,13 @@ enum err tree_move(struct service *s, const struct spot *from, const struct spot
 	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
 	struct err_detail *detail);
 
+/* An empty ordinary file goes to a row's name, where it waits for its document, in the place
+ * of another one that waits there.  It gets a new id: who has it still open for writing gets
+ * ERR_GONE from then on, as where a file becomes a row.  to: CLASS_NAMED.  ERR_GONE also
+ * where one of the two is not empty any more. */
+enum err tree_move_empty(struct service *s, const struct spot *from, const struct spot *to,
+	struct item *ret_now, struct err_detail *detail);
+
 /* A directory that was made in a table under a digest name becomes the partition pk_order
  * once a document told its key. */
 enum err tree_adopt(struct service *s, const struct item *folder, struct span pk_order,

@@ -4,8 +4,10 @@
 #include "service/verify.h"
 
 #include "base/clock.h"
+#include "codec/access_policy_xml.h"
 #include "codec/entity_json.h"
 #include "codec/filename.h"
+#include "codec/service_properties_xml.h"
 #include "model/key.h"
 #include "model/names.h"
 #include "service/accounts.h"
@@ -27,11 +29,13 @@ struct verify {
 	void *arg;
 	struct verify_counts *counts;
 	bool stopped;
-	bool exact; /* the engine counts children */
+	bool no_memory; /* then it is stopped, too */
+	bool exact;     /* the engine counts children */
 
 	/* Where we are, for the findings. */
 	struct span account, table, partition;
-	uint64_t children; /* of the directory being listed */
+	enum item_kind dir; /* what the directory being listed is */
+	uint64_t children;  /* of it */
 	uint64_t done;
 	struct entity entity;
 };
@@ -42,6 +46,14 @@ static bool find(struct verify *v, const char *finding)
 	if (v->fn != NULL && !v->fn(v->arg, finding))
 		v->stopped = true;
 	return !v->stopped;
+}
+
+/* That says nothing about the store. */
+static bool lacks_memory(struct verify *v, bool lacks)
+{
+	v->no_memory = v->no_memory || lacks;
+	v->stopped = v->stopped || lacks;
+	return lacks;
 }
 
 static int shown(struct span s)
@@ -137,7 +149,8 @@ static void check_canonical(struct verify *v, const struct item *it, struct span
 		return;
 	struct buf again = BUF_INIT(LIMIT_DOCUMENT_BYTES);
 	entity_json_encode(&v->entity, ENTITY_JSON_NEWLINE, &again);
-	if (!buf_ok(&again) || !span_eq(buf_span(&again), it->body))
+	if (!lacks_memory(v, buf_full(&again) == ERR_NO_MEMORY) &&
+		!span_eq(buf_span(&again), it->body))
 		report(v, key, "the document is not in the form that its mark says");
 	buf_fini(&again);
 }
@@ -154,6 +167,8 @@ static void check_row(struct verify *v, const struct item *it)
 		report(v, key, "the size is %" PRIu64 " but the document has %zu bytes", it->size,
 			it->body.n);
 	enum err e = entity_json_decode(it->body, ENTITY_JSON_FILE, &v->entity, &facts, &why);
+	if (lacks_memory(v, e == ERR_NO_MEMORY))
+		return;
 	if (e != ERR_OK) {
 		report(v, key, "%s", err_message(e, &why));
 	} else {
@@ -162,22 +177,54 @@ static void check_row(struct verify *v, const struct item *it)
 	}
 	if (it->version <= 0 || it->version > TICKS_MAX)
 		report(v, key, "the Timestamp is no date");
+	if ((it->flags & ~(uint32_t)(ITEM_KEYS_INSIDE | ITEM_CANONICAL)) != 0)
+		report(v, key, "it has marks that no row has");
+}
+
+static void tell_done(struct verify *v)
+{
+	v->done++;
+	if (v->progress != NULL && v->done % 256 == 0)
+		v->progress(v->arg, v->done, 0); /* how many there are is not known */
 }
 
 static bool on_row(void *arg, const struct item *it)
 {
 	struct verify *v = arg;
 	v->children++;
-	v->done++;
 	if (it->kind == ITEM_ROW) {
 		v->counts->rows++;
 		check_row(v, it);
 	} else {
 		report(v, it->key, "something that is no row has a row's key");
 	}
-	if (v->progress != NULL && v->done % 256 == 0)
-		v->progress(v->arg, v->done, 0); /* how many there are is not known */
+	tell_done(v);
 	return !v->stopped;
+}
+
+/* A name that it can have: in a partition a file may have a row's (an editor makes it, empty, before
+ * it writes), in a table a folder that of a partition whose key is not known. */
+static bool file_name_is_allowed(const struct verify *v, const struct item *it)
+{
+	struct filename f;
+	struct span name = it->key;
+	if (name.n == 0 || name.n > LIMIT_FILE_NAME_BYTES || span_is(name, ".") ||
+		span_is(name, "..") || memchr(name.p, '/', name.n) != NULL ||
+		memchr(name.p, 0, name.n) != NULL)
+		return false;
+	if (v->dir == ITEM_TABLE)
+		return filename_decode(name, FILENAME_PARTITION, &f, NULL) == ERR_OK &&
+			f.form == FILENAME_DIGEST;
+	if (v->dir != ITEM_PARTITION)
+		return true;
+	return filename_decode(name, FILENAME_ROW, &f, NULL) == ERR_OK &&
+		(f.form == FILENAME_ORDINARY || it->kind == ITEM_FILE);
+}
+
+static void check_dir_flags(struct verify *v, const struct item *dir, struct span name)
+{
+	if ((dir->flags & ~(uint32_t)ITEM_MADE) != 0)
+		report(v, name, "it has marks that no directory has");
 }
 
 static bool on_file(void *arg, const struct item *it)
@@ -185,9 +232,13 @@ static bool on_file(void *arg, const struct item *it)
 	struct verify *v = arg;
 	v->children++;
 	v->counts->files += it->kind == ITEM_FILE;
-	if (it->key.n == 0 || it->key.n > LIMIT_FILE_NAME_BYTES ||
-		memchr(it->key.p, '/', it->key.n) != NULL)
+	if (!file_name_is_allowed(v, it))
 		report(v, it->key, "the name of an ordinary file is not allowed");
+	if (it->kind == ITEM_FOLDER)
+		check_dir_flags(v, it, it->key);
+	else if (it->flags != 0)
+		report(v, it->key, "it has marks that no file has");
+	tell_done(v);
 	return !v->stopped;
 }
 
@@ -198,6 +249,75 @@ static void check_count(struct verify *v, const struct item *dir, struct span na
 			v->children);
 }
 
+/* The first folder of dir behind *at, as walk_next(). */
+static enum err next_folder(struct verify *v, uint64_t dir, struct item *at)
+{
+	enum err e;
+	do
+		e = walk_next(v->store, v->view, dir, CLASS_NAMED, WANT_ATTRS, at);
+	while (e == ERR_OK && at->kind != ITEM_FOLDER);
+	return e;
+}
+
+/* What cannot be read is told, and what stands beside it is verified. */
+static enum err tolerate(struct verify *v, struct span name, enum err e)
+{
+	if (e != ERR_CORRUPT)
+		return e;
+	report(v, name, "not all of what is in it can be read");
+	return ERR_OK;
+}
+
+static enum err list_files(struct verify *v, uint64_t dir, enum item_kind kind)
+{
+	v->dir = kind;
+	return v->stopped ? ERR_OK
+			  : store_list(v->store, v->view, dir, CLASS_NAMED, (struct span){ 0 },
+				    false, WANT_ATTRS, on_file, v);
+}
+
+/* The files of a folder.  *ret_within: what is in it may be looked at.  A folder that is kept
+ * under two places, which the engine tells, may hold itself. */
+static enum err verify_folder(struct verify *v, const struct item *folder, bool *ret_within)
+{
+	struct item as_kept = { 0 };
+	enum err e = store_get(v->store, v->view, folder->id, WANT_ATTRS, &as_kept);
+	*ret_within = e == ERR_OK && as_kept.parent == folder->parent;
+	item_fini(&as_kept);
+	if (!*ret_within)
+		return e == ERR_NOT_FOUND ? ERR_OK : e;
+	v->children = 0;
+	e = list_files(v, folder->id, ITEM_FOLDER);
+	if (e == ERR_OK)
+		check_count(v, folder, folder->key);
+	return e;
+}
+
+/* The folders in top, however deep they are: the way up is asked of the store, so that the way
+ * down need not be remembered. */
+static enum err verify_folders(struct verify *v, uint64_t top)
+{
+	struct item at = { 0 };
+	uint64_t dir = top;
+	enum err e = ERR_OK;
+	while (e == ERR_OK && !v->stopped) {
+		bool within;
+		e = next_folder(v, dir, &at);
+		if (e == ERR_OK) {
+			e = verify_folder(v, &at, &within);
+			if (within) {
+				dir = at.id;
+				item_fini(&at);
+			}
+		} else if (e == ERR_NOT_FOUND && dir != top) {
+			e = store_get(v->store, v->view, dir, WANT_ATTRS, &at);
+			dir = at.parent;
+		}
+	}
+	item_fini(&at);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
 static enum err verify_partition(struct verify *v, const struct item *it)
 {
 	char key[LIMIT_KEY_BYTES];
@@ -205,21 +325,25 @@ static enum err verify_partition(struct verify *v, const struct item *it)
 	if (!check_key(v, it, "PartitionKey", FILENAME_PARTITION, key))
 		return ERR_OK;
 	v->partition = span_make(key, it->key.n);
+	check_dir_flags(v, it, (struct span){ 0 });
 	v->children = 0;
 	enum err e = store_list(v->store, v->view, it->id, CLASS_KEYED, (struct span){ 0 }, false,
 		WANT_BODY, on_row, v);
-	if (e == ERR_OK && !v->stopped)
-		e = store_list(v->store, v->view, it->id, CLASS_NAMED, (struct span){ 0 }, false,
-			WANT_ATTRS, on_file, v);
+	if (e == ERR_OK)
+		e = list_files(v, it->id, ITEM_PARTITION);
+	uint64_t children = v->children;
+	if (e == ERR_OK)
+		e = verify_folders(v, it->id);
 	struct span name = v->partition;
 	v->partition = (struct span){ 0 };
+	v->children = children;
 	if (e == ERR_OK)
 		check_count(v, it, name);
-	return e;
+	return tolerate(v, name, e);
 }
 
 /* Calls fn for every keyed child of dir, and counts all children. */
-static enum err each_child(struct verify *v, uint64_t dir,
+static enum err each_child(struct verify *v, uint64_t dir, enum item_kind kind,
 	enum err (*fn)(struct verify *v, const struct item *it), uint64_t *ret_children)
 {
 	struct item at = { 0 };
@@ -238,11 +362,19 @@ static enum err each_child(struct verify *v, uint64_t dir,
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
 	v->children = 0;
-	e = v->stopped ? ERR_OK
-		       : store_list(v->store, v->view, dir, CLASS_NAMED, (struct span){ 0 }, false,
-				 WANT_ATTRS, on_file, v);
+	e = list_files(v, dir, kind);
 	*ret_children += v->children;
-	return e;
+	return e == ERR_OK ? verify_folders(v, dir) : e;
+}
+
+static void check_policies(struct verify *v, const struct item *it)
+{
+	struct access_policies policies;
+	struct err_detail why = { 0 };
+	enum err e = access_policies_from_xml(it->body, &policies, &why);
+	arena_fini(&policies.arena);
+	if (e != ERR_OK && !lacks_memory(v, e == ERR_NO_MEMORY))
+		report(v, it->name, "its access policies cannot be read: %s", err_message(e, &why));
 }
 
 static enum err verify_table(struct verify *v, const struct item *it)
@@ -258,35 +390,77 @@ static enum err verify_table(struct verify *v, const struct item *it)
 	table_name_fold(it->name, key);
 	if (!span_eq(span_make(key, it->name.n), it->key))
 		report(v, it->name, "the key is not the name in lower case");
+	check_policies(v, it);
+	check_dir_flags(v, it, it->name);
 	v->table = it->name;
 	uint64_t children;
-	e = each_child(v, it->id, verify_partition, &children);
+	e = each_child(v, it->id, ITEM_TABLE, verify_partition, &children);
 	v->table = (struct span){ 0 };
 	v->children = children;
 	if (e == ERR_OK)
 		check_count(v, it, it->name);
-	return e;
+	return tolerate(v, it->name, e);
+}
+
+static void check_secrets(struct verify *v, const struct item *it)
+{
+	struct account_secrets secrets;
+	struct service_properties properties;
+	enum err e = account_secrets_read(it->body, &secrets);
+	if (lacks_memory(v, e == ERR_NO_MEMORY))
+		return;
+	if (e != ERR_OK) {
+		report(v, it->key, "the account's keys cannot be read");
+		return;
+	}
+	if (secrets.properties.len > 0) {
+		e = service_properties_load(buf_span(&secrets.properties), &properties);
+		if (e != ERR_OK && !lacks_memory(v, e == ERR_NO_MEMORY))
+			report(v, it->key, "its service properties cannot be read");
+		service_properties_fini(&properties);
+	}
+	account_secrets_fini(&secrets);
 }
 
 static enum err verify_account(struct verify *v, const struct item *it)
 {
 	struct err_detail why = { 0 };
-	struct account_keys keys;
 	v->counts->accounts++;
 	enum err e = account_name_check(it->key, &why);
 	if (e != ERR_OK)
 		report(v, it->key, "%s", err_message(e, &why));
-	e = account_keys_get(v->service, it->key, &keys);
-	explicit_bzero(&keys, sizeof(keys));
-	if (e != ERR_OK && e != ERR_ACCOUNT_NOT_FOUND) /* removed since the view */
-		report(v, it->key, "the account's keys cannot be read");
+	check_secrets(v, it);
+	check_dir_flags(v, it, it->key);
 	v->account = it->key;
 	uint64_t children;
-	e = each_child(v, it->id, verify_table, &children);
+	e = each_child(v, it->id, ITEM_ACCOUNT, verify_table, &children);
 	v->account = (struct span){ 0 };
 	v->children = children;
 	if (e == ERR_OK)
 		check_count(v, it, it->key);
+	return tolerate(v, it->key, e);
+}
+
+/* A folder that the store has always, of those that a mount shows in .rowfs. */
+static enum err verify_fixed(struct verify *v, uint64_t id)
+{
+	struct item it = { 0 };
+	enum err e = store_get(v->store, v->view, id, WANT_ATTRS, &it);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_OK : e; /* the engine tells */
+	v->account = SPAN_LIT(".rowfs");
+	v->table = it.key;
+	v->children = 0;
+	e = list_files(v, id, ITEM_FOLDER);
+	uint64_t children = v->children;
+	if (e == ERR_OK)
+		e = verify_folders(v, id);
+	v->table = (struct span){ 0 };
+	v->children = children;
+	if (e == ERR_OK)
+		check_count(v, &it, it.key);
+	v->account = (struct span){ 0 };
+	item_fini(&it);
 	return e;
 }
 
@@ -312,9 +486,15 @@ enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn 
 	e = store_view_hold(v.store, &v.view);
 	uint64_t unused;
 	if (e == ERR_OK)
-		e = each_child(&v, STORE_ROOT, verify_account, &unused);
+		e = each_child(&v, STORE_ROOT, ITEM_FOLDER, verify_account, &unused);
+	if (e == ERR_OK)
+		e = verify_fixed(&v, STORE_REJECTED);
+	if (e == ERR_OK)
+		e = verify_fixed(&v, STORE_TRASH);
 	store_view_close(v.store, v.view);
 	entity_fini(&v.entity);
+	if (v.no_memory)
+		return ERR_NO_MEMORY;
 	if (e == ERR_OK && counts->findings > 0)
 		e = ERR_CORRUPT;
 	return e == ERR_OK && v.stopped ? ERR_CANCELLED : e;

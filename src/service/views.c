@@ -10,6 +10,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+/* A close(2) returns before its release has come here: who opens a stream right behind it may
+ * find the place still taken.  Few wait at a time: their threads are those that releases need. */
+#define STREAM_WAIT_US 200000
+#define STREAM_WAITERS_MAX 4
+
 uint64_t views_log(struct views *vs)
 {
 	struct store_info info;
@@ -56,6 +61,13 @@ static void settle(struct view *v)
 }
 
 /* With the lock held. */
+static void give_place(struct views *vs)
+{
+	vs->streams--;
+	pthread_cond_signal(&vs->stream_closed);
+}
+
+/* With the lock held. */
 static void take_out(struct view *v)
 {
 	struct view **at = &v->views->first;
@@ -67,6 +79,8 @@ static void take_out(struct view *v)
 	v->ended = true;
 	if (v->info.number != 0)
 		v->views->changed = clock_ticks();
+	else
+		give_place(v->views);
 }
 
 void views_end(struct view *v, uint64_t log, const char *why)
@@ -130,21 +144,29 @@ static enum err take_number(struct views *vs, struct view *v, struct err_detail 
 	return ERR_OK;
 }
 
-static bool one_more_stream(const struct views *vs)
+/* Of the streams; waits for one, a little.  False: there is none. */
+static bool take_place(struct views *vs)
 {
-	size_t n = 0;
-	for (const struct view *v = vs->first; v != NULL; v = v->next)
-		n += v->streams;
-	return n < STREAMS_MAX;
+	pthread_mutex_lock(&vs->lock);
+	if (vs->streams >= STREAMS_MAX && vs->waiting < STREAM_WAITERS_MAX) {
+		struct timespec until = views_timespec(clock_mono_us() + STREAM_WAIT_US);
+		int rc = 0;
+		vs->waiting++;
+		while (vs->streams >= STREAMS_MAX && rc == 0)
+			rc = pthread_cond_timedwait(&vs->stream_closed, &vs->lock, &until);
+		vs->waiting--;
+	}
+	bool taken = vs->streams < STREAMS_MAX;
+	vs->streams += taken;
+	pthread_mutex_unlock(&vs->lock);
+	return taken;
 }
 
 /* With the lock held. */
 static enum err append(struct views *vs, struct view *v, bool log_rests, struct err_detail *detail)
 {
 	enum err e = start_watching(vs);
-	if (e == ERR_OK && v->streams && !one_more_stream(vs))
-		e = ERR_THROTTLED;
-	else if (e == ERR_OK && !v->streams)
+	if (e == ERR_OK && !v->streams)
 		e = take_number(vs, v, detail);
 	if (e != ERR_OK)
 		return e;
@@ -194,7 +216,15 @@ static enum err open_view(struct views *vs, struct span name, bool streams, stru
 
 enum err views_open(struct views *vs, struct span what, struct view **ret)
 {
-	return open_view(vs, what, true, ret, NULL, NULL);
+	if (!take_place(vs))
+		return ERR_THROTTLED;
+	enum err e = open_view(vs, what, true, ret, NULL, NULL);
+	if (e != ERR_OK) {
+		pthread_mutex_lock(&vs->lock);
+		give_place(vs);
+		pthread_mutex_unlock(&vs->lock);
+	}
+	return e;
 }
 
 void views_close(struct view *v)
@@ -375,6 +405,7 @@ enum err views_new(struct store *store, struct views **ret)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&vs->wake, &monotonic);
 	pthread_cond_init(&vs->closed, &monotonic);
+	pthread_cond_init(&vs->stream_closed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	*ret = vs;
 	return ERR_OK;
@@ -400,6 +431,7 @@ void views_free(struct views *vs)
 	pthread_mutex_destroy(&vs->lock);
 	pthread_cond_destroy(&vs->wake);
 	pthread_cond_destroy(&vs->closed);
+	pthread_cond_destroy(&vs->stream_closed);
 	pthread_mutex_destroy(&vs->room_lock);
 	pthread_rwlock_destroy(&vs->ended_lock);
 	free(vs);

@@ -44,12 +44,6 @@ static struct view *overdue(struct views *vs, uint64_t log, char why[WHY_MAX])
 	return vs->first;
 }
 
-static struct timespec mono_timespec(uint64_t us)
-{
-	return (struct timespec){ .tv_sec = (time_t)(us / VIEWS_US_PER_SECOND),
-		.tv_nsec = (long)(us % VIEWS_US_PER_SECOND) * 1000 };
-}
-
 void *views_watch(void *arg)
 {
 	struct views *vs = arg;
@@ -69,7 +63,7 @@ void *views_watch(void *arg)
 			views_end(v, log, why);
 			pthread_mutex_lock(&vs->lock);
 		} else if (!vs->stopping) {
-			until = mono_timespec(clock_mono_us() + WATCH_US);
+			until = views_timespec(clock_mono_us() + WATCH_US);
 			(void)pthread_cond_timedwait(&vs->wake, &vs->lock, &until);
 		}
 	}
@@ -95,7 +89,7 @@ bool views_make_room(struct views *vs, uint64_t before)
 		views_end(vs->first, log, "the disk is full");
 		pthread_mutex_lock(&vs->lock);
 	}
-	struct timespec until = mono_timespec(clock_mono_us() + ROOM_WAIT_US);
+	struct timespec until = views_timespec(clock_mono_us() + ROOM_WAIT_US);
 	int rc = 0;
 	while (vs->room == before && vs->closing > 0 && rc == 0)
 		rc = pthread_cond_timedwait(&vs->closed, &vs->lock, &until);

@@ -6,6 +6,7 @@
 #include "service/views.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #define VIEWS_US_PER_SECOND UINT64_C(1000000)
 
@@ -25,11 +26,13 @@ struct view {
 struct views {
 	struct store *store;
 	pthread_mutex_t lock; /* guards what follows, and the members of all views */
-	pthread_cond_t wake, closed;
+	pthread_cond_t wake, closed, stream_closed;
 	struct view *first, **last; /* oldest first */
 	uint32_t numbers;           /* the last one given out */
 	int64_t changed;            /* when the names did; ticks */
 	uint64_t log_max, lifetime_s;
+	unsigned streams;  /* in the list, or about to be */
+	unsigned waiting;  /* for one of them to be closed */
 	uint64_t log_base; /* bytes of the log when it was last at rest */
 	uint64_t room;     /* how many were let go and are closed */
 	unsigned closing;  /* that were let go and are not */
@@ -42,6 +45,12 @@ struct views {
 	view_ended_fn on_end;        /* guarded by ended_lock */
 	void *on_end_arg;
 };
+
+static inline struct timespec views_timespec(uint64_t mono_us)
+{
+	return (struct timespec){ .tv_sec = (time_t)(mono_us / VIEWS_US_PER_SECOND),
+		.tv_nsec = (long)(mono_us % VIEWS_US_PER_SECOND) * 1000 };
+}
 
 /* Bytes of the log on disk; with no lock held. */
 uint64_t views_log(struct views *vs);

@@ -81,6 +81,11 @@ static enum err fault_apply(
 	return ERR_OK;
 }
 
+static enum err fault_room(struct store *s, uint64_t bytes)
+{
+	return store_room(of(s)->inner, bytes);
+}
+
 static enum err fault_sync(struct store *s)
 {
 	return store_sync(of(s)->inner);
@@ -114,6 +119,12 @@ static enum err fault_check(
 	return store_check(of(s)->inner, fn, progress, arg);
 }
 
+static enum err fault_copy(
+	struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg)
+{
+	return store_copy(of(s)->inner, v, fd, fn, arg);
+}
+
 static void fault_close(struct store *s)
 {
 	store_close(of(s)->inner);
@@ -128,12 +139,14 @@ static const struct store_ops ops = {
 	.list = fault_list,
 	.file_read = fault_file_read,
 	.apply = fault_apply,
+	.room = fault_room,
 	.sync = fault_sync,
 	.version_floor = fault_version_floor,
 	.view_open = fault_view_open,
 	.view_close = fault_view_close,
 	.info = fault_info,
 	.check = fault_check,
+	.copy = fault_copy,
 	.close = fault_close,
 };
 

@@ -42,6 +42,13 @@ bool rules_has_body(enum item_kind kind)
 	return kind == ITEM_ROW || kind == ITEM_ACCOUNT || kind == ITEM_TABLE;
 }
 
+bool rules_wants_body(unsigned want, const struct item *it)
+{
+	if (want & WANT_BODY)
+		return rules_has_body(it->kind);
+	return want & WANT_SMALL_BODY && it->kind == ITEM_ROW && it->size <= STORE_SMALL_BODY;
+}
+
 bool rules_put_replaces(enum item_kind put, const struct item *there)
 {
 	if (put == ITEM_ROW && there->kind == ITEM_FILE)
@@ -111,6 +118,23 @@ struct attrs rules_attrs_moved(const struct item *it)
 	return a;
 }
 
+uint64_t rules_left_id(uint64_t row_id)
+{
+	return row_id & RULES_ID_LEFT ? 0 : row_id | RULES_ID_LEFT;
+}
+
+struct item rules_file_left(const struct item *row, const struct change *c)
+{
+	return (struct item){
+		.id = rules_left_id(row->id),
+		.kind = ITEM_FILE,
+		.version = c->version,
+		.attrs = rules_attrs_moved(row),
+		.size = row->size,
+		.name = SPAN_LIT(""),
+	};
+}
+
 void rules_attrs_set(struct item *it, const struct change *c)
 {
 	if (c->set_mask & ATTR_MODE)
@@ -132,11 +156,10 @@ void rules_moved(struct item *it, enum item_kind kind, bool body, uint32_t flags
 	if (kind == ITEM_NONE)
 		kind = it->kind;
 	if (it->kind == ITEM_FILE && kind == ITEM_ROW) {
-		if (it->flags & ITEM_WAS_ROW)
-			it->edition++;
 		it->flags = flags & ITEM_FLAGS_PUBLIC;
 	} else if (it->kind == ITEM_ROW && kind == ITEM_FILE) {
-		it->flags = ITEM_WAS_ROW;
+		it->edition++; /* its content may change from now on */
+		it->flags = 0;
 	} else if (body) {
 		it->edition++;
 		it->flags = flags & ITEM_FLAGS_PUBLIC;

@@ -7,9 +7,7 @@
 
 #include "store/store.h"
 
-/* In item.flags inside an engine only: a file that was a row once.  When it becomes a row
- * again its edition moves on, because it may hold other bytes by then. */
-#define ITEM_WAS_ROW 0x100u
+/* What item.flags may hold outside an engine. */
 #define ITEM_FLAGS_PUBLIC 0xffu
 
 /* ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS or ERR_NAME_EXISTS. */
@@ -23,6 +21,8 @@ bool rules_fits(
 
 /* Whether items of this kind keep a body: a document, secrets, policies. */
 bool rules_has_body(enum item_kind kind);
+/* Whether a reader that wants this (enum store_want) is given this item's. */
+bool rules_wants_body(unsigned want, const struct item *it);
 
 /* Whether a PUT of this kind replaces what is there: a row over a row or over the file that
  * stands under its name; an account's or a table's body. */
@@ -42,6 +42,13 @@ enum err rules_convert(enum item_kind from, enum item_kind to, bool has_body);
 struct attrs rules_attrs_replaced(const struct attrs *old, const struct attrs *given);
 /* Those of an item that a MOVE carries away from its old version: mv keeps the mtime. */
 struct attrs rules_attrs_moved(const struct item *it);
+/* CHANGE_TO_FILE leaves the document where it is, but the file is another item than the row and
+ * needs an id that nobody had: the row's with this bit, which no other way gives.  0: the row came
+ * from such a file, so a fresh one. */
+#define RULES_ID_LEFT (UINT64_C(1) << (STORE_ID_BITS - 1))
+uint64_t rules_left_id(uint64_t row_id);
+/* The file that a row leaves behind, without place. */
+struct item rules_file_left(const struct item *row, const struct change *c);
 /* CHANGE_ATTRS on *it. */
 void rules_attrs_set(struct item *it, const struct change *c);
 

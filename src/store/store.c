@@ -3,7 +3,7 @@
  * checks that no engine should have to repeat. */
 #include "store/store.h"
 
-#include "base/buf.h"
+#include "model/limits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,45 +85,35 @@ enum err store_child(struct store *s, struct store_view *v, uint64_t parent, enu
 struct lister {
 	store_list_fn fn;
 	void *arg;
-	struct buf last;
+	size_t n;
+	char last[LIMIT_KEY_BYTES];
 };
 
 static bool remember(void *arg, const struct item *it)
 {
 	struct lister *l = arg;
-	l->last.len = 0;
-	buf_add_span(&l->last, it->key);
+	l->n = it->key.n;
+	if (l->n <= sizeof(l->last))
+		memcpy(l->last, it->key.p, l->n);
 	return l->fn(l->arg, it);
 }
 
 enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
 	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg)
 {
-	struct lister l = { fn, arg, BUF_INIT(1u << 20) };
+	struct lister l = { .fn = fn, .arg = arg };
 	bool more = false;
-	/* An empty last key must not look like "from the first one". */
-	if (!buf_reserve(&l.last, 256))
-		return ERR_NO_MEMORY;
 	enum err e = s->ops->list(s, v, parent, class, after, inclusive, want, remember, &l, &more);
 	while (e == ERR_OK && more) {
-		if (!buf_ok(&l.last)) {
-			e = ERR_NO_MEMORY;
-			break;
-		}
-		struct span last = buf_span(&l.last);
-		struct buf copy = BUF_INIT(1u << 20);
-		if (!buf_reserve(&copy, last.n + 1)) {
-			e = ERR_NO_MEMORY;
-			break;
-		}
 		/* The engine reads `after` while remember() overwrites l.last. */
-		buf_add_span(&copy, last);
+		char after_this[LIMIT_KEY_BYTES];
+		if (l.n > sizeof(after_this))
+			return ERR_CORRUPT;
+		memcpy(after_this, l.last, l.n);
 		more = false;
-		e = s->ops->list(
-			s, v, parent, class, buf_span(&copy), false, want, remember, &l, &more);
-		buf_fini(&copy);
+		e = s->ops->list(s, v, parent, class, span_make(after_this, l.n), false, want,
+			remember, &l, &more);
 	}
-	buf_fini(&l.last);
 	return e;
 }
 
@@ -148,6 +138,11 @@ enum err store_apply(
 {
 	clear_results(changes, n);
 	return s->ops->apply(s, changes, n, durable, reterr);
+}
+
+enum err store_room(struct store *s, uint64_t bytes)
+{
+	return s->ops->room(s, bytes);
 }
 
 enum err store_sync(struct store *s)
@@ -185,6 +180,11 @@ void store_info(struct store *s, struct store_info *ret)
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
 {
 	return s->ops->check(s, fn, progress, arg);
+}
+
+enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg)
+{
+	return s->ops->copy ? s->ops->copy(s, v, fd, fn, arg) : ERR_NOT_SUPPORTED;
 }
 
 void store_close(struct store *s)

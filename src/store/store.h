@@ -18,7 +18,7 @@
  *  4. Keys arrive in order form (model/key.h): no NUL, memcmp order is the service's.
  *  5. Listings name the next key, never an offset, and may stop early.
  *  6. Ids come from the engine: greater than STORE_ID_FIRST, less than 2^40, stable, never
- *     used again, carried through moves.
+ *     used again, carried through moves.  CHANGE_TO_FILE gives rules_left_id().
  *  7. Every call may be made by many threads at once.
  */
 #ifndef STORE_STORE_H
@@ -84,9 +84,9 @@ struct item {
 	enum item_class class;
 	uint32_t flags;   /* enum item_flags */
 	uint32_t edition; /* moves on with every new content of a row, not with attributes;
-			     starts at 1 for a new row, 0 for everything else; a file that
-			     becomes a row keeps its 0, a row that becomes a file keeps its
-			     edition: (id, edition) names one immutable row content. */
+			     starts at 1 for a new row, 0 for everything else; it moves on
+			     where a row becomes a file, and is kept where a file becomes a
+			     row: (id, edition) names one immutable row content. */
 	int64_t version;  /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
 			    of content or membership */
 	struct attrs attrs;
@@ -107,7 +107,11 @@ enum err item_copy(struct item *to, const struct item *from);
 enum store_want {
 	WANT_ATTRS = 0,
 	WANT_BODY = 1,
+	WANT_KEYS = 2,       /* list(): id, kind and key of each will do; the rest may be 0 */
+	WANT_SMALL_BODY = 4, /* child(), list(): the body of a row up to STORE_SMALL_BODY bytes */
+	WANT_BODIES = WANT_BODY | WANT_SMALL_BODY,
 };
+#define STORE_SMALL_BODY ((uint64_t)32 << 10)
 
 /* A consistent, unchanging view of the whole store.  NULL in its place means: now. */
 struct store_view;
@@ -127,8 +131,9 @@ enum change_op {
 	CHANGE_MOVE,   /* item -> to; what stands there is removed in the same step
 			  (directories: only an empty one, else ERR_NOT_EMPTY) unless
 			  CHANGE_NO_REPLACE (ERR_NAME_EXISTS or its kin).  Kind changes
-			  FILE<->ROW and FOLDER->PARTITION by to_kind; a FILE that becomes a ROW takes `body` as its
-			  document, which must be what the file holds: give cond_version. */
+			  FILE<->ROW and FOLDER->PARTITION by to_kind; a FILE that becomes a
+			  ROW takes `body` as its document, which must be what the file
+			  holds: give cond_version. */
 	CHANGE_ATTRS,  /* set attrs (only the members that set_mask names); no new version */
 	CHANGE_WRITE,  /* files: body at offset, extends */
 	CHANGE_RESIZE, /* files: size = offset */
@@ -152,6 +157,14 @@ enum change_flags {
 	CHANGE_EXCHANGE = 16, /* MOVE: what stands at `to` goes to where the item was (must be
 				 there: ERR_NOT_FOUND); its own conversion: other_kind,
 				 other_body */
+	CHANGE_FREED = 32,    /* PUT, WRITE: the set removes as much as this adds, so the space
+				 that is kept free for removing may be used */
+	CHANGE_RESERVED = 64, /* PUT, WRITE: all but the last of that space may be used */
+	CHANGE_TO_FILE = 128, /* DELETE of a row (else ERR_INVALID_INPUT): its document becomes the
+				 content of a new file at `to` (else rules_exists()), with the
+				 row's mode, owner and time.  offset: so many bytes the caller
+				 takes it for, to see whether there is room; CHANGE_FREED as
+				 for PUT */
 };
 
 enum attrs_mask {
@@ -191,8 +204,8 @@ struct change {
 	struct attrs attrs;     /* PUT: of a new item; of a replaced row: mode and owner are kept
 				 where unset here, times are taken as given; ATTRS */
 	uint32_t set_mask;      /* ATTRS */
-	uint64_t offset;        /* WRITE, RESIZE */
-	struct place to;        /* MOVE */
+	uint64_t offset;        /* WRITE, RESIZE; DELETE: see CHANGE_TO_FILE */
+	struct place to;        /* MOVE; DELETE with CHANGE_TO_FILE */
 	bool to_match;          /* MOVE: what stands at `to` must have to_version, else */
 	int64_t to_version;     /* ERR_CONDITION_NOT_MET */
 	enum item_kind to_kind; /* MOVE; ITEM_NONE: unchanged */
@@ -223,10 +236,12 @@ enum store_ability {
 
 struct store_info {
 	unsigned abilities;
-	uint64_t bytes;      /* on disk */
-	uint64_t log_bytes;  /* of that: write-ahead log */
-	uint64_t log_rest;   /* up to here the log is left as large as it is; 0: there is none */
-	uint64_t file_bytes; /* sum of ordinary files' sizes */
+	int raised_from; /* the schema's version before this opening raised it; 0: it did not */
+	const char *kept_copy; /* of before; NULL: none was wanted.  Valid until the close */
+	uint64_t bytes;        /* on disk */
+	uint64_t log_bytes;    /* of that: write-ahead log */
+	uint64_t log_rest;     /* up to here the log is left as large as it is; 0: there is none */
+	uint64_t file_bytes;   /* sum of ordinary files' sizes */
 	/* Since open; commits < change sets: shared commits. */
 	uint64_t commits, change_sets, changes, syncs;
 	/* Commits by how many change sets shared them: the i-th counts those of at least
@@ -237,6 +252,8 @@ struct store_info {
 /* One finding of check(); return false to stop. */
 typedef bool (*store_check_fn)(void *arg, const char *finding);
 typedef void (*store_progress_fn)(void *arg, uint64_t done, uint64_t total);
+/* About every MiB: so many bytes of so many; return false to stop. */
+typedef bool (*store_copy_fn)(void *arg, uint64_t done, uint64_t total);
 
 struct store;
 struct store_ops {
@@ -263,6 +280,9 @@ struct store_ops {
 	 * cut.  Change sets of several threads may share one commit. */
 	enum err (*apply)(struct store *s, struct change *changes, size_t n, bool durable,
 		struct err_detail *reterr);
+	/* ERR_NO_SPACE if a row or file of so many bytes would be refused now.  An answer for
+	 * this moment, to tell a writer early; cheap where there is plenty of room. */
+	enum err (*room)(struct store *s, uint64_t bytes);
 	/* Everything acknowledged so far survives a power cut when this returns. */
 	enum err (*sync)(struct store *s);
 
@@ -278,6 +298,11 @@ struct store_ops {
 	/* Verifies what the engine alone can know.  ERR_CORRUPT if it found anything. */
 	enum err (*check)(
 		struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
+	/* Writes the whole store as the view shows it to fd, an empty file that is open for reading
+	 * and writing, and syncs it: a store of its own afterwards.  Nobody else uses the view
+	 * meanwhile.  ERR_CANCELLED: fn said so.  NULL: the engine has no file. */
+	enum err (*copy)(
+		struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
 
 	/* Clean: nothing to recover at the next open. */
 	void (*close)(struct store *s);
@@ -300,6 +325,7 @@ enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uin
 	void *out, size_t n, size_t *ret_n);
 enum err store_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
+enum err store_room(struct store *s, uint64_t bytes);
 enum err store_sync(struct store *s);
 int64_t store_version_floor(struct store *s);
 /* Of this moment: all that was acknowledged before is in it.  To be closed soon. */
@@ -310,6 +336,8 @@ enum err store_view_hold(struct store *s, struct store_view **ret);
 void store_view_close(struct store *s, struct store_view *v); /* NULL is fine */
 void store_info(struct store *s, struct store_info *ret);
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
+/* ERR_NOT_SUPPORTED: the engine has no file. */
+enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
 void store_close(struct store *s); /* NULL is fine */
 /* item_fini()s the results of n changes. */
 void changes_fini(struct change *changes, size_t n);

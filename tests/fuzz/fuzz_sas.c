@@ -7,6 +7,7 @@
 #include "base/crypto.h"
 #include "fuzz.h"
 #include "model/key.h"
+#include "model/versions.h"
 #include "rest/access.h"
 #include "service/sas.h"
 #include "service/tables.h"
@@ -252,7 +253,7 @@ static void times(struct span text)
 	char out[CLOCK_TEXT_MAX];
 	int64_t t, again;
 
-	(void)sas_version(text);
+	(void)version_parse(text);
 	if (!policy_time_parse(text, &t) || t < 0 || t > TICKS_MAX)
 		return;
 	(void)clock_format(t, out);

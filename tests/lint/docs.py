@@ -3,11 +3,12 @@
 """Compares the documentation with the code, both ways.
 
 errors.md  has exactly the rows of base/err.h, with errno, HTTP status, code and text
+rest.md    has exactly the rules by version of model/versions.h
 rowfs.1    names every command and option that the program has, and no other option
            (mount options: this page or mount.rowfs.8)
 semantics.md  every promise has a system test that names it, and every test's promise stands there
 links      relative links in README and docs/ lead somewhere
-usage: docs.py TOP [--errors]    --errors prints the table for errors.md instead
+usage: docs.py TOP [--errors | --versions]    prints the table for errors.md or rest.md instead
 """
 
 import glob
@@ -33,17 +34,42 @@ def error_rows(top):
     return rows
 
 
+def compare(want, have, page, source, say):
+    """Lines of a page that are made from a source."""
+    for line in want:
+        if line not in have:
+            say(f"{page} lacks: {line}")
+    for line in have:
+        if line not in want:
+            say(f"{page} has, {source} has not: {line}")
+
+
 def check_errors(top, say):
     want = error_rows(top)
     if len(want) < 20:
         say("src/base/err.h: the error list was not understood")
     have = [line for line in read(top, "docs/errors.md").split("\n") if re.match(r"\| E\w+ \|", line)]
-    for line in want:
-        if line not in have:
-            say(f"docs/errors.md lacks: {line}")
-    for line in have:
-        if line not in want:
-            say(f"docs/errors.md has, err.h has not: {line}")
+    compare(want, have, "docs/errors.md", "err.h", say)
+
+
+RULE = re.compile(r'^\s*X\((\w+), (\d{8}), (\d{8}|0), "([^"]*)"\)', re.M)
+
+
+def version_rows(top):
+    """The table of versions in docs/rest.md as it must be, made from versions.h."""
+    def date(digits):
+        return "" if digits == "0" else f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
+    return [f"| {date(since)} | {date(until)} | {text} |".replace("|  |", "| |")
+            for _, since, until, text in RULE.findall(read(top, "src/model/versions.h"))]
+
+
+def check_versions(top, say):
+    want = version_rows(top)
+    if len(want) < 10:
+        say("src/model/versions.h: the rules were not understood")
+    have = [line for line in read(top, "docs/rest.md").split("\n")
+            if re.match(r"\| \d{4}-\d\d-\d\d \|", line)]
+    compare(want, have, "docs/rest.md", "versions.h", say)
 
 
 def roff_words(text):
@@ -117,8 +143,12 @@ def main(argv):
     if "--errors" in argv:
         print("\n".join(error_rows(top)))
         return 0
+    if "--versions" in argv:
+        print("\n".join(version_rows(top)))
+        return 0
     findings = []
-    for check in (check_errors, check_commands, check_mount_options, check_promises, check_links):
+    for check in (check_errors, check_versions, check_commands, check_mount_options, check_promises,
+                  check_links):
         try:
             check(top, findings.append)
         except FileNotFoundError as e:

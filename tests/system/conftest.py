@@ -11,6 +11,7 @@ ROWFS_BUILD  the build directory (default: build in the top of the source tree)
 ROWFS_TEST_TIMEOUT  seconds after which a test's mounts are torn down by force
 """
 
+import contextlib
 import errno
 import itertools
 import os
@@ -20,6 +21,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -29,8 +31,15 @@ import pytest
 import rest_client
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests/fault"))
+import calls  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("ROWFS_BUILD", TOP / "build")).resolve()
+CONNECTIONS = pathlib.Path("/sys/fs/fuse/connections")
 TIMEOUT = float(os.environ.get("ROWFS_TEST_TIMEOUT", "240"))
+# A server that has nothing more to do closes its store, and syncs it to a disk that may have much
+# to do from the tests before.
+END = 200
 # What a healthy daemon never prints.  A refused write is news for the user, not an error
 # of the daemon, and is logged below this level.
 TROUBLE = re.compile(
@@ -39,7 +48,8 @@ TROUBLE = re.compile(
 )
 
 ENV = dict(os.environ)
-ENV.setdefault("ASAN_OPTIONS", "detect_leaks=1:exitcode=99:strict_string_checks=1")
+ENV.setdefault("ASAN_OPTIONS", "detect_leaks=1:exitcode=99:strict_string_checks=1:"
+               "detect_stack_use_after_return=1")
 ENV.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
 ENV["LC_ALL"] = "C.UTF-8"
 ENV["TZ"] = "UTC"
@@ -61,25 +71,78 @@ def find_program(*candidates):
     pytest.exit(f"no {candidates[0]} in {BUILD}; build first, or set ROWFS_BUILD", returncode=3)
 
 
-def is_mount(path):
-    """Whether something is mounted exactly here; also true of a dead FUSE mount."""
+def connection_at(path):
+    """Of what is mounted exactly here, be it dead; None: nothing is."""
     want = os.fsencode(str(path))
     with open("/proc/self/mountinfo", "rb") as f:
         for line in f:
-            at = re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), line.split()[4])
+            words = line.split()
+            at = re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), words[4])
             if at == want:
-                return True
-    return False
+                return CONNECTIONS / words[2].decode().split(":")[1]
+    return None
+
+
+def is_mount(path):
+    return connection_at(path) is not None
 
 
 def detach(path):
     """Takes a mount away whatever state its daemon is in.  -f first: it wakes clients that
-    hang on a dead daemon, which -l alone would make incurable."""
+    hang on a dead daemon, which -l alone would make incurable.  For others than root aborting
+    the connection does it, where fusectl is mounted."""
     tool = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
+    if os.geteuid() != 0 and is_mount(path):
+        with contextlib.suppress(OSError):
+            (connection_at(path) / "abort").write_text("1")
     for extra in (["-f"] if os.geteuid() == 0 else [], ["-l"] if os.geteuid() == 0 else ["-z"]):
         if not is_mount(path):
             return
         subprocess.run(tool + extra + [str(path)], capture_output=True)
+
+
+def read_text(path):
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError as e:
+        return e.strerror
+
+
+def who_holds(path):
+    """For the message of a mount that does not end: processes that are in it or have a copy of it
+    in a mount namespace of their own."""
+    found, here = [], os.readlink("/proc/self/ns/mnt")
+    for proc in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            links = [proc / "cwd", proc / "root", *(proc / "fd").iterdir()]
+            for link in links:
+                with contextlib.suppress(OSError):
+                    if f"{os.readlink(link)}/".startswith(f"{path}/"):
+                        found.append(f"{proc.name} ({read_text(proc / 'comm')}): {link.name}")
+            if os.readlink(proc / "ns/mnt") != here and f" {path} " in read_text(
+                    proc / "mountinfo"):
+                found.append(f"{proc.name} ({read_text(proc / 'comm')}): another namespace")
+    return "; ".join(found) or "nobody"
+
+
+def what_threads_do(pid):
+    return "; ".join(
+        f"{read_text(t / 'comm')}: {read_text(t / 'wchan')}, call {read_text(t / 'syscall')}"
+        for t in pathlib.Path(f"/proc/{pid}/task").glob("*"))
+
+
+def descriptors(pid):
+    """Numbers of what a server has open."""
+    try:
+        return os.listdir(f"/proc/{pid}/fd")
+    except PermissionError:
+        pytest.skip("needs root: a server lets nobody else look at its descriptors")
+
+
+def need_to_cut():
+    """A mount whose server is killed while many are at work there."""
+    if os.geteuid() != 0 and not os.path.ismount(CONNECTIONS):
+        pytest.skip(f"needs root, or fusectl at {CONNECTIONS}")
 
 
 class Rowfs:
@@ -109,8 +172,10 @@ class Mount:
     def __init__(self, rowfs, store, path, options, log):
         self.rowfs, self.store, self.path, self.options = rowfs, store, path, options
         self.log_path = log
+        self.env = ENV
         self.proc = None
         self.allowed = []
+        self.timeout = TIMEOUT
         self.expect_rc = 0
         self._log_seen = 0
         self._forced = False
@@ -123,9 +188,9 @@ class Mount:
         with open(self.log_path, "ab") as log:
             self._log_seen = log.tell()
             self.proc = subprocess.Popen(
-                args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENV,
+                args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env,
                 start_new_session=True)
-        self._watchdog = threading.Timer(TIMEOUT, self._overdue)
+        self._watchdog = threading.Timer(self.timeout, self._overdue)
         self._watchdog.daemon = True
         self._watchdog.start()
         end = time.monotonic() + 30
@@ -178,14 +243,23 @@ class Mount:
         """A clean end by umount(8); the daemon has gone when this returns."""
         self._watchdog.cancel()
         tool = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
-        done = subprocess.run(tool + [str(self.path)], capture_output=True, text=True)
+        end = time.monotonic() + 10
+        while True:
+            done = subprocess.run(tool + [str(self.path)], capture_output=True, text=True)
+            # A process that was killed and waited for may have threads that still end.
+            if "busy" not in done.stderr or time.monotonic() > end:
+                break
+            time.sleep(0.05)
         if done.returncode != 0:
+            done.stderr += f" (held by: {who_holds(self.path)})"
             self.proc.send_signal(signal.SIGTERM)
         try:
-            rc = self.proc.wait(60)
+            rc = self.proc.wait(END)
         except subprocess.TimeoutExpired:
+            why = f"held by {who_holds(self.path)}; {what_threads_do(self.proc.pid)}"
             self.force()
-            pytest.fail(f"daemon lives on 60 s after umount ({done.stderr.strip()}): {self.log()}")
+            pytest.fail(f"daemon lives on {END} s after umount ({done.stderr.strip()}): {why}\n"
+                        f"{self.log()}")
         detach(self.path)
         self._scan()
         if done.returncode != 0:
@@ -199,7 +273,7 @@ class Mount:
         """A clean end by signal."""
         self._watchdog.cancel()
         self.proc.send_signal(signal.SIGTERM)
-        rc = self.proc.wait(60)
+        rc = self.proc.wait(END)
         detach(self.path)
         self._scan()
         assert rc == 0, self.log()
@@ -330,7 +404,7 @@ class Serve:
         self.force()
         self._scan()
 
-    def stop(self, wait=60):
+    def stop(self, wait=END):
         """A clean end by SIGTERM; the server has gone when this returns."""
         self.proc.send_signal(signal.SIGTERM)
         try:
@@ -398,10 +472,11 @@ def mount(rowfs, work, request):
     need_fuse()
     mounts, stores = [], []
 
-    def make(store, *options, at=None):
+    def make(store, *options, at=None, env=ENV):
         at = at or work / f"mnt{len(mounts) or ''}"
         at.mkdir(exist_ok=True)
         m = Mount(rowfs, store, at, list(options), work / f"daemon{len(mounts)}.log")
+        m.env = env
         mounts.append(m)
         if store not in stores:
             stores.append(store)
@@ -426,6 +501,16 @@ def mount(rowfs, work, request):
                 problems.append(f"rowfs check: {done.returncode}: {done.stdout}{done.stderr}")
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
+
+
+@pytest.fixture
+def struck(mount, store, work):
+    """A factory: struck("ro") -> (Mount, calls.Control).  What the server calls on its store can be
+    made to fail or to wait."""
+    with calls.Control(work / "control") as control:
+        yield lambda *options: (
+            mount(store, *options, env=control.env(BUILD, store, base=ENV)), control)
+        control.stop()
 
 
 @pytest.fixture

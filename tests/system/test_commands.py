@@ -2,17 +2,21 @@
 """The commands of rowfs, on a store of their own and through the process that serves it."""
 
 import base64
+import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
 import pytest
 
 from conftest import BUILD, ENV, detach, is_mount, need_fuse
+from store_pages import seal
 
 HELPER = BUILD / "mount-helper" / "mount.rowfs"
 
@@ -69,7 +73,7 @@ ROWS = [
 def test_every_command_explains_itself(rowfs):
     names = [line[2:22].strip() for line in rowfs("help").stdout.splitlines()
              if line.startswith("  ")]
-    assert len(names) == 16 and names == sorted(names)
+    assert len(names) == 17 and names == sorted(names)
     for name in names:
         by_option = rowfs(*name.split(), "--help").stdout
         assert by_option.startswith(f"usage: rowfs {name}")
@@ -88,12 +92,6 @@ def test_wrong_usage_is_exit_2_and_touches_nothing(rowfs, work, args):
     done = rowfs(*args, check=False, cwd=work)
     assert done.returncode == 2 and done.stderr and not done.stdout
     assert not os.listdir(work)
-
-
-@pytest.mark.parametrize("option", ["remount"])
-def test_options_of_a_later_version_are_named_as_such(rowfs, store, work, option):
-    done = rowfs("mount", store, work, "-o", option, check=False)
-    assert done.returncode == 2 and f"'{option}' is not supported yet" in done.stderr
 
 
 def test_two_dashes_end_the_options(rowfs, work):
@@ -401,6 +399,67 @@ def test_check_of_a_clean_store(rowfs, place):
     rowfs("import", place, "acct/Tab", input=lines(*ROWS))
     out = rowfs("check", place).stdout
     assert out == (f"{place}: 1 account, 1 table, 3 partitions, 5 rows, 0 ordinary files: clean\n")
+
+
+def test_check_counts_ordinary_files_wherever_they_are(rowfs, acct, mount):
+    m = mount(acct)
+    part = m / "acct/Tab/p"
+    deep = part / ".a/b" / "/".join("d" * 40)
+    deep.mkdir(parents=True)
+    (m / "acct/Tab/%_").mkdir()
+    files = (part / "plain", part / ".dot", part / ".a/one", part / ".a/b/two", deep / "three",
+             m / "acct/Tab/%_/other")
+    for path in files:
+        path.write_text("x")
+    (part / "1.json").write_text('{"A": 1}')
+    (part / "2.json").write_text('{"A": 1}')
+    (part / "2.json").unlink()  # to .rowfs/trash
+    with pytest.raises(OSError):
+        (part / "1.json").write_text('{"A": [1]}')  # to .rowfs/rejected
+    wanted = f"{acct}: 1 account, 1 table, 2 partitions, 1 row, 8 ordinary files: clean\n"
+    assert rowfs("check", acct).stdout == wanted
+    m.umount()
+    assert rowfs("check", acct).stdout == wanted
+
+
+def test_check_verifies_files_in_dot_directories_and_in_the_trash(rowfs, acct, mount, request):
+    m = mount(acct)
+    part = m / "acct/Tab/p"
+    (part / ".a/b").mkdir(parents=True)
+    (part / ".a/b/good").write_text("x" * 40000)
+    for name, n in (("small", 10), ("large", 4000)):
+        (part / f"{name}.json").write_text(json.dumps({"A": "x" * n}))
+        (part / f"{name}.json").unlink()
+    m.umount()
+    rowfs("check", acct)
+    request.node.no_store_check = True
+    trash = "(SELECT id FROM item WHERE parent=3)"
+    with contextlib.closing(sqlite3.connect(acct)) as db, db:
+        db.execute("UPDATE item SET key=CAST('a/b' AS BLOB) WHERE key=CAST('good' AS BLOB)")
+        db.execute("UPDATE obj SET key=CAST('a/b' AS BLOB) WHERE key=CAST('good' AS BLOB)")
+        db.execute(f"UPDATE chunk SET data=CAST(data||'more' AS BLOB) WHERE id IN {trash}")
+        db.execute("UPDATE obj SET body=CAST(body||'more' AS BLOB) WHERE parent=3"
+                   " AND body IS NOT NULL")
+    seal(acct)
+    done = rowfs("check", acct, check=False)
+    assert done.returncode == 1 and done.stdout.endswith(": 3 findings\n")
+    assert "acct/Tab/p/a/b: the name of an ordinary file is not allowed\n" in done.stdout
+    assert "has content behind its end\n" in done.stdout
+    assert re.search(r"-small.json: the small file has 19 bytes, its document row 23\n", done.stdout)
+
+
+def test_check_ends_where_a_folder_holds_itself(rowfs, acct, mount, request):
+    m = mount(acct)
+    (m / "acct/Tab/p/.a/b").mkdir(parents=True)
+    m.umount()
+    request.node.no_store_check = True
+    with contextlib.closing(sqlite3.connect(acct)) as db, db:
+        db.execute("INSERT INTO item(parent,class,key,id,kind,version,flags) SELECT id,class,"
+                   "CAST('again' AS BLOB),id,kind,version,flags FROM item"
+                   " WHERE key=CAST('b' AS BLOB)")
+    seal(acct)
+    done = rowfs("check", acct, check=False)
+    assert done.returncode == 1 and "is kept under two places\n" in done.stdout
 
 
 def test_reading_commands_work_on_a_store_that_cannot_be_written(rowfs, acct, work):

@@ -54,6 +54,23 @@ def test_F1_a_file_can_be_read_on_after_it_became_a_row(part):
     assert get(part / "r.json") == b'{"a":2}'
 
 
+def test_F1_an_old_handle_of_what_became_a_row_gets_no_other_size(part):
+    """Also when there was much else since."""
+    put(part / "tmp", '{"a":1}')
+    fd = os.open(part / "tmp", os.O_RDONLY)
+    assert os.pread(fd, 100, 0) == b'{"a":1}'
+    os.rename(part / "tmp", part / "r.json")
+    put(part / "r.json", '{"a":22222}')
+    for n in range(40):  # more than is remembered
+        put(part / f"large{n}.json", json.dumps({f"P{i}": "x" * 32000 for i in range(15)}))
+        get(part / f"large{n}.json")
+    drop_caches()
+    assert os.fstat(fd).st_size == 7
+    assert os.pread(fd, 100, 0) == b'{"a":1}'
+    os.close(fd)
+    assert get(part / "r.json") == b'{"a":22222}'
+
+
 def test_M1_a_row_cannot_move_into_a_directory_without_a_key(rowfs, store, mnt, table, part, work):
     put(part / "a.json", '{"v":1}')
     name = digest_name(rowfs, store, mnt, work)

@@ -4,15 +4,22 @@ write, replace, remove and import them.  Every document says twice which version
 every writer publishes what was acknowledged, so a reader can tell a torn, a cut and a stale
 read from a good one."""
 
+import concurrent.futures
+import contextlib
+import ctypes
 import errno
 import json
 import mmap
 import multiprocessing
 import os
 import random
+import subprocess
+import threading
 import time
 
 import pytest
+
+import calls
 
 SECONDS = float(os.environ.get("ROWFS_HAMMER_SECONDS", "3"))
 fork = multiprocessing.get_context("fork")
@@ -46,12 +53,17 @@ def write_truncating(path, doc):
 
 def write_in_place(path, doc):
     fd = os.open(path, os.O_RDWR)
-    old = os.read(fd, 1 << 20)
-    os.lseek(fd, 0, os.SEEK_SET)
-    os.write(fd, doc)
-    if len(doc) < len(old):
-        os.ftruncate(fd, len(doc))
-    assert os.fstat(fd).st_size == len(doc)
+    try:
+        old = os.read(fd, 1 << 20)
+        os.lseek(fd, 0, os.SEEK_SET)
+        os.write(fd, doc)
+        if len(doc) < len(old):
+            os.ftruncate(fd, len(doc))
+        assert os.fstat(fd).st_size == len(doc)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+        raise
     os.close(fd)
 
 
@@ -249,7 +261,6 @@ def test_C6_an_import_into_new_partitions_shows_them(rowfs, store, mnt, table):
 
 
 def importer(program, store, table, pk, stop, failures, acknowledged):
-    import subprocess
     n = 0
     try:
         while not stop.is_set():
@@ -340,11 +351,51 @@ def test_W14_many_writers_of_the_same_names_never_get_an_error_from_open(part):
     assert not found, "\n".join(found)
 
 
+def look(path):
+    """By another process: the kernel has the committed node under the name from now on."""
+    subprocess.run(["stat", str(path)], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_W14_an_open_that_ended_in_an_error_does_not_tell_on_the_next_one(rowfs, store, mnt, part):
+    """The first try of an open whose second one is never made (RESOLVE_CACHED), as where it ends in
+    an error.  What the thread opens later has a node of its own: fstat tells its size."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    how = (ctypes.c_uint64 * 3)(os.O_WRONLY, 0, 0x20)  # RESOLVE_CACHED
+    row = part / "r.json"
+    row.write_text("{}")
+    look(row)
+    assert libc.syscall(437, -100, str(row).encode(), how, 24) < 0
+    rowfs("import", store, f"{part.parent.parent.name}/{part.parent.name}",
+          input=json.dumps({"PartitionKey": part.name, "RowKey": "r", "A": 3}))
+    assert row.exists()  # is given a node to write to
+    look(row)
+    write_in_place(str(row), b'{"A":4444}')
+    assert row.read_bytes() == b'{"A":4444}'
+
+
+def test_W14_a_file_that_is_being_made_is_there_for_who_was_refused_before(part):
+    """As above; then the row is removed and another thread makes it anew.  That nothing was found
+    there must not outlive the close of the new one either."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    how = (ctypes.c_uint64 * 3)(os.O_WRONLY, 0, 0x20)  # RESOLVE_CACHED
+    row = part / "r.json"
+    row.write_text("{}")
+    look(row)
+    assert libc.syscall(437, -100, str(row).encode(), how, 24) < 0
+    with concurrent.futures.ThreadPoolExecutor(1) as other:
+        other.submit(os.unlink, row).result()
+        fd = other.submit(os.open, row, os.O_WRONLY | os.O_CREAT).result()
+        there = row.exists()
+        other.submit(os.write, fd, b'{"A":1}').result()
+        other.submit(os.close, fd).result()
+        assert other.submit(row.read_bytes).result() == b'{"A":1}'
+        assert there and row.exists()
+
+
 def test_W14_fsync_and_chmod_of_an_open_file_beside_renames_of_its_row_do_not_hang(part):
     """The kernel holds the inode's lock during both, and the directory's during a rename;
     an answer that waits for the other one would end in a deadlock.  The handle is one that
     has no node of its own: the second try of an open arrives at the committed row."""
-    import ctypes
     libc = ctypes.CDLL(None, use_errno=True)
     how = (ctypes.c_uint64 * 3)(os.O_WRONLY, 0, 0x20)  # RESOLVE_CACHED
     row, other = str(part / "row.json"), str(part / "other.json")
@@ -390,3 +441,125 @@ def test_W14_fsync_and_chmod_of_an_open_file_beside_renames_of_its_row_do_not_ha
         w.join(20)
         assert not w.is_alive(), "a worker hangs"
     assert failures.empty(), failures.get()
+
+
+# ---- what is open stays what it is ----
+
+def replace_by_rename(path):
+    (path.parent / "next").write_text('{"A":55555}')
+    os.rename(path.parent / "next", path)
+
+
+@pytest.mark.parametrize("change", [
+    lambda p: p.write_text('{"A":55555}'), replace_by_rename, os.unlink,
+    lambda p: (replace_by_rename(p), replace_by_rename(p), os.unlink(p))],
+    ids=["written", "replaced", "removed", "all of it"])
+def test_U3_a_file_that_became_a_row_stays_what_it_was_for_who_has_it_open(part, change):
+    """Temporary files of editors are such."""
+    temp, row = part / "temp", part / "r.json"
+    temp.write_text('{"A":1}')
+    with open(temp, "rb", buffering=0) as f:
+        os.rename(temp, row)
+        change(row)
+        assert os.fstat(f.fileno()).st_size == 7
+        assert f.read() == b'{"A":1}'
+        assert os.fstat(f.fileno()).st_size == 7
+        if row.exists():
+            assert os.stat(row).st_size == 11 and row.read_text() == '{"A":55555}'
+
+
+def test_O3_a_row_read_by_another_name_of_its_node_goes(part):
+    """A thread that overwrites row after row is given a node to write to; who opens that by a link in
+    /proc reads the row directly."""
+    a, b, row = (part / f"{name}.json" for name in "abr")
+    for path in a, b, row:
+        path.write_text('{"A":1}')
+    for path in a, b, a, b:
+        path.write_text('{"A":22}')
+    fd = os.open(row, os.O_PATH)
+    try:
+        with open(f"/proc/self/fd/{fd}", "rb", buffering=0) as f:
+            os.unlink(row)
+            assert f.read() == b'{"A":1}'
+            assert os.fstat(f.fileno()).st_size == 7
+    finally:
+        os.close(fd)
+
+
+def test_O3_a_rejected_document_that_goes_can_be_read_on(mnt, part):
+    fd = os.open(part / "r.json", os.O_WRONLY | os.O_CREAT)
+    try:
+        os.write(fd, b'{"A":')
+        with pytest.raises(OSError):
+            os.fsync(fd)
+        [name] = os.listdir(mnt / ".rowfs/rejected")
+        with open(mnt / ".rowfs/rejected" / name, "rb", buffering=0) as f:
+            os.write(fd, b"1}")
+            os.fsync(fd)  # it is accepted after all
+            assert os.listdir(mnt / ".rowfs/rejected") == []
+            assert f.read() == b'{"A":'
+            assert os.fstat(f.fileno()).st_size == 5
+    finally:
+        os.close(fd)
+
+
+def test_Z5_what_fsync_made_of_an_empty_file_is_seen_by_its_name(part):
+    """Others saw the name while it waited for its document."""
+    end, n = time.monotonic() + min(SECONDS, 2), 0
+    with concurrent.futures.ThreadPoolExecutor(1) as other:
+        while time.monotonic() < end:
+            n += 1
+            row = part / f"r{n}.json"
+            fd = os.open(row, os.O_WRONLY | os.O_CREAT)
+            try:
+                assert other.submit(os.stat, row).result().st_size == 0
+                os.write(fd, b'{"A":1}')
+                os.fsync(fd)
+                assert os.stat(row).st_size == 7
+            finally:
+                os.close(fd)
+
+
+def open_and_use(path, opened, ready, seen):
+    try:
+        f = open(path, "rb", buffering=0)
+    except OSError as e:
+        seen.append(errno.errorcode[e.errno])
+        return
+    opened.set()
+    with f:
+        assert ready.wait(60)
+        try:
+            seen.append((os.fstat(f.fileno()).st_size, f.read()))
+        except OSError as e:
+            seen.append(f"{errno.errorcode[e.errno]} of what is open")
+
+
+@pytest.mark.parametrize("change", ["unlink", "rename"])
+def test_U1_what_could_be_opened_while_it_was_removed_can_be_used(struck, change):
+    """The change is held up at its commit, after it was looked whether the file is open."""
+    m, control = struck()
+    part = m / "acct1/Blogs/p"
+    part.mkdir(parents=True)
+    path, other = part / "notes", part / "other"
+    path.write_text("what it was")
+    other.write_text("another")
+    control.strike("stall", calls.WRITE, 1)
+    changing = threading.Thread(
+        target=os.unlink if change == "unlink" else os.rename,
+        args=(path,) if change == "unlink" else (other, path))
+    changing.start()
+    end = time.monotonic() + 60
+    while not control.struck:  # it is about to be committed
+        assert time.monotonic() < end, "nothing is written"
+        time.sleep(0.002)
+    opened, ready, seen = threading.Event(), threading.Event(), []
+    using = threading.Thread(target=open_and_use, args=(path, opened, ready, seen))
+    using.start()
+    opened.wait(0.5)  # it may have to wait until it is known what becomes of it
+    control.stop()
+    changing.join(60)
+    ready.set()
+    using.join(60)
+    fine = [["ENOENT"], ["ESTALE"], [(11, b"what it was")]]
+    assert seen in fine + [[(7, b"another")]] * (change == "rename")

@@ -180,6 +180,27 @@ def test_V5_stats_are_json_whatever_the_keys(both, client):
     sh("jq -e '.hottest_partitions | length == 8' .rowfs/stats.json", cwd=both.path)
 
 
+def test_V5_a_commit_that_has_to_look_for_its_row_counts_once(mnt, part):
+    def changed():
+        family = metrics(mnt)["rowfs_partition_entities_per_second"]
+        return sum(round(value * 60) for (_, labels), value in family.samples.items()
+                   if ("kind", "changed") in labels)
+    put(part / "r.json", '{"N":1}')
+    counts = []
+    for was, now in (("r", None), ("r", "s")):
+        before = changed()
+        fd = os.open(part / f"{was}.json", os.O_RDWR)
+        os.pwrite(fd, b'{"N":2}', 0)
+        os.fsync(fd)
+        if now is not None:
+            os.rename(part / f"{was}.json", part / f"{now}.json")
+        os.pwrite(fd, b'{"N":3}', 0)
+        os.close(fd)
+        counts.append(changed() - before)
+    assert get(part / "s.json") == b'{"N":3}'
+    assert counts == [2, 3]  # each commit, and the rename
+
+
 def test_V5_snapshots_are_told(mnt, part):
     room = mnt / ".rowfs/snapshots"
     name = 'ni"gh\\t\nly'

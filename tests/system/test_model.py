@@ -308,6 +308,11 @@ def machine(mount):
             elif target:
                 target.gone = True
             self.tree[new][b] = source
+            # An empty file under a row's name is a new one.
+            if drafts:
+                source.ino = self.ino(new, b)
+                if back:
+                    target.ino = self.ino(old, a)
 
         @rule(part=parts)
         def mkdir(self, part):

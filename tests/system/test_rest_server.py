@@ -17,6 +17,7 @@ import threading
 import time
 
 import conftest
+from conftest import descriptors
 import pytest
 import rest_client
 from rest_client import ok
@@ -502,7 +503,7 @@ def test_a_slow_body_is_cut_and_a_steady_one_is_not(limited):
 def sockets(pid):
     """How many the process has open."""
     n = 0
-    for fd in os.listdir(f"/proc/{pid}/fd"):
+    for fd in descriptors(pid):
         with contextlib.suppress(FileNotFoundError):
             n += os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")
     return n

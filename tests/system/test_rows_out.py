@@ -289,8 +289,10 @@ def test_X10_64_streams_at_a_time(both):
         for _ in range(64):
             fds.append(os.open(tab / ".rows.ndjson", os.O_RDONLY))
         for name in (".rows.ndjson", ".rows.csv", "p/.rows.csv", ".query/.count"):
+            start = time.monotonic()
             with raises("EAGAIN"):
                 os.open(tab / name, os.O_RDONLY)
+            assert 0.2 <= time.monotonic() - start < 5
         assert "64 streams" in reason(tab / ".rows.ndjson")
         assert "64 streams" in reason(tab / ".query")
         done = m.rowfs("export", m.store, f"{ACCOUNT}/Tab", check=False)
@@ -302,3 +304,51 @@ def test_X10_64_streams_at_a_time(both):
         for fd in fds:
             os.close(fd)
     assert get(tab / ".rows.ndjson") != b""
+
+
+def test_X10_who_opens_right_behind_a_close_gets_its_place(both):
+    """A close is told to the daemon behind the caller's back."""
+    m, tab, client = both
+    ok(client.upsert("Tab", "p", "r", {"N": 1}))
+    for _ in range(10):
+        fds = [os.open(tab / ".rows.ndjson", os.O_RDONLY) for _ in range(64)]
+        for i in range(64):
+            os.close(fds[i])
+            fds[i] = os.open(tab / ".rows.csv", os.O_RDONLY)
+        for fd in fds:
+            os.close(fd)
+    head = f"head -n 1 '{tab}/.rows.ndjson'"
+    for _ in range(3):
+        assert sh("&".join([head] * 64) + "; wait").stdout.count("\n") == 64
+
+
+def test_X10_who_waits_for_a_place_keeps_nobody_from_reading(both):
+    m, tab, client = both
+    for i in range(100):
+        ok(client.upsert("Tab", "p", f"r{i}", {"N": i}))
+    fds = [os.open(tab / ".rows.ndjson", os.O_RDONLY) for _ in range(64)]
+    stop, refused = threading.Event(), []
+
+    def knock():
+        while not stop.is_set():
+            with raises("EAGAIN"):
+                os.open(tab / ".rows.ndjson", os.O_RDONLY)
+            refused.append(1)
+    threads = [threading.Thread(target=knock) for _ in range(8)]
+    for t in threads:
+        t.start()
+    try:
+        took = []
+        for _ in range(20):
+            for fd in fds:
+                start = time.monotonic()
+                os.pread(fd, 1000, 0)
+                took.append(time.monotonic() - start)
+        assert sorted(took)[len(took) // 2] < 0.1
+    finally:
+        stop.set()
+        for t in threads:
+            t.join()
+        for fd in fds:
+            os.close(fd)
+    assert refused

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 def sanitized():
     options = BUILD / "meson-info/intro-buildoptions.json"
-    return options.exists() and '"b_sanitize", "value": "address' in options.read_text()
+    return options.exists() and '"b_sanitize", "value": "none"' not in options.read_text()
 
 
 SCALE = int(os.environ.get("ROWFS_SCALE", "10" if sanitized() else "1"))
@@ -111,7 +111,8 @@ def test_rm_r_of_100000_rows_while_another_process_lists(rowfs, store, mount):
             names = [x for x in out.stdout.split("\n") if x.endswith(".json")]
             assert len(names) == len(set(names)), "a name twice in one listing"
             counts.append(len(names))
-            subprocess.run(["find", str(table), "-type", "f", "-size", "+9k"], capture_output=True)
+            if len(counts) > 2:
+                subprocess.run(["find", str(table), "-size", "+9k"], capture_output=True)
 
     failures = []
     thread = threading.Thread(target=lambda: _try(listen, failures))

@@ -56,6 +56,15 @@ def test_emulator_azure_storage(emulator):
     """) == "null 204\n"
 
 
+def test_emulator_azure_2012(emulator):
+    assert run_node([*sdk.need_node("azure"), "--no-deprecation"], """
+        import azure from "azure";
+        const s = azure.createTableService("UseDevelopmentStorage=true");
+        s.createTable("Emulated", (error, result, response) =>
+            console.log(error, result.TableName, response.statusCode));
+    """) == "null Emulated 201\n"
+
+
 def test_emulator_python(emulator, monkeypatch):
     tables = pytest.importorskip("azure.data.tables", reason="needs Debian's python3-azure")
     monkeypatch.setenv("NO_PROXY", "*")

@@ -128,6 +128,8 @@ def test_E6_renaming_what_is_no_entity_onto_a_row(part):
         with raises("EBADMSG"):
             os.rename(part / "tmp", part / "r.json")
         assert get(part / "tmp") == text.encode("latin-1")
+        if text == "":
+            continue  # where no row stands it may wait for its document: W13
         with raises("EBADMSG"):
             os.rename(part / "tmp", part / "new.json")
     assert get(part / "r.json") == b'{"v":1}'

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from tools import errors, get, put, raises, rejected, rows, sh
+from tools import EXCHANGE, errors, get, put, raises, rejected, renameat2, rows, sh
 
 
 # ---- F: ordinary files
@@ -89,6 +89,28 @@ def test_F2_other_directories_cannot_be_made(part, name):
     with raises("EPERM", "EINVAL"):
         os.mkdir(part / name)
     assert rows(part) == []
+
+
+def test_F2_a_directory_of_files_does_not_become_a_partition(rowfs, store, mnt, part):
+    """A table, an account and the root hold other directories than it is."""
+    inner = part / ".d/inner"
+    inner.mkdir(parents=True)
+    put(inner / "x.json", '{"v":1}')
+    put(part / "r.json", '{"v":2}')
+    for to in (part.parent / "q", part.parent.parent / "Other", mnt / "acct2"):
+        with raises("EPERM"):
+            os.rename(inner, to)
+        assert not to.exists()
+    for one, other in ((inner, part), (part, inner)):
+        with raises("EPERM", "EINVAL"):  # one of them is in the other
+            renameat2(one, other, EXCHANGE)
+    (part.parent / "p2").mkdir()
+    for one, other in ((inner, part.parent / "p2"), (part.parent / "p2", inner)):
+        with raises("EPERM", "EINVAL", "EXDEV"):
+            renameat2(one, other, EXCHANGE)
+    assert get(inner / "x.json") == b'{"v":1}' and rows(part) == [".d", "r.json"]
+    mnt.umount()
+    assert ": clean" in rowfs("check", store).stdout
 
 
 def test_F3_shared_mappings(mnt, part):

@@ -5,7 +5,6 @@ import errno
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import threading
@@ -340,23 +339,3 @@ def test_S6_fstab_with_the_helpers_fake_and_verbose_flags(helper, store, work, r
         sh(f"umount '{at}'", env=env)
     finally:
         detach(at)
-
-
-def test_S1_an_unprivileged_user(rowfs, work):
-    """Through fusermount3, where /dev/fuse is open to users."""
-    need_fuse()
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        pytest.skip("needs root to become somebody else")
-    if not os.stat("/dev/fuse").st_mode & 0o006:
-        pytest.skip("/dev/fuse is not open to users here")
-    os.chmod(work, 0o755)
-    home = work / "home"
-    home.mkdir()
-    (home / "mnt").mkdir()
-    sh(f"chown -R 65534:65534 '{home}'")
-    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    script = (f"set -e; cd '{home}'; R='{rowfs.program}'; $R init s; $R mount s mnt; mkdir mnt/acct1;"
-              "stat -c %u mnt/acct1; $R umount mnt")
-    done = subprocess.run(user + ["bash", "-c", script], capture_output=True, text=True, env=ENV)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "65534"

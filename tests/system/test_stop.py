@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from conftest import need_to_cut
 from tools import put
 
 fork = multiprocessing.get_context("fork")
@@ -35,6 +36,25 @@ def test_S3_sigterm_with_open_files_ends_the_daemon_at_once(mnt, part):
     kept = os.listdir(mnt / ".rowfs/rejected")
     assert [n.split("-", 3)[3] for n in kept] == ["half.json"]
     assert (mnt / ".rowfs/rejected" / kept[0]).read_bytes() == b'{"never":"finished"'
+
+
+def test_S3_what_is_whole_at_the_end_is_committed_beside_its_readers(mnt, part):
+    """One of them has opened what it replaces when that was an ordinary file."""
+    put(part / "temp", '{"N":1}')
+    fds = [os.open(part / "temp", os.O_RDONLY)]
+    os.rename(part / "temp", part / "r.json")
+    fds.append(os.open(part / "r.json", os.O_WRONLY | os.O_TRUNC))
+    os.write(fds[1], b'{"N":2}')
+    fds.append(os.open(part, os.O_RDONLY))
+    mnt.sigterm()
+    for fd in fds:
+        try:
+            os.close(fd)
+        except OSError as e:
+            assert e.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+    mnt.start()
+    assert (part / "r.json").read_bytes() == b'{"N":2}'
+    assert os.listdir(mnt / ".rowfs/rejected") == []
 
 
 def busy(part, seed):
@@ -69,6 +89,8 @@ def busy(part, seed):
 
 @pytest.mark.parametrize("end", ["sigterm", "kill9"])
 def test_S3_a_busy_mount_ends_and_comes_back_whole(rowfs, store, mnt, part, end, work):
+    if end == "kill9":
+        need_to_cut()
     rows = work / "rows.ndjson"
     with open(rows, "w") as f:
         for i in range(200000):

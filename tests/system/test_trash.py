@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import calls
 from conftest import need_fuse
 from rest_client import ACCOUNT, Client, ok
 from tools import EXCHANGE, get, need, put, raises, renameat2, rows, sh, xattr
@@ -272,6 +273,8 @@ def test_Y4_the_bound_on_bytes_from_both_sides(mount, store):
     part = account_of(m)
     fill(part, 10, 100)
     assert held(m) == list(range(10))
+    m.umount()  # what is open stays, and a close is told of a moment later
+    m.start()
     fill(part, 1, 100)
     assert sum(os.stat(f).st_size for f in kept(m)) <= 1000
     assert held(m)[-1] == 0 and held(m)[0] in (1, 2)
@@ -350,6 +353,52 @@ def test_Y4_what_is_being_read_stays_until_it_was_read(mount, store):
     put(part / "c.json", "{}")
     os.unlink(part / "c.json")
     assert sum(os.stat(f).st_size for f in kept(m)) <= 500 << 10
+
+
+def test_Y4_what_could_be_opened_while_it_went_can_be_read(struck):
+    m, control = struck("trash-age=2")
+    part = m / "acct1/Blogs/p"
+    part.mkdir(parents=True)
+    names = []
+    while not names:  # it is too old at once where the machine is slow
+        put(part / "r.json", '{"N":1}')
+        os.unlink(part / "r.json")
+        names = rows(trash(m))
+    time.sleep(2.1)
+    control.strike("stall", calls.WRITE, 1)
+    trimming = threading.Thread(target=rows, args=(trash(m),))
+    trimming.start()
+    end = time.monotonic() + 60
+    while not control.struck:  # it is about to go
+        assert time.monotonic() < end, "what is too old is not taken away"
+        time.sleep(0.002)
+    opened, seen = threading.Event(), []
+    reading = threading.Thread(
+        target=read_slowly, args=(trash(m) / names[0], opened, seen))
+    reading.start()
+    opened.wait(0.5)  # it may have to wait until it is known whether it goes
+    control.stop()
+    reading.join(60)
+    trimming.join(60)
+    assert seen in (["ENOENT"], ["ESTALE"], [b'{"N":1}'])
+
+
+def read_slowly(path, opened, seen):
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError as e:
+        seen.append(errno.errorcode[e.errno])
+        return
+    opened.set()
+    end = time.monotonic() + 10
+    while rows(path.parent) and time.monotonic() < end:  # it goes, or it stays
+        time.sleep(0.01)
+    try:
+        seen.append(os.read(fd, 100))
+    except OSError as e:
+        seen.append(f"open, but {errno.errorcode[e.errno]}")
+    finally:
+        os.close(fd)
 
 
 def test_Y4_a_smaller_bound_holds_from_the_mount_on(mount, store):

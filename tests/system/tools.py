@@ -7,11 +7,13 @@ import errno
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
-from conftest import ENV
+from conftest import BUILD, ENV, TOP
 
 
 def sh(script, cwd=None, check=True, shell="bash", timeout=120, env=None, **kw):
@@ -28,6 +30,23 @@ def need(*programs):
     for p in programs:
         if not shutil.which(p):
             pytest.skip(f"needs {p}, which is not installed")
+
+
+def run_example(work, name, *args):
+    """What examples/NAME/run says with the build at hand; nothing of it is left behind."""
+    need("meson")
+    env = {**ENV, "ROWFS_BUILD": str(BUILD), "TMPDIR": str(work), "NO_PROXY": "*", "no_proxy": "*"}
+    running = subprocess.Popen(
+        [str(TOP / "examples" / name / "run"), *args, "--no-install"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd="/", start_new_session=True)
+    try:
+        out = running.communicate(timeout=300)[0].decode("utf-8")
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGTERM)
+        pytest.fail(f"still running after 300 s: {running.communicate(timeout=60)[0]!r}")
+    assert running.returncode == 0, out
+    assert os.listdir(work) == [], "left behind"
+    return out
 
 
 @contextlib.contextmanager
@@ -80,6 +99,21 @@ def rejected(mnt):
             p = os.path.join(d, n)
             found[os.path.relpath(p, mnt / ".rowfs/rejected")] = get(p)
     return found
+
+
+def traced(strace, pid, seconds=60):
+    """Returns when `strace -f -p PID` has all threads: it takes one after the other."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            tasks = [get(f"/proc/{pid}/task/{t}/status") for t in os.listdir(f"/proc/{pid}/task")]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # one has ended
+        if not any(b"TracerPid:\t0\n" in t for t in tasks):
+            return
+        assert strace.poll() is None, "strace has ended"
+        assert time.monotonic() < end, f"not traced after {seconds} s"
+        time.sleep(0.002)
 
 
 def rows(directory):

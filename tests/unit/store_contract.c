@@ -728,6 +728,7 @@ static void files_and_rows_turn_into_each_other(struct world *w)
 	c = moving(by_id(f), file_of(p, "back"), 0);
 	c.to_kind = ITEM_FILE;
 	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.edition, 1);
 	CHECK(content_is(w, f, "{\"B\":2}"));
 	store_info(w->s, &info);
 	CHECK_EQ_INT(info.file_bytes, 7);
@@ -740,6 +741,57 @@ static void files_and_rows_turn_into_each_other(struct world *w)
 	CHECK_ERR(apply(w, c), ERR_OK);
 	CHECK_EQ_INT(w->c.now.edition, 1);
 	CHECK_EQ_INT(w->c.now.flags, 0);
+}
+
+static void a_removed_row_may_leave_a_file(struct world *w)
+{
+	struct store_info info;
+	struct item it;
+	uint64_t r = row(w, "p", "a", "{\"A\":1}");
+	uint64_t q = row(w, "q", "b", "{}"), p = partition(w, "q");
+	int64_t was = w->c.now.version;
+	struct change c = removal(row_of(w, "p", "a"), CHANGE_TO_FILE | CHANGE_WANT_OLD);
+	c.to = file_of(STORE_TRASH, "left");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.id, r);
+	CHECK(span_is(w->c.old.body, "{\"A\":1}"));
+	CHECK_ERR(gone(w, r), ERR_NOT_FOUND);
+	CHECK_ERR(store_child(
+			  w->s, NULL, STORE_TRASH, CLASS_NAMED, SPAN_LIT("left"), WANT_ATTRS, &it),
+		ERR_OK);
+	uint64_t f = it.id;
+	CHECK(f != r && f < UINT64_C(1) << STORE_ID_BITS);
+	CHECK_EQ_INT(it.kind, ITEM_FILE);
+	CHECK_EQ_INT(it.edition, 0);
+	CHECK_EQ_INT(it.size, 7);
+	CHECK(it.version > was);
+	item_fini(&it);
+	CHECK(content_is(w, f, "{\"A\":1}"));
+	store_info(w->s, &info);
+	CHECK_EQ_INT(info.file_bytes, 7);
+	/* What is there already is not replaced, and only rows leave files. */
+	c = removal(by_id(q), CHANGE_TO_FILE);
+	c.to = file_of(STORE_TRASH, "left");
+	CHECK_ERR(apply(w, c), ERR_NAME_EXISTS);
+	c = removal(by_id(f), CHANGE_TO_FILE);
+	c.to = file_of(STORE_TRASH, "again");
+	CHECK_ERR(apply(w, c), ERR_INVALID_INPUT);
+	/* It comes back as a row with its id, and leaves another file. */
+	c = moving(by_id(f), row_of(w, "q", "c"), 0);
+	c.to_kind = ITEM_ROW;
+	c.body = SPAN_LIT("{\"A\":1}");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.id, f);
+	c = removal(by_id(f), CHANGE_TO_FILE);
+	c.to = file_of(p, "here");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_ERR(gone(w, f), ERR_NOT_FOUND);
+	CHECK_ERR(
+		store_child(w->s, NULL, p, CLASS_NAMED, SPAN_LIT("here"), WANT_ATTRS, &it), ERR_OK);
+	CHECK(it.id != f && it.id != r);
+	CHECK(content_is(w, it.id, "{\"A\":1}"));
+	item_fini(&it);
+	CHECK_ERR(store_check(w->s, NULL, NULL, NULL), ERR_OK);
 }
 
 static void a_draft_under_a_rows_name_becomes_the_row(struct world *w)
@@ -1067,6 +1119,83 @@ static void everything_survives_a_clean_reopen(struct world *w)
 	CHECK_ERR(store_sync(w->s), ERR_OK);
 }
 
+/* Asking changes nothing and counts as nothing, also where it has to wait its turn. */
+static void room_is_asked_for(struct world *w)
+{
+	struct store_info before, after;
+	uint64_t a = row(w, "p", "a", "kept");
+	store_info(w->s, &before);
+	CHECK_ERR(store_room(w->s, 0), ERR_OK);
+	CHECK_ERR(store_room(w->s, 1 << 20), ERR_OK);
+	enum err e = store_room(w->s, (uint64_t)1 << 60);
+	CHECK(e == ERR_OK || e == ERR_NO_SPACE); /* in memory nothing is asked */
+	store_info(w->s, &after);
+	CHECK(after.commits == before.commits && after.change_sets == before.change_sets);
+	struct item it = item_by_id(w, a);
+	CHECK(span_is(it.body, "kept"));
+	item_fini(&it);
+}
+
+static void what_no_change_can_be_is_refused(struct world *w)
+{
+	struct item it = { 0 };
+	CHECK_ERR(apply(w, put(ITEM_NONE, row_of(w, "p", "a"), "{}")), ERR_INVALID_INPUT);
+	(void)row(w, "p", "a", "{}");
+	struct change c = { .op = (enum change_op)99, .at = row_of(w, "p", "a") };
+	CHECK_ERR(apply(w, c), ERR_INVALID_INPUT);
+	uint64_t d = made(w, put(ITEM_FOLDER, file_of(w->table, "d"), NULL));
+	CHECK_ERR(apply(w, moving(by_id(d), by_id(STORE_TRASH), 0)), ERR_NOT_FOUND);
+	CHECK_ERR(
+		store_child(w->s, NULL, 0, CLASS_NAMED, SPAN_LIT("trash"), 0, &it), ERR_NOT_FOUND);
+	CHECK_ERR(store_apply(w->s, NULL, 0, true, NULL), ERR_OK);
+}
+
+static void what_was_exchanged_may_be_written_in_the_same_set(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "1"), b = row(w, "p", "b", "2");
+	int64_t version = ++w->clock;
+	struct change set[2] = { moving(by_id(a), row_of(w, "p", "b"), CHANGE_EXCHANGE),
+		put(ITEM_ROW, row_of(w, "p", "a"), "3") };
+	set[0].flags |= CHANGE_WANT_OLD;
+	set[0].version = set[1].version = version;
+	CHECK_ERR(store_apply(w->s, set, 2, false, &w->d), ERR_OK);
+	changes_fini(set, 2);
+	struct item it = item_by_id(w, b);
+	CHECK(span_is(it.key, "a") && span_is(it.body, "3"));
+	item_fini(&it);
+	it = item_by_id(w, a);
+	CHECK(span_is(it.key, "b") && span_is(it.body, "1"));
+	item_fini(&it);
+}
+
+static void exchanged_tables_take_a_name(struct world *w)
+{
+	uint64_t other = made(w, put(ITEM_TABLE, child_of(w->account, "other"), NULL));
+	struct change c = moving(by_id(w->table), child_of(w->account, "other"), CHANGE_EXCHANGE);
+	c.name = SPAN_LIT("OTHER");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	struct item it = item_by_id(w, w->table);
+	CHECK(span_is(it.key, "other") && span_is(it.name, "OTHER"));
+	item_fini(&it);
+	it = item_by_id(w, other);
+	CHECK(span_is(it.key, "table") && span_is(it.name, "Name"));
+	item_fini(&it);
+}
+
+static void a_small_file_is_cut(struct world *w)
+{
+	row(w, "p", "a", "1");
+	uint64_t f = file(w, partition(w, "p"), "f", "abcdef");
+	struct change c = { .op = CHANGE_RESIZE, .at = by_id(f), .offset = 3 };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c.offset = 5;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	char b[8];
+	size_t n;
+	CHECK_ERR(store_file_read(w->s, NULL, f, 0, b, 8, &n), ERR_OK);
+	CHECK(n == 5 && memcmp(b, "abc\0\0", 5) == 0);
+}
+
 /* clang-format off */
 #define P(name_) { #name_, name_ }
 /* clang-format on */
@@ -1100,6 +1229,7 @@ static const struct promise {
 	P(a_directory_cannot_move_into_itself),
 	P(a_moved_partition_or_table_takes_all_along),
 	P(files_and_rows_turn_into_each_other),
+	P(a_removed_row_may_leave_a_file),
 	P(a_draft_under_a_rows_name_becomes_the_row),
 	P(a_pending_folder_becomes_a_partition),
 	P(an_exchange_swaps_and_converts),
@@ -1114,6 +1244,11 @@ static const struct promise {
 	P(the_version_floor_covers_all_that_was_applied),
 	P(eight_threads_lose_nothing),
 	P(everything_survives_a_clean_reopen),
+	P(room_is_asked_for),
+	P(what_no_change_can_be_is_refused),
+	P(what_was_exchanged_may_be_written_in_the_same_set),
+	P(exchanged_tables_take_a_name),
+	P(a_small_file_is_cut),
 };
 
 unsigned contract_count(void)

@@ -80,7 +80,7 @@ static char filler[40000];
 
 static struct span any_body(struct pair *p)
 {
-	static const unsigned sizes[] = { 0, 1, 3, 40, 300, 5000, 17000, 33000 };
+	static const unsigned sizes[] = { 0, 1, 3, 40, 300, 3071, 3072, 3073, 5000, 17000, 33000 };
 	unsigned n = sizes[roll(p, ARRAY_LEN(sizes))];
 	return span_make(filler + roll(p, 5000), n);
 }
@@ -164,19 +164,25 @@ static void any_put(struct pair *p, struct change *c)
 	any_attrs(p, &c->attrs);
 }
 
+static enum item_kind kind_at(struct pair *p, const struct place *at)
+{
+	struct item it = { 0 };
+	if (at->id && store_get(p->oracle, NULL, at->id, WANT_ATTRS, &it) != ERR_OK)
+		it.kind = ITEM_NONE;
+	else if (!at->id &&
+		store_child(p->oracle, NULL, at->parent, at->class, at->key, WANT_ATTRS, &it) !=
+			ERR_OK)
+		it.kind = ITEM_NONE;
+	enum item_kind kind = it.kind;
+	item_fini(&it);
+	return kind;
+}
+
 static void any_move(struct pair *p, struct change *c)
 {
 	static const enum item_kind kinds[] = { ITEM_NONE, ITEM_NONE, ITEM_ROW, ITEM_FILE,
 		ITEM_PARTITION, ITEM_FOLDER };
-	struct item it = { 0 };
-	if (c->at.id && store_get(p->oracle, NULL, c->at.id, WANT_ATTRS, &it) != ERR_OK)
-		it.kind = ITEM_NONE;
-	else if (!c->at.id &&
-		store_child(p->oracle, NULL, c->at.parent, c->at.class, c->at.key, WANT_ATTRS,
-			&it) != ERR_OK)
-		it.kind = ITEM_NONE;
-	enum item_kind kind = it.kind;
-	item_fini(&it);
+	enum item_kind kind = kind_at(p, &c->at);
 	if (roll(p, 3) == 0 && (kind == ITEM_FILE || kind == ITEM_ROW))
 		c->to_kind = kind == ITEM_FILE ? ITEM_ROW : ITEM_FILE;
 	else if (roll(p, 3) == 0 && kind == ITEM_FOLDER)
@@ -222,6 +228,10 @@ static void any_change(struct pair *p, struct change *c)
 		c->flags |= CHANGE_KEEP_DIR;
 	if (c->op == CHANGE_DELETE && roll(p, 20) == 0)
 		c->flags |= CHANGE_RECURSIVE;
+	if (c->op == CHANGE_DELETE && (roll(p, 10) == 0 || kind_at(p, &c->at) == ITEM_ROW)) {
+		c->flags |= CHANGE_TO_FILE;
+		room(p, ITEM_FILE, &c->to);
+	}
 	if (c->op == CHANGE_PUT)
 		any_put(p, c);
 	if (c->op == CHANGE_MOVE)
@@ -232,7 +242,8 @@ static void any_change(struct pair *p, struct change *c)
 		c->item_flags = roll(p, 2);
 	}
 	if (c->op == CHANGE_WRITE || c->op == CHANGE_RESIZE) {
-		c->offset = roll(p, 2) ? roll(p, 60000) : 16384 * roll(p, 4);
+		static const unsigned ranges[] = { 60000, 4000, 400 };
+		c->offset = roll(p, 2) ? roll(p, ranges[roll(p, 3)]) : 16384 * roll(p, 4);
 		c->body = any_body(p);
 	}
 }

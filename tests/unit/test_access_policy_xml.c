@@ -334,7 +334,7 @@ TEST(deep_nesting_and_many_attributes_are_refused_in_bounded_time)
 	CHECK_ERR(read_nested("<a>", NULL, 20000), ERR_XML_INVALID);
 	CHECK_ERR(read_nested("<a xmlns='b'>", "</a>", 3800), ERR_XML_INVALID);
 	CHECK_ERR(read_nested("<!---->", NULL, 9000), ERR_OK);
-	CHECK_ERR(read_nested("<?a?>", NULL, 9000), ERR_OK);
+	CHECK_ERR(read_nested("<?a?>", NULL, 1000), ERR_OK);
 	CHECK_ERR(read_nested("<![CDATA[ ]]>", NULL, 4900), ERR_OK);
 	CHECK_ERR(read_nested("<a/>", NULL, 16000), ERR_XML_INVALID);
 }
@@ -465,6 +465,39 @@ TEST(nothing_is_printed)
 	fclose(file);
 }
 
+TEST(what_is_long_is_shown_cut)
+{
+	static const char sixty[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+	char xml[600];
+	struct err_detail detail = { 0 };
+
+	(void)snprintf(xml, sizeof(xml), POLICY("<Start>%sx</Start>"), sixty);
+	CHECK_ERR(read_n(span_of(xml), &detail), ERR_XML_VALUE);
+	CHECK(strstr(detail.text, sixty) != NULL && strstr(detail.text, "x'") != NULL);
+	(void)snprintf(xml, sizeof(xml), LIST("<%sx/>"), sixty);
+	CHECK_ERR(read_n(span_of(xml), &detail), ERR_XML_INVALID);
+	CHECK(strstr(detail.text, sixty) != NULL &&
+		strstr(detail.text, "'SignedIdentifiers'") != NULL);
+	(void)snprintf(xml, sizeof(xml), ONE("<%sx/>"), sixty);
+	CHECK_ERR(read_n(span_of(xml), &detail), ERR_XML_INVALID);
+	CHECK(strstr(detail.text, sixty) != NULL);
+	(void)snprintf(xml, sizeof(xml), "<?xml version=\"1.0\" encoding=\"%s\"?><a/>", sixty);
+	CHECK_ERR(read_n(span_of(xml), &detail), ERR_XML_INVALID);
+	CHECK(strstr(detail.text, "xxx'") != NULL);
+}
+
+TEST(xml_is_never_written_with_what_it_cannot_carry)
+{
+	static const char *const bad[] = { "\x01", "\xef\xbf\xbe", "\xef\xbf\xbf", "\xff" };
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct buf out = BUF_INIT(100);
+		xml_add_text(&out, span_of(bad[i]));
+		CHECK(!buf_ok(&out));
+		buf_fini(&out);
+	}
+}
+
 RUN_TESTS(T(what_was_set_comes_back_and_what_was_left_out_stays_out),
 	T(no_text_and_an_empty_list_are_no_policy), T(the_spellings_of_clients_are_understood),
 	T(an_id_may_hold_what_xml_can_carry), T(five_identifiers_are_allowed_each_once),
@@ -476,4 +509,5 @@ RUN_TESTS(T(what_was_set_comes_back_and_what_was_left_out_stays_out),
 	T(deep_nesting_and_many_attributes_are_refused_in_bounded_time), T(only_utf8_is_read),
 	T(malformed_documents_are_refused), T(a_document_cut_anywhere_is_refused),
 	T(every_byte_may_be_changed_without_harm), T(threads_read_at_the_same_time),
-	T(nothing_is_printed))
+	T(nothing_is_printed), T(what_is_long_is_shown_cut),
+	T(xml_is_never_written_with_what_it_cannot_carry))

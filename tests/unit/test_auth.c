@@ -11,6 +11,7 @@
 #include "store/engines.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 
 #define MUST(cond_) BUG_ON(!(cond_))
 
@@ -369,6 +370,9 @@ TEST(the_path_is_signed_in_every_layout)
 			"/devstoreaccount1/devstoreaccount1/?comp=stats" },
 		{ NULL, "/devstoreaccount1-secondary/devstoreaccount1/?comp=stats",
 			"/devstoreaccount1/devstoreaccount1/devstoreaccount1/?comp=stats" },
+		{ NULL, "/devstoreaccount1-secondary", "/devstoreaccount1/devstoreaccount1" },
+		{ NULL, "/devstoreaccount1-secondary/devstoreaccount1",
+			"/devstoreaccount1/devstoreaccount1" },
 		/* host style */
 		{ "devstoreaccount1.table.example.net", "/T()", "/devstoreaccount1/T()" },
 		{ "devstoreaccount1.table.example.net", "/", "/devstoreaccount1/" },
@@ -408,6 +412,10 @@ TEST(other_paths_are_not_the_one_that_was_signed)
 			"/devstoreaccount1-secondary/devstoreaccount1/T()" },
 		{ "/devstoreaccount1-secondary/T()", "/devstoreaccount1/T()" },
 		{ "/T()", "/devstoreaccount1/devstoreaccount1/T()" },
+		{ "/devstoreaccount1-secondary/devstoreaccount1x",
+			"/devstoreaccount1/devstoreaccount1x" },
+		{ "/devstoreaccount1-secondary/devstoreaccount2",
+			"/devstoreaccount1/devstoreaccount2" },
 	};
 	struct world w = world_new();
 
@@ -510,7 +518,12 @@ TEST(dates_have_one_form)
 		"Fri, 20 Nov 2026 24:00:00 GMT", "Fri, 20 Nov 2026 12:60:00 GMT",
 		"Fri, 20 Nov 2026 12:00:61 GMT", "Fri, 20 Foo 2026 12:00:00 GMT",
 		"Foo, 20 Nov 2026 12:00:00 GMT", "Fri, 20 Nov 2026 12:00:00 GMT x",
-		"Fri, 20 Nov 2026 12:00 GMT", "Fri, 020 Nov 2026 12:00:00 GMT", "Fri, ", "Fri" };
+		"Fri, 20 Nov 2026 12:00 GMT", "Fri, 020 Nov 2026 12:00:00 GMT", "Fri, ", "Fri",
+		"Fri, x Nov 2026 12:00:00 GMT", "Fri, 20-Nov 2026 12:00:00 GMT",
+		"Fri, 20 Nov-2026 12:00:00 GMT", "Fri, 20 Nov x 12:00:00 GMT",
+		"Fri, 20 Nov 2026-12:00:00 GMT", "Fri, 20 Nov 2026 x:00:00 GMT",
+		"Fri, 20 Nov 2026 12-00:00 GMT", "Fri, 20 Nov 2026 12:x:00 GMT",
+		"Fri, 20 Nov 2026 12:00:x GMT", "Fri, 20 No", "Fri, 2", "Fri, 20 Nov 2026 1" };
 	struct world w = world_new();
 	struct ask a;
 
@@ -545,6 +558,10 @@ TEST(the_header_has_a_scheme_an_account_and_a_signature)
 		{ "Bearer eyJ0eXAi.eyJh.abc", ERR_AUTH_FAILED },
 		{ "bearer x", ERR_AUTH_FAILED },
 		{ "Bearer", ERR_AUTH_FAILED },
+		{ "SharedKeyHeavierThanAnyOtherKeyThereIsInTheWorld a:b", ERR_AUTH_HEADER },
+		{ "BasicBasicX a:b", ERR_AUTH_HEADER },
+		{ "Bareness a:b", ERR_AUTH_HEADER },
+		{ "Sharedxxx a:b", ERR_AUTH_HEADER },
 		{ "SharedKey otheraccount:50x8BrIqs4pPRQU6pD5Ha0XV1It3dQncjn3HVGW5HpI=",
 			ERR_AUTH_FAILED },
 		{ "SharedKey Devstoreaccount1:50x8BrIqs4pPRQU6pD5Ha0XV1It3dQncjn3HVGW5HpI=",
@@ -1573,6 +1590,119 @@ TEST(a_token_long_as_a_url_is_no_trouble)
 	world_fini(&w);
 }
 
+/* A request of our own making, signed with the first key as one of this path. */
+static enum err check_made(
+	const struct world *w, const struct target *t, const char *path, struct span type)
+{
+	char value[128];
+	struct buf text = BUF_INIT(4u << 20);
+	uint8_t code[32];
+	struct err_detail detail = { 0 };
+	struct access access;
+
+	buf_addf(&text, "GET\n\n");
+	buf_add_span(&text, type);
+	buf_addf(&text, "\n" DATE "\n/" ACCOUNT "%s", path);
+	crypto_hmac_sha256(key_of(w, 0), buf_span(&text), code);
+	buf_clear(&text);
+	base64_encode(span_make(code, sizeof(code)), &text);
+	put(value, sizeof(value), "SharedKey " ACCOUNT ":%s", text.data);
+	buf_fini(&text);
+	const struct header headers[] = { { SPAN_LIT("x-ms-date"), SPAN_LIT(DATE) },
+		{ SPAN_LIT("Content-Type"), type }, { SPAN_LIT("Authorization"), span_of(value) } };
+	struct peer peer = { .ip = "192.168.1.20" };
+	struct request r = {
+		.method = SPAN_LIT("GET"), .headers = headers, .nheaders = 3, .peer = &peer
+	};
+	struct call_facts f = { w->service, &r, t, &w->secrets, NOON };
+	enum err e = access_check(&f, &access, &detail);
+	memcpy(last_text, detail.text, sizeof(last_text));
+	return e;
+}
+
+TEST(a_string_to_sign_beyond_its_limit_is_never_a_match)
+{
+	struct world w = world_new();
+	struct target t = { .path = SPAN_LIT("/T"), .account = ACCOUNT };
+	char *type = malloc(SAS_STRING_LIMIT + 1);
+
+	MUST(type != NULL);
+	memset(type, 't', SAS_STRING_LIMIT + 1);
+	CHECK_ERR(check_made(&w, &t, "/T", span_make(type, 100000)), ERR_OK);
+	CHECK_ERR(check_made(&w, &t, "/T", span_make(type, SAS_STRING_LIMIT + 1)), ERR_NO_MEMORY);
+	free(type);
+	world_fini(&w);
+}
+
+TEST(a_path_without_a_segment_has_nothing_behind_it)
+{
+	struct world w = world_new();
+	struct target t = {
+		.path = SPAN_LIT(""), .account = ACCOUNT, .path_style = true, .secondary = true
+	};
+
+	CHECK_ERR(check_made(&w, &t, "/", SPAN_LIT("")), ERR_OK);
+	t.path = SPAN_LIT("/");
+	CHECK_ERR(check_made(&w, &t, "/", SPAN_LIT("x\x7fy")), ERR_OK);
+	CHECK_ERR(check_made(&w, &t, "/x", SPAN_LIT("")), ERR_AUTH_FAILED);
+	w.secrets.keys.key[0][0] ^= 1;
+	struct ask a = ask_of("GET", P "/Tables");
+	header(&a, "x-ms-date", DATE);
+	header(&a, "Content-Type", "x\x7fy");
+	authorize(&a, "SharedKey", shared_keys[0].signature);
+	CHECK_ERR(check(&w, &a), ERR_AUTH_FAILED);
+	CHECK(strstr(last_text, "\\nx?y\\n") != NULL);
+	world_fini(&w);
+}
+
+TEST(long_fields_of_a_token_are_shown_cut)
+{
+	struct world w = world_new();
+	struct sas s = table_sas();
+	char text[100];
+
+	memset(text, 'e', sizeof(text));
+	s.se = span_make(text, 90);
+	CHECK_ERR(check_sas(&w, s), ERR_AUTH_FAILED);
+	CHECK(strstr(last_text, "eee' (se) is no time.") != NULL);
+	CHECK(strlen(last_text) == 64 + strlen("'' (se) is no time."));
+	s = table_sas();
+	s.si = span_make(text, 90);
+	CHECK_ERR(check_sas(&w, s), ERR_AUTH_FAILED);
+	CHECK(strlen(last_text) == 64 + strlen("The table has no stored policy '' (si)."));
+	world_fini(&w);
+}
+
+TEST(stored_policies_that_are_broken_are_corrupt_and_let_nobody_in)
+{
+	static const char *const broken[] = { "<x", "<SignedIdentifiers>", POLICIES("<x/>"),
+		POLICIES(POLICY("p", "<Start>tomorrow</Start>")) };
+	struct world w = world_new();
+	struct sas s = table_sas();
+
+	s.si = SPAN_LIT("p");
+	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+		store_policies(&w, broken[i]);
+		CHECK_ERR(check_sas(&w, s), ERR_CORRUPT);
+	}
+	world_fini(&w);
+}
+
+TEST(a_field_without_a_value_is_empty)
+{
+	struct world w = world_new();
+	struct ask a = signed_ask(&w, 0, table_sas());
+	size_t n = strlen(a.target);
+
+	put(a.target + n, sizeof(a.target) - n, "&st");
+	CHECK_ERR(check(&w, &a), ERR_OK);
+	a = signed_ask(&w, 0, account_sas());
+	n = strlen(a.target);
+	put(a.target + n, sizeof(a.target) - n, "&tn");
+	CHECK(check(&w, &a) != ERR_OK);
+	world_fini(&w);
+}
+
 RUN_TESTS(T(the_clients_signatures_make_an_owner),
 	T(the_signature_is_of_the_method_the_type_the_md5_the_date_and_the_path),
 	T(nothing_else_is_signed), T(a_wrong_signature_fails_in_every_byte), T(either_key_signs),
@@ -1599,4 +1729,8 @@ RUN_TESTS(T(the_clients_signatures_make_an_owner),
 	T(a_row_key_bound_needs_its_partition_key), T(an_account_token_allows_what_its_letters_say),
 	T(a_table_token_allows_what_its_letters_say), T(tables_with_long_names_are_other_tables),
 	T(an_owner_may_do_everything), T(the_detail_says_which_letter_is_missing),
-	T(a_token_long_as_a_url_is_no_trouble))
+	T(a_token_long_as_a_url_is_no_trouble),
+	T(a_string_to_sign_beyond_its_limit_is_never_a_match),
+	T(a_path_without_a_segment_has_nothing_behind_it), T(long_fields_of_a_token_are_shown_cut),
+	T(stored_policies_that_are_broken_are_corrupt_and_let_nobody_in),
+	T(a_field_without_a_value_is_empty))

@@ -178,12 +178,15 @@ struct world {
 	uint64_t account, table;
 };
 
-static struct world world_new(void)
+/* Over a layer that fails on demand; *ret: that. */
+static struct world world_failing(struct store **ret)
 {
 	struct world w = { 0 };
-	struct store *store;
+	struct store *store, *inner;
 	struct item it = { 0 };
-	MUST(store_open_memory(&store) == ERR_OK);
+	MUST(store_open_memory(&inner) == ERR_OK);
+	MUST(store_open_fault(inner, &store) == ERR_OK);
+	*ret = store;
 	MUST(service_new(store, &w.service) == ERR_OK);
 	MUST(account_create(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
 		ERR_OK);
@@ -195,6 +198,12 @@ static struct world world_new(void)
 	w.table = it.id;
 	item_fini(&it);
 	return w;
+}
+
+static struct world world_new(void)
+{
+	struct store *unused;
+	return world_failing(&unused);
 }
 
 static char result[1 << 16];
@@ -441,6 +450,56 @@ TEST(a_check_judges_and_keeps_nothing)
 	service_free(w.service);
 }
 
+/* What must have been there was found missing before the operations in front were judged. */
+TEST(the_first_operation_that_fails_is_the_one_to_blame)
+{
+	struct world w = world_new();
+	CHECK_ERR(part(&w, "{\"insert\":{\"RowKey\":\"1\"}}"), ERR_OK);
+	CHECK_ERR(part(&w, "{\"upsert\":{\"RowKey\":\"2\"}}{\"merge\":{\"RowKey\":\"9\"}}"),
+		ERR_NOT_FOUND);
+	SAYS("\"index\":1,\"operation\":\"merge\"");
+	CHECK_ERR(part(&w, "{\"insert\":{\"RowKey\":\"1\"}}{\"merge\":{\"RowKey\":\"9\"}}"),
+		ERR_ENTITY_EXISTS);
+	SAYS("\"index\":0,\"operation\":\"insert\"");
+	CHECK_ERR(part(&w,
+			  "{\"upsert\":{\"RowKey\":\"2\"}}{\"merge\":{\"RowKey\":\"1\"},"
+			  "\"if_match\":\"W/\\\"datetime'2001-01-01T00%3A00%3A00.0000000Z'\\\"\"}"),
+		ERR_CONDITION_NOT_MET);
+	SAYS("\"index\":1,\"operation\":\"merge\"");
+	CHECK_ERR(apply(&w, "p",
+			  "{\"upsert\":{\"RowKey\":\"2\"}}"
+			  "{\"delete\":{\"RowKey\":\"9\"},\"if_match\":\"*\"}",
+			  ENTITIES_CHECK),
+		ERR_NOT_FOUND);
+	SAYS("\"index\":1,\"operation\":\"delete\"");
+	CHECK_EQ_STR(read_row(&w, "2"), "none");
+	service_free(w.service);
+}
+
+TEST(what_is_the_stores_fault_is_no_operations)
+{
+	static const struct {
+		enum err e;
+		bool blames;
+	} cases[] = { { ERR_IO, false }, { ERR_NO_SPACE, false }, { ERR_TABLE_NOT_FOUND, false },
+		{ ERR_GONE, false }, { ERR_NOT_SUPPORTED, true }, { ERR_ENTITY_TOO_LARGE, true } };
+	struct store *store;
+	struct world w = world_failing(&store);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		store_fault_arm(store, FAULT_APPLY_BEFORE, 1, cases[i].e);
+		CHECK_ERR(part(&w, "{\"upsert\":{\"RowKey\":\"1\"}}"), cases[i].e);
+		CHECK_EQ_INT(strstr(result, "\"index\":0") != NULL, cases[i].blames);
+	}
+	CHECK_ERR(part(&w, "{\"upsert\":{\"RowKey\":\"1\"}}"), ERR_OK);
+	service_free(w.service);
+}
+
+TEST(every_error_has_the_name_of_an_errno)
+{
+	for (int e = 0; e < ERR_COUNT_; e++)
+		CHECK(strerrorname_np(err_errno((enum err)e)) != NULL);
+}
+
 TEST(what_nobody_knows_is_neither_committed_nor_not)
 {
 	const struct change_set none = { 0 };
@@ -494,9 +553,9 @@ TEST(paths_in_a_batch_body_name_this_table)
 	static const char *const good[] = { "Tab", "/Tab", "/Tab()", "acct/Tab", "/acct/Tab",
 		"/acct/acct/Tab", "http://h:1/acct/Tab", "https://acct.host/tab?$format=json",
 		"/acct/TAB()" };
-	static const char *const bad[] = { "/acct/Tax", "/other/Tab", "/acct/Tables",
-		"/acct/$batch", "/acct/acct/acct/Tab", "/acct/", "/acct/Tab('x')",
-		"/Tables('Tab')" };
+	static const char *const bad[] = { "http://h", "?a=b", "/acctx/Tab", "/acct/Tax",
+		"/other/Tab", "/acct/Tables", "/acct/$batch", "/acct/acct/acct/Tab", "/acct/",
+		"/acct/Tab('x')", "/Tables('Tab')" };
 	for (size_t i = 0; i < ARRAY_LEN(good) + ARRAY_LEN(bad); i++) {
 		char text[1024];
 		bool is_good = i < ARRAY_LEN(good);
@@ -531,11 +590,27 @@ TEST(what_a_batch_body_may_not_hold_is_refused)
 		ERR_INVALID_INPUT);
 	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "\r\n") TAIL), ERR_VALUE_INVALID);
 	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "\r\n{\"A\":") TAIL), ERR_VALUE_INVALID);
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "\r\n{\"A-\":1}") TAIL),
+		ERR_PROPERTY_NAME_INVALID);
+	CHECK_ERR(table(&w, HEAD OP("POST /acct/Tab HTTP/1.1\r\n\r\n{") TAIL), ERR_VALUE_INVALID);
+	CHECK_ERR(table(&w, HEAD OP("PUT /acct/Tab HTTP/1.1\r\n\r\n{}") TAIL), ERR_INVALID_INPUT);
+	CHECK_ERR(table(&w, HEAD "no part\r\n" TAIL), ERR_INVALID_INPUT);
+	CHECK_ERR(table(&w, "--b\r\nno header\r\n--b--\r\n"), ERR_INVALID_INPUT);
+	CHECK_ERR(part(&w, HEAD OP("POST /acct/Tab HTTP/1.1\r\n\r\n{\"RowKey\":\"own\"}") TAIL),
+		ERR_OK);
+	CHECK_EQ_STR(read_row(&w, "own"), "{}\n");
 	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "If-None-Match: *\r\n\r\n{}") TAIL),
 		ERR_INVALID_INPUT);
 	CHECK_ERR(table(&w, HEAD OP("PUT " ON("1") "X-HTTP-Method: PUT\r\n\r\n{}") TAIL),
 		ERR_XMETHOD_VERB);
 	CHECK_ERR(apply(&w, "q", HEAD INSERT("1") TAIL, 0), ERR_KEY_MISMATCH);
+	CHECK_ERR(
+		table(&w, HEAD OP("POST /acct/Tab HTTP/1.1\r\n\r\n{\"PartitionKey\":\"p\"}") TAIL),
+		ERR_KEY_MISSING);
+	CHECK_ERR(table(&w, HEAD OP("POST /acct/Tab HTTP/1.1\r\n\r\n{\"RowKey\":\"1\"}") TAIL),
+		ERR_KEY_MISSING);
+	CHECK_ERR(table(&w, HEAD OP("PUT " ON("a%2Fb") "\r\n{}") TAIL), ERR_KEY_INVALID);
+	SAYS("\"line\":");
 	CHECK_ERR(table(&w, HEAD TAIL), ERR_INVALID_INPUT);
 	CHECK_ERR(table(&w, "-\n"), ERR_INVALID_INPUT);
 	CHECK_ERR(table(&w, "--\n"), ERR_INVALID_INPUT);
@@ -581,6 +656,8 @@ RUN_TESTS(T(an_array_and_lines_are_the_same_operations), T(every_verb_is_known_b
 	T(what_existence_forbids_is_told_with_the_operation), T(the_partition_key_may_be_left_out),
 	T(one_partition_and_each_row_once), T(a_hundred_operations_are_the_most),
 	T(what_a_row_cannot_hold_is_told_where_it_stands), T(a_check_judges_and_keeps_nothing),
+	T(the_first_operation_that_fails_is_the_one_to_blame),
+	T(what_is_the_stores_fault_is_no_operations), T(every_error_has_the_name_of_an_errno),
 	T(what_nobody_knows_is_neither_committed_nor_not),
 	T(a_batch_body_is_read_as_the_service_reads_it), T(paths_in_a_batch_body_name_this_table),
 	T(what_a_batch_body_may_not_hold_is_refused),

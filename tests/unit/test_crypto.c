@@ -29,10 +29,10 @@ TEST(md5_gives_the_published_digests)
 	uint8_t d[16];
 	char text[33];
 
-	CHECK(crypto_md5(span_make(NULL, 0), d));
+	crypto_md5(span_make(NULL, 0), d);
 	hex(d, 16, text);
 	CHECK_EQ_STR(text, "d41d8cd98f00b204e9800998ecf8427e");
-	CHECK(crypto_md5(SPAN_LIT("message digest"), d));
+	crypto_md5(SPAN_LIT("message digest"), d);
 	hex(d, 16, text);
 	CHECK_EQ_STR(text, "f96b697d7cb7938d525a2f31aaf161d0");
 }
@@ -171,6 +171,23 @@ TEST(other_spellings_of_base64_are_refused)
 	}
 }
 
+TEST(base64_of_a_given_size_is_that_size)
+{
+	char out[4] = "....";
+
+	CHECK(base64_decode_exact(SPAN_LIT("Zm9v"), out, 3));
+	CHECK(memcmp(out, "foo.", 4) == 0);
+	CHECK(base64_decode_exact(SPAN_LIT("YmE="), out, 2));
+	CHECK(memcmp(out, "bao.", 4) == 0);
+	CHECK(base64_decode_exact(SPAN_LIT(""), out, 0));
+	CHECK(!base64_decode_exact(SPAN_LIT("Zm9v"), out, 2));
+	CHECK(!base64_decode_exact(SPAN_LIT("YmE="), out, 3));
+	CHECK(!base64_decode_exact(SPAN_LIT("Zm9"), out, 2));
+	CHECK(!base64_decode_exact(SPAN_LIT("Zm9="), out, 2));
+	CHECK(!base64_decode_exact(SPAN_LIT("Z*9v"), out, 3));
+	CHECK(memcmp(out, "bao.", 4) == 0);
+}
+
 TEST(base64_respects_the_buffers_limit)
 {
 	struct buf b = BUF_INIT(2);
@@ -209,5 +226,5 @@ RUN_TESTS(T(sha256_gives_the_published_digests), T(md5_gives_the_published_diges
 	T(a_key_of_a_whole_block_is_taken_as_it_is), T(threads_sign_at_the_same_time),
 	T(bytes_are_equal_only_where_all_are), T(base64_matches_the_rfc_both_ways),
 	T(base64_of_every_byte_comes_back), T(other_spellings_of_base64_are_refused),
-	T(base64_respects_the_buffers_limit), T(base32_of_a_digest_is_right),
-	T(random_bytes_differ))
+	T(base64_of_a_given_size_is_that_size), T(base64_respects_the_buffers_limit),
+	T(base32_of_a_digest_is_right), T(random_bytes_differ))

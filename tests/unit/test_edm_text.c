@@ -245,6 +245,43 @@ TEST(the_reason_says_value_and_type)
 	CHECK_EQ_STR(d.text, "'zz' is not a value of Edm.Guid");
 }
 
+TEST(an_instant_is_cut_at_no_place)
+{
+	static const char *const bad[] = { "2026-11-20T12:29:", "2026-11-20T12:2", "2026-11-2",
+		"2026-1x-20T12:29:19Z", "2026-11-2xT12:29:19Z", "2026-11-20T12:xx:19Z",
+		"2026-11-20T12:29:xxZ", "2026-11-20T12:29:19+", "2026-11-20T12:29:19+0",
+		"2026-11-20T12:29:19+xx:00",
+		"2026-11-20T12:29:19-05:", "2026-11-20T12:29:19-05:x0" };
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		refused(EDM_DATETIME, bad[i], ERR_VALUE_INVALID);
+	reads_as(EDM_DATETIME, "2026-11-20T12:29:19-05:30", "2026-11-20T17:59:19Z");
+}
+
+TEST(a_guid_has_both_its_braces)
+{
+	refused(EDM_GUID, "{c9da6455-213d-42c9-9a79-3e9149a57833)", ERR_VALUE_INVALID);
+	refused(EDM_GUID, "(c9da6455-213d-42c9-9a79-3e9149a57833}", ERR_VALUE_INVALID);
+}
+
+TEST(bytes_without_room_are_out_of_memory_not_wrong)
+{
+	struct buf small = { .limit = 3 };
+	struct value v;
+
+	CHECK_ERR(edm_text_parse(EDM_BINARY, SPAN_LIT("YWJj"), &v, &small, NULL), ERR_OK);
+	CHECK(span_is(v.bytes, "abc"));
+	CHECK_ERR(edm_text_parse(EDM_BINARY, SPAN_LIT("YWJj"), &v, &small, NULL), ERR_NO_MEMORY);
+	buf_fini(&small);
+}
+
+TEST(seventeen_digits_are_enough_for_every_double)
+{
+	reads_as(EDM_DOUBLE, "0.1", "0.1");
+	reads_as(EDM_DOUBLE, "0.30000000000000004", "0.30000000000000004");
+	reads_as(EDM_DOUBLE, "4.9406564584124654e-324", "5E-324");
+}
+
 RUN_TESTS(T(integers_have_the_range_of_their_type),
 	T(doubles_are_written_shortest_with_point_or_exponent),
 	T(double_specials_have_two_spellings_in_and_one_out),
@@ -254,4 +291,6 @@ RUN_TESTS(T(integers_have_the_range_of_their_type),
 	T(datetimes_are_read_in_every_form), T(what_is_no_instant_is_refused),
 	T(guids_are_read_in_three_forms), T(other_guids_are_refused), T(binary_is_strict_base64),
 	T(binary_results_follow_each_other_in_the_buffer), T(strings_are_themselves),
-	T(the_reason_says_value_and_type))
+	T(the_reason_says_value_and_type), T(an_instant_is_cut_at_no_place),
+	T(a_guid_has_both_its_braces), T(bytes_without_room_are_out_of_memory_not_wrong),
+	T(seventeen_digits_are_enough_for_every_double))

@@ -408,6 +408,68 @@ TEST(strings_without_escapes_borrow_from_the_text)
 	buf_fini(&text);
 }
 
+/* What went wrong, in words with the name in them: no more than its first 100 bytes. */
+TEST(long_names_are_shown_cut)
+{
+	char doc[400], name[301];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	(void)snprintf(doc, sizeof(doc), "{\"%.150s@odata.type\":\"x\",\"%.150s\":1}", name, name);
+	CHECK_ERR(decode(doc), ERR_VALUE_INVALID);
+	name[100] = '\0';
+	CHECK(strstr(why.text, name) != NULL);
+	name[100] = 'n';
+	name[101] = '\0';
+	CHECK(strstr(why.text, name) == NULL);
+}
+
+TEST(a_number_that_no_double_holds_is_refused_by_either_rules)
+{
+	char doc[500];
+
+	memset(doc, '9', sizeof(doc));
+	memcpy(doc, "{\"A\":", 5);
+	memcpy(doc + 480, "}", 2);
+	CHECK_ERR(decode_as(doc, ENTITY_JSON_REST), ERR_VALUE_INVALID);
+	CHECK_ERR(decode_as(doc, ENTITY_JSON_FILE), ERR_VALUE_INVALID);
+	CHECK_ERR(decode_as("{\"A\":1e999}", ENTITY_JSON_REST), ERR_VALUE_INVALID);
+}
+
+TEST(a_key_that_is_null_is_missing_for_rest_and_no_string_for_a_file)
+{
+	CHECK_ERR(decode_as("{\"RowKey\":null}", ENTITY_JSON_REST), ERR_KEY_MISSING);
+	CHECK_ERR(decode_as("{\"PartitionKey\":null}", ENTITY_JSON_REST), ERR_KEY_MISSING);
+	CHECK_ERR(decode_as("{\"RowKey\":null}", ENTITY_JSON_FILE), ERR_VALUE_INVALID);
+	CHECK_ERR(decode_as("{\"RowKey\":5}", ENTITY_JSON_REST), ERR_VALUE_INVALID);
+}
+
+TEST(dates_out_of_range_are_told_with_and_without_seconds)
+{
+	CHECK_ERR(decode("{\"D@odata.type\":\"Edm.DateTime\",\"D\":\"1601-01-01T00:00:07+01:00\"}"),
+		ERR_OUT_OF_RANGE);
+	CHECK(strstr(why.text, "'01/01/1601 00:00:07' is out of range") != NULL);
+	CHECK_ERR(decode("{\"D@odata.type\":\"Edm.DateTime\",\"D\":\"1601-01-01T00:00+01:00\"}"),
+		ERR_OUT_OF_RANGE);
+	CHECK(strstr(why.text, "'01/01/1601 00:00:00' is out of range") != NULL);
+	CHECK_ERR(decode("{\"D@odata.type\":\"Edm.DateTime\",\"D\":\"1600-12-31T23:59\"}"),
+		ERR_OUT_OF_RANGE);
+	CHECK(strstr(why.text, "'12/31/1600 23:59:00' is out of range") != NULL);
+	CHECK_ERR(decode("{\"D@odata.type\":\"Edm.DateTime\",\"D\":\"9999-12-31T23:59-14:00\"}"),
+		ERR_OUT_OF_RANGE);
+}
+
+TEST(a_property_by_itself_has_no_comma_in_front)
+{
+	const struct value v = { .type = EDM_INT64, .int64 = 5 };
+
+	buf_clear(&text);
+	entity_json_encode_property(SPAN_LIT("A"), &v, false, &text);
+	CHECK_EQ_STR(text.data, "\"A\":\"5\"");
+	entity_json_encode_property(SPAN_LIT("B"), &v, true, &text);
+	CHECK_EQ_STR(text.data, "\"A\":\"5\",\"B@odata.type\":\"Edm.Int64\",\"B\":\"5\"");
+}
+
 RUN_TESTS(T(bare_values_have_the_type_they_look_like), T(large_integers_differ_by_the_rules),
 	T(extreme_values_of_all_types_come_back),
 	T(annotated_types_accept_strings_and_their_literals), T(annotations_may_stand_anywhere),
@@ -418,4 +480,8 @@ RUN_TESTS(T(bare_values_have_the_type_they_look_like), T(large_integers_differ_b
 	T(a_string_has_at_most_32768_units), T(a_binary_has_at_most_65536_bytes),
 	T(an_entity_has_at_most_one_mebibyte), T(empty_cut_and_broken_texts_differ),
 	T(the_place_is_told_in_lines), T(system_properties_are_written_on_request),
-	T(the_encoder_appends), T(strings_without_escapes_borrow_from_the_text))
+	T(the_encoder_appends), T(strings_without_escapes_borrow_from_the_text),
+	T(long_names_are_shown_cut), T(a_number_that_no_double_holds_is_refused_by_either_rules),
+	T(a_key_that_is_null_is_missing_for_rest_and_no_string_for_a_file),
+	T(dates_out_of_range_are_told_with_and_without_seconds),
+	T(a_property_by_itself_has_no_comma_in_front))

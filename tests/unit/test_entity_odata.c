@@ -1,50 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * codec/entity_odata.h. */
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "check.h"
 #include "codec/edm_text.h"
 #include "codec/entity_json.h"
-#include "codec/entity_odata.h"
 #include "codec/json_scan.h"
+#include "odata_row.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define BASE "http://127.0.0.1:10002/acct/"
 #define ETAG "\"odata.etag\":\"W/\\\"datetime'2021-10-15T16%3A13%3A07.21463Z'\\\"\""
 #define ID "t(PartitionKey='p',RowKey='r')"
-#define TIME "2021-10-15T16:13:07.21463Z"
 #define KEYS "\"PartitionKey\":\"p\",\"RowKey\":\"r\","
 
 static struct buf out = { .limit = 16u << 20 };
-static struct odata_style style = {
-	.base = { BASE, sizeof(BASE) - 1 },
-	.account = { "acct", 4 },
-	.table = { "t", 1 },
-	.all = true,
-};
-static struct odata_row row = {
-	.pk = { "p", 1 },
-	.rk = { "r", 1 },
-};
-
-/* 2021-10-15T16:13:07.21463Z */
-static int64_t version(void)
-{
-	int64_t midnight;
-
-	CHECK(clock_date(2021, 10, 15, &midnight));
-	return midnight + (16 * 3600 + 13 * 60 + 7) * TICKS_PER_SECOND + 2146300;
-}
-
-static void set_document(const char *text, bool canonical)
-{
-	row.version = version();
-	row.document = span_of(text);
-	row.canonical = canonical;
-	row.entity = NULL;
-}
 
 static void renders(enum odata_level level, bool single, const char *want)
 {
@@ -54,20 +24,6 @@ static void renders(enum odata_level level, bool single, const char *want)
 	CHECK_ERR(entity_odata_render(&style, &row, &out), ERR_OK);
 	CHECK(buf_ok(&out));
 	CHECK_EQ_STR(out.data, want);
-}
-
-static void select_names(const struct span *names, size_t n)
-{
-	style.all = false;
-	style.select = names;
-	style.nselect = n;
-}
-
-static void select_all(void)
-{
-	style.all = true;
-	style.select = NULL;
-	style.nselect = 0;
 }
 
 static const char canonical[] =
@@ -248,6 +204,17 @@ TEST(a_document_that_does_not_decode_is_corrupt)
 			select_all();
 		}
 	}
+}
+
+/* Behind properties that are written as they are. */
+TEST(a_document_that_ends_too_early_is_corrupt)
+{
+	style.level = ODATA_NONE;
+	set_document("{\"a\":1,\"b\"}\n", true);
+	CHECK_ERR(entity_odata_render(&style, &row, &out), ERR_CORRUPT);
+	select_names(names, 1);
+	CHECK_ERR(entity_odata_render(&style, &row, &out), ERR_CORRUPT);
+	select_all();
 }
 
 TEST(a_full_buffer_is_told_by_the_buffer)
@@ -441,6 +408,24 @@ TEST(splicing_equals_decoding_and_rendering)
 	buf_fini(&out);
 }
 
+TEST(a_canonical_document_that_is_none_is_corrupt)
+{
+	struct buf text = BUF_INIT(1u << 16);
+
+	buf_add_char(&text, '{');
+	for (int i = 0; i <= LIMIT_PROPERTIES; i++)
+		buf_addf(&text, "%s\"p%d\":1", i == 0 ? "" : ",", i);
+	buf_add_str(&text, "}\n");
+	style.level = ODATA_MINIMAL;
+	select_names(names, 1);
+	set_document(text.data, true);
+	CHECK_ERR(entity_odata_render(&style, &row, &out), ERR_CORRUPT);
+	set_document("{\"A\":1,\"B@odata.type\":\"Edm.Int64\"}\n", true);
+	CHECK_ERR(entity_odata_render(&style, &row, &out), ERR_CORRUPT);
+	select_all();
+	buf_fini(&text);
+}
+
 RUN_TESTS(T(a_canonical_document_is_spliced_at_every_level), T(any_other_document_renders_the_same),
 	T(a_decoded_entity_renders_without_its_document),
 	T(an_empty_document_has_system_properties_only),
@@ -448,5 +433,6 @@ RUN_TESTS(T(a_canonical_document_is_spliced_at_every_level), T(any_other_documen
 	T(selected_names_of_any_text_stay_inside_their_strings),
 	T(keys_are_encoded_in_urls_and_escaped_in_strings),
 	T(the_url_of_an_entity_is_made_of_its_keys), T(elements_stand_one_behind_another),
-	T(a_document_that_does_not_decode_is_corrupt), T(a_full_buffer_is_told_by_the_buffer),
-	T(splicing_equals_decoding_and_rendering))
+	T(a_document_that_does_not_decode_is_corrupt), T(a_document_that_ends_too_early_is_corrupt),
+	T(a_full_buffer_is_told_by_the_buffer), T(splicing_equals_decoding_and_rendering),
+	T(a_canonical_document_that_is_none_is_corrupt))

@@ -284,10 +284,24 @@ TEST(random_names_mean_a_key_only_in_its_own_spelling)
 	CHECK(keys > 1000);
 }
 
+TEST(a_name_that_needs_an_escape_is_refused_without)
+{
+	is_refused("a/b.json", FILENAME_ROW, ERR_KEY_INVALID);
+	is_refused("a\x7f", FILENAME_PARTITION, ERR_KEY_INVALID);
+	is_refused(".a", FILENAME_PARTITION, ERR_NAME_INVALID);
+}
+
+TEST(bytes_that_are_no_utf8_pass_one_by_one)
+{
+	CHECK_EQ_STR(encode(SPAN_LIT("a\xff\xfe"), FILENAME_PARTITION), "a\xff\xfe");
+}
+
 RUN_TESTS(T(plain_keys_are_their_names), T(percent_and_a_leading_dot_are_escaped),
 	T(the_empty_key_has_a_name), T(other_names_beside_the_rows_are_ordinary),
 	T(other_spellings_of_a_key_are_refused), T(names_of_illegal_keys_are_refused),
 	T(a_name_has_at_most_240_bytes), T(long_keys_take_the_digest_form),
 	T(the_cut_is_at_a_character), T(a_digest_name_has_its_exact_form),
 	T(random_keys_have_one_name_and_come_back),
-	T(random_names_mean_a_key_only_in_its_own_spelling))
+	T(random_names_mean_a_key_only_in_its_own_spelling),
+	T(a_name_that_needs_an_escape_is_refused_without),
+	T(bytes_that_are_no_utf8_pass_one_by_one))

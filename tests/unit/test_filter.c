@@ -1282,11 +1282,23 @@ static bool random_round_trip(struct buf *text)
 	return check_failures == before;
 }
 
+/* Not under valgrind: its long double has the precision of a double. */
+static bool reference_is_exact(void)
+{
+	volatile long double most = INT64_MAX;
+
+	return most - 1 != most;
+}
+
 TEST(random_filters_are_true_where_they_should_be_and_print_to_themselves)
 {
 	struct buf text = BUF_INIT(1 << 20);
 	bool right = true;
 
+	if (!reference_is_exact()) {
+		note("skipped: long double is no wider than double here");
+		return;
+	}
 	for (uint64_t seed = 1; right && seed <= 40; seed++) {
 		state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		make_rows();

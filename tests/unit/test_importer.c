@@ -3,7 +3,7 @@
 #include "check.h"
 #include "model/key.h"
 #include "service/accounts.h"
-#include "service/importer.h"
+#include "service/import_parts.h"
 #include "service/tables.h"
 #include "service/walk.h"
 #include "store/engines.h"
@@ -458,6 +458,45 @@ static struct buf numbered(int n)
 	return b;
 }
 
+#define WIDE 250
+
+static void feed_wide(struct world *w, unsigned n)
+{
+	struct buf text = BUF_INIT(1u << 20);
+	buf_add_str(&text, "PartitionKey,RowKey");
+	for (unsigned i = 0; i < WIDE; i++)
+		buf_addf(&text, ",c%u@Int32", i);
+	buf_add_char(&text, '\n');
+	for (unsigned row = 0; row < n; row++) {
+		buf_addf(&text, "p,%u", row);
+		for (unsigned i = 0; i < WIDE; i++)
+			buf_add_str(&text, ",7");
+		buf_add_char(&text, '\n');
+	}
+	CHECK_ERR(feed_span(w, buf_span(&text), NULL), ERR_OK);
+	buf_fini(&text);
+}
+
+TEST(what_a_row_is_decoded_to_is_kept_only_where_it_is_needed)
+{
+	struct world *w = world_new(TRANSFER_CSV, false);
+	feed_wide(w, 900);
+	CHECK_EQ_INT(w->importer->chunk->n, 900);
+	CHECK_EQ_INT(w->importer->chunk->used, 0);
+	CHECK_ERR(end(w), ERR_OK);
+	CHECK_EQ_INT(w->commits, 1);
+	w->options.mode = IMPORT_MERGE;
+	begin(w);
+	feed_wide(w, 900);
+	CHECK(w->importer->chunk->used > 0);
+	CHECK(w->importer->chunk->used * WIDE * sizeof(struct property) < CHUNK_BYTES);
+	CHECK_ERR(end(w), ERR_OK);
+	CHECK(w->commits > 2);
+	CHECK_EQ_INT(importer_counts(w->importer)->done, 900);
+	CHECK_EQ_STR(told(w), "");
+	world_free(w);
+}
+
 TEST(a_full_disk_ends_the_import_behind_what_was_committed)
 {
 	for (int at_once = 0; at_once < 2; at_once++) {
@@ -575,6 +614,29 @@ TEST(records_of_a_partition_may_leave_its_key_out)
 	world_free(w);
 }
 
+static enum err may_change(void *arg, uint64_t table_id, struct span pk)
+{
+	struct world *w = arg;
+	CHECK_EQ_INT(table_id, w->table);
+	buf_addf(&w->told, "%.*s?\n", (int)pk.n, pk.p);
+	return span_is(pk, "shut") ? ERR_ACCESS : ERR_OK;
+}
+
+TEST(who_may_change_a_partition_is_asked_once_for_rows_in_succession)
+{
+	struct world *w = world_new(TRANSFER_NDJSON, true);
+	w->options.may_change = may_change;
+	w->options.stop_at_error = false;
+	CHECK_ERR(feed(w, ROW("p", "1", "") ROW("p", "2", "") ROW("q", "1", "") ROW("q", "2", "")),
+		ERR_OK);
+	CHECK_EQ_STR(told(w), "p?\nq?\n");
+	/* Anew for what is committed by itself, and never taken over from a row that was refused. */
+	CHECK_ERR(feed(w, ROW("q", "3", "") ROW("shut", "1", "") ROW("shut", "2", "")), ERR_OK);
+	CHECK_EQ_STR(told(w), "p?\nq?\nq?\nshut?\n6:0 ACCESS\nshut?\n7:0 ACCESS\n");
+	CHECK_EQ_STR(rows(w), "p/1 {}\np/2 {}\nq/1 {}\nq/2 {}\nq/3 {}\n");
+	world_free(w);
+}
+
 /* An entity counts 4 bytes, its keys, and for a string property 8 + 2 * name + 4 + 2 * value. */
 static void check_size(size_t more, enum err want)
 {
@@ -611,8 +673,11 @@ RUN_TESTS(T(ndjson_is_the_same_in_pieces_of_any_size), T(csv_is_the_same_in_piec
 	T(a_last_record_that_is_refused_can_be_completed),
 	T(a_record_without_its_end_is_refused_as_soon_as_it_can_be),
 	T(a_header_that_means_nothing_ends_the_import), T(a_record_may_have_8_MiB),
-	T(many_records_are_many_commits), T(a_full_disk_ends_the_import_behind_what_was_committed),
+	T(many_records_are_many_commits),
+	T(what_a_row_is_decoded_to_is_kept_only_where_it_is_needed),
+	T(a_full_disk_ends_the_import_behind_what_was_committed),
 	T(an_end_that_failed_can_be_tried_again), T(a_cancelled_import_keeps_what_is_committed),
 	T(a_table_that_is_not_there_ends_the_import), T(records_with_the_same_keys_act_in_order),
 	T(records_of_a_partition_may_leave_its_key_out),
+	T(who_may_change_a_partition_is_asked_once_for_rows_in_succession),
 	T(a_key_that_is_left_out_counts_for_the_size))

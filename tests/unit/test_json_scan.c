@@ -279,9 +279,18 @@ TEST(escapes_are_resolved)
 	CHECK_EQ_INT(json_unescape(SPAN_LIT(""), out), 0);
 }
 
+TEST(escapes_above_the_surrogates_are_characters)
+{
+	char out[16];
+
+	CHECK_EQ_INT(json_unescape(SPAN_LIT("\\ue000\\ufffd"), out), 6);
+	CHECK(memcmp(out, "\xee\x80\x80\xef\xbf\xbd", 6) == 0);
+}
+
 RUN_TESTS(T(whole_documents_end), T(every_strict_prefix_wants_more),
 	T(a_changed_byte_is_blamed_where_it_becomes_impossible),
 	T(pieces_give_the_same_answer_as_the_whole), T(after_the_end_only_white_space_may_come),
 	T(members_have_their_places), T(the_first_impossible_byte_is_named),
 	T(bad_utf8_and_nul_are_named), T(nesting_is_refused_at_its_first_byte),
-	T(special_bytes_are_seen_at_every_distance), T(escapes_are_resolved))
+	T(special_bytes_are_seen_at_every_distance), T(escapes_are_resolved),
+	T(escapes_above_the_surrogates_are_characters))

@@ -478,7 +478,7 @@ static void timed_ranges(const struct filter_node *root, struct key_ranges *ret)
 	CHECK_ERR(key_ranges_of_filter(&f, ret), ERR_OK);
 	uint64_t us = clock_mono_us() - start;
 	printf("# %" PRIu64 " us, %zu segments\n", us, ret->n);
-	CHECK(us < 1000000); /* some ms; much more for a sanitizer on a busy machine */
+	CHECK(us < 20000000); /* some ms; much more under TSan or valgrind on a busy machine */
 	CHECK(is_normal(ret));
 }
 

@@ -637,6 +637,73 @@ TEST(a_batch_is_closed_by_its_own_last_delimiter_only)
 	CHECK(!batch_body_is_closed(SPAN_LIT("text/plain"), SPAN_LIT("--b--")));
 }
 
+/* As text, 80 bytes of it at most. */
+static const char *long_type(const char *before, size_t n)
+{
+	static char text[400];
+
+	(void)snprintf(text, sizeof(text), "%s", before);
+	memset(text + strlen(before), 'b', n);
+	text[strlen(before) + n] = '\0';
+	return text;
+}
+
+TEST(a_boundary_has_at_most_256_characters)
+{
+	char inner[600];
+	const char *type = long_type("multipart/mixed; boundary=", 256);
+
+	(void)snprintf(inner, sizeof(inner), "--%s--", type + 26);
+	CHECK_ERR(parse(type, span_of(inner)), ERR_OK);
+	CHECK_ERR(parse(long_type("multipart/mixed; boundary=", 257), SPAN_LIT("--b--")),
+		ERR_INVALID_INPUT);
+	(void)snprintf(inner, sizeof(inner), "--a\nContent-Type: %s\n\n--b\n",
+		long_type("multipart/mixed; boundary=", 257));
+	CHECK_ERR(parse("multipart/mixed; boundary=a", span_of(inner)), ERR_INVALID_INPUT);
+	CHECK(strstr(why.text, "too long") != NULL);
+}
+
+TEST(a_long_type_is_shown_cut)
+{
+	CHECK_ERR(parse(long_type("text/", 100), SPAN_LIT("")), ERR_INVALID_INPUT);
+	CHECK(strstr(why.text, "bbb'.") != NULL);
+	CHECK(strstr(why.text, long_type("text/", 75)) != NULL);
+	CHECK(strstr(why.text, long_type("text/", 76)) == NULL);
+	CHECK_ERR(parse("", SPAN_LIT("")), ERR_INVALID_INPUT);
+}
+
+TEST(odd_heads_are_refused)
+{
+	CHECK_ERR(parse_change("\tx: y\n", ""), ERR_INVALID_INPUT);
+	CHECK_ERR(parse_change("x\x7f: y\n", ""), ERR_INVALID_INPUT);
+	CHECK_ERR(parse_change("x\xc3\xa9: y\n", ""), ERR_INVALID_INPUT);
+	CHECK_ERR(parse_change("x: a\x01z\n", ""), ERR_INVALID_INPUT);
+	CHECK_ERR(parse_change("x: a\tz\n", ""), ERR_OK);
+	CHECK_ERR(parse_change("Content-Type: a; b=\"c\\\n", ""), ERR_OK);
+	CHECK_ERR(parse("multipart/mixed; boundary=\"a\\", SPAN_LIT("--a--")), ERR_INVALID_INPUT);
+	CHECK_ERR(
+		parse("multipart/mixed; boundary=a", (struct span){ NULL, 0 }), ERR_INVALID_INPUT);
+	arena_fini(&arena);
+}
+
+TEST(where_no_part_is_allowed_the_first_is_too_many)
+{
+	struct err_detail detail = { .op = 7 };
+
+	CHECK_ERR(
+		batch_body_parse(SPAN_LIT("multipart/mixed; boundary=a"),
+			SPAN_LIT("--a\nContent-Type: application/http\n\nGET t HTTP/1.1\n\n--a--"),
+			0, &arena, &body, &detail),
+		ERR_BATCH_TOO_LARGE);
+	CHECK_EQ_INT(detail.op, 0);
+	CHECK_ERR(
+		batch_body_parse(SPAN_LIT("multipart/mixed; boundary=a"),
+			SPAN_LIT("--a\nContent-Type: application/http\n\nGET t HTTP/1.1\n\n--a--"),
+			0, &arena, &body, NULL),
+		ERR_BATCH_TOO_LARGE);
+	arena_fini(&arena);
+}
+
 RUN_TESTS(T(the_js_client_is_read), T(a_batch_is_closed_by_its_own_last_delimiter_only),
 	T(bare_line_feeds_are_read_the_same), T(missing_final_delimiters_are_forgiven),
 	T(the_python_client_is_read), T(azure_storage_is_read),
@@ -646,4 +713,6 @@ RUN_TESTS(T(the_js_client_is_read), T(a_batch_is_closed_by_its_own_last_delimite
 	T(what_is_missing_is_named_with_its_line), T(the_content_type_of_the_batch_is_checked),
 	T(parameters_are_found_in_any_spelling), T(parsing_stops_at_the_limit_of_parts),
 	T(too_many_headers_are_refused), T(a_body_cut_at_any_byte_is_survived),
-	T(a_large_body_of_hostile_lines_takes_linear_time))
+	T(a_large_body_of_hostile_lines_takes_linear_time),
+	T(a_boundary_has_at_most_256_characters), T(a_long_type_is_shown_cut),
+	T(odd_heads_are_refused), T(where_no_part_is_allowed_the_first_is_too_many))

@@ -6,6 +6,7 @@
 #include "model/key.h"
 #include "service/accounts.h"
 #include "service/entities.h"
+#include "service/heat.h"
 #include "service/tables.h"
 #include "service/tree.h"
 #include "service/verify.h"
@@ -326,6 +327,95 @@ TEST(rows_with_keys_too_long_for_a_name_are_rendered_with_them)
 	service_free(w.service);
 }
 
+/* What fits without its keys, and with short ones, may be too large with longer ones. */
+TEST(a_documents_size_counts_the_keys_of_the_path)
+{
+	static char text[20 * 33000], rk[150];
+	const size_t step = 32000;
+	size_t low = 0, high = step, n = 0;
+	struct span p = SPAN_LIT("p"), r = SPAN_LIT("r");
+	text[n++] = '{';
+	for (int i = 0; i < 16; i++) {
+		n += (size_t)snprintf(text + n, 20, "\"P%02d\":\"", i);
+		memset(text + n, 'x', step);
+		n += step;
+		n += (size_t)snprintf(text + n, 4, "\",");
+	}
+	n += (size_t)snprintf(text + n, 20, "\"Last\":\"");
+	memset(text + n, 'x', step);
+	while (high - low > 1) { /* low fits, high does not */
+		size_t middle = (low + high) / 2;
+		(void)memcpy(text + n + middle, "\"}", 3);
+		enum err e = document_check(span_of(text), p, r, NULL, NULL, NULL);
+		CHECK(e == ERR_OK || e == ERR_ENTITY_TOO_LARGE);
+		memset(text + n + middle, 'x', 3);
+		*(e == ERR_OK ? &low : &high) = middle;
+	}
+	CHECK(low > 0 && high < step);
+	(void)memcpy(text + n + low, "\"}", 3);
+	CHECK_ERR(document_check(span_of(text), p, r, NULL, NULL, NULL), ERR_OK);
+	memset(rk, 'k', sizeof(rk));
+	r = span_make(rk, sizeof(rk));
+	CHECK_ERR(document_check(span_of(text), p, r, NULL, NULL, NULL), ERR_ENTITY_TOO_LARGE);
+}
+
+TEST(a_row_that_is_no_document_is_damaged)
+{
+	struct entity e = { 0 };
+	struct item it = { .kind = ITEM_ROW, .key = SPAN_LIT("r"), .body = SPAN_LIT("{\"A\":") };
+	CHECK_ERR(entity_of_item(&it, SPAN_LIT("p"), &e), ERR_CORRUPT);
+	entity_fini(&e);
+}
+
+TEST(a_key_that_no_row_can_have_is_not_looked_for)
+{
+	struct world w = world_new();
+	struct item it = { 0 };
+	CHECK_ERR(entity_row(w.service, NULL, w.table, SPAN_LIT("p"), SPAN_LIT("a/b"), &it),
+		ERR_KEY_INVALID);
+	CHECK_ERR(entity_row(w.service, NULL, w.table, SPAN_LIT("a/b"), SPAN_LIT("r"), &it),
+		ERR_KEY_INVALID);
+	service_free(w.service);
+}
+
+/* The draft goes in the step that makes the row, and stays where there is none. */
+TEST(a_row_takes_the_place_of_its_draft)
+{
+	struct world w = world_new();
+	struct item p, it = { 0 };
+	struct entity_op op = { .kind = ENTITY_INSERT,
+		.pk = SPAN_LIT("p"),
+		.rk = SPAN_LIT("r"),
+		.document = SPAN_LIT("{\"A\":1}\n"),
+		.document_is_canonical = true,
+		.attrs = ATTRS_UNSET };
+	CHECK_ERR(apply(&w, ENTITY_INSERT, "other", "{}", -1, NULL), ERR_OK);
+	MUST(store_child(service_store(w.service), NULL, w.table, CLASS_KEYED, SPAN_LIT("p"),
+		     WANT_ATTRS, &p) == ERR_OK);
+	struct place draft = { .parent = p.id, .class = CLASS_NAMED, .key = SPAN_LIT("draft") };
+	struct change c = { .op = CHANGE_PUT,
+		.kind = ITEM_FILE,
+		.version = p.version + 1,
+		.at = draft,
+		.attrs = ATTRS_UNSET };
+	MUST(store_apply(service_store(w.service), &c, 1, false, NULL) == ERR_OK);
+	changes_fini(&c, 1);
+	for (int i = 0; i < 2; i++) { /* then the row is there already */
+		struct err_detail detail = { 0 };
+		CHECK_ERR(entity_commit_document(w.service, ORIGIN_COMMAND, w.table, &op, &draft,
+				  false, i == 0 ? &it : NULL, NULL, &detail),
+			i == 0 ? ERR_OK : ERR_ENTITY_EXISTS);
+		CHECK(i > 0 || (it.flags & ITEM_CANONICAL));
+		item_fini(&it);
+		CHECK_ERR(store_child(service_store(w.service), NULL, p.id, CLASS_NAMED, draft.key,
+				  WANT_ATTRS, &it),
+			ERR_NOT_FOUND);
+	}
+	CHECK_EQ_STR(read_row(&w, "r"), "{\"A\":1}\n");
+	item_fini(&p);
+	service_free(w.service);
+}
+
 /* ---- renames ---- */
 
 static struct item partition(struct world *w, const char *pk)
@@ -433,9 +523,11 @@ struct meddler {
 	struct store *inner;
 	struct world *w;
 	void (*meddle)(struct world *w);
-	int times;     /* how often it still comes between */
-	bool busy;     /* this change set is its own */
-	int calls;     /* change sets of others since it was set */
+	int times;       /* how often it still comes between */
+	bool busy;       /* this change set is its own */
+	int calls;       /* change sets of others since it was set */
+	enum err refuse; /* ... and the change that it refuses then, if it is an error */
+	size_t refused;
 	char path[32]; /* of the inner store's file, if it has one */
 };
 
@@ -477,6 +569,10 @@ static enum err m_apply(
 	m->calls += !m->busy;
 	if (!m->busy && m->times > 0) {
 		m->times--;
+		if (m->refuse != ERR_OK) {
+			reterr->op = m->refused;
+			return m->refuse;
+		}
 		m->busy = true;
 		m->meddle(m->w);
 		m->busy = false;
@@ -571,6 +667,17 @@ static void meddle(struct world *w, int times, void (*fn)(struct world *w))
 	m->meddle = fn;
 	m->times = times;
 	m->calls = 0;
+	m->refuse = ERR_OK;
+}
+
+/* So often, for that reason and with that change to blame. */
+static void refuse_sets(struct world *w, int times, enum err e, size_t change)
+{
+	struct meddler *m = meddler_of(service_store(w->service));
+	m->times = times;
+	m->calls = 0;
+	m->refuse = e;
+	m->refused = change;
 }
 
 static bool no_trouble(void *arg, const char *finding)
@@ -630,6 +737,33 @@ static void remove_b(struct world *w)
 
 #define A_KEYED "{\"PartitionKey\":\"p\",\"RowKey\":\"a\",\"A\":1}"
 #define B_KEYED "{\"PartitionKey\":\"p\",\"RowKey\":\"b\",\"B\":1}"
+
+TEST(an_empty_file_goes_to_a_rows_name_under_an_id_of_its_own)
+{
+	struct world w = world_new();
+	put_document(&w, "r", "{}");
+	struct item p = partition(&w, "p"), file = { 0 }, there = { 0 };
+	struct spot from = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
+	struct spot to = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("x.json") };
+	struct attrs attrs = ATTRS_UNSET;
+	attrs.mtime_ns = 7;
+	for (int i = 0; i < 2; i++) { /* onto nothing, and onto the first one */
+		CHECK_ERR(tree_create_file(w.service, &from, &attrs, &file, NULL), ERR_OK);
+		CHECK_ERR(tree_move_empty(w.service, &from, &to, &there, NULL), ERR_OK);
+		CHECK(there.id != file.id && there.kind == ITEM_FILE);
+		CHECK_EQ_INT(there.attrs.mtime_ns, 7);
+		CHECK_ERR(tree_file_write(w.service, file.id, 0, SPAN_LIT("x"), NULL), ERR_GONE);
+		item_fini(&there);
+		item_fini(&file);
+		CHECK_ERR(tree_move_empty(w.service, &from, &to, &there, NULL), ERR_NOT_FOUND);
+	}
+	CHECK_ERR(tree_create_file(w.service, &from, &attrs, &file, NULL), ERR_OK);
+	CHECK_ERR(tree_file_write(w.service, file.id, 0, SPAN_LIT("x"), NULL), ERR_OK);
+	CHECK_ERR(tree_move_empty(w.service, &from, &to, &there, NULL), ERR_GONE);
+	item_fini(&file);
+	item_fini(&p);
+	service_free(w.service);
+}
 
 TEST(a_rename_loses_no_change_that_came_between)
 {
@@ -1277,6 +1411,9 @@ TEST(a_tables_policies_last_as_long_as_the_table)
 	service_free(w.service);
 }
 
+#define PROPERTIES "<StorageServiceProperties><Cors /></StorageServiceProperties>"
+#define POLICIES "<SignedIdentifiers></SignedIdentifiers>"
+
 static bool no_finding(void *arg, const char *finding)
 {
 	(void)arg;
@@ -1296,13 +1433,13 @@ TEST(properties_and_policies_survive_a_restart_and_the_check_is_clean)
 		MUST(store_open(path, 0, &store, NULL, NULL) == ERR_OK);
 		struct world w = world_of(store);
 		if (i == 0) {
-			CHECK_ERR(set_properties(&w, "<p/>"), ERR_OK);
+			CHECK_ERR(set_properties(&w, PROPERTIES), ERR_OK);
 			CHECK_ERR(table_policies_set(w.service, ORIGIN_COMMAND, w.table,
-					  SPAN_LIT("<one/>"), NULL),
+					  SPAN_LIT(POLICIES), NULL),
 				ERR_OK);
 		}
-		CHECK_EQ_STR(get_properties(&w), "<p/>");
-		CHECK_EQ_STR(policies(&w), "<one/>");
+		CHECK_EQ_STR(get_properties(&w), PROPERTIES);
+		CHECK_EQ_STR(policies(&w), POLICIES);
 		CHECK_ERR(service_verify(w.service, no_finding, NULL, NULL, &counts), ERR_OK);
 		service_free(w.service);
 	}
@@ -1570,13 +1707,20 @@ static void remake_the_folder(struct world *w)
 	make_the_folder(w);
 }
 
+/* The name of another partition that may come to be. */
+static struct span other_name(char name[LIMIT_NAME_BYTES + 1])
+{
+	size_t n = filename_encode(SPAN_LIT(K300 "x"), FILENAME_PARTITION, name);
+	return span_make(name, n);
+}
+
 static void rename_the_folder(struct world *w)
 {
-	char name[LIMIT_NAME_BYTES + 1];
+	char name[LIMIT_NAME_BYTES + 1], other[LIMIT_NAME_BYTES + 1];
 	size_t n = filename_encode(SPAN_LIT(K300), FILENAME_PARTITION, name);
 	struct item table = { .id = w->table, .kind = ITEM_TABLE };
 	const struct spot from = { .dir = &table, .class = CLASS_NAMED, .key = span_make(name, n) };
-	const struct spot to = { .dir = &table, .class = CLASS_NAMED, .key = SPAN_LIT(".else") };
+	const struct spot to = { .dir = &table, .class = CLASS_NAMED, .key = other_name(other) };
 	MUST(tree_move(w->service, &from, &to, 0, -1, NULL, NULL, NULL) == ERR_OK);
 }
 
@@ -1616,10 +1760,168 @@ TEST(a_partition_never_stands_beside_the_folder_with_its_digest_name)
 			cases[i % 8].e);
 		CHECK_EQ_INT(folder_id(&w, K300), 0);
 		CHECK_EQ_INT(partition_id(&w, K300) != 0, cases[i % 8].e == ERR_OK);
+		char other[LIMIT_NAME_BYTES + 1];
 		if (cases[i % 8].race == rename_the_folder)
-			CHECK(id_of_child(&w, w.table, CLASS_NAMED, SPAN_LIT(".else")) != 0);
+			CHECK(id_of_child(&w, w.table, CLASS_NAMED, other_name(other)) != 0);
 		world_end(&w);
 	}
+}
+
+static void make_row_7(struct world *w)
+{
+	MUST(apply(w, ENTITY_UPSERT, "7", "{\"B\":1}", -1, NULL) == ERR_OK);
+}
+
+static enum err two_at_once(
+	struct world *w, enum entity_op_kind kind, const char *rk, struct err_detail *detail)
+{
+	struct entity e = { 0 };
+	struct entity_op ops[2] = { { .kind = ENTITY_UPSERT,
+					    .pk = SPAN_LIT("p"),
+					    .rk = SPAN_LIT("1"),
+					    .entity = &e,
+					    .attrs = ATTRS_UNSET },
+		{ .kind = kind,
+			.pk = SPAN_LIT("p"),
+			.rk = span_of(rk),
+			.entity = &e,
+			.attrs = ATTRS_UNSET } };
+	return entities_apply(w->service, ORIGIN_REST, w->table, ops, 2, ENTITIES_SET, detail);
+}
+
+static enum err merge_second(struct world *w, struct err_detail *detail)
+{
+	return two_at_once(w, ENTITY_MERGE, "7", detail);
+}
+
+TEST(a_row_that_comes_while_it_is_missed_is_merged_into)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		struct err_detail detail = { 0 };
+		CHECK_ERR(merge_second(&w, &detail), ERR_NOT_FOUND);
+		CHECK_EQ_INT(detail.op, 1);
+		/* What the store refuses it for is another thing. */
+		refuse_sets(&w, 1, ERR_NO_SPACE, 1);
+		CHECK_ERR(merge_second(&w, &detail), ERR_NO_SPACE);
+		meddle(&w, 1, make_row_7);
+		CHECK_ERR(merge_second(&w, &detail), ERR_OK);
+		CHECK_EQ_STR(read_row(&w, "7"), "{\"B\":1}\n");
+		world_end(&w);
+	}
+}
+
+TEST(a_set_that_always_loses_ends_at_last)
+{
+	struct world w = world_meddled(MEMORY);
+	refuse_sets(&w, 1000, ERR_NAME_EXISTS, 99);
+	CHECK_ERR(apply(&w, ENTITY_UPSERT, "1", "{}", -1, NULL), ERR_NAME_EXISTS);
+	CHECK(meddler_of(service_store(w.service))->calls > 10);
+	refuse_sets(&w, 1, ERR_NO_SPACE, 99);
+	CHECK_ERR(apply(&w, ENTITY_UPSERT, "1", "{}", -1, NULL), ERR_NO_SPACE);
+	refuse_sets(&w, 1, ERR_NAME_EXISTS, 99);
+	CHECK_ERR(apply(&w, ENTITY_UPSERT, "1", "{}", -1, NULL), ERR_OK);
+	world_end(&w);
+}
+
+/* A document that cannot be read is no condition that does not hold. */
+TEST(a_damaged_row_is_not_merged_into)
+{
+	struct world w = world_new();
+	struct err_detail detail = { 0 };
+	make_row_7(&w);
+	struct change c = { .op = CHANGE_PUT,
+		.kind = ITEM_ROW,
+		.at = { .parent = w.table, .has_pk = true, .pk = SPAN_LIT("p") },
+		.version = version_of_row(&w, "7") + 1,
+		.attrs = ATTRS_UNSET,
+		.body = SPAN_LIT("{\"A\":") };
+	c.at.key = SPAN_LIT("7");
+	MUST(store_apply(service_store(w.service), &c, 1, false, NULL) == ERR_OK);
+	changes_fini(&c, 1);
+	CHECK_ERR(merge_second(&w, &detail), ERR_CORRUPT);
+	CHECK_EQ_INT(detail.op, 1);
+	CHECK_EQ_STR(read_row(&w, "1"), "none");
+	service_free(w.service);
+}
+
+TEST(a_second_operation_that_cannot_be_is_to_blame_at_once)
+{
+	struct world w = world_new();
+	struct err_detail detail = { 0 };
+	CHECK_ERR(two_at_once(&w, ENTITY_UPSERT, "a/b", &detail), ERR_KEY_INVALID);
+	CHECK_EQ_INT(detail.op, 1);
+	service_free(w.service);
+}
+
+TEST(no_operations_are_no_change)
+{
+	struct world w = world_new();
+	CHECK_ERR(entities_apply(w.service, ORIGIN_COMMAND, w.table, NULL, 0, 0, NULL), ERR_OK);
+	service_free(w.service);
+}
+
+TEST(a_folder_that_cannot_be_looked_for_stops_the_set)
+{
+	static const char *const rk[] = { "1" };
+	struct store *inner, *store;
+	MUST(store_open_memory(&inner) == ERR_OK);
+	MUST(store_open_fault(inner, &store) == ERR_OK);
+	struct world w = world_of(store);
+	store_fault_arm(store, FAULT_READS, 1, ERR_IO);
+	CHECK_ERR(apply_in(&w, ENTITY_INSERT, K300, rk, 1, true, NULL), ERR_IO);
+	store_fault_arm(store, FAULT_READS, 0, ERR_OK);
+	CHECK_ERR(apply_in(&w, ENTITY_INSERT, K300, rk, 1, true, NULL), ERR_OK);
+	world_end(&w);
+}
+
+TEST(a_row_of_a_moment_is_what_it_was)
+{
+	struct world w = world_meddled(SQLITE);
+	struct store_view *v;
+	struct item it = { 0 };
+	make_row_7(&w);
+	MUST(store_view_open(service_store(w.service), &v) == ERR_OK);
+	CHECK_ERR(apply(&w, ENTITY_DELETE, "7", NULL, -1, NULL), ERR_OK);
+	CHECK_ERR(entity_row(w.service, v, w.table, SPAN_LIT("p"), SPAN_LIT("7"), &it), ERR_OK);
+	CHECK(span_is(it.body, "{\"B\":1}\n"));
+	item_fini(&it);
+	store_view_close(service_store(w.service), v);
+	CHECK_EQ_STR(read_row(&w, "7"), "none");
+	world_end(&w);
+}
+
+TEST(a_document_is_given_back_to_who_asks)
+{
+	struct entity e = { 0 };
+	CHECK_ERR(
+		document_check(SPAN_LIT("{\"A\":1}"), SPAN_LIT("p"), SPAN_LIT("r"), &e, NULL, NULL),
+		ERR_OK);
+	CHECK(e.nprops == 1);
+	entity_fini(&e);
+}
+
+/* Each time there is less of it to do, and as little is done. */
+TEST(a_document_that_is_refused_changes_nothing)
+{
+	struct world w = world_new();
+	struct err_detail detail = { 0 };
+	struct entity_op op = { .kind = ENTITY_UPSERT,
+		.pk = SPAN_LIT("a/b"),
+		.rk = SPAN_LIT("r"),
+		.document = SPAN_LIT("{}\n"),
+		.attrs = ATTRS_UNSET };
+	CHECK_ERR(entity_commit_document(
+			  w.service, ORIGIN_MOUNT, w.table, &op, NULL, false, NULL, NULL, &detail),
+		ERR_KEY_INVALID);
+	op.pk = SPAN_LIT("p");
+	heat_set_target(service_heat(w.service), 1);
+	enum err e = ERR_OK;
+	for (int i = 0; e == ERR_OK && i < 100000; i++)
+		e = entity_commit_document(
+			w.service, ORIGIN_MOUNT, w.table, &op, NULL, false, NULL, NULL, &detail);
+	CHECK_ERR(e, ERR_THROTTLED);
+	service_free(w.service);
 }
 
 TEST(a_bulk_load_takes_over_the_folders_of_all_its_partitions)
@@ -1659,6 +1961,94 @@ TEST(a_bulk_load_takes_over_the_folders_of_all_its_partitions)
 	}
 }
 
+TEST(a_given_key_has_16_to_64_bytes)
+{
+	static const char bytes[65] =
+		"0123456789012345678901234567890123456789012345678901234567890123";
+	static const struct {
+		const char *name;
+		size_t n;
+		enum err want;
+	} rows[] = { { "short", 15, ERR_INVALID_INPUT }, { "least", 16, ERR_OK },
+		{ "most", 64, ERR_OK }, { "more", 65, ERR_INVALID_INPUT },
+		{ "no-name", 16, ERR_NAME_INVALID } };
+	struct world w = world_new();
+	struct account_keys made, kept;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct span name = span_of(rows[i].name), given = { bytes, rows[i].n };
+		struct err_detail detail = { 0 };
+		CHECK_ERR(account_create(w.service, ORIGIN_COMMAND, name, &given, &made, &detail),
+			rows[i].want);
+		if (rows[i].want != ERR_OK) {
+			CHECK(detail.text[0] != '\0');
+			CHECK(account_keys_get(w.service, name, &kept) == ERR_ACCOUNT_NOT_FOUND);
+			continue;
+		}
+		CHECK_ERR(account_keys_get(w.service, name, &kept), ERR_OK);
+		CHECK(made.len[0] == rows[i].n && memcmp(made.key[0], bytes, rows[i].n) == 0);
+		CHECK(kept.len[0] == rows[i].n && memcmp(kept.key[0], bytes, rows[i].n) == 0);
+		CHECK_EQ_INT(kept.len[1], 32);
+	}
+	service_free(w.service);
+}
+
+TEST(a_fresh_accounts_body_holds_two_keys_of_its_own)
+{
+	struct world w = world_new();
+	struct buf one = BUF_INIT(1000), two = BUF_INIT(1000), small = BUF_INIT(40);
+	struct account_keys keys;
+
+	CHECK_ERR(account_fresh_body(&one), ERR_OK);
+	CHECK_ERR(account_fresh_body(&two), ERR_OK);
+	CHECK_ERR(account_fresh_body(&small), ERR_NO_MEMORY);
+	CHECK(!span_eq(buf_span(&one), buf_span(&two)));
+	set_account_body(&w, one.data);
+	CHECK_ERR(account_keys_get(w.service, SPAN_LIT("acct"), &keys), ERR_OK);
+	CHECK(keys.len[0] == 32 && keys.len[1] == 32);
+	CHECK(memcmp(keys.key[0], keys.key[1], 32) != 0);
+	buf_fini(&one);
+	buf_fini(&two);
+	buf_fini(&small);
+	service_free(w.service);
+}
+
+TEST(more_properties_than_fit_are_corrupt)
+{
+	static char text[sizeof(KEYS) + 90000];
+	struct world w = world_new();
+	struct account_keys keys;
+
+	memset(text, 'A', sizeof(text) - 1);
+	memcpy(text, KEYS "properties=", sizeof(KEYS "properties=") - 1);
+	text[sizeof(text) - 2] = '\n';
+	set_account_body(&w, text);
+	CHECK_ERR(account_keys_get(w.service, SPAN_LIT("acct"), &keys), ERR_CORRUPT);
+	service_free(w.service);
+}
+
+static enum err remove_account(void *arg, struct span old, struct buf *ret)
+{
+	struct world *w = arg;
+	(void)old;
+	buf_add_str(ret, "new");
+	return account_remove(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), true, NULL);
+}
+
+TEST(an_account_that_goes_under_way_is_not_found)
+{
+	struct world w = world_new();
+
+	CHECK_ERR(account_remove(w.service, ORIGIN_COMMAND, SPAN_LIT("none"), false, NULL),
+		ERR_ACCOUNT_NOT_FOUND);
+	CHECK_ERR(account_remove(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), false, NULL),
+		ERR_NOT_EMPTY);
+	CHECK_ERR(account_properties_change(
+			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), remove_account, &w, NULL),
+		ERR_ACCOUNT_NOT_FOUND);
+	service_free(w.service);
+}
+
 RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_back),
 	T(versions_increase_over_a_restart_with_the_clock_set_back),
 	T(insert_wants_absence_and_replace_merge_and_delete_want_presence),
@@ -1667,9 +2057,12 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(merges_of_several_threads_lose_nothing), T(a_documents_keys_must_be_those_of_the_path),
 	T(a_document_under_a_digest_name_must_hold_its_key),
 	T(rows_with_keys_too_long_for_a_name_are_rendered_with_them),
+	T(a_documents_size_counts_the_keys_of_the_path), T(a_row_that_is_no_document_is_damaged),
+	T(a_key_that_no_row_can_have_is_not_looked_for), T(a_row_takes_the_place_of_its_draft),
 	T(a_rename_keeps_the_bytes_unless_they_hold_a_key),
 	T(renaming_a_partition_renders_the_rows_that_hold_its_key),
 	T(a_file_becomes_a_row_only_with_an_entity_in_it),
+	T(an_empty_file_goes_to_a_rows_name_under_an_id_of_its_own),
 	T(a_rename_loses_no_change_that_came_between),
 	T(an_exchange_loses_no_change_that_came_between),
 	T(a_condition_on_the_replaced_row_fails_only_if_it_is_not_met),
@@ -1691,4 +2084,11 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(a_change_set_removes_the_empty_files_of_its_rows_and_blames_the_right_operation),
 	T(a_folder_with_a_digest_name_becomes_the_partition_that_another_door_makes),
 	T(a_partition_never_stands_beside_the_folder_with_its_digest_name),
-	T(a_bulk_load_takes_over_the_folders_of_all_its_partitions))
+	T(a_row_that_comes_while_it_is_missed_is_merged_into),
+	T(a_set_that_always_loses_ends_at_last), T(a_damaged_row_is_not_merged_into),
+	T(a_second_operation_that_cannot_be_is_to_blame_at_once), T(no_operations_are_no_change),
+	T(a_folder_that_cannot_be_looked_for_stops_the_set), T(a_row_of_a_moment_is_what_it_was),
+	T(a_document_is_given_back_to_who_asks), T(a_document_that_is_refused_changes_nothing),
+	T(a_bulk_load_takes_over_the_folders_of_all_its_partitions),
+	T(a_given_key_has_16_to_64_bytes), T(a_fresh_accounts_body_holds_two_keys_of_its_own),
+	T(more_properties_than_fit_are_corrupt), T(an_account_that_goes_under_way_is_not_found))

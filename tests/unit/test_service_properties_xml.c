@@ -606,6 +606,38 @@ TEST(the_largest_properties_fit_the_place_where_they_are_kept)
 	buf_fini(&out);
 }
 
+TEST(elements_where_text_belongs_are_refused)
+{
+	static const char *const places[] = { "Version", "Days", "Enabled", "MaxAgeInSeconds",
+		"AllowedOrigins" };
+	struct buf xml = BUF_INIT(1u << 16);
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		char name[40];
+		(void)snprintf(name, sizeof(name), "<%s>", places[i]);
+		const char *at = strstr(whole, name);
+		REQUIRE(at != NULL);
+		at += strlen(name);
+		buf_clear(&xml);
+		buf_add(&xml, whole, (size_t)(at - whole));
+		buf_add_str(&xml, "<x />");
+		buf_add_str(&xml, at);
+		CHECK_ERR(read_n(buf_span(&xml)), ERR_XML_INVALID);
+	}
+	buf_fini(&xml);
+}
+
+TEST(long_values_and_odd_origins_are_shown_cut)
+{
+	char value[71];
+
+	memset(value, 'v', sizeof(value) - 1);
+	value[70] = '\0';
+	CHECK_ERR(with_value("MaxAgeInSeconds", span_of(value)), ERR_XML_VALUE);
+	CHECK_ERR(with_value("AllowedOrigins", SPAN_LIT("http://a\x7f")), ERR_XML_VALUE);
+	CHECK_ERR(with_value("AllowedOrigins", SPAN_LIT("http://\xc3\xa9")), ERR_XML_VALUE);
+}
+
 RUN_TESTS(T(the_defaults_are_the_services), T(what_was_set_comes_back),
 	T(what_a_document_leaves_out_stays_as_it_was), T(the_orders_of_clients_are_understood),
 	T(the_old_form_has_metrics_and_nothing_new), T(a_document_without_a_section_is_refused),
@@ -616,4 +648,5 @@ RUN_TESTS(T(the_defaults_are_the_services), T(what_was_set_comes_back),
 	T(all_rules_hold_2_kib_without_tags), T(methods_headers_origins_and_ages_are_checked),
 	T(a_list_gives_its_items_without_blanks), T(the_stored_text_is_read_or_found_corrupt),
 	T(hostile_documents_are_refused), T(a_document_cut_anywhere_is_refused),
-	T(the_largest_properties_fit_the_place_where_they_are_kept))
+	T(the_largest_properties_fit_the_place_where_they_are_kept),
+	T(elements_where_text_belongs_are_refused), T(long_values_and_odd_origins_are_shown_cut))

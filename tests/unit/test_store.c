@@ -3,13 +3,16 @@
  * holding, crashes, a full disk, shared commits. */
 #include "check.h"
 #include "store/engines.h"
+#include "store/sqlite/page_sum.h"
 #include "store_contract.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -209,7 +212,7 @@ TEST(a_newer_schema_is_refused_with_both_versions)
 	CHECK_ERR(store_create(path, &detail), ERR_OK);
 	patch_store(60, "\0\0\0\x07", 4);
 	CHECK_ERR(open_fails(0), ERR_STORE_TOO_NEW);
-	CHECK(strstr(detail.text, "7") != NULL && strstr(detail.text, "1") != NULL);
+	CHECK(strstr(detail.text, "7") != NULL && strstr(detail.text, "2") != NULL);
 	CHECK_ERR(open_fails(STORE_OPEN_READ_ONLY), ERR_STORE_TOO_NEW);
 }
 
@@ -217,6 +220,7 @@ TEST(a_held_store_tells_who_holds_it)
 {
 	struct store *s = open_sqlite(), *other;
 	pid_t pid = 0;
+	(void)prctl(PR_SET_NAME, "test_store"); /* under valgrind it has another */
 	CHECK_ERR(store_open(path, 0, &other, &pid, &detail), ERR_BUSY);
 	CHECK_EQ_INT(pid, getpid());
 	CHECK(strstr(detail.text, "test_store") != NULL);
@@ -264,6 +268,20 @@ static bool note_finding(void *arg, const char *finding)
 	return true;
 }
 
+/* So that what sqlite3 wrote looks like a mistake of ours, and not like a damaged disk. */
+static void seal_pages(void)
+{
+	unsigned char page[PAGE_BYTES];
+	int fd = open(path, O_RDWR);
+	REQUIRE(fd >= 0);
+	for (uint32_t i = 0; pread(fd, page, sizeof(page), (off_t)i * PAGE_BYTES) == PAGE_BYTES;
+		i++) {
+		page_seal(page, i + 1);
+		CHECK(pwrite(fd, page, sizeof(page), (off_t)i * PAGE_BYTES) == PAGE_BYTES);
+	}
+	(void)close(fd);
+}
+
 /* False: there is no sqlite3 program. */
 static bool run_sql(const char *sql)
 {
@@ -274,6 +292,8 @@ static bool run_sql(const char *sql)
 	}
 	int status = 0;
 	CHECK(waitpid(pid, &status, 0) == pid);
+	if (status == 0)
+		seal_pages();
 	return status == 0;
 }
 
@@ -285,7 +305,7 @@ TEST(check_finds_what_does_not_agree)
 		{ "UPDATE item SET size=7 WHERE kind=4", "bytes" },
 		{ "DELETE FROM item WHERE kind=4", "no item" },
 		{ "INSERT INTO chunk VALUES(99,0,x'00')", "no file" },
-		{ "UPDATE meta SET value=5 WHERE name='file_bytes'", "files" },
+		{ "UPDATE item SET name=CAST('5' AS BLOB) WHERE id=3", "files" },
 		{ "UPDATE item SET version=1 << 61 WHERE kind=4", "later" },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
@@ -307,6 +327,106 @@ TEST(check_finds_what_does_not_agree)
 		}
 		store_close(s);
 	}
+}
+
+/* The row that has the sum is written in the middle of this set, and at its end the sum is the one
+ * from before. */
+TEST(the_sum_of_files_is_right_after_a_set_that_adds_and_removes_as_much)
+{
+	struct store *s = open_sqlite();
+	uint64_t table = make_table(s);
+	struct item partition = { 0 };
+	struct store_info info;
+	make(s, put_row(table, "p", "r", 200));
+	CHECK_ERR(store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), WANT_ATTRS, &partition),
+		ERR_OK);
+	struct change c = put_under(partition.id, ITEM_FOLDER, ".d", 201);
+	c.at.class = CLASS_NAMED;
+	uint64_t folder = make(s, c);
+	c = put_under(folder, ITEM_FILE, "f", 202);
+	c.at.class = CLASS_NAMED;
+	uint64_t file = make(s, c);
+	c = (struct change){ .op = CHANGE_WRITE, .at = { .id = file }, .version = 203 };
+	c.body = SPAN_LIT("{}");
+	make(s, c);
+	struct change set[2] = {
+		{ .op = CHANGE_DELETE, .version = 204, .flags = CHANGE_TO_FILE | CHANGE_KEEP_DIR },
+		{ .op = CHANGE_DELETE, .version = 205, .flags = CHANGE_RECURSIVE },
+	};
+	set[0].at = put_row(table, "p", "r", 0).at;
+	set[0].to = (struct place){ .parent = STORE_TRASH, .class = CLASS_NAMED };
+	set[0].to.key = SPAN_LIT("left");
+	set[1].at.id = folder;
+	CHECK_ERR(store_apply(s, set, 2, false, &detail), ERR_OK);
+	changes_fini(set, 2);
+	item_fini(&partition);
+	s = reopen_sqlite(s);
+	REQUIRE(s);
+	store_info(s, &info);
+	CHECK_EQ_INT(info.file_bytes, 2);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	store_close(s);
+}
+
+/* As version 1 kept them: all content in pieces, the sum in meta. */
+TEST(a_store_of_version_1_is_read_copied_and_raised)
+{
+	static const char to_version_1[] =
+		"PRAGMA user_version=1;"
+		"INSERT INTO meta VALUES('file_bytes',5); UPDATE item SET name=NULL WHERE id=3;"
+		"INSERT INTO chunk SELECT id,0,(SELECT body FROM obj o WHERE o.id=i.id) FROM item i"
+		" WHERE kind=5; UPDATE item SET flags=NULL WHERE kind=5;"
+		"UPDATE obj SET body=NULL WHERE id IN (SELECT id FROM item WHERE kind=5)";
+	struct store *s = open_sqlite();
+	struct store_info info;
+	struct change c = { .op = CHANGE_PUT, .kind = ITEM_FILE, .version = 500 };
+	c.at = (struct place){ .parent = STORE_REJECTED, .class = CLASS_NAMED };
+	c.at.key = SPAN_LIT("old");
+	c.attrs = ATTRS_UNSET;
+	uint64_t id = make(s, c);
+	c = (struct change){ .op = CHANGE_WRITE, .at = { .id = id }, .version = 501 };
+	c.body = SPAN_LIT("12345");
+	make(s, c);
+	store_close(s);
+	if (!run_sql(to_version_1)) {
+		printf("# SKIP: no sqlite3 program\n");
+		return;
+	}
+	char copy[sizeof(path) + 8];
+	(void)snprintf(copy, sizeof(copy), "%s.v1", path);
+	for (int round = 0; round < 3; round++) {
+		char bytes[8];
+		size_t n = 0;
+		s = NULL;
+		CHECK_ERR(store_open(path, round == 0 ? STORE_OPEN_READ_ONLY : 0, &s, NULL, NULL),
+			ERR_OK);
+		REQUIRE(s);
+		CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+		store_info(s, &info);
+		CHECK_EQ_INT(info.file_bytes, round < 2 ? 5 : 7);
+		CHECK_EQ_INT(info.raised_from, round == 1 ? 1 : 0);
+		CHECK(round == 1 ? info.kept_copy && strcmp(info.kept_copy, copy) == 0
+				 : !info.kept_copy);
+		CHECK(exists(".v1") == (round > 0) && !exists(".v1.part"));
+		CHECK_ERR(store_file_read(s, NULL, id, 0, bytes, sizeof(bytes), &n), ERR_OK);
+		CHECK(n == (round < 2 ? 5 : 7) && memcmp(bytes, "1234567", n) == 0);
+		if (round == 1) {
+			c.version = 502;
+			c.offset = 5;
+			c.body = SPAN_LIT("67");
+			make(s, c);
+			CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+		}
+		store_close(s);
+	}
+	unsigned char version[4] = { 0 };
+	int fd = open(path, O_RDONLY);
+	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 2);
+	(void)close(fd);
+	fd = open(copy, O_RDONLY);
+	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 1);
+	(void)close(fd);
+	CHECK(unlink(copy) == 0);
 }
 
 /* ---- crashes ---- */
@@ -473,6 +593,12 @@ static void run_workers(struct store *s, uint64_t table, bool durable, int first
 	}
 }
 
+static bool on_one_cpu(void)
+{
+	cpu_set_t set;
+	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1;
+}
+
 TEST(writers_at_once_share_commits_and_syncs)
 {
 	struct store *s = open_sqlite();
@@ -482,7 +608,8 @@ TEST(writers_at_once_share_commits_and_syncs)
 	run_workers(s, table, true, 0);
 	store_info(s, &b);
 	CHECK_EQ_INT(b.changes - a.changes, 1200);
-	CHECK(b.commits - a.commits < 1200);
+	/* On one CPU nobody comes while another one commits, only while he syncs. */
+	CHECK(b.commits - a.commits < 1200 + (uint64_t)on_one_cpu());
 	CHECK_EQ_INT(b.change_sets - a.change_sets, 1200);
 	uint64_t commits = 0, least = 0;
 	for (unsigned i = 0; i < STORE_COMMIT_SIZES; i++) {
@@ -490,7 +617,7 @@ TEST(writers_at_once_share_commits_and_syncs)
 		least += (b.commit_sizes[i] - a.commit_sizes[i]) << i;
 	}
 	CHECK_EQ_INT(commits, b.commits - a.commits);
-	CHECK(least > commits && least <= 1200);
+	CHECK(least + (uint64_t)on_one_cpu() > commits && least <= 1200);
 	CHECK(b.syncs > a.syncs && b.syncs - a.syncs < 1200);
 	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
 	store_close(s);
@@ -547,6 +674,8 @@ static const struct check_test own[] = {
 	T(a_clean_close_leaves_no_log),
 	T(a_read_only_store_reads_and_refuses_changes),
 	T(check_finds_what_does_not_agree),
+	T(the_sum_of_files_is_right_after_a_set_that_adds_and_removes_as_much),
+	T(a_store_of_version_1_is_read_copied_and_raised),
 	T(after_a_kill_every_acknowledged_set_is_there_and_no_half),
 	T(a_full_disk_refuses_and_a_freed_one_goes_on),
 	T(writers_at_once_share_commits_and_syncs),

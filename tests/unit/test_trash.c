@@ -118,8 +118,9 @@ static bool remove_row(struct world *w, const char *rk, size_t size)
 
 /* What a trimming meets and does. */
 struct trimming {
-	unsigned gone;
+	unsigned gone, over;
 	uint64_t used; /* a file that somebody reads */
+	unsigned free; /* of the others: those asked about */
 };
 
 static void count_gone(void *arg, struct span name)
@@ -132,14 +133,25 @@ static void count_gone(void *arg, struct span name)
 static bool is_used(void *arg, uint64_t id)
 {
 	struct trimming *t = arg;
+	t->free += id != t->used;
 	return id == t->used;
+}
+
+static void count_over(void *arg, uint64_t id)
+{
+	struct trimming *t = arg;
+	CHECK(id != t->used);
+	t->over++;
 }
 
 static unsigned trim_beside(struct world *w, uint64_t used)
 {
 	struct trimming t = { .used = used };
-	const struct trash_watch watch = { .in_use = is_used, .gone = count_gone, .arg = &t };
+	const struct trash_watch watch = {
+		.in_use = is_used, .over = count_over, .gone = count_gone, .arg = &t
+	};
 	trash_trim(w->trash, &watch);
+	CHECK_EQ_INT(t.over, t.free);
 	return t.gone;
 }
 

@@ -260,6 +260,8 @@ TEST(paths_that_name_nothing_are_refused)
 		"/Tables(x)",
 		"/Tables('a','b')",
 		"/Tables(Name='a')",
+		"/Tables(TableName'a')",
+		"/t(PartitionKey'p',RowKey='r')",
 		"/Tables('a'",
 		"/$batch()",
 		"/$batch/x",
@@ -345,6 +347,19 @@ TEST(a_target_is_cut_into_host_path_and_query)
 	check_split("http:/h/a", NULL, "http:/h/a", "");
 }
 
+TEST(a_long_bad_escape_is_shown_cut)
+{
+	char path[300], shown[120];
+
+	memset(path, 'x', sizeof(path));
+	memcpy(path, "/t%", 3);
+	path[sizeof(path) - 1] = '\0';
+	CHECK_ERR(resource_parse(span_of(path), &arena, &res, &why), ERR_INVALID_INPUT);
+	(void)snprintf(shown, sizeof(shown), "'%.100s'", path + 2);
+	CHECK(strstr(why.text, shown) != NULL);
+	arena_fini(&arena);
+}
+
 RUN_TESTS(T(a_target_is_cut_into_host_path_and_query),
 	T(percent_escapes_become_bytes_in_either_case), T(a_plus_is_a_blank_only_where_asked),
 	T(text_without_escapes_is_borrowed), T(bad_escapes_bad_utf8_and_nul_are_refused),
@@ -352,4 +367,5 @@ RUN_TESTS(T(a_target_is_cut_into_host_path_and_query),
 	T(a_query_is_decoded_by_name_and_value), T(an_empty_query_has_no_parameters),
 	T(a_bad_escape_in_a_query_is_refused), T(paths_name_resources),
 	T(keys_come_in_every_spelling_of_the_clients), T(paths_that_name_nothing_are_refused),
-	T(long_keys_are_read_whole), T(what_is_encoded_reads_back_as_the_same_key))
+	T(long_keys_are_read_whole), T(what_is_encoded_reads_back_as_the_same_key),
+	T(a_long_bad_escape_is_shown_cut))

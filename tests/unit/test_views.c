@@ -251,6 +251,56 @@ TEST(so_many_snapshots_and_no_more)
 	world_free(w);
 }
 
+static void fill_streams(struct world *w, struct view *all[STREAMS_MAX])
+{
+	for (int i = 0; i < STREAMS_MAX; i++)
+		all[i] = stream(w);
+}
+
+static void *close_soon(void *arg)
+{
+	(void)nanosleep(&(struct timespec){ .tv_nsec = 20 * 1000 * 1000 }, NULL);
+	views_close(arg);
+	return NULL;
+}
+
+TEST(a_stream_too_many_waits_for_a_place_but_not_for_long)
+{
+	struct world *w = world_new();
+	struct view *all[STREAMS_MAX], *more;
+	pthread_t closer;
+	fill_streams(w, all);
+	uint64_t start = clock_mono_us();
+	CHECK_ERR(views_open(w->views, SPAN_LIT("x"), &more), ERR_THROTTLED);
+	CHECK(clock_mono_us() - start >= 200 * 1000);
+	CHECK_EQ_INT(views_list(w->views, NULL, 0), STREAMS_MAX);
+	MUST(pthread_create(&closer, NULL, close_soon, all[7]) == 0);
+	all[7] = stream(w);
+	pthread_join(closer, NULL);
+	CHECK_ERR(views_open(w->views, SPAN_LIT("x"), &more), ERR_THROTTLED);
+	for (int i = 0; i < STREAMS_MAX; i++)
+		views_close(all[i]);
+	world_free(w);
+}
+
+TEST(a_place_is_given_back_once)
+{
+	struct world *w = world_new();
+	struct view *all[STREAMS_MAX], *more;
+	views_set_bounds(w->views, MIB, 0);
+	store_fault_arm(w->store, FAULT_READS, 1, ERR_IO);
+	CHECK_ERR(views_open(w->views, SPAN_LIT("x"), &more), ERR_IO);
+	more = stream(w);
+	grow_log(w, 2 * MIB);
+	CHECK(wait_for(&w->forced, 1));
+	fill_streams(w, all);
+	views_close(more); /* its place is another's */
+	CHECK_ERR(views_open(w->views, SPAN_LIT("x"), &more), ERR_THROTTLED);
+	for (int i = 0; i < STREAMS_MAX; i++)
+		views_close(all[i]);
+	world_free(w);
+}
+
 /* ---- let go while it is used ---- */
 
 TEST(a_use_that_has_begun_is_finished)
@@ -494,8 +544,10 @@ TEST(the_log_is_given_back)
 
 RUN_TESTS(T(a_stream_sees_its_moment_until_it_is_closed),
 	T(a_snapshot_sees_its_moment_under_its_number), T(a_number_is_never_used_again),
-	T(names_are_checked), T(so_many_snapshots_and_no_more), T(a_use_that_has_begun_is_finished),
-	T(users_and_makers_at_once), T(a_lifetime_ends_also_what_nobody_uses),
+	T(names_are_checked), T(so_many_snapshots_and_no_more),
+	T(a_stream_too_many_waits_for_a_place_but_not_for_long), T(a_place_is_given_back_once),
+	T(a_use_that_has_begun_is_finished), T(users_and_makers_at_once),
+	T(a_lifetime_ends_also_what_nobody_uses),
 	T(a_lifetime_of_all_is_taken_at_birth_and_can_be_lifted), T(the_log_ends_the_oldest),
 	T(views_that_overlap_are_bounded_together), T(a_full_disk_ends_what_made_the_log_grow),
 	T(who_finds_the_disk_full_waits_for_the_last_use), T(a_log_at_rest_ends_nothing),

@@ -220,13 +220,48 @@ static enum err put(struct mem_work *w, struct change *c, struct where *at)
 	return rules_exists(at->it.kind);
 }
 
+static enum err leave_file(struct mem_work *w, struct change *c, const struct item *row)
+{
+	struct where to = { 0 };
+	struct item file = rules_file_left(row, c);
+	enum err e = look(w, &c->to, true, c->version, &to);
+	if (e == ERR_OK && there(&to))
+		e = rules_exists(to.it.kind);
+	if (e == ERR_OK)
+		e = fits(w, to.parent, ITEM_FILE, to.class);
+	if (e == ERR_OK && file.size > w->limit_file)
+		e = ERR_FILE_TOO_LARGE;
+	if (e == ERR_OK)
+		e = grow(w, 0, file.size);
+	char *data = e == ERR_OK ? calloc(1, file.size + 1) : NULL;
+	if (e == ERR_OK && !data)
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK) {
+		memcpy(data, row->body.p, file.size);
+		if (file.id == 0)
+			file.id = w->next_id++;
+		file.parent = to.parent;
+		file.class = to.class;
+		file.key = to.key;
+		e = state_insert(w->s, &file, data);
+	}
+	if (e == ERR_OK)
+		e = touch(w, file.parent, c->version, 1);
+	item_fini(&to.it);
+	return e;
+}
+
 static enum err take_away(struct mem_work *w, struct change *c, const struct item *it)
 {
 	if (it->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;
 	if (item_is_dir(it->kind) && it->size > 0 && !(c->flags & CHANGE_RECURSIVE))
 		return ERR_NOT_EMPTY;
+	if (c->flags & CHANGE_TO_FILE && it->kind != ITEM_ROW)
+		return ERR_INVALID_INPUT;
 	enum err e = stale(w, c, it);
+	if (e == ERR_OK && c->flags & CHANGE_TO_FILE)
+		e = leave_file(w, c, it);
 	if (e != ERR_OK)
 		return e;
 	state_remove_below(w->s, it->id);

@@ -45,7 +45,7 @@ static struct item shown(const struct node *n, unsigned want)
 {
 	struct item it = n->it;
 	it.flags &= ITEM_FLAGS_PUBLIC;
-	if (!(want & WANT_BODY))
+	if (!rules_wants_body(want, &it))
 		it.body = (struct span){ NULL, 0 };
 	return it;
 }
@@ -179,6 +179,13 @@ static enum err mem_apply(
 	return e;
 }
 
+static enum err mem_room(struct store *s, uint64_t bytes)
+{
+	(void)s;
+	(void)bytes;
+	return ERR_OK;
+}
+
 static enum err mem_sync(struct store *s)
 {
 	(void)s;
@@ -246,6 +253,7 @@ static const struct store_ops ops = {
 	.list = mem_list,
 	.file_read = mem_file_read,
 	.apply = mem_apply,
+	.room = mem_room,
 	.sync = mem_sync,
 	.version_floor = mem_version_floor,
 	.view_open = mem_view_open,

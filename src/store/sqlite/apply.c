@@ -2,6 +2,7 @@
  * Change sets by the rules of store.h, inside a transaction that the caller holds. */
 #include "store/rules.h"
 #include "store/sqlite/rows.h"
+#include "store/sqlite/schema.h"
 #include "store/sqlite/writer.h"
 
 #include <string.h>
@@ -154,7 +155,7 @@ enum err sql_child_gone(struct sql_writer *w, uint64_t parent, struct change *c)
 
 static unsigned want_of(const struct change *c)
 {
-	return c->flags & CHANGE_WANT_OLD ? WANT_BODY : WANT_ATTRS;
+	return c->flags & (CHANGE_WANT_OLD | CHANGE_TO_FILE) ? WANT_BODY : WANT_ATTRS;
 }
 
 /* The item as it was becomes `old` where that is asked for. */
@@ -202,14 +203,14 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 	return e == ERR_OK ? give_now(c, &it) : e;
 }
 
-/* A bulk load puts new rows one after the other: where the last one was new, it is faster
- * to insert without looking first.  *ret_done: it was. */
+/* New rows come one after the other, in a set or from set to set: where the last one was new,
+ * it is faster to insert without looking first.  *ret_done: it was. */
 static enum err put_expected(struct sql_writer *w, struct change *c, bool *ret_done)
 {
 	struct sql_found f;
 	*ret_done = false;
-	if (!w->expect_new || c->kind != ITEM_ROW || c->at.id != 0 ||
-		(c->cond != COND_NONE && c->cond != COND_ABSENT))
+	if (!w->expect_new || c->kind != ITEM_ROW || c->at.id != 0 || !c->at.has_pk ||
+		c->at.class != CLASS_KEYED || (c->cond != COND_NONE && c->cond != COND_ABSENT))
 		return ERR_OK;
 	enum err e = find_parent(w, &c->at, true, c->version, &f);
 	if (e == ERR_OK) {
@@ -229,10 +230,8 @@ static enum err put_over(struct sql_writer *w, struct change *c, struct sql_foun
 	enum err e = sql_check_stale(w, c, it);
 	if (e == ERR_OK)
 		e = give_old(c, it);
-	if (e == ERR_OK && it->kind == ITEM_FILE) {
-		e = sql_chunks_cut(w, it->id, 0);
-		w->now.file_bytes -= it->size;
-	}
+	if (e == ERR_OK && it->kind == ITEM_FILE)
+		e = sql_content_drop(w, it);
 	if (e == ERR_OK && item_is_dir(it->kind))
 		e = sql_dir_release(w, it->id);
 	if (e != ERR_OK)
@@ -283,17 +282,62 @@ static enum err find_present(
 	return e;
 }
 
+/* The row goes, and its document row goes over to the file, if it can. */
+static enum err turn_to_file(struct sql_writer *w, const struct item *row, struct item *file)
+{
+	const struct span none = { NULL, 0 };
+	bool small = sql_is_small(file->size), fresh = file->id == 0;
+	enum err e =
+		file->size > w->limit_file ? ERR_FILE_TOO_LARGE : sql_files_grow(w, 0, file->size);
+	file->flags = small ? SQL_IS_INLINE : 0;
+	if (e == ERR_OK && fresh) {
+		e = sql_item_delete(w, row);
+		if (e == ERR_OK)
+			e = sql_item_new_id(w, &file->id);
+		if (e == ERR_OK)
+			e = sql_item_insert(w, file, small ? row->body : none);
+	} else if (e == ERR_OK) {
+		e = sql_item_move(w, row, file, none);
+		if (e == ERR_OK && !small)
+			e = sql_item_set_body(w, file->id, none);
+	}
+	return e == ERR_OK && !small ? sql_content_write(w, file, 0, row->body) : e;
+}
+
+static enum err remove_to_file(struct sql_writer *w, struct change *c, const struct item *row)
+{
+	struct sql_found f;
+	struct item file = rules_file_left(row, c);
+	enum err e = sql_find(w, &c->to, WANT_ATTRS, true, c->version, &f);
+	if (e == ERR_OK && f.present)
+		e = rules_exists(f.it.kind);
+	if (e == ERR_OK)
+		e = sql_check_fits(w, f.parent, ITEM_FILE, f.class);
+	if (e == ERR_OK) {
+		file.parent = f.parent;
+		file.class = f.class;
+		file.key = f.key;
+		e = turn_to_file(w, row, &file);
+	}
+	if (e == ERR_OK)
+		e = sql_touch(w, f.parent, c->version, 1);
+	sql_found_fini(&f);
+	return e;
+}
+
 static enum err remove_found(struct sql_writer *w, struct change *c, struct item *it)
 {
 	if (it->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;
 	if (item_is_dir(it->kind) && it->size > 0 && !(c->flags & CHANGE_RECURSIVE))
 		return ERR_NOT_EMPTY;
+	if (c->flags & CHANGE_TO_FILE && it->kind != ITEM_ROW)
+		return ERR_INVALID_INPUT;
 	enum err e = sql_check_stale(w, c, it);
 	if (e == ERR_OK && item_is_dir(it->kind) && it->size > 0)
 		e = sql_item_delete_tree(w, it->id);
 	if (e == ERR_OK)
-		e = sql_item_delete(w, it);
+		e = c->flags & CHANGE_TO_FILE ? remove_to_file(w, c, it) : sql_item_delete(w, it);
 	if (e == ERR_OK)
 		e = give_now(c, it);
 	if (e == ERR_OK)
@@ -338,9 +382,9 @@ static enum err write_found(struct sql_writer *w, struct change *c, struct item 
 	if (e == ERR_OK)
 		e = sql_files_grow(w, it->size, size);
 	if (e == ERR_OK && c->op == CHANGE_WRITE)
-		e = sql_chunks_write(w, it->id, c->offset, c->body);
+		e = sql_content_write(w, it, c->offset, c->body);
 	else if (e == ERR_OK && size < it->size)
-		e = sql_chunks_cut(w, it->id, size);
+		e = sql_content_cut(w, it, size);
 	if (e != ERR_OK)
 		return e;
 	it->size = size;
@@ -395,22 +439,34 @@ static enum err reserve_versions(struct sql_writer *w, const struct change *chan
 	return e;
 }
 
+static enum err raise_schema(struct sql_writer *w)
+{
+	if (w->now.schema >= SQL_SCHEMA_UNSEALED)
+		return ERR_OK;
+	enum err e = sql_schema_raise(w->conn);
+	w->now.schema = SQL_SCHEMA_UNSEALED;
+	w->now.file_bytes_saved = UINT64_MAX;
+	return e;
+}
+
 static enum err finish(struct sql_writer *w)
 {
-	enum err e = sql_dirs_flush(w);
-	if (e != ERR_OK || w->now.file_bytes == w->now.file_bytes_saved)
-		return e;
-	e = sql_meta_put(w->conn, "file_bytes", (int64_t)w->now.file_bytes);
-	if (e == ERR_OK)
-		w->now.file_bytes_saved = w->now.file_bytes;
-	return e;
+	struct sql_dir *trash;
+	enum err e = ERR_OK;
+	if (w->now.file_bytes != w->now.file_bytes_saved) {
+		e = sql_dir_get(w, STORE_TRASH, &trash);
+		if (e == ERR_OK)
+			trash->dirty = true; /* it has the sum */
+	}
+	return e == ERR_OK ? sql_dirs_flush(w) : e;
 }
 
 enum err sql_apply_set(struct sql_writer *w, struct change *changes, size_t n, size_t *ret_op)
 {
-	enum err e = reserve_versions(w, changes, n);
+	enum err e = raise_schema(w);
+	if (e == ERR_OK)
+		e = reserve_versions(w, changes, n);
 	w->set = changes;
-	w->expect_new = false;
 	*ret_op = 0;
 	for (w->at = 0; e == ERR_OK && w->at < n; w->at++) {
 		*ret_op = w->at;

@@ -1,59 +1,124 @@
 /* SPDX-License-Identifier: MIT
  * Verification of the file: SQLite's own structure first, then that the tables agree with
- * each other.  All of it reads, in one transaction, so it may run beside writers. */
+ * each other.  All of it reads, in one transaction, so it may run beside writers.  Nothing is
+ * sorted or gathered but the ids of dot folders: memory does not grow with the rows. */
+#include "store/sqlite/check_place.h"
+#include "store/sqlite/page_file.h"
+#include "store/sqlite/page_sum.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/store.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && ITEM_ROW == 4 &&
-		ITEM_FILE == 5 && ITEM_FOLDER == 6 && SQL_CHUNK == 16384,
+		ITEM_FILE == 5 && ITEM_FOLDER == 6 && SQL_CHUNK == 16384 && SQL_IS_INLINE == 256 &&
+		RULES_ID_LEFT == 549755813888 && STORE_ID_BITS == 40 && STORE_ID_FIRST == 1024 &&
+		SQL_ATTRS_BYTES == 28 && ITEM_MADE == 1 && ITEM_KEYS_INSIDE + ITEM_CANONICAL == 6,
 	"kept in files: the numbers in the texts below and in conn.c");
 
+#define TEXT_MAX 1024
+#define FINDINGS_OF_FILE 20
+#define READ_TRIES 20
+#define READ_AGAIN_US 5000
+
+#define OBJ_ID "i.id&549755813887"
+#define OBJ " o.id=(" OBJ_ID ")"
+#define AT ",i.parent,i.class,i.key"
+#define DIRS "(1,2,3,6)"
+
 struct checker {
+	const struct sql_store *store;
 	struct sql_conn *conn;
 	store_check_fn fn;
 	store_progress_fn progress;
 	void *arg;
 	uint64_t findings;
 	bool stopped;
+	bool unreadable; /* told already */
 };
 
-/* Each gives one line of text per finding. */
+/* Each gives a line for a finding: the text, and the place of the item that it is about, or the
+ * text alone; a text that is NULL is none. */
 static const char *const queries[] = {
-	"PRAGMA integrity_check(20)",
-	"SELECT 'item '||i.id||' has no document row' FROM item i LEFT JOIN obj o ON o.id=i.id"
-	" WHERE o.id IS NULL",
-	"SELECT 'item '||i.id||' is kept under two places' FROM item i JOIN obj o ON o.id=i.id"
-	" WHERE o.parent<>i.parent OR o.class<>i.class OR o.key<>i.key",
-	"SELECT 'document row '||o.id||' has no item' FROM obj o LEFT JOIN item i ON"
-	" i.parent=o.parent AND i.class=o.class AND i.key=o.key WHERE i.id IS NULL OR i.id<>o.id",
-	"SELECT 'item '||i.id||' has no directory '||i.parent FROM item i LEFT JOIN obj o"
-	" ON o.id=i.parent WHERE i.parent<>0 AND o.id IS NULL",
-	"SELECT 'item '||i.id||' stands in '||d.id||', which is no directory' FROM obj p"
-	" JOIN item d ON d.parent=p.parent AND d.class=p.class AND d.key=p.key"
-	" JOIN item i ON i.parent=p.id WHERE d.kind NOT IN (1,2,3,6)",
-	"SELECT 'directory '||d.id||' counts '||ifnull(d.size,0)||' children, it has '||ifnull(n,0)"
-	" FROM item d LEFT JOIN (SELECT parent p,count(*) n FROM item GROUP BY parent) ON p=d.id"
-	" WHERE d.kind IN (1,2,3,6) AND ifnull(d.size,0)<>ifnull(n,0)",
-	"SELECT 'row '||i.id||' has '||ifnull(i.size,0)||' bytes, its document '||"
-	"ifnull(length(o.body),'none') FROM item i JOIN obj o ON o.id=i.id"
-	" WHERE i.kind=4 AND (o.body IS NULL OR length(o.body)<>ifnull(i.size,0))",
-	"SELECT 'a piece of content belongs to no file: id '||c.id FROM chunk c"
-	" LEFT JOIN obj o ON o.id=c.id LEFT JOIN item i ON"
-	" i.parent=o.parent AND i.class=o.class AND i.key=o.key"
-	" WHERE i.kind IS NULL OR i.kind<>5 GROUP BY c.id",
-	"SELECT 'file '||i.id||' has content behind its end' FROM item i JOIN chunk c ON c.id=i.id"
-	" WHERE i.kind=5 AND c.n*16384+length(c.data)>ifnull(i.size,0) GROUP BY i.id",
-	"SELECT 'the files have '||b||' bytes, the count says '||m.value FROM meta m,"
-	"(SELECT ifnull(sum(size),0) b FROM item WHERE kind=5) WHERE m.name='file_bytes' AND b<>m.value",
-	"SELECT 'item '||id||' has an id that is still to be given out' FROM obj"
-	" WHERE id>=(SELECT value FROM meta WHERE name='next_id')",
-	"SELECT 'item '||id||' is of a version later than any given out' FROM item"
-	" WHERE version>(SELECT value FROM meta WHERE name='version_high')",
-	"SELECT 'fixed item '||v||' is missing' FROM (SELECT 1 v UNION SELECT 2 UNION SELECT 3)"
-	" LEFT JOIN obj ON id=v WHERE id IS NULL",
+	/* The file. */
+	"SELECT 'the database has a '||type||' that is not of rowfs: '||name FROM sqlite_schema"
+	" WHERE type<>'table' OR name NOT IN ('item','obj','chunk','meta')",
+	"SELECT 'the counter '||v||' is missing' FROM (SELECT 'next_id' v UNION ALL SELECT"
+	" 'version_high') LEFT JOIN meta ON name=v WHERE name IS NULL",
+	"SELECT CASE WHEN name NOT IN ('next_id','version_high','file_bytes')"
+	" THEN 'there is a counter that is not of rowfs: '||name"
+	" WHEN name='next_id' AND value NOT BETWEEN 1025 AND 549755813888 OR value<0"
+	" THEN 'the counter '||name||' is out of range' END FROM meta",
+	/* Items, each by itself. */
+	"SELECT 'the folder '||v||' that every store has is missing or is something else' FROM"
+	" (SELECT 1 v UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4)"
+	" LEFT JOIN obj o ON o.id=v LEFT JOIN item i ON"
+	" i.parent=o.parent AND i.class=o.class AND i.key=o.key AND i.id=v"
+	" WHERE i.id IS NULL OR i.parent<>0 OR i.class<>1 OR i.kind<>6",
+	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 6 THEN 'it is of no known kind'"
+	" WHEN kind<>5 AND class<>(kind=6) OR class NOT IN (0,1) THEN 'it is of the wrong class'"
+	" WHEN id<1 OR id>=1099511627776 OR id BETWEEN 5 AND 1024 THEN 'its id is out of range'"
+	" WHEN parent=0 AND id>4 THEN 'it stands nowhere'"
+	" WHEN ifnull(size,0)<0 THEN 'its size is negative'"
+	" WHEN version<0 THEN 'its version is negative'"
+	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 ELSE 7 END"
+	" THEN 'it has marks that nothing has'"
+	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5) THEN 4294967295 ELSE 0 END"
+	" THEN 'the number of its edition is wrong'"
+	" WHEN ifnull(length(attrs),28)<>28 THEN 'its mode, owner and times cannot be read'"
+	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 THEN 'it has a name that only tables have'"
+	" WHEN version>(SELECT value FROM meta WHERE name='version_high')"
+	" THEN 'it is of a version later than any given out'"
+	" END" AT " FROM item i",
+	/* Items and their document rows. */
+	"SELECT CASE WHEN o.id IS NULL THEN 'it has no document row'"
+	" WHEN o.parent<>i.parent OR o.class<>i.class OR o.key<>i.key"
+	" THEN 'it is kept under two places'"
+	" WHEN i.kind=4 AND (o.body IS NULL OR length(o.body)<>ifnull(i.size,0)) THEN 'the row has '||"
+	"ifnull(i.size,0)||' bytes, its document '||ifnull(length(o.body),'none')"
+	" WHEN i.kind=5 AND CASE WHEN i.flags&256"
+	" THEN o.body IS NULL OR length(o.body)>ifnull(i.size,0) ELSE o.body IS NOT NULL END"
+	" THEN 'the small file has '||ifnull(i.size,0)||' bytes, its document row '||"
+	"ifnull(length(o.body),'none')"
+	" WHEN i.kind IN (3,6) AND o.body IS NOT NULL THEN 'it has a document, though it is a directory'"
+	" WHEN o.id>=(SELECT value FROM meta WHERE name='next_id')"
+	" THEN 'it has an id that is still to be given out'"
+	" END" AT " FROM item i LEFT JOIN obj o ON" OBJ,
+	"SELECT 'document row '||o.id||' has no item',o.parent,o.class,o.key FROM obj o"
+	" LEFT JOIN item i ON i.parent=o.parent AND i.class=o.class AND i.key=o.key"
+	" WHERE i.id IS NULL OR (" OBJ_ID ")<>o.id",
+	/* Items and their directories. */
+	"SELECT 'it has no directory '||i.parent" AT " FROM item i LEFT JOIN obj o ON o.id=i.parent"
+	" WHERE i.parent<>0 AND o.id IS NULL",
+	"SELECT 'it may not stand where it does'" AT
+	" FROM item d CROSS JOIN item i ON i.parent=d.id"
+	" WHERE NOT ifnull(CASE WHEN d.id=1 THEN i.kind=1 ELSE CASE d.kind WHEN 1 THEN i.kind=2"
+	" WHEN 2 THEN i.kind IN (3,6) WHEN 3 THEN i.kind IN (4,5,6)"
+	" WHEN 6 THEN i.kind IN (5,6) END END,0)",
+	"SELECT 'directory counts '||ifnull(size,0)||' children, it has '||n,parent,class,key FROM"
+	" (SELECT *,(SELECT count(*) FROM item c WHERE c.parent=i.id) n FROM item i"
+	" WHERE kind IN " DIRS ") WHERE ifnull(size,0)<>n",
+	"WITH RECURSIVE r(id) AS (SELECT i.id FROM item i LEFT JOIN obj o ON o.id=i.parent"
+	" LEFT JOIN item d ON d.parent=o.parent AND d.class=o.class AND d.key=o.key"
+	" WHERE i.kind=6 AND ifnull(d.kind,0)<>6 UNION"
+	" SELECT i.id FROM r CROSS JOIN item i ON i.parent=r.id WHERE i.kind=6)"
+	" SELECT 'the folder cannot be reached: it stands in itself'" AT " FROM item i"
+	" WHERE kind=6 AND id NOT IN r",
+	/* The pieces of ordinary files. */
+	"SELECT CASE WHEN i.kind IS NULL OR i.kind<>5 OR i.flags&256"
+	" THEN 'a piece of content belongs to no file: id '||c.id"
+	" WHEN c.n<0 OR length(c.data) NOT BETWEEN 1 AND 16384"
+	" THEN 'the file has a piece of content of a wrong size or number'"
+	" WHEN c.n*16384+length(c.data)>ifnull(i.size,0) THEN 'the file has content behind its end'"
+	" END" AT " FROM chunk c LEFT JOIN obj o ON o.id=(c.id&549755813887)"
+	" LEFT JOIN item i ON i.parent=o.parent AND i.class=o.class AND i.key=o.key AND i.id=c.id",
 };
+
+/* ---- telling ---- */
 
 static void tell(struct checker *c, const char *text)
 {
@@ -62,36 +127,172 @@ static void tell(struct checker *c, const char *text)
 		c->stopped = true;
 }
 
-static enum err run(struct checker *c, const char *text)
+/* The statement stands at a line as the queries give it. */
+static void tell_line(struct checker *c, sqlite3_stmt *st)
 {
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(c->conn->db, text, -1, &st, NULL);
-	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-		rc = sqlite3_step(st);
-		if (rc != SQLITE_ROW || c->stopped)
-			break;
-		const char *line = (const char *)sqlite3_column_text(st, 0);
-		if (line && strcmp(line, "ok") != 0)
-			tell(c, line);
+	char line[TEXT_MAX], place[SQL_PLACE_MAX] = "";
+	const char *text = (const char *)sqlite3_column_text(st, 0);
+	if (!text)
+		return;
+	if (sqlite3_column_count(st) > 1 && sqlite3_column_type(st, 1) != SQLITE_NULL)
+		sql_place_text(c->conn, (uint64_t)sqlite3_column_int64(st, 1),
+			(enum item_class)sqlite3_column_int(st, 2), sql_column_span(st, 3), place);
+	(void)snprintf(line, sizeof(line), "%s%s%s", place, place[0] ? ": " : "", text);
+	tell(c, line);
+}
+
+/* ---- pages ---- */
+
+static bool is_sealed(int fd)
+{
+	unsigned char reserved = 0;
+	return pread(fd, &reserved, 1, PAGE_RESERVED_AT) == 1 && reserved == PAGE_SUM_BYTES;
+}
+
+/* SQLite leaves the page that is locked by byte, of a file of over 1 GiB, as it is. */
+#define LOCKED_PAGE ((UINT32_C(1) << 30) / PAGE_BYTES + 1)
+
+static bool is_empty(const unsigned char page[PAGE_BYTES])
+{
+	return page[0] == 0 && memcmp(page, page + 1, PAGE_BYTES - 1) == 0;
+}
+
+/* Read again where somebody writes: a checkpoint may have been at it. */
+static bool page_is_damaged(const struct sql_store *s, uint32_t number, bool *ret_empty)
+{
+	unsigned char page[PAGE_BYTES];
+	int all = s->read_only ? 1 : READ_TRIES;
+	for (int tries = 0; tries < all; tries++) {
+		if (tries > 0)
+			(void)usleep(READ_AGAIN_US);
+		off_t at = (off_t)(number - 1) * PAGE_BYTES;
+		bool read = pread(s->hold_fd, page, sizeof(page), at) == PAGE_BYTES;
+		if (read && page_is_whole(page, number))
+			return false;
+		*ret_empty = read && is_empty(page);
 	}
-	enum err e = c->stopped ? ERR_OK : sql_error(c->conn->db, rc);
-	(void)sqlite3_finalize(st);
-	if (e == ERR_CORRUPT) {
-		tell(c, "the file is damaged: SQLite cannot read all of it");
+	return true;
+}
+
+/* Names the pages whose checksums are wrong, some of them. */
+static void tell_pages(struct checker *c)
+{
+	int fd = c->store->hold_fd;
+	unsigned told = 0;
+	struct stat st;
+	if (!is_sealed(fd) || fstat(fd, &st) != 0)
+		return;
+	for (uint32_t n = 1; n <= st.st_size / PAGE_BYTES && told < FINDINGS_OF_FILE; n++) {
+		char text[160];
+		bool empty = false;
+		if (n == LOCKED_PAGE || !page_is_damaged(c->store, n, &empty))
+			continue;
+		(void)snprintf(text, sizeof(text),
+			"the file is damaged from byte %" PRIu64 " on, for %d bytes: %s",
+			(uint64_t)(n - 1) * PAGE_BYTES, PAGE_BYTES,
+			empty ? "only zeros are there" : "their checksum is wrong");
+		tell(c, text);
+		told++;
+	}
+	if (st.st_size % PAGE_BYTES != 0)
+		tell(c, "the file ends in the middle of a page: its end is missing");
+}
+
+static void tell_unreadable(struct checker *c, enum err e)
+{
+	if (c->unreadable)
+		return;
+	c->unreadable = true;
+	tell(c,
+		e == ERR_IO ? "the disk refuses to read all of the file: I/O error"
+			    : "the file is damaged: SQLite cannot read all of it");
+	tell_pages(c);
+}
+
+/* ---- running ---- */
+
+/* What a query came to; its findings are told. */
+static enum err end_of(struct checker *c, int rc)
+{
+	char text[TEXT_MAX];
+	enum err e = sql_error(c->conn->db, rc);
+	if (rc == SQLITE_ERROR) { /* a table is missing, or has other columns */
+		(void)snprintf(text, sizeof(text), "the tables of the database are not rowfs's: %s",
+			sqlite3_errmsg(c->conn->db));
+		tell(c, text);
+		e = ERR_OK;
+	} else if (e == ERR_CORRUPT || e == ERR_IO) {
+		tell_unreadable(c, e);
 		e = ERR_OK;
 	}
 	return e;
 }
 
+static enum err run(struct checker *c, const char *text)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(c->conn->db, text, -1, &st, NULL);
+	while ((rc == SQLITE_OK || rc == SQLITE_ROW) && !c->stopped) {
+		rc = sqlite3_step(st);
+		if (rc == SQLITE_ROW)
+			tell_line(c, st);
+	}
+	enum err e = c->stopped ? ERR_OK : end_of(c, rc);
+	(void)sqlite3_finalize(st);
+	return e;
+}
+
+/* SQLite's own words for what is wrong with a tree, a page, the list of free pages. */
+static enum err check_structure(struct checker *c)
+{
+	char line[TEXT_MAX];
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(c->conn->db, "PRAGMA integrity_check(20)", -1, &st, NULL);
+	while ((rc == SQLITE_OK || rc == SQLITE_ROW) && !c->stopped) {
+		rc = sqlite3_step(st);
+		const char *text =
+			rc == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
+		if (!text || strcmp(text, "ok") == 0)
+			continue;
+		(void)snprintf(line, sizeof(line), "the database in the file is damaged: %s", text);
+		tell(c, line);
+	}
+	enum err e = c->stopped ? ERR_OK : end_of(c, rc);
+	(void)sqlite3_finalize(st);
+	return e;
+}
+
+static enum err check_sum(struct checker *c)
+{
+	static const char sizes[] = "SELECT ifnull(sum(size),0) FROM item WHERE kind=5";
+	uint64_t counted;
+	enum err e = sql_file_bytes(c->conn, &counted);
+	sqlite3_stmt *st = NULL;
+	if (e == ERR_OK)
+		e = sql_error(c->conn->db, sqlite3_prepare_v2(c->conn->db, sizes, -1, &st, NULL));
+	if (e == ERR_OK && sqlite3_step(st) == SQLITE_ROW &&
+		(uint64_t)sqlite3_column_int64(st, 0) != counted) {
+		char text[100];
+		(void)snprintf(text, sizeof(text),
+			"the files have %lld bytes, the count says %" PRIu64,
+			(long long)sqlite3_column_int64(st, 0), counted);
+		tell(c, text);
+	}
+	(void)sqlite3_finalize(st);
+	return c->findings > 0 ? ERR_OK : e; /* what it cannot read was told */
+}
+
 static enum err run_all(struct checker *c)
 {
-	enum err e = ERR_OK;
-	const uint64_t total = ARRAY_LEN(queries);
+	const uint64_t total = ARRAY_LEN(queries) + 1;
+	enum err e = check_structure(c);
 	for (size_t i = 0; e == ERR_OK && !c->stopped && i < ARRAY_LEN(queries); i++) {
 		if (c->progress)
-			c->progress(c->arg, i, total);
+			c->progress(c->arg, i + 1, total);
 		e = run(c, queries[i]);
 	}
+	if (e == ERR_OK && !c->stopped)
+		e = check_sum(c);
 	if (e == ERR_OK && c->progress)
 		c->progress(c->arg, total, total);
 	return e;
@@ -99,11 +300,11 @@ static enum err run_all(struct checker *c)
 
 enum err sql_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
 {
-	struct checker c = { .fn = fn, .progress = progress, .arg = arg };
+	struct checker c = { .store = sql_of(s), .fn = fn, .progress = progress, .arg = arg };
 	struct store_view *v;
-	enum err e = store_view_open(s, &v);
+	enum err e = store_view_hold(s, &v);
 	if (e == ERR_CORRUPT) {
-		tell(&c, "the file is damaged: SQLite cannot read it");
+		tell_unreadable(&c, e);
 		return ERR_CORRUPT;
 	}
 	if (e != ERR_OK)

@@ -12,6 +12,7 @@
  * commits before it durable; frames of an earlier round of the log were synced, copied and
  * synced again before the log was restarted, and a restarted log's header is synced by
  * SQLite itself. */
+#include "base/clock.h"
 #include "store/sqlite/store.h"
 
 #include <errno.h>
@@ -24,18 +25,22 @@
 #define GROUP_SETS 128
 #define GROUP_CHANGES 4096
 
-/* How long writers wait for readers where the log shall begin anew. */
-#define LOG_WAIT_MS 1500
-
-/* Kept free on the disk for what removes; and what a change may add besides its bytes. */
+/* Kept free on the disk for what removes, and the rest of it that nothing else may use; and
+ * what a change may add besides its bytes. */
 #define ROOM_RESERVED (1024 * 1024)
+#define ROOM_LAST (ROOM_RESERVED / 8)
 #define ROOM_PER_CHANGE 1024
 #define ROOM_INSIDE (64 * 1024)
+#define ROOM_FOR_MOVES (64 * 1024)
 #define SQL_PAGE_BYTES 4096u
+/* So much free space is taken for granted for so long. */
+#define ROOM_PLENTY ((uint64_t)512 << 20)
+#define ROOM_PLENTY_US 20000
 
 struct sql_set {
 	struct change *changes;
-	size_t n;
+	size_t n; /* 0: it only asks for room */
+	uint64_t room;
 	struct err_detail *detail;
 	enum err result;
 	uint64_t commit; /* its number, when done */
@@ -74,30 +79,24 @@ static void roll_back(struct sql_writer *w, const struct sql_counters *before)
 
 /* ---- room on the disk ---- */
 
-/* Copies the log into the store, so that it begins anew in the space that it has; not while
- * somebody has an older view open, which is waited for so long. */
-static bool begin_log_anew(struct sql_writer *w, int wait_ms)
-{
-	sqlite3 *db = w->conn->db;
-	(void)sqlite3_busy_timeout(db, wait_ms);
-	int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-	(void)sqlite3_busy_timeout(db, SQL_BUSY_TIMEOUT_MS);
-	return rc == SQLITE_OK;
-}
-
-static bool has_room(const struct sql_store *st, uint64_t bytes)
+static bool has_room(struct sql_store *st, uint64_t bytes)
 {
 	struct statvfs fs;
 	if (fstatvfs(st->hold_fd, &fs) != 0)
 		return true;
 	uint64_t blocks = geteuid() == 0 ? fs.f_bfree : fs.f_bavail;
+	if (blocks * fs.f_frsize >= sql_log_bytes(st) + ROOM_PLENTY)
+		atomic_store(&st->roomy_until_us, clock_mono_us() + ROOM_PLENTY_US);
 	return blocks * fs.f_frsize >= bytes;
 }
 
-uint64_t sql_log_bytes(const struct sql_store *st)
+/* Besides the log, which is copied into the store's file.  Where there was plenty a moment ago
+ * nothing is asked: should somebody else have filled the disk since, SQLite finds out. */
+static bool has_room_beside_log(struct sql_store *st, uint64_t bytes)
 {
-	struct stat log;
-	return fstat(st->wal_fd, &log) == 0 ? (uint64_t)log.st_size : 0;
+	if (bytes < ROOM_PLENTY / 2 && clock_mono_us() < atomic_load(&st->roomy_until_us))
+		return true;
+	return has_room(st, sql_log_bytes(st) + bytes);
 }
 
 static uint64_t bytes_of_pages(struct sql_conn *c, const char *pragma)
@@ -127,42 +126,50 @@ static uint64_t still_to_copy(const struct sql_store *st)
 	return all > there ? all - there : 0;
 }
 
-/* SQLite begins the log anew by itself where it finds a moment without readers.  Readers who
- * overlap leave none, so this makes one: nothing is written meanwhile, and queries give up
- * their views soon.  Views that are held on purpose are not waited for; one that stays all the
- * same is waited for ever more rarely. */
-static void bound_log(struct sql_store *st)
+static uint64_t bytes_added(const struct change *c)
 {
-	uint64_t n = sql_log_bytes(st), *tried = &st->writer.log_tried;
-	if (n < SQL_LOG_BYTES || atomic_load(&st->held) > 0) {
-		*tried = 0;
-	} else if (n >= *tried + *tried / 2) {
-		*tried = n;
-		(void)begin_log_anew(&st->writer, LOG_WAIT_MS);
+	bool file = c->op == CHANGE_DELETE && (c->flags & CHANGE_TO_FILE) != 0;
+	bool adds = c->op == CHANGE_PUT || c->op == CHANGE_WRITE || file || c->body.p != NULL;
+	/* A document that changes its place leaves as much behind. */
+	bool freed =
+		(c->flags & CHANGE_FREED) || (c->op == CHANGE_MOVE && c->body.n <= ROOM_FOR_MOVES);
+	uint64_t bytes = file ? c->offset : c->body.n;
+	return adds && !freed ? ROOM_PER_CHANGE + 2 * bytes : 0;
+}
+
+/* What some sets want of the disk. */
+struct want {
+	uint64_t adds, reserved; /* bytes: what they add; what is to be free besides */
+};
+
+static void want_add(struct want *w, const struct sql_set *set)
+{
+	bool reserved = set->n > 0;
+	w->adds += set->room;
+	for (size_t i = 0; i < set->n; i++) {
+		w->adds += bytes_added(&set->changes[i]);
+		reserved = reserved && (set->changes[i].flags & CHANGE_RESERVED) != 0;
 	}
+	if (!reserved)
+		w->reserved = ROOM_RESERVED;
 }
 
 /* What adds to the store is refused a little before the disk is full: removing takes some
  * space too, in the log and where the log is copied to, and must go on working.  Under a held
  * view both are refused while the log can still be copied: its end gives the space back. */
-static enum err check_room(struct sql_store *st, const struct sql_set *set)
+static enum err check_room(struct sql_store *st, const struct want *w)
 {
-	uint64_t adds = 0;
-	for (size_t i = 0; i < set->n; i++) {
-		enum change_op op = set->changes[i].op;
-		if (op == CHANGE_PUT || op == CHANGE_WRITE || set->changes[i].body.p != NULL)
-			adds += ROOM_PER_CHANGE + 2 * set->changes[i].body.n;
-	}
+	uint64_t adds = w->adds;
 	bool held = atomic_load(&st->held) > 0;
-	if ((adds == 0 && !held) || has_room(st, sql_log_bytes(st) + ROOM_RESERVED + adds))
+	if ((adds == 0 && !held) || has_room_beside_log(st, w->reserved + adds))
 		return ERR_OK;
 	/* From its beginning the log overwrites itself, and free pages inside the store are as
 	 * good as free space. */
-	if (begin_log_anew(&st->writer, 0) &&
-		free_inside(st->writer.conn) >= 2 * adds + ROOM_INSIDE)
+	uint64_t inside = sql_log_begin_anew(&st->writer, 0) ? free_inside(st->writer.conn) : 0;
+	uint64_t kept = adds > 0 ? w->reserved + adds : ROOM_RESERVED / 2;
+	if (inside >= kept || inside >= 2 * adds + ROOM_INSIDE)
 		return ERR_OK;
-	uint64_t kept = adds > 0 ? ROOM_RESERVED + adds : ROOM_RESERVED / 2;
-	return has_room(st, still_to_copy(st) + kept) ? ERR_OK : ERR_NO_SPACE;
+	return has_room(st, still_to_copy(st) + kept - inside) ? ERR_OK : ERR_NO_SPACE;
 }
 
 /* ---- the leader's transactions of one set ---- */
@@ -170,6 +177,8 @@ static enum err check_room(struct sql_store *st, const struct sql_set *set)
 static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op)
 {
 	struct sql_counters before = w->now;
+	if (set->n == 0)
+		return ERR_OK;
 	enum err e = sql_do(w->conn, SQL_BEGIN);
 	if (e == ERR_OK)
 		e = sql_apply_set(w, set->changes, set->n, ret_op);
@@ -185,14 +194,25 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 {
 	struct sql_writer *w = &st->writer;
 	size_t op = 0;
-	enum err e = check_room(st, set);
+	struct want want = { .reserved = ROOM_LAST };
+	want_add(&want, set);
+	enum err e = check_room(st, &want);
 	if (e == ERR_OK)
 		e = try_alone(w, set, &op);
-	if (e == ERR_NO_SPACE && begin_log_anew(w, 0) && check_room(st, set) == ERR_OK) {
+	if (e == ERR_NO_SPACE && sql_log_begin_anew(w, 0) && check_room(st, &want) == ERR_OK) {
 		changes_fini(set->changes, set->n);
 		e = try_alone(w, set, &op);
 	}
 	blame(set, op, e);
+}
+
+/* Whether pages of this transaction are in the log already; perhaps of an earlier one. */
+static bool has_spilled(struct sql_writer *w)
+{
+	int n = 0, highest = 0;
+	(void)sqlite3_db_status(
+		w->conn->db, SQLITE_DBSTATUS_CACHE_SPILL, &n, &highest, /* reset */ 1);
+	return n > 0;
 }
 
 /* One of several, inside the shared transaction.  Not ERR_OK: the transaction is lost. */
@@ -212,7 +232,10 @@ static enum err run_within(struct sql_writer *w, struct sql_set *set)
 	if (e != ERR_OK) {
 		sql_dirs_drop(w);
 		w->now = before;
-		e = sql_do(w->conn, SQL_ROLLBACK_TO);
+		/* SQLite 3.40 forgets to take back which of the log's checksums are to be written
+		 * anew at the commit, and writes some of them as zeros: after a kill the log ends
+		 * there. */
+		e = has_spilled(w) ? ERR_BUSY : sql_do(w->conn, SQL_ROLLBACK_TO);
 	}
 	return e == ERR_OK ? sql_do(w->conn, SQL_RELEASE) : e;
 }
@@ -222,12 +245,12 @@ static bool run_together(struct sql_store *st, struct sql_set *sets)
 {
 	struct sql_writer *w = &st->writer;
 	struct sql_counters before = w->now;
-	enum err e = ERR_OK;
-	for (struct sql_set *s = sets; s && e == ERR_OK; s = s->next)
-		e = check_room(st, s);
-	if (e != ERR_OK)
+	struct want want = { .reserved = ROOM_LAST };
+	for (const struct sql_set *s = sets; s; s = s->next)
+		want_add(&want, s);
+	if (check_room(st, &want) != ERR_OK)
 		return false;
-	e = sql_do(w->conn, SQL_BEGIN);
+	enum err e = sql_do(w->conn, SQL_BEGIN);
 	for (struct sql_set *s = sets; s && e == ERR_OK; s = s->next)
 		e = run_within(w, s);
 	if (e == ERR_OK)
@@ -264,12 +287,15 @@ static uint64_t run(struct sql_store *st, struct sql_set *sets)
 		refuse_all(sets);
 		return 0;
 	}
+	/* A rollback that lacked memory is made up for. */
+	if (in_transaction(&st->writer))
+		(void)sql_do(st->writer.conn, SQL_ROLLBACK);
 	if (sets->next && run_together(st, sets))
 		return 1;
 	uint64_t commits = 0;
 	for (struct sql_set *s = sets; s; s = s->next) {
 		run_alone(st, s);
-		commits += s->result == ERR_OK;
+		commits += s->result == ERR_OK && s->n > 0;
 	}
 	return commits;
 }
@@ -325,8 +351,11 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 	struct sql_set *sets = take_group(st);
 	st->led = true;
 	pthread_mutex_unlock(&st->lock);
+	/* Not after the commit: readers see it, and those who were told what it replaced wait. */
+	sql_pool_changing(&st->readers);
+	sql_log_bound(st);
 	uint64_t commits = run(st, sets);
-	bound_log(st);
+	sql_pool_changed(&st->readers);
 	int64_t high = highest(sets);
 	pthread_mutex_lock(&st->lock);
 
@@ -335,10 +364,11 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 	atomic_store(&st->file_bytes, st->writer.now.file_bytes);
 	uint64_t applied = 0;
 	for (const struct sql_set *s = sets; s; s = s->next) {
-		applied += s->result == ERR_OK;
+		applied += s->result == ERR_OK && s->n > 0;
 		st->changes += s->result == ERR_OK ? s->n : 0;
 	}
 	count_commits(st, commits, applied);
+	atomic_store(&st->warm_reads, SQL_WARM_READS);
 	st->led = false;
 	for (struct sql_set *s = sets, *next; s; s = next) {
 		next = s->next; /* s is gone once its thread sees done */
@@ -384,17 +414,42 @@ static enum err wait_synced(struct sql_store *st, uint64_t commit)
 		uint64_t up_to = st->committed;
 		st->syncing = true;
 		pthread_mutex_unlock(&st->lock);
-		if (fdatasync(st->wal_fd) != 0)
+		if (TEMP_FAILURE_RETRY(fdatasync(st->wal_fd)) != 0)
 			e = err_from_errno(errno);
 		pthread_mutex_lock(&st->lock);
 		st->syncing = false;
 		st->sync_failed = e != ERR_OK;
 		st->syncs++;
-		if (e == ERR_OK && up_to > st->synced)
+		if (e == ERR_OK)
 			st->synced = up_to;
 		pthread_cond_broadcast(&st->sync_done);
 	}
 	return e;
+}
+
+/* A commit may be of several changes, so this asks for a little more than one takes. */
+enum err sql_room(struct store *s, uint64_t bytes)
+{
+	struct sql_store *st = sql_of(s);
+	uint64_t adds = 4 * ROOM_PER_CHANGE + 2 * bytes;
+	if (st->read_only || has_room_beside_log(st, ROOM_RESERVED + adds))
+		return ERR_OK;
+	struct sql_set set = { .room = adds, .wake = PTHREAD_COND_INITIALIZER };
+	pthread_mutex_lock(&st->lock);
+	enqueue(st, &set);
+	pthread_mutex_unlock(&st->lock);
+	pthread_cond_destroy(&set.wake);
+	return set.result;
+}
+
+void sql_log_shrink(struct sql_store *st)
+{
+	struct sql_set set = { .wake = PTHREAD_COND_INITIALIZER };
+	atomic_store(&st->log_shrinks, true);
+	pthread_mutex_lock(&st->lock);
+	enqueue(st, &set);
+	pthread_mutex_unlock(&st->lock);
+	pthread_cond_destroy(&set.wake);
 }
 
 enum err sql_sync(struct store *s)

@@ -3,16 +3,23 @@
  * schema's stands here. */
 #include "store/sqlite/conn.h"
 
+#include "store/sqlite/log_file.h"
+#include "store/sqlite/page_sum.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COLS "i.id,i.parent,i.class,i.key,i.kind,i.version,i.edition,i.size,i.flags,i.attrs,i.name"
+#define KEYS "i.id,i.key,i.kind"
+#define COLS KEYS ",i.version,i.edition,i.size,i.flags,i.attrs,i.name"
+#define COLS_PLACE COLS ",i.parent,i.class"
 #define PLACE " i.parent=o.parent AND i.class=o.class AND i.key=o.key "
 /* CROSS JOIN: SQLite keeps the order of the tables. */
 #define FROM_ID " FROM obj o CROSS JOIN item i ON" PLACE "WHERE o.id=?1"
-#define WITH_BODY " FROM item i CROSS JOIN obj o ON o.id=i.id "
+/* The number of an item's document row: sql_obj_id(). */
+#define OBJ_ID "&549755813887"
+#define WITH_BODY " FROM item i CROSS JOIN obj o ON o.id=(i.id" OBJ_ID ") "
 #define INSERT_ITEM \
 	"INSERT INTO item(parent,class,key,id,kind,version,edition,size,flags,attrs,name)" \
 	" VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"
@@ -28,19 +35,22 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_SAVEPOINT] = "SAVEPOINT s",
 	[SQL_ROLLBACK_TO] = "ROLLBACK TO s",
 	[SQL_RELEASE] = "RELEASE s",
-	[SQL_GET] = "SELECT " COLS FROM_ID,
-	[SQL_GET_BODY] = "SELECT " COLS ",o.body" FROM_ID,
+	[SQL_GET] = "SELECT " COLS_PLACE FROM_ID,
+	[SQL_GET_BODY] = "SELECT " COLS_PLACE ",o.body" FROM_ID,
 	[SQL_CHILD] = "SELECT " COLS " FROM item i " CHILDREN "=?3",
 	[SQL_CHILD_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN "=?3",
 	[SQL_LIST_GT] = "SELECT " COLS " FROM item i " CHILDREN ">?3 ORDER BY i.key",
 	[SQL_LIST_GE] = "SELECT " COLS " FROM item i " CHILDREN ">=?3 ORDER BY i.key",
+	[SQL_LIST_GT_KEYS] = "SELECT " KEYS " FROM item i " CHILDREN ">?3 ORDER BY i.key",
+	[SQL_LIST_GE_KEYS] = "SELECT " KEYS " FROM item i " CHILDREN ">=?3 ORDER BY i.key",
 	[SQL_LIST_GT_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">?3 ORDER BY i.key",
 	[SQL_LIST_GE_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">=?3 ORDER BY i.key",
 	[SQL_BODY] = "SELECT body FROM obj WHERE id=?1",
 	/* One statement, so that size and content are of one moment. */
-	[SQL_FILE_READ] = "SELECT i.kind,i.size,c.n,c.data FROM obj o CROSS JOIN item i ON" PLACE
-			  "LEFT JOIN chunk c ON c.id=o.id AND c.n BETWEEN ?2 AND ?3 "
-			  "WHERE o.id=?1 ORDER BY c.n",
+	[SQL_FILE_READ] =
+		"SELECT i.kind,i.size,c.n,c.data,o.body FROM obj o CROSS JOIN item i ON" PLACE
+		"LEFT JOIN chunk c ON c.id=i.id AND c.n BETWEEN ?2 AND ?3 "
+		"WHERE o.id=?1 AND i.id=?4 ORDER BY c.n",
 	[SQL_ITEM_INSERT] = INSERT_ITEM,
 	[SQL_ITEM_TRY] = INSERT_ITEM " ON CONFLICT DO NOTHING",
 	[SQL_ITEM_UPDATE] = UPDATE_ITEM " WHERE parent=?1 AND class=?2 AND key=?3 AND id=?4",
@@ -48,6 +58,7 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_OBJ_INSERT] = "INSERT INTO obj(id,parent,class,key,body) VALUES(?1,?2,?3,?4,?5)",
 	[SQL_OBJ_BODY] = "UPDATE obj SET body=?2 WHERE id=?1",
 	[SQL_OBJ_PLACE] = "UPDATE obj SET parent=?2,class=?3,key=?4 WHERE id=?1",
+	[SQL_OBJ_PLACE_BODY] = "UPDATE obj SET parent=?2,class=?3,key=?4,body=?5 WHERE id=?1",
 	[SQL_OBJ_DELETE] = "DELETE FROM obj WHERE id=?1",
 	[SQL_CHUNK_GET] = "SELECT data FROM chunk WHERE id=?1 AND n=?2",
 	[SQL_CHUNK_PUT] = "INSERT OR REPLACE INTO chunk(id,n,data) VALUES(?1,?2,?3)",
@@ -56,19 +67,26 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_TREE_FILE_BYTES] = "SELECT ifnull(sum(size),0) FROM item WHERE parent=?1 AND kind=5",
 	[SQL_TREE_CHUNKS] =
 		"DELETE FROM chunk WHERE id IN (SELECT id FROM item WHERE parent=?1 AND kind=5)",
-	[SQL_TREE_OBJS] = "DELETE FROM obj WHERE id IN (SELECT id FROM item WHERE parent=?1)",
+	[SQL_TREE_OBJS] =
+		"DELETE FROM obj WHERE id IN (SELECT id" OBJ_ID " FROM item WHERE parent=?1)",
 	[SQL_TREE_ITEMS] = "DELETE FROM item WHERE parent=?1",
 	[SQL_LAST_ID] = "SELECT max(id) FROM obj",
+	/* Digits; version 1 has it in meta. */
+	[SQL_FILE_BYTES] = "SELECT coalesce((SELECT value FROM meta WHERE name='file_bytes'),"
+			   "(SELECT CAST(CAST(i.name AS TEXT) AS INTEGER) FROM obj o"
+			   " CROSS JOIN item i ON" PLACE "WHERE o.id=?1),0)",
 	[SQL_META_GET] = "SELECT value FROM meta WHERE name=?1",
 	[SQL_META_PUT] = "INSERT OR REPLACE INTO meta(name,value) VALUES(?1,?2)",
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool has_log_file;
 
 /* Memory statistics cost a process-wide lock at every allocation. */
 static void configure(void)
 {
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	has_log_file = sql_log_file_register();
 }
 
 static enum err set_up(struct sql_conn *c, enum sql_mode mode)
@@ -81,12 +99,16 @@ static enum err set_up(struct sql_conn *c, enum sql_mode mode)
 	if (e != ERR_OK)
 		return e;
 	/* No mmap: a fault in it would be a SIGBUS, and the pages of a listed table would
-	 * count as the daemon's memory. */
+	 * count as the daemon's memory.  A reader has few pages of its own, which stay in the
+	 * processor's cache: of a large store most would not be there either way. */
 	if (mode != SQL_MODE_WRITER)
-		return sql_exec(c, "PRAGMA cache_size=-4096; PRAGMA query_only=1");
+		return sql_exec(c, "PRAGMA cache_size=-1024; PRAGMA query_only=1");
+	/* Of the pages of a new file; that of others stays as it is. */
+	int reserve = PAGE_SUM_BYTES;
+	(void)sqlite3_file_control(c->db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &reserve);
 	return sql_exec(c,
 		"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-		"PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864;"
+		"PRAGMA journal_size_limit=67108864;"
 		"PRAGMA cache_size=-32768");
 }
 
@@ -109,13 +131,17 @@ static char *uri_of(const char *path, const char *query)
 
 enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **ret)
 {
+	/* unix-excl: one process has the file, so its connections need no locks of the system
+	 * among each other (a third of what a read costs otherwise). */
 	static const char *const queries[] = {
-		[SQL_MODE_WRITER] = "",
-		[SQL_MODE_READER] = "",
-		[SQL_MODE_READ_ONLY] = "?mode=ro",
-		[SQL_MODE_IMMUTABLE] = "?mode=ro&immutable=1",
+		[SQL_MODE_WRITER] = "?vfs=" SQL_VFS,
+		[SQL_MODE_READER] = "?vfs=" SQL_VFS,
+		[SQL_MODE_READ_ONLY] = "?mode=ro&vfs=" SQL_VFS_RO,
+		[SQL_MODE_IMMUTABLE] = "?mode=ro&immutable=1&vfs=" SQL_VFS_RO,
 	};
 	(void)pthread_once(&once, configure);
+	if (!has_log_file)
+		return ERR_NO_MEMORY; /* nothing else keeps SQLite from starting */
 	struct sql_conn *c = calloc(1, sizeof(*c));
 	char *uri = uri_of(path, queries[mode]);
 	if (!c || !uri) {
@@ -143,6 +169,7 @@ void sql_conn_close(struct sql_conn *c)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(c->st); i++)
 		(void)sqlite3_finalize(c->st[i]);
+	item_fini(&c->dir);
 	(void)sqlite3_close(c->db);
 	free(c);
 }
@@ -152,8 +179,9 @@ enum err sql_prepare(struct sql_conn *c, enum sql_stmt which, sqlite3_stmt **ret
 	if (!c->st[which]) {
 		int rc = sqlite3_prepare_v3(
 			c->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &c->st[which], NULL);
+		/* The texts are right: the tables are not. */
 		if (rc != SQLITE_OK)
-			return sql_error(c->db, rc);
+			return rc == SQLITE_ERROR ? ERR_CORRUPT : sql_error(c->db, rc);
 	}
 	*ret = c->st[which];
 	return ERR_OK;
@@ -172,6 +200,12 @@ enum err sql_do(struct sql_conn *c, enum sql_stmt which)
 	sqlite3_stmt *st;
 	enum err e = sql_prepare(c, which, &st);
 	return e != ERR_OK ? e : sql_run(c, st);
+}
+
+enum err sql_end_reading(struct sql_conn *c)
+{
+	item_fini(&c->dir);
+	return sqlite3_get_autocommit(c->db) ? ERR_OK : sql_do(c, SQL_COMMIT);
 }
 
 enum err sql_first(struct sql_conn *c, sqlite3_stmt *st)

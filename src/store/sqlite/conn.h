@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/span.h"
+#include "store/store.h"
 
 #include <sqlite3.h>
 
@@ -28,6 +29,8 @@ enum sql_stmt {
 	SQL_CHILD_BODY,
 	SQL_LIST_GT,
 	SQL_LIST_GE,
+	SQL_LIST_GT_KEYS,
+	SQL_LIST_GE_KEYS,
 	SQL_LIST_GT_BODY,
 	SQL_LIST_GE_BODY,
 	SQL_BODY,
@@ -39,6 +42,7 @@ enum sql_stmt {
 	SQL_OBJ_INSERT,
 	SQL_OBJ_BODY,
 	SQL_OBJ_PLACE,
+	SQL_OBJ_PLACE_BODY,
 	SQL_OBJ_DELETE,
 	SQL_CHUNK_GET,
 	SQL_CHUNK_PUT,
@@ -49,6 +53,7 @@ enum sql_stmt {
 	SQL_TREE_OBJS,
 	SQL_TREE_ITEMS,
 	SQL_LAST_ID,
+	SQL_FILE_BYTES,
 	SQL_META_GET,
 	SQL_META_PUT,
 	SQL_STMT_COUNT_,
@@ -65,6 +70,8 @@ struct sql_conn {
 	sqlite3 *db;
 	sqlite3_stmt *st[SQL_STMT_COUNT_];
 	struct sql_conn *next; /* of the pool that it rests in */
+	uint64_t moment;       /* of the pool, when it was borrowed */
+	struct item dir;       /* that was asked for last in this read transaction */
 };
 
 enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **ret);
@@ -78,6 +85,8 @@ enum err sql_run(struct sql_conn *c, sqlite3_stmt *st);
 enum err sql_do(struct sql_conn *c, enum sql_stmt which);
 /* Runs to the first row.  ERR_NOT_FOUND: there is none (the statement is reset then). */
 enum err sql_first(struct sql_conn *c, sqlite3_stmt *st);
+/* Ends the read transaction that it may be in. */
+enum err sql_end_reading(struct sql_conn *c);
 /* Free text, for set-up. */
 enum err sql_exec(struct sql_conn *c, const char *text);
 

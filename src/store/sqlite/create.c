@@ -2,34 +2,17 @@
  * Making a store file.  It is built under another name beside its place, then linked to
  * its own, so that a store is whole or not there.  The surprising one: a log left by a
  * store that was removed by hand would be replayed into the new one, so it is refused. */
-#include "store/sqlite/create.h"
-
+#include "base/new_file.h"
 #include "store/sqlite/engine.h"
 #include "store/sqlite/schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum err sql_sync_directory(const char *path)
-{
-	char *copy = strdup(path);
-	if (!copy)
-		return ERR_NO_MEMORY;
-	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	free(copy);
-	/* A directory that may not be read cannot be synced: not worth refusing it. */
-	if (fd < 0)
-		return errno == EACCES ? ERR_OK : err_from_errno(errno);
-	enum err e = fsync(fd) == 0 || errno == EINVAL ? ERR_OK : err_from_errno(errno);
-	(void)close(fd);
-	return e;
-}
 
 static enum err check_absent(const char *path, const char *tail, struct err_detail *detail)
 {
@@ -64,52 +47,45 @@ static enum err fill(const char *path)
 
 static enum err sync_file(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = (int)TEMP_FAILURE_RETRY(open(path, O_RDWR | O_CLOEXEC));
 	if (fd < 0)
 		return err_from_errno(errno);
-	enum err e = fsync(fd) == 0 ? ERR_OK : err_from_errno(errno);
+	enum err e = TEMP_FAILURE_RETRY(fsync(fd)) == 0 ? ERR_OK : err_from_errno(errno);
 	(void)close(fd);
 	return e;
 }
 
-static enum err put_in_place(const char *temp, const char *path)
+/* temp has room for the tails: without memory, too, nothing is left behind. */
+static void remove_with(char *temp, const char *tail)
 {
-	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
-		return ERR_OK;
-	if (errno == EEXIST)
-		return ERR_NAME_EXISTS;
-	/* A file system without that flag. */
-	if (link(temp, path) != 0)
-		return errno == EEXIST ? ERR_NAME_EXISTS : err_from_errno(errno);
+	size_t n = strlen(temp);
+	memcpy(temp + n, tail, strlen(tail) + 1);
 	(void)unlink(temp);
-	return ERR_OK;
-}
-
-static void remove_with(const char *temp, const char *tail)
-{
-	char *name;
-	if (asprintf(&name, "%s%s", temp, tail) < 0)
-		return;
-	(void)unlink(name);
-	free(name);
+	temp[n] = '\0';
 }
 
 static enum err build(char *temp, const char *path)
 {
-	int fd = mkostemp(temp, O_CLOEXEC); /* mode 0600 */
+	int fd = mkostemp(temp, O_CLOEXEC); /* mode 0600, less the umask */
 	if (fd < 0)
 		return err_from_errno(errno);
+	(void)fchmod(fd, 0600);
 	(void)close(fd);
 	enum err e = fill(temp);
 	if (e == ERR_OK)
 		e = sync_file(temp);
-	if (e == ERR_OK)
-		e = put_in_place(temp, path);
-	if (e == ERR_OK)
-		return sql_sync_directory(path);
-	remove_with(temp, "");
+	remove_with(temp, "-journal");
 	remove_with(temp, "-wal");
 	remove_with(temp, "-shm");
+	if (e == ERR_OK)
+		e = new_file_place(temp, path, false);
+	if (e != ERR_OK) {
+		(void)unlink(temp);
+		return e;
+	}
+	e = new_file_sync_name(path);
+	if (e != ERR_OK)
+		(void)unlink(path);
 	return e;
 }
 
@@ -122,9 +98,11 @@ enum err sql_store_create(const char *path, struct err_detail *detail)
 		e = check_absent(path, "-journal", detail);
 	if (e != ERR_OK)
 		return e;
-	char *temp;
-	if (asprintf(&temp, "%s.new-XXXXXX", path) < 0)
+	size_t n = strlen(path) + sizeof(".new-XXXXXX-journal");
+	char *temp = malloc(n);
+	if (!temp)
 		return ERR_NO_MEMORY;
+	(void)snprintf(temp, n, "%s.new-XXXXXX", path);
 	e = build(temp, path);
 	free(temp);
 	if (e == ERR_OK)

@@ -43,6 +43,12 @@ enum err sql_dir_get(struct sql_writer *w, uint64_t id, struct sql_dir **ret)
 	return ERR_OK;
 }
 
+const struct item *sql_dir_known(struct sql_writer *w, uint64_t id)
+{
+	const struct sql_dir *d = *slot_of(w, id);
+	return d ? &d->it : NULL;
+}
+
 void sql_dir_overlay(struct sql_writer *w, struct item *it)
 {
 	struct sql_dir *d = item_is_dir(it->kind) ? *slot_of(w, it->id) : NULL;

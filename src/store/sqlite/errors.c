@@ -6,6 +6,15 @@
 
 #include <errno.h>
 
+/* The store is open already, so that it is not there is not what anybody asked. */
+static enum err cannot_open(int code)
+{
+	enum err e = code ? err_from_errno(code) : ERR_IO;
+	return e == ERR_NO_SPACE || e == ERR_NO_MEMORY || e == ERR_ACCESS || e == ERR_READ_ONLY
+		? e
+		: ERR_IO;
+}
+
 enum err sql_error(sqlite3 *db, int rc)
 {
 	switch (rc & 0xff) {
@@ -18,6 +27,8 @@ enum err sql_error(sqlite3 *db, int rc)
 	case SQLITE_IOERR:
 		if (rc == SQLITE_IOERR_NOMEM)
 			return ERR_NO_MEMORY;
+		if (rc == SQLITE_IOERR_DATA) /* a page's checksum is wrong (page_file.h) */
+			return ERR_CORRUPT;
 		if (db &&
 			(sqlite3_system_errno(db) == ENOSPC || sqlite3_system_errno(db) == EDQUOT))
 			return ERR_NO_SPACE;
@@ -39,9 +50,7 @@ enum err sql_error(sqlite3 *db, int rc)
 	case SQLITE_AUTH:
 		return ERR_ACCESS;
 	case SQLITE_CANTOPEN:
-		return db
-			? err_from_errno(sqlite3_system_errno(db) ? sqlite3_system_errno(db) : EIO)
-			: ERR_IO;
+		return db ? cannot_open(sqlite3_system_errno(db)) : ERR_IO;
 	case SQLITE_TOOBIG:
 		return ERR_BODY_TOO_LARGE;
 	case SQLITE_INTERRUPT:

@@ -22,12 +22,9 @@ static bool line_names(const char *line, const struct stat *st, pid_t *ret)
 	if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &major_nr, &minor_nr, &inode) !=
 		4)
 		return false;
-	if (inode != st->st_ino || pid <= 0)
-		return false;
-	if (major_nr != major(st->st_dev) || minor_nr != minor(st->st_dev))
-		return false;
 	*ret = (pid_t)pid;
-	return true;
+	return pid > 0 && inode == st->st_ino && major_nr == major(st->st_dev) &&
+		minor_nr == minor(st->st_dev);
 }
 
 /* 0: not known (another pid namespace, or it has just let go). */
@@ -99,7 +96,7 @@ static enum err open_failed(const char *path, int code, bool read_only, struct e
 static enum err take_lock(int fd, const char *path, pid_t *ret_holder, struct err_detail *detail)
 {
 	struct stat st;
-	if (fstat(fd, &st) != 0)
+	if (TEMP_FAILURE_RETRY(fstat(fd, &st)) != 0)
 		return err_set(detail, err_from_errno(errno), "cannot stat %s", path);
 	if (S_ISDIR(st.st_mode))
 		return open_failed(path, EISDIR, false, detail);
@@ -118,7 +115,7 @@ enum err sql_hold(
 	if (ret_holder)
 		*ret_holder = 0;
 	int flags = (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int fd = open(path, flags);
+	int fd = (int)TEMP_FAILURE_RETRY(open(path, flags));
 	if (fd < 0)
 		return open_failed(path, errno, read_only, detail);
 	enum err e = take_lock(fd, path, ret_holder, detail);

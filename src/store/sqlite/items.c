@@ -5,6 +5,8 @@
 #include "store/sqlite/schema.h"
 #include "store/sqlite/writer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum err sql_item_get(struct sql_writer *w, uint64_t id, unsigned want, struct item *ret)
@@ -26,7 +28,7 @@ enum err sql_item_child(struct sql_writer *w, uint64_t parent, enum item_class c
 
 enum err sql_item_new_id(struct sql_writer *w, uint64_t *ret)
 {
-	if (w->next_id >= UINT64_C(1) << STORE_ID_BITS)
+	if (w->next_id >= RULES_ID_LEFT)
 		return ERR_NO_SPACE;
 	if (w->next_id >= w->now.id_reserved) {
 		uint64_t up_to = w->next_id + SQL_ID_BLOCK;
@@ -47,9 +49,15 @@ static enum err write_item(struct sql_writer *w, enum sql_stmt which, const stru
 	if (e != ERR_OK)
 		return e;
 	sql_bind_item(st, it, attrs_mem);
+	char sum[24];
+	if (it->id == STORE_TRASH)
+		(void)sqlite3_bind_blob(st, 11, sum,
+			snprintf(sum, sizeof(sum), "%" PRIu64, w->now.file_bytes), SQLITE_STATIC);
 	e = sql_run(w->conn, st);
 	if (e == ERR_OK && sqlite3_changes(w->conn->db) != 1)
 		e = ERR_CORRUPT;
+	if (e == ERR_OK && it->id == STORE_TRASH)
+		w->now.file_bytes_saved = w->now.file_bytes;
 	return e;
 }
 
@@ -59,7 +67,7 @@ static enum err insert_obj(struct sql_writer *w, const struct item *it, struct s
 	enum err e = sql_prepare(w->conn, SQL_OBJ_INSERT, &st);
 	if (e != ERR_OK)
 		return e;
-	(void)sqlite3_bind_int64(st, 1, (int64_t)it->id);
+	(void)sqlite3_bind_int64(st, 1, sql_obj_id(it->id));
 	(void)sqlite3_bind_int64(st, 2, (int64_t)it->parent);
 	(void)sqlite3_bind_int(st, 3, (int)it->class);
 	sql_bind_span(st, 4, it->key);
@@ -91,7 +99,7 @@ enum err sql_item_set_body(struct sql_writer *w, uint64_t id, struct span body)
 	enum err e = sql_prepare(w->conn, SQL_OBJ_BODY, &st);
 	if (e != ERR_OK)
 		return e;
-	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	(void)sqlite3_bind_int64(st, 1, sql_obj_id(id));
 	if (body.p)
 		sql_bind_span(st, 2, body);
 	else
@@ -119,20 +127,23 @@ static enum err delete_place(struct sql_writer *w, const struct item *it)
 	return sql_run(w->conn, st);
 }
 
-enum err sql_item_move(struct sql_writer *w, const struct item *from, const struct item *it)
+enum err sql_item_move(
+	struct sql_writer *w, const struct item *from, const struct item *it, struct span body)
 {
-	enum err e = from ? delete_place(w, from) : ERR_OK;
+	enum err e = delete_place(w, from);
 	if (e == ERR_OK)
 		e = write_item(w, SQL_ITEM_INSERT, it);
 	sqlite3_stmt *st = NULL;
 	if (e == ERR_OK)
-		e = sql_prepare(w->conn, SQL_OBJ_PLACE, &st);
+		e = sql_prepare(w->conn, body.p ? SQL_OBJ_PLACE_BODY : SQL_OBJ_PLACE, &st);
 	if (e != ERR_OK)
 		return e;
-	(void)sqlite3_bind_int64(st, 1, (int64_t)it->id);
+	(void)sqlite3_bind_int64(st, 1, sql_obj_id(it->id));
 	(void)sqlite3_bind_int64(st, 2, (int64_t)it->parent);
 	(void)sqlite3_bind_int(st, 3, (int)it->class);
 	sql_bind_span(st, 4, it->key);
+	if (body.p)
+		sql_bind_span(st, 5, body);
 	return sql_run(w->conn, st);
 }
 
@@ -149,15 +160,13 @@ static enum err run_by_id(struct sql_writer *w, enum sql_stmt which, uint64_t id
 enum err sql_item_delete(struct sql_writer *w, const struct item *it)
 {
 	enum err e = ERR_OK;
-	if (it->kind == ITEM_FILE) {
-		e = sql_chunks_cut(w, it->id, 0);
-		w->now.file_bytes -= it->size;
-	} else if (item_is_dir(it->kind)) {
+	if (it->kind == ITEM_FILE)
+		e = sql_content_drop(w, it);
+	else if (item_is_dir(it->kind))
 		e = sql_dir_release(w, it->id);
-	}
 	if (e == ERR_OK)
 		e = delete_place(w, it);
-	return e == ERR_OK ? run_by_id(w, SQL_OBJ_DELETE, it->id) : e;
+	return e == ERR_OK ? run_by_id(w, SQL_OBJ_DELETE, (uint64_t)sql_obj_id(it->id)) : e;
 }
 
 struct id_list {

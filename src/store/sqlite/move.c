@@ -44,33 +44,37 @@ static enum err check_mover(struct sql_writer *w, const struct change *c, const 
 	return e == ERR_OK ? sql_check_stale(w, c, m->was) : e;
 }
 
+/* A small one keeps its document row. */
+static enum err row_to_file(struct sql_writer *w, struct mover *m)
+{
+	uint64_t size = m->will.size;
+	enum err e = size > w->limit_file ? ERR_FILE_TOO_LARGE : sql_files_grow(w, 0, size);
+	if (e != ERR_OK)
+		return e;
+	if (sql_is_small(size)) {
+		m->will.flags |= SQL_IS_INLINE;
+		return ERR_OK;
+	}
+	struct item full = { 0 };
+	if (!m->body.p)
+		e = sql_get(w->conn, m->was->id, WANT_BODY, &full);
+	if (e == ERR_OK)
+		e = sql_content_write(w, &m->will, 0, m->body.p ? m->body : full.body);
+	if (e == ERR_OK)
+		e = sql_item_set_body(w, m->was->id, (struct span){ NULL, 0 });
+	m->body = (struct span){ NULL, 0 };
+	item_fini(&full);
+	return e;
+}
+
 /* The content of an item that becomes a file or ceases to be one. */
 static enum err convert_content(struct sql_writer *w, struct mover *m)
 {
-	const struct item *was = m->was;
-	enum err e = ERR_OK;
-	if (was->kind == ITEM_FILE && m->will.kind == ITEM_ROW) {
-		e = sql_chunks_cut(w, was->id, 0);
-		w->now.file_bytes -= was->size;
-	} else if (was->kind == ITEM_ROW && m->will.kind == ITEM_FILE) {
-		struct item full;
-		struct span bytes = m->body;
-		e = sql_get(w->conn, was->id, WANT_BODY, &full);
-		if (e != ERR_OK)
-			return e;
-		if (!bytes.p)
-			bytes = full.body;
-		e = bytes.n > w->limit_file ? ERR_FILE_TOO_LARGE : sql_files_grow(w, 0, bytes.n);
-		if (e == ERR_OK)
-			e = sql_chunks_write(w, was->id, 0, bytes);
-		if (e == ERR_OK)
-			e = sql_item_set_body(w, was->id, (struct span){ NULL, 0 });
-		item_fini(&full);
-		return e;
-	}
-	if (e == ERR_OK && m->body.p)
-		e = sql_item_set_body(w, was->id, m->body);
-	return e;
+	if (m->was->kind == ITEM_FILE && m->will.kind == ITEM_ROW)
+		return sql_content_drop(w, m->was);
+	if (m->was->kind == ITEM_ROW && m->will.kind == ITEM_FILE)
+		return row_to_file(w, m);
+	return ERR_OK;
 }
 
 /* What the item becomes, at its new place. */
@@ -119,18 +123,17 @@ static enum err move_in_place(struct sql_writer *w, struct change *c, struct mov
 		m->will.name = c->name;
 	e = convert_content(w, m);
 	if (e == ERR_OK)
-		e = sql_item_update(w, &m->will, (struct span){ NULL, 0 });
+		e = sql_item_update(w, &m->will, m->body);
 	if (e == ERR_OK)
 		e = sql_touch(w, m->was->parent, c->version, 0);
 	return e == ERR_OK ? give_results(c, &m->will, m->was) : e;
 }
 
-/* What stands at the target, against rename(2)'s rules. */
+/* What stands at the target, against rename(2)'s rules.  It is none of the fixed items: those stand
+ * in no directory, which check_mover() refuses. */
 static enum err check_replaced(struct sql_writer *w, const struct change *c, const struct mover *m,
 	const struct item *there)
 {
-	if (there->id <= STORE_ID_FIRST)
-		return ERR_NOT_PERMITTED;
 	if (c->flags & CHANGE_NO_REPLACE)
 		return rules_exists(there->kind);
 	bool dir = item_is_dir(m->was->kind), over = item_is_dir(there->kind);
@@ -161,7 +164,7 @@ static enum err move_over(
 		m->will.name = c->name;
 	e = convert_content(w, m);
 	if (e == ERR_OK)
-		e = sql_item_move(w, m->was, &m->will);
+		e = sql_item_move(w, m->was, &m->will, m->body);
 	if (e == ERR_OK)
 		e = sql_touch(w, to->parent, c->version, there ? 0 : 1);
 	if (e == ERR_OK)
@@ -176,10 +179,10 @@ static enum err exchange_places(struct sql_writer *w, struct mover *m, struct mo
 	struct item aside = *other->was;
 	static const char hole[] = "\0exchange"; /* no key holds a NUL */
 	aside.key = span_make(hole, sizeof(hole) - 1);
-	enum err e = sql_item_move(w, other->was, &aside);
+	enum err e = sql_item_move(w, other->was, &aside, (struct span){ NULL, 0 });
 	if (e == ERR_OK)
-		e = sql_item_move(w, m->was, &m->will);
-	return e == ERR_OK ? sql_item_move(w, &aside, &other->will) : e;
+		e = sql_item_move(w, m->was, &m->will, m->body);
+	return e == ERR_OK ? sql_item_move(w, &aside, &other->will, other->body) : e;
 }
 
 static enum err exchange(

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Reading connections at rest.  There is no upper bound on how many are out, because a
- * reader must never wait for another one; but few are kept. */
+ * reader must never wait for another one; but few are kept.
+ *
+ * A connection may rest inside its transaction if that sees what a new one would see: no change
+ * began since it was borrowed.  The mark is set before the commit, not after, so that nobody is
+ * shown an older state than somebody else was before. */
 #include "store/sqlite/pool.h"
 
 #include <stdlib.h>
@@ -16,6 +20,8 @@ enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode)
 	p->mode = mode;
 	p->idle = NULL;
 	p->nidle = 0;
+	p->moment = 0;
+	p->changing = 0;
 	pthread_mutex_init(&p->lock, NULL);
 	return ERR_OK;
 }
@@ -36,29 +42,91 @@ void sql_pool_fini(struct sql_pool *p)
 
 enum err sql_pool_borrow(struct sql_pool *p, struct sql_conn **ret)
 {
+	enum err e = ERR_OK;
 	pthread_mutex_lock(&p->lock);
 	struct sql_conn *c = p->idle;
+	uint64_t moment = p->moment;
 	if (c) {
 		p->idle = c->next;
 		p->nidle--;
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (!c)
-		return sql_conn_open(p->path, p->mode, ret);
+		e = sql_conn_open(p->path, p->mode, &c);
+	if (e == ERR_OK && sqlite3_get_autocommit(c->db))
+		e = sql_do(c, SQL_BEGIN_READ);
+	if (e != ERR_OK) {
+		sql_conn_close(c);
+		return e;
+	}
+	c->moment = moment;
 	*ret = c;
 	return ERR_OK;
 }
 
-void sql_pool_return(struct sql_pool *p, struct sql_conn *c)
+static bool is_of_now(const struct sql_pool *p, const struct sql_conn *c)
+{
+	return p->changing == 0 && c->moment == p->moment;
+}
+
+/* With the lock held; false: enough are. */
+static bool put_to_rest(struct sql_pool *p, struct sql_conn *c)
+{
+	if (p->nidle >= IDLE_MAX)
+		return false;
+	c->next = p->idle;
+	p->idle = c;
+	p->nidle++;
+	return true;
+}
+
+void sql_pool_return(struct sql_pool *p, struct sql_conn *c, enum err result)
+{
+	bool failed = result != ERR_OK && result != ERR_NOT_FOUND, kept = false;
+	pthread_mutex_lock(&p->lock);
+	bool rests_inside = !failed && is_of_now(p, c);
+	if (rests_inside)
+		kept = put_to_rest(p, c);
+	pthread_mutex_unlock(&p->lock);
+	/* One that is in its transaction still must not be used for another. */
+	if (!rests_inside && sql_end_reading(c) == ERR_OK) {
+		pthread_mutex_lock(&p->lock);
+		kept = put_to_rest(p, c);
+		pthread_mutex_unlock(&p->lock);
+	}
+	if (!kept)
+		sql_conn_close(c);
+}
+
+/* With the lock held, for the little that it takes. */
+static void end_those_at_rest(struct sql_pool *p)
+{
+	struct sql_conn **at = &p->idle;
+	while (*at) {
+		struct sql_conn *c = *at;
+		if (sql_end_reading(c) == ERR_OK) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		p->nidle--;
+		sql_conn_close(c);
+	}
+}
+
+void sql_pool_changing(struct sql_pool *p)
 {
 	pthread_mutex_lock(&p->lock);
-	bool keep = p->nidle < IDLE_MAX;
-	if (keep) {
-		c->next = p->idle;
-		p->idle = c;
-		p->nidle++;
-	}
+	p->changing++;
+	p->moment++;
+	end_those_at_rest(p);
 	pthread_mutex_unlock(&p->lock);
-	if (!keep)
-		sql_conn_close(c);
+}
+
+void sql_pool_changed(struct sql_pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->changing--;
+	p->moment++;
+	pthread_mutex_unlock(&p->lock);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reading connections at rest, to borrow and to give back. */
+ * Reading connections at rest, to borrow and to give back.  A connection rests inside its read
+ * transaction for as long as the store stays as it is: while nothing is written, reading takes
+ * no locks.  All writers are in this process and say when they begin. */
 #ifndef STORE_SQLITE_POOL_H
 #define STORE_SQLITE_POOL_H
 
@@ -13,12 +15,21 @@ struct sql_pool {
 	pthread_mutex_t lock;  /* guards what follows */
 	struct sql_conn *idle; /* used last is first: its pages are warm */
 	unsigned nidle;
+	uint64_t moment;   /* goes up when the store begins to change, and when it has changed */
+	unsigned changing; /* how many are at it */
 };
 
 enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode);
 void sql_pool_fini(struct sql_pool *p); /* nothing is borrowed any more */
-/* Opens another one where none is at rest. */
+/* Inside a read transaction, which sees all that was committed before the call.  Opens
+ * another connection where none is at rest. */
 enum err sql_pool_borrow(struct sql_pool *p, struct sql_conn **ret);
-void sql_pool_return(struct sql_pool *p, struct sql_conn *c);
+/* result: of what was done with it; after an error it rests outside of a transaction. */
+void sql_pool_return(struct sql_pool *p, struct sql_conn *c, enum err result);
+
+/* Before the store or its log is written: those at rest end their transactions, and none rests
+ * inside one until it is over. */
+void sql_pool_changing(struct sql_pool *p);
+void sql_pool_changed(struct sql_pool *p);
 
 #endif

@@ -14,19 +14,21 @@
  * back for long. */
 #define LIST_MAX 1024
 
+/* What is asked for by its place is told the place by who asks: a listing has less to read. */
 enum {
 	COL_ID,
-	COL_PARENT,
-	COL_CLASS,
 	COL_KEY,
 	COL_KIND,
-	COL_VERSION,
+	COL_VERSION, /* from here on not with WANT_KEYS */
 	COL_EDITION,
 	COL_SIZE,
 	COL_FLAGS,
 	COL_ATTRS,
 	COL_NAME,
-	COL_BODY
+	COL_BODY, /* by place */
+	COL_PARENT = COL_BODY,
+	COL_CLASS,
+	COL_BODY_BY_ID
 };
 
 static void put32(uint8_t *p, uint32_t v)
@@ -86,13 +88,14 @@ static struct attrs attrs_of(sqlite3_stmt *st)
 	return a;
 }
 
-/* Borrows from the statement. */
-static void item_of(sqlite3_stmt *st, unsigned want, struct item *it)
+/* Borrows from the statement; body: its column, if it is asked for. */
+static void item_of(sqlite3_stmt *st, unsigned want, uint64_t parent, enum item_class class,
+	int body, struct item *it)
 {
 	*it = (struct item){
 		.id = (uint64_t)sqlite3_column_int64(st, COL_ID),
-		.parent = (uint64_t)sqlite3_column_int64(st, COL_PARENT),
-		.class = (enum item_class)sqlite3_column_int(st, COL_CLASS),
+		.parent = parent,
+		.class = class,
 		.kind = (enum item_kind)sqlite3_column_int(st, COL_KIND),
 		.version = sqlite3_column_int64(st, COL_VERSION),
 		.edition = (uint32_t)sqlite3_column_int64(st, COL_EDITION),
@@ -104,8 +107,21 @@ static void item_of(sqlite3_stmt *st, unsigned want, struct item *it)
 	};
 	if (it->kind == ITEM_TABLE)
 		it->name = sql_column_span(st, COL_NAME);
-	if (want & WANT_BODY && rules_has_body(it->kind))
-		it->body = sql_column_span(st, COL_BODY);
+	if (rules_wants_body(want, it))
+		it->body = sql_column_span(st, body);
+}
+
+static void item_of_keys(sqlite3_stmt *st, uint64_t parent, enum item_class class, struct item *it)
+{
+	*it = (struct item){
+		.id = (uint64_t)sqlite3_column_int64(st, COL_ID),
+		.parent = parent,
+		.class = class,
+		.kind = (enum item_kind)sqlite3_column_int(st, COL_KIND),
+		.attrs = ATTRS_UNSET,
+		.key = sql_column_span(st, COL_KEY),
+		.name = SPAN_LIT(""),
+	};
 }
 
 static void bind_place(sqlite3_stmt *st, uint64_t parent, enum item_class class, struct span key)
@@ -144,14 +160,10 @@ void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t attrs_mem[SQ
 		(void)sqlite3_bind_null(st, 11);
 }
 
-static enum err take_one(struct sql_conn *c, sqlite3_stmt *st, unsigned want, struct item *ret)
+/* What the statement, which stands at its row, has; it is reset. */
+static enum err take_one(sqlite3_stmt *st, const struct item *it, struct item *ret)
 {
-	enum err e = sql_first(c, st);
-	if (e != ERR_OK)
-		return e;
-	struct item it;
-	item_of(st, want, &it);
-	e = item_copy(ret, &it);
+	enum err e = item_copy(ret, it);
 	(void)sqlite3_reset(st);
 	return e;
 }
@@ -162,8 +174,17 @@ enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *re
 	enum err e = sql_prepare(c, want & WANT_BODY ? SQL_GET_BODY : SQL_GET, &st);
 	if (e != ERR_OK)
 		return e;
-	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
-	return take_one(c, st, want, ret);
+	(void)sqlite3_bind_int64(st, 1, sql_obj_id(id));
+	e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	struct item it;
+	item_of(st, want & WANT_BODY, (uint64_t)sqlite3_column_int64(st, COL_PARENT),
+		(enum item_class)sqlite3_column_int(st, COL_CLASS), COL_BODY_BY_ID, &it);
+	if (it.id == id)
+		return take_one(st, &it, ret);
+	(void)sqlite3_reset(st);
+	return ERR_NOT_FOUND;
 }
 
 enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, struct span key,
@@ -172,11 +193,25 @@ enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, s
 	if (parent == 0)
 		return ERR_NOT_FOUND; /* where the fixed items are kept */
 	sqlite3_stmt *st;
-	enum err e = sql_prepare(c, want & WANT_BODY ? SQL_CHILD_BODY : SQL_CHILD, &st);
+	enum err e = sql_prepare(c, want & WANT_BODIES ? SQL_CHILD_BODY : SQL_CHILD, &st);
 	if (e != ERR_OK)
 		return e;
 	bind_place(st, parent, class, key);
-	return take_one(c, st, want, ret);
+	e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	struct item it;
+	item_of(st, want, parent, class, COL_BODY, &it);
+	return take_one(st, &it, ret);
+}
+
+static enum sql_stmt list_stmt(unsigned want, bool inclusive)
+{
+	if (want & WANT_BODIES)
+		return inclusive ? SQL_LIST_GE_BODY : SQL_LIST_GT_BODY;
+	if (want & WANT_KEYS)
+		return inclusive ? SQL_LIST_GE_KEYS : SQL_LIST_GT_KEYS;
+	return inclusive ? SQL_LIST_GE : SQL_LIST_GT;
 }
 
 enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
@@ -186,10 +221,9 @@ enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, st
 	if (parent == 0)
 		return ERR_OK;
 	bool ge = inclusive || !after.p;
-	enum sql_stmt which = want & WANT_BODY ? (ge ? SQL_LIST_GE_BODY : SQL_LIST_GT_BODY)
-					       : (ge ? SQL_LIST_GE : SQL_LIST_GT);
+	bool keys = want == WANT_KEYS;
 	sqlite3_stmt *st;
-	enum err e = sql_prepare(c, which, &st);
+	enum err e = sql_prepare(c, list_stmt(want, ge), &st);
 	if (e != ERR_OK)
 		return e;
 	bind_place(st, parent, class, after);
@@ -198,7 +232,10 @@ enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, st
 	unsigned n = 0;
 	for (; go_on && n < LIST_MAX && (rc = sqlite3_step(st)) == SQLITE_ROW; n++) {
 		struct item it;
-		item_of(st, want, &it);
+		if (keys)
+			item_of_keys(st, parent, class, &it);
+		else
+			item_of(st, want, parent, class, COL_BODY, &it);
 		it.flags &= ITEM_FLAGS_PUBLIC;
 		go_on = fn(arg, &it);
 	}
@@ -208,13 +245,12 @@ enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, st
 	return e;
 }
 
-/* Copies what a piece holds of [offset, offset + n). */
-static void take_chunk(sqlite3_stmt *st, uint64_t offset, char *out, size_t n)
+/* Copies what a piece, or the document row, holds of [offset, offset + n). */
+static void take_piece(sqlite3_stmt *st, uint64_t offset, char *out, size_t n)
 {
-	if (sqlite3_column_type(st, 2) == SQLITE_NULL)
-		return;
-	uint64_t at = (uint64_t)sqlite3_column_int64(st, 2) * SQL_CHUNK;
-	struct span data = sql_column_span(st, 3);
+	bool piece = sqlite3_column_type(st, 2) != SQLITE_NULL;
+	uint64_t at = piece ? (uint64_t)sqlite3_column_int64(st, 2) * SQL_CHUNK : 0;
+	struct span data = sql_column_span(st, piece ? 3 : 4);
 	uint64_t from = at > offset ? at : offset;
 	uint64_t to = at + data.n < offset + n ? at + data.n : offset + n;
 	if (from < to)
@@ -237,7 +273,8 @@ enum err sql_file_read(
 	if (e != ERR_OK)
 		return e;
 	uint64_t end = offset > INT64_MAX || n > INT64_MAX - offset ? INT64_MAX : offset + n;
-	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
+	(void)sqlite3_bind_int64(st, 1, sql_obj_id(id));
+	(void)sqlite3_bind_int64(st, 4, (int64_t)id);
 	(void)sqlite3_bind_int64(st, 2, (int64_t)(offset / SQL_CHUNK));
 	(void)sqlite3_bind_int64(st, 3, (int64_t)(end / SQL_CHUNK));
 	e = sql_first(c, st);
@@ -252,10 +289,25 @@ enum err sql_file_read(
 	memset(out, 0, n);
 	int rc = SQLITE_ROW;
 	for (; n > 0 && rc == SQLITE_ROW; rc = sqlite3_step(st))
-		take_chunk(st, offset, out, n);
+		take_piece(st, offset, out, n);
 	e = sql_error(c->db, rc);
 	(void)sqlite3_reset(st);
 	if (e == ERR_OK)
 		*ret_n = n;
 	return e;
+}
+
+enum err sql_file_bytes(struct sql_conn *c, uint64_t *ret)
+{
+	sqlite3_stmt *st;
+	enum err e = sql_prepare(c, SQL_FILE_BYTES, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, STORE_TRASH);
+	e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	*ret = (uint64_t)sqlite3_column_int64(st, 0);
+	(void)sqlite3_reset(st);
+	return ERR_OK;
 }

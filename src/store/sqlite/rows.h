@@ -3,12 +3,29 @@
 #ifndef STORE_SQLITE_ROWS_H
 #define STORE_SQLITE_ROWS_H
 
+#include "store/rules.h"
 #include "store/sqlite/conn.h"
 #include "store/store.h"
 
 /* Ordinary files are kept in pieces of this size; a missing piece or a short one's end
  * reads as zeros. */
 #define SQL_CHUNK 16384
+/* An ordinary file that is made, or grows, up to this size is kept in its document row: one page
+ * less to write, and a row that becomes a file leaves its bytes where they are.  A row of that
+ * size fits on one page whatever its key is. */
+#define SQL_INLINE 3072
+/* In item.flags, inside the engine only: the file is kept so; there are no pieces. */
+#define SQL_IS_INLINE 0x100u
+static inline bool sql_is_small(uint64_t size)
+{
+	return size > 0 && size <= SQL_INLINE;
+}
+
+/* The number of an item's document row, which goes over to the file that a row leaves behind. */
+static inline int64_t sql_obj_id(uint64_t id)
+{
+	return (int64_t)(id & (RULES_ID_LEFT - 1));
+}
 
 /* *ret owns its memory.  ERR_NOT_FOUND.  WANT_BODY in want. */
 enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret);
@@ -18,6 +35,9 @@ enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, st
 	bool inclusive, unsigned want, store_list_fn fn, void *arg, bool *ret_more);
 enum err sql_file_read(
 	struct sql_conn *c, uint64_t id, uint64_t offset, void *out, size_t n, size_t *ret_n);
+
+/* The sum of the files' sizes. */
+enum err sql_file_bytes(struct sql_conn *c, uint64_t *ret);
 
 /* Binds ?1 to ?11 of SQL_ITEM_INSERT and SQL_ITEM_UPDATE.  attrs_mem holds the packed
  * attributes until the statement is reset. */

@@ -5,6 +5,8 @@
  * reading it, before SQLite is let near a file that may not be ours. */
 #include "store/sqlite/schema.h"
 
+#include "store/sqlite/page_file.h"
+#include "store/sqlite/page_sum.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -26,7 +28,7 @@ static const char tables[] =
 	" id INTEGER NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL,"
 	" PRIMARY KEY(id,n)) WITHOUT ROWID, STRICT;"
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID, STRICT;"
-	"INSERT INTO meta VALUES('file_bytes',0),('version_high',0);";
+	"INSERT INTO meta VALUES('version_high',0);";
 
 static enum err add_fixed(struct sql_conn *c, int id, const char *key)
 {
@@ -62,15 +64,50 @@ enum err sql_schema_create(struct sql_conn *c)
 	return e == ERR_OK ? sql_exec(c, "COMMIT") : e;
 }
 
+enum err sql_schema_raise(struct sql_conn *c)
+{
+	char text[100];
+	(void)snprintf(text, sizeof(text),
+		"PRAGMA user_version=%d; DELETE FROM meta WHERE name='file_bytes'",
+		SQL_SCHEMA_UNSEALED);
+	return sql_exec(c, text);
+}
+
+enum err sql_schema_version(struct sql_conn *c, int *ret)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(c->db, "PRAGMA user_version", -1, &st, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	*ret = rc == SQLITE_ROW ? sqlite3_column_int(st, 0) : 0;
+	(void)sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? ERR_OK : sql_error(c->db, rc);
+}
+
 static uint32_t big_endian(const unsigned char *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* Up to n bytes from the beginning; fewer only where the file ends.  -1: errno. */
+static ssize_t read_head(int fd, unsigned char *out, size_t n)
+{
+	size_t got = 0;
+	while (got < n) {
+		ssize_t more = TEMP_FAILURE_RETRY(pread(fd, out + got, n - got, (off_t)got));
+		if (more < 0)
+			return -1;
+		if (more == 0)
+			break;
+		got += (size_t)more;
+	}
+	return (ssize_t)got;
+}
+
 enum err sql_schema_check_header(int fd, const char *path, struct err_detail *detail)
 {
 	unsigned char head[100];
-	ssize_t n = pread(fd, head, sizeof(head), 0);
+	ssize_t n = read_head(fd, head, sizeof(head));
 	if (n < 0)
 		return err_set(detail, err_from_errno(errno), "cannot read %s", path);
 	if (n == 0)
@@ -88,5 +125,11 @@ enum err sql_schema_check_header(int fd, const char *path, struct err_detail *de
 			version, SQL_SCHEMA_VERSION);
 	if (version < 1)
 		return err_set(detail, ERR_NOT_A_STORE, "%s is an unfinished store", path);
+	/* Else its pages would be read as if they had none. */
+	if (version > SQL_SCHEMA_UNSEALED && head[PAGE_RESERVED_AT] != PAGE_SUM_BYTES)
+		return err_set(detail, ERR_CORRUPT,
+			"%s is damaged: its header knows nothing of its pages' checksums; "
+			"restore a backup",
+			path);
 	return ERR_OK;
 }

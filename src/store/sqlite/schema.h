@@ -6,14 +6,26 @@
 #include "store/sqlite/conn.h"
 
 #define SQL_APPLICATION_ID 0x726F7766 /* "rowf" */
-#define SQL_SCHEMA_VERSION 1
+/* 1: all content of ordinary files is in pieces; meta has the sum of their sizes.
+ * 2: that of small ones is in their document rows (SQL_IS_INLINE); the sum stands in the name of the
+ *    folder of the trash, whose row is written with each row that is removed: a page less to write.
+ * 3: pages have checksums, for which the file's header reserves the room (page_file.h).
+ * A store of version 1 becomes one of version 2 when it is opened for writing (upgrade.h);
+ * nothing is converted.  One of
+ * version 2 stays as it is: room in its pages is made only by writing them all anew. */
+#define SQL_SCHEMA_VERSION 3
+#define SQL_SCHEMA_UNSEALED 2
 
 /* Ids are taken from meta in blocks of this many, versions so far ahead. */
 #define SQL_ID_BLOCK 4096
 
 /* In a new, empty file. */
 enum err sql_schema_create(struct sql_conn *c);
-/* By the first 100 bytes of the file.  ERR_NOT_A_STORE, ERR_STORE_TOO_NEW, ERR_IO. */
+/* Inside a transaction, which has to write the sum of the files' sizes, too. */
+enum err sql_schema_raise(struct sql_conn *c);
+enum err sql_schema_version(struct sql_conn *c, int *ret);
+/* By the first 100 bytes of the file.  ERR_NOT_A_STORE, ERR_STORE_TOO_NEW,
+ * ERR_CORRUPT, ERR_IO. */
 enum err sql_schema_check_header(int fd, const char *path, struct err_detail *detail);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The open store of the SQLite engine, shared by engine.c, commit.c and check.c. */
+ * The open store of the SQLite engine, shared by engine.c, open.c, commit.c and check.c. */
 #ifndef STORE_SQLITE_STORE_H
 #define STORE_SQLITE_STORE_H
 
@@ -13,24 +13,33 @@
 /* A log beyond this is brought back. */
 #define SQL_LOG_BYTES ((uint64_t)96 << 20)
 
+/* After a commit (engine.c). */
+#define SQL_WARM_READS 16
+
 struct sql_set;
 
 struct sql_store {
 	struct store base;
 	char *path;
-	int hold_fd; /* closed last (hold.h) */
-	int wal_fd;  /* -1 where read-only */
+	int hold_fd;     /* closed last (hold.h) */
+	int wal_fd;      /* -1 where read-only */
+	int raised_from; /* the schema at open, where it was raised; 0 */
+	char *kept_copy; /* of before (upgrade.h); NULL */
 	bool read_only;
+	bool has_index; /* of the log, made by reading; it goes when the store is closed */
 	struct sql_pool readers;
 	struct sql_writer writer; /* the leader's alone; conn is NULL where read-only */
 	_Atomic int64_t version_high;
 	_Atomic uint64_t file_bytes;
-	atomic_uint held;          /* views that may stay open for long */
-	_Atomic uint64_t held_log; /* bytes of the log when the first of them was opened */
+	atomic_uint held;                /* views that may stay open for long */
+	_Atomic uint64_t roomy_until_us; /* until then the disk has plenty of room */
+	_Atomic uint64_t held_log;       /* bytes of the log when the first of them was opened */
+	atomic_bool log_shrinks;         /* the next leader gives its space back */
 
 	pthread_mutex_t lock;         /* guards what follows */
 	struct sql_set *head, **tail; /* change sets that wait */
 	bool led;                     /* somebody is committing */
+	_Atomic unsigned warm_reads;  /* that the writer's connection may still serve (engine.c) */
 	uint64_t committed, synced;   /* commit numbers */
 	bool syncing, sync_failed;    /* failed: until the store is opened anew */
 	pthread_cond_t sync_done;
@@ -46,9 +55,39 @@ static inline struct sql_store *sql_of(struct store *s)
 /* commit.c: the ops of these names. */
 enum err sql_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
+enum err sql_room(struct store *s, uint64_t bytes);
 enum err sql_sync(struct store *s);
+
+/* ---- open.c ---- */
+
+/* Of a store that is held (hold.h), whose header was looked at: read_only says how.  Sets
+ * has_index, wal_fd, readers, writer and the counters; raises the schema where that is due.
+ * Whatever it comes to, sql_close_files() follows.  ERR_BUSY: another process has the log.
+ * ERR_READ_ONLY: a log is to be replayed first; errors of SQLite and of sql_upgrade(). */
+enum err sql_open_files(struct sql_store *st, struct err_detail *detail);
+/* Of whatever an open has come to.  Who could write leaves no log behind. */
+void sql_close_files(struct sql_store *st);
+
+/* ---- log.c ---- */
+
 /* Of the log on disk; 0: there is none. */
 uint64_t sql_log_bytes(const struct sql_store *st);
+/* From now on the writer's commits send the log to the disk and copy it into the store in time. */
+void sql_log_watch(struct sql_store *st);
+/* Copies the log into the store, so that it begins anew in the space that it has; not while
+ * somebody has an older view open, which is waited for so long. */
+bool sql_log_begin_anew(struct sql_writer *w, int wait_ms);
+/* SQLite begins the log anew by itself where it finds a moment without readers.  Readers who
+ * overlap leave none, so this makes one: nothing is written meanwhile, and queries give up
+ * their views soon.  Views that are held on purpose are not waited for; one that stays all the
+ * same is waited for ever more rarely. */
+void sql_log_bound(struct sql_store *st);
+/* Copies the log into the store beside the writers, by another connection, outside of a
+ * transaction. */
+void sql_log_copy(struct sql_store *st, sqlite3 *db);
+/* Gives the space of the log back, unless somebody is reading: in its turn among the change sets,
+ * for nobody but a leader makes the log begin anew. */
+void sql_log_shrink(struct sql_store *st);
 
 /* The connection of a view, for one thread. */
 struct sql_conn *sql_view_conn(struct store_view *v);

@@ -18,7 +18,8 @@ struct sql_counters {
 	uint64_t id_reserved;     /* meta next_id: ids below may be in use */
 	int64_t version_reserved; /* meta version_high: versions up to here may be in use */
 	uint64_t file_bytes;
-	uint64_t file_bytes_saved; /* as in meta */
+	uint64_t file_bytes_saved; /* as in the file */
+	int schema;                /* its version */
 };
 
 #define SQL_DIR_BUCKETS 256
@@ -33,6 +34,7 @@ struct sql_writer {
 	struct sql_counters now;
 	uint64_t next_id; /* never goes back, also not by a rollback */
 	uint64_t limit_file, limit_files;
+	int log_sent;       /* frames of the log that are on their way to the disk */
 	uint64_t log_tried; /* the log's size when it could not be brought back */
 	struct sql_dir *buckets[SQL_DIR_BUCKETS];
 	unsigned ndirs;
@@ -52,6 +54,8 @@ struct sql_writer {
  * or changes a directory as an item.  ERR_NOT_FOUND; ERR_NOT_PERMITTED: it is a row or a
  * file, which holds nothing. */
 enum err sql_dir_get(struct sql_writer *w, uint64_t id, struct sql_dir **ret);
+/* The same where it is in memory; between commits that is what the file has.  NULL. */
+const struct item *sql_dir_known(struct sql_writer *w, uint64_t id);
 /* The counters that are ahead of the file, into an item just read. */
 void sql_dir_overlay(struct sql_writer *w, struct item *it);
 /* A member came, went or changed its name. */
@@ -77,8 +81,10 @@ enum err sql_item_insert(struct sql_writer *w, const struct item *it, struct spa
 enum err sql_item_try_insert(struct sql_writer *w, const struct item *it, struct span body);
 /* Same place, new values; the body only where body.p is not NULL. */
 enum err sql_item_update(struct sql_writer *w, const struct item *it, struct span body);
-/* From the place it has in *from to the place in *it, with the values in *it. */
-enum err sql_item_move(struct sql_writer *w, const struct item *from, const struct item *it);
+/* From the place it has in *from to the place in *it, with the values in *it; the body only
+ * where body.p is not NULL. */
+enum err sql_item_move(
+	struct sql_writer *w, const struct item *from, const struct item *it, struct span body);
 /* The item with its content; directories are empty. */
 enum err sql_item_delete(struct sql_writer *w, const struct item *it);
 /* Everything below a directory. */
@@ -89,9 +95,14 @@ enum err sql_item_set_body(struct sql_writer *w, uint64_t id, struct span body);
 
 /* Adds to the sum of file sizes.  ERR_QUOTA. */
 enum err sql_files_grow(struct sql_writer *w, uint64_t from, uint64_t to);
-enum err sql_chunks_write(struct sql_writer *w, uint64_t id, uint64_t offset, struct span data);
+/* These read and change how *it, a file as it was, is kept (it->flags): the item is the caller's
+ * to write, with its new size. */
+enum err sql_content_write(
+	struct sql_writer *w, struct item *it, uint64_t offset, struct span data);
 /* Content from size on is gone. */
-enum err sql_chunks_cut(struct sql_writer *w, uint64_t id, uint64_t size);
+enum err sql_content_cut(struct sql_writer *w, struct item *it, uint64_t size);
+/* A file goes, or becomes a row: all but its document row. */
+enum err sql_content_drop(struct sql_writer *w, const struct item *it);
 
 /* ---- apply.c, move.c ---- */
 

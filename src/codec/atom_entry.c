@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ * entry > content > m:properties > d:NAME.  (Entries of media have m:properties right in the
+ * entry; so may these.)  Errors tell the line in the text that the parser saw; the hidden
+ * references (xml_controls.h) change no line. */
+#include "codec/atom_entry.h"
+
+#include "codec/xml_controls.h"
+#include "codec/xml_events.h"
+#include "codec/xml_names.h"
+#include "model/limits.h"
+
+/* A row has up to 255, their envelope some more.  The parser keeps names until the document
+ * was read, in a table that gets slow: those of elements are bounded here, of their attributes
+ * by xml_scan.h, of instructions by xml_events.h; an entity that is none ends the reading. */
+#define ELEMENTS_MAX 1000
+
+enum place {
+	IN_NOTHING,
+	IN_ENTRY,
+	IN_CONTENT,
+	IN_PROPERTIES,
+	IN_PROPERTY,
+};
+
+struct entry {
+	struct span text; /* what the parser sees */
+	const struct atom_reader *reader;
+	struct err_detail *detail;
+	enum place at;
+	bool in_content; /* m:properties stands in it */
+	bool has_properties;
+	size_t elements;
+	size_t passing; /* elements that are passed over, open now */
+	bool hidden;    /* references are hidden in the text */
+	struct buf name, value;
+	struct atom_property property;
+	size_t offset; /* of the property */
+};
+
+/* For printf's "%.*s". */
+static int shown(struct span name)
+{
+	return name.n < 100 ? (int)name.n : 100;
+}
+
+static enum err at(struct entry *r, enum err e, size_t offset, const char *message)
+{
+	return err_set_at(r->detail, e, r->text.p, offset, "%s", message);
+}
+
+static bool is(const struct xml_start *s, const char *space, const char *name)
+{
+	return span_is(s->name, name) && span_is(s->space, space);
+}
+
+static enum err not_an_entry(struct entry *r, const struct xml_start *s)
+{
+	struct err_detail why;
+	(void)err_set(&why, ERR_VALUE_INVALID,
+		"The body is to be an entry of Atom (%s), not '%.*s'.", ATOM_SPACE, shown(s->name),
+		s->name.p);
+	return at(r, ERR_VALUE_INVALID, s->offset, why.text);
+}
+
+static enum err read_type(struct entry *r, const struct xml_start *s)
+{
+	struct err_detail why;
+	struct span type;
+
+	r->property.type = EDM_STRING;
+	if (!xml_attribute(s, ATOM_METADATA, "type", &type) || type.n == 0 ||
+		edm_from_name(type, &r->property.type))
+		return ERR_OK;
+	/* The service's own: what it is said to be does not matter. */
+	if (span_is(s->name, "Timestamp"))
+		return ERR_OK;
+	(void)err_set(&why, ERR_VALUE_INVALID,
+		"'%.*s' is not a type that the property '%.*s' can have.", shown(type), type.p,
+		shown(s->name), s->name.p);
+	return at(r, ERR_VALUE_INVALID, s->offset, why.text);
+}
+
+static enum err read_null(struct entry *r, const struct xml_start *s)
+{
+	struct span null;
+
+	r->property.is_null = false;
+	if (!xml_attribute(s, ATOM_METADATA, "null", &null) || span_is(null, "false") ||
+		span_is(null, "0"))
+		return ERR_OK;
+	r->property.is_null = true;
+	return span_is(null, "true") || span_is(null, "1")
+		? ERR_OK
+		: at(r, ERR_VALUE_INVALID, s->offset, "m:null is either true or false.");
+}
+
+static enum err begin_property(struct entry *r, const struct xml_start *s)
+{
+	r->at = IN_PROPERTY;
+	r->offset = s->offset;
+	buf_clear(&r->name);
+	buf_clear(&r->value);
+	buf_add_span(&r->name, s->name);
+	enum err e = read_type(r, s);
+	return e == ERR_OK ? read_null(r, s) : e;
+}
+
+static enum err on_start(void *arg, const struct xml_start *s)
+{
+	struct entry *r = arg;
+
+	if (++r->elements > ELEMENTS_MAX)
+		return at(r, ERR_VALUE_INVALID, s->offset, "The entry has too many elements.");
+	if (r->passing > 0) {
+		r->passing++;
+		return ERR_OK;
+	}
+	if (r->at == IN_NOTHING) {
+		r->at = IN_ENTRY;
+		return is(s, ATOM_SPACE, "entry") ? ERR_OK : not_an_entry(r, s);
+	}
+	if (r->at == IN_PROPERTY)
+		return at(r, ERR_VALUE_INVALID, s->offset, "A property may not hold elements.");
+	/* Passed over, a mistaken namespace would make a row without properties. */
+	if (r->at == IN_PROPERTIES)
+		return span_is(s->space, ATOM_DATA)
+			? begin_property(r, s)
+			: at(r, ERR_VALUE_INVALID, s->offset,
+				  "A property is to be of the namespace " ATOM_DATA ".");
+	if (r->at == IN_ENTRY && is(s, ATOM_SPACE, "content")) {
+		r->at = IN_CONTENT;
+	} else if (is(s, ATOM_METADATA, "properties")) {
+		r->in_content = r->at == IN_CONTENT;
+		r->has_properties = true;
+		r->at = IN_PROPERTIES;
+	} else {
+		r->passing = 1;
+	}
+	return ERR_OK;
+}
+
+static enum err end_property(struct entry *r)
+{
+	struct err_detail why = { 0 };
+
+	r->at = IN_PROPERTIES;
+	if (!buf_ok(&r->name) || !buf_ok(&r->value))
+		return ERR_NO_MEMORY;
+	r->name.len = xml_name_show(r->name.data, r->name.len);
+	r->property.name = buf_span(&r->name);
+	if (r->hidden && r->value.len > 0)
+		r->value.len = xml_controls_show(r->value.data, r->value.len);
+	r->property.text = r->value.len > 0 ? buf_span(&r->value) : SPAN_LIT("");
+	enum err e = r->reader->take(r->reader->arg, &r->property, &why);
+	if (e == ERR_OK || e == ERR_NO_MEMORY)
+		return e;
+	return at(r, e, r->offset, err_message(e, &why));
+}
+
+static enum err on_end(void *arg)
+{
+	struct entry *r = arg;
+
+	if (r->passing > 0)
+		r->passing--;
+	else if (r->at == IN_PROPERTY)
+		return end_property(r);
+	else if (r->at == IN_PROPERTIES)
+		r->at = r->in_content ? IN_CONTENT : IN_ENTRY;
+	else
+		r->at = IN_ENTRY; /* nothing follows the entry itself */
+	return ERR_OK;
+}
+
+static enum err on_text(void *arg, struct span text)
+{
+	struct entry *r = arg;
+
+	if (r->at == IN_PROPERTY)
+		buf_add_span(&r->value, text);
+	return ERR_OK;
+}
+
+/* Of an update with the wrong namespaces nothing else would be left: no properties is not what
+ * was meant. */
+static enum err check_whole(const struct entry *r)
+{
+	if (!r->has_properties)
+		return err_set(r->detail, ERR_VALUE_INVALID,
+			"The entry has no element 'properties' of %s.", ATOM_METADATA);
+	return ERR_OK;
+}
+
+static const struct xml_handler handler = { on_start, on_end, on_text };
+
+enum err atom_entry_read(
+	struct span text, const struct atom_reader *reader, struct err_detail *detail)
+{
+	struct buf out = BUF_INIT(2 * LIMIT_DOCUMENT_BYTES);
+	struct entry r = { .text = text,
+		.reader = reader,
+		.detail = detail,
+		.name = BUF_INIT(LIMIT_DOCUMENT_BYTES),
+		.value = BUF_INIT(2 * LIMIT_DOCUMENT_BYTES) };
+
+	if (text.n > LIMIT_DOCUMENT_BYTES)
+		return ERR_BODY_TOO_LARGE;
+	r.hidden = xml_controls_hide(text, &out);
+	if (r.hidden)
+		r.text = buf_span(&out);
+	enum err e = buf_ok(&out)
+		? xml_events(r.text, 2 * LIMIT_DOCUMENT_BYTES, &handler, &r, detail)
+		: ERR_NO_MEMORY;
+	if (e == ERR_OK)
+		e = check_whole(&r);
+	buf_fini(&out);
+	buf_fini(&r.name);
+	buf_fini(&r.value);
+	/* The service has one text for whatever cannot be read. */
+	return e == ERR_XML_INVALID ? ERR_VALUE_INVALID : e;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Every rule that depends on x-ms-version, or on the version of a SAS (sv), in one table;
+ * docs/rest.md has the same one, and tests/lint compares them.  A version is a date, here as
+ * a number: 20190202. */
+#ifndef MODEL_VERSIONS_H
+#define MODEL_VERSIONS_H
+
+#include "base/span.h"
+
+#include <stdbool.h>
+
+/* symbol, first version, first version without it (0: none), what it is */
+#define VERSION_RULE_LIST(X) \
+	X(KNOWN, 20090414, 0, "the oldest version; change sets (`$batch`)") \
+	X(ATOM, 20090414, 20151211, "ATOM; the default where `Accept` leaves the choice") \
+	X(ECHO, 20090919, 0, "`x-ms-version` in the answer") \
+	X(PROPERTIES, 20090919, 0, "service properties") \
+	X(UPSERT, 20110818, 0, "insert or replace, insert or merge") \
+	X(SELECT, 20110818, 0, "`$select`; before, whole rows come") \
+	X(ACL, 20120212, 0, "stored access policies") \
+	X(TABLE_SAS, 20120212, 0, "table SAS (`sv`)") \
+	X(JSON, 20130815, 0, "JSON") \
+	X(PREFER, 20130815, 0, "`Prefer`; before, it is ignored") \
+	X(CORS, 20130815, 0, "CORS; before, an answer has none of its headers") \
+	X(METRICS, 20130815, 0, "hour and minute metrics, CORS rules in service properties") \
+	X(STATS, 20130815, 0, "service stats") \
+	X(SAS_PREFIX, 20150221, 0, "`/table` before the account in what a table SAS signs") \
+	X(SAS_LIMITS, 20150405, 0, "`sip` and `spr` in a table SAS") \
+	X(ACCOUNT_SAS, 20150405, 0, "account SAS (`sv`)") \
+	X(SAS_CODES, 20150405, 0, "403 where a SAS lacks a permission; before, 404") \
+	X(SAS_ENCRYPTION, 20201206, 0, "`ses` in an account SAS")
+
+enum version_rule {
+#define X(symbol_, since_, until_, text_) VERSION_##symbol_,
+	VERSION_RULE_LIST(X)
+#undef X
+};
+
+#define VERSION_OLDEST 20090414
+#define VERSION_NEWEST 20260606
+
+bool version_has(int version, enum version_rule rule);
+
+/* "2019-02-02" as 20190202; 0 if it is not a date of that form. */
+int version_parse(struct span text);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ * Answers: the response of the floors below becomes MHD's, within the memory that all
+ * connections may hold together. */
+#include "base/log.h"
+#include "rest/connection.h"
+#include "service/heat.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* The body of an answer that takes several writes, to see whether the client reads it. */
+struct outgoing {
+	struct connection *c;
+	char *data;
+	size_t n;
+};
+
+/* ---- memory ---- */
+
+bool connection_hold(struct connection *c, size_t n)
+{
+	size_t before = c->held;
+	if (n == before)
+		return true;
+	c->held = n;
+	/* Modulo its size: the difference may be negative. */
+	size_t all = atomic_fetch_add(&c->rest->held, n - before) + (n - before);
+	return n < before || all <= (size_t)c->rest->limits.memory_kib << 10;
+}
+
+bool connection_hold_body(struct connection *c, const struct buf *b)
+{
+	return connection_hold(c, b->len > SMALL_BYTES ? b->cap : 0);
+}
+
+/* ---- answers ---- */
+
+struct request connection_request(const struct connection *c)
+{
+	return (struct request){
+		.method = c->method != NULL ? span_of(c->method) : SPAN_LIT(""),
+		/* Never NULL, also where there is none ("GET \0 HTTP/1.1"). */
+		.target = c->target.len > 0 ? buf_span(&c->target) : SPAN_LIT(""),
+		.headers = c->headers,
+		.nheaders = c->nheaders,
+		.body = buf_span(&c->body),
+		.peer = &c->peer,
+		.since_us = c->since_us,
+		.id = c->id,
+	};
+}
+
+static ssize_t read_outgoing(void *arg, uint64_t at, char *buf, size_t max)
+{
+	struct outgoing *o = arg;
+	if (at >= o->n)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	size_t n = o->n - (size_t)at < max ? o->n - (size_t)at : max;
+	memcpy(buf, o->data + at, n);
+	watch_phase(&o->c->watched, PHASE_REPLY, o->c->rest->limits.progress_ms);
+	return (ssize_t)n;
+}
+
+static void free_outgoing(void *arg)
+{
+	struct outgoing *o = arg;
+	free(o->data);
+	free(o);
+}
+
+static struct MHD_Response *large_response(struct connection *c)
+{
+	struct outgoing *o = malloc(sizeof(*o));
+	if (o == NULL)
+		return NULL;
+	*o = (struct outgoing){ c, c->response.body.data, c->response.body.len };
+	struct MHD_Response *r = MHD_create_response_from_callback(
+		o->n, PROGRESS_BYTES, read_outgoing, o, free_outgoing);
+	if (r == NULL)
+		free(o);
+	return r;
+}
+
+static bool may_have_body(int status)
+{
+	return status != MHD_HTTP_NO_CONTENT && status != MHD_HTTP_NOT_MODIFIED;
+}
+
+/* The body's memory moves into the result. */
+static struct MHD_Response *response_with_body(struct connection *c)
+{
+	static char none[] = "";
+	struct response *r = &c->response;
+	struct MHD_Response *ret;
+	if (r->body.len == 0 || !may_have_body(r->status))
+		return MHD_create_response_from_buffer(0, none, MHD_RESPMEM_PERSISTENT);
+	if (r->body.len > PROGRESS_BYTES)
+		ret = large_response(c);
+	else
+		ret = MHD_create_response_from_buffer_with_free_callback(
+			r->body.len, r->body.data, free);
+	if (ret != NULL)
+		r->body = BUF_INIT(r->body.limit);
+	return ret;
+}
+
+/* The library writes these itself, from what is true. */
+static bool is_left_out(const struct response *r, const char *name)
+{
+	if (strchr("CcTt", name[0]) == NULL)
+		return false;
+	return strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ||
+		strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0 ||
+		strcasecmp(name, MHD_HTTP_HEADER_CONNECTION) == 0 ||
+		(!may_have_body(r->status) && strcasecmp(name, MHD_HTTP_HEADER_CONTENT_TYPE) == 0);
+}
+
+static bool add_headers(const struct connection *c, struct MHD_Response *m)
+{
+	const struct response *r = &c->response;
+	const char *name, *value;
+	bool ok = true;
+	for (size_t at = 0; response_header_next(r, &at, &name, &value);)
+		if (!is_left_out(r, name))
+			ok = MHD_add_response_header(m, name, value) == MHD_YES && ok;
+	/* The service sends it with 204 as well, and clients look for it. */
+	if (r->status == MHD_HTTP_NO_CONTENT) {
+		(void)MHD_set_response_options(
+			m, MHD_RF_INSANITY_HEADER_CONTENT_LENGTH, MHD_RO_END);
+		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_LENGTH, "0") == MHD_YES &&
+			ok;
+	}
+	if (c->close || atomic_load_explicit(&c->rest->stopping, memory_order_relaxed))
+		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES &&
+			ok;
+	return ok;
+}
+
+/* Without the query, which may hold a signature. */
+static void log_failure(const struct connection *c)
+{
+	const struct response *r = &c->response;
+	if (r->status < 500 || r->status == MHD_HTTP_NOT_IMPLEMENTED || c->late)
+		return;
+	/* A throttle was asked for, and refuses a great deal. */
+	if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE &&
+		heat_target(service_heat(c->rest->service)) != 0)
+		return;
+	const char *code = response_header_get(r, "x-ms-error-code");
+	const char *id = response_header_get(r, "x-ms-request-id");
+	size_t n = c->target.len > 0 ? strcspn(c->target.data, "?") : 0;
+	log_warning("REST: %.16s %.*s: %d %s, request %s", c->method, n < 300 ? (int)n : 300,
+		n > 0 ? c->target.data : "", r->status, code != NULL ? code : "-",
+		id != NULL ? id : "-");
+}
+
+/* Whether the answer tells what is there, not what was done: the latter must not become an
+ * error.  Of a batch the first part tells. */
+static bool is_a_reading(const struct response *r)
+{
+	static const char line[] = "\r\n\r\nHTTP/1.1 ";
+	size_t n = r->body.len < 4096 ? r->body.len : 4096, len = sizeof(line) - 1;
+	if (r->status != MHD_HTTP_ACCEPTED)
+		return r->status == MHD_HTTP_OK;
+	const char *at = memmem(r->body.data, n, line, len);
+	return at != NULL && span_starts(span_make(at + len, n - len), SPAN_LIT("200"));
+}
+
+/* An answer stays in memory for as long as its client takes to read it. */
+static void hold_response(struct connection *c)
+{
+	struct response *r = &c->response;
+	buf_fini(&c->body);
+	if (connection_hold_body(c, &r->body) || !is_a_reading(r))
+		return;
+	struct request q = connection_request(c);
+	response_fini(r);
+	(void)connection_hold(c, 0);
+	rest_refuse(NULL, &q, ERR_THROTTLED, r);
+}
+
+enum MHD_Result connection_answer(struct connection *c)
+{
+	hold_response(c);
+	log_failure(c);
+	c->stage = STAGE_SENT;
+	/* Without a status, memory was not even enough for an error. */
+	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;
+	if (m == NULL || !add_headers(c, m)) {
+		log_warning("REST: no memory for an answer");
+		if (m != NULL)
+			MHD_destroy_response(m);
+		watch_phase(&c->watched, PHASE_REPLY, 0);
+		return MHD_NO;
+	}
+	/* A head with thousands of parameters leaves the library no room for an answer, and it
+	 * does not hang up by itself. */
+	enum MHD_Result ret = MHD_queue_response(c->mhd, (unsigned)c->response.status, m);
+	watch_phase(&c->watched, PHASE_REPLY, ret == MHD_YES ? c->rest->limits.progress_ms : 0);
+	MHD_destroy_response(m);
+	return ret;
+}
+
+enum MHD_Result connection_refuse(struct connection *c, enum err e)
+{
+	struct request q = connection_request(c);
+	if (c->response.status == 0)
+		rest_refuse(c->rest->service, &q, e, &c->response);
+	if (c->refusal_status != 0)
+		c->response.status = c->refusal_status;
+	return connection_answer(c);
+}

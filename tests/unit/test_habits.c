@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ * What threads use to do. */
+#include "check.h"
+#include "fs/habits.h"
+#include "fs/nid.h"
+#include "fs/stages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS 1024 /* as in habits.c */
+
+TEST(a_habit_takes_two_opens_in_a_row)
+{
+	struct habits *h = habits_new();
+	CHECK(!habits_guess(h, 7));
+	habits_overwrote(h, 7);
+	CHECK(!habits_guess(h, 7));
+	habits_overwrote(h, 7);
+	CHECK(habits_guess(h, 7));
+	habits_forget(h, 7);
+	CHECK(!habits_guess(h, 7));
+	habits_overwrote(h, 7);
+	CHECK(!habits_guess(h, 7));
+	habits_forget(h, 7);
+	habits_overwrote(h, 7);
+	CHECK(!habits_guess(h, 7));
+	habits_free(h);
+}
+
+TEST(threads_of_one_slot_have_no_habits_of_each_other)
+{
+	struct habits *h = habits_new();
+	for (int i = 0; i < 5; i++)
+		habits_overwrote(h, 7);
+	CHECK(!habits_guess(h, 7 + SLOTS));
+	habits_forget(h, 7 + SLOTS);
+	CHECK(habits_guess(h, 7));
+	habits_overwrote(h, 7 + SLOTS);
+	CHECK(!habits_guess(h, 7));
+	CHECK(!habits_guess(h, 7 + SLOTS));
+	habits_free(h);
+}
+
+TEST(a_guess_is_told_once_and_survives_whatever_is_not_an_open_of_the_thread)
+{
+	struct habits *h = habits_new();
+	for (int i = 0; i < 2; i++)
+		habits_overwrote(h, 7);
+	CHECK(!habits_forget_guess(h, 7));
+	for (int i = 0; i < 2; i++)
+		habits_overwrote(h, 7);
+	CHECK(habits_guess(h, 7));
+	habits_forget(h, 7);
+	CHECK(habits_forget_guess(h, 7));
+	CHECK(!habits_forget_guess(h, 7));
+	for (int i = 0; i < 2; i++)
+		habits_overwrote(h, 7);
+	CHECK(habits_guess(h, 7));
+	habits_overwrote(h, 7 + SLOTS);
+	CHECK(habits_forget_guess(h, 7));
+	for (int i = 0; i < 2; i++)
+		habits_overwrote(h, 7);
+	CHECK(habits_guess(h, 7));
+	habits_overwrote(h, 7);
+	CHECK(!habits_forget_guess(h, 7));
+	habits_free(h);
+}
+
+/* The node of a stage of row 50, r.json in directory 40, that came and went. */
+static uint64_t node_for(struct stages *t, pid_t tid)
+{
+	struct stage *s = calloc(1, sizeof(*s));
+	CHECK(s != NULL && pthread_mutex_init(&s->lock, NULL) == 0);
+	s->dir_id = 40;
+	s->row_id = 50;
+	memcpy(s->name, "r.json", sizeof("r.json"));
+	stages_add(t, s, tid);
+	uint64_t nid = s->nid;
+	CHECK(stages_get(t, nid) == s);
+	stages_unref(NULL, t, s);
+	stages_unref(NULL, t, s);
+	CHECK(stages_get(t, nid) == NULL);
+	return nid;
+}
+
+TEST(a_node_comes_again_only_for_a_thread_after_which_nobody_looked)
+{
+	struct stages *t = stages_new();
+	uint64_t nid = node_for(t, 7);
+	CHECK(nid_is_private_row(nid) && nid_id(nid) == 50);
+	CHECK(node_for(t, 7) == nid);
+	CHECK(node_for(t, 8) != nid);
+	stages_expose(NULL, t, 40, "other.json");
+	CHECK(node_for(t, 7) == nid);
+	stages_expose(NULL, t, 40, "r.json");
+	CHECK(node_for(t, 7) != nid);
+	nid = node_for(t, 7);
+	stages_expose(NULL, t, 40, NULL);
+	CHECK(node_for(t, 7) != nid);
+	nid = node_for(t, 7);
+	stages_held(t);
+	CHECK(node_for(t, 7) != nid);
+	CHECK(!nid_is_private_row(node_for(t, 0)) && node_for(t, 0) != node_for(t, 0));
+	stages_free(NULL, t);
+}
+
+/* clang-format off */
+RUN_TESTS(
+	T(a_node_comes_again_only_for_a_thread_after_which_nobody_looked),
+	T(a_habit_takes_two_opens_in_a_row),
+	T(threads_of_one_slot_have_no_habits_of_each_other),
+	T(a_guess_is_told_once_and_survives_whatever_is_not_an_open_of_the_thread))
+/* clang-format on */

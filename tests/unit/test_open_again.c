@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ * What open(2) relies on where the kernel walks a path once more: recent contents by node, and
+ * notes about threads.  What fstat(2) is told between a commit and its reply. */
+#include "check.h"
+#include "fs/attr.h"
+#include "fs/blob.h"
+#include "fs/idset.h"
+#include "fs/nid.h"
+#include "fs/stages.h"
+
+#define THREAD 4711
+#define DIRECTORY UINT64_C(2000)
+
+static struct item row(uint32_t edition)
+{
+	return (struct item){ .id = 3000,
+		.parent = DIRECTORY,
+		.kind = ITEM_ROW,
+		.class = CLASS_KEYED,
+		.edition = edition,
+		.key = SPAN_LIT("r"),
+		.body = SPAN_LIT("{}") };
+}
+
+static const struct blob *put(struct blobs *b, uint32_t edition)
+{
+	struct item it = row(edition);
+	const struct blob *ret = NULL;
+	CHECK_ERR(blobs_put(b, &it, &ret), ERR_OK);
+	return ret;
+}
+
+TEST(what_was_put_is_found_by_its_node)
+{
+	struct blobs *b = blobs_new(1 << 20, 100);
+	const struct blob *one = put(b, 1);
+	CHECK(blobs_pin(b, nid_make(3000, 1)) == one);
+	CHECK(blobs_pin(b, nid_make(3000, 2)) == NULL);
+	blobs_unpin(b, one);
+	blobs_unpin(b, one);
+	blobs_free(b);
+}
+
+TEST(a_dropped_node_is_found_again_once_somebody_puts_it)
+{
+	struct blobs *b = blobs_new(1 << 20, 100);
+	blobs_unpin(b, put(b, 1));
+	blobs_drop(b, nid_make(3000, 1));
+	CHECK(blobs_pin(b, nid_make(3000, 1)) == NULL);
+	const struct blob *again = put(b, 1);
+	CHECK(blobs_pin(b, nid_make(3000, 1)) == again);
+	blobs_unpin(b, again);
+	blobs_unpin(b, again);
+	blobs_free(b);
+}
+
+/* Only who looked the name up before it was replaced still gets it. */
+static void check_retired(struct blobs *b)
+{
+	uint64_t nid = nid_make(3000, 1);
+	CHECK(blobs_pin(b, nid) == NULL);
+	CHECK(blobs_pin_soon(b, nid, 0, false) == NULL);
+	const struct blob *found = blobs_pin_soon(b, nid, 0, true);
+	CHECK(found != NULL && found->nid == nid);
+	blobs_unpin(b, found);
+}
+
+TEST(a_retired_node_is_not_found_though_a_late_reader_puts_it)
+{
+	struct blobs *b = blobs_new(1 << 20, 100);
+	const struct blob *held = put(b, 1);
+	blobs_retire(b, nid_make(3000, 1));
+	check_retired(b);
+	blobs_unpin(b, put(b, 1));
+	check_retired(b);
+	const struct blob *now = put(b, 2);
+	CHECK(blobs_pin(b, nid_make(3000, 2)) == now);
+	blobs_unpin(b, now);
+	blobs_unpin(b, now);
+	blobs_unpin(b, held);
+	struct blobs_info info;
+	blobs_info(b, &info);
+	CHECK_EQ_INT(info.pinned, 0);
+	blobs_free(b);
+}
+
+/* Somebody was told to look again before the change that replaced it brought it here. */
+TEST(a_node_may_be_retired_before_it_comes)
+{
+	struct blobs *b = blobs_new(1 << 20, 100);
+	blobs_retire(b, nid_make(3000, 1));
+	CHECK(blobs_pin_soon(b, nid_make(3000, 1), 0, true) == NULL);
+	blobs_unpin(b, put(b, 1));
+	check_retired(b);
+	blobs_free(b);
+}
+
+static enum note_state refuse(struct notes *n, const struct item *it, bool write)
+{
+	return notes_refuse(NULL, n, THREAD, nid_of(it), it, write);
+}
+
+TEST(the_second_try_of_a_thread_is_known)
+{
+	struct notes *n = notes_new();
+	struct item one = row(1), two = row(2);
+	struct stage *given = NULL;
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
+	CHECK(notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK(!notes_wants_stage(NULL, n, THREAD + 1, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &two, true), NOTE_SECOND);
+	notes_clear(NULL, n, THREAD);
+	CHECK_EQ_INT(refuse(n, &two, true), NOTE_NONE);
+	notes_free(NULL, n);
+}
+
+TEST(a_name_that_is_not_certain_is_learnt_from_the_look_up)
+{
+	struct notes *n = notes_new();
+	struct item one = row(1), other = row(2);
+	struct stage *given = NULL;
+	other.id = 4000;
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
+	notes_unname(n, THREAD);
+	CHECK(notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given));
+	/* What the look-up found has that name, another node has not. */
+	CHECK_EQ_INT(refuse(n, &other, true), NOTE_NONE);
+	notes_clear(NULL, n, THREAD);
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
+	notes_unname(n, THREAD);
+	CHECK(notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &other, true), NOTE_SECOND);
+	notes_free(NULL, n);
+}
+
+TEST(a_walk_that_found_nothing_is_over)
+{
+	struct notes *n = notes_new();
+	struct item one = row(1);
+	struct stage *given = NULL;
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
+	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_SECOND);
+	/* The kernel looks twice; the second look may find it. */
+	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
+	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_SECOND);
+	/* Another name says nothing. */
+	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("s.json"));
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_SECOND);
+	notes_free(NULL, n);
+}
+
+/* An open that ended in an error leaves its note: what the thread does later is no second try. */
+TEST(a_walk_that_ended_in_an_error_is_not_gone_on_with)
+{
+	struct notes *n = notes_new();
+	struct item one = row(1), two = row(2);
+	struct stage *given = NULL;
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
+	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
+	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given));
+	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &two, true), NOTE_NONE);
+	notes_clear(NULL, n, THREAD);
+	/* A reader was refused, a writer comes. */
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_SECOND);
+	notes_free(NULL, n);
+}
+
+TEST(a_walk_that_was_given_a_stage_does_not_end_at_another_node)
+{
+	struct fs fs = { .stages = stages_new() };
+	struct notes *n = notes_new();
+	struct item one = row(1), base = row(1);
+	struct target at = { .dir = { .id = DIRECTORY }, .name = SPAN_LIT("r.json") };
+	struct stage *s = NULL, *given = NULL;
+	base.body = (struct span){ 0 };
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
+	CHECK(notes_wants_stage(&fs, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_ERR(stage_new(&fs, &at, &base, &s), ERR_OK);
+	stages_add(fs.stages, s, 0);
+	notes_set_stage(&fs, n, THREAD, s);
+	CHECK(notes_expects(n, THREAD, s, s->nid));
+	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, true), NOTE_NONE);
+	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, true), NOTE_SECOND);
+	notes_free(&fs, n);
+	stages_free(&fs, fs.stages);
+}
+
+/* It was renamed between the look-up and the open. */
+TEST(the_walk_tells_the_name)
+{
+	struct notes *n = notes_new();
+	struct item one = row(1);
+	struct stage *given = NULL;
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
+	CHECK(notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given));
+	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	notes_free(NULL, n);
+}
+
+/* The commit is seen before the kernel has its reply; a read ends where it ended before. */
+TEST(a_file_has_the_size_before_until_its_write_is_answered)
+{
+	struct fs fs = { .resizing = idset_new() };
+	struct item committed = { .id = 3000, .kind = ITEM_FILE, .size = 141 };
+	struct item other = { .id = 3001, .kind = ITEM_FILE, .size = 5 };
+	CHECK(!attr_is_resizing(&fs, &committed));
+	for (uint64_t before = 0; before < 101; before += 100) {
+		committed.size = 141;
+		attr_resize_begins(&fs, 3000, before);
+		CHECK(!attr_is_resizing(&fs, &other));
+		CHECK(attr_is_resizing(&fs, &committed));
+		CHECK_EQ_INT(committed.size, before);
+		attr_resize_ends(&fs, 3000, before);
+		committed.size = 141;
+		CHECK(!attr_is_resizing(&fs, &committed));
+		CHECK_EQ_INT(committed.size, 141);
+	}
+	CHECK_EQ_INT(other.size, 5);
+	idset_free(fs.resizing);
+}
+
+RUN_TESTS(T(what_was_put_is_found_by_its_node),
+	T(a_dropped_node_is_found_again_once_somebody_puts_it),
+	T(a_retired_node_is_not_found_though_a_late_reader_puts_it),
+	T(a_node_may_be_retired_before_it_comes),
+	T(a_name_that_is_not_certain_is_learnt_from_the_look_up),
+	T(the_second_try_of_a_thread_is_known), T(a_walk_that_found_nothing_is_over),
+	T(a_walk_that_ended_in_an_error_is_not_gone_on_with),
+	T(a_walk_that_was_given_a_stage_does_not_end_at_another_node), T(the_walk_tells_the_name),
+	T(a_file_has_the_size_before_until_its_write_is_answered))

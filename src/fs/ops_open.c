@@ -315,6 +315,33 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	stages_unref(fs, fs->stages, s);
 }
 
+/* A row's node that is not the current one, for a reader who will not find another: what it stands
+ * for if that is on its way or somebody reads it, since size and bytes are of one version then; else
+ * what is committed, directly. */
+static void open_replaced(struct call *c, struct item *item, fuse_ino_t nid, enum note_state state,
+	struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	/* Replaced between this walk's lookup and now: its content is on the way.  A link may be
+	 * much older than what replaced it. */
+	const struct blob *blob = state == NOTE_LINK
+		? blobs_look(fs->blobs, nid)
+		: blobs_pin_soon(
+			  fs->blobs, nid, attr_is_fresh(item, REPLACED_MS) ? REPLACED_MS : 0, true);
+	bool direct = blob == NULL;
+	enum err e = ERR_OK;
+	if (direct) {
+		blobs_retire(fs->blobs, nid);
+		notify_attributes(fs->notifier, nid);
+		e = blobs_put(fs->blobs, item, &blob);
+	}
+	notes_clear(fs, fs->notes, call_thread(c));
+	if (e == ERR_OK)
+		open_blob(c, blob, nid, fi, direct);
+	else
+		reply_err(c, e);
+}
+
 /* A committed node, or an ordinary file's.  Whoever is told to look again sees what replaced the
  * node: that is retired, since a listing under way may bring its name once more. */
 static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -330,7 +357,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	if (item->kind == ITEM_FILE && !item_is_draft(fs, item)) {
 		/* A row until a moment ago: the node holds its content. */
 		if (nid_of(item) == nid ||
-			notes_refuse(fs, fs->notes, tid, nid, item, false) == NOTE_SECOND)
+			notes_refuse(fs, fs->notes, tid, nid, item, false) != NOTE_NONE)
 			open_file(c, item, nid, fi);
 		else
 			retry(c);
@@ -347,29 +374,20 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		} else {
 			open_nodeless(c, item, nid, fi);
 		}
-	} else if (nid_of(item) == nid ||
-		notes_refuse(fs, fs->notes, tid, nid, item, false) == NOTE_SECOND) {
+	} else if (nid_of(item) == nid) {
 		const struct blob *blob = NULL;
-		bool direct = nid_of(item) != nid;
-		enum err e = ERR_OK;
-		/* Replaced between this walk's lookup and now: its content is on the way, and
-		 * with it size and bytes are of one version. */
-		if (direct)
-			blob = blobs_pin_soon(fs->blobs, nid,
-				attr_is_fresh(item, REPLACED_MS) ? REPLACED_MS : 0, true);
-		if (blob != NULL) {
-			direct = false;
-		} else {
-			if (direct)
-				blobs_retire(fs->blobs, nid);
-			e = blobs_put(fs->blobs, item, &blob);
-		}
+		enum err e = blobs_put(fs->blobs, item, &blob);
 		notes_clear(fs, fs->notes, tid);
 		if (e == ERR_OK)
-			open_blob(c, blob, nid, fi, direct);
+			open_blob(c, blob, nid, fi, false);
 		else
 			reply_err(c, e);
 	} else {
+		enum note_state state = notes_refuse(fs, fs->notes, tid, nid, item, false);
+		if (state != NOTE_NONE) {
+			open_replaced(c, item, nid, state, fi);
+			return;
+		}
 		blobs_retire(fs->blobs, nid);
 		retry(c);
 	}

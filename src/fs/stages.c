@@ -351,8 +351,10 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	pthread_mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
-	bool again = ends_walk(note, nid, item, write);
-	if (!again) {
+	enum note_state state = NOTE_NONE;
+	if (ends_walk(note, nid, item, write)) {
+		state = note->walks ? NOTE_SECOND : NOTE_LINK;
+	} else {
 		if (note == NULL)
 			note = note_for(n, tid);
 		dropped = clear(n, note);
@@ -363,7 +365,7 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
-	return again ? NOTE_SECOND : NOTE_NONE;
+	return state;
 }
 
 /* A stage that was given by a guess and not opened at once: tools look at a file before they write

@@ -36,7 +36,8 @@ struct notes *notes_new(void);
 void notes_free(struct fs *fs, struct notes *n);
 enum note_state {
 	NOTE_NONE,   /* first try: ESTALE was noted */
-	NOTE_SECOND, /* this thread was told ESTALE a moment ago */
+	NOTE_SECOND, /* this thread was told ESTALE a moment ago, and walked again */
+	NOTE_LINK,   /* the same, but it looked no name up: it comes by a link in /proc/self/fd */
 };
 /* A thread's open of nid cannot be served as it is.  item: what the node stands for, as far
  * as it is known (NULL: not); a note holds for one name and a short time only. */

@@ -114,6 +114,21 @@ TEST(the_second_try_of_a_thread_is_known)
 	notes_free(NULL, n);
 }
 
+/* A link in /proc/self/fd leads to the node itself. */
+TEST(a_second_try_without_a_look_up_is_known)
+{
+	struct notes *n = notes_new();
+	struct item one = row(1), two = row(2);
+	struct stage *given = NULL;
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_LINK);
+	notes_clear(NULL, n, THREAD);
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
+	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &two, false), NOTE_SECOND);
+	notes_free(NULL, n);
+}
+
 TEST(a_name_that_is_not_certain_is_learnt_from_the_look_up)
 {
 	struct notes *n = notes_new();
@@ -141,7 +156,7 @@ TEST(a_walk_that_found_nothing_is_over)
 	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
 	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
 	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_SECOND);
+	CHECK_EQ_INT(refuse(n, &one, false), NOTE_LINK);
 	/* The kernel looks twice; the second look may find it. */
 	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
 	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
@@ -167,7 +182,7 @@ TEST(a_walk_that_ended_in_an_error_is_not_gone_on_with)
 	/* A reader was refused, a writer comes. */
 	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
 	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
-	CHECK_EQ_INT(refuse(n, &one, true), NOTE_SECOND);
+	CHECK_EQ_INT(refuse(n, &one, true), NOTE_LINK);
 	notes_free(NULL, n);
 }
 
@@ -228,7 +243,7 @@ TEST(a_file_has_the_size_before_until_its_write_is_answered)
 RUN_TESTS(T(what_was_put_is_found_by_its_node),
 	T(a_dropped_node_is_found_again_once_somebody_puts_it),
 	T(a_retired_node_is_not_found_though_a_late_reader_puts_it),
-	T(a_node_may_be_retired_before_it_comes),
+	T(a_node_may_be_retired_before_it_comes), T(a_second_try_without_a_look_up_is_known),
 	T(a_name_that_is_not_certain_is_learnt_from_the_look_up),
 	T(the_second_try_of_a_thread_is_known), T(a_walk_that_found_nothing_is_over),
 	T(a_walk_that_ended_in_an_error_is_not_gone_on_with),

@@ -201,7 +201,7 @@ TEST(a_walk_that_was_given_a_stage_does_not_end_at_another_node)
 	notes_set_stage(&fs, n, THREAD, s);
 	CHECK(notes_expects(n, THREAD, s, s->nid));
 	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, true), NOTE_NONE);
-	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, true), NOTE_SECOND);
+	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, true), NOTE_LINK);
 	notes_free(&fs, n);
 	stages_free(&fs, fs.stages);
 }

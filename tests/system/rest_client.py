@@ -126,6 +126,13 @@ def ok(response, *statuses):
     return response
 
 
+def moment(etag):
+    """An ETag as text that can be ordered: its own has no zeros at the end of the fraction."""
+    head, dot, fraction = etag.partition(".")
+    return head.removesuffix("Z'\"") + "." + fraction.rstrip("Z'\"").ljust(7, "0") if dot \
+        else head.split("Z")[0] + ".0000000"
+
+
 REQUEST_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ERROR_TIME = re.compile(r"\nTime:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$")
 

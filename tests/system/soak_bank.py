@@ -8,7 +8,7 @@ import io
 import json
 import os
 
-from rest_client import entity_path, ok, parse_batch
+from rest_client import entity_path, moment, ok, parse_batch
 from soak import must, once_more, row_path
 from test_exact import read_to_end
 from tools import put, xattr
@@ -59,8 +59,14 @@ def transfer_by_file(w, rows):
     except OSError as e:
         must("Z4", e.errno == errno.ESTALE, e)
         return
-    must("Z5", all(xattr(row_path(w, *BANK, rk), "etag") > etag for rk, _, etag in rows),
-         "a change set was acknowledged and is not seen")
+    for rk, _, etag in rows:
+        now = xattr(row_path(w, *BANK, rk), "etag")
+        must("Z5", is_later(now, etag), "a change set was acknowledged and is not seen:", rk, "was",
+             etag, "and is", now)
+
+
+def is_later(etag, than):
+    return moment(etag) > moment(than)
 
 
 def transfer_by_rest(w, rows):

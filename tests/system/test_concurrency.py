@@ -95,6 +95,16 @@ def test_Z5_what_was_acknowledged_is_seen_by_everybody(soak):
     assert list(ended(soak).stale()) == []
 
 
+@pytest.mark.parametrize("etag, later", [
+    (".398Z", ".3983855Z"), ("Z", ".0000001Z"), (".61Z", ".6189879Z"), (".9Z", ".99Z")])
+def test_the_bank_knows_a_later_version_whatever_zeros_an_ETag_leaves_out(etag, later):
+    """As texts the later one comes first: a digit is less than Z."""
+    head = "W/\"datetime'2026-11-23T02%3A20%3A13"
+    etag, later = f"{head}{etag}'\"", f"{head}{later}'\""
+    assert bank.is_later(later, etag) and not bank.is_later(etag, later)
+    assert not bank.is_later(etag, etag)
+
+
 def test_Z6_both_doors_and_an_export_show_the_same_at_the_end(soak):
     none_of(soak, "Z6")
     end = ended(soak)

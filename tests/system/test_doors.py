@@ -17,8 +17,8 @@ import time
 
 import pytest
 
-from rest_client import (ACCOUNT, NONE, Client, entity_path, fails, ok, parse_batch, part_fails,
-                         quote_key)
+from rest_client import (ACCOUNT, NONE, Client, entity_path, fails, moment, ok, parse_batch,
+                         part_fails, quote_key)
 from tools import get, put, raises, rows, xattr
 
 STEPS = int(os.environ.get("ROWFS_DOORS_STEPS", "0"))
@@ -53,13 +53,6 @@ def name(key):
         return "%_"
     text = key.replace("%", "%25")
     return "%2E" + text[1:] if text.startswith(".") else text
-
-
-def moment(etag):
-    """An ETag as text that can be ordered: its fraction of a second ends in no zeros."""
-    head, dot, fraction = etag.partition(".")
-    return head.removesuffix("Z'\"") + "." + fraction.rstrip("Z'\"").ljust(7, "0") if dot \
-        else head.split("Z")[0] + ".0000000"
 
 
 @pytest.fixture

@@ -30,6 +30,9 @@ int account_print(struct cmd_env *env, const char *name, const struct account_ke
 int account_fail(struct cmd_env *env, const char *command, const char *name, enum err e,
 	const struct err_detail *why)
 {
+	if (e == ERR_ACCOUNT_NOT_FOUND && strcmp(command, "account keys") != 0)
+		return command_fail(env->err, command,
+			"there is no account '%s'; see: rowfs account list %s", name, env->store);
 	if (e == ERR_ACCOUNT_NOT_FOUND)
 		return command_fail(env->err, command,
 			"there is no account '%s'; make it with: rowfs account add %s %s", name,

@@ -58,7 +58,9 @@ static bool parse_long(struct parser *p, const char *text)
 	size_t n = equals != NULL ? (size_t)(equals - text) : strlen(text);
 	const struct option_spec *spec = by_name(p, text, n);
 	if (spec == NULL) {
-		fprintf(p->err, "rowfs %s: unknown option '--%.*s'\n", p->command, (int)n, text);
+		bool behind_o = by_name(p, "options", strlen("options")) != NULL;
+		fprintf(p->err, "rowfs %s: unknown option '--%.*s'%s\n", p->command, (int)n, text,
+			behind_o ? "; mount options go behind -o" : "");
 		return false;
 	}
 	if (spec->value == NULL) {

@@ -29,7 +29,9 @@ static int run(struct cmd_env *env, const struct args *args)
 		struct span given = buf_span(&bytes);
 		code = add(env, args->words[1], &given);
 	} else {
-		code = command_fail(env->err, "account add", "--key is not valid base64");
+		code = command_fail(env->err, "account add",
+			"--key is not valid base64: letters, digits, + and /, in groups of four, "
+			"the last one filled up with =");
 	}
 	if (bytes.data != NULL)
 		explicit_bzero(bytes.data, bytes.cap);

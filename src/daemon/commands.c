@@ -110,6 +110,17 @@ void command_help(const struct command *c, FILE *out)
 	}
 }
 
+/* The word of a synopsis with this number, of those that must be given: those before the first
+ * option or bracket. */
+static struct span word_of(const char *synopsis, int number)
+{
+	while (number-- > 0) {
+		const char *space = strchr(synopsis, ' ');
+		synopsis = space != NULL ? space + 1 : "";
+	}
+	return span_make(synopsis, strcspn(synopsis, " "));
+}
+
 bool command_parse(
 	const struct command *c, int argc, char *const *argv, struct args *ret, FILE *err)
 {
@@ -119,10 +130,15 @@ bool command_parse(
 	}
 	if (ret->help)
 		return true;
-	if (ret->nwords < c->min_words || (c->max_words >= 0 && ret->nwords > c->max_words)) {
-		fprintf(err, "rowfs %s: %s\nusage: rowfs %s %s\n", c->name,
-			ret->nwords < c->min_words ? "something is missing" : "too many words",
-			c->name, c->synopsis);
+	bool missing = ret->nwords < c->min_words;
+	if (missing || (c->max_words >= 0 && ret->nwords > c->max_words)) {
+		struct span word = missing ? word_of(c->synopsis, ret->nwords)
+					   : span_of(ret->words[c->max_words]);
+		fprintf(err,
+			missing ? "rowfs %s: %.*s is missing\n"
+				: "rowfs %s: '%.*s' is one word too many\n",
+			c->name, (int)word.n, word.p);
+		fprintf(err, "usage: rowfs %s %s\n", c->name, c->synopsis);
 		return false;
 	}
 	return c->check == NULL || c->check(ret, err);

@@ -24,6 +24,9 @@ static int usage(int argc, char **argv)
 	if (command_group(argv[0])) {
 		bool help =
 			argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+		if (!help && argc > 1)
+			fprintf(stderr, "rowfs: there is no command '%s %s'; there are:\n", argv[0],
+				argv[1]);
 		command_help_all(argv[0], help ? stdout : stderr);
 		return help ? EXIT_DONE : EXIT_USAGE;
 	}

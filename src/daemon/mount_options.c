@@ -6,6 +6,7 @@
 #include "daemon/mountinfo.h"
 #include "service/views.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -312,6 +313,18 @@ static size_t find(const char *option)
 	return i;
 }
 
+/* What is wrong with an option that is not in the table. */
+static const char *unknown(const char *option)
+{
+	char other[64];
+	int n = (int)strcspn(option, "=");
+	bool valued = option[n] == '=';
+	int len = snprintf(other, sizeof(other), "%.*s%s", n, option, valued ? "" : "=");
+	if (len < (int)sizeof(other) && find(other) < ARRAY_LEN(table))
+		return valued ? "takes no value" : "wants a value; see: rowfs help mount";
+	return "is not known; see: rowfs help mount";
+}
+
 static bool means_nothing(const char *option)
 {
 	return strncmp(option, "x-", 2) == 0 || strncmp(option, "X-", 2) == 0;
@@ -324,7 +337,7 @@ static bool one_option(void *arg, const char *option)
 		return true;
 	size_t row = find(option);
 	return row < ARRAY_LEN(table) ? apply(p, row, option)
-				      : complain(p, option, "is not known; see: rowfs help mount");
+				      : complain(p, option, unknown(option));
 }
 
 /* Splits at commas; a backslash takes the next byte as it is.  False where fn says so, or

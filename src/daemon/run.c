@@ -27,6 +27,7 @@ struct files {
 	const char *output;     /* --output; NULL: standard output */
 	char *final;            /* the plain file that it is; owned */
 	char partial[PATH_MAX]; /* what is written until it is complete; "": the output itself */
+	bool fresh;             /* the output was not there before */
 	bool made, force;       /* final: it is new, or to be replaced only with force; synced */
 };
 
@@ -59,6 +60,10 @@ static bool add(struct files *f, const struct command *c, const char *name, int 
 static int open_output(struct files *f)
 {
 	struct stat st;
+	int made = open(f->output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	f->fresh = made >= 0;
+	if (made >= 0)
+		close(made);
 	f->final = realpath(f->output, NULL);
 	bool plain = f->final != NULL && stat(f->final, &st) == 0 && S_ISREG(st.st_mode) &&
 		st.st_nlink == 1;
@@ -317,6 +322,8 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 		code = run(c, args->words[0], argc, argv, &f);
 	close_files(&f);
 	code = finish_output(c, &f, code);
+	if (f.fresh && code != EXIT_DONE)
+		(void)unlink(f.output);
 	free(f.final);
 	return code;
 }

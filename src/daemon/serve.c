@@ -217,6 +217,19 @@ static enum err open_patiently(
 	return e;
 }
 
+/* Of a store that is mounted: where, and how that ends. */
+static int cannot_open(
+	const char *command, const char *path, enum err e, const struct err_detail *why)
+{
+	struct mount_entry *m = e == ERR_BUSY ? malloc(sizeof(*m)) : NULL;
+	bool mounted = m != NULL && mountinfo_of_store(path, 0, m);
+	int code = command_fail(stderr, command, "cannot open the store '%s': %s%s%s%s", path,
+		err_message(e, why), mounted ? "; unmount it with: rowfs umount '" : "",
+		mounted ? m->dir : "", mounted ? "'" : "");
+	free(m);
+	return code;
+}
+
 static int open_service(struct serving *s)
 {
 	struct err_detail why = { 0 };
@@ -244,8 +257,7 @@ static int open_service(struct serving *s)
 		heat_set_target(service_heat(s->service), s->serve->options->partition_target);
 		return EXIT_DONE;
 	}
-	return command_fail(stderr, s->serve->command, "cannot open the store '%s': %s", path,
-		err_message(e, &why));
+	return cannot_open(s->serve->command, path, e, &why);
 }
 
 static void start_control(struct serving *s)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The commands of rowfs, on a store of their own and through the process that serves it."""
 
+import array
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -11,6 +13,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import termios
 import time
 
 import pytest
@@ -45,6 +48,14 @@ def fails(rowfs, *args, code=1, **kw):
 
 def lines(*rows):
     return "".join(json.dumps(r) + "\n" for r in rows)
+
+
+def all_read(pipe):
+    """Waits until somebody has taken all that was written to it, and waits for more."""
+    left = array.array("i", [1])
+    while left[0]:
+        fcntl.ioctl(pipe, termios.FIONREAD, left)
+        time.sleep(0.002)
 
 
 def exported(rowfs, store, target, *more):
@@ -94,6 +105,20 @@ def test_wrong_usage_is_exit_2_and_touches_nothing(rowfs, work, args):
     assert not os.listdir(work)
 
 
+@pytest.mark.parametrize("args,text", [
+    (["init"], "STORE is missing"), (["account", "add", "s"], "NAME is missing"),
+    (["import", "s"], "ACCOUNT/TABLE is missing"), (["mount", "s"], "DIR is missing"),
+    (["init", "a", "b"], "'b' is one word too many"),
+    (["account", "ad", "s"], "there is no command 'account ad'"),
+    (["mount", "s", "d", "--rest=unix:x"], "mount options go behind -o"),
+    (["mount", "s", "d", "-o", "rest"], "option 'rest' wants a value"),
+    (["mount", "s", "d", "-o", "ro=1"], "option 'ro=1' takes no value"),
+    (["mount", "s", "d", "-o", "nonsense"], "is not known; see: rowfs help mount"),
+])
+def test_wrong_usage_is_named(rowfs, work, args, text):
+    assert text in fails(rowfs, *args, code=2, cwd=work)
+
+
 def test_two_dashes_end_the_options(rowfs, work):
     rowfs("init", "--", "-x", cwd=work)
     assert (work / "-x").exists()
@@ -111,6 +136,14 @@ def test_init_makes_a_private_file_and_touches_no_other(rowfs, work):
         before = os.lstat(path)
         assert str(path) in fails(rowfs, "init", path)
         assert os.lstat(path) == before
+
+
+def test_init_says_why_it_cannot(rowfs, work):
+    (work / "file").write_text("")
+    for path, why in ((work / "none" / "s", "there is no such directory"),
+                      (work / "file" / "s", "Not a directory"),
+                      (work / ("x" * 300), "File name too long")):
+        assert fails(rowfs, "init", path) == f"rowfs init: cannot make '{path}': {why}\n"
 
 
 def test_account_add_prints_keys_and_a_connection_string(rowfs, place):
@@ -154,7 +187,7 @@ def test_regenerate_changes_one_key(rowfs, place):
     rowfs("account", "regenerate", place, "acct")
     after = keys()
     assert after[0] != middle[0] and after[1] == middle[1]
-    assert "account add" in fails(rowfs, "account", "regenerate", place, "nobody")
+    assert "account list" in fails(rowfs, "account", "regenerate", place, "nobody")
 
 
 def test_remove_wants_recursive_for_an_account_with_tables(rowfs, place):
@@ -318,6 +351,8 @@ def test_what_is_not_there_says_what_to_do(rowfs, place, work):
     (work / "text").write_text("hello" * 1000)
     assert str(work / "text") in fails(rowfs, "stat", work / "text")
     assert "no-table" in fails(rowfs, "import", place, "acct/no-table", input="")
+    for command in ("remove", "regenerate"):
+        assert f"rowfs account list {place}" in fails(rowfs, "account", command, place, "nobody")
 
 
 def test_a_reader_that_leaves_is_no_news(rowfs, place):
@@ -327,7 +362,7 @@ def test_a_reader_that_leaves_is_no_news(rowfs, place):
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.read(10)
     p.stdout.close()
-    assert p.stderr.read() == b"" and p.wait(20) == 1
+    assert p.stderr.read() == b"" and p.wait(60) == 1
 
 
 def test_a_full_disk_is_told(rowfs, place):
@@ -343,10 +378,10 @@ def test_ctrl_c_keeps_what_was_committed(rowfs, place):
                          stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdin.write(lines(*({"PartitionKey": "p", "RowKey": f"{i:05}"} for i in range(2500))))
     p.stdin.flush()
-    time.sleep(1.5)
+    all_read(p.stdin)
     p.send_signal(signal.SIGINT)
     err = p.stderr.read()
-    assert p.wait(20) == 1 and "cancelled" in err and "2,500 rows imported" in err
+    assert p.wait(60) == 1 and "cancelled" in err and "2,500 rows imported" in err
     assert len(exported(rowfs, place, "acct/Tab")) == 2500
 
 
@@ -535,11 +570,11 @@ def test_an_import_that_waits_for_input_does_not_hold_up_umount(rowfs, acct, mou
     m = mount(acct)
     p = subprocess.Popen([rowfs.program, "import", acct, "acct/Tab"], env=ENV,
                          stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(0.5)
-    started = time.monotonic()
+    p.stdin.write(lines(ROWS[0]).encode())
+    p.stdin.flush()
+    all_read(p.stdin)
     m.umount()
-    assert time.monotonic() - started < 10
-    assert b"cancelled" in p.stderr.read() and p.wait(10) == 1
+    assert b"cancelled" in p.stderr.read() and p.wait(60) == 1
 
 
 def test_fifty_commands_at_once(rowfs, acct, mount):
@@ -575,6 +610,9 @@ def test_mount_over_a_mount_of_ours_is_refused(rowfs, store, mount, work):
     m = mount(store)
     text = fails(rowfs, "mount", store, m.path)
     assert "already" in text and f"rowfs umount {m.path}" in text
+    (work / "other").mkdir()
+    for args in (("mount", store, work / "other"), ("serve", store, "--rest=127.0.0.1:0")):
+        assert f"; unmount it with: rowfs umount '{m.path}'\n" in fails(rowfs, *args)
 
 
 def test_mount_over_the_folder_of_the_store_is_refused(rowfs, store, work):
@@ -696,6 +734,12 @@ def test_an_export_that_fails_leaves_the_old_file(rowfs, store, work):
     out.chmod(0o640)
     assert rowfs("export", store, "acct1/None", "-o", out, check=False).returncode == 1
     assert out.read_text() == "old"
+    # Nor does it leave a new one.
+    new = work / "new.ndjson"
+    assert rowfs("export", store, "acct1/None", "-o", new, check=False).returncode == 1
+    assert not new.exists()
+    rowfs("export", store, "acct1/Tab", "-o", new, umask=0o027)
+    assert '"A":1' in new.read_text() and new.stat().st_mode & 0o777 == 0o640
     rowfs("export", store, "acct1/Tab", "-o", out)
     assert '"A":1' in out.read_text() and out.stat().st_mode & 0o777 == 0o640
     rowfs("export", store, "acct1/Tab", "-o", "/dev/null")

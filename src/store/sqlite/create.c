@@ -27,7 +27,7 @@ static enum err check_absent(const char *path, const char *tail, struct err_deta
 				: "%s exists already; a store is never made over anything",
 			name);
 	else if (errno != ENOENT)
-		e = err_set(detail, err_from_errno(errno), "cannot make %s", path);
+		e = err_set(detail, err_from_errno(errno), "%s", strerrordesc_np(errno));
 	free(name);
 	return e;
 }
@@ -89,6 +89,15 @@ static enum err build(char *temp, const char *path)
 	return e;
 }
 
+/* Why the file cannot be made, where the text of the error speaks of a store or a row. */
+static const char *reason(enum err e)
+{
+	return e == ERR_NOT_FOUND    ? "there is no such directory"
+		: e == ERR_READ_ONLY ? "the file system is read-only"
+		: e == ERR_ACCESS    ? "permission denied"
+				     : err_text(e);
+}
+
 enum err sql_store_create(const char *path, struct err_detail *detail)
 {
 	enum err e = check_absent(path, "", detail);
@@ -107,5 +116,5 @@ enum err sql_store_create(const char *path, struct err_detail *detail)
 	free(temp);
 	if (e == ERR_OK)
 		return e;
-	return err_set(detail, e, "cannot make %s: %s", path, err_text(e));
+	return err_set(detail, e, "%s", reason(e));
 }

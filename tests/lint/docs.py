@@ -7,6 +7,7 @@ rest.md    has exactly the rules by version of model/versions.h
 rowfs.1    names every command and option that the program has, and no other option
            (mount options: this page or mount.rowfs.8)
 semantics.md  every promise has a system test that names it, and every test's promise stands there
+quotes     in the man pages no Ql within a Ql, and no " of an example that roff would take away
 links      relative links in README and docs/ lead somewhere
 usage: docs.py TOP [--errors | --versions]    prints the table for errors.md or rest.md instead
 """
@@ -128,6 +129,13 @@ def check_promises(top, say):
         say(f"tests/system/{tests[name]}: test_{name}_… shows a promise that docs/semantics.md lacks")
 
 
+def check_quotes(top, say):
+    for page in sorted(glob.glob(os.path.join(top, "docs/*.[1-8]"))):
+        for number, line in enumerate(read(page).split("\n"), 1):
+            if re.match(r"\.(\w\w )*Ql .*\bQl\b", line) or re.match(r'\.(\w\w )*Ql (.* )?"', line):
+                say(f"{os.path.relpath(page, top)}:{number}: quotes that go wrong: {line}")
+
+
 def check_links(top, say):
     pages = glob.glob(os.path.join(top, "docs/*.md")) + glob.glob(os.path.join(top, "README*"))
     for page in sorted(pages):
@@ -148,7 +156,7 @@ def main(argv):
         return 0
     findings = []
     for check in (check_errors, check_versions, check_commands, check_mount_options, check_promises,
-                  check_links):
+                  check_quotes, check_links):
         try:
             check(top, findings.append)
         except FileNotFoundError as e:

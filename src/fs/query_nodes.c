@@ -143,7 +143,9 @@ static bool is_same(const struct query_node *a, const struct query_node *b)
 		return false;
 	if (a->kind == QUERY_OPTIONS)
 		return span_eq(a->text, b->text);
+	/* A rename gives a row another version, not another edition. */
 	return a->item.id == b->item.id && a->item.edition == b->item.edition &&
+		(a->kind != QUERY_ROW || a->item.version == b->item.version) &&
 		span_eq(a->item.key, b->item.key);
 }
 

@@ -18,7 +18,7 @@
 enum query_node_kind {
 	QUERY_OPTIONS,   /* a directory, or a file where they have a suffix */
 	QUERY_PARTITION, /* a directory */
-	QUERY_ROW,       /* one edition of a row */
+	QUERY_ROW,       /* one version of a row */
 };
 
 /* Where the last row of a query with `top` is (fs/query_rows.h). */

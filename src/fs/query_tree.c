@@ -274,7 +274,9 @@ static enum err open_row(struct fs *fs, struct query_node *n, struct vfile **ret
 	enum err e = content_of(fs, n, &blob);
 	if (e != ERR_OK)
 		return e;
-	e = query_row_text(query_node_options(n), &blob->item, pk.span, rk.span, &text);
+	struct item row = blob->item; /* borrowed; its version may be that before a rename */
+	row.version = n->item.version;
+	e = query_row_text(query_node_options(n), &row, pk.span, rk.span, &text);
 	blobs_unpin(fs->blobs, blob);
 	if (e == ERR_OK)
 		return vfile_of_content(fs, &text, true, ret);

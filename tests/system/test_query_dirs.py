@@ -430,6 +430,31 @@ def test_QD6_the_next_look_sees_every_change(rest_store, rest_mount):
             os.stat(path)
 
 
+def test_QD6_a_row_that_is_renamed_back_is_of_its_new_version(blogs):
+    """The bytes are the same, so is the name: what was known of the version before is not."""
+    at, seen = blogs / "p1/r14.json", query(blogs, "Rating eq 4") / "p1/r14.json"
+    with open(seen, "rb"):
+        was = xattr(seen, "etag")
+        os.rename(at, blogs / "p1/away.json")
+        os.rename(blogs / "p1/away.json", at)
+        for name in ("etag", "timestamp"):
+            assert xattr(seen, name) == xattr(at, name)
+        assert xattr(seen, "etag") != was
+
+
+def test_QD6_a_selected_timestamp_is_that_of_the_rename(blogs):
+    """The bytes of the row were read before it."""
+    at, to, options = blogs / "p1/r14.json", blogs / "p1/to.json", "select=Timestamp"
+    assert json.loads(get(query(blogs, options) / "p1/r14.json"))["Timestamp"] == xattr(
+        at, "timestamp")
+    for _ in range(3):  # zeros at the end are left out: not every version is of another size
+        os.rename(at, to)
+        path = query(blogs, options) / "p1" / to.name
+        assert os.stat(path).st_size == len(get(path))
+        assert json.loads(get(path))["Timestamp"] == xattr(to, "timestamp")
+        at, to = to, at
+
+
 def test_QD6_an_open_file_keeps_what_it_was(blogs):
     path = query(blogs, "Rating eq 4") / "p1/r04.json"
     before = get(path)

@@ -235,8 +235,10 @@ static void insert(struct blobs *b, struct entry *e, struct item *it)
 static enum err put(struct blobs *b, struct item *it, bool pinned, const struct blob **ret)
 {
 	struct entry *fresh = calloc(1, sizeof(*fresh));
-	if (fresh == NULL)
+	if (fresh == NULL) {
+		item_fini(it);
 		return ERR_NO_MEMORY;
+	}
 	pthread_mutex_lock(&b->lock);
 	struct entry *e = find(b, nid_of(it));
 	if (e == NULL) {

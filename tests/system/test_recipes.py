@@ -43,11 +43,11 @@ CHECKS = {
         "make a table and a partition": (NOTHING, "test -d mnt/shop/Orders/2026"),
         "fill a table": (r"5 rows imported", "test -f mnt/myblogs/Posts/Football/1.json"),
         "see what there is": (r"(?s)mnt/myblogs/Posts\n.*largest partitions\n *3  myblogs/Posts/Football",),
-        "let nobody change anything for a while, through the mount or REST": (
+        "make it read-only for a while, through the mount and REST alike": (
             NOTHING, "! mkdir mnt/more 2>/dev/null && ! rowfs account add blogs.rowfs more 2>/dev/null"),
-        "and go on": (NOTHING, "mkdir mnt/shop/More && rmdir mnt/shop/More"),
+        "make it writable again": (NOTHING, "mkdir mnt/shop/More && rmdir mnt/shop/More"),
         "unmount": (r"", "! mountpoint -q mnt"),
-        "mount without the right to change": (NOTHING, "! mkdir mnt/more 2>/dev/null"),
+        "mount read-only": (NOTHING, "! mkdir mnt/more 2>/dev/null"),
     },
     "Read": {
         "read a row": (r'{"Text":"Hi","Rating":5}\n',),

@@ -104,10 +104,3 @@ bool attr_is_resizing(const struct fs *fs, struct item *it)
 		it->size = (uint64_t)before - 1;
 	return before > 0;
 }
-
-bool attr_is_fresh(const struct item *it, unsigned ms)
-{
-	const int64_t recent = (int64_t)ms * (TICKS_PER_SECOND / 1000);
-	int64_t age = clock_ticks() - it->version;
-	return age < recent && age > -recent; /* the clock may have gone back since */
-}

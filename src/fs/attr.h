@@ -26,8 +26,4 @@ bool attr_is_resizing(const struct fs *fs, struct item *it);
 struct timespec attr_timespec(int64_t unix_ns);
 int64_t attr_unix_ns(struct timespec t);
 
-/* Whether the commit that made this version was so recent that what it replaced may still be on
- * its way to the recent contents (fs/blob.h).  ms: milliseconds. */
-bool attr_is_fresh(const struct item *it, unsigned ms);
-
 #endif

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* What a pin looks at comes first, on a cache line or two. */
 struct entry {
@@ -18,7 +17,7 @@ struct entry {
 	bool listed;  /* all are but some pinned ones */
 	bool used;    /* found since it was listed */
 	bool dropped; /* not to be found any more; goes with its last pin */
-	bool retired; /* not to be found but by blobs_pin_soon() */
+	bool retired; /* not to be found but by blobs_pin_old() */
 	atomic_bool given;
 	struct blob blob;
 };
@@ -32,7 +31,6 @@ struct entry {
 
 struct blobs {
 	pthread_mutex_t lock;
-	pthread_cond_t came;
 	uint64_t retired[RETIRED]; /* guarded by lock, by hash */
 	struct entry **buckets;    /* guarded by lock, as all below */
 	size_t nbuckets, count, bytes, pinned;
@@ -51,8 +49,7 @@ struct blobs *blobs_new(size_t max_bytes, size_t max_count)
 	while (b->nbuckets < max_count)
 		b->nbuckets *= 2;
 	b->buckets = calloc(b->nbuckets, sizeof(struct entry *));
-	if (b->buckets == NULL || pthread_mutex_init(&b->lock, NULL) != 0 ||
-		pthread_cond_init(&b->came, NULL) != 0) {
+	if (b->buckets == NULL || pthread_mutex_init(&b->lock, NULL) != 0) {
 		free(b->buckets);
 		free(b);
 		return NULL;
@@ -77,7 +74,6 @@ void blobs_free(struct blobs *b)
 			next = e->next;
 			entry_free(e);
 		}
-	pthread_cond_destroy(&b->came);
 	pthread_mutex_destroy(&b->lock);
 	free(b->buckets);
 	free(b);
@@ -193,24 +189,10 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 	return e != NULL ? &e->blob : NULL;
 }
 
-const struct blob *blobs_pin_soon(
-	struct blobs *b, uint64_t nid, unsigned timeout_ms, bool retired_too)
+const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += timeout_ms / 1000;
-	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	pthread_mutex_lock(&b->lock);
-	struct entry *e;
-	while ((e = find(b, nid)) == NULL &&
-		pthread_cond_timedwait(&b->came, &b->lock, &until) == 0)
-		;
-	if (e != NULL && e->retired && !retired_too)
-		e = NULL;
+	struct entry *e = find(b, nid);
 	if (e != NULL)
 		pin(b, e);
 	pthread_mutex_unlock(&b->lock);
@@ -229,7 +211,6 @@ static void insert(struct blobs *b, struct entry *e, struct item *it)
 	b->count++;
 	b->bytes += e->bytes;
 	list_push(b, e);
-	pthread_cond_broadcast(&b->came);
 }
 
 static enum err put(struct blobs *b, struct item *it, bool pinned, const struct blob **ret)

@@ -20,11 +20,10 @@ void blobs_free(struct blobs *b);
 
 /* The content of this node, pinned; NULL if it is not here. */
 const struct blob *blobs_pin(struct blobs *b, uint64_t nid);
-/* The same, waiting up to timeout_ms for a change that is being told right now to put it
- * here.  retired_too: for whom a look-up of the same walk gave this node, so that no newer one
- * was there when it began. */
-const struct blob *blobs_pin_soon(
-	struct blobs *b, uint64_t nid, unsigned timeout_ms, bool retired_too);
+/* The same, also of a retired one: for whom a look-up of the same walk gave this node, so that no
+ * newer one was there when it began.  Who has seen in the store that it was replaced or removed
+ * waits first until what was there has come (service_wait_kept()). */
+const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid);
 /* Takes over the item (which is zeroed) and pins it; what is there already stays. */
 enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret);
 /* The same without a pin, if there is memory; the item is the caller's still if there is none. */

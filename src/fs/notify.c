@@ -290,18 +290,23 @@ static void tell(struct notifier *n, struct told *told, const struct change *c)
 		child_changed(n, told, c->left.parent, &c->left);
 }
 
-static void on_event(void *arg, enum origin origin, const struct change *changes, size_t count)
+/* Requests wait for this, and what follows in on_event() may wait for a directory that one of them
+ * holds. */
+static void on_keep(void *arg, const struct change *changes, size_t count)
 {
 	struct notifier *n = arg;
-	struct told told = { 0 };
 	atomic_fetch_add(&n->fs->changes, 1);
-	/* First, and of all changes: requests wait for the old contents, and what follows may
-	 * wait for a directory that one of them holds. */
 	for (size_t i = 0; i < count; i++) {
 		drop_draft_content(n, &changes[i]);
 		keep_old(n, &changes[i]);
 		drop_conditions(n, &changes[i]);
 	}
+}
+
+static void on_event(void *arg, enum origin origin, const struct change *changes, size_t count)
+{
+	struct notifier *n = arg;
+	struct told told = { 0 };
 	for (size_t i = 0; i < count; i++) {
 		if (origin == ORIGIN_MOUNT) /* after keep_old(): the old node must not be found */
 			row_rewritten(n, &changes[0], &changes[i]);
@@ -341,7 +346,9 @@ static void on_set_ended(void *arg, uint64_t id)
 	(void)idset_add(n->fs->in_sets, id, -1);
 }
 
-static const struct set_watch set_watch = { .begins = on_set_begins, .ended = on_set_ended };
+static const struct set_watch set_watch = { .keep = on_keep,
+	.begins = on_set_begins,
+	.ended = on_set_ended };
 
 /* ---- life ---- */
 

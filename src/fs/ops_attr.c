@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * getattr, access and setattr. */
-#include "base/clock.h"
 #include "fs/attr.h"
 #include "fs/habits.h"
 #include "fs/idset.h"
@@ -14,24 +13,15 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* How long the content of what was just replaced may take to arrive among the recent ones. */
-#define REPLACED_MS 1000
-/* The same where nothing tells whether it will. */
-#define REMOVED_MS 200
-
-/* Nobody has it pinned.  Who opened it when it was no row yet keeps what it is from the moment that
- * this is told. */
+/* Nobody had it pinned.  Who opened it when it was no row yet keeps what it is from the moment that
+ * this is kept. */
 static const struct blob *replaced_content(struct fs *fs, uint64_t nid, const struct item *row)
 {
 	bool open = idset_count(fs->open_files, nid_id(nid)) > 0;
-	const struct blob *blob = NULL;
-	if (row == NULL && open)
-		blob = blobs_pin_soon(
-			fs->blobs, nid, service_is_changing(fs->service) ? REMOVED_MS : 0, true);
-	else if (row != NULL && row->kind == ITEM_ROW &&
-		(attr_is_fresh(row, REPLACED_MS) || (open && service_is_changing(fs->service))))
-		blob = blobs_pin_soon(fs->blobs, nid, REPLACED_MS, open);
-	return blob;
+	if (row == NULL ? !open : row->kind != ITEM_ROW)
+		return NULL;
+	service_wait_kept(fs->service);
+	return open ? blobs_pin_old(fs->blobs, nid) : blobs_look(fs->blobs, nid);
 }
 
 /* A row that was replaced or removed, while somebody holds it: size and times as they were,

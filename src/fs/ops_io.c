@@ -16,9 +16,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* How long the content of what was just replaced or removed may take to arrive. */
-#define REMOVED_MS 200
-
 /* ---- read ---- */
 
 static void reply_slice(struct call *c, struct span all, size_t size, off_t offset)
@@ -49,13 +46,16 @@ static void read_converted(struct call *c, struct handle *h, size_t size, off_t 
 	const struct blob *blob = NULL, *kept = h->blob;
 	enum err e = kept != NULL ? ERR_OK
 				  : store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
-	/* After the look: who is told by then has it. */
-	unsigned wait = service_is_changing(c->fs->service) ? REMOVED_MS : 0;
+	bool is_row = e == ERR_OK && row.kind == ITEM_ROW && nid_of(&row) == h->nid;
+	if (kept == NULL && !is_row) {
+		service_wait_kept(c->fs->service);
+		blob = blobs_pin_old(c->fs->blobs, h->nid);
+	}
 	if (kept != NULL)
 		reply_slice(c, kept->item.body, size, offset);
-	else if (e == ERR_OK && row.kind == ITEM_ROW && nid_of(&row) == h->nid)
+	else if (is_row)
 		reply_slice(c, row.body, size, offset);
-	else if ((blob = blobs_pin_soon(c->fs->blobs, h->nid, wait, true)) != NULL)
+	else if (blob != NULL)
 		reply_slice(c, blob->item.body, size, offset);
 	else
 		reply_err(c, e == ERR_OK || e == ERR_NOT_FOUND ? ERR_GONE : e);

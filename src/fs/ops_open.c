@@ -56,13 +56,6 @@ static void retry(struct call *c)
 	reply_errno(c, ESTALE);
 }
 
-/* How long the content of what was just removed may take to arrive among the recent ones: it
- * comes right after the commit, from a thread that may have to wait for its turn. */
-#define REMOVED_MS 200
-/* The same of what was replaced, where there is nothing else to give: of another version size
- * and bytes would not agree with what the kernel knows of the node. */
-#define REPLACED_MS 5000
-
 /* ---- kinds of open ---- */
 
 static void open_file(
@@ -324,10 +317,9 @@ static void open_replaced(struct call *c, struct item *item, fuse_ino_t nid, enu
 	struct fs *fs = c->fs;
 	/* Replaced between this walk's lookup and now: its content is on the way.  A link may be
 	 * much older than what replaced it. */
-	const struct blob *blob = state == NOTE_LINK
-		? blobs_look(fs->blobs, nid)
-		: blobs_pin_soon(
-			  fs->blobs, nid, attr_is_fresh(item, REPLACED_MS) ? REPLACED_MS : 0, true);
+	service_wait_kept(fs->service);
+	const struct blob *blob =
+		state == NOTE_LINK ? blobs_look(fs->blobs, nid) : blobs_pin_old(fs->blobs, nid);
 	bool direct = blob == NULL;
 	enum err e = ERR_OK;
 	if (direct) {
@@ -401,7 +393,8 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
 	/* Its name tells whether it is the second try: of the first one the node may be another. */
-	const struct blob *blob = blobs_pin_soon(fs->blobs, nid, REMOVED_MS, true);
+	service_wait_kept(fs->service);
+	const struct blob *blob = blobs_pin_old(fs->blobs, nid);
 	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL,
 		    wants_write(fi)) == NOTE_NONE) {
 		notes_unname(fs->notes, tid);

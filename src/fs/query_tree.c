@@ -251,7 +251,7 @@ static enum err content_of(struct fs *fs, const struct query_node *n, const stru
 {
 	struct item now = { 0 };
 	/* The walk's own look-up put it here, so a version that was replaced since will do. */
-	*ret = blobs_pin_soon(fs->blobs, nid_of(&n->item), 0, true);
+	*ret = blobs_pin_old(fs->blobs, nid_of(&n->item));
 	if (*ret != NULL)
 		return ERR_OK;
 	enum err e = store_get(fs->store, NULL, n->item.id, WANT_BODY, &now);

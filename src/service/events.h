@@ -24,12 +24,16 @@ typedef void (*event_fn)(void *arg, enum origin origin, const struct change *cha
 
 /* One subscriber at a time.  While there is one, CHANGE_WANT_OLD is set on every change. */
 void service_subscribe(struct service *s, event_fn fn, void *arg);
-/* Around a change set of several rows of one partition, by another door than the mount: in
- * between, what a door hands out of the partition must not be kept, so that nobody who saw
- * one change of the set finds another one undone.  begins() comes before the commit, with the
- * places where rows change; ended() gets its answer, 0 excepted, whether or not the set was
- * applied.  Called like event_fn. */
+/* What more the subscriber does about change sets.  Called like event_fn. */
 struct set_watch {
+	/* Of every one, right after its commit and before the event: keeps what is needed by those who
+	 * have seen it (service_wait_kept()).  Waits for nobody. */
+	void (*keep)(void *arg, const struct change *changes, size_t n);
+	/* Around one of several rows of one partition, by another door than the mount: in between,
+	 * what a door hands out of the partition must not be kept, so that nobody who saw one change
+	 * of the set finds another one undone.  begins() comes before the commit, with the places
+	 * where rows change; ended() gets its answer, 0 excepted, whether or not the set was
+	 * applied. */
 	uint64_t (*begins)(void *arg, const struct change *changes, size_t n);
 	void (*ended)(void *arg, uint64_t token);
 };

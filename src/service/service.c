@@ -28,7 +28,19 @@ struct service {
 	void *event_arg;
 	const struct set_watch *set_watch; /* guarded by events_lock; may be NULL */
 	_Atomic bool watched;
-	atomic_uint changing; /* change sets that may be seen and were not published */
+
+	/* Change sets that may be seen and whose subscriber has not kept what it keeps of them. */
+	pthread_mutex_t unkept_lock;
+	pthread_cond_t kept;
+	struct unkept *first, *last; /* by when they began; guarded by unkept_lock */
+	uint64_t begun;              /* guarded by unkept_lock */
+	atomic_uint changing;        /* how many; changed under unkept_lock */
+};
+
+/* In the frame of who applies it. */
+struct unkept {
+	struct unkept *previous, *next;
+	uint64_t number;
 };
 
 enum err service_new(struct store *store, struct service **ret)
@@ -42,6 +54,8 @@ enum err service_new(struct store *store, struct service **ret)
 	atomic_init(&s->last_version, store_version_floor(store));
 	pthread_rwlock_init(&s->events_lock, NULL);
 	pthread_rwlock_init(&s->doors_lock, NULL);
+	pthread_mutex_init(&s->unkept_lock, NULL);
+	pthread_cond_init(&s->kept, NULL);
 	s->heat = heat_new();
 	s->metrics = metrics_new();
 	s->partition_keys = partition_keys_new(store);
@@ -67,6 +81,8 @@ void service_free(struct service *s)
 	known_free(s->known);
 	pthread_rwlock_destroy(&s->events_lock);
 	pthread_rwlock_destroy(&s->doors_lock);
+	pthread_mutex_destroy(&s->unkept_lock);
+	pthread_cond_destroy(&s->kept);
 	free(s);
 }
 
@@ -113,6 +129,37 @@ void service_set_read_only(struct service *s, bool read_only)
 bool service_is_changing(const struct service *s)
 {
 	return atomic_load(&s->changing) != 0;
+}
+
+static void set_begins(struct service *s, struct unkept *u)
+{
+	pthread_mutex_lock(&s->unkept_lock);
+	*u = (struct unkept){ .previous = s->last, .number = ++s->begun };
+	*(s->last != NULL ? &s->last->next : &s->first) = u;
+	s->last = u;
+	atomic_fetch_add(&s->changing, 1);
+	pthread_mutex_unlock(&s->unkept_lock);
+}
+
+static void set_kept(struct service *s, struct unkept *u)
+{
+	pthread_mutex_lock(&s->unkept_lock);
+	*(u->previous != NULL ? &u->previous->next : &s->first) = u->next;
+	*(u->next != NULL ? &u->next->previous : &s->last) = u->previous;
+	atomic_fetch_sub(&s->changing, 1);
+	pthread_cond_broadcast(&s->kept);
+	pthread_mutex_unlock(&s->unkept_lock);
+}
+
+void service_wait_kept(struct service *s)
+{
+	if (!service_is_changing(s))
+		return;
+	pthread_mutex_lock(&s->unkept_lock);
+	const uint64_t last = s->begun;
+	while (s->first != NULL && s->first->number <= last)
+		pthread_cond_wait(&s->kept, &s->unkept_lock);
+	pthread_mutex_unlock(&s->unkept_lock);
 }
 
 bool service_is_read_only(struct service *s)
@@ -182,6 +229,14 @@ void service_set_ended(struct service *s, uint64_t token)
 	pthread_rwlock_unlock(&s->events_lock);
 }
 
+static void keep(struct service *s, const struct change *changes, size_t n)
+{
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->set_watch != NULL)
+		s->set_watch->keep(s->event_arg, changes, n);
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
 static void publish(struct service *s, enum origin origin, const struct change *changes, size_t n)
 {
 	pthread_rwlock_rdlock(&s->events_lock);
@@ -215,7 +270,8 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 {
 	durable = durable || atomic_load(&s->sync);
 	bool watched = atomic_load(&s->watched);
-	atomic_fetch_add(&s->changing, 1);
+	struct unkept under_way;
+	set_begins(s, &under_way);
 	bool moves = moves_directories(changes, n);
 	bool touched = known_is_touched(changes, n);
 	enum err e;
@@ -240,8 +296,10 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 	if (moves)
 		partition_keys_forget(s->partition_keys);
 	if (e == ERR_OK && watched)
+		keep(s, changes, n);
+	set_kept(s, &under_way);
+	if (e == ERR_OK && watched)
 		publish(s, origin, changes, n);
-	atomic_fetch_sub(&s->changing, 1);
 	if (e != ERR_OK || !watched || !durable)
 		return e;
 	enum err synced = store_sync(s->store);

@@ -34,9 +34,12 @@ struct views *service_views(struct service *s); /* snapshots, and those of strea
  * changes that had begun have ended. */
 void service_set_read_only(struct service *s, bool read_only);
 bool service_is_read_only(struct service *s);
-/* Whether a change set is under way that readers of the store may see and that the subscriber was
- * not told of yet.  False: it was told of all that anybody has seen.  Any thread. */
+/* Whether a change set is under way that readers of the store may see and of which the subscriber
+ * has not kept what it keeps (events.h).  False: it has, of all that anybody has seen.  Any thread. */
 bool service_is_changing(const struct service *s);
+/* Waits until that is done of all that the caller has seen: no longer than the commits that are
+ * under way take, and for none that begins later.  Any thread but one inside a subscriber's call. */
+void service_wait_kept(struct service *s);
 /* From now on every change is durable before it is acknowledged. */
 void service_set_sync(struct service *s);
 

@@ -59,8 +59,7 @@ static void check_retired(struct blobs *b)
 {
 	uint64_t nid = nid_make(3000, 1);
 	CHECK(blobs_pin(b, nid) == NULL);
-	CHECK(blobs_pin_soon(b, nid, 0, false) == NULL);
-	const struct blob *found = blobs_pin_soon(b, nid, 0, true);
+	const struct blob *found = blobs_pin_old(b, nid);
 	CHECK(found != NULL && found->nid == nid);
 	blobs_unpin(b, found);
 }
@@ -89,7 +88,7 @@ TEST(a_node_may_be_retired_before_it_comes)
 {
 	struct blobs *b = blobs_new(1 << 20, 100);
 	blobs_retire(b, nid_make(3000, 1));
-	CHECK(blobs_pin_soon(b, nid_make(3000, 1), 0, true) == NULL);
+	CHECK(blobs_pin_old(b, nid_make(3000, 1)) == NULL);
 	blobs_unpin(b, put(b, 1));
 	check_retired(b);
 	blobs_free(b);

@@ -129,6 +129,15 @@ static enum err find_existing(
 	return e;
 }
 
+/* An empty file that waited for its document becomes a row at any moment, which is no reason to say
+ * that the name is not there: it is looked at once more, so often at most. */
+#define DRAFT_TRIES 64
+
+static bool is_draft_at(const struct target *t, const struct item *it)
+{
+	return t->row_name && it->kind == ITEM_FILE;
+}
+
 static enum err unlink_item(
 	struct fs *fs, const struct target *t, const struct item *it, struct err_detail *detail)
 {
@@ -142,6 +151,23 @@ static enum err unlink_item(
 	return e == ERR_OK ? trash_dir_unlink(fs, &at, if_version, detail) : e;
 }
 
+static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name, struct target *t,
+	struct item *item, struct err_detail *detail)
+{
+	enum err e;
+	int tries = 0;
+	do {
+		target_fini(t);
+		item_fini(item);
+		e = find_existing(fs, parent, name, t, item);
+		if (e == ERR_OK && item_is_dir(item->kind))
+			e = ERR_IS_A_DIRECTORY;
+		if (e == ERR_OK)
+			e = unlink_item(fs, t, item, detail);
+	} while (e == ERR_NOT_FOUND && is_draft_at(t, item) && ++tries < DRAFT_TRIES);
+	return e;
+}
+
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct call c = call_begin(req, OP_UNLINK);
@@ -150,17 +176,12 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct target t = { 0 };
 	struct item item = { 0 };
 	struct err_detail detail = { 0 };
-	enum err e = find_existing(c.fs, parent, name, &t, &item);
-	if (e == ERR_OK && item_is_dir(item.kind))
-		e = ERR_IS_A_DIRECTORY;
+	enum err e = find_and_unlink(c.fs, parent, name, &t, &item, &detail);
 	if (e == ERR_OK) {
-		e = unlink_item(c.fs, &t, &item, &detail);
-		if (e == ERR_OK) {
-			matches_drop(c.fs->matches, item.id);
-			trash_dir_left(c.fs, &item);
-		}
-		if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED)
-			explain(c.fs, "unlink", &t, name, e, &detail, NULL);
+		matches_drop(c.fs->matches, item.id);
+		trash_dir_left(c.fs, &item);
+	} else if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED) {
+		explain(c.fs, "unlink", &t, name, e, &detail, NULL);
 	}
 	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK)
 		notify_attributes(c.fs->notifier, nid_of(&item));
@@ -377,6 +398,30 @@ static enum err perform_rename(
 	return e;
 }
 
+static enum err prepare_and_perform(struct fs *fs, struct renaming *r, fuse_ino_t parent,
+	const char *name, fuse_ino_t new_parent, const char *new_name, unsigned flags,
+	struct err_detail *detail)
+{
+	enum err e;
+	int tries = 0;
+	bool exchange = (flags & RENAME_EXCHANGE) != 0;
+	do {
+		renaming_fini(r);
+		*r = (struct renaming){ 0 };
+		e = prepare_rename(fs, r, parent, name, new_parent, new_name, flags, detail);
+		if (e == ERR_OK && exchange && r->replaced.kind == ITEM_NONE)
+			e = ERR_NOT_FOUND;
+		if (e == ERR_OK && (flags & RENAME_NOREPLACE) != 0 && r->replaced.kind != ITEM_NONE)
+			e = ERR_NAME_EXISTS;
+		if (e == ERR_OK)
+			e = perform_rename(fs, r, flags, detail);
+	} while (e == ERR_NOT_FOUND &&
+		(is_draft_at(&r->from, &r->item) ||
+			(exchange && is_draft_at(&r->to, &r->replaced))) &&
+		++tries < DRAFT_TRIES);
+	return e;
+}
+
 static bool is_refused_document(enum err e)
 {
 	int code = err_errno(e);
@@ -418,13 +463,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		return;
 	}
 	struct err_detail detail = { 0 };
-	enum err e = prepare_rename(c.fs, r, parent, name, new_parent, new_name, flags, &detail);
-	if (e == ERR_OK && (flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_NONE)
-		e = ERR_NOT_FOUND;
-	if (e == ERR_OK && (flags & RENAME_NOREPLACE) != 0 && r->replaced.kind != ITEM_NONE)
-		e = ERR_NAME_EXISTS;
-	if (e == ERR_OK)
-		e = perform_rename(c.fs, r, flags, &detail);
+	enum err e =
+		prepare_and_perform(c.fs, r, parent, name, new_parent, new_name, flags, &detail);
 	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK) {
 		notify_attributes(c.fs->notifier, nid_of(&r->item));
 		if (r->replaced.kind != ITEM_NONE)

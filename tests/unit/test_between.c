@@ -229,6 +229,43 @@ static int look_again(struct world *w)
 	return look_up(w);
 }
 
+static int unlink_it(struct world *w)
+{
+	return kernel_ask(&w->k, FUSE_UNLINK, dir_of(w).id, name_of(w), NONE)->error;
+}
+
+static int is_gone(struct world *w)
+{
+	return look_up(w) == ENOENT ? 0 : EEXIST;
+}
+
+static int move_to(struct world *w, struct span name)
+{
+	const struct fuse_rename2_in in = { .newdir = dir_of(w).id };
+	return fuse_ask(w->k.fs, FUSE_RENAME2, dir_of(w).id, w->k.pid, PART(in), name_of(w), name)
+		->error;
+}
+
+static int rename_it(struct world *w)
+{
+	return move_to(w, PART("other.json"));
+}
+
+static int is_renamed(struct world *w)
+{
+	return look_up(w) == ENOENT ? look(w, PART("other.json")) : EEXIST;
+}
+
+static int make_ordinary(struct world *w)
+{
+	return move_to(w, PART("ordinary"));
+}
+
+static int is_ordinary(struct world *w)
+{
+	return look_up(w) == ENOENT ? look(w, PART("ordinary")) : EEXIST;
+}
+
 /* Whatever call of the store the commit comes after. */
 static void check_first_commit(
 	size_t key_len, int (*ask)(struct world *w), int (*outcome)(struct world *w))
@@ -263,6 +300,19 @@ TEST(a_name_is_found_at_the_moment_of_its_first_commit)
 TEST(a_digest_name_is_found_at_the_moment_of_its_first_commit)
 {
 	check_first_commit(400, look_up, look_again);
+}
+
+TEST(what_becomes_a_row_while_it_is_removed_is_removed)
+{
+	check_first_commit(1, unlink_it, is_gone);
+	check_first_commit(400, unlink_it, is_gone);
+}
+
+TEST(what_becomes_a_row_while_it_is_renamed_is_renamed)
+{
+	check_first_commit(1, rename_it, is_renamed);
+	check_first_commit(1, make_ordinary, is_ordinary);
+	check_first_commit(400, make_ordinary, is_ordinary);
 }
 
 /* ---- between a commit and what is kept of it ---- */
@@ -449,6 +499,8 @@ TEST(who_waits_goes_on_when_all_is_kept)
 
 RUN_TESTS(T(a_name_is_found_at_the_moment_of_its_first_commit),
 	T(a_digest_name_is_found_at_the_moment_of_its_first_commit),
+	T(what_becomes_a_row_while_it_is_removed_is_removed),
+	T(what_becomes_a_row_while_it_is_renamed_is_renamed),
 	T(a_read_waits_for_what_was_replaced_a_moment_ago),
 	T(fstat_waits_for_what_was_replaced_a_moment_ago),
 	T(the_second_try_of_an_open_waits_for_what_its_look_up_found),

@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* ---- read ---- */
@@ -190,7 +192,13 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 
 /* ---- close ---- */
 
-/* The process of a thread; 0 if the thread is no more. */
+/* Asked of the kernel, since /proc may be mounted so that it does not show other users' processes. */
+static bool is_in_process(pid_t process, pid_t tid)
+{
+	return syscall(SYS_tgkill, process, tid, 0) == 0 || errno != ESRCH;
+}
+
+/* The process of a thread; 0 if the thread is no more, or is not shown. */
 static pid_t process_of(pid_t tid)
 {
 	char path[64], line[256];
@@ -210,10 +218,18 @@ static pid_t process_of(pid_t tid)
  * the file stands in for it. */
 static bool closes_for_opener(const struct handle *h, pid_t closer)
 {
-	if (closer == h->opener)
+	pid_t opener = h->opener;
+	if (closer == opener || opener == 0 || (kill(opener, 0) != 0 && errno == ESRCH))
 		return true;
-	pid_t opener = process_of(h->opener);
-	return opener == 0 || opener == process_of(closer);
+	if (closer == 0) /* of another PID namespace */
+		return false;
+	if (is_in_process(opener, opener))
+		return is_in_process(opener, closer);
+	if (is_in_process(closer, closer))
+		return is_in_process(closer, opener);
+	/* Of neither is it the process's first thread, whose number is the process's. */
+	pid_t process = process_of(opener);
+	return process == 0 || is_in_process(process, closer);
 }
 
 void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)

@@ -19,6 +19,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import threading
 import time
 
 import pytest
@@ -1099,3 +1100,84 @@ def test_S14_the_services_start_tell_when_they_are_ready_and_stop_clean(rowfs, s
         assert not pathlib.Path(f"{store}-wal").exists() and not mounts()
         said = (work / "journal").read_text()
         assert "signal 15" in said and "is closed" in said and len(said.splitlines()) < 10
+
+
+# ---- W4: processes that the server is not shown ----
+
+UNSEEING = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+
+
+@pytest.fixture
+def unseeing(rowfs, store, at):
+    """A partition whose server sees nothing of this process in /proc."""
+    try:
+        call("mount", "proc", "/proc", "proc", 0, "hidepid=4")
+    except OSError as e:
+        pytest.skip(f"needs a /proc of its own: {e}")
+    look = [*UNSEEING, "cat", f"/proc/{os.getpid()}/status"]
+    if subprocess.run(look, capture_output=True, check=False).returncode == 0:
+        pytest.skip("this process may do no more than the server")
+    subprocess.run([*UNSEEING, rowfs.program, "mount", store, at], check=True,
+                   stdin=subprocess.DEVNULL, env=ENV)
+    part = at / "acct1/Tab/p"
+    part.mkdir(parents=True)
+    yield part
+    sh(f"umount '{at}'")
+
+
+@contextlib.contextmanager
+def opened_by_a_thread(path):
+    """The thread lives on."""
+    opened, over, fds = threading.Event(), threading.Event(), []
+
+    def live():
+        fds.append(os.open(path, os.O_WRONLY | os.O_CREAT))
+        opened.set()
+        over.wait(60)
+
+    t = threading.Thread(target=live)
+    t.start()
+    try:
+        assert opened.wait(60)
+        yield fds[0]
+    finally:
+        over.set()
+        t.join()
+
+
+def close_in_child(fd):
+    child = os.fork()
+    if child == 0:
+        os.close(fd)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_W4_a_childs_close_commits_nothing_where_processes_are_hidden(unseeing):
+    fd = os.open(unseeing / "r.json", os.O_WRONLY | os.O_CREAT)
+    os.write(fd, b'{"v":1}')
+    close_in_child(fd)
+    assert get(unseeing / "r.json") == b""
+    os.close(fd)
+    assert get(unseeing / "r.json") == b'{"v":1}'
+    with opened_by_a_thread(unseeing / "s.json") as fd:
+        os.write(fd, b'{"v":2}')
+        close_in_child(fd)
+        assert get(unseeing / "s.json") == b""
+        os.close(fd)
+        assert get(unseeing / "s.json") == b'{"v":2}'
+
+
+def test_W4_a_thread_may_close_what_another_opened_where_processes_are_hidden(unseeing):
+    fd = os.open(unseeing / "r.json", os.O_WRONLY | os.O_CREAT)
+    os.write(fd, b'{"v":1}')
+    t = threading.Thread(target=os.close, args=(fd,))
+    t.start()
+    t.join()
+    assert get(unseeing / "r.json") == b'{"v":1}'
+    with opened_by_a_thread(unseeing / "s.json") as fd:
+        os.write(fd, b'{"v":2}')
+        t = threading.Thread(target=os.close, args=(fd,))
+        t.start()
+        t.join()
+        assert get(unseeing / "s.json") == b'{"v":2}'

@@ -193,7 +193,7 @@ class Mount:
         self._watchdog = threading.Timer(self.timeout, self._overdue)
         self._watchdog.daemon = True
         self._watchdog.start()
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while True:
             if self.proc.poll() is not None:
                 self._watchdog.cancel()
@@ -207,7 +207,7 @@ class Mount:
                     raise
             if time.monotonic() > end:
                 self.force()
-                pytest.fail(f"not mounted after 30 s: {self.log()}")
+                pytest.fail(f"not mounted after 120 s: {self.log()}")
             time.sleep(0.002)
 
     def log(self):
@@ -228,7 +228,7 @@ class Mount:
                 pass
         detach(self.path)
         if self.proc:
-            self.proc.wait(30)
+            self.proc.wait(60)
 
     def alive(self):
         return self.proc is not None and self.proc.poll() is None
@@ -243,7 +243,7 @@ class Mount:
         """A clean end by umount(8); the daemon has gone when this returns."""
         self._watchdog.cancel()
         tool = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while True:
             done = subprocess.run(tool + [str(self.path)], capture_output=True, text=True)
             # A process that was killed and waited for may have threads that still end.
@@ -305,7 +305,7 @@ class Mount:
     @property
     def port(self):
         """Of the REST socket, where the mount has one: from the log of this start."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while True:
             found = re.search(r"REST at https?://[^\s/]*:(\d+)", self.log())
             if found:
@@ -341,7 +341,7 @@ class Serve:
         self._watchdog.daemon = True
         self._watchdog.start()
         wanted = sum(o.startswith("--rest=") for o in self.options)
-        end, said = time.monotonic() + 30, b""
+        end, said = time.monotonic() + 120, b""
         while True:
             lines = said.decode("utf-8", "replace").split("\n")[:-1]
             self.endpoints = [e for line in lines for e in
@@ -354,10 +354,10 @@ class Serve:
                 said += piece
                 if piece:
                     continue
-                self.proc.wait(30)
+                self.proc.wait(60)
             rc = self.proc.poll()
             self.force()
-            pytest.fail(f"serve: {'nothing for 30 s' if rc is None else rc}: "
+            pytest.fail(f"serve: {'nothing for 120 s' if rc is None else rc}: "
                         f"{said!r} {self.log()}")
 
     @property
@@ -396,7 +396,7 @@ class Serve:
             except ProcessLookupError:
                 pass
         if self.proc:
-            self.proc.wait(30)
+            self.proc.wait(60)
             self.proc.stdout.close()
 
     def kill9(self):

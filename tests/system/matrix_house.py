@@ -164,7 +164,7 @@ class House:
     def at_moment(self, tool, condition):
         if condition == "killed":
             os.killpg(self.mount.proc.pid, signal.SIGKILL)
-            self.mount.proc.wait(30)
+            self.mount.proc.wait(60)
         else:
             key = self.key(tool, condition)
             rest_client.ok(self.client.upsert(TABLE, key, "r", json.loads(OTHER)), 204)
@@ -227,7 +227,7 @@ class House:
                 raise
             finally:
                 os.killpg(child.pid, signal.SIGKILL)  # what it left running too
-                child.wait(30)
+                child.wait(60)
                 os.close(ended)
             texts = []
             for f in (out, err):

@@ -261,7 +261,7 @@ class Soak:
             if self._overdue():
                 self._cut(control)
             for w in self.workers:
-                w.process.join(10)
+                w.process.join(60)
             self.client.close()
         finally:
             for w in self.workers:

@@ -207,7 +207,7 @@ def listener():
         thread.start()
         yield s.getsockname()[1], came
         s.shutdown(socket.SHUT_RDWR)
-        thread.join(30)
+        thread.join(60)
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_W5_where_the_disk_refuses_fsync_says_so(mnt, part):
             os.fsync(fd)
     finally:
         trace.send_signal(signal.SIGINT)
-        trace.wait(30)
+        trace.wait(60)
     assert e.value.errno == errno.EIO
     assert b"refused to sync" in os.getxattr(part / "r.json", "user.rowfs.error")
     assert get(part / "r.json") == b'{"N":2}'  # committed, and not taken back

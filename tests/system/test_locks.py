@@ -32,7 +32,7 @@ def test_K1_exclusive_and_shared_locks(part, name):
     fcntl.flock(b, fcntl.LOCK_UN)
     assert wants(a, fcntl.LOCK_EX) and not wants(b, fcntl.LOCK_SH)
     os.close(a)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not wants(b, fcntl.LOCK_EX):  # the release follows the close
         assert time.monotonic() < end
     os.close(b)
@@ -63,9 +63,9 @@ def test_K3_waiting_for_a_lock_ends_with_it_or_with_a_signal(part):
     with pytest.raises(subprocess.TimeoutExpired):
         waiter.wait(0.3)
     stopped.send_signal(signal.SIGTERM)
-    assert stopped.wait(10) == -signal.SIGTERM and stopped.stdout.read() == b""
+    assert stopped.wait(60) == -signal.SIGTERM and stopped.stdout.read() == b""
     fcntl.flock(held, fcntl.LOCK_UN)
-    assert waiter.communicate(timeout=10)[0] == b"mine\n"
+    assert waiter.communicate(timeout=60)[0] == b"mine\n"
     os.close(held)
 
 
@@ -81,7 +81,7 @@ def test_K4_a_killed_holder_lets_go(part):
     assert not wants(fd, fcntl.LOCK_EX)
     holder.kill()
     holder.wait()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not wants(fd, fcntl.LOCK_EX):
         assert time.monotonic() < end
     os.close(fd)

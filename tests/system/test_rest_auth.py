@@ -240,7 +240,7 @@ def test_absolute_form(rest, tab):
     import http.client
     target = rest.target(f"{tab}()")
     headers = rest.headers_for("GET", target, None, {}, "lite")
-    c = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=30)
+    c = http.client.HTTPConnection("127.0.0.1", rest.port, timeout=60)
     c.request("GET", f"http://{rest.host_header}{target}", headers=headers)
     answer = c.getresponse()
     body = answer.read()

@@ -306,7 +306,7 @@ def test_I5_who_is_killed_has_brought_the_complete_lines(mnt, table):
                           "printf '{\"Part' >&3; echo; exec sleep 60"], stdout=subprocess.PIPE)
     p.stdout.readline()
     p.send_signal(signal.SIGKILL)
-    p.wait(10)
+    p.wait(60)
     mnt.umount()
     mnt.start()
     assert rows(table / "p") == ["1.json"]
@@ -321,7 +321,7 @@ def test_I5_a_csv_writer_that_is_killed_in_a_record_makes_no_row_of_it(mnt, tabl
                           "echo; exec sleep 60"], stdout=subprocess.PIPE)
     p.stdout.readline()
     p.send_signal(signal.SIGKILL)
-    p.wait(10)
+    p.wait(60)
     assert sh(f"cat '{table}/.query/select=A.ndjson'").stdout == (
         '{"PartitionKey":"p","RowKey":"1","A":1}\n{"PartitionKey":"p","RowKey":"2","A":2}\n')
     assert list(rejected(mnt).values()) == [b"p,1"]
@@ -579,10 +579,10 @@ def test_I11_ctrl_c_ends_an_import_without_a_good_line(rowfs, rest_store, rest_m
     assert b"standard input:1:1: InvalidInput" in p.stderr.readline()
     p.send_signal(signal.SIGINT)
     try:
-        told = p.communicate(timeout=20)[1]
+        told = p.communicate(timeout=60)[1]
     finally:
         source.kill()
-        source.wait(10)
+        source.wait(60)
     assert p.returncode == 1 and b"cancelled" in told
 
 

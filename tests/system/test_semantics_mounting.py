@@ -67,7 +67,7 @@ def test_S1_mount_holds_none_of_the_callers_files(rowfs, background):
     at, start = background
     # A pipe that the daemon inherited would keep this waiting for ever.
     out = sh(f"'{rowfs.program}' mount '{at.parent}/store.rowfs' '{at}' | cat; cat '{at}/.rowfs/version'",
-             timeout=30)
+             timeout=60)
     assert out.stdout
     rowfs("umount", at)
 
@@ -90,7 +90,7 @@ def test_S1_or_with_the_reason(rowfs, store, work, case):
         args[0].write_text("hello" * 1000)
     else:
         args += ["-o", "nonsense_option"]
-    done = rowfs("mount", *args, check=False, timeout=30)
+    done = rowfs("mount", *args, check=False, timeout=60)
     assert done.returncode in (1, 2)
     assert done.stderr.strip() and len(done.stderr) < 500
     if case in ("no directory", "a file"):
@@ -191,7 +191,7 @@ def test_S3_sigterm_while_it_is_in_use(rowfs, mnt, part, store):
         time.sleep(0.01)
     mnt.sigterm()
     stop.set()
-    t.join(20)
+    t.join(60)
     assert not t.is_alive()
     have = {json.loads(x)["RowKey"] for x in
             rowfs("export", store, "acct1/Blogs").stdout.splitlines()}
@@ -205,7 +205,7 @@ def test_S3_umount_of_a_busy_mount_is_refused(rowfs, mnt, part):
         assert done.returncode == 1 and "in use" in done.stderr
         assert get(part / "r.json") == b"{}"
     rowfs("umount", mnt.path)
-    mnt.proc.wait(20)
+    mnt.proc.wait(60)
     mnt._watchdog.cancel()
 
 
@@ -259,7 +259,7 @@ def test_S4_kills_under_load(mnt, part):
         mnt.kill9()
         stop.set()
         for t in threads:
-            t.join(30)
+            t.join(60)
             assert not t.is_alive()
         mnt.start()
         for name, text in acknowledged.items():

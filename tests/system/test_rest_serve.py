@@ -21,11 +21,12 @@ import conftest
 import pytest
 import rest_client
 from rest_client import ok
+from test_rest_server import wait_until_read
 
 
 def refused(rowfs, *args, code=1):
     """A call that must fail; its message."""
-    done = rowfs(*args, check=False, timeout=30)
+    done = rowfs(*args, check=False, timeout=60)
     assert done.returncode == code, done
     assert done.stdout == "", done
     return done.stderr
@@ -70,7 +71,7 @@ def test_it_says_where_and_ends_with_0(rowfs, rest_store):
         with rest_client.Client(port) as client:
             ok(client.tables(), 200)
         proc.send_signal(number)
-        out, err = proc.communicate(timeout=30)
+        out, err = proc.communicate(timeout=60)
         assert proc.returncode == 0 and out == "", (out, err)
         assert "is closed" in err
 
@@ -95,7 +96,7 @@ def test_the_default_endpoint(rowfs, rest_store):
         assert proc.stdout.readline().endswith(b" at http://127.0.0.1:10002\n")
     finally:
         proc.terminate()
-        assert proc.wait(30) == 0
+        assert proc.wait(60) == 0
 
 
 def test_ready_is_told_to_systemd(rowfs, rest_store, short):
@@ -108,7 +109,7 @@ def test_ready_is_told_to_systemd(rowfs, rest_store, short):
         assert s.recv(100) == b"READY=1"
         proc.terminate()
         assert s.recv(100) == b"STOPPING=1"
-        assert proc.wait(30) == 0
+        assert proc.wait(60) == 0
 
 
 def test_names_of_endpoints(rowfs, store):
@@ -199,7 +200,7 @@ def test_a_log_file(rowfs, rest_store, work):
                             env=conftest.ENV)
     assert proc.stdout.readline()
     proc.terminate()
-    _, err = proc.communicate(timeout=30)
+    _, err = proc.communicate(timeout=60)
     assert proc.returncode == 0 and err == b""
     assert "REST at http://127.0.0.1:" in log.read_text() and "is closed" in log.read_text()
 
@@ -375,7 +376,7 @@ def test_a_relative_path(rowfs, rest_store, short):
                             env=conftest.ENV, text=True)
     assert proc.stdout.readline() == f"serving {rest_store} at unix:{short}/s\n"
     proc.terminate()
-    assert proc.wait(30) == 0
+    assert proc.wait(60) == 0
 
 
 # ---- the end
@@ -390,7 +391,7 @@ def test_a_stop_under_load_loses_nothing_and_nobody_hangs(how, rest_store, serve
     acknowledged, problems = [], []
 
     def write(worker):
-        client = rest_client.Client(port, timeout=30)
+        client = rest_client.Client(port)
         for n in range(1000000):
             try:
                 done = client.upsert("Load", f"p{worker % 3}", f"{worker}-{n}", {"N": n})
@@ -411,32 +412,30 @@ def test_a_stop_under_load_loses_nothing_and_nobody_hangs(how, rest_store, serve
         t.start()
     while len(acknowledged) < 500 and not problems:
         time.sleep(0.01)
-    since = time.monotonic()
     if how == "serve":
         server.stop()
     else:
         server.sigterm()
     for t in threads:
-        t.join(30)
+        t.join(60)
         assert not t.is_alive()
     assert not problems, problems
-    assert time.monotonic() - since < 20
     with rest_client.Client(serve(rest_store).port) as client:
         there = {(r["PartitionKey"], r["RowKey"]) for r in client.all("Load")}
     assert not set(acknowledged) - there
 
 
-def test_a_stop_does_not_wait_for_those_who_dawdle(rest_store, serve):
+def test_a_stop_does_not_wait_for_those_who_dawdle(rest_store, serve, monkeypatch):
+    """Who had ten minutes has seconds then."""
+    monkeypatch.setitem(conftest.ENV, "ROWFS_REST_LIMITS", "head=600000,progress=600000")
     server = serve(rest_store)
     with contextlib.ExitStack() as stack:
         for data in (b"", b"GET / HT", b"GET / HTTP/1.1\r\n",
                      b"PUT /x HTTP/1.1\r\nContent-Length: 1000\r\n\r\nx"):
             s = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
             s.sendall(data)
-        time.sleep(0.2)
-        since = time.monotonic()
-        server.stop()
-        assert time.monotonic() - since < 15
+            wait_until_read(s)
+        server.stop(100)
 
 
 def test_a_request_that_was_begun_is_finished(rest_store, serve):
@@ -449,14 +448,14 @@ def test_a_request_that_was_begun_is_finished(rest_store, serve):
     text = f"PUT {target} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in head.items())
     with client.connect() as s:
         s.sendall(text.encode() + b'\r\n{"N"')
-        time.sleep(0.3)
+        wait_until_read(s)
         server.proc.send_signal(signal.SIGTERM)
         time.sleep(0.3)
         s.sendall(b": 1}")
         r = http.client.HTTPResponse(s)
         r.begin()
         assert r.status == 204 and r.headers["Connection"].lower() == "close"
-    server.proc.wait(30)
+    server.proc.wait(60)
     assert server.proc.returncode == 0
     with rest_client.Client(serve(rest_store).port) as again:
         assert ok(again.get("Begun", "p", "r"), 200).json["N"] == 1
@@ -466,14 +465,19 @@ def test_new_connections_are_not_taken_any_more(rest_store, serve):
     server = serve(rest_store)
     with socket.create_connection(("127.0.0.1", server.port)) as begun:
         begun.sendall(b"PUT /x HTTP/1.1\r\nContent-Length: 10\r\n\r\nx")
-        time.sleep(0.2)
+        wait_until_read(begun)
         server.proc.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
-        with contextlib.suppress(OSError):
-            with socket.create_connection(("127.0.0.1", server.port), 5) as s:
-                s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                assert s.recv(100) == b""
-    assert server.proc.wait(30) == 0
+        end, answer = time.monotonic() + 60, b"HTTP"
+        while answer:  # it may not have heard of its end yet
+            assert time.monotonic() < end
+            with contextlib.suppress(OSError):
+                with socket.create_connection(("127.0.0.1", server.port), 5) as s:
+                    answer = b""
+                    s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    answer = s.recv(100)
+                continue
+            break
+    assert server.proc.wait(60) == 0
 
 
 # ---- the mount
@@ -551,7 +555,7 @@ def test_an_unmount_finishes_what_rest_has_begun(mount, rest_store):
         ok(client.create_table("Load"), 201)
 
     def write(worker):
-        client = rest_client.Client(port, timeout=30)
+        client = rest_client.Client(port)
         with contextlib.suppress(ConnectionError, http.client.HTTPException):
             for n in range(1000000):
                 if client.upsert("Load", "p", f"{worker}-{n}", {}).status != 204:
@@ -564,7 +568,7 @@ def test_an_unmount_finishes_what_rest_has_begun(mount, rest_store):
             time.sleep(0.01)
         m.umount()
         for f in futures:
-            f.result(30)
+            f.result(60)
     m.start()
     with rest_client.Client(m.port) as client:
         assert not set(done) - {r["RowKey"] for r in client.all("Load")}

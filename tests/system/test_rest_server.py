@@ -43,7 +43,7 @@ def raw(client, method, path, body=None, headers=None, version="1.1"):
 class Wire:
     """A connection whose answers are read one after the other."""
 
-    def __init__(self, client, timeout=20):
+    def __init__(self, client, timeout=60):
         self.sock = client.connect()
         self.sock.settimeout(timeout)
         self.file = self.sock.makefile("rb")
@@ -167,7 +167,7 @@ def test_truncated_requests_are_no_requests(limited):
         with Wire(client) as w:
             w.send(request[:at])
             w.sock.shutdown(socket.SHUT_WR)
-            assert w.is_closed(10), at
+            assert w.is_closed(25), at
     assert client.get("Cut", "p", "r").status == 404
 
 
@@ -199,7 +199,7 @@ def test_a_missing_length_is_411(rest, row, method):
         status, headers, _ = w.answer(method)
         assert status == 411 and headers["x-ms-error-code"] == "MissingContentLengthHeader"
         assert headers["Connection"].lower() == "close"
-        assert w.is_closed(10)
+        assert w.is_closed(25)
 
 
 def test_chunked_bodies(rest, tab):
@@ -230,7 +230,7 @@ def test_broken_chunks(rest, tab, chunks):
         w.send(raw(rest, "PUT", path, b"", {"Content-Length": None,
                                             "Transfer-Encoding": "chunked"}) + chunks)
         assert w.answer("PUT")[0] in (400, 413)
-        assert w.is_closed(10)
+        assert w.is_closed(25)
     assert rest.get(tab, "p", "broken").status == 404
 
 
@@ -255,7 +255,7 @@ def test_lengths_that_two_readers_could_take_for_two_things(rest, tab, headers):
         status, answered, _ = w.answer("PUT")
         assert status == 400, (status, headers)
         assert answered["Connection"].lower() == "close"
-        assert w.is_closed(10)
+        assert w.is_closed(25)
     assert rest.get(tab, "p", "length").status == 404
 
 
@@ -269,7 +269,7 @@ def test_a_length_beyond_the_body_waits_and_one_short_of_it_cuts(rest, tab):
     with Wire(rest) as w:  # the rest is taken for the next request, and is none
         w.send(raw(rest, "PUT", path, b"{}garbage\r\n\r\n", {"Content-Length": "2"}))
         assert w.answer("PUT")[0] == 204
-        assert w.is_closed(10)
+        assert w.is_closed(25)
     assert ok(rest.get(tab, "p", "wrong"), 200)
 
 
@@ -296,7 +296,7 @@ def test_http_1_0(rest, row):
         status, headers, body = w.answer()
         assert status == 200 and json.loads(body)["N"] == 1
         assert int(headers["Content-Length"]) == len(body)
-        assert w.is_closed(10)
+        assert w.is_closed(25)
     with Wire(rest) as w:
         for _ in range(2):
             w.send(raw(rest, "GET", row, headers={"Connection": "keep-alive"}, version="1.0"))
@@ -308,7 +308,7 @@ def test_connection_close_is_kept(rest, row):
         w.send(raw(rest, "GET", row, headers={"Connection": "close"}))
         status, headers, _ = w.answer()
         assert status == 200 and headers["Connection"].lower() == "close"
-        assert w.is_closed(10)
+        assert w.is_closed(25)
 
 
 def test_head_has_no_body(rest, row):
@@ -351,7 +351,7 @@ def test_heads_over_the_limit(rest, row):
                 status, headers, _ = w.answer()
                 assert status in (431, 414), size
                 assert headers["Connection"].lower() == "close"
-            assert w.is_closed(10)
+            assert w.is_closed(25)
     assert rest.request("GET", row).status == 200
 
 
@@ -372,7 +372,7 @@ def test_a_long_target(rest, tab):
         with contextlib.suppress(ConnectionError):
             w.send(b"GET /" + b"a" * HEAD_REFUSED + b" HTTP/1.1\r\n\r\n")
             assert w.answer()[0] == 414
-        assert w.is_closed(10)
+        assert w.is_closed(25)
 
 
 def test_many_headers(rest, row):
@@ -413,7 +413,7 @@ def test_bodies_over_the_limit_are_refused_and_told_so(rest, tab, extra, chunked
             w.send(raw(rest, "PUT", path, b" " * size))
         status, headers, _ = w.answer("PUT")
         assert status == 413 and headers["x-ms-error-code"] == "RequestBodyTooLarge"
-        assert w.is_closed(10)
+        assert w.is_closed(25)
     assert rest.get(tab, "p", "huge").status == 404
 
 
@@ -449,11 +449,12 @@ def test_memory_grows_with_what_came_not_with_what_was_promised(rest, tab, modul
 
 
 def test_a_slow_head_is_cut_while_another_client_is_served(limited):
-    client = limited("head=500,idle=60000,progress=60000")
+    client = limited("head=2000,idle=60000,progress=60000")
+    ok(client.tables(), 200)  # its head comes at once, on a connection that stays
     with Wire(client) as slow, Wire(client) as partial:
         slow.send(b"GET / HT")
         partial.send(b"GET / HTTP/1.1\r\nX: ")
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             ok(client.tables(), 200)
             with contextlib.suppress(ConnectionError):
@@ -467,36 +468,40 @@ def test_a_slow_head_is_cut_while_another_client_is_served(limited):
 
 
 def test_an_idle_connection_is_cut(limited):
-    client = limited("head=400,idle=800,progress=60000")
+    client = limited("head=600000,idle=2500,progress=600000")
     with Wire(client) as w:
+        since = time.monotonic()  # its time begins later, with the answer
         w.send(raw(client, "GET", "Tables"))
         assert w.answer()[0] == 200
-        since = time.monotonic()
         assert not w.is_closed(0.5)
-        assert w.is_closed(5)
-        assert time.monotonic() - since > 0.7
-    with Wire(client) as w:  # one that never says anything has less
-        since = time.monotonic()
-        assert w.is_closed(5)
-        assert 0.3 < time.monotonic() - since < 2
+        assert w.is_closed(60)
+        assert time.monotonic() - since > 2.4
+
+
+def test_a_connection_that_never_says_anything_has_the_time_of_a_head(limited):
+    client = limited("head=400,idle=600000,progress=600000")
+    since = time.monotonic()
+    with Wire(client) as w:
+        assert w.is_closed(60)
+        assert time.monotonic() - since > 0.3
 
 
 def test_a_slow_body_is_cut_and_a_steady_one_is_not(limited):
-    client = limited("head=60000,idle=60000,progress=500")
+    client = limited("head=60000,idle=60000,progress=2000")
     ok(client.create_table("Slow"), 201)
     path = rest_client.entity_path("Slow", "p", "slow")
     with Wire(client) as slow, Wire(client) as steady:
         slow.send(raw(client, "PUT", path, b"", {"Content-Length": "100000"}))
-        size = 20 * 0x10000
+        size = 30 * 0x10000
         steady.send(raw(client, "PUT", path, b"", {"Content-Length": str(size)}))
-        for i in range(20):  # two seconds: longer than what a slow one gets
+        for i in range(30):  # three seconds: longer than what a slow one gets
             steady.send(b" " * 0x10000)
             with contextlib.suppress(ConnectionError):
                 slow.send(b" ")
             time.sleep(0.1)
             ok(client.tables(), 200)
         assert steady.answer("PUT")[0] in (204, 400)
-        assert slow.is_closed(1)
+        assert slow.is_closed(25)
     ok(client.tables(), 200)
 
 
@@ -510,7 +515,7 @@ def sockets(pid):
 
 
 def test_a_client_that_does_not_read_is_cut(limited):
-    client = limited("head=60000,idle=60000,progress=500")
+    client = limited("head=60000,idle=60000,progress=2500")
     ok(client.create_table("Large"), 201)
     for i in range(60):
         ok(client.upsert("Large", "p", f"{i:04}", {"A": "x" * 30000}), 204)
@@ -521,7 +526,7 @@ def test_a_client_that_does_not_read_is_cut(limited):
             w.send(raw(client, "GET", "Large()"))
         time.sleep(0.2)
         assert sockets(client.pid) == before + 1
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while sockets(client.pid) > before and time.monotonic() < end:
             ok(client.tables(), 200)
             time.sleep(0.05)
@@ -533,7 +538,7 @@ def test_a_client_that_does_not_read_is_cut(limited):
             piece = w.sock.recv(100000)
             assert piece, len(body)
             body += piece
-            time.sleep(0.05)
+            time.sleep(0.15)
             if end is None and b"\r\n\r\n" in body:
                 head = body.partition(b"\r\n\r\n")[0]
                 length = [line for line in head.split(b"\r\n")
@@ -603,7 +608,7 @@ def queues(sock):
 
 
 def wait_until_read(sock):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while queues(sock)[0] > 0:
         assert time.monotonic() < end, "the server does not read"
         time.sleep(0.005)
@@ -611,7 +616,7 @@ def wait_until_read(sock):
 
 def wait_until_stuck(sock):
     """Until the server can send no more to a client that does not read."""
-    end, last = time.monotonic() + 20, -1
+    end, last = time.monotonic() + 60, -1
     while (now := queues(sock)[1]) != last or now == 0:
         assert time.monotonic() < end, "the kernel takes all of it"
         last = now
@@ -635,7 +640,7 @@ def almost_sent(client, size, *, chunked=False):
         w.send(b" " + (b"\r\n0\r\n\r\n" if chunked else b""))
         w.left = w.answer("PUT")
         if w.left[1]["Connection"] is not None:
-            assert w.is_closed(10)
+            assert w.is_closed(25)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -748,7 +753,8 @@ def test_answers_that_are_not_read_count_too(limited):
         w.send(raw(client, "GET", "Large()") * 8)  # more than the kernel takes
         wait_until_stuck(w.sock)
         assert w.sock.recv(13, socket.MSG_PEEK) == b"HTTP/1.1 200 "
-        busy = client.query("Large")
+        while (busy := client.query("Large")).status == 200:
+            pass  # it may be between two of them
         assert busy.status == 503 and busy.code == "ServerBusy"
         query = client.batch([("GET", "Large()", {}, None)], change_set=False)
         assert query.status == 503 and query.code == "ServerBusy"
@@ -758,7 +764,7 @@ def test_answers_that_are_not_read_count_too(limited):
         done = ok(client.batch([("POST", "Large", full, {
             "PartitionKey": "q", "RowKey": f"{i:02}"}) for i in range(100)]), 202)
         assert done.body.count(b"201 Created") == 100 and len(done.body) > SMALL
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while client.query("Large").status == 503:
         assert time.monotonic() < end  # what nobody will read is given back
     for _ in range(5):
@@ -794,7 +800,7 @@ def test_headers_that_two_readers_could_take_for_two_things(rest, row, line, met
         status, headers, _ = w.answer(method)
         assert status == 400 and headers["x-ms-error-code"] == "InvalidHeaderValue"
         assert headers["Connection"].lower() == "close"
-        assert w.is_closed(10)
+        assert w.is_closed(25)
     assert rest.request("GET", row).json["N"] == 1
 
 
@@ -822,7 +828,7 @@ def tls_port(rest_store, serve, work):
 def test_tls_from_1_2_on(tls_port, option, spoken):
     done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{tls_port}", option,
                            "-cipher", "ALL:@SECLEVEL=0"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     if spoken:
         assert f"New, {spoken}, Cipher is " in done.stdout, done
     else:
@@ -860,6 +866,6 @@ def test_clients_that_come_and_go_in_every_state(rest, row):
     while time.monotonic() < stop:
         assert rest.request("GET", row).status == 200
     for t in threads:
-        t.join(30)
+        t.join(60)
     assert not problems
     assert rest.request("GET", row).status == 200

@@ -35,8 +35,8 @@ void reply_bytes(struct call *c, const char *p, size_t n);
 void reply_elsewhere(struct call *c);
 /* Success of a close, after the kernel dropped what the stage's commit made wrong. */
 void reply_after_commit(struct call *c, struct stage *s);
-/* The same, without the reply, for a request during which the kernel holds the inode's lock (fsync,
- * setattr): waiting for the name's directory could wait for somebody who waits for the inode.  The
+/* The same, without the reply, for a request during which the kernel holds the lock of an inode that
+ * others come to (fsync, setattr): waiting for the name's directory could wait for somebody who waits for the inode.  The
  * old node is made unusable instead, which waits for nobody; the name follows. */
 void drop_stale_locked(struct fs *fs, struct stage *s);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * read, write, flush (close) and fsync. */
+#include "base/workers.h"
 #include "fs/ahead.h"
 #include "fs/attr.h"
 #include "fs/locks.h"
@@ -251,6 +252,43 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		reply_err(&c, e);
 }
 
+struct fsync_job {
+	struct job job; /* first */
+	struct call call;
+	const struct stage *stage;
+	struct stale stale;
+};
+
+static void run_fsync(struct job *job)
+{
+	struct fsync_job *j = (struct fsync_job *)job;
+	notify_name_now(j->call.fs->notifier, j->stale.dir_nid, span_of(j->stale.name));
+	syncs_reply(&j->call, j->stage);
+	free(j);
+}
+
+/* The kernel holds the inode's lock.  Nobody but the writer comes to a stage's own node, so who
+ * holds the name's directory waits for no such lock: the name goes first, as at a close.  Whoever has
+ * no node of his own is answered at once. */
+static void reply_fsync(struct call *c, const struct handle *h, fuse_ino_t nid)
+{
+	struct fs *fs = c->fs;
+	bool own = !h->nodeless && nid_is_private(nid);
+	struct fsync_job *j = own ? malloc(sizeof(*j)) : NULL;
+	if (j != NULL) {
+		*j = (struct fsync_job){ .job.run = run_fsync, .call = *c, .stage = h->stage };
+		stage_take_stale(h->stage, &j->stale);
+		if (j->stale.any && workers_submit(fs->lanes[VLANE_CHANGE], &j->job))
+			return;
+		if (j->stale.any)
+			notify_name_soon(fs->notifier, j->stale.dir_nid, span_of(j->stale.name));
+		free(j);
+	} else {
+		drop_stale_locked(fs, h->stage);
+	}
+	syncs_reply(c, h->stage);
+}
+
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_FSYNC);
@@ -264,12 +302,10 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 		return;
 	}
 	enum err e = stage_fsync(c.fs, h->stage);
-	if (e == ERR_OK) {
-		drop_stale_locked(c.fs, h->stage);
-		syncs_reply(&c, h->stage);
-	} else {
+	if (e == ERR_OK)
+		reply_fsync(&c, h, nid);
+	else
 		reply_errno(&c, err_errno(e) == EINVAL ? EIO : err_errno(e));
-	}
 }
 
 /* ---- flock ---- */

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from tools import get, need, put, traced
+from tools import get, need, put, traced, xattr
 
 WRITERS = 40  # more than the request loop has threads
 ROUNDS = 10
@@ -51,6 +51,35 @@ def test_W5_fsync_of_many_at_once_is_answered_to_each_and_shared(mnt, part):
     mnt.start()
     for i in range(WRITERS):
         assert get(part / f"r{i}.json") == b'{"N":%d}' % (99 + ROUNDS)
+
+
+def test_W5_what_fsync_committed_is_seen_by_its_name_while_the_version_before_is_open(part):
+    """The name leads to what is new at once, and not only to who opens it."""
+    row, stop, wrong = part / "r.json", threading.Event(), []
+    put(row, '{"A":0}')
+
+    def look():
+        while not stop.is_set():
+            for name in os.listdir(part):
+                os.stat(part / name)
+    others = [threading.Thread(target=look) for _ in range(2)]
+    for t in others:
+        t.start()
+    for n in range(300):
+        text = b'{"A":%d,"P":"%s"}' % (n, b"p" * (n % 7))
+        fd = os.open(row, os.O_WRONLY | os.O_TRUNC)
+        with open(row, "rb") as old:
+            before = old.read(), os.stat(row).st_size, xattr(row, "etag")
+            os.write(fd, text)
+            os.fsync(fd)
+            size, etag = os.stat(row).st_size, xattr(row, "etag")
+            if size != len(text) or etag == before[2] or get(row) != text:
+                wrong.append((before, size, etag, text))
+        os.close(fd)
+    stop.set()
+    for t in others:
+        t.join(60)
+    assert not wrong, (len(wrong), wrong[0])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: nobody else may trace a server")

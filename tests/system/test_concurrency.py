@@ -39,6 +39,7 @@ def soak(rowfs):
     """The whole run, of which each test looks at one promise."""
     need_fuse()
     house = Calm(rowfs, SEED, SECONDS / 8)
+    house.bound = 60.0
     try:
         house.run(SECONDS)
         s = house.soak
@@ -144,6 +145,7 @@ def test_Z9_nor_while_the_daemon_is_killed_its_disk_full_and_its_calls_fail(rowf
     need_fuse()
     need_to_cut()
     house = Rough(rowfs, SEED, every=1)
+    house.bound = house.recovery = 60.0
     try:
         house.run(20)
         house.close()
@@ -240,7 +242,7 @@ def test_Z1_a_server_that_stood_still_for_a_while_refuses_no_open(mnt, part):
     finally:
         stop.set()
         for w in workers:
-            w.join(30)
+            w.join(60)
     assert failures.empty(), failures.get()
 
 

@@ -24,6 +24,7 @@ import time
 import conftest
 import pytest
 import rest_client
+from streams import cpu_ticks
 from test_scale import sanitized
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
@@ -103,7 +104,7 @@ def stats(m):
 
 def wait_for_release(m, mine=1):
     """A close is answered before the daemon has heard of it."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while True:
         try:
             os.close(os.open(m / ".rowfs/version", os.O_RDONLY))
@@ -177,7 +178,7 @@ def test_open_files_have_a_bound_and_root_gets_in(shared):
         assert refused == "ENFILE", name
         count, why = found[0]
         assert why == "ENFILE" and SHARE - 2 <= count <= SHARE, (name, found)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while as_user(lambda: errno_of(os.listdir, m.part)) != "0":
             assert time.monotonic() < end, name
     write(m.part / "after.json", '{"A":1}')
@@ -228,7 +229,7 @@ def test_documents_that_are_written_have_a_bound(shared):
     assert read(m.part / "kept.json") == b'{"v":1}'
     # What was refused is where refused bytes are.
     assert len(os.listdir(m / ".rowfs/rejected")) >= taken - 1
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while as_user(lambda: errno_of(write, m.part / "again.json", document(131072))) != "0":
         assert time.monotonic() < end
     assert read(m.part / "again.json") == document(131072).encode()
@@ -243,7 +244,7 @@ def test_documents_grown_by_truncation_count(shared):
 
     got = as_user(fill)
     assert got[0] == "0" and got[-1] == "ENOMEM" and 3 <= got.count("0") <= 5, got
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while as_user(lambda: errno_of(write, m.part / "again.json", document(100000))) != "0":
         assert time.monotonic() < end
 
@@ -269,7 +270,7 @@ def test_control_files_that_are_written_have_a_bound(shared, name):
     line = 'RowKey,A\n"2","b"\n' if name == ".rows.csv" else '{"upsert":{"RowKey":"2"}}\n'
     if name == ".rows.ndjson":
         line = '{"RowKey":"2"}\n'
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while as_user(lambda: errno_of(write, m.part / name, line, os.O_WRONLY)) != "0":
         assert time.monotonic() < end
     assert (m.part / "2.json").exists() == (name != ".batch-check")
@@ -336,7 +337,7 @@ def test_what_importers_know_of_names_has_a_bound(shared, name, text, first):
     assert whys and whys <= {"ENFILE", "ENOMEM"}, whys
     if not sanitized():
         assert rss - before < 24 << 10
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while as_user(lambda: errno_of(write, m.part / name, text(0).decode(), os.O_WRONLY)) != "0":
         assert time.monotonic() < end
 
@@ -365,7 +366,7 @@ def test_where_listings_are_has_a_bound(shared, at):
     assert listed == [f"{n}.json" for n in names]
     if not sanitized():
         assert rss - before < 24 << 10
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while as_user(lambda: errno_of(os.listdir, path)) != "0":
         assert time.monotonic() < end
 
@@ -477,7 +478,7 @@ def test_rows_that_are_read_have_a_bound(shared):
 
     taken, why, text = as_user(lambda: fill(False))
     assert 6 <= taken <= 9 and why == "ENFILE" and text == document(100000)[:10].encode()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while as_user(lambda: errno_of(read, m.part / "19.json")) != "0":
         assert time.monotonic() < end
     assert as_user(lambda: fill(True))[:2] == (20, "none")
@@ -502,7 +503,7 @@ def test_thousands_of_open_writers_take_little(shared):
         assert rss - before < 64 << 10
     assert len(os.listdir(f"/proc/{m.proc.pid}/fd")) < 100
     # All were closed incomplete: the last thousand are kept, the log is not a line for each.
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while stats(m)["open_stages"]:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -551,7 +552,7 @@ def test_locks_by_the_thousand(shared):
 
     assert as_user(fill) == ["EAGAIN"]
     with open(m.part / "r.json", "rb") as f:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while errno_of(fcntl.flock, f, fcntl.LOCK_EX | fcntl.LOCK_NB) != "0":
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -635,7 +636,7 @@ def test_streams_of_others_are_so_many_and_no_more(shared):
         return len(fds), "none"
 
     assert as_user(fill) in ((64, "EAGAIN"), (65, "EAGAIN"))
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while as_user(lambda: errno_of(read, m.part / ".rows.ndjson")) != "0":
         assert time.monotonic() < end
 
@@ -891,16 +892,16 @@ def test_T1_the_bound_of_top_is_of_who_asks_and_found_once(shared):
     at = m.part.parent / f".query/top={count}/p"
 
     def walk():
-        begin = time.monotonic()
+        begin = cpu_ticks(m)
         names = os.listdir(at)
         for name in names:
             os.stat(at / name)
-        return sorted(names), time.monotonic() - begin
+        return sorted(names), cpu_ticks(m) - begin
 
     names, alone = walk()
     assert len(names) == count
     got, took = as_user(walk)
-    assert got == names and took < 10 * alone + 0.5, (alone, took)
+    assert got == names and took < 10 * alone + 50, (alone, took)
 
     # Of two that ask in turns, each gets their own, also when a mode has changed.
     first = m.part / "00000.json"

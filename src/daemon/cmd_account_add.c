@@ -49,7 +49,8 @@ const struct command command_account_add = {
 	.synopsis = "STORE NAME [--key=BASE64]",
 	.summary = "Adds an account, and prints its keys",
 	.help = "NAME: 3 to 24 lower-case letters and digits.  The account gets two fresh keys of\n"
-		"256 bits.  The last line is a connection string for the SDKs.\n",
+		"256 bits.  The last line is a connection string for the SDKs; it names port 10002,\n"
+		"where 'rowfs serve' listens by default.\n",
 	.options = options,
 	.min_words = 2,
 	.max_words = 2,

@@ -69,10 +69,10 @@ const struct command command_backup = {
 	.name = "backup",
 	.synopsis = "STORE FILE [--force]",
 	.summary = "Copies the whole store as of now to a file",
-	.help = "FILE is a store of its own then: 'rowfs check FILE' verifies it, and mounting it, or\n"
-		"moving it to where the store was, restores it.  Writers go on meanwhile.  FILE gets\n"
-		"mode 0600, for it holds the keys of the accounts.  It is there when it is complete,\n"
-		"and not before; one that exists is left as it is.\n",
+	.help = "FILE is then a store of its own: 'rowfs check FILE' verifies it; to restore it, mount\n"
+		"it, or move it to where the store was.  Writers go on meanwhile.  FILE gets mode\n"
+		"0600, for it holds the keys of the accounts, and appears when it is complete.  A\n"
+		"file that exists is left as it is.\n",
 	.options = options_,
 	.min_words = 2,
 	.max_words = 2,

@@ -188,7 +188,7 @@ const struct command command_import = {
 	.name = "import",
 	.synopsis = "STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [FILE...]",
 	.summary = "Reads rows from files or standard input into a table",
-	.help = "The account must exist, the table is made if it does not.  Modes:\n"
+	.help = "The account must exist; a table that does not exist is made.  Modes:\n"
 		"  insert   new rows only; a row that exists is refused\n"
 		"  upsert   insert, or replace what is there\n"
 		"  merge    into rows that exist: properties that are not given stay\n"

@@ -181,7 +181,7 @@ const struct command command_mount = {
 		"                 where you are not root)\n"
 		"  default_permissions\n"
 		"                 the kernel checks mode and owner of the files\n"
-		"  uid=N, gid=N   owner of what nobody changed the owner of (default: you)\n"
+		"  uid=N, gid=N   owner of everything that was given no other (default: you)\n"
 		"  umask=OCTAL    taken from the modes 0666 and 0777 (default 022)\n"
 		"  fsname=NAME    shown as the source of the mount (default: the store's path)\n"
 		"  log=FILE       log there instead of to syslog\n"
@@ -194,17 +194,17 @@ const struct command command_mount = {
 		"  rest-cert=FILE, rest-key=FILE\n"
 		"                 certificate and key (PEM): TCP with TLS\n"
 		"  rest-trust=UID[:UID...] | none\n"
-		"                 on a Unix socket you and root need no signature, and nor do\n"
-		"                 these users; none: everybody needs one\n"
+		"                 users who, like you and root, need no signature on a Unix\n"
+		"                 socket; none: everybody needs one\n"
 		"  snapshot-lifetime=SECONDS\n"
 		"                 a snapshot ends after so long (default 0: never by itself)\n"
 		"  snapshot-log=SIZE\n"
-		"                 by so much may the log on disk grow for a snapshot or an open\n"
-		"                 stream before it is ended (default 4G)\n"
-		"  trash=SIZE     so much of removed rows is kept in .rowfs/trash (default 64M;\n"
-		"                 0: nothing)\n"
+		"                 how much the log on disk may grow for a snapshot or an open\n"
+		"                 stream before that is ended (default 4G)\n"
+		"  trash=SIZE     how many bytes of removed rows .rowfs/trash keeps (default 64M;\n"
+		"                 0: none)\n"
 		"  trash-age=SECONDS\n"
-		"                 for so long (default 604800: 7 days)\n",
+		"                 how long it keeps them (default 604800: 7 days)\n",
 	.options = options,
 	.min_words = 2,
 	.max_words = 2,

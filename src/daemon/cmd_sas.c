@@ -426,8 +426,8 @@ static int run(struct cmd_env *env, const struct args *args)
 
 static const struct option_spec options[] = {
 	{ "permissions", 0, "LETTERS", "of raud for a table, of rwdlacu for an account" },
-	{ "expiry", 0, "TIME", "from when on it is not valid: 2030-01-31, +12h, +7d" },
-	{ "start", 0, "TIME", "from when on it is valid; without it: at once" },
+	{ "expiry", 0, "TIME", "when it ends: 2030-01-31, +12h, +7d" },
+	{ "start", 0, "TIME", "when it begins; by default at once" },
 	{ "policy", 0, "ID", "a stored policy of the table gives what is not given here" },
 	{ "resource-types", 0, "LETTERS", "account: of s (service), c (tables), o (rows)" },
 	{ "ip", 0, "A[-B]", "from these addresses only" },

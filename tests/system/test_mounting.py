@@ -932,6 +932,7 @@ def test_S13_killed_while_it_works_and_mounted_elsewhere(rowfs, store, at, work)
     part.mkdir(parents=True)
     put(part / "stays.json", "{}")
     with open(work / "in", "w") as f:
+        f.write('{"PartitionKey":"p","RowKey":"first"}\n')
         for i in range(60_000):
             f.write('{"PartitionKey":"p","RowKey":"%d-%d","v":1}\n' % (i % 3, i % 20))
     clients = [multiprocessing.get_context("fork").Process(target=writing, args=(str(part), n))
@@ -942,7 +943,9 @@ def test_S13_killed_while_it_works_and_mounted_elsewhere(rowfs, store, at, work)
                              work / "in"], env=ENV, stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)
     try:
-        time.sleep(0.4)  # of load
+        # The import too: before it is heard it would open the store itself.
+        while not (part / "first.json").exists():
+            time.sleep(0.002)
         os.kill(server_of(store), signal.SIGKILL)
         rowfs("mount", store, work / "elsewhere", timeout=60)
         for c in clients:
@@ -963,7 +966,7 @@ def test_S13_auto_unmount_frees_the_directory_by_itself(rowfs, store, at):
     for _ in range(5):  # fusermount3 looks once, and too early where the kill takes its time
         rowfs("mount", store, at, "-o", "auto_unmount")
         kill(store)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 10
         while mounts() and time.monotonic() < end:
             time.sleep(0.005)
         if not mounts():

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A store in a directory of its own, the daemon that serves it, and its next one."""
 
+import contextlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -27,6 +29,17 @@ class Wrong(Exception):
     """A promise that was not kept."""
 
 
+def quiet_port():
+    """One that the kernel gives nobody who connects: a client that tries a dead daemon's own would
+    be connected to itself, and the next daemon not get it.  0: there is no such port."""
+    least = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.sample(range(1024, least), min(100, max(0, least - 1024))):
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
+    return 0
+
+
 class House:
     """chosen: the daemon's calls can be struck."""
 
@@ -37,7 +50,8 @@ class House:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="rowfs-kill-", dir=base))
         self.store, self.mnt = self.dir / "store", self.dir / "mnt"
         self.mnt.mkdir()
-        self.proc, self.port, self.log_seen, self.killed = None, 0, 0, set()
+        self.proc, self.log_seen, self.killed = None, 0, set()
+        self.port = quiet_port() if tcp else 0
         self.control = calls.Control(self.dir / "control") if chosen else None
         self.ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.ready.bind(f"\0rowfs-kill-{os.getpid()}-{self.dir.name}")

@@ -10,7 +10,7 @@ from conftest import BUILD, TOP, detach, need_fuse, need_to_cut
 from test_scale import sanitized
 
 POINTS = int(os.environ.get("ROWFS_KILL_POINTS", "40" if sanitized() else "100"))
-SECONDS = 200 + 2 * POINTS
+SECONDS = 600 + 5 * POINTS
 
 
 def test_S4_killed_at_every_point(work):

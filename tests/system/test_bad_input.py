@@ -7,7 +7,6 @@ import contextlib
 import errno
 import json
 import os
-import time
 import shutil
 import sqlite3
 import subprocess

@@ -10,60 +10,64 @@
 
 #define PIECE 1024
 
-/* What becomes of a byte, or of the letter behind a backslash. */
-enum kind {
-	PLAIN, /* itself */
-	AMP,
-	LESS,
-	GREATER,
-	LINE_FEED,
-	TAB,
-	RARE, /* by put_rare() */
+/* What becomes of a byte: eight bytes, so that they are copied at once, whatever it is. */
+struct spelling {
+	char text[6];
+	uint8_t rare; /* by put_slowly() */
+	uint8_t n;
 };
 
-/* 0xef: the first byte of U+F000 and above. */
-#define MARKUP \
-	[0x00 ... 0x08] = RARE, [0x0b ... 0x1f] = RARE, ['&'] = AMP, ['<'] = LESS, \
-		  ['>'] = GREATER, [0xef] = RARE
+/* clang-format off */
+#define ITSELF(c_)  { { (char)(c_) }, 0, 1 }
+#define TWO(c_)     ITSELF(c_), ITSELF((c_) + 1)
+#define FOUR(c_)    TWO(c_), TWO((c_) + 2)
+#define EIGHT(c_)   FOUR(c_), FOUR((c_) + 4)
+#define SIXTEEN(c_) EIGHT(c_), EIGHT((c_) + 8)
+#define NOTHING     { "", 0, 0 }
+#define RARE        { "", 1, 0 }
 
-static const uint8_t kinds[][256] = {
-	{ MARKUP },
+/* 0xef: the first byte of U+F000 and above. */
+#define MARKUP(backslash_) \
+	[0x00 ... 0x08] = RARE, ['\t'] = TWO('\t'), [0x0b ... 0x1f] = RARE, \
+	[' '] = FOUR(' '), TWO('$'), { "&amp;", 0, 5 }, ITSELF('\''), EIGHT('('), \
+	['0'] = EIGHT('0'), FOUR('8'), { "&lt;", 0, 4 }, ITSELF('='), { "&gt;", 0, 4 }, ITSELF('?'), \
+	['@'] = SIXTEEN('@'), EIGHT('P'), FOUR('X'), backslash_, ITSELF(']'), TWO('^'), \
+	['`'] = SIXTEEN('`'), SIXTEEN('p'), \
+	[0x80] = SIXTEEN(0x80), SIXTEEN(0x90), SIXTEEN(0xa0), SIXTEEN(0xb0), \
+	[0xc0] = SIXTEEN(0xc0), SIXTEEN(0xd0), \
+	[0xe0] = EIGHT(0xe0), FOUR(0xe8), TWO(0xec), ITSELF(0xee), RARE, SIXTEEN(0xf0)
+/* clang-format on */
+
+static const struct spelling spellings[][256] = {
+	{ MARKUP(ITSELF('\\')) },
 	/* In a document, and behind a backslash there. */
-	{ MARKUP, ['\\'] = RARE },
+	{ MARKUP(NOTHING) },
 	{
 		[0x00 ... '!'] = RARE,
+		['"'] = ITSELF('"'),
 		['#' ... '['] = RARE,
+		['\\'] = ITSELF('\\'),
 		[']' ... 'm'] = RARE,
-		['n'] = LINE_FEED,
+		['n'] = ITSELF('\n'),
 		['o' ... 's'] = RARE,
-		['t'] = TAB,
+		['t'] = ITSELF('\t'),
 		['u' ... 0xff] = RARE,
 	},
 };
 
-/* Eight bytes, so that one is copied at once, whatever it is. */
-struct spelling {
-	char text[6];
-	uint8_t keep; /* 0xff: the byte itself stands in text[0] */
-	uint8_t n;
-};
-
-static const struct spelling spellings[] = {
-	[PLAIN] = { "", 0xff, 1 },
-	[AMP] = { "&amp;", 0, 5 },
-	[LESS] = { "&lt;", 0, 4 },
-	[GREATER] = { "&gt;", 0, 4 },
-	[LINE_FEED] = { "\n", 0, 1 },
-	[TAB] = { "\t", 0, 1 },
-};
+typedef uint8_t eight __attribute__((vector_size(8)));
 
 /* A backslash is none here, also where it means nothing. */
 static bool eight_are_plain(const unsigned char *p)
 {
-	const uint8_t *kind = kinds[1];
+	eight v;
+	uint64_t found;
 
-	return (kind[p[0]] | kind[p[1]] | kind[p[2]] | kind[p[3]] | kind[p[4]] | kind[p[5]] |
-		       kind[p[6]] | kind[p[7]]) == PLAIN;
+	memcpy(&v, p, 8);
+	v = (eight)(v < ' ') | (eight)(v == '&') | (eight)(v == '<') | (eight)(v == '>') |
+		(eight)(v == '\\') | (eight)(v == 0xef);
+	memcpy(&found, &v, 8);
+	return found == 0;
 }
 
 static char *put(char *to, const char *text, size_t n)
@@ -133,58 +137,84 @@ static char *put_escape(char *to, struct span s, size_t *ret_n)
 	}
 }
 
-static char *put_rare(char *to, struct span s, size_t *ret_n)
+/* The byte or escape at s, one that is rare or not. */
+static char *put_slowly(char *to, struct span s, size_t *ret_n, bool json)
 {
 	unsigned char c = (unsigned char)s.p[0];
+	size_t escaped = json && c == '\\' && s.n > 1;
+	const struct spelling *as = &spellings[json + escaped][(unsigned char)s.p[escaped]];
 
-	if (c == '\\')
-		return put_escape(to, s, ret_n);
-	if (c == 0xef)
-		return put_high(to, s, ret_n);
-	*ret_n = 1;
-	return put_reference(to, c);
-}
-
-/* The byte or escape at s, which is not plain: without a branch but for what is rare, for nobody
- * can foretell which one comes next. */
-static inline char *put_special(char *to, struct span s, size_t *ret_n, bool json)
-{
-	size_t escaped = json & (s.p[0] == '\\') & (s.n > 1);
-	unsigned char c = (unsigned char)s.p[escaped];
-	unsigned kind = kinds[json + escaped][c];
-
-	if (kind == RARE)
-		return put_rare(to, s, ret_n);
-	const struct spelling *as = &spellings[kind];
-	memcpy(to, as, sizeof(*as));
-	to[0] = (char)(as->text[0] | (c & as->keep));
 	*ret_n = 1 + escaped;
-	return to + as->n;
+	if (as->n > 0)
+		return put(to, as->text, as->n);
+	if (json && c == '\\')
+		return put_escape(to, s, ret_n);
+	return c == 0xef ? put_high(to, s, ret_n) : put_reference(to, c);
 }
 
-/* From *at on, at least to `end`, which may be in the middle of a character. */
+/* n bytes without any branch, for nobody can foretell what comes next; *escaped: a backslash stood
+ * in front of them, or is the last.  NULL where something rare is among them. */
+static inline char *put_bytes(
+	char *to, const unsigned char *p, size_t n, bool json, unsigned *escaped)
+{
+	unsigned behind = *escaped, rare = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct spelling *as = &spellings[json + behind][p[i]];
+		memcpy(to, as, sizeof(*as));
+		to += as->n;
+		rare |= as->rare;
+		behind = json & (p[i] == '\\') & ~behind;
+	}
+	*escaped = behind;
+	return rare == 0 ? to : NULL;
+}
+
+/* From *at on to `end` at least, byte by byte or escape by escape. */
+static char *put_rare_bytes(char *to, struct span s, size_t *at, size_t end, bool json)
+{
+	size_t n;
+
+	for (; *at < end && to != NULL; *at += n)
+		to = put_slowly(to, span_make(s.p + *at, s.n - *at), &n, json);
+	return to;
+}
+
+/* From *at on, at least to `end` (but not behind a backslash), which may be in the middle of a
+ * character. */
 static char *put_piece(char *to, struct span s, size_t *at, size_t end, bool json)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
-	size_t i = *at, n;
+	unsigned escaped = 0;
+	bool plain = false; /* the last eight */
+	size_t i, n;
 
-	while (i < end) {
-		if (end - i >= 8 && eight_are_plain(p + i)) {
+	for (i = *at; i < end && to != NULL; i += n) {
+		n = end - i < 8 ? end - i : 8;
+		if (n == 8 && !escaped && eight_are_plain(p + i)) {
 			memcpy(to, p + i, 8);
 			to += 8;
-			i += 8;
-		} else if (kinds[1][p[i]] == PLAIN) {
-			*to++ = (char)p[i++];
-		} else {
-			struct span rest = span_make(p + i, s.n - i);
-			to = put_special(to, rest, &n, json);
-			if (to == NULL)
-				return NULL;
-			i += n;
+			plain = true;
+			continue;
 		}
+		if (plain && n < 8 && eight_are_plain(p + end - 8)) {
+			memcpy(to + n - 8, p + end - 8, 8);
+			to += n;
+			continue;
+		}
+		size_t from = i - escaped;
+		char *next = n == 8 ? put_bytes(to, p + i, 8, json, &escaped)
+				    : put_bytes(to, p + i, n, json, &escaped);
+		plain = false;
+		if (next == NULL) {
+			next = put_rare_bytes(to, s, &from, i + n, json);
+			n = from - i;
+			escaped = 0;
+		}
+		to = next;
 	}
-	*at = i;
-	return to;
+	*at = i - escaped;
+	return escaped && i == s.n ? NULL : to;
 }
 
 char *atom_put_text(char *to, struct span s, bool json)

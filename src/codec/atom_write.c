@@ -4,6 +4,7 @@
  * The prefixes are always d and m, and Atom has none: old clients look names up by them. */
 #include "base/clock.h"
 #include "codec/atom_entry.h"
+#include "codec/atom_tags.h"
 #include "codec/atom_text.h"
 #include "codec/document_walk.h"
 #include "codec/edm_text.h"
@@ -22,8 +23,6 @@ struct writer {
 	char time[CLOCK_TEXT_MAX]; /* of the row */
 };
 
-/* A value up to this length is written in one piece with its element. */
-#define SHORT 1024
 #define ATTRIBUTES_ROOM 64
 #define ELEMENT_ROOM(el_) \
 	(2 * (el_)->name.n + (el_)->type.n + ATOM_TEXT_ROOM((el_)->text.n) + ATTRIBUTES_ROOM + 16)
@@ -255,7 +254,7 @@ static enum err put_element(struct writer *w, const struct element *el)
 {
 	struct buf *out = w->out;
 
-	if (el->text.n > SHORT || !xml_name_is_plain(el->name))
+	if (el->text.n > ATOM_SHORT || !xml_name_is_plain(el->name))
 		return put_long(w, el);
 	if (!buf_reserve(out, ELEMENT_ROOM(el)))
 		return ERR_OK;
@@ -324,15 +323,13 @@ static void put_all_system(struct writer *w)
 
 /* ---- a canonical document ---- */
 
-/* Of a literal: true, -1, 1.5. */
 static struct span literal_type(struct span text)
 {
-	if (text.p[0] == 't' || text.p[0] == 'f')
+	enum atom_value kind = atom_value_of(text, false);
+
+	if (kind == ATOM_BOOLEAN)
 		return SPAN_LIT("Edm.Boolean");
-	for (size_t i = 0; i < text.n; i++)
-		if ((text.p[i] < '0' || text.p[i] > '9') && text.p[i] != '-')
-			return SPAN_LIT("Edm.Double");
-	return SPAN_LIT("Edm.Int32");
+	return kind == ATOM_INT32 ? SPAN_LIT("Edm.Int32") : SPAN_LIT("Edm.Double");
 }
 
 static enum err put_slot(struct writer *w, const struct document_property *p)
@@ -355,16 +352,32 @@ static enum err put_slot(struct writer *w, const struct document_property *p)
 	return put_element(w, &el);
 }
 
-static enum err put_document(struct writer *w, struct document_walk *walk)
+/* The next one, whose tags the page has not had in this place. */
+static enum err put_new(struct writer *w, struct document_walk *walk, struct atom_place *place)
 {
 	struct document_property p;
-	enum err e;
+	const char *from = walk->p;
+	size_t len = w->out->len;
+	enum err e = document_walk_next(walk, &p);
+
+	if (e == ERR_OK)
+		e = put_slot(w, &p);
+	if (e == ERR_OK && place != NULL && buf_ok(w->out))
+		atom_tags_learn(w->style->tags, place, span_make(from, (size_t)(p.text.p - from)),
+			&p, span_make(w->out->data + len, w->out->len - len));
+	return e;
+}
+
+static enum err put_document(struct writer *w, struct document_walk *walk)
+{
+	struct atom_place at, *place = atom_tags_begin(w->style->tags, &at) ? &at : NULL;
+	enum err e = ERR_OK;
 
 	put_all_system(w);
-	while ((e = document_walk_next(walk, &p)) == ERR_OK) {
-		e = put_slot(w, &p);
-		if (e != ERR_OK)
-			return e;
+	while (e == ERR_OK) {
+		if (place != NULL)
+			atom_tags_put(place, walk, w->out);
+		e = put_new(w, walk, place);
 	}
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }

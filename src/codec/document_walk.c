@@ -94,6 +94,12 @@ static bool take_type(struct document_walk *w, struct document_property *p)
 		span_eq(p->name, name);
 }
 
+/* Behind a value: the end, or a comma and more. */
+static bool ends_member(struct document_walk *w)
+{
+	return left(w) == 0 || (take(w, ',') && left(w) > 0);
+}
+
 enum err document_walk_next(struct document_walk *w, struct document_property *ret)
 {
 	if (left(w) == 0)
@@ -105,7 +111,23 @@ enum err document_walk_next(struct document_walk *w, struct document_property *r
 		return ERR_CORRUPT;
 	if (!take_value(w, ret))
 		return ERR_CORRUPT;
-	return left(w) == 0 || (take(w, ',') && left(w) > 0) ? ERR_OK : ERR_CORRUPT;
+	return ends_member(w) ? ERR_OK : ERR_CORRUPT;
+}
+
+bool document_walk_behind(struct document_walk *w, struct span before, struct span *ret_text)
+{
+	const char *from = w->p;
+	struct document_property p;
+
+	if (!span_starts(span_make(from, left(w)), before))
+		return false;
+	w->p += before.n;
+	if (take_value(w, &p) && ends_member(w)) {
+		*ret_text = p.text;
+		return true;
+	}
+	w->p = from;
+	return false;
 }
 
 enum err document_gather(struct document_walk *w, struct document_properties *ret)

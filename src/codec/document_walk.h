@@ -28,6 +28,10 @@ bool document_walk_begin(struct span document, struct document_walk *ret);
 /* ERR_NOT_FOUND behind the last property; ERR_CORRUPT: it is no canonical document. */
 enum err document_walk_next(struct document_walk *w, struct document_property *ret);
 
+/* The value of the next property, quotes included, where the document goes on with just `before`
+ * (all that stands in front of a value); else false, and it was not touched. */
+bool document_walk_behind(struct document_walk *w, struct span before, struct span *ret_text);
+
 /* All properties, to look some up. */
 struct document_properties {
 	struct document_property all[LIMIT_PROPERTIES];

@@ -20,6 +20,8 @@ enum odata_level {
 	ODATA_FULL,    /* odata=fullmetadata */
 };
 
+struct atom_tags;
+
 struct odata_style {
 	enum odata_level level;
 	bool single; /* an answer of its own: odata.metadata comes first */
@@ -31,6 +33,7 @@ struct odata_style {
 	const struct span *select; /* else these properties, in this order, each once; one that
 				      the row lacks is null */
 	size_t nselect;
+	struct atom_tags *tags; /* of the rows before this one, in ATOM; or NULL */
 };
 
 struct odata_row {

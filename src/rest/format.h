@@ -37,9 +37,10 @@ struct format {
 		const struct odata_style *style, const struct odata_row *row, struct buf *out);
 	void (*write_table)(const struct odata_style *style, struct span name, struct buf *out);
 	/* A feed: begin, any number of entries, end.  first: nothing was written before it.
-	 * what: "Tables" or the table; select: the raw $select or p == NULL. */
-	void (*begin_feed)(const struct odata_style *style, struct span what, struct span select,
-		struct buf *out);
+	 * what: "Tables" or the table; select: the raw $select or p == NULL.  What the entries
+	 * have in common may be kept in the style, and lives in the arena. */
+	void (*begin_feed)(struct odata_style *style, struct span what, struct span select,
+		struct arena *arena, struct buf *out);
 	enum err (*feed_entity)(const struct odata_style *style, const struct odata_row *row,
 		bool first, struct buf *out);
 	void (*feed_table)(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * ATOM (protocol sections 2.1 to 2.6, 8.1).  There is one level of metadata: all of it. */
 #include "codec/atom_entry.h"
+#include "codec/atom_tags.h"
 #include "codec/entity_atom.h"
 #include "codec/xml.h"
 #include "rest/format.h"
@@ -45,10 +46,11 @@ static void write_table(const struct odata_style *style, struct span name, struc
 }
 
 /* Which properties were selected, the entries tell. */
-static void begin_feed(
-	const struct odata_style *style, struct span what, struct span select, struct buf *out)
+static void begin_feed(struct odata_style *style, struct span what, struct span select,
+	struct arena *arena, struct buf *out)
 {
 	(void)select;
+	style->tags = atom_tags_new(arena);
 	atom_feed_begin(style, what, out);
 }
 

@@ -104,9 +104,10 @@ static void write_table(const struct odata_style *style, struct span name, struc
 	table_members(style, name, out);
 }
 
-static void begin_feed(
-	const struct odata_style *style, struct span what, struct span select, struct buf *out)
+static void begin_feed(struct odata_style *style, struct span what, struct span select,
+	struct arena *arena, struct buf *out)
 {
+	(void)arena;
 	buf_add_char(out, '{');
 	if (style->level != ODATA_NONE) {
 		struct buf url = BUF_INIT(URL_LIMIT);

@@ -74,7 +74,8 @@ static enum err write_page(struct call *c, struct page *page, const struct query
 	if (page->style.all)
 		metadata_select.p = NULL;
 	response_odata(c, page->r, 200, true);
-	c->format->begin_feed(&page->style, page->style.table, metadata_select, &page->r->body);
+	c->format->begin_feed(
+		&page->style, page->style.table, metadata_select, c->arena, &page->r->body);
 	enum err e = query_run(c->service, NULL, q, add_row, page, &end);
 	if (e == ERR_OK)
 		e = page->e;
@@ -117,7 +118,8 @@ enum err op_query_entities(struct call *c, struct response *r)
 	/* Zero rows are asked for, and that is no page of a larger answer. */
 	if (e == ERR_OK && q.top == 0) {
 		response_odata(c, r, 200, true);
-		c->format->begin_feed(&page.style, page.style.table, (struct span){ 0 }, &r->body);
+		c->format->begin_feed(
+			&page.style, page.style.table, (struct span){ 0 }, c->arena, &r->body);
 		c->format->end_feed(&page.style, &r->body);
 	} else if (e == ERR_OK) {
 		e = write_page(c, &page, &q);

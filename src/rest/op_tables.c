@@ -75,7 +75,8 @@ static enum err list_tables(struct table_page *p, struct span from)
 {
 	struct call *c = p->c;
 	response_odata(c, p->r, 200, true);
-	c->format->begin_feed(&p->style, SPAN_LIT("Tables"), (struct span){ 0 }, &p->r->body);
+	c->format->begin_feed(
+		&p->style, SPAN_LIT("Tables"), (struct span){ 0 }, c->arena, &p->r->body);
 	enum err e = p->top == 0 ? ERR_OK
 				 : store_list(service_store(c->service), NULL, c->secrets.id,
 					   CLASS_KEYED, from, true, WANT_ATTRS, add_table, p);

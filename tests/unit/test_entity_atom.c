@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "check.h"
 #include "codec/atom_entry.h"
+#include "codec/atom_tags.h"
 #include "codec/atom_text.h"
 #include "codec/entity_atom.h"
 #include "codec/entity_json.h"
@@ -793,6 +794,124 @@ TEST(a_row_that_does_not_fit_is_told_by_the_buffer)
 	}
 }
 
+/* ---- pages ---- */
+
+/* A row that comes after others is written as it is alone. */
+static void is_written_as_alone(struct atom_tags *tags, const char *document)
+{
+	set_document(document, true);
+	style.single = false;
+	buf_clear(&out);
+	buf_clear(&other);
+	style.tags = NULL;
+	enum err e = entity_atom_render(&style, &row, &out);
+	style.tags = tags;
+	CHECK_ERR(entity_atom_render(&style, &row, &other), e);
+	style.tags = NULL;
+	if (e == ERR_OK)
+		CHECK_EQ_STR(other.data, out.data);
+	CHECK(strlen(other.data) == other.len);
+}
+
+TEST(rows_of_a_page_are_written_as_each_alone)
+{
+	static const char *const documents[] = {
+		"{\"A\":1,\"B\":\"x\",\"L@odata.type\":\"Edm.Int64\",\"L\":\"5\",\"T\":true}",
+		"{\"A\":-7,\"B\":\"<\\r&\\\"\",\"L@odata.type\":\"Edm.Int64\",\"L\":\"-6\",\"T\":false}",
+		/* Other kinds under the same names. */
+		"{\"A\":1.5,\"B\":1,\"L\":\"5\",\"T\":\"true\"}",
+		"{\"A\":\"1\",\"B\":true,\"L\":5,\"T@odata.type\":\"Edm.Guid\","
+		"\"T\":\"c9da6455-213d-42c9-9a79-3e9149a57833\"}",
+		"{\"A\":1e+300,\"B@odata.type\":\"Edm.Binary\",\"B\":\"\",\"L\":1,\"T\":0.5}",
+		/* Missing, in another order, more. */
+		"{}",
+		"{\"T\":true}",
+		"{\"T\":true,\"A\":2}",
+		"{\"B\":\"x\",\"T\":true,\"Z\":1}",
+		"{\"A\":1,\"AB\":2,\"B\":\"\",\"BA\":\"\"}",
+		/* Blanks at an end, before one that has none and behind it. */
+		"{\"S\":\" x\",\"B\":\"x\\n\"}",
+		"{\"S\":\"x\",\"B\":\"x\"}",
+		"{\"S\":\"x \",\"B\":\"\\tx\"}",
+		/* What XML spells in another way. */
+		"{\"D@odata.type\":\"Edm.Double\",\"D\":\"NaN\"}",
+		"{\"D@odata.type\":\"Edm.Double\",\"D\":\"Infinity\"}",
+		"{\"D@odata.type\":\"Edm.Double\",\"D\":\"-Infinity\"}",
+		"{\"N\xc2\xb5\":1,\"N\xc3\xa9\":\"x\"}",
+		"{\"N\xc2\xb5\":2,\"N\xc3\xa9\":\"y\"}",
+		/* Damaged. */
+		"{\"A\":1,\"B\":\"x}",
+		"{\"A\":1,\"B\":\"x\\q\"}",
+		"{\"A\":1,}",
+		"{\"A\":}",
+		"{\"A\":1,\"B\":\"x\",\"L@odata.type\":\"Edm.Int64\",\"L\":5}",
+	};
+	struct arena arena = { 0 };
+	struct atom_tags *tags = atom_tags_new(&arena);
+
+	for (size_t a = 0; a < ARRAY_LEN(documents); a++)
+		for (size_t b = 0; b < ARRAY_LEN(documents); b++) {
+			is_written_as_alone(tags, documents[a]);
+			is_written_as_alone(tags, documents[b]);
+		}
+	for (size_t a = 0; a < ARRAY_LEN(documents); a++)
+		for (size_t b = 0; b < ARRAY_LEN(documents); b++) {
+			arena_reset(&arena);
+			tags = atom_tags_new(&arena);
+			is_written_as_alone(tags, documents[a]);
+			is_written_as_alone(tags, documents[b]);
+			is_written_as_alone(tags, documents[a]);
+		}
+	arena_fini(&arena);
+}
+
+/* Longer values and names than are written in one piece, and more names than are remembered. */
+TEST(a_page_may_have_rows_of_any_size)
+{
+	struct arena arena = { 0 };
+	struct atom_tags *tags = atom_tags_new(&arena);
+	struct buf json = BUF_INIT(BIG);
+
+	for (size_t i = 0; i < 40; i++) {
+		buf_clear(&json);
+		buf_add_str(&json, "{\"A\":\"");
+		for (size_t k = 0; k < (i % 4 == 0 ? 3 : 1010 + i); k++)
+			buf_add_str(&json, i % 3 == 0 ? "&" : "x");
+		buf_addf(&json, "\",\"B\":%zu,\"N%0250zu\":%zu", i, (size_t)1, i);
+		for (size_t k = 0; k < i * 4; k++)
+			buf_addf(&json, ",\"C%zu\":%zu", k * (1 + i % 7), k);
+		buf_add_char(&json, '}');
+		is_written_as_alone(tags, json.data);
+		is_written_as_alone(tags, json.data);
+	}
+	buf_fini(&json);
+	arena_fini(&arena);
+}
+
+TEST(a_page_that_is_full_is_told_by_the_buffer)
+{
+	struct arena arena = { 0 };
+	const char *document = "{\"A\":\"x\",\"N\xc2\xb5\":1,\"B\":true}";
+	size_t one;
+
+	set_document(document, true);
+	buf_clear(&out);
+	style.single = false;
+	CHECK_ERR(entity_atom_render(&style, &row, &out), ERR_OK);
+	one = out.len;
+	for (size_t limit = 0; limit < 2 * one; limit++) {
+		struct buf small = BUF_INIT(limit);
+		arena_reset(&arena);
+		style.tags = atom_tags_new(&arena);
+		CHECK_ERR(entity_atom_render(&style, &row, &small), ERR_OK);
+		CHECK_ERR(entity_atom_render(&style, &row, &small), ERR_OK);
+		CHECK(!buf_ok(&small));
+		buf_fini(&small);
+	}
+	style.tags = NULL;
+	arena_fini(&arena);
+}
+
 TEST(values_come_back)
 {
 	static const double doubles[] = { 0.0, -0.0, 1.5, 1e300, 5e-324, -1e15, 0.1,
@@ -919,6 +1038,40 @@ TEST(a_mark_that_hides_nothing_is_shown_as_it_is)
 	}
 }
 
+/* Characters and escapes in any order and number, for they are taken several at a time. */
+TEST(whatever_stands_beside_it_is_written_in_the_same_way)
+{
+	static const struct {
+		const char *raw, *want;
+	} parts[] = { { "x", "x" }, { "abcdefg", "abcdefg" }, { "n", "n" }, { "&", "&amp;" },
+		{ "<", "&lt;" }, { ">", "&gt;" }, { "\\\"", "\"" }, { "\\\\", "\\" },
+		{ "\\n", "\n" }, { "\\t", "\t" }, { "\\r", "&#xD;" }, { "\\u001f", "&#x1F;" },
+		{ "\xc3\xa9", "\xc3\xa9" }, { "\xef\xbf\xbf", "&#xFFFF;" },
+		{ "\xef\xbc\x81", "\xef\xbc\x81" } };
+	struct buf raw = BUF_INIT(BIG), want = BUF_INIT(BIG);
+	uint32_t seed = 1;
+
+	for (size_t i = 0; i < 20000; i++) {
+		buf_clear(&raw);
+		buf_clear(&want);
+		/* Some only of the first, some longer than a piece. */
+		size_t n = i % 1000 == 0 ? 1500 : i % 23, of = i % 3 == 0 ? 6 : ARRAY_LEN(parts);
+		for (size_t k = 0; k < n; k++) {
+			seed = seed * 1664525 + 1013904223;
+			buf_add_str(&raw, parts[(seed >> 16) % of].raw);
+			buf_add_str(&want, parts[(seed >> 16) % of].want);
+		}
+		buf_clear(&out);
+		CHECK(atom_add_json_text(&out, buf_span(&raw)));
+		REQUIRE(span_eq(buf_span(&out), buf_span(&want)));
+		buf_add_char(&raw, '\\');
+		buf_clear(&out);
+		CHECK(!atom_add_json_text(&out, buf_span(&raw)));
+	}
+	buf_fini(&raw);
+	buf_fini(&want);
+}
+
 TEST(bytes_that_are_no_character_are_passed_on)
 {
 	buf_clear(&out);
@@ -1035,10 +1188,14 @@ int main(void)
 		T(long_values_come_back),
 		T(a_long_string_that_is_damaged_is_told),
 		T(a_row_that_does_not_fit_is_told_by_the_buffer),
+		T(rows_of_a_page_are_written_as_each_alone),
+		T(a_page_may_have_rows_of_any_size),
+		T(a_page_that_is_full_is_told_by_the_buffer),
 		T(values_come_back),
 		T(every_name_comes_back),
 		T(references_that_need_it_are_hidden),
 		T(a_mark_that_hides_nothing_is_shown_as_it_is),
+		T(whatever_stands_beside_it_is_written_in_the_same_way),
 		T(bytes_that_are_no_character_are_passed_on),
 		T(escapes_of_a_document_become_characters),
 		T(a_full_buffer_is_told_by_the_buffer),

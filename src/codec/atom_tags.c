@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ * A list in the order of the documents.  A row that lacks some properties is found again a little
+ * further on; what is new is put in where it stands.  Rows that have little in common fill the
+ * list, and from then on they are written without it. */
+#include "codec/atom_tags.h"
+
+#include "codec/atom_text.h"
+
+#define TAGS_MAX ((size_t)2 * LIMIT_PROPERTIES)
+#define LOOK_AHEAD 4
+/* Tags are copied in steps of this, which go beyond their end: mostly there are one or two. */
+#define STEP 16
+
+struct atom_tag {
+	struct span before; /* "X@odata.type":"Edm.Int64","X": */
+	struct span open, close;
+	enum atom_value kind;
+	struct atom_tag *next;
+};
+
+struct atom_tags {
+	struct arena *arena;
+	struct atom_tag *first;
+	size_t n;
+};
+
+struct atom_tags *atom_tags_new(struct arena *arena)
+{
+	struct atom_tags *tags = arena_alloc(arena, sizeof(*tags));
+
+	if (tags != NULL)
+		*tags = (struct atom_tags){ .arena = arena };
+	return tags;
+}
+
+bool atom_tags_begin(struct atom_tags *tags, struct atom_place *ret)
+{
+	if (tags == NULL || tags->n == TAGS_MAX)
+		return false;
+	ret->next = &tags->first;
+	return true;
+}
+
+enum atom_value atom_value_of(struct span text, bool has_type)
+{
+	if (text.p[0] == '"')
+		return has_type ? ATOM_QUOTED : ATOM_STRING;
+	if (text.p[0] == 't' || text.p[0] == 'f')
+		return ATOM_BOOLEAN;
+	for (size_t i = 0; i < text.n; i++)
+		if ((text.p[i] < '0' || text.p[i] > '9') && text.p[i] != '-')
+			return ATOM_DOUBLE;
+	return ATOM_INT32;
+}
+
+/* ---- writing ---- */
+
+static char *put_tag(char *to, struct span tag)
+{
+	for (size_t i = 0; i < tag.n; i += STEP)
+		memcpy(to + i, tag.p + i, STEP);
+	return to + tag.n;
+}
+
+static char *put_text(char *to, const struct atom_tag *t, struct span text)
+{
+	if (t->kind == ATOM_STRING)
+		return atom_put_text(to, text, true);
+	memcpy(to, text.p, text.n);
+	return to + text.n;
+}
+
+/* False for another kind of value, for what needs more in its tag, and for what is damaged. */
+static bool put_element(const struct atom_tag *t, struct span text, struct buf *out)
+{
+	if (text.n > ATOM_SHORT || atom_value_of(text, t->kind == ATOM_QUOTED) != t->kind)
+		return false;
+	if (t->kind <= ATOM_QUOTED)
+		text = span_make(text.p + 1, text.n - 2);
+	if (t->kind == ATOM_STRING && atom_json_has_blank_ends(text))
+		return false;
+	if (!buf_reserve(out, t->open.n + ATOM_TEXT_ROOM(text.n) + t->close.n + STEP))
+		return true;
+	char *to = put_text(put_tag(out->data + out->len, t->open), t, text);
+	if (to != NULL)
+		out->len = (size_t)(put_tag(to, t->close) - out->data);
+	out->data[out->len] = '\0';
+	return to != NULL;
+}
+
+/* By one of the next tags: the one that did it, or NULL. */
+static struct atom_tag *put_next(struct atom_tag *t, struct document_walk *walk, struct buf *out)
+{
+	const char *from = walk->p;
+	struct span text;
+
+	for (size_t i = 0; i < LOOK_AHEAD && t != NULL; i++, t = t->next) {
+		if (!document_walk_behind(walk, t->before, &text))
+			continue;
+		if (put_element(t, text, out))
+			return t;
+		walk->p = from;
+	}
+	return NULL;
+}
+
+void atom_tags_put(struct atom_place *at, struct document_walk *walk, struct buf *out)
+{
+	struct atom_tag *t;
+
+	while ((t = put_next(*at->next, walk, out)) != NULL)
+		at->next = &t->next;
+}
+
+/* ---- learning ---- */
+
+/* A copy with room for the last step. */
+static bool keep(struct arena *arena, struct span s, struct span *ret)
+{
+	char *p = arena_alloc(arena, s.n + STEP);
+
+	if (p == NULL)
+		return false;
+	memcpy(p, s.p, s.n);
+	memset(p + s.n, 0, STEP);
+	*ret = span_make(p, s.n);
+	return true;
+}
+
+/* Whether other values of that kind are written in the same way, and by put_element(): blanks at an
+ * end have to be said, and of a Double in quotes XML spells some differently. */
+static bool is_usual(const struct document_property *p, enum atom_value kind)
+{
+	if (p->text.n > ATOM_SHORT)
+		return false;
+	if (kind == ATOM_STRING)
+		return !atom_json_has_blank_ends(span_make(p->text.p + 1, p->text.n - 2));
+	return (kind == ATOM_QUOTED) == (p->type.n > 0) && !span_is(p->type, "Edm.Double");
+}
+
+/* No text has a < or >. */
+void atom_tags_learn(struct atom_tags *tags, struct atom_place *at, struct span before,
+	const struct document_property *p, struct span element)
+{
+	enum atom_value kind = atom_value_of(p->text, p->type.n > 0);
+	const char *open = memchr(element.p, '>', element.n);
+	const char *close = memrchr(element.p, '<', element.n);
+
+	if (open == NULL || tags->n == TAGS_MAX || !is_usual(p, kind))
+		return;
+	struct atom_tag *t = arena_alloc(tags->arena, sizeof(*t));
+	if (t == NULL || !keep(tags->arena, before, &t->before) ||
+		!keep(tags->arena, span_make(element.p, (size_t)(open + 1 - element.p)),
+			&t->open) ||
+		!keep(tags->arena, span_make(close, (size_t)(element.p + element.n - close)),
+			&t->close))
+		return;
+	t->kind = kind;
+	t->next = *at->next;
+	*at->next = t;
+	at->next = &t->next;
+	tags->n++;
+}

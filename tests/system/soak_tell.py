@@ -10,7 +10,7 @@ import os
 from rest_client import entity_path, ok, parse_batch
 from soak import must, once_more, row_path
 from test_exact import document, read_to_end, write_again, write_aside, write_truncating
-from tools import put
+from tools import put, xattr
 
 HOT = "Hot", "hot"
 
@@ -18,6 +18,17 @@ HOT = "Hot", "hot"
 def change_file(w, path, name):
     doc = document(w.rng.randrange(1 << 30), w.rng)
     w.rng.choice([write_truncating, write_aside, write_again])(path, doc)
+    return {name: doc}
+
+
+def change_fsync(w, path, name):
+    """It is acknowledged before the file is closed."""
+    doc = document(w.rng.randrange(1 << 30), w.rng)
+    w.open = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.write(w.open, doc)
+    os.fsync(w.open)
+    size = os.stat(path).st_size
+    must("Z5", size == len(doc), "after fsync of", name, size, len(doc))
     return {name: doc}
 
 
@@ -77,12 +88,12 @@ def change_import(w, path, name, to):
 
 def teller(w, names, pipe):
     """Changes a row by any door; when it is acknowledged the looker hears of it."""
-    one = [change_file, change_file, change_unlink, change_rest, change_delete]
+    one = [change_file, change_file, change_fsync, change_unlink, change_rest, change_delete]
     two = [change_rename, change_set, change_batch, change_import]
     while w.go():
         name, to = w.rng.sample(names, 2)
         path = row_path(w, *HOT, name)
-        way = w.rng.choice(one + two)
+        way, w.open = w.rng.choice(one + two), None
         changed = way(w, path, name, *([to] if way in two else []))
         w.done()
         pipe.send((way.__name__, {**changed}))
@@ -90,24 +101,32 @@ def teller(w, names, pipe):
             if not w.go():
                 return
         pipe.recv()
+        if w.open is not None:
+            os.close(w.open)
 
 
 def looker(w, names, pipe):
-    at = w.at / HOT[0] / HOT[1]
+    at, held = w.at / HOT[0] / HOT[1], []
     while w.go():
         if not pipe.poll(0.2):
             continue
         way, changed = pipe.recv()
         for name, want in changed.items():
             look(w, f"after {way} of {name}", name, want)
-        for name in names:  # everything is in the caches when the next change comes
+        for fd in held:
+            os.close(fd)
+        # Everything is in the caches, and held open, when the next change comes.
+        for name in names:
             once_more(lambda n=name: os.stat(at / f"{n}.json"), errno.ENOENT)
+        held = [once_more(lambda n=name: os.open(at / f"{n}.json", os.O_RDONLY), errno.ENOENT)
+                for name in names]
+        held = [fd for fd in held if fd is not None]
         pipe.send(True)
 
 
 def look(w, where, name, want):
     path = row_path(w, *HOT, name)
-    order = [look_by_stat, look_by_listing, look_by_content, look_by_rest]
+    order = [look_by_stat, look_by_listing, look_by_content, look_by_etag, look_by_rest]
     w.rng.shuffle(order)
     for one in order:
         one(w, f"{one.__name__} {where}", path, name, want)
@@ -134,6 +153,15 @@ def look_by_content(w, where, path, name, want):
     elif want is not None:
         row = json.loads(text)
         must("Z5", {**row, **want} == row, where, text[:200], want)
+
+
+def look_by_etag(w, where, path, name, want):
+    """The same by the row's name, by its name in a query, and over REST."""
+    query = path.parents[1] / f".query/RowKey eq '{name}'" / HOT[1] / path.name
+    found = w.client.get(*HOT, name)
+    etags = {once_more(lambda p=p: xattr(p, "etag"), errno.ENOENT) for p in (path, query)}
+    must("Z5", etags == {found.etag if found.status == 200 else None}, where, etags, found)
+    must("Z5", (want is None) == (found.status == 404), where, found, want)
 
 
 def look_by_rest(w, where, path, name, want):

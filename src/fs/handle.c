@@ -125,6 +125,19 @@ const struct blob *handles_look(struct fs *fs, uint64_t nid)
 	return blob;
 }
 
+bool handles_of_file(struct fs *fs, uint64_t nid)
+{
+	struct handles *t = fs->handles;
+	bool found = false;
+	if (idset_count(fs->open_files, nid_id(nid)) == 0)
+		return false;
+	pthread_mutex_lock(&t->lock);
+	for (struct handle *h = t->first; h != NULL && !found; h = h->next)
+		found = h->kind == HANDLE_FILE && h->nid == nid;
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
 static void handle_free(struct fs *fs, struct handle *h)
 {
 	if (h->kind == HANDLE_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0)

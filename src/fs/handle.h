@@ -37,8 +37,8 @@ struct handle {
 	enum handle_kind kind;
 	uint64_t nid;
 	bool append, writes; /* as opened */
-	bool nodeless;       /* HANDLE_STAGE: shares no node with anyone, direct I/O */
-	pid_t opener;        /* thread id */
+	bool nodeless; /* HANDLE_STAGE, _FILE: the kernel has it under another node, direct I/O */
+	pid_t opener;  /* thread id */
 	/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when that
 	 * row was replaced or removed. */
 	const struct blob *_Atomic blob;
@@ -72,6 +72,8 @@ void handles_keep(struct fs *fs, const struct blob *blob);
 /* What one who opened this node reads, pinned; NULL if nobody reads a row by it.  It may be another
  * node's content (direct I/O).  Slow. */
 const struct blob *handles_look(struct fs *fs, uint64_t nid);
+/* Whether somebody opened this node as an ordinary file's.  Slow. */
+bool handles_of_file(struct fs *fs, uint64_t nid);
 
 /* Before an ordinary file is removed: false if it is open, so that it must be kept out of sight
  * instead.  True: who opens it from now on waits for file_went(), and looks again then. */

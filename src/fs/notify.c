@@ -253,6 +253,24 @@ static void drop_conditions(struct notifier *n, const struct change *c)
 		matches_many_gone(n->fs->matches);
 }
 
+/* A descriptor without an open (O_PATH) goes on standing for the row: what is asked of it was
+ * that of the version before. */
+static void old_changed(struct notifier *n, enum origin origin, const struct change *c)
+{
+	/* By which node of the row they were set only the kernel knows. */
+	if (c->op == CHANGE_ATTRS) {
+		notify_attributes(n, nid_of(&c->now));
+		return;
+	}
+	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;
+	/* Of what the mount removed the kernel knows, but not of an empty file that became a row. */
+	bool gone = c->op == CHANGE_DELETE && (draft || origin != ORIGIN_MOUNT);
+	bool replaced = c->op != CHANGE_DELETE && nid_of(&c->old) != nid_of(&c->now);
+	if ((c->old.kind == ITEM_ROW || draft) && (gone || replaced) &&
+		idset_count(n->fs->seen, c->old.parent) != 0)
+		notify_attributes(n, nid_of(&c->old));
+}
+
 void notify_old_node(struct notifier *n, uint64_t nid)
 {
 	blobs_retire(n->fs->blobs, nid);
@@ -308,6 +326,7 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 	struct notifier *n = arg;
 	struct told told = { 0 };
 	for (size_t i = 0; i < count; i++) {
+		old_changed(n, origin, &changes[i]);
 		if (origin == ORIGIN_MOUNT) /* after keep_old(): the old node must not be found */
 			row_rewritten(n, &changes[0], &changes[i]);
 		else

@@ -24,16 +24,11 @@ static const struct blob *replaced_content(struct fs *fs, uint64_t nid, const st
 	return open ? blobs_pin_old(fs->blobs, nid) : blobs_look(fs->blobs, nid);
 }
 
-/* A row that was replaced or removed, while somebody holds it: size and times as they were,
- * for the kernel cuts or fills what it has of this node by the size; mode and owner of the row
- * that lives, which is the same file.  NULL: none lives. */
-static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, struct stat *ret)
+/* Size and times of the content, for the kernel cuts or fills what it has of a node by the size;
+ * mode and owner of the row that lives, which is the same file.  NULL: none lives. */
+static void shown_attributes(
+	const struct fs *fs, const struct blob *blob, const struct item *row, struct stat *ret)
 {
-	const struct blob *blob = blobs_look(fs->blobs, nid);
-	if (blob == NULL)
-		blob = replaced_content(fs, nid, row);
-	if (blob == NULL)
-		return false;
 	struct item shown = blob->item; /* borrowed */
 	if (row != NULL) {
 		shown.attrs.mode = row->attrs.mode;
@@ -41,6 +36,17 @@ static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, 
 		shown.attrs.gid = row->attrs.gid;
 	}
 	attr_of_item(fs, &shown, ret);
+}
+
+/* Of a row that was replaced or removed, while somebody holds it, or may in a moment. */
+static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, struct stat *ret)
+{
+	const struct blob *blob = blobs_look(fs->blobs, nid);
+	if (blob == NULL)
+		blob = replaced_content(fs, nid, row);
+	if (blob == NULL)
+		return false;
+	shown_attributes(fs, blob, row, ret);
 	if (row == NULL)
 		ret->st_nlink = 0;
 	blobs_unpin(fs->blobs, blob);
@@ -60,20 +66,19 @@ static bool stands_for_row(struct fs *fs, uint64_t nid, struct stage **ret)
 	return true;
 }
 
-/* Of a node that tells nothing any more: what somebody reads by it all the same, or ESTALE. */
-static void reply_held(struct call *c, uint64_t nid, bool removed)
+/* Of a node that tells nothing any more: what somebody reads by it all the same.  row: the one that
+ * lives, NULL: none does, or it is not known.  False: nobody does. */
+static bool held_attributes(
+	struct fs *fs, uint64_t nid, const struct item *row, bool removed, struct stat *ret)
 {
-	struct stat st;
-	const struct blob *blob = handles_look(c->fs, nid);
-	if (blob == NULL) {
-		reply_errno(c, ESTALE);
-		return;
-	}
-	attr_of_item(c->fs, &blob->item, &st);
+	const struct blob *blob = handles_look(fs, nid);
+	if (blob == NULL)
+		return false;
+	shown_attributes(fs, blob, row, ret);
 	if (removed)
-		st.st_nlink = 0;
-	reply_attr(c, &st, 0);
-	blobs_unpin(c->fs->blobs, blob);
+		ret->st_nlink = 0;
+	blobs_unpin(fs->blobs, blob);
+	return true;
 }
 
 void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -87,9 +92,13 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	struct stage *s = NULL;
 	if (nid_is_private(nid) && !stands_for_row(c.fs, nid, &s)) {
 		if (s == NULL) {
-			reply_held(&c, nid, false);
+			if (held_attributes(c.fs, nid, NULL, false, &st))
+				reply_attr(&c, &st, 0);
+			else
+				reply_errno(&c, ESTALE);
 			return;
 		}
+		stage_look(c.fs, s);
 		stage_stat(c.fs, s, &st);
 		reply_attr(&c, &st, 0);
 		stages_unref(c.fs, c.fs->stages, s);
@@ -98,14 +107,17 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	struct item item = { 0 };
 	enum err e = store_get(c.fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
 	bool lasts = !nid_is_private(nid);
+	fuse_ino_t asked = nid;
 	if (!lasts && e == ERR_OK)
 		nid = nid_of(&item);
 	bool current = e == ERR_OK && nid_of(&item) == nid;
+	const struct item *row = e == ERR_OK ? &item : NULL;
 	if (e != ERR_OK && e != ERR_NOT_FOUND) {
 		reply_err(&c, e);
-	} else if (!current && old_attributes(c.fs, nid, e == ERR_OK ? &item : NULL, &st)) {
+	} else if ((!current && old_attributes(c.fs, nid, row, &st)) ||
+		(asked != nid_of(&item) && held_attributes(c.fs, asked, row, row == NULL, &st))) {
 		reply_attr(&c, &st, 0);
-	} else if (e == ERR_OK && (current || idset_count(c.fs->open_files, item.id) == 0)) {
+	} else if (e == ERR_OK && (current || !handles_of_file(c.fs, asked))) {
 		/* Of an old version that nobody has open nor can any more: those of the row,
 		 * since whoever asks came by its name, or opened it to write.  Who opened it
 		 * while it was an ordinary file has pages of it, that end where it ended. */
@@ -113,7 +125,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		attr_of_item(c.fs, &item, &st);
 		reply_attr(&c, &st, lasting ? CACHE_SECONDS : 0);
 	} else {
-		reply_held(&c, nid, e == ERR_NOT_FOUND);
+		reply_errno(&c, ESTALE);
 	}
 	item_fini(&item);
 }
@@ -195,6 +207,8 @@ static void set_on_stage(struct call *c, struct stage *s, const struct stat *st,
 	}
 	stage_stat(c->fs, s, &now);
 	drop_stale_locked(c->fs, s);
+	if (mask != 0)
+		stages_attributes_set(c->fs, c->fs->stages, now.st_ino);
 	reply_attr(c, &now, 0);
 }
 
@@ -242,11 +256,34 @@ static void reply_set(struct call *c, uint64_t nid, const struct item *now)
 		notify_attributes(c->fs->notifier, nid_of(now));
 		attr_of_item(c->fs, now, &result);
 		reply_attr(c, &result, 0);
-	} else if (old_attributes(c->fs, nid, now, &result)) {
+	} else if (old_attributes(c->fs, nid, now, &result) ||
+		held_attributes(c->fs, nid, now, false, &result)) {
+		reply_attr(c, &result, 0);
+	} else if (!handles_of_file(c->fs, nid)) {
+		attr_of_item(c->fs, now, &result); /* as op_getattr() */
 		reply_attr(c, &result, 0);
 	} else {
 		reply_err(c, ERR_GONE); /* a path is walked again; set twice is as set once */
 	}
+}
+
+/* Mode and owner are the row's, by whichever version of it they come.  A size, or a time that is
+ * not now, was made up for the version that is read by the node: a tool that puts back the time
+ * that it found would hide the change from those that go by times. */
+static bool is_for_old_version(struct fs *fs, uint64_t nid, const struct item *item, int to_set)
+{
+	bool size = (to_set & FUSE_SET_ATTR_SIZE) != 0;
+	bool now =
+		(to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)) != FUSE_SET_ATTR_MTIME;
+	if (!size && now)
+		return false;
+	if (size && item->kind == ITEM_FILE)
+		return true; /* of its own node the kernel would not know it */
+	const struct blob *blob = blobs_look(fs->blobs, nid);
+	if (blob == NULL)
+		blob = handles_look(fs, nid);
+	blobs_unpin(fs->blobs, blob);
+	return blob != NULL || handles_of_file(fs, nid);
 }
 
 static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int to_set)
@@ -258,7 +295,8 @@ static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int
 	if (nid_is_private(nid)) { /* by a guess, which was wrong */
 		habits_forget(c->fs->habits, call_thread(c));
 		notes_clear(c->fs, c->fs->notes, call_thread(c));
-	} else if (e == ERR_OK && nid_of(&item) != nid) {
+	} else if (e == ERR_OK && nid_of(&item) != nid &&
+		is_for_old_version(c->fs, nid, &item, to_set)) {
 		e = ERR_GONE;
 	}
 	if (e == ERR_OK && (to_set & FUSE_SET_ATTR_SIZE) != 0)
@@ -266,6 +304,8 @@ static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int
 	if (e == ERR_OK && mask != 0) {
 		item_fini(&now);
 		e = tree_set_attrs(c->fs->service, item.id, &attrs, mask, &now);
+		if (e == ERR_OK)
+			stages_attributes_set(c->fs, c->fs->stages, item.id);
 	}
 	if (e == ERR_OK)
 		reply_set(c, nid, now.kind != ITEM_NONE ? &now : &item);

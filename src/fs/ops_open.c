@@ -58,9 +58,21 @@ static void retry(struct call *c)
 
 /* ---- kinds of open ---- */
 
-static void open_file(
-	struct call *c, const struct item *file, fuse_ino_t nid, struct fuse_file_info *fi)
+static bool wants_write(const struct fuse_file_info *fi)
 {
+	return (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
+}
+
+/* nodeless: the kernel's node is another one, of what the file was as a row or of a stage.  What
+ * would be written by it the kernel would not know of the file's own. */
+static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, bool nodeless,
+	struct fuse_file_info *fi)
+{
+	if (nodeless && wants_write(fi)) {
+		notes_clear(c->fs, c->fs->notes, call_thread(c));
+		reply_err(c, ERR_GONE);
+		return;
+	}
 	if ((fi->flags & O_TRUNC) != 0 && file->size != 0) {
 		struct item now = { 0 };
 		enum err e = tree_file_resize(c->fs->service, file->id, 0, &now);
@@ -70,18 +82,19 @@ static void open_file(
 			return;
 		}
 	}
-	struct handle *h = new_handle(c, HANDLE_FILE, nid, fi);
+	struct handle *h = new_handle(c, HANDLE_FILE, nodeless ? nid_of(file) : nid, fi);
 	if (h == NULL) {
 		reply_err(c, ERR_NO_MEMORY);
 		return;
 	}
+	h->nodeless = nodeless;
 	/* Counted as open from now on: who removes it later lets us keep it.  It may have been
 	 * removed just before, or be about to. */
 	while (idset_count(c->fs->leaving, file->id) > 0)
 		usleep(1000);
 	struct item still = { 0 };
 	enum err e = store_get(c->fs->store, NULL, file->id, WANT_ATTRS, &still);
-	if (e == ERR_OK && nid_of(file) == nid && nid_of(&still) != nid)
+	if (e == ERR_OK && nid_of(file) == h->nid && nid_of(&still) != h->nid)
 		e = ERR_GONE; /* it became a row, and that was replaced */
 	item_fini(&still);
 	if (e != ERR_OK) {
@@ -90,14 +103,12 @@ static void open_file(
 		return;
 	}
 	notes_clear(c->fs, c->fs->notes, call_thread(c));
-	fi->keep_cache = 1;
+	fi->keep_cache = !nodeless;
+	fi->direct_io = nodeless;
 	fi->noflush = 1;
+	if (nodeless)
+		notify_attributes(c->fs->notifier, nid);
 	reply_open(c, h, fi);
-}
-
-static bool wants_write(const struct fuse_file_info *fi)
-{
-	return (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
 }
 
 static void refuse_throttled(
@@ -252,16 +263,17 @@ static void open_left(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 	enum err e = nid_is_private_row(nid)
 		? store_get(fs->store, NULL, nid_id(nid), WANT_BODY, &item)
 		: ERR_NOT_FOUND;
-	if (e == ERR_OK && item.kind != ITEM_ROW)
-		e = ERR_GONE;
 	stages_held(fs->stages);
 	if (notes_refuse(fs, fs->notes, tid, nid, e == ERR_OK ? &item : NULL, wants_write(fi)) ==
 		NOTE_NONE) {
 		retry(c);
+	} else if (e == ERR_OK && item.kind == ITEM_FILE) {
+		open_file(c, &item, nid, true, fi);
 	} else if (e == ERR_OK && wants_write(fi)) {
 		open_nodeless(c, &item, nid, fi);
 	} else {
 		notes_clear(fs, fs->notes, tid);
+		notify_attributes(fs->notifier, nid); /* of the row as it was at the look-up */
 		if (e == ERR_OK)
 			e = blobs_put(fs->blobs, &item, &blob);
 		if (e == ERR_OK)
@@ -281,8 +293,11 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 		open_left(c, nid, fi);
 		return;
 	}
-	/* A reader was given it by a guess, or the row is another one by now: there is none. */
-	bool reads = !wants_write(fi) && notes_guessed(fs->notes, tid, s);
+	/* A reader was given it by a guess, or another thread was and he comes by a link, or the row is
+	 * another one by now: there is none. */
+	bool reads = !wants_write(fi) &&
+		(notes_guessed(fs->notes, tid, s) ||
+			(nid_is_private_row(nid) && !stage_is_open(s)));
 	if (reads || !load_stage(c, s, fi)) {
 		stages_unref(fs, fs->stages, s);
 		open_left(c, nid, fi);
@@ -347,12 +362,19 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	/* An empty file that waits for its document goes when a row takes its place: who reads
 	 * it holds its content, as with a row. */
 	if (item->kind == ITEM_FILE && !item_is_draft(fs, item)) {
+		enum note_state state = nid_of(item) == nid
+			? NOTE_SECOND
+			: notes_refuse(fs, fs->notes, tid, nid, item, false);
+		const struct blob *blob = NULL;
 		/* A row until a moment ago: the node holds its content. */
-		if (nid_of(item) == nid ||
-			notes_refuse(fs, fs->notes, tid, nid, item, false) != NOTE_NONE)
-			open_file(c, item, nid, fi);
-		else
+		if (state == NOTE_SECOND)
+			open_file(c, item, nid, false, fi);
+		else if (state == NOTE_NONE)
 			retry(c);
+		else if (!wants_write(fi) && (blob = blobs_look(fs->blobs, nid)) != NULL)
+			open_blob(c, blob, nid, fi, false);
+		else
+			open_file(c, item, nid, true, fi);
 	} else if (item_is_dir(item->kind)) {
 		reply_errno(c, EISDIR);
 	} else if (wants_write(fi)) {

@@ -290,6 +290,10 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 	e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
 	if (e == ERR_OK) {
 		s->draft_id = file.id;
+		s->base.attrs = file.attrs;
+		s->attrs.mode = MODE_UNSET; /* the file has it, and may get another */
+		s->attrs.uid = OWNER_UNSET;
+		s->attrs.gid = OWNER_UNSET;
 		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
 	}
 	atomic_store(&s->settled, true); /* only now: who finds it unset waits for the lock */
@@ -434,9 +438,12 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 	enum err e = ERR_OK;
 	pthread_mutex_lock(&s->lock);
 	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
-	uint32_t kept = s->dirty || s->draft ? mask : mask & ~(uint32_t)ATTR_MTIME;
+	bool now_too = id != 0 && !s->dirty;
+	/* What the row or the file has now it keeps, unless somebody else sets it; but the empty
+	 * file's time is not the row's. */
+	uint32_t kept = !now_too ? mask : s->draft ? mask & ATTR_MTIME : 0;
 	overlay(&s->attrs, attrs, kept);
-	if (id != 0 && !s->dirty) {
+	if (now_too) {
 		struct item now = { 0 };
 		e = tree_set_attrs(fs->service, id, attrs, mask, &now);
 		if (e == ERR_OK) {
@@ -447,6 +454,23 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 	}
 	pthread_mutex_unlock(&s->lock);
 	return e;
+}
+
+void stage_look(struct fs *fs, struct stage *s)
+{
+	struct item now = { 0 };
+	pthread_mutex_lock(&s->lock);
+	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	if (id != 0 && store_get(fs->store, NULL, id, WANT_ATTRS, &now) == ERR_OK) {
+		struct attrs old = s->base.attrs;
+		s->base.attrs = now.attrs;
+		if (now.version != s->base.version) { /* of another document */
+			s->base.attrs.mtime_ns = old.mtime_ns;
+			s->base.attrs.ctime_ns = old.ctime_ns;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	item_fini(&now);
 }
 
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)

@@ -113,6 +113,8 @@ struct stale {
 void stage_take_stale(struct stage *s, struct stale *ret);
 /* chmod, chown, utimensat on the handle: mask of enum attrs_mask. */
 enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask);
+/* Mode, owner and times as somebody else may have set them since it was opened. */
+void stage_look(struct fs *fs, struct stage *s);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
 /* Makes a draft visible: keeps an empty ordinary file of its name. */
 enum err stage_settle(struct fs *fs, struct stage *s);

@@ -205,7 +205,7 @@ static void committed(struct stage *s, struct item *now)
 	atomic_store(&s->settled, true);
 	s->dirty = s->emptied = false;
 	s->changed = s->changed_content = true;
-	s->attrs.mtime_ns = TIME_UNSET;
+	s->attrs = ATTRS_UNSET; /* the row has them, and may get others */
 }
 
 /* Mode and owner of the empty file go over to the row. */

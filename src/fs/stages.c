@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "fs/nid.h"
+#include "fs/notify.h"
 
 #include <stdlib.h>
 
@@ -151,6 +152,32 @@ size_t stages_count(struct stages *t)
 			count += stage_is_open(s);
 	pthread_mutex_unlock(&t->lock);
 	return count;
+}
+
+#define AT_A_TIME 64 /* and of one bucket half as many at least */
+void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id)
+{
+	struct stage *some[AT_A_TIME];
+	for (size_t i = 0; i < BUCKETS && atomic_load(&t->count) > 0;) {
+		size_t n = 0;
+		pthread_mutex_lock(&t->lock);
+		for (; i < BUCKETS && n < AT_A_TIME / 2; i++)
+			for (struct stage *s = t->buckets[i]; s != NULL && n < AT_A_TIME;
+				s = s->next) {
+				s->refs++;
+				some[n++] = s;
+			}
+		pthread_mutex_unlock(&t->lock);
+		while (n > 0) {
+			struct stage *s = some[--n];
+			pthread_mutex_lock(&s->lock);
+			bool is = s->row_id == id || s->draft_id == id;
+			pthread_mutex_unlock(&s->lock);
+			if (is)
+				notify_attributes(fs->notifier, s->nid);
+			stages_unref(fs, t, s);
+		}
+	}
 }
 
 /* Marks the stages in one bucket; answers one that is still a draft in memory, with a

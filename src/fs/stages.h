@@ -31,6 +31,10 @@ size_t stages_count(struct stages *t); /* that are open */
  * call before the store is read.  Drafts become visible. */
 void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char *name);
 
+/* Mode, owner or times of a row or of the empty file before it were set: who has it open for writing
+ * is shown them, too. */
+void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id);
+
 struct notes;
 struct notes *notes_new(void);
 void notes_free(struct fs *fs, struct notes *n);

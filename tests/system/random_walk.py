@@ -41,6 +41,9 @@ class Walk:
         assert have in wanted, f"{what}: {have}, expected {wanted}"
         return have
 
+    def step(self, kind, rng):
+        getattr(self, f"do_{kind}")(rng)
+
     def finish(self):
         """The end of a walk in which nothing was wrong."""
 
@@ -68,7 +71,7 @@ def failure_of(make, plan):
         walk = make()
         for kind, number in plan:
             taken += 1
-            getattr(walk, f"do_{kind}")(random.Random(number))
+            walk.step(kind, random.Random(number))
         walk.finish()
         return None
     except (Exception, pytest.fail.Exception) as e:  # whatever a broken mount answers

@@ -76,6 +76,7 @@ static struct stage *find_stage(struct stages *t, uint64_t nid)
 	return s;
 }
 
+#define GUESSES_AT_ONCE 16
 /* Stages of a row that one thread is given by guesses, one after the other, have the same node as
  * long as nobody was given another one under the name: where the kernel still has it there, a
  * look-up finds it right.  It must not where another look-up came in between: the kernel would
@@ -85,9 +86,12 @@ static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket,
 	if (tid != 0 && s->row_id != 0) {
 		uint64_t which = mix(mix(mix(0, (uint64_t)tid), atomic_load(&t->given[bucket])),
 			atomic_load(&t->given_any));
-		uint64_t nid = nid_make_private(s->row_id, which);
-		if (find_stage(t, nid) == NULL)
-			return nid;
+		/* The one before may be open: then a node beside it, that tells the row too. */
+		for (unsigned i = 0; i < GUESSES_AT_ONCE; i++) {
+			uint64_t nid = nid_make_private(s->row_id, which + i);
+			if (find_stage(t, nid) == NULL)
+				return nid;
+		}
 	}
 	return NID_PRIVATE | ++t->next;
 }

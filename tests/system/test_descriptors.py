@@ -119,6 +119,21 @@ def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(rows):  # noqa:
     os.close(fd)
 
 
+def test_W9_a_row_is_not_emptied_by_name_by_who_has_it_open(rows):  # noqa: F811
+    """Nor by a thread whose look-up is answered by a guess, though the one before is open."""
+    learn(rows)
+    fd = os.open(rows[0], os.O_RDWR)
+    for size in (0, 3):
+        with raises("EINVAL"):
+            os.truncate(rows[0], size)
+    for p in (rows[1], rows[2]):
+        overwrite(p, doc("habit"))
+    with raises("EINVAL"):
+        os.truncate(rows[0], 3)
+    os.close(fd)
+    assert read(rows[0]) == doc(0)
+
+
 def test_A5_a_mode_that_is_set_by_name_holds_for_who_has_the_row_open(part):
     """He is shown it, and does not set back what he had set before."""
     for make in (lambda p: put(p, doc(0)), lambda p: None):

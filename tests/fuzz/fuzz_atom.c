@@ -36,8 +36,10 @@ static void is_same_in_a_page(const struct entity *e, struct odata_row row, stru
 	struct entity half = *e;
 
 	page.tags = atom_tags_new(&arena);
-	half.props += e->nprops / 2;
-	half.nprops -= e->nprops / 2;
+	if (e->nprops > 1) {
+		half.props += e->nprops / 2;
+		half.nprops -= e->nprops / 2;
+	}
 	const struct span whole = row.document;
 	entity_json_encode(&half, 0, &document);
 	row.document = buf_span(&document);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct service {
 	struct store *store;
@@ -157,8 +158,13 @@ void service_wait_kept(struct service *s)
 		return;
 	pthread_mutex_lock(&s->unkept_lock);
 	const uint64_t last = s->begun;
-	while (s->first != NULL && s->first->number <= last)
-		pthread_cond_wait(&s->kept, &s->unkept_lock);
+	while (s->first != NULL && s->first->number <= last) {
+		/* Looked again now and then: glibc before 2.41 can lose a wake-up (its bug 25847). */
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec++;
+		(void)pthread_cond_clockwait(&s->kept, &s->unkept_lock, CLOCK_MONOTONIC, &until);
+	}
 	pthread_mutex_unlock(&s->unkept_lock);
 }
 

@@ -17,7 +17,7 @@
  * this is kept. */
 static const struct blob *replaced_content(struct fs *fs, uint64_t nid, const struct item *row)
 {
-	bool open = idset_count(fs->open_files, nid_id(nid)) > 0;
+	bool open = handles_of_file(fs, nid);
 	if (row == NULL ? !open : row->kind != ITEM_ROW)
 		return NULL;
 	service_wait_kept(fs->service);

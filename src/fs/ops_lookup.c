@@ -83,7 +83,9 @@ static void lookup_for_writing(struct call *c, struct target *t, struct stage *g
 			reply_err(c, e);
 		return;
 	}
-	give_stage(c, t, &item, false);
+	/* In the place of one that was a guess, it is one. */
+	bool guess = given != NULL && notes_guessed(fs->notes, call_thread(c), given);
+	give_stage(c, t, &item, guess);
 }
 
 /* A thread that overwrites one row after the other: it is not waited for its open to be refused.

@@ -8,6 +8,7 @@ import os
 import pytest
 
 from rest_client import ACCOUNT, Client, ok
+from test_doors_cache import FORCE_SYNC, statx
 from test_habits import O_PATH, doc, elsewhere, learn, overwrite, read, rows  # noqa: F401
 from tools import get, put, raises, xattr
 
@@ -116,6 +117,19 @@ def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(rows):  # noqa:
         assert elsewhere(lambda: os.getxattr(link_of(fd), ETAG)) == elsewhere(
             lambda: os.getxattr(rows[0], ETAG))
         elsewhere(lambda at=n: overwrite(rows[0], doc("other", at)))
+    os.close(fd)
+
+
+def test_U7_a_descriptor_that_was_made_by_a_second_guess(rows):  # noqa: F811
+    """The row was changed after the first one."""
+    learn(rows)
+    with raises("EEXIST"):
+        os.open(rows[0], os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    elsewhere(lambda: overwrite(rows[0], doc("other", 300)))
+    fd = os.open(rows[0], O_PATH)
+    learn(rows)
+    assert elsewhere(lambda: statx(link_of(fd), FORCE_SYNC)["size"]) == len(doc("other", 300))
+    assert elsewhere(lambda: get(link_of(fd))) == doc("other", 300)
     os.close(fd)
 
 

@@ -114,17 +114,15 @@ void atom_tags_put(struct atom_place *at, struct document_walk *walk, struct buf
 
 /* ---- learning ---- */
 
-/* A copy with room for the last step. */
-static bool keep(struct arena *arena, struct span s, struct span *ret)
+/* A copy at *room, with what the last step goes beyond it. */
+static struct span keep(char **room, struct span s)
 {
-	char *p = arena_alloc(arena, s.n + STEP);
+	char *p = *room;
 
-	if (p == NULL)
-		return false;
 	memcpy(p, s.p, s.n);
 	memset(p + s.n, 0, STEP);
-	*ret = span_make(p, s.n);
-	return true;
+	*room += s.n + STEP;
+	return span_make(p, s.n);
 }
 
 /* Whether other values of that kind are written in the same way, and by put_element(): blanks at an
@@ -143,18 +141,19 @@ void atom_tags_learn(struct atom_tags *tags, struct atom_place *at, struct span 
 	const struct document_property *p, struct span element)
 {
 	enum atom_value kind = atom_value_of(p->text, p->type.n > 0);
-	const char *open = memchr(element.p, '>', element.n);
-	const char *close = memrchr(element.p, '<', element.n);
+	const char *end = element.p + element.n, *close = memrchr(element.p, '<', element.n);
+	const char *text = (const char *)memchr(element.p, '>', element.n) + 1;
 
-	if (open == NULL || tags->n == TAGS_MAX || !is_usual(p, kind))
+	if (tags->n == TAGS_MAX || !is_usual(p, kind))
 		return;
-	struct atom_tag *t = arena_alloc(tags->arena, sizeof(*t));
-	if (t == NULL || !keep(tags->arena, before, &t->before) ||
-		!keep(tags->arena, span_make(element.p, (size_t)(open + 1 - element.p)),
-			&t->open) ||
-		!keep(tags->arena, span_make(close, (size_t)(element.p + element.n - close)),
-			&t->close))
+	struct atom_tag *t =
+		arena_alloc(tags->arena, sizeof(*t) + before.n + element.n + (size_t)3 * STEP);
+	if (t == NULL)
 		return;
+	char *room = (char *)(t + 1);
+	t->before = keep(&room, before);
+	t->open = keep(&room, span_make(element.p, (size_t)(text - element.p)));
+	t->close = keep(&room, span_make(close, (size_t)(end - close)));
 	t->kind = kind;
 	t->next = *at->next;
 	*at->next = t;

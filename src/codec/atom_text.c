@@ -190,13 +190,11 @@ static char *put_piece(char *to, struct span s, size_t *at, size_t end, bool jso
 	size_t i, n;
 
 	for (i = *at; i < end && to != NULL; i += n) {
-		n = end - i < 8 ? end - i : 8;
-		if (n == 8 && !escaped && eight_are_plain(p + i)) {
+		for (; end - i >= 8 && !escaped && eight_are_plain(p + i); i += 8, to += 8) {
 			memcpy(to, p + i, 8);
-			to += 8;
 			plain = true;
-			continue;
 		}
+		n = end - i < 8 ? end - i : 8;
 		if (plain && n < 8 && eight_are_plain(p + end - 8)) {
 			memcpy(to + n - 8, p + end - 8, 8);
 			to += n;

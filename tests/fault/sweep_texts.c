@@ -3,6 +3,7 @@
  * write with it. */
 #include "codec/access_policy_xml.h"
 #include "codec/atom_entry.h"
+#include "codec/atom_tags.h"
 #include "codec/change_set_json.h"
 #include "codec/entity_atom.h"
 #include "codec/entity_json.h"
@@ -152,6 +153,33 @@ static enum err atom(struct world *w)
 	row.canonical = false;
 	if (e == ERR_OK)
 		e = entity_atom_render(&style, &row, &w->out);
+	return written(w, e);
+}
+
+/* Of a page: where there is no memory for their tags they are written all the same. */
+static enum err atom_rows(struct world *w)
+{
+	struct arena arena = { 0 };
+	struct odata_style style = { .base = SPAN_LIT("http://host/acc/"),
+		.account = SPAN_LIT("acc"),
+		.table = SPAN_LIT("Tab"),
+		.all = true,
+		.tags = atom_tags_new(&arena) };
+	char document[12000];
+	size_t n = 0;
+	for (int i = 0; i < 40; i++)
+		n += (size_t)snprintf(document + n, sizeof(document) - n, "%c\"N%0200d\":%d",
+			i == 0 ? '{' : ',', i, i);
+	(void)snprintf(document + n, sizeof(document) - n, "}");
+	const struct odata_row row = { .pk = SPAN_LIT("p"),
+		.rk = SPAN_LIT("r"),
+		.version = INT64_C(133500000000000000),
+		.document = span_of(document),
+		.canonical = true };
+	enum err e = entity_atom_render(&style, &row, &w->out);
+	if (e == ERR_OK)
+		e = entity_atom_render(&style, &row, &w->out);
+	arena_fini(&arena);
 	return written(w, e);
 }
 
@@ -347,6 +375,7 @@ const struct sweep_case sweep_texts[] = {
 	TEXT("text: a splicer", splice),
 	TEXT("text: OData", odata),
 	TEXT("text: ATOM", atom),
+	TEXT("text: rows in ATOM", atom_rows),
 	TEXT("text: a table in ATOM", atom_table),
 	TEXT("text: large values", large),
 	TEXT("text: multipart", multipart),

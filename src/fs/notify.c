@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* Whoever holds the directory may wait for another thread of the request loop: few call the kernel
  * by themselves at a time, so that there is one. */
@@ -35,7 +36,9 @@ struct notifier {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
+	pthread_cond_t performed;
 	struct work *first, **last; /* guarded by lock */
+	uint64_t came, done;        /* how many; guarded by lock */
 	bool stop, sending;         /* guarded by lock */
 	atomic_uint_fast64_t sent;
 	atomic_int inside; /* threads of the request loop that call the kernel by themselves */
@@ -97,12 +100,15 @@ static void *run(void *arg)
 		perform(n, w);
 		pthread_mutex_lock(&n->lock);
 		n->sending = false;
+		n->done++;
+		pthread_cond_broadcast(&n->performed);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return NULL;
 }
 
-static void queue(
+/* Its number, from 1 on; 0: there is no memory. */
+static uint64_t queue(
 	struct notifier *n, uint64_t nid, struct span name, bool inode, struct fuse_req *req)
 {
 	struct work *w = malloc(sizeof(*w) + name.n + 1);
@@ -110,7 +116,7 @@ static void queue(
 		log_error("out of memory: a cached name may be out of date");
 		if (req != NULL)
 			fuse_reply_err(req, 0);
-		return;
+		return 0;
 	}
 	*w = (struct work){ .nid = nid, .req = req, .inode = inode, .name_len = name.n };
 	if (name.n > 0)
@@ -119,8 +125,10 @@ static void queue(
 	pthread_mutex_lock(&n->lock);
 	*n->last = w;
 	n->last = &w->next;
+	uint64_t number = ++n->came;
 	pthread_cond_signal(&n->wake);
 	pthread_mutex_unlock(&n->lock);
+	return number;
 }
 
 void notify_name_then_reply(
@@ -130,7 +138,7 @@ void notify_name_then_reply(
 		drop_name(n, dir_nid, name.p, name.n);
 		fuse_reply_err(req, 0);
 	} else {
-		queue(n, dir_nid, name, false, req);
+		(void)queue(n, dir_nid, name, false, req);
 	}
 	atomic_fetch_sub(&n->inside, 1);
 }
@@ -142,12 +150,30 @@ void notify_name_now(struct notifier *n, uint64_t dir_nid, struct span name)
 
 void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name)
 {
-	queue(n, dir_nid, name, false, NULL);
+	(void)queue(n, dir_nid, name, false, NULL);
+}
+
+void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, unsigned ms)
+{
+	uint64_t number = queue(n, dir_nid, name, false, NULL);
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&n->lock);
+	while (n->done < number &&
+		pthread_cond_clockwait(&n->performed, &n->lock, CLOCK_MONOTONIC, &until) == 0)
+		;
+	pthread_mutex_unlock(&n->lock);
 }
 
 void notify_inode_soon(struct notifier *n, uint64_t nid)
 {
-	queue(n, nid, (struct span){ 0 }, true, NULL);
+	(void)queue(n, nid, (struct span){ 0 }, true, NULL);
 }
 
 bool notifier_busy(struct notifier *n)
@@ -380,6 +406,7 @@ enum err notifier_new(struct fs *fs, struct notifier **ret)
 	n->last = &n->first;
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_cond_init(&n->wake, NULL);
+	pthread_cond_init(&n->performed, NULL);
 	if (pthread_create(&n->thread, NULL, run, n) != 0) {
 		free(n);
 		return ERR_NO_MEMORY;
@@ -401,6 +428,7 @@ void notifier_free(struct notifier *n)
 	pthread_mutex_unlock(&n->lock);
 	pthread_join(n->thread, NULL);
 	pthread_cond_destroy(&n->wake);
+	pthread_cond_destroy(&n->performed);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }

@@ -28,6 +28,9 @@ void notify_name_then_reply(
 void notify_name_now(struct notifier *n, uint64_t dir_nid, struct span name);
 /* Some time soon, in order; nobody waits for it. */
 void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
+/* The same, but waits for it, no longer than ms: milliseconds.  For a request during which the kernel
+ * holds the lock of an inode, where who holds the directory may wait for that lock. */
+void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, unsigned ms);
 void notify_inode_soon(struct notifier *n, uint64_t nid);
 /* A directory's own attributes changed by something that the kernel did not do itself.  From
  * any thread, also a request handler: without pages to drop the call waits for no lock. */

@@ -259,17 +259,22 @@ struct fsync_job {
 	struct stale stale;
 };
 
+/* How long the name is waited for: see reply_fsync(). */
+#define FSYNC_NAME_MS 1000
+
 static void run_fsync(struct job *job)
 {
 	struct fsync_job *j = (struct fsync_job *)job;
-	notify_name_now(j->call.fs->notifier, j->stale.dir_nid, span_of(j->stale.name));
+	notify_name_within(
+		j->call.fs->notifier, j->stale.dir_nid, span_of(j->stale.name), FSYNC_NAME_MS);
 	syncs_reply(&j->call, j->stage);
 	free(j);
 }
 
-/* The kernel holds the inode's lock.  Nobody but the writer comes to a stage's own node, so who
- * holds the name's directory waits for no such lock: the name goes first, as at a close.  Whoever has
- * no node of his own is answered at once. */
+/* The kernel holds the inode's lock.  By name nobody but the writer comes to a stage's own node, so
+ * who holds the name's directory waits for no such lock: the name goes first, as at a close.  But a
+ * link(2) of the descriptor does wait for it, with the directory it is to be in held: then the name
+ * goes after the answer.  Whoever has no node of his own is answered at once. */
 static void reply_fsync(struct call *c, const struct handle *h, fuse_ino_t nid)
 {
 	struct fs *fs = c->fs;

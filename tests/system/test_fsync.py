@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -80,6 +81,40 @@ def test_W5_what_fsync_committed_is_seen_by_its_name_while_the_version_before_is
     for t in others:
         t.join(60)
     assert not wrong, (len(wrong), wrong[0])
+
+
+# Of one process: its descriptor is synced, its name looked at, its descriptor linked into the
+# directory (which is refused, after the kernel has waited for the file with the directory held).
+LINKS = """
+import ctypes, os, sys, threading
+row = sys.argv[1]
+fd = os.open(row, os.O_RDWR | os.O_CREAT)
+libc, ended = ctypes.CDLL(None, use_errno=True), threading.Event()
+def look():
+    while not ended.is_set():
+        os.stat(row)
+def link():
+    source, name = b"/proc/self/fd/%d" % fd, os.fsencode(row + ".other.json")
+    while not ended.is_set():
+        if libc.linkat(-100, source, -100, name, 0x400) == 0:
+            os._exit(1)
+threads = [threading.Thread(target=f) for f in (look, link)]
+for t in threads:
+    t.start()
+for n in range(3):
+    os.pwrite(fd, b'{"N":%d}' % n, 0)
+    os.fsync(fd)
+ended.set()
+for t in threads:
+    t.join()
+"""
+
+
+def test_W5_fsync_ends_while_its_descriptor_is_linked_into_the_directory(part):
+    """Who links waits for the file and has the directory, which the name needs to be dropped."""
+    done = subprocess.run([sys.executable, "-c", LINKS, str(part / "r.json")], timeout=120)
+    assert done.returncode == 0
+    assert get(part / "r.json") == b'{"N":2}'
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: nobody else may trace a server")

@@ -24,9 +24,10 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid);
  * newer one was there when it began.  Who has seen in the store that it was replaced or removed
  * waits first until what was there has come (service_wait_kept()). */
 const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid);
-/* Takes over the item (which is zeroed) and pins it; what is there already stays. */
+/* Takes over the item (which is zeroed), also if there is no memory, and pins it; what is there
+ * already stays. */
 enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret);
-/* The same without a pin, if there is memory; the item is the caller's still if there is none. */
+/* The same without a pin, if there is memory. */
 void blobs_add(struct blobs *b, struct item *it);
 /* Once more what is pinned. */
 void blobs_pin_again(struct blobs *b, const struct blob *blob);

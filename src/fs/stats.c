@@ -88,10 +88,10 @@ static void add_cache(struct fs *fs, struct buf *out)
 		", \"misses\": %" PRIu64 ", \"invalidations\": %" PRIu64 "},\n",
 		b.count, b.bytes, b.pinned, b.hits, b.misses, notifier_sent(fs->notifier));
 	buf_addf(out,
-		"  \"open_stages\": %zu,\n  \"rejected_files\": %" PRIu64
+		"  \"open_handles\": %zu,\n  \"open_stages\": %zu,\n  \"rejected_files\": %" PRIu64
 		",\n  \"trash_files\": %" PRIu64 ",\n",
-		stages_count(fs->stages), stats_files(fs, STORE_REJECTED),
-		stats_files(fs, STORE_TRASH));
+		atomic_load(&fs->held.handles), stages_count(fs->stages),
+		stats_files(fs, STORE_REJECTED), stats_files(fs, STORE_TRASH));
 }
 
 static void add_operation(const struct metrics_figures *f, const char *comma, struct buf *out)

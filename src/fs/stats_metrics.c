@@ -155,6 +155,8 @@ static void add_cache(struct fs *fs, struct buf *out)
 	add_one(out, "rowfs_cache_misses_total", "counter", b.misses, "Opens that did not.");
 	add_one(out, "rowfs_kernel_invalidations_total", "counter", notifier_sent(fs->notifier),
 		"Names and contents that the kernel was told to forget.");
+	add_one(out, "rowfs_open_handles", "gauge", atomic_load(&fs->held.handles),
+		"Files and directories that somebody has open.");
 	add_one(out, "rowfs_open_stages", "gauge", stages_count(fs->stages),
 		"Documents that are being written.");
 	add_one(out, "rowfs_rejected_files", "gauge", stats_files(fs, STORE_REJECTED),

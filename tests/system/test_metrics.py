@@ -4,6 +4,7 @@
 import json
 import os
 import threading
+import time
 
 import pytest
 
@@ -75,8 +76,8 @@ def per_second(entities):
 
 def test_V5_stats_of_an_empty_store(mnt):
     told = stats(mnt)
-    for name in ("version", "pid", "started", "store", "cache", "open_stages", "operations",
-                 "hottest_partitions", "held_views", "views"):
+    for name in ("version", "pid", "started", "store", "cache", "open_handles", "open_stages",
+                 "operations", "hottest_partitions", "held_views", "views"):
         assert name in told, name
     assert told["pid"] == mnt.proc.pid
     assert told["partition_target"] == told["throttled"] == 0
@@ -105,6 +106,19 @@ def test_V5_stats_tell_operations_by_door(both, client):
             assert figures["count"] > 0 and figures["failed"] == 0
             assert figures["p50_us"] <= figures["p99_us"] <= figures["max_us"]
             assert figures["mean_us"] <= figures["max_us"]
+
+
+def test_V5_stats_tell_open_handles(mnt, part):
+    def wait_for(n):
+        end = time.monotonic() + 60  # a close is told a moment behind it
+        while (stats(mnt)["open_handles"] != n
+               or b"\nrowfs_open_handles %d\n" % n not in get(mnt / ".rowfs/metrics")):
+            assert time.monotonic() < end
+    wait_for(0)
+    with open(part / "r.json", "w") as f, open(part / "tmp", "w"):
+        wait_for(2)
+        f.write('{"a":1}')
+    wait_for(0)
 
 
 def test_V5_stats_tell_open_stages(mnt, part):

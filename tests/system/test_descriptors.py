@@ -4,6 +4,7 @@ asked of a descriptor, or done by a link to it in /proc/self/fd, after the row h
 
 import json
 import os
+import time
 
 import pytest
 
@@ -192,3 +193,20 @@ def test_W13_who_reads_an_empty_file_that_became_a_row_has_no_link(part):
     put(path, doc(1))
     assert os.fstat(fd).st_nlink == 0 and xattr(path, "row_key") == "r"
     os.close(fd)
+
+
+def test_U7_a_descriptor_without_an_open_of_a_row_that_was_an_ordinary_file(held, mnt):
+    """In between; who has the file open is no reader of the version before it."""
+    path, fd = held
+    other = path.with_name("tmp")
+    assert get(path) == doc(0)
+    # Who read it is known to have closed it a moment behind the close.
+    end = time.monotonic() + 60
+    while json.loads(get(mnt / ".rowfs/stats.json"))["open_handles"]:
+        assert time.monotonic() < end
+    os.rename(path, other)
+    put(other, doc("new", 700))
+    with open(other, "rb"):
+        os.rename(other, path)
+        assert os.fstat(fd).st_size == os.stat(path).st_size == len(doc("new", 700))
+        assert get(link_of(fd)) == doc("new", 700)

@@ -2,7 +2,10 @@
 """Descriptors of every kind held at once, in threads that live long: with and without an open, by
 links to them in /proc/self/fd, mapped, over everything that can happen to the names; on top of the
 model of test_random_rows.py.  One thing is done at a time, but each by one of several threads, since
-the daemon tells them apart (a thread that overwrites row after row, one that was told ESTALE)."""
+the daemon tells them apart (a thread that overwrites row after row, one that was told ESTALE).
+
+The kernel may tell the daemon of a close after close(2) has returned, and until then somebody reads by
+it what was there: so each step waits until the daemon has heard of all."""
 
 import contextlib
 import json
@@ -11,6 +14,7 @@ import os
 import queue
 import random
 import threading
+import time
 
 from random_walk import outcome, wander
 from rest_client import Client, ok
@@ -21,6 +25,18 @@ from tools import get, put
 
 O_PATH = 0o10000000
 ETAG, IF_MATCH = "user.rowfs.etag", "user.rowfs.if_match"
+
+
+def opened_below(directory):
+    """How many of this process's descriptors were opened there."""
+    count = 0
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{fd}").startswith(f"{directory}/"):
+                text = get(f"/proc/self/fdinfo/{fd}").decode()
+                flags = next(x for x in text.splitlines() if x.startswith("flags:"))
+                count += not int(flags.split()[1], 8) & O_PATH
+    return count
 
 
 class Hand(threading.Thread):
@@ -71,8 +87,9 @@ class Descriptors(Rows):
         super().__init__(mount, rest)
         self.hands = [Hand(n) for n in "abc"]
         self.hand = self.hands[0]
-        self.looker = Hand("looker")
+        self.looker, self.counter = Hand("looker"), Hand("counter")
         self.links, self.maps = [], []
+        self.leaked = opened_below(mount.path)  # by a walk that failed and is being shrunk
         self.roots = {p: os.open(self.table / d, O_PATH) for p, d in self.dirs.items()}
         self.by_root = False
         self.habits = self.table / f"{self.dirs['p']}-habits"
@@ -90,14 +107,17 @@ class Descriptors(Rows):
             self.hand = rng.choice(self.hands)
         self.by_root = rng.randrange(3) == 0
         self.note(f"[{self.hand.name}{' by root' if self.by_root else ''}] {kind}")
+        self.wait_for_closes()
         self.hand.do(lambda: super(Descriptors, self).step(kind, rng))
         for node in self.hidden.values():
             node.was_hidden = True
         if rng.randrange(2) == 0:
             hand = rng.choice([self.hand, self.looker])
+            self.wait_for_closes()
             hand.do(lambda: self.check(rng))
 
     def finish(self):
+        self.wait_for_closes()
         self.looker.do(lambda: self.check(None))
         self.let_go()
         super().finish()
@@ -116,7 +136,7 @@ class Descriptors(Rows):
         self.links, self.maps = [], []
 
     def end(self):
-        for hand in (*self.hands, self.looker):
+        for hand in (*self.hands, self.looker, self.counter):
             if hand.is_alive():
                 hand.end()
         for fd in self.roots.values():
@@ -131,6 +151,20 @@ class Descriptors(Rows):
             self.by_root = False
             super().do_remount(rng)
             self.roots = {p: os.open(self.table / d, O_PATH) for p, d in self.dirs.items()}
+
+    def wait_for_closes(self):
+        """A mapping's descriptor is a duplicate, of one that may be closed."""
+        held = {id(h) for h in self.handles} | {id(want.handle) for _, want in self.maps}
+        end = time.monotonic() + 60
+        while (n := self.opens_known()) > len(held):
+            assert time.monotonic() < end, f"{n} are open, not {len(held)}"
+            time.sleep(0.001)
+        assert n == len(held), f"{n} are open, not {len(held)}"
+
+    def opens_known(self):
+        """To the daemon; that of the question comes after the answer was made."""
+        text = self.counter.do(lambda: get(self.mount / ".rowfs/stats.json"))
+        return json.loads(text)["open_handles"] - self.leaked
 
     # -- what is known of a node besides its bytes
 
@@ -241,7 +275,7 @@ class Descriptors(Rows):
         self.note(f"map {self.told(h)} for long")
         m = mmap.mmap(h.fd, len(h.seen), flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
         want = Kept(h.seen)
-        want.node, want.fd = h.node, os.dup(h.fd)
+        want.node, want.fd, want.handle = h.node, os.dup(h.fd), h
         self.maps.append((m, want))
 
     @staticmethod
@@ -408,9 +442,9 @@ class Descriptors(Rows):
 
 
 class Kept(bytes):
-    """What a mapping shows, of which node and descriptor."""
+    """What a mapping shows, of which node and handle, and a descriptor of that."""
 
-    node = fd = None
+    node = fd = handle = None
 
 
 class Told(contextlib.AbstractContextManager):

@@ -81,6 +81,28 @@ static bool held_attributes(
 	return true;
 }
 
+/* What the node stood for has gone.  A name is walked once more then; if that finds it again, and it
+ * goes again before this is asked, it is shown as it was found, since it was there meanwhile. */
+static void reply_gone(struct call *c, uint64_t nid)
+{
+	struct fs *fs = c->fs;
+	pid_t tid = call_thread(c);
+	struct stat st;
+	service_wait_kept(fs->service);
+	const struct blob *blob = blobs_pin_old(fs->blobs, nid);
+	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL, NOTE_STAT) ==
+			NOTE_SECOND &&
+		blob != NULL) {
+		notes_clear(fs, fs->notes, tid);
+		attr_of_item(fs, &blob->item, &st);
+		st.st_nlink = 0;
+		reply_attr(c, &st, 0);
+	} else {
+		reply_errno(c, ESTALE);
+	}
+	blobs_unpin(fs->blobs, blob);
+}
+
 void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_GETATTR);
@@ -124,6 +146,8 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		bool lasting = current && !attr_is_resizing(c.fs, &item) && lasts;
 		attr_of_item(c.fs, &item, &st);
 		reply_attr(&c, &st, lasting ? CACHE_SECONDS : 0);
+	} else if (e == ERR_NOT_FOUND) {
+		reply_gone(&c, nid);
 	} else {
 		reply_errno(&c, ESTALE);
 	}

@@ -63,6 +63,11 @@ static bool wants_write(const struct fuse_file_info *fi)
 	return (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
 }
 
+static enum note_what wanted(const struct fuse_file_info *fi)
+{
+	return wants_write(fi) ? NOTE_WRITE : NOTE_READ;
+}
+
 /* nodeless: the kernel's node is another one, of what the file was as a row or of a stage.  What
  * would be written by it the kernel would not know of the file's own. */
 static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, bool nodeless,
@@ -264,7 +269,7 @@ static void open_left(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 		? store_get(fs->store, NULL, nid_id(nid), WANT_BODY, &item)
 		: ERR_NOT_FOUND;
 	stages_held(fs->stages);
-	if (notes_refuse(fs, fs->notes, tid, nid, e == ERR_OK ? &item : NULL, wants_write(fi)) ==
+	if (notes_refuse(fs, fs->notes, tid, nid, e == ERR_OK ? &item : NULL, wanted(fi)) ==
 		NOTE_NONE) {
 		retry(c);
 	} else if (e == ERR_OK && item.kind == ITEM_FILE) {
@@ -312,7 +317,7 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 		open_stage(c, s, nid, fi, false);
 		return;
 	}
-	if (notes_refuse(fs, fs->notes, tid, nid, &named, wants_write(fi)) == NOTE_NONE)
+	if (notes_refuse(fs, fs->notes, tid, nid, &named, wanted(fi)) == NOTE_NONE)
 		retry(c);
 	else if (!wants_write(fi))
 		open_committed(c, s, nid, fi);
@@ -364,7 +369,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	if (item->kind == ITEM_FILE && !item_is_draft(fs, item)) {
 		enum note_state state = nid_of(item) == nid
 			? NOTE_SECOND
-			: notes_refuse(fs, fs->notes, tid, nid, item, false);
+			: notes_refuse(fs, fs->notes, tid, nid, item, NOTE_READ);
 		const struct blob *blob = NULL;
 		/* A row until a moment ago: the node holds its content. */
 		if (state == NOTE_SECOND)
@@ -381,7 +386,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		/* Counted by open_stage(). */
 		if (is_throttled(c, item, HEAT_CHANGED, 0))
 			return;
-		if (notes_refuse(fs, fs->notes, tid, nid, item, true) == NOTE_NONE) {
+		if (notes_refuse(fs, fs->notes, tid, nid, item, NOTE_WRITE) == NOTE_NONE) {
 			if (nid_of(item) != nid)
 				blobs_retire(fs->blobs, nid);
 			retry(c);
@@ -397,7 +402,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		else
 			reply_err(c, e);
 	} else {
-		enum note_state state = notes_refuse(fs, fs->notes, tid, nid, item, false);
+		enum note_state state = notes_refuse(fs, fs->notes, tid, nid, item, NOTE_READ);
 		if (state != NOTE_NONE) {
 			open_replaced(c, item, nid, state, fi);
 			return;
@@ -417,8 +422,8 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	/* Its name tells whether it is the second try: of the first one the node may be another. */
 	service_wait_kept(fs->service);
 	const struct blob *blob = blobs_pin_old(fs->blobs, nid);
-	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL,
-		    wants_write(fi)) == NOTE_NONE) {
+	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL, wanted(fi)) ==
+		NOTE_NONE) {
 		notes_unname(fs->notes, tid);
 		blobs_retire(fs->blobs, nid);
 		blobs_unpin(fs->blobs, blob);

@@ -229,7 +229,7 @@ void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char 
 
 struct note {
 	pid_t tid; /* 0: free */
-	bool write;
+	enum note_what what;
 	bool missed; /* the last look-up of the name found nothing */
 	bool walks;  /* a name was looked up since it was refused */
 	unsigned
@@ -348,9 +348,9 @@ static void learn_name(struct note *note, uint64_t dir_id, struct span name)
 }
 
 static void set_note(
-	struct note *note, pid_t tid, uint64_t nid, const struct item *item, bool write)
+	struct note *note, pid_t tid, uint64_t nid, const struct item *item, enum note_what what)
 {
-	*note = (struct note){ .tid = tid, .write = write, .nid = nid };
+	*note = (struct note){ .tid = tid, .what = what, .nid = nid };
 	note->born_us = clock_mono_us();
 	if (item != NULL) {
 		note->dir_id = item->parent;
@@ -360,12 +360,14 @@ static void set_note(
 
 /* Whether the open that comes to the node ends the walk that the note is about.  One that was given a
  * stage ends at the stage's own node: who comes to another has begun a new walk, since that one
- * ended in an error of which nobody told us.  So has a writer where a reader was refused. */
-static bool ends_walk(const struct note *note, uint64_t nid, const struct item *item, bool write)
+ * ended in an error of which nobody told us.  So has a writer where a reader was refused, and who wants
+ * something else than to look where a look was. */
+static bool ends_walk(
+	const struct note *note, uint64_t nid, const struct item *item, enum note_what what)
 {
 	char name[COMPONENT_MAX];
 	if (note == NULL || note->missed || note->guessed != 0 || note->stage != NULL ||
-		(write && !note->write))
+		what > note->what || (what == NOTE_STAT && note->what != NOTE_STAT))
 		return false;
 	if (note->nid == nid)
 		return true;
@@ -376,20 +378,20 @@ static bool ends_walk(const struct note *note, uint64_t nid, const struct item *
 }
 
 enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
-	const struct item *item, bool write)
+	const struct item *item, enum note_what what)
 {
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
 	pthread_mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
 	enum note_state state = NOTE_NONE;
-	if (ends_walk(note, nid, item, write)) {
+	if (ends_walk(note, nid, item, what)) {
 		state = note->walks ? NOTE_SECOND : NOTE_LINK;
 	} else {
 		if (note == NULL)
 			note = note_for(n, tid);
 		dropped = clear(n, note);
-		set_note(note, tid, nid, item, write);
+		set_note(note, tid, nid, item, what);
 		atomic_fetch_add(&n->live, 1);
 	}
 	pthread_mutex_unlock(&n->lock);
@@ -415,7 +417,7 @@ bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, str
 		dropped = clear(n, note);
 	}
 	if (made) {
-		set_note(note, tid, 0, NULL, true);
+		set_note(note, tid, 0, NULL, NOTE_WRITE);
 		learn_name(note, dir_id, name);
 		note->guessed = 1;
 		atomic_fetch_add(&n->live, 1);
@@ -464,7 +466,7 @@ bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_i
 		learn_name(note, dir_id, name);
 		note->missed = false; /* until notes_missed() says so */
 	}
-	bool wants = note != NULL && note->write && is_for(note, dir_id, name);
+	bool wants = note != NULL && note->what == NOTE_WRITE && is_for(note, dir_id, name);
 	if (wants && note->guessed != 0)
 		wants = note->guessed++ < GUESS_LOOKUPS;
 	*ret_stage = wants && note->stage != NULL ? stages_get(fs->stages, note->stage->nid) : NULL;

@@ -43,10 +43,16 @@ enum note_state {
 	NOTE_SECOND, /* this thread was told ESTALE a moment ago, and walked again */
 	NOTE_LINK,   /* the same, but it looked no name up: it comes by a link in /proc/self/fd */
 };
-/* A thread's open of nid cannot be served as it is.  item: what the node stands for, as far
- * as it is known (NULL: not); a note holds for one name and a short time only. */
+enum note_what {
+	NOTE_STAT,
+	NOTE_READ,
+	NOTE_WRITE,
+};
+/* What a thread wants of nid (an open, but for NOTE_STAT) cannot be served as it is.  item: what the
+ * node stands for, as far as it is known (NULL: not); a note holds for one name and a short time
+ * only. */
 enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
-	const struct item *item, bool write);
+	const struct item *item, enum note_what what);
 /* The thread may have come for another than the item: only the name that its walk looks up tells. */
 void notes_unname(struct notes *n, pid_t tid);
 /* The thread's look-up of this name found nothing: if the next one does not find it, or is of another

@@ -477,6 +477,40 @@ TEST(the_second_try_of_an_open_waits_for_what_its_look_up_found)
 	check_second_try(ENTITY_DELETE, NULL);
 }
 
+/* ---- stat(2)'s second try ---- */
+
+static void ask_node(struct world *w, uint64_t node)
+{
+	const struct fuse_getattr_in in = { 0 };
+	memset(&got, 0, sizeof(got));
+	take_attributes(kernel_ask(&w->k, FUSE_GETATTR, node, PART(in), NONE));
+}
+
+/* Removed between the look-up and the question, and made anew, and removed again. */
+TEST(a_name_that_goes_twice_while_it_is_looked_at_was_there)
+{
+	static struct world w;
+	begin(&w, 1);
+	for (int turn = 0; turn < 2; turn++) {
+		MUST(change(&w, ENTITY_INSERT, "{\"A\":0}") == ERR_OK);
+		uint64_t node = node_now(&w);
+		MUST(change(&w, ENTITY_DELETE, NULL) == ERR_OK);
+		ask_node(&w, node);
+		CHECK_EQ_INT(got.error, ESTALE);
+		ask_node(&w, node); /* by a descriptor: nothing was looked up */
+		CHECK_EQ_INT(got.error, ESTALE);
+		MUST(change(&w, ENTITY_INSERT, "{\"A\":10}") == ERR_OK);
+		node = node_now(&w);
+		MUST(change(&w, ENTITY_DELETE, NULL) == ERR_OK);
+		ask_node(&w, node);
+		CHECK_EQ_INT(got.error, 0);
+		CHECK_EQ_INT(got.size, strlen("{\"A\":10}\n"));
+		CHECK_EQ_INT(got.links, 0);
+		CHECK_EQ_INT(node_now(&w), 0);
+	}
+	end(&w);
+}
+
 /* ---- what waits for what ---- */
 
 static void wait_kept(struct world *w)
@@ -504,4 +538,5 @@ RUN_TESTS(T(a_name_is_found_at_the_moment_of_its_first_commit),
 	T(a_read_waits_for_what_was_replaced_a_moment_ago),
 	T(fstat_waits_for_what_was_replaced_a_moment_ago),
 	T(the_second_try_of_an_open_waits_for_what_its_look_up_found),
+	T(a_name_that_goes_twice_while_it_is_looked_at_was_there),
 	T(who_waits_goes_on_when_all_is_kept))

@@ -96,7 +96,7 @@ TEST(a_node_may_be_retired_before_it_comes)
 
 static enum note_state refuse(struct notes *n, const struct item *it, bool write)
 {
-	return notes_refuse(NULL, n, THREAD, nid_of(it), it, write);
+	return notes_refuse(NULL, n, THREAD, nid_of(it), it, write ? NOTE_WRITE : NOTE_READ);
 }
 
 TEST(the_second_try_of_a_thread_is_known)
@@ -199,8 +199,8 @@ TEST(a_walk_that_was_given_a_stage_does_not_end_at_another_node)
 	stages_add(fs.stages, s, 0);
 	notes_set_stage(&fs, n, THREAD, s);
 	CHECK(notes_expects(n, THREAD, s, s->nid));
-	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, true), NOTE_NONE);
-	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, true), NOTE_LINK);
+	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, NOTE_WRITE), NOTE_NONE);
+	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, NOTE_WRITE), NOTE_LINK);
 	notes_free(&fs, n);
 	stages_free(&fs, fs.stages);
 }

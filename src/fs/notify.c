@@ -153,9 +153,9 @@ void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name)
 	(void)queue(n, dir_nid, name, false, NULL);
 }
 
-void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, unsigned ms)
+/* Until the work of that number is done, or for so long.  False: it is not. */
+static bool wait_for(struct notifier *n, uint64_t number, unsigned ms)
 {
-	uint64_t number = queue(n, dir_nid, name, false, NULL);
 	struct timespec until;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
@@ -168,7 +168,14 @@ void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, 
 	while (n->done < number &&
 		pthread_cond_clockwait(&n->performed, &n->lock, CLOCK_MONOTONIC, &until) == 0)
 		;
+	bool done = n->done >= number;
 	pthread_mutex_unlock(&n->lock);
+	return done;
+}
+
+void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, unsigned ms)
+{
+	(void)wait_for(n, queue(n, dir_nid, name, false, NULL), ms);
 }
 
 void notify_inode_soon(struct notifier *n, uint64_t nid)
@@ -196,6 +203,37 @@ uint64_t notifier_sent(struct notifier *n)
 }
 
 /* ---- changes of the other doors ---- */
+
+/* How long a thread that is patient for a while only waits for all names of a change set. */
+#define PATIENCE_MS 1000
+
+static _Thread_local struct {
+	bool limited, ran_out;
+	uint64_t last; /* the number of the name that was queued last; 0: none was */
+} patience;
+
+void notify_limit_patience(bool limited)
+{
+	patience.limited = limited;
+	patience.ran_out = false;
+	patience.last = 0;
+}
+
+static void change_name(struct notifier *n, uint64_t dir_nid, const char *name, size_t len)
+{
+	if (!patience.limited)
+		drop_name(n, dir_nid, name, len);
+	else
+		patience.last = queue(n, dir_nid, span_make(name, len), false, NULL);
+}
+
+/* The names of the change set have gone; where patience is limited, as far as that went. */
+static void names_changed(struct notifier *n)
+{
+	if (patience.last != 0 && !patience.ran_out)
+		patience.ran_out = !wait_for(n, patience.last, PATIENCE_MS);
+	patience.last = 0;
+}
 
 /* Directories whose attributes an event has told of already: an import brings a thousand
  * changes of few directories. */
@@ -226,7 +264,7 @@ static void child_changed(
 	if (idset_count(n->fs->seen, dir_id) != 0) {
 		char name[COMPONENT_MAX];
 		size_t len = item_component(child, name);
-		drop_name(n, nid_make(dir_id, 0), name, len);
+		change_name(n, nid_make(dir_id, 0), name, len);
 	}
 	dir_changed(n, told, dir_id);
 }
@@ -239,7 +277,7 @@ static void partition_made(struct notifier *n, struct told *told, const struct c
 		char key[LIMIT_KEY_BYTES], name[LIMIT_NAME_BYTES + 1];
 		key_from_order(c->at.pk.p, c->at.pk.n, key);
 		size_t len = filename_encode(span_make(key, c->at.pk.n), FILENAME_PARTITION, name);
-		drop_name(n, nid_make(c->at.parent, 0), name, len);
+		change_name(n, nid_make(c->at.parent, 0), name, len);
 	}
 	dir_changed(n, told, c->at.parent);
 }
@@ -358,6 +396,7 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 		else
 			tell(n, &told, &changes[i]);
 	}
+	names_changed(n);
 }
 
 /* ---- change sets of several rows ---- */
@@ -380,8 +419,9 @@ static uint64_t on_set_begins(void *arg, const struct change *changes, size_t n_
 		struct span order = changes[i].at.key;
 		key_from_order(order.p, order.n, key);
 		size_t len = filename_encode(span_make(key, order.n), FILENAME_ROW, name);
-		drop_name(n, nid_make(id, 0), name, len);
+		change_name(n, nid_make(id, 0), name, len);
 	}
+	names_changed(n);
 	return id;
 }
 

@@ -31,6 +31,10 @@ void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
 /* The same, but waits for it, no longer than ms: milliseconds.  For a request during which the kernel
  * holds the lock of an inode, where who holds the directory may wait for that lock. */
 void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, unsigned ms);
+/* From now on, or no longer, what this thread changes in the store waits a second in all for the
+ * names of it to be dropped, and not for as long as it takes: for a request during which the kernel
+ * holds the lock of a control file, while unlink(2) of that file holds the directory. */
+void notify_limit_patience(bool limited);
 void notify_inode_soon(struct notifier *n, uint64_t nid);
 /* A directory's own attributes changed by something that the kernel did not do itself.  From
  * any thread, also a request handler: without pages to drop the call waits for no lock. */

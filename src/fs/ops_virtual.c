@@ -3,6 +3,7 @@
  * sent from there.  A request whose method is not inline is a task, which the workers own. */
 #include "base/clock.h"
 #include "base/workers.h"
+#include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/viewer.h"
 #include "fs/virtual.h"
@@ -436,9 +437,11 @@ void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_in
 static void run_write(struct task *t)
 {
 	struct vfile *f = t->handle->file;
+	notify_limit_patience(true);
 	enum err e = f->ops->write != NULL
 		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
 		: ERR_NOT_PERMITTED;
+	notify_limit_patience(false);
 	count_held(t->call.fs, t->handle);
 	if (e != ERR_OK) {
 		reply_err(&t->call, e);
@@ -478,7 +481,9 @@ void virtual_close(struct call *c, struct fuse_file_info *fi)
 static void run_sync(struct task *t)
 {
 	struct vfile *f = t->handle->file;
+	notify_limit_patience(true);
 	enum err e = f->ops->sync(f, &t->vcall);
+	notify_limit_patience(false);
 	reply_errno(&t->call, err_errno(e) == EINVAL ? EIO : err_errno(e));
 }
 

@@ -13,6 +13,7 @@ import random
 import signal
 import stat
 import subprocess
+import sys
 import time
 
 import pytest
@@ -274,3 +275,44 @@ def test_S3_a_mount_ends_with_change_sets_and_streams_in_flight(rowfs, store, mn
     mnt.start()
     rows = [json.loads(line) for line in get(part / ".rows.ndjson").splitlines()]
     assert len(rows) == len({r["RowKey"] for r in rows})
+
+
+# Many writes of one process, while others of it look at everything in the directory and try to take
+# the control file away.
+WRITES_BESIDE = r"""
+import contextlib, os, sys, threading
+part, name, how = sys.argv[1:]
+path, ended = f"{part}/{name}", threading.Event()
+ways = {"unlink": lambda: os.unlink(path), "rename": lambda: os.rename(path, f"{part}/z.json"),
+        "look": lambda: [os.stat(e) for e in os.scandir(part)]}
+
+def again_and_again(way):
+    while not ended.is_set():
+        with contextlib.suppress(OSError):
+            ways[way]()
+
+threads = [threading.Thread(target=again_and_again, args=(w,)) for w in ("look", how, how)]
+for t in threads:
+    t.start()
+for k in range(3):
+    fd = os.open(path, os.O_RDWR)
+    if name == ".batch":
+        os.write(fd, b'[{"upsert": {"RowKey": "r0", "N": %d}}]' % k)
+        os.fsync(fd)
+    else:
+        os.write(fd, b"".join(b'{"RowKey":"r%d","N":%d}\n' % (i, k) for i in range(5)))
+    os.close(fd)
+ended.set()
+for t in threads:
+    t.join()
+"""
+
+
+@pytest.mark.parametrize("name", [".batch", ".rows.ndjson"])
+@pytest.mark.parametrize("how", ["unlink", "rename"])
+def test_a_control_file_is_written_while_others_try_to_take_it_away(part, name, how):
+    """The kernel holds the file while it is written and fsynced, and the directory while it waits for
+    the file to remove it: who has written must not wait for the directory."""
+    os.listdir(part)
+    subprocess.run([sys.executable, "-c", WRITES_BESIDE, part, name, how], check=True, timeout=200)
+    assert (part / "r0.json").read_bytes() == b'{"N":2}\n'

@@ -4,14 +4,13 @@ asked of a descriptor, or done by a link to it in /proc/self/fd, after the row h
 
 import json
 import os
-import time
 
 import pytest
 
 from rest_client import ACCOUNT, Client, ok
 from test_doors_cache import FORCE_SYNC, statx
 from test_habits import O_PATH, doc, elsewhere, learn, overwrite, read, rows  # noqa: F401
-from tools import get, put, raises, xattr
+from tools import closes_are_known, get, put, raises, xattr
 
 ETAG = "user.rowfs.etag"
 
@@ -109,7 +108,7 @@ def test_U7_a_descriptor_without_an_open_of_a_row_that_became_an_ordinary_file(h
     assert get(path.with_name("tmp")) == b"no document"
 
 
-def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(rows):  # noqa: F811
+def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(mnt, rows):  # noqa: F811
     """Its node was given by a guess; that somebody read by it is no reason to show what he read."""
     learn(rows)
     fd = os.open(rows[0], O_PATH)
@@ -117,6 +116,7 @@ def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(rows):  # noqa:
         assert elsewhere(lambda: get(link_of(fd))) == read(rows[0])
         assert elsewhere(lambda: os.getxattr(link_of(fd), ETAG)) == elsewhere(
             lambda: os.getxattr(rows[0], ETAG))
+        closes_are_known(mnt)
         elsewhere(lambda at=n: overwrite(rows[0], doc("other", at)))
     os.close(fd)
 
@@ -200,10 +200,7 @@ def test_U7_a_descriptor_without_an_open_of_a_row_that_was_an_ordinary_file(held
     path, fd = held
     other = path.with_name("tmp")
     assert get(path) == doc(0)
-    # Who read it is known to have closed it a moment behind the close.
-    end = time.monotonic() + 60
-    while json.loads(get(mnt / ".rowfs/stats.json"))["open_handles"]:
-        assert time.monotonic() < end
+    closes_are_known(mnt)
     os.rename(path, other)
     put(other, doc("new", 700))
     with open(other, "rb"):

@@ -15,7 +15,7 @@ import threading
 import pytest
 
 from test_doors_cache import FORCE_SYNC, statx
-from tools import LIBC
+from tools import LIBC, closes_are_known
 
 O_PATH = 0o10000000
 
@@ -69,6 +69,7 @@ def test_W2_a_thread_that_overwrites_row_after_row_asks_for_each_once(mnt, rows)
         return [mount.get(what, {"count": 0})["count"] for what in ("lookup", "open")]
     at = os.open(rows[0].parent, os.O_RDONLY | os.O_DIRECTORY)
     for turn in range(3):
+        closes_are_known(mnt, held=1)
         before = requests()
         for i, p in enumerate(rows):
             fd = os.open(p.name, os.O_WRONLY | os.O_TRUNC, dir_fd=at)
@@ -269,7 +270,7 @@ def test_W10_a_row_that_goes_between_the_look_and_the_open(rows):
 
 
 @pytest.mark.parametrize("habit", (False, True))
-def test_W2_a_descriptor_without_an_open_by_a_thread_that_overwrites(rows, habit):
+def test_W2_a_descriptor_without_an_open_by_a_thread_that_overwrites(mnt, rows, habit):
     """O_PATH: no request tells of it, and what is done by it comes without a look-up."""
     if habit:
         learn(rows)
@@ -285,6 +286,7 @@ def test_W2_a_descriptor_without_an_open_by_a_thread_that_overwrites(rows, habit
     assert os.getxattr(link, "user.rowfs.etag") == elsewhere(
         lambda: os.getxattr(rows[0], "user.rowfs.etag"))
     assert os.access(link, os.R_OK)
+    closes_are_known(mnt)
     elsewhere(lambda: overwrite(rows[0], doc("other", 700)))
     assert pathlib.Path(link).read_bytes() == doc("other", 700)
     assert os.stat(link).st_size == len(doc("other", 700))

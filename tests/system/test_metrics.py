@@ -114,6 +114,7 @@ def test_V5_stats_tell_open_handles(mnt, part):
         while (stats(mnt)["open_handles"] != n
                or b"\nrowfs_open_handles %d\n" % n not in get(mnt / ".rowfs/metrics")):
             assert time.monotonic() < end
+            time.sleep(0.05)  # what asked is closed, too
     wait_for(0)
     with open(part / "r.json", "w") as f, open(part / "tmp", "w"):
         wait_for(2)

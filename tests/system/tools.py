@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -79,6 +80,22 @@ def put(path, text):
 def get(path):
     with open(path, "rb") as f:
         return f.read()
+
+
+def closes_are_known(mnt, held=0):
+    """Waits until the daemon knows of as many open files as are held: the kernel tells it of a close a
+    moment after that returned, and until then a link in /proc/self/fd may lead to what was read.  The
+    file that is asked for this is one more that is closed; a thread of its own asks, for its habits."""
+    def known():
+        return json.loads(get(mnt / ".rowfs/stats.json"))["open_handles"]
+    found, pause, end = [], 0.001, time.monotonic() + 60
+    while not found or found[-1] > held:
+        assert time.monotonic() < end, f"{found[-1]} files are open, not {held}"
+        asker = threading.Thread(target=lambda: found.append(known()))
+        asker.start()
+        asker.join()
+        time.sleep(pause)
+        pause = min(2 * pause, 1)
 
 
 def reason(path):

@@ -173,6 +173,38 @@ TEST(a_store_that_cannot_be_opened_says_why)
 	end();
 }
 
+TEST(a_store_that_cannot_be_made_says_why)
+{
+	static const struct {
+		unsigned calls;
+		int error;
+		enum err want;
+		const char *text;
+	} cases[] = {
+		{ CALLS_OPEN, EACCES, ERR_ACCESS, "permission denied" },
+		{ CALLS_SYNC, EIO, ERR_IO, "input/output error" },
+		{ CALLS_OPEN, EACCES, ERR_READ_ONLY, "the file system is read-only" },
+	};
+	char other[sizeof(path) + 4];
+	begin();
+	(void)snprintf(other, sizeof(other), "%s.b", path);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		bool told = false;
+		for (unsigned n = 1, struck = 1; struck != 0 && !told; n++) {
+			memset(&detail, 0, sizeof(detail));
+			calls_strike(CALLS_FAIL, cases[i].calls, false, n, cases[i].error);
+			enum err e = store_create(other, &detail);
+			struck = calls_now()->struck;
+			(void)calls_stop();
+			CHECK((e == ERR_OK) == (access(other, F_OK) == 0));
+			told = e == cases[i].want && strstr(detail.text, cases[i].text) != NULL;
+			(void)unlink(other);
+		}
+		CHECK(told);
+	}
+	end();
+}
+
 TEST(a_store_that_cannot_be_locked_says_why)
 {
 	begin();
@@ -296,6 +328,7 @@ RUN_TESTS(
 	T(errors_of_the_store_itself_are_told_from_refusals),
 	T(a_file_that_sqlite_cannot_open_is_told_by_the_systems_reason),
 	T(a_store_that_cannot_be_opened_says_why),
+	T(a_store_that_cannot_be_made_says_why),
 	T(a_store_that_cannot_be_locked_says_why),
 	T(a_held_store_is_busy_without_memory_too),
 	T(the_holder_is_who_has_this_very_file))

@@ -619,7 +619,7 @@ TEST(a_damaged_document_is_told)
 	size_t n = 0;
 	static const struct span name = SPAN_LIT("A");
 	static const char *const damaged[] = { "", "{", "{\"A\":1,}", "{\"A\"}", "{\"A\":\"\\q\"}",
-		"{\"A\":\"\\u12\"}" };
+		"{\"A\":\"\\u12\"}", "{\"A\":\"b\\q and more behind it\"}" };
 
 	for (size_t i = 0; i < ARRAY_LEN(damaged); i++) {
 		for (int canonical_form = 0; canonical_form < 2; canonical_form++) {

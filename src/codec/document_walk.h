@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 struct document_walk {
-	const char *p, *end; /* private */
+	const char *p, *end; /* p: where the next property begins, to go back there */
 };
 
 struct document_property {

@@ -2,12 +2,16 @@
 #include "daemon/command.h"
 #include "store/engines.h"
 
+#include <sys/stat.h>
+
 static int run(const struct args *args)
 {
 	struct err_detail why = { 0 };
 	const char *path = args->words[0];
 	enum err e = store_create(path, &why);
-	if (e == ERR_NAME_EXISTS)
+	struct stat st;
+	/* Else it is a log that was left there. */
+	if (e == ERR_NAME_EXISTS && lstat(path, &st) == 0)
 		return command_fail(stderr, "init",
 			"'%s' exists already, and is left as it is; take another name", path);
 	if (e != ERR_OK)

@@ -28,7 +28,9 @@ struct files {
 	char *final;            /* the plain file that it is; owned */
 	char partial[PATH_MAX]; /* what is written until it is complete; "": the output itself */
 	bool fresh;             /* the output was not there before */
-	bool made, force;       /* final: it is new, or to be replaced only with force; synced */
+	dev_t fresh_dev;        /* what was made for it */
+	ino_t fresh_ino;
+	bool made, force; /* final: it is new, or to be replaced only with force; synced */
 };
 
 static void close_files(struct files *f)
@@ -61,9 +63,12 @@ static int open_output(struct files *f)
 {
 	struct stat st;
 	int made = open(f->output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	f->fresh = made >= 0;
-	if (made >= 0)
+	if (made >= 0) {
+		f->fresh = fstat(made, &st) == 0;
+		f->fresh_dev = st.st_dev;
+		f->fresh_ino = st.st_ino;
 		close(made);
+	}
 	f->final = realpath(f->output, NULL);
 	bool plain = f->final != NULL && stat(f->final, &st) == 0 && S_ISREG(st.st_mode) &&
 		st.st_nlink == 1;
@@ -174,6 +179,15 @@ static int finish_output(const struct command *c, const struct files *f, int cod
 			strerrordesc_np(errno));
 	(void)unlink(f->partial);
 	return code;
+}
+
+/* Only what this command made: another one that was quicker may have put its output there. */
+static void remove_fresh(const struct files *f)
+{
+	struct stat st;
+	if (f->fresh && lstat(f->output, &st) == 0 && st.st_dev == f->fresh_dev &&
+		st.st_ino == f->fresh_ino)
+		(void)unlink(f->output);
 }
 
 static int duplicate(int fd)
@@ -322,8 +336,8 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 		code = run(c, args->words[0], argc, argv, &f);
 	close_files(&f);
 	code = finish_output(c, &f, code);
-	if (f.fresh && code != EXIT_DONE)
-		(void)unlink(f.output);
+	if (code != EXIT_DONE)
+		remove_fresh(&f);
 	free(f.final);
 	return code;
 }

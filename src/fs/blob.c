@@ -307,9 +307,18 @@ void blobs_retire(struct blobs *b, uint64_t nid)
 const struct blob *blobs_look(struct blobs *b, uint64_t nid)
 {
 	pthread_mutex_lock(&b->lock);
-	struct entry *e = *bucket(b, nid);
-	while (e != NULL && (e->blob.nid != nid || (e->retired && e->pins == 0)))
-		e = e->next;
+	struct entry *e = *bucket(b, nid), *newest = NULL;
+	for (; e != NULL; e = e->next) {
+		if (e->blob.nid != nid)
+			continue;
+		if (newest == NULL)
+			newest = e;
+		if (!e->retired || e->pins > 0)
+			break;
+	}
+	/* What was put here later is the same content of a row, with later attributes. */
+	if (e != NULL && e->blob.item.kind == ITEM_ROW && newest->blob.item.kind == ITEM_ROW)
+		e = newest;
 	if (e != NULL)
 		pin(b, e);
 	pthread_mutex_unlock(&b->lock);

@@ -24,7 +24,7 @@
 
 struct work {
 	struct work *next;
-	uint64_t nid;         /* the directory, or the inode */
+	uint64_t nid;         /* the directory, or the inode; 0: there is only the reply */
 	struct fuse_req *req; /* NULL: nobody waits */
 	bool inode;
 	size_t name_len;
@@ -75,7 +75,7 @@ static void perform(struct notifier *n, struct work *w)
 {
 	if (w->inode)
 		drop_pages(n, w->nid);
-	else
+	else if (w->nid != 0)
 		drop_name(n, w->nid, w->name, w->name_len);
 	if (w->req != NULL)
 		fuse_reply_err(w->req, 0);
@@ -212,6 +212,16 @@ static _Thread_local struct {
 	uint64_t last; /* the number of the name that was queued last; 0: none was */
 } patience;
 
+bool notify_ran_out(void)
+{
+	return patience.ran_out;
+}
+
+void notify_then_reply(struct notifier *n, struct fuse_req *req)
+{
+	(void)queue(n, 0, (struct span){ 0 }, false, req);
+}
+
 void notify_limit_patience(bool limited)
 {
 	patience.limited = limited;
@@ -321,11 +331,6 @@ static void drop_conditions(struct notifier *n, const struct change *c)
  * that of the version before. */
 static void old_changed(struct notifier *n, enum origin origin, const struct change *c)
 {
-	/* By which node of the row they were set only the kernel knows. */
-	if (c->op == CHANGE_ATTRS) {
-		notify_attributes(n, nid_of(&c->now));
-		return;
-	}
 	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;
 	/* Of what the mount removed the kernel knows, but not of an empty file that became a row. */
 	bool gone = c->op == CHANGE_DELETE && (draft || origin != ORIGIN_MOUNT);
@@ -353,10 +358,12 @@ static void row_rewritten(struct notifier *n, const struct change *first, const 
 	notify_name_soon(n, nid_make(c->now.parent, 0), span_make(name, len));
 }
 
-/* An empty file that waited under a row's name keeps its node, and its content may change now. */
-static void drop_draft_content(struct notifier *n, const struct change *c)
+/* An empty file that waited under a row's name keeps its node, and its content may change now.  A
+ * row's content stays, but with other attributes: those are shown when it is replaced. */
+static void drop_content(struct notifier *n, const struct change *c)
 {
-	if (c->op == CHANGE_MOVE && c->now.kind == ITEM_FILE)
+	if ((c->op == CHANGE_MOVE && c->now.kind == ITEM_FILE) ||
+		(c->op == CHANGE_ATTRS && c->now.kind == ITEM_ROW))
 		blobs_drop(n->fs->blobs, nid_of(&c->now));
 }
 
@@ -379,7 +386,7 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 	struct notifier *n = arg;
 	atomic_fetch_add(&n->fs->changes, 1);
 	for (size_t i = 0; i < count; i++) {
-		drop_draft_content(n, &changes[i]);
+		drop_content(n, &changes[i]);
 		keep_old(n, &changes[i]);
 		drop_conditions(n, &changes[i]);
 	}

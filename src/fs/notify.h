@@ -33,8 +33,13 @@ void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
 void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, unsigned ms);
 /* From now on, or no longer, what this thread changes in the store waits a second in all for the
  * names of it to be dropped, and not for as long as it takes: for a request during which the kernel
- * holds the lock of a control file, while unlink(2) of that file holds the directory. */
+ * holds the lock of a control file, while unlink(2) of that file holds the directory; and for any for
+ * whose thread or turn such a request may wait. */
 void notify_limit_patience(bool limited);
+/* Whether that second was over since. */
+bool notify_ran_out(void);
+/* Success, behind all that is queued: for a request during which the kernel holds no lock. */
+void notify_then_reply(struct notifier *n, struct fuse_req *req);
 void notify_inode_soon(struct notifier *n, uint64_t nid);
 /* A directory's own attributes changed by something that the kernel did not do itself.  From
  * any thread, also a request handler: without pages to drop the call waits for no lock. */

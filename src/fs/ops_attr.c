@@ -273,11 +273,12 @@ static enum err set_size(struct fs *fs, const struct item *item, off_t size, str
 static void reply_set(struct call *c, uint64_t nid, const struct item *now)
 {
 	struct stat result;
+	if (nid_of(now) != nid) /* the kernel knows of its own only */
+		notify_attributes(c->fs->notifier, nid_of(now));
 	if (nid_of(now) == nid) {
 		attr_of_item(c->fs, now, &result);
 		reply_attr(c, &result, CACHE_SECONDS);
 	} else if (nid_is_private(nid)) {
-		notify_attributes(c->fs->notifier, nid_of(now));
 		attr_of_item(c->fs, now, &result);
 		reply_attr(c, &result, 0);
 	} else if (old_attributes(c->fs, nid, now, &result) ||

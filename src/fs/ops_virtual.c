@@ -82,20 +82,26 @@ static struct task *pass_turn(struct turns *turns)
 	return (struct task *)next;
 }
 
-/* What is to be run next: itself, or who waited for the handle. */
+/* What is to be run next: itself, or who waited for the handle.  No thread and no turn is kept for as
+ * long as somebody holds a directory: he may wait for a file that the kernel holds for a write, which
+ * waits for this thread or this turn. */
 static struct task *run_one(struct task *t)
 {
 	struct fs *fs = t->call.fs;
 	struct handle *h = t->handle;
 	struct task *next = NULL;
+	notify_limit_patience(true);
 	t->run(t);
+	notify_limit_patience(false);
 	if (t->again) {
 		t->again = false;
 		return t;
 	}
 	if (h != NULL) {
 		next = pass_turn(&h->turns);
-		handle_unref(fs, h);
+		notify_limit_patience(true);
+		handle_unref(fs, h); /* may be the last, and commit what no close decided */
+		notify_limit_patience(false);
 	}
 	free(t);
 	return next;
@@ -437,11 +443,9 @@ void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_in
 static void run_write(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	notify_limit_patience(true);
 	enum err e = f->ops->write != NULL
 		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
 		: ERR_NOT_PERMITTED;
-	notify_limit_patience(false);
 	count_held(t->call.fs, t->handle);
 	if (e != ERR_OK) {
 		reply_err(&t->call, e);
@@ -466,7 +470,12 @@ static void run_close(struct task *t)
 	struct vfile *f = t->handle->file;
 	enum err e = f->ops->close(f, &t->vcall);
 	count_held(t->call.fs, t->handle);
-	reply_err(&t->call, e);
+	if (e != ERR_OK || !notify_ran_out()) {
+		reply_err(&t->call, e);
+		return;
+	}
+	reply_elsewhere(&t->call);
+	notify_then_reply(t->call.fs->notifier, t->call.req);
 }
 
 void virtual_close(struct call *c, struct fuse_file_info *fi)
@@ -481,9 +490,7 @@ void virtual_close(struct call *c, struct fuse_file_info *fi)
 static void run_sync(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	notify_limit_patience(true);
 	enum err e = f->ops->sync(f, &t->vcall);
-	notify_limit_patience(false);
 	reply_errno(&t->call, err_errno(e) == EINVAL ? EIO : err_errno(e));
 }
 

@@ -449,6 +449,8 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 		if (e == ERR_OK) {
 			s->base.attrs = now.attrs;
 			s->changed = true;
+			/* They were set by the stage's node. */
+			notify_attributes(fs->notifier, nid_of(&now));
 		}
 		item_fini(&now);
 	}

@@ -144,6 +144,9 @@ def test_init_says_why_it_cannot(rowfs, work):
                       (work / "file" / "s", "Not a directory"),
                       (work / ("x" * 300), "File name too long")):
         assert fails(rowfs, "init", path) == f"rowfs init: cannot make '{path}': {why}\n"
+    (work / "left-wal").write_text("")
+    text = fails(rowfs, "init", work / "left")
+    assert "left-wal exists: it belongs to a store that is not there any more" in text
 
 
 def test_account_add_prints_keys_and_a_connection_string(rowfs, place):

@@ -292,6 +292,7 @@ def test_W2_a_descriptor_without_an_open_by_a_thread_that_overwrites(mnt, rows, 
     assert os.stat(link).st_size == len(doc("other", 700))
     overwrite(link, doc("by the link"))
     assert read(rows[0]) == doc("by the link")
+    closes_are_known(mnt)  # a size may be meant for what is read by the link
     with pytest.raises(OSError) as e:
         os.truncate(link, 0)
     assert e.value.errno == errno.EINVAL

@@ -316,3 +316,40 @@ def test_a_control_file_is_written_while_others_try_to_take_it_away(part, name, 
     os.listdir(part)
     subprocess.run([sys.executable, "-c", WRITES_BESIDE, part, name, how], check=True, timeout=200)
     assert (part / "r0.json").read_bytes() == b'{"N":2}\n'
+
+
+# One thread closes a duplicate, which decides the change set, while another goes on writing.
+CLOSE_BESIDE = r"""
+import contextlib, os, sys, threading
+part, ended = sys.argv[1], threading.Event()
+path = f"{part}/.batch"
+ways = (lambda: os.unlink(path), lambda: [os.stat(e) for e in os.scandir(part)])
+
+def again_and_again(way):
+    while not ended.is_set():
+        with contextlib.suppress(OSError):
+            way()
+
+threads = [threading.Thread(target=again_and_again, args=(w,)) for w in (*ways, ways[0])]
+for t in threads:
+    t.start()
+for k in range(5):
+    fd = os.open(path, os.O_RDWR)
+    os.write(fd, b'[{"upsert": {"RowKey": "r0", "N": %d}}]' % k)
+    closing = threading.Thread(target=os.close, args=(os.dup(fd),))
+    closing.start()
+    while closing.is_alive():
+        os.write(fd, b" ")  # behind the change set, or the next one
+    with contextlib.suppress(OSError):
+        os.close(fd)
+ended.set()
+for t in threads:
+    t.join()
+"""
+
+
+def test_a_change_set_is_decided_by_a_close_while_others_try_to_take_its_file_away(part):
+    """The kernel holds the file for a write that waits for its turn behind the close."""
+    os.listdir(part)
+    subprocess.run([sys.executable, "-c", CLOSE_BESIDE, part], check=True, timeout=200)
+    assert (part / "r0.json").read_bytes() == b'{"N":4}\n'

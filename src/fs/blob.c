@@ -18,6 +18,7 @@ struct entry {
 	bool used;    /* found since it was listed */
 	bool dropped; /* not to be found any more; goes with its last pin */
 	bool retired; /* not to be found but by blobs_pin_old() */
+	bool spoilt;  /* retired, and the kernel's pages of the node may end elsewhere */
 	atomic_bool given;
 	struct blob blob;
 };
@@ -100,6 +101,12 @@ static struct entry *find(struct blobs *b, uint64_t nid)
 	while (e != NULL && (e->blob.nid != nid || e->dropped))
 		e = e->next;
 	return e;
+}
+
+/* What was spoilt before its content came has none. */
+static bool has_content(const struct entry *e)
+{
+	return e->blob.item.kind != ITEM_NONE;
 }
 
 static void list_remove(struct blobs *b, struct entry *e)
@@ -193,19 +200,28 @@ const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid)
 {
 	pthread_mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
+	if (e != NULL && !has_content(e))
+		e = NULL;
 	if (e != NULL)
 		pin(b, e);
 	pthread_mutex_unlock(&b->lock);
 	return e != NULL ? &e->blob : NULL;
 }
 
-static void insert(struct blobs *b, struct entry *e, struct item *it)
+static void take_content(struct blobs *b, struct entry *e, struct item *it)
 {
-	e->blob.nid = nid_of(it);
 	e->blob.item = *it;
 	*it = (struct item){ 0 };
-	e->bytes = sizeof(*e) + e->blob.item.body.n + e->blob.item.key.n;
-	e->retired = *retired(b, e->blob.nid) == e->blob.nid;
+	size_t more = e->blob.item.body.n + e->blob.item.key.n;
+	e->bytes += more;
+	b->bytes += more;
+}
+
+static void insert(struct blobs *b, struct entry *e, uint64_t nid)
+{
+	e->blob.nid = nid;
+	e->bytes = sizeof(*e);
+	e->retired = *retired(b, nid) == nid;
 	e->next = *bucket(b, e->blob.nid);
 	*bucket(b, e->blob.nid) = e;
 	b->count++;
@@ -225,8 +241,10 @@ static enum err put(struct blobs *b, struct item *it, bool pinned, const struct 
 	if (e == NULL) {
 		e = fresh;
 		fresh = NULL;
-		insert(b, e, it);
+		insert(b, e, nid_of(it));
 	}
+	if (!has_content(e))
+		take_content(b, e, it);
 	if (pinned)
 		pin(b, e);
 	evict(b);
@@ -304,9 +322,8 @@ void blobs_retire(struct blobs *b, uint64_t nid)
 	pthread_mutex_unlock(&b->lock);
 }
 
-const struct blob *blobs_look(struct blobs *b, uint64_t nid)
+static struct entry *look(struct blobs *b, uint64_t nid)
 {
-	pthread_mutex_lock(&b->lock);
 	struct entry *e = *bucket(b, nid), *newest = NULL;
 	for (; e != NULL; e = e->next) {
 		if (e->blob.nid != nid)
@@ -321,8 +338,43 @@ const struct blob *blobs_look(struct blobs *b, uint64_t nid)
 		e = newest;
 	if (e != NULL)
 		pin(b, e);
+	return e;
+}
+
+const struct blob *blobs_look(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = look(b, nid);
 	pthread_mutex_unlock(&b->lock);
 	return e != NULL ? &e->blob : NULL;
+}
+
+enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **ret)
+{
+	struct entry *fresh = calloc(1, sizeof(*fresh));
+	if (fresh == NULL)
+		return ERR_NO_MEMORY;
+	pthread_mutex_lock(&b->lock);
+	struct entry *found = look(b, nid);
+	if (found == NULL) {
+		struct entry *e = find(b, nid);
+		if (e == NULL) {
+			e = fresh;
+			fresh = NULL;
+			insert(b, e, nid);
+		}
+		e->retired = e->spoilt = true;
+		evict(b);
+	}
+	pthread_mutex_unlock(&b->lock);
+	free(fresh);
+	*ret = found != NULL ? &found->blob : NULL;
+	return ERR_OK;
+}
+
+bool blob_is_spoilt(const struct blob *blob)
+{
+	return entry_of(blob)->spoilt;
 }
 
 size_t blobs_pinned_bytes(const struct blobs *b)

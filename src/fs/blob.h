@@ -47,6 +47,13 @@ void blobs_retire(struct blobs *b, uint64_t nid);
  * open file. */
 const struct blob *blobs_look(struct blobs *b, uint64_t nid);
 
+/* As blobs_look(); where that finds nothing (*ret is NULL), the kernel may be told another size of the
+ * node than its content has, and whoever opens it later must not use pages of it, for the kernel
+ * cuts and fills them by that size, whenever it hears of it. */
+enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **ret);
+/* Whether that was so.  Of a pinned blob, for as long as it is pinned. */
+bool blob_is_spoilt(const struct blob *blob);
+
 /* How much they are that are pinned; without a lock. */
 size_t blobs_pinned_bytes(const struct blobs *b);
 

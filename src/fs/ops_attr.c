@@ -53,13 +53,39 @@ static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, 
 	return true;
 }
 
+/* Of an old version that nobody has open: those of the row, since whoever asks came by its name, or
+ * has a descriptor without an open.  But what its thread was sent to look for and has found is its
+ * own for a moment. */
+static enum err row_attributes(
+	struct fs *fs, uint64_t nid, const struct item *row, struct stat *ret)
+{
+	const struct blob *blob =
+		notes_await(fs->notes, nid) ? blobs_pin_old(fs->blobs, nid) : NULL;
+	enum err e = blob != NULL ? ERR_OK : blobs_look_or_spoil(fs->blobs, nid, &blob);
+	if (e == ERR_OK && blob != NULL)
+		shown_attributes(fs, blob, row, ret);
+	else if (e == ERR_OK)
+		attr_of_item(fs, row, ret);
+	blobs_unpin(fs->blobs, blob);
+	return e;
+}
+
 /* Whether what is asked of a stage's node is about the row that it was made for: nobody has it open
  * (fs/habits.h).  False: *ret is the stage, or NULL where nothing is known of it. */
-static bool stands_for_row(struct fs *fs, uint64_t nid, struct stage **ret)
+static bool stands_for_row(struct call *c, uint64_t nid, struct stage **ret)
 {
+	struct fs *fs = c->fs;
 	struct stage *s = stages_get(fs->stages, nid);
 	*ret = s;
-	if (!nid_is_private_row(nid) || (s != NULL && stage_is_open(s)))
+	if (!nid_is_private_row(nid))
+		return false;
+	/* Whoever asks may hear of the row's size when the stage has been opened: see open_stage().
+	 * Who has it from a look-up of his own hears it before he opens it. */
+	if (s == NULL)
+		stages_held(fs->stages);
+	else if (!notes_expects(fs->notes, call_thread(c), s, nid))
+		atomic_store(&s->asked, true);
+	if (s != NULL && stage_is_open(s))
 		return false;
 	if (s != NULL)
 		stages_unref(fs, fs->stages, s);
@@ -112,7 +138,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		return;
 	}
 	struct stage *s = NULL;
-	if (nid_is_private(nid) && !stands_for_row(c.fs, nid, &s)) {
+	if (nid_is_private(nid) && !stands_for_row(&c, nid, &s)) {
 		if (s == NULL) {
 			if (held_attributes(c.fs, nid, NULL, false, &st))
 				reply_attr(&c, &st, 0);
@@ -139,13 +165,18 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	} else if ((!current && old_attributes(c.fs, nid, row, &st)) ||
 		(asked != nid_of(&item) && held_attributes(c.fs, asked, row, row == NULL, &st))) {
 		reply_attr(&c, &st, 0);
-	} else if (e == ERR_OK && (current || !handles_of_file(c.fs, asked))) {
-		/* Of an old version that nobody has open nor can any more: those of the row,
-		 * since whoever asks came by its name, or opened it to write.  Who opened it
-		 * while it was an ordinary file has pages of it, that end where it ended. */
-		bool lasting = current && !attr_is_resizing(c.fs, &item) && lasts;
+	} else if (e == ERR_OK && current) {
+		bool lasting = !attr_is_resizing(c.fs, &item) && lasts;
 		attr_of_item(c.fs, &item, &st);
 		reply_attr(&c, &st, lasting ? CACHE_SECONDS : 0);
+	} else if (e == ERR_OK && !handles_of_file(c.fs, asked)) {
+		/* Who opened it while it was an ordinary file has pages of it, that end where
+		 * it ended. */
+		e = row_attributes(c.fs, nid, &item, &st);
+		if (e == ERR_OK)
+			reply_attr(&c, &st, 0);
+		else
+			reply_err(&c, e);
 	} else if (e == ERR_NOT_FOUND) {
 		reply_gone(&c, nid);
 	} else {
@@ -273,6 +304,7 @@ static enum err set_size(struct fs *fs, const struct item *item, off_t size, str
 static void reply_set(struct call *c, uint64_t nid, const struct item *now)
 {
 	struct stat result;
+	enum err e = ERR_OK;
 	if (nid_of(now) != nid) /* the kernel knows of its own only */
 		notify_attributes(c->fs->notifier, nid_of(now));
 	if (nid_of(now) == nid) {
@@ -284,11 +316,11 @@ static void reply_set(struct call *c, uint64_t nid, const struct item *now)
 	} else if (old_attributes(c->fs, nid, now, &result) ||
 		held_attributes(c->fs, nid, now, false, &result)) {
 		reply_attr(c, &result, 0);
-	} else if (!handles_of_file(c->fs, nid)) {
-		attr_of_item(c->fs, now, &result); /* as op_getattr() */
+	} else if (!handles_of_file(c->fs, nid) &&
+		(e = row_attributes(c->fs, nid, now, &result)) == ERR_OK) {
 		reply_attr(c, &result, 0);
-	} else {
-		reply_err(c, ERR_GONE); /* a path is walked again; set twice is as set once */
+	} else { /* a path is walked again; set twice is as set once */
+		reply_err(c, e == ERR_OK ? ERR_GONE : e);
 	}
 }
 
@@ -354,7 +386,7 @@ void op_setattr(
 		return;
 	}
 	struct stage *s = NULL;
-	if (nid_is_private(nid) && !stands_for_row(c.fs, nid, &s)) {
+	if (nid_is_private(nid) && !stands_for_row(&c, nid, &s)) {
 		if (s == NULL) {
 			reply_errno(&c, ESTALE);
 			return;

@@ -190,6 +190,9 @@ static void open_stage(
 	}
 	h->stage = s;
 	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid);
+	/* What was asked by its node before tells nothing any more that is on its way. */
+	if (!nodeless && atomic_load(&s->asked))
+		notify_attributes(c->fs->notifier, nid);
 	if (wants_write(fi) && !nodeless && s->of_row)
 		habits_overwrote(c->fs->habits, h->opener);
 	h->nodeless = nodeless;
@@ -328,6 +331,15 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	stages_unref(fs, fs->stages, s);
 }
 
+/* Gives up one that cannot be read by the kernel's pages of its node. */
+static const struct blob *with_pages(struct fs *fs, const struct blob *blob)
+{
+	if (blob == NULL || !blob_is_spoilt(blob))
+		return blob;
+	blobs_unpin(fs->blobs, blob);
+	return NULL;
+}
+
 /* A row's node that is not the current one, for a reader who will not find another: what it stands
  * for if that is on its way or somebody reads it, since size and bytes are of one version then; else
  * what is committed, directly. */
@@ -339,10 +351,14 @@ static void open_replaced(struct call *c, struct item *item, fuse_ino_t nid, enu
 	 * much older than what replaced it. */
 	service_wait_kept(fs->service);
 	const struct blob *blob =
-		state == NOTE_LINK ? blobs_look(fs->blobs, nid) : blobs_pin_old(fs->blobs, nid);
-	bool direct = blob == NULL;
+		state == NOTE_LINK ? NULL : with_pages(fs, blobs_pin_old(fs->blobs, nid));
 	enum err e = ERR_OK;
-	if (direct) {
+	if (blob == NULL) {
+		e = blobs_look_or_spoil(fs->blobs, nid, &blob);
+		blob = with_pages(fs, blob);
+	}
+	bool direct = blob == NULL;
+	if (e == ERR_OK && direct) {
 		blobs_retire(fs->blobs, nid);
 		notify_attributes(fs->notifier, nid);
 		e = blobs_put(fs->blobs, item, &blob);
@@ -350,6 +366,25 @@ static void open_replaced(struct call *c, struct item *item, fuse_ino_t nid, enu
 	notes_clear(fs, fs->notes, call_thread(c));
 	if (e == ERR_OK)
 		open_blob(c, blob, nid, fi, direct);
+	else
+		reply_err(c, e);
+}
+
+static void open_known(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi);
+
+static void open_current(
+	struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	const struct blob *blob = NULL;
+	enum err e = blobs_put(fs->blobs, item, &blob);
+	if (e == ERR_OK && with_pages(fs, blob) == NULL) {
+		open_known(c, nid, fi); /* it was replaced since it was read */
+		return;
+	}
+	notes_clear(fs, fs->notes, call_thread(c));
+	if (e == ERR_OK)
+		open_blob(c, blob, nid, fi, false);
 	else
 		reply_err(c, e);
 }
@@ -377,7 +412,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		else if (state == NOTE_NONE)
 			retry(c);
 		else if (!wants_write(fi) && (blob = blobs_look(fs->blobs, nid)) != NULL)
-			open_blob(c, blob, nid, fi, false);
+			open_blob(c, blob, nid, fi, blob_is_spoilt(blob));
 		else
 			open_file(c, item, nid, true, fi);
 	} else if (item_is_dir(item->kind)) {
@@ -394,13 +429,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 			open_nodeless(c, item, nid, fi);
 		}
 	} else if (nid_of(item) == nid) {
-		const struct blob *blob = NULL;
-		enum err e = blobs_put(fs->blobs, item, &blob);
-		notes_clear(fs, fs->notes, tid);
-		if (e == ERR_OK)
-			open_blob(c, blob, nid, fi, false);
-		else
-			reply_err(c, e);
+		open_current(c, item, nid, fi);
 	} else {
 		enum note_state state = notes_refuse(fs, fs->notes, tid, nid, item, NOTE_READ);
 		if (state != NOTE_NONE) {
@@ -432,7 +461,7 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	}
 	if (blob != NULL && !wants_write(fi)) {
 		notes_clear(fs, fs->notes, tid);
-		open_blob(c, blob, nid, fi, false);
+		open_blob(c, blob, nid, fi, blob_is_spoilt(blob));
 		return;
 	}
 	struct item item = { 0 };
@@ -444,6 +473,19 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	}
 	item_fini(&item);
 	blobs_unpin(fs->blobs, blob);
+}
+
+static void open_known(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct item item = { 0 };
+	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_BODY, &item);
+	if (e == ERR_NOT_FOUND)
+		open_removed(c, nid, fi);
+	else if (e != ERR_OK)
+		reply_err(c, e);
+	else
+		open_item(c, &item, nid, fi);
+	item_fini(&item);
 }
 
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -471,16 +513,7 @@ void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 			return;
 		}
 	}
-	struct item item = { 0 };
-	enum err e = store_get(c.fs->store, NULL, nid_id(nid), WANT_BODY, &item);
-	if (e == ERR_NOT_FOUND) {
-		open_removed(&c, nid, fi);
-	} else if (e != ERR_OK) {
-		reply_err(&c, e);
-	} else {
-		open_item(&c, &item, nid, fi);
-	}
-	item_fini(&item);
+	open_known(&c, nid, fi);
 }
 
 /* ---- create ---- */

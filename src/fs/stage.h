@@ -37,6 +37,7 @@ struct stage {
 	size_t name_len;
 	bool of_row;         /* that was there when it was opened; constant */
 	atomic_bool exposed; /* another node was given out for the name meanwhile */
+	atomic_bool asked;   /* somebody else asked for attributes by its node */
 	atomic_bool settled; /* no draft that only the daemon knows of (any more) */
 
 	pthread_mutex_t lock; /* for all below */

@@ -288,6 +288,37 @@ static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k,
 	return e;
 }
 
+/* Each time somebody else changed it in between. */
+#define LOOKS 64
+/* Looks first where the row is.  *ret_look: it was elsewhere again by then, or its first document
+ * came to the name, which follow() has the last word on. */
+static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys *k, bool durable,
+	bool *ret_look, struct err_detail *detail)
+{
+	uint64_t dir = s->at.dir.id;
+	int64_t version = s->base_version;
+	*detail = (struct err_detail){ 0 };
+	*ret_look = false;
+	enum err e = follow(fs, s);
+	bool moved = e == ERR_OK && s->at.dir.id != dir;
+	s->admitted = s->admitted && !moved;
+	if (moved || (e == ERR_OK && s->has_keys))
+		s->checked_len = 0;
+	if (e == ERR_OK)
+		e = stage__check(fs, s, detail);
+	if (e == ERR_OK)
+		e = row_keys(fs, s, k, detail);
+	if (e == ERR_OK)
+		e = adopt(fs, s, k, detail);
+	if (e != ERR_OK)
+		return e;
+	e = put(fs, s, k, durable, detail);
+	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND ||
+		(e == ERR_CONDITION_NOT_MET && s->base_version != version);
+	s->admitted = *ret_look;
+	return e;
+}
+
 enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_detail *detail)
 {
 	struct row_keys *k = malloc(sizeof(*k));
@@ -302,21 +333,8 @@ enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_
 		free(k);
 		return e;
 	}
-	*detail = (struct err_detail){ 0 };
-	uint64_t dir = s->at.dir.id;
-	e = follow(fs, s);
-	bool moved = e == ERR_OK && s->at.dir.id != dir;
-	s->admitted = s->admitted && !moved;
-	if (moved || (e == ERR_OK && s->has_keys))
-		s->checked_len = 0;
-	if (e == ERR_OK)
-		e = stage__check(fs, s, detail);
-	if (e == ERR_OK)
-		e = row_keys(fs, s, k, detail);
-	if (e == ERR_OK)
-		e = adopt(fs, s, k, detail);
-	if (e == ERR_OK)
-		e = put(fs, s, k, durable, detail);
+	for (int tries = 0; look && tries < LOOKS; tries++)
+		e = put_where_it_is(fs, s, k, durable, &look, detail);
 	if (e == ERR_OK && joins)
 		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
 	if (e == ERR_OK)

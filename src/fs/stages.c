@@ -235,6 +235,7 @@ struct note {
 	unsigned
 		guessed; /* look-ups that the stage was given for by a guess; 0: none, it was refused */
 	uint64_t nid, born_us;
+	uint64_t found;  /* the node that its look-up of the name gave it; 0: none yet */
 	uint64_t dir_id; /* of the name that the thread will look up again; 0: not known */
 	char name[COMPONENT_MAX];
 	struct stage *stage;
@@ -486,6 +487,29 @@ void notes_missed(struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
 	if (note != NULL && is_for(note, dir_id, name))
 		note->missed = true;
 	pthread_mutex_unlock(&n->lock);
+}
+
+void notes_found(struct notes *n, pid_t tid, uint64_t nid)
+{
+	if (atomic_load(&n->live) == 0)
+		return;
+	pthread_mutex_lock(&n->lock);
+	struct note *note = find_note(n, tid);
+	if (note != NULL && note->what == NOTE_READ)
+		note->found = nid;
+	pthread_mutex_unlock(&n->lock);
+}
+
+bool notes_await(struct notes *n, uint64_t nid)
+{
+	bool found = false;
+	if (atomic_load(&n->live) == 0)
+		return false;
+	pthread_mutex_lock(&n->lock);
+	for (size_t i = 0; i < NOTE_SETS * NOTE_SET && !found; i++)
+		found = n->sets[i / NOTE_SET][i % NOTE_SET].found == nid;
+	pthread_mutex_unlock(&n->lock);
+	return found;
 }
 
 void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s)

@@ -130,6 +130,7 @@ const struct fuse_answer *fuse_ask(struct fs *fs, uint32_t opcode, uint64_t node
 	const struct span parts[] = { in, more, last };
 	pthread_mutex_lock(&lock);
 	asked += 2;
+	uint64_t outer = waiting; /* a test may ask within a handler */
 	uint64_t unique = waiting = asked;
 	pthread_mutex_unlock(&lock);
 	send_request(fs, opcode, node, pid, parts, 3);
@@ -140,6 +141,7 @@ const struct fuse_answer *fuse_ask(struct fs *fs, uint32_t opcode, uint64_t node
 		pthread_mutex_lock(&lock);
 	}
 	MUST(wait_ms(SECONDS * 1000));
+	waiting = outer;
 	pthread_mutex_unlock(&lock);
 	return &answer;
 }

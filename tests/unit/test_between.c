@@ -6,6 +6,7 @@
 #include "check.h"
 #include "codec/filename.h"
 #include "fs/fs.h"
+#include "fs/nid.h"
 #include "model/key.h"
 #include "service/accounts.h"
 #include "service/entities.h"
@@ -315,6 +316,58 @@ TEST(what_becomes_a_row_while_it_is_renamed_is_renamed)
 	check_first_commit(400, make_ordinary, is_ordinary);
 }
 
+/* ---- a close in between ---- */
+
+static void upsert(struct world *w)
+{
+	static char document[3 * LIMIT_KEY_BYTES];
+	(void)snprintf(document, sizeof(document), "{\"A\":1}");
+	committed = change(w, ENTITY_UPSERT, document) == ERR_OK;
+}
+
+/* A writer of a name that was new when he opened it: whatever call of the store the row of another
+ * one comes after, the last close wins. */
+static void check_last_close(size_t key_len, void (*other)(struct world *w))
+{
+	static struct world w;
+	unsigned before = check_failures, commits = 0;
+	bool over = false;
+	for (int n = 1; !over && check_failures == before; n++) {
+		char document[3 * LIMIT_KEY_BYTES];
+		struct item row = { 0 };
+		begin(&w, key_len);
+		struct node dir = dir_of(&w);
+		struct handle *h = kernel_create(&w.k, &dir, name_of(&w), O_WRONLY);
+		MUST(h != NULL && kernel_lookup(&w.k, &dir, name_of(&w)) != NULL);
+		(void)snprintf(document, sizeof(document), "{\"RowKey\":\"%s\",\"B\":2}", w.rk);
+		MUST(kernel_write_at(&w.k, h, 0, span_of(document)) == 0);
+		committed = false;
+		next.calls = n;
+		next.in_between = other;
+		int code = kernel_flush(&w.k, h);
+		over = next.in_between != NULL;
+		next.in_between = NULL;
+		commits += committed;
+		CHECK_EQ_INT(code, 0);
+		CHECK_ERR(store_child(service_store(w.service), NULL, w.partition, CLASS_KEYED,
+				  span_of(w.rk), WANT_BODY, &row),
+			ERR_OK);
+		CHECK(span_eq(row.body, span_of(document)));
+		item_fini(&row);
+		if (check_failures != before)
+			printf("# with the row after call %d\n", n);
+		end(&w);
+	}
+	CHECK(commits >= 2);
+}
+
+TEST(who_closes_last_wins_at_the_moment_of_a_first_commit)
+{
+	check_last_close(1, commit_first);
+	check_last_close(400, commit_first);
+	check_last_close(1, upsert);
+}
+
 /* ---- between a commit and what is kept of it ---- */
 
 static struct {
@@ -511,6 +564,89 @@ TEST(a_name_that_goes_twice_while_it_is_looked_at_was_there)
 	end(&w);
 }
 
+/* ---- the size of a node ---- */
+
+static struct {
+	uint64_t node, size;
+} told;
+
+/* Somebody asks for what has just been replaced. */
+static void replace_and_ask(struct world *w)
+{
+	struct item row = { 0 };
+	pid_t pid = w->k.pid;
+	MUST(store_child(service_store(w->service), NULL, w->partition, CLASS_KEYED, span_of(w->rk),
+		     WANT_ATTRS, &row) == ERR_OK);
+	told.node = nid_of(&row);
+	item_fini(&row);
+	MUST(change(w, ENTITY_REPLACE, "{\"A\":200}") == ERR_OK);
+	w->k.pid = pid + 1;
+	ask_node(w, told.node);
+	MUST(got.error == 0);
+	told.size = got.size;
+	w->k.pid = pid;
+}
+
+/* The kernel cuts its pages of a node to the size that it is told, or fills them with zeros: nobody
+ * may read by them what has another. */
+TEST(a_node_whose_size_was_told_is_read_with_that_size)
+{
+	static struct world w;
+	unsigned failures = check_failures, own = 0, another = 0;
+	bool over = false;
+	for (int n = 1; !over && check_failures == failures; n++) {
+		struct handle walk = { 0 };
+		begin(&w, 1);
+		MUST(change(&w, ENTITY_INSERT, "{\"A\":0}") == ERR_OK);
+		opened = &walk;
+		walk.node = node_now(&w);
+		MUST(change(&w, ENTITY_REPLACE, "{\"A\":11}") == ERR_OK);
+		ask_open(&w);
+		CHECK_EQ_INT(got.error, ESTALE);
+		memset(&told, 0, sizeof(told));
+		next.calls = n;
+		next.in_between = replace_and_ask;
+		walk.node = node_now(&w);
+		ask_open(&w);
+		over = next.in_between != NULL;
+		next.in_between = NULL;
+		CHECK_EQ_INT(got.error, 0);
+		CHECK(strcmp(got.text, "{\"A\":11}\n") == 0 ||
+			strcmp(got.text, "{\"A\":200}\n") == 0);
+		if (told.node == opened->node && (got.flags & FOPEN_DIRECT_IO) == 0) {
+			CHECK_EQ_INT(told.size, strlen(got.text));
+			own++;
+		}
+		another += told.node == opened->node && (got.flags & FOPEN_DIRECT_IO) != 0;
+		if (check_failures != failures)
+			printf("# with the change after call %d\n", n);
+		end(&w);
+	}
+	CHECK(own >= 1 && another >= 1);
+}
+
+/* As above, by an open that nobody has refused before. */
+TEST(an_open_that_comes_too_late_is_sent_to_look_again)
+{
+	static struct world w;
+	struct handle walk = { 0 };
+	begin(&w, 1);
+	MUST(change(&w, ENTITY_INSERT, "{\"A\":0}") == ERR_OK);
+	opened = &walk;
+	walk.node = node_now(&w);
+	next.calls = 1;
+	next.in_between = replace_and_ask;
+	ask_open(&w);
+	CHECK_EQ_INT(told.size, strlen("{\"A\":200}\n"));
+	CHECK_EQ_INT(got.error, ESTALE);
+	walk.node = node_now(&w);
+	ask_open(&w);
+	CHECK_EQ_INT(got.error, 0);
+	CHECK_EQ_INT(got.flags & FOPEN_DIRECT_IO, 0);
+	CHECK_EQ_STR(got.text, "{\"A\":200}\n");
+	end(&w);
+}
+
 /* ---- what waits for what ---- */
 
 static void wait_kept(struct world *w)
@@ -535,8 +671,10 @@ RUN_TESTS(T(a_name_is_found_at_the_moment_of_its_first_commit),
 	T(a_digest_name_is_found_at_the_moment_of_its_first_commit),
 	T(what_becomes_a_row_while_it_is_removed_is_removed),
 	T(what_becomes_a_row_while_it_is_renamed_is_renamed),
+	T(who_closes_last_wins_at_the_moment_of_a_first_commit),
 	T(a_read_waits_for_what_was_replaced_a_moment_ago),
 	T(fstat_waits_for_what_was_replaced_a_moment_ago),
 	T(the_second_try_of_an_open_waits_for_what_its_look_up_found),
 	T(a_name_that_goes_twice_while_it_is_looked_at_was_there),
-	T(who_waits_goes_on_when_all_is_kept))
+	T(a_node_whose_size_was_told_is_read_with_that_size),
+	T(an_open_that_comes_too_late_is_sent_to_look_again), T(who_waits_goes_on_when_all_is_kept))

@@ -331,15 +331,6 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 	stages_unref(fs, fs->stages, s);
 }
 
-/* Gives up one that cannot be read by the kernel's pages of its node. */
-static const struct blob *with_pages(struct fs *fs, const struct blob *blob)
-{
-	if (blob == NULL || !blob_is_spoilt(blob))
-		return blob;
-	blobs_unpin(fs->blobs, blob);
-	return NULL;
-}
-
 /* A row's node that is not the current one, for a reader who will not find another: what it stands
  * for if that is on its way or somebody reads it, since size and bytes are of one version then; else
  * what is committed, directly. */
@@ -350,15 +341,12 @@ static void open_replaced(struct call *c, struct item *item, fuse_ino_t nid, enu
 	/* Replaced between this walk's lookup and now: its content is on the way.  A link may be
 	 * much older than what replaced it. */
 	service_wait_kept(fs->service);
-	const struct blob *blob =
-		state == NOTE_LINK ? NULL : with_pages(fs, blobs_pin_old(fs->blobs, nid));
+	const struct blob *blob = state == NOTE_LINK ? NULL : blobs_pin_old(fs->blobs, nid);
 	enum err e = ERR_OK;
-	if (blob == NULL) {
+	if (blob == NULL)
 		e = blobs_look_or_spoil(fs->blobs, nid, &blob);
-		blob = with_pages(fs, blob);
-	}
-	bool direct = blob == NULL;
-	if (e == ERR_OK && direct) {
+	bool direct = blob == NULL || blob_is_spoilt(blob);
+	if (e == ERR_OK && blob == NULL) {
 		blobs_retire(fs->blobs, nid);
 		notify_attributes(fs->notifier, nid);
 		e = blobs_put(fs->blobs, item, &blob);
@@ -378,7 +366,8 @@ static void open_current(
 	struct fs *fs = c->fs;
 	const struct blob *blob = NULL;
 	enum err e = blobs_put(fs->blobs, item, &blob);
-	if (e == ERR_OK && with_pages(fs, blob) == NULL) {
+	if (e == ERR_OK && blob_is_spoilt(blob)) {
+		blobs_unpin(fs->blobs, blob);
 		open_known(c, nid, fi); /* it was replaced since it was read */
 		return;
 	}

@@ -64,8 +64,9 @@ static void *work(void *arg)
 			break;
 		fuse_session_process_buf(l->session, &w->buf);
 	}
+	/* ECONNABORTED: it was unmounted while a request was on its way here. */
 	int none = 0;
-	if (got < 0 && got != -EINTR && got != -ENOMEM)
+	if (got < 0 && got != -EINTR && got != -ENOMEM && got != -ECONNABORTED)
 		atomic_compare_exchange_strong(&l->code, &none, got);
 	fuse_session_exit(l->session);
 	sem_post(l->ended);

@@ -92,6 +92,11 @@ TEST(an_unmount_is_no_error)
 	ENDS_WITH(ERR_OK, ENODEV);
 }
 
+TEST(nor_is_one_while_a_request_is_being_read)
+{
+	ENDS_WITH(ERR_OK, ECONNABORTED);
+}
+
 TEST(a_device_that_cannot_be_read_is_an_error)
 {
 	ENDS_WITH(ERR_IO, EIO);
@@ -138,6 +143,7 @@ TEST(it_can_be_ended_before_it_begins)
 	close_device(&d);
 }
 
-RUN_TESTS(T(an_unmount_is_no_error), T(a_device_that_cannot_be_read_is_an_error),
+RUN_TESTS(T(an_unmount_is_no_error), T(nor_is_one_while_a_request_is_being_read),
+	T(a_device_that_cannot_be_read_is_an_error),
 	T(interruptions_and_requests_that_were_given_up_end_nothing),
 	T(it_can_be_ended_while_all_wait_for_requests), T(it_can_be_ended_before_it_begins))

@@ -27,13 +27,17 @@ struct entry {
 #define SECOND_CHANCES 32
 
 /* Retired nodes: as long as a reader of the store may stand still between reading and putting,
- * few others come to the same slot. */
+ * few others come to the same slot.  Entries may go sooner, at once where much is pinned. */
 #define RETIRED 4096
+struct retired {
+	uint64_t nid;
+	bool spoilt;
+};
 
 struct blobs {
 	pthread_mutex_t lock;
-	uint64_t retired[RETIRED]; /* guarded by lock, by hash */
-	struct entry **buckets;    /* guarded by lock, as all below */
+	struct retired retired[RETIRED]; /* guarded by lock, by hash */
+	struct entry **buckets;          /* guarded by lock, as all below */
 	size_t nbuckets, count, bytes, pinned;
 	struct entry *newest, *oldest; /* by when they were listed */
 	size_t max_bytes, max_count;
@@ -90,9 +94,15 @@ static struct entry **bucket(struct blobs *b, uint64_t nid)
 	return &b->buckets[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (b->nbuckets - 1)];
 }
 
-static uint64_t *retired(struct blobs *b, uint64_t nid)
+static struct retired *retired(struct blobs *b, uint64_t nid)
 {
 	return &b->retired[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) % RETIRED];
+}
+
+static void retire(struct blobs *b, uint64_t nid, bool spoilt)
+{
+	struct retired *r = retired(b, nid);
+	*r = (struct retired){ nid, spoilt || (r->nid == nid && r->spoilt) };
 }
 
 static struct entry *find(struct blobs *b, uint64_t nid)
@@ -221,7 +231,8 @@ static void insert(struct blobs *b, struct entry *e, uint64_t nid)
 {
 	e->blob.nid = nid;
 	e->bytes = sizeof(*e);
-	e->retired = *retired(b, nid) == nid;
+	e->retired = retired(b, nid)->nid == nid;
+	e->spoilt = e->retired && retired(b, nid)->spoilt;
 	e->next = *bucket(b, e->blob.nid);
 	*bucket(b, e->blob.nid) = e;
 	b->count++;
@@ -315,7 +326,7 @@ void blobs_drop(struct blobs *b, uint64_t nid)
 void blobs_retire(struct blobs *b, uint64_t nid)
 {
 	pthread_mutex_lock(&b->lock);
-	*retired(b, nid) = nid;
+	retire(b, nid, false);
 	struct entry *e = find(b, nid);
 	if (e != NULL)
 		e->retired = true;
@@ -357,6 +368,7 @@ enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **
 	pthread_mutex_lock(&b->lock);
 	struct entry *found = look(b, nid);
 	if (found == NULL) {
+		retire(b, nid, true);
 		struct entry *e = find(b, nid);
 		if (e == NULL) {
 			e = fresh;

@@ -94,6 +94,27 @@ TEST(a_node_may_be_retired_before_it_comes)
 	blobs_free(b);
 }
 
+/* However much is pinned, so that nothing else stays here. */
+TEST(a_node_that_was_told_another_size_is_known_when_its_content_comes)
+{
+	struct blobs *b = blobs_new(1, 100);
+	const struct blob *held = put(b, 3), *found;
+	CHECK_ERR(blobs_look_or_spoil(b, nid_make(3000, 1), &found), ERR_OK);
+	CHECK(found == NULL);
+	blobs_retire(b, nid_make(3000, 1));
+	const struct blob *late = put(b, 1), *other = put(b, 2);
+	CHECK(blob_is_spoilt(late));
+	CHECK(!blob_is_spoilt(other) && !blob_is_spoilt(held));
+	check_retired(b);
+	blobs_unpin(b, late);
+	blobs_unpin(b, other);
+	blobs_unpin(b, held);
+	struct blobs_info info;
+	blobs_info(b, &info);
+	CHECK_EQ_INT(info.pinned + info.count + info.bytes, 0);
+	blobs_free(b);
+}
+
 static enum note_state refuse(struct notes *n, const struct item *it, bool write)
 {
 	return notes_refuse(NULL, n, THREAD, nid_of(it), it, write ? NOTE_WRITE : NOTE_READ);
@@ -242,7 +263,9 @@ TEST(a_file_has_the_size_before_until_its_write_is_answered)
 RUN_TESTS(T(what_was_put_is_found_by_its_node),
 	T(a_dropped_node_is_found_again_once_somebody_puts_it),
 	T(a_retired_node_is_not_found_though_a_late_reader_puts_it),
-	T(a_node_may_be_retired_before_it_comes), T(a_second_try_without_a_look_up_is_known),
+	T(a_node_may_be_retired_before_it_comes),
+	T(a_node_that_was_told_another_size_is_known_when_its_content_comes),
+	T(a_second_try_without_a_look_up_is_known),
 	T(a_name_that_is_not_certain_is_learnt_from_the_look_up),
 	T(the_second_try_of_a_thread_is_known), T(a_walk_that_found_nothing_is_over),
 	T(a_walk_that_ended_in_an_error_is_not_gone_on_with),

@@ -162,7 +162,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		attr_of_item(fs, &item, &st);
 		if (item.body.p != NULL)
 			blobs_add(fs->blobs, &item);
-		notes_found(fs->notes, call_thread(&c), nid);
+		notes_found(fs->notes, call_thread(&c), t.dir.id, t.name, nid);
 		reply_node(&c, nid, &st, CACHE_SECONDS);
 	} else if (e == ERR_NOT_FOUND) {
 		reply_missing(&c, &t);

@@ -370,7 +370,8 @@ static bool ends_walk(
 	if (note == NULL || note->missed || note->guessed != 0 || note->stage != NULL ||
 		what > note->what || (what == NOTE_STAT && note->what != NOTE_STAT))
 		return false;
-	if (note->nid == nid)
+	/* What it found may have come to the name from another, which the item says then. */
+	if (note->nid == nid || note->found == nid)
 		return true;
 	if (item == NULL)
 		return false;
@@ -489,13 +490,13 @@ void notes_missed(struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
 	pthread_mutex_unlock(&n->lock);
 }
 
-void notes_found(struct notes *n, pid_t tid, uint64_t nid)
+void notes_found(struct notes *n, pid_t tid, uint64_t dir_id, struct span name, uint64_t nid)
 {
 	if (atomic_load(&n->live) == 0)
 		return;
 	pthread_mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
-	if (note != NULL && note->what == NOTE_READ)
+	if (note != NULL && note->what != NOTE_WRITE && is_for(note, dir_id, name))
 		note->found = nid;
 	pthread_mutex_unlock(&n->lock);
 }
@@ -506,8 +507,10 @@ bool notes_await(struct notes *n, uint64_t nid)
 	if (atomic_load(&n->live) == 0)
 		return false;
 	pthread_mutex_lock(&n->lock);
-	for (size_t i = 0; i < NOTE_SETS * NOTE_SET && !found; i++)
-		found = n->sets[i / NOTE_SET][i % NOTE_SET].found == nid;
+	for (size_t i = 0; i < NOTE_SETS * NOTE_SET && !found; i++) {
+		const struct note *note = &n->sets[i / NOTE_SET][i % NOTE_SET];
+		found = note->found == nid && note->what == NOTE_READ;
+	}
 	pthread_mutex_unlock(&n->lock);
 	return found;
 }

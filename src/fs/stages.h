@@ -58,9 +58,10 @@ void notes_unname(struct notes *n, pid_t tid);
 /* The thread's look-up of this name found nothing: if the next one does not find it, or is of another
  * name, its walk is over, and its next open a first try. */
 void notes_missed(struct notes *n, pid_t tid, uint64_t dir_id, struct span name);
-/* The look-up gave a thread this node, which it may be about to open: whether any thread that was
- * told to look again, in order to read, has found it. */
-void notes_found(struct notes *n, pid_t tid, uint64_t nid);
+/* The thread's look-up of this name gave it this node, which it may be about to ask for: its walk ends
+ * there, whatever name that had before.  Whether any thread that was told to look again, in order to
+ * read, has found it. */
+void notes_found(struct notes *n, pid_t tid, uint64_t dir_id, struct span name, uint64_t nid);
 bool notes_await(struct notes *n, uint64_t nid);
 /* Whether this thread is looking up this name in order to write; *ret_stage is the stage
  * that it was given for it before (with a reference), or NULL.  A note of no known name is for

@@ -564,6 +564,56 @@ TEST(a_name_that_goes_twice_while_it_is_looked_at_was_there)
 	end(&w);
 }
 
+/* ---- a second try where the row came by another name ---- */
+
+/* The row, under its name, is read there, and then replaces what `opened` stands for. */
+static uint64_t read_and_move(struct world *w, struct span to)
+{
+	struct node dir = dir_of(w);
+	struct handle *h;
+	MUST(change(w, ENTITY_INSERT, "{\"A\":1}") == ERR_OK);
+	h = kernel_open_named(&w->k, &dir, name_of(w), O_RDONLY, NULL);
+	MUST(h != NULL);
+	kernel_release(&w->k, h);
+	MUST(move_to(w, to) == 0);
+	struct node *n = kernel_lookup(&w->k, &dir, to);
+	return n == NULL ? 0 : n->id;
+}
+
+/* What is known of its content says the name before. */
+static void check_moved(void (*ask)(struct world *w))
+{
+	static struct world w;
+	struct handle walk = { 0 };
+	begin(&w, 1);
+	walk.node = read_and_move(&w, PART("other.json"));
+	opened = &walk;
+	uint64_t node = read_and_move(&w, PART("other.json"));
+	MUST(node != 0 && node != walk.node);
+	ask(&w);
+	CHECK_EQ_INT(got.error, ESTALE);
+	MUST(look(&w, PART("other.json")) == 0);
+	walk.node = node;
+	(void)snprintf(w.rk, sizeof(w.rk), "other");
+	MUST(change(&w, ENTITY_DELETE, NULL) == ERR_OK);
+	ask(&w);
+	CHECK_EQ_INT(got.error, 0);
+	end(&w);
+}
+
+static void ask_its_node(struct world *w)
+{
+	ask_node(w, opened->node);
+}
+
+TEST(the_second_try_finds_what_was_renamed_to_the_name)
+{
+	check_moved(ask_open);
+	CHECK_EQ_STR(got.text, "{\"A\":1}\n");
+	check_moved(ask_its_node);
+	CHECK_EQ_INT(got.size, strlen("{\"A\":1}\n"));
+}
+
 /* ---- the size of a node ---- */
 
 static struct {
@@ -676,5 +726,6 @@ RUN_TESTS(T(a_name_is_found_at_the_moment_of_its_first_commit),
 	T(fstat_waits_for_what_was_replaced_a_moment_ago),
 	T(the_second_try_of_an_open_waits_for_what_its_look_up_found),
 	T(a_name_that_goes_twice_while_it_is_looked_at_was_there),
+	T(the_second_try_finds_what_was_renamed_to_the_name),
 	T(a_node_whose_size_was_told_is_read_with_that_size),
 	T(an_open_that_comes_too_late_is_sent_to_look_again), T(who_waits_goes_on_when_all_is_kept))

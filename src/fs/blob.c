@@ -171,11 +171,18 @@ static void drop(struct blobs *b, struct entry *e)
 	entry_free(e);
 }
 
+/* A few large rows that are open must leave room for what was replaced a moment ago. */
+static bool is_over(const struct blobs *b)
+{
+	size_t pinned = atomic_load_explicit(&b->pinned_bytes, memory_order_relaxed);
+	return b->bytes - pinned > b->max_bytes || b->count > b->max_count;
+}
+
 /* The list is looked at only here, so that a pin touches nobody else's memory. */
 static void evict(struct blobs *b)
 {
 	unsigned chances = SECOND_CHANCES;
-	while (b->oldest != NULL && (b->bytes > b->max_bytes || b->count > b->max_count)) {
+	while (b->oldest != NULL && is_over(b)) {
 		struct entry *e = b->oldest;
 		if (e->pins > 0) {
 			list_remove(b, e);

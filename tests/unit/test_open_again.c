@@ -115,6 +115,26 @@ TEST(a_node_that_was_told_another_size_is_known_when_its_content_comes)
 	blobs_free(b);
 }
 
+TEST(a_large_row_that_is_open_leaves_room_for_what_is_replaced)
+{
+	static const char large[10000];
+	struct blobs *b = blobs_new(sizeof(large) / 2, 100);
+	struct item it = row(1);
+	it.body = span_make(large, sizeof(large));
+	const struct blob *held = NULL;
+	struct blobs_info info;
+	CHECK_ERR(blobs_put(b, &it, &held), ERR_OK);
+	blobs_unpin(b, put(b, 2));
+	const struct blob *found = blobs_pin_old(b, nid_make(3000, 2));
+	CHECK(found != NULL);
+	blobs_unpin(b, found);
+	blobs_unpin(b, held);
+	blobs_info(b, &info);
+	CHECK(info.bytes <= sizeof(large) / 2);
+	CHECK_EQ_INT(info.pinned, 0);
+	blobs_free(b);
+}
+
 static enum note_state refuse(struct notes *n, const struct item *it, bool write)
 {
 	return notes_refuse(NULL, n, THREAD, nid_of(it), it, write ? NOTE_WRITE : NOTE_READ);
@@ -265,6 +285,7 @@ RUN_TESTS(T(what_was_put_is_found_by_its_node),
 	T(a_retired_node_is_not_found_though_a_late_reader_puts_it),
 	T(a_node_may_be_retired_before_it_comes),
 	T(a_node_that_was_told_another_size_is_known_when_its_content_comes),
+	T(a_large_row_that_is_open_leaves_room_for_what_is_replaced),
 	T(a_second_try_without_a_look_up_is_known),
 	T(a_name_that_is_not_certain_is_learnt_from_the_look_up),
 	T(the_second_try_of_a_thread_is_known), T(a_walk_that_found_nothing_is_over),

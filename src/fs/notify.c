@@ -183,6 +183,11 @@ void notify_inode_soon(struct notifier *n, uint64_t nid)
 	(void)queue(n, nid, (struct span){ 0 }, true, NULL);
 }
 
+void notify_inode_now(struct notifier *n, uint64_t nid)
+{
+	drop_pages(n, nid);
+}
+
 bool notifier_busy(struct notifier *n)
 {
 	pthread_mutex_lock(&n->lock);

@@ -41,6 +41,8 @@ bool notify_ran_out(void);
 /* Success, behind all that is queued: for a request during which the kernel holds no lock. */
 void notify_then_reply(struct notifier *n, struct fuse_req *req);
 void notify_inode_soon(struct notifier *n, uint64_t nid);
+/* At once, behind what is on its way of it to us: from threads that hold up no request. */
+void notify_inode_now(struct notifier *n, uint64_t nid);
 /* A directory's own attributes changed by something that the kernel did not do itself.  From
  * any thread, also a request handler: without pages to drop the call waits for no lock. */
 void notify_attributes(struct notifier *n, uint64_t nid);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * open, create and release: which kind of handle a file gets. */
+#include "base/workers.h"
 #include "fs/ahead.h"
 #include "fs/attr.h"
 #include "fs/habits.h"
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static struct handle *new_handle(
@@ -68,25 +70,21 @@ static enum note_what wanted(const struct fuse_file_info *fi)
 	return wants_write(fi) ? NOTE_WRITE : NOTE_READ;
 }
 
-/* nodeless: the kernel's node is another one, of what the file was as a row or of a stage.  What
- * would be written by it the kernel would not know of the file's own. */
-static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, bool nodeless,
-	struct fuse_file_info *fi)
+/* False: it was answered. */
+static bool cut_file(struct call *c, uint64_t id)
 {
-	if (nodeless && wants_write(fi)) {
-		notes_clear(c->fs, c->fs->notes, call_thread(c));
-		reply_err(c, ERR_GONE);
-		return;
-	}
-	if ((fi->flags & O_TRUNC) != 0 && file->size != 0) {
-		struct item now = { 0 };
-		enum err e = tree_file_resize(c->fs->service, file->id, 0, &now);
-		item_fini(&now);
-		if (e != ERR_OK) {
-			reply_err(c, e == ERR_INVALID_INPUT ? ERR_GONE : e); /* a row by now */
-			return;
-		}
-	}
+	struct item now = { 0 };
+	enum err e = tree_file_resize(c->fs->service, id, 0, &now);
+	item_fini(&now);
+	if (e != ERR_OK)
+		reply_err(c, e == ERR_INVALID_INPUT ? ERR_GONE : e); /* a row by now */
+	return e == ERR_OK;
+}
+
+/* nodeless: the kernel's node is another one, of what the file was as a row or of a stage. */
+static void open_file_as_it_is(struct call *c, const struct item *file, fuse_ino_t nid,
+	bool nodeless, struct fuse_file_info *fi)
+{
 	struct handle *h = new_handle(c, HANDLE_FILE, nodeless ? nid_of(file) : nid, fi);
 	if (h == NULL) {
 		reply_err(c, ERR_NO_MEMORY);
@@ -114,6 +112,55 @@ static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, b
 	if (nodeless)
 		notify_attributes(c->fs->notifier, nid);
 	reply_open(c, h, fi);
+}
+
+struct cut_job {
+	struct job job; /* first */
+	struct call call;
+	struct item file; /* its id and edition */
+	struct fuse_file_info fi;
+};
+
+static void run_cut(struct job *job)
+{
+	struct cut_job *j = (struct cut_job *)job;
+	uint64_t nid = nid_of(&j->file);
+	notify_inode_now(j->call.fs->notifier, nid);
+	if (cut_file(&j->call, j->file.id))
+		open_file_as_it_is(&j->call, &j->file, nid, false, &j->fi);
+	free(j);
+}
+
+/* What was written by a mapping may be on its way: for truncate(2) the kernel waits until it has come,
+ * but not for O_TRUNC, and the file would have bytes again.  False: it is not done. */
+static bool cut_behind_writes(
+	struct call *c, const struct item *file, const struct fuse_file_info *fi)
+{
+	struct cut_job *j = malloc(sizeof(*j));
+	if (j == NULL)
+		return false;
+	*j = (struct cut_job){ .job.run = run_cut, .call = *c, .fi = *fi };
+	j->file = (struct item){ .id = file->id, .edition = file->edition, .kind = ITEM_FILE };
+	if (workers_submit(c->fs->lanes[VLANE_CHANGE], &j->job))
+		return true;
+	free(j);
+	return false;
+}
+
+/* What would be written by another node than its own the kernel would not know of the file's. */
+static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, bool nodeless,
+	struct fuse_file_info *fi)
+{
+	bool cuts = (fi->flags & O_TRUNC) != 0 && file->size != 0;
+	if (nodeless && wants_write(fi)) {
+		notes_clear(c->fs, c->fs->notes, call_thread(c));
+		reply_err(c, ERR_GONE);
+		return;
+	}
+	if (cuts && handles_of_file(c->fs, nid) && cut_behind_writes(c, file, fi))
+		return;
+	if (!cuts || cut_file(c, file->id))
+		open_file_as_it_is(c, file, nid, nodeless, fi);
 }
 
 static void refuse_throttled(

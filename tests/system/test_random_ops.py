@@ -376,3 +376,18 @@ def test_U1_a_removed_file_has_no_links(part):
         change()
         assert os.fstat(fd).st_nlink == 0
     os.close(fd)
+
+
+def test_U1_what_a_mapping_wrote_does_not_come_behind_a_truncation(part):
+    """O_TRUNC while the kernel writes back: the file stays empty."""
+    for _ in range(1000):
+        fd = os.open(part / "f", os.O_RDWR | os.O_CREAT)
+        os.ftruncate(fd, 5)
+        with mmap.mmap(fd, 5) as m:
+            m[:] = b"bytes"
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)  # begins to, and does not wait
+            os.close(os.open(part / "f", os.O_WRONLY | os.O_TRUNC))
+        os.close(fd)
+        with open(part / "f", "rb") as f:
+            assert f.read() == b""
+            assert os.fstat(f.fileno()).st_size == 0

@@ -13,8 +13,10 @@ struct claim {
 	struct locks *locks;
 	uint64_t id, owner;
 	bool exclusive;
-	bool queued;          /* among the waiting; guarded by the lock */
-	bool interrupted;     /* before it was queued; guarded by the lock */
+	bool queued;      /* among the waiting; guarded by the lock */
+	bool interrupted; /* before it was queued; guarded by the lock */
+	/* It was granted, and an interruption may still come to it: who lets it go leaves it. */
+	bool granted, left;   /* guarded by the lock */
 	struct fuse_req *req; /* of a waiting one */
 };
 
@@ -65,7 +67,9 @@ static void let_go(struct locks *l, uint64_t owner)
 		struct claim *c = *at;
 		if (c->owner == owner) {
 			*at = c->next;
-			free(c);
+			c->left = c->granted;
+			if (!c->left)
+				free(c);
 		} else {
 			at = &c->next;
 		}
@@ -80,7 +84,7 @@ static void hold(struct locks *l, struct claim *c)
 
 /* Moves the waiting ones that can have their lock now to the held ones; their requests are
  * answered outside the lock. */
-static size_t grant(struct locks *l, struct fuse_req **reqs, size_t max)
+static size_t grant(struct locks *l, struct claim **granted, size_t max)
 {
 	size_t n = 0;
 	for (struct claim **at = &l->waiting; *at != NULL && n < max;) {
@@ -88,7 +92,8 @@ static size_t grant(struct locks *l, struct fuse_req **reqs, size_t max)
 		if (is_free(l, c)) {
 			*at = c->next;
 			c->queued = false;
-			reqs[n++] = c->req;
+			c->granted = true;
+			granted[n++] = c;
 			hold(l, c);
 		} else {
 			at = &c->next;
@@ -97,19 +102,30 @@ static size_t grant(struct locks *l, struct fuse_req **reqs, size_t max)
 	return n;
 }
 
+static void answer(struct locks *l, struct claim *c)
+{
+	struct fuse_req *req = c->req;
+	/* Waits for an interruption that is being handled right now. */
+	fuse_req_interrupt_func(req, NULL, NULL);
+	pthread_mutex_lock(&l->lock);
+	c->granted = false;
+	bool left = c->left;
+	pthread_mutex_unlock(&l->lock);
+	if (left)
+		free(c);
+	fuse_reply_err(req, 0);
+}
+
 static void wake(struct locks *l)
 {
-	struct fuse_req *reqs[64];
+	struct claim *granted[64];
 	size_t n;
 	do {
 		pthread_mutex_lock(&l->lock);
-		n = grant(l, reqs, sizeof(reqs) / sizeof(reqs[0]));
+		n = grant(l, granted, sizeof(granted) / sizeof(granted[0]));
 		pthread_mutex_unlock(&l->lock);
-		for (size_t i = 0; i < n; i++) {
-			/* Waits for an interruption that is being handled right now. */
-			fuse_req_interrupt_func(reqs[i], NULL, NULL);
-			fuse_reply_err(reqs[i], 0);
-		}
+		for (size_t i = 0; i < n; i++)
+			answer(l, granted[i]);
 	} while (n > 0);
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * flock(2) while requests are interrupted and given up: the library's part is played here, so that an
+ * interruption comes at the moment that is meant. */
+#include "check.h"
+#include "fs/locks.h"
+
+#include <fuse_lowlevel.h>
+
+#include <errno.h>
+#include <sys/file.h>
+
+#define ROW 77
+
+struct fuse_req {
+	fuse_interrupt_func_t on_interrupt;
+	void *data;
+	/* It is being interrupted when it is granted, and by then this owner has let go. */
+	struct locks *interrupted_in;
+	uint64_t lets_go;
+	int answers, code;
+};
+
+int fuse_reply_err(fuse_req_t req, int code)
+{
+	req->answers++;
+	req->code = code;
+	return 0;
+}
+
+/* The library's waits for an interruption that is being handled. */
+void fuse_req_interrupt_func(fuse_req_t req, fuse_interrupt_func_t func, void *data)
+{
+	struct locks *l = req->interrupted_in;
+	if (func == NULL && l != NULL) {
+		req->interrupted_in = NULL;
+		if (req->lets_go != 0)
+			locks_release(l, req->lets_go);
+		req->on_interrupt(req, req->data);
+	}
+	req->on_interrupt = func;
+	req->data = data;
+}
+
+static bool can_have(struct locks *l, uint64_t owner)
+{
+	struct fuse_req req = { 0 };
+	locks_flock(l, &req, ROW, owner, LOCK_EX | LOCK_NB);
+	bool can = req.answers == 1 && req.code == 0;
+	locks_release(l, owner);
+	return can;
+}
+
+TEST(who_waits_is_interrupted_and_nobody_else_is_kept_waiting)
+{
+	struct fuse_req a = { 0 }, b = { 0 };
+	struct locks *l = locks_new();
+	REQUIRE(l != NULL);
+	locks_flock(l, &a, ROW, 1, LOCK_EX);
+	locks_flock(l, &b, ROW, 2, LOCK_EX);
+	CHECK_EQ_INT(b.answers, 0);
+	b.on_interrupt(&b, b.data);
+	CHECK_EQ_INT(b.answers, 1);
+	CHECK_EQ_INT(b.code, EINTR);
+	locks_release(l, 1);
+	CHECK_EQ_INT(b.answers, 1);
+	CHECK(can_have(l, 3));
+	locks_free(l);
+}
+
+TEST(an_interruption_that_comes_too_late_takes_nothing_back)
+{
+	struct fuse_req a = { 0 }, b = { 0 };
+	struct locks *l = locks_new();
+	REQUIRE(l != NULL);
+	locks_flock(l, &a, ROW, 1, LOCK_EX);
+	locks_flock(l, &b, ROW, 2, LOCK_EX);
+	b.interrupted_in = l;
+	locks_release(l, 1);
+	CHECK_EQ_INT(b.answers, 1);
+	CHECK_EQ_INT(b.code, 0);
+	CHECK(!can_have(l, 3));
+	locks_release(l, 2);
+	CHECK(can_have(l, 3));
+	locks_free(l);
+}
+
+/* Two processes share the open file: one waits, and is sent a signal; the other lets go. */
+TEST(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over)
+{
+	struct fuse_req a = { 0 }, b = { 0 };
+	struct locks *l = locks_new();
+	REQUIRE(l != NULL);
+	locks_flock(l, &a, ROW, 1, LOCK_EX);
+	locks_flock(l, &b, ROW, 2, LOCK_EX);
+	b.interrupted_in = l;
+	b.lets_go = 2;
+	locks_release(l, 1);
+	CHECK_EQ_INT(b.answers, 1);
+	CHECK_EQ_INT(b.code, 0);
+	CHECK(can_have(l, 3));
+	locks_free(l);
+}
+
+RUN_TESTS(T(who_waits_is_interrupted_and_nobody_else_is_kept_waiting),
+	T(an_interruption_that_comes_too_late_takes_nothing_back),
+	T(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over))

@@ -246,7 +246,58 @@ static uint32_t wanted_attrs(const struct stat *st, int to_set, struct attrs *re
 	return mask;
 }
 
-static void set_on_stage(struct call *c, struct stage *s, const struct stat *st, int to_set)
+/* The row may be replaced while this runs.  The attributes are the file's, whichever version
+ * they meet; but the answer is about the node, so its size must not be the new version's. */
+static void reply_set(struct call *c, uint64_t nid, const struct item *now)
+{
+	struct stat result;
+	enum err e = ERR_OK;
+	if (nid_of(now) != nid) /* the kernel knows of its own only */
+		notify_attributes(c->fs->notifier, nid_of(now));
+	if (nid_of(now) == nid) {
+		attr_of_item(c->fs, now, &result);
+		reply_attr(c, &result, CACHE_SECONDS);
+	} else if (nid_is_private(nid)) {
+		attr_of_item(c->fs, now, &result);
+		reply_attr(c, &result, 0);
+	} else if (old_attributes(c->fs, nid, now, &result) ||
+		held_attributes(c->fs, nid, now, false, &result)) {
+		reply_attr(c, &result, 0);
+	} else if (!handles_of_file(c->fs, nid) &&
+		(e = row_attributes(c->fs, nid, now, &result)) == ERR_OK) {
+		reply_attr(c, &result, 0);
+	} else { /* a path is walked again; set twice is as set once */
+		reply_err(c, e == ERR_OK ? ERR_GONE : e);
+	}
+}
+
+/* The handle has no node of its own: others read by this one, and are told no size of the writer's
+ * document. */
+static void reply_nodeless(struct call *c, uint64_t nid, const struct stat *own)
+{
+	struct item row = { 0 };
+	struct stat result = *own;
+	const struct blob *blob = NULL;
+	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &row);
+	if (e == ERR_OK) {
+		reply_set(c, nid, &row);
+		item_fini(&row);
+		return;
+	}
+	if (e == ERR_NOT_FOUND)
+		e = blobs_look_or_spoil(c->fs->blobs, nid, &blob);
+	if (blob != NULL)
+		shown_attributes(c->fs, blob, NULL, &result);
+	blobs_unpin(c->fs->blobs, blob);
+	if (e == ERR_OK)
+		reply_attr(c, &result, 0);
+	else
+		reply_err(c, e);
+}
+
+/* nid: the node by which it came, where that is not the stage's; else 0. */
+static void set_on_stage(
+	struct call *c, struct stage *s, uint64_t nid, const struct stat *st, int to_set)
 {
 	struct attrs attrs;
 	struct stat now;
@@ -264,7 +315,10 @@ static void set_on_stage(struct call *c, struct stage *s, const struct stat *st,
 	drop_stale_locked(c->fs, s);
 	if (mask != 0)
 		stages_attributes_set(c->fs, c->fs->stages, now.st_ino);
-	reply_attr(c, &now, 0);
+	if (nid != 0)
+		reply_nodeless(c, nid, &now);
+	else
+		reply_attr(c, &now, 0);
 }
 
 /* truncate(2) by path: never a commit.  What is left of a document is no document. */
@@ -297,31 +351,6 @@ static enum err set_size(struct fs *fs, const struct item *item, off_t size, str
 	enum err e = tree_file_resize(fs->service, item->id, (uint64_t)size, ret);
 	attr_resize_ends(fs, item->id, item->size);
 	return e == ERR_INVALID_INPUT ? ERR_GONE : e; /* a row by now */
-}
-
-/* The row may be replaced while this runs.  The attributes are the file's, whichever version
- * they meet; but the answer is about the node, so its size must not be the new version's. */
-static void reply_set(struct call *c, uint64_t nid, const struct item *now)
-{
-	struct stat result;
-	enum err e = ERR_OK;
-	if (nid_of(now) != nid) /* the kernel knows of its own only */
-		notify_attributes(c->fs->notifier, nid_of(now));
-	if (nid_of(now) == nid) {
-		attr_of_item(c->fs, now, &result);
-		reply_attr(c, &result, CACHE_SECONDS);
-	} else if (nid_is_private(nid)) {
-		attr_of_item(c->fs, now, &result);
-		reply_attr(c, &result, 0);
-	} else if (old_attributes(c->fs, nid, now, &result) ||
-		held_attributes(c->fs, nid, now, false, &result)) {
-		reply_attr(c, &result, 0);
-	} else if (!handles_of_file(c->fs, nid) &&
-		(e = row_attributes(c->fs, nid, now, &result)) == ERR_OK) {
-		reply_attr(c, &result, 0);
-	} else { /* a path is walked again; set twice is as set once */
-		reply_err(c, e == ERR_OK ? ERR_GONE : e);
-	}
 }
 
 /* Mode and owner are the row's, by whichever version of it they come.  A size, or a time that is
@@ -382,7 +411,7 @@ void op_setattr(
 		return;
 	}
 	if (h != NULL && h->kind == HANDLE_STAGE) {
-		set_on_stage(&c, h->stage, st, to_set);
+		set_on_stage(&c, h->stage, h->nodeless ? nid : 0, st, to_set);
 		return;
 	}
 	struct stage *s = NULL;
@@ -391,7 +420,7 @@ void op_setattr(
 			reply_errno(&c, ESTALE);
 			return;
 		}
-		set_on_stage(&c, s, st, to_set);
+		set_on_stage(&c, s, 0, st, to_set);
 		stages_unref(c.fs, c.fs->stages, s);
 		return;
 	}

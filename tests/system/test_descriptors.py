@@ -3,6 +3,7 @@
 asked of a descriptor, or done by a link to it in /proc/self/fd, after the row has changed."""
 
 import json
+import mmap
 import os
 
 import pytest
@@ -93,6 +94,28 @@ def test_Z8_a_reader_by_a_link_goes_on_with_what_it_opened(held):
         assert os.fstat(reader.fileno()).st_size == len(doc("second", 700))
         assert os.getxattr(reader.fileno(), ETAG) == etag != os.getxattr(path, ETAG)
         assert reader.read() == doc("second", 700)
+
+
+def test_W2_what_is_cut_by_a_link_is_whole_for_others(held):
+    """The writer has no node of his own: the kernel would cut what others read and have mapped."""
+    path, fd = held
+    before = read(path)
+    with open(path, "rb") as reader:
+        mapped = mmap.mmap(reader.fileno(), len(before), mmap.MAP_PRIVATE, mmap.PROT_READ)
+        for removed in (False, True):
+            writer = os.open(link_of(fd), os.O_WRONLY)
+            if removed:
+                os.unlink(path)
+            for size in (0, 3, 700):
+                os.ftruncate(writer, size)
+                a, b = os.pipe()
+                assert os.write(b, mapped) == len(before)
+                assert os.read(a, 999) == before == os.pread(reader.fileno(), 999, 0)
+                os.close(a)
+                os.close(b)
+            with raises("EINVAL"):
+                os.close(writer)
+        mapped.close()
 
 
 def test_U7_a_descriptor_without_an_open_of_a_row_that_became_an_ordinary_file(held):

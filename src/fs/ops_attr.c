@@ -108,8 +108,10 @@ static bool held_attributes(
 }
 
 /* What the node stood for has gone.  A name is walked once more then; if that finds it again, and it
- * goes again before this is asked, it is shown as it was found, since it was there meanwhile. */
-static void reply_gone(struct call *c, uint64_t nid)
+ * goes again before this is asked, it is shown as it was found, since it was there meanwhile.
+ * set: attributes were to be set.  A row's went with it, but not those of an empty file, which may
+ * have become a row. */
+static void reply_gone(struct call *c, uint64_t nid, bool set)
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
@@ -118,7 +120,7 @@ static void reply_gone(struct call *c, uint64_t nid)
 	const struct blob *blob = blobs_pin_old(fs->blobs, nid);
 	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL, NOTE_STAT) ==
 			NOTE_SECOND &&
-		blob != NULL) {
+		blob != NULL && (!set || blob->item.kind == ITEM_ROW)) {
 		notes_clear(fs, fs->notes, tid);
 		attr_of_item(fs, &blob->item, &st);
 		st.st_nlink = 0;
@@ -178,7 +180,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		else
 			reply_err(&c, e);
 	} else if (e == ERR_NOT_FOUND) {
-		reply_gone(&c, nid);
+		reply_gone(&c, nid, false);
 	} else {
 		reply_errno(&c, ESTALE);
 	}
@@ -393,9 +395,12 @@ static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int
 		if (e == ERR_OK)
 			stages_attributes_set(c->fs, c->fs->stages, item.id);
 	}
+	/* A name whose draft became a row in between is walked again. */
 	if (e == ERR_OK)
 		reply_set(c, nid, now.kind != ITEM_NONE ? &now : &item);
-	else /* a name whose draft became a row in between is walked again */
+	else if (e == ERR_NOT_FOUND && (to_set & FUSE_SET_ATTR_SIZE) == 0)
+		reply_gone(c, nid, true);
+	else
 		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
 	item_fini(&now);
 	item_fini(&item);

@@ -606,12 +606,48 @@ static void ask_its_node(struct world *w)
 	ask_node(w, opened->node);
 }
 
+static void ask_to_change_its_mode(struct world *w)
+{
+	const struct fuse_setattr_in in = { .valid = FATTR_MODE, .mode = S_IFREG | 0600 };
+	memset(&got, 0, sizeof(got));
+	take_attributes(kernel_ask(&w->k, FUSE_SETATTR, opened->node, PART(in), NONE));
+}
+
 TEST(the_second_try_finds_what_was_renamed_to_the_name)
 {
 	check_moved(ask_open);
 	CHECK_EQ_STR(got.text, "{\"A\":1}\n");
 	check_moved(ask_its_node);
 	CHECK_EQ_INT(got.size, strlen("{\"A\":1}\n"));
+	check_moved(ask_to_change_its_mode);
+	CHECK_EQ_INT(got.links, 0);
+}
+
+/* The empty file's mode is that of the row which takes its place: it must not be lost. */
+TEST(the_second_try_to_set_a_mode_meets_what_lives_on)
+{
+	static struct world w;
+	struct handle walk = { 0 };
+	pid_t pid;
+	begin(&w, 1);
+	pid = w.k.pid;
+	MUST(change(&w, ENTITY_INSERT, "{\"A\":0}") == ERR_OK);
+	opened = &walk;
+	walk.node = node_now(&w);
+	MUST(change(&w, ENTITY_DELETE, NULL) == ERR_OK);
+	ask_to_change_its_mode(&w);
+	CHECK_EQ_INT(got.error, ESTALE);
+	make_draft(&w);
+	w.k.pid = pid;
+	walk.node = node_now(&w);
+	commit_first(&w);
+	ask_to_change_its_mode(&w);
+	CHECK_EQ_INT(got.error, ESTALE);
+	walk.node = node_now(&w);
+	ask_to_change_its_mode(&w);
+	CHECK_EQ_INT(got.error, 0);
+	CHECK_EQ_INT(got.links, 1);
+	end(&w);
 }
 
 /* ---- the size of a node ---- */
@@ -727,5 +763,6 @@ RUN_TESTS(T(a_name_is_found_at_the_moment_of_its_first_commit),
 	T(the_second_try_of_an_open_waits_for_what_its_look_up_found),
 	T(a_name_that_goes_twice_while_it_is_looked_at_was_there),
 	T(the_second_try_finds_what_was_renamed_to_the_name),
+	T(the_second_try_to_set_a_mode_meets_what_lives_on),
 	T(a_node_whose_size_was_told_is_read_with_that_size),
 	T(an_open_that_comes_too_late_is_sent_to_look_again), T(who_waits_goes_on_when_all_is_kept))

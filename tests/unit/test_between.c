@@ -637,6 +637,7 @@ TEST(the_second_try_to_set_a_mode_meets_what_lives_on)
 	MUST(change(&w, ENTITY_DELETE, NULL) == ERR_OK);
 	ask_to_change_its_mode(&w);
 	CHECK_EQ_INT(got.error, ESTALE);
+	w.k.pid = pid + 2; /* another's */
 	make_draft(&w);
 	w.k.pid = pid;
 	walk.node = node_now(&w);

@@ -45,6 +45,12 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 	return h;
 }
 
+void handle_writes(struct fs *fs, struct handle *h)
+{
+	h->writes = true;
+	atomic_fetch_add(&fs->held.writers, 1);
+}
+
 void handle_ref(struct handle *h)
 {
 	atomic_fetch_add(&h->refs, 1);
@@ -153,6 +159,8 @@ static void handle_free(struct fs *fs, struct handle *h)
 	if (h->vdir != NULL)
 		h->vdir->ops->free(h->vdir);
 	held_set(fs, &h->held, 0);
+	if (h->writes)
+		atomic_fetch_sub(&fs->held.writers, 1);
 	atomic_fetch_sub(&fs->held.handles, 1);
 	pthread_mutex_destroy(&h->turns.lock);
 	free(h);

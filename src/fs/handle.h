@@ -36,7 +36,8 @@ struct turns {
 struct handle {
 	enum handle_kind kind;
 	uint64_t nid;
-	bool append, writes; /* as opened */
+	bool append;   /* as opened */
+	bool writes;   /* handle_writes() */
 	bool nodeless; /* HANDLE_STAGE, _FILE: the kernel has it under another node, direct I/O */
 	pid_t opener;  /* thread id */
 	/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when that
@@ -61,6 +62,8 @@ void handles_free(struct fs *fs, struct handles *t);
 
 /* The caller has asked held_may_open().  NULL when memory is out.  HANDLE_FILE is counted as open until freed. */
 struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener);
+/* It was opened for writing: counted until it is freed. */
+void handle_writes(struct fs *fs, struct handle *h);
 void handle_ref(struct handle *h);
 /* HANDLE_DIR: whether the kernel may be linking entries of it (counted in open_dirs). */
 void handle_links(struct fs *fs, struct handle *h, bool links);

@@ -17,6 +17,7 @@ struct fs;
 
 struct held {
 	atomic_size_t handles; /* open files and directories */
+	atomic_size_t writers; /* of them, opened for writing */
 	/* Documents that are being written, contents of control files, what importers know of
 	 * names, where listings are. */
 	atomic_size_t bytes;

@@ -443,9 +443,25 @@ static void on_set_ended(void *arg, uint64_t id)
 	(void)idset_add(n->fs->in_sets, id, -1);
 }
 
+/* ---- the mount becomes read-only ---- */
+
+/* The kernel refuses that while a file is open for writing, but tells us of the last close, which may
+ * commit, when who closed has gone on. */
+#define SETTLE_TRIES 10000
+static void on_settle(void *arg)
+{
+	struct fs *fs = ((struct notifier *)arg)->fs;
+	const struct timespec step = { .tv_nsec = 1000000 };
+	for (int i = 0; i < SETTLE_TRIES && atomic_load(&fs->held.writers) > 0 &&
+		!fuse_session_exited(fs->session);
+		i++)
+		nanosleep(&step, NULL);
+}
+
 static const struct set_watch set_watch = { .keep = on_keep,
 	.begins = on_set_begins,
-	.ended = on_set_ended };
+	.ended = on_set_ended,
+	.settle = on_settle };
 
 /* ---- life ---- */
 

@@ -27,7 +27,8 @@ static struct handle *new_handle(
 	if (h == NULL)
 		return NULL;
 	h->append = (fi->flags & O_APPEND) != 0;
-	h->writes = (fi->flags & O_ACCMODE) != O_RDONLY;
+	if ((fi->flags & O_ACCMODE) != O_RDONLY)
+		handle_writes(c->fs, h);
 	fi->fh = (uintptr_t)h;
 	return h;
 }

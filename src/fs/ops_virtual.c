@@ -345,7 +345,8 @@ static void run_open(struct task *t)
 	}
 	h->file = f;
 	count_held(fs, h);
-	h->writes = (t->fi.flags & O_ACCMODE) != O_RDONLY;
+	if ((t->fi.flags & O_ACCMODE) != O_RDONLY)
+		handle_writes(fs, h);
 	t->fi.direct_io = !f->immutable;
 	t->fi.keep_cache = f->immutable;
 	t->fi.noflush = f->ops->close == NULL;

@@ -36,6 +36,8 @@ struct set_watch {
 	 * applied. */
 	uint64_t (*begins)(void *arg, const struct change *changes, size_t n);
 	void (*ended)(void *arg, uint64_t token);
+	/* Nobody is let in to write any more: returns when what was let in before has ended. */
+	void (*settle)(void *arg);
 };
 /* Of the subscriber, with its arg; until it unsubscribes. */
 void service_watch_sets(struct service *s, const struct set_watch *watch);

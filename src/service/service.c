@@ -125,6 +125,10 @@ void service_set_read_only(struct service *s, bool read_only)
 	/* From here on nobody new takes it for long. */
 	pthread_rwlock_wrlock(&s->doors_lock);
 	pthread_rwlock_unlock(&s->doors_lock);
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->set_watch != NULL)
+		s->set_watch->settle(s->event_arg);
+	pthread_rwlock_unlock(&s->events_lock);
 }
 
 bool service_is_changing(const struct service *s)

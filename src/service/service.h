@@ -31,7 +31,7 @@ struct views *service_views(struct service *s); /* snapshots, and those of strea
 
 /* While it is read-only, changes of every door but the mount are ERR_READ_ONLY: there the
  * kernel refuses them, and what it let in before that is still committed.  Returns when the
- * changes that had begun have ended. */
+ * changes that had begun have ended, and files that were open for writing are closed. */
 void service_set_read_only(struct service *s, bool read_only);
 bool service_is_read_only(struct service *s);
 /* Whether a change set is under way that readers of the store may see and of which the subscriber

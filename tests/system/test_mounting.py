@@ -454,6 +454,34 @@ def test_S9_read_only_waits_for_what_rest_has_begun(rowfs, store, remountable, w
     assert seen == ["late.json", "r.json"]
 
 
+def test_S9_read_only_waits_for_what_the_last_close_commits(store, remountable, work):
+    """The kernel tells of it when whoever closed has gone on: here a child, whose own close commits
+    nothing."""
+    need("strace")
+    at, pid = remountable, server_of(store)
+    row = at / "acct1/Tab/p/r.json"
+    slow = subprocess.Popen(["strace", "-f", "-qq", "-o", work / "trace", "-e",
+                             "trace=pwrite64", "-e", "inject=pwrite64:delay_enter=300000",
+                             "-p", str(pid)])
+    with ended(slow):
+        traced(slow, pid)
+        fd = os.open(row, os.O_WRONLY | os.O_TRUNC)
+        go, child = os.pipe(), os.fork()
+        if child == 0:
+            try:
+                os.close(go[1])
+                os.read(go[0], 1)
+                os._exit(os.write(fd, b'{"v":2}') != 7)
+            finally:
+                os._exit(1)
+        os.close(fd)
+        os.close(go[0])
+        os.close(go[1])
+        assert os.waitpid(child, 0)[1] == 0
+        sh(f"mount -o remount,ro '{at}'")
+        assert get(row) == b'{"v":2}'
+
+
 def test_S9_a_user_cannot_open_the_other_doors_again(rowfs, home):
     """What the kernel refuses, the server does not do by halves.  Root remounts the mount of a
     user, and cannot look into it."""

@@ -316,13 +316,15 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 /* ---- flock ---- */
 
 /* One lock per row, whatever node the handle has. */
-static uint64_t lock_id(const struct handle *h)
+static uint64_t lock_id(struct fs *fs, const struct handle *h)
 {
 	struct stage *s = h->stage;
 	if (h->kind == HANDLE_VIRTUAL)
 		return h->nid;
 	if (s == NULL)
 		return nid_id(h->nid);
+	/* A new name that nobody has seen has no number by which others will ask. */
+	(void)stage_settle(fs, s);
 	pthread_mutex_lock(&s->lock);
 	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
 	pthread_mutex_unlock(&s->lock);
@@ -332,6 +334,7 @@ static uint64_t lock_id(const struct handle *h)
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation)
 {
 	struct call c = call_begin(req, OP_OTHER);
+	uint64_t id = lock_id(c.fs, handle_of(fi));
 	reply_elsewhere(&c);
-	locks_flock(c.fs->locks, req, lock_id(handle_of(fi)), fi->lock_owner, operation);
+	locks_flock(c.fs->locks, req, id, fi->lock_owner, operation);
 }

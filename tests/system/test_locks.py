@@ -38,6 +38,20 @@ def test_K1_exclusive_and_shared_locks(part, name):
     os.close(b)
 
 
+@pytest.mark.parametrize("access", [os.O_RDONLY, os.O_RDWR])
+def test_K1_a_name_that_is_new(part, access):
+    """As flock(1) makes it: who comes next finds the file that the first one locked."""
+    a = os.open(part / "new.json", access | os.O_CREAT)
+    fcntl.flock(a, fcntl.LOCK_EX)
+    b = os.open(part / "new.json", access | os.O_CREAT)
+    had = wants(b, fcntl.LOCK_EX)
+    fcntl.flock(a, fcntl.LOCK_UN)
+    has = wants(b, fcntl.LOCK_EX)
+    os.close(a)
+    os.close(b)
+    assert (had, has) == (False, True)
+
+
 def test_K2_a_lock_holds_over_commits_and_renames(part):
     put(part / "r.json", '{"a":1}')
     old = os.open(part / "r.json", os.O_RDONLY)

@@ -662,8 +662,8 @@ def test_strangers_at_the_control_channel(shared, rowfs, store):
                 s.send(b"\0" * 64)
             s.close()
         s = socket.socket(socket.AF_UNIX)
-        s.settimeout(10)
-        s.connect(channel(store))
+        s.connect(channel(store))  # waits while the queue is full: with a time limit it would not
+        s.settimeout(60)
         try:
             return s.recv(1)
         except ConnectionError:

@@ -180,7 +180,23 @@ static void wait_for(struct locks *l, struct claim *c)
 	wake(l); /* it may have become free in between */
 }
 
-void locks_flock(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation)
+static void move_claims(struct claim *first, uint64_t from, uint64_t to)
+{
+	for (struct claim *c = first; c != NULL; c = c->next)
+		if (c->id == from)
+			c->id = to;
+}
+
+void locks_move(struct locks *l, uint64_t from, uint64_t to)
+{
+	pthread_mutex_lock(&l->lock);
+	move_claims(l->held, from, to);
+	move_claims(l->waiting, from, to);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void locks_flock(struct locks *l, struct fuse_req *req, uint64_t (*id_now)(void *arg), void *arg,
+	uint64_t owner, int operation)
 {
 	/* A lock is changed by letting go and asking anew, as on every file system. */
 	locks_release(l, owner);
@@ -193,12 +209,11 @@ void locks_flock(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t ow
 		fuse_reply_err(req, ENOLCK);
 		return;
 	}
-	*c = (struct claim){ .locks = l,
-		.id = id,
-		.owner = owner,
-		.req = req,
-		.exclusive = (operation & LOCK_EX) != 0 };
+	*c = (struct claim){
+		.locks = l, .owner = owner, .req = req, .exclusive = (operation & LOCK_EX) != 0
+	};
 	pthread_mutex_lock(&l->lock);
+	c->id = id_now(arg);
 	bool got = is_free(l, c);
 	if (got)
 		hold(l, c);

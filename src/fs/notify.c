@@ -6,6 +6,7 @@
 #include "fs/blob.h"
 #include "fs/handle.h"
 #include "fs/idset.h"
+#include "fs/locks.h"
 #include "fs/match.h"
 #include "fs/names.h"
 #include "fs/nid.h"
@@ -321,6 +322,15 @@ static void keep_old(struct notifier *n, const struct change *c)
 		blobs_retire(n->fs->blobs, nid_of(&c->old));
 }
 
+/* Whoever locked the empty file has the row's lock. */
+static void keep_lock(struct notifier *n, const struct change *changes, size_t count)
+{
+	const struct change *row = &changes[0], *draft = &changes[1];
+	if (count == 2 && row->op == CHANGE_PUT && row->now.kind == ITEM_ROW &&
+		draft->op == CHANGE_DELETE && draft->now.kind == ITEM_FILE)
+		locks_move(n->fs->locks, draft->now.id, row->now.id);
+}
+
 /* A condition of what has gone by any door makes room for another. */
 static void drop_conditions(struct notifier *n, const struct change *c)
 {
@@ -395,6 +405,7 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 		keep_old(n, &changes[i]);
 		drop_conditions(n, &changes[i]);
 	}
+	keep_lock(n, changes, count);
 }
 
 static void on_event(void *arg, enum origin origin, const struct change *changes, size_t count)

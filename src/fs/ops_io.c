@@ -316,25 +316,75 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 /* ---- flock ---- */
 
 /* One lock per row, whatever node the handle has. */
-static uint64_t lock_id(struct fs *fs, const struct handle *h)
+struct locked {
+	struct fs *fs;
+	uint64_t nid;
+	uint64_t id;     /* 0: none is known */
+	uint64_t dir_id; /* of the name, where it was an empty file; else 0 */
+	char name[COMPONENT_MAX];
+};
+
+static void name_locked(struct locked *l, uint64_t dir_id, const char *name)
+{
+	l->dir_id = dir_id;
+	(void)snprintf(l->name, sizeof(l->name), "%s", name);
+}
+
+static void find_locked(struct locked *l, const struct handle *h)
 {
 	struct stage *s = h->stage;
-	if (h->kind == HANDLE_VIRTUAL)
-		return h->nid;
+	char name[COMPONENT_MAX];
+	l->id = h->kind == HANDLE_VIRTUAL ? h->nid : nid_id(h->nid);
+	if (h->kind == HANDLE_ROW && h->blob->item.kind == ITEM_FILE) {
+		(void)item_component(&h->blob->item, name);
+		name_locked(l, h->blob->item.parent, name);
+	}
 	if (s == NULL)
-		return nid_id(h->nid);
+		return;
 	/* A new name that nobody has seen has no number by which others will ask. */
-	(void)stage_settle(fs, s);
+	(void)stage_settle(l->fs, s);
 	pthread_mutex_lock(&s->lock);
-	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	l->id = s->row_id != 0 ? s->row_id : s->draft_id;
+	if (s->row_id == 0)
+		name_locked(l, s->dir_id, s->name);
 	pthread_mutex_unlock(&s->lock);
-	return id != 0 ? id : h->nid;
+}
+
+/* The row that took the place of the empty file. */
+static uint64_t row_in_place(struct fs *fs, uint64_t dir_id, const char *name)
+{
+	uint64_t id = 0;
+	struct target t = { 0 };
+	struct item row = { 0 };
+	if (target_resolve(fs, nid_make(dir_id, 0), name, &t, NULL) == ERR_OK && t.row_name &&
+		target_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW)
+		id = row.id;
+	item_fini(&row);
+	target_fini(&t);
+	return id;
+}
+
+/* With the lock of locks.c: what was an empty file a moment ago may be a row. */
+static uint64_t id_now(void *arg)
+{
+	const struct locked *l = arg;
+	struct item it = { 0 };
+	uint64_t row = 0;
+	if (l->dir_id == 0)
+		return l->id;
+	if (l->id == 0 || store_get(l->fs->store, NULL, l->id, WANT_ATTRS, &it) == ERR_NOT_FOUND)
+		row = row_in_place(l->fs, l->dir_id, l->name);
+	item_fini(&it);
+	return row != 0 ? row : l->id != 0 ? l->id : l->nid;
 }
 
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation)
 {
 	struct call c = call_begin(req, OP_OTHER);
-	uint64_t id = lock_id(c.fs, handle_of(fi));
+	struct fs *fs = c.fs;
+	struct locked l = { .fs = fs, .nid = handle_of(fi)->nid };
+	find_locked(&l, handle_of(fi));
 	reply_elsewhere(&c);
-	locks_flock(c.fs->locks, req, id, fi->lock_owner, operation);
+	service_wait_kept(fs->service); /* whose lock becomes the row's: see on_keep() */
+	locks_flock(fs->locks, req, id_now, &l, fi->lock_owner, operation);
 }

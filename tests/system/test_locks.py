@@ -52,6 +52,22 @@ def test_K1_a_name_that_is_new(part, access):
     assert (had, has) == (False, True)
 
 
+@pytest.mark.parametrize("access", [os.O_RDONLY, os.O_RDWR])
+def test_K2_a_lock_holds_over_the_first_commit(part, access):
+    """As a script does that locks the row which it makes."""
+    path = part / "first.json"
+    old, again = (os.open(path, access | os.O_CREAT) for _ in "ab")
+    fcntl.flock(old, fcntl.LOCK_EX)
+    put(path, '{"a":1}')
+    new = os.open(path, os.O_RDONLY)
+    held = wants(new, fcntl.LOCK_SH), wants(again, fcntl.LOCK_SH)
+    fcntl.flock(old, fcntl.LOCK_UN)
+    free = wants(new, fcntl.LOCK_EX), wants(again, fcntl.LOCK_SH), wants(old, fcntl.LOCK_SH)
+    for fd in (old, again, new):
+        os.close(fd)
+    assert (held, free) == ((False, False), (True, False, False))
+
+
 def test_K2_a_lock_holds_over_commits_and_renames(part):
     put(part / "r.json", '{"a":1}')
     old = os.open(part / "r.json", os.O_RDONLY)

@@ -41,10 +41,20 @@ void fuse_req_interrupt_func(fuse_req_t req, fuse_interrupt_func_t func, void *d
 	req->data = data;
 }
 
-static bool can_have(struct locks *l, uint64_t owner)
+static uint64_t same(void *arg)
+{
+	return *(uint64_t *)arg;
+}
+
+static void ask(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation)
+{
+	locks_flock(l, req, same, &id, owner, operation);
+}
+
+static bool can_have(struct locks *l, uint64_t id, uint64_t owner)
 {
 	struct fuse_req req = { 0 };
-	locks_flock(l, &req, ROW, owner, LOCK_EX | LOCK_NB);
+	ask(l, &req, id, owner, LOCK_EX | LOCK_NB);
 	bool can = req.answers == 1 && req.code == 0;
 	locks_release(l, owner);
 	return can;
@@ -55,15 +65,15 @@ TEST(who_waits_is_interrupted_and_nobody_else_is_kept_waiting)
 	struct fuse_req a = { 0 }, b = { 0 };
 	struct locks *l = locks_new();
 	REQUIRE(l != NULL);
-	locks_flock(l, &a, ROW, 1, LOCK_EX);
-	locks_flock(l, &b, ROW, 2, LOCK_EX);
+	ask(l, &a, ROW, 1, LOCK_EX);
+	ask(l, &b, ROW, 2, LOCK_EX);
 	CHECK_EQ_INT(b.answers, 0);
 	b.on_interrupt(&b, b.data);
 	CHECK_EQ_INT(b.answers, 1);
 	CHECK_EQ_INT(b.code, EINTR);
 	locks_release(l, 1);
 	CHECK_EQ_INT(b.answers, 1);
-	CHECK(can_have(l, 3));
+	CHECK(can_have(l, ROW, 3));
 	locks_free(l);
 }
 
@@ -72,15 +82,15 @@ TEST(an_interruption_that_comes_too_late_takes_nothing_back)
 	struct fuse_req a = { 0 }, b = { 0 };
 	struct locks *l = locks_new();
 	REQUIRE(l != NULL);
-	locks_flock(l, &a, ROW, 1, LOCK_EX);
-	locks_flock(l, &b, ROW, 2, LOCK_EX);
+	ask(l, &a, ROW, 1, LOCK_EX);
+	ask(l, &b, ROW, 2, LOCK_EX);
 	b.interrupted_in = l;
 	locks_release(l, 1);
 	CHECK_EQ_INT(b.answers, 1);
 	CHECK_EQ_INT(b.code, 0);
-	CHECK(!can_have(l, 3));
+	CHECK(!can_have(l, ROW, 3));
 	locks_release(l, 2);
-	CHECK(can_have(l, 3));
+	CHECK(can_have(l, ROW, 3));
 	locks_free(l);
 }
 
@@ -90,17 +100,36 @@ TEST(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over
 	struct fuse_req a = { 0 }, b = { 0 };
 	struct locks *l = locks_new();
 	REQUIRE(l != NULL);
-	locks_flock(l, &a, ROW, 1, LOCK_EX);
-	locks_flock(l, &b, ROW, 2, LOCK_EX);
+	ask(l, &a, ROW, 1, LOCK_EX);
+	ask(l, &b, ROW, 2, LOCK_EX);
 	b.interrupted_in = l;
 	b.lets_go = 2;
 	locks_release(l, 1);
 	CHECK_EQ_INT(b.answers, 1);
 	CHECK_EQ_INT(b.code, 0);
-	CHECK(can_have(l, 3));
+	CHECK(can_have(l, ROW, 3));
+	locks_free(l);
+}
+
+TEST(a_lock_goes_with_what_it_is_of)
+{
+	struct fuse_req a = { 0 }, b = { 0 };
+	struct locks *l = locks_new();
+	REQUIRE(l != NULL);
+	ask(l, &a, ROW, 1, LOCK_EX);
+	ask(l, &b, ROW, 2, LOCK_EX);
+	locks_move(l, ROW, ROW + 1);
+	CHECK(can_have(l, ROW, 3));
+	CHECK(!can_have(l, ROW + 1, 3));
+	locks_release(l, 1);
+	CHECK_EQ_INT(b.answers, 1);
+	CHECK(!can_have(l, ROW + 1, 3));
+	locks_release(l, 2);
+	CHECK(can_have(l, ROW + 1, 3));
 	locks_free(l);
 }
 
 RUN_TESTS(T(who_waits_is_interrupted_and_nobody_else_is_kept_waiting),
 	T(an_interruption_that_comes_too_late_takes_nothing_back),
-	T(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over))
+	T(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over),
+	T(a_lock_goes_with_what_it_is_of))

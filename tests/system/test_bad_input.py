@@ -359,7 +359,7 @@ def test_a_store_that_is_missing(rowfs, work):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n" * 1000, b"SQLite format 3\0" + b"\0" * 5000,
-                                     os.urandom(8192)])
+                                     os.urandom(8192)], ids=["empty", "text", "head", "random"])
 def test_a_file_that_is_no_store(rowfs, work, content):
     path = work / "file"
     path.write_bytes(content)

@@ -153,7 +153,7 @@ BATCHES = [{}, {"eol": "\n"}, {"blank": 2}, {"length": True, "content_ids": True
            {"target": lambda p: f"https://{ACCOUNT}.example.net/{p}"}, {"boundary": "x;y=z"}]
 
 
-@pytest.mark.parametrize("how", BATCHES, ids=str)
+@pytest.mark.parametrize("how", BATCHES, ids=",".join)
 def test_B1_a_body_of_the_service_is_accepted_as_it_is(door, how):
     commit(door.part, doc({"insert": row("3", Old=1)}, {"insert": row("4", Old=1)}))
     ops = [("POST", "Tab", {"Prefer": "return-no-content"},

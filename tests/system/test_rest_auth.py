@@ -378,7 +378,7 @@ def test_R9_an_account_sas_wrong_in_each_field(rest, sv):
     ({"st": iso(-600)[:10]}, 200, None, None),
     ({"st": iso(-600)[:16] + "Z"}, 200, None, None),
     ({"st": iso(-600)[:19] + ".5000000Z"}, 200, None, None),
-], ids=str)
+], ids=lambda part: ",".join(part) if isinstance(part, dict) else str(part))
 def test_R9_times_addresses_protocols(rest, tab, fields, status, code, text):
     for sas in (account_sas(ACCOUNT, KEY, **fields), table_sas(ACCOUNT, KEY, tab, **fields)):
         with rest.clone(sas=sas) as c:

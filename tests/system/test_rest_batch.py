@@ -116,7 +116,7 @@ def test_the_answer_is_written_as_parsers_want_it(rest, tab):
     {"content_type": 'multipart/mixed; boundary="batch_0e1f"'},
     {"content_type": "Multipart/Mixed; Boundary=batch_0e1f"},
     {"defaults": False}, {"boundary": "x" * 70},
-], ids=str)
+], ids=",".join)
 def test_R8_spellings_of_a_batch(rest, tab, how):
     ops = [insert(tab, "1", A=1), change("PUT", tab, "2", {"B": "é{}--batch_0e1f"}),
            insert(tab, "3", C=True)]

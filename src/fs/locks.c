@@ -158,13 +158,32 @@ static void on_interrupt(fuse_req_t req, void *data)
 	}
 }
 
-static void wait_for(struct locks *l, struct claim *c)
+static void move_claims(struct claim *first, uint64_t from, uint64_t to)
+{
+	for (struct claim *c = first; c != NULL; c = c->next)
+		if (c->id == from)
+			c->id = to;
+}
+
+/* Of a new claim, with the lock held. */
+static void set_id(struct locks *l, struct claim *c, lock_id_fn id, const void *arg)
+{
+	struct lock_id is = id(arg);
+	if (is.now != is.before) { /* locks_move() is about to come */
+		move_claims(l->held, is.before, is.now);
+		move_claims(l->waiting, is.before, is.now);
+	}
+	c->id = is.now;
+}
+
+static void wait_for(struct locks *l, struct claim *c, lock_id_fn id, const void *arg)
 {
 	struct fuse_req *req = c->req;
 	fuse_req_interrupt_func(req, on_interrupt, c);
 	pthread_mutex_lock(&l->lock);
 	bool interrupted = c->interrupted;
 	if (!interrupted) {
+		set_id(l, c, id, arg); /* nobody has moved it meanwhile */
 		struct claim **last = &l->waiting;
 		while (*last != NULL)
 			last = &(*last)->next;
@@ -180,13 +199,6 @@ static void wait_for(struct locks *l, struct claim *c)
 	wake(l); /* it may have become free in between */
 }
 
-static void move_claims(struct claim *first, uint64_t from, uint64_t to)
-{
-	for (struct claim *c = first; c != NULL; c = c->next)
-		if (c->id == from)
-			c->id = to;
-}
-
 void locks_move(struct locks *l, uint64_t from, uint64_t to)
 {
 	pthread_mutex_lock(&l->lock);
@@ -195,7 +207,7 @@ void locks_move(struct locks *l, uint64_t from, uint64_t to)
 	pthread_mutex_unlock(&l->lock);
 }
 
-void locks_flock(struct locks *l, struct fuse_req *req, uint64_t (*id_now)(void *arg), void *arg,
+void locks_flock(struct locks *l, struct fuse_req *req, lock_id_fn id, const void *arg,
 	uint64_t owner, int operation)
 {
 	/* A lock is changed by letting go and asking anew, as on every file system. */
@@ -213,7 +225,7 @@ void locks_flock(struct locks *l, struct fuse_req *req, uint64_t (*id_now)(void 
 		.locks = l, .owner = owner, .req = req, .exclusive = (operation & LOCK_EX) != 0
 	};
 	pthread_mutex_lock(&l->lock);
-	c->id = id_now(arg);
+	set_id(l, c, id, arg);
 	bool got = is_free(l, c);
 	if (got)
 		hold(l, c);
@@ -224,6 +236,6 @@ void locks_flock(struct locks *l, struct fuse_req *req, uint64_t (*id_now)(void 
 		free(c);
 		fuse_reply_err(req, EWOULDBLOCK);
 	} else {
-		wait_for(l, c);
+		wait_for(l, c, id, arg);
 	}
 }

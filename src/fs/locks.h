@@ -16,11 +16,15 @@ struct locks;
 struct locks *locks_new(void);
 void locks_free(struct locks *l);
 
+/* The number of what is locked, and that by which others may have locked it before. */
+struct lock_id {
+	uint64_t now, before;
+};
+/* Asked so that no locks_move() comes between: may read the store, and takes no other lock. */
+typedef struct lock_id (*lock_id_fn)(const void *arg);
 /* operation as in flock(2).  Answers req: at once, or when the lock was got, or with EINTR
- * when the kernel gave the request up.  owner: the open file description.  id_now says the number of
- * what is locked, and is asked so that no locks_move() comes between: it may read the store, and takes
- * no other lock. */
-void locks_flock(struct locks *l, struct fuse_req *req, uint64_t (*id_now)(void *arg), void *arg,
+ * when the kernel gave the request up.  owner: the open file description. */
+void locks_flock(struct locks *l, struct fuse_req *req, lock_id_fn id, const void *arg,
 	uint64_t owner, int operation);
 /* Another number stands for what was locked: an empty file became a row. */
 void locks_move(struct locks *l, uint64_t from, uint64_t to);

@@ -467,6 +467,9 @@ static void on_settle(void *arg)
 		!fuse_session_exited(fs->session);
 		i++)
 		nanosleep(&step, NULL);
+	size_t left = atomic_load(&fs->held.writers);
+	if (left > 0 && !fuse_session_exited(fs->session))
+		log_warning("%zu files that were open for writing are not closed yet", left);
 }
 
 static const struct set_watch set_watch = { .keep = on_keep,

@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -330,7 +331,7 @@ static void name_locked(struct locked *l, uint64_t dir_id, const char *name)
 	(void)snprintf(l->name, sizeof(l->name), "%s", name);
 }
 
-static void find_locked(struct locked *l, const struct handle *h)
+static enum err find_locked(struct locked *l, const struct handle *h)
 {
 	struct stage *s = h->stage;
 	char name[COMPONENT_MAX];
@@ -340,14 +341,15 @@ static void find_locked(struct locked *l, const struct handle *h)
 		name_locked(l, h->blob->item.parent, name);
 	}
 	if (s == NULL)
-		return;
+		return ERR_OK;
 	/* A new name that nobody has seen has no number by which others will ask. */
-	(void)stage_settle(l->fs, s);
+	enum err e = stage_settle(l->fs, s);
 	pthread_mutex_lock(&s->lock);
 	l->id = s->row_id != 0 ? s->row_id : s->draft_id;
 	if (s->row_id == 0)
 		name_locked(l, s->dir_id, s->name);
 	pthread_mutex_unlock(&s->lock);
+	return e;
 }
 
 /* The row that took the place of the empty file. */
@@ -365,17 +367,17 @@ static uint64_t row_in_place(struct fs *fs, uint64_t dir_id, const char *name)
 }
 
 /* With the lock of locks.c: what was an empty file a moment ago may be a row. */
-static uint64_t id_now(void *arg)
+static struct lock_id id_now(const void *arg)
 {
 	const struct locked *l = arg;
 	struct item it = { 0 };
-	uint64_t row = 0;
+	uint64_t row = 0, known = l->id != 0 ? l->id : l->nid;
 	if (l->dir_id == 0)
-		return l->id;
+		return (struct lock_id){ known, known };
 	if (l->id == 0 || store_get(l->fs->store, NULL, l->id, WANT_ATTRS, &it) == ERR_NOT_FOUND)
 		row = row_in_place(l->fs, l->dir_id, l->name);
 	item_fini(&it);
-	return row != 0 ? row : l->id != 0 ? l->id : l->nid;
+	return (struct lock_id){ row != 0 ? row : known, known };
 }
 
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation)
@@ -383,8 +385,14 @@ void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int ope
 	struct call c = call_begin(req, OP_OTHER);
 	struct fs *fs = c.fs;
 	struct locked l = { .fs = fs, .nid = handle_of(fi)->nid };
-	find_locked(&l, handle_of(fi));
+	bool unlocks = (operation & LOCK_UN) != 0;
+	enum err e = unlocks ? ERR_OK : find_locked(&l, handle_of(fi));
+	if (e != ERR_OK) {
+		reply_err(&c, e);
+		return;
+	}
 	reply_elsewhere(&c);
-	service_wait_kept(fs->service); /* whose lock becomes the row's: see on_keep() */
+	if (!unlocks)
+		service_wait_kept(fs->service); /* whose lock becomes the row's: see on_keep() */
 	locks_flock(fs->locks, req, id_now, &l, fi->lock_owner, operation);
 }

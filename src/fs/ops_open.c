@@ -158,7 +158,8 @@ static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, b
 		reply_err(c, ERR_GONE);
 		return;
 	}
-	if (cuts && handles_of_file(c->fs, nid) && cut_behind_writes(c, file, fi))
+	if (cuts && nid == nid_of(file) && handles_of_file(c->fs, nid) &&
+		cut_behind_writes(c, file, fi))
 		return;
 	if (!cuts || cut_file(c, file->id))
 		open_file_as_it_is(c, file, nid, nodeless, fi);
@@ -600,6 +601,9 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid);
 	if ((fi->flags & O_TRUNC) != 0)
 		stage_open_truncated(s);
+	/* Who only reads changes nothing later, when the mount may be read-only. */
+	if ((fi->flags & O_ACCMODE) == O_RDONLY)
+		(void)stage_settle(fs, s);
 	struct stat st;
 	stage_stat(fs, s, &st);
 	reply_create(c, s->nid, &st, 0, h, fi);

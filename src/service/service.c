@@ -119,16 +119,17 @@ struct partition_keys *service_partition_keys(struct service *s)
 
 void service_set_read_only(struct service *s, bool read_only)
 {
+	/* What the kernel has let in may come by any door: a control file's change set. */
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (read_only && s->set_watch != NULL)
+		s->set_watch->settle(s->event_arg);
+	pthread_rwlock_unlock(&s->events_lock);
 	atomic_store(&s->read_only, read_only);
 	if (!read_only)
 		return;
 	/* From here on nobody new takes it for long. */
 	pthread_rwlock_wrlock(&s->doors_lock);
 	pthread_rwlock_unlock(&s->doors_lock);
-	pthread_rwlock_rdlock(&s->events_lock);
-	if (s->set_watch != NULL)
-		s->set_watch->settle(s->event_arg);
-	pthread_rwlock_unlock(&s->events_lock);
 }
 
 bool service_is_changing(const struct service *s)

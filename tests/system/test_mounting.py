@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import multiprocessing
 import os
@@ -26,7 +27,7 @@ import pytest
 
 from conftest import BUILD, ENV, TOP, add_accounts, detach, is_mount
 from test_stop import busy, fork
-from tools import get, need, put, raises, rows, sh, traced
+from tools import closes_are_known, get, need, put, raises, rows, sh, traced
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_FS, CLONE_NEWNS = 0x200, 0x20000
@@ -454,32 +455,51 @@ def test_S9_read_only_waits_for_what_rest_has_begun(rowfs, store, remountable, w
     assert seen == ["late.json", "r.json"]
 
 
-def test_S9_read_only_waits_for_what_the_last_close_commits(store, remountable, work):
+@pytest.mark.parametrize("name, text", [
+    ("{}.json", '{"v":2}'), (".batch", '[{"upsert":{"RowKey":"KEY","v":2}}]')])
+def test_S9_read_only_waits_for_what_the_last_close_commits(store, remountable, work, name, text):
     """The kernel tells of it when whoever closed has gone on: here a child, whose own close commits
     nothing."""
     need("strace")
     at, pid = remountable, server_of(store)
-    row = at / "acct1/Tab/p/r.json"
+    part, keys = at / "acct1/Tab/p", "abcdefghijklmnopqrstuvwx"
     slow = subprocess.Popen(["strace", "-f", "-qq", "-o", work / "trace", "-e",
-                             "trace=pwrite64", "-e", "inject=pwrite64:delay_enter=300000",
+                             "trace=pwrite64", "-e", "inject=pwrite64:delay_enter=30000",
                              "-p", str(pid)])
     with ended(slow):
         traced(slow, pid)
-        fd = os.open(row, os.O_WRONLY | os.O_TRUNC)
+        files = [(k, os.open(part / name.format(k), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
+                 for k in keys]
         go, child = os.pipe(), os.fork()
         if child == 0:
             try:
                 os.close(go[1])
                 os.read(go[0], 1)
-                os._exit(os.write(fd, b'{"v":2}') != 7)
+                for k, fd in files:
+                    os.write(fd, text.replace("KEY", k).encode())
+                os._exit(0)
             finally:
                 os._exit(1)
-        os.close(fd)
-        os.close(go[0])
-        os.close(go[1])
+        for fd in (*(fd for _, fd in files), *go):
+            os.close(fd)
         assert os.waitpid(child, 0)[1] == 0
         sh(f"mount -o remount,ro '{at}'")
-        assert get(row) == b'{"v":2}'
+        assert [get(part / f"{k}.json") for k in keys if k + ".json" in rows(part)] == [
+            get(part / "a.json")] * len(keys)
+        assert json.loads(get(part / "a.json")) == {"v": 2}
+
+
+def test_S9_who_only_reads_changes_nothing_after_it(rowfs, store, remountable):
+    """A new name, as flock(1) opens it."""
+    at = remountable
+    with open(os.open(at / "acct1/Tab/p/new.json", os.O_RDONLY | os.O_CREAT)) as f:
+        sh(f"mount -o remount,ro '{at}'")
+        before = [p.read_bytes() for p in sorted(store.parent.glob(f"{store.name}*"))]
+        fcntl.flock(f, fcntl.LOCK_EX)
+    closes_are_known(at)
+    after = [p.read_bytes() for p in sorted(store.parent.glob(f"{store.name}*"))]
+    assert before == after
+    assert rows(at / "acct1/Tab/p") == ["new.json", "r.json"]
 
 
 def test_S9_a_user_cannot_open_the_other_doors_again(rowfs, home):

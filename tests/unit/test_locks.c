@@ -41,9 +41,10 @@ void fuse_req_interrupt_func(fuse_req_t req, fuse_interrupt_func_t func, void *d
 	req->data = data;
 }
 
-static uint64_t same(void *arg)
+static struct lock_id same(const void *arg)
 {
-	return *(uint64_t *)arg;
+	uint64_t id = *(const uint64_t *)arg;
+	return (struct lock_id){ id, id };
 }
 
 static void ask(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation)
@@ -129,7 +130,64 @@ TEST(a_lock_goes_with_what_it_is_of)
 	locks_free(l);
 }
 
+/* Who asks sees already that the empty file has become the row; nobody was told yet. */
+static struct lock_id became_row(const void *arg)
+{
+	(void)arg;
+	return (struct lock_id){ ROW + 1, ROW };
+}
+
+TEST(a_lock_goes_with_what_it_is_of_at_the_moment_at_which_that_becomes_another)
+{
+	struct fuse_req a = { 0 }, b = { 0 }, c = { 0 };
+	struct locks *l = locks_new();
+	REQUIRE(l != NULL);
+	ask(l, &a, ROW, 1, LOCK_EX);
+	locks_flock(l, &b, became_row, NULL, 2, LOCK_EX | LOCK_NB);
+	CHECK_EQ_INT(b.code, EWOULDBLOCK);
+	CHECK(!can_have(l, ROW + 1, 3));
+	locks_move(l, ROW, ROW + 1);
+	CHECK(!can_have(l, ROW + 1, 3));
+	locks_release(l, 1);
+	locks_flock(l, &c, became_row, NULL, 2, LOCK_EX);
+	CHECK_EQ_INT(c.answers, 1);
+	CHECK(!can_have(l, ROW + 1, 3));
+	locks_release(l, 2);
+	locks_free(l);
+}
+
+/* It becomes the row when the claim was refused and does not wait yet. */
+static struct {
+	unsigned asked;
+} later;
+
+static struct lock_id row_at_the_second_look(const void *arg)
+{
+	(void)arg;
+	return (struct lock_id){ later.asked++ == 0 ? ROW : ROW + 1, ROW };
+}
+
+TEST(who_is_about_to_wait_waits_for_what_it_has_become)
+{
+	struct fuse_req a = { 0 }, b = { 0 };
+	struct locks *l = locks_new();
+	REQUIRE(l != NULL);
+	ask(l, &a, ROW, 1, LOCK_EX);
+	later.asked = 0;
+	locks_flock(l, &b, row_at_the_second_look, NULL, 2, LOCK_EX);
+	CHECK_EQ_INT(later.asked, 2);
+	CHECK_EQ_INT(b.answers, 0);
+	locks_move(l, ROW, ROW + 1);
+	locks_release(l, 1);
+	CHECK_EQ_INT(b.answers, 1);
+	CHECK(!can_have(l, ROW + 1, 3));
+	locks_release(l, 2);
+	locks_free(l);
+}
+
 RUN_TESTS(T(who_waits_is_interrupted_and_nobody_else_is_kept_waiting),
 	T(an_interruption_that_comes_too_late_takes_nothing_back),
 	T(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over),
-	T(a_lock_goes_with_what_it_is_of))
+	T(a_lock_goes_with_what_it_is_of),
+	T(a_lock_goes_with_what_it_is_of_at_the_moment_at_which_that_becomes_another),
+	T(who_is_about_to_wait_waits_for_what_it_has_become))

@@ -30,6 +30,7 @@ from tools import get, put, raises, xattr
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "load"))
 from house import Calm, Rough  # noqa: E402  (its directory has to be known first)
 
+pytestmark = pytest.mark.slow
 SECONDS = float(os.environ.get("ROWFS_SOAK_SECONDS", "30" if sanitized() else "60"))
 SEED = int(os.environ.get("ROWFS_SOAK_SEED", "0"))
 

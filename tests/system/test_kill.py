@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from conftest import BUILD, TOP, detach, need_fuse, need_to_cut
 from test_scale import sanitized
 
@@ -13,6 +15,7 @@ POINTS = int(os.environ.get("ROWFS_KILL_POINTS", "40" if sanitized() else "100")
 SECONDS = 600 + 5 * POINTS
 
 
+@pytest.mark.slow
 def test_S4_killed_at_every_point(work):
     need_fuse()
     need_to_cut()

@@ -535,6 +535,7 @@ def machine(mount):
     return Model
 
 
+@pytest.mark.slow
 def test_model(mnt):
     if EXAMPLES:
         how = settings(max_examples=EXAMPLES, stateful_step_count=60)

@@ -44,6 +44,7 @@ static char names[FILES][NAME_SIZE];
 REAL(void *, malloc, size_t)
 REAL(void *, calloc, size_t, size_t)
 REAL(void *, realloc, void *, size_t)
+REAL(int, pthread_getattr_np, pthread_t, pthread_attr_t *)
 REAL(int, pthread_create, pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)
 REAL(int, openat, int, const char *, int, ...)
 REAL(int, close, int)
@@ -273,9 +274,25 @@ bool calls_next(FILE *f, struct calls_record *ret, char **name, unsigned char **
 
 /* ---- memory ---- */
 
+static _Thread_local bool spared __attribute__((tls_model("initial-exec")));
+
+static bool takes_memory(void)
+{
+	return !spared && (control->mask & CALLS_MEMORY) != 0;
+}
+
+/* By this a sanitizer's runtime begins each thread, and it gives up where that has no memory. */
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+	spared = true;
+	int code = get_pthread_getattr_np()(thread, attr);
+	spared = false;
+	return code;
+}
+
 void *malloc(size_t n)
 {
-	if (control->mask & CALLS_MEMORY && strike(CALLS_MEMORY, "malloc", NULL, n) == CALLS_FAIL) {
+	if (takes_memory() && strike(CALLS_MEMORY, "malloc", NULL, n) == CALLS_FAIL) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -284,8 +301,7 @@ void *malloc(size_t n)
 
 void *calloc(size_t n, size_t size)
 {
-	if (control->mask & CALLS_MEMORY &&
-		strike(CALLS_MEMORY, "calloc", NULL, n * size) == CALLS_FAIL) {
+	if (takes_memory() && strike(CALLS_MEMORY, "calloc", NULL, n * size) == CALLS_FAIL) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -294,8 +310,7 @@ void *calloc(size_t n, size_t size)
 
 void *realloc(void *p, size_t n)
 {
-	if (control->mask & CALLS_MEMORY &&
-		strike(CALLS_MEMORY, "realloc", NULL, n) == CALLS_FAIL) {
+	if (takes_memory() && strike(CALLS_MEMORY, "realloc", NULL, n) == CALLS_FAIL) {
 		errno = ENOMEM;
 		return NULL;
 	}

@@ -820,8 +820,8 @@ TEST(rows_of_a_page_are_written_as_each_alone)
 		"{\"A\":-7,\"B\":\"<\\r&\\\"\",\"L@odata.type\":\"Edm.Int64\",\"L\":\"-6\",\"T\":false}",
 		/* Other kinds under the same names. */
 		"{\"A\":1.5,\"B\":1,\"L\":\"5\",\"T\":\"true\"}",
-		"{\"A\":\"1\",\"B\":true,\"L\":5,\"T@odata.type\":\"Edm.Guid\","
-		"\"T\":\"c9da6455-213d-42c9-9a79-3e9149a57833\"}",
+		("{\"A\":\"1\",\"B\":true,\"L\":5,\"T@odata.type\":\"Edm.Guid\","
+		 "\"T\":\"c9da6455-213d-42c9-9a79-3e9149a57833\"}"),
 		"{\"A\":1e+300,\"B@odata.type\":\"Edm.Binary\",\"B\":\"\",\"L\":1,\"T\":0.5}",
 		/* Missing, in another order, more. */
 		"{}",

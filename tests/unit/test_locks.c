@@ -61,13 +61,20 @@ static bool can_have(struct locks *l, uint64_t id, uint64_t owner)
 	return can;
 }
 
+/* The first owner has the lock, the second waits for it. */
+static struct locks *one_waits(struct fuse_req *a, struct fuse_req *b)
+{
+	struct locks *l = locks_new();
+	BUG_ON(l == NULL);
+	ask(l, a, ROW, 1, LOCK_EX);
+	ask(l, b, ROW, 2, LOCK_EX);
+	return l;
+}
+
 TEST(who_waits_is_interrupted_and_nobody_else_is_kept_waiting)
 {
 	struct fuse_req a = { 0 }, b = { 0 };
-	struct locks *l = locks_new();
-	REQUIRE(l != NULL);
-	ask(l, &a, ROW, 1, LOCK_EX);
-	ask(l, &b, ROW, 2, LOCK_EX);
+	struct locks *l = one_waits(&a, &b);
 	CHECK_EQ_INT(b.answers, 0);
 	b.on_interrupt(&b, b.data);
 	CHECK_EQ_INT(b.answers, 1);
@@ -81,10 +88,7 @@ TEST(who_waits_is_interrupted_and_nobody_else_is_kept_waiting)
 TEST(an_interruption_that_comes_too_late_takes_nothing_back)
 {
 	struct fuse_req a = { 0 }, b = { 0 };
-	struct locks *l = locks_new();
-	REQUIRE(l != NULL);
-	ask(l, &a, ROW, 1, LOCK_EX);
-	ask(l, &b, ROW, 2, LOCK_EX);
+	struct locks *l = one_waits(&a, &b);
 	b.interrupted_in = l;
 	locks_release(l, 1);
 	CHECK_EQ_INT(b.answers, 1);
@@ -99,10 +103,7 @@ TEST(an_interruption_that_comes_too_late_takes_nothing_back)
 TEST(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over)
 {
 	struct fuse_req a = { 0 }, b = { 0 };
-	struct locks *l = locks_new();
-	REQUIRE(l != NULL);
-	ask(l, &a, ROW, 1, LOCK_EX);
-	ask(l, &b, ROW, 2, LOCK_EX);
+	struct locks *l = one_waits(&a, &b);
 	b.interrupted_in = l;
 	b.lets_go = 2;
 	locks_release(l, 1);
@@ -115,10 +116,7 @@ TEST(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over
 TEST(a_lock_goes_with_what_it_is_of)
 {
 	struct fuse_req a = { 0 }, b = { 0 };
-	struct locks *l = locks_new();
-	REQUIRE(l != NULL);
-	ask(l, &a, ROW, 1, LOCK_EX);
-	ask(l, &b, ROW, 2, LOCK_EX);
+	struct locks *l = one_waits(&a, &b);
 	locks_move(l, ROW, ROW + 1);
 	CHECK(can_have(l, ROW, 3));
 	CHECK(!can_have(l, ROW + 1, 3));

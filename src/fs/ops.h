@@ -44,6 +44,11 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {
 	return fi == NULL ? NULL : (struct handle *)(uintptr_t)fi->fh;
 }
+/* One of a file, which fi leads to from now on; NULL when memory is out. */
+struct handle *open_handle(
+	const struct call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi);
+/* Its last close: what is complete is committed, and the kernel told. */
+void close_handle(struct fs *fs, struct handle *h);
 
 /* What a virtual name means. */
 void reply_ventry(struct call *c, const struct ventry *entry);

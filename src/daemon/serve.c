@@ -9,6 +9,7 @@
 #include "daemon/control.h"
 #include "daemon/mountinfo.h"
 #include "daemon/sd_notify.h"
+#include "daemon/watcher.h"
 #include "service/heat.h"
 #include "store/engines.h"
 
@@ -304,6 +305,16 @@ static unsigned device_at(const char *dir)
 	return device;
 }
 
+static pid_t start_watcher(const struct serving *s)
+{
+	pid_t watcher = watcher_start(s->device);
+	if (watcher < 0)
+		log_warning("if this process is killed, it and clients of '%s' may hang until the "
+			    "next rowfs mount or umount: nothing can cut the connection: %s",
+			s->serve->dir, strerrordesc_np(errno));
+	return watcher;
+}
+
 static int serve_mount(struct serving *s)
 {
 	struct err_detail why = { 0 };
@@ -322,7 +333,9 @@ static int serve_mount(struct serving *s)
 			err_message(e, &why));
 	}
 	s->device = device_at(s->serve->dir);
+	pid_t watcher = start_watcher(s);
 	if (pthread_create(&s->waiter, NULL, wait_for_signal, s) != 0) {
+		watcher_stop(watcher);
 		rest_stop(atomic_exchange(&s->rest, NULL));
 		fs_free(s->fs);
 		return command_fail(
@@ -339,6 +352,7 @@ static int serve_mount(struct serving *s)
 	pthread_kill(s->waiter, SIGUSR1);
 	pthread_join(s->waiter, NULL);
 	fs_free(s->fs);
+	watcher_stop(watcher);
 	if (e != ERR_OK && !s->ready)
 		return command_fail(stderr, "mount", "cannot mount at '%s': %s", s->serve->dir,
 			e == ERR_NO_MEMORY ? FS_NO_THREADS : err_text(e));

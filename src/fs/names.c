@@ -96,6 +96,19 @@ enum err target_key_from_document(
 
 /* ---- by kind of directory ---- */
 
+/* No key has one, at any level. */
+static bool is_dot_name(struct span name)
+{
+	return name.n > 0 && name.p[0] == '.';
+}
+
+static enum err as_named(struct target *t)
+{
+	t->class = CLASS_NAMED;
+	set_key(t, t->name.p, t->name.n);
+	return ERR_OK;
+}
+
 static enum err in_root(struct target *t, struct err_detail *detail)
 {
 	enum err e = account_name_check(t->name, detail);
@@ -121,11 +134,8 @@ static enum err by_codec(
 	enum err e = filename_decode(t->name, kind, &f, detail);
 	if (e != ERR_OK)
 		return e;
-	if (f.form == FILENAME_ORDINARY) {
-		t->class = CLASS_NAMED;
-		set_key(t, t->name.p, t->name.n);
-		return ERR_OK;
-	}
+	if (f.form == FILENAME_ORDINARY)
+		return as_named(t);
 	t->row_name = kind == FILENAME_ROW;
 	if (f.form == FILENAME_DIGEST)
 		return find_digest(fs, t, kind, &f);
@@ -137,11 +147,7 @@ static enum err by_codec(
 static enum err in_folder(struct fs *fs, struct target *t, struct err_detail *detail)
 {
 	t->pending_dir = item_is_pending_partition(fs, t->view, &t->dir);
-	if (t->pending_dir)
-		return by_codec(fs, t, FILENAME_ROW, detail);
-	t->class = CLASS_NAMED;
-	set_key(t, t->name.p, t->name.n);
-	return ERR_OK;
+	return t->pending_dir ? by_codec(fs, t, FILENAME_ROW, detail) : as_named(t);
 }
 
 static enum err begin(struct fs *fs, struct store_view *view, uint64_t dir_id, const char *name,
@@ -158,7 +164,9 @@ static enum err begin(struct fs *fs, struct store_view *view, uint64_t dir_id, c
 static enum err by_directory(struct fs *fs, struct target *t, struct err_detail *detail)
 {
 	enum err e = ERR_NOT_A_DIRECTORY;
-	if (t->dir.id == STORE_ROOT)
+	if (is_dot_name(t->name) && item_is_dir(t->dir.kind))
+		e = as_named(t);
+	else if (t->dir.id == STORE_ROOT)
 		e = in_root(t, detail);
 	else if (t->dir.kind == ITEM_ACCOUNT)
 		e = in_account(t, detail);
@@ -203,15 +211,18 @@ bool name_means_nothing(enum err e)
 
 bool target_may_hold_files(const struct target *t)
 {
-	return t->dir.kind == ITEM_PARTITION ||
-		(t->dir.kind == ITEM_FOLDER && t->dir.id >= STORE_ID_FIRST);
+	if (t->dir.id < STORE_ID_FIRST && t->dir.id != STORE_ROOT)
+		return false;
+	return is_dot_name(t->name) || t->dir.kind == ITEM_PARTITION ||
+		(t->dir.kind == ITEM_FOLDER && t->dir.id != STORE_ROOT);
 }
 
 struct spot target_spot(const struct target *t, enum item_kind kind)
 {
 	struct spot at = { .dir = &t->dir, .class = t->class };
 	at.key = span_make(t->key, t->key_len);
-	if (t->dir.kind == ITEM_ACCOUNT || t->row_name)
+	bool table = t->dir.kind == ITEM_ACCOUNT && t->class == CLASS_KEYED;
+	if (table || t->row_name)
 		at.name = t->name;
 	if ((t->row_name && kind == ITEM_FILE) || kind == ITEM_FOLDER) {
 		at.class = CLASS_NAMED;

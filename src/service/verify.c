@@ -202,8 +202,9 @@ static bool on_row(void *arg, const struct item *it)
 	return !v->stopped;
 }
 
-/* A name that it can have: in a partition a file may have a row's (an editor makes it, empty, before
- * it writes), in a table a folder that of a partition whose key is not known. */
+/* A name that it can have: anywhere one with a leading dot; in a partition a file may have a row's (an
+ * editor makes it, empty, before it writes), in a table a folder that of a partition whose key is
+ * not known.  v->dir of the root: ITEM_NONE. */
 static bool file_name_is_allowed(const struct verify *v, const struct item *it)
 {
 	struct filename f;
@@ -212,11 +213,14 @@ static bool file_name_is_allowed(const struct verify *v, const struct item *it)
 		span_is(name, "..") || memchr(name.p, '/', name.n) != NULL ||
 		memchr(name.p, 0, name.n) != NULL)
 		return false;
+	if (name.p[0] == '.' || v->dir == ITEM_FOLDER)
+		return true;
 	if (v->dir == ITEM_TABLE)
-		return filename_decode(name, FILENAME_PARTITION, &f, NULL) == ERR_OK &&
+		return it->kind == ITEM_FOLDER &&
+			filename_decode(name, FILENAME_PARTITION, &f, NULL) == ERR_OK &&
 			f.form == FILENAME_DIGEST;
 	if (v->dir != ITEM_PARTITION)
-		return true;
+		return false;
 	return filename_decode(name, FILENAME_ROW, &f, NULL) == ERR_OK &&
 		(f.form == FILENAME_ORDINARY || it->kind == ITEM_FILE);
 }
@@ -486,7 +490,7 @@ enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn 
 	e = store_view_hold(v.store, &v.view);
 	uint64_t unused;
 	if (e == ERR_OK)
-		e = each_child(&v, STORE_ROOT, ITEM_FOLDER, verify_account, &unused);
+		e = each_child(&v, STORE_ROOT, ITEM_NONE, verify_account, &unused);
 	if (e == ERR_OK)
 		e = verify_fixed(&v, STORE_REJECTED);
 	if (e == ERR_OK)

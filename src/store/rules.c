@@ -22,19 +22,19 @@ enum err rules_exists(enum item_kind there)
 	return ERR_NAME_EXISTS;
 }
 
-static bool class_suits(enum item_kind kind, enum item_class class)
+static bool class_suits(enum item_kind parent, enum item_kind kind, enum item_class class)
 {
-	if (kind == ITEM_FILE)
-		return class == CLASS_KEYED || class == CLASS_NAMED;
-	return class == (kind == ITEM_FOLDER ? CLASS_NAMED : CLASS_KEYED);
+	if (kind == ITEM_FILE && class == CLASS_KEYED)
+		return parent == ITEM_PARTITION;
+	return class == (kind == ITEM_FILE || kind == ITEM_FOLDER ? CLASS_NAMED : CLASS_KEYED);
 }
 
 bool rules_fits(
 	uint64_t parent_id, enum item_kind parent, enum item_kind child, enum item_class class)
 {
-	if ((parent_id == STORE_ROOT) != (child == ITEM_ACCOUNT))
+	if (child == ITEM_ACCOUNT && parent_id != STORE_ROOT)
 		return false;
-	return item_may_hold(parent, child) && class_suits(child, class);
+	return item_may_hold(parent, child) && class_suits(parent, child, class);
 }
 
 bool rules_has_body(enum item_kind kind)

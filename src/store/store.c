@@ -54,9 +54,9 @@ bool item_may_hold(enum item_kind parent, enum item_kind child)
 {
 	switch (parent) {
 	case ITEM_ACCOUNT:
-		return child == ITEM_TABLE;
+		return child == ITEM_TABLE || child == ITEM_FILE || child == ITEM_FOLDER;
 	case ITEM_TABLE:
-		return child == ITEM_PARTITION || child == ITEM_FOLDER;
+		return child == ITEM_PARTITION || child == ITEM_FILE || child == ITEM_FOLDER;
 	case ITEM_PARTITION:
 		return child == ITEM_ROW || child == ITEM_FILE || child == ITEM_FOLDER;
 	case ITEM_FOLDER: /* STORE_ROOT is one */

@@ -130,7 +130,10 @@ SQL = [
     ("a folder has a row's name", renamed(FOLDER, "x.json"), r"the name of an ordinary file is not allowed", FOLDER),
     ("a file has a name that means nothing", renamed(SMALL, "%61.json"),
      r"the name of an ordinary file is not allowed", SMALL),
-    ("a folder stands in a table", moved(FOLDER, TABLE), r"the name of an ordinary file is not allowed", FOLDER),
+    ("a folder stands in a table", moved(FOLDER, TABLE) + ";" + "".join(
+        f"UPDATE {t} SET key=CAST('sub' AS BLOB) WHERE id=(SELECT v FROM temp.w);"
+        for t in ("obj", "item")),
+     r"the name of an ordinary file is not allowed", FOLDER),
     # bodies
     ("a document is gone", f"UPDATE obj SET body=NULL WHERE id={ROW}", r"plain: the row has \d+ bytes, its document none"),
     ("a document is cut off", f"UPDATE obj SET body=substr(body,1,3) WHERE id={ROW}", r"the row has"),

@@ -23,6 +23,23 @@ TEST(a_file_may_be_of_either_class_and_of_no_third)
 	CHECK(!rules_fits(5, ITEM_PARTITION, ITEM_FILE, (enum item_class)7));
 }
 
+TEST(files_and_folders_stand_by_name_in_every_directory)
+{
+	static const enum item_kind dirs[] = { ITEM_FOLDER, ITEM_ACCOUNT, ITEM_TABLE,
+		ITEM_PARTITION };
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		CHECK(rules_fits(5000, dirs[i], ITEM_FILE, CLASS_NAMED));
+		CHECK(rules_fits(5000, dirs[i], ITEM_FOLDER, CLASS_NAMED));
+		CHECK(!rules_fits(5000, dirs[i], ITEM_FOLDER, CLASS_KEYED));
+		CHECK(rules_fits(5000, dirs[i], ITEM_FILE, CLASS_KEYED) ==
+			(dirs[i] == ITEM_PARTITION));
+		CHECK(!rules_fits(5000, dirs[i], ITEM_ACCOUNT, CLASS_KEYED));
+	}
+	CHECK(rules_fits(STORE_ROOT, ITEM_FOLDER, ITEM_ACCOUNT, CLASS_KEYED));
+	CHECK(rules_fits(STORE_ROOT, ITEM_FOLDER, ITEM_FILE, CLASS_NAMED));
+	CHECK(!rules_fits(STORE_ROOT, ITEM_FOLDER, ITEM_FILE, CLASS_KEYED));
+}
+
 TEST(small_bodies_are_those_of_rows)
 {
 	struct item it = { .kind = ITEM_ROW, .size = STORE_SMALL_BODY };
@@ -78,6 +95,7 @@ TEST(an_engine_that_copies_nothing_says_so)
 RUN_TESTS(
 	T(a_kind_that_there_is_not_holds_nothing_and_has_a_name),
 	T(a_file_may_be_of_either_class_and_of_no_third),
+	T(files_and_folders_stand_by_name_in_every_directory),
 	T(small_bodies_are_those_of_rows),
 	T(a_condition_that_there_is_not_holds),
 	T(what_is_given_replaces_and_the_rest_stays),

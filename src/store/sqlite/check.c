@@ -96,8 +96,8 @@ static const char *const queries[] = {
 	" WHERE i.parent<>0 AND o.id IS NULL",
 	"SELECT 'it may not stand where it does'" AT
 	" FROM item d CROSS JOIN item i ON i.parent=d.id"
-	" WHERE NOT ifnull(CASE WHEN d.id=1 THEN i.kind=1 ELSE CASE d.kind WHEN 1 THEN i.kind=2"
-	" WHEN 2 THEN i.kind IN (3,6) WHEN 3 THEN i.kind IN (4,5,6)"
+	" WHERE NOT ifnull(CASE WHEN d.id=1 THEN i.kind IN (1,5,6) ELSE CASE d.kind"
+	" WHEN 1 THEN i.kind IN (2,5,6) WHEN 2 THEN i.kind IN (3,5,6) WHEN 3 THEN i.kind IN (4,5,6)"
 	" WHEN 6 THEN i.kind IN (5,6) END END,0)",
 	"SELECT 'directory counts '||ifnull(size,0)||' children, it has '||n,parent,class,key FROM"
 	" (SELECT *,(SELECT count(*) FROM item c WHERE c.parent=i.id) n FROM item i"

@@ -129,6 +129,32 @@ TEST(a_changed_page_is_refused_however_it_is_opened)
 	remove_store();
 }
 
+/* As SQLite reads a long value's pages, from 3.45 on. */
+TEST(a_part_of_a_changed_page_is_refused_too)
+{
+	unsigned char part[PAGE_BYTES] = { 0 }, was[PAGE_BYTES] = { 0 };
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MAIN_DB;
+	make_store();
+	sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
+	sqlite3_file *file = calloc(1, (size_t)(sql_page_file_size + unix_vfs->szOsFile));
+	CHECK(file != NULL);
+	CHECK_EQ_INT(sql_page_file_open(unix_vfs, path, file, flags, &flags), SQLITE_OK);
+	const struct sqlite3_io_methods *f = file->pMethods;
+	CHECK_EQ_INT(f->xRead(file, was, PAGE_BYTES, 2 * PAGE_BYTES), SQLITE_OK);
+	int all = PAGE_BYTES - PAGE_SUM_BYTES;
+	CHECK_EQ_INT(f->xRead(file, part, all, 2 * PAGE_BYTES), SQLITE_OK);
+	CHECK(memcmp(part, was, (size_t)all) == 0);
+	CHECK_EQ_INT(f->xRead(file, part, 5, 2 * PAGE_BYTES + 100), SQLITE_OK);
+	CHECK(memcmp(part, was + 100, 5) == 0);
+	poke(2 * PAGE_BYTES + 4000, was[4000] ^ 4);
+	CHECK_EQ_INT(f->xRead(file, part, all, 2 * PAGE_BYTES), SQLITE_IOERR_DATA);
+	CHECK_EQ_INT(f->xRead(file, part, 5, 2 * PAGE_BYTES + 100), SQLITE_IOERR_DATA);
+	CHECK_EQ_INT(f->xRead(file, part, all, 3 * PAGE_BYTES), SQLITE_OK);
+	CHECK_EQ_INT(f->xClose(file), SQLITE_OK);
+	free(file);
+	remove_store();
+}
+
 TEST(a_header_that_knows_no_checksums_is_damaged)
 {
 	make_store();
@@ -262,6 +288,7 @@ RUN_TESTS(
 	T(two_changed_bits_are_seen),
 	T(a_page_belongs_to_its_place),
 	T(a_changed_page_is_refused_however_it_is_opened),
+	T(a_part_of_a_changed_page_is_refused_too),
 	T(a_header_that_knows_no_checksums_is_damaged),
 	T(a_store_without_room_for_checksums_is_served_and_stays_so))
 /* clang-format on */

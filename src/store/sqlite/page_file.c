@@ -32,7 +32,14 @@ static uint32_t number_of(sqlite3_int64 at)
 	return (uint32_t)(at / PAGE_BYTES) + 1;
 }
 
-static int page_read(sqlite3_file *file, void *p, int n, sqlite3_int64 at)
+/* SQLite from 3.45 on reads the later pages of a long value past its cache, each without its end
+ * (SQLITE_DIRECT_OVERFLOW_READ). */
+static bool is_part_of_page(int n, sqlite3_int64 at)
+{
+	return at >= PAGE_BYTES && n < PAGE_BYTES && at % PAGE_BYTES + n <= PAGE_BYTES;
+}
+
+static int page_read_whole(sqlite3_file *file, void *p, int n, sqlite3_int64 at)
 {
 	int rc = real(file)->pMethods->xRead(real(file), p, n, at);
 	if (rc == SQLITE_IOERR_CORRUPTFS)
@@ -42,6 +49,17 @@ static int page_read(sqlite3_file *file, void *p, int n, sqlite3_int64 at)
 	if (rc == SQLITE_IOERR_SHORT_READ)
 		return SQLITE_IOERR_DATA;
 	return rc == SQLITE_OK && !page_is_whole(p, number_of(at)) ? SQLITE_IOERR_DATA : rc;
+}
+
+static int page_read(sqlite3_file *file, void *p, int n, sqlite3_int64 at)
+{
+	unsigned char page[PAGE_BYTES];
+	if (!((struct page_file *)file)->sealed || !is_part_of_page(n, at))
+		return page_read_whole(file, p, n, at);
+	int rc = page_read_whole(file, page, sizeof(page), at - at % PAGE_BYTES);
+	if (rc == SQLITE_OK)
+		memcpy(p, page + at % PAGE_BYTES, (size_t)n);
+	return rc;
 }
 
 static int page_write(sqlite3_file *file, const void *p, int n, sqlite3_int64 at)

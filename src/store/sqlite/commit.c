@@ -68,6 +68,13 @@ static bool in_transaction(struct sql_writer *w)
 	return !sqlite3_get_autocommit(w->conn->db);
 }
 
+/* A rollback that lacked memory is made up for first. */
+static enum err begin(struct sql_writer *w)
+{
+	enum err e = in_transaction(w) ? sql_do(w->conn, SQL_ROLLBACK) : ERR_OK;
+	return e == ERR_OK ? sql_do(w->conn, SQL_BEGIN) : e;
+}
+
 static void roll_back(struct sql_writer *w, const struct sql_counters *before)
 {
 	/* After some errors SQLite has rolled back already. */
@@ -179,7 +186,7 @@ static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret
 	struct sql_counters before = w->now;
 	if (set->n == 0)
 		return ERR_OK;
-	enum err e = sql_do(w->conn, SQL_BEGIN);
+	enum err e = begin(w);
 	if (e == ERR_OK)
 		e = sql_apply_set(w, set->changes, set->n, ret_op);
 	if (e == ERR_OK)
@@ -250,7 +257,7 @@ static bool run_together(struct sql_store *st, struct sql_set *sets)
 		want_add(&want, s);
 	if (check_room(st, &want) != ERR_OK)
 		return false;
-	enum err e = sql_do(w->conn, SQL_BEGIN);
+	enum err e = begin(w);
 	for (struct sql_set *s = sets; s && e == ERR_OK; s = s->next)
 		e = run_within(w, s);
 	if (e == ERR_OK)
@@ -287,9 +294,6 @@ static uint64_t run(struct sql_store *st, struct sql_set *sets)
 		refuse_all(sets);
 		return 0;
 	}
-	/* A rollback that lacked memory is made up for. */
-	if (in_transaction(&st->writer))
-		(void)sql_do(st->writer.conn, SQL_ROLLBACK);
 	if (sets->next && run_together(st, sets))
 		return 1;
 	uint64_t commits = 0;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * FUSE node ids.  A node names one immutable content: the item's id and, for rows, its
  * edition.  A commit gives a row a new node, so a page cache can never mix two versions;
- * st_ino stays the item's id.  The daemon keeps nothing per node: all but the private ones
- * and those of queries are computed.
+ * st_ino stays the item's id.  The daemon keeps nothing per node: all but the private ones,
+ * those of queries and the far ones are computed.
  *
  *   bits 62, 63   00 an item, or .rowfs and its files   10 private: the staging of one writer
  *                 01 an item in a snapshot              11 virtual
  *
- *   item          bits 40..61 edition (rows; a file that was a row keeps it), 0..39 item id;
- *                 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files
+ *   item          bit 61 0: bits 40..60 edition (rows; a file that was a row keeps it), 0..39 item
+ *                 id; 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files
+ *                 bit 61 1, a far node: bits 40..60 the low bits of an edition that needs more of
+ *                 them, 0..39 a number that stands for the id and the high bits (fs/nid.c)
  *   private       bit 61 0: the rest is a counter (fs/stages.h)
  *                 bit 61 1: a stage of a row, bits 40..60 which (fs/stages.c), 0..39 the row's
  *                 id: what comes when that stage has gone is about the row
- *   snapshot      bits 40..61 the snapshot's number, 0..39 item id
+ *   snapshot      as an item, with the snapshot's number for the edition
  *   virtual       bit 61 0: a control file of a directory, bits 40..60 which (enum
  *                 dir_control), 0..39 the directory's id
  *                 bit 61 1: a node of a query, the rest is a counter (fs/query_nodes.h) */
@@ -30,7 +32,10 @@
 #define NID_SNAPSHOT (UINT64_C(1) << 62)
 #define NID_VIRTUAL (UINT64_C(3) << 62)
 #define NID_QUERY (NID_VIRTUAL | UINT64_C(1) << 61)
-#define NID_EDITION_BITS 22
+#define NID_EDITION_BITS 21
+#define NID_FAR (UINT64_C(1) << 61)
+/* More would be the commits of a mount's whole life: 2^41 of them, each 2^21 of one row. */
+#define NID_FAR_MAX (1 << 20)
 #define NID_ID_MASK ((UINT64_C(1) << STORE_ID_BITS) - 1)
 #define NID_EDITION_MASK ((UINT64_C(1) << NID_EDITION_BITS) - 1)
 
@@ -55,9 +60,27 @@ enum dir_control {
 	DIR_CONTROL_COUNT_
 };
 
-static inline uint64_t nid_make(uint64_t id, uint32_t edition)
+/* What a far node's number stands for. */
+struct nid_far {
+	uint64_t id, high; /* of the edition: without its NID_EDITION_BITS low bits */
+};
+
+/* The number for these, the same for as long as the process lives.  Thread-safe. */
+uint64_t nid_far_number(uint64_t id, uint64_t high);
+/* The other way.  Thread-safe. */
+struct nid_far nid_far_of(uint64_t number);
+
+static inline uint64_t nid_make(uint64_t id, uint64_t edition)
 {
-	return id | ((uint64_t)edition & NID_EDITION_MASK) << STORE_ID_BITS;
+	uint64_t high = edition >> NID_EDITION_BITS;
+	if (high != 0)
+		id = NID_FAR | nid_far_number(id, high);
+	return id | (edition & NID_EDITION_MASK) << STORE_ID_BITS;
+}
+
+static inline bool nid_is_far(uint64_t nid)
+{
+	return (nid & (NID_PRIVATE | NID_FAR)) == NID_FAR;
 }
 
 static inline uint64_t nid_of(const struct item *it)
@@ -67,7 +90,7 @@ static inline uint64_t nid_of(const struct item *it)
 
 static inline uint64_t nid_id(uint64_t nid)
 {
-	return nid & NID_ID_MASK;
+	return nid_is_far(nid) ? nid_far_of(nid & NID_ID_MASK).id : nid & NID_ID_MASK;
 }
 
 static inline bool nid_is_private(uint64_t nid)
@@ -77,7 +100,7 @@ static inline bool nid_is_private(uint64_t nid)
 
 static inline uint64_t nid_make_private(uint64_t row_id, uint64_t which)
 {
-	return NID_PRIVATE_ROW | (which & NID_EDITION_MASK >> 1) << STORE_ID_BITS | row_id;
+	return NID_PRIVATE_ROW | (which & NID_EDITION_MASK) << STORE_ID_BITS | row_id;
 }
 
 /* A private node that tells which row it is for, by nid_id(). */
@@ -104,7 +127,8 @@ static inline uint64_t nid_in_snapshot(uint32_t number, uint64_t id)
 
 static inline uint32_t nid_snapshot(uint64_t nid)
 {
-	return (uint32_t)(nid >> STORE_ID_BITS & NID_EDITION_MASK);
+	uint64_t high = nid_is_far(nid) ? nid_far_of(nid & NID_ID_MASK).high : 0;
+	return (uint32_t)(high << NID_EDITION_BITS | (nid >> STORE_ID_BITS & NID_EDITION_MASK));
 }
 
 static inline bool nid_is_query(uint64_t nid)

@@ -83,7 +83,7 @@ struct item {
 	enum item_kind kind;
 	enum item_class class;
 	uint32_t flags;   /* enum item_flags */
-	uint32_t edition; /* moves on with every new content of a row, not with attributes;
+	uint64_t edition; /* moves on with every new content of a row, not with attributes;
 			     starts at 1 for a new row, 0 for everything else; it moves on
 			     where a row becomes a file, and is kept where a file becomes a
 			     row: (id, edition) names one immutable row content. */

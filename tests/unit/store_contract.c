@@ -463,20 +463,23 @@ static void a_parent_refuses_what_it_may_not_hold(struct world *w)
 		put(ITEM_ROW, child_of(folder, "r"), "{}"),
 		put(ITEM_TABLE, child_of(STORE_ROOT, "t"), NULL),
 		put(ITEM_ACCOUNT, child_of(folder, "account"), "k"),
-		put(ITEM_FILE, file_of(STORE_ROOT, "f"), NULL),
-		put(ITEM_FILE, file_of(w->table, "f"), NULL),
+		put(ITEM_FILE, child_of(STORE_ROOT, "f"), NULL),
+		put(ITEM_FILE, child_of(w->table, "f"), NULL),
 		put(ITEM_FILE, file_of(r, "f"), NULL),
-		put(ITEM_FOLDER, file_of(w->account, "f"), NULL),
+		put(ITEM_FOLDER, child_of(w->account, "f"), NULL),
 		put(ITEM_PARTITION, child_of(p, "p"), NULL),
 		put(ITEM_ROW, file_of(p, "r"), "{}"),
 		moving(by_id(r), child_of(w->table, "x"), 0),
-		moving(by_id(folder), file_of(w->account, "x"), 0),
+		moving(by_id(folder), child_of(w->account, "x"), 0),
 	};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		CHECK_ERR(apply(w, bad[i]), ERR_NOT_PERMITTED);
 	CHECK_ERR(apply(w, put(ITEM_FOLDER, file_of(w->table, "pending"), NULL)), ERR_OK);
-	CHECK_ERR(apply(w, put(ITEM_FILE, file_of(folder, "f"), NULL)), ERR_OK);
-	CHECK_ERR(apply(w, put(ITEM_FILE, file_of(STORE_TRASH, "f"), NULL)), ERR_OK);
+	const uint64_t dirs[] = { STORE_ROOT, w->account, w->table, p, folder, STORE_TRASH };
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		CHECK_ERR(apply(w, put(ITEM_FILE, file_of(dirs[i], "f"), NULL)), ERR_OK);
+	CHECK_ERR(apply(w, put(ITEM_FOLDER, file_of(w->account, "g"), NULL)), ERR_OK);
+	CHECK_ERR(apply(w, moving(by_id(folder), file_of(w->account, "x"), 0)), ERR_OK);
 }
 
 static void membership_counts_and_moves_the_directorys_time(struct world *w)

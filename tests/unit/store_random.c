@@ -265,7 +265,7 @@ static bool same_item(const struct item *a, const struct item *b)
 
 static void print_item(const char *who, const struct item *it)
 {
-	printf("# %s: id %" PRIu64 " parent %" PRIu64 " kind %d class %d flags %x edition %u"
+	printf("# %s: id %" PRIu64 " parent %" PRIu64 " kind %d class %d flags %x edition %" PRIu64
 	       " version %" PRId64 " size %" PRIu64 " mtime %" PRId64 " ctime %" PRId64
 	       " mode %x uid %u key '%.*s' name '%.*s' body %zu%s\n",
 		who, it->id, it->parent, (int)it->kind, (int)it->class, it->flags, it->edition,

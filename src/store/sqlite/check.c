@@ -67,7 +67,7 @@ static const char *const queries[] = {
 	" WHEN version<0 THEN 'its version is negative'"
 	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 ELSE 7 END"
 	" THEN 'it has marks that nothing has'"
-	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5) THEN 4294967295 ELSE 0 END"
+	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5) THEN 9223372036854775807 ELSE 0 END"
 	" THEN 'the number of its edition is wrong'"
 	" WHEN ifnull(length(attrs),28)<>28 THEN 'its mode, owner and times cannot be read'"
 	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 THEN 'it has a name that only tables have'"

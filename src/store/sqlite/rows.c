@@ -98,7 +98,7 @@ static void item_of(sqlite3_stmt *st, unsigned want, uint64_t parent, enum item_
 		.class = class,
 		.kind = (enum item_kind)sqlite3_column_int(st, COL_KIND),
 		.version = sqlite3_column_int64(st, COL_VERSION),
-		.edition = (uint32_t)sqlite3_column_int64(st, COL_EDITION),
+		.edition = (uint64_t)sqlite3_column_int64(st, COL_EDITION),
 		.size = (uint64_t)sqlite3_column_int64(st, COL_SIZE),
 		.flags = (uint32_t)sqlite3_column_int64(st, COL_FLAGS),
 		.attrs = attrs_of(st),

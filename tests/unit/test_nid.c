@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * Node ids: no two contents have the same one, however many versions a row had. */
+#include "check.h"
+#include "fs/nid.h"
+
+#include <stdlib.h>
+
+#define LOW NID_EDITION_MASK
+#define TOP_ID ((UINT64_C(1) << STORE_ID_BITS) - 1)
+
+static const uint64_t ids[] = { 1, STORE_ID_FIRST, 1025, UINT64_C(1) << 39, TOP_ID };
+static const uint64_t editions[] = { 0, 1, LOW - 1, LOW, LOW + 1, LOW + 2, 2 * LOW + 1,
+	UINT64_C(1) << 22, (UINT64_C(1) << 22) + 1, UINT64_C(0xffffffff), UINT64_C(1) << 32,
+	(UINT64_C(1) << 32) + 1, INT64_MAX };
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+TEST(every_version_has_a_node_of_its_own_that_tells_the_row)
+{
+	uint64_t all[ARRAY_LEN(ids) * ARRAY_LEN(editions)];
+	size_t n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		for (size_t k = 0; k < ARRAY_LEN(editions); k++) {
+			uint64_t nid = nid_make(ids[i], editions[k]);
+			CHECK(nid_id(nid) == ids[i]);
+			CHECK(nid == nid_make(ids[i], editions[k]));
+			CHECK(!nid_is_private(nid) && !nid_is_snapshot(nid));
+			CHECK(nid_is_far(nid) == (editions[k] > LOW));
+			all[n++] = nid;
+		}
+	}
+	qsort(all, n, sizeof(all[0]), compare);
+	for (size_t i = 1; i < n; i++)
+		CHECK(all[i] != all[i - 1]);
+}
+
+TEST(a_snapshot_of_any_number_tells_it)
+{
+	static const uint32_t numbers[] = { 1, LOW, LOW + 1, UINT32_MAX };
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		uint64_t nid = nid_in_snapshot(numbers[i], TOP_ID);
+		CHECK(nid_is_snapshot(nid) && !nid_is_private(nid));
+		CHECK(nid_snapshot(nid) == numbers[i] && nid_id(nid) == TOP_ID);
+	}
+}
+
+TEST(a_number_that_nobody_was_given_is_of_no_item)
+{
+	CHECK(nid_id(NID_FAR | (NID_FAR_MAX - 1)) == 0);
+	CHECK(nid_id(NID_FAR | NID_ID_MASK) == 0);
+}
+
+TEST(the_nodes_of_other_kinds_are_never_far)
+{
+	CHECK(!nid_is_far(nid_make_private(TOP_ID, LOW)));
+	CHECK(nid_id(nid_make_private(TOP_ID, LOW)) == TOP_ID);
+	CHECK(!nid_is_far(NID_QUERY | 5));
+	CHECK(!nid_is_far(nid_of_dir_control(DIR_CONTROL_QUERY, TOP_ID)));
+}
+
+/* clang-format off */
+RUN_TESTS(
+	T(every_version_has_a_node_of_its_own_that_tells_the_row),
+	T(a_snapshot_of_any_number_tells_it),
+	T(a_number_that_nobody_was_given_is_of_no_item),
+	T(the_nodes_of_other_kinds_are_never_far))
+/* clang-format on */

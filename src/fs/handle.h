@@ -45,11 +45,12 @@ struct handle {
 	const struct blob *_Atomic blob;
 	struct stage *stage; /* one reference */
 	struct listing *listing;
-	atomic_bool linking; /* HANDLE_DIR: its last page may still be giving nodes to names */
-	struct vfile *file;  /* HANDLE_VIRTUAL; freed with the handle, in its lane */
-	struct vdir *vdir;   /* HANDLE_VIRTUAL_DIR */
-	struct turns turns;  /* of both */
-	size_t held;         /* of the file, as counted (held.h); in its turn */
+	atomic_bool linking;  /* HANDLE_DIR: its last page may still be giving nodes to names */
+	struct vfile *file;   /* HANDLE_VIRTUAL; freed with the handle, in its lane */
+	struct vdir *vdir;    /* HANDLE_VIRTUAL_DIR */
+	struct turns turns;   /* of both */
+	struct range *locked; /* what was locked through it; guarded by the lock of fs/locks.c */
+	size_t held;          /* of the file, as counted (held.h); in its turn */
 
 	atomic_uint refs;
 	struct handle *next, *previous; /* guarded by the table's lock */

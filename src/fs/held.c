@@ -21,10 +21,12 @@ void held_init(struct held *h)
 	const char *text = secure_getenv("ROWFS_MOUNT_LIMITS");
 	h->max_handles = HELD_HANDLES;
 	h->max_bytes = HELD_BYTES;
+	h->max_ranges = HELD_RANGES;
 	if (text == NULL)
 		return;
 	read_limit(text, "handles=", &h->max_handles);
 	read_limit(text, "bytes=", &h->max_bytes);
+	read_limit(text, "ranges=", &h->max_ranges);
 }
 
 bool held_is_first(const struct fs *fs, uid_t uid)

@@ -14,6 +14,7 @@ struct fs;
 
 #define HELD_HANDLES 65536
 #define HELD_BYTES ((size_t)256 << 20)
+#define HELD_RANGES 65536
 
 struct held {
 	atomic_size_t handles; /* open files and directories */
@@ -22,9 +23,10 @@ struct held {
 	 * names, where listings are. */
 	atomic_size_t bytes;
 	size_t max_handles, max_bytes; /* rows that are being read may pin max_bytes, too */
+	size_t max_ranges;             /* that are locked (locks.h, which counts them) */
 };
 
-/* The bounds, or those of ROWFS_MOUNT_LIMITS ("handles=100,bytes=1000000"), which is for tests. */
+/* The bounds, or those of ROWFS_MOUNT_LIMITS ("handles=100,bytes=1000000,ranges=40"), which is for tests. */
 void held_init(struct held *h);
 /* Whether the last quarter is this user's, too. */
 bool held_is_first(const struct fs *fs, uid_t uid);

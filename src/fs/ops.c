@@ -213,11 +213,10 @@ static void op_init(void *arg, struct fuse_conn_info *conn)
 	/* Only our own notifications say that a page or an attribute is out of date. */
 	/* ... and pieces of one direct write come one after another: each moves the size. */
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
-		FUSE_CAP_POSIX_ACL | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_ASYNC_DIO |
-		FUSE_CAP_SPLICE_READ);
+		FUSE_CAP_POSIX_ACL | FUSE_CAP_ASYNC_DIO | FUSE_CAP_SPLICE_READ);
 	conn->want |= conn->capable &
 		(FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_FLOCK_LOCKS |
-			FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+			FUSE_CAP_POSIX_LOCKS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
 			FUSE_CAP_PARALLEL_DIROPS);
 	if (fs->options.on_ready != NULL)
 		fs->options.on_ready(fs->options.arg);
@@ -255,5 +254,7 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.listxattr = op_listxattr,
 	.removexattr = op_removexattr,
 	.create = op_create,
+	.getlk = op_getlk,
+	.setlk = op_setlk,
 	.flock = op_flock,
 };

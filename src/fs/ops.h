@@ -50,6 +50,12 @@ struct handle *open_handle(
 /* Its last close: what is complete is committed, and the kernel told. */
 void close_handle(struct fs *fs, struct handle *h);
 
+/* Whether closes of what is being opened need not be told (FOPEN_NOFLUSH): each is one request less,
+ * but a lock that it releases stays until the last close. */
+bool may_skip_flush(const struct fs *fs, const struct fuse_file_info *fi);
+/* Releases the fcntl(2) locks of a close: all that the owner has of the file. */
+void unlock_closed(struct fs *fs, struct handle *h, uint64_t owner);
+
 /* What a virtual name means. */
 void reply_ventry(struct call *c, const struct ventry *entry);
 
@@ -110,6 +116,9 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi);
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation);
+void op_setlk(
+	fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range, int sleep);
+void op_getlk(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range);
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_readdir(
 	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi);

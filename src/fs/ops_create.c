@@ -83,7 +83,7 @@ static void create_file(struct call *c, struct target *t, mode_t mode, struct fu
 		struct stat st;
 		attr_of_item(fs, &file, &st);
 		fi->keep_cache = 1;
-		fi->noflush = 1;
+		fi->noflush = may_skip_flush(fs, fi);
 		reply_create(c, nid_of(&file), &st, CACHE_SECONDS, h, fi);
 	} else {
 		reply_err(c, e);
@@ -128,8 +128,7 @@ void op_create(
 void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_RELEASE);
-	if (fi->flock_release)
-		locks_release(c.fs->locks, fi->lock_owner);
+	locks_release(c.fs->locks, &handle_of(fi)->locked);
 	if (handle_of(fi)->kind == HANDLE_VIRTUAL) {
 		virtual_release(&c, fi);
 		return;

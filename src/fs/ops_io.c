@@ -3,7 +3,6 @@
 #include "base/workers.h"
 #include "fs/ahead.h"
 #include "fs/attr.h"
-#include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
@@ -16,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -243,10 +241,12 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		return;
 	}
 	if (h->kind != HANDLE_STAGE || !h->writes) {
+		unlock_closed(c.fs, h, fi->lock_owner);
 		reply_errno(&c, 0);
 		return;
 	}
 	enum err e = stage_flush(c.fs, h->stage, closes_for_opener(h, call_thread(&c)));
+	unlock_closed(c.fs, h, fi->lock_owner); /* who gets the lock next finds what was written */
 	if (e == ERR_OK)
 		reply_after_commit(&c, h->stage);
 	else
@@ -312,87 +312,4 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 		reply_fsync(&c, h, nid);
 	else
 		reply_errno(&c, err_errno(e) == EINVAL ? EIO : err_errno(e));
-}
-
-/* ---- flock ---- */
-
-/* One lock per row, whatever node the handle has. */
-struct locked {
-	struct fs *fs;
-	uint64_t nid;
-	uint64_t id;     /* 0: none is known */
-	uint64_t dir_id; /* of the name, where it was an empty file; else 0 */
-	char name[COMPONENT_MAX];
-};
-
-static void name_locked(struct locked *l, uint64_t dir_id, const char *name)
-{
-	l->dir_id = dir_id;
-	(void)snprintf(l->name, sizeof(l->name), "%s", name);
-}
-
-static enum err find_locked(struct locked *l, const struct handle *h)
-{
-	struct stage *s = h->stage;
-	char name[COMPONENT_MAX];
-	l->id = h->kind == HANDLE_VIRTUAL ? h->nid : nid_id(h->nid);
-	if (h->kind == HANDLE_ROW && h->blob->item.kind == ITEM_FILE) {
-		(void)item_component(&h->blob->item, name);
-		name_locked(l, h->blob->item.parent, name);
-	}
-	if (s == NULL)
-		return ERR_OK;
-	/* A new name that nobody has seen has no number by which others will ask. */
-	enum err e = stage_settle(l->fs, s);
-	pthread_mutex_lock(&s->lock);
-	l->id = s->row_id != 0 ? s->row_id : s->draft_id;
-	if (s->row_id == 0)
-		name_locked(l, s->dir_id, s->name);
-	pthread_mutex_unlock(&s->lock);
-	return e;
-}
-
-/* The row that took the place of the empty file. */
-static uint64_t row_in_place(struct fs *fs, uint64_t dir_id, const char *name)
-{
-	uint64_t id = 0;
-	struct target t = { 0 };
-	struct item row = { 0 };
-	if (target_resolve(fs, nid_make(dir_id, 0), name, &t, NULL) == ERR_OK && t.row_name &&
-		target_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW)
-		id = row.id;
-	item_fini(&row);
-	target_fini(&t);
-	return id;
-}
-
-/* With the lock of locks.c: what was an empty file a moment ago may be a row. */
-static struct lock_id id_now(const void *arg)
-{
-	const struct locked *l = arg;
-	struct item it = { 0 };
-	uint64_t row = 0, known = l->id != 0 ? l->id : l->nid;
-	if (l->dir_id == 0)
-		return (struct lock_id){ known, known };
-	if (l->id == 0 || store_get(l->fs->store, NULL, l->id, WANT_ATTRS, &it) == ERR_NOT_FOUND)
-		row = row_in_place(l->fs, l->dir_id, l->name);
-	item_fini(&it);
-	return (struct lock_id){ row != 0 ? row : known, known };
-}
-
-void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation)
-{
-	struct call c = call_begin(req, OP_OTHER);
-	struct fs *fs = c.fs;
-	struct locked l = { .fs = fs, .nid = handle_of(fi)->nid };
-	bool unlocks = (operation & LOCK_UN) != 0;
-	enum err e = unlocks ? ERR_OK : find_locked(&l, handle_of(fi));
-	if (e != ERR_OK) {
-		reply_err(&c, e);
-		return;
-	}
-	reply_elsewhere(&c);
-	if (!unlocks)
-		service_wait_kept(fs->service); /* whose lock becomes the row's: see on_keep() */
-	locks_flock(fs->locks, req, id_now, &l, fi->lock_owner, operation);
 }

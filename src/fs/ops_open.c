@@ -107,7 +107,7 @@ static void open_file_as_it_is(struct call *c, const struct item *file, fuse_ino
 	notes_clear(c->fs, c->fs->notes, call_thread(c));
 	fi->keep_cache = !nodeless;
 	fi->direct_io = nodeless;
-	fi->noflush = 1;
+	fi->noflush = may_skip_flush(c->fs, fi);
 	if (nodeless)
 		notify_attributes(c->fs->notifier, nid);
 	reply_open(c, h, fi);
@@ -206,7 +206,7 @@ static void open_blob(struct call *c, const struct blob *blob, fuse_ino_t nid,
 	/* The content of a node never changes; but the empty file may become an ordinary one. */
 	fi->direct_io = direct || blob->item.kind == ITEM_FILE;
 	fi->keep_cache = !fi->direct_io;
-	fi->noflush = 1;
+	fi->noflush = may_skip_flush(c->fs, fi);
 	struct fs *fs = c->fs;
 	ahead_opened(fs->ahead);
 	bool given = !fi->direct_io && pages_give(fs, blob);

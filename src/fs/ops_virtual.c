@@ -349,7 +349,7 @@ static void run_open(struct task *t)
 		handle_writes(fs, h);
 	t->fi.direct_io = !f->immutable;
 	t->fi.keep_cache = f->immutable;
-	t->fi.noflush = f->ops->close == NULL;
+	t->fi.noflush = f->ops->close == NULL && may_skip_flush(fs, &t->fi);
 	answer_open(t, h);
 }
 
@@ -471,6 +471,7 @@ static void run_close(struct task *t)
 	struct vfile *f = t->handle->file;
 	enum err e = f->ops->close(f, &t->vcall);
 	count_held(t->call.fs, t->handle);
+	unlock_closed(t->call.fs, t->handle, t->fi.lock_owner);
 	if (e != ERR_OK || !notify_ran_out()) {
 		reply_err(&t->call, e);
 		return;
@@ -482,9 +483,10 @@ static void run_close(struct task *t)
 void virtual_close(struct call *c, struct fuse_file_info *fi)
 {
 	struct task *t = NULL;
-	if (handle_of(fi)->file->ops->close == NULL)
+	if (handle_of(fi)->file->ops->close == NULL) {
+		unlock_closed(c->fs, handle_of(fi), fi->lock_owner);
 		reply_errno(c, 0);
-	else if ((t = new_on_handle(c, run_close, fi, NULL, 0)) != NULL)
+	} else if ((t = new_on_handle(c, run_close, fi, NULL, 0)) != NULL)
 		dispatch(t, lane_of_handle(t->handle));
 }
 

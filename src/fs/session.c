@@ -156,7 +156,7 @@ static bool make_parts(struct fs *fs)
 	fs->habits = habits_new();
 	fs->reasons = reasons_new();
 	fs->handles = handles_new();
-	fs->locks = locks_new();
+	fs->locks = locks_new(fs->held.max_ranges);
 	fs->matches = matches_new();
 	fs->batch_results = batch_results_new();
 	fs->open_files = idset_new();

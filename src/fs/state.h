@@ -59,7 +59,7 @@ struct fs {
 	struct reasons *reasons; /* why something was refused */
 	struct handles *handles; /* all that is open */
 	struct held held;        /* how much that is, and may be */
-	struct locks *locks;     /* flock(2) */
+	struct locks *locks;     /* flock(2), fcntl(2) */
 	struct matches *matches; /* user.rowfs.if_match */
 	struct notifier *notifier;
 	struct syncs *syncs; /* fsync(2) */

@@ -168,7 +168,7 @@ int kernel_write_at(struct kernel *k, const struct handle *h, uint64_t at, struc
 
 int kernel_flush(struct kernel *k, const struct handle *h)
 {
-	const struct fuse_flush_in in = { .fh = h->fh, .lock_owner = h->fh };
+	const struct fuse_flush_in in = { .fh = h->fh, .lock_owner = (uint64_t)k->pid };
 	return kernel_ask(k, FUSE_FLUSH, h->node, PART(in), NONE)->error;
 }
 

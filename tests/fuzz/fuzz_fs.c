@@ -389,19 +389,30 @@ static void do_look(struct kernel *k)
 		(void)kernel_ask(k, FUSE_ACCESS, node_of(k)->id, PART(in), NONE);
 }
 
-static void do_flock(struct kernel *k)
+static void do_lock(struct kernel *k)
 {
 	static const uint32_t types[] = { F_RDLCK, F_WRLCK, F_UNLCK };
 	struct handle *h = handle_of(k, false);
 	if (h == NULL)
 		return;
-	const struct fuse_lk_in in = { .fh = h->fh,
+	unsigned how = byte(k), ask = byte(k);
+	struct fuse_lk_in in = { .fh = h->fh,
 		.owner = h->fh,
 		.lk_flags = FUSE_LK_FLOCK,
-		.lk = { .type = types[byte(k) % 3], .end = INT64_MAX } };
-	bool waits = byte(k) % 8 == 0;
+		.lk = { .type = types[how % 3], .end = INT64_MAX } };
+	if (how >= 128) { /* fcntl(2)'s */
+		in.owner = (uint64_t)k->pid;
+		in.lk_flags = 0;
+		in.lk.start = how / 4 % 8;
+		in.lk.end = ask >= 128 ? INT64_MAX : in.lk.start + ask / 16;
+	}
+	bool waits = ask % 8 == 0, looks = how >= 128 && ask % 8 == 1;
 	fuse_interrupt_waits(waits);
-	(void)kernel_ask(k, waits ? FUSE_SETLKW : FUSE_SETLK, h->node, PART(in), NONE);
+	(void)kernel_ask(k,
+		looks           ? FUSE_GETLK
+			: waits ? FUSE_SETLKW
+				: FUSE_SETLK,
+		h->node, PART(in), NONE);
 	fuse_interrupt_waits(false);
 }
 
@@ -420,7 +431,7 @@ static void do_other_process(struct kernel *k)
 
 static void (*const operations[])(struct kernel *) = { do_lookup, do_open, do_create, do_write,
 	do_flush, do_release, do_read, write_document, do_rename, do_remove, do_mkdir, do_setattr,
-	do_getattr, do_opendir, do_readdir, do_getxattr, do_setxattr, do_fsync, do_flock, do_forget,
+	do_getattr, do_opendir, do_readdir, do_getxattr, do_setxattr, do_fsync, do_lock, do_forget,
 	do_special, do_look, do_unknown, do_other_process };
 
 /* ---- the world ---- */

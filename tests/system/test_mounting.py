@@ -7,7 +7,6 @@ users, and /etc/fstab and /etc/fuse.conf are the test's.  The machine is not tou
 
 import concurrent.futures
 import contextlib
-import ctypes
 import errno
 import fcntl
 import json
@@ -26,36 +25,15 @@ import time
 import pytest
 
 from conftest import BUILD, ENV, TOP, add_accounts, detach, is_mount
+from namespaces import CLONE_FS, CLONE_NEWNS, MNT_DETACH, MS_BIND, call, enter_own, mounts
 from test_stop import busy, fork
 from tools import closes_are_known, get, need, put, raises, rows, sh, traced
 
-LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_FS, CLONE_NEWNS = 0x200, 0x20000
-MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 0x1000, 0x4000, 0x40000, 2
 USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-
-
-def call(name, *args):
-    args = [os.fsencode(a) if isinstance(a, (str, pathlib.Path)) else a for a in args]
-    if getattr(LIBC, name)(*args) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{name}{args}: {os.strerror(code)}")
 
 
 def bind(what, where):
     call("mount", what, where, None, MS_BIND, None)
-
-
-def mounts():
-    """The mounts of rowfs: {directory: (flags, source, the superblock's options)}."""
-    found = {}
-    for line in open("/proc/self/mountinfo"):
-        w = line.split()
-        dash = w.index("-")
-        if w[dash + 1] == "fuse.rowfs":
-            at = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), w[4])
-            found[at] = (w[5].split(","), w[dash + 2], w[dash + 3].split(","))
-    return found
 
 
 def furnish(room):
@@ -89,14 +67,10 @@ def namespace(work):
     need("setpriv", "fusermount3")
     home, cwd = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC), os.getcwd()
     try:
-        call("unshare", CLONE_NEWNS)
+        enter_own()
     except OSError as e:
         pytest.skip(f"needs a mount namespace: {e}")
     try:
-        call("mount", None, "/", None, MS_REC | MS_PRIVATE, None)
-        while mounts():  # copies would keep the mounts of others alive
-            for at in reversed(mounts()):
-                call("umount2", at, MNT_DETACH)
         os.chmod(work, 0o755)
         furnish(work / "room")
         yield

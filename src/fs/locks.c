@@ -1,52 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/locks.h"
 
+#include "fs/lock_table.h"
+
 #include <fuse_lowlevel.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/file.h>
-
-/* Of the table of files; a power of two. */
-#define BUCKETS 1024
-/* The search for a circle of owners gives up after so many. */
-#define SEARCH_STEPS 100000
-
-/* Of a file that somebody has locked or waits for.  flock(2) has one of its own. */
-struct locked {
-	struct ranges held; /* first */
-	struct locked *next;
-	uint64_t id;
-	bool flock;
-	struct wait *waits; /* oldest first */
-};
-
-struct wait {
-	struct wait *next, **at;         /* of the file; or of those that are to be answered */
-	struct wait *all_next, **all_at; /* of those that may take part in a circle */
-	struct wait *stack;              /* of the search for one */
-	uint64_t seen;                   /* by which search */
-	struct locks *locks;
-	struct locked *file;
-	struct range wanted;
-	struct range **via;
-	bool queued, interrupted; /* guarded by the lock */
-	int code;                 /* the answer */
-	struct fuse_req *req;
-};
-
-struct locks {
-	pthread_mutex_t lock;
-	/* All below is guarded by it. */
-	struct locked *files[BUCKETS];
-	struct range_user *users;
-	struct wait *waits; /* for fcntl(2) */
-	uint64_t searches;
-	size_t ranges, max_ranges; /* of fcntl(2), with the waits for it */
-	atomic_bool used;          /* not guarded */
-};
 
 struct locks *locks_new(size_t max_ranges)
 {
@@ -80,7 +42,7 @@ void locks_free(struct locks *l)
 {
 	if (l == NULL)
 		return;
-	for (size_t i = 0; i < BUCKETS; i++)
+	for (size_t i = 0; i < LOCK_BUCKETS; i++)
 		for (struct locked *f = l->files[i], *next; f != NULL; f = next) {
 			next = f->next;
 			free_file(f);
@@ -93,94 +55,10 @@ void locks_free(struct locks *l)
 	free(l);
 }
 
-/* ---- the tables, with the lock held ---- */
-
-static struct locked **place_of(struct locks *l, uint64_t id, bool flock)
-{
-	struct locked **at = &l->files[(id ^ (id >> 10) ^ (id >> 20)) & (BUCKETS - 1)];
-	while (*at != NULL && ((*at)->id != id || (*at)->flock != flock))
-		at = &(*at)->next;
-	return at;
-}
-
-static void take_out(struct locks *l, const struct locked *f)
-{
-	*place_of(l, f->id, f->flock) = f->next;
-}
-
-static void put_in(struct locks *l, struct locked *f)
-{
-	struct locked **at = place_of(l, f->id, f->flock);
-	f->next = NULL;
-	*at = f;
-}
-
-/* NULL: memory is out. */
-static struct locked *file_at(struct locks *l, uint64_t id, bool flock)
-{
-	struct locked *f = *place_of(l, id, flock);
-	if (f == NULL && (f = calloc(1, sizeof(*f))) != NULL) {
-		f->id = id;
-		f->flock = flock;
-		put_in(l, f);
-	}
-	return f;
-}
-
-static void tidy(struct locks *l, struct locked *f)
-{
-	if (f == NULL || f->held.first != NULL || f->waits != NULL)
-		return;
-	take_out(l, f);
-	free(f);
-}
-
-static void add_wait(struct wait **last, struct wait *w)
-{
-	while (*last != NULL)
-		last = &(*last)->next;
-	w->at = last;
-	w->next = NULL;
-	*last = w;
-}
-
-static void take_wait(struct wait *w)
-{
-	*w->at = w->next;
-	if (w->next != NULL)
-		w->next->at = w->at;
-}
-
-static void move_one(struct locks *l, uint64_t from, uint64_t to, bool flock)
-{
-	struct locked *f = *place_of(l, from, flock), *other = *place_of(l, to, flock);
-	if (f == NULL || f == other)
-		return;
-	take_out(l, f);
-	if (other == NULL) {
-		f->id = to;
-		put_in(l, f);
-		return;
-	}
-	ranges_move(&f->held, &other->held);
-	for (struct wait *w; (w = f->waits) != NULL;) {
-		take_wait(w);
-		w->file = other;
-		add_wait(&other->waits, w);
-	}
-	free(f);
-}
-
-static void move(struct locks *l, uint64_t from, uint64_t to)
-{
-	move_one(l, from, to, false);
-	move_one(l, from, to, true);
-}
-
 void locks_move(struct locks *l, uint64_t from, uint64_t to)
 {
 	pthread_mutex_lock(&l->lock);
-	move(l, from, to);
+	lock_table_move(l, from, to);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -188,93 +66,8 @@ static uint64_t id_of(struct locks *l, const struct lock_ask *ask)
 {
 	struct lock_id is = ask->id(ask->arg);
 	if (is.now != is.before) /* locks_move() is about to come */
-		move(l, is.before, is.now);
+		lock_table_move(l, is.before, is.now);
 	return is.now;
-}
-
-/* Those that hold nothing any more are freed on the way.  NULL: memory is out. */
-static struct range_user *user_of(struct locks *l, const struct lock_ask *ask)
-{
-	for (struct range_user **at = &l->users, *u; (u = *at) != NULL;) {
-		if (u->uid == ask->uid)
-			return u;
-		if (u->n == 0) {
-			*at = u->next;
-			free(u);
-		} else {
-			at = &u->next;
-		}
-	}
-	struct range_user *u = calloc(1, sizeof(*u));
-	if (u != NULL) {
-		*u = (struct range_user){ l->users, ask->uid, ask->first, 0, &l->ranges };
-		l->users = u;
-	}
-	return u;
-}
-
-static bool may_have(const struct locks *l, const struct range_user *u, int more)
-{
-	size_t max = u->first ? l->max_ranges : l->max_ranges - l->max_ranges / 4;
-	return more <= 0 ||
-		(l->ranges + (size_t)more <= max &&
-			(u->first || u->n + (size_t)more <= l->max_ranges / 4));
-}
-
-/* EAGAIN: it has to wait. */
-static int try_set(
-	struct locks *l, struct locked *f, const struct range *wanted, struct range **via)
-{
-	if (ranges_conflict(&f->held, wanted) != NULL)
-		return EAGAIN;
-	if (wanted->user != NULL && !may_have(l, wanted->user, ranges_growth(&f->held, wanted)))
-		return ENOLCK;
-	return ranges_set(&f->held, wanted, via) ? 0 : ENOLCK;
-}
-
-/* ---- waiting ---- */
-
-static void unqueue(struct wait *w)
-{
-	take_wait(w);
-	w->queued = false;
-	if (w->wanted.user == NULL)
-		return;
-	w->wanted.user->n--;
-	w->locks->ranges--;
-	*w->all_at = w->all_next;
-	if (w->all_next != NULL)
-		w->all_next->all_at = w->all_at;
-}
-
-static void queue(struct locks *l, struct locked *f, struct wait *w)
-{
-	w->file = f;
-	w->queued = true;
-	add_wait(&f->waits, w);
-	if (w->wanted.user == NULL)
-		return;
-	w->wanted.user->n++;
-	l->ranges++;
-	w->all_at = &l->waits;
-	w->all_next = l->waits;
-	if (w->all_next != NULL)
-		w->all_next->all_at = &w->all_next;
-	l->waits = w;
-}
-
-/* After something was released: moves those that need not wait any more to *ready. */
-static void grant(struct locks *l, struct locked *f, struct wait **ready)
-{
-	for (struct wait *w = f->waits, *next; w != NULL; w = next) {
-		next = w->next;
-		if (ranges_conflict(&f->held, &w->wanted) != NULL)
-			continue;
-		unqueue(w);
-		w->code = try_set(l, f, &w->wanted, w->via);
-		w->next = *ready;
-		*ready = w;
-	}
 }
 
 /* Of a wait that is not queued, outside the lock. */
@@ -305,8 +98,8 @@ static void on_interrupt(fuse_req_t req, void *data)
 	bool was_queued = w->queued;
 	w->interrupted = true;
 	if (was_queued) {
-		unqueue(w);
-		tidy(l, w->file);
+		lock_table_unqueue(w);
+		lock_table_tidy(l, w->file);
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (was_queued) {
@@ -315,78 +108,26 @@ static void on_interrupt(fuse_req_t req, void *data)
 	}
 }
 
-/* The waits of the owner that this search has not seen. */
-static size_t push_waits(struct locks *l, uint64_t owner, struct wait **stack)
-{
-	size_t steps = 0;
-	for (struct wait *w = l->waits; w != NULL; w = w->all_next, steps++)
-		if (w->wanted.owner == owner && w->seen != l->searches) {
-			w->seen = l->searches;
-			w->stack = *stack;
-			*stack = w;
-		}
-	return steps;
-}
-
-static struct wait *pop(struct wait **stack)
-{
-	struct wait *w = *stack;
-	if (w != NULL)
-		*stack = w->stack;
-	return w;
-}
-
-/* Whether one of those that it would wait for waits, at any remove, for its owner. */
-static bool closes_circle(struct locks *l, struct wait *new)
-{
-	struct wait *stack = NULL;
-	size_t steps = 0;
-	l->searches++;
-	for (const struct wait *w = new; w != NULL; w = pop(&stack))
-		for (const struct range *r = w->file->held.first; r != NULL; r = r->next) {
-			if (++steps > SEARCH_STEPS)
-				return false;
-			if (!range_forbids(r, &w->wanted))
-				continue;
-			if (r->owner == new->wanted.owner)
-				return true;
-			steps += push_waits(l, r->owner, &stack);
-		}
-	return false;
-}
-
-/* EAGAIN: it waits now. */
-static int begin_wait(struct locks *l, struct locked *f, struct wait *w)
-{
-	w->file = f;
-	if (!f->flock && !may_have(l, w->wanted.user, 1))
-		return ENOLCK;
-	if (!f->flock && closes_circle(l, w))
-		return EDEADLK;
-	queue(l, f, w);
-	return EAGAIN;
-}
-
 /* ---- locking ---- */
 
 /* With the lock held.  EAGAIN: it waits now, if there is a w to wait. */
 static int set_now(struct locks *l, const struct lock_ask *ask, bool flock, struct range *wanted,
 	struct wait *w, struct wait **ready)
 {
-	struct locked *f = file_at(l, id_of(l, ask), flock);
-	wanted->user = flock ? NULL : user_of(l, ask);
+	struct locked *f = lock_table_file(l, id_of(l, ask), flock);
+	wanted->user = flock ? NULL : lock_table_user(l, ask);
 	if (f == NULL || (!flock && wanted->user == NULL)) {
-		tidy(l, f);
+		lock_table_tidy(l, f);
 		return ENOLCK;
 	}
-	int code = try_set(l, f, wanted, ask->via);
+	int code = lock_table_set(l, f, wanted, ask->via);
 	if (code == EAGAIN && w != NULL) {
 		w->wanted = *wanted;
-		code = begin_wait(l, f, w);
+		code = lock_table_wait(l, f, w);
 	}
 	if (code == 0)
-		grant(l, f, ready);
-	tidy(l, f);
+		lock_table_grant(l, f, ready);
+	lock_table_tidy(l, f);
 	return code;
 }
 
@@ -454,7 +195,7 @@ void locks_get(struct locks *l, struct fuse_req *req, const struct lock_ask *ask
 	struct flock found = *range;
 	found.l_type = F_UNLCK;
 	pthread_mutex_lock(&l->lock);
-	const struct locked *f = *place_of(l, id_of(l, ask), false);
+	const struct locked *f = *lock_table_place(l, id_of(l, ask), false);
 	const struct range *r = f != NULL ? ranges_conflict(&f->held, &wanted) : NULL;
 	if (r != NULL)
 		found = (struct flock){ .l_type = r->type == RANGE_SHARED ? F_RDLCK : F_WRLCK,
@@ -510,8 +251,8 @@ static void release_via(
 			if (file_of(r) == f && is_meant(r, flock, owner))
 				range_drop(r);
 		}
-		grant(l, f, ready);
-		tidy(l, f);
+		lock_table_grant(l, f, ready);
+		lock_table_tidy(l, f);
 	}
 }
 
@@ -529,15 +270,15 @@ void locks_close(struct locks *l, const struct lock_ask *ask)
 {
 	struct wait *ready = NULL;
 	pthread_mutex_lock(&l->lock);
-	struct locked *f = *place_of(l, id_of(l, ask), false);
+	struct locked *f = *lock_table_place(l, id_of(l, ask), false);
 	for (struct range *r = f != NULL ? f->held.first : NULL, *next; r != NULL; r = next) {
 		next = r->next;
 		if (r->owner == ask->owner)
 			range_drop(r);
 	}
 	if (f != NULL) {
-		grant(l, f, &ready);
-		tidy(l, f);
+		lock_table_grant(l, f, &ready);
+		lock_table_tidy(l, f);
 	}
 	/* And those of what the file was when it was locked. */
 	release_via(l, ask->via, false, ask->owner, &ready);

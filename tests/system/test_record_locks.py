@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -94,6 +95,15 @@ class Peer:
         self.proc.stdout.close()
 
 
+def settle(peer, here, there):
+    """Waits until a release has come, which nobody waits for."""
+    end = time.monotonic() + 60
+    for at in range(24):
+        while (peer(f"look({here!r}, {W}, {at}, 1)") == "free") != (
+                peer(f"look({there!r}, {W}, {at}, 1)") == "free"):
+            assert time.monotonic() < end
+
+
 @pytest.fixture
 def peers():
     made = []
@@ -130,6 +140,40 @@ def test_K6_ranges_exclude_and_share(path, peers):
     assert b("unlock('f', 16, 2)") == "got"
     assert a(f"lock('f', {W}, 16, 2)") == "got"
     assert b(f"look('f', {R}, 0, 0)") == (W, 10, 5, a.proc.pid)
+
+
+@pytest.mark.parametrize("cmd", [fcntl.F_SETLK, OFD_SETLK])
+def test_K6_as_on_a_local_filesystem(path, peers, work, cmd):
+    """The same calls of four processes there and here, and the same answers."""
+    rng = random.Random(cmd)
+    (work / "plain").write_text("{}")
+    ps = [peers(path) for _ in range(4)]
+    for p in ps:
+        assert p(f"open_('there', {str(work / 'plain')!r})") is None
+    done = set()
+    for _ in range(500):
+        p, what = rng.choice(ps), rng.choice(["lock"] * 6 + ["unlock"] * 2 + ["look"] * 2 + ["close"])
+        start, n = rng.randrange(12), rng.choice([0, 1, 2, 3, 5, 9])
+        kind = rng.choice([R, W])
+        if what == "close":
+            rest = ""
+        elif what == "look":
+            rest = f", {kind}, {start}, {n}"
+        else:
+            what, rest = "lock", f", {kind if what == 'lock' else fcntl.F_UNLCK}, {start}, {n}, {cmd}"
+        answers = []
+        for name, at in ("f", path), ("there", work / "plain"):
+            answers.append(p(f"{what}({name!r}{rest})"))
+            if what == "close":
+                assert p(f"open_({name!r}, {str(at)!r})") is None
+        if what == "look" and answers[1] != "free":  # there may be several, in any order
+            assert answers[0] != "free"
+            answers = ["taken"] * 2
+        if what == "close" and cmd == OFD_SETLK:
+            settle(ps[0], "f", "there")
+        done.add((what, answers[1]))
+        assert answers[0] == answers[1], (what, rest)
+    assert len(done) == 5
 
 
 def test_K6_a_lock_of_the_row_holds_over_commits_and_renames(part, peers):

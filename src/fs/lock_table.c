@@ -120,14 +120,13 @@ static bool may_have(const struct locks *l, const struct range_user *u, int more
 			(u->first || u->n + (size_t)more <= l->max_ranges / 4));
 }
 
-int lock_table_set(
-	struct locks *l, struct locked *f, const struct range *wanted, struct range **via)
+int lock_table_set(struct locks *l, struct locked *f, const struct range *wanted)
 {
 	if (ranges_conflict(&f->held, wanted) != NULL)
 		return EAGAIN;
 	if (wanted->user != NULL && !may_have(l, wanted->user, ranges_growth(&f->held, wanted)))
 		return ENOLCK;
-	return ranges_set(&f->held, wanted, via) ? 0 : ENOLCK;
+	return ranges_set(&f->held, wanted) ? 0 : ENOLCK;
 }
 
 /* ---- waiting ---- */
@@ -168,7 +167,7 @@ void lock_table_grant(struct locks *l, struct locked *f, struct wait **ready)
 		if (ranges_conflict(&f->held, &w->wanted) != NULL)
 			continue;
 		lock_table_unqueue(w);
-		w->code = lock_table_set(l, f, &w->wanted, w->via);
+		w->code = lock_table_set(l, f, &w->wanted);
 		w->next = *ready;
 		*ready = w;
 	}

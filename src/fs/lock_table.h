@@ -28,7 +28,6 @@ struct wait {
 	struct locks *locks;
 	struct locked *file;
 	struct range wanted;
-	struct range **via;
 	bool queued, interrupted; /* guarded by the lock */
 	int code;                 /* the answer */
 	struct fuse_req *req;
@@ -55,8 +54,7 @@ void lock_table_move(struct locks *l, uint64_t from, uint64_t to);
 /* Valid until the next call, and as long as the user holds anything.  NULL: memory is out. */
 struct range_user *lock_table_user(struct locks *l, const struct lock_ask *ask);
 /* 0; EAGAIN: it has to wait; ENOLCK. */
-int lock_table_set(
-	struct locks *l, struct locked *f, const struct range *wanted, struct range **via);
+int lock_table_set(struct locks *l, struct locked *f, const struct range *wanted);
 /* Has w wait for its wanted range of the file: EAGAIN.  Or ENOLCK, EDEADLK: it does not. */
 int lock_table_wait(struct locks *l, struct locked *f, struct wait *w);
 void lock_table_unqueue(struct wait *w);

@@ -120,7 +120,7 @@ static int set_now(struct locks *l, const struct lock_ask *ask, bool flock, stru
 		lock_table_tidy(l, f);
 		return ENOLCK;
 	}
-	int code = lock_table_set(l, f, wanted, ask->via);
+	int code = lock_table_set(l, f, wanted);
 	if (code == EAGAIN && w != NULL) {
 		w->wanted = *wanted;
 		code = lock_table_wait(l, f, w);
@@ -140,7 +140,6 @@ static void wait_for(struct locks *l, struct fuse_req *req, const struct lock_as
 		return;
 	}
 	w->locks = l;
-	w->via = ask->via;
 	w->req = req;
 	fuse_req_interrupt_func(req, on_interrupt, w);
 	pthread_mutex_lock(&l->lock);
@@ -171,7 +170,8 @@ static void set(struct locks *l, struct fuse_req *req, const struct lock_ask *as
 static struct range range_of(const struct lock_ask *ask, const struct flock *f)
 {
 	uint64_t begin = (uint64_t)f->l_start, n = (uint64_t)f->l_len;
-	return (struct range){ .owner = ask->owner,
+	return (struct range){ .via = ask->via,
+		.owner = ask->owner,
 		.begin = begin,
 		.last = n == 0 || n > RANGE_END - begin ? RANGE_END : begin + n - 1,
 		.type = f->l_type == F_UNLCK   ? RANGE_FREE
@@ -289,7 +289,8 @@ void locks_close(struct locks *l, const struct lock_ask *ask)
 void locks_flock(struct locks *l, struct fuse_req *req, const struct lock_ask *ask, int operation)
 {
 	struct wait *ready = NULL;
-	struct range wanted = { .owner = ask->owner,
+	struct range wanted = { .via = ask->via,
+		.owner = ask->owner,
 		.last = RANGE_END,
 		.type = (operation & LOCK_EX) != 0 ? RANGE_EXCLUSIVE : RANGE_SHARED };
 	/* A lock is changed by letting go and asking anew, as on every file system. */

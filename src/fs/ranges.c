@@ -55,15 +55,15 @@ static void leave(struct range *r)
 		r->next->at = r->at;
 }
 
-static void add(struct range *r, const struct range *like, struct ranges *s, struct range **via)
+static void add(struct range *r, const struct range *like, struct ranges *s)
 {
 	*r = *like;
 	join(r, s);
-	r->via_at = via;
-	r->via_next = *via;
+	r->via_at = r->via;
+	r->via_next = *r->via;
 	if (r->via_next != NULL)
 		r->via_next->via_at = &r->via_next;
-	*via = r;
+	*r->via = r;
 	count(r, 1);
 }
 
@@ -88,9 +88,12 @@ void ranges_move(struct ranges *from, struct ranges *to)
 
 /* ---- setting ---- */
 
+/* Not what was set through another open file, which may be about to go: the kernel gives the owner's
+ * number to another as soon as it has closed, and the release may come later. */
 static bool is_absorbed(const struct range *r, const struct range *wanted)
 {
-	return wanted->type != RANGE_FREE && r->type == wanted->type && touches(r, wanted);
+	return wanted->type != RANGE_FREE && r->type == wanted->type && r->via == wanted->via &&
+		touches(r, wanted);
 }
 
 int ranges_growth(const struct ranges *s, const struct range *wanted)
@@ -111,7 +114,7 @@ static void cut(struct range *r, const struct range *wanted, struct range *spare
 	struct range like = *r;
 	like.begin = wanted->last + 1;
 	if (left && right)
-		add(spare, &like, r->of, &r->via_next);
+		add(spare, &like, r->of);
 	if (left)
 		r->last = wanted->begin - 1;
 	else if (right)
@@ -151,7 +154,7 @@ static void apply(struct ranges *s, struct range *wanted, struct range *spare)
 	}
 }
 
-bool ranges_set(struct ranges *s, const struct range *wanted, struct range **via)
+bool ranges_set(struct ranges *s, const struct range *wanted)
 {
 	bool locks = wanted->type != RANGE_FREE, halves = splits(s, wanted);
 	struct range *new = locks ? calloc(1, sizeof(*new)) : NULL;
@@ -164,6 +167,6 @@ bool ranges_set(struct ranges *s, const struct range *wanted, struct range **via
 	}
 	apply(s, &all, spare);
 	if (locks)
-		add(new, &all, s, via);
+		add(new, &all, s);
 	return true;
 }

@@ -28,13 +28,14 @@ struct range_user {
 };
 
 struct ranges {
-	struct range
-		*first; /* in no order; those of one owner do not overlap, nor touch in one type */
+	/* In no order.  Those of one owner do not overlap, nor touch if type and open file are the same. */
+	struct range *first;
 };
 
 struct range {
 	struct range *next, **at;         /* of the file */
 	struct range *via_next, **via_at; /* of those that were set through one open file */
+	struct range **via;               /* the list of these */
 	struct ranges *of;
 	struct range_user *user; /* NULL: not counted */
 	uint64_t owner;
@@ -50,9 +51,9 @@ const struct range *ranges_conflict(const struct ranges *s, const struct range *
 /* Returns how many more ranges there will be after ranges_set(); may be negative. */
 int ranges_growth(const struct ranges *s, const struct range *wanted);
 /* Makes begin to last of the wanted owner what its type says, whatever others hold; RANGE_FREE unlocks.
- * Uses of *wanted: user, owner, begin, last, type, pid.  New ranges join the list *via.  Returns false
- * without memory; nothing is changed then. */
-bool ranges_set(struct ranges *s, const struct range *wanted, struct range **via);
+ * Uses of *wanted: user, owner, begin, last, type, pid, via.  Returns false without memory; nothing is
+ * changed then. */
+bool ranges_set(struct ranges *s, const struct range *wanted);
 /* Removes and frees one range. */
 void range_drop(struct range *r);
 /* Moves all ranges to another file. */

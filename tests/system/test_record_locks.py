@@ -210,6 +210,31 @@ def test_K6_flock_and_record_locks_do_not_see_each_other(path, peers):
         assert a("lock('f')") == "got"
 
 
+def test_K6_files_of_the_mounts_own_are_locked_too(table, part, peers):
+    put(part / "r.json", "{}")
+    a, b = (peers(table / ".batch", os.O_WRONLY) for _ in "ab")
+    assert a("lock('f')") == "got"
+    assert b("lock('f')") == "EAGAIN"
+    assert a("close('f')") is None
+    assert b("lock('f')") == "got"
+    a, b = (peers(part / ".rows.ndjson", os.O_RDONLY) for _ in "ab")
+    assert a(f"lock('f', {R})") == b(f"lock('f', {R})") == "got"
+    assert b(f"lock('f', {W})") == "EBADF"
+
+
+def test_K6_a_read_only_mount_gives_shared_locks(mount, store, peers):
+    m = mount(store)
+    (m / "acct1" / "Tab" / "p").mkdir(parents=True)
+    put(m / "acct1" / "Tab" / "p" / "r.json", "{}")
+    m.umount()
+    path = mount(store, "ro") / "acct1" / "Tab" / "p" / "r.json"
+    a, b = peers(path, os.O_RDONLY), peers(path, os.O_RDONLY)
+    assert a(f"lock('f', {R})") == b(f"lock('f', {R})") == "got"
+    assert a(f"lock('f', {W})") == "EBADF"
+    with pytest.raises(OSError):
+        os.open(path, os.O_RDWR)
+
+
 def test_K7_a_wait_ends_with_the_lock_or_with_a_signal(path, peers):
     a, b, c = peers(path), peers(path), peers(path)
     assert a(f"lock('f', {W}, 0, 10)") == "got"
@@ -271,6 +296,18 @@ def test_K8_a_child_that_ends_lets_go_while_its_parent_has_the_file_open(path, p
     child.communicate(b"\n")
     assert other("lock('f')") == "got"
     os.close(fd)
+
+
+def test_K8_what_was_opened_to_read_before_the_first_lock_holds_it_till_its_last_close(path, peers):
+    """docs/posix.md says so: the mount hears of no earlier close."""
+    other = peers(path)  # is there all the time: it must not get the number of who has gone
+    fd = os.open(path, os.O_RDONLY)
+    subprocess.run([sys.executable, "-c", f"import fcntl; fcntl.lockf({fd}, fcntl.LOCK_SH)"],
+                   pass_fds=[fd], check=True)
+    assert other("lock('f')") == "EAGAIN"
+    other.ask("wait('f')")
+    os.close(fd)
+    assert other.answer() == "got"
 
 
 def test_K8_a_close_by_a_child_keeps_the_parents_lock(path, peers):

@@ -293,6 +293,30 @@ TEST(a_close_releases_what_was_locked_under_another_number_too)
 	locks_free(l);
 }
 
+/* The kernel gives an owner's number to another while the release of the first is on its way. */
+TEST(a_late_release_leaves_the_next_owner_of_the_number_what_it_locked)
+{
+	uint64_t id = ROW;
+	struct fuse_req req = { 0 };
+	struct locks *l = new_locks(100);
+	struct lock_ask again = ask_of(same, &id, 1);
+	again.via = &via[2];
+	for (off_t i = 0; i < 10; i++)
+		CHECK_EQ_INT(set_now(l, ROW, 1, F_WRLCK, i), 0);
+	locks_set(l, &req, &again, &(struct flock){ .l_type = F_WRLCK, .l_start = 5, .l_len = 1 },
+		false);
+	CHECK(req.answers == 1 && req.code == 0);
+	locks_flock(l, &req, &again, LOCK_EX);
+	locks_release(l, &via[1]);
+	CHECK_EQ_INT(set_now(l, ROW, 3, F_WRLCK, 4), 0);
+	CHECK_EQ_INT(set_now(l, ROW, 3, F_WRLCK, 5), EAGAIN);
+	CHECK_EQ_INT(set_now(l, ROW, 3, F_WRLCK, 6), 0);
+	CHECK(!can_have(l, ROW, 3));
+	locks_release(l, &via[2]);
+	CHECK(can_have(l, ROW, 3));
+	locks_free(l);
+}
+
 TEST(a_wait_goes_with_what_it_is_for)
 {
 	struct fuse_req b = { 0 };
@@ -389,6 +413,7 @@ RUN_TESTS(T(who_waits_is_interrupted_and_nobody_else_is_kept_waiting),
 	T(who_is_about_to_wait_waits_for_what_it_has_become),
 	T(a_range_is_waited_for_until_its_holder_closes_the_file),
 	T(a_close_releases_what_was_locked_under_another_number_too),
+	T(a_late_release_leaves_the_next_owner_of_the_number_what_it_locked),
 	T(a_wait_goes_with_what_it_is_for), T(a_wait_for_a_range_is_interrupted),
 	T(a_circle_of_any_length_is_refused_and_a_chain_is_not), T(flock_takes_part_in_no_circle),
 	T(ranges_are_limited_by_user_and_together))

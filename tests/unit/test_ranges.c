@@ -11,6 +11,7 @@
 
 struct model {
 	enum range_type of[OWNERS][BYTES];
+	size_t via[OWNERS][BYTES]; /* by which open file */
 };
 
 static uint64_t state = 1;
@@ -37,34 +38,42 @@ static bool model_forbids(const struct model *m, const struct range *w, uint64_t
 	return false;
 }
 
-/* How many runs of one type the owner has. */
+/* How many runs of one type and one open file the owner has. */
 static size_t model_ranges(const struct model *m, size_t owner)
 {
 	size_t n = 0;
-	enum range_type before = RANGE_FREE;
-	for (size_t b = 0; b < BYTES; b++) {
-		n += m->of[owner][b] != RANGE_FREE && m->of[owner][b] != before;
-		before = m->of[owner][b];
-	}
+	for (size_t b = 0; b < BYTES; b++)
+		n += m->of[owner][b] != RANGE_FREE &&
+			(b == 0 || m->of[owner][b] != m->of[owner][b - 1] ||
+				m->via[owner][b] != m->via[owner][b - 1]);
 	return n;
 }
 
-static bool is_like(const struct ranges *s, const struct model *m)
+struct world {
+	struct ranges set;
+	struct range *via[2];
+	struct range_user users[2];
+	size_t all;
+	struct model model;
+};
+
+static bool is_like(const struct world *w)
 {
 	struct model got = { 0 };
 	size_t n[OWNERS] = { 0 };
-	for (const struct range *r = s->first; r != NULL; r = r->next) {
+	for (const struct range *r = w->set.first; r != NULL; r = r->next) {
 		n[r->owner - 1]++;
 		for (uint64_t b = r->begin; b < BYTES && b <= r->last; b++) {
 			if (got.of[r->owner - 1][b] != RANGE_FREE)
 				return false;
 			got.of[r->owner - 1][b] = r->type;
+			got.via[r->owner - 1][b] = r->via == &w->via[1];
 		}
 	}
 	for (size_t o = 0; o < OWNERS; o++)
-		if (n[o] != model_ranges(m, o))
+		if (n[o] != model_ranges(&w->model, o))
 			return false;
-	return memcmp(&got, m, sizeof(got)) == 0;
+	return memcmp(&got, &w->model, sizeof(got)) == 0;
 }
 
 static size_t count(const struct ranges *s)
@@ -83,18 +92,12 @@ static size_t count_via(const struct range *r)
 	return n;
 }
 
-struct world {
-	struct ranges set;
-	struct range *via[2];
-	struct range_user users[2];
-	size_t all;
-	struct model model;
-};
-
 static bool step(struct world *w)
 {
 	uint64_t a = below(BYTES), b = below(BYTES), end = a < b ? b : a;
-	struct range wanted = { .owner = 1 + below(OWNERS),
+	size_t via = below(2);
+	struct range wanted = { .via = &w->via[via],
+		.owner = 1 + below(OWNERS),
 		.user = &w->users[below(2)],
 		.begin = a < b ? a : b,
 		.last = last_of(end),
@@ -106,14 +109,16 @@ static bool step(struct world *w)
 	if (forbidden)
 		return true;
 	int growth = ranges_growth(&w->set, &wanted);
-	if (!ranges_set(&w->set, &wanted, &w->via[below(2)]))
+	if (!ranges_set(&w->set, &wanted))
 		return false;
-	for (uint64_t i = wanted.begin; i <= end; i++)
+	for (uint64_t i = wanted.begin; i <= end; i++) {
 		w->model.of[wanted.owner - 1][i] = wanted.type;
+		w->model.via[wanted.owner - 1][i] = wanted.type != RANGE_FREE ? via : 0;
+	}
 	size_t after = count(&w->set);
 	return (int)after - (int)before == growth && w->all == after &&
 		w->users[0].n + w->users[1].n == after &&
-		count_via(w->via[0]) + count_via(w->via[1]) == after && is_like(&w->set, &w->model);
+		count_via(w->via[0]) + count_via(w->via[1]) == after && is_like(w);
 }
 
 TEST(ranges_are_what_an_array_of_bytes_is)
@@ -137,10 +142,14 @@ TEST(the_range_that_forbids_and_begins_first_is_told)
 {
 	struct ranges s = { 0 }, other = { 0 };
 	struct range *via = NULL;
-	const struct range a = { .owner = 1, .begin = 50, .last = RANGE_END, .type = RANGE_SHARED };
-	const struct range b = { .owner = 2, .begin = 10, .last = 60, .type = RANGE_SHARED };
+	const struct range a = {
+		.via = &via, .owner = 1, .begin = 50, .last = RANGE_END, .type = RANGE_SHARED
+	};
+	const struct range b = {
+		.via = &via, .owner = 2, .begin = 10, .last = 60, .type = RANGE_SHARED
+	};
 	const struct range wanted = { .owner = 3, .last = RANGE_END, .type = RANGE_EXCLUSIVE };
-	REQUIRE(ranges_set(&s, &b, &via) && ranges_set(&s, &a, &via));
+	REQUIRE(ranges_set(&s, &b) && ranges_set(&s, &a));
 	ranges_move(&s, &other);
 	CHECK(ranges_conflict(&s, &wanted) == NULL);
 	const struct range *found = ranges_conflict(&other, &wanted);

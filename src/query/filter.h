@@ -16,10 +16,11 @@
 #include <stddef.h>
 
 enum filter_kind {
-	FILTER_AND,     /* left, right */
-	FILTER_OR,      /* left, right */
-	FILTER_NOT,     /* left */
-	FILTER_COMPARE, /* slot, op, literal; `literal op property` is mirrored by the parser */
+	FILTER_AND,      /* left, right */
+	FILTER_OR,       /* left, right */
+	FILTER_NOT,      /* left */
+	FILTER_COMPARE,  /* slot, op, literal; `literal op property` is mirrored by the parser */
+	FILTER_CONSTANT, /* literal, a Boolean: true for every row, or for none */
 };
 
 enum filter_op {
@@ -57,7 +58,7 @@ struct filter {
 	struct arena arena;
 };
 
-/* The most comparisons in one filter, and the deepest nesting of parentheses and nots (each
+/* The most comparisons and constants in one filter, and the deepest nesting of parentheses and nots (each
  * counts 1): what a hostile text could cost otherwise. */
 #define FILTER_COMPARISONS_MAX 1000
 #define FILTER_DEPTH_MAX 200
@@ -69,10 +70,11 @@ struct filter {
  * offset in bytes just past the offending token; detail->offset too; TEXT is cut where it
  * is too long for a detail) or what limit was passed; ERR_NOT_SUPPORTED for what the
  * service answers 501: functions, arithmetic, property against property, literal against
- * literal, null; ERR_NO_MEMORY.
- * A word is an operator or a name by its place; not, true, false, null, NaN, INF and
- * Infinity are never names.  A bare property is compared with true.  A datetime before
- * 1601, which no row can have, is one tick before all. */
+ * literal; ERR_NO_MEMORY.
+ * A word is an operator or a name by its place; not, true, True, false, False, null, NaN,
+ * INF and Infinity are never names.  A bare property is compared with true, a bare Boolean
+ * is a predicate.  Null is ERR_INVALID_INPUT: no row has it.  A datetime before 1601, which
+ * no row can have, is one tick before all. */
 enum err filter_parse(struct span text, struct filter *ret, struct err_detail *detail);
 /* The same with ASCII letters of string literals in lower case: for names that are compared
  * without case (model/names.h). */

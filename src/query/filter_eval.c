@@ -149,7 +149,9 @@ static bool matches(const struct filter_node *n, const struct value *const *valu
 		if (matches(n->left, values) == (n->kind == FILTER_OR))
 			return n->kind == FILTER_OR;
 	}
-	return n->kind == FILTER_NOT ? !matches(n->left, values) : compare(n, values[n->slot]);
+	if (n->kind == FILTER_NOT)
+		return !matches(n->left, values);
+	return n->kind == FILTER_CONSTANT ? n->literal.boolean : compare(n, values[n->slot]);
 }
 
 bool filter_eval(const struct filter *f, const struct value *const *values)

@@ -225,8 +225,10 @@ static bool is_constant(struct span s, struct value *ret)
 			.dbl = minus ? -(double)INFINITY : (double)INFINITY };
 	else if (span_is(s, "NaN"))
 		*ret = (struct value){ .type = EDM_DOUBLE, .dbl = (double)NAN };
-	else if (span_is(s, "true") || span_is(s, "false"))
-		*ret = (struct value){ .type = EDM_BOOLEAN, .boolean = s.p[0] == 't' };
+	else if (span_is(s, "true") || span_is(s, "True"))
+		*ret = (struct value){ .type = EDM_BOOLEAN, .boolean = true };
+	else if (span_is(s, "false") || span_is(s, "False"))
+		*ret = (struct value){ .type = EDM_BOOLEAN };
 	else
 		return false;
 	return true;

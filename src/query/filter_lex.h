@@ -16,7 +16,7 @@ enum filter_token_kind {
 	FILTER_TOKEN_CLOSE,   /* ) */
 	FILTER_TOKEN_WORD,    /* a property name, an operator */
 	FILTER_TOKEN_LITERAL, /* value is set */
-	FILTER_TOKEN_NULL,    /* null, which no comparison takes */
+	FILTER_TOKEN_NULL,    /* null, which is never valid */
 	FILTER_TOKEN_BAD,
 };
 

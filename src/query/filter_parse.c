@@ -23,7 +23,7 @@ struct parser {
 	struct filter_token token; /* the next one, not taken yet */
 	struct arena *arena;
 	struct comparison *comparisons;
-	size_t ncomparisons;
+	size_t nleaves;
 	unsigned depth;
 	bool fold;
 	struct err_detail *detail;
@@ -50,6 +50,14 @@ static enum err syntax_error(struct parser *p)
 		"Syntax error at position %zu in '%.*s%s'.",
 		utf16_len(span_make(text.p, p->token.end)), (int)shown, text.p,
 		shown < text.n ? "..." : "");
+}
+
+static enum err null_error(struct parser *p)
+{
+	return err_set_at(p->detail, ERR_INVALID_INPUT, p->lexer.text.p, p->token.end,
+		"Position %zu: a filter cannot compare with null. No property is null; a row that "
+		"lacks a property meets no comparison of it.",
+		utf16_len(span_make(p->lexer.text.p, p->token.end)));
 }
 
 static enum err not_supported(struct parser *p)
@@ -123,7 +131,7 @@ static enum err take_operand(struct parser *p, struct operand *ret)
 	enum err e;
 
 	if (p->token.kind == FILTER_TOKEN_NULL)
-		return not_supported(p);
+		return null_error(p);
 	if (!is_name && p->token.kind != FILTER_TOKEN_LITERAL)
 		return syntax_error(p);
 	*ret = (struct operand){
@@ -139,14 +147,49 @@ static enum err take_operand(struct parser *p, struct operand *ret)
 	return is_arithmetic(p) ? not_supported(p) : ERR_OK;
 }
 
+/* For one more leaf of the tree: a comparison or a constant. */
+static enum err count_leaf(struct parser *p)
+{
+	if (p->nleaves == FILTER_COMPARISONS_MAX)
+		return err_set(p->detail, ERR_INVALID_INPUT,
+			"The filter has more than %d comparisons.", FILTER_COMPARISONS_MAX);
+	p->nleaves++;
+	return ERR_OK;
+}
+
+static struct filter_node *add_node(struct parser *p, enum filter_kind kind)
+{
+	struct filter_node *n = arena_alloc(p->arena, sizeof(*n));
+
+	if (n != NULL)
+		*n = (struct filter_node){ .kind = kind };
+	return n;
+}
+
+static enum err add_constant(
+	struct parser *p, const struct value *literal, const struct filter_node **ret)
+{
+	struct filter_node *n;
+	enum err e = count_leaf(p);
+
+	if (e != ERR_OK)
+		return e;
+	n = add_node(p, FILTER_CONSTANT);
+	if (n == NULL)
+		return ERR_NO_MEMORY;
+	n->literal = *literal;
+	*ret = n;
+	return ERR_OK;
+}
+
 static enum err add_comparison(struct parser *p, struct span name, enum filter_op op,
 	const struct value *literal, const struct filter_node **ret)
 {
 	struct comparison *c;
+	enum err e = count_leaf(p);
 
-	if (p->ncomparisons == FILTER_COMPARISONS_MAX)
-		return err_set(p->detail, ERR_INVALID_INPUT,
-			"The filter has more than %d comparisons.", FILTER_COMPARISONS_MAX);
+	if (e != ERR_OK)
+		return e;
 	c = arena_alloc(p->arena, sizeof(*c));
 	if (c == NULL)
 		return ERR_NO_MEMORY;
@@ -156,14 +199,25 @@ static enum err add_comparison(struct parser *p, struct span name, enum filter_o
 		.next = p->comparisons,
 	};
 	p->comparisons = c;
-	p->ncomparisons++;
 	*ret = &c->node;
 	return ERR_OK;
 }
 
-static enum err take_comparison(struct parser *p, const struct filter_node **ret)
+/* What no operator follows. */
+static enum err add_bare(
+	struct parser *p, const struct operand *operand, const struct filter_node **ret)
 {
 	static const struct value yes = { .type = EDM_BOOLEAN, .boolean = true };
+
+	if (!operand->is_literal)
+		return add_comparison(p, operand->name, FILTER_EQ, &yes, ret);
+	if (operand->literal.type == EDM_BOOLEAN)
+		return add_constant(p, &operand->literal, ret);
+	return syntax_error(p);
+}
+
+static enum err take_comparison(struct parser *p, const struct filter_node **ret)
+{
 	struct operand left, right;
 	enum filter_op op;
 	enum err e = take_operand(p, &left);
@@ -171,8 +225,7 @@ static enum err take_comparison(struct parser *p, const struct filter_node **ret
 	if (e != ERR_OK)
 		return e;
 	if (!is_op(p, &op))
-		return left.is_literal ? syntax_error(p)
-				       : add_comparison(p, left.name, FILTER_EQ, &yes, ret);
+		return add_bare(p, &left, ret);
 	e = advance(p);
 	if (e == ERR_OK)
 		e = take_operand(p, &right);
@@ -183,15 +236,6 @@ static enum err take_comparison(struct parser *p, const struct filter_node **ret
 	if (left.is_literal)
 		return add_comparison(p, right.name, mirror(op), &left.literal, ret);
 	return add_comparison(p, left.name, op, &right.literal, ret);
-}
-
-static struct filter_node *add_node(struct parser *p, enum filter_kind kind)
-{
-	struct filter_node *n = arena_alloc(p->arena, sizeof(*n));
-
-	if (n != NULL)
-		*n = (struct filter_node){ .kind = kind };
-	return n;
 }
 
 /* Takes the token that nests, too. */
@@ -289,8 +333,7 @@ static void collect_names(const struct parser *p, struct filter *f)
 
 static enum err number_names(struct parser *p, struct filter *f)
 {
-	f->names =
-		arena_alloc(&f->arena, (FILTER_SLOT_NAMED + p->ncomparisons) * sizeof(*f->names));
+	f->names = arena_alloc(&f->arena, (FILTER_SLOT_NAMED + p->nleaves) * sizeof(*f->names));
 	if (f->names == NULL)
 		return ERR_NO_MEMORY;
 	f->names[FILTER_SLOT_PK] = SPAN_LIT("PartitionKey");

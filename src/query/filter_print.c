@@ -123,6 +123,8 @@ static void put_tree(const struct filter *f, const struct filter_node *n, struct
 	if (n->kind == FILTER_NOT) {
 		buf_add_str(out, "not ");
 		put_part(f, FILTER_NOT, n->left, out);
+	} else if (n->kind == FILTER_CONSTANT) {
+		put_literal(&n->literal, out);
 	} else {
 		put_comparison(f, n, out);
 	}

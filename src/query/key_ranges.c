@@ -30,9 +30,15 @@ static enum filter_op negated(enum filter_op op)
 	return FILTER_GT;
 }
 
-static struct key_set set_of_comparison(
-	struct key_builder *b, const struct filter_node *f, bool negate)
+static bool is_leaf(const struct filter_node *f)
 {
+	return f->kind == FILTER_COMPARE || f->kind == FILTER_CONSTANT;
+}
+
+static struct key_set set_of_leaf(struct key_builder *b, const struct filter_node *f, bool negate)
+{
+	if (f->kind == FILTER_CONSTANT)
+		return key_set_of_all(f->literal.boolean != negate);
 	if (f->slot != FILTER_SLOT_PK && f->slot != FILTER_SLOT_RK)
 		return key_set_of_all(true);
 	if (f->literal.type != EDM_STRING) /* a mismatch is true under "ne" alone */
@@ -79,7 +85,7 @@ static void fold_operands(
 	for (;;) {
 		for (; f->kind == FILTER_NOT; f = f->left)
 			negate = !negate;
-		if (f->kind == FILTER_COMPARE || ((f->kind == FILTER_OR) != negate) != fold->unite)
+		if (is_leaf(f) || ((f->kind == FILTER_OR) != negate) != fold->unite)
 			break;
 		/* Chains lean to the right (query/filter.h): no recursion there. */
 		fold_operands(b, fold, f->left, negate);
@@ -92,8 +98,8 @@ static struct key_set set_of(struct key_builder *b, const struct filter_node *f,
 {
 	for (; f->kind == FILTER_NOT; f = f->left)
 		negate = !negate;
-	if (f->kind == FILTER_COMPARE)
-		return set_of_comparison(b, f, negate);
+	if (is_leaf(f))
+		return set_of_leaf(b, f, negate);
 	struct fold fold = { .unite = (f->kind == FILTER_OR) != negate };
 	fold_operands(b, &fold, f, negate);
 	while (fold.n > 1)

@@ -97,7 +97,7 @@ static enum err read_filter(struct span text, struct filter *ret, struct err_det
 	enum err e = filter_parse(text, ret, &why);
 	if (e == ERR_NOT_SUPPORTED)
 		return err_set(detail, ERR_INVALID_INPUT,
-			"Position %zu in '%.*s': filters know no functions, no arithmetic, no null, "
+			"Position %zu in '%.*s': filters know no functions, no arithmetic, "
 			"and compare a property with a literal only.",
 			utf16_len(span_make(text.p, why.offset)), shown(text), text.p);
 	why.line = 0; /* it has one line */

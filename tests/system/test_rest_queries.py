@@ -61,6 +61,9 @@ def matching(letter=""):
 
 
 FILTERS = [
+    # constants
+    ("false", ""), ("not True", ""), ("I eq 5 and false", ""), ("true and S eq 'abc'", "m1 s1"),
+    ("(False or PartitionKey eq 'p') and S eq ''", "s3"),
     # strings: ordinal, quotes doubled
     ("S eq 'abc'", "m1 s1"), ("'abc' eq S", "m1 s1"), ("S eq 'O''Brien'", "s4"),
     ("S eq ''", "s3"), ("S gt 'abc'", "s2 s6"), ("S ge 'abc'", "m1 s1 s2 s6"),
@@ -190,7 +193,18 @@ def test_what_is_not_implemented(rest, types, text):
 
 
 def test_null_is_no_literal(rest, types):
-    fails(rest.query("Types", filter="I eq null"), (400, 501), ("InvalidInput", "NotImplemented"))
+    for text in ["I eq null", "null ne I", "true and I ne null"]:
+        fails(rest.query("Types", filter=text), 400, "InvalidInput")
+
+
+@pytest.mark.parametrize("text, same_as", [
+    ("true", ""), ("(true)", ""), ("not false", ""), ("True", ""), ("true or I eq 5", ""),
+    ("false", None), ("not true", None), ("False", None), ("I eq 5 and false", None),
+    ("(true and I eq 5)", "I eq 5"), ("false or I eq 5", "I eq 5"),
+    ("(false or PartitionKey eq 'p') and I eq 5", "I eq 5"),
+    ("PartitionKey eq 'none' or not true", None)])
+def test_true_and_false_are_predicates(types, text, same_as):
+    assert types(text) == ([] if same_as is None else types(same_as))
 
 
 @pytest.mark.parametrize("option", ["$orderby=S", "$skip=1", "$expand=S", "$inlinecount=allpages",
@@ -450,6 +464,9 @@ def random_filter(rng, depth=0):
     if kind == 3:
         a, f = random_filter(rng, depth + 1)
         return f"not ({a})", lambda r: not f(r)
+    if rng.random() < 0.1:
+        constant = rng.choice([True, False])
+        return str(constant).lower(), lambda r: constant
     name = rng.choice(["PartitionKey", "RowKey", "RowKey", "I", "S", "PartitionKey"])
     op, compare = rng.choice([
         ("eq", lambda x, y: x == y), ("ne", lambda x, y: x != y), ("gt", lambda x, y: x > y),

@@ -251,6 +251,9 @@ def test_a_page_that_names_a_removed_table_goes_on_after_it(many):
     ("'Abc04' eq TableName", lambda n: n == "Abc04"),
     ("TableName eq 'nosuch'", lambda n: False),
     ("", lambda n: True),
+    ("true", lambda n: True),
+    ("false", lambda n: False),
+    ("(false or TableName eq 'Abc04') and not false", lambda n: n == "Abc04"),
 ])
 def test_filters_of_tables(many, text, want):
     found = [r["TableName"] for r in ok(many.tables(filter=text), 200).rows]
@@ -266,6 +269,8 @@ def test_filters_of_tables(many, text, want):
     ("TableName eq 'a", 400, "InvalidInput"),
     ("Other eq 'a'", 400, "InvalidInput"),
     ("PartitionKey eq 'a'", 400, "InvalidInput"),
+    ("TableName ne null", 400, "InvalidInput"),
+    ("true and Other eq 'a'", 400, "InvalidInput"),
     ("TableName eq TableName", 501, "NotImplemented"),
     ("startswith(TableName,'a')", 501, "NotImplemented"),
 ])

@@ -256,7 +256,7 @@ TEST(words_are_names_where_a_name_must_stand)
 	reads_as("datetime eq 1", "datetime eq 1");
 	reads_as("add eq 1", "add eq 1");
 	reads_as("_1 eq 1 and \xc3\xa9t\xc3\xa9 eq 1", "_1 eq 1 and \xc3\xa9t\xc3\xa9 eq 1");
-	reads_as("True and FALSE eq 1", "True eq true and FALSE eq 1"); /* case counts */
+	reads_as("TRUE and FALSE eq 1", "TRUE eq true and FALSE eq 1"); /* case counts */
 	reads_as("odata eq 1 and nan eq 1 and Inf eq 1", "odata eq 1 and nan eq 1 and Inf eq 1");
 }
 
@@ -337,10 +337,57 @@ TEST(booleans_are_words_and_a_bare_property_is_compared_with_true)
 	reads_as("A", "A eq true");
 	reads_as("(A) and not B", "A eq true and not B eq true");
 	reads_as("A eq 1", "A eq 1"); /* a number, not true */
-	wrong_at("true", 4);
-	wrong_at("true and A", 8);
-	wrong_at("not true", 8);
 	wrong_at("(5)", 3);
+	wrong_at("5 or true", 4);
+	wrong_at("'true'", 6);
+	wrong_at("true true", 9);
+	wrong_at("not", 3);
+}
+
+TEST(true_and_false_are_predicates)
+{
+	reads_as_itself("true");
+	reads_as_itself("false");
+	reads_as_itself("not true");
+	reads_as_itself("true and A eq 1");
+	reads_as_itself("A eq 1 or false or not false");
+	reads_as_itself("(false or PartitionKey eq 'a') and true");
+	reads_as("((true)) and not(false)", "true and not false");
+	reads_as("(false or PartitionKey eq 'a')", "false or PartitionKey eq 'a'");
+	reads_as("true eq A or A eq false", "A eq true or A eq false");
+}
+
+/* Of the spellings, [MS-ODATA] 2.2.2 has these four. */
+TEST(true_and_false_may_begin_with_a_capital)
+{
+	reads_as("True", "true");
+	reads_as("not False and A eq True", "not false and A eq true");
+	reads_as("False eq A", "A eq false");
+	reads_as("TRUE and tRUE or fALSE eq 1", "TRUE eq true and tRUE eq true or fALSE eq 1");
+}
+
+static void is_null_at(const char *text, size_t position)
+{
+	struct err_detail d = { 0 };
+	struct filter f;
+	char want[64];
+
+	(void)snprintf(
+		want, sizeof(want), "Position %zu: a filter cannot compare with null.", position);
+	CHECK_ERR(parse(text, &f, &d), ERR_INVALID_INPUT);
+	CHECK(span_starts(span_of(d.text), span_of(want)));
+	CHECK_EQ_INT(d.offset, position);
+	filter_fini(&f);
+}
+
+TEST(null_is_refused_as_invalid)
+{
+	is_null_at("A eq null", 9);
+	is_null_at("A ne null", 9);
+	is_null_at("null eq A", 4);
+	is_null_at("null", 4);
+	is_null_at("A eq 1 or B gt null", 19);
+	is_null_at("true and not null", 17);
 }
 
 TEST(datetimes_are_read)
@@ -505,11 +552,8 @@ TEST(what_the_service_knows_but_does_not_do_is_501)
 	not_supported("A eq A");
 	not_supported("1 eq 1");
 	not_supported("'a' lt 'b' or A eq 1");
-	not_supported("A eq null");
-	not_supported("A ne null");
-	not_supported("null eq A");
-	not_supported("null");
-	not_supported("A eq 1 or B gt null");
+	not_supported("true eq true");
+	not_supported("A eq TRUE"); /* a name */
 }
 
 /* n times part with between in between. */
@@ -552,6 +596,7 @@ TEST(a_filter_has_at_most_1000_comparisons)
 	check_comparisons("A eq 1", " and ");
 	check_comparisons("not A ne 1", " or ");
 	check_comparisons("B eq true", " or ");
+	check_comparisons("false", " or ");
 }
 
 static void check_depth(const char *open, const char *close, size_t times, bool fits)
@@ -1162,6 +1207,11 @@ static uint32_t write_comparison(struct buf *out)
 	bool mirrored = dice(3) == 0;
 
 	if (dice(10) == 0) {
+		bool all = dice(2) == 0;
+		buf_add_str(out, all ? "true" : "false");
+		return all ? ~UINT32_C(0) >> (32 - ROWS) : 0;
+	}
+	if (dice(10) == 0) {
 		buf_add_str(out, row_names[name]);
 		return comparison_truth(name, FILTER_EQ, &yes);
 	}
@@ -1252,6 +1302,8 @@ static bool same_tree(const struct filter_node *a, const struct filter_node *b)
 {
 	if (a == NULL || b == NULL || a->kind != b->kind)
 		return a == b;
+	if (a->kind == FILTER_CONSTANT)
+		return a->literal.boolean == b->literal.boolean;
 	if (a->kind == FILTER_COMPARE)
 		return a->op == b->op && a->slot == b->slot && value_same(&a->literal, &b->literal);
 	return same_tree(a->left, b->left) && same_tree(a->right, b->right);
@@ -1333,9 +1385,10 @@ RUN_TESTS(T(an_empty_or_blank_filter_matches_everything), T(every_operator_is_re
 	T(the_tree_has_the_shape_that_the_header_tells), T(names_have_one_slot_each),
 	T(words_are_names_where_a_name_must_stand), T(strings_are_read),
 	T(integers_take_the_first_type_that_holds_them), T(doubles_are_read),
-	T(booleans_are_words_and_a_bare_property_is_compared_with_true), T(datetimes_are_read),
-	T(guids_are_read_in_any_case), T(binaries_are_read_by_three_prefixes),
-	T(a_syntax_error_is_placed_behind_its_token),
+	T(booleans_are_words_and_a_bare_property_is_compared_with_true),
+	T(true_and_false_are_predicates), T(true_and_false_may_begin_with_a_capital),
+	T(null_is_refused_as_invalid), T(datetimes_are_read), T(guids_are_read_in_any_case),
+	T(binaries_are_read_by_three_prefixes), T(a_syntax_error_is_placed_behind_its_token),
 	T(a_long_filter_is_cut_at_a_character_in_the_error), T(bad_utf8_and_nul_are_refused),
 	T(what_the_service_knows_but_does_not_do_is_501), T(a_filter_has_at_most_1000_comparisons),
 	T(a_filter_nests_at_most_200_deep), T(depth_is_not_added_up_side_by_side),

@@ -142,8 +142,18 @@ static struct filter_node *join(struct maker *m, enum filter_kind kind,
 	return f;
 }
 
+static struct filter_node *constant(struct maker *m, bool value)
+{
+	struct filter_node *f = node_new(m);
+	f->kind = FILTER_CONSTANT;
+	f->literal = (struct value){ .type = EDM_BOOLEAN, .boolean = value };
+	return f;
+}
+
 static struct filter_node *random_leaf(struct maker *m)
 {
+	if (dice() % 12 == 0)
+		return constant(m, dice() % 2 == 0);
 	unsigned slot = (unsigned)dice() % (m->keys_only ? 2 : 4);
 	enum filter_op op = (enum filter_op)(dice() % 6);
 	struct filter_node *f = compare(m, slot, op, any_literal());
@@ -203,6 +213,8 @@ static bool can_be(const struct filter_node *f, bool want, const char *pk, const
 		if ((f->kind == FILTER_AND) == want)
 			return can_be(f->left, want, pk, rk) && can_be(f->right, want, pk, rk);
 		return can_be(f->left, want, pk, rk) || can_be(f->right, want, pk, rk);
+	case FILTER_CONSTANT:
+		return f->literal.boolean == want;
 	case FILTER_COMPARE:
 		break;
 	}
@@ -448,6 +460,22 @@ TEST(plans_have_their_names)
 	check_plan("PartitionKey eq 'a' and not (Age gt 5 and RowKey eq '1')", "row range");
 }
 
+TEST(constants_widen_and_empty_a_plan)
+{
+	check_plan("true", "table scan");
+	check_plan("not false", "table scan");
+	check_plan("true or PartitionKey eq 'a'", "table scan");
+	check_plan("PartitionKey eq 'a' or not false", "table scan");
+	check_plan("false", "nothing");
+	check_plan("not true", "nothing");
+	check_plan("PartitionKey eq 'a' and false", "nothing");
+	check_plan("Age gt 5 and false", "nothing");
+	check_plan("(false or PartitionKey eq 'a') and (true and RowKey eq '1')", "point");
+	check_plan("false or (PartitionKey eq 'a' and RowKey eq '1') or false", "point");
+	check_plan("true and PartitionKey eq 'a'", "row range");
+	check_plan("false or Age gt 5", "table scan");
+}
+
 TEST(a_page_of_the_next_rows_has_two_segments)
 {
 	struct key_ranges r;
@@ -675,7 +703,7 @@ RUN_TESTS(T(random_filters_of_keys_give_exactly_their_keys),
 	T(the_evaluator_agrees), T(random_sets_intersect_exactly),
 	T(between_is_the_order_of_key_pairs), T(between_is_small),
 	T(a_span_tells_before_in_and_behind), T(plans_have_their_names),
-	T(a_page_of_the_next_rows_has_two_segments),
+	T(constants_widen_and_empty_a_plan), T(a_page_of_the_next_rows_has_two_segments),
 	T(a_thousand_points_in_a_partition_stay_points), T(five_hundred_pairs_stay_points),
 	T(a_grid_shares_its_rows), T(a_staircase_becomes_its_box_and_stays_a_superset),
 	T(a_small_staircase_is_exact), T(deep_nesting_is_bounded),

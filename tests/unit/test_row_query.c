@@ -110,8 +110,11 @@ TEST(mistakes_are_told_with_their_place)
 	check_refusal("A eq 'x&top=1", "Syntax error at position 13 in 'A eq 'x&top=1'.");
 	check_refusal("A xx 1.txt", "Syntax error at position 4 in 'A xx 1.txt'.");
 	check_refusal("substringof('a',B)",
-		"Position 12 in 'substringof('a',B)': filters know no functions, no arithmetic, no "
-		"null, and compare a property with a literal only.");
+		"Position 12 in 'substringof('a',B)': filters know no functions, no arithmetic, "
+		"and compare a property with a literal only.");
+	check_refusal("A eq null",
+		"Position 9: a filter cannot compare with null. No property is null; a row that "
+		"lacks a property meets no comparison of it.");
 	check_refusal(
 		"orderby=A", "There is no option 'orderby'; there are filter, select and top.");
 	check_refusal("Top=1", "There is no option 'Top'; there are filter, select and top.");

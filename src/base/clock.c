@@ -141,7 +141,7 @@ static struct civil civil_of(int64_t days_since_1601)
 
 static int64_t clamp(int64_t ticks)
 {
-	return ticks < 0 ? 0 : ticks > TICKS_MAX ? TICKS_MAX : ticks;
+	return ticks < TICKS_YEAR_1 ? TICKS_YEAR_1 : ticks > TICKS_MAX ? TICKS_MAX : ticks;
 }
 
 static char *put(char *p, int value, int digits)
@@ -154,8 +154,9 @@ static char *put(char *p, int value, int digits)
 /* Up to the seconds; returns where the fraction goes. */
 static char *put_seconds(char *p, int64_t ticks)
 {
-	struct civil c = civil_of(ticks / TICKS_PER_DAY);
-	int second = (int)(ticks % TICKS_PER_DAY / TICKS_PER_SECOND);
+	int64_t since_year_1 = ticks - TICKS_YEAR_1;
+	struct civil c = civil_of(since_year_1 / TICKS_PER_DAY + TICKS_YEAR_1 / TICKS_PER_DAY);
+	int second = (int)(since_year_1 % TICKS_PER_DAY / TICKS_PER_SECOND);
 
 	p = put(p, c.year, 4);
 	*p++ = '-';
@@ -172,7 +173,7 @@ static char *put_seconds(char *p, int64_t ticks)
 
 static int format(int64_t ticks, bool trim, char *out)
 {
-	int fraction = (int)(ticks % TICKS_PER_SECOND);
+	int fraction = (int)((ticks - TICKS_YEAR_1) % TICKS_PER_SECOND);
 	char *p = put_seconds(out, ticks);
 	int digits = 7;
 

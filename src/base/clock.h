@@ -11,6 +11,7 @@
 #define TICKS_PER_SECOND INT64_C(10000000)
 #define TICKS_UNIX_EPOCH INT64_C(116444736000000000) /* 1970-01-01 */
 #define TICKS_MAX INT64_C(2650467743999999999)       /* 9999-12-31T23:59:59.9999999 */
+#define TICKS_YEAR_1 (-INT64_C(504911232000000000))  /* 0001-01-01 */
 
 /* The present, from the wall clock (or the test's source). */
 int64_t clock_ticks(void);
@@ -32,7 +33,7 @@ bool clock_date(int year, int month, int day, int64_t *ret_ticks);
 
 #define CLOCK_TEXT_MAX 32
 /* "2026-11-20T12:29:19.0030000Z" without the zeros that end the fraction; no dot when
- * the fraction is zero.  Returns the length. */
+ * the fraction is zero.  Clamped to the years 1 to 9999.  Returns the length. */
 int clock_format(int64_t ticks, char out[CLOCK_TEXT_MAX]);
 /* The same, always 7 fraction digits. */
 int clock_format_full(int64_t ticks, char out[CLOCK_TEXT_MAX]);

@@ -4,34 +4,39 @@
  * that was left out. */
 #include "codec/access_policy_xml.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "codec/xml.h"
 
 /* ---- values ---- */
-
-static bool is_time(struct span s)
-{
-	int64_t ignored;
-	return policy_time_parse(s, &ignored);
-}
-
-/* Each of r, a, u, d at most once, in any order. */
-static bool is_permission(struct span s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		if (memchr("raud", s.p[i], 4) == NULL || memchr(s.p, s.p[i], i) != NULL)
-			return false;
-	}
-	return true;
-}
-
-/* ---- reading ---- */
 
 static enum err keep(struct access_policies *p, struct span s, struct span *ret)
 {
 	*ret = arena_copy(&p->arena, s);
 	return ret->p == NULL ? ERR_NO_MEMORY : ERR_OK;
 }
+
+/* In the one form that clients read back: azure-cli 2.45 fails on every other. */
+static enum err keep_time(struct access_policies *p, struct span s, struct span *ret)
+{
+	char text[CLOCK_TEXT_MAX];
+	int64_t ticks;
+	if (!policy_time_parse(s, &ticks))
+		return ERR_XML_VALUE;
+	return keep(p, span_make(text, (size_t)clock_format_full(ticks, text)), ret);
+}
+
+/* Each of r, a, u, d at most once, in any order. */
+static enum err keep_permission(struct access_policies *p, struct span s, struct span *ret)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (memchr("raud", s.p[i], 4) == NULL || memchr(s.p, s.p[i], i) != NULL)
+			return ERR_XML_VALUE;
+	}
+	return keep(p, s, ret);
+}
+
+/* ---- reading ---- */
 
 static enum err read_id(struct access_policies *p, const struct xml_node *node, struct span *ret,
 	struct err_detail *detail)
@@ -53,9 +58,10 @@ static enum err read_id(struct access_policies *p, const struct xml_node *node, 
 	return keep(p, id, ret);
 }
 
-/* An optional value that `good` must like. */
+/* An optional value; keep_it() checks and keeps it. */
 static enum err read_value(struct access_policies *p, const struct xml_node *node,
-	bool (*good)(struct span), struct span *ret, struct err_detail *detail)
+	enum err (*keep_it)(struct access_policies *p, struct span s, struct span *ret),
+	struct span *ret, struct err_detail *detail)
 {
 	struct span text = { 0 };
 	if (node == NULL)
@@ -66,11 +72,12 @@ static enum err read_value(struct access_policies *p, const struct xml_node *nod
 	text = xml_trim(text);
 	if (text.n == 0)
 		return ERR_OK;
-	if (!good(text))
-		return err_set(detail, ERR_XML_VALUE,
+	e = keep_it(p, text, ret);
+	if (e == ERR_XML_VALUE)
+		return err_set(detail, e,
 			"The value '%.*s' of the XML element '%.*s' is not in the correct format.",
 			text.n < 60 ? (int)text.n : 60, text.p, (int)node->name.n, node->name.p);
-	return keep(p, text, ret);
+	return e;
 }
 
 static enum err read_policy(struct access_policies *p, const struct xml_node *node,
@@ -81,11 +88,11 @@ static enum err read_policy(struct access_policies *p, const struct xml_node *no
 	const struct xml_node *found[3];
 	enum err e = xml_fields(node, fields, found, detail);
 	if (e == ERR_OK)
-		e = read_value(p, found[0], is_time, &ret->start, detail);
+		e = read_value(p, found[0], keep_time, &ret->start, detail);
 	if (e == ERR_OK)
-		e = read_value(p, found[1], is_time, &ret->expiry, detail);
+		e = read_value(p, found[1], keep_time, &ret->expiry, detail);
 	if (e == ERR_OK)
-		e = read_value(p, found[2], is_permission, &ret->permission, detail);
+		e = read_value(p, found[2], keep_permission, &ret->permission, detail);
 	ret->has_policy = true;
 	return e;
 }

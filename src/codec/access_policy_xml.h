@@ -9,7 +9,7 @@
 
 /* ret is zeroed first; arena_fini(&ret->arena) whatever the answer.  An empty text is no
  * policy.  Rules: at most 5, ids of 1 to 64 units, unique, times and permission letters
- * (raud) well-formed.  ERR_XML_INVALID for what is not such a document, ERR_XML_VALUE for a
+ * (raud) well-formed.  Times become UTC with seven digits.  ERR_XML_INVALID for what is not such a document, ERR_XML_VALUE for a
  * bad time or permission; a BOM, any encoding declaration that is UTF-8, comments are fine;
  * a DTD or an entity reference that is not predefined is ERR_XML_INVALID. */
 enum err access_policies_from_xml(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Stored access policies of a table (protocol sections 2.11, 2.12, 4.5): up to five, each
- * with an id and any of start, expiry, permission.  Times stay as they were sent; they were
- * checked when they were set. */
+ * with an id and any of start, expiry, permission.  Times are UTC with seven digits of the
+ * fraction, whatever was sent: 2026-01-01T00:00:00.0000000Z. */
 #ifndef MODEL_ACCESS_POLICY_H
 #define MODEL_ACCESS_POLICY_H
 

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Get and Set Table ACL.  What is kept is what we would write: the text is shown as it is. */
+ * Get and Set Table ACL.  The text of the store is read before it is shown: older versions
+ * kept times as they were sent. */
 #include "codec/access_policy_xml.h"
 #include "rest/call.h"
 #include "service/tables.h"
 
 enum err op_get_acl(struct call *c, struct response *r)
 {
-	static const struct access_policies none;
+	struct access_policies p = { 0 };
+	struct buf stored = BUF_INIT(RESPONSE_BODY_LIMIT);
 	uint64_t table;
 	enum err e = call_table(c, &table);
 	if (e == ERR_OK)
-		e = table_policies_get(c->service, table, &r->body);
+		e = table_policies_get(c->service, table, &stored);
+	if (e == ERR_OK)
+		e = access_policies_from_xml(buf_span(&stored), &p, NULL);
+	if (e == ERR_OK)
+		access_policies_to_xml(&p, &r->body);
+	arena_fini(&p.arena);
+	buf_fini(&stored);
 	if (e != ERR_OK)
-		return e;
-	if (r->body.len == 0)
-		access_policies_to_xml(&none, &r->body);
+		return e == ERR_XML_INVALID || e == ERR_XML_VALUE ? ERR_CORRUPT : e;
 	if (!buf_ok(&r->body))
 		return ERR_NO_MEMORY;
 	r->status = 200;

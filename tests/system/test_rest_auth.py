@@ -609,6 +609,17 @@ def policies(*entries):
     return "".join(out) + "</SignedIdentifiers>"
 
 
+@pytest.mark.parametrize("sent, want", [
+    ("2030-01-01T00:00Z", "2030-01-01T00:00:00.0000000Z"),
+    ("2026-01-01", "2026-01-01T00:00:00.0000000Z"),
+    ("2030-01-01T00:00:00.5+01:00", "2029-12-31T23:00:00.5000000Z")])
+def test_times_of_policies_come_back_in_one_form(rest, tab, sent, want):
+    """azure-cli 2.45 reads no other form: it could not list, change or delete the policy."""
+    ok(rest.request("PUT", f"{tab}?comp=acl", policies(("p", sent, sent, "r"))), 204)
+    text = ok(rest.request("GET", f"{tab}?comp=acl"), 200).body.decode()
+    assert f"<Start>{want}</Start><Expiry>{want}</Expiry>" in text
+
+
 def test_R9_stored_access_policies(rest, tab):
     ok(rest.insert(tab, {"PartitionKey": "p", "RowKey": "r"}), 201)
     ok(rest.request("PUT", f"{tab}?comp=acl", policies(

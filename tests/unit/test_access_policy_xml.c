@@ -50,8 +50,8 @@ static const char whole[] =
 	     "</AccessPolicy></SignedIdentifier>"
 	     "<SignedIdentifier><Id>only an id</Id></SignedIdentifier>"
 	     "<SignedIdentifier><Id>y</Id><AccessPolicy /></SignedIdentifier>"
-	     "<SignedIdentifier><Id>z</Id><AccessPolicy><Expiry>2013-11-27</Expiry></AccessPolicy>"
-	     "</SignedIdentifier>");
+	     "<SignedIdentifier><Id>z</Id><AccessPolicy>"
+	     "<Expiry>2013-11-27T00:00:00.0000000Z</Expiry></AccessPolicy></SignedIdentifier>");
 
 TEST(what_was_set_comes_back_and_what_was_left_out_stays_out)
 {
@@ -67,7 +67,7 @@ TEST(what_was_set_comes_back_and_what_was_left_out_stays_out)
 	CHECK(p.all[1].start.p == NULL && p.all[1].expiry.p == NULL &&
 		p.all[1].permission.p == NULL);
 	CHECK(p.all[2].has_policy && p.all[2].permission.p == NULL);
-	CHECK(p.all[3].start.p == NULL && span_is(p.all[3].expiry, "2013-11-27"));
+	CHECK(p.all[3].start.p == NULL && span_is(p.all[3].expiry, "2013-11-27T00:00:00.0000000Z"));
 	arena_fini(&p.arena);
 }
 
@@ -101,8 +101,8 @@ TEST(the_spellings_of_clients_are_understood)
 	CHECK_EQ_STR(again("<SignedIdentifiers><SignedIdentifier><AccessPolicy><Permission> dr "
 			   "</Permission><Start>2020-01-01</Start></AccessPolicy><Id>i</Id>"
 			   "</SignedIdentifier></SignedIdentifiers>"),
-		ONE("<Id>i</Id><AccessPolicy><Start>2020-01-01</Start><Permission>dr</Permission>"
-		    "</AccessPolicy>"));
+		ONE("<Id>i</Id><AccessPolicy><Start>2020-01-01T00:00:00.0000000Z</Start>"
+		    "<Permission>dr</Permission></AccessPolicy>"));
 	CHECK_EQ_STR(again("<s:SignedIdentifiers xmlns:s='urn:x' a='1'><!-- c --><?pi x?>"
 			   "<s:SignedIdentifier b='&lt;'>\r\n\t<s:Id><![CDATA[<&>]]></s:Id>"
 			   "</s:SignedIdentifier></s:SignedIdentifiers>"),
@@ -229,6 +229,33 @@ TEST(times_are_those_of_the_protocol)
 		CHECK_ERR(read_it(text), want);
 		(void)snprintf(text, sizeof(text), POLICY("<Expiry>%s</Expiry>"), bad[i]);
 		CHECK_ERR(read_it(text), want);
+	}
+}
+
+TEST(times_come_back_in_one_form)
+{
+	static const struct {
+		const char *sent, *want;
+	} times[] = {
+		{ "2026-01-01", "2026-01-01T00:00:00.0000000Z" },
+		{ "2030-01-01T00:00Z", "2030-01-01T00:00:00.0000000Z" },
+		{ "2030-01-01T12:34:56Z", "2030-01-01T12:34:56.0000000Z" },
+		{ "2030-01-01T12:34:56.5Z", "2030-01-01T12:34:56.5000000Z" },
+		{ "2030-01-01T12:34:56.1234567Z", "2030-01-01T12:34:56.1234567Z" },
+		{ "2030-01-01T00:30:00+01:00", "2029-12-31T23:30:00.0000000Z" },
+		{ " 2030-01-01T00:00-08:30 ", "2030-01-01T08:30:00.0000000Z" },
+		{ "0001-01-01T00:00:00.0000000Z", "0001-01-01T00:00:00.0000000Z" },
+		{ "0001-01-01T00:00:00+01:00", "0001-01-01T00:00:00.0000000Z" },
+		{ "9999-12-31T23:59:59-01:00", "9999-12-31T23:59:59.9999999Z" },
+	};
+	char text[400], want[400];
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		(void)snprintf(text, sizeof(text), POLICY("<Start>%s</Start><Expiry>%s</Expiry>"),
+			times[i].sent, times[i].sent);
+		(void)snprintf(want, sizeof(want), POLICY("<Start>%s</Start><Expiry>%s</Expiry>"),
+			times[i].want, times[i].want);
+		CHECK_EQ_STR(again(text), want);
+		CHECK_EQ_STR(again(want), want);
 	}
 }
 
@@ -502,7 +529,8 @@ RUN_TESTS(T(what_was_set_comes_back_and_what_was_left_out_stays_out),
 	T(no_text_and_an_empty_list_are_no_policy), T(the_spellings_of_clients_are_understood),
 	T(an_id_may_hold_what_xml_can_carry), T(five_identifiers_are_allowed_each_once),
 	T(an_id_holds_1_to_64_utf16_units), T(a_document_has_64_kib),
-	T(times_are_those_of_the_protocol), T(permissions_are_letters_of_raud_each_once),
+	T(times_are_those_of_the_protocol), T(times_come_back_in_one_form),
+	T(permissions_are_letters_of_raud_each_once),
 	T(elements_that_are_unknown_twice_missing_or_misplaced_are_named),
 	T(a_dtd_is_refused_before_anything_comes_of_it),
 	T(entities_that_are_not_predefined_are_refused),

@@ -34,9 +34,23 @@ TEST(fractions_are_trimmed_or_full)
 	CHECK_EQ_STR(out, "1970-01-01T00:00:00.0000000Z");
 }
 
+TEST(times_before_1601_are_written_right)
+{
+	int64_t t;
+
+	CHECK_EQ_STR(text(-1), "1600-12-31T23:59:59.9999999Z");
+	CHECK_EQ_STR(text(TICKS_YEAR_1), "0001-01-01T00:00:00Z");
+	CHECK_EQ_STR(text(TICKS_YEAR_1 + 1), "0001-01-01T00:00:00.0000001Z");
+	CHECK(clock_date(1, 1, 1, &t));
+	CHECK_EQ_INT(t, TICKS_YEAR_1);
+	CHECK(clock_date(1582, 10, 4, &t));
+	CHECK_EQ_STR(text(t + 864000000000 - 10000000), "1582-10-04T23:59:59Z");
+}
+
 TEST(what_is_out_of_range_is_clamped_when_written)
 {
-	CHECK_EQ_STR(text(-1), "1601-01-01T00:00:00Z");
+	CHECK_EQ_STR(text(TICKS_YEAR_1 - 1), "0001-01-01T00:00:00Z");
+	CHECK_EQ_STR(text(INT64_MIN), "0001-01-01T00:00:00Z");
 	CHECK_EQ_STR(text(TICKS_MAX + 1), "9999-12-31T23:59:59.9999999Z");
 }
 
@@ -124,6 +138,7 @@ TEST(a_test_can_replace_the_wall_clock)
 }
 
 RUN_TESTS(T(known_instants_are_written_right), T(fractions_are_trimmed_or_full),
-	T(what_is_out_of_range_is_clamped_when_written), T(every_day_is_one_after_the_day_before),
-	T(there_is_no_such_day), T(timespec_round_trips_and_clamps),
-	T(unix_nanoseconds_are_clamped), T(a_test_can_replace_the_wall_clock))
+	T(times_before_1601_are_written_right), T(what_is_out_of_range_is_clamped_when_written),
+	T(every_day_is_one_after_the_day_before), T(there_is_no_such_day),
+	T(timespec_round_trips_and_clamps), T(unix_nanoseconds_are_clamped),
+	T(a_test_can_replace_the_wall_clock))

@@ -100,6 +100,28 @@ TEST(a_table_has_no_policies_until_they_are_set)
 	service_free(w.service);
 }
 
+/* An older version kept times as they were sent. */
+TEST(policies_of_an_older_store_are_shown_in_the_form_of_today)
+{
+#define OLD(time_) \
+	DECL "<SignedIdentifiers><SignedIdentifier><Id>x</Id><AccessPolicy><Start>" time_ \
+	     "</Start></AccessPolicy></SignedIdentifier></SignedIdentifiers>"
+	struct item it = { 0 };
+	struct world w;
+	setup(&w);
+	CHECK_ERR(table_find(w.service, SPAN_LIT("acct"), SPAN_LIT("Blogs"), &it), ERR_OK);
+	CHECK_ERR(table_policies_set(
+			  w.service, ORIGIN_REST, it.id, SPAN_LIT(OLD("2030-01-01T00:00Z")), NULL),
+		ERR_OK);
+	CHECK_EQ_INT(ask(&w, "GET", ACL, NEW, ""), 200);
+	CHECK_EQ_STR(w.text, OLD("2030-01-01T00:00:00.0000000Z"));
+	CHECK_ERR(
+		table_policies_set(w.service, ORIGIN_REST, it.id, SPAN_LIT("<x/>"), NULL), ERR_OK);
+	CHECK_EQ_INT(ask(&w, "GET", ACL, NEW, ""), 500);
+	item_fini(&it);
+	service_free(w.service);
+}
+
 TEST(the_policies_of_a_missing_table_are_not_found)
 {
 	struct world w;
@@ -215,6 +237,7 @@ TEST(stats_are_live_at_both_endpoints)
 }
 
 RUN_TESTS(T(a_table_has_no_policies_until_they_are_set),
+	T(policies_of_an_older_store_are_shown_in_the_form_of_today),
 	T(the_policies_of_a_missing_table_are_not_found),
 	T(service_properties_are_shown_as_the_version_knows_them),
 	T(a_set_changes_the_sections_it_holds_and_a_refused_one_nothing), T(bodies_have_64_kib),

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #define DOUBLE_TEXT_MAX 40
 
@@ -101,10 +102,16 @@ static enum err parse_double(struct span s, double *ret)
 	return isfinite(*ret) ? ERR_OK : ERR_VALUE_INVALID;
 }
 
+static bool is_any_case(struct span s, const char *word)
+{
+	return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
+}
+
+/* .NET writes "True", sheets write "TRUE". */
 static bool parse_boolean(struct span s, bool *ret)
 {
-	*ret = span_is(s, "true") || span_is(s, "1");
-	return *ret || span_is(s, "false") || span_is(s, "0");
+	*ret = is_any_case(s, "true") || span_is(s, "1");
+	return *ret || is_any_case(s, "false") || span_is(s, "0");
 }
 
 static bool parse_int32(struct span s, int32_t *ret)

@@ -12,7 +12,7 @@
  * type.  STRING and BINARY results point into out_bytes (BINARY: decoded there; STRING:
  * borrows text itself).  ERR_VALUE_INVALID, ERR_OUT_OF_RANGE (DateTime before 1601).
  *   Int32, Int64: decimal.  Double: decimal, or NaN Infinity -Infinity INF -INF.
- *   Boolean: true false 1 0.  DateTime: ISO 8601 without zone (UTC), Z or +hh:mm,
+ *   Boolean: true and false in any case, 1 0.  DateTime: ISO 8601 without zone (UTC), Z or +hh:mm,
  *   seconds may be missing, more than 7 fraction digits are cut.  Guid: 36 characters,
  *   any case; 32 hex digits; braces.  Binary: base64. */
 enum err edm_text_parse(enum edm_type type, struct span text, struct value *ret,

@@ -433,6 +433,8 @@ TYPES = [
     (typed("Edm.Boolean", True), '"V":true'),
     (typed("Edm.Boolean", "true"), '"V":true'),
     (typed("Edm.Boolean", "false"), '"V":false'),
+    (typed("Edm.Boolean", "TRUE"), '"V":true'),
+    (typed("Edm.Boolean", "False"), '"V":false'),
     ({"V": 0}, '"V":0'),
     ({"V": 2147483647}, '"V":2147483647'),
     ({"V": -2147483648}, '"V":-2147483648'),

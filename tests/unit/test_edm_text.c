@@ -140,7 +140,14 @@ TEST(booleans_are_words_or_digits)
 	reads_as(EDM_BOOLEAN, "1", "true");
 	reads_as(EDM_BOOLEAN, "false", "false");
 	reads_as(EDM_BOOLEAN, "0", "false");
-	refused(EDM_BOOLEAN, "True", ERR_VALUE_INVALID);
+	reads_as(EDM_BOOLEAN, "True", "true");
+	reads_as(EDM_BOOLEAN, "TRUE", "true");
+	reads_as(EDM_BOOLEAN, "tRuE", "true");
+	reads_as(EDM_BOOLEAN, "False", "false");
+	reads_as(EDM_BOOLEAN, "FALSE", "false");
+	refused(EDM_BOOLEAN, "TRUE ", ERR_VALUE_INVALID);
+	refused(EDM_BOOLEAN, "tru", ERR_VALUE_INVALID);
+	refused(EDM_BOOLEAN, "falsee", ERR_VALUE_INVALID);
 	refused(EDM_BOOLEAN, "", ERR_VALUE_INVALID);
 	refused(EDM_BOOLEAN, "2", ERR_VALUE_INVALID);
 }

@@ -86,6 +86,7 @@ TEST(every_type_is_read)
 		"<d:Timestamp m:type=\"Edm.DateTime\">0001-01-01T00:00:00</d:Timestamp>"
 		"<d:S>text</d:S><d:S2 m:type=\"Edm.String\"></d:S2><d:S3/><d:S4 m:type=\"\">x</d:S4>"
 		"<d:T m:type=\"Edm.Boolean\">true</d:T><d:F m:type=\"Edm.Boolean\">0</d:F>"
+		"<d:U m:type=\"Edm.Boolean\">TRUE</d:U>"
 		"<d:I m:type=\"Edm.Int32\">-7</d:I><d:L m:type=\"Edm.Int64\">9007199254740993</d:L>"
 		"<d:D m:type=\"Edm.Double\">1.5E+300</d:D><d:Z m:type=\"Edm.Double\">-0.0</d:Z>"
 		"<d:N m:type=\"Edm.Double\">NaN</d:N><d:P m:type=\"Edm.Double\">INF</d:P>"
@@ -94,7 +95,7 @@ TEST(every_type_is_read)
 		"<d:G m:type=\"Edm.Guid\">C9DA6455-213D-42C9-9A79-3E9149A57833</d:G>"
 		"<d:B m:type=\"Edm.Binary\">AAECAwQ=</d:B><d:B2 m:type=\"Edm.Binary\"/>",
 		"{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"S\":\"text\",\"S2\":\"\",\"S3\":\"\","
-		"\"S4\":\"x\",\"T\":true,\"F\":false,\"I\":-7,\"L@odata.type\":\"Edm.Int64\","
+		"\"S4\":\"x\",\"T\":true,\"F\":false,\"U\":true,\"I\":-7,\"L@odata.type\":\"Edm.Int64\","
 		"\"L\":\"9007199254740993\",\"D\":1.5E+300,\"Z\":-0.0,"
 		"\"N@odata.type\":\"Edm.Double\",\"N\":\"NaN\",\"P@odata.type\":\"Edm.Double\","
 		"\"P\":\"Infinity\",\"M@odata.type\":\"Edm.Double\",\"M\":\"-Infinity\","

@@ -132,6 +132,8 @@ TEST(annotated_types_accept_strings_and_their_literals)
 	becomes("{\"a@odata.type\":\"Edm.Int32\",\"a\":\"5\"}", "{\"a\":5}");
 	becomes("{\"a@odata.type\":\"Edm.Int32\",\"a\":5}", "{\"a\":5}");
 	becomes("{\"a@odata.type\":\"Edm.Boolean\",\"a\":\"true\"}", "{\"a\":true}");
+	becomes("{\"a@odata.type\":\"Edm.Boolean\",\"a\":\"TRUE\"}", "{\"a\":true}");
+	becomes("{\"a@odata.type\":\"Edm.Boolean\",\"a\":\"False\"}", "{\"a\":false}");
 	becomes("{\"a@odata.type\":\"Edm.Boolean\",\"a\":false}", "{\"a\":false}");
 	becomes("{\"a@odata.type\":\"Edm.Double\",\"a\":\"3\"}", "{\"a\":3.0}");
 	becomes("{\"a@odata.type\":\"Edm.Double\",\"a\":3}", "{\"a\":3.0}");

@@ -98,11 +98,11 @@ enum err filter_bind_document(const struct filter *f, struct span document, stru
 	struct value *memory, const struct value **values);
 
 /* values[slot] for each slot; NULL: the row has no such property.  A comparison with a
- * missing property or of types that do not compare is false ("ne" too if missing; a type
- * mismatch under "ne" is true), and "not" turns the truth value round.
+ * missing property is false ("ne" too), and "not" turns the truth value round.
  * Types compare that are the same; besides, an Int32 literal with an Int64 or Double
  * property and an Int64 literal with a Double property, exactly.  Nothing else does: not a
  * Double literal with an Int64 property, not an Int64 or Double literal with an Int32 one.
+ * A property of another type is less than every literal: ne, lt, le are true.
  * Strings are ordered by UTF-16 code unit (model/key.h). */
 bool filter_eval(const struct filter *f, const struct value *const *values);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The evaluation, in two-valued logic: a missing property makes a comparison false before
- * its operator is looked at.  Values that have no order between them (types that do not
- * compare, NaN) are merely not equal. */
+ * its operator is looked at.  NaN has no order and is merely not equal; what is of another
+ * type than the literal is less than it. */
 #include "query/filter.h"
 
 enum order {
@@ -96,7 +96,8 @@ static enum order order_same_type(const struct value *a, const struct value *b)
 	return UNORDERED;
 }
 
-/* The literal widens to the property's type, never the other way round. */
+/* The literal widens to the property's type, never the other way round.  Any other type is
+ * LESS: so the service was seen to answer (docs/rest.md). */
 static enum order order_values(const struct value *property, const struct value *literal)
 {
 	if (property->type == literal->type)
@@ -107,7 +108,7 @@ static enum order order_values(const struct value *property, const struct value 
 		return order_double(property->dbl, literal->int32);
 	if (property->type == EDM_DOUBLE && literal->type == EDM_INT64)
 		return order_double_int64(property->dbl, literal->int64);
-	return UNORDERED;
+	return LESS;
 }
 
 static bool is_equal(const struct value *property, const struct value *literal)

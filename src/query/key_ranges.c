@@ -30,6 +30,11 @@ static enum filter_op negated(enum filter_op op)
 	return FILTER_GT;
 }
 
+static bool holds_for_less(enum filter_op op)
+{
+	return op == FILTER_NE || op == FILTER_LT || op == FILTER_LE;
+}
+
 static bool is_leaf(const struct filter_node *f)
 {
 	return f->kind == FILTER_COMPARE || f->kind == FILTER_CONSTANT;
@@ -41,8 +46,8 @@ static struct key_set set_of_leaf(struct key_builder *b, const struct filter_nod
 		return key_set_of_all(f->literal.boolean != negate);
 	if (f->slot != FILTER_SLOT_PK && f->slot != FILTER_SLOT_RK)
 		return key_set_of_all(true);
-	if (f->literal.type != EDM_STRING) /* a mismatch is true under "ne" alone */
-		return key_set_of_all((f->op == FILTER_NE) != negate);
+	if (f->literal.type != EDM_STRING) /* every key is less */
+		return key_set_of_all(holds_for_less(f->op) != negate);
 	struct key_span spans[2];
 	struct span key = key_builder_key(b, f->literal.bytes);
 	size_t n = key_spans_of(negate ? negated(f->op) : f->op, key, spans);

@@ -726,7 +726,7 @@ static void check_pair(enum edm_type a, int i, enum edm_type b, int j)
 	int c = a == EDM_BOOLEAN ? (i > 0) - (j > 0) : i - j;
 
 	for (enum filter_op op = FILTER_EQ; op <= FILTER_LE; op++) {
-		bool want = comparable(a, b) ? holds(op, c) : op == FILTER_NE;
+		bool want = holds(op, comparable(a, b) ? c : -1);
 		const struct value *p = &samples[a][i].value;
 		char text[100];
 		(void)snprintf(text, sizeof(text), "P %s %s", op_words[op], samples[b][j].literal);
@@ -788,13 +788,15 @@ TEST(keys_and_timestamp_are_compared_in_their_slots)
 	CHECK(matches("Timestamp gt datetime'2019-12-31T23:59:59.9999999Z'", &e));
 	CHECK(matches("Timestamp gt datetime'0001-01-01T00:00:00'", &e));
 	CHECK(!matches("Timestamp le datetime'1600-12-31T00:00:00Z'", &e));
-	/* Other types are a mismatch, as everywhere. */
+	/* Every other type is greater, as everywhere. */
 	CHECK(!matches("PartitionKey eq 1", &e));
+	CHECK(matches("PartitionKey lt 1 and 1 gt RowKey", &e));
 	CHECK(matches("PartitionKey ne 1", &e));
 	CHECK(!matches("RowKey ge guid'" GUID1 "'", &e));
 	CHECK(!matches("RowKey", &e));
 	CHECK(!matches("Timestamp gt '2019-01-01T00:00:00Z'", &e));
 	CHECK(matches("Timestamp ne '2019-01-01T00:00:00Z'", &e));
+	CHECK(matches("Timestamp lt ''", &e));
 }
 
 TEST(dates_before_1601_are_before_every_row)
@@ -846,6 +848,8 @@ TEST(nan_is_only_not_equal)
 			(void)snprintf(text, sizeof(text), "P %s %s", op_words[op], literals[i]);
 			CHECK_EQ_INT(one_matches(&nan, text), op == FILTER_NE);
 		}
+		(void)snprintf(text, sizeof(text), "P %s ''", op_words[op]);
+		CHECK_EQ_INT(one_matches(&nan, text), holds((enum filter_op)op, -1));
 		(void)snprintf(text, sizeof(text), "P %s NaN", op_words[op]);
 		CHECK_EQ_INT(one_matches(&one, text), op == FILTER_NE);
 	}
@@ -861,7 +865,7 @@ TEST(plain_digits_find_an_int64)
 	CHECK(!one_matches(&l, "P eq 7.0"));
 	CHECK(!one_matches(&i, "P eq 7L"));
 	CHECK(one_matches(&i, "P ne 7L"));
-	CHECK(!one_matches(&i, "P lt 2147483648"));
+	CHECK(one_matches(&i, "P lt 2147483648"));
 	l.int64 = INT64_C(2147483648);
 	CHECK(one_matches(&l, "P eq 2147483648 and P gt 2147483647"));
 }
@@ -1086,7 +1090,7 @@ static int sign(bool greater, bool less)
 static bool truth(const struct value *p, enum filter_op op, const struct value *l)
 {
 	if (!comparable(p->type, l->type))
-		return op == FILTER_NE;
+		return holds(op, -1);
 	switch (p->type) {
 	case EDM_STRING:
 		return holds(op, compare_strings(p->bytes, l->bytes));

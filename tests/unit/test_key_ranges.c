@@ -197,7 +197,7 @@ static bool compare_key(const struct filter_node *f, const char *key)
 {
 	char a[64], b[64];
 	if (f->literal.type != EDM_STRING)
-		return f->op == FILTER_NE;
+		return f->op == FILTER_NE || f->op == FILTER_LT || f->op == FILTER_LE;
 	return result(f->op, span_cmp(order(key, a), order(f->literal.bytes.p, b)));
 }
 
@@ -453,7 +453,9 @@ TEST(plans_have_their_names)
 	check_plan("PartitionKey eq 'a' and RowKey lt ''", "nothing");
 	check_plan("PartitionKey gt 'b' and PartitionKey lt 'a'", "nothing");
 	check_plan("PartitionKey eq 7", "nothing");
-	check_plan("PartitionKey lt 7", "nothing");
+	check_plan("PartitionKey gt 7", "nothing");
+	check_plan("not (PartitionKey lt 7)", "nothing");
+	check_plan("PartitionKey lt 7", "table scan");
 	check_plan("PartitionKey ne 7", "table scan");
 	check_plan("not (PartitionKey gt 7)", "table scan");
 	check_plan("not (Age gt 5)", "table scan");

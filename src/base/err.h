@@ -67,6 +67,8 @@
 	/* What the REST socket refuses. */ \
 	X(AUTH_FAILED,             EACCES,       403, "AuthenticationFailed",         "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.") \
 	X(AUTH_HEADER,             EACCES,       400, "InvalidAuthenticationInfo",    "The authentication information was not provided in the correct format. Verify the value of Authorization header.") \
+	X(AUTH_BEARER,             EACCES,       401, "InvalidAuthenticationInfo",    "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.") \
+	X(AUTH_NONE,               EACCES,       401, "NoAuthenticationInformation",  "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.") \
 	X(SAS_PERMISSION,          EACCES,       403, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation using this permission.") \
 	X(SAS_SERVICE,             EACCES,       403, "AuthorizationServiceMismatch", "This request is not authorized to perform this operation using this service.") \
 	X(SAS_RESOURCE_TYPE,       EACCES,       403, "AuthorizationResourceTypeMismatch", "This request is not authorized to perform this operation using this resource type.") \

@@ -193,6 +193,8 @@ const struct command command_mount = {
 		"                 which), or unix:PATH\n"
 		"  rest-cert=FILE, rest-key=FILE\n"
 		"                 certificate and key (PEM): TCP with TLS\n"
+		"  rest-tenant=UUID\n"
+		"                 the tenant that answers to bearer tokens name\n"
 		"  rest-trust=UID[:UID...] | none\n"
 		"                 users who, like you and root, need no signature on a Unix\n"
 		"                 socket; none: everybody needs one\n"

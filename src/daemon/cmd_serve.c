@@ -36,6 +36,7 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		{ "rest", rest_settings_endpoint },
 		{ "rest-cert", rest_settings_cert },
 		{ "rest-key", rest_settings_key },
+		{ "rest-tenant", rest_settings_tenant },
 		{ "rest-trust", rest_settings_trust },
 	};
 	const char *name = given->spec->name;
@@ -109,6 +110,7 @@ static const struct option_spec options[] = {
 		"where to listen; may be given again (default: " REST_DEFAULT_ENDPOINT ")" },
 	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },
 	{ "rest-key", 0, "FILE", "its key (PEM)" },
+	{ "rest-tenant", 0, "UUID", "the tenant that answers to bearer tokens name" },
 	{ "rest-trust", 0, "UID[:UID...]",
 		"users who need no signature on a Unix socket; or none" },
 	{ "log", 0, "FILE", "log there instead of to standard error" },

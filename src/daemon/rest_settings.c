@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/span.h"
 #include "base/text.h"
+#include "codec/edm_text.h"
 #include "daemon/mountinfo.h"
 
 #include <errno.h>
@@ -70,6 +71,19 @@ enum err rest_settings_key(struct rest_settings *s, const char *value, struct er
 {
 	s->options.key = s->key;
 	return resolve(value, s->key, detail);
+}
+
+enum err rest_settings_tenant(struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	struct value v;
+	struct buf text = { .data = s->tenant, .cap = sizeof(s->tenant), .limit = 36 };
+	if (strlen(value) != text.limit ||
+		edm_text_parse(EDM_GUID, span_of(value), &v, NULL, NULL) != ERR_OK)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"wants a UUID, as " REST_TENANT_DEFAULT ", not '%s'", value);
+	edm_text_format(&v, &text);
+	s->options.tenant = s->tenant;
+	return ERR_OK;
 }
 
 /* The part up to the next separator; false at the end. */

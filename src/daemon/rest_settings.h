@@ -14,6 +14,7 @@ struct rest_settings {
 	struct rest_options options; /* its strings are those below */
 	char endpoints[REST_ENDPOINTS_MAX][320];
 	char cert[PATH_MAX], key[PATH_MAX];
+	char tenant[40];
 	bool has_trust;
 };
 
@@ -23,6 +24,9 @@ enum err rest_settings_endpoint(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
 enum err rest_settings_cert(struct rest_settings *s, const char *value, struct err_detail *detail);
 enum err rest_settings_key(struct rest_settings *s, const char *value, struct err_detail *detail);
+/* A UUID. */
+enum err rest_settings_tenant(
+	struct rest_settings *s, const char *value, struct err_detail *detail);
 /* "UID[:UID...]" or "none". */
 enum err rest_settings_trust(struct rest_settings *s, const char *value, struct err_detail *detail);
 /* The environment variable ROWFS_REST_LIMITS, which tests set; and whether the options go

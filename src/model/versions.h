@@ -28,6 +28,7 @@
 	X(SAS_LIMITS, 20150405, 0, "`sip` and `spr` in a table SAS") \
 	X(ACCOUNT_SAS, 20150405, 0, "account SAS (`sv`)") \
 	X(SAS_CODES, 20150405, 0, "403 where a SAS lacks a permission; before, 404") \
+	X(BEARER, 20171109, 0, "401 for bearer tokens and for no credential; before, 403") \
 	X(SAS_ENCRYPTION, 20201206, 0, "`ses` in an account SAS")
 
 enum version_rule {

@@ -121,7 +121,7 @@ enum err access_check(const struct call_facts *f, struct access *ret, struct err
 	if (query_params_find(&f->target->params, "sig", &signature))
 		return check_sas(f, ret, detail);
 	if (!f->request->peer->trusted)
-		return err_set(detail, ERR_AUTH_FAILED,
+		return err_set(detail, ERR_AUTH_NONE,
 			"There is no credential: neither an Authorization header nor a shared "
 			"access signature (sig).");
 	ret->kind = ACCESS_OWNER;

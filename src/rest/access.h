@@ -53,7 +53,7 @@ struct call_facts {
 /* Checks the credential: Authorization header (SharedKey, SharedKeyLite), SAS parameters, or
  * a trusted peer.  Everything about its validity (signature, time, address, protocol, the
  * stored policy) is decided here, nothing about the operation.  access_fini() if ERR_OK.
- * ERR_AUTH_FAILED, ERR_AUTH_HEADER, ERR_SAS_IP, ERR_SAS_PROTOCOL ...; detail says which
+ * ERR_AUTH_BEARER, ERR_AUTH_NONE (no credential), ERR_AUTH_FAILED, ERR_AUTH_HEADER, ERR_SAS_IP, ERR_SAS_PROTOCOL ...; detail says which
  * part was wrong, and never holds a key or the right signature. */
 enum err access_check(const struct call_facts *f, struct access *ret, struct err_detail *detail);
 void access_fini(struct access *a);

@@ -48,6 +48,7 @@ struct request connection_request(const struct connection *c)
 		.peer = &c->peer,
 		.since_us = c->since_us,
 		.id = c->id,
+		.tenant = c->rest->tenant,
 	};
 }
 

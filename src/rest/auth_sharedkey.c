@@ -46,7 +46,7 @@ static enum err check_scheme(struct span scheme, struct err_detail *detail)
 	if (same_word(scheme, "SharedKey") || same_word(scheme, "SharedKeyLite"))
 		return ERR_OK;
 	if (same_word(scheme, "Bearer"))
-		return err_set(detail, ERR_AUTH_FAILED,
+		return err_set(detail, ERR_AUTH_BEARER,
 			"Bearer tokens are not supported here; use an account key or a shared "
 			"access signature.");
 	return err_set(detail, ERR_AUTH_HEADER,

@@ -52,6 +52,7 @@ struct rest {
 	struct watch *watch;
 	atomic_bool stopping;
 	atomic_size_t held; /* of limits.memory_kib */
+	char tenant[sizeof(REST_TENANT_DEFAULT)];
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
 	char complaint[200]; /* MHD's, while it starts */

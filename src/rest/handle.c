@@ -11,6 +11,7 @@
 #include "rest/change.h"
 #include "rest/cors.h"
 #include "rest/error_body.h"
+#include "rest/rest.h"
 #include "rest/route.h"
 #include "service/metrics.h"
 
@@ -136,6 +137,11 @@ static enum err check_md5(struct call *c)
 
 /* ---- the way of a request ---- */
 
+static bool is_challenge(enum err e)
+{
+	return e == ERR_AUTH_BEARER || e == ERR_AUTH_NONE;
+}
+
 static enum err authenticate(struct handling *h)
 {
 	struct call *c = &h->call;
@@ -151,7 +157,7 @@ static enum err authenticate(struct handling *h)
 		.now = clock_ticks() };
 	enum err e = access_check(&facts, &c->access, &c->detail);
 	h->has_access = e == ERR_OK;
-	return e;
+	return is_challenge(e) && !version_has(c->version, VERSION_BEARER) ? ERR_AUTH_FAILED : e;
 }
 
 static enum err authorize(struct handling *h)
@@ -266,6 +272,19 @@ static void add_preference(const struct handling *h, struct response *r)
 		response_header_str(r, "Preference-Applied", preference);
 }
 
+/* Where a token would come from: unquoted and with a blank between, as the service writes it
+ * and SDKs read it. */
+static void add_challenge(const struct request *q, struct response *r)
+{
+	struct buf value = BUF_INIT(256);
+	buf_addf(&value,
+		"Bearer authorization_uri=https://login.microsoftonline.com/%s/oauth2/authorize "
+		"resource_id=https://storage.azure.com",
+		q->tenant != NULL ? q->tenant : REST_TENANT_DEFAULT);
+	response_header(r, "WWW-Authenticate", buf_span(&value));
+	buf_fini(&value);
+}
+
 static void fail(const struct handling *h, enum err e, struct response *r)
 {
 	const struct call *c = &h->call;
@@ -276,6 +295,8 @@ static void fail(const struct handling *h, enum err e, struct response *r)
 		.format = c->format,
 		.level = c->level };
 	response_error(r, &facts);
+	if (is_challenge(e))
+		add_challenge(c->request, r);
 	add_preference(h, r);
 }
 

@@ -32,8 +32,9 @@ struct request {
 	size_t nheaders;
 	struct span body;
 	const struct peer *peer;
-	uint64_t since_us; /* clock_mono_us() when all of it was there; 0: now */
-	const uint8_t *id; /* REQUEST_ID_BYTES that no other request has; NULL: they are made */
+	uint64_t since_us;  /* clock_mono_us() when all of it was there; 0: now */
+	const uint8_t *id;  /* REQUEST_ID_BYTES that no other request has; NULL: they are made */
+	const char *tenant; /* whom a challenge names; NULL: the default */
 };
 
 /* The first header of that name (without case), blanks around it taken off; p == NULL if

@@ -16,6 +16,8 @@ struct rest;
 
 #define REST_ENDPOINTS_MAX 8
 #define REST_TRUSTED_MAX 16
+/* In the form that SDKs read; nobody's tenant. */
+#define REST_TENANT_DEFAULT "00000000-0000-0000-0000-000000000000"
 
 /* How long clients may take and how many there may be; 0: the default. */
 struct rest_limits {
@@ -31,6 +33,7 @@ struct rest_options {
 	 * "unix:/path". */
 	const char *endpoints[REST_ENDPOINTS_MAX];
 	size_t nendpoints;
+	const char *tenant;     /* a UUID, which challenges name; NULL: REST_TENANT_DEFAULT */
 	const char *cert, *key; /* PEM files: the TCP endpoints speak TLS; both or neither */
 	/* On Unix sockets, who needs no signature: the owner of this process and root always,
 	 * unless `untrusting`; these user ids too (the socket is then open to all, else 0600). */

@@ -233,6 +233,8 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 	rest_name_operations(service);
 	set_limits(r, &options->limits);
 	set_trusted(r, options);
+	(void)snprintf(r->tenant, sizeof(r->tenant), "%s",
+		options->tenant != NULL ? options->tenant : REST_TENANT_DEFAULT);
 	enum err e = start(r, options, detail);
 	if (e != ERR_OK) {
 		rest_stop(r);

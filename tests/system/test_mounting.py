@@ -168,7 +168,8 @@ FINE = {  # option: what of the mount differs
     "x-own.word": set(), "x-systemd.automount": set(), "uid=5": set(), "gid=5": set(),
     "umask=077": set(), "control=list": set(), "subtype=rowfs": set(), "trash=1M": set(),
     "trash-age=60": set(), "snapshot-lifetime=60": set(), "snapshot-log=1G": set(),
-    "partition-target=9": set(), "default_permissions": {"default_permissions"},
+    "partition-target=9": set(), "rest-tenant=72f988bf-86f1-41af-91ab-2d7cd011db47": set(),
+    "default_permissions": {"default_permissions"},
     "allow_other": {"default_permissions", "allow_other"},
 }
 REFUSED = {
@@ -179,7 +180,7 @@ REFUSED = {
     "remount=x": "not known", "uid=x": "a number", "uid=-1": "a number", "umask=8": "octal",
     "trash=1X": "a size", "control=x": "control=list", "rest=nowhere": "rest=",
     "umask": "wants a value", "rest-cert=/nowhere": "rest-cert", "log=": "no file",
-    "partition-target=x": "a number",
+    "partition-target=x": "a number", "rest-tenant=common": "a UUID",
 }
 
 

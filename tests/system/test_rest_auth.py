@@ -154,6 +154,29 @@ def test_authorizations_that_are_none(rest, value):
           ("InvalidAuthenticationInfo", AUTH, "NoAuthenticationInformation"))
 
 
+def challenge(tenant):
+    return (f"Bearer authorization_uri=https://login.microsoftonline.com/{tenant}/oauth2/authorize"
+            " resource_id=https://storage.azure.com")
+
+
+def test_a_bearer_token_is_answered_with_a_challenge(rest):
+    """In the form of the service's recordings: SDKs read the tenant out of it."""
+    nobody = challenge("00000000-0000-0000-0000-000000000000")
+    for version in ("2017-11-09", "2019-02-02", "2026-06-06"):
+        head = {"x-ms-version": version}
+        answer = rest.request("GET", "Tables", headers={**head, "authorization": "Bearer a.b.c"})
+        fails(answer, 401, "InvalidAuthenticationInfo")
+        assert answer.headers["www-authenticate"] == nobody
+        answer = rest.request("GET", "Tables", headers=head, sign=None)
+        fails(answer, 401, "NoAuthenticationInformation")
+        assert answer.headers["www-authenticate"] == nobody
+    for headers in ({"authorization": "Bearer a.b.c"}, {}):
+        answer = rest.request("GET", "Tables", sign=None,
+                              headers={"x-ms-version": "2017-11-08", **headers})
+        fails(answer, 403, AUTH)
+        assert "www-authenticate" not in answer.headers
+
+
 def test_nobody_gets_in_without_a_credential(rest, tab):
     for method, path, body in (
             ("GET", "Tables", None), ("POST", "Tables", {"TableName": "Never"}),

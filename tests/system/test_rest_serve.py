@@ -20,6 +20,7 @@ import time
 import conftest
 import pytest
 import rest_client
+import sdk
 from rest_client import ok
 from test_rest_server import wait_until_read
 
@@ -139,6 +140,9 @@ def test_options_that_do_not_go_together(rowfs, store, certificate, short):
     for bad in ("", "x", "1:", "-1", "4294967295", "1,2", "none:1"):
         assert "numbers of users" in refused(
             rowfs, "serve", store, sock, f"--rest-trust={bad}", code=2)
+    for bad in ("", "common", TENANT + "0", TENANT.replace("-", "")):
+        assert "wants a UUID" in refused(
+            rowfs, "serve", store, sock, f"--rest-tenant={bad}", code=2)
     assert not (short / "s").exists()
 
 
@@ -232,6 +236,37 @@ def test_tls(rest_store, serve, certificate):
                                f"https://localhost:{server.port}/{rest_client.ACCOUNT}/Tables"],
                               capture_output=True, text=True)
         assert done.returncode == 0 and done.stdout.startswith("4"), done
+
+
+TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
+DISCOVER = """
+import { TableServiceClient } from "@azure/data-tables";
+const asked = [];
+const credential = { getToken: async (scopes, options) => {
+	asked.push(options.tenantId ?? "none");
+	return { token: "a.b.c", expiresOnTimestamp: Date.now() + 3600000 };
+} };
+const client = new TableServiceClient(process.argv[1], credential);
+try {
+	await client.createTable("Blogs");
+} catch (e) {
+	console.log(JSON.stringify({ asked, status: e.statusCode, code: e.code }));
+}
+"""
+
+
+def test_an_sdk_discovers_the_tenant(rest_store, serve, certificate):
+    """@azure/data-tables asks again for a token, of the tenant that the answer names."""
+    node = sdk.need_node("@azure/data-tables")
+    server = serve(rest_store, f"--rest-cert={certificate}/a.pem", f"--rest-tenant={TENANT.upper()}",
+                   f"--rest-key={certificate}/a.key")
+    done = subprocess.run(
+        [*node, "--input-type=module", "-e", DISCOVER,
+         f"https://localhost:{server.port}/{rest_client.ACCOUNT}"],
+        capture_output=True, text=True, cwd=sdk.SDK, timeout=60,
+        env={**conftest.ENV, "NODE_EXTRA_CA_CERTS": f"{certificate}/a.pem"})
+    said = json.loads(done.stdout)
+    assert said["asked"] == ["none", TENANT] and said["status"] == 401, (said, done.stderr)
 
 
 def test_tls_handshakes_that_never_end_are_cut(rest_store, serve, certificate, monkeypatch):

@@ -262,6 +262,38 @@ TEST(the_first_operation_that_fails_is_to_blame)
 	teardown();
 }
 
+static const char *challenge_of(struct response *r)
+{
+	const char *value = response_header_get(r, "WWW-Authenticate");
+	return value != NULL ? value : "(none)";
+}
+
+TEST(a_bearer_token_is_answered_with_a_challenge)
+{
+	static const char want[] = "Bearer authorization_uri=https://login.microsoftonline.com/"
+				   "00000000-0000-0000-0000-000000000000/oauth2/authorize "
+				   "resource_id=https://storage.azure.com";
+	setup();
+	struct response r = ask("GET", "/acct/Tables",
+		"Authorization: Bearer a.b.c\nx-ms-version: 2019-02-02\n", NULL);
+	CHECK_EQ_INT(r.status, 401);
+	CHECK_EQ_STR(challenge_of(&r), want);
+	CHECK_EQ_STR(response_header_get(&r, "x-ms-error-code"), "InvalidAuthenticationInfo");
+	CHECK(has(&r, "Please refer to the information in the www-authenticate header."));
+	response_fini(&r);
+	r = ask("GET", "/acct/Tables", "Authorization: Bearer a.b.c\nx-ms-version: 2015-04-05\n",
+		NULL);
+	CHECK_EQ_INT(r.status, 403);
+	CHECK_EQ_STR(challenge_of(&r), "(none)");
+	CHECK_EQ_STR(response_header_get(&r, "x-ms-error-code"), "AuthenticationFailed");
+	response_fini(&r);
+	r = ask("GET", "/acct/Tables", "Authorization: SharedKey acct:AAAA\n", NULL);
+	CHECK_EQ_INT(r.status, 403);
+	CHECK_EQ_STR(challenge_of(&r), "(none)");
+	response_fini(&r);
+	teardown();
+}
+
 TEST(what_cannot_be_honoured_is_refused)
 {
 	const char *row = "/acct/Blogs(PartitionKey='p',RowKey='1')";
@@ -324,5 +356,6 @@ RUN_TESTS(T(a_table_is_made_found_and_dropped), T(an_entity_is_shown_at_each_lev
 	T(a_change_set_is_all_or_nothing_and_tells_the_index),
 	T(a_query_in_a_batch_is_answered_in_its_part), T(pages_lead_to_each_other),
 	T(every_answer_carries_its_ids_and_the_version_it_was_asked_in),
-	T(the_first_operation_that_fails_is_to_blame), T(what_cannot_be_honoured_is_refused),
+	T(the_first_operation_that_fails_is_to_blame),
+	T(a_bearer_token_is_answered_with_a_challenge), T(what_cannot_be_honoured_is_refused),
 	T(a_page_is_bounded_in_what_it_shows))

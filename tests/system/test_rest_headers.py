@@ -323,7 +323,7 @@ def test_R11_one_connection_serves_many_requests(rest, tab):
         ok(rest.upsert(tab, "p", str(n), {"N": n}), 204)
         fails(rest.get(tab, "p", "none"), 404, "ResourceNotFound")
         ok(rest.query(tab, top=1), 200)
-        fails(rest.request("GET", "Tables", sign=None), 403, "AuthenticationFailed")
+        fails(rest.request("GET", "Tables", sign=None), 401, "NoAuthenticationInformation")
         assert rest.connection.sock.getsockname() == here
 
 

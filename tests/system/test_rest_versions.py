@@ -258,6 +258,15 @@ def sas_codes_are_there(rest, tab, version):
     return True
 
 
+def tokens_are_challenged(rest, _, version):
+    answer = send(rest, "GET", "Tables", version, authorization="Bearer a.b.c")
+    if answer.status == 403:
+        fails(answer, 403, "AuthenticationFailed")
+        return False
+    fails(answer, 401, "InvalidAuthenticationInfo")
+    return True
+
+
 def sas_encryption_is_signed(rest, _, version):
     return accepted(rest, version, rest_client.account_sas(ACCOUNT, KEY, sv=version, ses="x"),
                     "Tables")
@@ -271,6 +280,7 @@ QUESTIONS = {
     "STATS": stats_are_there, "SAS_PREFIX": sas_prefix_is_signed,
     "SAS_LIMITS": sas_limits_are_signed, "ACCOUNT_SAS": account_sas_is_good,
     "SAS_CODES": sas_codes_are_there, "SAS_ENCRYPTION": sas_encryption_is_signed,
+    "BEARER": tokens_are_challenged,
 }
 
 

@@ -66,7 +66,8 @@ struct filter {
 /* ret is zeroed first; filter_fini() it whatever the answer.  An empty or blank text is
  * the filter that matches everything.  text must be valid UTF-8 (else ERR_INVALID_INPUT)
  * and is not needed afterwards.
- * ERR_INVALID_INPUT with the text "Syntax error at position N in 'TEXT'." (N: 0-based
+ * ERR_INVALID_INPUT with the text "Syntax error at position N in 'TEXT'.", maybe followed
+ * by what to write instead ("Use gt instead of >, with blanks around it."; N: 0-based
  * offset in bytes just past the offending token; detail->offset too; TEXT is cut where it
  * is too long for a detail) or what limit was passed; ERR_NOT_SUPPORTED for what the
  * service answers 501: functions, arithmetic, property against property, literal against

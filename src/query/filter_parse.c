@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "model/names.h"
 #include "query/filter.h"
+#include "query/filter_hint.h"
 #include "query/filter_lex.h"
 #include "query/filter_names.h"
 
@@ -40,16 +41,20 @@ struct operand {
 
 static enum err syntax_error(struct parser *p)
 {
+	char hint_text[80];
+	struct buf hint = { .data = hint_text, .cap = sizeof(hint_text), .limit = 79 };
 	struct span text = p->lexer.text;
 	size_t shown = text.n;
 
 	if (shown > SHOWN_MAX)
 		shown = utf8_valid_prefix(span_make(text.p, SHOWN_MAX));
+	hint_text[0] = '\0';
+	filter_hint(p->token.text, &hint);
 	/* The service counts UTF-16 units. */
 	return err_set_at(p->detail, ERR_INVALID_INPUT, text.p, p->token.end,
-		"Syntax error at position %zu in '%.*s%s'.",
+		"Syntax error at position %zu in '%.*s%s'.%s",
 		utf16_len(span_make(text.p, p->token.end)), (int)shown, text.p,
-		shown < text.n ? "..." : "");
+		shown < text.n ? "..." : "", hint_text);
 }
 
 static enum err null_error(struct parser *p)

@@ -78,7 +78,8 @@ static void wrong_at(const char *text, size_t position)
 	/* The text counts UTF-16 units, the detail bytes. */
 	(void)snprintf(want, sizeof(want), "Syntax error at position %zu in '%s'.",
 		utf16_len(span_make(text, position)), text);
-	CHECK_EQ_STR(d.text, want);
+	if (strncmp(d.text, want, strlen(want)) != 0) /* a hint may follow */
+		CHECK_EQ_STR(d.text, want);
 	CHECK(d.has_offset);
 	CHECK_EQ_INT(d.offset, position);
 	filter_fini(&f);
@@ -480,6 +481,43 @@ TEST(a_syntax_error_is_placed_behind_its_token)
 	wrong_at("(A) eq 1", 6);
 	wrong_at("A eq 1 eq 1", 9);
 	wrong_at("A eq ''' or 1 eq 1", 18); /* never closed */
+}
+
+/* hint: all that the error says behind the text. */
+static void hints(const char *text, const char *hint)
+{
+	struct err_detail d = { .text = "?" };
+	struct filter f;
+	char want[256];
+
+	CHECK_ERR(parse(text, &f, &d), ERR_INVALID_INPUT);
+	(void)snprintf(want, sizeof(want), " in '%s'.%s%s", text, hint[0] != '\0' ? " " : "", hint);
+	const char *found = strstr(d.text, " in '");
+	CHECK_EQ_STR(found != NULL ? found : "(none)", want);
+	filter_fini(&f);
+}
+
+TEST(operators_of_other_languages_are_told_in_words)
+{
+	hints("x > 0", "Use gt instead of >, with blanks around it.");
+	hints("x>0", "Use gt instead of >, with blanks around it.");
+	hints("x >= 0", "Use ge instead of >=, with blanks around it.");
+	hints("x <= 0", "Use le instead of <=, with blanks around it.");
+	hints("x < 0", "Use lt instead of <, with blanks around it.");
+	hints("x <> 0", "Use ne instead of <>, with blanks around it.");
+	hints("x != 0", "Use ne instead of !=, with blanks around it.");
+	hints("name = 'bob'", "Use eq instead of =, with blanks around it.");
+	hints("name='bob'", "Use eq instead of =, with blanks around it.");
+	hints("name == 'bob'", "Use eq instead of ==, with blanks around it.");
+	hints("a eq 1 && b eq 2", "Use and instead of &&, with blanks around it.");
+	hints("a eq 1 || b eq 2", "Use or instead of ||, with blanks around it.");
+	hints("!a", "Use not instead of !, with blanks around it.");
+	hints("a eq \"bob\"", "Write a string in single quotes: 'text'.");
+	hints("a EQ 1", "Use eq, in small letters.");
+	hints("a eq 1 And b eq 2", "Use and, in small letters.");
+	hints("a LIKE 'x'", "");
+	hints("a eq 1 b", "");
+	hints("a eq 'x > 0", ""); /* a string without its end */
 }
 
 TEST(a_long_filter_is_cut_at_a_character_in_the_error)
@@ -1393,6 +1431,7 @@ RUN_TESTS(T(an_empty_or_blank_filter_matches_everything), T(every_operator_is_re
 	T(true_and_false_are_predicates), T(true_and_false_may_begin_with_a_capital),
 	T(null_is_refused_as_invalid), T(datetimes_are_read), T(guids_are_read_in_any_case),
 	T(binaries_are_read_by_three_prefixes), T(a_syntax_error_is_placed_behind_its_token),
+	T(operators_of_other_languages_are_told_in_words),
 	T(a_long_filter_is_cut_at_a_character_in_the_error), T(bad_utf8_and_nul_are_refused),
 	T(what_the_service_knows_but_does_not_do_is_501), T(a_filter_has_at_most_1000_comparisons),
 	T(a_filter_nests_at_most_200_deep), T(depth_is_not_added_up_side_by_side),

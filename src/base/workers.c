@@ -3,9 +3,20 @@
  * together share one: so there are more threads than CPUs, and who is idle costs nothing. */
 #include "base/workers.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <time.h>
+
+/* A thread that has worked and then idles for so long is replaced by a new one: glibc keeps up to
+ * 230 KiB of freed blocks for each thread, and returns them when the thread ends. */
+#define IDLE_S 1
+
+struct worker {
+	struct workers *workers;
+	pthread_t thread;
+};
 
 struct workers {
 	pthread_mutex_t lock;
@@ -15,14 +26,27 @@ struct workers {
 	struct job *first, *last;
 	bool closed;
 	size_t n;
-	pthread_t threads[];
+	struct worker threads[];
 };
+
+/* False: it has taken IDLE_S. */
+static bool wait_for_job(struct workers *w, bool has_worked)
+{
+	struct timespec until;
+	int code;
+	if (has_worked) {
+		(void)clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += IDLE_S;
+	}
+	do
+		code = has_worked ? sem_timedwait(&w->wanted, &until) : sem_wait(&w->wanted);
+	while (code != 0 && errno == EINTR);
+	return code == 0;
+}
 
 /* NULL: stopped, and the queue is empty. */
 static struct job *take(struct workers *w)
 {
-	while (sem_wait(&w->wanted) != 0)
-		;
 	pthread_mutex_lock(&w->lock);
 	struct job *job = w->first;
 	if (job != NULL)
@@ -33,12 +57,40 @@ static struct job *take(struct workers *w)
 	return job;
 }
 
+static void *work(void *arg);
+
+/* Puts a new thread into the caller's place.  False: the caller must go on. */
+static bool hand_over(struct worker *self)
+{
+	struct workers *w = self->workers;
+	pthread_mutex_lock(&w->lock);
+	bool done = !w->closed && pthread_create(&self->thread, NULL, work, self) == 0;
+	if (done)
+		(void)pthread_detach(pthread_self());
+	else
+		self->thread = pthread_self(); /* a failed call leaves anything there */
+	pthread_mutex_unlock(&w->lock);
+	return done;
+}
+
 static void *work(void *arg)
 {
-	struct workers *w = arg;
-	for (struct job *job = take(w); job != NULL; job = take(w))
+	struct worker *self = arg;
+	struct workers *w = self->workers;
+	bool has_worked = false;
+	for (;;) {
+		if (!wait_for_job(w, has_worked)) {
+			if (hand_over(self))
+				return NULL;
+			has_worked = false;
+			continue;
+		}
+		struct job *job = take(w);
+		if (job == NULL)
+			return NULL;
 		job->run(job);
-	return NULL;
+		has_worked = true;
+	}
 }
 
 enum err workers_start(size_t threads, struct workers **ret)
@@ -48,8 +100,12 @@ enum err workers_start(size_t threads, struct workers **ret)
 		return ERR_NO_MEMORY;
 	pthread_mutex_init(&w->lock, NULL);
 	sem_init(&w->wanted, 0, 0);
-	while (w->n < threads && pthread_create(&w->threads[w->n], NULL, work, w) == 0)
-		w->n++;
+	for (; w->n < threads; w->n++) {
+		struct worker *self = &w->threads[w->n];
+		self->workers = w;
+		if (pthread_create(&self->thread, NULL, work, self) != 0)
+			break;
+	}
 	if (w->n < threads) {
 		workers_stop(w);
 		workers_free(w);
@@ -92,7 +148,7 @@ void workers_stop(struct workers *w)
 	for (size_t i = 0; i < w->n; i++)
 		sem_post(&w->wanted);
 	for (size_t i = 0; i < w->n; i++)
-		pthread_join(w->threads[i], NULL);
+		pthread_join(w->threads[i].thread, NULL);
 	w->n = 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The program: finds the command and runs it, here or where the store is served. */
+#include "base/memory.h"
 #include "daemon/command.h"
 #include "daemon/run.h"
 #include "daemon/secret.h"
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 {
 	int words;
 	secret_no_core();
+	memory_set_up();
 	if (!fill_standard_streams())
 		return EXIT_FAILED;
 	argc--;

@@ -26,6 +26,9 @@ bool connection_hold(struct connection *c, size_t n)
 	c->held = n;
 	/* Modulo its size: the difference may be negative. */
 	size_t all = atomic_fetch_add(&c->rest->held, n - before) + (n - before);
+	size_t high = atomic_load_explicit(&c->rest->held_high, memory_order_relaxed);
+	while (all > high && !atomic_compare_exchange_weak(&c->rest->held_high, &high, all))
+		;
 	return n < before || all <= (size_t)c->rest->limits.memory_kib << 10;
 }
 
@@ -168,8 +171,7 @@ static bool is_a_reading(const struct response *r)
 	return at != NULL && span_starts(span_make(at + len, n - len), SPAN_LIT("200"));
 }
 
-/* An answer stays in memory for as long as its client takes to read it. */
-static void hold_response(struct connection *c)
+void connection_hold_response(struct connection *c)
 {
 	struct response *r = &c->response;
 	buf_fini(&c->body);
@@ -183,7 +185,7 @@ static void hold_response(struct connection *c)
 
 enum MHD_Result connection_answer(struct connection *c)
 {
-	hold_response(c);
+	connection_hold_response(c);
 	log_failure(c);
 	c->stage = STAGE_SENT;
 	/* Without a status, memory was not even enough for an error. */

@@ -15,6 +15,7 @@
 #include "rest/handle.h"
 #include "rest/listen.h"
 #include "rest/rest.h"
+#include "rest/tide.h"
 #include "rest/watch.h"
 
 #include <microhttpd.h>
@@ -51,7 +52,9 @@ struct rest {
 	struct workers *workers, *long_workers;
 	struct watch *watch;
 	atomic_bool stopping;
-	atomic_size_t held; /* of limits.memory_kib */
+	atomic_size_t held;      /* of limits.memory_kib */
+	atomic_size_t held_high; /* the most since the watch last looked */
+	struct tide tide;        /* the watch's */
 	char tenant[sizeof(REST_TENANT_DEFAULT)];
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
@@ -104,6 +107,9 @@ struct request connection_request(const struct connection *c);
 bool connection_hold(struct connection *c, size_t n);
 /* As much as this body takes; a small one counts nothing. */
 bool connection_hold_body(struct connection *c, const struct buf *body);
+/* Counts c->response, which stays in memory for as long as its client takes to read it.  Replaces
+ * a reading that is too much by a refusal.  Any thread that has the connection; may be repeated. */
+void connection_hold_response(struct connection *c);
 /* Sends c->response.  MHD_NO: the connection is to be closed. */
 enum MHD_Result connection_answer(struct connection *c);
 /* Sends the refusal: the response that is there already, or the one of this error. */

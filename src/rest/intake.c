@@ -179,6 +179,8 @@ static void run_job(struct job *job)
 		(struct connection *)(void *)((char *)job - offsetof(struct connection, job));
 	struct request q = connection_request(c);
 	rest_handle(c->rest->service, &q, &c->response);
+	/* Now, not when it is sent: the loop may be behind with many. */
+	connection_hold_response(c);
 	c->stage = STAGE_DONE;
 	MHD_resume_connection(c->mhd); /* it may be gone when this returns */
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "rest/connection.h"
 #include "rest/tls_files.h"
 
@@ -57,6 +58,17 @@ static void on_message(void *arg, const char *fmt, va_list args)
 		return;
 	(void)vsnprintf(r->complaint, sizeof(r->complaint), fmt, args);
 	r->complaint[strcspn(r->complaint, "\n")] = '\0';
+}
+
+/* Not in the thread that frees: it would wait, and free again at the next request. */
+static void after_round(void *arg, size_t connections)
+{
+	struct rest *r = arg;
+	size_t high = atomic_exchange(&r->held_high, atomic_load(&r->held));
+	if (!tide_is_out(&r->tide, high + connections * CONNECTION_MEMORY))
+		return;
+	store_give_back(service_store(r->service));
+	memory_give_back();
 }
 
 /* ---- start and stop ---- */
@@ -207,7 +219,7 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 	if (e == ERR_OK)
 		e = open_listeners(r, o, detail);
 	if (e == ERR_OK)
-		e = watch_start(crowd(r), &r->watch);
+		e = watch_start(crowd(r), after_round, r, &r->watch);
 	if (e == ERR_OK)
 		e = workers_start(WORKERS, &r->workers);
 	if (e == ERR_OK)

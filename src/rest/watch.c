@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define ROUND_MS 100
 #define ROUNDS_TO_LEAVERS 10
 /* What a connection that is idle, or is slow to say what it wants, gets in a crowd. */
 #define CROWDED_MS 5000
@@ -26,6 +25,8 @@ struct watch {
 	size_t n, crowd;
 	unsigned rounds;
 	bool stopping;
+	watch_round_fn after_round;
+	void *arg;
 };
 
 void watch_phase(struct watched *c, enum phase phase, uint32_t ms)
@@ -78,23 +79,29 @@ static void *run(void *arg)
 	while (!w->stopping) {
 		struct timespec until;
 		(void)clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += ROUND_MS * 1000000L;
+		until.tv_nsec += WATCH_ROUND_MS * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000L;
 		until.tv_nsec %= 1000000000L;
 		(void)pthread_cond_timedwait(&w->wake, &w->lock, &until);
 		round_of(w);
+		size_t n = w->n;
+		pthread_mutex_unlock(&w->lock);
+		w->after_round(w->arg, n);
+		pthread_mutex_lock(&w->lock);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
-enum err watch_start(size_t crowd, struct watch **ret)
+enum err watch_start(size_t crowd, watch_round_fn after_round, void *arg, struct watch **ret)
 {
 	pthread_condattr_t attr;
 	struct watch *w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
 	w->crowd = crowd;
+	w->after_round = after_round;
+	w->arg = arg;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -13,6 +13,9 @@
 
 struct watch;
 
+/* How often the thread looks at all connections. */
+#define WATCH_ROUND_MS 100
+
 enum phase {
 	PHASE_IDLE,  /* no request line yet */
 	PHASE_HEAD,  /* the headers are coming */
@@ -30,9 +33,12 @@ struct watched {
 	_Atomic uint64_t deadline; /* monotonic microseconds */
 };
 
+/* Called after each round, from the watch's thread and without its lock. */
+typedef void (*watch_round_fn)(void *arg, size_t connections);
+
 /* crowd: with so many connections and more, those that are idle or slow to say what they want are
  * given little time. */
-enum err watch_start(size_t crowd, struct watch **ret);
+enum err watch_start(size_t crowd, watch_round_fn after_round, void *arg, struct watch **ret);
 /* When nobody is connected any more.  NULL is fine. */
 void watch_stop(struct watch *w);
 

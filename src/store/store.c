@@ -187,6 +187,12 @@ enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn
 	return s->ops->copy ? s->ops->copy(s, v, fd, fn, arg) : ERR_NOT_SUPPORTED;
 }
 
+void store_give_back(struct store *s)
+{
+	if (s->ops->give_back)
+		s->ops->give_back(s);
+}
+
 void store_close(struct store *s)
 {
 	if (s)

@@ -304,6 +304,8 @@ struct store_ops {
 	enum err (*copy)(
 		struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
 
+	/* Drops what only makes later reads quicker.  NULL: the engine has no such cache. */
+	void (*give_back)(struct store *s);
 	/* Clean: nothing to recover at the next open. */
 	void (*close)(struct store *s);
 };
@@ -338,6 +340,8 @@ void store_info(struct store *s, struct store_info *ret);
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
 /* ERR_NOT_SUPPORTED: the engine has no file. */
 enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
+/* Frees the caches of idle readers; for after a burst. */
+void store_give_back(struct store *s);
 void store_close(struct store *s); /* NULL is fine */
 /* item_fini()s the results of n changes. */
 void changes_fini(struct change *changes, size_t n);

@@ -9,6 +9,7 @@ import contextlib
 import os
 import random
 import resource
+import select
 import shutil
 import socket
 import subprocess
@@ -112,6 +113,42 @@ def test_thousands_in_every_state_beside_working_ones(server, files):
     work_on(clients, 5)
     # A half-closed one is noticed at the latest when it makes no progress.
     wait_for(lambda: fds(s) <= before[0] + 20)
+
+
+def high_water_kib(server):
+    with open(f"/proc/{server.proc.pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
+
+
+def test_memory_of_a_burst_is_bounded_and_returned(server, files):
+    """Pages of 4 MiB that nobody reads, then bodies of 4 MB that stop: the peak is what
+    docs/security.md says, and afterwards the server is about as large as before."""
+    many, budget_kib = 100, 64 << 10
+    clients, s = server(f"memory={budget_kib}")
+    by = clients[0]
+    for i in range(200):
+        ok(clients[1].upsert("Tab", "p", f"{i}", {"V": "x" * 30000}), 204)
+    for _ in range(3):
+        ok(by.request("GET", "Tab()"), 200)
+    work_on(clients)
+    before = s.rss_kib()
+    page = raw(by, "GET", "Tab()")
+    body = raw(by, "PUT", rest_client.entity_path("Tab", "p", "r"), b"a" * (4 << 20))
+    for _ in range(2):
+        with contextlib.ExitStack() as stack:
+            socks = [stack.enter_context(by.connect()) for _ in range(many)]
+            for sock in socks:
+                sock.sendall(page)
+            wait_for(lambda: len(select.select(socks, [], [], 0)[0]) == many)
+        with contextlib.ExitStack() as stack:
+            for _ in range(many):
+                sock = stack.enter_context(by.connect())
+                with contextlib.suppress(ConnectionError):
+                    sock.sendall(body[:-200000])
+    if not sanitized():
+        assert high_water_kib(s) < (128 << 10) + budget_kib + many * 200
+        wait_for(lambda: s.rss_kib() < before * 1.2, 30)
+    work_on(clients, 3)
 
 
 def test_stalled_ones_do_not_keep_others_out(server):

@@ -269,6 +269,11 @@ static void engine_close(struct store *s)
 	free(st);
 }
 
+static void engine_give_back(struct store *s)
+{
+	sql_pool_give_back(&sql_of(s)->readers);
+}
+
 static const struct store_ops ops = {
 	.name = "sqlite",
 	.get = engine_get,
@@ -284,6 +289,7 @@ static const struct store_ops ops = {
 	.info = engine_info,
 	.check = sql_check,
 	.copy = sql_copy,
+	.give_back = engine_give_back,
 	.close = engine_close,
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define IDLE_MAX 12
+#define IDLE_MIN 2 /* after a burst */
 
 enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode)
 {
@@ -112,6 +113,21 @@ static void end_those_at_rest(struct sql_pool *p)
 		p->nidle--;
 		sql_conn_close(c);
 	}
+}
+
+void sql_pool_give_back(struct sql_pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	struct sql_conn **at = &p->idle;
+	for (unsigned i = 0; *at && i < IDLE_MIN; i++) {
+		(void)sqlite3_db_release_memory((*at)->db);
+		at = &(*at)->next;
+	}
+	for (struct sql_conn *c; (c = *at) != NULL; sql_conn_close(c)) {
+		*at = c->next;
+		p->nidle--;
+	}
+	pthread_mutex_unlock(&p->lock);
 }
 
 void sql_pool_changing(struct sql_pool *p)

@@ -27,6 +27,9 @@ enum err sql_pool_borrow(struct sql_pool *p, struct sql_conn **ret);
 /* result: of what was done with it; after an error it rests outside of a transaction. */
 void sql_pool_return(struct sql_pool *p, struct sql_conn *c, enum err result);
 
+/* Closes all but a few of those at rest, and frees the pages that these keep. */
+void sql_pool_give_back(struct sql_pool *p);
+
 /* Before the store or its log is written: those at rest end their transactions, and none rests
  * inside one until it is over. */
 void sql_pool_changing(struct sql_pool *p);

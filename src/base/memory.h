@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * What the C library keeps of memory that was freed. */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+
+/* Bounds what the allocator keeps.  Call it once, before there are threads. */
+void memory_set_up(void);
+/* Returns freed memory to the system.  Takes some milliseconds, in which other threads may wait
+ * for memory: call it after a burst, not after each request. */
+void memory_give_back(void);
+
+#endif

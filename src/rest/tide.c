@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "rest/tide.h"
+
+#include "rest/watch.h"
+
+/* Less is not worth the milliseconds that it takes to return it. */
+#define BURST_BYTES ((size_t)4 << 20)
+#define QUIET_ROUNDS (3000 / WATCH_ROUND_MS)
+
+bool tide_is_out(struct tide *t, size_t bytes)
+{
+	if (bytes > t->high)
+		t->high = bytes;
+	if (bytes > t->high / 4 || t->high < BURST_BYTES) {
+		t->quiet = 0;
+		return false;
+	}
+	if (++t->quiet < QUIET_ROUNDS)
+		return false;
+	*t = (struct tide){ .high = bytes };
+	return true;
+}

@@ -195,6 +195,8 @@ const struct command command_mount = {
 		"                 certificate and key (PEM): TCP with TLS\n"
 		"  rest-tenant=UUID\n"
 		"                 the tenant that answers to bearer tokens name\n"
+		"  rest-tls=strong | legacy\n"
+		"                 legacy: also ciphers without forward secrecy, for old clients\n"
 		"  rest-trust=UID[:UID...] | none\n"
 		"                 users who, like you and root, need no signature on a Unix\n"
 		"                 socket; none: everybody needs one\n"

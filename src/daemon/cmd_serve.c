@@ -37,6 +37,7 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		{ "rest-cert", rest_settings_cert },
 		{ "rest-key", rest_settings_key },
 		{ "rest-tenant", rest_settings_tenant },
+		{ "rest-tls", rest_settings_tls },
 		{ "rest-trust", rest_settings_trust },
 	};
 	const char *name = given->spec->name;
@@ -111,6 +112,8 @@ static const struct option_spec options[] = {
 	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },
 	{ "rest-key", 0, "FILE", "its key (PEM)" },
 	{ "rest-tenant", 0, "UUID", "the tenant that answers to bearer tokens name" },
+	{ "rest-tls", 0, "strong|legacy",
+		"legacy: also ciphers without forward secrecy, for old clients (default: strong)" },
 	{ "rest-trust", 0, "UID[:UID...]",
 		"users who need no signature on a Unix socket; or none" },
 	{ "log", 0, "FILE", "log there instead of to standard error" },
@@ -126,7 +129,8 @@ const struct command command_serve = {
 	.synopsis = "STORE [--rest=ENDPOINT ...]",
 	.summary = "Serves the Table service's protocol, without a mount",
 	.help = "Stays in the foreground and prints a line for each socket when it is ready; SIGINT\n"
-		"and SIGTERM end it. ENDPOINT is HOST:PORT, as 127.0.0.1:10002, [::1]:10002 or\n"
+		"and SIGTERM end it, SIGHUP takes a new certificate and opens the log file again.\n"
+		"ENDPOINT is HOST:PORT, as 127.0.0.1:10002, [::1]:10002 or\n"
 		"localhost:0 (port 0: any that is free), or unix:PATH. On a Unix socket you and\n"
 		"root need no signature.\n",
 	.options = options,

@@ -26,6 +26,7 @@ enum option_kind {
 	OPTION_REST_CERT,
 	OPTION_REST_KEY,
 	OPTION_REST_TENANT,
+	OPTION_REST_TLS,
 	OPTION_REST_TRUST,
 	OPTION_RO,
 	OPTION_RW,
@@ -105,6 +106,7 @@ static const struct {
 	{ "rest-cert=", OPTION_REST_CERT },
 	{ "rest-key=", OPTION_REST_KEY },
 	{ "rest-tenant=", OPTION_REST_TENANT },
+	{ "rest-tls=", OPTION_REST_TLS },
 	{ "rest-trust=", OPTION_REST_TRUST },
 	{ "rest=", OPTION_REST },
 	{ "ro", OPTION_RO },
@@ -205,6 +207,7 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 		{ OPTION_REST_CERT, "rest-cert=", rest_settings_cert },
 		{ OPTION_REST_KEY, "rest-key=", rest_settings_key },
 		{ OPTION_REST_TENANT, "rest-tenant=", rest_settings_tenant },
+		{ OPTION_REST_TLS, "rest-tls=", rest_settings_tls },
 		{ OPTION_REST_TRUST, "rest-trust=", rest_settings_trust },
 	};
 	struct err_detail why = { 0 };
@@ -264,6 +267,7 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_REST_CERT:
 	case OPTION_REST_KEY:
 	case OPTION_REST_TENANT:
+	case OPTION_REST_TLS:
 	case OPTION_REST_TRUST:
 		return rest_option(p, kind, value);
 	case OPTION_RO:

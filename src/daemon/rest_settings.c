@@ -86,6 +86,15 @@ enum err rest_settings_tenant(struct rest_settings *s, const char *value, struct
 	return ERR_OK;
 }
 
+enum err rest_settings_tls(struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	s->has_tls = true;
+	s->options.tls_legacy = strcmp(value, "legacy") == 0;
+	if (s->options.tls_legacy || strcmp(value, "strong") == 0)
+		return ERR_OK;
+	return err_set(detail, ERR_INVALID_INPUT, "is strong or legacy");
+}
+
 /* The part up to the next separator; false at the end. */
 static bool next_part(const char **at, char separator, struct span *ret)
 {
@@ -171,6 +180,9 @@ enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail
 	if (tls && !any_tcp)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"rest-cert= and rest-key= are for a TCP endpoint, and rest= names none");
+	if (s->has_tls && !tls)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"rest-tls= is for TLS, which needs rest-cert= and rest-key=");
 	if (s->has_trust && !any_unix)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"rest-trust= is for a Unix socket, and rest= names none");

@@ -15,7 +15,7 @@ struct rest_settings {
 	char endpoints[REST_ENDPOINTS_MAX][320];
 	char cert[PATH_MAX], key[PATH_MAX];
 	char tenant[40];
-	bool has_trust;
+	bool has_trust, has_tls;
 };
 
 /* Each takes one value; ERR_INVALID_INPUT with what is wrong, as the end of a sentence that
@@ -27,6 +27,8 @@ enum err rest_settings_key(struct rest_settings *s, const char *value, struct er
 /* A UUID. */
 enum err rest_settings_tenant(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
+/* "strong" or "legacy". */
+enum err rest_settings_tls(struct rest_settings *s, const char *value, struct err_detail *detail);
 /* "UID[:UID...]" or "none". */
 enum err rest_settings_trust(struct rest_settings *s, const char *value, struct err_detail *detail);
 /* The environment variable ROWFS_REST_LIMITS, which tests set; and whether the options go

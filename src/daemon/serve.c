@@ -41,6 +41,7 @@ struct serving {
 	unsigned device; /* of the mount; 0: not known */
 	int log_fd;      /* -1: none */
 	bool log_made;
+	_Atomic bool logs_to_file;
 	bool ready;
 	/* What rest_endpoint() says: a signal can stop the socket before this is told. */
 	char endpoints[2 * REST_ENDPOINTS_MAX + 1][160];
@@ -48,19 +49,17 @@ struct serving {
 	pthread_t waiter;
 };
 
-static void set_signals(sigset_t *set, bool background)
+/* SIGHUP means reload, also where nohup or a shell left it ignored: a terminal that goes ends
+ * nobody. */
+static void set_signals(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGUSR1); /* ends the waiter itself */
-	struct sigaction hup;
-	bool nohup = sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler == SIG_IGN;
-	if (background)
-		(void)signal(SIGHUP, SIG_IGN);
-	else if (!nohup)
-		sigaddset(set, SIGHUP);
+	sigaddset(set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, set, NULL);
+	(void)signal(SIGHUP, SIG_DFL); /* an ignored signal is not queued */
 }
 
 static bool has_ended(struct serving *s)
@@ -123,11 +122,45 @@ static void stop(struct serving *s)
 		fs_end(s->fs);
 }
 
+/* Whoever renames the log file gets a new one; the old one goes on where that fails. */
+static void reopen_log(const struct serving *s)
+{
+	const char *path = s->serve->options->log;
+	if (s->log_fd < 0 || !s->logs_to_file)
+		return;
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	if (fd < 0) {
+		log_error("reload: going on with the old log file: cannot open '%s': %s", path,
+			strerrordesc_np(errno));
+		return;
+	}
+	(void)dup3(fd, s->log_fd, O_CLOEXEC);
+	(void)dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
+/* SIGHUP.  Connections and the mount are left alone. */
+static void reload(struct serving *s)
+{
+	struct err_detail why = { 0 };
+	struct rest *rest = atomic_load(&s->rest);
+	reopen_log(s);
+	enum err e = rest != NULL ? rest_reload(rest, &why) : ERR_OK;
+	if (e == ERR_OK)
+		log_info("signal %d: reloaded", SIGHUP);
+	else
+		log_error("reload: going on with the old certificate: %s", err_message(e, &why));
+}
+
 static void *wait_for_signal(void *arg)
 {
 	struct serving *s = arg;
 	int number = 0;
 	while (sigwait(&s->signals, &number) == 0 && number != SIGUSR1) {
+		if (number == SIGHUP) {
+			reload(s);
+			continue;
+		}
 		log_info("signal %d: unmounting '%s'", number, s->serve->dir);
 		stop(s);
 	}
@@ -143,6 +176,7 @@ static void leave_caller(struct serving *s)
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(s->log_fd >= 0 ? s->log_fd : null, STDERR_FILENO);
+	s->logs_to_file = s->log_fd >= 0;
 	close(null);
 }
 
@@ -347,10 +381,11 @@ static int serve_mount(struct serving *s)
 	if (atomic_load(&s->cut))
 		e = ERR_OK;
 	sd_notify_send("STOPPING=1");
-	rest_stop(atomic_exchange(&s->rest, NULL));
-	control_stop(atomic_exchange(&s->control, NULL));
+	/* First: it may be reloading what is stopped here. */
 	pthread_kill(s->waiter, SIGUSR1);
 	pthread_join(s->waiter, NULL);
+	rest_stop(atomic_exchange(&s->rest, NULL));
+	control_stop(atomic_exchange(&s->control, NULL));
 	fs_free(s->fs);
 	watcher_stop(watcher);
 	if (e != ERR_OK && !s->ready)
@@ -379,10 +414,13 @@ static int serve_rest(struct serving *s)
 	if (code == EXIT_DONE) {
 		if (s->log_fd >= 0)
 			dup2(s->log_fd, STDERR_FILENO);
+		s->logs_to_file = s->log_fd >= 0;
 		s->ready = true;
 		announce(s);
-		while (sigwait(&s->signals, &number) == 0 && number == SIGUSR1)
-			;
+		while (sigwait(&s->signals, &number) == 0 &&
+			(number == SIGUSR1 || number == SIGHUP))
+			if (number == SIGHUP)
+				reload(s);
 		log_info("signal %d: closing '%s'", number, s->serve->store);
 		sd_notify_send("STOPPING=1");
 	}
@@ -393,7 +431,7 @@ static int serve_rest(struct serving *s)
 int serve(struct serve *serve)
 {
 	struct serving s = { .serve = serve };
-	set_signals(&s.signals, serve->background);
+	set_signals(&s.signals);
 	int code = open_log(&s);
 	if (code == EXIT_DONE)
 		code = open_service(&s);

@@ -48,7 +48,8 @@ struct rest {
 	struct rest_limits limits;
 	uid_t trusted[REST_TRUSTED_MAX + 2];
 	size_t ntrusted;
-	bool tls;
+	bool tls, tls_legacy;
+	const char *cert, *key; /* the caller's */
 	struct workers *workers, *long_workers;
 	struct watch *watch;
 	atomic_bool stopping;

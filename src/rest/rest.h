@@ -33,8 +33,10 @@ struct rest_options {
 	 * "unix:/path". */
 	const char *endpoints[REST_ENDPOINTS_MAX];
 	size_t nendpoints;
-	const char *tenant;     /* a UUID, which challenges name; NULL: REST_TENANT_DEFAULT */
-	const char *cert, *key; /* PEM files: the TCP endpoints speak TLS; both or neither */
+	const char *tenant; /* a UUID, which challenges name; NULL: REST_TENANT_DEFAULT */
+	/* PEM files: the TCP endpoints speak TLS; both or neither.  They outlive the server. */
+	const char *cert, *key;
+	bool tls_legacy; /* also ciphers without forward secrecy, and CBC */
 	/* On Unix sockets, who needs no signature: the owner of this process and root always,
 	 * unless `untrusting`; these user ids too (the socket is then open to all, else 0600). */
 	uid_t trusted[REST_TRUSTED_MAX];
@@ -54,6 +56,9 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 /* "http://127.0.0.1:10002", "https://...", "unix:/path": with the real port; one for each
  * socket ("localhost" can be two); NULL behind the last. */
 const char *rest_endpoint(const struct rest *r, size_t i);
+/* Reads certificate and key again, for connections that come from now on.  On failure all stays as
+ * it was, and detail says why.  One thread at a time; nothing to do without TLS. */
+enum err rest_reload(struct rest *r, struct err_detail *detail);
 /* Takes no new request, finishes what is being worked on (waiting at most a few seconds for
  * slow readers of answers), closes all.  NULL is fine. */
 void rest_stop(struct rest *r);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rest/connection.h"
-#include "rest/tls_files.h"
+#include "rest/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,8 +148,7 @@ static unsigned crowd(const struct rest *r)
 	return connections_each(r) - connections_each(r) / 8;
 }
 
-static enum err start_daemon(
-	struct rest *r, struct endpoint *e, const struct tls_files *tls, struct err_detail *detail)
+static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_detail *detail)
 {
 	bool with_tls = r->tls && !e->listener.is_unix;
 	unsigned threads = loops();
@@ -174,21 +173,13 @@ static enum err start_daemon(
 		{ MHD_OPTION_END, 0, NULL }, /* TLS */
 		{ MHD_OPTION_END, 0, NULL },
 		{ MHD_OPTION_END, 0, NULL },
-		{ MHD_OPTION_END, 0, NULL },
 	};
-	static char tls_versions[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1";
 	size_t n = 8;
 	if (threads > 1)
 		options[n++] =
 			(struct MHD_OptionItem){ MHD_OPTION_THREAD_POOL_SIZE, threads, NULL };
-	if (with_tls) {
-		options[n++] =
-			(struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_CERT, 0, tls->cert.data };
-		options[n++] =
-			(struct MHD_OptionItem){ MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key.data };
-		options[n++] =
-			(struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0, tls_versions };
-	}
+	if (with_tls)
+		tls_options(r->tls_legacy, options + n);
 	r->complaint[0] = '\0';
 	/* The logger first: other options complain through it. */
 	e->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
@@ -197,15 +188,12 @@ static enum err start_daemon(
 		on_message, r, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (e->daemon != NULL)
 		return ERR_OK;
-	return err_set(detail, with_tls ? ERR_INVALID_INPUT : ERR_IO, "'%s': cannot serve%s: %s",
-		e->listener.text,
-		with_tls ? " with this certificate and key (are they a pair?)" : "",
+	return err_set(detail, ERR_IO, "'%s': cannot serve: %s", e->listener.text,
 		r->complaint[0] != '\0' ? r->complaint : "no reason given");
 }
 
 static enum err start(struct rest *r, const struct rest_options *o, struct err_detail *detail)
 {
-	struct tls_files tls = { 0 };
 	enum err e = ERR_OK;
 	if (o->nendpoints == 0 || o->nendpoints > REST_ENDPOINTS_MAX)
 		return err_set(detail, ERR_INVALID_INPUT, "there can be 1 to %d endpoints",
@@ -214,8 +202,11 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 		return err_set(
 			detail, ERR_INVALID_INPUT, "TLS needs both a certificate and its key");
 	r->tls = o->cert != NULL;
+	r->tls_legacy = o->tls_legacy;
+	r->cert = o->cert;
+	r->key = o->key;
 	if (r->tls)
-		e = tls_files_read(o->cert, o->key, &tls, detail);
+		e = rest_reload(r, detail);
 	if (e == ERR_OK)
 		e = open_listeners(r, o, detail);
 	if (e == ERR_OK)
@@ -225,8 +216,7 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 	if (e == ERR_OK)
 		e = workers_start(LONG_WORKERS, &r->long_workers);
 	for (size_t i = 0; i < r->nendpoints && e == ERR_OK; i++)
-		e = start_daemon(r, &r->endpoints[i], &tls, detail);
-	tls_files_fini(&tls);
+		e = start_daemon(r, &r->endpoints[i], detail);
 	return e;
 }
 
@@ -255,6 +245,11 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 	atomic_store(&r->started, true);
 	*ret = r;
 	return ERR_OK;
+}
+
+enum err rest_reload(struct rest *r, struct err_detail *detail)
+{
+	return r->tls ? tls_load(r->cert, r->key, detail) : ERR_OK;
 }
 
 const char *rest_endpoint(const struct rest *r, size_t i)
@@ -298,6 +293,8 @@ void rest_stop(struct rest *r)
 		MHD_stop_daemon(r->endpoints[i].daemon); /* NULL is fine */
 		listener_close(&r->endpoints[i].listener);
 	}
+	if (r->tls)
+		tls_unload();
 	workers_free(r->workers);
 	workers_free(r->long_workers);
 	watch_stop(r->watch);

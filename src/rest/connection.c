@@ -9,6 +9,7 @@
 #include "rest/connection.h"
 
 #include "base/crypto.h"
+#include "rest/doubt.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -26,12 +27,12 @@ enum MHD_Result connection_request_part(void *arg, struct MHD_Connection *mhd, c
 	(void)arg;
 	(void)mhd;
 	(void)url;
-	(void)version;
 	if (c == NULL)
 		return MHD_NO;
+	doubt_at(c->watched.fd);
 	switch (c->stage) {
 	case STAGE_HEAD:
-		return connection_begin(c, method);
+		return connection_begin(c, method, version);
 	case STAGE_BODY:
 		return *size > 0 ? connection_take_body(c, data, size) : connection_dispatch(c);
 	case STAGE_DONE:
@@ -79,6 +80,7 @@ void *connection_target(void *arg, const char *target, struct MHD_Connection *mh
 	(void)arg;
 	if (c == NULL)
 		return NULL;
+	doubt_at(c->watched.fd);
 	count_request(c);
 	buf_clear(&c->target);
 	buf_add_str(&c->target, target != NULL ? target : "");
@@ -112,6 +114,7 @@ void connection_completed(
 	(void)why;
 	if (c == NULL)
 		return;
+	doubt_at(c->watched.fd);
 	c->stage = STAGE_NONE;
 	forget(&c->target);
 	forget(&c->body);
@@ -158,6 +161,7 @@ static struct connection *connection_new(struct endpoint *e, struct MHD_Connecti
 	memset(&c->nheaders, 0, sizeof(*c) - offsetof(struct connection, nheaders));
 	c->rest = e->rest;
 	c->mhd = mhd;
+	c->thread = pthread_self();
 	c->watched.fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 	c->target = BUF_INIT(CONNECTION_MEMORY);
 	c->body = BUF_INIT(BODY_LIMIT);

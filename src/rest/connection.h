@@ -20,6 +20,7 @@
 
 #include <microhttpd.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,6 +79,7 @@ struct connection {
 	struct job job;
 	struct rest *rest;
 	struct MHD_Connection *mhd;
+	pthread_t thread; /* the library's, that serves it */
 	struct peer peer;
 	uint8_t id[REQUEST_ID_BYTES]; /* random, but for a count of its requests */
 
@@ -119,7 +121,7 @@ enum MHD_Result connection_refuse(struct connection *c, enum err e);
 /* ---- intake.c ---- */
 
 /* The head is there: it is judged before a byte of the body is taken. */
-enum MHD_Result connection_begin(struct connection *c, const char *method);
+enum MHD_Result connection_begin(struct connection *c, const char *method, const char *version);
 /* A piece of the body; *n is what is left of it, 0. */
 enum MHD_Result connection_take_body(struct connection *c, const char *data, size_t *n);
 /* The request is whole: it is answered now, or handed to the workers. */

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "rest/connection.h"
 #include "rest/cors.h"
+#include "rest/doubt.h"
 #include "rest/lane.h"
 
 #include <string.h>
@@ -69,8 +70,7 @@ static bool head_fits(const struct connection *c)
 }
 
 /* What two programs could take for different hosts, headers or lengths is refused, so that
- * nothing in front of this server can be made to see another request than it does.  Not
- * seen here is a NUL in a value: the library has cut it there. */
+ * nothing in front of this server can be made to see another request than it does. */
 static enum err check_framing(struct connection *c, const struct request *q, uint64_t *ret_length)
 {
 	size_t lengths = request_header_count(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -107,7 +107,7 @@ static void admit(struct connection *c)
 	c->admitted = c->refusal == ERR_OK;
 }
 
-enum MHD_Result connection_begin(struct connection *c, const char *method)
+enum MHD_Result connection_begin(struct connection *c, const char *method, const char *version)
 {
 	uint64_t length;
 	c->stage = STAGE_BODY;
@@ -116,6 +116,8 @@ enum MHD_Result connection_begin(struct connection *c, const char *method)
 	c->since_us = 0;
 	c->too_many_headers = c->bad_header = c->admitted = false;
 	(void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, keep_header, c);
+	if (!c->too_many_headers && !doubt_none(c, method, version))
+		c->bad_header = true;
 	struct request q = connection_request(c);
 	if (!head_fits(c)) {
 		c->refusal_status = MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;

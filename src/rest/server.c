@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rest/connection.h"
+#include "rest/doubt.h"
 #include "rest/tls.h"
 
 #include <errno.h>
@@ -49,6 +50,7 @@ static void on_message(void *arg, const char *fmt, va_list args)
 	struct rest *r = arg;
 	char text[sizeof(r->complaint)];
 	if (atomic_load(&r->started)) {
+		doubt_hear(r, fmt, args);
 		(void)vsnprintf(text, sizeof(text), fmt, args);
 		log_debug("REST: %s", text);
 		return;
@@ -171,6 +173,7 @@ static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_deta
 		{ MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL },
 		{ MHD_OPTION_END, 0, NULL }, /* threads */
 		{ MHD_OPTION_END, 0, NULL }, /* TLS */
+		{ MHD_OPTION_END, 0, NULL }, /* strictness */
 		{ MHD_OPTION_END, 0, NULL },
 		{ MHD_OPTION_END, 0, NULL },
 	};
@@ -178,6 +181,9 @@ static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_deta
 	if (threads > 1)
 		options[n++] =
 			(struct MHD_OptionItem){ MHD_OPTION_THREAD_POOL_SIZE, threads, NULL };
+#if MHD_VERSION >= 0x01000000
+	options[n++] = (struct MHD_OptionItem){ MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL };
+#endif
 	if (with_tls)
 		tls_options(r->tls_legacy, options + n);
 	r->complaint[0] = '\0';

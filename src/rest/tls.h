@@ -6,6 +6,7 @@
 #define REST_TLS_H
 
 #include "base/err.h"
+#include "base/span.h"
 
 #include <stdbool.h>
 
@@ -16,6 +17,8 @@ struct MHD_OptionItem;
 enum err tls_load(const char *cert, const char *key, struct err_detail *detail);
 /* Frees what tls_load() made, once no daemon runs. */
 void tls_unload(void);
+/* Sends text on a session, as far as its socket has room, and ends it.  session: GnuTLS's. */
+void tls_send(void *session, struct span text);
 /* Fills two options of a daemon: ret[0] and ret[1]. */
 void tls_options(bool legacy, struct MHD_OptionItem *ret);
 

@@ -157,6 +157,16 @@ void watch_remove(struct watch *w, struct watched *c)
 	pthread_mutex_unlock(&w->lock);
 }
 
+struct watched *watch_find(struct watch *w, int fd)
+{
+	pthread_mutex_lock(&w->lock);
+	struct watched *c = w->first;
+	while (c != NULL && c->fd != fd)
+		c = c->next;
+	pthread_mutex_unlock(&w->lock);
+	return c;
+}
+
 void watch_dismiss_idle(struct watch *w)
 {
 	pthread_mutex_lock(&w->lock);

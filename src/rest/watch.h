@@ -46,6 +46,9 @@ void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms);
 /* Before the descriptor is closed: nobody is hung up on afterwards. */
 void watch_remove(struct watch *w, struct watched *c);
 
+/* The one with this descriptor, or NULL.  It stays while the caller knows that nobody closes it. */
+struct watched *watch_find(struct watch *w, int fd);
+
 /* The connection is at this now and must have left it in that time; UINT32_MAX: no limit. */
 void watch_phase(struct watched *c, enum phase phase, uint32_t ms);
 

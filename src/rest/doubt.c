@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ * Surprising:
+ * - The library has no callback for errors that it finds itself, but it logs each before it answers.
+ *   The message does not name the connection.  So the library's recv(2) and send(2) are those
+ *   below (the program's own definition comes before libc's), and note the descriptor for their
+ *   thread.  Where they are not called, the library's answer goes out as before.
+ * - A connection is served by one thread for all its life, so nobody else closes it meanwhile. */
+#include "rest/doubt.h"
+
+#include "rest/tls.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How libmicrohttpd 0.9.75 to 1.0.1 begin the message. */
+#define ERROR_MESSAGE "Error processing request"
+#define DRAIN_BYTES ((size_t)1 << 20)
+
+static _Thread_local int at_fd = -1;
+
+void doubt_at(int fd)
+{
+	at_fd = fd;
+}
+
+/* ---- what the library calls ---- */
+
+ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+	at_fd = fd;
+	return syscall(SYS_recvfrom, fd, buf, n, flags, NULL, NULL);
+}
+
+ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	at_fd = fd;
+	return syscall(SYS_sendto, fd, buf, n, flags, NULL, 0);
+}
+
+/* ---- our answer ---- */
+
+static void add_head(const struct response *r, struct buf *out)
+{
+	char date[64];
+	struct tm tm;
+	time_t now = time(NULL);
+	const char *name, *value;
+	(void)strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
+	buf_addf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: close\r\nContent-Length: %zu\r\n",
+		r->status, http_reason(r->status), date, r->body.len);
+	for (size_t at = 0; response_header_next(r, &at, &name, &value);)
+		buf_addf(out, "%s: %s\r\n", name, value);
+	buf_add_str(out, "\r\n");
+}
+
+/* What is unread when the socket is closed would make that a reset, which can overtake the answer. */
+static void drain(int fd)
+{
+	char waste[4096];
+	size_t all = 0;
+	ssize_t n = 1;
+	while (n > 0 && all < DRAIN_BYTES) {
+		n = syscall(SYS_recvfrom, fd, waste, sizeof(waste), MSG_DONTWAIT, NULL, NULL);
+		all += n > 0 ? (size_t)n : 0;
+	}
+}
+
+/* The socket has room: nothing was begun to be answered since all before was sent. */
+static void send_answer(struct connection *c, struct span answer)
+{
+	int fd = c->watched.fd;
+	const union MHD_ConnectionInfo *tls = c->peer.tls
+		? MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)
+		: NULL;
+	if (tls != NULL)
+		tls_send(tls->tls_session, answer);
+	else
+		(void)send(fd, answer.p, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)shutdown(fd, SHUT_WR);
+	drain(fd);
+	(void)shutdown(fd, SHUT_RDWR);
+}
+
+static enum err error_of(unsigned status)
+{
+	return status == MHD_HTTP_CONTENT_TOO_LARGE ? ERR_BODY_TOO_LARGE : ERR_HEADER_INVALID;
+}
+
+static void answer(struct connection *c, unsigned status)
+{
+	struct buf out = BUF_INIT(RESPONSE_HEADERS_LIMIT);
+	struct response *r = &c->response;
+	if (c->stage != STAGE_BODY) { /* the head is not whole: what is noted is of another one */
+		c->method = NULL;
+		c->nheaders = 0;
+	}
+	struct request q = connection_request(c);
+	response_clear(r);
+	rest_refuse(c->rest->service, &q, error_of(status), r);
+	/* The library's word for a line of a chunk that does not fit. */
+	if (status == MHD_HTTP_INTERNAL_SERVER_ERROR)
+		status = MHD_HTTP_BAD_REQUEST;
+	r->status = (int)status;
+	add_head(r, &out);
+	if (!span_is(q.method, "HEAD"))
+		buf_add_span(&out, buf_span(&r->body));
+	if (buf_ok(&out))
+		send_answer(c, buf_span(&out));
+	buf_fini(&out);
+	buf_fini(&c->body);
+	(void)connection_hold(c, 0);
+	c->stage = STAGE_SENT;
+	watch_phase(&c->watched, PHASE_REPLY, 0);
+}
+
+void doubt_hear(struct rest *r, const char *fmt, va_list args)
+{
+	if (strncmp(fmt, ERROR_MESSAGE, strlen(ERROR_MESSAGE)) != 0)
+		return;
+	va_list copy;
+	va_copy(copy, args);
+	unsigned status = va_arg(copy, unsigned);
+	va_end(copy);
+	struct connection *c = (struct connection *)(void *)watch_find(r->watch, at_fd);
+	bool before_answer = c != NULL && c->stage <= STAGE_BODY;
+	if (before_answer && pthread_equal(c->thread, pthread_self()) && status >= 400)
+		answer(c, status);
+}
+
+/* ---- the head in the library's memory ---- */
+
+/* The library puts NULs over the line ends of the text that it has read, and tells where in it the
+ * parts begin; so a line that ended in anything but CR LF leaves another distance. */
+#if MHD_VERSION < 0x01000000
+bool doubt_none(const struct connection *c, const char *method, const char *version)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	if (info == NULL)
+		return false;
+	const char *line_end = version + strlen(version);
+	for (size_t i = 0; i < c->nheaders; i++) {
+		const struct header *h = &c->headers[i];
+		if (h->name.p != line_end + 2)
+			return false;
+		line_end = h->value.p + h->value.n;
+	}
+	return method + info->header_size == line_end + 4;
+}
+#else
+/* It has an option for that: server.c. */
+bool doubt_none(const struct connection *c, const char *method, const char *version)
+{
+	(void)c;
+	(void)method;
+	(void)version;
+	return true;
+}
+#endif

@@ -187,6 +187,10 @@ enum MHD_Result connection_answer(struct connection *c)
 {
 	connection_hold_response(c);
 	log_failure(c);
+	/* A preflight has no credential. */
+	if (c->response.status != 0 && c->response.status < 400 &&
+		strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) != 0)
+		atomic_store_explicit(&c->watched.known, true, memory_order_relaxed);
 	c->stage = STAGE_SENT;
 	/* Without a status, memory was not even enough for an error. */
 	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;

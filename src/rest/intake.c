@@ -105,6 +105,8 @@ static void admit(struct connection *c)
 	q.body = SPAN_LIT("");
 	c->refusal = rest_admit(c->rest->service, &q, &c->response);
 	c->admitted = c->refusal == ERR_OK;
+	if (c->admitted)
+		atomic_store_explicit(&c->watched.known, true, memory_order_relaxed);
 }
 
 enum MHD_Result connection_begin(struct connection *c, const char *method, const char *version)

@@ -16,12 +16,14 @@
 #define ROUNDS_TO_LEAVERS 10
 /* What a connection that is idle, or is slow to say what it wants, gets in a crowd. */
 #define CROWDED_MS 5000
+/* What one that has shown no credential gets at least: some round trips. */
+#define STRANGER_MS 500
 
 struct watch {
 	pthread_mutex_t lock; /* the list, and that its descriptors are open */
 	pthread_cond_t wake;
 	pthread_t thread;
-	struct watched *first;
+	struct watched *first, *last;
 	size_t n, crowd;
 	unsigned rounds;
 	bool stopping;
@@ -60,6 +62,25 @@ static void let_go(struct watched *c)
 		(void)shutdown(c->fd, SHUT_RD);
 }
 
+/* Whoever showed no credential makes room, the oldest first: so a new connection need not wait for
+ * the time limits of thousands. */
+static void make_room(struct watch *w, uint64_t now)
+{
+	size_t left = w->n;
+	for (struct watched *c = w->last; c != NULL && left >= w->crowd; c = c->prev) {
+		uint32_t phase = atomic_load_explicit(&c->phase, memory_order_acquire);
+		bool may_stay = atomic_load_explicit(&c->known, memory_order_relaxed) ||
+			phase == PHASE_WORK || phase == PHASE_REPLY ||
+			now - c->since < STRANGER_MS * 1000;
+		if (may_stay && !c->hung_up)
+			continue;
+		if (!c->hung_up)
+			(void)shutdown(c->fd, SHUT_RDWR);
+		c->hung_up = true;
+		left--;
+	}
+}
+
 static void round_of(struct watch *w)
 {
 	uint64_t now = clock_mono_us();
@@ -70,6 +91,7 @@ static void round_of(struct watch *w)
 		else if (leavers)
 			let_go(c);
 	}
+	make_room(w, now);
 }
 
 static void *run(void *arg)
@@ -134,11 +156,14 @@ void watch_stop(struct watch *w)
 void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms)
 {
 	watch_phase(c, PHASE_IDLE, phase_ms);
+	c->since = clock_mono_us();
 	pthread_mutex_lock(&w->lock);
 	c->prev = NULL;
 	c->next = w->first;
 	if (c->next != NULL)
 		c->next->prev = c;
+	else
+		w->last = c;
 	w->first = c;
 	w->n++;
 	pthread_mutex_unlock(&w->lock);
@@ -153,6 +178,8 @@ void watch_remove(struct watch *w, struct watched *c)
 		w->first = c->next;
 	if (c->next != NULL)
 		c->next->prev = c->prev;
+	else
+		w->last = c->prev;
 	w->n--;
 	pthread_mutex_unlock(&w->lock);
 }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,8 +28,11 @@ enum phase {
 
 /* Part of what a connection is.  The phase and its end are set without a lock. */
 struct watched {
-	struct watched *next, *prev;
+	struct watched *next, *prev; /* older, newer */
 	int fd;
+	bool hung_up;      /* the watch's */
+	uint64_t since;    /* when it came */
+	atomic_bool known; /* a request of it had a good credential */
 	_Atomic uint32_t phase;
 	_Atomic uint64_t deadline; /* monotonic microseconds */
 };
@@ -37,7 +41,7 @@ struct watched {
 typedef void (*watch_round_fn)(void *arg, size_t connections);
 
 /* crowd: with so many connections and more, those that are idle or slow to say what they want are
- * given little time. */
+ * given little time, and of those that are not `known` the oldest go at once. */
 enum err watch_start(size_t crowd, watch_round_fn after_round, void *arg, struct watch **ret);
 /* When nobody is connected any more.  NULL is fine. */
 void watch_stop(struct watch *w);

@@ -61,7 +61,7 @@ static int run(struct cmd_env *env, const struct args *args)
 	if (n.findings > 0)
 		(void)command_fail(env->err, "check",
 			"'%s' is damaged, and nothing was changed.  Keep it as it is, and restore a "
-			"backup; what can be read of it 'rowfs export --skip-damaged' writes out",
+			"backup; 'rowfs salvage' makes a new store of what is sound in it",
 			env->store);
 	return n.findings == 0 && e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
 }

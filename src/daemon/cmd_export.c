@@ -155,10 +155,11 @@ static int skip_damaged(struct cmd_env *env, const struct target *t)
 		e = cannot_write(&why);
 	if (e != ERR_OK)
 		return target_fail(env, "export", t, e, &why);
-	if (to.losses == 0)
+	if (to.losses == 0 && (env->salvaged == NULL || env->salvaged->losses == 0))
 		return EXIT_DONE;
 	return command_fail(env->err, "export",
-		"%" PRIu64 " rows were written; what is told above was left out", to.rows);
+		"%" PRIu64 " rows were written; what is told above was left out%s", to.rows,
+		env->salvaged == NULL ? ".  More may be found while nobody serves the store" : "");
 }
 
 static int run(struct cmd_env *env, const struct args *args)
@@ -201,11 +202,12 @@ const struct command command_export = {
 		"STORE ACCOUNT/TABLE [PARTITION] [--format=FORMAT] [--output=FILE] [--skip-damaged]",
 	.summary = "Writes the rows of a table or a partition, from one snapshot",
 	.help = "PARTITION is a PartitionKey as it is, not as a file name.  With --skip-damaged what is\n"
-		"left out is told on standard error, and the exit code is 1 then.\n",
+		"left out is told on standard error, and the exit code is 1 then; what can be read of a\n"
+		"store that nobody serves is gathered in TMPDIR (/var/tmp) first.\n",
 	.options = options_,
 	.min_words = 2,
 	.max_words = 3,
-	.flags = COMMAND_READS | COMMAND_OUTPUT,
+	.flags = COMMAND_READS | COMMAND_OUTPUT | COMMAND_SALVAGES,
 	.check = check,
 	.data = run,
 };

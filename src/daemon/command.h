@@ -37,6 +37,8 @@ struct cmd_env {
 	const char *store;                   /* as the user wrote it, for messages */
 	struct cmd_input *inputs;
 	size_t ninputs;
+	/* Of a damaged store: the service is of what was salvaged of it.  NULL: as it is. */
+	const struct store_salvage *salvaged;
 	FILE *out, *err;
 	int out_fd, err_fd; /* of them, to ask what they are */
 	/* Ctrl-C, or the caller is gone.  Asked between commits. */
@@ -52,6 +54,9 @@ enum command_flags {
 	COMMAND_MAKES_FILE = 4,
 	/* data: reading the store, and as it is: opened for reading only where it was closed */
 	COMMAND_ONLY_READS = 8,
+	/* data: with --skip-damaged it is given what can be salvaged of the store, where nobody
+	 * serves it; the second word is ACCOUNT/TABLE, of which the losses are told */
+	COMMAND_SALVAGES = 16,
 };
 
 struct command {
@@ -105,6 +110,7 @@ extern const struct command command_help_;
 extern const struct command command_import;
 extern const struct command command_init;
 extern const struct command command_mount;
+extern const struct command command_salvage;
 extern const struct command command_sas;
 extern const struct command command_serve;
 extern const struct command command_stat;

@@ -19,6 +19,7 @@ static const struct command *const commands[] = {
 	&command_import,
 	&command_init,
 	&command_mount,
+	&command_salvage,
 	&command_sas,
 	&command_serve,
 	&command_stat,

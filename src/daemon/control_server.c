@@ -104,7 +104,7 @@ static void *serve_call(void *arg)
 	struct call *c = arg;
 	struct control *control = c->control;
 	if (receive(c) && control_send(c->sock, "", 1, NULL, 0)) {
-		int32_t code = execute(control->service, control->mounted, (int)c->head.argc,
+		int32_t code = execute(control->service, control->mounted, NULL, (int)c->head.argc,
 			c->argv, c->fds, c->nfds, is_cancelled, c);
 		(void)control_send(c->sock, &code, sizeof(code), NULL, 0);
 	} else {

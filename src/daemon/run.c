@@ -6,6 +6,7 @@
 #include "base/new_file.h"
 #include "daemon/control.h"
 #include "daemon/execute.h"
+#include "daemon/salvaged.h"
 #include "daemon/signals.h"
 #include "store/engines.h"
 
@@ -251,8 +252,8 @@ static enum err try_open(
 	return e;
 }
 
-static int run_here(const struct command *c, const char *path, struct store *store, int argc,
-	char *const *argv, struct files *f)
+static int run_here(const struct command *c, const char *path, struct store *store,
+	const struct store_salvage *salvaged, int argc, char *const *argv, struct files *f)
 {
 	struct service *s;
 	enum err e = service_new(store, &s);
@@ -264,9 +265,9 @@ static int run_here(const struct command *c, const char *path, struct store *sto
 	/* Others work through this process meanwhile: rowfs export S A/T | rowfs import S A/U. */
 	struct control *control = NULL;
 	struct stat st;
-	if (stat(path, &st) == 0)
+	if (salvaged == NULL && stat(path, &st) == 0)
 		(void)control_start(s, &st, NULL, &control);
-	int code = execute(s, NULL, argc, argv, f->fds, f->n, signals_cancelled, NULL);
+	int code = execute(s, NULL, salvaged, argc, argv, f->fds, f->n, signals_cancelled, NULL);
 	/* Who reads our output must see its end before we wait for it. */
 	close(STDOUT_FILENO);
 	control_finish(control);
@@ -291,9 +292,38 @@ static bool run_there(const struct command *c, const char *path, int sock, int a
 	return true;
 }
 
-static int run(
-	const struct command *c, const char *path, int argc, char *const *argv, struct files *f)
+/* What can be salvaged stands in for the store. */
+static enum err run_salvaged(const struct command *c, const struct args *args, int argc,
+	char *const *argv, struct files *f, int *ret_code, struct err_detail *why)
 {
+	struct salvaged s;
+	struct store *store;
+	enum err e = salvaged_make(&s, c->name, args->words[0], args->words[1], why);
+	if (e == ERR_OK) {
+		e = store_open(s.path, STORE_OPEN_READ_ONLY, &store, NULL, why);
+		if (e == ERR_OK)
+			*ret_code = run_here(c, args->words[0], store, &s.salvage, argc, argv, f);
+	}
+	salvaged_remove(&s);
+	return e;
+}
+
+static enum err run_unserved(const struct command *c, const struct args *args, int argc,
+	char *const *argv, struct files *f, int *ret_code, struct err_detail *why)
+{
+	struct store *store;
+	if ((c->flags & COMMAND_SALVAGES) != 0 && args_has(args, "skip-damaged"))
+		return run_salvaged(c, args, argc, argv, f, ret_code, why);
+	enum err e = try_open(c, args->words[0], &store, why);
+	if (e == ERR_OK)
+		*ret_code = run_here(c, args->words[0], store, NULL, argc, argv, f);
+	return e;
+}
+
+static int run(const struct command *c, const struct args *args, int argc, char *const *argv,
+	struct files *f)
+{
+	const char *path = args->words[0];
 	struct err_detail why = { 0 };
 	enum err e = ERR_BUSY;
 	for (int tries = 0; tries < BUSY_TRIES; tries++) {
@@ -314,11 +344,10 @@ static int run(
 			usleep(BUSY_WAIT_US);
 			continue;
 		}
-		struct store *store;
 		why = (struct err_detail){ 0 };
-		e = try_open(c, path, &store, &why);
+		e = run_unserved(c, args, argc, argv, f, &code, &why);
 		if (e == ERR_OK)
-			return run_here(c, path, store, argc, argv, f);
+			return code;
 		if (e != ERR_BUSY || signals_cancelled(NULL))
 			break;
 		usleep(BUSY_WAIT_US);
@@ -333,7 +362,7 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 	int code = EXIT_FAILED;
 	signals_catch();
 	if (open_files(c, args, &f))
-		code = run(c, args->words[0], argc, argv, &f);
+		code = run(c, args, argc, argv, &f);
 	close_files(&f);
 	code = finish_output(c, &f, code);
 	if (code != EXIT_DONE)

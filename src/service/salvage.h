@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "service/service.h"
+#include "store/engines.h"
 
 struct salvage {
 	/* A line of NDJSON.  False: stop, ERR_CANCELLED. */
@@ -20,5 +21,10 @@ struct salvage {
  * ERR_CORRUPT, ERR_IO only where the table itself cannot be listed; ERR_THROTTLED, ERR_GONE: of
  * the view (views.h). */
 enum err service_salvage(struct service *s, uint64_t table_id, struct salvage *to);
+
+/* store_salvage(), with documents and accounts judged here: of s only lost, progress, arg and
+ * take_doubtful need to be set. */
+enum err service_salvage_store(
+	const char *from, const char *to, struct store_salvage *s, struct err_detail *detail);
 
 #endif

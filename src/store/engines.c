@@ -16,6 +16,12 @@ enum err store_open(const char *path, unsigned flags, struct store **ret, pid_t 
 	return sql_store_open(path, flags, ret, ret_holder, detail);
 }
 
+enum err store_salvage(
+	const char *from, const char *to, struct store_salvage *s, struct err_detail *detail)
+{
+	return sql_store_salvage(from, to, s, detail);
+}
+
 enum err store_open_memory(struct store **ret)
 {
 	return mem_store_open(ret);

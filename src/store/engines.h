@@ -3,6 +3,7 @@
 #ifndef STORE_ENGINES_H
 #define STORE_ENGINES_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "store/store.h"
 
@@ -23,6 +24,41 @@ enum store_open_flags {
  * STORE_OPEN_READ_ONLY). */
 enum err store_open(const char *path, unsigned flags, struct store **ret, pid_t *ret_holder,
 	struct err_detail *detail);
+
+/* What was there and cannot be had back.  Spans have p NULL where that is not known, or does not
+ * apply: a partition as a whole has no row. */
+struct store_loss {
+	struct span account, table;
+	struct span pk, rk; /* as they are, not in order form */
+	const char *place;  /* of what is no row, in words; NULL */
+	const char *why;
+};
+
+/* What a salvage asks of its caller, and what it tells. */
+struct store_salvage {
+	/* Whether the document of this row can be kept; *flags: its marks (enum item_flags). */
+	bool (*row)(void *arg, const struct item *row, uint32_t *flags);
+	/* Whether this body of an account can be kept; else ERR_CORRUPT.  Without a body: fills
+	 * `fresh` with a new one. */
+	enum err (*account)(void *arg, struct span body, struct buf *fresh);
+	void (*lost)(void *arg, const struct store_loss *loss);
+	bool (*progress)(void *arg, uint64_t done, uint64_t total); /* pages; false: stop */
+	void *arg;
+	bool take_doubtful; /* rows of which it cannot be known whether they are current */
+
+	uint64_t pages, lost_pages; /* of the damaged file */
+	uint64_t broken;   /* records whose beginning is lost: not even their keys are known */
+	uint64_t doubtful; /* documents that were left out, or taken, as doubtful */
+	uint64_t rows, losses;
+};
+
+/* Reads the damaged store at `from` page by page, without the engine, and makes a store at `to` of
+ * every item whose pages are sound.  `from` is only read, and held meanwhile.  What is promised
+ * stands in docs/reliability.md.  ERR_BUSY, ERR_NOT_FOUND, ERR_ACCESS; ERR_NOT_A_STORE: no page of
+ * it is a store's; ERR_NAME_EXISTS and what else makes no store at `to`; ERR_CANCELLED.  After an
+ * error nothing is left at `to`. */
+enum err store_salvage(
+	const char *from, const char *to, struct store_salvage *s, struct err_detail *detail);
 
 /* The in-memory engine: the oracle of the tests.  Empty, gone at close. */
 enum err store_open_memory(struct store **ret);

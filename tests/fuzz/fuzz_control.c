@@ -42,8 +42,9 @@ static int code_of(uint32_t sum)
 	return (int)(sum & 0x7fffffff);
 }
 
-int execute(struct service *s, const struct mount_options *mounted, int argc, char *const *argv,
-	int *fds, size_t nfds, bool (*cancelled)(void *arg), void *arg)
+int execute(struct service *s, const struct mount_options *mounted,
+	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
+	bool (*cancelled)(void *arg), void *arg)
 {
 	(void)s;
 	(void)mounted;

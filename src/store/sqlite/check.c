@@ -6,6 +6,7 @@
 #include "store/sqlite/page_file.h"
 #include "store/sqlite/page_sum.h"
 #include "store/sqlite/rows.h"
+#include "store/sqlite/schema.h"
 #include "store/sqlite/store.h"
 
 #include <inttypes.h>
@@ -194,7 +195,10 @@ static void tell_pages(struct checker *c)
 		tell(c, text);
 		told++;
 	}
-	if (st.st_size % PAGE_BYTES != 0)
+	char cut[100];
+	if (sql_schema_cut_short(fd, c->store->path, cut, sizeof(cut)))
+		tell(c, cut);
+	else if (st.st_size % PAGE_BYTES != 0)
 		tell(c, "the file ends in the middle of a page: its end is missing");
 }
 

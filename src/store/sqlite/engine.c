@@ -317,16 +317,20 @@ static struct sql_store *store_new(const char *path)
 }
 
 /* Who only reads has another reason, or opens what is damaged: open.c. */
-static void explain(const char *path, enum err e, struct err_detail *detail)
+static void explain(
+	const struct sql_store *st, const char *path, enum err e, struct err_detail *detail)
 {
+	char cut[100] = "";
 	if (e == ERR_THROTTLED)
 		(void)err_set(detail, e,
 			"cannot open %s: another program, such as sqlite3, has it open", path);
 	else if (e == ERR_CORRUPT)
 		(void)err_set(detail, e,
-			"%s is damaged where a store begins, so it cannot be written; "
-			"'rowfs check' says what can be done",
-			path);
+			"%s is damaged%s%s, so it cannot be written; 'rowfs check' says what can "
+			"be done",
+			path,
+			sql_schema_cut_short(st->hold_fd, st->path, cut, sizeof(cut)) ? ": " : "",
+			cut);
 	else
 		(void)err_set(detail, e, "cannot open %s: %s", path, err_text(e));
 }
@@ -348,7 +352,7 @@ enum err sql_store_open(const char *path, unsigned flags, struct store **ret, pi
 	e = sql_open_files(st, detail);
 	if (e != ERR_OK) {
 		if (detail && !detail->text[0])
-			explain(path, e, detail);
+			explain(st, path, e, detail);
 		engine_close(&st->base);
 		return e;
 	}

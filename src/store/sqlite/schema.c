@@ -10,9 +10,15 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* Where the header of the file says how many pages it has. */
+#define HEADER_PAGES_AT 28
 
 static const char tables[] =
 	"CREATE TABLE item("
@@ -132,4 +138,23 @@ enum err sql_schema_check_header(int fd, const char *path, struct err_detail *de
 			"restore a backup",
 			path);
 	return ERR_OK;
+}
+
+bool sql_schema_cut_short(int fd, const char *path, char *why, size_t n)
+{
+	unsigned char head[HEADER_PAGES_AT + 4];
+	struct stat file, log;
+	char name[PATH_MAX + 8];
+	/* A log may have what the file lacks. */
+	if (snprintf(name, sizeof(name), "%s-wal", path) >= (int)sizeof(name) ||
+		(stat(name, &log) == 0 && log.st_size > 0))
+		return false;
+	if (fstat(fd, &file) != 0 || read_head(fd, head, sizeof(head)) < (ssize_t)sizeof(head))
+		return false;
+	uint64_t want = (uint64_t)big_endian(head + HEADER_PAGES_AT) * PAGE_BYTES;
+	if (file.st_size < 0 || (uint64_t)file.st_size >= want)
+		return false;
+	(void)snprintf(why, n, "the file was cut short: %" PRIu64 " of %" PRIu64 " bytes are there",
+		(uint64_t)file.st_size, want);
+	return true;
 }

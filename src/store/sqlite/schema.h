@@ -27,5 +27,7 @@ enum err sql_schema_version(struct sql_conn *c, int *ret);
 /* By the first 100 bytes of the file.  ERR_NOT_A_STORE, ERR_STORE_TOO_NEW,
  * ERR_CORRUPT, ERR_IO. */
 enum err sql_schema_check_header(int fd, const char *path, struct err_detail *detail);
+/* Whether a store without a log has fewer bytes than its header counts pages.  Fills why: how many. */
+bool sql_schema_cut_short(int fd, const char *path, char *why, size_t n);
 
 #endif

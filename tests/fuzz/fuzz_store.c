@@ -2,16 +2,18 @@
  * A damaged store: a small one with all that a store holds is damaged on disk, opened, read,
  * checked and changed.  Whatever can be read is what was there: each directory that is listed
  * without an error, with all its documents and file contents, is that of one and the same commit.
- * What cannot be read, check() finds.  A change that succeeds reads back.
+ * What cannot be read, check() finds.  A change that succeeds reads back.  What is salvaged of it is
+ * of one commit, and makes a store without findings.
  * Input: a byte that says which store (bit 0: as a kill leaves it, with a log; 1: checksums are
  * made right again, so that the damage gets past them: then only no crash; 2: opened read-only; any of 4
- * to 6: not checked, which takes its time),
+ * to 6: not checked, which takes its time; 7: salvaged first),
  * then damages of 8 bytes each. */
 #include "fuzz.h"
 #include "query/filter.h"
 #include "service/accounts.h"
 #include "service/importer.h"
 #include "service/queries.h"
+#include "service/salvage.h"
 #include "service/tables.h"
 #include "service/verify.h"
 #include "store/engines.h"
@@ -30,6 +32,7 @@
 #define RESEALED 2
 #define READ_ONLY 4
 #define UNCHECKED 0x70
+#define SALVAGED 0x80
 
 #define COMMITS 6
 #define DAMAGES_MAX 16
@@ -388,6 +391,97 @@ static void must_be_whole(struct store *store, bool has_log)
 	store_dump_fini(&got);
 }
 
+/* ---- what is salvaged of it ---- */
+
+struct salvaged {
+	const struct buf *dir; /* of a state */
+	bool right;
+};
+
+static void on_loss(void *arg, const struct store_loss *loss)
+{
+	(void)arg;
+	MUST(loss->why != NULL && loss->why[0] != '\0');
+}
+
+/* Whether the directory had this row, with this document: as store_dump() writes both. */
+static bool on_salvaged(void *arg, const struct item *it)
+{
+	struct salvaged *s = arg;
+	struct buf line = BUF_INIT((size_t)1 << 20);
+	buf_add_char(&line, ' ');
+	buf_add_span(&line, it->key);
+	buf_add_str(&line, "  ");
+	buf_add_span(&line, it->body);
+	buf_add_char(&line, '\n');
+	MUST(buf_ok(&line));
+	s->right = it->kind != ITEM_ROW ||
+		(s->dir != NULL && memmem(s->dir->data, s->dir->len, line.data, line.len) != NULL);
+	buf_fini(&line);
+	return s->right;
+}
+
+static const struct buf *dir_of(const struct store_dump *state, uint64_t id)
+{
+	for (size_t i = 0; i < state->n; i++)
+		if (state->dirs[i].id == id)
+			return &state->dirs[i].text;
+	return NULL;
+}
+
+/* Whether each row in it was one of that state. */
+static bool is_part_of(
+	struct store *store, const struct store_dump *got, const struct store_dump *state)
+{
+	struct salvaged s = { .right = true };
+	for (size_t i = 0; i < got->n && s.right; i++) {
+		s.dir = dir_of(state, got->dirs[i].id);
+		MUST(store_list(store, NULL, got->dirs[i].id, CLASS_KEYED, (struct span){ 0 },
+			     false, WANT_BODY, on_salvaged, &s) == ERR_OK);
+	}
+	return s.right;
+}
+
+static void use_salvaged(struct store *store, const struct store_dump *whole, bool sums)
+{
+	struct store_dump got = { 0 };
+	struct verify_counts counts = { 0 };
+	struct service *s;
+	size_t findings = 0;
+	bool right = false;
+	if (sums) {
+		MUST(store_dump(store, &got) == ERR_OK);
+		for (size_t i = 0; i <= COMMITS && !right; i++)
+			right = is_part_of(store, &got, &states[i]);
+		MUST(right);
+		MUST(whole == NULL || store_dump_agrees(&got, whole));
+		store_dump_fini(&got);
+	}
+	MUST(service_new(store, &s) == ERR_OK);
+	enum err e = service_verify(s, on_finding, NULL, &findings, &counts);
+	MUST(!sums || (e == ERR_OK && findings == 0));
+	service_free(s);
+}
+
+/* whole: nothing was damaged, so all of this must be there; NULL. */
+static void salvage_it(const struct store_dump *whole, bool sums, bool doubtful)
+{
+	char to[96];
+	struct store_salvage how = { .lost = on_loss, .take_doubtful = doubtful };
+	struct store *store;
+	struct err_detail why = { 0 };
+	(void)snprintf(to, sizeof(to), "%s/salvaged", directory);
+	enum err e = service_salvage_store(path, to, &how, &why);
+	MUST(e == ERR_OK || e == ERR_NOT_A_STORE);
+	MUST(whole == NULL || (e == ERR_OK && how.losses == 0 && how.lost_pages == 0));
+	if (e == ERR_OK) {
+		MUST(store_open(to, STORE_OPEN_READ_ONLY, &store, NULL, &why) == ERR_OK);
+		use_salvaged(store, whole, sums && !doubtful);
+		(void)unlink(to);
+	}
+	MUST(access(to, F_OK) != 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct err_detail why = { 0 };
@@ -397,6 +491,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (closed.p == NULL)
 		make_stores();
 	make_damaged(data, size);
+	if ((data[0] & SALVAGED) != 0)
+		salvage_it(size > 1 ? NULL : &states[(data[0] & KILLED) != 0 ? COMMITS : 0],
+			(data[0] & RESEALED) == 0, (data[0] & READ_ONLY) != 0);
 	unsigned flags = (data[0] & READ_ONLY) != 0 ? STORE_OPEN_READ_ONLY : 0;
 	struct store *s = open_store(flags, &why, &e);
 	MUST(s != NULL || (e != ERR_OK && why.text[0] != '\0'));

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
+#include "fs/reason.h"
 #include "fs/stats.h"
 #include "fs/xattr.h"
 
@@ -18,7 +19,7 @@ struct call call_begin(fuse_req_t req, enum op op)
 {
 	struct fs *fs = fuse_req_userdata(req);
 	atomic_fetch_add(&fs->in_flight, 1);
-	return (struct call){ fs, req, op, clock_mono_us(), false };
+	return (struct call){ fs, req, op, clock_mono_us(), false, 0 };
 }
 
 pid_t call_thread(const struct call *c)
@@ -48,8 +49,30 @@ void reply_errno(struct call *c, int code)
 	fuse_reply_err(c->req, code);
 }
 
+void tell_damage(struct call *c, uint64_t nid, const char *name, enum err e)
+{
+#define X(symbol_, name_) [OP_##symbol_] = name_,
+	static const char *const calls[OP_COUNT_] = { OP_LIST(X) };
+#undef X
+	char component[COMPONENT_MAX];
+	struct item it = { 0 };
+	struct refusal r = { .call = calls[c->op], .dir = nid_id(nid), .error = e };
+	if (e != ERR_CORRUPT && e != ERR_IO)
+		return;
+	r.name = name != NULL ? span_of(name) : SPAN_LIT("");
+	if (name == NULL && store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &it) == ERR_OK &&
+		it.id > STORE_ID_FIRST) {
+		r.dir = it.parent;
+		r.name = span_make(component, item_component(&it, component));
+	}
+	reasons_add(c->fs, &r);
+	item_fini(&it);
+}
+
 void reply_err(struct call *c, enum err e)
 {
+	if (c->about != 0)
+		tell_damage(c, c->about, NULL, e);
 	reply_errno(c, err_errno(e));
 }
 

@@ -16,13 +16,17 @@ struct call {
 	fuse_req_t req;
 	enum op op;
 	uint64_t start_us;
-	bool in_set; /* a change set is being applied there: names must not be kept */
+	bool in_set;    /* a change set is being applied there: names must not be kept */
+	uint64_t about; /* the node, where reply_err() shall tell damage of it; 0 */
 };
 
 struct call call_begin(fuse_req_t req, enum op op);
 pid_t call_thread(const struct call *c);
 void reply_err(struct call *c, enum err e); /* ERR_OK too */
 void reply_errno(struct call *c, int code);
+/* Where e says that the store or its disk is damaged: a reason and a line in the log, for the name in
+ * this directory; name NULL: for the node itself. */
+void tell_damage(struct call *c, uint64_t nid, const char *name, enum err e);
 /* Whether the caller may have one more file open; false: the reply is sent. */
 bool may_open(struct call *c);
 void reply_attr(struct call *c, const struct stat *st, double timeout);

@@ -139,6 +139,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		virtual_getattr(&c, nid);
 		return;
 	}
+	c.about = nid;
 	struct stage *s = NULL;
 	if (nid_is_private(nid) && !stands_for_row(&c, nid, &s)) {
 		if (s == NULL) {
@@ -415,6 +416,7 @@ void op_setattr(
 		virtual_setattr(&c, nid);
 		return;
 	}
+	c.about = nid;
 	if (h != NULL && h->kind == HANDLE_STAGE) {
 		set_on_stage(&c, h->stage, h->nodeless ? nid : 0, st, to_set);
 		return;

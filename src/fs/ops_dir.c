@@ -78,6 +78,7 @@ static void read_page(
 		virtual_readdir(c, size, offset, fi, plus);
 		return;
 	}
+	c->about = handle_of(fi)->nid;
 	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	p.in_set = idset_count(c->fs->in_sets, nid_id(handle_of(fi)->nid)) != 0;

@@ -106,6 +106,7 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 		return;
 	}
 	const struct blob *blob;
+	c.about = h->nid;
 	handle_ref(h);
 	switch (h->kind) {
 	case HANDLE_ROW:

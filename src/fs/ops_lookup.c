@@ -130,8 +130,10 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (e != ERR_OK) {
 		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
 			reply_no_entry(&c);
-		else
+		else {
+			tell_damage(&c, parent, name, e);
 			reply_err(&c, e);
+		}
 		return;
 	}
 	if (t.control != 0) {
@@ -167,6 +169,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	} else if (e == ERR_NOT_FOUND) {
 		reply_missing(&c, &t);
 	} else {
+		tell_damage(&c, parent, name, e);
 		reply_err(&c, e);
 	}
 	item_fini(&item);

@@ -185,6 +185,7 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK)
 		notify_attributes(c.fs->notifier, nid_of(&item));
+	tell_damage(&c, parent, name, e);
 	reply_err(&c, e);
 	item_fini(&item);
 	target_fini(&t);
@@ -206,6 +207,7 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 		const struct spot at = target_spot(&t, item.kind);
 		e = tree_rmdir(c.fs->service, &at, NULL);
 	}
+	tell_damage(&c, parent, name, e);
 	reply_err(&c, e);
 	item_fini(&item);
 	target_fini(&t);
@@ -476,6 +478,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		e = explain_rename(c.fs, r, new_name, e, &detail);
 	else if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED)
 		explain(c.fs, "rename", &r->to, new_name, e, &detail, NULL);
+	tell_damage(&c, parent, name, e);
 	reply_err(&c, e);
 	renaming_fini(r);
 	free(r);

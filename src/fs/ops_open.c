@@ -533,6 +533,7 @@ void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 		virtual_open(&c, nid, fi);
 		return;
 	}
+	c.about = nid;
 	if (!wants_write(fi))
 		habits_forget(c.fs->habits, call_thread(&c));
 	if (nid_is_private(nid)) {

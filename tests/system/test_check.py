@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`rowfs check` finds every damage of damage.py, names it, and changes nothing."""
 
+import errno
 import hashlib
 import json
 import os
@@ -259,6 +260,28 @@ def test_a_read_that_fails_once_costs_no_row(rowfs, store, work):
         done = subprocess.run([rowfs.program, "check", store],
                               env=control.env(build, store, base=ENV), capture_output=True, text=True)
         assert done.returncode == 1 and "1 finding" in done.stdout
+
+
+def test_E10_a_damaged_row_is_told_with_its_name(rowfs, store, work, mount, request):
+    request.node.no_store_check = True
+    rowfs("account", "add", store, "abc")
+    rows = [{"PartitionKey": "p", "RowKey": f"{i:04}", "S": "x" * 900, "N": i} for i in range(100)]
+    rowfs("import", store, "abc/Tab", input="".join(json.dumps(r) + "\n" for r in rows))
+    damage.patch(store.read_bytes().index(b'"N":50}'), b"?")(store)
+    m = mount(store)
+    row = m / "abc/Tab/p/0050.json"
+    for call, act in (("open", row.read_bytes), ("unlink", row.unlink),
+                      ("rename", lambda: row.rename(row.with_name("x.json")))):
+        with pytest.raises(OSError) as caught:
+            act()
+        assert caught.value.errno == errno.EIO
+        last = json.loads((m / ".rowfs/errors").read_text().splitlines()[-1])
+        assert (last["call"], last["path"], last["errno"]) == (call, "abc/Tab/p/0050.json", errno.EIO)
+        assert "damaged" in last["message"]
+        for path in row, row.parent:
+            assert b"damaged" in os.getxattr(path, "user.rowfs.error")
+    assert os.getxattr(row, "user.rowfs.row_key") == b"0050"
+    assert m.log().count('"path":"abc/Tab/p/0050.json"') == 3
 
 
 @pytest.mark.parametrize("args", [["p"], ["--format=csv"], ["-o", "x"]])

@@ -37,6 +37,7 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_RELEASE] = "RELEASE s",
 	[SQL_GET] = "SELECT " COLS_PLACE FROM_ID,
 	[SQL_GET_BODY] = "SELECT " COLS_PLACE ",o.body" FROM_ID,
+	[SQL_GET_BY_SEARCH] = "SELECT " COLS_PLACE " FROM item i WHERE i.id=?1",
 	[SQL_CHILD] = "SELECT " COLS " FROM item i " CHILDREN "=?3",
 	[SQL_CHILD_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN "=?3",
 	[SQL_LIST_GT] = "SELECT " COLS " FROM item i " CHILDREN ">?3 ORDER BY i.key",

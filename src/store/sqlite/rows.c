@@ -168,14 +168,25 @@ static enum err take_one(sqlite3_stmt *st, const struct item *it, struct item *r
 	return e;
 }
 
+static enum err first_with_id(
+	struct sql_conn *c, uint64_t id, enum sql_stmt which, sqlite3_stmt **ret)
+{
+	enum err e = sql_prepare(c, which, ret);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(
+		*ret, 1, which == SQL_GET_BY_SEARCH ? (int64_t)id : sql_obj_id(id));
+	return sql_first(c, *ret);
+}
+
 enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret)
 {
 	sqlite3_stmt *st;
-	enum err e = sql_prepare(c, want & WANT_BODY ? SQL_GET_BODY : SQL_GET, &st);
-	if (e != ERR_OK)
-		return e;
-	(void)sqlite3_bind_int64(st, 1, sql_obj_id(id));
-	e = sql_first(c, st);
+	enum err e = first_with_id(c, id, want & WANT_BODY ? SQL_GET_BODY : SQL_GET, &st);
+	/* The document row is damaged, but all else stands with the item: for that a long search is
+	 * better than none. */
+	if (e == ERR_CORRUPT && !(want & WANT_BODY))
+		e = first_with_id(c, id, SQL_GET_BY_SEARCH, &st);
 	if (e != ERR_OK)
 		return e;
 	struct item it;

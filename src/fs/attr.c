@@ -59,7 +59,7 @@ void attr_of_control(const struct fs *fs, uint64_t nid, struct stat *ret)
 	*ret = (struct stat){ .st_ino = nid, .st_nlink = 1, .st_blksize = 4096 };
 	ret->st_mode = nid == NID_CONTROL_DIR ? S_IFDIR | 0755 : S_IFREG | 0444;
 	/* They tell names of any directory. */
-	if (nid == NID_ERRORS)
+	if (nid == NID_ERRORS || nid == NID_WAITING)
 		ret->st_mode = S_IFREG | 0400;
 	else if (nid == NID_STATS || nid == NID_METRICS)
 		ret->st_mode = S_IFREG | 0440;

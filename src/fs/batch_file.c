@@ -229,7 +229,12 @@ static enum err batch_write(
 	if (b->refused != ERR_OK)
 		return refuse(b, "write", why_refused(b, &detail), &detail, at, bytes);
 	b->end = offset + bytes.n;
-	return ERR_OK;
+	/* Shells hear what a write says, not what a close does. */
+	if (!is_check(b->nid))
+		b->refused = service_room(f->fs->service, b->text.len, &detail);
+	return b->refused == ERR_OK
+		? ERR_OK
+		: refuse(b, "write", b->refused, &detail, b->text.len, (struct span){ 0 });
 }
 
 static enum err batch_read(

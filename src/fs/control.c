@@ -5,12 +5,13 @@
 #include "fs/nid.h"
 #include "fs/reason.h"
 #include "fs/stats.h"
+#include "fs/waiting.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* The largest is .rowfs/errors. */
-#define CONTENT_LIMIT ((size_t)16 << 20)
+/* The largest is .rowfs/rejected.ndjson: of some bytes JSON makes six. */
+#define CONTENT_LIMIT (6 * WAITING_MAX_BYTES + ((size_t)1 << 20))
 
 static void write_version(struct fs *fs, struct buf *out)
 {
@@ -22,6 +23,17 @@ static void write_errors(struct fs *fs, struct buf *out)
 	reasons_dump(fs->reasons, out);
 }
 
+static void write_waiting(struct fs *fs, struct buf *out)
+{
+	waiting_dump(fs->waiting, out);
+}
+
+/* There only while something waits. */
+static bool is_there(struct fs *fs, uint64_t nid)
+{
+	return nid != NID_WAITING || waiting_has(fs->waiting, (struct span){ 0 });
+}
+
 /* Keep alphabetized. */
 static const struct control {
 	const char *name;
@@ -31,6 +43,7 @@ static const struct control {
 	{ "errors", NID_ERRORS, write_errors },
 	{ "metrics", NID_METRICS, stats_write_metrics },
 	{ "rejected", STORE_REJECTED, NULL },
+	{ "rejected.ndjson", NID_WAITING, write_waiting },
 	{ "snapshots", NID_SNAPSHOTS, NULL },
 	{ "stats.json", NID_STATS, stats_write_json },
 	{ "trash", STORE_TRASH, NULL },
@@ -63,9 +76,9 @@ static enum err control_lookup(
 	if (dir != NID_CONTROL_DIR)
 		return ERR_NOT_A_DIRECTORY;
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
-		if (span_is(name, controls[i].name)) {
+		if (span_is(name, controls[i].name) && is_there(fs, controls[i].nid)) {
 			ret->nid = controls[i].nid;
-			ret->valid_s = CACHE_SECONDS;
+			ret->valid_s = ret->nid == NID_WAITING ? 0 : CACHE_SECONDS;
 			return control_stat(fs, ret->nid, &ret->st);
 		}
 	return ERR_NOT_FOUND;
@@ -97,6 +110,8 @@ static enum err control_list(
 	for (size_t i = (size_t)offset; i < ARRAY_LEN(controls) + 2; i++) {
 		const struct control *c = i < 2 ? NULL : &controls[i - 2];
 		uint64_t nid = c != NULL ? c->nid : NID_CONTROL_DIR;
+		if (!is_there(d->fs, nid))
+			continue;
 		enum err e = control_stat(d->fs, nid, &st);
 		if (e != ERR_OK)
 			return e;

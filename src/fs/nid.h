@@ -47,6 +47,7 @@ enum nid_control {
 	NID_VERSION,
 	NID_SNAPSHOTS,
 	NID_METRICS,
+	NID_WAITING,
 	NID_CONTROL_LAST = 31
 };
 

@@ -4,6 +4,7 @@
 #include "fs/listing.h"
 #include "fs/nid.h"
 #include "fs/ops.h"
+#include "fs/rejected.h"
 #include "fs/syncs.h"
 #include "fs/trash_dir.h"
 
@@ -21,6 +22,8 @@ void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	}
 	if (nid == STORE_TRASH)
 		trash_dir_tidy(c.fs);
+	if (nid == STORE_REJECTED)
+		rejected_retry(c.fs);
 	struct listing *l = NULL;
 	enum err e = listing_new(c.fs, NULL, 0, nid_id(nid), &l);
 	struct handle *h = NULL;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "fs/names.h"
 #include "fs/state.h"
+#include "fs/waiting.h"
 #include "service/heat.h"
 
 #include <pthread.h>
@@ -72,7 +73,13 @@ static void add_text(struct buf *out, struct span s)
 	buf_fini(&clean);
 }
 
-static void format_text(struct buf *b, const struct refusal *f)
+/* The store could not take the bytes. */
+static bool waits(struct fs *fs, const struct refusal *f)
+{
+	return f->rejected != NULL && waiting_has(fs->waiting, span_of(f->rejected));
+}
+
+static void format_text(struct fs *fs, struct buf *b, const struct refusal *f)
 {
 	buf_addf(b, "%s: %s", err_code(f->error), err_message(f->error, f->detail));
 	if (f->detail != NULL && f->detail->line != 0)
@@ -81,7 +88,9 @@ static void format_text(struct buf *b, const struct refusal *f)
 		buf_addf(b, ", column %u", f->detail->column);
 	if (f->detail != NULL && f->detail->line != 0)
 		buf_add_char(b, ')');
-	if (f->rejected != NULL)
+	if (waits(fs, f))
+		buf_add_str(b, "; the bytes are in memory, see .rowfs/rejected.ndjson");
+	else if (f->rejected != NULL)
 		buf_addf(b, "; the bytes are in .rowfs/rejected/%s", f->rejected);
 }
 
@@ -104,6 +113,8 @@ static void format_line(struct fs *fs, struct buf *b, const struct refusal *f)
 		buf_add_str(b, ",\"rejected\":");
 		add_text(b, span_of(f->rejected));
 	}
+	if (waits(fs, f))
+		buf_add_str(b, ",\"in_memory\":true");
 	buf_add_str(b, "}\n");
 }
 
@@ -111,7 +122,7 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 {
 	struct reasons *r = fs->reasons;
 	struct buf text = BUF_INIT(8192), line = BUF_INIT(16384);
-	format_text(&text, f);
+	format_text(fs, &text, f);
 	if (!f->quiet)
 		format_line(fs, &line, f);
 	char *name = malloc(f->name.n + 1);

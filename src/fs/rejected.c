@@ -6,6 +6,7 @@
 #include "fs/handle.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
+#include "fs/waiting.h"
 #include "service/tree.h"
 
 #include <stdio.h>
@@ -105,13 +106,15 @@ static enum err put_on_full_disk(struct fs *fs, const struct item *dir, struct s
 	return e;
 }
 
-static enum err keep(struct fs *fs, struct span name, struct span bytes, uint64_t *ret_id)
+/* fresh: others may give way for it. */
+static enum err keep(
+	struct fs *fs, struct span name, struct span bytes, bool fresh, uint64_t *ret_id)
 {
 	struct item dir = { 0 };
 	enum err e = folder(fs, &dir);
 	if (e == ERR_OK)
 		e = put_file(fs, name, bytes, 0, ret_id);
-	if (e == ERR_NO_SPACE && bytes.n <= REJECTED_FULL_BYTES)
+	if (e == ERR_NO_SPACE && fresh && bytes.n <= REJECTED_FULL_BYTES)
 		e = put_on_full_disk(fs, &dir, name, bytes, ret_id);
 	if (e == ERR_OK) {
 		notify_name_soon(fs->notifier, STORE_REJECTED, name);
@@ -122,9 +125,37 @@ static enum err keep(struct fs *fs, struct span name, struct span bytes, uint64_
 	return e;
 }
 
+void rejected_retry(struct fs *fs)
+{
+	enum err e = ERR_OK;
+	while (e == ERR_OK && waiting_has(fs->waiting, (struct span){ 0 })) {
+		struct buf name = BUF_INIT(REJECTED_NAME_MAX), bytes = BUF_INIT(WAITING_MAX_BYTES);
+		uint64_t id = 0, waits = waiting_first(fs->waiting, &name, &bytes);
+		e = waits == 0 ? ERR_NO_MEMORY
+			       : keep(fs, buf_span(&name), buf_span(&bytes), false, &id);
+		/* Two threads at once put the same. */
+		if (e == ERR_NAME_EXISTS)
+			e = ERR_OK;
+		if (e == ERR_OK)
+			waiting_drop(fs->waiting, waits);
+		buf_fini(&name);
+		buf_fini(&bytes);
+	}
+}
+
+void rejected_retry_in_turn(struct fs *fs)
+{
+	if (waiting_has(fs->waiting, (struct span){ 0 }) && waiting_is_due(fs->waiting))
+		rejected_retry(fs);
+}
+
 void rejected_drop(struct fs *fs, uint64_t id)
 {
 	struct item file = { 0 }, dir = { 0 };
+	if (waiting_is_id(id)) {
+		waiting_drop(fs->waiting, id);
+		return;
+	}
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
 	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs, &dir) == ERR_OK) {
 		const struct spot at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
@@ -142,9 +173,14 @@ enum err rejected_save(struct fs *fs, struct span component, struct span bytes, 
 {
 	uint64_t id = 0;
 	make_name(fs, component, out_name);
-	enum err e = keep(fs, span_of(out_name), bytes, &id);
+	enum err e = keep(fs, span_of(out_name), bytes, true, &id);
 	if (e == ERR_OK) {
 		notify_inode_soon(fs->notifier, nid_make(id, 0));
+		rejected_retry_in_turn(fs);
+	} else {
+		id = waiting_put(fs->waiting, span_of(out_name), bytes);
+	}
+	if (id != 0) {
 		if (*ret_id != 0)
 			rejected_drop(fs, *ret_id);
 		*ret_id = id;
@@ -185,6 +221,8 @@ static bool ends_with(struct fs *fs, const struct item *file, struct span bytes)
 enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes)
 {
 	struct item file = { 0 };
+	if (waiting_is_id(id))
+		return waiting_append(fs->waiting, id, bytes) ? ERR_OK : ERR_NOT_FOUND;
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
 	uint64_t size = file.size;
 	if (e == ERR_OK && file.parent != STORE_REJECTED)

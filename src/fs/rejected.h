@@ -15,7 +15,8 @@
 
 /* Keeps the bytes under a new name made of the time and the component; fills out_name and
  * *ret_id.  *ret_id != 0 on entry: that file goes for it, since the kernel may have pages of it.
- * On failure, which the log tells, out_name is "" and *ret_id what it was. */
+ * Where the store cannot take them they wait in memory (waiting.h) under that name, and go there as
+ * soon as it can.  On failure, which the log tells, out_name is "" and *ret_id what it was. */
 enum err rejected_save(struct fs *fs, struct span component, struct span bytes, uint64_t *ret_id,
 	char out_name[REJECTED_NAME_MAX]);
 /* More bytes, at its end, unless its end is just these: a write that was tried again.  ERR_NOT_FOUND where it is gone, ERR_FILE_TOO_LARGE where it would be
@@ -25,6 +26,11 @@ enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes);
  * alone, or of the bytes where there is none, if that would be too much. */
 enum err rejected_save_with(struct fs *fs, struct span component, struct span text, size_t offset,
 	struct span bytes, uint64_t *ret_id, char out_name[REJECTED_NAME_MAX]);
+/* What waits in memory goes to the store, if it takes it now. */
+void rejected_retry(struct fs *fs);
+/* The same after a change that the store took, but not at every one; costs nothing where nothing
+ * waits. */
+void rejected_retry_in_turn(struct fs *fs);
 /* The bytes were accepted after all. */
 void rejected_drop(struct fs *fs, uint64_t id);
 

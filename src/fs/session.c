@@ -18,11 +18,13 @@
 #include "fs/ops.h"
 #include "fs/query_nodes.h"
 #include "fs/reason.h"
+#include "fs/rejected.h"
 #include "fs/snapshot.h"
 #include "fs/stages.h"
 #include "fs/stats.h"
 #include "fs/syncs.h"
 #include "fs/trash_dir.h"
+#include "fs/waiting.h"
 #include "service/tree.h"
 
 #include <errno.h>
@@ -155,6 +157,7 @@ static bool make_parts(struct fs *fs)
 	fs->notes = notes_new();
 	fs->habits = habits_new();
 	fs->reasons = reasons_new();
+	fs->waiting = waiting_new();
 	fs->handles = handles_new();
 	fs->locks = locks_new(fs->held.max_ranges);
 	fs->matches = matches_new();
@@ -168,11 +171,11 @@ static bool make_parts(struct fs *fs)
 	fs->query_nodes = query_nodes_new();
 	fs->syncs = syncs_new();
 	return fs->blobs != NULL && fs->ahead != NULL && fs->stages != NULL && fs->notes != NULL &&
-		fs->habits != NULL && fs->reasons != NULL && fs->handles != NULL &&
-		fs->locks != NULL && fs->matches != NULL && fs->open_files != NULL &&
-		fs->leaving != NULL && fs->resizing != NULL && fs->open_dirs != NULL &&
-		fs->seen != NULL && fs->in_sets != NULL && fs->query_nodes != NULL &&
-		fs->batch_results != NULL && fs->syncs != NULL;
+		fs->habits != NULL && fs->reasons != NULL && fs->waiting != NULL &&
+		fs->handles != NULL && fs->locks != NULL && fs->matches != NULL &&
+		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
+		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
+		fs->query_nodes != NULL && fs->batch_results != NULL && fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -265,6 +268,8 @@ void fs_free(struct fs *fs)
 	/* Staged documents that nobody closed are committed or kept in rejected/. */
 	handles_free(fs, fs->handles);
 	stages_free(fs, fs->stages);
+	if (fs->waiting != NULL)
+		rejected_retry(fs);
 	snapshots_stop(fs);
 	notifier_free(fs->notifier);
 	locks_free(fs->locks);
@@ -278,6 +283,7 @@ void fs_free(struct fs *fs)
 	ahead_free(fs->ahead);
 	blobs_free(fs->blobs);
 	reasons_free(fs->reasons);
+	waiting_free(fs->waiting);
 	matches_free(fs->matches);
 	trash_free(fs->trash);
 	query_nodes_free(fs->query_nodes);

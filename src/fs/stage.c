@@ -214,7 +214,7 @@ static enum err write_locked(struct fs *fs, struct stage *s, uint64_t offset, st
 			e = stage__check_so_far(fs, s, &detail);
 		/* Shells hear what a write says, not what a close does. */
 		if (e == ERR_OK)
-			e = service_room(fs->service, s->buf.len);
+			e = service_room(fs->service, s->buf.len, &detail);
 	}
 	if (e != ERR_OK && !s->poisoned) {
 		s->poisoned = true;

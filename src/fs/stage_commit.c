@@ -267,6 +267,7 @@ static void accepted(struct fs *fs, struct stage *s)
 		rejected_drop(fs, s->rejected_id);
 	s->rejected_id = 0;
 	s->rejected_len = 0;
+	rejected_retry_in_turn(fs);
 }
 
 /* A row is mostly still where it was: the condition of the commit finds out, which is cheaper than

@@ -20,6 +20,7 @@ struct blobs;
 struct stages;
 struct notes;
 struct reasons;
+struct waiting;
 struct notifier;
 struct idset;
 struct habits;
@@ -57,6 +58,7 @@ struct fs {
 	struct notes *notes;     /* threads that were told ESTALE and will come back */
 	struct habits *habits;   /* threads that replace one row after the other */
 	struct reasons *reasons; /* why something was refused */
+	struct waiting *waiting; /* refused bytes that the store could not take */
 	struct handles *handles; /* all that is open */
 	struct held held;        /* how much that is, and may be */
 	struct locks *locks;     /* flock(2), fcntl(2) */

@@ -265,13 +265,13 @@ static bool moves_directories(const struct change *changes, size_t n)
 	return false;
 }
 
-enum err service_room(struct service *s, uint64_t bytes)
+enum err service_room(struct service *s, uint64_t bytes, struct err_detail *reterr)
 {
 	enum err e;
 	uint64_t room;
 	do {
 		room = views_room(s->views);
-		e = store_room(s->store, bytes);
+		e = store_room(s->store, bytes, reterr);
 	} while (e == ERR_NO_SPACE && views_make_room(s->views, room));
 	return e;
 }

@@ -54,9 +54,8 @@ int64_t service_next_version(struct service *s);
 enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
 	bool durable, struct err_detail *reterr);
 
-/* ERR_NO_SPACE if service_apply() would say so now of a row of so many bytes; held views give
- * way as they do there. */
-enum err service_room(struct service *s, uint64_t bytes);
+/* As store_room(); held views give way as they do in service_apply(). */
+enum err service_room(struct service *s, uint64_t bytes, struct err_detail *reterr);
 
 /* Around service_apply(), for the set_watch of events.h. */
 uint64_t service_set_begins(struct service *s, const struct change *changes, size_t n);

@@ -81,9 +81,9 @@ static enum err fault_apply(
 	return ERR_OK;
 }
 
-static enum err fault_room(struct store *s, uint64_t bytes)
+static enum err fault_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 {
-	return store_room(of(s)->inner, bytes);
+	return store_room(of(s)->inner, bytes, reterr);
 }
 
 static enum err fault_sync(struct store *s)

@@ -140,9 +140,9 @@ enum err store_apply(
 	return s->ops->apply(s, changes, n, durable, reterr);
 }
 
-enum err store_room(struct store *s, uint64_t bytes)
+enum err store_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 {
-	return s->ops->room(s, bytes);
+	return s->ops->room(s, bytes, reterr);
 }
 
 enum err store_sync(struct store *s)

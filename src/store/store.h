@@ -280,9 +280,10 @@ struct store_ops {
 	 * cut.  Change sets of several threads may share one commit. */
 	enum err (*apply)(struct store *s, struct change *changes, size_t n, bool durable,
 		struct err_detail *reterr);
-	/* ERR_NO_SPACE if a row or file of so many bytes would be refused now.  An answer for
-	 * this moment, to tell a writer early; cheap where there is plenty of room. */
-	enum err (*room)(struct store *s, uint64_t bytes);
+	/* ERR_NO_SPACE if a row or file of so many bytes would be refused now; ERR_IO,
+	 * ERR_READ_ONLY if every change would be.  An answer for this moment, to tell a writer
+	 * early; cheap where all is well. */
+	enum err (*room)(struct store *s, uint64_t bytes, struct err_detail *reterr);
 	/* Everything acknowledged so far survives a power cut when this returns. */
 	enum err (*sync)(struct store *s);
 
@@ -327,7 +328,7 @@ enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uin
 	void *out, size_t n, size_t *ret_n);
 enum err store_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
-enum err store_room(struct store *s, uint64_t bytes);
+enum err store_room(struct store *s, uint64_t bytes, struct err_detail *reterr);
 enum err store_sync(struct store *s);
 int64_t store_version_floor(struct store *s);
 /* Of this moment: all that was acknowledged before is in it.  To be closed soon. */

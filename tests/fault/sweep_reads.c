@@ -129,7 +129,7 @@ static enum err info(struct world *w)
 
 static enum err room(struct world *w)
 {
-	return store_room(w->store, 1000);
+	return store_room(w->store, 1000, NULL);
 }
 
 static enum err copy(struct world *w)

@@ -69,14 +69,14 @@ TEST(space_inside_the_store_is_as_good_as_on_the_disk)
 	}
 	fill_disk(0);
 	CHECK_ERR(put_row("more"), ERR_NO_SPACE);
-	CHECK_ERR(store_room(store, 2), ERR_NO_SPACE);
+	CHECK_ERR(store_room(store, 2, NULL), ERR_NO_SPACE);
 	for (int i = 0; i < 8; i++) {
 		char key[8];
 		(void)snprintf(key, sizeof(key), "%d", i);
 		CHECK_ERR(remove_row(key), ERR_OK);
 	}
 	CHECK_ERR(put_row("more"), ERR_OK);
-	CHECK_ERR(store_room(store, 2), ERR_OK);
+	CHECK_ERR(store_room(store, 2, NULL), ERR_OK);
 	fill_disk(-2);
 	CHECK_ERR(put_row("untold"), ERR_OK);
 	fill_disk(-1);
@@ -201,7 +201,7 @@ TEST(a_store_that_is_read_has_room_for_whatever_is_not_written)
 	begin();
 	close_store();
 	CHECK_ERR(open_store(STORE_OPEN_READ_ONLY), ERR_OK);
-	CHECK_ERR(store_room(store, UINT64_C(1) << 40), ERR_OK);
+	CHECK_ERR(store_room(store, UINT64_C(1) << 40, NULL), ERR_OK);
 	end();
 }
 

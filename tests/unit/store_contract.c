@@ -1128,9 +1128,9 @@ static void room_is_asked_for(struct world *w)
 	struct store_info before, after;
 	uint64_t a = row(w, "p", "a", "kept");
 	store_info(w->s, &before);
-	CHECK_ERR(store_room(w->s, 0), ERR_OK);
-	CHECK_ERR(store_room(w->s, 1 << 20), ERR_OK);
-	enum err e = store_room(w->s, (uint64_t)1 << 60);
+	CHECK_ERR(store_room(w->s, 0, NULL), ERR_OK);
+	CHECK_ERR(store_room(w->s, 1 << 20, NULL), ERR_OK);
+	enum err e = store_room(w->s, (uint64_t)1 << 60, NULL);
 	CHECK(e == ERR_OK || e == ERR_NO_SPACE); /* in memory nothing is asked */
 	store_info(w->s, &after);
 	CHECK(after.commits == before.commits && after.change_sets == before.change_sets);

@@ -179,7 +179,7 @@ static enum err mem_apply(
 	return e;
 }
 
-static enum err mem_room(struct store *s, uint64_t bytes)
+static enum err mem_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 {
 	(void)s;
 	(void)bytes;

@@ -41,6 +41,7 @@ struct sql_set {
 	struct change *changes;
 	size_t n; /* 0: it only asks for room */
 	uint64_t room;
+	bool probes; /* with n 0: whether the disk takes a commit */
 	struct err_detail *detail;
 	enum err result;
 	uint64_t commit; /* its number, when done */
@@ -184,10 +185,12 @@ static enum err check_room(struct sql_store *st, const struct want *w)
 static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op)
 {
 	struct sql_counters before = w->now;
-	if (set->n == 0)
+	if (set->n == 0 && !set->probes)
 		return ERR_OK;
 	enum err e = begin(w);
-	if (e == ERR_OK)
+	if (e == ERR_OK && set->n == 0)
+		e = sql_meta_put(w->conn, "version_high", w->now.version_reserved);
+	else if (e == ERR_OK)
 		e = sql_apply_set(w, set->changes, set->n, ret_op);
 	if (e == ERR_OK)
 		e = sql_do(w->conn, SQL_COMMIT);
@@ -210,6 +213,8 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 		changes_fini(set->changes, set->n);
 		e = try_alone(w, set, &op);
 	}
+	if (set->n > 0 || set->probes)
+		atomic_store(&st->disk_refused, e == ERR_IO || e == ERR_READ_ONLY);
 	blame(set, op, e);
 }
 
@@ -262,8 +267,10 @@ static bool run_together(struct sql_store *st, struct sql_set *sets)
 		e = run_within(w, s);
 	if (e == ERR_OK)
 		e = sql_do(w->conn, SQL_COMMIT);
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
+		atomic_store(&st->disk_refused, false);
 		return true;
+	}
 	roll_back(w, &before);
 	for (struct sql_set *s = sets; s; s = s->next)
 		changes_fini(s->changes, s->n);
@@ -279,11 +286,16 @@ static bool is_replaced(const struct sql_store *st)
 			there.st_ino != held.st_ino);
 }
 
+static enum err tell_replaced(struct err_detail *detail)
+{
+	return err_set(detail, ERR_IO, "the store file was moved, removed or replaced");
+}
+
 static void refuse_all(struct sql_set *sets)
 {
 	for (struct sql_set *s = sets; s; s = s->next) {
 		blame(s, 0, ERR_IO);
-		(void)err_set(s->detail, ERR_IO, "the store file was moved, removed or replaced");
+		(void)tell_replaced(s->detail);
 	}
 }
 
@@ -431,14 +443,35 @@ static enum err wait_synced(struct sql_store *st, uint64_t commit)
 	return e;
 }
 
+/* A file system that made itself read-only may not say so, but refuses even no bytes. */
+static bool is_on_read_only_disk(const struct sql_store *st)
+{
+	struct statvfs fs;
+	if (fstatvfs(st->hold_fd, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0)
+		return true;
+	return pwrite(st->wal_fd, "", 0, 0) < 0 && errno == EROFS;
+}
+
 /* A commit may be of several changes, so this asks for a little more than one takes. */
-enum err sql_room(struct store *s, uint64_t bytes)
+enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 {
 	struct sql_store *st = sql_of(s);
 	uint64_t adds = 4 * ROOM_PER_CHANGE + 2 * bytes;
-	if (st->read_only || has_room_beside_log(st, ROOM_RESERVED + adds))
+	if (st->read_only)
 		return ERR_OK;
-	struct sql_set set = { .room = adds, .wake = PTHREAD_COND_INITIALIZER };
+	if (is_replaced(st))
+		return tell_replaced(reterr);
+	if (is_on_read_only_disk(st))
+		return err_set(reterr, ERR_READ_ONLY, "the disk of the store is read-only");
+	bool refused = atomic_load(&st->disk_refused);
+	if (!refused && has_room_beside_log(st, ROOM_RESERVED + adds))
+		return ERR_OK;
+	struct sql_set set = {
+		.room = adds,
+		.probes = refused,
+		.detail = reterr,
+		.wake = PTHREAD_COND_INITIALIZER,
+	};
 	pthread_mutex_lock(&st->lock);
 	enqueue(st, &set);
 	pthread_mutex_unlock(&st->lock);

@@ -35,6 +35,7 @@ struct sql_store {
 	_Atomic uint64_t roomy_until_us; /* until then the disk has plenty of room */
 	_Atomic uint64_t held_log;       /* bytes of the log when the first of them was opened */
 	atomic_bool log_shrinks;         /* the next leader gives its space back */
+	atomic_bool disk_refused;        /* the last commit: the next room() tries one */
 
 	pthread_mutex_t lock;         /* guards what follows */
 	struct sql_set *head, **tail; /* change sets that wait */
@@ -55,7 +56,7 @@ static inline struct sql_store *sql_of(struct store *s)
 /* commit.c: the ops of these names. */
 enum err sql_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
-enum err sql_room(struct store *s, uint64_t bytes);
+enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr);
 enum err sql_sync(struct store *s);
 
 /* ---- open.c ---- */

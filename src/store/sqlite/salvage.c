@@ -178,6 +178,13 @@ static bool on_pages(void *arg, uint64_t done, uint64_t total)
 	return s->to->progress == NULL || s->to->progress(s->to->arg, done, total);
 }
 
+/* While SQLite is at work. */
+static int on_work(void *arg)
+{
+	struct sql_salvage *s = arg;
+	return on_pages(s, s->to->pages, s->to->pages) ? 0 : 1;
+}
+
 static enum err read_all(struct sql_salvage *s, struct raw_pages *pages)
 {
 	struct raw_result result = { 0 };
@@ -198,17 +205,14 @@ static enum err read_all(struct sql_salvage *s, struct raw_pages *pages)
 
 static enum err finish(struct sql_salvage *s)
 {
-	char text[100];
 	enum err e = sql_exec(s->c, "COMMIT");
-	if (e == ERR_OK)
-		e = sql_exec(s->c, "PRAGMA wal_checkpoint(TRUNCATE)");
-	(void)snprintf(text, sizeof(text), "PRAGMA temp_store=MEMORY");
-	return e == ERR_OK ? sql_exec(s->c, text) : e;
+	return e == ERR_OK ? sql_exec(s->c, "PRAGMA wal_checkpoint(TRUNCATE)") : e;
 }
 
 static enum err fill(struct sql_salvage *s, struct raw_pages *pages)
 {
 	/* What mending notes down on the way may be as large as the store. */
+	sqlite3_progress_handler(s->c->db, 100000, on_work, s);
 	enum err e = sql_exec(s->c, "PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; BEGIN");
 	if (e == ERR_OK)
 		e = read_all(s, pages);

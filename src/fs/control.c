@@ -28,12 +28,6 @@ static void write_waiting(struct fs *fs, struct buf *out)
 	waiting_dump(fs->waiting, out);
 }
 
-/* There only while something waits. */
-static bool is_there(struct fs *fs, uint64_t nid)
-{
-	return nid != NID_WAITING || waiting_has(fs->waiting, (struct span){ 0 });
-}
-
 /* Keep alphabetized. */
 static const struct control {
 	const char *name;
@@ -76,9 +70,9 @@ static enum err control_lookup(
 	if (dir != NID_CONTROL_DIR)
 		return ERR_NOT_A_DIRECTORY;
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
-		if (span_is(name, controls[i].name) && is_there(fs, controls[i].nid)) {
+		if (span_is(name, controls[i].name)) {
 			ret->nid = controls[i].nid;
-			ret->valid_s = ret->nid == NID_WAITING ? 0 : CACHE_SECONDS;
+			ret->valid_s = CACHE_SECONDS;
 			return control_stat(fs, ret->nid, &ret->st);
 		}
 	return ERR_NOT_FOUND;
@@ -110,8 +104,6 @@ static enum err control_list(
 	for (size_t i = (size_t)offset; i < ARRAY_LEN(controls) + 2; i++) {
 		const struct control *c = i < 2 ? NULL : &controls[i - 2];
 		uint64_t nid = c != NULL ? c->nid : NID_CONTROL_DIR;
-		if (!is_there(d->fs, nid))
-			continue;
 		enum err e = control_stat(d->fs, nid, &st);
 		if (e != ERR_OK)
 			return e;

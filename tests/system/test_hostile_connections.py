@@ -395,7 +395,7 @@ def test_heads_that_are_unusual_and_right(rest, tab):
         with Wire(rest) as w:
             w.send(f"\r\nPUT {target} HTTP/1.1\r\nHost: a\r\n{lines}\r\nContent-Length: 0\r\n\r\n"
                    .encode())
-            assert w.answer()[0] == 403, lines[:80]
+            assert w.answer()[0] == 401, lines[:80]
 
 
 def test_doubtful_ones_harm_no_neighbour(rest, tab, module_server):

@@ -38,7 +38,7 @@ def shell(script, cwd):
 
 def waiting(m):
     path = m / ".rowfs/rejected.ndjson"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def must_be_refused(m, name, row="new"):
@@ -54,7 +54,7 @@ def must_be_refused(m, name, row="new"):
 @pytest.mark.parametrize("how", ["moved", "removed", "replaced"])
 def test_E11_a_store_that_is_gone_is_told_at_the_write_and_the_bytes_wait(served, rowfs, work, how):
     m = served
-    assert waiting(m) == [] and "rejected.ndjson" not in os.listdir(m / ".rowfs")
+    assert waiting(m) == []
     if how == "removed":
         m.store.unlink()
     else:

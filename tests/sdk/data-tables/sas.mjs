@@ -122,7 +122,8 @@ await check("a SAS ends, begins, and is forged by nobody", async () => {
 	});
 	await denied(withToken(token.replace("sp=r", "sp=raud")));
 	await denied(withToken(token.replace(/sig=./, (s) => (s === "sig=A" ? "sig=B" : "sig=A"))));
-	await denied(withToken(token.replace(/&?sig=[^&]*/, "")));
+	const unsigned = withToken(token.replace(/&?sig=[^&]*/, ""));
+	await refused(unsigned.getEntity("m", "5"), 401, "NoAuthenticationInformation");
 	await denied(withToken(token.replace(/&?se=[^&]*/, "")));
 	await denied(withToken(byAccount("r").replace("sp=r", "sp=rw")));
 });

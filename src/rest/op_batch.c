@@ -75,13 +75,23 @@ static void choose_format(struct call *c)
 		c->format = own;
 }
 
+static bool account_exists(void *arg, struct span name)
+{
+	struct service *s = arg;
+	struct item account = { 0 };
+	bool there = account_find(s, name, &account) == ERR_OK;
+
+	item_fini(&account);
+	return there;
+}
+
 static enum err read_part(struct part *p, const struct call *whole)
 {
 	struct call *c = &p->call;
 	enum err e = read_part_headers(p);
 	if (e == ERR_OK)
-		e = target_parse_part(
-			&whole->target, p->text->target, c->arena, &c->target, &c->detail);
+		e = target_parse_part(&whole->target, p->text->target, account_exists, c->service,
+			c->arena, &c->target, &c->detail);
 	if (e == ERR_OK)
 		e = call_read_method(c);
 	if (e == ERR_OK)

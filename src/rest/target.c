@@ -279,7 +279,15 @@ enum err target_parse(const struct request *r, account_exists_fn exists, void *a
 	memcpy(ret->account, reading.account, sizeof(ret->account));
 	ret->secondary = reading.secondary;
 	ret->path_style = reading.prefix.n > 0;
+	ret->host_style = !ret->path_style && strcmp(read_host(p.host).account, ret->account) == 0;
+	ret->host = p.host;
 	return parse_rest(ret, skip(ret->path, reading.prefix.n), arena, detail);
+}
+
+static enum err names_another(const struct reading *r, struct err_detail *detail)
+{
+	return err_set(detail, ERR_INVALID_INPUT,
+		"A request in a batch names another account: '%s'.", r->account);
 }
 
 /* Takes the outer account's segment off; a path of one segment may be a resource alone. */
@@ -294,13 +302,26 @@ static enum err strip_account(
 	if (strcmp(r.account, outer->account) == 0 && (outer->path_style || !last))
 		*path = skip(*path, r.prefix.n);
 	else if (!last)
-		return err_set(detail, ERR_INVALID_INPUT,
-			"A request in a batch names another account: '%s'.", r.account);
+		return names_another(&r, detail);
 	return ERR_OK;
 }
 
-enum err target_parse_part(const struct target *outer, struct span target, struct arena *arena,
-	struct target *ret, struct err_detail *detail)
+/* Of an absolute URL whose path names no account. */
+static enum err check_part_host(const struct target *outer, struct span host,
+	account_exists_fn exists, void *arg, struct err_detail *detail)
+{
+	struct reading r = read_host(host);
+	bool same_host = host.n == outer->host.n && starts_nocase(host, outer->host);
+
+	if (same_host || r.account[0] == '\0' || strcmp(r.account, outer->account) == 0)
+		return ERR_OK;
+	if (!outer->path_style && !outer->host_style && !exists(arg, span_of(r.account)))
+		return ERR_OK;
+	return names_another(&r, detail);
+}
+
+enum err target_parse_part(const struct target *outer, struct span target, account_exists_fn exists,
+	void *arg, struct arena *arena, struct target *ret, struct err_detail *detail)
 {
 	struct span host, path;
 	enum err e;
@@ -309,5 +330,7 @@ enum err target_parse_part(const struct target *outer, struct span target, struc
 	split(target, ret, &host);
 	path = ret->path;
 	e = strip_account(outer, &path, detail);
+	if (e == ERR_OK && host.p != NULL && path.n == ret->path.n)
+		e = check_part_host(outer, host, exists, arg, detail);
 	return e == ERR_OK ? parse_rest(ret, path, arena, detail) : e;
 }

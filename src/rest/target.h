@@ -18,8 +18,10 @@ struct target {
 	struct query_params params;
 	char account[LIMIT_ACCOUNT_NAME_MAX + 1];
 	bool path_style; /* the account is the first segment */
+	bool host_style; /* the account is the host's first label */
 	bool secondary;
 	struct resource resource;
+	struct span host;          /* with its port */
 	struct span base;          /* "http://host[:port]/" or "http://host:port/account/" */
 	struct span comp, restype; /* parameters; p NULL if absent */
 };
@@ -38,10 +40,13 @@ enum err target_parse(const struct request *r, account_exists_fn exists, void *a
 	struct arena *arena, struct target *ret, struct err_detail *detail);
 
 /* The target of a request inside a batch: absolute, "/account/t", "/t" or "t".  It is read
- * as one of the outer target's account, whose account, base and layout it gets; its host
- * counts for nothing.  ERR_INVALID_INPUT, also where the path names another account;
+ * as one of the outer target's account, whose account, host, base and layout it gets.
+ * ERR_INVALID_INPUT, also where the path names another account, or where the path names none
+ * and the host another one.  A host other than the outer one names the account of its first
+ * label, if the outer URL itself names its account (no matter whether that account exists),
+ * else if there is such an account: a proxy may have changed the outer host.
  * ERR_NO_MEMORY. */
-enum err target_parse_part(const struct target *outer, struct span target, struct arena *arena,
-	struct target *ret, struct err_detail *detail);
+enum err target_parse_part(const struct target *outer, struct span target, account_exists_fn exists,
+	void *arg, struct arena *arena, struct target *ret, struct err_detail *detail);
 
 #endif

@@ -117,7 +117,7 @@ static void targets(struct span text, struct arena *arena)
 	MUST(t.path.n > 0 && t.path.p[0] == '/');
 	/* A batch may repeat its own target: the same resource then, unless a table of the
 	 * account's name stands in the way. */
-	e = target_parse_part(&t, target, arena, &part, &why);
+	e = target_parse_part(&t, target, exists, NULL, arena, &part, &why);
 	MUST(e == ERR_OK || e == ERR_INVALID_INPUT);
 	MUST(strcmp(part.account, t.account) == 0);
 	if (e == ERR_OK && t.path_style && t.resource.kind == RESOURCE_ENTITY)

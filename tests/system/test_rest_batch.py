@@ -365,6 +365,20 @@ def test_what_may_not_stand_in_a_batch(rest, tab):
     fails(rest.request("GET", "Tables('InBatch')"), 404, "ResourceNotFound")
 
 
+@pytest.mark.parametrize("base", ["http://other.some.domain/", "https://nobody.some.domain:1/",
+                                  "/other/", "http://127.0.0.1/other/"])
+def test_a_part_of_another_account_is_refused(rest, tab, base):
+    """Its host names it as its path does; what names the batch's own account is done."""
+    put = change("PUT", tab, "1", {"A": 1})
+    ok(rest.batch([put], target=lambda p: "http://proxy.some.domain/devstoreaccount1/" + p), 202)
+    assert contents(rest, tab) == {"1": {"A": 1}}
+    parts = parse_batch(rest.batch([change("PUT", tab, "1", {"A": 2})],
+                                   target=lambda p: base + p))
+    part_fails(parts[0], 400, "InvalidInput")
+    assert "A request in a batch names another account" in parts[0].message
+    assert contents(rest, tab) == {"1": {"A": 1}}
+
+
 def test_two_change_sets(rest, tab):
     """The first is done, the second is refused; or the whole is."""
     first, _ = batch_body(rest, [insert(tab, "1")], inner="changeset_a", final=False)

@@ -255,17 +255,23 @@ TEST(authorization_headers_of_any_shape_are_survived)
 	arena_fini(&arena);
 }
 
-static const char *part_of(const char *host, const char *outer, const char *target)
+static const char *signed_part_of(
+	const char *host, const char *outer, const char *authorization, const char *target)
 {
 	static struct target part;
 
-	CHECK_ERR(parse(host, outer, NULL), ERR_OK);
-	if (target_parse_part(&t, span_of(target), &arena, &part, &why) != ERR_OK)
+	CHECK_ERR(parse(host, outer, authorization), ERR_OK);
+	if (target_parse_part(&t, span_of(target), exists, NULL, &arena, &part, &why) != ERR_OK)
 		return why.text;
 	CHECK_EQ_STR(part.account, t.account);
 	CHECK(span_eq(part.base, t.base));
 	t = part;
 	return part.resource.kind == RESOURCE_SERVICE ? "service" : text_of(part.resource.table);
+}
+
+static const char *part_of(const char *host, const char *outer, const char *target)
+{
+	return signed_part_of(host, outer, NULL, target);
 }
 
 TEST(a_part_of_a_batch_belongs_to_the_outer_account)
@@ -295,6 +301,33 @@ TEST(a_part_of_a_batch_belongs_to_the_outer_account)
 		"A request in a batch names another account: 'other'.");
 	CHECK_EQ_STR(
 		part_of("127.0.0.1", outer, "/acct/a/b"), "Bad Request - Error in query syntax.");
+	arena_fini(&arena);
+}
+
+#define NAMES(account) "A request in a batch names another account: '" account "'."
+
+TEST(a_part_of_a_batch_names_no_other_account_by_its_host)
+{
+	static const char outer[] = "/acct/$batch", host[] = "acct.table.local";
+	static const char by_key[] = "SharedKey acct:x";
+
+	CHECK_EQ_STR(part_of("127.0.0.1:1", outer, "http://other.some.domain/t"), NAMES("other"));
+	CHECK_EQ_STR(
+		part_of("127.0.0.1:1", outer, "http://nobody.some.domain:1/t"), NAMES("nobody"));
+	CHECK_EQ_STR(part_of("127.0.0.1:1", outer, "http://other-secondary.some.domain/t"),
+		NAMES("other"));
+	CHECK_EQ_STR(part_of(host, "/$batch", "https://OTHER.table.local/t"), NAMES("other"));
+	CHECK_EQ_STR(part_of(host, "/$batch", "https://nobody.table.local/acct"), NAMES("nobody"));
+	/* Its own host in any case, an address and one label name nobody; the path comes first. */
+	CHECK_EQ_STR(part_of(host, "/$batch", "https://ACCT-secondary.x.y/t"), "t");
+	CHECK_EQ_STR(part_of("box.lan:1", outer, "http://BOX.lan:1/t"), "t");
+	CHECK_EQ_STR(part_of("box.lan:1", outer, "http://10.0.0.1/t"), "t");
+	CHECK_EQ_STR(part_of("box.lan:1", outer, "http://localhost:1/t"), "t");
+	CHECK_EQ_STR(part_of("box.lan:1", outer, "http://other.some.domain/acct/t"), "t");
+	/* Where the URL of the whole names no account, a proxy may have changed the host. */
+	CHECK_EQ_STR(signed_part_of("127.0.0.1", "/$batch", by_key, "http://proxy.lan/t"), "t");
+	CHECK_EQ_STR(signed_part_of("127.0.0.1", "/$batch", by_key, "http://other.lan/t"),
+		NAMES("other"));
 	arena_fini(&arena);
 }
 
@@ -375,6 +408,7 @@ RUN_TESTS(T(every_layout_gives_account_base_and_resource),
 	T(the_query_gives_parameters), T(keys_are_decoded_but_the_path_stays_as_it_was),
 	T(what_cannot_be_parsed_is_refused), T(authorization_headers_of_any_shape_are_survived),
 	T(a_part_of_a_batch_belongs_to_the_outer_account),
+	T(a_part_of_a_batch_names_no_other_account_by_its_host),
 	T(headers_are_found_without_case_and_trimmed), T(response_headers_keep_their_order),
 	T(a_header_that_does_not_fit_leaves_the_others_whole),
 	T(every_status_of_the_error_list_has_a_reason))

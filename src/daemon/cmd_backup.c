@@ -2,8 +2,6 @@
 #include "daemon/progress.h"
 #include "service/views.h"
 
-#define MIB (UINT64_C(1) << 20)
-
 struct run {
 	struct cmd_env *env;
 	struct progress progress;
@@ -15,7 +13,7 @@ static bool on_copied(void *arg, uint64_t done, uint64_t total)
 {
 	struct run *r = arg;
 	struct store_view *unused;
-	progress_show(&r->progress, done / MIB, done, total);
+	progress_show(&r->progress, done, done, total);
 	if (r->env->cancelled(r->env->cancel_arg) || view_begin(r->view, &unused) != ERR_OK)
 		return false;
 	view_end(r->view);
@@ -31,7 +29,7 @@ static enum err copy(struct run *r)
 		return e;
 	e = view_begin(r->view, &moment);
 	if (e == ERR_OK) {
-		progress_start(&r->progress, env, "MiB");
+		progress_start(&r->progress, env, NULL);
 		e = store_copy(
 			service_store(env->service), moment, env->inputs[0].fd, on_copied, r);
 		progress_clear(&r->progress);

@@ -9,6 +9,7 @@
 struct run {
 	struct cmd_env *env;
 	struct progress progress;
+	bool counting; /* the steps are done, now it is items */
 	uint64_t findings;
 };
 
@@ -24,7 +25,16 @@ static bool tell_finding(void *arg, const char *finding)
 static void tell_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct run *r = arg;
-	progress_show(&r->progress, done, done, total);
+	if (total > 0) {
+		progress_step(&r->progress, done, total);
+		return;
+	}
+	if (!r->counting) {
+		progress_clear(&r->progress);
+		progress_start(&r->progress, r->env, "items");
+		r->counting = true;
+	}
+	progress_show(&r->progress, done, 0, 0);
 }
 
 static const char *plural(uint64_t n)
@@ -38,7 +48,7 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct verify_counts n;
 	char rows[NUMBER_MAX];
 	(void)args;
-	progress_start(&r.progress, env, "checked");
+	progress_start(&r.progress, env, "items");
 	enum err e = service_verify(env->service, tell_finding, tell_progress, &r, &n);
 	progress_clear(&r.progress);
 	if (e == ERR_CANCELLED || env->cancelled(env->cancel_arg))

@@ -11,6 +11,8 @@
 #define DRAW_US 100000
 #define BAR_MIN 10
 #define BAR_MAX 40
+#define LINE_MAX_BYTES 256
+#define AMOUNT_MAX 64
 
 void progress_start(struct progress *p, const struct cmd_env *env, const char *unit)
 {
@@ -40,42 +42,77 @@ static int bar(char *out, int width, double share)
 	return width + 2;
 }
 
-void progress_show(struct progress *p, uint64_t count, uint64_t part, uint64_t whole)
+static bool is_due(struct progress *p)
 {
 	uint64_t now = clock_mono_us();
 	if (p->to == NULL || now - p->shown_us < DRAW_US)
-		return;
+		return false;
 	p->shown_us = now;
-	p->visible = true;
-	double seconds = progress_seconds(p);
-	char n[NUMBER_MAX], rate[NUMBER_MAX], text[160], line[256];
-	number_text(count, n);
-	number_text(seconds > 0 ? (uint64_t)((double)count / seconds) : 0, rate);
-	int used = 0;
-	if (whole > 0) {
-		double share = part < whole ? (double)part / (double)whole : 1.0;
-		unsigned left = share > 0 ? (unsigned)(seconds / share - seconds + 0.5) : 0;
-		snprintf(text, sizeof(text), " %3.0f%%  %s %s  %s/s  %u:%02u left", share * 100, n,
-			p->unit, rate, left / 60, left % 60);
-		int room = columns(p) - (int)strlen(text) - 3;
-		if (room >= BAR_MIN)
-			used = bar(line, room < BAR_MAX ? room : BAR_MAX, share);
-	} else {
-		snprintf(text, sizeof(text), "%s %s  %s/s", n, p->unit, rate);
-	}
-	snprintf(line + used, sizeof(line) - (size_t)used, "%s", text);
-	fprintf(p->to, "\r%.*s\033[K", columns(p) - 1, line);
+	return true;
+}
+
+/* Over the line before, which may have been longer: blanks, for not every terminal knows an escape
+ * sequence. */
+static void draw(struct progress *p, double share, const char *text)
+{
+	char line[LINE_MAX_BYTES];
+	int width = columns(p) - 1, used = 0;
+	int room = width - (int)strlen(text) - 2;
+	if (share >= 0 && room >= BAR_MIN)
+		used = bar(line, room < BAR_MAX ? room : BAR_MAX, share);
+	int n = snprintf(line + used, sizeof(line) - (size_t)used, "%s", text) + used;
+	n = n < width ? n : width;
+	int rest = p->shown > n ? p->shown - n : 0;
+	fprintf(p->to, "\r%.*s%*s", n, line, rest, "");
 	(void)fflush(p->to);
+	p->shown = n;
+}
+
+/* "1,234 rows", "1.2 MiB" */
+static const char *amount(const struct progress *p, uint64_t n, char out[AMOUNT_MAX])
+{
+	char number[NUMBER_MAX];
+	if (p->unit == NULL)
+		return size_text(n, out);
+	(void)snprintf(out, AMOUNT_MAX, "%s %s", number_text(n, number), p->unit);
+	return out;
+}
+
+void progress_show(struct progress *p, uint64_t count, uint64_t part, uint64_t whole)
+{
+	char n[AMOUNT_MAX], rate[AMOUNT_MAX], text[160];
+	if (!is_due(p))
+		return;
+	double seconds = progress_seconds(p);
+	double share = whole == 0 ? -1.0 : part < whole ? (double)part / (double)whole : 1.0;
+	unsigned left = share > 0 ? (unsigned)(seconds / share - seconds + 0.5) : 0;
+	amount(p, count, n);
+	amount(p, seconds > 0 ? (uint64_t)((double)count / seconds) : 0, rate);
+	if (whole > 0)
+		(void)snprintf(text, sizeof(text), " %3.0f%%  %s  %s/s  %u:%02u left", share * 100,
+			n, rate, left / 60, left % 60);
+	else
+		(void)snprintf(text, sizeof(text), "%s  %s/s", n, rate);
+	draw(p, share, text);
+}
+
+void progress_step(struct progress *p, uint64_t step, uint64_t of)
+{
+	char text[160];
+	if (!is_due(p))
+		return;
+	(void)snprintf(text, sizeof(text), "  step %" PRIu64 " of %" PRIu64, step, of);
+	draw(p, step < of ? (double)step / (double)of : 1.0, text);
 }
 
 void progress_clear(struct progress *p)
 {
-	if (!p->visible)
+	if (p->shown == 0)
 		return;
-	p->visible = false;
-	p->shown_us = 0;
-	fputs("\r\033[K", p->to);
+	fprintf(p->to, "\r%*s\r", p->shown, "");
 	(void)fflush(p->to);
+	p->shown = 0;
+	p->shown_us = 0;
 }
 
 const char *number_text(uint64_t n, char out[NUMBER_MAX])

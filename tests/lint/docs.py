@@ -5,7 +5,7 @@
 errors.md  has exactly the rows of base/err.h, with errno, HTTP status, code and text
 rest.md    has exactly the rules by version of model/versions.h
 rowfs.1    names every command and option that the program has, and no other option
-           (mount options: this page or mount.rowfs.8)
+           (mount options: this page or mount.rowfs.8; `help mount` has those of this page)
 semantics.md  every promise has a system test that names it, and every test's promise stands there
 quotes     in the man pages no Ql within a Ql, and no " of an example that roff would take away
 links      relative links in README and docs/ lead somewhere
@@ -109,6 +109,15 @@ def check_mount_options(top, say):
     for name, kind in table:
         if kind not in COMMON and not re.search(rf"\b{name}\b", pages):
             say(f"docs/: no man page has the mount option {name}")
+    section = re.search(r"^\.Ss mount$(.*?)^\.Ss ", read(top, "docs/rowfs.1"), re.M | re.S)[1]
+    items = roff_words("\n".join(re.findall(r"^\.It Cm (.*)$", section, re.M)))
+    shown = re.findall(r"^(?:.* , )?(?:Cm )?([\w-]+)", items.replace(" , ", "\n"), re.M)
+    help_ = read(top, "src/daemon/cmd_mount.c")
+    if "control" not in shown or "umask" not in shown:
+        say("docs/rowfs.1: the mount options were not understood")
+    for name in shown:
+        if not re.search(rf"\b{name}\b", help_):
+            say(f"src/daemon/cmd_mount.c: the help lacks the mount option {name}")
 
 
 def check_promises(top, say):

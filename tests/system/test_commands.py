@@ -388,24 +388,46 @@ def test_ctrl_c_keeps_what_was_committed(rowfs, place):
     assert len(exported(rowfs, place, "acct/Tab")) == 2500
 
 
+def on_terminal(rowfs, *args, env=ENV):
+    """What a command shows on standard error where that is a terminal."""
+    main, side = pty.openpty()
+    p = subprocess.Popen([rowfs.program, *args], env=env, stdout=subprocess.DEVNULL, stderr=side)
+    os.close(side)
+    seen = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
+        while part := os.read(main, 65536):
+            seen += part
+    os.close(main)
+    assert p.wait(60) == 0, seen
+    return seen.decode()
+
+
 def test_progress_is_drawn_on_a_terminal_only(rowfs, place, work):
     (work / "in.ndjson").write_text(lines(
         *({"PartitionKey": "p", "RowKey": f"{i:06}"} for i in range(40000))))
-    main, side = pty.openpty()
-    p = subprocess.Popen([rowfs.program, "import", place, "acct/Tab", work / "in.ndjson"], env=ENV,
-                         stderr=side)
-    os.close(side)
-    seen = b""
-    try:
-        while part := os.read(main, 65536):
-            seen += part
-    except OSError:
-        pass
-    os.close(main)
-    assert p.wait(60) == 0
-    assert b"\r" in seen and b"left" in seen and b"rows" in seen
+    seen = on_terminal(rowfs, "import", place, "acct/Tab", work / "in.ndjson")
+    assert "\r" in seen and "left" in seen and "rows" in seen
     done = rowfs("import", place, "acct/Tab", work / "in.ndjson")
     assert "\r" not in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("args,shown", [
+    (("import", "STORE", "acct/Tab", "FILE"), r"  [\d,]+ rows  [\d,]+ rows/s  \d+:\d\d left"),
+    (("export", "STORE", "acct/Tab"), r"\r[\d,]+ rows  [\d,]+ rows/s"),
+    (("backup", "STORE", "COPY"), r"  [\d.]+ [KM]iB  ([\d.]+ [KMG]iB|0 bytes)/s  \d+:\d\d left"),
+    (("check", "STORE"), r"(?s)\] *step 1 of \d+.*\r[\d,]+ items  [\d,]+ items/s"),
+], ids=lambda x: x[0] if isinstance(x, tuple) else "")
+def test_progress_has_units_and_no_escapes(rowfs, place, work, args, shown):
+    """Whatever the terminal is; the line is wiped at the end."""
+    (work / "in.ndjson").write_text(lines(
+        *({"PartitionKey": "p", "RowKey": f"{i:06}", "A": "a" * 800} for i in range(4000))))
+    rowfs("import", place, "acct/Tab", work / "in.ndjson")
+    words = {"STORE": place, "FILE": work / "in.ndjson", "COPY": work / "copy"}
+    seen = on_terminal(rowfs, *(words.get(a, a) for a in args), env={**ENV, "TERM": "dumb"})
+    assert re.search(shown, seen), seen
+    assert "\x1b" not in seen
+    drawn = seen.rpartition("\n")[2] if args[0] != "import" else seen.rpartition("\r")[0]
+    assert re.search(r"\r +(\r|$)", drawn), seen
 
 
 # ---- stat, check ----

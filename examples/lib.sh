@@ -125,8 +125,8 @@ can_mount() {
 	[ -r /dev/fuse ] && [ -w /dev/fuse ] && (: <>/dev/fuse) 2>/dev/null
 }
 
-# The connection string names port 10002, as the emulator's does; if something listens there
-# already, this example takes another port.
+# Port 10002 is the emulator's; if something listens there already, this example takes another one.
+# The connection string names the port of the process that serves the store.
 serve_store() {
 	store=$work/tasks.rowfs
 	: >"$work/log"
@@ -134,7 +134,6 @@ serve_store() {
 		endpoint=127.0.0.1:0
 	fi
 	rowfs init "$store"
-	AZURE_STORAGE_CONNECTION_STRING=$(rowfs account add "$store" example | sed -n 's/^connect *//p')
 
 	if can_mount; then
 		mnt=$work/mnt
@@ -151,7 +150,8 @@ serve_store() {
 		sleep 0.1
 	done
 	[ -n "$port" ] || { cat "$work/log" >&2; die "rowfs does not serve"; }
-	export AZURE_STORAGE_CONNECTION_STRING=${AZURE_STORAGE_CONNECTION_STRING/:10002\//:$port/}
+	AZURE_STORAGE_CONNECTION_STRING=$(rowfs account add "$store" example | sed -n 's/^connect *//p')
+	export AZURE_STORAGE_CONNECTION_STRING
 }
 
 # The rows that the program made, as files.

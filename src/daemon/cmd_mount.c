@@ -152,8 +152,12 @@ static int run(const struct args *args)
 			code = check_store(p, args->words[0]);
 		if (code == EXIT_DONE) {
 			recover_store(p->store, "mount");
-			struct serve s = { "mount", p->store, p->dir, o,
-				!args_has(args, "foreground"), -1 };
+			struct serve s = { .command = "mount",
+				.store = p->store,
+				.dir = p->dir,
+				.options = o,
+				.background = !args_has(args, "foreground"),
+				.ready_fd = -1 };
 			code = s.background ? in_background(&s) : serve(&s);
 		}
 	}

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/account.h"
+#include "daemon/account_url.h"
 #include "daemon/target.h"
 #include "query/key_ranges.h"
 #include "service/sas.h"
@@ -17,7 +18,6 @@
 #define TABLE_LETTERS "raud"
 #define ACCOUNT_LETTERS "rwdlacu"
 #define TYPE_LETTERS "sco"
-#define DEFAULT_HOST "127.0.0.1:10002"
 #define URL_LIMIT ((size_t)64 << 10)
 
 /* What the command line asks for. */
@@ -152,22 +152,14 @@ static bool check_ip(const struct args *args, FILE *err)
 static bool check_url(const struct args *args, FILE *err)
 {
 	struct span url = option(args, "url");
-	bool https = span_starts(url, SPAN_LIT("https://"));
 
-	if (url.p == NULL)
+	if (!account_url_check(args, "sas", err))
+		return false;
+	if (url.p == NULL || !args_has(args, "https-only") ||
+		span_starts(url, SPAN_LIT("https://")))
 		return true;
-	if ((!https && !span_starts(url, SPAN_LIT("http://"))) ||
-		strpbrk(url.p, "?# \t\r\n") != NULL) {
-		(void)command_fail(err, "sas",
-			"--url begins with http:// or https:// and has no query, unlike '%s'",
-			url.p);
-		return false;
-	}
-	if (!https && args_has(args, "https-only")) {
-		(void)command_fail(err, "sas", "--https-only is of no use at '%s'", url.p);
-		return false;
-	}
-	return true;
+	(void)command_fail(err, "sas", "--https-only is of no use at '%s'", url.p);
+	return false;
 }
 
 static bool read_key(const struct args *args, int *ret, FILE *err)
@@ -348,28 +340,14 @@ static enum err sign(struct cmd_env *env, const struct order *o, struct sas *s, 
 	return e;
 }
 
-static void add_base(const struct args *args, const struct order *o, struct buf *out)
-{
-	struct span url = option(args, "url");
-
-	if (url.p == NULL) {
-		buf_add_str(out, args_has(args, "https-only") ? "https://" : "http://");
-		buf_add_str(out, DEFAULT_HOST "/");
-		buf_add_span(out, o->account);
-	}
-	while (url.n > 0 && url.p[url.n - 1] == '/')
-		url.n--;
-	buf_add_span(out, url);
-	buf_add_char(out, '/');
-}
-
 static int print(struct cmd_env *env, const struct args *args, const struct order *o,
 	struct span table, const struct sas *s)
 {
 	struct buf url = BUF_INIT(URL_LIMIT);
 	int code = EXIT_DONE;
 
-	add_base(args, o, &url);
+	account_url_add(env->served, args, o->account, args_has(args, "https-only"), &url);
+	buf_add_char(&url, '/');
 	buf_add_span(&url, table);
 	buf_add_char(&url, '?');
 	sas_to_query(s, &url);
@@ -437,7 +415,7 @@ static const struct option_spec options[] = {
 	{ "to-pk", 0, "KEY", "table: not above this PartitionKey" },
 	{ "to-rk", 0, "KEY", "table: there, not above this RowKey" },
 	{ "key", 0, "1|2", "which key of the account signs; default: 1" },
-	{ "url", 0, "BASE", "the account's URL; default: http://127.0.0.1:10002/ACCOUNT" },
+	{ "url", 0, "URL", "the account's URL for clients; default: of the serving process" },
 	{ NULL },
 };
 

@@ -48,6 +48,8 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		enum err e = setters[i].set(&o->rest, given->value, &why);
 		return e == ERR_OK || complain(err, name, e, &why);
 	}
+	if (strcmp(name, "print-connection") == 0)
+		return true;
 	if (strcmp(name, "read-only") == 0)
 		o->fs.read_only = true;
 	else if (strcmp(name, "partition-target") == 0)
@@ -98,7 +100,11 @@ static int run(const struct args *args)
 		(void)command_fail(stderr, "serve", "'%s': %s", given, strerrordesc_np(errno));
 	} else if (o != NULL && parse(args, o, stderr)) {
 		recover_store(store, "serve");
-		struct serve s = { "serve", store, NULL, o, false, -1 };
+		struct serve s = { .command = "serve",
+			.store = store,
+			.options = o,
+			.args = args,
+			.ready_fd = -1 };
 		code = serve(&s);
 	}
 	free(store);
@@ -120,6 +126,9 @@ static const struct option_spec options[] = {
 	{ "partition-target", 0, "N",
 		"for testing clients: more than N entities a second in one partition are refused "
 		"with 503 (default 0: never)" },
+	{ "print-connection", 0, "ACCOUNT",
+		"print a connection string when ready, which holds the account's key; may be given "
+		"again" },
 	{ "read-only", 0, NULL, "nothing can be changed; the store file may be read-only" },
 	{ NULL },
 };
@@ -132,7 +141,8 @@ const struct command command_serve = {
 		"and SIGTERM end it, SIGHUP takes a new certificate and opens the log file again.\n"
 		"ENDPOINT is HOST:PORT, as 127.0.0.1:10002, [::1]:10002 or\n"
 		"localhost:0 (port 0: any that is free), or unix:PATH. On a Unix socket you and\n"
-		"root need no signature.\n",
+		"root need no signature. --print-connection prints the line 'connect ...' of\n"
+		"'rowfs account keys' on standard output, behind these lines.\n",
 	.options = options,
 	.min_words = 1,
 	.max_words = 1,

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "daemon/args.h"
-#include "daemon/mount_options.h"
+#include "daemon/served.h"
 #include "service/metrics.h"
 #include "service/service.h"
 
@@ -33,8 +33,8 @@ struct cmd_input {
 
 struct cmd_env {
 	struct service *service;
-	const struct mount_options *mounted; /* of this process; NULL: it serves no mount */
-	const char *store;                   /* as the user wrote it, for messages */
+	const struct served *served; /* by this process; NULL: it runs this command alone */
+	const char *store;           /* as the user wrote it, for messages */
 	struct cmd_input *inputs;
 	size_t ninputs;
 	/* Of a damaged store: the service is of what was salvaged of it.  NULL: as it is. */

@@ -7,7 +7,7 @@
 #ifndef DAEMON_CONTROL_H
 #define DAEMON_CONTROL_H
 
-#include "daemon/mount_options.h"
+#include "daemon/served.h"
 #include "service/service.h"
 
 #include <stdbool.h>
@@ -15,10 +15,10 @@
 
 struct control;
 
-/* mounted: the options of the mount that this process serves, NULL where there is none; borrowed.
+/* served: for the commands that run here; may be NULL; borrowed.
  * ERR_NAME_EXISTS where someone else has the name. */
-enum err control_start(struct service *s, const struct stat *store,
-	const struct mount_options *mounted, struct control **ret);
+enum err control_start(struct service *s, const struct stat *store, const struct served *served,
+	struct control **ret);
 /* Takes no more commands, cancels those that run, returns when they have ended.  NULL is
  * fine. */
 void control_stop(struct control *c);

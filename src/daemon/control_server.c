@@ -20,7 +20,7 @@
 
 struct control {
 	struct service *service;
-	const struct mount_options *mounted;
+	const struct served *served;
 	int listener;
 	int wake[2]; /* written to at the end */
 	pthread_t acceptor;
@@ -104,7 +104,7 @@ static void *serve_call(void *arg)
 	struct call *c = arg;
 	struct control *control = c->control;
 	if (receive(c) && control_send(c->sock, "", 1, NULL, 0)) {
-		int32_t code = execute(control->service, control->mounted, NULL, (int)c->head.argc,
+		int32_t code = execute(control->service, control->served, NULL, (int)c->head.argc,
 			c->argv, c->fds, c->nfds, is_cancelled, c);
 		(void)control_send(c->sock, &code, sizeof(code), NULL, 0);
 	} else {
@@ -199,14 +199,14 @@ static void release(struct control *c)
 	free(c);
 }
 
-enum err control_start(struct service *s, const struct stat *store,
-	const struct mount_options *mounted, struct control **ret)
+enum err control_start(struct service *s, const struct stat *store, const struct served *served,
+	struct control **ret)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return ERR_NO_MEMORY;
 	c->service = s;
-	c->mounted = mounted;
+	c->served = served;
 	c->listener = c->wake[0] = c->wake[1] = -1;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);

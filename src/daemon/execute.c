@@ -97,12 +97,11 @@ static FILE *take(const struct cmd_env *env, int *fd)
 	return f;
 }
 
-int execute(struct service *s, const struct mount_options *mounted,
-	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg)
+int execute(struct service *s, const struct served *served, const struct store_salvage *salvaged,
+	int argc, char *const *argv, int *fds, size_t nfds, bool (*cancelled)(void *arg), void *arg)
 {
 	struct cmd_env env = { .service = s,
-		.mounted = mounted,
+		.served = served,
 		.salvaged = salvaged,
 		.out_fd = fds[EXECUTE_OUT],
 		.err_fd = fds[EXECUTE_ERR],

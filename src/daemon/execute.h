@@ -13,11 +13,11 @@ enum {
 	EXECUTE_INPUTS
 };
 
-/* argv begins with the command's name; mounted, salvaged: see struct cmd_env.  Owns the descriptors from
+/* argv begins with the command's name; served, salvaged: see struct cmd_env.  Owns the descriptors from
  * now on, and overwrites them.  Returns the exit code. */
-int execute(struct service *s, const struct mount_options *mounted,
-	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg);
+int execute(struct service *s, const struct served *served, const struct store_salvage *salvaged,
+	int argc, char *const *argv, int *fds, size_t nfds, bool (*cancelled)(void *arg),
+	void *arg);
 
 /* The words that name the inputs: from *ret_names on, *ret_n of them; 0: stdin alone. */
 void execute_inputs(const struct command *c, const struct args *args, const char *const **ret_names,

@@ -26,13 +26,14 @@ int remount_here(struct cmd_env *env, const struct args *args)
 	struct mount_options *o = malloc(sizeof(*o));
 	struct store_info info;
 	int code = EXIT_FAILED;
+	const struct mount_options *now = env->served != NULL ? env->served->mounted : NULL;
 	if (o == NULL || !mount_options_parse(args, o, env->err))
 		goto out;
-	if (env->mounted == NULL || !o->remount) {
+	if (now == NULL || !o->remount) {
 		(void)command_fail(env->err, "mount", "'%s' is served without a mount", env->store);
 		goto out;
 	}
-	if (!mount_options_unchanged(env->mounted, args, env->err))
+	if (!mount_options_unchanged(now, args, env->err))
 		goto out;
 	store_info(service_store(env->service), &info);
 	if (o->access_given && !o->fs.read_only && (info.abilities & STORE_READ_ONLY) != 0) {

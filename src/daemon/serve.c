@@ -5,6 +5,7 @@
 #include "daemon/serve.h"
 
 #include "base/log.h"
+#include "daemon/account.h"
 #include "daemon/command.h"
 #include "daemon/control.h"
 #include "daemon/mountinfo.h"
@@ -43,8 +44,8 @@ struct serving {
 	bool log_made;
 	_Atomic bool logs_to_file;
 	bool ready;
-	/* What rest_endpoint() says: a signal can stop the socket before this is told. */
-	char endpoints[2 * REST_ENDPOINTS_MAX + 1][160];
+	/* Copies: a signal can stop the socket before its endpoints are told. */
+	struct served served;
 	sigset_t signals;
 	pthread_t waiter;
 };
@@ -185,8 +186,8 @@ static void log_start(const struct serving *s)
 	char raised[PATH_MAX + 256];
 	if (command_raised(s->service, s->serve->store, raised, sizeof(raised)))
 		log_info("%s", raised);
-	for (size_t i = 0; s->endpoints[i][0] != '\0'; i++)
-		log_info("REST at %s", s->endpoints[i]);
+	for (size_t i = 0; s->served.endpoints[i][0] != '\0'; i++)
+		log_info("REST at %s", s->served.endpoints[i]);
 }
 
 static void on_ready(void *arg)
@@ -299,9 +300,8 @@ static void start_control(struct serving *s)
 {
 	struct stat st;
 	struct control *control = NULL;
-	const struct mount_options *mounted = s->serve->dir != NULL ? s->serve->options : NULL;
 	enum err e = stat(s->serve->store, &st) == 0
-		? control_start(s->service, &st, mounted, &control)
+		? control_start(s->service, &st, &s->served, &control)
 		: err_from_errno(errno);
 	atomic_store(&s->control, control);
 	/* The mount is of use without it. */
@@ -325,7 +325,8 @@ static int start_rest(struct serving *s)
 			err_message(e, &why));
 	const char *endpoint;
 	for (size_t i = 0; (endpoint = rest_endpoint(rest, i)) != NULL; i++)
-		(void)snprintf(s->endpoints[i], sizeof(s->endpoints[i]), "%s", endpoint);
+		(void)snprintf(
+			s->served.endpoints[i], sizeof(s->served.endpoints[i]), "%s", endpoint);
 	atomic_store(&s->rest, rest);
 	return EXIT_DONE;
 }
@@ -396,12 +397,40 @@ static int serve_mount(struct serving *s)
 	return e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
 }
 
-static void announce(struct serving *s)
+/* Calls fn for each account of --print-connection, until one fails. */
+static int each_connection(struct serving *s,
+	int (*fn)(struct cmd_env *env, const struct args *args, const char *command,
+		const char *name))
 {
-	for (size_t i = 0; s->endpoints[i][0] != '\0'; i++)
-		(void)printf("serving %s at %s\n", s->serve->store, s->endpoints[i]);
+	const struct args *args = s->serve->args;
+	struct cmd_env env = { .service = s->service,
+		.served = &s->served,
+		.store = s->serve->store,
+		.out = stdout,
+		.err = stderr };
+	int code = EXIT_DONE;
+	for (int i = 0; i < args->ngiven && code == EXIT_DONE; i++)
+		if (strcmp(args->given[i].spec->name, "print-connection") == 0)
+			code = fn(&env, args, s->serve->command, args->given[i].value);
+	return code;
+}
+
+static int announce(struct serving *s)
+{
+	for (size_t i = 0; s->served.endpoints[i][0] != '\0'; i++)
+		(void)printf("serving %s at %s\n", s->serve->store, s->served.endpoints[i]);
+	int code = each_connection(s, account_print_connection);
 	if (fflush(stdout) != 0)
 		log_warning("standard output: %s", strerrordesc_np(errno));
+	return code;
+}
+
+static void be_ready(struct serving *s)
+{
+	if (s->log_fd >= 0)
+		dup2(s->log_fd, STDERR_FILENO);
+	s->logs_to_file = s->log_fd >= 0;
+	s->ready = true;
 	log_start(s);
 	sd_notify_send("READY=1");
 }
@@ -409,14 +438,15 @@ static void announce(struct serving *s)
 static int serve_rest(struct serving *s)
 {
 	int number = 0;
-	start_control(s);
-	int code = start_rest(s);
+	int code = each_connection(s, account_must_exist);
+	if (code == EXIT_DONE)
+		code = start_rest(s);
 	if (code == EXIT_DONE) {
-		if (s->log_fd >= 0)
-			dup2(s->log_fd, STDERR_FILENO);
-		s->logs_to_file = s->log_fd >= 0;
-		s->ready = true;
-		announce(s);
+		start_control(s);
+		code = announce(s);
+	}
+	if (code == EXIT_DONE) {
+		be_ready(s);
 		while (sigwait(&s->signals, &number) == 0 &&
 			(number == SIGUSR1 || number == SIGHUP))
 			if (number == SIGHUP)
@@ -430,7 +460,8 @@ static int serve_rest(struct serving *s)
 
 int serve(struct serve *serve)
 {
-	struct serving s = { .serve = serve };
+	struct serving s = { .serve = serve,
+		.served.mounted = serve->dir != NULL ? serve->options : NULL };
 	set_signals(&s.signals);
 	int code = open_log(&s);
 	if (code == EXIT_DONE)

@@ -10,8 +10,9 @@ struct serve {
 	const char *command;     /* for messages */
 	const char *store, *dir; /* absolute; dir NULL: no mount, only the REST socket */
 	struct mount_options *options;
-	bool background; /* on_ready gives up the caller's terminal */
-	int ready_fd;    /* gets one byte when the mount answers; -1: none */
+	const struct args *args; /* of serve: whose connection strings are printed; else NULL */
+	bool background;         /* on_ready gives up the caller's terminal */
+	int ready_fd;            /* gets one byte when the mount answers; -1: none */
 };
 
 /* Returns the exit code when all is closed; says on stderr what went wrong. */

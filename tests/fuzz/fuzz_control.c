@@ -42,12 +42,11 @@ static int code_of(uint32_t sum)
 	return (int)(sum & 0x7fffffff);
 }
 
-int execute(struct service *s, const struct mount_options *mounted,
-	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg)
+int execute(struct service *s, const struct served *served, const struct store_salvage *salvaged,
+	int argc, char *const *argv, int *fds, size_t nfds, bool (*cancelled)(void *arg), void *arg)
 {
 	(void)s;
-	(void)mounted;
+	(void)served;
 	MUST(argc >= 0 && argv[argc] == NULL && nfds >= EXECUTE_INPUTS);
 	seen.calls++;
 	seen.words = (size_t)argc;

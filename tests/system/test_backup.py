@@ -54,9 +54,9 @@ def place(request, acct):
 
 
 def same(rowfs, a, b):
-    for command in (["account", "keys", "abc"], ["export", "abc/Tab"]):
-        words = command[:-1], command[-1]
-        one = [rowfs(*words[0], s, words[1]).stdout for s in (a, b)]
+    for before, behind in ((["account", "keys"], ["abc", "--url=http://here"]),
+                           (["export"], ["abc/Tab"])):
+        one = [rowfs(*before, s, *behind).stdout for s in (a, b)]
         assert one[0] == one[1]
 
 

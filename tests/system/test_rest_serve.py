@@ -100,6 +100,102 @@ def test_the_default_endpoint(rowfs, rest_store):
         assert proc.wait(60) == 0
 
 
+# ---- connection strings
+
+
+def connection(text):
+    """The last line, as a dictionary; the line before it is a socket or a key."""
+    line = text.splitlines()[-1]
+    assert line.startswith("connect  "), text
+    return sdk.parts(line.removeprefix("connect  "))
+
+
+def works(found):
+    """A request with nothing but the connection string."""
+    protocol, _, rest = found["TableEndpoint"].partition("://")
+    host, port = rest.split("/")[0].rsplit(":", 1)
+    assert protocol == found["DefaultEndpointsProtocol"] and rest.endswith(f"/{found['AccountName']}")
+    context = ssl._create_unverified_context() if protocol == "https" else None
+    with rest_client.Client(int(port), found["AccountName"], found["AccountKey"],
+                            context=context) as client:
+        ok(client.tables(), 200)
+    return host
+
+
+@pytest.mark.parametrize("endpoint,host", [
+    ("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "[::1]")])
+def test_a_connection_string_names_the_serving_process(rowfs, rest_store, serve, endpoint, host):
+    if host == "[::1]" and not has_ipv6():
+        pytest.skip("needs IPv6")
+    server = serve(rest_store, f"--rest={endpoint}")
+    for command in ("keys", "regenerate"):
+        found = connection(rowfs("account", command, rest_store, rest_client.ACCOUNT).stdout)
+        assert works(found) == host and f":{server.port}/" in found["TableEndpoint"]
+    assert works(connection(rowfs("account", "add", rest_store, "fresh").stdout)) == host
+    url = rowfs("sas", rest_store, "fresh", "--permissions=l", "--resource-types=s",
+                "--expiry=+1h").stdout
+    assert url.startswith(f"http://{host}:{server.port}/fresh/?")
+
+
+def test_a_connection_string_of_a_mount_with_tls(rowfs, rest_store, mount, certificate, short):
+    """TCP comes before a Unix socket."""
+    m = mount(rest_store, f"rest=unix:{short}/s", "rest=127.0.0.1:0",
+              f"rest-cert={certificate}/a.pem", f"rest-key={certificate}/a.key")
+    said = rowfs("account", "keys", rest_store, rest_client.ACCOUNT).stdout
+    found = connection(said)
+    assert found["TableEndpoint"] == f"https://127.0.0.1:{m.port}/{rest_client.ACCOUNT}"
+    assert works(found) == "127.0.0.1" and "socket" not in said
+
+
+def test_a_connection_string_of_a_unix_socket(rowfs, rest_store, serve, short):
+    serve(rest_store, f"--rest=unix:{short}/s")
+    said = rowfs("account", "keys", rest_store, rest_client.ACCOUNT).stdout
+    assert said.splitlines()[-2] == f"socket   {short}/s"
+    assert connection(said)["TableEndpoint"] == f"http://localhost/{rest_client.ACCOUNT}"
+    with rest_client.Client(0, unix=short / "s", host="localhost", sign=None) as client:
+        ok(client.tables(), 200)
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_connection_string_with_a_url_of_the_users(rowfs, rest_store, serve, served):
+    if served:
+        serve(rest_store)
+    for command, name in (("add", "fresh"), ("keys", "fresh"), ("regenerate", "fresh")):
+        found = connection(rowfs("account", command, rest_store, name,
+                                 "--url=https://fresh.tables.example/").stdout)
+        assert found["TableEndpoint"] == "https://fresh.tables.example"
+        assert found["DefaultEndpointsProtocol"] == "https"
+        for bad in ("ftp://x", "http://x?y", "http://x;y", ""):
+            assert "--url begins with" in refused(
+                rowfs, "account", command, rest_store, name, f"--url={bad}", code=2)
+
+
+def test_connection_strings_are_printed_on_request(rowfs, rest_store):
+    wanted = [rest_client.ACCOUNT, conftest.OTHER_ACCOUNT]
+    proc = subprocess.Popen(
+        [str(rowfs.program), "serve", str(rest_store), "--rest=127.0.0.1:0",
+         *(f"--print-connection={name}" for name in wanted)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=conftest.ENV, text=True)
+    try:
+        assert proc.stdout.readline().startswith("serving ")
+        found = [connection(proc.stdout.readline()) for _ in wanted]
+        assert [f["AccountName"] for f in found] == wanted
+        assert {works(f) for f in found} == {"127.0.0.1"}
+        for f in found:
+            assert f == connection(rowfs("account", "keys", rest_store, f["AccountName"]).stdout)
+    finally:
+        proc.terminate()
+        out, err = proc.communicate(timeout=60)
+    assert proc.returncode == 0 and out == "" and "AccountKey" not in err
+
+
+def test_a_connection_string_of_no_account_is_refused(rowfs, rest_store, short):
+    said = refused(rowfs, "serve", rest_store, f"--rest=unix:{short}/s",
+                   f"--print-connection={rest_client.ACCOUNT}", "--print-connection=nobody")
+    assert f"there is no account 'nobody'; make it with: rowfs account add {rest_store} nobody" in said
+    assert not (short / "s").exists()
+
+
 def test_ready_is_told_to_systemd(rowfs, rest_store, short):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(str(short / "notify"))

@@ -19,16 +19,22 @@
 /* Clients cause warnings: so many at once, and so many a second from then on. */
 #define WARNINGS 1000
 #define WARNINGS_SECOND 1
+#define SOURCES 16 /* of a kind, with a budget of their own */
 
 static atomic_int max_level = LOG_LEVEL_INFO;
 static atomic_bool use_syslog;
 static char syslog_ident[64]; /* openlog() keeps the pointer */
 
+struct budget {
+	uint64_t source;
+	unsigned spent; /* of WARNINGS; 0: the place is free */
+	uint64_t filled_us, left_out;
+};
+
 static struct {
 	pthread_mutex_t lock;
-	unsigned left;
-	uint64_t filled_us, left_out;
-} warnings = { .lock = PTHREAD_MUTEX_INITIALIZER, .left = WARNINGS };
+	struct budget of[LOG_KINDS_][SOURCES + 1]; /* the last is shared */
+} warnings = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static const struct {
 	const char *mark;
@@ -85,58 +91,104 @@ static void write_line(enum log_level level, const char *text)
 		write_stderr(level, text);
 }
 
+static void refill(struct budget *b, uint64_t now)
+{
+	uint64_t more = (now - b->filled_us) / (UINT64_C(1000000) / WARNINGS_SECOND);
+	if (more == 0)
+		return;
+	b->spent -= (unsigned)(more < b->spent ? more : b->spent);
+	b->filled_us = now;
+}
+
+static struct budget *find(enum log_kind kind, uint64_t source, uint64_t now)
+{
+	struct budget *all = warnings.of[kind], *free = &all[SOURCES];
+	for (size_t i = 0; i <= SOURCES; i++)
+		refill(&all[i], now);
+	for (size_t i = 0; i < SOURCES; i++) {
+		if (all[i].spent > 0 && all[i].source == source)
+			return &all[i];
+		if (all[i].spent == 0 && free == &all[SOURCES])
+			free = &all[i];
+	}
+	free->source = source;
+	return free;
+}
+
 /* Whether a warning may be written.  *ret_left_out: how many were not, since the last one. */
-static bool take_warning(uint64_t *ret_left_out)
+static bool take_warning(enum log_kind kind, uint64_t source, uint64_t *ret_left_out)
 {
 	pthread_mutex_lock(&warnings.lock);
-	uint64_t now = clock_mono_coarse_us();
-	uint64_t more = (now - warnings.filled_us) / (UINT64_C(1000000) / WARNINGS_SECOND);
-	if (more > 0) {
-		uint64_t room = WARNINGS - warnings.left;
-		warnings.left += (unsigned)(more < room ? more : room);
-		warnings.filled_us = now;
-	}
-	bool may = warnings.left > 0;
-	*ret_left_out = may ? warnings.left_out : 0;
+	struct budget *b = find(kind, source, clock_mono_coarse_us());
+	bool may = b->spent < WARNINGS;
+	*ret_left_out = may ? b->left_out : 0;
 	if (may) {
-		warnings.left--;
-		warnings.left_out = 0;
+		b->spent++;
+		b->left_out = 0;
 	} else {
-		warnings.left_out++;
+		b->left_out++;
 	}
 	pthread_mutex_unlock(&warnings.lock);
 	return may;
 }
 
-static bool is_let_out(enum log_level level)
+static bool is_let_out(enum log_kind kind, uint64_t source)
 {
 	char text[64];
 	uint64_t left_out = 0;
 
-	if (level != LOG_LEVEL_WARNING)
-		return true;
-	if (!take_warning(&left_out))
+	if (!take_warning(kind, source, &left_out))
 		return false;
 	if (left_out > 0) {
 		(void)snprintf(
 			text, sizeof(text), "%" PRIu64 " lines like these were left out", left_out);
-		write_line(level, text);
+		write_line(LOG_LEVEL_WARNING, text);
 	}
 	return true;
 }
 
-void log_line(enum log_level level, const char *fmt, ...)
+static void PRINTF_LIKE(2, 0) write_text(enum log_level level, const char *fmt, va_list ap)
 {
 	char text[LINE_MAX_BYTES];
+
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	flatten(text);
+	write_line(level, text);
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
 	int saved = errno;
 	va_list ap;
 
-	if ((int)level > atomic_load(&max_level) || !is_let_out(level))
+	if ((int)level > atomic_load(&max_level) ||
+		(level == LOG_LEVEL_WARNING && !is_let_out(LOG_KIND_OWN, 0)))
 		return;
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	write_text(level, fmt, ap);
 	va_end(ap);
-	flatten(text);
-	write_line(level, text);
 	errno = saved;
+}
+
+void log_client(enum log_kind kind, uint64_t source, const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+
+	if (LOG_LEVEL_WARNING > atomic_load(&max_level) || !is_let_out(kind, source))
+		return;
+	va_start(ap, fmt);
+	write_text(LOG_LEVEL_WARNING, fmt, ap);
+	va_end(ap);
+	errno = saved;
+}
+
+/* FNV-1a */
+uint64_t log_source(const char *text)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return h;
 }

@@ -37,8 +37,8 @@ bool may_open(struct call *c)
 {
 	if (held_may_open(c->fs, fuse_req_ctx(c->req)->uid))
 		return true;
-	log_warning("too much is open in the mount: user %u was refused",
-		(unsigned)fuse_req_ctx(c->req)->uid);
+	unsigned uid = fuse_req_ctx(c->req)->uid;
+	log_client(LOG_KIND_MOUNT, uid, "too much is open in the mount: user %u was refused", uid);
 	reply_errno(c, ENFILE);
 	return false;
 }

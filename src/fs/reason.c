@@ -135,9 +135,10 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 	memcpy(name, f->name.p, f->name.n);
 	/* A throttle was asked for, and refuses a great deal. */
 	bool asked_for = f->error == ERR_THROTTLED && heat_target(service_heat(fs->service)) != 0;
-	if (!f->quiet && !asked_for)
-		log_line(f->rare ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%.*s", (int)line.len - 1,
-			line.data);
+	if (f->rare && !f->quiet && !asked_for)
+		log_info("%.*s", (int)line.len - 1, line.data);
+	else if (!f->quiet && !asked_for)
+		log_client(LOG_KIND_MOUNT, f->dir, "%.*s", (int)line.len - 1, line.data);
 
 	pthread_mutex_lock(&r->lock);
 	struct kept *k = &r->ring[r->next++ % KEPT];

@@ -154,9 +154,9 @@ static void log_failure(const struct connection *c)
 	const char *code = response_header_get(r, "x-ms-error-code");
 	const char *id = response_header_get(r, "x-ms-request-id");
 	size_t n = c->target.len > 0 ? strcspn(c->target.data, "?") : 0;
-	log_warning("REST: %.16s %.*s: %d %s, request %s", c->method, n < 300 ? (int)n : 300,
-		n > 0 ? c->target.data : "", r->status, code != NULL ? code : "-",
-		id != NULL ? id : "-");
+	log_client(LOG_KIND_REST, log_source(c->peer.ip), "REST: %.16s %.*s: %d %s, request %s",
+		c->method, n < 300 ? (int)n : 300, n > 0 ? c->target.data : "", r->status,
+		code != NULL ? code : "-", id != NULL ? id : "-");
 }
 
 /* Whether the answer tells what is there, not what was done: the latter must not become an
@@ -195,7 +195,7 @@ enum MHD_Result connection_answer(struct connection *c)
 	/* Without a status, memory was not even enough for an error. */
 	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;
 	if (m == NULL || !add_headers(c, m)) {
-		log_warning("REST: no memory for an answer");
+		log_client(LOG_KIND_REST, log_source(c->peer.ip), "REST: no memory for an answer");
 		if (m != NULL)
 			MHD_destroy_response(m);
 		watch_phase(&c->watched, PHASE_REPLY, 0);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char seen[8192];
+static char seen[65536];
 
 /* What run writes to stderr; returns how its process ended. */
 static int capture(void (*run)(void))
@@ -92,5 +92,56 @@ TEST(a_broken_invariant_stops_the_program)
 	CHECK(strstr(seen, "internal error: two == 2 (") != NULL);
 }
 
+static void many_warnings(void)
+{
+	for (int i = 0; i < 1005; i++)
+		log_client(LOG_KIND_COMMAND, 7, "%s", "");
+	log_client(LOG_KIND_COMMAND, 8, "another source");
+	log_client(LOG_KIND_REST, 7, "another kind");
+	log_warning("its own");
+	for (uint64_t i = 0; i < 40; i++)
+		log_client(LOG_KIND_MOUNT, i, "source %d", (int)i);
+}
+
+/* Lines of stderr with this end. */
+static int count(const char *end)
+{
+	int n = 0;
+	for (char *at = seen; (at = strstr(at, end)) != NULL; at++)
+		n++;
+	return n;
+}
+
+TEST(warnings_have_a_budget_by_kind_and_source)
+{
+	CHECK_EQ_INT(capture(many_warnings), 0);
+	int silent = count("test_log: warning: \n");
+	CHECK(silent == 1000 || silent == 1001); /* a second may have passed */
+	CHECK_EQ_INT(count("another source\n"), 1);
+	CHECK_EQ_INT(count("another kind\n"), 1);
+	CHECK_EQ_INT(count("its own\n"), 1);
+	CHECK_EQ_INT(count("warning: source "), 40);
+}
+
+static void too_many_sources(void)
+{
+	for (uint64_t i = 0; i < 16; i++)
+		for (int k = 0; k < 2; k++)
+			log_client(LOG_KIND_MOUNT, i, "%d", 1);
+	/* One budget for all that come then. */
+	for (uint64_t i = 16; i < 1020; i++)
+		log_client(LOG_KIND_MOUNT, i, "%s", "");
+	log_client(LOG_KIND_MOUNT, 3, "known before");
+}
+
+TEST(sources_beyond_16_share_a_budget)
+{
+	CHECK_EQ_INT(capture(too_many_sources), 0);
+	int silent = count("test_log: warning: \n");
+	CHECK(silent >= 1000 && silent <= 1002);
+	CHECK_EQ_INT(count("known before\n"), 1);
+}
+
 RUN_TESTS(T(levels_are_marked_and_filtered), T(a_line_stays_a_line_and_errno_is_kept),
-	T(a_long_line_is_cut_and_ends_with_a_newline), T(a_broken_invariant_stops_the_program))
+	T(a_long_line_is_cut_and_ends_with_a_newline), T(a_broken_invariant_stops_the_program),
+	T(warnings_have_a_budget_by_kind_and_source), T(sources_beyond_16_share_a_budget))

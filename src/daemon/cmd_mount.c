@@ -43,7 +43,7 @@ static int check_mounts(const char *given, const char *dir, const char *store)
 static int check_dir(struct paths *p, const char *given, const char *store)
 {
 	struct stat st;
-	bool resolved = path_absolute(given, p->dir);
+	bool resolved = path_absolute_patiently("mount", given, p->dir);
 	int code = resolved ? check_mounts(given, p->dir, store) : EXIT_DONE;
 	if (code != EXIT_DONE)
 		return code;

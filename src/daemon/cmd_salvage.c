@@ -85,7 +85,7 @@ static int run(const struct args *args)
 	struct run r = { .from = args->words[0], .to = args->words[1] };
 	struct err_detail why = { 0 };
 	struct stat st;
-	signals_catch();
+	signals_catch("salvage");
 	if (lstat(r.to, &st) == 0)
 		return command_fail(stderr, "salvage",
 			"'%s' exists already, and is left as it is; take another name", r.to);

@@ -4,6 +4,7 @@
 #include "daemon/command.h"
 #include "daemon/mountinfo.h"
 #include "daemon/recover.h"
+#include "daemon/user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +67,11 @@ static int unmount(const char *given, const char *dir, struct mount_entry *m)
 	if (code == EBUSY)
 		return command_fail(
 			stderr, "umount", "'%s' is in use; see: fuser -vm %s", given, given);
+	char user[USER_TEXT_MAX];
+	if (code == EPERM)
+		return command_fail(stderr, "umount",
+			"'%s' was mounted by user %s; that user and root alone can unmount it: %s",
+			given, user_text(m->user, user), strerrordesc_np(code));
 	if (code != 0)
 		return command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(code));
 	return wait_closed(m->source, m->device);
@@ -79,7 +85,7 @@ static int run(const struct args *args)
 	int code;
 	if (m == NULL)
 		code = command_fail(stderr, "umount", "out of memory");
-	else if (!path_absolute(given, dir))
+	else if (!path_absolute_patiently("umount", given, dir))
 		code = command_fail(stderr, "umount", "'%s': %s", given, strerrordesc_np(errno));
 	else if (!mountinfo_find(dir, m))
 		code = command_fail(stderr, "umount", "'%s': %s", given,

@@ -11,6 +11,7 @@
 #include "service/service.h"
 
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 struct control;
@@ -26,17 +27,19 @@ void control_stop(struct control *c);
 /* The same, but lets the running commands come to their end. */
 void control_finish(struct control *c);
 
-/* A connection to the process that serves this store, or -1. */
-int control_connect(const struct stat *store);
+/* A connection to the process that serves this store, or -1.  path: as the user wrote it, for
+ * messages.  *ret_server: whom it is connected to. */
+int control_connect(const char *path, const struct stat *store, struct ucred *ret_server);
 enum control_result {
 	CONTROL_DONE,      /* *ret_code is the exit code */
 	CONTROL_NOT_TAKEN, /* the server did not begin: nothing happened, try again */
 	CONTROL_LOST,      /* it went away while it was at it */
+	CONTROL_REFUSED,   /* it takes no command of this user */
 };
 
-/* Sends the command and waits for its end; closes sock.  `cancelled` is asked when a
- * signal interrupts the wait. */
-enum control_result control_call(int sock, int argc, char *const *argv, const int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg, int *ret_code);
+/* Sends the command and waits for its end; closes sock.  A signal that signals.h catches ends the
+ * command, and this process too where the server does not answer soon. */
+enum control_result control_call(int sock, const struct ucred *server, const char *path, int argc,
+	char *const *argv, const int *fds, size_t nfds, int *ret_code);
 
 #endif

@@ -2,6 +2,7 @@
  * The caller's end of the control channel. */
 #include "daemon/control.h"
 #include "daemon/control_wire.h"
+#include "daemon/signals.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -10,23 +11,26 @@
 #include <unistd.h>
 
 /* A stranger could have taken the name: it must not get our files. */
-static bool trusted(int sock, const struct stat *store)
+static bool trusted(int sock, const struct stat *store, struct ucred *ret)
 {
-	struct ucred peer;
-	socklen_t n = sizeof(peer);
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
+	socklen_t n = sizeof(*ret);
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, ret, &n) != 0)
 		return false;
-	return peer.uid == 0 || peer.uid == geteuid() || peer.uid == store->st_uid;
+	return ret->uid == 0 || ret->uid == geteuid() || ret->uid == store->st_uid;
 }
 
-int control_connect(const struct stat *store)
+int control_connect(const char *path, const struct stat *store, struct ucred *ret_server)
 {
 	struct sockaddr_un address;
 	socklen_t n = control_address(store, &address);
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return -1;
-	if (connect(sock, (struct sockaddr *)&address, n) == 0 && trusted(sock, store))
+	/* While its queue is full. */
+	signals_wait_answer("the process that serves '%s'", path);
+	bool connected = connect(sock, (struct sockaddr *)&address, n) == 0;
+	signals_go_on();
+	if (connected && trusted(sock, store, ret_server))
 		return sock;
 	close(sock);
 	return -1;
@@ -57,24 +61,32 @@ static bool send_all(int sock, int argc, char *const *argv, const int *fds, size
 }
 
 /* Exactly n bytes.  A half-closed connection tells the server to stop, and still answers. */
-static bool hear(int sock, void *bytes, size_t n, bool (*cancelled)(void *arg), void *arg)
+static bool hear(int sock, void *bytes, size_t n)
 {
 	ssize_t got;
 	while ((got = recv(sock, bytes, n, MSG_WAITALL)) < 0 && errno == EINTR)
-		if (cancelled(arg))
+		if (signals_cancelled(NULL))
 			shutdown(sock, SHUT_WR);
 	return got == (ssize_t)n;
 }
 
-enum control_result control_call(int sock, int argc, char *const *argv, const int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg, int *ret_code)
+enum control_result control_call(int sock, const struct ucred *server, const char *path, int argc,
+	char *const *argv, const int *fds, size_t nfds, int *ret_code)
 {
-	char taken;
+	static const char whom[] = "process %d, which serves '%s',";
+	char first = CONTROL_TAKES;
 	int32_t code;
 	enum control_result result = CONTROL_NOT_TAKEN;
-	if (send_all(sock, argc, argv, fds, nfds) && hear(sock, &taken, 1, cancelled, arg))
-		result = hear(sock, &code, sizeof(code), cancelled, arg) ? CONTROL_DONE
-									 : CONTROL_LOST;
+	signals_wait_answer(whom, (int)server->pid, path);
+	/* Who is refused cannot send all, and is told why. */
+	bool sent = send_all(sock, argc, argv, fds, nfds), heard = hear(sock, &first, 1);
+	if (heard && first == CONTROL_REFUSES) {
+		result = CONTROL_REFUSED;
+	} else if (sent && heard) {
+		signals_wait_end(whom, (int)server->pid, path);
+		result = hear(sock, &code, sizeof(code)) ? CONTROL_DONE : CONTROL_LOST;
+	}
+	signals_go_on();
 	close(sock);
 	if (result == CONTROL_DONE)
 		*ret_code = code;

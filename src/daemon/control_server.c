@@ -50,13 +50,23 @@ static bool is_cancelled(void *arg)
 	return poll(&p, 1, 0) > 0;
 }
 
-static bool allowed(int sock)
+/* *ret: the user, where it can be told. */
+static bool is_allowed(int sock, uid_t *ret)
 {
-	struct ucred peer;
+	struct ucred peer = { .uid = (uid_t)-1 };
 	socklen_t n = sizeof(peer);
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
-		return false;
-	return peer.uid == 0 || peer.uid == geteuid();
+	bool known = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0;
+	*ret = peer.uid;
+	return known && (peer.uid == 0 || peer.uid == geteuid());
+}
+
+/* It is told so, and need not try again. */
+static void refuse(int sock, uid_t uid)
+{
+	const char refusal = CONTROL_REFUSES;
+	log_client(
+		LOG_KIND_COMMAND, uid, "a command of another user, %u, was refused", (unsigned)uid);
+	(void)send(sock, &refusal, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static bool split_words(struct call *c)
@@ -103,7 +113,8 @@ static void *serve_call(void *arg)
 {
 	struct call *c = arg;
 	struct control *control = c->control;
-	if (receive(c) && control_send(c->sock, "", 1, NULL, 0)) {
+	const char taken = CONTROL_TAKES;
+	if (receive(c) && control_send(c->sock, &taken, 1, NULL, 0)) {
 		int32_t code = execute(control->service, control->served, NULL, (int)c->head.argc,
 			c->argv, c->fds, c->nfds, is_cancelled, c);
 		(void)control_send(c->sock, &code, sizeof(code), NULL, 0);
@@ -166,8 +177,9 @@ static void *accept_calls(void *arg)
 		}
 		struct timeval patience = { .tv_sec = 5 };
 		(void)setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		if (!allowed(sock)) {
-			log_warning("a command of another user was refused");
+		uid_t uid;
+		if (!is_allowed(sock, &uid)) {
+			refuse(sock, uid);
 			close(sock);
 		} else if (!start_call(c, sock)) {
 			close(sock);

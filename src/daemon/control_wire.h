@@ -15,6 +15,9 @@
 #define CONTROL_MAGIC UINT32_C(0x01736672) /* the last byte is the version */
 #define CONTROL_WORDS_MAX (4u << 20)       /* bytes */
 #define CONTROL_FILES_MAX 4096u
+/* The first byte of an answer. */
+#define CONTROL_TAKES 0
+#define CONTROL_REFUSES 1  /* the caller is of another user; nothing follows */
 #define CONTROL_GROUP 200u /* files in one message; the kernel takes 253 */
 
 struct control_head {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 1500 /* then it is looked whether an answer will ever come */
-#define LOOKS 2          /* of who does not want to wait for a server that lives */
+#define LOOKS 2          /* then it is said, or not waited for a server that lives */
 
 /* mountinfo writes blanks and backslashes as \ooo. */
 static void unescape(const char *text, char *out, size_t cap)
@@ -53,8 +53,11 @@ static bool parse(char *line, struct mount_entry *ret)
 		field[n++] = f;
 	char *type = strtok_r(dash + 3, " \n", &save);
 	char *source = strtok_r(NULL, " \n", &save);
+	char *options = strtok_r(NULL, " \n", &save);
 	if (n < 5 || type == NULL || source == NULL)
 		return false;
+	const char *user = options != NULL ? strstr(options, "user_id=") : NULL;
+	ret->user = user != NULL ? (uid_t)strtoul(user + strlen("user_id="), NULL, 10) : 0;
 	unescape(field[4], ret->dir, sizeof(ret->dir));
 	unescape(type, ret->type, sizeof(ret->type));
 	unescape(source, ret->source, sizeof(ret->source));
@@ -205,63 +208,113 @@ static bool is_half_dead(const char *path)
 	return read && state == 'Z';
 }
 
-static int ask(const char *dir)
+/* What a process beside this one has found out. */
+struct finding {
+	int code; /* errno */
+	bool ok;
+	char path[PATH_MAX];
+};
+
+static void ask(const char *dir, struct finding *ret)
 {
 	struct statx st;
-	int code = 0;
 	/* A question that was on its way when the server died is told so in another word. */
 	for (int tries = 0; tries < 2; tries++) {
 		int flags = AT_STATX_FORCE_SYNC;
-		code = statx(AT_FDCWD, dir, flags, STATX_BASIC_STATS, &st) == 0 ? 0 : errno;
-		if (code != ECONNABORTED)
+		ret->ok = statx(AT_FDCWD, dir, flags, STATX_BASIC_STATS, &st) == 0;
+		ret->code = ret->ok ? 0 : errno;
+		if (ret->code != ECONNABORTED)
 			break;
 	}
-	return code;
 }
 
-/* A process that nobody waits for, which sends the answer through the pipe: the question
- * itself could not be broken off.  It keeps nothing of the caller's open: who reads our output
- * would wait for it. */
-static bool ask_aside(const char *dir, int to)
+static void resolve(const char *path, struct finding *ret)
 {
+	ret->ok = path_absolute(path, ret->path);
+	ret->code = errno;
+}
+
+/* A process that nobody waits for, which sends the answer through the pipe: the call itself could
+ * not be broken off, and not even be killed.  It keeps nothing of the caller's open: who reads our
+ * output would wait for it.  Returns the pipe's other end, or -1. */
+static int find_aside(void (*fn)(const char *path, struct finding *ret), const char *path)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -1;
 	pid_t child = fork();
 	if (child == 0) {
 		if (fork() == 0) {
-			if (to > 0)
-				(void)close_range(0, (unsigned)to - 1, 0);
-			(void)close_range((unsigned)to + 1, ~0u, 0);
-			int code = ask(dir);
-			(void)!write(to, &code, sizeof(code));
+			struct finding found = { 0 };
+			if (fds[1] > 0)
+				(void)close_range(0, (unsigned)fds[1] - 1, 0);
+			(void)close_range((unsigned)fds[1] + 1, ~0u, 0);
+			fn(path, &found);
+			(void)!write(fds[1], &found, sizeof(found));
 		}
 		_exit(0);
 	}
-	return child > 0 && waitpid(child, NULL, 0) == child;
+	int code = child > 0 && waitpid(child, NULL, 0) == child ? 0 : errno;
+	close(fds[1]);
+	if (code == 0)
+		return fds[0];
+	close(fds[0]);
+	errno = code;
+	return -1;
+}
+
+/* Takes the answer; EIO where the process has ended without one. */
+static void take_finding(int fd, struct finding *ret)
+{
+	char *at = (char *)ret;
+	size_t n = 0;
+	ssize_t got;
+	while (n < sizeof(*ret) && (got = read(fd, at + n, sizeof(*ret) - n)) > 0)
+		n += (size_t)got;
+	if (n < sizeof(*ret))
+		*ret = (struct finding){ .code = EIO };
+}
+
+bool path_absolute_patiently(const char *command, const char *path, char ret[PATH_MAX])
+{
+	struct finding found;
+	int fd = find_aside(resolve, path);
+	if (fd < 0)
+		return false;
+	struct pollfd answer = { .fd = fd, .events = POLLIN };
+	for (int n = 1; poll(&answer, 1, PATIENCE_MS) == 0; n++)
+		if (n == LOOKS)
+			(void)fprintf(stderr, "rowfs %s: waiting for '%s' to answer ...\n", command,
+				path);
+	take_finding(fd, &found);
+	close(fd);
+	memcpy(ret, found.path, sizeof(found.path));
+	errno = found.code;
+	return found.ok;
 }
 
 int mount_ask(const char *dir, const char *store, const char *command)
 {
-	int fds[2], code = EIO;
-	if (pipe2(fds, O_CLOEXEC) != 0)
+	struct finding found;
+	int fd = find_aside(ask, dir);
+	if (fd < 0)
 		return errno;
-	if (!ask_aside(dir, fds[1]))
-		code = errno;
-	close(fds[1]);
-	struct pollfd answer = { .fd = fds[0], .events = POLLIN };
+	struct pollfd answer = { .fd = fd, .events = POLLIN };
 	bool dead = false, late = false;
 	for (int n = 1; !dead && !late && poll(&answer, 1, PATIENCE_MS) == 0; n++) {
 		dead = store != NULL && is_half_dead(store);
 		late = command == NULL && n == LOOKS;
-		if (n == 2 && !dead && command != NULL)
+		if (n == LOOKS && !dead && command != NULL)
 			(void)fprintf(stderr,
 				"rowfs %s: waiting for the server of '%s' to answer ...\n", command,
 				dir);
 	}
 	if (dead || late)
-		code = dead ? ENOTCONN : ETIMEDOUT;
+		found.code = dead ? ENOTCONN : ETIMEDOUT;
 	else
-		(void)!read(fds[0], &code, sizeof(code));
-	close(fds[0]);
-	return code;
+		take_finding(fd, &found);
+	close(fd);
+	return found.code;
 }
 
 static int run_fusermount(const char *dir, bool lazy)
@@ -304,6 +357,14 @@ static void cut(const char *dir)
 	free(m);
 }
 
+static bool is_of_another_user(const char *dir)
+{
+	struct mount_entry *m = malloc(sizeof(*m));
+	bool other = m != NULL && mountinfo_find(dir, m) && m->user != geteuid();
+	free(m);
+	return other;
+}
+
 int mount_detach(const char *dir, bool lazy)
 {
 	/* Force first: it cuts the connection, which wakes whoever waits for an answer; after a
@@ -316,5 +377,6 @@ int mount_detach(const char *dir, bool lazy)
 		return errno;
 	if (lazy)
 		cut(dir);
-	return run_fusermount(dir, lazy);
+	int code = run_fusermount(dir, lazy);
+	return code != 0 && is_of_another_user(dir) ? EPERM : code;
 }

@@ -13,6 +13,7 @@
 
 struct mount_entry {
 	unsigned device; /* its minor number */
+	uid_t user;      /* who mounted it; of FUSE */
 	char dir[PATH_MAX];
 	char type[64];
 	char source[PATH_MAX];
@@ -45,6 +46,10 @@ bool mountinfo_shows(const char *store);
  * errno. */
 bool path_absolute(const char *path, char ret[PATH_MAX]);
 
+/* The same by a process beside this one, which can be stuck: a signal ends the command, and after a
+ * few seconds without an answer it says what it waits for. */
+bool path_absolute_patiently(const char *command, const char *path, char ret[PATH_MAX]);
+
 /* Asks the server of the mount, past what the kernel remembers: 0 or an errno; ENOTCONN
  * where it was killed.  A server that was killed just when it told the kernel something can
  * stay half dead, and never answers: one of its threads waits for a lock that a client holds
@@ -54,7 +59,7 @@ bool path_absolute(const char *path, char ret[PATH_MAX]);
 int mount_ask(const char *dir, const char *store, const char *command);
 
 /* Unmounts; as fusermount3 where we are not root.  lazy: at once, whatever is open.
- * Returns 0 or an errno. */
+ * Returns 0 or an errno: EPERM for a mount of another user. */
 int mount_detach(const char *dir, bool lazy);
 
 /* Has the kernel end the connection to the server of the mounts with this device: whoever waits

@@ -10,6 +10,7 @@
 #include "daemon/mountinfo.h"
 #include "daemon/recover.h"
 #include "daemon/signals.h"
+#include "daemon/user.h"
 #include "service/service.h"
 
 #include <errno.h>
@@ -65,23 +66,27 @@ static int tell_server(const struct args *args, char *dir, const struct stat *st
 	(void)snprintf(store, sizeof(store), "%s", args->words[0]);
 	int fds[] = { fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
 		fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) };
-	int sock = control_connect(st), code = EXIT_FAILED;
+	struct ucred server;
+	signals_catch("mount");
+	int sock = control_connect(store, st, &server), code = EXIT_FAILED;
 	enum control_result result = CONTROL_NOT_TAKEN;
 	if (sock >= 0 && buf_ok(&options)) {
 		char *argv[] = { (char[]){ "mount" }, (char[]){ "-o" }, options.data,
 			(char[]){ "--" }, store, dir, NULL };
-		result = control_call(sock, 6, argv, fds, 2, signals_cancelled, NULL, &code);
+		result = control_call(sock, &server, store, 6, argv, fds, 2, &code);
 	} else if (sock >= 0) {
 		close(sock);
 	}
+	signals_release();
 	close(fds[0]);
 	close(fds[1]);
 	buf_fini(&options);
 	if (result == CONTROL_DONE)
 		return code;
-	return command_fail(stderr, "mount",
-		"the process that serves '%s' cannot be reached; only its own user and root can",
-		store);
+	if (result == CONTROL_REFUSED)
+		return user_refused("mount", store, &server);
+	return command_fail(
+		stderr, "mount", "the process that serves '%s' cannot be reached", store);
 }
 
 /* What mount(2) is to be told, so that only what was asked for changes. */
@@ -160,7 +165,7 @@ int remount(const struct args *args, const struct mount_options *o)
 {
 	char dir[PATH_MAX];
 	struct stat st;
-	if (!path_absolute(args->words[1], dir))
+	if (!path_absolute_patiently("mount", args->words[1], dir))
 		return command_fail(
 			stderr, "mount", "'%s': %s", args->words[1], strerrordesc_np(errno));
 	int lock = mount_lock(dir);

@@ -8,6 +8,7 @@
 #include "daemon/execute.h"
 #include "daemon/salvaged.h"
 #include "daemon/signals.h"
+#include "daemon/user.h"
 #include "store/engines.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ struct files {
 	size_t n;
 	const char *output;     /* --output; NULL: standard output */
 	char *final;            /* the plain file that it is; owned */
-	char partial[PATH_MAX]; /* what is written until it is complete; "": the output itself */
+	char partial[PATH_MAX]; /* what is written until it is complete; "": it was not made */
 	bool fresh;             /* the output was not there before */
 	dev_t fresh_dev;        /* what was made for it */
 	ino_t fresh_ino;
@@ -73,8 +74,11 @@ static int open_output(struct files *f)
 	f->final = realpath(f->output, NULL);
 	bool plain = f->final != NULL && stat(f->final, &st) == 0 && S_ISREG(st.st_mode) &&
 		st.st_nlink == 1;
-	int n = plain ? snprintf(f->partial, sizeof(f->partial), "%s.XXXXXX", f->final) : 0;
-	int fd = plain && n < (int)sizeof(f->partial) ? mkostemp(f->partial, O_CLOEXEC) : -1;
+	char name[PATH_MAX];
+	int n = plain ? snprintf(name, sizeof(name), "%s.XXXXXX", f->final) : 0;
+	int fd = plain && n < (int)sizeof(name) ? mkostemp(name, O_CLOEXEC) : -1;
+	if (fd >= 0)
+		memcpy(f->partial, name, (size_t)n + 1);
 	if (fd >= 0 && fchown(fd, st.st_uid, st.st_gid) == 0 && fchmod(fd, st.st_mode & 07777) == 0)
 		return fd;
 	if (fd >= 0) {
@@ -90,11 +94,12 @@ static int make_file(struct files *f, const char *path)
 {
 	f->output = path;
 	f->final = strdup(path);
-	int n = snprintf(f->partial, sizeof(f->partial), "%s.part-%d", path, (int)getpid());
-	bool fits = f->final != NULL && n > 0 && n < (int)sizeof(f->partial);
-	int fd = fits ? open(f->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-	if (fd < 0)
-		f->partial[0] = 0;
+	char name[PATH_MAX];
+	int n = snprintf(name, sizeof(name), "%s.part-%d", path, (int)getpid());
+	bool fits = f->final != NULL && n > 0 && n < (int)sizeof(name);
+	int fd = fits ? open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0)
+		memcpy(f->partial, name, (size_t)n + 1);
 	if (!fits)
 		errno = f->final != NULL ? ENAMETOOLONG : ENOMEM;
 	f->made = true;
@@ -191,9 +196,45 @@ static void remove_fresh(const struct files *f)
 		(void)unlink(f->output);
 }
 
+/* Before the process is ended because somebody does not answer. */
+static void drop_output(void *arg)
+{
+	const struct files *f = arg;
+	if (f->partial[0] != 0)
+		(void)unlink(f->partial);
+	remove_fresh(f);
+}
+
 static int duplicate(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static bool add_output(struct files *f, const struct command *c, const struct args *args)
+{
+	const char *output = (c->flags & COMMAND_OUTPUT) != 0 ? args_value(args, "output") : NULL;
+	f->output = output != NULL && strcmp(output, "-") != 0 ? output : NULL;
+	if (f->output == NULL)
+		return add(f, c, "standard output", duplicate(STDOUT_FILENO));
+	/* It may be in a mount whose server does not answer; so may inputs. */
+	signals_wait_answer("'%s'", output);
+	bool is_part_of_store = is_store(output, args->words[0]) || is_part(output);
+	int fd = is_part_of_store ? -1 : open_output(f);
+	signals_go_on();
+	if (!is_part_of_store)
+		return add(f, c, output, fd);
+	(void)command_fail(stderr, c->name, "'%s' is the store itself, or a part of one", output);
+	return false;
+}
+
+static bool add_input(struct files *f, const struct command *c, const char *name)
+{
+	if (strcmp(name, "-") == 0)
+		return add(f, c, name, duplicate(STDIN_FILENO));
+	signals_wait_answer("'%s'", name);
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	signals_go_on();
+	return add(f, c, name, fd);
 }
 
 static bool open_files(const struct command *c, const struct args *args, struct files *f)
@@ -202,18 +243,7 @@ static bool open_files(const struct command *c, const struct args *args, struct 
 	size_t n;
 	execute_inputs(c, args, &names, &n);
 	f->fds = calloc(n + EXECUTE_INPUTS + 1, sizeof(*f->fds));
-	if (f->fds == NULL)
-		return false;
-	const char *output = (c->flags & COMMAND_OUTPUT) != 0 ? args_value(args, "output") : NULL;
-	bool to_file = output != NULL && strcmp(output, "-") != 0;
-	f->output = to_file ? output : NULL;
-	if (to_file && (is_store(output, args->words[0]) || is_part(output))) {
-		(void)command_fail(
-			stderr, c->name, "'%s' is the store itself, or a part of one", output);
-		return false;
-	}
-	int out = to_file ? open_output(f) : duplicate(STDOUT_FILENO);
-	if (!add(f, c, to_file ? output : "standard output", out) ||
+	if (f->fds == NULL || !add_output(f, c, args) ||
 		!add(f, c, "standard error", duplicate(STDERR_FILENO)))
 		return false;
 	if ((c->flags & COMMAND_MAKES_FILE) != 0) {
@@ -221,12 +251,9 @@ static bool open_files(const struct command *c, const struct args *args, struct 
 		return may_make(c, names[0], args->words[0], f->force) &&
 			add(f, c, names[0], make_file(f, names[0]));
 	}
-	for (size_t i = 0; i < n; i++) {
-		bool input = strcmp(names[i], "-") == 0;
-		int fd = input ? duplicate(STDIN_FILENO) : open(names[i], O_RDONLY | O_CLOEXEC);
-		if (!add(f, c, names[i], fd))
+	for (size_t i = 0; i < n; i++)
+		if (!add_input(f, c, names[i]))
 			return false;
-	}
 	if (n == 0 && c->first_input > 0)
 		return add(f, c, "standard input", duplicate(STDIN_FILENO));
 	return true;
@@ -276,14 +303,18 @@ static int run_here(const struct command *c, const char *path, struct store *sto
 }
 
 /* False: nothing happened, try again. */
-static bool run_there(const struct command *c, const char *path, int sock, int argc,
-	char *const *argv, const struct files *f, int *ret_code)
+static bool run_there(const struct command *c, const char *path, int sock,
+	const struct ucred *server, int argc, char *const *argv, const struct files *f,
+	int *ret_code)
 {
-	switch (control_call(sock, argc, argv, f->fds, f->n, signals_cancelled, NULL, ret_code)) {
+	switch (control_call(sock, server, path, argc, argv, f->fds, f->n, ret_code)) {
 	case CONTROL_DONE:
 		return true;
 	case CONTROL_NOT_TAKEN:
 		return false;
+	case CONTROL_REFUSED:
+		*ret_code = user_refused(c->name, path, server);
+		return true;
 	case CONTROL_LOST:
 		break;
 	}
@@ -328,7 +359,10 @@ static int run(const struct command *c, const struct args *args, int argc, char 
 	enum err e = ERR_BUSY;
 	for (int tries = 0; tries < BUSY_TRIES; tries++) {
 		struct stat st;
-		if (stat(path, &st) != 0) {
+		signals_wait_answer("'%s'", path);
+		int found = stat(path, &st);
+		signals_go_on();
+		if (found != 0) {
 			if (errno == ENOENT)
 				return command_fail(stderr, c->name,
 					"there is no store '%s'; make it with: rowfs init %s", path,
@@ -336,10 +370,13 @@ static int run(const struct command *c, const struct args *args, int argc, char 
 			return command_fail(
 				stderr, c->name, "'%s': %s", path, strerrordesc_np(errno));
 		}
-		int sock = control_connect(&st);
+		struct ucred server;
+		int sock = control_connect(path, &st, &server);
 		int code;
-		if (sock >= 0 && run_there(c, path, sock, argc, argv, f, &code))
+		if (sock >= 0 && run_there(c, path, sock, &server, argc, argv, f, &code))
 			return code;
+		if (signals_cancelled(NULL))
+			return command_fail(stderr, c->name, "cancelled");
 		if (sock >= 0) {
 			usleep(BUSY_WAIT_US);
 			continue;
@@ -348,7 +385,7 @@ static int run(const struct command *c, const struct args *args, int argc, char 
 		e = run_unserved(c, args, argc, argv, f, &code, &why);
 		if (e == ERR_OK)
 			return code;
-		if (e != ERR_BUSY || signals_cancelled(NULL))
+		if (e != ERR_BUSY)
 			break;
 		usleep(BUSY_WAIT_US);
 	}
@@ -360,13 +397,17 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 {
 	struct files f = { 0 };
 	int code = EXIT_FAILED;
-	signals_catch();
+	signals_catch(c->name);
+	signals_at_end(drop_output, &f);
 	if (open_files(c, args, &f))
 		code = run(c, args, argc, argv, &f);
+	signals_wait_end("'%s'", f.output != NULL ? f.output : "standard output");
 	close_files(&f);
 	code = finish_output(c, &f, code);
 	if (code != EXIT_DONE)
 		remove_fresh(&f);
+	signals_go_on();
+	signals_at_end(NULL, NULL);
 	free(f.final);
 	return code;
 }

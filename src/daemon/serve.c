@@ -238,13 +238,16 @@ static int open_log(struct serving *s)
 
 /* umount(8) returns before the process that served the mount has closed the store: where it
  * is held but not mounted any more, its end is waited for. */
-static enum err open_patiently(
-	const char *path, unsigned flags, struct store **ret, struct err_detail *why)
+static enum err open_patiently(const char *path, unsigned flags, const sigset_t *signals,
+	struct store **ret, struct err_detail *why)
 {
+	const struct timespec wait = { .tv_nsec = BUSY_WAIT_US * 1000L };
 	enum err e = ERR_BUSY;
 	for (int tries = 0; tries < BUSY_TRIES && e == ERR_BUSY; tries++) {
-		if (tries > 0)
-			usleep(BUSY_WAIT_US);
+		int number = tries > 0 ? sigtimedwait(signals, NULL, &wait) : 0;
+		if (number == SIGINT || number == SIGTERM)
+			return err_set(
+				why, ERR_CANCELLED, "cancelled while another process has it");
 		*why = (struct err_detail){ 0 };
 		e = store_open(path, flags, ret, NULL, why);
 		if (e == ERR_BUSY && mountinfo_shows(path))
@@ -272,7 +275,7 @@ static int open_service(struct serving *s)
 	struct store *store;
 	const char *path = s->serve->store;
 	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
-	enum err e = open_patiently(path, flags, &store, &why);
+	enum err e = open_patiently(path, flags, &s->signals, &store, &why);
 	if (e == ERR_NOT_FOUND)
 		return command_fail(stderr, s->serve->command,
 			"there is no store '%s'; make it with: rowfs init %s", path, path);

@@ -75,13 +75,7 @@ static void begin(void)
 
 /* ---- a caller of ours ---- */
 
-static bool never(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
-static void call(int sock, int fd, const uint8_t *data, size_t size)
+static void call(int sock, const struct ucred *server, int fd, const uint8_t *data, size_t size)
 {
 	static char *argv[WORDS_MAX];
 	static int fds[FILES_MAX];
@@ -99,7 +93,8 @@ static void call(int sock, int fd, const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < nfds; i++)
 		fds[i] = fd;
-	MUST(control_call(sock, (int)words, argv, fds, nfds, never, NULL, &code) == CONTROL_DONE);
+	MUST(control_call(sock, server, "store", (int)words, argv, fds, nfds, &code) ==
+		CONTROL_DONE);
 	MUST(code == code_of(sum) && seen.sum == sum && seen.words == words);
 	MUST(seen.bytes == bytes && seen.files == nfds && seen.calls == 1);
 	free(text);
@@ -152,11 +147,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (control == NULL)
 		begin();
-	int sock = control_connect(&name);
+	struct ucred server;
+	int sock = control_connect("store", &name, &server);
 	MUST(sock >= 0 && pipe2(ends, O_CLOEXEC) == 0);
 	memset(&seen, 0, sizeof(seen));
 	if (data[0] % 2 == 0)
-		call(sock, ends[1], data + 1, size - 1);
+		call(sock, &server, ends[1], data + 1, size - 1);
 	else
 		babble(sock, ends[1], data + 1, size - 1);
 	(void)close(ends[1]);

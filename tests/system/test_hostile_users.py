@@ -650,7 +650,8 @@ def channel(store):
 
 
 def test_strangers_at_the_control_channel(shared, rowfs, store):
-    """They are sent away, however many, and neither fill the log nor keep commands out."""
+    """They are told that they are refused, however many, and neither fill the log, nor silence it
+    for others, nor keep commands out."""
     m = shared()
     (m / "acct1/Tab/q").mkdir()
 
@@ -664,14 +665,18 @@ def test_strangers_at_the_control_channel(shared, rowfs, store):
         s = socket.socket(socket.AF_UNIX)
         s.connect(channel(store))  # waits while the queue is full: with a time limit it would not
         s.settimeout(60)
-        try:
-            return s.recv(1)
-        except ConnectionError:
-            return b""
+        return s.recv(2)
 
-    assert as_user(knock) == b""
+    assert as_user(knock) == b"\1"
     assert rowfs("account", "list", store).stdout.split() == ["acct1"]
-    assert m.log().count("of another user") <= 1010
+    assert 1000 <= m.log().count(f"of another user, {UID},") <= 1010
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                           rowfs.program, "stat", store], capture_output=True, text=True,
+                          env=conftest.ENV)
+    assert "Operation not permitted" in done.stderr
+    assert m.log().count("of another user, 65534,") == 1
+    assert errno_of(write, m.part / "new.json", "{bad") == "EINVAL"
+    assert sum("new.json" in line and "warning: " in line for line in m.log().splitlines()) == 1
     assert len(os.listdir(f"/proc/{m.proc.pid}/fd")) < 100
     assert as_user(lambda: subprocess.run(
         ["cat", str(store)], capture_output=True).returncode) == 1

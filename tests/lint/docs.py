@@ -8,6 +8,7 @@ rowfs.1    names every command and option that the program has, and no other opt
            (mount options: this page or mount.rowfs.8; `help mount` has those of this page)
 semantics.md  every promise has a system test that names it, and every test's promise stands there
 quotes     in the man pages no Ql within a Ql, and no " of an example that roff would take away
+needs      README names the libraries that meson.build asks for, with their versions
 links      relative links in README and docs/ lead somewhere
 usage: docs.py TOP [--errors | --versions]    prints the table for errors.md or rest.md instead
 """
@@ -145,6 +146,21 @@ def check_quotes(top, say):
                 say(f"{os.path.relpath(page, top)}:{number}: quotes that go wrong: {line}")
 
 
+LIBRARIES = {"libcrypto": "OpenSSL", "sqlite3": "SQLite", "fuse3": "libfuse", "gnutls": "GnuTLS",
+             "libxml-2.0": "libxml2"}
+
+
+def check_needs(top, say):
+    readme = " ".join(read(top, "README.md").split())
+    needs = re.findall(r"dependency\('([\w.-]+)', version: '>=([\d.]+)'", read(top, "meson.build"))
+    if len(needs) < 5:
+        say("meson.build: the libraries were not understood")
+    for library, version in needs:
+        want = f"{LIBRARIES.get(library, library)} {version}"
+        if not re.search(rf"\b{re.escape(want)}(?![\w.]*\d)", readme):
+            say(f"README.md lacks {want}, which meson.build asks for")
+
+
 def check_links(top, say):
     pages = glob.glob(os.path.join(top, "docs/*.md")) + glob.glob(os.path.join(top, "README*"))
     for page in sorted(pages):
@@ -165,7 +181,7 @@ def main(argv):
         return 0
     findings = []
     for check in (check_errors, check_versions, check_commands, check_mount_options, check_promises,
-                  check_quotes, check_links):
+                  check_quotes, check_needs, check_links):
         try:
             check(top, findings.append)
         except FileNotFoundError as e:

@@ -297,6 +297,35 @@ def test_S8_fstab_user(rowfs, work):
     assert not mounts()
 
 
+def test_S8_the_lines_of_fstab_that_the_pages_show(rowfs, work):
+    """Each with the store and the directory that it names."""
+    text = "".join((TOP / page).read_text() for page in (
+        "docs/mount.rowfs.8", "docs/recipes.md", "examples/systemd/srv-blogs.mount"))
+    lines = sorted(set(re.findall(r"/\S+\.rowfs /\S+ rowfs \S+ 0 0", text)))
+    assert len(lines) == 3, lines
+    for place in ("/home", "/srv", "/var/lib"):
+        over = work / "room" / place[1:]
+        for name in ("up", "work"):
+            (over / name).mkdir(parents=True)
+        call("mount", "none", place, "overlay", 0,
+             f"lowerdir={place},upperdir={over}/up,workdir={over}/work")
+    for line in lines:
+        store, at, _, options = line.split()[:4]
+        os.makedirs(at)
+        os.makedirs(os.path.dirname(store), exist_ok=True)
+        rowfs("init", store)
+        by, end = [], [rowfs.program, "umount"]  # umount(8) may not wait, if it is root's
+        if "user" in options.split(","):
+            by, end = USER, [*USER, "umount"]
+            sh(f"chown -R 65534:65534 '{os.path.dirname(store)}'")
+        fstab(line)
+        for command, there in (([*by, "mount"], [at]), (end, [])):
+            done = subprocess.run([*command, at], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0 and list(mounts()) == there, f"{line}\n{done.stderr}"
+        os.unlink(store)
+        os.rmdir(at)
+
+
 # ---- S9: remount ----
 
 def flags_of(at):

@@ -9,6 +9,7 @@ rowfs.1    names every command and option that the program has, and no other opt
 semantics.md  every promise has a system test that names it, and every test's promise stands there
 quotes     in the man pages no Ql within a Ql, and no " of an example that roff would take away
 needs      README names the libraries that meson.build asks for, with their versions
+env.md     has each variable that the program reads
 links      relative links in README and docs/ lead somewhere
 usage: docs.py TOP [--errors | --versions]    prints the table for errors.md or rest.md instead
 """
@@ -161,6 +162,17 @@ def check_needs(top, say):
             say(f"README.md lacks {want}, which meson.build asks for")
 
 
+def check_variables(top, say):
+    page = read(top, "docs/env.md").split("\n## ")[0]
+    sources = sorted(glob.glob(os.path.join(top, "src/*/*.c")))
+    names = {n for p in sources for n in re.findall(r'getenv\("(\w+)"\)', read(p))}
+    if len(names) < 3:
+        say("src/: the variables were not understood")
+    for name in sorted(names):
+        if f"| `{name}` |" not in page:
+            say(f"docs/env.md lacks {name}, which the program reads")
+
+
 def check_links(top, say):
     pages = glob.glob(os.path.join(top, "docs/*.md")) + glob.glob(os.path.join(top, "README*"))
     for page in sorted(pages):
@@ -181,7 +193,7 @@ def main(argv):
         return 0
     findings = []
     for check in (check_errors, check_versions, check_commands, check_mount_options, check_promises,
-                  check_quotes, check_needs, check_links):
+                  check_quotes, check_needs, check_variables, check_links):
         try:
             check(top, findings.append)
         except FileNotFoundError as e:

@@ -112,6 +112,7 @@ static enum err refuse(struct batch_file *b, const char *call, enum err e,
 			.error = e,
 			.detail = detail,
 			.rejected = rejected[0] != 0 ? rejected : NULL });
+	b->file.noted = true;
 	return e;
 }
 
@@ -196,6 +197,13 @@ static enum err decide(struct batch_file *b, const char *call, bool durable)
 
 /* ---- methods ---- */
 
+/* An error that was told already, and is told again. */
+static enum err once_more(struct batch_file *b, enum err e)
+{
+	b->file.noted = e != ERR_OK;
+	return e;
+}
+
 static void begin(struct batch_file *b, uint64_t offset)
 {
 	b->text = BUF_INIT(LIMIT_BATCH_BYTES);
@@ -214,12 +222,13 @@ static enum err batch_write(
 		begin(b, offset);
 	uint64_t at = b->append ? b->text.len : offset - b->base;
 	if (!b->append && offset < b->base)
-		return ERR_INVALID_INPUT;
+		return err_set(call->detail, ERR_INVALID_INPUT,
+			"a change set is written from its beginning on");
 	b->news = true;
 	if (b->refused != ERR_OK) {
 		if (b->rejected_id != 0 && rejected_append(f->fs, b->rejected_id, bytes) != ERR_OK)
 			b->rejected_id = 0;
-		return b->refused;
+		return once_more(b, b->refused);
 	}
 	if (at > LIMIT_BATCH_BYTES || bytes.n > LIMIT_BATCH_BYTES - at)
 		b->refused = ERR_BODY_TOO_LARGE;
@@ -245,7 +254,7 @@ static enum err batch_read(
 	if (b->news)
 		(void)decide(b, "read", false);
 	if (b->gathering)
-		return b->error;
+		return once_more(b, b->error);
 	b->error = ERR_OK;
 	if (offset < b->result_at)
 		b->result_at = 0;
@@ -261,7 +270,7 @@ static enum err batch_close(struct vfile *f, const struct vcall *call)
 {
 	struct batch_file *b = batch_of(f);
 	(void)call;
-	return b->news ? decide(b, "close", false) : b->error;
+	return once_more(b, b->news ? decide(b, "close", false) : b->error);
 }
 
 static enum err batch_sync(struct vfile *f, const struct vcall *call)
@@ -269,8 +278,8 @@ static enum err batch_sync(struct vfile *f, const struct vcall *call)
 	struct batch_file *b = batch_of(f);
 	(void)call;
 	if (b->news)
-		return decide(b, "fsync", true);
-	return b->error != ERR_OK ? b->error : store_sync(f->fs->store);
+		return once_more(b, decide(b, "fsync", true));
+	return b->error != ERR_OK ? once_more(b, b->error) : store_sync(f->fs->store);
 }
 
 static size_t batch_holds(const struct vfile *f)
@@ -324,7 +333,8 @@ enum err batch_file_open(
 
 enum err batch_file_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
-	if (strcmp(name, "error") != 0 || !reasons_get(fs->reasons, nid_id(nid), name_of(nid), out))
+	if (strcmp(name, "error") != 0 ||
+		!reasons_get(fs->reasons, nid_id(nid), name_of(nid), 0, out))
 		return ERR_NO_ATTRIBUTE;
 	return ERR_OK;
 }

@@ -44,6 +44,14 @@ static const struct control {
 	{ "version", NID_VERSION, write_version },
 };
 
+const char *control_name(uint64_t nid)
+{
+	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
+		if (controls[i].nid == nid)
+			return controls[i].name;
+	return "";
+}
+
 /* ---- nodes ---- */
 
 static enum err control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
@@ -138,11 +146,23 @@ static enum err control_opendir(
 	return ERR_OK;
 }
 
+static enum err control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	bool top = nid == NID_CONTROL_DIR;
+	bool found = strcmp(name, "error") == 0 &&
+		reasons_get(fs->reasons, top ? STORE_ROOT : NID_CONTROL_DIR,
+			span_of(top ? ".rowfs" : control_name(nid)), top ? NID_CONTROL_DIR : 0,
+			out);
+	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
+}
+
 const struct vnode_ops control_vnode_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_NOT_PERMITTED,
+	.why = "What is in .rowfs cannot be made, changed or removed.",
 	.stat = control_stat,
 	.lookup = control_lookup,
 	.opendir = control_opendir,
 	.open = control_open,
+	.xattr_get = control_xattr_get,
 };

@@ -6,6 +6,9 @@
 
 #include "fs/virtual.h"
 
+/* The name in .rowfs of one of its own nodes; "" for .rowfs itself. */
+const char *control_name(uint64_t nid);
+
 extern const struct vnode_ops control_vnode_ops;
 
 #endif

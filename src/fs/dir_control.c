@@ -14,9 +14,12 @@
 #define KIND(k_) (1u << (k_))
 #define EVERYWHERE (KIND(ITEM_TABLE) | KIND(ITEM_PARTITION))
 
+#define WRITE_IN_PLACE "A control file is written in place (cp, cat, tee); nothing else changes it."
+
 static const struct vnode_ops batch_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_NOT_PERMITTED,
+	.why = WRITE_IN_PLACE,
 	.takes_attrs = true,
 	.stat = dir_control_stat,
 	.open = batch_file_open,
@@ -33,6 +36,7 @@ static enum err rows_open(
 static const struct vnode_ops rows_ops = {
 	.lane = VLANE_SCAN,
 	.refusal = ERR_NOT_PERMITTED,
+	.why = WRITE_IN_PLACE,
 	.takes_attrs = true,
 	.stat = dir_control_stat,
 	.open = rows_open,
@@ -93,7 +97,7 @@ struct span dir_control_name(uint64_t nid)
 enum err dir_control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
 	bool found = strcmp(name, "error") == 0 &&
-		reasons_get(fs->reasons, nid_id(nid), dir_control_name(nid), out);
+		reasons_get(fs->reasons, nid_id(nid), dir_control_name(nid), 0, out);
 	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
 }
 

@@ -50,12 +50,20 @@ bool held_may_keep(const struct fs *fs)
 	return blobs_pinned_bytes(fs->blobs) < fs->held.max_bytes - fs->held.max_bytes / 4;
 }
 
-bool held_may_open(const struct fs *fs, uid_t uid)
+enum err held_may_open(const struct fs *fs, uid_t uid, struct err_detail *detail)
 {
-	return atomic_load_explicit(&fs->held.handles, memory_order_relaxed) <
-		share(fs, uid, fs->held.max_handles) &&
-		held_may_grow(fs, uid) &&
-		blobs_pinned_bytes(fs->blobs) < share(fs, uid, fs->held.max_bytes);
+	size_t most = share(fs, uid, fs->held.max_handles);
+	if (atomic_load_explicit(&fs->held.handles, memory_order_relaxed) >= most)
+		return err_set(detail, ERR_TOO_MANY_OPEN,
+			"User %u can open no more while %zu files are open in the mount; close some.",
+			(unsigned)uid, most);
+	if (!held_may_grow(fs, uid))
+		return err_set(detail, ERR_TOO_MANY_OPEN,
+			"Too much is being written in the mount; close some files.");
+	if (blobs_pinned_bytes(fs->blobs) >= share(fs, uid, fs->held.max_bytes))
+		return err_set(detail, ERR_TOO_MANY_OPEN,
+			"Open files hold too many rows in memory; close some.");
+	return ERR_OK;
 }
 
 void held_set(struct fs *fs, size_t *own, size_t now)

@@ -5,6 +5,8 @@
 #ifndef FS_HELD_H
 #define FS_HELD_H
 
+#include "base/err.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,8 +32,8 @@ struct held {
 void held_init(struct held *h);
 /* Whether the last quarter is this user's, too. */
 bool held_is_first(const struct fs *fs, uid_t uid);
-/* Whether this user may have one more file open. */
-bool held_may_open(const struct fs *fs, uid_t uid);
+/* Whether this user may have one more file open.  ERR_TOO_MANY_OPEN. */
+enum err held_may_open(const struct fs *fs, uid_t uid, struct err_detail *detail);
 /* Whether what an open file was may be kept beside what rows pin. */
 bool held_may_keep(const struct fs *fs);
 /* Whether more may be written before something is committed or closed. */

@@ -66,6 +66,7 @@ static enum err refuse(struct import_file *f, const char *call, enum err e, stru
 			.error = e,
 			.detail = detail,
 			.rejected = rejected[0] != 0 ? rejected : NULL });
+	f->file.noted = true;
 	return e;
 }
 
@@ -89,6 +90,7 @@ static enum err import_write(
 		if (f->rejected_id != 0 &&
 			rejected_append(file->fs, f->rejected_id, bytes) != ERR_OK)
 			f->rejected_id = 0;
+		f->file.noted = true;
 		return f->ended;
 	}
 	f->news = true;
@@ -108,6 +110,7 @@ static enum err import_close(struct vfile *file, const struct vcall *call)
 	struct import_file *f = import_of(file);
 	struct err_detail detail = { 0 };
 	(void)call;
+	f->file.noted = f->ended != ERR_OK;
 	if (f->ended != ERR_OK || !f->news)
 		return f->ended;
 	enum err e = aim(f, &detail);
@@ -125,6 +128,7 @@ static enum err import_sync(struct vfile *file, const struct vcall *call)
 {
 	const struct import_file *f = import_of(file);
 	(void)call;
+	file->noted = f->ended != ERR_OK;
 	return f->ended != ERR_OK ? f->ended : store_sync(file->fs->store);
 }
 

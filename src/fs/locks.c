@@ -70,6 +70,14 @@ static uint64_t id_of(struct locks *l, const struct lock_ask *ask)
 	return is.now;
 }
 
+/* The answer to a request that does not wait. */
+static void answer_at_once(struct fuse_req *req, const struct lock_ask *ask, int code)
+{
+	if (code == ENOLCK && ask->refused != NULL)
+		ask->refused(ask->call);
+	fuse_reply_err(req, code);
+}
+
 /* Of a wait that is not queued, outside the lock. */
 static void answer(struct wait *w)
 {
@@ -136,7 +144,7 @@ static void wait_for(struct locks *l, struct fuse_req *req, const struct lock_as
 {
 	struct wait *ready = NULL, *w = calloc(1, sizeof(*w));
 	if (w == NULL) {
-		fuse_reply_err(req, ENOLCK);
+		answer_at_once(req, ask, ENOLCK);
 		return;
 	}
 	w->locks = l;
@@ -163,7 +171,7 @@ static void set(struct locks *l, struct fuse_req *req, const struct lock_ask *as
 	if (code == EAGAIN && waits)
 		wait_for(l, req, ask, flock, wanted);
 	else
-		fuse_reply_err(req, code);
+		answer_at_once(req, ask, code);
 	answer_all(ready);
 }
 

@@ -35,6 +35,9 @@ struct lock_ask {
 	uint64_t owner; /* the kernel's: a process for fcntl(2), else the open file description */
 	uid_t uid;
 	bool first; /* the owner of the mount, or root */
+	/* Told before ENOLCK is answered; NULL is fine. */
+	void (*refused)(void *call);
+	void *call;
 };
 
 /* operation as in flock(2).  Answers req: at once, or when the lock was got, or with EINTR when the

@@ -303,6 +303,8 @@ void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_
 	out[n] = 0;
 	if (dir_id == NID_SNAPSHOTS)
 		prepend(out, ".rowfs/snapshots", sizeof(".rowfs/snapshots") - 1);
+	if (dir_id == NID_CONTROL_DIR)
+		prepend(out, ".rowfs", sizeof(".rowfs") - 1);
 	struct item dir = { 0 };
 	while (dir_id != STORE_ROOT &&
 		store_get(fs->store, NULL, dir_id, WANT_ATTRS, &dir) == ERR_OK) {

@@ -3,10 +3,10 @@
 #include "fs/ops.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/reason.h"
+#include "fs/refusal.h"
 #include "fs/stats.h"
 #include "fs/xattr.h"
 
@@ -15,11 +15,19 @@
 
 /* ---- replies ---- */
 
-struct call call_begin(fuse_req_t req, enum op op)
+struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
 {
 	struct fs *fs = fuse_req_userdata(req);
 	atomic_fetch_add(&fs->in_flight, 1);
-	return (struct call){ fs, req, op, clock_mono_us(), false, 0 };
+	bool opened = op == OP_READ || op == OP_WRITE || op == OP_FLUSH || op == OP_FSYNC ||
+		op == OP_READDIR || op == OP_READDIRPLUS || op == OP_RELEASE;
+	return (struct call){ .fs = fs,
+		.req = req,
+		.op = op,
+		.start_us = clock_mono_us(),
+		.nid = nid,
+		.name = name,
+		.opened = opened };
 }
 
 pid_t call_thread(const struct call *c)
@@ -33,47 +41,57 @@ static void done(struct call *c, int code)
 	stats_count(c->fs, c->op, clock_mono_us() - c->start_us, code);
 }
 
-bool may_open(struct call *c)
-{
-	if (held_may_open(c->fs, fuse_req_ctx(c->req)->uid))
-		return true;
-	unsigned uid = fuse_req_ctx(c->req)->uid;
-	log_client(LOG_KIND_MOUNT, uid, "too much is open in the mount: user %u was refused", uid);
-	reply_errno(c, ENFILE);
-	return false;
-}
-
-void reply_errno(struct call *c, int code)
+static void reply_errno(struct call *c, int code)
 {
 	done(c, code);
 	fuse_reply_err(c->req, code);
 }
 
-void tell_damage(struct call *c, uint64_t nid, const char *name, enum err e)
+void note_refusal(struct call *c, enum err e, const char *rejected)
 {
 #define X(symbol_, name_) [OP_##symbol_] = name_,
 	static const char *const calls[OP_COUNT_] = { OP_LIST(X) };
 #undef X
 	char component[COMPONENT_MAX];
-	struct item it = { 0 };
-	struct refusal r = { .call = calls[c->op], .dir = nid_id(nid), .error = e };
-	if (e != ERR_CORRUPT && e != ERR_IO)
-		return;
-	r.name = name != NULL ? span_of(name) : SPAN_LIT("");
-	if (name == NULL && store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &it) == ERR_OK &&
-		it.id > STORE_ID_FIRST) {
-		r.dir = it.parent;
-		r.name = span_make(component, item_component(&it, component));
+	const char *text = refusal_text(e);
+	const char *title = c->op == OP_FLUSH ? "close" : calls[c->op];
+	struct refusal r = { .call = c->title != NULL ? c->title : title,
+		.error = e,
+		.detail = &c->detail,
+		.rejected = rejected[0] != 0 ? rejected : NULL };
+	if (c->detail.text[0] == 0 && text != NULL)
+		(void)err_set(&c->detail, e, "%s", text);
+	/* The line tells where a name should have come, but of damage what could not be moved. */
+	bool twice = c->to_name != NULL;
+	bool to_first = twice && e != ERR_CORRUPT;
+	for (int i = 0; i < 1 + twice; i++) {
+		bool to = to_first == (i == 0);
+		refusal_place(
+			c->fs, to ? c->to_nid : c->nid, to ? c->to_name : c->name, component, &r);
+		r.quiet = i > 0;
+		reasons_add(c->fs, &r);
 	}
-	reasons_add(c->fs, &r);
-	item_fini(&it);
 }
 
 void reply_err(struct call *c, enum err e)
 {
-	if (c->about != 0)
-		tell_damage(c, c->about, NULL, e);
-	reply_errno(c, err_errno(e));
+	int code = err_errno(e);
+	if (!c->noted && refusal_is(e, c->opened))
+		note_refusal(c, e, "");
+	reply_errno(c, c->op == OP_FSYNC && code == EINVAL ? EIO : code);
+}
+
+void reply_again(struct call *c)
+{
+	reply_errno(c, ESTALE);
+}
+
+bool may_open(struct call *c)
+{
+	enum err e = held_may_open(c->fs, fuse_req_ctx(c->req)->uid, &c->detail);
+	if (e != ERR_OK)
+		reply_err(c, e);
+	return e == ERR_OK;
 }
 
 void reply_attr(struct call *c, const struct stat *st, double timeout)
@@ -114,7 +132,7 @@ void reply_after_commit(struct call *c, struct stage *s)
 	struct stale stale;
 	stage_take_stale(s, &stale);
 	if (!stale.any) {
-		reply_errno(c, 0);
+		reply_err(c, ERR_OK);
 		return;
 	}
 	reply_elsewhere(c);
@@ -139,11 +157,12 @@ void drop_stale_locked(struct fs *fs, struct stage *s)
 
 void op_statfs(fuse_req_t req, fuse_ino_t nid)
 {
-	struct call c = call_begin(req, OP_OTHER);
+	struct call c = call_begin(req, OP_OTHER, nid, NULL);
 	struct statvfs st;
 	(void)nid;
 	if (statvfs(c.fs->store_path, &st) != 0) {
-		reply_errno(&c, errno);
+		c.title = "statfs";
+		reply_err(&c, err_from_errno(errno));
 		return;
 	}
 	st.f_namemax = LIMIT_FILE_NAME_BYTES;
@@ -151,31 +170,44 @@ void op_statfs(fuse_req_t req, fuse_ino_t nid)
 	fuse_reply_statfs(req, &st);
 }
 
+static void refuse_kind(
+	fuse_req_t req, const char *title, uint64_t parent, const char *name, const char *instead)
+{
+	struct call c = call_begin(req, OP_OTHER, parent, name);
+	c.title = title;
+	reply_err(&c, err_set(&c.detail, ERR_NOT_PERMITTED, "%s", instead));
+}
+
 static void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_OTHER);
-	reply_errno(&c, EPERM);
+	(void)link;
+	refuse_kind(req, "symlink", parent, name,
+		"There are no symbolic links in a mount: copy the file (cp -L follows links).");
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t nid, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_OTHER);
-	reply_errno(&c, EPERM);
+	(void)nid;
+	refuse_kind(req, "link", parent, name,
+		"There are no hard links in a mount: copy the file (cp), or move it (mv).");
 }
 
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
-	struct call c = call_begin(req, OP_OTHER);
-	reply_errno(&c, EPERM);
+	(void)mode, (void)device;
+	refuse_kind(req, "mknod", parent, name,
+		"There are no devices, sockets and pipes in a mount; files are made by opening them.");
 }
 
 /* ---- extended attributes ---- */
 
 void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 {
-	struct call c = call_begin(req, OP_XATTR);
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	c.title = "getxattr";
 	if (!xattr_is_ours(name)) {
-		reply_errno(&c, strncmp(name, "system.posix_acl", 16) == 0 ? EOPNOTSUPP : ENODATA);
+		bool acl = strncmp(name, "system.posix_acl", 16) == 0;
+		reply_err(&c, acl ? ERR_NOT_SUPPORTED : ERR_NO_ATTRIBUTE);
 		return;
 	}
 	struct buf value = BUF_INIT(65536);
@@ -195,31 +227,44 @@ void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 	buf_fini(&value);
 }
 
+static void reply_xattr(struct call *c, uint64_t nid, enum err e)
+{
+	if (e == ERR_NOT_PERMITTED && vnode_ops_of(nid) == NULL)
+		e = err_set(&c->detail, e, "Of a row user.rowfs.if_match alone can be set.");
+	else if (e == ERR_NO_SPACE)
+		e = err_set(&c->detail, e,
+			"As many rows as can be have a condition; change or remove some of them.");
+	reply_err(c, e);
+}
+
 void op_setxattr(
 	fuse_req_t req, fuse_ino_t nid, const char *name, const char *value, size_t size, int flags)
 {
-	struct call c = call_begin(req, OP_XATTR);
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
 	(void)flags;
 	struct span text = span_make(value, size);
+	c.title = "setxattr";
 	if (!xattr_is_ours(name))
-		reply_errno(&c, EOPNOTSUPP);
+		reply_err(&c, ERR_NOT_SUPPORTED);
 	else if (vnode_ops_of(nid) != NULL)
-		reply_err(&c, virtual_xattr_set(c.fs, nid, xattr_behind_prefix(name), text));
+		virtual_setxattr(&c, nid, xattr_behind_prefix(name), text);
 	else
-		reply_err(&c, xattr_set(c.fs, nid, name, text));
+		reply_xattr(&c, nid, xattr_set(c.fs, nid, name, text));
 }
 
 void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
 {
-	struct call c = call_begin(req, OP_XATTR);
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	c.title = "removexattr";
 	if (virtual_refuses(&c, nid))
 		return;
-	reply_err(&c, xattr_is_ours(name) ? xattr_remove(c.fs, nid, name) : ERR_NO_ATTRIBUTE);
+	reply_xattr(
+		&c, nid, xattr_is_ours(name) ? xattr_remove(c.fs, nid, name) : ERR_NO_ATTRIBUTE);
 }
 
 void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size)
 {
-	struct call c = call_begin(req, OP_XATTR);
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
 	(void)nid;
 	done(&c, 0);
 	if (size == 0)

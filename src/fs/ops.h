@@ -16,17 +16,31 @@ struct call {
 	fuse_req_t req;
 	enum op op;
 	uint64_t start_us;
-	bool in_set;    /* a change set is being applied there: names must not be kept */
-	uint64_t about; /* the node, where reply_err() shall tell damage of it; 0 */
+	/* What it is about, where the reason of a refusal is noted: the node, or a name in the directory
+	 * nid.  Names are borrowed, and must live until the reply. */
+	uint64_t nid;
+	const char *name;
+	uint64_t to_nid; /* rename(2) */
+	const char *to_name;
+	const char *title; /* of the call in its reason; NULL: the op's name */
+	bool opened;       /* it comes by an open file */
+	bool in_set;       /* a change set is being applied there: names must not be kept */
+	bool noted;        /* the reason of the refusal is noted already */
+	struct err_detail
+		detail; /* why it is refused, where that says more than the error's text */
 };
 
-struct call call_begin(fuse_req_t req, enum op op);
+/* name NULL: it is about the node itself. */
+struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name);
 pid_t call_thread(const struct call *c);
-void reply_err(struct call *c, enum err e); /* ERR_OK too */
-void reply_errno(struct call *c, int code);
-/* Where e says that the store or its disk is damaged: a reason and a line in the log, for the name in
- * this directory; name NULL: for the node itself. */
-void tell_damage(struct call *c, uint64_t nid, const char *name, enum err e);
+/* The only way to answer an error, so that every refusal has its reason (fs/refusal.h).  ERR_OK too.
+ * fsync(2) says EIO for EINVAL. */
+void reply_err(struct call *c, enum err e);
+/* ESTALE: the kernel looks the name up once more. */
+void reply_again(struct call *c);
+/* The reason of a refusal, for a call that is answered elsewhere or otherwise.  rejected: as in struct
+ * refusal; "": nowhere. */
+void note_refusal(struct call *c, enum err e, const char *rejected);
 /* Whether the caller may have one more file open; false: the reply is sent. */
 bool may_open(struct call *c);
 void reply_attr(struct call *c, const struct stat *st, double timeout);
@@ -95,7 +109,7 @@ void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n);
 bool virtual_refuses(struct call *c, uint64_t nid);
 /* name: behind "user.rowfs.". */
 enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
-enum err virtual_xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value);
+void virtual_setxattr(struct call *c, uint64_t nid, const char *name, struct span value);
 
 /* By file. */
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

@@ -6,7 +6,7 @@
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
-#include "fs/reason.h"
+#include "fs/refusal.h"
 #include "fs/trash_dir.h"
 #include "service/tree.h"
 
@@ -126,27 +126,26 @@ static void reply_gone(struct call *c, uint64_t nid, bool set)
 		st.st_nlink = 0;
 		reply_attr(c, &st, 0);
 	} else {
-		reply_errno(c, ESTALE);
+		reply_again(c);
 	}
 	blobs_unpin(fs->blobs, blob);
 }
 
 void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_GETATTR);
+	struct call c = call_begin(req, OP_GETATTR, nid, NULL);
 	struct stat st;
 	if (vnode_ops_of(nid) != NULL) {
 		virtual_getattr(&c, nid);
 		return;
 	}
-	c.about = nid;
 	struct stage *s = NULL;
 	if (nid_is_private(nid) && !stands_for_row(&c, nid, &s)) {
 		if (s == NULL) {
 			if (held_attributes(c.fs, nid, NULL, false, &st))
 				reply_attr(&c, &st, 0);
 			else
-				reply_errno(&c, ESTALE);
+				reply_again(&c);
 			return;
 		}
 		stage_look(c.fs, s);
@@ -183,7 +182,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	} else if (e == ERR_NOT_FOUND) {
 		reply_gone(&c, nid, false);
 	} else {
-		reply_errno(&c, ESTALE);
+		reply_again(&c);
 	}
 	item_fini(&item);
 }
@@ -211,8 +210,9 @@ static bool may_run(struct fs *fs, uint64_t nid)
  * let in may all but what execve(2) refuses. */
 void op_access(fuse_req_t req, fuse_ino_t nid, int mask)
 {
-	struct call c = call_begin(req, OP_GETATTR);
-	reply_errno(&c, (mask & X_OK) != 0 && !may_run(c.fs, nid) ? EACCES : 0);
+	struct call c = call_begin(req, OP_GETATTR, nid, NULL);
+	c.noted = true; /* a question is no refusal */
+	reply_err(&c, (mask & X_OK) != 0 && !may_run(c.fs, nid) ? ERR_ACCESS : ERR_OK);
 }
 
 /* ---- setattr ---- */
@@ -325,29 +325,23 @@ static void set_on_stage(
 }
 
 /* truncate(2) by path: never a commit.  What is left of a document is no document. */
-static enum err refuse_truncate(struct fs *fs, const struct item *row, off_t size)
+static enum err refuse_truncate(const struct item *row, off_t size)
 {
 	if (size == (off_t)row->size)
 		return ERR_OK;
-	char name[COMPONENT_MAX];
-	size_t n = item_component(row, name);
-	enum err e = size == 0 ? ERR_EMPTY : ERR_INCOMPLETE;
-	reasons_add(fs,
-		&(struct refusal){ .call = "truncate",
-			.dir = row->parent,
-			.name = span_make(name, n),
-			.error = e });
-	return e;
+	return size == 0 ? ERR_EMPTY : ERR_INCOMPLETE;
 }
 
-static enum err set_size(struct fs *fs, const struct item *item, off_t size, struct item *ret)
+static enum err set_size(struct call *c, const struct item *item, off_t size, struct item *ret)
 {
+	struct fs *fs = c->fs;
+	c->title = "truncate";
 	if (item->kind == ITEM_ROW)
-		return refuse_truncate(fs, item, size);
+		return refuse_truncate(item, size);
 	if (item->kind != ITEM_FILE)
 		return ERR_IS_A_DIRECTORY;
 	if (trash_dir_has(item))
-		return ERR_NOT_PERMITTED;
+		return refuse_in_trash(&c->detail);
 	if (item_is_draft(fs, item))
 		return size == 0 ? ERR_OK : ERR_INCOMPLETE;
 	attr_resize_begins(fs, item->id, item->size);
@@ -389,7 +383,7 @@ static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int
 		e = ERR_GONE;
 	}
 	if (e == ERR_OK && (to_set & FUSE_SET_ATTR_SIZE) != 0)
-		e = set_size(c->fs, &item, st->st_size, &now);
+		e = set_size(c, &item, st->st_size, &now);
 	if (e == ERR_OK && mask != 0) {
 		item_fini(&now);
 		e = tree_set_attrs(c->fs->service, item.id, &attrs, mask, &now);
@@ -410,13 +404,13 @@ static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int
 void op_setattr(
 	fuse_req_t req, fuse_ino_t nid, struct stat *st, int to_set, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_SETATTR);
+	struct call c = call_begin(req, OP_SETATTR, nid, NULL);
 	struct handle *h = handle_of(fi);
+	c.opened = h != NULL;
 	if (vnode_ops_of(nid) != NULL) {
 		virtual_setattr(&c, nid);
 		return;
 	}
-	c.about = nid;
 	if (h != NULL && h->kind == HANDLE_STAGE) {
 		set_on_stage(&c, h->stage, h->nodeless ? nid : 0, st, to_set);
 		return;
@@ -424,7 +418,7 @@ void op_setattr(
 	struct stage *s = NULL;
 	if (nid_is_private(nid) && !stands_for_row(&c, nid, &s)) {
 		if (s == NULL) {
-			reply_errno(&c, ESTALE);
+			reply_again(&c);
 			return;
 		}
 		set_on_stage(&c, s, 0, st, to_set);

@@ -4,7 +4,7 @@
 #include "fs/locks.h"
 #include "fs/nid.h"
 #include "fs/ops.h"
-#include "fs/reason.h"
+#include "fs/refusal.h"
 #include "service/admission.h"
 #include "service/tree.h"
 
@@ -94,32 +94,25 @@ static void create_file(struct call *c, struct target *t, mode_t mode, struct fu
 void op_create(
 	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_CREATE);
+	struct call c = call_begin(req, OP_CREATE, parent, name);
 	struct target t = { 0 };
-	struct err_detail detail = { 0 };
 	notes_clear(c.fs, c.fs->notes, call_thread(&c));
 	if (virtual_refuses(&c, parent) || !may_open(&c))
 		return;
-	enum err e = target_resolve(c.fs, parent, name, &t, &detail);
+	enum err e = target_resolve(c.fs, parent, name, &t, &c.detail);
+	e = refuse_file_name(c.fs, parent, e, &c.detail);
 	if (e == ERR_OK && t.control != 0)
-		e = ERR_NOT_PERMITTED;
+		e = refuse_control(&c.detail);
 	else if (e == ERR_OK && !target_may_hold_files(&t))
-		e = ERR_NOT_PERMITTED;
+		e = refuse_file_there(c.fs, &t, &c.detail);
 	if (e == ERR_OK && t.row_name)
-		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 1, &detail);
+		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 1, &c.detail);
 	if (e == ERR_OK && t.row_name)
 		create_row(&c, &t, mode, fi);
 	else if (e == ERR_OK)
 		create_file(&c, &t, mode, fi);
-	else {
-		reasons_add(c.fs,
-			&(struct refusal){ .call = "create",
-				.dir = nid_id(parent),
-				.name = span_of(name),
-				.error = e,
-				.detail = &detail });
+	else
 		reply_err(&c, e);
-	}
 	target_fini(&t);
 }
 
@@ -127,12 +120,12 @@ void op_create(
 
 void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_RELEASE);
+	struct call c = call_begin(req, OP_RELEASE, nid, NULL);
 	locks_release(c.fs->locks, &handle_of(fi)->locked);
 	if (handle_of(fi)->kind == HANDLE_VIRTUAL) {
 		virtual_release(&c, fi);
 		return;
 	}
 	close_handle(c.fs, handle_of(fi));
-	reply_errno(&c, 0);
+	reply_err(&c, ERR_OK);
 }

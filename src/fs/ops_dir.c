@@ -13,7 +13,7 @@
 
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_OPENDIR);
+	struct call c = call_begin(req, OP_OPENDIR, nid, NULL);
 	if (!may_open(&c))
 		return;
 	if (vnode_ops_of(nid) != NULL) {
@@ -44,13 +44,13 @@ void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 
 void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_RELEASE);
+	struct call c = call_begin(req, OP_RELEASE, nid, NULL);
 	if (handle_of(fi)->kind == HANDLE_VIRTUAL_DIR) {
 		virtual_release(&c, fi);
 		return;
 	}
 	handle_unref(c.fs, handle_of(fi));
-	reply_errno(&c, 0);
+	reply_err(&c, ERR_OK);
 }
 
 bool dir_page_add(
@@ -81,7 +81,6 @@ static void read_page(
 		virtual_readdir(c, size, offset, fi, plus);
 		return;
 	}
-	c->about = handle_of(fi)->nid;
 	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	p.in_set = idset_count(c->fs->in_sets, nid_id(handle_of(fi)->nid)) != 0;
@@ -103,19 +102,19 @@ static void read_page(
 void op_readdir(
 	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_READDIR);
+	struct call c = call_begin(req, OP_READDIR, nid, NULL);
 	read_page(&c, size, offset, fi, false);
 }
 
 void op_readdirplus(
 	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_READDIRPLUS);
+	struct call c = call_begin(req, OP_READDIRPLUS, nid, NULL);
 	read_page(&c, size, offset, fi, true);
 }
 
 void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_FSYNC);
-	syncs_reply(&c, NULL);
+	struct call c = call_begin(req, OP_FSYNC, nid, NULL);
+	syncs_reply(&c);
 }

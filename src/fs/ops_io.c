@@ -99,14 +99,13 @@ static void read_file(struct call *c, struct handle *h, size_t size, off_t offse
 
 void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_READ);
+	struct call c = call_begin(req, OP_READ, nid, NULL);
 	struct handle *h = handle_of(fi);
 	if (h->kind == HANDLE_VIRTUAL) {
 		virtual_read(&c, size, offset, fi);
 		return;
 	}
 	const struct blob *blob;
-	c.about = h->nid;
 	handle_ref(h);
 	switch (h->kind) {
 	case HANDLE_ROW:
@@ -125,7 +124,7 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 	case HANDLE_DIR:
 	case HANDLE_VIRTUAL:
 	case HANDLE_VIRTUAL_DIR:
-		reply_errno(&c, EISDIR);
+		reply_err(&c, ERR_IS_A_DIRECTORY);
 		break;
 	}
 	handle_unref(c.fs, h);
@@ -164,13 +163,14 @@ static enum err write_file(struct handle *h, struct fs *fs, off_t offset, struct
 void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, off_t offset,
 	struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_WRITE);
+	struct call c = call_begin(req, OP_WRITE, nid, NULL);
 	struct handle *h = handle_of(fi);
 	enum err e = ERR_NOT_PERMITTED;
 	if (h->kind == HANDLE_VIRTUAL) {
 		virtual_write(&c, bytes, size, offset, fi);
 		return;
 	}
+	c.noted = h->kind == HANDLE_STAGE; /* by the stage */
 	if (h->kind == HANDLE_STAGE)
 		e = write_stage(h, c.fs, offset, span_make(bytes, size));
 	else if (h->kind == HANDLE_FILE)
@@ -235,7 +235,7 @@ static bool closes_for_opener(const struct handle *h, pid_t closer)
 
 void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_FLUSH);
+	struct call c = call_begin(req, OP_FLUSH, nid, NULL);
 	struct handle *h = handle_of(fi);
 	if (h->kind == HANDLE_VIRTUAL && h->writes && closes_for_opener(h, call_thread(&c))) {
 		virtual_close(&c, fi);
@@ -243,9 +243,10 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	}
 	if (h->kind != HANDLE_STAGE || !h->writes) {
 		unlock_closed(c.fs, h, fi->lock_owner);
-		reply_errno(&c, 0);
+		reply_err(&c, ERR_OK);
 		return;
 	}
+	c.noted = true; /* by the stage */
 	enum err e = stage_flush(c.fs, h->stage, closes_for_opener(h, call_thread(&c)));
 	unlock_closed(c.fs, h, fi->lock_owner); /* who gets the lock next finds what was written */
 	if (e == ERR_OK)
@@ -257,7 +258,6 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 struct fsync_job {
 	struct job job; /* first */
 	struct call call;
-	const struct stage *stage;
 	struct stale stale;
 };
 
@@ -269,7 +269,7 @@ static void run_fsync(struct job *job)
 	struct fsync_job *j = (struct fsync_job *)job;
 	notify_name_within(
 		j->call.fs->notifier, j->stale.dir_nid, span_of(j->stale.name), FSYNC_NAME_MS);
-	syncs_reply(&j->call, j->stage);
+	syncs_reply(&j->call);
 	free(j);
 }
 
@@ -283,7 +283,7 @@ static void reply_fsync(struct call *c, const struct handle *h, fuse_ino_t nid)
 	bool own = !h->nodeless && nid_is_private(nid);
 	struct fsync_job *j = own ? malloc(sizeof(*j)) : NULL;
 	if (j != NULL) {
-		*j = (struct fsync_job){ .job.run = run_fsync, .call = *c, .stage = h->stage };
+		*j = (struct fsync_job){ .job.run = run_fsync, .call = *c };
 		stage_take_stale(h->stage, &j->stale);
 		if (j->stale.any && workers_submit(fs->lanes[VLANE_CHANGE], &j->job))
 			return;
@@ -293,24 +293,25 @@ static void reply_fsync(struct call *c, const struct handle *h, fuse_ino_t nid)
 	} else {
 		drop_stale_locked(fs, h->stage);
 	}
-	syncs_reply(c, h->stage);
+	syncs_reply(c);
 }
 
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_FSYNC);
+	struct call c = call_begin(req, OP_FSYNC, nid, NULL);
 	struct handle *h = handle_of(fi);
 	if (h != NULL && h->kind == HANDLE_VIRTUAL) {
 		virtual_sync(&c, fi);
 		return;
 	}
 	if (h == NULL || h->kind != HANDLE_STAGE) {
-		syncs_reply(&c, NULL);
+		syncs_reply(&c);
 		return;
 	}
 	enum err e = stage_fsync(c.fs, h->stage);
+	c.noted = e != ERR_OK; /* by the stage */
 	if (e == ERR_OK)
 		reply_fsync(&c, h, nid);
 	else
-		reply_errno(&c, err_errno(e) == EINVAL ? EIO : err_errno(e));
+		reply_err(&c, e);
 }

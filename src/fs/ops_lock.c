@@ -73,8 +73,16 @@ static struct lock_id id_now(const void *arg)
 	return (struct lock_id){ row != 0 ? row : known, known };
 }
 
-static struct lock_ask ask_of(const struct call *c, const struct subject *l, struct handle *h,
-	const struct fuse_file_info *fi)
+static void note_no_locks(void *call)
+{
+	struct call *c = call;
+	(void)err_set(&c->detail, ERR_TOO_MANY_LOCKS,
+		"As many ranges are locked, by this user or by all, as can be; unlock some.");
+	note_refusal(c, ERR_TOO_MANY_LOCKS, "");
+}
+
+static struct lock_ask ask_of(
+	struct call *c, const struct subject *l, struct handle *h, const struct fuse_file_info *fi)
 {
 	uid_t uid = fuse_req_ctx(c->req)->uid;
 	return (struct lock_ask){ .id = id_now,
@@ -82,6 +90,8 @@ static struct lock_ask ask_of(const struct call *c, const struct subject *l, str
 		.via = &h->locked,
 		.owner = fi->lock_owner,
 		.uid = uid,
+		.refused = note_no_locks,
+		.call = c,
 		.first = held_is_first(c->fs, uid) };
 }
 
@@ -101,7 +111,8 @@ static bool prepare(struct call *c, struct subject *l, const struct handle *h, b
 
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation)
 {
-	struct call c = call_begin(req, OP_OTHER);
+	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	c.title = "lock";
 	struct handle *h = handle_of(fi);
 	struct subject l;
 	(void)nid;
@@ -116,14 +127,17 @@ static bool refuses(struct call *c, const struct flock *range)
 {
 	bool refused = range->l_start < 0 || range->l_len < 0;
 	if (refused)
-		reply_errno(c, EINVAL);
+		reply_err(c,
+			err_set(&c->detail, ERR_INVALID_INPUT,
+				"A lock begins at a byte and ends behind it."));
 	return refused;
 }
 
 void op_setlk(
 	fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range, int sleep)
 {
-	struct call c = call_begin(req, OP_OTHER);
+	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	c.title = "lock";
 	struct handle *h = handle_of(fi);
 	struct subject l;
 	(void)nid;
@@ -135,7 +149,8 @@ void op_setlk(
 
 void op_getlk(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range)
 {
-	struct call c = call_begin(req, OP_OTHER);
+	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	c.title = "lock";
 	struct handle *h = handle_of(fi);
 	struct subject l;
 	(void)nid;

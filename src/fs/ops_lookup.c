@@ -119,21 +119,19 @@ static enum err look_up(struct fs *fs, struct target *t, struct item *ret)
 
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_LOOKUP);
+	struct call c = call_begin(req, OP_LOOKUP, parent, name);
 	struct fs *fs = c.fs;
 	struct target t;
 	if (vnode_ops_of(parent) != NULL) {
 		virtual_lookup(&c, parent, name);
 		return;
 	}
-	enum err e = target_resolve(fs, parent, name, &t, NULL);
+	enum err e = target_resolve(fs, parent, name, &t, &c.detail);
 	if (e != ERR_OK) {
 		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
 			reply_no_entry(&c);
-		else {
-			tell_damage(&c, parent, name, e);
+		else
 			reply_err(&c, e);
-		}
 		return;
 	}
 	if (t.control != 0) {
@@ -169,7 +167,6 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	} else if (e == ERR_NOT_FOUND) {
 		reply_missing(&c, &t);
 	} else {
-		tell_damage(&c, parent, name, e);
 		reply_err(&c, e);
 	}
 	item_fini(&item);

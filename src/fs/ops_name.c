@@ -7,7 +7,7 @@
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
-#include "fs/reason.h"
+#include "fs/refusal.h"
 #include "fs/rejected.h"
 #include "fs/trash_dir.h"
 #include "service/admission.h"
@@ -19,31 +19,12 @@
 
 /* ---- making and removing ---- */
 
-static void explain(struct fs *fs, const char *call, const struct target *t, const char *name,
-	enum err e, const struct err_detail *detail, const char *rejected)
+/* resolve for a name that shall be made. */
+static enum err resolve_new(struct fs *fs, uint64_t parent, const char *name, struct target *t,
+	struct err_detail *detail)
 {
-	reasons_add(fs,
-		&(struct refusal){ .call = call,
-			.dir = t->dir.id,
-			.name = span_of(name),
-			.error = e,
-			.detail = detail,
-			.rejected = rejected });
-}
-
-/* resolve for a name that shall be made: a bad name is explained. */
-static enum err resolve_new(
-	struct fs *fs, const char *call, uint64_t parent, const char *name, struct target *t)
-{
-	struct err_detail detail = { 0 };
-	enum err e = target_resolve(fs, parent, name, t, &detail);
-	if (e == ERR_OK && t->control != 0)
-		return ERR_NOT_PERMITTED;
-	if (e != ERR_OK) {
-		struct target at = { .dir = { .id = nid_id(parent) } };
-		explain(fs, call, &at, name, e, &detail, NULL);
-	}
-	return e;
+	enum err e = target_resolve(fs, parent, name, t, detail);
+	return e == ERR_OK && t->control != 0 ? refuse_control(detail) : e;
 }
 
 static bool may_make_dir(const struct target *t)
@@ -81,22 +62,22 @@ static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	struct call c = call_begin(req, OP_MKDIR);
+	struct call c = call_begin(req, OP_MKDIR, parent, name);
 	if (vnode_ops_of(parent) != NULL) {
 		virtual_mkdir(&c, parent, name);
 		return;
 	}
 	struct target t = { 0 };
 	struct item made = { 0 };
-	enum err e = resolve_new(c.fs, "mkdir", parent, name, &t);
+	enum err e = resolve_new(c.fs, parent, name, &t, &c.detail);
 	if (e == ERR_OK && !may_make_dir(&t))
-		e = ERR_NOT_PERMITTED;
+		e = refuse_dir_there(c.fs, &t, &c.detail);
 	if (e == ERR_OK) {
 		const struct fuse_ctx *ctx = fuse_req_ctx(req);
 		struct attrs attrs = attr_for_new(c.fs, &t.dir, mode, ctx->uid, ctx->gid, true);
 		bool folder = t.digest || t.class == CLASS_NAMED;
 		const struct spot at = target_spot(&t, folder ? ITEM_FOLDER : ITEM_NONE);
-		e = tree_mkdir(c.fs->service, &at, &attrs, &made, NULL);
+		e = tree_mkdir(c.fs->service, &at, &attrs, &made, &c.detail);
 	}
 	if (e == ERR_OK && t.digest)
 		e = give_way(c.fs, parent, name, &made);
@@ -113,8 +94,8 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 }
 
 /* What stands at a name that shall go or move; drafts become visible first. */
-static enum err find_existing(
-	struct fs *fs, uint64_t parent, const char *name, struct target *t, struct item *item)
+static enum err find_existing(struct fs *fs, uint64_t parent, const char *name, struct target *t,
+	struct item *item, struct err_detail *detail)
 {
 	enum err e = target_resolve(fs, parent, name, t, NULL);
 	if (name_means_nothing(e))
@@ -122,7 +103,7 @@ static enum err find_existing(
 	if (e != ERR_OK)
 		return e;
 	if (t->control != 0)
-		return ERR_NOT_PERMITTED;
+		return refuse_control(detail);
 	e = target_look(fs, t, WANT_ATTRS, item);
 	if (e == ERR_OK && item_is_dir(item->kind))
 		stages_expose(fs, fs->stages, item->id, NULL);
@@ -159,7 +140,7 @@ static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name
 	do {
 		target_fini(t);
 		item_fini(item);
-		e = find_existing(fs, parent, name, t, item);
+		e = find_existing(fs, parent, name, t, item, detail);
 		if (e == ERR_OK && item_is_dir(item->kind))
 			e = ERR_IS_A_DIRECTORY;
 		if (e == ERR_OK)
@@ -170,22 +151,18 @@ static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name
 
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_UNLINK);
+	struct call c = call_begin(req, OP_UNLINK, parent, name);
 	if (virtual_refuses(&c, parent))
 		return;
 	struct target t = { 0 };
 	struct item item = { 0 };
-	struct err_detail detail = { 0 };
-	enum err e = find_and_unlink(c.fs, parent, name, &t, &item, &detail);
+	enum err e = find_and_unlink(c.fs, parent, name, &t, &item, &c.detail);
 	if (e == ERR_OK) {
 		matches_drop(c.fs->matches, item.id);
 		trash_dir_left(c.fs, &item);
-	} else if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED) {
-		explain(c.fs, "unlink", &t, name, e, &detail, NULL);
 	}
 	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK)
 		notify_attributes(c.fs->notifier, nid_of(&item));
-	tell_damage(&c, parent, name, e);
 	reply_err(&c, e);
 	item_fini(&item);
 	target_fini(&t);
@@ -193,21 +170,20 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_RMDIR);
+	struct call c = call_begin(req, OP_RMDIR, parent, name);
 	if (vnode_ops_of(parent) != NULL) {
 		virtual_rmdir(&c, parent, name);
 		return;
 	}
 	struct target t = { 0 };
 	struct item item = { 0 };
-	enum err e = find_existing(c.fs, parent, name, &t, &item);
+	enum err e = find_existing(c.fs, parent, name, &t, &item, &c.detail);
 	if (e == ERR_OK && !item_is_dir(item.kind))
 		e = ERR_NOT_A_DIRECTORY;
 	if (e == ERR_OK) {
 		const struct spot at = target_spot(&t, item.kind);
-		e = tree_rmdir(c.fs->service, &at, NULL);
+		e = tree_rmdir(c.fs->service, &at, &c.detail);
 	}
-	tell_damage(&c, parent, name, e);
 	reply_err(&c, e);
 	item_fini(&item);
 	target_fini(&t);
@@ -290,8 +266,10 @@ static enum err prepare_file(
 	bool exchange = (flags & RENAME_EXCHANGE) != 0;
 	bool from_draft = r->item.kind == ITEM_FILE && r->from.row_name;
 	bool to_draft = r->replaced.kind == ITEM_FILE && r->to.row_name;
-	if (!target_may_hold_files(&r->to) || (exchange && !target_may_hold_files(&r->from)))
-		return ERR_NOT_PERMITTED;
+	if (!target_may_hold_files(&r->to))
+		return refuse_file_there(fs, &r->to, detail);
+	if (exchange && !target_may_hold_files(&r->from))
+		return refuse_file_there(fs, &r->from, detail);
 	/* An empty file that waits for its document can change places only with another. */
 	if (exchange && from_draft != to_draft)
 		return err_set(detail, ERR_NOT_AN_ENTITY, "the empty file holds no entity");
@@ -308,9 +286,11 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 	const char *name, fuse_ino_t new_parent, const char *new_name, unsigned flags,
 	struct err_detail *detail)
 {
-	enum err e = find_existing(fs, parent, name, &r->from, &r->item);
+	enum err e = find_existing(fs, parent, name, &r->from, &r->item, detail);
 	if (e == ERR_OK)
-		e = resolve_new(fs, "rename", new_parent, new_name, &r->to);
+		e = resolve_new(fs, new_parent, new_name, &r->to, detail);
+	if (r->item.kind == ITEM_ROW || r->item.kind == ITEM_FILE)
+		e = refuse_file_name(fs, new_parent, e, detail);
 	if (e != ERR_OK)
 		return e;
 	e = target_look(fs, &r->to, WANT_ATTRS, &r->replaced);
@@ -320,9 +300,10 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 		stages_expose(fs, fs->stages, r->replaced.id, NULL);
 	r->becomes = r->item.kind;
 	bool exchange = (flags & RENAME_EXCHANGE) != 0;
-	if ((r->item.kind == ITEM_FOLDER && !may_hold_folder(&r->to)) ||
-		(exchange && r->replaced.kind == ITEM_FOLDER && !may_hold_folder(&r->from)))
-		return ERR_NOT_PERMITTED;
+	if (r->item.kind == ITEM_FOLDER && !may_hold_folder(&r->to))
+		return refuse_dir_there(fs, &r->to, detail);
+	if (exchange && r->replaced.kind == ITEM_FOLDER && !may_hold_folder(&r->from))
+		return refuse_dir_there(fs, &r->from, detail);
 	if (item_is_dir(r->item.kind))
 		return prepare_dir(fs, r);
 	return prepare_file(fs, r, flags, detail);
@@ -430,33 +411,31 @@ static bool is_refused_document(enum err e)
 	return code == EINVAL || code == E2BIG || code == EFBIG || code == EBADMSG;
 }
 
-static enum err explain_rename(
-	struct fs *fs, struct renaming *r, const char *new_name, enum err e, struct err_detail *d)
+/* An ordinary file that is no row: the bytes are kept.  mv says of EINVAL what is not so. */
+static enum err refuse_document(struct call *c, struct renaming *r, enum err e)
 {
 	char rejected[REJECTED_NAME_MAX] = "";
 	uint64_t id = 0;
 	if (r->content.len > 0)
-		(void)rejected_save(fs, span_of(new_name), buf_span(&r->content), &id, rejected);
-	const char *kept = rejected[0] != 0 ? rejected : NULL;
-	explain(fs, "rename", &r->to, new_name, e, d, kept);
-	reasons_add(fs,
-		&(struct refusal){ .dir = r->from.dir.id,
-			.name = r->from.name,
-			.error = e,
-			.detail = d,
-			.rejected = kept,
-			.quiet = true });
+		(void)rejected_save(
+			c->fs, span_of(c->to_name), buf_span(&r->content), &id, rejected);
+	note_refusal(c, e, rejected);
+	c->noted = true;
 	return ERR_NOT_AN_ENTITY;
 }
 
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	const char *new_name, unsigned flags)
 {
-	struct call c = call_begin(req, OP_RENAME);
+	struct call c = call_begin(req, OP_RENAME, parent, name);
+	c.to_nid = new_parent;
+	c.to_name = new_name;
 	if (virtual_refuses(&c, parent) || virtual_refuses(&c, new_parent))
 		return;
 	if ((flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE)) != 0) {
-		reply_errno(&c, EINVAL);
+		reply_err(&c,
+			err_set(&c.detail, ERR_INVALID_INPUT,
+				"rename knows the flags NOREPLACE and EXCHANGE only."));
 		return;
 	}
 	struct renaming *r = calloc(1, sizeof(*r));
@@ -464,9 +443,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		reply_err(&c, ERR_NO_MEMORY);
 		return;
 	}
-	struct err_detail detail = { 0 };
 	enum err e =
-		prepare_and_perform(c.fs, r, parent, name, new_parent, new_name, flags, &detail);
+		prepare_and_perform(c.fs, r, parent, name, new_parent, new_name, flags, &c.detail);
 	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK) {
 		notify_attributes(c.fs->notifier, nid_of(&r->item));
 		if (r->replaced.kind != ITEM_NONE)
@@ -475,10 +453,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 	bool from_file = (r->item.kind == ITEM_FILE && r->becomes == ITEM_ROW) ||
 		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
 	if (from_file && is_refused_document(e))
-		e = explain_rename(c.fs, r, new_name, e, &detail);
-	else if (e == ERR_CONDITION_NOT_MET || e == ERR_THROTTLED)
-		explain(c.fs, "rename", &r->to, new_name, e, &detail, NULL);
-	tell_damage(&c, parent, name, e);
+		e = refuse_document(&c, r, e);
 	reply_err(&c, e);
 	renaming_fini(r);
 	free(r);

@@ -8,7 +8,7 @@
 #include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/pages.h"
-#include "fs/reason.h"
+#include "fs/refusal.h"
 #include "fs/trash_dir.h"
 #include "service/admission.h"
 #include "service/tree.h"
@@ -50,11 +50,6 @@ static void reply_open(struct call *c, struct handle *h, struct fuse_file_info *
 	reply_elsewhere(c);
 	if (fuse_reply_open(c->req, fi) == -ENOENT)
 		close_handle(c->fs, h);
-}
-
-static void retry(struct call *c)
-{
-	reply_errno(c, ESTALE);
 }
 
 /* ---- kinds of open ---- */
@@ -163,12 +158,8 @@ static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, b
 		open_file_as_it_is(c, file, nid, nodeless, fi);
 }
 
-static void refuse_throttled(
-	struct call *c, uint64_t dir, struct span name, enum err e, const struct err_detail *detail)
+static void refuse_throttled(struct call *c, enum err e)
 {
-	reasons_add(c->fs,
-		&(struct refusal){
-			.call = "open", .dir = dir, .name = name, .error = e, .detail = detail });
 	notes_clear(c->fs, c->fs->notes, call_thread(c));
 	reply_err(c, e);
 }
@@ -177,15 +168,12 @@ static void refuse_throttled(
  * answered.  n 0: it is only asked. */
 static bool is_throttled(struct call *c, const struct item *row, enum heat_kind kind, size_t n)
 {
-	char name[COMPONENT_MAX];
-	struct err_detail detail = { 0 };
 	if (row->kind != ITEM_ROW)
 		return false;
-	enum err e = admission_in_id(c->fs->service, row->parent, kind, n, &detail);
+	enum err e = admission_in_id(c->fs->service, row->parent, kind, n, &c->detail);
 	if (e == ERR_OK)
 		return false;
-	size_t len = item_component(row, name);
-	refuse_throttled(c, row->parent, span_make(name, len), e, &detail);
+	refuse_throttled(c, e);
 	return true;
 }
 
@@ -222,10 +210,9 @@ static void open_blob(struct call *c, const struct blob *blob, fuse_ino_t nid,
 static void open_stage(
 	struct call *c, struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi, bool nodeless)
 {
-	struct err_detail detail = { 0 };
-	enum err e = wants_write(fi) ? stage_admit(c->fs, s, &detail) : ERR_OK;
+	enum err e = wants_write(fi) ? stage_admit(c->fs, s, &c->detail) : ERR_OK;
 	if (e != ERR_OK) {
-		refuse_throttled(c, s->dir_id, span_make(s->name, s->name_len), e, &detail);
+		refuse_throttled(c, e);
 		stages_unref(c->fs, c->fs->stages, s);
 		return;
 	}
@@ -321,7 +308,7 @@ static void open_left(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 	stages_held(fs->stages);
 	if (notes_refuse(fs, fs->notes, tid, nid, e == ERR_OK ? &item : NULL, wanted(fi)) ==
 		NOTE_NONE) {
-		retry(c);
+		reply_again(c);
 	} else if (e == ERR_OK && item.kind == ITEM_FILE) {
 		open_file(c, &item, nid, true, fi);
 	} else if (e == ERR_OK && wants_write(fi)) {
@@ -368,7 +355,7 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 		return;
 	}
 	if (notes_refuse(fs, fs->notes, tid, nid, &named, wanted(fi)) == NOTE_NONE)
-		retry(c);
+		reply_again(c);
 	else if (!wants_write(fi))
 		open_committed(c, s, nid, fi);
 	else {
@@ -432,7 +419,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
 	if (trash_dir_has(item) && wants_write(fi)) {
-		reply_err(c, ERR_NOT_PERMITTED);
+		reply_err(c, refuse_in_trash(&c->detail));
 		return;
 	}
 	/* An empty file that waits for its document goes when a row takes its place: who reads
@@ -446,13 +433,13 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		if (state == NOTE_SECOND)
 			open_file(c, item, nid, false, fi);
 		else if (state == NOTE_NONE)
-			retry(c);
+			reply_again(c);
 		else if (!wants_write(fi) && (blob = blobs_look(fs->blobs, nid)) != NULL)
 			open_blob(c, blob, nid, fi, blob_is_spoilt(blob));
 		else
 			open_file(c, item, nid, true, fi);
 	} else if (item_is_dir(item->kind)) {
-		reply_errno(c, EISDIR);
+		reply_err(c, ERR_IS_A_DIRECTORY);
 	} else if (wants_write(fi)) {
 		/* Counted by open_stage(). */
 		if (is_throttled(c, item, HEAT_CHANGED, 0))
@@ -460,7 +447,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		if (notes_refuse(fs, fs->notes, tid, nid, item, NOTE_WRITE) == NOTE_NONE) {
 			if (nid_of(item) != nid)
 				blobs_retire(fs->blobs, nid);
-			retry(c);
+			reply_again(c);
 		} else {
 			open_nodeless(c, item, nid, fi);
 		}
@@ -473,7 +460,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 			return;
 		}
 		blobs_retire(fs->blobs, nid);
-		retry(c);
+		reply_again(c);
 	}
 }
 
@@ -492,7 +479,7 @@ static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 		notes_unname(fs->notes, tid);
 		blobs_retire(fs->blobs, nid);
 		blobs_unpin(fs->blobs, blob);
-		retry(c);
+		reply_again(c);
 		return;
 	}
 	if (blob != NULL && !wants_write(fi)) {
@@ -526,14 +513,13 @@ static void open_known(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi
 
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_OPEN);
+	struct call c = call_begin(req, OP_OPEN, nid, NULL);
 	if (!may_open(&c))
 		return;
 	if (vnode_ops_of(nid) != NULL) {
 		virtual_open(&c, nid, fi);
 		return;
 	}
-	c.about = nid;
 	if (!wants_write(fi))
 		habits_forget(c.fs->habits, call_thread(&c));
 	if (nid_is_private(nid)) {

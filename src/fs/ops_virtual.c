@@ -3,6 +3,7 @@
  * sent from there.  A request whose method is not inline is a task, which the workers own. */
 #include "base/clock.h"
 #include "base/workers.h"
+#include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/viewer.h"
@@ -163,6 +164,9 @@ static struct task *new_task(const struct call *c, void (*run)(struct task *t), 
 		t->fi = *fi;
 	if (n > 0)
 		memcpy(t->bytes, bytes, n);
+	if (c->name != NULL)
+		t->call.name = t->bytes;
+	t->vcall.detail = &t->call.detail;
 	return t;
 }
 
@@ -179,6 +183,8 @@ static struct task *new_on_handle(const struct call *c, void (*run)(struct task 
 	if (t != NULL) {
 		t->handle = handle_of(fi);
 		handle_ref(t->handle);
+		/* Why a snapshot is gone is noted when it goes. */
+		t->call.opened = !nid_is_snapshot(t->nid);
 	}
 	return t;
 }
@@ -186,6 +192,22 @@ static struct task *new_on_handle(const struct call *c, void (*run)(struct task 
 static enum vlane lane_of_handle(const struct handle *h)
 {
 	return h->kind == HANDLE_VIRTUAL ? h->file->ops->lane : h->vdir->ops->lane;
+}
+
+/* With the words of the node's kind, where nobody has others. */
+static void refuse(struct call *c, uint64_t nid, enum err e)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (e == ops->refusal && c->detail.text[0] == 0)
+		(void)err_set(&c->detail, e, "%s", ops->why);
+	reply_err(c, e);
+}
+
+/* An error of a method of the open file. */
+static void refuse_open(struct task *t, enum err e)
+{
+	t->call.noted = t->handle->file->noted;
+	refuse(&t->call, t->nid, e);
 }
 
 /* ---- names ---- */
@@ -206,7 +228,7 @@ static void answer_name(struct task *t, enum err e, const struct ventry *entry)
 	if (e == ERR_OK)
 		reply_ventry(&t->call, entry);
 	else
-		reply_err(&t->call, e);
+		refuse(&t->call, t->nid, e);
 }
 
 static void run_lookup(struct task *t)
@@ -229,7 +251,7 @@ static void run_mkdir(struct task *t)
 
 static void run_rmdir(struct task *t)
 {
-	reply_err(&t->call,
+	refuse(&t->call, t->nid,
 		vnode_ops_of(t->nid)->rmdir(t->call.fs, t->nid, span_of(t->bytes), &t->vcall));
 }
 
@@ -248,7 +270,7 @@ void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
 	const struct vnode_ops *ops = vnode_ops_of(dir);
 	struct task *t = NULL;
 	if (ops->mkdir == NULL)
-		reply_err(c, ops->refusal);
+		refuse(c, dir, ops->refusal);
 	else if ((t = new_named(c, run_mkdir, dir, name)) != NULL)
 		dispatch(t, VLANE_CHANGE);
 }
@@ -258,7 +280,7 @@ void virtual_rmdir(struct call *c, uint64_t dir, const char *name)
 	const struct vnode_ops *ops = vnode_ops_of(dir);
 	struct task *t = NULL;
 	if (ops->rmdir == NULL)
-		reply_err(c, ops->refusal);
+		refuse(c, dir, ops->refusal);
 	else if ((t = new_named(c, run_rmdir, dir, name)) != NULL)
 		dispatch(t, VLANE_CHANGE);
 }
@@ -274,7 +296,7 @@ bool virtual_refuses(struct call *c, uint64_t nid)
 {
 	const struct vnode_ops *ops = vnode_ops_of(nid);
 	if (ops != NULL)
-		reply_err(c, ops->refusal);
+		refuse(c, nid, ops->refusal);
 	return ops != NULL;
 }
 
@@ -296,7 +318,7 @@ void virtual_setattr(struct call *c, uint64_t nid)
 	if (ops->takes_attrs)
 		virtual_getattr(c, nid);
 	else
-		reply_err(c, ops->refusal);
+		refuse(c, nid, ops->refusal);
 }
 
 enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
@@ -305,10 +327,11 @@ enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct
 	return ops->xattr_get != NULL ? ops->xattr_get(fs, nid, name, out) : ERR_NO_ATTRIBUTE;
 }
 
-enum err virtual_xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value)
+void virtual_setxattr(struct call *c, uint64_t nid, const char *name, struct span value)
 {
 	const struct vnode_ops *ops = vnode_ops_of(nid);
-	return ops->xattr_set != NULL ? ops->xattr_set(fs, nid, name, value) : ops->refusal;
+	refuse(c, nid,
+		ops->xattr_set != NULL ? ops->xattr_set(c->fs, nid, name, value) : ops->refusal);
 }
 
 /* ---- open and close ---- */
@@ -340,7 +363,7 @@ static void run_open(struct task *t)
 		e = ERR_NO_MEMORY;
 	}
 	if (e != ERR_OK) {
-		reply_err(&t->call, e);
+		refuse(&t->call, t->nid, e);
 		return;
 	}
 	h->file = f;
@@ -396,7 +419,7 @@ void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi)
 static void run_release(struct task *t)
 {
 	handle_unref(t->call.fs, handle_of(&t->fi));
-	reply_errno(&t->call, 0);
+	reply_err(&t->call, ERR_OK);
 }
 
 void virtual_release(struct call *c, struct fuse_file_info *fi)
@@ -414,8 +437,11 @@ static void run_read(struct task *t)
 	struct buf out = BUF_INIT(t->size);
 	if (f->ops->resumes)
 		t->slice_end_us = clock_mono_us() + SLICE_US;
-	enum err e = f->ops->read != NULL ? f->ops->read(f, &t->vcall, t->offset, t->size, &out)
-					  : ERR_NOT_PERMITTED;
+	f->noted = false;
+	enum err e = f->ops->read != NULL
+		? f->ops->read(f, &t->vcall, t->offset, t->size, &out)
+		: err_set(&t->call.detail, ERR_NOT_PERMITTED,
+			  "Opened for writing it takes rows; open it for reading alone.");
 	count_held(t->call.fs, t->handle);
 	t->again = e == ERR_CANCELLED && f->ops->resumes && !given_up(t);
 	if (t->again) {
@@ -427,7 +453,7 @@ static void run_read(struct task *t)
 	if (e == ERR_OK)
 		reply_bytes(&t->call, out.data, out.len);
 	else
-		reply_err(&t->call, e);
+		refuse_open(t, e);
 	buf_fini(&out);
 }
 
@@ -444,12 +470,13 @@ void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_in
 static void run_write(struct task *t)
 {
 	struct vfile *f = t->handle->file;
+	f->noted = false;
 	enum err e = f->ops->write != NULL
 		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
 		: ERR_NOT_PERMITTED;
 	count_held(t->call.fs, t->handle);
 	if (e != ERR_OK) {
-		reply_err(&t->call, e);
+		refuse_open(t, e);
 		return;
 	}
 	reply_elsewhere(&t->call);
@@ -469,11 +496,12 @@ void virtual_write(
 static void run_close(struct task *t)
 {
 	struct vfile *f = t->handle->file;
+	f->noted = false;
 	enum err e = f->ops->close(f, &t->vcall);
 	count_held(t->call.fs, t->handle);
 	unlock_closed(t->call.fs, t->handle, t->fi.lock_owner);
 	if (e != ERR_OK || !notify_ran_out()) {
-		reply_err(&t->call, e);
+		refuse_open(t, e);
 		return;
 	}
 	reply_elsewhere(&t->call);
@@ -485,7 +513,7 @@ void virtual_close(struct call *c, struct fuse_file_info *fi)
 	struct task *t = NULL;
 	if (handle_of(fi)->file->ops->close == NULL) {
 		unlock_closed(c->fs, handle_of(fi), fi->lock_owner);
-		reply_errno(c, 0);
+		reply_err(c, ERR_OK);
 	} else if ((t = new_on_handle(c, run_close, fi, NULL, 0)) != NULL)
 		dispatch(t, lane_of_handle(t->handle));
 }
@@ -493,8 +521,8 @@ void virtual_close(struct call *c, struct fuse_file_info *fi)
 static void run_sync(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	enum err e = f->ops->sync(f, &t->vcall);
-	reply_errno(&t->call, err_errno(e) == EINVAL ? EIO : err_errno(e));
+	f->noted = false;
+	refuse_open(t, f->ops->sync(f, &t->vcall));
 }
 
 void virtual_sync(struct call *c, struct fuse_file_info *fi)

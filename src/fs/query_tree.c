@@ -9,7 +9,6 @@
 #include "fs/query_dir.h"
 #include "fs/query_prune.h"
 #include "fs/query_rows.h"
-#include "fs/reason.h"
 #include "fs/stream_file.h"
 #include "fs/xattr.h"
 #include "model/key.h"
@@ -31,17 +30,6 @@ static void key_of_order(struct key_text *k, struct span order)
 static uint64_t root_of(uint64_t table_id)
 {
 	return nid_of_dir_control(DIR_CONTROL_QUERY, table_id);
-}
-
-static void explain(struct fs *fs, const char *call, uint64_t table_id, enum err e,
-	const struct err_detail *detail)
-{
-	reasons_add(fs,
-		&(struct refusal){ .call = call,
-			.dir = table_id,
-			.name = dir_control_name(root_of(table_id)),
-			.error = e,
-			.detail = detail });
 }
 
 /* ---- attributes ---- */
@@ -118,21 +106,17 @@ static enum err enter(
 static enum err root_lookup(
 	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
 {
-	struct err_detail detail = { 0 };
 	struct item table = { 0 };
 	struct row_query query;
 	uint64_t table_id = nid_id(dir);
-	(void)call;
 	enum err e = store_get(fs->store, NULL, table_id, WANT_ATTRS, &table);
 	if (e != ERR_OK)
 		return e == ERR_NOT_FOUND ? ERR_GONE : e;
-	e = row_query_parse(name, &query, &detail);
-	if (e == ERR_OK) {
+	e = row_query_parse(name, &query, call->detail);
+	if (e == ERR_OK)
 		e = enter(fs, query_node_of_options(table_id, name, &query), &table, ret);
-	} else {
+	else
 		row_query_fini(&query);
-		explain(fs, "lookup", table_id, e, &detail);
-	}
 	item_fini(&table);
 	return e;
 }
@@ -284,16 +268,6 @@ static enum err open_row(struct fs *fs, struct query_node *n, struct vfile **ret
 	return e;
 }
 
-static enum err open_stream(
-	struct fs *fs, struct query_node *n, const struct vcall *call, struct vfile **ret)
-{
-	struct err_detail detail = { 0 };
-	enum err e = stream_file_open_query(fs, n->table_id, n->text, call, ret, &detail);
-	if (e != ERR_OK)
-		explain(fs, "open", n->table_id, e, &detail);
-	return e;
-}
-
 static enum err tree_open(
 	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
 {
@@ -306,7 +280,7 @@ static enum err tree_open(
 	else if (n->kind == QUERY_ROW)
 		e = open_row(fs, n, ret);
 	else if (is_file(n))
-		e = open_stream(fs, n, call, ret);
+		e = stream_file_open_query(fs, n->table_id, n->text, call, ret);
 	query_node_unref(fs->query_nodes, n);
 	return e;
 }
@@ -337,7 +311,7 @@ static enum err tree_xattr_get(struct fs *fs, uint64_t nid, const char *name, st
 {
 	struct query_node *n = query_nodes_get(fs->query_nodes, nid);
 	enum err e = ERR_GONE;
-	if (n != NULL && n->kind == QUERY_OPTIONS)
+	if (n != NULL && (n->kind == QUERY_OPTIONS || strcmp(name, "error") == 0))
 		e = dir_control_xattr_get(fs, root_of(n->table_id), name, out);
 	else if (n != NULL)
 		e = xattr_in_view(fs, NULL, &n->item, name, out);
@@ -347,9 +321,13 @@ static enum err tree_xattr_get(struct fs *fs, uint64_t nid, const char *name, st
 
 /* ---- the kinds ---- */
 
+#define READ_ONLY \
+	"Queries are read-only; change a row where it is: ACCOUNT/TABLE/PARTITION/ROW.json"
+
 const struct vnode_ops query_root_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_READ_ONLY,
+	.why = READ_ONLY,
 	.stat = dir_control_stat,
 	.lookup = root_lookup,
 	.opendir = root_opendir,
@@ -358,7 +336,7 @@ const struct vnode_ops query_root_ops = {
 
 #define TREE_OPS(lane_) \
 	{ \
-		.lane = (lane_), .refusal = ERR_READ_ONLY, .stat = tree_stat, \
+		.lane = (lane_), .refusal = ERR_READ_ONLY, .why = READ_ONLY, .stat = tree_stat, \
 		.lookup = tree_lookup, .opendir = tree_opendir, .open = tree_open, \
 		.forget = tree_forget, .xattr_get = tree_xattr_get, \
 	}

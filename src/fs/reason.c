@@ -149,8 +149,7 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 
 static bool matches(const struct kept *k, uint64_t dir, struct span name)
 {
-	return k->text != NULL && k->dir == dir &&
-		(name.n == 0 || span_eq(span_make(k->name, k->name_len), name));
+	return k->text != NULL && k->dir == dir && span_eq(span_make(k->name, k->name_len), name);
 }
 
 void reasons_clear(struct reasons *r, uint64_t dir, struct span name)
@@ -164,13 +163,15 @@ void reasons_clear(struct reasons *r, uint64_t dir, struct span name)
 	pthread_mutex_unlock(&r->lock);
 }
 
-bool reasons_get(struct reasons *r, uint64_t dir, struct span name, struct buf *out)
+bool reasons_get(
+	struct reasons *r, uint64_t dir, struct span name, uint64_t inside, struct buf *out)
 {
 	bool found = false;
 	pthread_mutex_lock(&r->lock);
 	for (uint64_t n = r->next; !found && n > 0 && n + KEPT > r->next; n--) {
 		const struct kept *k = &r->ring[(n - 1) % KEPT];
-		found = matches(k, dir, name);
+		found = matches(k, dir, name) ||
+			(inside != 0 && k->text != NULL && k->dir == inside);
 		if (found)
 			buf_add_str(out, k->text);
 	}

@@ -29,9 +29,10 @@ struct refusal {
 void reasons_add(struct fs *fs, const struct refusal *f);
 /* A later success: the name's reason is forgotten (the line in the list stays). */
 void reasons_clear(struct reasons *r, uint64_t dir, struct span name);
-/* "code: message (line 3, column 7)"; an empty name: the directory's own last reason.
- * Returns false if there is none. */
-bool reasons_get(struct reasons *r, uint64_t dir, struct span name, struct buf *out);
+/* "code: message (line 3, column 7)": the last reason of the name, or of what is in the directory
+ * `inside` (0: of the name only).  Returns false if there is none. */
+bool reasons_get(
+	struct reasons *r, uint64_t dir, struct span name, uint64_t inside, struct buf *out);
 /* All of them, oldest first, one JSON object a line. */
 void reasons_dump(struct reasons *r, struct buf *out);
 

@@ -148,18 +148,11 @@ static enum err snapshot_lookup(
 static enum err snapshot_mkdir(
 	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
 {
-	struct err_detail detail = { 0 };
 	struct view_info info;
-	(void)call;
 	if (dir != NID_SNAPSHOTS)
 		return ERR_READ_ONLY;
-	enum err e = snapshot_make(views_of(fs), name, &info, &detail);
-	if (e == ERR_OK)
-		return entry_of(fs, &info, ret);
-	reasons_add(fs,
-		&(struct refusal){
-			.call = "mkdir", .dir = dir, .name = name, .error = e, .detail = &detail });
-	return e;
+	enum err e = snapshot_make(views_of(fs), name, &info, call->detail);
+	return e == ERR_OK ? entry_of(fs, &info, ret) : e;
 }
 
 static enum err snapshot_rmdir(
@@ -339,20 +332,25 @@ static enum err snapshot_xattr_get(struct fs *fs, uint64_t nid, const char *name
 	struct use u;
 	if (nid == NID_SNAPSHOTS)
 		return strcmp(name, "error") == 0 &&
-				reasons_get(fs->reasons, nid, (struct span){ 0 }, out)
+				reasons_get(fs->reasons, NID_CONTROL_DIR, SPAN_LIT("snapshots"),
+					nid, out)
+			? ERR_OK
+			: ERR_NO_ATTRIBUTE;
+	enum err e = snapshot_get(views_of(fs), nid_snapshot(nid), &info);
+	if (e != ERR_OK)
+		return e;
+	if (strcmp(name, "error") == 0)
+		return reasons_get(fs->reasons, NID_SNAPSHOTS, span_of(info.name), 0, out)
 			? ERR_OK
 			: ERR_NO_ATTRIBUTE;
 	if (nid_id(nid) != STORE_ROOT) {
-		enum err e = use_begin(fs, nid, WANT_ATTRS, &u);
+		e = use_begin(fs, nid, WANT_ATTRS, &u);
 		if (e != ERR_OK)
 			return e;
 		e = xattr_in_view(fs, u.moment, &u.item, name, out);
 		use_end(&u);
 		return e;
 	}
-	enum err e = snapshot_get(views_of(fs), nid_snapshot(nid), &info);
-	if (e != ERR_OK)
-		return e;
 	if (strcmp(name, "created") == 0)
 		buf_add(out, created, (size_t)clock_format(info.made, created));
 	else if (strcmp(name, "lifetime") == 0)
@@ -377,6 +375,7 @@ static enum err snapshot_xattr_set(struct fs *fs, uint64_t nid, const char *name
 const struct vnode_ops snapshot_vnode_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_READ_ONLY,
+	.why = "A snapshot is read-only; copy out of it (cp) what shall be changed.",
 	.stat = snapshot_stat,
 	.lookup = snapshot_lookup,
 	.opendir = snapshot_opendir,

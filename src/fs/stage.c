@@ -309,6 +309,14 @@ enum err stage_settle(struct fs *fs, struct stage *s)
 	return e;
 }
 
+static enum err settle_and_tell(struct fs *fs, struct stage *s, const char *call)
+{
+	enum err e = settle_locked(fs, s);
+	if (e != ERR_OK)
+		tell(fs, s, call, e, NULL, "");
+	return e;
+}
+
 /* A refused write stays refused, and a lost update lost, until other bytes are written. */
 static bool is_final(const struct stage *s)
 {
@@ -339,7 +347,7 @@ enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 	enum err e = ERR_OK;
 	pthread_mutex_lock(&s->lock);
 	if (!s->dirty)
-		e = settle_locked(fs, s);
+		e = settle_and_tell(fs, s, "close");
 	if (e == ERR_OK && by_opener) {
 		if (s->dirty)
 			e = finish(fs, s, "close", false);
@@ -359,7 +367,7 @@ enum err stage_fsync(struct fs *fs, struct stage *s)
 	if (s->dirty)
 		e = finish(fs, s, "fsync", false);
 	else
-		e = settle_locked(fs, s);
+		e = settle_and_tell(fs, s, "fsync");
 	pthread_mutex_unlock(&s->lock);
 	return e;
 }

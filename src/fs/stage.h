@@ -86,6 +86,7 @@ bool stage_is_current(struct stage *s, const struct item *item);
 enum err stage_load(struct fs *fs, struct stage *s);
 /* The handle was opened with O_TRUNC. */
 void stage_open_truncated(struct stage *s);
+/* The three that write and commit note the reason of what they refuse, with the bytes. */
 /* Bytes at offset.  An error is the answer to write(2). */
 enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes);
 /* ftruncate(2). */

@@ -4,7 +4,6 @@
 #include "fs/dir_control.h"
 #include "fs/names.h"
 #include "fs/nid.h"
-#include "fs/reason.h"
 #include "fs/viewer.h"
 #include "model/key.h"
 #include "service/row_stream.h"
@@ -15,19 +14,7 @@ struct stream_file {
 	struct vfile file;
 	struct row_stream *stream;
 	struct viewer viewer;
-	uint64_t control; /* the control file where reasons are told */
 };
-
-static void explain(struct fs *fs, const char *call, uint64_t control, enum err e,
-	const struct err_detail *detail)
-{
-	reasons_add(fs,
-		&(struct refusal){ .call = call,
-			.dir = nid_id(control),
-			.name = dir_control_name(control),
-			.error = e,
-			.detail = detail });
-}
 
 static bool asked(void *arg)
 {
@@ -39,11 +26,7 @@ static enum err stream_read(
 	struct vfile *f, const struct vcall *call, uint64_t offset, size_t n, struct buf *out)
 {
 	struct stream_file *s = (struct stream_file *)f;
-	struct err_detail detail = { 0 };
-	enum err e = row_stream_read(s->stream, offset, n, asked, &call, out, &detail);
-	if (e != ERR_OK && e != ERR_CANCELLED)
-		explain(f->fs, "read", s->control, e, &detail);
-	return e;
+	return row_stream_read(s->stream, offset, n, asked, &call, out, call->detail);
 }
 
 static void stream_free(struct vfile *f)
@@ -62,25 +45,23 @@ static const struct vfile_ops stream_ops = {
 
 struct source {
 	const struct vcall *call;
-	uint64_t control;
 	uint64_t table_id;
 	const struct span *partition;
 	struct span what;
 };
 
 /* Takes over *query. */
-static enum err open_stream(struct fs *fs, const struct source *from, struct row_query *query,
-	struct vfile **ret, struct err_detail *detail)
+static enum err open_stream(
+	struct fs *fs, const struct source *from, struct row_query *query, struct vfile **ret)
 {
 	struct stream_file *s = calloc(1, sizeof(*s));
 	if (s == NULL) {
 		row_query_fini(query);
 		return ERR_NO_MEMORY;
 	}
-	*s = (struct stream_file){ .file = { .ops = &stream_ops, .fs = fs },
-		.control = from->control };
+	*s = (struct stream_file){ .file = { .ops = &stream_ops, .fs = fs } };
 	enum err e = row_stream_open(fs->service, from->table_id, from->partition, query,
-		from->what, &s->stream, detail);
+		from->what, &s->stream, from->call->detail);
 	if (e != ERR_OK) {
 		free(s);
 		return e;
@@ -94,11 +75,11 @@ static enum err open_stream(struct fs *fs, const struct source *from, struct row
 }
 
 static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir,
-	const struct vcall *call, struct vfile **ret, struct err_detail *detail)
+	const struct vcall *call, struct vfile **ret)
 {
 	bool csv = nid_dir_control(nid) == DIR_CONTROL_ROWS_CSV;
 	struct row_query query = ROW_QUERY_ALL(csv ? ROW_FORM_CSV : ROW_FORM_NDJSON);
-	struct source from = { .call = call, .control = nid };
+	struct source from = { .call = call };
 	char key[LIMIT_KEY_BYTES], path[SHOWN_PATH_MAX];
 	struct span pk = { key, dir->key.n };
 	if (dir->kind == ITEM_PARTITION) {
@@ -110,34 +91,29 @@ static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir
 	from.table_id = dir->kind == ITEM_PARTITION ? dir->parent : dir->id;
 	name_path(fs, dir->id, dir_control_name(nid), path);
 	from.what = span_of(path);
-	return open_stream(fs, &from, &query, ret, detail);
+	return open_stream(fs, &from, &query, ret);
 }
 
 enum err stream_file_open_rows(
 	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret)
 {
-	struct err_detail detail = { 0 };
 	struct item dir = { 0 };
 	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
 	if (e == ERR_OK)
-		e = open_rows_of(fs, nid, &dir, call, ret, &detail);
+		e = open_rows_of(fs, nid, &dir, call, ret);
 	item_fini(&dir);
-	if (e == ERR_NOT_FOUND || e == ERR_GONE)
-		return ERR_GONE;
-	if (e != ERR_OK)
-		explain(fs, "open", nid, e, &detail);
-	return e;
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
 enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
-	const struct vcall *call, struct vfile **ret, struct err_detail *detail)
+	const struct vcall *call, struct vfile **ret)
 {
 	uint64_t control = nid_of_dir_control(DIR_CONTROL_QUERY, table_id);
-	struct source from = { .call = call, .control = control, .table_id = table_id };
+	struct source from = { .call = call, .table_id = table_id };
 	struct row_query query;
 	char path[SHOWN_PATH_MAX];
 	struct buf what = BUF_INIT(SHOWN_PATH_MAX + options.n + 1);
-	enum err e = row_query_parse(options, &query, detail);
+	enum err e = row_query_parse(options, &query, call->detail);
 	if (e == ERR_OK && query.form == ROW_FORM_NONE)
 		e = ERR_IS_A_DIRECTORY;
 	if (e != ERR_OK) {
@@ -149,7 +125,7 @@ enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span op
 	buf_add_char(&what, '/');
 	buf_add_span(&what, options);
 	from.what = buf_ok(&what) ? buf_span(&what) : span_of(path);
-	e = open_stream(fs, &from, &query, ret, detail);
+	e = open_stream(fs, &from, &query, ret);
 	buf_fini(&what);
 	return e;
 }

@@ -11,9 +11,8 @@
  * meanwhile. */
 enum err stream_file_open_rows(
 	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret);
-/* options: as in service/row_query.h, with a suffix; ERR_INVALID_INPUT with the reason, which
- * is the caller's to tell. */
+/* options: as in service/row_query.h, with a suffix.  ERR_INVALID_INPUT. */
 enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
-	const struct vcall *call, struct vfile **ret, struct err_detail *detail);
+	const struct vcall *call, struct vfile **ret);
 
 #endif

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/syncs.h"
 
-#include "fs/reason.h"
-#include "fs/stage.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 
 struct waiting {
 	struct waiting *next;
 	struct call call;
-	const struct stage *stage; /* may be NULL */
 };
 
 struct syncs {
@@ -38,28 +34,20 @@ void syncs_free(struct syncs *s)
 }
 
 /* What was written is committed: ENOSPC would say that it is not. */
-static void answer(struct waiting *w, enum err synced)
+static void answer(struct call *c, enum err synced)
 {
-	struct err_detail detail = { 0 };
 	enum err e = synced == ERR_NO_SPACE ? ERR_OUTCOME_UNKNOWN : synced;
-	if (e != ERR_OK && w->stage != NULL) {
-		(void)err_set(&detail, e, "committed, but the disk refused to sync: %s",
+	if (e != ERR_OK)
+		(void)err_set(&c->detail, e, "committed, but the disk refused to sync: %s",
 			err_text(synced));
-		reasons_add(w->call.fs,
-			&(struct refusal){ .call = "fsync",
-				.dir = w->stage->dir_id,
-				.name = span_make(w->stage->name, w->stage->name_len),
-				.error = e,
-				.detail = &detail });
-	}
-	reply_err(&w->call, e);
+	reply_err(c, e);
 }
 
 static void answer_all(struct waiting *w, enum err e)
 {
 	while (w != NULL) {
 		struct waiting *next = w->next;
-		answer(w, e);
+		answer(&w->call, e);
 		free(w);
 		w = next;
 	}
@@ -79,17 +67,17 @@ static void run(struct syncs *s, struct store *store)
 	s->running = false;
 }
 
-void syncs_reply(struct call *c, const struct stage *stage)
+void syncs_reply(struct call *c)
 {
 	struct syncs *s = c->fs->syncs;
 	struct store *store = c->fs->store;
 	struct waiting *w = malloc(sizeof(*w));
 	if (w == NULL) {
-		answer(&(struct waiting){ .call = *c, .stage = stage }, store_sync(store));
+		answer(c, store_sync(store));
 		return;
 	}
 	pthread_mutex_lock(&s->lock);
-	*w = (struct waiting){ .next = s->first, .call = *c, .stage = stage };
+	*w = (struct waiting){ .next = s->first, .call = *c };
 	s->first = w;
 	if (!s->running)
 		run(s, store);

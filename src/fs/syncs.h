@@ -12,8 +12,8 @@ struct syncs *syncs_new(void);
 /* No request is left: the loop has ended.  NULL is fine. */
 void syncs_free(struct syncs *s);
 
-/* Replies when all that is committed now is on the disk: 0, or EIO and a reason for the stage (NULL:
- * none), which the request holds.  Sooner or later, from this thread or another one of the loop. */
-void syncs_reply(struct call *c, const struct stage *stage);
+/* Replies when all that is committed now is on the disk: 0, or EIO and a reason.  May reply
+ * asynchronously, from any thread of the loop. */
+void syncs_reply(struct call *c);
 
 #endif

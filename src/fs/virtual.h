@@ -25,6 +25,7 @@ struct vcall {
 	uid_t uid;
 	gid_t gid;
 	const struct viewer *viewer; /* NULL: may see and change all that the node's mode gives */
+	struct err_detail *detail;   /* why it is refused; NULL where nobody is answered */
 	/* Whether the caller gave up (a signal) or the mount is going: a method that takes long
 	 * asks now and then, and answers ERR_CANCELLED. */
 	bool (*interrupted)(const struct vcall *call);
@@ -75,6 +76,7 @@ struct vfile {
 	struct fs *fs;
 	bool immutable; /* the node's content never changes: the kernel may keep it, and its
 			   size is the node's; else direct I/O, of unknown size */
+	bool noted;     /* set by a method whose error has its reason (fs/reason.h) already */
 };
 
 /* A file whose content is known: takes over *content. */
@@ -104,6 +106,7 @@ struct vnode_ops {
 	enum vlane lane;  /* of lookup, open and opendir; the rest is inline, but for mkdir, rmdir:
 			    change */
 	enum err refusal; /* ERR_READ_ONLY, ERR_NOT_PERMITTED */
+	const char *why;  /* the words of a refusal: what to do instead */
 	bool takes_attrs; /* truncation, times, mode: accepted and without effect */
 
 	/* Attributes of a node that the kernel knows.  ERR_GONE. */

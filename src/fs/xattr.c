@@ -20,10 +20,10 @@ static enum err get_error(
 	char name[COMPONENT_MAX];
 	(void)view;
 	size_t n = item_component(it, name);
-	bool found = item_is_dir(it->kind)
-		? reasons_get(fs->reasons, it->id, (struct span){ 0 }, out)
-		: reasons_get(fs->reasons, it->parent, span_make(name, n), out);
-	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
+	uint64_t inside = item_is_dir(it->kind) ? it->id : 0;
+	return reasons_get(fs->reasons, it->parent, span_make(name, n), inside, out)
+		? ERR_OK
+		: ERR_NO_ATTRIBUTE;
 }
 
 static enum err get_etag(

@@ -99,7 +99,7 @@
 	X(QUOTA,                 ENOSPC,       507, "InsufficientStorage",          "The quota for ordinary files beside the rows is used up.") \
 	X(BUSY,                  EBUSY,        503, "ServerBusy",                   "The store is being served by another process.") \
 	X(THROTTLED,             EAGAIN,       503, "ServerBusy",                   "The server is currently unable to receive requests. Please retry your request.") \
-	X(TOO_MANY_OPEN,         ENFILE,       503, "ServerBusy",                   "Too many files are open.") \
+	X(TOO_MANY_OPEN,         EMFILE,       503, "ServerBusy",                   "Too many files are open.") \
 	X(TOO_MANY_LOCKS,        ENOLCK,       503, "ServerBusy",                   "Too many locks are held.") \
 	X(OUTCOME_UNKNOWN,       EIO,          500, "OperationTimedOut",            "The outcome of the operation is not known.") \
 	X(NOT_A_STORE,           EINVAL,       500, "InternalError",                "The file is not a rowfs store.") \

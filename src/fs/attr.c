@@ -27,9 +27,12 @@ int64_t attr_unix_ns(struct timespec t)
 	return ns;
 }
 
-static struct timespec time_of(int64_t set_ns, int64_t version)
+/* version 0: nothing has changed there since the store was made. */
+static struct timespec time_of(const struct fs *fs, int64_t set_ns, int64_t version)
 {
-	return set_ns == TIME_UNSET ? ticks_to_timespec(version) : attr_timespec(set_ns);
+	if (set_ns != TIME_UNSET)
+		return attr_timespec(set_ns);
+	return ticks_to_timespec(version != 0 ? version : fs->started);
 }
 
 void attr_of_item(const struct fs *fs, const struct item *it, struct stat *ret)
@@ -47,11 +50,11 @@ void attr_of_item(const struct fs *fs, const struct item *it, struct stat *ret)
 	ret->st_gid = it->attrs.gid == OWNER_UNSET ? fs->options.gid : it->attrs.gid;
 	ret->st_size = dir ? 4096 : (off_t)it->size;
 	ret->st_blocks = (ret->st_size + 511) / 512;
-	ret->st_mtim = time_of(it->attrs.mtime_ns, it->version);
+	ret->st_mtim = time_of(fs, it->attrs.mtime_ns, it->version);
 	ret->st_atim = ret->st_mtim;
 	ret->st_ctim = it->attrs.ctime_ns == it->attrs.mtime_ns
 		? ret->st_mtim
-		: time_of(it->attrs.ctime_ns, it->version);
+		: time_of(fs, it->attrs.ctime_ns, it->version);
 }
 
 void attr_of_control(const struct fs *fs, uint64_t nid, struct stat *ret)

@@ -111,7 +111,7 @@ def wait_for_release(m, mine=1):
             os.close(os.open(m / ".rowfs/version", os.O_RDONLY))
             return
         except OSError as e:
-            assert e.errno == errno.ENFILE and time.monotonic() < end
+            assert e.errno == errno.EMFILE and time.monotonic() < end
 
 
 # ---- what users can have open
@@ -176,9 +176,9 @@ def test_open_files_have_a_bound_and_root_gets_in(shared):
         t.join()
         for fd in (*go, *done):
             os.close(fd)
-        assert refused == "ENFILE", name
+        assert refused == "EMFILE", name
         count, why = found[0]
-        assert why == "ENFILE" and SHARE - 2 <= count <= SHARE, (name, found)
+        assert why == "EMFILE" and SHARE - 2 <= count <= SHARE, (name, found)
         closes_are_known(m)
         assert as_user(lambda: errno_of(os.listdir, m.part)) == "0", name
     write(m.part / "after.json", '{"A":1}')
@@ -191,7 +191,7 @@ def test_open_files_roots_have_a_bound_too(shared):
     with pytest.raises(OSError) as e:
         for _ in range(2 * HANDLES):
             fds.append(os.open(m.part, os.O_RDONLY))
-    assert e.value.errno == errno.ENFILE and HANDLES - 2 <= len(fds) <= HANDLES
+    assert e.value.errno == errno.EMFILE and HANDLES - 2 <= len(fds) <= HANDLES
     for fd in fds:
         os.close(fd)
     wait_for_release(m)
@@ -223,7 +223,7 @@ def test_documents_that_are_written_have_a_bound(shared):
         return taken, whys, ended
 
     taken, whys, ended = as_user(fill)
-    assert 3 <= taken <= 8 and set(whys) <= {"ENOMEM", "ENFILE"} and whys, (taken, whys)
+    assert 3 <= taken <= 8 and set(whys) <= {"ENOMEM", "EMFILE"} and whys, (taken, whys)
     assert ended[0] == "0" and read(m.part / "w0.json") == document(131072).encode()
     assert set(ended[1:]) <= {"EINVAL", "ENOMEM"}
     assert read(m.part / "kept.json") == b'{"v":1}'
@@ -266,7 +266,7 @@ def test_control_files_that_are_written_have_a_bound(shared, name):
         return len(fds) - whys.count("ENOMEM"), whys
 
     taken, whys = as_user(fill)
-    assert 1 <= taken <= 8 and set(whys) <= {"ENOMEM", "ENFILE"} and whys, (taken, whys)
+    assert 1 <= taken <= 8 and set(whys) <= {"ENOMEM", "EMFILE"} and whys, (taken, whys)
     line = 'RowKey,A\n"2","b"\n' if name == ".rows.csv" else '{"upsert":{"RowKey":"2"}}\n'
     if name == ".rows.ndjson":
         line = '{"RowKey":"2"}\n'
@@ -326,7 +326,7 @@ def test_what_importers_know_of_names_has_a_bound(shared, name, text, first):
                     os.write(fds[-1], text(i))
             except OSError as e:
                 whys.append(errno.errorcode[e.errno])
-                if whys[-1] == "ENFILE":
+                if whys[-1] == "EMFILE":
                     break
         for i, fd in enumerate(fds if first == "open all" else []):
             if len(whys) < 20 and (got := errno_of(os.write, fd, text(i))) != "0":
@@ -334,7 +334,7 @@ def test_what_importers_know_of_names_has_a_bound(shared, name, text, first):
         return set(whys), m.rss_kib()
 
     whys, rss = as_user(fill)
-    assert whys and whys <= {"ENFILE", "ENOMEM"}, whys
+    assert whys and whys <= {"EMFILE", "ENOMEM"}, whys
     if not sanitized():
         assert rss - before < 24 << 10
     end = time.monotonic() + 60
@@ -362,7 +362,7 @@ def test_where_listings_are_has_a_bound(shared, at):
         return refused, m.rss_kib(), sorted(os.listdir(fds[-1]))
 
     refused, rss, listed = as_user(fill)
-    assert refused == "ENFILE"
+    assert refused == "EMFILE"
     assert listed == [f"{n}.json" for n in names]
     if not sanitized():
         assert rss - before < 24 << 10
@@ -477,7 +477,7 @@ def test_rows_that_are_read_have_a_bound(shared):
         return len(fds), "none", os.read(fds[-1], 10)
 
     taken, why, text = as_user(lambda: fill(False))
-    assert 6 <= taken <= 9 and why == "ENFILE" and text == document(100000)[:10].encode()
+    assert 6 <= taken <= 9 and why == "EMFILE" and text == document(100000)[:10].encode()
     closes_are_known(m)
     assert as_user(lambda: errno_of(read, m.part / "19.json")) == "0"
     closes_are_known(m)

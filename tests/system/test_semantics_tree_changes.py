@@ -136,6 +136,19 @@ def test_A6_a_directorys_times_move_with_its_entries(account, table, part):
     assert moved(account, lambda: (account / "Other").mkdir())
 
 
+def test_A6_directories_in_which_nothing_changed_have_a_time(mount, store):
+    """A store as it is made: no account, nothing removed, nothing refused."""
+    before = time.time() - 1
+    m = mount(store)
+    (m / ".rowfs/snapshots/s").mkdir()
+    for path in ("", ".rowfs", ".rowfs/trash", ".rowfs/rejected", ".rowfs/snapshots/s"):
+        st = os.stat(m / path)
+        assert before < st.st_mtime <= time.time() and before < st.st_ctime, path
+    with os.scandir(m / ".rowfs") as entries:
+        assert all(e.stat().st_mtime > before for e in entries)
+    assert sh(f"stat -c %w '{m.path}'").stdout == "-\n"
+
+
 def test_A7_mode_owner_and_times_are_kept(mnt, account, table, part):
     put(part / "r.json", "{}")
     put(part / "tmp", "x")

@@ -23,6 +23,7 @@ struct large {
 
 struct totals {
 	uint64_t accounts, tables, partitions, rows;
+	uint64_t files;                /* ordinary ones under names that could have been rows' */
 	struct large largest[LARGEST]; /* most rows first */
 	size_t nlargest;
 };
@@ -96,22 +97,29 @@ static bool collect(void *arg, const struct item *it)
 	return it->kind != ITEM_PARTITION || w->n < PAGE;
 }
 
+struct named {
+	uint64_t all, files;
+};
+
+/* Files with a leading dot are meant to be files; what ends in .json waits for its document. */
 static bool count_one(void *arg, const struct item *it)
 {
-	uint64_t *n = arg;
-	(void)it;
-	(*n)++;
+	struct named *n = arg;
+	n->all++;
+	n->files += it->kind == ITEM_FILE && it->key.n > 0 && it->key.p[0] != '.' &&
+		!span_ends(it->key, SPAN_LIT(".json"));
 	return true;
 }
 
 static enum err walk_partition(struct walk *w, const struct id *partition)
 {
-	uint64_t files = 0;
+	struct named named = { 0 };
 	enum err e = store_list(w->store, w->view, partition->id, CLASS_NAMED, (struct span){ 0 },
-		false, WANT_ATTRS, count_one, &files);
+		false, WANT_ATTRS, count_one, &named);
 	if (e != ERR_OK)
 		return e;
-	uint64_t rows = partition->size > files ? partition->size - files : 0;
+	uint64_t rows = partition->size > named.all ? partition->size - named.all : 0;
+	w->totals->files += named.files;
 	w->totals->partitions++;
 	w->totals->rows += rows;
 	return remember(w, partition, rows);
@@ -191,10 +199,10 @@ static enum err print_json(struct cmd_env *env, const struct totals *t,
 	struct buf out = BUF_INIT(OUTPUT_LIMIT);
 	buf_addf(&out,
 		"{\"accounts\":%" PRIu64 ",\"tables\":%" PRIu64 ",\"partitions\":%" PRIu64
-		",\"rows\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64
-		",\"file_bytes\":%" PRIu64 ",\"largest_partitions\":[",
-		t->accounts, t->tables, t->partitions, t->rows, info->bytes, info->log_bytes,
-		info->file_bytes);
+		",\"rows\":%" PRIu64 ",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64
+		",\"log_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"largest_partitions\":[",
+		t->accounts, t->tables, t->partitions, t->rows, t->files, info->bytes,
+		info->log_bytes, info->file_bytes);
 	static const char *const names[] = { "account", "table", "partition_key" };
 	for (size_t i = 0; i < t->nlargest; i++) {
 		buf_add_str(&out, i > 0 ? ",{" : "{");
@@ -239,6 +247,10 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 	fprintf(env->out, "on disk     %s, of that %s of log\n", size_text(info->bytes, a),
 		size_text(info->log_bytes, b));
 	fprintf(env->out, "files       %s beside the rows\n", size_text(info->file_bytes, c));
+	if (t->files > 0)
+		fprintf(env->out,
+			"            %s in partitions are no rows: a row's name ends in .json\n",
+			number_text(t->files, a));
 	if (t->nlargest > 0)
 		fputs("\nlargest partitions\n", env->out);
 	for (size_t i = 0; i < t->nlargest; i++)

@@ -14,6 +14,32 @@
 
 #define PREFIX "user.rowfs."
 
+/* Nothing was refused, but somebody may have meant a row.  A leading dot is meant. */
+static bool is_mistakable(struct fs *fs, const struct item *it)
+{
+	struct item dir = { 0 };
+	if (it->kind != ITEM_FILE || it->key.n == 0 || it->key.p[0] == '.')
+		return false;
+	enum err e = store_get(fs->store, NULL, it->parent, WANT_ATTRS, &dir);
+	bool in_partition = e == ERR_OK && dir.kind == ITEM_PARTITION;
+	item_fini(&dir);
+	return in_partition;
+}
+
+static enum err get_no_row(struct fs *fs, const struct item *it, struct buf *out)
+{
+	if (!is_mistakable(fs, it))
+		return ERR_NO_ATTRIBUTE;
+	if (item_is_draft(fs, it))
+		buf_add_str(out,
+			"NoRow: an empty file, no row yet: write a document to it, {} will do");
+	else
+		buf_add_str(out,
+			"NoRow: an ordinary file, no row: the name of a row ends in .json (mv makes "
+			"it one)");
+	return ERR_OK;
+}
+
 static enum err get_error(
 	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
@@ -23,7 +49,7 @@ static enum err get_error(
 	uint64_t inside = item_is_dir(it->kind) ? it->id : 0;
 	return reasons_get(fs->reasons, it->parent, span_make(name, n), inside, out)
 		? ERR_OK
-		: ERR_NO_ATTRIBUTE;
+		: get_no_row(fs, it, out);
 }
 
 static enum err get_etag(

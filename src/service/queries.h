@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "model/entity.h"
 #include "query/filter.h"
+#include "query/filter_watch.h"
 #include "query/key_ranges.h"
 #include "service/service.h"
 
@@ -23,6 +24,7 @@ struct query {
 	const struct key_ranges *limit; /* NULL: none.  Rows outside do not exist for this query */
 	const struct query_viewer *viewer; /* NULL: sees all.  What it does not see does not exist
 					      for this query */
+	struct filter_watch *watch;        /* NULL: none; else told of each row that is looked at */
 	struct span from_pk, from_rk;      /* UTF-8: start at this row or the next one; p NULL: from
 					   the start (of the table, of the partition) */
 	size_t top;                        /* stop after so many rows; 0: never */

@@ -107,8 +107,11 @@ static bool matches(struct query_run *r, const struct item *it, struct span pk, 
 	r->pk_value.bytes = pk;
 	r->rk_value.bytes = rk;
 	r->time_value.ticks = it->version;
-	return (!r->needs_properties || bind_properties(r, it, pk, rk, ret_decoded)) &&
-		filter_eval(r->q->filter, r->values);
+	if (r->needs_properties && !bind_properties(r, it, pk, rk, ret_decoded))
+		return false;
+	if (r->q->watch != NULL)
+		filter_watch_row(r->q->watch, r->values);
+	return filter_eval(r->q->filter, r->values);
 }
 
 static void hand_out(struct query_run *r, const struct query_row *row)

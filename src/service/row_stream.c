@@ -37,6 +37,7 @@ struct row_stream {
 	const struct query_viewer *viewer;
 	bool with_time; /* Timestamp is wanted */
 	struct csv_writer *csv;
+	struct filter_watch *watch; /* of .explain */
 
 	enum phase phase;
 	struct buf next_pk, next_rk; /* where the next page begins; data NULL: from the start */
@@ -177,6 +178,8 @@ static void begin_walk(struct row_stream *s)
 	buf_fini(&s->next_pk);
 	buf_fini(&s->next_rk);
 	s->rows = s->looked_at = s->matched = 0;
+	if (s->watch != NULL)
+		filter_watch_clear(s->watch);
 }
 
 static void take_key(struct buf *to, struct buf *from)
@@ -194,6 +197,7 @@ static enum err walk_on(struct row_stream *s, bool *ret_done)
 		.filter = &rq->filter,
 		.limit = s->limited ? &s->limit : NULL,
 		.viewer = s->viewer,
+		.watch = s->watch,
 		.from_pk = buf_span(&s->next_pk),
 		.from_rk = buf_span(&s->next_rk),
 		.top = rq->top == 0 ? 0 : rq->top - s->matched,
@@ -268,6 +272,17 @@ static void put_filter(const struct filter *f, struct buf *out)
 	buf_fini(&text);
 }
 
+static void put_notes(const struct filter_watch *w, struct buf *out)
+{
+	struct buf notes = BUF_INIT(TEXT_MAX);
+	filter_watch_tell(w, &notes);
+	if (notes.len > 0)
+		buf_addf(out, ",\"notes\":[%.*s]", (int)notes.len, notes.data);
+	if (!buf_ok(&notes))
+		out->failed = true;
+	buf_fini(&notes);
+}
+
 static void explain(struct row_stream *s)
 {
 	struct buf *out = &s->text;
@@ -280,8 +295,9 @@ static void explain(struct row_stream *s)
 		buf_addf(out, "%" PRIu64, s->query.top);
 	buf_add_str(out, ",\"select\":");
 	put_selection(&s->query.select, out);
-	buf_addf(out, ",\"looked_at\":%" PRIu64 ",\"matched\":%" PRIu64 "}\n", s->looked_at,
-		s->matched);
+	buf_addf(out, ",\"looked_at\":%" PRIu64 ",\"matched\":%" PRIu64, s->looked_at, s->matched);
+	put_notes(s->watch, out);
+	buf_add_str(out, "}\n");
 }
 
 static void write_tail(struct row_stream *s)
@@ -437,6 +453,11 @@ static enum err prepare(struct row_stream *s, const struct span *partition)
 		if (s->selected == NULL)
 			e = ERR_NO_MEMORY;
 	}
+	if (e == ERR_OK && s->query.form == ROW_FORM_EXPLAIN) {
+		s->watch = filter_watch_new(&s->query.filter);
+		if (s->watch == NULL)
+			e = ERR_NO_MEMORY;
+	}
 	return e == ERR_OK && s->query.form == ROW_FORM_CSV ? prepare_csv(s) : e;
 }
 
@@ -481,6 +502,7 @@ void row_stream_close(struct row_stream *s)
 	key_ranges_fini(&s->limit);
 	row_query_fini(&s->query);
 	csv_writer_free(s->csv);
+	filter_watch_free(s->watch);
 	buf_fini(&s->next_pk);
 	buf_fini(&s->next_rk);
 	buf_fini(&s->text);

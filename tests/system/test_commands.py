@@ -436,14 +436,17 @@ def test_stat_counts_rows_and_not_ordinary_files(rowfs, acct, mount):
     rowfs("import", acct, "acct/Tab", input=lines(*ROWS))
     m = mount(acct)
     (m / "acct/Tab/p/note.txt").write_text("12345")
+    (m / "acct/Tab/p/.hidden").touch()
+    (m / "acct/Tab/p/draft.json").touch()
     for _ in ("served", "alone"):
         got = json.loads(rowfs("stat", "--json", acct).stdout)
         assert (got["accounts"], got["tables"], got["partitions"], got["rows"]) == (1, 1, 3, 5)
-        assert got["file_bytes"] == 5 and got["bytes"] > 0
+        assert got["file_bytes"] == 5 and got["bytes"] > 0 and got["files"] == 1
         assert got["largest_partitions"][0] == {
             "account": "acct", "table": "Tab", "partition_key": "p", "rows": 3}
         text = rowfs("stat", acct).stdout
         assert "rows        5\n" in text and "acct/Tab/p\n" in text
+        assert "1 in partitions are no rows: a row's name ends in .json" in text
         if m.alive():
             m.umount()
 

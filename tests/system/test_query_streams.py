@@ -233,6 +233,39 @@ def test_Q6_explain_tells_the_plan_and_its_cost(tab):
     assert tab.explain("")["filter"] is None and tab.explain("")["top"] is None
 
 
+MADE = "2020-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("options, name, words", [
+    (f"Made ge datetime'{MADE}'", "Made", '"Made@odata.type":"Edm.DateTime"'),
+    (f"not (Made lt datetime'{MADE}')", "Made", "2 of these rows"),
+    ("Id eq guid'c9da6455-213d-42c9-9a79-3e9149a57833'", "Id", "Edm.Guid"),
+    ("Age gt 30 or Age eq 7", "Age", "without quotes"),
+    ("Big eq 5000000000L", "Big", "Edm.Int64"),
+    ("Active", "Active", "without quotes"),
+    ("RowKey eq 5", "RowKey", "with a string, in quotes"),
+])
+def test_Q6_explain_says_which_strings_were_missed(tab, options, name, words):
+    part = tab.path / "p"
+    part.mkdir(parents=True)
+    text = {"Made": MADE, "Id": "c9da6455-213d-42c9-9a79-3e9149a57833", "Age": "31",
+            "Big": "5000000000", "Active": "true"}
+    put(part / "5.json", json.dumps(text))
+    put(part / "6.json", json.dumps(text, indent=1))
+    put(part / "7.json", json.dumps({n: "neither" for n in text}))
+    (note,) = tab.explain(options)["notes"]
+    assert note.startswith(f"{name} is a String") and words in note
+    assert tab.count(options) == 0 or options.startswith("not")
+
+
+def test_Q6_explain_has_no_notes_where_types_agree(tab):
+    part = tab.path / "p"
+    part.mkdir(parents=True)
+    put(part / "r.json", json.dumps({"Made": MADE, "Made@odata.type": "Edm.DateTime", "Age": 31}))
+    for options in (f"Made ge datetime'{MADE}'", "Age gt 30", "Age gt 30.5", "Made eq 'x'", "No eq 1"):
+        assert "notes" not in tab.explain(options), options
+
+
 # ---- mistakes
 
 

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from tools import EXCHANGE, errors, get, put, raises, rejected, renameat2, rows, sh
+from tools import EXCHANGE, errors, get, put, raises, reason, rejected, renameat2, rows, sh
 
 
 # ---- F: ordinary files
@@ -142,6 +142,23 @@ def test_F5_no_rows(mnt, part, rowfs):
     put(part / ".d/s.json", '{"v":3}')
     out = rowfs("export", mnt.store, "acct1/Blogs").stdout
     assert [json.loads(line)["RowKey"] for line in out.splitlines()] == ["r"]
+
+
+def test_F5_a_file_says_that_it_is_no_row(part):
+    put(part / "bob", "{}")
+    put(part / "new.json", "")
+    put(part / ".dot", "{}")
+    put(part / "r.json", "{}")
+    (part / ".d").mkdir()
+    put(part / ".d/any", "{}")
+    assert "no row: the name of a row ends in .json" in reason(part / "bob")
+    assert "no row yet" in reason(part / "new.json")
+    for name in (".dot", ".d/any", "r.json", "."):
+        with raises("ENODATA"):
+            os.getxattr(part / name, "user.rowfs.error")
+    os.rename(part / "bob", part / "bob.json")
+    with raises("ENODATA"):
+        os.getxattr(part / "bob.json", "user.rowfs.error")
 
 
 def test_F6_onto_a_rows_name(part):

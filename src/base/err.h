@@ -55,6 +55,7 @@
 	X(BODY_TOO_LARGE,        EFBIG,        413, "RequestBodyTooLarge",          "The request body is too large and exceeds the maximum permissible limit.") \
 	X(FILE_TOO_LARGE,        EFBIG,        413, "RequestBodyTooLarge",          "The ordinary file would exceed the size limit for files beside the rows.") \
 	X(BATCH_TOO_LARGE,       E2BIG,        400, "InvalidInput",                 "The batch request operation exceeds the maximum 100 changes per change set.") \
+	X(RENAME_TOO_LARGE,      E2BIG,        400, "InvalidInput",                 "More than 4,096 documents, or 4 MiB, would have to be written anew with another PartitionKey. Make the new directory and move the rows there instead.") \
 	X(BATCH_DUPLICATE,       EINVAL,       400, "InvalidDuplicateRow",          "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.") \
 	X(NOT_AN_ENTITY,         EBADMSG,      400, "InvalidInput",                 "The content is not an entity.") \
 	/* Not allowed here. */ \

@@ -24,6 +24,9 @@
 #define LIMIT_NAME_BYTES 240                   /* a longer file name takes the digest form */
 #define LIMIT_DOCUMENT_BYTES (4 * 1024 * 1024) /* a row's JSON text with its white space */
 #define LIMIT_FILE_NAME_BYTES 255
+/* Documents that the rename of a partition writes anew, in one commit, which others wait for. */
+#define LIMIT_REKEYED_ROWS 4096
+#define LIMIT_REKEYED_BYTES (4 * 1024 * 1024)
 #define LIMIT_FILE_BYTES (INT64_C(1) << 30)  /* one ordinary file */
 #define LIMIT_FILES_BYTES (INT64_C(8) << 30) /* all ordinary files of a store */
 

@@ -142,6 +142,7 @@ static enum err board(struct service *s, struct passenger *p, const struct spot 
 struct keyed_rows {
 	struct item *rows;
 	size_t n, cap;
+	uint64_t bytes;
 	bool all;
 	enum err error;
 };
@@ -158,6 +159,11 @@ static bool collect_keyed(void *arg, const struct item *it)
 	struct keyed_rows *r = arg;
 	if (it->kind != ITEM_ROW || (!r->all && (it->flags & ITEM_KEYS_INSIDE) == 0))
 		return true;
+	r->bytes += it->size;
+	if (r->n == LIMIT_REKEYED_ROWS || r->bytes > LIMIT_REKEYED_BYTES) {
+		r->error = ERR_RENAME_TOO_LARGE;
+		return false;
+	}
 	if (r->n == r->cap) {
 		size_t cap = r->cap == 0 ? 16 : r->cap * 2;
 		struct item *rows = reallocarray(r->rows, cap, sizeof(*rows));

@@ -378,6 +378,40 @@ def test_M6_keys_in_the_document_follow_a_rename(table, part):
     put(table / "other/q2.json", get(table / "other/q2.json"))  # it may be written back
 
 
+def test_M7_a_rename_rewrites_4096_documents_and_no_more(table, part):
+    for i in range(4096):
+        put(part / f"{i}.json", '{"PartitionKey":"Channel_19","v":1}')
+    put(part / "without.json", "{}")
+    os.rename(part, table / "other")
+    assert json.loads(get(table / "other/4095.json"))["v"] == 1
+    os.rename(table / "other/without.json", table / "other/with.json")
+    put(table / "other/with.json", '{"PartitionKey":"other"}')
+    for i in range(4096):
+        put(table / f"other/{i}.json", '{"PartitionKey":"other"}')
+    with raises("E2BIG"):
+        os.rename(table / "other", part)
+    assert "4,096" in xattr(table, "error")
+    assert len(rows(table / "other")) == 4097 and rows(table) == ["other"]
+    part.mkdir()
+    for name in rows(table / "other"):
+        os.rename(table / "other" / name, part / name)
+    assert len(rows(part)) == 4097
+    (table / "other").rmdir()
+
+
+def test_M7_a_rename_rewrites_4_MiB_and_no_more(table, part):
+    text = '{"PartitionKey":"Channel_19"}'
+    for i in range(2):
+        put(part / f"{i}.json", text + " " * ((2 << 20) - len(text)))
+    os.rename(part, table / "other")
+    text = '{"PartitionKey":"other"}'
+    for i in range(2):
+        put(table / f"other/{i}.json", text + " " * ((2 << 20) - len(text)))
+    put(table / "other/more.json", text)
+    with raises("E2BIG"):
+        os.rename(table / "other", part)
+
+
 # ---- D: remove and make
 
 

@@ -46,6 +46,7 @@ static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env };
 	struct verify_counts n;
+	struct store_info info;
 	char rows[NUMBER_MAX];
 	(void)args;
 	progress_start(&r.progress, env, "items");
@@ -67,6 +68,11 @@ static int run(struct cmd_env *env, const struct args *args)
 		fputs("clean\n", env->out);
 	else
 		fprintf(env->out, "%" PRIu64 " finding%s\n", n.findings, plural(n.findings));
+	store_info(service_store(env->service), &info);
+	if (info.reclaiming)
+		fputs("the space of what was removed is still being reclaimed; a process that serves "
+		      "the store goes on with it\n",
+			env->err);
 	/* The last line of the output stays the one that counts. */
 	if (n.findings > 0)
 		(void)command_fail(env->err, "check",

@@ -58,8 +58,10 @@ static void add_store(struct fs *fs, struct buf *out)
 		"  \"store\": {\"bytes\": %" PRIu64 ", \"wal_bytes\": %" PRIu64
 		", \"ordinary_file_bytes\": %" PRIu64 ", \"commits\": %" PRIu64
 		", \"change_sets\": %" PRIu64 ", \"changes\": %" PRIu64 ", \"syncs\": %" PRIu64
+		", \"reclaiming\": %s, \"reclaimed_slices\": %" PRIu64
 		",\n    \"change_sets_per_commit\": {",
-		s.bytes, s.log_bytes, s.file_bytes, s.commits, s.change_sets, s.changes, s.syncs);
+		s.bytes, s.log_bytes, s.file_bytes, s.commits, s.change_sets, s.changes, s.syncs,
+		s.reclaiming ? "true" : "false", s.slices);
 	for (size_t i = 0; i < STORE_COMMIT_SIZES; i++) {
 		buf_addf(out, "%s\"%u", i > 0 ? ", " : "", 1u << i);
 		if (i == STORE_COMMIT_SIZES - 1)

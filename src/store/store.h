@@ -150,7 +150,8 @@ enum change_cond {
 };
 
 enum change_flags {
-	CHANGE_RECURSIVE = 1,
+	CHANGE_RECURSIVE =
+		1, /* DELETE of a directory with all below it, however much: see Removal */
 	CHANGE_NO_REPLACE = 2,
 	CHANGE_WANT_OLD = 4,  /* fill `old` with body: what was removed, replaced or rewritten */
 	CHANGE_KEEP_DIR = 8,  /* DELETE, MOVE: the directory left behind becomes ITEM_MADE */
@@ -224,6 +225,12 @@ struct change {
  * attrs.mtime_ns, ctime_ns to TIME_UNSET) and its size.  A partition that loses its last
  * row and file goes too unless it is ITEM_MADE or CHANGE_KEEP_DIR was given. */
 
+/* Removal: what is below a removed directory is gone with the commit for every reader and every
+ * change, by id too, and the name is free.  The commit takes no longer for more; an engine may
+ * reclaim the space later, on its own, in pieces that other change sets need not wait for, and goes
+ * on at the next open.  A change set that would be refused for lack of space or quota waits for it
+ * instead.  Views of before show everything until they are closed. */
+
 enum store_ability {
 	STORE_CAN_VIEW = 1,      /* views of the whole store */
 	STORE_CAN_MOVE_DIRS = 2, /* MOVE of partitions and tables; without: ERR_CROSS_DEVICE */
@@ -241,9 +248,12 @@ struct store_info {
 	uint64_t bytes;        /* on disk */
 	uint64_t log_bytes;    /* of that: write-ahead log */
 	uint64_t log_rest;     /* up to here the log is left as large as it is; 0: there is none */
-	uint64_t file_bytes;   /* sum of ordinary files' sizes */
+	uint64_t
+		file_bytes; /* sum of ordinary files' sizes; removed ones until they are reclaimed */
 	/* Since open; commits < change sets: shared commits. */
 	uint64_t commits, change_sets, changes, syncs;
+	uint64_t slices; /* commits that reclaimed a part of what was removed */
+	bool reclaiming; /* some of what was removed is still on disk */
 	/* Commits by how many change sets shared them: the i-th counts those of at least
 	 * 1 << i, and fewer than 2 << i but for the last one. */
 	uint64_t commit_sizes[STORE_COMMIT_SIZES];

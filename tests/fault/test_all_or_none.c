@@ -135,31 +135,6 @@ TEST(what_a_set_counted_is_written_before_the_directory_is_changed)
 	end();
 }
 
-static bool nothing_grows;
-
-void *reallocarray(void *p, size_t n, size_t size)
-{
-	return nothing_grows && p != NULL ? NULL : realloc(p, n * size);
-}
-
-/* More directories than there is room for at first. */
-TEST(a_wide_tree_goes_or_stays)
-{
-	begin_with_rows();
-	uint64_t tree = make(ITEM_FOLDER, named(partition, "tree"));
-	for (int i = 0; i < 70; i++) {
-		char name[8];
-		(void)snprintf(name, sizeof(name), "%d", i);
-		(void)make(ITEM_FOLDER, named(tree, name));
-	}
-	nothing_grows = true;
-	enum err e = apply(removal(named(partition, "tree"), CHANGE_RECURSIVE));
-	nothing_grows = false;
-	CHECK_ERR(e, ERR_NO_MEMORY);
-	CHECK_ERR(apply(removal(named(partition, "tree"), CHANGE_RECURSIVE)), ERR_OK);
-	end();
-}
-
 /* As the file's own rules are broken by damage. */
 TEST(a_new_row_that_the_file_refuses_is_no_row_that_is_there)
 {
@@ -234,7 +209,6 @@ RUN_TESTS(
 	T(a_partition_is_made_with_its_first_row_or_neither),
 	T(a_row_goes_into_the_trash_a_second_time),
 	T(what_a_set_counted_is_written_before_the_directory_is_changed),
-	T(a_wide_tree_goes_or_stays),
 	T(a_new_row_that_the_file_refuses_is_no_row_that_is_there),
 	T(without_memory_a_tree_stays_whole),
 	T(without_memory_no_id_is_given_twice))

@@ -83,6 +83,28 @@ TEST(space_inside_the_store_is_as_good_as_on_the_disk)
 	end();
 }
 
+/* Nobody else reclaims it here: the writer who needs it does. */
+TEST(what_is_removed_with_its_directory_gives_room_at_once)
+{
+	begin();
+	uint64_t q = make(ITEM_PARTITION, (struct place){ .parent = table, .key = SPAN_LIT("q") });
+	for (int i = 0; i < 8; i++) {
+		char key[8];
+		(void)snprintf(key, sizeof(key), "%d", i);
+		CHECK_ERR(apply(put(ITEM_ROW, row_at("q", key), zeros(1 << 20))), ERR_OK);
+	}
+	sql_reclaimer_stop(sql_of(store));
+	fill_disk(0);
+	struct change large = put(ITEM_ROW, row_at("p", "large"), zeros(1 << 20));
+	CHECK_ERR(apply(large), ERR_NO_SPACE);
+	CHECK_ERR(apply(removal((struct place){ .id = q }, CHANGE_RECURSIVE)), ERR_OK);
+	large.version = ++version;
+	CHECK_ERR(apply(large), ERR_OK);
+	CHECK_ERR(store_room(store, 1 << 20, NULL), ERR_OK);
+	fill_disk(-1);
+	end();
+}
+
 /* Of 1 MiB, and another one each time, or SQLite would write nothing. */
 static enum err overwrite(const char *key)
 {
@@ -209,6 +231,7 @@ TEST(a_store_that_is_read_has_room_for_whatever_is_not_written)
 RUN_TESTS(
 	T(a_shared_commit_without_room_is_refused_to_each),
 	T(space_inside_the_store_is_as_good_as_on_the_disk),
+	T(what_is_removed_with_its_directory_gives_room_at_once),
 	T(what_is_kept_for_the_superuser_is_not_room_for_others),
 	T(some_space_inside_the_store_is_room_for_a_little),
 	T(under_a_held_view_there_is_room_while_the_log_can_be_copied),

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define SPAN_NONE ((struct span){ NULL, 0 })
 
@@ -562,6 +563,126 @@ static void directories_are_removed_empty_or_recursively(struct world *w)
 	CHECK_EQ_INT(it.size, 0);
 	item_fini(&it);
 	CHECK_ERR(apply(w, removal(by_id(w->account), 0)), ERR_OK);
+}
+
+/* More than one change set takes away at once. */
+#define MANY 1000
+
+static void fill_table(struct world *w)
+{
+	char key[16];
+	for (int i = 0; i < MANY; i++) {
+		(void)snprintf(key, sizeof(key), "%d", i);
+		(void)row(w, i % 2 ? "p" : "q", key, "{}");
+	}
+}
+
+static void wait_until_reclaimed(struct world *w)
+{
+	struct store_info info;
+	do
+		store_info(w->s, &info);
+	while (info.reclaiming && usleep(1000) == 0);
+	CHECK_EQ_INT(info.file_bytes, 0);
+}
+
+static bool has_child(struct world *w, struct store_view *v, uint64_t dir, const char *key)
+{
+	struct item it = { 0 };
+	struct keys k = { 0 };
+	bool found = store_child(w->s, v, dir, CLASS_KEYED, span_of(key), 0, &it) == ERR_OK;
+	item_fini(&it);
+	CHECK_ERR(store_list(w->s, v, dir, CLASS_KEYED, SPAN_NONE, false, 0, note_key, &k), ERR_OK);
+	CHECK_EQ_INT(k.n > 0, found);
+	return found;
+}
+
+static void below_a_removed_directory_nothing_can_be_read_or_changed(struct world *w)
+{
+	char c[4];
+	size_t n;
+	fill_table(w);
+	uint64_t r = row(w, "p", "1", "2"), p = partition(w, "p"), old = w->table;
+	uint64_t folder = made(w, put(ITEM_FOLDER, file_of(p, "d"), NULL));
+	uint64_t f = file(w, folder, "f", "12345");
+	CHECK(has_child(w, NULL, p, "1"));
+	CHECK_ERR(apply(w, removal(by_id(w->table), CHANGE_RECURSIVE)), ERR_OK);
+	const uint64_t ids[] = { r, p, folder, f, old };
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		CHECK_ERR(gone(w, ids[i]), ERR_NOT_FOUND);
+		CHECK_ERR(apply(w, removal(by_id(ids[i]), CHANGE_RECURSIVE)), ERR_GONE);
+	}
+	CHECK(!has_child(w, NULL, p, "1") && !has_child(w, NULL, old, "p"));
+	CHECK_ERR(store_file_read(w->s, NULL, f, 0, c, sizeof(c), &n), ERR_NOT_FOUND);
+	CHECK_ERR(apply(w, put(ITEM_ROW, row_of(w, "p", "1"), "{}")), ERR_TABLE_NOT_FOUND);
+	CHECK_ERR(apply(w, put(ITEM_ROW, child_of(p, "1"), "{}")), ERR_NOT_FOUND);
+	CHECK_ERR(apply(w, put(ITEM_FILE, file_of(folder, "g"), NULL)), ERR_NOT_FOUND);
+	CHECK_ERR(apply(w, removal(child_of(p, "1"), 0)), ERR_NOT_FOUND);
+	CHECK_ERR(apply(w, moving(child_of(p, "1"), child_of(p, "x"), 0)), ERR_NOT_FOUND);
+	wait_until_reclaimed(w);
+	CHECK_ERR(gone(w, r), ERR_NOT_FOUND);
+}
+
+static void the_name_of_a_removed_directory_is_free_at_once(struct world *w)
+{
+	fill_table(w);
+	struct place at = child_of(w->account, "again");
+	CHECK_ERR(apply(w, moving(by_id(w->table), at, 0)), ERR_OK);
+	for (int i = 0; i < 3; i++) {
+		CHECK_ERR(apply(w, removal(at, CHANGE_RECURSIVE)), ERR_OK);
+		w->table = made(w, put(ITEM_TABLE, at, NULL));
+		struct item it = item_by_id(w, w->account);
+		CHECK_EQ_INT(it.size, 1);
+		item_fini(&it);
+		fill_table(w);
+	}
+	wait_until_reclaimed(w);
+	CHECK(has_child(w, NULL, partition(w, "p"), "1"));
+	struct item it = item_by_id(w, w->table);
+	CHECK_EQ_INT(it.size, 2);
+	item_fini(&it);
+	CHECK_ERR(store_check(w->s, NULL, NULL, NULL), ERR_OK);
+}
+
+static void a_view_shows_what_is_removed_and_reclaimed_later(struct world *w)
+{
+	struct store_view *before, *after;
+	fill_table(w);
+	uint64_t p = partition(w, "p");
+	CHECK_ERR(store_view_hold(w->s, &before), ERR_OK);
+	CHECK_ERR(apply(w, removal(by_id(w->account), CHANGE_RECURSIVE)), ERR_OK);
+	CHECK_ERR(store_view_hold(w->s, &after), ERR_OK);
+	CHECK(has_child(w, before, p, "1") && !has_child(w, after, p, "1"));
+	wait_until_reclaimed(w);
+	CHECK(has_child(w, before, p, "1") && !has_child(w, after, p, "1"));
+	store_view_close(w->s, before);
+	store_view_close(w->s, after);
+}
+
+static void the_quota_of_what_is_removed_is_free_at_once(struct world *w)
+{
+	char content[1025];
+	memset(content, 'x', sizeof(content));
+	content[1024] = '\0';
+	w->engine->limits(w->s, 1 << 20, (MANY / 2 + 1) * 1024);
+	fill_table(w);
+	for (int i = 0; i < MANY / 2; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		(void)file(w, partition(w, "p"), name, content);
+	}
+	CHECK_ERR(apply(w, removal(by_id(w->table), CHANGE_RECURSIVE)), ERR_OK);
+	uint64_t folder = made(w, put(ITEM_FOLDER, file_of(w->account, "d"), NULL));
+	for (int i = 0; i < MANY / 2; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof(name), "%d", i);
+		(void)file(w, folder, name, content);
+	}
+	struct store_info info;
+	do
+		store_info(w->s, &info);
+	while (info.reclaiming && usleep(1000) == 0);
+	CHECK_EQ_INT(info.file_bytes, MANY / 2 * 1024);
 }
 
 static void change_sets_that_were_applied_are_counted(struct world *w)
@@ -1223,6 +1344,10 @@ static const struct promise {
 	P(membership_counts_and_moves_the_directorys_time),
 	P(an_emptied_partition_goes_unless_it_was_made),
 	P(directories_are_removed_empty_or_recursively),
+	P(below_a_removed_directory_nothing_can_be_read_or_changed),
+	P(the_name_of_a_removed_directory_is_free_at_once),
+	P(a_view_shows_what_is_removed_and_reclaimed_later),
+	P(the_quota_of_what_is_removed_is_free_at_once),
 	P(change_sets_that_were_applied_are_counted),
 	P(a_delete_tells_what_was_there),
 	P(a_move_carries_id_edition_and_mtime),

@@ -334,10 +334,8 @@ static enum err remove_found(struct sql_writer *w, struct change *c, struct item
 	if (c->flags & CHANGE_TO_FILE && it->kind != ITEM_ROW)
 		return ERR_INVALID_INPUT;
 	enum err e = sql_check_stale(w, c, it);
-	if (e == ERR_OK && item_is_dir(it->kind) && it->size > 0)
-		e = sql_item_delete_tree(w, it->id);
 	if (e == ERR_OK)
-		e = c->flags & CHANGE_TO_FILE ? remove_to_file(w, c, it) : sql_item_delete(w, it);
+		e = c->flags & CHANGE_TO_FILE ? remove_to_file(w, c, it) : sql_remove(w, it);
 	if (e == ERR_OK)
 		e = give_now(c, it);
 	if (e == ERR_OK)
@@ -449,7 +447,7 @@ static enum err raise_schema(struct sql_writer *w)
 	return e;
 }
 
-static enum err finish(struct sql_writer *w)
+enum err sql_finish(struct sql_writer *w)
 {
 	struct sql_dir *trash;
 	enum err e = ERR_OK;
@@ -477,5 +475,5 @@ enum err sql_apply_set(struct sql_writer *w, struct change *changes, size_t n, s
 		changes[i].now.flags &= ITEM_FLAGS_PUBLIC;
 		changes[i].old.flags &= ITEM_FLAGS_PUBLIC;
 	}
-	return e == ERR_OK ? finish(w) : e;
+	return e == ERR_OK ? sql_finish(w) : e;
 }

@@ -30,6 +30,8 @@ _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && IT
 #define OBJ " o.id=(" OBJ_ID ")"
 #define AT ",i.parent,i.class,i.key"
 #define DIRS "(1,2,3,6)"
+/* Its space is being reclaimed (reclaim.c). */
+#define REMOVED "(parent=0 AND class=0 AND id>1024 AND key=CAST(CAST(id AS TEXT) AS BLOB))"
 
 struct checker {
 	const struct sql_store *store;
@@ -61,9 +63,10 @@ static const char *const queries[] = {
 	" i.parent=o.parent AND i.class=o.class AND i.key=o.key AND i.id=v"
 	" WHERE i.id IS NULL OR i.parent<>0 OR i.class<>1 OR i.kind<>6",
 	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 6 THEN 'it is of no known kind'"
-	" WHEN kind<>5 AND class<>(kind=6) OR class NOT IN (0,1) THEN 'it is of the wrong class'"
+	" WHEN parent=0 AND id>4 AND NOT " REMOVED " THEN 'it stands nowhere'"
+	" WHEN kind<>5 AND class<>(kind=6) AND NOT " REMOVED " OR class NOT IN (0,1)"
+	" THEN 'it is of the wrong class'"
 	" WHEN id<1 OR id>=1099511627776 OR id BETWEEN 5 AND 1024 THEN 'its id is out of range'"
-	" WHEN parent=0 AND id>4 THEN 'it stands nowhere'"
 	" WHEN ifnull(size,0)<0 THEN 'its size is negative'"
 	" WHEN version<0 THEN 'its version is negative'"
 	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 ELSE 7 END"

@@ -25,6 +25,11 @@
 #define GROUP_SETS 128
 #define GROUP_CHANGES 4096
 
+/* Of one slice that is reclaimed: so many items and bytes, and not for longer. */
+#define SLICE_ITEMS_MIN 8
+#define SLICE_BYTES ((uint64_t)4 << 20)
+#define SLICE_US 5000
+
 /* Kept free on the disk for what removes, and the rest of it that nothing else may use; and
  * what a change may add besides its bytes. */
 #define ROOM_RESERVED (1024 * 1024)
@@ -41,7 +46,8 @@ struct sql_set {
 	struct change *changes;
 	size_t n; /* 0: it only asks for room */
 	uint64_t room;
-	bool probes; /* with n 0: whether the disk takes a commit */
+	bool probes;                /* with n 0: whether the disk takes a commit */
+	struct sql_slice *reclaims; /* with n 0: reclaims so much */
 	struct err_detail *detail;
 	enum err result;
 	uint64_t commit; /* its number, when done */
@@ -182,13 +188,23 @@ static enum err check_room(struct sql_store *st, const struct want *w)
 
 /* ---- the leader's transactions of one set ---- */
 
-static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op)
+static enum err reclaim(struct sql_writer *w, struct sql_slice *slice, bool *ret_all)
+{
+	slice->done = 0;
+	slice->until_us = clock_mono_us() + SLICE_US;
+	enum err e = sql_reclaim(w, slice, ret_all);
+	return e == ERR_OK ? sql_finish(w) : e;
+}
+
+static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op, bool *ret_all)
 {
 	struct sql_counters before = w->now;
-	if (set->n == 0 && !set->probes)
+	if (set->n == 0 && !set->probes && !set->reclaims)
 		return ERR_OK;
 	enum err e = begin(w);
-	if (e == ERR_OK && set->n == 0)
+	if (e == ERR_OK && set->reclaims)
+		e = reclaim(w, set->reclaims, ret_all);
+	else if (e == ERR_OK && set->n == 0)
 		e = sql_meta_put(w->conn, "version_high", w->now.version_reserved);
 	else if (e == ERR_OK)
 		e = sql_apply_set(w, set->changes, set->n, ret_op);
@@ -204,15 +220,18 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 {
 	struct sql_writer *w = &st->writer;
 	size_t op = 0;
+	bool all = false; /* was reclaimed */
 	struct want want = { .reserved = ROOM_LAST };
 	want_add(&want, set);
 	enum err e = check_room(st, &want);
 	if (e == ERR_OK)
-		e = try_alone(w, set, &op);
+		e = try_alone(w, set, &op, &all);
 	if (e == ERR_NO_SPACE && sql_log_begin_anew(w, 0) && check_room(st, &want) == ERR_OK) {
 		changes_fini(set->changes, set->n);
-		e = try_alone(w, set, &op);
+		e = try_alone(w, set, &op, &all);
 	}
+	if (e == ERR_OK && all)
+		sql_all_reclaimed(w);
 	if (set->n > 0 || set->probes)
 		atomic_store(&st->disk_refused, e == ERR_IO || e == ERR_READ_ONLY);
 	blame(set, op, e);
@@ -322,7 +341,8 @@ static struct sql_set *take_group(struct sql_store *st)
 {
 	struct sql_set *first = st->head, *last = first;
 	size_t sets = 1, changes = first->n;
-	while (last->next && sets < GROUP_SETS && changes + last->next->n <= GROUP_CHANGES) {
+	while (last->next && !first->reclaims && !last->next->reclaims && sets < GROUP_SETS &&
+		changes + last->next->n <= GROUP_CHANGES) {
 		last = last->next;
 		sets++;
 		changes += last->n;
@@ -393,6 +413,7 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 		if (s != own)
 			pthread_cond_signal(&s->wake);
 	}
+	sql_reclaimer_wake(st);
 	if (st->head && st->head != own)
 		pthread_cond_signal(&st->head->wake);
 }
@@ -406,6 +427,43 @@ static void enqueue(struct sql_store *st, struct sql_set *set)
 			pthread_cond_wait(&set->wake, &st->lock);
 		else
 			lead(st, set);
+	}
+}
+
+/* ---- reclaiming ---- */
+
+enum err sql_reclaim_slice(struct sql_store *st, size_t *ret_done)
+{
+	struct sql_slice slice;
+	enum err e = ERR_NO_SPACE;
+	size_t items = st->slice_items;
+	while (e == ERR_NO_SPACE && items >= SLICE_ITEMS_MIN) {
+		slice = (struct sql_slice){ .items = items, .bytes = SLICE_BYTES };
+		struct sql_set set = { .reclaims = &slice, .wake = PTHREAD_COND_INITIALIZER };
+		enqueue(st, &set);
+		pthread_cond_destroy(&set.wake);
+		e = set.result;
+		/* A smaller one needs less of a full disk. */
+		items = e == ERR_NO_SPACE ? items / 4 : 2 * items;
+	}
+	st->slice_items = items < SLICE_ITEMS_MIN ? SLICE_ITEMS_MIN
+		: items > SQL_SLICE_ITEMS         ? SQL_SLICE_ITEMS
+						  : items;
+	st->slices += e == ERR_OK;
+	*ret_done = e == ERR_OK ? slice.done : 0;
+	return e;
+}
+
+/* What is refused for lack of space waits for what was removed, if that gives any. */
+static void enqueue_patiently(struct sql_store *st, struct sql_set *set)
+{
+	size_t done;
+	enqueue(st, set);
+	while ((set->result == ERR_NO_SPACE || set->result == ERR_QUOTA) &&
+		sql_has_to_reclaim(st) && sql_reclaim_slice(st, &done) == ERR_OK && done > 0) {
+		set->done = false;
+		set->next = NULL;
+		enqueue(st, set);
 	}
 }
 
@@ -473,7 +531,7 @@ enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 		.wake = PTHREAD_COND_INITIALIZER,
 	};
 	pthread_mutex_lock(&st->lock);
-	enqueue(st, &set);
+	enqueue_patiently(st, &set);
 	pthread_mutex_unlock(&st->lock);
 	pthread_cond_destroy(&set.wake);
 	return set.result;
@@ -516,7 +574,7 @@ enum err sql_apply(
 	};
 	enum err synced = ERR_OK;
 	pthread_mutex_lock(&st->lock);
-	enqueue(st, &set);
+	enqueue_patiently(st, &set);
 	if (durable && set.result == ERR_OK)
 		synced = wait_synced(st, set.commit);
 	pthread_mutex_unlock(&st->lock);

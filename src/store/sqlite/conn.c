@@ -64,13 +64,16 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_CHUNK_GET] = "SELECT data FROM chunk WHERE id=?1 AND n=?2",
 	[SQL_CHUNK_PUT] = "INSERT OR REPLACE INTO chunk(id,n,data) VALUES(?1,?2,?3)",
 	[SQL_CHUNK_CUT] = "DELETE FROM chunk WHERE id=?1 AND n>=?2",
-	[SQL_TREE_DIRS] = "SELECT id FROM item WHERE parent=?1 AND kind IN (1,2,3,6)",
-	[SQL_TREE_FILE_BYTES] = "SELECT ifnull(sum(size),0) FROM item WHERE parent=?1 AND kind=5",
-	[SQL_TREE_CHUNKS] =
-		"DELETE FROM chunk WHERE id IN (SELECT id FROM item WHERE parent=?1 AND kind=5)",
-	[SQL_TREE_OBJS] =
-		"DELETE FROM obj WHERE id IN (SELECT id" OBJ_ID " FROM item WHERE parent=?1)",
-	[SQL_TREE_ITEMS] = "DELETE FROM item WHERE parent=?1",
+	[SQL_CHUNK_TAIL] = "SELECT n FROM chunk WHERE id=?1 ORDER BY n DESC LIMIT 1 OFFSET ?2",
+	/* The way up ends at a directory that every store has, or nowhere. */
+	[SQL_IS_REMOVED] = "WITH RECURSIVE up(id,parent) AS"
+			   " (SELECT id,parent FROM obj WHERE id=?1 UNION SELECT o.id,o.parent"
+			   " FROM up CROSS JOIN obj o ON o.id=up.parent)"
+			   " SELECT 1 FROM up WHERE parent=0 AND id>1024",
+	[SQL_FIRST_REMOVED] = "SELECT id FROM item WHERE parent=0 AND class=0 AND id>1024"
+			      " AND key=CAST(CAST(id AS TEXT) AS BLOB) LIMIT 1",
+	[SQL_FIRST_CHILD] = "SELECT " COLS_PLACE " FROM item i WHERE i.parent=?1"
+			    " ORDER BY i.class,i.key LIMIT 1",
 	[SQL_LAST_ID] = "SELECT max(id) FROM obj",
 	/* Digits; version 1 has it in meta. */
 	[SQL_FILE_BYTES] = "SELECT coalesce((SELECT value FROM meta WHERE name='file_bytes'),"
@@ -206,6 +209,8 @@ enum err sql_do(struct sql_conn *c, enum sql_stmt which)
 enum err sql_end_reading(struct sql_conn *c)
 {
 	item_fini(&c->dir);
+	c->has_removed = SQL_UNKNOWN;
+	c->stands = 0;
 	return sqlite3_get_autocommit(c->db) ? ERR_OK : sql_do(c, SQL_COMMIT);
 }
 

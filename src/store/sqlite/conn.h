@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,11 +49,10 @@ enum sql_stmt {
 	SQL_CHUNK_GET,
 	SQL_CHUNK_PUT,
 	SQL_CHUNK_CUT,
-	SQL_TREE_DIRS,
-	SQL_TREE_FILE_BYTES,
-	SQL_TREE_CHUNKS,
-	SQL_TREE_OBJS,
-	SQL_TREE_ITEMS,
+	SQL_CHUNK_TAIL,
+	SQL_IS_REMOVED,
+	SQL_FIRST_REMOVED,
+	SQL_FIRST_CHILD,
 	SQL_LAST_ID,
 	SQL_FILE_BYTES,
 	SQL_META_GET,
@@ -67,12 +67,30 @@ enum sql_mode {
 	SQL_MODE_IMMUTABLE, /* and needs no recovery: no lock, no log */
 };
 
+/* Removals of directories that left something to reclaim (reclaim.c): how many were begun since the
+ * open, and how many of these left nothing any more.  Equal: there is nothing to reclaim. */
+struct sql_removals {
+	_Atomic uint64_t begun, ended;
+};
+
+enum sql_known {
+	SQL_UNKNOWN,
+	SQL_NO,
+	SQL_YES
+};
+
 struct sql_conn {
 	sqlite3 *db;
 	sqlite3_stmt *st[SQL_STMT_COUNT_];
 	struct sql_conn *next; /* of the pool that it rests in */
 	uint64_t moment;       /* of the pool, when it was borrowed */
 	struct item dir;       /* that was asked for last in this read transaction */
+
+	/* Of this read transaction; of the writer, until sql_dirs_drop(). */
+	enum sql_known has_removed;          /* whether it sees items that stand nowhere */
+	uint64_t stands;                     /* that was last found to stand; 0 */
+	const struct sql_removals *removals; /* of a reader; else NULL */
+	uint64_t ended;                      /* of these, before the transaction began */
 };
 
 enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **ret);

@@ -123,6 +123,8 @@ void sql_dirs_drop(struct sql_writer *w)
 			forget(w, &w->buckets[i]);
 	}
 	w->memo_partition = 0;
+	w->conn->has_removed = SQL_UNKNOWN;
+	w->conn->stands = 0;
 }
 
 enum err sql_partition_find(struct sql_writer *w, uint64_t table, struct span pk, uint64_t *ret)

@@ -253,6 +253,8 @@ static void engine_info(struct store *s, struct store_info *ret)
 	memcpy(ret->commit_sizes, st->commit_sizes, sizeof(ret->commit_sizes));
 	ret->changes = st->changes;
 	ret->syncs = st->syncs;
+	ret->reclaiming = sql_has_to_reclaim(st);
+	ret->slices = st->slices;
 	pthread_mutex_unlock(&st->lock);
 }
 
@@ -261,7 +263,9 @@ static void engine_info(struct store *s, struct store_info *ret)
 static void engine_close(struct store *s)
 {
 	struct sql_store *st = sql_of(s);
+	sql_reclaimer_stop(st);
 	sql_close_files(st);
+	pthread_cond_destroy(&st->reclaimer.wake);
 	pthread_mutex_destroy(&st->lock);
 	pthread_cond_destroy(&st->sync_done);
 	free(st->kept_copy);
@@ -309,10 +313,12 @@ static struct sql_store *store_new(const char *path)
 	st->base.ops = &ops;
 	st->hold_fd = st->wal_fd = -1;
 	st->tail = &st->head;
+	st->slice_items = SQL_SLICE_ITEMS;
 	st->writer.limit_file = LIMIT_FILE_BYTES;
 	st->writer.limit_files = LIMIT_FILES_BYTES;
 	pthread_mutex_init(&st->lock, NULL);
 	pthread_cond_init(&st->sync_done, NULL);
+	pthread_cond_init(&st->reclaimer.wake, NULL);
 	return st;
 }
 

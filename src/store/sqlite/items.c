@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum err sql_item_get(struct sql_writer *w, uint64_t id, unsigned want, struct item *ret)
 {
@@ -167,74 +166,4 @@ enum err sql_item_delete(struct sql_writer *w, const struct item *it)
 	if (e == ERR_OK)
 		e = delete_place(w, it);
 	return e == ERR_OK ? run_by_id(w, SQL_OBJ_DELETE, (uint64_t)sql_obj_id(it->id)) : e;
-}
-
-struct id_list {
-	uint64_t *v;
-	size_t n, cap;
-};
-
-static enum err push(struct id_list *l, uint64_t id)
-{
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 64;
-		uint64_t *v = reallocarray(l->v, cap, sizeof(*v));
-		if (!v)
-			return ERR_NO_MEMORY;
-		l->v = v;
-		l->cap = cap;
-	}
-	l->v[l->n++] = id;
-	return ERR_OK;
-}
-
-static enum err push_child_dirs(struct sql_writer *w, uint64_t id, struct id_list *l)
-{
-	sqlite3_stmt *st;
-	enum err e = sql_prepare(w->conn, SQL_TREE_DIRS, &st);
-	if (e != ERR_OK)
-		return e;
-	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
-	int rc;
-	while (e == ERR_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-		e = push(l, (uint64_t)sqlite3_column_int64(st, 0));
-	if (e == ERR_OK)
-		e = sql_error(w->conn->db, rc);
-	(void)sqlite3_reset(st);
-	return e;
-}
-
-static enum err forget_file_bytes(struct sql_writer *w, uint64_t id)
-{
-	sqlite3_stmt *st;
-	enum err e = sql_prepare(w->conn, SQL_TREE_FILE_BYTES, &st);
-	if (e != ERR_OK)
-		return e;
-	(void)sqlite3_bind_int64(st, 1, (int64_t)id);
-	e = sql_first(w->conn, st);
-	if (e != ERR_OK)
-		return e;
-	w->now.file_bytes -= (uint64_t)sqlite3_column_int64(st, 0);
-	(void)sqlite3_reset(st);
-	return ERR_OK;
-}
-
-enum err sql_item_delete_tree(struct sql_writer *w, uint64_t id)
-{
-	static const enum sql_stmt steps[] = { SQL_TREE_CHUNKS, SQL_TREE_OBJS, SQL_TREE_ITEMS };
-	struct id_list l = { 0 };
-	enum err e = sql_dirs_flush(w);
-	sql_dirs_drop(w);
-	if (e == ERR_OK)
-		e = push(&l, id);
-	for (size_t i = 0; e == ERR_OK && i < l.n; i++) {
-		uint64_t dir = l.v[i];
-		e = push_child_dirs(w, dir, &l);
-		if (e == ERR_OK)
-			e = forget_file_bytes(w, dir);
-		for (size_t k = 0; e == ERR_OK && k < ARRAY_LEN(steps); k++)
-			e = run_by_id(w, steps[k], dir);
-	}
-	free(l.v);
-	return e;
 }

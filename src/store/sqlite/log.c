@@ -10,6 +10,8 @@
 /* Before, it is sent on its way to the disk in such pieces, so that there is little left to wait
  * for then. */
 #define SEND_FRAMES 256
+/* A writer that nobody waits for copies it before, beside the others. */
+#define COPY_EARLY_FRAMES (COPY_FRAMES / 2)
 
 /* How long writers wait for readers where the log shall begin anew. */
 #define LOG_WAIT_MS 1500
@@ -24,6 +26,7 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int frames)
 {
 	struct sql_store *st = arg;
 	struct sql_writer *w = &st->writer;
+	atomic_store(&st->log_frames, frames);
 	if (frames < w->log_sent)
 		w->log_sent = 0; /* it began anew */
 	if (frames >= COPY_FRAMES) {
@@ -52,6 +55,11 @@ static bool checkpoint(struct sql_writer *w, int mode, int wait_ms)
 bool sql_log_begin_anew(struct sql_writer *w, int wait_ms)
 {
 	return checkpoint(w, SQLITE_CHECKPOINT_RESTART, wait_ms);
+}
+
+bool sql_log_is_long(const struct sql_store *st)
+{
+	return atomic_load(&st->log_frames) >= COPY_EARLY_FRAMES;
 }
 
 /* SQLite before 3.51.3 may lose commits where the log begins anew between this connection's look at

@@ -154,7 +154,7 @@ static enum err move_over(
 	if (e == ERR_OK && there)
 		e = check_replaced(w, c, m, there);
 	if (e == ERR_OK && there)
-		e = sql_item_delete(w, there);
+		e = sql_remove(w, there);
 	if (e == ERR_OK && item_is_dir(m->was->kind))
 		e = sql_dir_release(w, m->was->id);
 	if (e != ERR_OK)

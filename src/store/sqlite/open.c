@@ -203,7 +203,36 @@ static enum err open_writer(struct sql_store *st, struct err_detail *detail)
 	return e == ERR_OK ? sql_pool_init(&st->readers, st->path, SQL_MODE_READER) : e;
 }
 
+/* What an earlier process left to reclaim.  Of a damaged file it does not matter. */
+static void find_removed(struct sql_store *st)
+{
+	struct sql_conn *c = st->writer.conn;
+	sqlite3_stmt *found;
+	if (st->read_only && sql_pool_borrow(&st->readers, &c) != ERR_OK)
+		return;
+	enum err e = sql_prepare(c, SQL_FIRST_REMOVED, &found);
+	if (e == ERR_OK)
+		e = sql_first(c, found);
+	if (e == ERR_OK) {
+		(void)sqlite3_reset(found);
+		atomic_store(&st->readers.removals.begun, 1);
+	}
+	if (st->read_only)
+		sql_pool_return(&st->readers, c, e);
+}
+
 enum err sql_open_files(struct sql_store *st, struct err_detail *detail)
 {
-	return st->read_only ? open_read_only(st, detail) : open_writer(st, detail);
+	enum err e = st->read_only ? open_read_only(st, detail) : open_writer(st, detail);
+	if (e != ERR_OK)
+		return e;
+	if (!st->read_only) {
+		st->writer.removals = &st->readers.removals;
+		st->writer.conn->removals = &st->readers.removals;
+	}
+	find_removed(st);
+	pthread_mutex_lock(&st->lock);
+	sql_reclaimer_wake(st);
+	pthread_mutex_unlock(&st->lock);
+	return ERR_OK;
 }

@@ -23,6 +23,8 @@ enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode)
 	p->nidle = 0;
 	p->moment = 0;
 	p->changing = 0;
+	atomic_init(&p->removals.begun, 0);
+	atomic_init(&p->removals.ended, 0);
 	pthread_mutex_init(&p->lock, NULL);
 	return ERR_OK;
 }
@@ -54,8 +56,11 @@ enum err sql_pool_borrow(struct sql_pool *p, struct sql_conn **ret)
 	pthread_mutex_unlock(&p->lock);
 	if (!c)
 		e = sql_conn_open(p->path, p->mode, &c);
-	if (e == ERR_OK && sqlite3_get_autocommit(c->db))
+	if (e == ERR_OK && sqlite3_get_autocommit(c->db)) {
+		c->removals = &p->removals;
+		c->ended = atomic_load(&p->removals.ended);
 		e = sql_do(c, SQL_BEGIN_READ);
+	}
 	if (e != ERR_OK) {
 		sql_conn_close(c);
 		return e;

@@ -17,6 +17,7 @@ struct sql_pool {
 	unsigned nidle;
 	uint64_t moment;   /* goes up when the store begins to change, and when it has changed */
 	unsigned changing; /* how many are at it */
+	struct sql_removals removals;
 };
 
 enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode);

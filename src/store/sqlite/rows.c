@@ -179,7 +179,63 @@ static enum err first_with_id(
 	return sql_first(c, *ret);
 }
 
-enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret)
+/* ---- what is removed ---- */
+
+static enum err look_for_removed(struct sql_conn *c)
+{
+	sqlite3_stmt *st;
+	if (c->has_removed != SQL_UNKNOWN)
+		return ERR_OK;
+	/* All that this moment shows was reclaimed before it, or would have been begun by now. */
+	if (!c->removals || atomic_load(&c->removals->begun) == c->ended) {
+		c->has_removed = SQL_NO;
+		return ERR_OK;
+	}
+	enum err e = sql_prepare(c, SQL_FIRST_REMOVED, &st);
+	if (e == ERR_OK)
+		e = sql_first(c, st);
+	if (e == ERR_OK)
+		(void)sqlite3_reset(st);
+	else if (e != ERR_NOT_FOUND)
+		return e;
+	c->has_removed = e == ERR_OK ? SQL_YES : SQL_NO;
+	return ERR_OK;
+}
+
+enum err sql_stands(struct sql_conn *c, uint64_t id)
+{
+	sqlite3_stmt *st;
+	enum err e = look_for_removed(c);
+	if (e != ERR_OK || c->has_removed == SQL_NO || c->stands == id)
+		return e;
+	e = sql_prepare(c, SQL_IS_REMOVED, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, sql_obj_id(id));
+	e = sql_first(c, st);
+	if (e == ERR_OK) {
+		(void)sqlite3_reset(st);
+		return ERR_NOT_FOUND;
+	}
+	if (e != ERR_NOT_FOUND)
+		return e;
+	c->stands = id;
+	return ERR_OK;
+}
+
+/* Of what was read: where it does not stand it is not found. */
+static enum err if_it_stands(struct sql_conn *c, enum err e, struct item *it)
+{
+	if (e == ERR_OK)
+		e = sql_stands(c, it->parent != 0 ? it->parent : it->id);
+	else
+		return e;
+	if (e != ERR_OK)
+		item_fini(it);
+	return e;
+}
+
+enum err sql_get_any(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret)
 {
 	sqlite3_stmt *st;
 	enum err e = first_with_id(c, id, want & WANT_BODY ? SQL_GET_BODY : SQL_GET, &st);
@@ -198,6 +254,27 @@ enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *re
 	return ERR_NOT_FOUND;
 }
 
+enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret)
+{
+	return if_it_stands(c, sql_get_any(c, id, want, ret), ret);
+}
+
+enum err sql_first_child(struct sql_conn *c, uint64_t parent, struct item *ret)
+{
+	sqlite3_stmt *st;
+	struct item it;
+	enum err e = sql_prepare(c, SQL_FIRST_CHILD, &st);
+	if (e != ERR_OK)
+		return e;
+	(void)sqlite3_bind_int64(st, 1, (int64_t)parent);
+	e = sql_first(c, st);
+	if (e != ERR_OK)
+		return e;
+	item_of(st, WANT_ATTRS, parent, (enum item_class)sqlite3_column_int(st, COL_CLASS),
+		COL_BODY_BY_ID, &it);
+	return take_one(st, &it, ret);
+}
+
 enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, struct span key,
 	unsigned want, struct item *ret)
 {
@@ -213,7 +290,7 @@ enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, s
 		return e;
 	struct item it;
 	item_of(st, want, parent, class, COL_BODY, &it);
-	return take_one(st, &it, ret);
+	return if_it_stands(c, take_one(st, &it, ret), ret);
 }
 
 static enum sql_stmt list_stmt(unsigned want, bool inclusive)
@@ -243,6 +320,8 @@ enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, st
 	unsigned n = 0;
 	for (; go_on && n < LIST_MAX && (rc = sqlite3_step(st)) == SQLITE_ROW; n++) {
 		struct item it;
+		if (n == 0 && (e = sql_stands(c, parent)) != ERR_OK)
+			break;
 		if (keys)
 			item_of_keys(st, parent, class, &it);
 		else
@@ -250,10 +329,11 @@ enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, st
 		it.flags &= ITEM_FLAGS_PUBLIC;
 		go_on = fn(arg, &it);
 	}
-	*ret_more = go_on && rc == SQLITE_ROW;
-	e = sql_error(c->db, rc);
+	*ret_more = e == ERR_OK && go_on && rc == SQLITE_ROW;
+	if (e == ERR_OK)
+		e = sql_error(c->db, rc);
 	(void)sqlite3_reset(st);
-	return e;
+	return e == ERR_NOT_FOUND ? ERR_OK : e; /* it has no children */
 }
 
 /* Copies what a piece, or the document row, holds of [offset, offset + n). */
@@ -303,6 +383,8 @@ enum err sql_file_read(
 		take_piece(st, offset, out, n);
 	e = sql_error(c->db, rc);
 	(void)sqlite3_reset(st);
+	if (e == ERR_OK)
+		e = sql_stands(c, id);
 	if (e == ERR_OK)
 		*ret_n = n;
 	return e;

@@ -27,8 +27,17 @@ static inline int64_t sql_obj_id(uint64_t id)
 	return (int64_t)(id & (RULES_ID_LEFT - 1));
 }
 
-/* *ret owns its memory.  ERR_NOT_FOUND.  WANT_BODY in want. */
+/* Whether an item is below one of the directories that every store has: ERR_OK, or ERR_NOT_FOUND,
+ * where it is removed and its space not reclaimed yet.  It must be there, or have been.  Readers: after
+ * another read, which fixed the moment. */
+enum err sql_stands(struct sql_conn *c, uint64_t id);
+
+/* *ret owns its memory.  ERR_NOT_FOUND.  WANT_BODY in want.  What does not stand is not found. */
 enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret);
+/* The same, also of what does not stand. */
+enum err sql_get_any(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret);
+/* The first one that a directory has, of either class, without body; also of what does not stand. */
+enum err sql_first_child(struct sql_conn *c, uint64_t parent, struct item *ret);
 enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, struct span key,
 	unsigned want, struct item *ret);
 enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,

@@ -153,6 +153,17 @@ static enum err adopt_all(struct sql_salvage *s)
 	return e;
 }
 
+/* ---- what was removed ---- */
+
+/* The items below it are left out without a word; their document rows follow them.  Its own item was
+ * not taken (salvage.c), but its document row says where it stands: nowhere. */
+static const char removed[] =
+	"CREATE TEMP TABLE removed(id INTEGER PRIMARY KEY);"
+	"WITH RECURSIVE r(id) AS (SELECT id FROM obj WHERE parent=0 AND id>1024 UNION"
+	" SELECT i.id FROM r CROSS JOIN item i ON i.parent=r.id WHERE i.kind IN (1,2,3,6))"
+	" INSERT INTO removed SELECT id FROM r;"
+	"DELETE FROM item WHERE parent IN (SELECT id FROM removed)";
+
 /* ---- what is not reached ---- */
 
 static const char reach[] =
@@ -209,6 +220,8 @@ enum err sql_salvage_mend(struct sql_salvage *s)
 	enum err e = sql_exec(s->c, agree);
 	if (e == ERR_OK)
 		e = adopt_all(s);
+	if (e == ERR_OK)
+		e = sql_exec(s->c, removed);
 	if (e == ERR_OK)
 		e = sql_exec(s->c, reach);
 	if (e == ERR_OK)

@@ -13,6 +13,9 @@
 /* A log beyond this is brought back. */
 #define SQL_LOG_BYTES ((uint64_t)96 << 20)
 
+/* As many items at most are reclaimed by one commit. */
+#define SQL_SLICE_ITEMS 1024
+
 /* After a commit (engine.c). */
 #define SQL_WARM_READS 16
 
@@ -33,6 +36,7 @@ struct sql_store {
 	_Atomic uint64_t file_bytes;
 	atomic_uint held;                /* views that may stay open for long */
 	_Atomic uint64_t roomy_until_us; /* until then the disk has plenty of room */
+	atomic_int log_frames;           /* since it began anew */
 	_Atomic uint64_t held_log;       /* bytes of the log when the first of them was opened */
 	atomic_bool log_shrinks;         /* the next leader gives its space back */
 	atomic_bool disk_refused;        /* the last commit: the next room() tries one */
@@ -44,7 +48,13 @@ struct sql_store {
 	uint64_t committed, synced;   /* commit numbers */
 	bool syncing, sync_failed;    /* failed: until the store is opened anew */
 	pthread_cond_t sync_done;
-	uint64_t commits, change_sets, changes, syncs; /* these for info() */
+	size_t slice_items; /* of the next slice that is reclaimed */
+	struct {
+		pthread_t thread;
+		pthread_cond_t wake;
+		bool started, stop;
+	} reclaimer;
+	uint64_t commits, change_sets, changes, syncs, slices; /* these for info() */
 	uint64_t commit_sizes[STORE_COMMIT_SIZES];
 };
 
@@ -58,6 +68,22 @@ enum err sql_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
 enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr);
 enum err sql_sync(struct store *s);
+
+/* One commit reclaims a slice of what was removed; *ret_done: how many steps that was.  With the
+ * lock held, which is given up meanwhile. */
+enum err sql_reclaim_slice(struct sql_store *st, size_t *ret_done);
+static inline bool sql_has_to_reclaim(const struct sql_store *st)
+{
+	const struct sql_removals *r = &st->readers.removals;
+	return atomic_load(&r->begun) != atomic_load(&r->ended);
+}
+
+/* ---- reclaimer.c ---- */
+
+/* Where there is something to reclaim the thread goes on with it.  With the lock held. */
+void sql_reclaimer_wake(struct sql_store *st);
+/* Returns when it has ended: after the slice that it is at.  What is left waits for the next open. */
+void sql_reclaimer_stop(struct sql_store *st);
 
 /* ---- open.c ---- */
 
@@ -83,6 +109,8 @@ bool sql_log_begin_anew(struct sql_writer *w, int wait_ms);
  * their views soon.  Views that are held on purpose are not waited for; one that stays all the
  * same is waited for ever more rarely. */
 void sql_log_bound(struct sql_store *st);
+/* Whether it is worth a copy beside the writers, so that none of them will wait for one. */
+bool sql_log_is_long(const struct sql_store *st);
 /* Copies the log into the store beside the writers, by another connection, outside of a
  * transaction. */
 void sql_log_copy(struct sql_store *st, sqlite3 *db);

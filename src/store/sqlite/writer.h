@@ -5,7 +5,7 @@
  *   dirs.c   directories touched lately: their counters are written once per change set
  *   items.c  single items: find, make, rewrite, remove
  *   chunks.c the content of ordinary files
- *   apply.c  change sets; move.c has CHANGE_MOVE
+ *   apply.c  change sets; move.c has CHANGE_MOVE, reclaim.c the removal of directories
  */
 #ifndef STORE_SQLITE_WRITER_H
 #define STORE_SQLITE_WRITER_H
@@ -46,6 +46,9 @@ struct sql_writer {
 	struct change *set;
 	size_t at;       /* index of the change at work */
 	bool expect_new; /* the last row put was a new one: the next may be, too */
+
+	struct sql_removals *removals;
+	uint64_t reclaim_at; /* the removed directory where the last slice ended; 0 */
 };
 
 /* ---- dirs.c ---- */
@@ -87,8 +90,6 @@ enum err sql_item_move(
 	struct sql_writer *w, const struct item *from, const struct item *it, struct span body);
 /* The item with its content; directories are empty. */
 enum err sql_item_delete(struct sql_writer *w, const struct item *it);
-/* Everything below a directory. */
-enum err sql_item_delete_tree(struct sql_writer *w, uint64_t id);
 enum err sql_item_set_body(struct sql_writer *w, uint64_t id, struct span body);
 
 /* ---- chunks.c ---- */
@@ -128,6 +129,26 @@ enum err sql_check_fits(
 	struct sql_writer *w, uint64_t parent, enum item_kind kind, enum item_class class);
 enum err sql_apply_move(struct sql_writer *w, struct change *c);
 
+/* ---- reclaim.c ---- */
+
+/* How much one commit may reclaim.  It stops where one of them is used up. */
+struct sql_slice {
+	size_t items;
+	uint64_t bytes;
+	uint64_t until_us; /* on the monotonic clock; looked at now and then */
+	size_t done;       /* steps: items that went, pieces of a large file */
+};
+
+/* The item with all that is below it: for readers it is gone, and what a change set has no time for is
+ * left to be reclaimed.  The caller counts it in its directory. */
+enum err sql_remove(struct sql_writer *w, const struct item *it);
+/* Reclaims a slice of what was removed.  *ret_all: nothing is left. */
+enum err sql_reclaim(struct sql_writer *w, struct sql_slice *slice, bool *ret_all);
+/* After the commit of that. */
+void sql_all_reclaimed(struct sql_writer *w);
+
+/* Writes what a transaction leaves to be written. */
+enum err sql_finish(struct sql_writer *w);
 /* All changes in order, inside the caller's transaction, with all that they leave to be
  * written written.  On failure the caller rolls back and sql_dirs_drop()s; results may be
  * half filled then.  *ret_op: the change to blame. */

@@ -90,12 +90,11 @@ void file_drop_orphan(struct fs *fs, uint64_t id)
 }
 
 /* Out of sight while it is open; its last close may have come in between. */
-enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, int64_t if_version,
-	struct err_detail *detail)
+enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail)
 {
 	enum err e;
 	if (file_goes(fs, id)) {
-		e = tree_unlink(fs->service, at, if_version, NULL, detail);
+		e = tree_unlink(fs->service, at, NULL, detail);
 		file_went(fs, id);
 		return e;
 	}

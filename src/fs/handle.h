@@ -84,8 +84,7 @@ bool handles_of_file(struct fs *fs, uint64_t nid);
 bool file_goes(struct fs *fs, uint64_t id);
 void file_went(struct fs *fs, uint64_t id);
 /* Removes an ordinary file; as long as it is open it is kept out of sight only. */
-enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, int64_t if_version,
-	struct err_detail *detail);
+enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail);
 /* Removes what was kept out of sight, if nobody has it open any more. */
 void file_drop_orphan(struct fs *fs, uint64_t id);
 

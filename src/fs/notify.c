@@ -7,7 +7,6 @@
 #include "fs/handle.h"
 #include "fs/idset.h"
 #include "fs/locks.h"
-#include "fs/match.h"
 #include "fs/names.h"
 #include "fs/nid.h"
 #include "model/key.h"
@@ -331,17 +330,6 @@ static void keep_lock(struct notifier *n, const struct change *changes, size_t c
 		locks_move(n->fs->locks, draft->now.id, row->now.id);
 }
 
-/* A condition of what has gone by any door makes room for another. */
-static void drop_conditions(struct notifier *n, const struct change *c)
-{
-	if (c->op != CHANGE_DELETE)
-		return;
-	if (c->now.kind == ITEM_ROW)
-		matches_drop(n->fs->matches, c->now.id);
-	else if (c->now.kind == ITEM_TABLE || c->now.kind == ITEM_ACCOUNT)
-		matches_many_gone(n->fs->matches);
-}
-
 /* A descriptor without an open (O_PATH) goes on standing for the row: what is asked of it was
  * that of the version before. */
 static void old_changed(struct notifier *n, enum origin origin, const struct change *c)
@@ -403,7 +391,6 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		drop_content(n, &changes[i]);
 		keep_old(n, &changes[i]);
-		drop_conditions(n, &changes[i]);
 	}
 	keep_lock(n, changes, count);
 }

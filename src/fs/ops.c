@@ -227,16 +227,6 @@ void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 	buf_fini(&value);
 }
 
-static void reply_xattr(struct call *c, uint64_t nid, enum err e)
-{
-	if (e == ERR_NOT_PERMITTED && vnode_ops_of(nid) == NULL)
-		e = err_set(&c->detail, e, "Of a row user.rowfs.if_match alone can be set.");
-	else if (e == ERR_NO_SPACE)
-		e = err_set(&c->detail, e,
-			"As many rows as can be have a condition; change or remove some of them.");
-	reply_err(c, e);
-}
-
 void op_setxattr(
 	fuse_req_t req, fuse_ino_t nid, const char *name, const char *value, size_t size, int flags)
 {
@@ -249,7 +239,7 @@ void op_setxattr(
 	else if (vnode_ops_of(nid) != NULL)
 		virtual_setxattr(&c, nid, xattr_behind_prefix(name), text);
 	else
-		reply_xattr(&c, nid, xattr_set(c.fs, nid, name, text));
+		reply_err(&c, xattr_set(c.fs, nid, name, text, &c.detail));
 }
 
 void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
@@ -258,8 +248,8 @@ void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
 	c.title = "removexattr";
 	if (virtual_refuses(&c, nid))
 		return;
-	reply_xattr(
-		&c, nid, xattr_is_ours(name) ? xattr_remove(c.fs, nid, name) : ERR_NO_ATTRIBUTE);
+	reply_err(&c,
+		xattr_is_ours(name) ? xattr_remove(c.fs, nid, name, &c.detail) : ERR_NO_ATTRIBUTE);
 }
 
 void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size)

@@ -3,13 +3,13 @@
 #include "fs/attr.h"
 #include "fs/habits.h"
 #include "fs/idset.h"
-#include "fs/match.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/refusal.h"
 #include "fs/rejected.h"
 #include "fs/trash_dir.h"
+#include "fs/xattr.h"
 #include "service/admission.h"
 #include "service/tree.h"
 
@@ -123,13 +123,12 @@ static enum err unlink_item(
 	struct fs *fs, const struct target *t, const struct item *it, struct err_detail *detail)
 {
 	const struct spot at = target_spot(t, it->kind);
-	int64_t if_version = matches_get(fs->matches, it->id);
 	if (it->kind == ITEM_FILE)
-		return file_unlink(fs, &at, it->id, if_version, detail);
+		return file_unlink(fs, &at, it->id, detail);
 	if (it->kind != ITEM_ROW)
-		return tree_unlink(fs->service, &at, if_version, NULL, detail);
+		return tree_unlink(fs->service, &at, NULL, detail);
 	enum err e = admission_in(fs->service, &t->dir, HEAT_CHANGED, 1, detail);
-	return e == ERR_OK ? trash_dir_unlink(fs, &at, if_version, detail) : e;
+	return e == ERR_OK ? trash_dir_unlink(fs, &at, detail) : e;
 }
 
 static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name, struct target *t,
@@ -158,7 +157,6 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct item item = { 0 };
 	enum err e = find_and_unlink(c.fs, parent, name, &t, &item, &c.detail);
 	if (e == ERR_OK) {
-		matches_drop(c.fs->matches, item.id);
 		trash_dir_left(c.fs, &item);
 	}
 	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK)
@@ -362,19 +360,16 @@ static enum err perform_rename(
 		tree_flags |= TREE_EXCHANGE;
 	else if (r->replaced.kind == ITEM_FILE && !(goes = file_goes(fs, r->replaced.id)))
 		tree_flags |= TREE_KEEP_REPLACED;
-	int64_t if_version = matches_get(fs->matches, r->replaced.id);
 	struct item now = { 0 };
-	enum err e = tree_move(fs->service, &from, &to, tree_flags, if_version, &now, NULL, detail);
+	enum err e = tree_move(fs->service, &from, &to, tree_flags, &now, NULL, detail);
 	if (goes)
 		file_went(fs, r->replaced.id);
 	else if (e == ERR_OK && (tree_flags & TREE_KEEP_REPLACED) != 0)
 		file_drop_orphan(fs, r->replaced.id);
 	if (e == ERR_OK) {
-		matches_drop(fs->matches, r->replaced.id);
 		trash_dir_left(fs, &r->item);
-	}
-	if (e == ERR_OK)
 		moved(fs, nid_of(&r->item), &now, &r->to);
+	}
 	if (e == ERR_OK && (flags & RENAME_EXCHANGE) != 0)
 		other_moved(fs, r);
 	item_fini(&now);
@@ -454,6 +449,10 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
 	if (from_file && is_refused_document(e))
 		e = refuse_document(&c, r, e);
+	else if (e == ERR_CONDITION_NOT_MET)
+		(void)err_set(&c.detail, e, "%s", MATCH_NOT_MET_TEXT);
+	if (e == ERR_OK && r->becomes == ITEM_ROW)
+		reasons_clear(c.fs->reasons, r->to.dir.id, span_of(new_name));
 	reply_err(&c, e);
 	renaming_fini(r);
 	free(r);

@@ -50,7 +50,7 @@ static void trim(struct fs *fs, const struct item *dir, uint64_t files_max, uint
 			const struct spot at = {
 				.dir = dir, .class = CLASS_NAMED, .key = t.oldest.key
 			};
-			e = file_unlink(fs, &at, t.oldest.id, -1, NULL);
+			e = file_unlink(fs, &at, t.oldest.id, NULL);
 			notify_attributes(fs->notifier, nid_of(&t.oldest));
 			notify_name_soon(fs->notifier, STORE_REJECTED, t.oldest.key);
 		}
@@ -159,7 +159,7 @@ void rejected_drop(struct fs *fs, uint64_t id)
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
 	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs, &dir) == ERR_OK) {
 		const struct spot at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
-		(void)file_unlink(fs, &at, id, -1, NULL);
+		(void)file_unlink(fs, &at, id, NULL);
 		notify_attributes(fs->notifier, nid_of(&file));
 		notify_name_soon(fs->notifier, STORE_REJECTED, file.key);
 		notify_attributes(fs->notifier, STORE_REJECTED);

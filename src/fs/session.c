@@ -13,7 +13,6 @@
 #include "fs/idset.h"
 #include "fs/locks.h"
 #include "fs/loop.h"
-#include "fs/match.h"
 #include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/query_nodes.h"
@@ -160,7 +159,6 @@ static bool make_parts(struct fs *fs)
 	fs->waiting = waiting_new();
 	fs->handles = handles_new();
 	fs->locks = locks_new(fs->held.max_ranges);
-	fs->matches = matches_new();
 	fs->batch_results = batch_results_new();
 	fs->open_files = idset_new();
 	fs->leaving = idset_new();
@@ -172,10 +170,10 @@ static bool make_parts(struct fs *fs)
 	fs->syncs = syncs_new();
 	return fs->blobs != NULL && fs->ahead != NULL && fs->stages != NULL && fs->notes != NULL &&
 		fs->habits != NULL && fs->reasons != NULL && fs->waiting != NULL &&
-		fs->handles != NULL && fs->locks != NULL && fs->matches != NULL &&
-		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
-		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
-		fs->query_nodes != NULL && fs->batch_results != NULL && fs->syncs != NULL;
+		fs->handles != NULL && fs->locks != NULL && fs->open_files != NULL &&
+		fs->leaving != NULL && fs->resizing != NULL && fs->open_dirs != NULL &&
+		fs->seen != NULL && fs->in_sets != NULL && fs->query_nodes != NULL &&
+		fs->batch_results != NULL && fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -284,7 +282,6 @@ void fs_free(struct fs *fs)
 	blobs_free(fs->blobs);
 	reasons_free(fs->reasons);
 	waiting_free(fs->waiting);
-	matches_free(fs->matches);
 	trash_free(fs->trash);
 	query_nodes_free(fs->query_nodes);
 	batch_results_free(fs->batch_results);

@@ -412,6 +412,7 @@ void stage_close(struct fs *fs, struct stage *s)
 	if (s->draft)
 		(void)settle_locked(fs, s);
 	s->dirty = false;
+	s->if_match = MATCH_UNSET;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -464,6 +465,22 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 	}
 	pthread_mutex_unlock(&s->lock);
 	return e;
+}
+
+void stage_set_match(struct stage *s, int64_t if_match)
+{
+	pthread_mutex_lock(&s->lock);
+	s->if_match = if_match;
+	s->told = false; /* what was refused under another one is asked again */
+	pthread_mutex_unlock(&s->lock);
+}
+
+int64_t stage_match(struct stage *s)
+{
+	pthread_mutex_lock(&s->lock);
+	int64_t if_match = s->if_match;
+	pthread_mutex_unlock(&s->lock);
+	return if_match;
 }
 
 void stage_look(struct fs *fs, struct stage *s)

@@ -53,8 +53,9 @@ struct stage {
 	uint64_t old_nid;     /* what the last commit replaced, row or draft; 0: none */
 	int64_t base_version; /* of the row as loaded or committed */
 	bool loaded;          /* opened without O_TRUNC: commit only over base_version */
-	bool unread;          /* not opened yet: buf lacks the row's document */
-	bool admitted;        /* the next commit was let in and counted (service/admission.h) */
+	int64_t if_match; /* of the next commit: what must hold of the row (MATCH_UNSET: nothing) */
+	bool unread;      /* not opened yet: buf lacks the row's document */
+	bool admitted;    /* the next commit was let in and counted (service/admission.h) */
 	struct buf buf;
 	size_t held; /* of buf, as counted (held.h) */
 	uid_t uid;   /* the one of its openers who has the smallest share (held.h) */
@@ -115,6 +116,10 @@ struct stale {
 void stage_take_stale(struct stage *s, struct stale *ret);
 /* chmod, chown, utimensat on the handle: mask of enum attrs_mask. */
 enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask);
+/* user.rowfs.if_match of the descriptors: for the next commit.  After that they are as those that
+ * loaded the row.  It ends with the last of them at the latest. */
+void stage_set_match(struct stage *s, int64_t if_match);
+int64_t stage_match(struct stage *s);
 /* Mode, owner and times as somebody else may have set them since it was opened. */
 void stage_look(struct fs *fs, struct stage *s);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);

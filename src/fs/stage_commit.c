@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/stage_commit.h"
 
-#include "fs/match.h"
 #include "fs/nid.h"
 #include "fs/notify.h"
 #include "fs/reason.h"
 #include "fs/rejected.h"
+#include "fs/xattr.h"
 #include "model/key.h"
 
 #include <stdlib.h>
@@ -177,19 +177,35 @@ static enum err adopt(
 	return ERR_OK;
 }
 
-static void set_conditions(struct fs *fs, struct stage *s, struct entity_op *op)
+/* What must hold of the row: what the handle loaded, and what was asked for.  Who loaded the empty
+ * file has not seen a row that another door made since.  ERR_CONDITION_NOT_MET: no row can meet both. */
+static enum err match_of(const struct stage *s, int64_t *ret)
 {
-	int64_t asked = matches_get(fs->matches, s->row_id);
+	int64_t own = !s->loaded ? MATCH_UNSET : s->row_id != 0 ? s->base_version : MATCH_ABSENT;
+	int64_t asked = s->if_match;
+	if (asked == MATCH_PRESENT && own != MATCH_UNSET && own != MATCH_ABSENT)
+		asked = own;
+	*ret = own != MATCH_UNSET ? own : asked;
+	bool clash = own != MATCH_UNSET && asked != MATCH_UNSET && own != asked;
+	return clash ? ERR_CONDITION_NOT_MET : ERR_OK;
+}
+
+static bool asks_for_row(int64_t match)
+{
+	return match != MATCH_UNSET && match != MATCH_ABSENT;
+}
+
+static void set_conditions(const struct stage *s, int64_t match, struct entity_op *op)
+{
 	op->if_id = s->row_id;
-	if (s->loaded && s->row_id != 0) {
+	if (match == MATCH_ABSENT) {
+		op->kind = ENTITY_INSERT;
+		op->if_id = 0;
+	} else if (match == MATCH_PRESENT && s->row_id == 0) {
+		op->kind = ENTITY_REPLACE;
+	} else if (asks_for_row(match) && match != MATCH_PRESENT) {
 		op->if_match = true;
-		op->if_match_version = s->base_version;
-	}
-	if (asked >= 0) {
-		/* Both must hold: an unequal pair can match no version. */
-		bool clash = op->if_match && op->if_match_version != asked;
-		op->if_match = true;
-		op->if_match_version = clash ? -1 : asked;
+		op->if_match_version = match;
 	}
 }
 
@@ -205,6 +221,8 @@ static void committed(struct stage *s, struct item *now)
 	atomic_store(&s->settled, true);
 	s->dirty = s->emptied = false;
 	s->changed = s->changed_content = true;
+	s->loaded = s->loaded || s->if_match != MATCH_UNSET;
+	s->if_match = MATCH_UNSET;
 	s->attrs = ATTRS_UNSET; /* the row has them, and may get others */
 }
 
@@ -227,12 +245,20 @@ static uint64_t draft_nid(const struct stage *s)
 	return nid_make(s->draft_id, s->base.id == s->draft_id ? s->base.edition : 0);
 }
 
+static enum err no_match(const struct stage *s, struct err_detail *detail)
+{
+	return s->if_match == MATCH_UNSET
+		? ERR_CONDITION_NOT_MET
+		: err_set(detail, ERR_CONDITION_NOT_MET, "%s", MATCH_NOT_MET_TEXT);
+}
+
 static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bool durable,
 	struct err_detail *detail)
 {
-	/* Who loaded the empty file has not seen a row that another door made since. */
-	bool first = s->loaded && s->row_id == 0;
-	struct entity_op op = { .kind = first ? ENTITY_INSERT : ENTITY_UPSERT,
+	int64_t match;
+	if (match_of(s, &match) != ERR_OK)
+		return no_match(s, detail);
+	struct entity_op op = { .kind = ENTITY_UPSERT,
 		.document = buf_span(&s->buf),
 		.document_has_keys = s->has_keys,
 		.attrs = s->attrs,
@@ -242,19 +268,20 @@ static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bo
 	op.rk = span_make(k->rk, k->rk_n);
 	if (s->draft_id != 0)
 		inherit(&op.attrs, &s->base.attrs);
-	set_conditions(fs, s, &op);
+	set_conditions(s, match, &op);
 	struct place draft = { .id = s->draft_id };
 	struct item now = { 0 }, replaced = { 0 };
 	enum err e = entity_commit_document(fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op,
 		s->draft_id != 0 ? &draft : NULL, durable, &now, &replaced, detail);
 	if (e == ERR_NOT_FOUND && s->row_id != 0)
 		e = ERR_GONE;
-	else if (e == ERR_ENTITY_EXISTS)
+	else if (e == ERR_ENTITY_EXISTS || (e == ERR_NOT_FOUND && asks_for_row(match)))
 		e = ERR_CONDITION_NOT_MET;
+	if (e == ERR_CONDITION_NOT_MET)
+		e = no_match(s, detail);
 	if (e == ERR_OK) {
 		s->old_nid = replaced.kind == ITEM_ROW ? nid_of(&replaced) : draft_nid(s);
 		committed(s, &now);
-		matches_drop(fs->matches, s->row_id);
 	}
 	item_fini(&replaced);
 	return e;

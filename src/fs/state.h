@@ -26,7 +26,6 @@ struct idset;
 struct habits;
 struct handles;
 struct locks;
-struct matches;
 struct trash;
 struct query_nodes;
 struct fuse_session;
@@ -62,7 +61,6 @@ struct fs {
 	struct handles *handles; /* all that is open */
 	struct held held;        /* how much that is, and may be */
 	struct locks *locks;     /* flock(2), fcntl(2) */
-	struct matches *matches; /* user.rowfs.if_match */
 	struct notifier *notifier;
 	struct syncs *syncs; /* fsync(2) */
 	struct trash *trash;

@@ -32,11 +32,10 @@ void trash_dir_tidy(struct fs *fs)
 		trash_trim(fs->trash, &watch);
 }
 
-enum err trash_dir_unlink(
-	struct fs *fs, const struct spot *at, int64_t if_version, struct err_detail *detail)
+enum err trash_dir_unlink(struct fs *fs, const struct spot *at, struct err_detail *detail)
 {
 	bool kept;
-	enum err e = trash_unlink(fs->trash, at, if_version, &kept, detail);
+	enum err e = trash_unlink(fs->trash, at, &kept, detail);
 	/* No name has to go: it holds the time, so nobody asked for it before. */
 	if (kept)
 		notify_attributes(fs->notifier, STORE_TRASH);

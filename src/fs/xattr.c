@@ -2,15 +2,16 @@
 #include "fs/xattr.h"
 
 #include "base/clock.h"
+#include "fs/attr.h"
 #include "fs/blob.h"
 #include "fs/handle.h"
-#include "fs/match.h"
 #include "fs/names.h"
 #include "fs/nid.h"
 #include "fs/reason.h"
 #include "fs/stages.h"
 #include "model/etag.h"
 #include "model/key.h"
+#include "service/tree.h"
 
 #define PREFIX "user.rowfs."
 
@@ -61,16 +62,23 @@ static enum err get_etag(
 	return ERR_OK;
 }
 
+static enum err add_match(int64_t match, struct buf *out)
+{
+	char etag[ETAG_MAX];
+	if (match == MATCH_UNSET)
+		return ERR_NO_ATTRIBUTE;
+	if (match == MATCH_PRESENT)
+		buf_add(out, "*", 1);
+	else if (match != MATCH_ABSENT)
+		buf_add(out, etag, (size_t)etag_format(match, etag));
+	return ERR_OK;
+}
+
 static enum err get_if_match(
 	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
 {
-	char etag[ETAG_MAX];
-	(void)view;
-	int64_t version = matches_get(fs->matches, it->id);
-	if (version < 0)
-		return ERR_NO_ATTRIBUTE;
-	buf_add(out, etag, (size_t)etag_format(version, etag));
-	return ERR_OK;
+	(void)fs, (void)view;
+	return add_match(it->attrs.if_match, out);
 }
 
 static enum err get_timestamp(
@@ -124,7 +132,7 @@ static const struct attribute {
 } attributes[] = {
 	{ "error", true, false, ANY_KIND, get_error },
 	{ "etag", false, true, KIND(ITEM_ROW), get_etag },
-	{ "if_match", true, false, KIND(ITEM_ROW), get_if_match },
+	{ "if_match", true, false, KIND(ITEM_FILE), get_if_match },
 	{ "partition_key", false, false, KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
 	{ "row_key", false, false, KIND(ITEM_ROW), get_row_key },
 	{ "timestamp", false, true, KIND(ITEM_ROW), get_timestamp },
@@ -223,11 +231,34 @@ enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item
 	return a == NULL || a->live ? ERR_NO_ATTRIBUTE : get_from(fs, view, a, it, out);
 }
 
+static bool is_match(const struct attribute *a)
+{
+	return a != NULL && a->get == get_if_match;
+}
+
+/* The document that a descriptor writes, with a reference.  Its node is no other writer's, so what comes
+ * by it is about this one change. */
+static struct stage *written_by(struct fs *fs, uint64_t nid)
+{
+	struct stage *s = stage_of(fs, nid);
+	if (s != NULL && !stage_is_open(s)) {
+		stages_unref(fs, fs->stages, s);
+		s = NULL;
+	}
+	return s;
+}
+
 enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
 	const struct attribute *a = find(name);
 	if (a == NULL)
 		return ERR_NO_ATTRIBUTE;
+	struct stage *s = is_match(a) ? written_by(fs, nid) : NULL;
+	if (s != NULL) {
+		int64_t match = stage_match(s);
+		stages_unref(fs, fs->stages, s);
+		return add_match(match, out);
+	}
 	struct item it = { 0 };
 	enum err e = item_of(fs, nid, &it);
 	if (e == ERR_OK && a->version)
@@ -238,56 +269,85 @@ enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *ou
 	return e;
 }
 
-static enum err row_of(struct fs *fs, uint64_t nid, const char *name, uint64_t *ret_id)
+/* ---- user.rowfs.if_match ---- */
+
+/* An ETag that no row has, for one that is not ours. */
+#define MATCH_NEVER INT64_C(1)
+
+static enum err parse_match(struct span value, int64_t *ret)
 {
-	const struct attribute *a = find(name);
-	if (a == NULL || a->get != get_if_match)
-		return ERR_NOT_PERMITTED;
+	bool any = false;
+	*ret = MATCH_ABSENT;
+	if (value.n == 0)
+		return ERR_OK;
+	enum err e = etag_parse(value, &any, ret, NULL);
+	if (any)
+		*ret = MATCH_PRESENT;
+	else if (*ret <= MATCH_UNSET)
+		*ret = MATCH_NEVER;
+	return e;
+}
+
+static enum err refuse_attribute(struct err_detail *detail)
+{
+	return err_set(detail, ERR_NOT_PERMITTED,
+		"user.rowfs.if_match alone can be set, on a descriptor that writes a row or on an "
+		"ordinary file");
+}
+
+static enum err set_on_file(struct fs *fs, const struct item *file, int64_t match)
+{
+	struct item now = { 0 };
+	struct timespec t;
+	struct attrs attrs = ATTRS_UNSET;
+	clock_gettime(CLOCK_REALTIME, &t);
+	attrs.if_match = match;
+	attrs.ctime_ns = attr_unix_ns(t);
+	enum err e = tree_set_attrs(fs->service, file->id, &attrs, ATTR_MATCH | ATTR_CTIME, &now);
+	item_fini(&now);
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
+}
+
+/* By its path a row is everybody's: whose change would meet the condition nobody could say. */
+static enum err set_match(struct fs *fs, uint64_t nid, int64_t match, struct err_detail *detail)
+{
 	struct item it = { 0 };
+	struct stage *s = written_by(fs, nid);
+	if (s != NULL) {
+		stage_set_match(s, match);
+		stages_unref(fs, fs->stages, s);
+		return ERR_OK;
+	}
 	enum err e = item_of(fs, nid, &it);
-	if (e == ERR_OK && it.kind != ITEM_ROW)
-		e = ERR_NOT_PERMITTED;
-	*ret_id = it.id;
+	if (e == ERR_OK && (it.kind == ITEM_ROW || item_is_draft(fs, &it)))
+		e = err_set(detail, ERR_NOT_PERMITTED,
+			"a condition is of one change: set it on a descriptor that the row was "
+			"opened by for writing, or on an ordinary file, and rename that over the "
+			"row");
+	else if (e == ERR_OK && it.kind != ITEM_FILE)
+		e = refuse_attribute(detail);
+	else if (e == ERR_OK)
+		e = set_on_file(fs, &it, match);
 	item_fini(&it);
 	return e;
 }
 
-static bool is_gone(void *arg, uint64_t row_id)
+enum err xattr_set(
+	struct fs *fs, uint64_t nid, const char *name, struct span value, struct err_detail *detail)
 {
-	struct fs *fs = arg;
-	struct item it = { 0 };
-	enum err e = store_get(fs->store, NULL, row_id, WANT_ATTRS, &it);
-	bool gone = e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != ITEM_ROW);
-	item_fini(&it);
-	return gone;
+	int64_t match;
+	if (!is_match(find(name)))
+		return refuse_attribute(detail);
+	enum err e = parse_match(value, &match);
+	return e == ERR_OK ? set_match(fs, nid, match, detail) : e;
 }
 
-static enum err set_match(struct fs *fs, uint64_t id, int64_t version)
+enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name, struct err_detail *detail)
 {
-	return matches_set(fs->matches, id, version, is_gone, fs) ? ERR_OK : ERR_NO_SPACE;
-}
-
-enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value)
-{
-	uint64_t id;
-	bool any;
-	int64_t version;
-	enum err e = row_of(fs, nid, name, &id);
-	if (e == ERR_OK)
-		e = etag_parse(value, &any, &version, NULL);
-	if (e != ERR_OK)
-		return e;
-	if (!any)
-		return set_match(fs, id, version < 0 ? 0 : version);
-	matches_drop(fs->matches, id);
-	return ERR_OK;
-}
-
-enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name)
-{
-	uint64_t id;
-	enum err e = row_of(fs, nid, name, &id);
-	if (e == ERR_OK)
-		matches_drop(fs->matches, id);
-	return e;
+	struct buf there = BUF_INIT(ETAG_MAX);
+	if (!is_match(find(name)))
+		return refuse_attribute(detail);
+	enum err e = xattr_get(fs, nid, name, &there);
+	buf_fini(&there);
+	return e == ERR_OK ? set_match(fs, nid, MATCH_UNSET, detail) : e;
 }

@@ -19,8 +19,14 @@ enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *ou
 /* Of an item in a view; name: behind "user.rowfs.".  ERR_NO_ATTRIBUTE. */
 enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item *it,
 	const char *name, struct buf *out);
-/* user.rowfs.if_match only; others: ERR_NOT_PERMITTED. */
-enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value);
-enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name);
+/* For who reads user.rowfs.error of the row. */
+#define MATCH_NOT_MET_TEXT \
+	"the row is not as user.rowfs.if_match says: read it again, and set its new ETag"
+
+/* user.rowfs.if_match only, of a descriptor that writes a row, or of an ordinary file; by a row's
+ * path, and for others: ERR_NOT_PERMITTED. */
+enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value,
+	struct err_detail *detail);
+enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name, struct err_detail *detail);
 
 #endif

@@ -176,16 +176,14 @@ static enum err move_row(struct trash *t, const struct spot *at, const struct it
 	return ERR_OK;
 }
 
-static enum err unlink_once(struct trash *t, const struct spot *at, int64_t if_version,
-	bool *ret_kept, struct err_detail *detail)
+static enum err unlink_once(
+	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail)
 {
 	struct item row = { 0 };
 	struct name name;
 	enum err e = store_child(
 		service_store(t->service), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &row);
 	bool keep = e == ERR_OK && row.size <= t->limits.bytes;
-	if (e == ERR_OK && if_version >= 0 && row.version != if_version)
-		e = ERR_CONDITION_NOT_MET;
 	if (e == ERR_OK && keep) {
 		e = name_of(t, at, service_next_version(t->service), &name);
 		bool named = e == ERR_OK;
@@ -200,21 +198,21 @@ static enum err unlink_once(struct trash *t, const struct spot *at, int64_t if_v
 		keep = !is_no_room(e);
 	}
 	if (!keep && (e == ERR_OK || is_no_room(e)))
-		e = tree_unlink(t->service, at, if_version, NULL, detail);
+		e = tree_unlink(t->service, at, NULL, detail);
 	*ret_kept = keep && e == ERR_OK;
 	item_fini(&row);
 	return e;
 }
 
-enum err trash_unlink(struct trash *t, const struct spot *at, int64_t if_version, bool *ret_kept,
-	struct err_detail *detail)
+enum err trash_unlink(
+	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail)
 {
 	*ret_kept = false;
 	if (t->limits.bytes == 0)
-		return tree_unlink(t->service, at, if_version, NULL, detail);
+		return tree_unlink(t->service, at, NULL, detail);
 	enum err e = ERR_GONE;
 	for (int tries = 0; tries < RETRIES && e == ERR_GONE; tries++)
-		e = unlink_once(t, at, if_version, ret_kept, detail);
+		e = unlink_once(t, at, ret_kept, detail);
 	return e;
 }
 

@@ -33,9 +33,9 @@ void trash_free(struct trash *t); /* NULL is fine */
  * for which there is no space or quota, is removed all the same: *ret_kept tells.  On a full
  * disk rows up to 64 KiB are kept nevertheless, and the next trash_trim() leaves the last few
  * only.
- * ERR_NOT_FOUND, ERR_CONDITION_NOT_MET. */
-enum err trash_unlink(struct trash *t, const struct spot *at, int64_t if_version, bool *ret_kept,
-	struct err_detail *detail);
+ * ERR_NOT_FOUND. */
+enum err trash_unlink(
+	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail);
 /* A file of that size left the trash by other means: removed, or moved out. */
 void trash_left(struct trash *t, uint64_t size);
 

@@ -81,14 +81,13 @@ size_t tree_draft_removal(struct service *s, const struct spot *at, struct chang
 	return draft;
 }
 
-static enum err unlink_once(struct service *s, const struct spot *at, int64_t if_version,
-	struct item *ret_gone, struct err_detail *detail)
+static enum err unlink_once(
+	struct service *s, const struct spot *at, struct item *ret_gone, struct err_detail *detail)
 {
 	struct change c[2] = {
 		{ .op = CHANGE_DELETE, .at = tree__place_of(at), .flags = CHANGE_KEEP_DIR }
 	};
-	c[0].cond = if_version >= 0 ? COND_VERSION : COND_PRESENT;
-	c[0].cond_version = if_version;
+	c[0].cond = COND_PRESENT;
 	if (ret_gone != NULL)
 		c[0].flags |= CHANGE_WANT_OLD;
 	size_t n = 1 + tree_draft_removal(s, at, &c[1]);
@@ -101,12 +100,12 @@ static enum err unlink_once(struct service *s, const struct spot *at, int64_t if
 	return e;
 }
 
-enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_version,
-	struct item *ret_gone, struct err_detail *detail)
+enum err tree_unlink(
+	struct service *s, const struct spot *at, struct item *ret_gone, struct err_detail *detail)
 {
 	enum err e = ERR_GONE;
 	for (int tries = 0; tries < TREE_RETRIES && e == ERR_GONE; tries++)
-		e = unlink_once(s, at, if_version, ret_gone, detail);
+		e = unlink_once(s, at, ret_gone, detail);
 	return e;
 }
 

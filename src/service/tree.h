@@ -20,10 +20,9 @@ enum err tree_mkdir(struct service *s, const struct spot *at, const struct attrs
 	struct item *ret, struct err_detail *detail);
 /* ERR_NOT_EMPTY, ERR_NOT_FOUND. */
 enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail *detail);
-/* A row or an ordinary file; if_version >= 0: only this version (ERR_CONDITION_NOT_MET).
- * ret_gone, if not NULL, is the item as it was, with body. */
-enum err tree_unlink(struct service *s, const struct spot *at, int64_t if_version,
-	struct item *ret_gone, struct err_detail *detail);
+/* A row or an ordinary file.  ret_gone, if not NULL, is the item as it was, with body. */
+enum err tree_unlink(
+	struct service *s, const struct spot *at, struct item *ret_gone, struct err_detail *detail);
 /* For change sets that remove the row at a spot: the removal of the empty file that waits
  * under its name, if there is one (made before another door made the row).  Fills *c; returns
  * 1 or 0. */
@@ -45,16 +44,16 @@ enum tree_move_flags {
 };
 /* rename(2) in one transaction, with every conversion: row -> row (a document that holds
  * keys is rendered anew), file -> row (the content must be an entity: ERR_NOT_AN_ENTITY),
- * row -> file, partition, table, account, folder.  if_version >= 0: condition on the row
- * that is replaced.  Results may be NULL. */
+ * row -> file, partition, table, account, folder.  A file that becomes a row does so only where
+ * its attrs.if_match holds (ERR_CONDITION_NOT_MET).  Results may be NULL. */
 enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
-	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
-	struct err_detail *detail);
+	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail);
 
 /* An empty ordinary file goes to a row's name, where it waits for its document, in the place
  * of another one that waits there.  It gets a new id: who has it still open for writing gets
  * ERR_GONE from then on, as where a file becomes a row.  to: CLASS_NAMED.  ERR_GONE also
- * where one of the two is not empty any more. */
+ * where one of the two is not empty any more.  ERR_CONDITION_NOT_MET: the file's attrs.if_match asks
+ * for a row. */
 enum err tree_move_empty(struct service *s, const struct spot *from, const struct spot *to,
 	struct item *ret_now, struct err_detail *detail);
 

@@ -303,18 +303,47 @@ static void fill_move(
 
 /* What stands at the destination; kind is ITEM_NONE if nothing does.  In an exchange it has
  * been read already, and what was read is what the condition must be about. */
-static enum err look_at_target(struct service *s, const struct spot *to,
-	const struct passenger *other, int64_t if_version, struct item *ret)
+static enum err look_at_target(
+	struct service *s, const struct spot *to, const struct passenger *other, struct item *ret)
 {
 	enum err e = other->item.kind != ITEM_NONE
 		? item_copy(ret, &other->item)
 		: store_child(
 			  service_store(s), NULL, to->dir->id, to->class, to->key, WANT_ATTRS, ret);
-	if (e == ERR_NOT_FOUND)
-		e = if_version >= 0 ? ERR_CONDITION_NOT_MET : ERR_OK;
-	else if (e == ERR_OK && if_version >= 0 && ret->version != if_version)
-		e = ERR_CONDITION_NOT_MET;
-	return e;
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+/* What a file that becomes a row asks of the row that is there. */
+static int64_t match_of(const struct passenger *p)
+{
+	bool asks = p->item.kind == ITEM_FILE && p->becomes == ITEM_ROW;
+	return asks ? p->item.attrs.if_match : MATCH_UNSET;
+}
+
+static enum err check_match(const struct passenger *p, const struct item *there)
+{
+	int64_t match = match_of(p);
+	bool row = there->kind == ITEM_ROW;
+	if (match == MATCH_UNSET || (match == MATCH_ABSENT && !row) ||
+		(match == MATCH_PRESENT && row) || (row && match == there->version))
+		return ERR_OK;
+	return ERR_CONDITION_NOT_MET;
+}
+
+/* That the commit meets what check_match() has seen. */
+static void fill_match(struct change *c, const struct passenger *p, const struct passenger *other,
+	const struct item *target)
+{
+	if (match_of(p) == MATCH_ABSENT) {
+		c->flags |= CHANGE_NO_REPLACE;
+	} else if (match_of(p) != MATCH_UNSET) {
+		c->to_match = true;
+		c->to_version = target->version;
+	}
+	if (match_of(other) != MATCH_UNSET) {
+		c->cond = COND_VERSION;
+		c->cond_version = p->item.version;
+	}
 }
 
 /* The move, with what goes in the same step: the replaced file out of sight, empty files
@@ -346,14 +375,14 @@ static enum err make_move(struct service *s, struct change *c, const struct pass
 {
 	enum err e = p->item.kind == ITEM_PARTITION ? move_partition(s, p, other, c, detail)
 						    : apply_move(s, c, p, target, flags, detail);
-	/* The caller's condition held a moment ago: whether it still does, the next look tells. */
-	return e == ERR_CONDITION_NOT_MET ? ERR_GONE : e;
+	/* What was asked held a moment ago: whether it still does, the next look tells. */
+	bool came = e == ERR_ENTITY_EXISTS && (flags & TREE_NO_REPLACE) == 0;
+	return e == ERR_CONDITION_NOT_MET || came ? ERR_GONE : e;
 }
 
 /* ERR_GONE: something was another thing by the time of the commit than when it was read. */
 static enum err move_once(struct service *s, const struct spot *from, const struct spot *to,
-	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
-	struct err_detail *detail)
+	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail)
 {
 	struct passenger p = { 0 }, other = { 0 };
 	struct item target = { 0 };
@@ -362,13 +391,14 @@ static enum err move_once(struct service *s, const struct spot *from, const stru
 	if (e == ERR_OK && (flags & TREE_EXCHANGE) != 0)
 		e = board(s, &other, to, from, detail);
 	if (e == ERR_OK)
-		e = look_at_target(s, to, &other, if_version, &target);
+		e = look_at_target(s, to, &other, &target);
+	if (e == ERR_OK)
+		e = check_match(&p, &target);
+	if (e == ERR_OK)
+		e = check_match(&other, &p.item);
 	if (e == ERR_OK) {
 		fill_move(&c, &p, &other, flags);
-		if (if_version >= 0) {
-			c.to_match = true;
-			c.to_version = if_version;
-		}
+		fill_match(&c, &p, &other, &target);
 		e = make_move(s, &c, &p, &other, &target, flags, detail);
 	}
 	if (e == ERR_OK && ret_now != NULL) {
@@ -403,8 +433,7 @@ static enum err admit_move(struct service *s, const struct spot *from, const str
 }
 
 enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
-	unsigned flags, int64_t if_version, struct item *ret_now, struct item *ret_replaced,
-	struct err_detail *detail)
+	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail)
 {
 	struct err_detail scratch = { 0 };
 	if (detail == NULL)
@@ -414,7 +443,7 @@ enum err tree_move(struct service *s, const struct spot *from, const struct spot
 		return e;
 	e = ERR_GONE;
 	for (int tries = 0; tries < TREE_RETRIES && e == ERR_GONE; tries++)
-		e = move_once(s, from, to, flags, if_version, ret_now, ret_replaced, detail);
+		e = move_once(s, from, to, flags, ret_now, ret_replaced, detail);
 	return e;
 }
 
@@ -449,6 +478,8 @@ enum err tree_move_empty(struct service *s, const struct spot *from, const struc
 	struct attrs attrs, replaced;
 	size_t n = 0;
 	enum err e = add_removal(s, from, set, &n, &attrs);
+	if (e == ERR_OK && attrs.if_match != MATCH_UNSET && attrs.if_match != MATCH_ABSENT)
+		return ERR_CONDITION_NOT_MET; /* where it waits no row is */
 	if (e == ERR_OK)
 		e = add_removal(s, to, set, &n, &replaced);
 	if (e == ERR_NOT_FOUND && n > 0)
@@ -460,6 +491,7 @@ enum err tree_move_empty(struct service *s, const struct spot *from, const struc
 	made->kind = ITEM_FILE;
 	made->attrs = attrs;
 	made->attrs.ctime_ns = TIME_UNSET;
+	made->attrs.if_match = MATCH_UNSET;
 	e = service_apply(s, ORIGIN_MOUNT, set, n, false, detail);
 	if (e == ERR_OK) {
 		*ret_now = made->now;

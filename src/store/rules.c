@@ -147,6 +147,8 @@ void rules_attrs_set(struct item *it, const struct change *c)
 		it->attrs.mtime_ns = c->attrs.mtime_ns;
 	if (c->set_mask & ATTR_CTIME)
 		it->attrs.ctime_ns = c->attrs.ctime_ns;
+	if (c->set_mask & ATTR_MATCH && it->kind == ITEM_FILE)
+		it->attrs.if_match = c->attrs.if_match;
 	if (c->set_mask & ATTR_FLAG_MADE && item_is_dir(it->kind))
 		it->flags = (it->flags & ~(uint32_t)ITEM_MADE) | (c->item_flags & ITEM_MADE);
 }
@@ -157,6 +159,7 @@ void rules_moved(struct item *it, enum item_kind kind, bool body, uint32_t flags
 		kind = it->kind;
 	if (it->kind == ITEM_FILE && kind == ITEM_ROW) {
 		it->flags = flags & ITEM_FLAGS_PUBLIC;
+		it->attrs.if_match = MATCH_UNSET;
 	} else if (it->kind == ITEM_ROW && kind == ITEM_FILE) {
 		it->edition++; /* its content may change from now on */
 		it->flags = 0;

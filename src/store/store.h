@@ -67,15 +67,25 @@ enum item_flags {
 #define MODE_UNSET 0u
 #define OWNER_UNSET UINT32_MAX
 
-/* What chmod, chown and utimensat leave.  "Unset" means the default: the mount's mode and
- * owner, and the version's time. */
+/* attrs.if_match: else it is the version that the row must have. */
+#define MATCH_UNSET INT64_C(0)
+#define MATCH_PRESENT INT64_C(-1) /* a row of any version must be there */
+#define MATCH_ABSENT INT64_C(-2)  /* no row may be there */
+
+/* What chmod, chown, utimensat and setxattr leave.  "Unset" means the default: the mount's mode
+ * and owner, and the version's time. */
 struct attrs {
 	uint32_t mode;     /* permission bits | 0x10000 so that 0000 is a set mode; MODE_UNSET */
 	uint32_t uid, gid; /* OWNER_UNSET */
 	int64_t mtime_ns;  /* since 1970; TIME_UNSET: follows version */
 	int64_t ctime_ns;  /* TIME_UNSET: follows version */
+	int64_t if_match;  /* files: what must hold of the row that the file replaces (MATCH_UNSET:
+			      nothing); goes when the file becomes a row.  The engine keeps it,
+			      the caller asks it */
 };
-#define ATTRS_UNSET ((struct attrs){ MODE_UNSET, OWNER_UNSET, OWNER_UNSET, TIME_UNSET, TIME_UNSET })
+#define ATTRS_UNSET \
+	((struct attrs){ \
+		MODE_UNSET, OWNER_UNSET, OWNER_UNSET, TIME_UNSET, TIME_UNSET, MATCH_UNSET })
 #define MODE_SET(bits_) ((uint32_t)(bits_) | 0x10000u)
 
 struct item {
@@ -175,6 +185,7 @@ enum attrs_mask {
 	ATTR_MTIME = 8,
 	ATTR_CTIME = 16,
 	ATTR_FLAG_MADE = 32, /* directories: flags & ITEM_MADE */
+	ATTR_MATCH = 64,     /* files */
 };
 
 /* Where an item is: a child of `parent`; or, for rows with has_pk, the row `key` of the

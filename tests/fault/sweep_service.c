@@ -223,7 +223,7 @@ static enum err move(struct world *w, uint64_t from_dir, struct spot from, uint6
 	from.dir = &a;
 	to.dir = &b;
 	if (e == ERR_OK)
-		e = tree_move(w->service, &from, &to, flags, -1, NULL, NULL, &w->detail);
+		e = tree_move(w->service, &from, &to, flags, NULL, NULL, &w->detail);
 	item_fini(&a);
 	item_fini(&b);
 	return e;
@@ -278,7 +278,7 @@ static enum err to_trash(struct world *w)
 	struct spot at = ROW_SPOT("a");
 	at.dir = &dir;
 	if (e == ERR_OK)
-		e = trash_unlink(t, &at, -1, &kept, &w->detail);
+		e = trash_unlink(t, &at, &kept, &w->detail);
 	item_fini(&dir);
 	trash_free(t);
 	return e;

@@ -113,6 +113,7 @@ SQL = [
     ("a file that is in pieces is marked as small", f"UPDATE item SET flags=256 WHERE id={FILE}",
      r"large: the small file has \d+ bytes, its document row none"),
     ("a small file is not marked so", f"UPDATE item SET flags=NULL WHERE id={SMALL}", r"small: the small file"),
+    ("a row has a condition, as files may", f"UPDATE item SET attrs=zeroblob(36) WHERE id={ROW}", r"mode, owner and times cannot be read"),
     ("attributes are cut off", f"UPDATE item SET attrs=x'00' WHERE id={ROW}", r"mode, owner and times cannot be read"),
     ("a row has a table's name", f"UPDATE item SET name=x'41' WHERE id={ROW}", r"a name that only tables have"),
     ("a table's name is another one", f"UPDATE item SET name=CAST('Other' AS BLOB) WHERE id={TABLE}",

@@ -235,12 +235,10 @@ BACKUP = [
 
 LOCKED = "flock r.json bash -c 'jq -c \".Rating = $V\" r.json > tmp && mv tmp r.json'"
 CONDITION = 'setfattr -n user.rowfs.if_match -v "$(getfattr --absolute-names --only-values' \
-    ' -n user.rowfs.etag r.json)" r.json'
+    ' -n user.rowfs.etag r.json)" tmp'
 
 CONDITIONAL = [
     Tool(name="flock, jq, mv", kind="edit", needs=("flock", "jq"), script=LOCKED),
-    Tool(name="setfattr if_match, cp", kind="put", needs=("setfattr",),
-         script=f"{CONDITION} && cp $S/new.json r.json"),
     Tool(name="setfattr if_match, mv", kind="put", needs=("setfattr",),
          script=f"cp $S/new.json tmp && {CONDITION} && mv tmp r.json"),
 ]

@@ -217,14 +217,25 @@ def test_L3_a_condition_that_is_set_by_a_thread_that_overwrites(rows):
     learn(rows)
     old = os.getxattr(rows[0], "user.rowfs.etag")
     learn(rows)
-    os.setxattr(rows[0], "user.rowfs.if_match", old)
-    elsewhere(lambda: os.chmod(rows[0], 0o600))
-    overwrite(rows[0], doc(1))
+    for text, refused in ((doc(1), False), (doc(2), True)):
+        fd = os.open(rows[0], os.O_WRONLY | os.O_TRUNC)
+        os.setxattr(fd, "user.rowfs.if_match", old)
+        os.write(fd, text)
+        try:
+            os.close(fd)
+        except OSError as e:
+            assert e.errno == errno.ESTALE and refused
+        assert read(rows[0]) == doc(1)
+        learn(rows)
+
+
+def test_L5_by_its_path_a_thread_that_overwrites_sets_no_condition(rows):
     learn(rows)
-    os.setxattr(rows[0], "user.rowfs.if_match", old)
     with pytest.raises(OSError) as e:
-        overwrite(rows[0], doc(2))
-    assert e.value.errno == errno.ESTALE and read(rows[0]) == doc(1)
+        os.setxattr(rows[0], "user.rowfs.if_match", b"*")
+    assert e.value.errno == errno.EPERM
+    overwrite(rows[0], doc(1))
+    assert read(rows[0]) == doc(1)
 
 
 @pytest.mark.parametrize("look", (False, True))

@@ -558,47 +558,6 @@ def test_locks_by_the_thousand(shared):
             time.sleep(0.05)
 
 
-def test_L3_a_condition_is_never_dropped_for_another(shared):
-    """4,096 rows have one; the next is refused, and the first holds still."""
-    m = shared()
-    lines = "".join(f'{{"RowKey":"{i}"}}\n' for i in range(4097))
-    write(m.part / ".rows.ndjson", lines, os.O_WRONLY)
-    etag = os.getxattr(m.part / "0.json", "user.rowfs.etag")
-    old = b"W/\"datetime'2001-01-01T00%3A00%3A00.0000000Z'\""
-    os.setxattr(m.part / "0.json", "user.rowfs.if_match", old)
-    for i in range(1, 4096):
-        os.setxattr(m.part / f"{i}.json", "user.rowfs.if_match", etag)
-    assert errno_of(os.setxattr, m.part / "4096.json", "user.rowfs.if_match", etag) == "ENOSPC"
-    os.setxattr(m.part / "7.json", "user.rowfs.if_match", etag)  # another one of the same row
-    assert errno_of(write, m.part / "0.json", '{"lost":"update"}') == "ESTALE"
-    # Room comes by use, and by rows that are removed through another door.
-    os.removexattr(m.part / "1.json", "user.rowfs.if_match")
-    os.setxattr(m.part / "4096.json", "user.rowfs.if_match", etag)
-    assert errno_of(os.setxattr, m.part / "1.json", "user.rowfs.if_match", etag) == "ENOSPC"
-    write(m.part / ".batch", '{"delete":{"RowKey":"2"},"if_match":"*"}\n', os.O_WRONLY)
-    os.setxattr(m.part / "1.json", "user.rowfs.if_match", etag)
-
-
-def test_L3_a_table_that_goes_takes_its_conditions_with_it(rest_mount, rest_store):
-    m = rest_mount(rest_store)
-    old = b"W/\"datetime'2001-01-01T00%3A00%3A00.0000000Z'\""
-    for table, count in ("Goes", 4096), ("Stays", 2):
-        part = m / rest_client.ACCOUNT / table / "p"
-        part.mkdir(parents=True)
-        write(part / ".rows.ndjson", "".join(f'{{"RowKey":"{i}"}}\n' for i in range(count)),
-              os.O_WRONLY)
-        if table == "Goes":
-            for i in range(count):
-                os.setxattr(part / f"{i}.json", "user.rowfs.if_match", old)
-    for _ in range(2):
-        assert errno_of(os.setxattr, part / "0.json", "user.rowfs.if_match", old) == "ENOSPC"
-    with rest_client.Client(m.port) as client:
-        rest_client.ok(client.delete_table("Goes"), 204)
-    os.setxattr(part / "0.json", "user.rowfs.if_match", old)
-    os.setxattr(part / "1.json", "user.rowfs.if_match", old)
-    assert errno_of(write, part / "0.json", '{"lost":"update"}') == "ESTALE"
-
-
 def test_names_of_queries_take_a_bounded_memory(shared):
     m = shared()
     write(m.part / "r.json", "{}")

@@ -177,12 +177,14 @@ def test_A8_the_table_of_attributes(tree, mnt):
     (_, rows), = tables("EXTENDED ATTRIBUTES")
     assert len(rows) >= 9
     at = {"rows": "account/Table/Part/Row.json", "partitions": "account/Table/Part",
-          "everything": "account/Table/Part/other", "snapshots": ".rowfs/snapshots/NAME"}
+          "everything": "account/Table/Part/other", "snapshots": ".rowfs/snapshots/NAME",
+          "ordinary files": "account/Table/Part/other"}
     etag = xattr(tree(at["rows"]), "etag")
     assert "(line 1, column" in xattr(tree(at["rows"]), "error")
+    writer = os.open(tree(at["rows"]), os.O_RDWR)
     for name, of, may in rows:
         for kind in of.split(", "):
-            path = tree(at[kind])
+            path = writer if kind == "descriptors" else tree(at[kind])
             assert name not in os.listxattr(path)
             if "w" in may:
                 os.setxattr(path, name,

@@ -24,7 +24,7 @@ from test_random_rows import (ROWS, SCRATCH, FileHandle, Node, Reader, Rows, Wri
 from tools import get, put
 
 O_PATH = 0o10000000
-ETAG, IF_MATCH = "user.rowfs.etag", "user.rowfs.if_match"
+ETAG = "user.rowfs.etag"
 
 
 def opened_below(directory):

@@ -136,12 +136,16 @@ CHECKS = {
     "Not to lose a change": {
         "change a row only if it is still as it was (else ESTALE)": (
             NOTHING, "test $(jq .Rating Football/1.json) = 9"),
-        "set the condition, and take it back": (
-            NOTHING, "! getfattr -n user.rowfs.if_match Football/1.json 2>/dev/null"),
+        "make a row only if there is none (else ESTALE)": (
+            NOTHING, "test $(jq -r .Item Football/9.json) = ink -a ! -e Football/tmp"),
+        "remove a row only if it is still as it was (else ESTALE)": (
+            NOTHING, "test ! -e Football/9.json"),
         "never overwrite": (r"", "test -e Football/2.json && grep -q Hi Football/1.json"),
         "count up from many shells at once": (NOTHING, "test $(jq .Rating Football/1.json) = 10"),
         "change what was read, if it is still that (else ESTALE)": (
             NOTHING, "test $(jq .Rating Football/1.json) = 11"),
+        "count up from many shells at once, without a lock": (
+            NOTHING, "test $(jq .Rating Football/1.json) = 12"),
         "let one job run at a time": (NOTHING,),
     },
     "Watch": {

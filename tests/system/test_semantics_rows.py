@@ -531,39 +531,3 @@ def test_L2_truncating_writers_and_renames_win(part):
         assert get(part / "r.json") == b'{"w":9}'
     else:
         assert get(part / "r.json") == b'{"v":2}'
-
-
-def test_L3_if_match_conditions_the_next_write(part):
-    put(part / "r.json", '{"v":1}')
-    etag = os.getxattr(part / "r.json", "user.rowfs.etag")
-    os.setxattr(part / "r.json", "user.rowfs.if_match", etag)
-    put(part / "r.json", '{"v":2}')  # it matched, and is used up
-    put(part / "r.json", '{"v":3}')
-    os.setxattr(part / "r.json", "user.rowfs.if_match", etag)
-    with raises("ESTALE"):
-        put(part / "r.json", '{"v":4}')
-    assert get(part / "r.json") == b'{"v":3}'
-
-
-def test_L3_if_match_conditions_unlink_and_rename(part):
-    put(part / "r.json", '{"v":1}')
-    old = os.getxattr(part / "r.json", "user.rowfs.etag")
-    put(part / "r.json", '{"v":2}')
-    os.setxattr(part / "r.json", "user.rowfs.if_match", old)
-    with raises("ESTALE"):
-        os.unlink(part / "r.json")
-    os.setxattr(part / "r.json", "user.rowfs.if_match", old)
-    put(part / "tmp", '{"v":3}')
-    with raises("ESTALE"):
-        os.rename(part / "tmp", part / "r.json")
-    assert get(part / "r.json") == b'{"v":2}' and get(part / "tmp") == b'{"v":3}'
-    os.setxattr(part / "r.json", "user.rowfs.if_match",
-                os.getxattr(part / "r.json", "user.rowfs.etag"))
-    os.rename(part / "tmp", part / "r.json")
-    assert get(part / "r.json") == b'{"v":3}'
-
-
-def test_L3_only_an_etag_can_be_set(part):
-    put(part / "r.json", '{"v":1}')
-    with raises("EINVAL"):
-        os.setxattr(part / "r.json", "user.rowfs.if_match", b"nonsense")

@@ -988,6 +988,43 @@ static void attributes_change_by_mask_and_without_a_version(struct world *w)
 	CHECK_EQ_INT(w->c.left.kind, ITEM_NONE);
 }
 
+/* A file's condition stays with it, until it is a row; nothing else has one. */
+static void conditions_are_of_files(struct world *w)
+{
+	uint64_t a = row(w, "p", "a", "1"), p = partition(w, "p"), f = file(w, p, "f", "abc");
+	struct change c = { .op = CHANGE_ATTRS,
+		.at = by_id(f),
+		.set_mask = ATTR_MATCH,
+		.attrs = { .if_match = 77 } };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c.at = by_id(a);
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.attrs.if_match, MATCH_UNSET);
+	c.at = by_id(p);
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.attrs.if_match, MATCH_UNSET);
+	c = (struct change){ .op = CHANGE_RESIZE, .at = by_id(f), .offset = 0 };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c = (struct change){ .op = CHANGE_ATTRS, .at = by_id(f), .set_mask = ATTR_UID };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	struct item it = item_by_id(w, f);
+	CHECK_EQ_INT(it.attrs.if_match, 77);
+	item_fini(&it);
+	c = (struct change){ .op = CHANGE_MOVE,
+		.at = by_id(f),
+		.to = { .parent = p, .class = CLASS_NAMED, .key = SPAN_LIT("g") } };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.attrs.if_match, 77);
+	c.to = (struct place){ .parent = p, .class = CLASS_KEYED, .key = SPAN_LIT("b") };
+	c.to_kind = ITEM_ROW;
+	c.body = SPAN_LIT("{}");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.attrs.if_match, MATCH_UNSET);
+	it = item_by_id(w, f);
+	CHECK(it.kind == ITEM_ROW && it.attrs.if_match == MATCH_UNSET);
+	item_fini(&it);
+}
+
 static void files_have_holes_ends_and_times(struct world *w)
 {
 	row(w, "p", "a", "1");
@@ -1363,6 +1400,7 @@ static const struct promise {
 	P(an_exchange_swaps_and_converts),
 	P(attributes_change_by_mask_and_without_a_version),
 	P(files_have_holes_ends_and_times),
+	P(conditions_are_of_files),
 	P(file_limits_hold_on_both_sides),
 	P(a_listing_is_ordered_bounded_and_resumes),
 	P(keys_are_ordered_by_their_bytes),

@@ -238,7 +238,8 @@ static void any_change(struct pair *p, struct change *c)
 		any_move(p, c);
 	if (c->op == CHANGE_ATTRS) {
 		any_attrs(p, &c->attrs);
-		c->set_mask = roll(p, 64);
+		c->attrs.if_match = (int64_t)roll(p, 4) - 2;
+		c->set_mask = roll(p, 128);
 		c->item_flags = roll(p, 2);
 	}
 	if (c->op == CHANGE_WRITE || c->op == CHANGE_RESIZE) {
@@ -260,7 +261,8 @@ static bool same_item(const struct item *a, const struct item *b)
 		a->flags == b->flags && a->edition == b->edition && a->version == b->version &&
 		a->size == b->size && memcmp(&a->attrs.mode, &b->attrs.mode, 12) == 0 &&
 		a->attrs.mtime_ns == b->attrs.mtime_ns && a->attrs.ctime_ns == b->attrs.ctime_ns &&
-		span_eq(a->key, b->key) && span_eq(a->name, b->name) && span_eq(a->body, b->body);
+		a->attrs.if_match == b->attrs.if_match && span_eq(a->key, b->key) &&
+		span_eq(a->name, b->name) && span_eq(a->body, b->body);
 }
 
 static void print_item(const char *who, const struct item *it)

@@ -154,7 +154,7 @@ static void rename_partition(struct world *w, const char *from, const char *to)
 	MUST(table_find(w->service, ACCOUNT, TABLE, &table) == ERR_OK);
 	const struct spot a = { .dir = &table, .class = CLASS_KEYED, .key = span_of(from) };
 	const struct spot b = { .dir = &table, .class = CLASS_KEYED, .key = span_of(to) };
-	CHECK_ERR(tree_move(w->service, &a, &b, 0, -1, NULL, NULL, NULL), ERR_OK);
+	CHECK_ERR(tree_move(w->service, &a, &b, 0, NULL, NULL, NULL), ERR_OK);
 	item_fini(&table);
 }
 

@@ -451,7 +451,7 @@ TEST(a_rename_keeps_the_bytes_unless_they_hold_a_key)
 	struct spot to = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("c") };
 	struct item before = { 0 }, now = { 0 };
 	MUST(entity_row(w.service, NULL, w.table, SPAN_LIT("p"), SPAN_LIT("a"), &before) == ERR_OK);
-	CHECK_ERR(tree_move(w.service, &from, &to, 0, -1, &now, NULL, NULL), ERR_OK);
+	CHECK_ERR(tree_move(w.service, &from, &to, 0, &now, NULL, NULL), ERR_OK);
 	CHECK_EQ_STR(read_row(&w, "c"), "{ \"X\" : 1.50 }");
 	CHECK_EQ_INT(now.id, before.id);
 	CHECK_EQ_INT(now.edition, before.edition);
@@ -460,7 +460,7 @@ TEST(a_rename_keeps_the_bytes_unless_they_hold_a_key)
 	item_fini(&before);
 	from.key = SPAN_LIT("b");
 	to.key = SPAN_LIT("d");
-	CHECK_ERR(tree_move(w.service, &from, &to, 0, -1, NULL, NULL, NULL), ERR_OK);
+	CHECK_ERR(tree_move(w.service, &from, &to, 0, NULL, NULL, NULL), ERR_OK);
 	CHECK_EQ_STR(read_row(&w, "d"), "{\"X\":1.5}\n");
 	item_fini(&p);
 	service_free(w.service);
@@ -475,7 +475,7 @@ TEST(renaming_a_partition_renders_the_rows_that_hold_its_key)
 	MUST(store_get(service_store(w.service), NULL, w.table, WANT_ATTRS, &table) == ERR_OK);
 	const struct spot from = { .dir = &table, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
 	const struct spot to = { .dir = &table, .class = CLASS_KEYED, .key = SPAN_LIT("q") };
-	CHECK_ERR(tree_move(w.service, &from, &to, 0, -1, NULL, NULL, NULL), ERR_OK);
+	CHECK_ERR(tree_move(w.service, &from, &to, 0, NULL, NULL, NULL), ERR_OK);
 	CHECK_EQ_STR(read_row(&w, "a"), "none");
 	CHECK_ERR(entity_row(w.service, NULL, w.table, SPAN_LIT("q"), SPAN_LIT("a"), &it), ERR_OK);
 	CHECK(span_is(it.body, "{ \"X\" : 1 }"));
@@ -497,16 +497,16 @@ TEST(a_file_becomes_a_row_only_with_an_entity_in_it)
 	struct attrs attrs = ATTRS_UNSET;
 	struct err_detail detail = { 0 };
 	CHECK_ERR(tree_create_file(w.service, &from, &attrs, &file, NULL), ERR_OK);
-	CHECK_ERR(tree_move(w.service, &from, &to, 0, -1, NULL, NULL, NULL), ERR_EMPTY);
+	CHECK_ERR(tree_move(w.service, &from, &to, 0, NULL, NULL, NULL), ERR_EMPTY);
 	uint64_t id = file.id;
 	item_fini(&file);
 	CHECK_ERR(tree_file_write(w.service, id, 0, SPAN_LIT("{\"A\":[]}"), &file), ERR_OK);
 	item_fini(&file);
-	CHECK_ERR(tree_move(w.service, &from, &to, 0, -1, NULL, NULL, &detail), ERR_INVALID_INPUT);
+	CHECK_ERR(tree_move(w.service, &from, &to, 0, NULL, NULL, &detail), ERR_INVALID_INPUT);
 	CHECK_EQ_STR(read_row(&w, "r"), "{}");
 	CHECK_ERR(tree_file_write(w.service, id, 0, SPAN_LIT("{\"A\":12}"), &file), ERR_OK);
 	item_fini(&file);
-	CHECK_ERR(tree_move(w.service, &from, &to, 0, -1, &file, NULL, NULL), ERR_OK);
+	CHECK_ERR(tree_move(w.service, &from, &to, 0, &file, NULL, NULL), ERR_OK);
 	CHECK_EQ_INT(file.id, id);
 	CHECK_EQ_STR(read_row(&w, "r"), "{\"A\":12}");
 	item_fini(&file);
@@ -695,13 +695,12 @@ static void world_end(struct world *w)
 	service_free(w->service);
 }
 
-static enum err move_row(
-	struct world *w, const char *from_rk, const char *to_rk, unsigned flags, int64_t if_version)
+static enum err move_row(struct world *w, const char *from_rk, const char *to_rk, unsigned flags)
 {
 	struct item p = partition(w, "p");
 	const struct spot from = { .dir = &p, .class = CLASS_KEYED, .key = span_of(from_rk) };
 	const struct spot to = { .dir = &p, .class = CLASS_KEYED, .key = span_of(to_rk) };
-	enum err e = tree_move(w->service, &from, &to, flags, if_version, NULL, NULL, NULL);
+	enum err e = tree_move(w->service, &from, &to, flags, NULL, NULL, NULL);
 	item_fini(&p);
 	return e;
 }
@@ -773,14 +772,14 @@ TEST(a_rename_loses_no_change_that_came_between)
 		for (int i = 0; i < 2; i++) {
 			put_document(&w, "a", A_KEYED);
 			meddle(&w, 1, merge_a);
-			CHECK_ERR(move_row(&w, "a", "b", 0, -1), ERR_OK);
+			CHECK_ERR(move_row(&w, "a", "b", 0), ERR_OK);
 			CHECK_EQ_STR(read_row(&w, "a"), "none");
 			CHECK_EQ_STR(read_row(&w, "b"), "{\"A\":1,\"P\":1}\n");
 		}
 		/* A document that had no keys in it when it was looked at. */
 		put_document(&w, "a", "{}");
 		meddle(&w, 1, write_a_with_its_key);
-		CHECK_ERR(move_row(&w, "a", "b", 0, -1), ERR_OK);
+		CHECK_ERR(move_row(&w, "a", "b", 0), ERR_OK);
 		CHECK_EQ_STR(read_row(&w, "b"), "{\"K\":1}\n");
 		world_end(&w);
 	}
@@ -794,40 +793,166 @@ TEST(an_exchange_loses_no_change_that_came_between)
 		put_document(&w, "a", A_KEYED);
 		put_document(&w, "b", B_KEYED);
 		meddle(&w, 1, both[i % 2]);
-		CHECK_ERR(move_row(&w, "a", "b", TREE_EXCHANGE, -1), ERR_OK);
+		CHECK_ERR(move_row(&w, "a", "b", TREE_EXCHANGE), ERR_OK);
 		CHECK_EQ_STR(read_row(&w, "b"), i % 2 == 0 ? "{\"A\":1,\"P\":1}\n" : "{\"A\":1}\n");
 		CHECK_EQ_STR(read_row(&w, "a"), i % 2 == 1 ? "{\"B\":1,\"P\":2}\n" : "{\"B\":1}\n");
 		/* Nothing is there any more. */
 		meddle(&w, 1, remove_b);
-		CHECK_ERR(move_row(&w, "a", "b", TREE_EXCHANGE, -1), ERR_NOT_FOUND);
+		CHECK_ERR(move_row(&w, "a", "b", TREE_EXCHANGE), ERR_NOT_FOUND);
 		world_end(&w);
 	}
 }
 
-TEST(a_condition_on_the_replaced_row_fails_only_if_it_is_not_met)
+/* An ordinary file of that condition. */
+static void make_file(struct world *w, const char *name, const char *content, int64_t match)
 {
-	static const unsigned flags[] = { 0, TREE_EXCHANGE };
-	for (int i = 0; i < 2 * ENGINES; i++) {
-		struct world w = world_meddled(i / 2);
-		unsigned how = flags[i % 2];
-		put_document(&w, "a", A_KEYED);
+	struct item p = partition(w, "p"), file = { 0 };
+	const struct spot at = { .dir = &p, .class = CLASS_NAMED, .key = span_of(name) };
+	struct attrs attrs = ATTRS_UNSET;
+	MUST(tree_create_file(w->service, &at, &attrs, &file, NULL) == ERR_OK);
+	if (content[0] != 0)
+		MUST(tree_file_write(w->service, file.id, 0, span_of(content), NULL) == ERR_OK);
+	attrs.if_match = match;
+	MUST(tree_set_attrs(w->service, file.id, &attrs, ATTR_MATCH, NULL) == ERR_OK);
+	item_fini(&file);
+	item_fini(&p);
+}
+
+static enum err look_at_file(struct world *w, const char *name, struct item *ret)
+{
+	struct item p = partition(w, "p");
+	enum err e = store_child(
+		service_store(w->service), NULL, p.id, CLASS_NAMED, span_of(name), WANT_ATTRS, ret);
+	item_fini(&p);
+	return e;
+}
+
+static bool has_file(struct world *w, const char *name)
+{
+	struct item it = { 0 };
+	bool there = look_at_file(w, name, &it) == ERR_OK;
+	item_fini(&it);
+	return there;
+}
+
+static void write_tmp(struct world *w)
+{
+	struct item it = { 0 };
+	MUST(look_at_file(w, "tmp", &it) == ERR_OK);
+	MUST(tree_file_write(w->service, it.id, 0, SPAN_LIT("{\"T\":2}"), NULL) == ERR_OK);
+	item_fini(&it);
+}
+
+static void make_b(struct world *w)
+{
+	put_document(w, "b", B_KEYED);
+}
+
+/* An exchange may name the two in either order. */
+enum file_move {
+	OVER,
+	SWAP,
+	SWAP_BACK,
+	FILE_MOVES,
+};
+
+static enum err move_tmp_to_b(struct world *w, enum file_move how)
+{
+	struct item p = partition(w, "p");
+	const struct spot file = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
+	const struct spot row = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("b") };
+	enum err e = tree_move(w->service, how == SWAP_BACK ? &row : &file,
+		how == SWAP_BACK ? &file : &row, how == OVER ? 0 : TREE_EXCHANGE, NULL, NULL, NULL);
+	item_fini(&p);
+	return e;
+}
+
+TEST(a_file_replaces_the_row_of_its_condition_and_no_other)
+{
+	for (int i = 0; i < FILE_MOVES * ENGINES; i++) {
+		struct world w = world_meddled(i / FILE_MOVES);
+		enum file_move how = (enum file_move)(i % FILE_MOVES);
+		struct item it = { 0 };
 		put_document(&w, "b", B_KEYED);
-		int64_t version = version_of_row(&w, "b");
+		make_file(&w, "tmp", "{\"T\":1}", version_of_row(&w, "b"));
 		meddle(&w, 1, merge_b);
-		CHECK_ERR(move_row(&w, "a", "b", how, version), ERR_CONDITION_NOT_MET);
+		CHECK_ERR(move_tmp_to_b(&w, how), ERR_CONDITION_NOT_MET);
 		CHECK_EQ_INT(meddler_of(service_store(w.service))->calls, 1);
-		CHECK_EQ_STR(read_row(&w, "a"), A_KEYED);
+		CHECK_ERR(move_tmp_to_b(&w, how), ERR_CONDITION_NOT_MET);
 		CHECK_EQ_STR(read_row(&w, "b"), "{\"B\":1,\"P\":2}\n");
-		CHECK_ERR(move_row(&w, "a", "b", how, version), ERR_CONDITION_NOT_MET);
-		put_document(&w, "b", B_KEYED);
-		version = version_of_row(&w, "b");
-		meddle(&w, 3, merge_a);
-		CHECK_ERR(move_row(&w, "a", "b", how, version), ERR_OK);
+		CHECK(look_at_file(&w, "tmp", &it) == ERR_OK);
+		struct attrs attrs = ATTRS_UNSET;
+		attrs.if_match = version_of_row(&w, "b");
+		CHECK_ERR(tree_set_attrs(w.service, it.id, &attrs, ATTR_MATCH, NULL), ERR_OK);
+		item_fini(&it);
+		/* What changes meanwhile is the file. */
+		meddle(&w, 3, write_tmp);
+		CHECK_ERR(move_tmp_to_b(&w, how), ERR_OK);
 		CHECK_EQ_INT(meddler_of(service_store(w.service))->calls, 4);
-		CHECK_EQ_STR(read_row(&w, "b"), "{\"A\":1,\"P\":1}\n");
-		CHECK_EQ_STR(read_row(&w, "a"), how == 0 ? "none" : "{\"B\":1}\n");
+		CHECK_EQ_STR(read_row(&w, "b"), "{\"T\":2}");
+		CHECK(has_file(&w, "tmp") == (how != OVER));
 		world_end(&w);
 	}
+}
+
+TEST(a_file_may_ask_that_there_is_a_row_or_none)
+{
+	for (int engine = 0; engine < ENGINES; engine++) {
+		struct world w = world_meddled(engine);
+		put_document(&w, "a", "{}"); /* so that there is the partition */
+		make_file(&w, "tmp", "{\"T\":1}", MATCH_PRESENT);
+		CHECK_ERR(move_tmp_to_b(&w, OVER), ERR_CONDITION_NOT_MET);
+		make_b(&w);
+		meddle(&w, 1, remove_b);
+		CHECK_ERR(move_tmp_to_b(&w, OVER), ERR_CONDITION_NOT_MET);
+		make_b(&w);
+		meddle(&w, 1, merge_b);
+		CHECK_ERR(move_tmp_to_b(&w, OVER), ERR_OK);
+		CHECK_EQ_STR(read_row(&w, "b"), "{\"T\":1}");
+		make_file(&w, "tmp", "{\"T\":1}", MATCH_ABSENT);
+		CHECK_ERR(move_tmp_to_b(&w, OVER), ERR_CONDITION_NOT_MET);
+		CHECK_ERR(move_tmp_to_b(&w, SWAP), ERR_CONDITION_NOT_MET);
+		meddle(&w, 0, NULL);
+		remove_b(&w);
+		meddle(&w, 1, make_b);
+		CHECK_ERR(move_tmp_to_b(&w, OVER), ERR_CONDITION_NOT_MET);
+		CHECK_EQ_STR(read_row(&w, "b"), B_KEYED);
+		remove_b(&w);
+		CHECK_ERR(move_tmp_to_b(&w, OVER), ERR_OK);
+		CHECK_EQ_STR(read_row(&w, "b"), "{\"T\":1}");
+		world_end(&w);
+	}
+}
+
+TEST(an_empty_file_waits_for_no_row_that_it_asks_for)
+{
+	struct world w = world_new();
+	const int64_t asked[] = { MATCH_PRESENT, 1, MATCH_ABSENT };
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+		put_document(&w, "a", "{}");
+		struct item p = partition(&w, "p"), now = { 0 };
+		const struct spot from = {
+			.dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp")
+		};
+		const struct spot to = {
+			.dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("x.json")
+		};
+		if (i == 0)
+			make_file(&w, "tmp", "", MATCH_UNSET);
+		struct item it = { 0 };
+		MUST(look_at_file(&w, "tmp", &it) == ERR_OK);
+		struct attrs attrs = ATTRS_UNSET;
+		attrs.if_match = asked[i];
+		CHECK_ERR(tree_set_attrs(w.service, it.id, &attrs, ATTR_MATCH, NULL), ERR_OK);
+		bool met = asked[i] == MATCH_ABSENT;
+		CHECK_ERR(tree_move_empty(w.service, &from, &to, &now, NULL),
+			met ? ERR_OK : ERR_CONDITION_NOT_MET);
+		CHECK_EQ_INT(now.attrs.if_match, MATCH_UNSET);
+		item_fini(&it);
+		item_fini(&now);
+		item_fini(&p);
+	}
+	service_free(w.service);
 }
 
 TEST(a_rename_that_always_comes_too_late_gives_up_and_changes_nothing)
@@ -837,7 +962,7 @@ TEST(a_rename_that_always_comes_too_late_gives_up_and_changes_nothing)
 		put_document(&w, "a", A_KEYED);
 		put_document(&w, "b", B_KEYED);
 		meddle(&w, 500, merge_a);
-		CHECK_ERR(move_row(&w, "a", "b", 0, version_of_row(&w, "b")), ERR_GONE);
+		CHECK_ERR(move_row(&w, "a", "b", 0), ERR_GONE);
 		CHECK(meddler_of(service_store(w.service))->calls < 500);
 		meddle(&w, 0, NULL);
 		CHECK_EQ_STR(read_row(&w, "a"), "{\"A\":1,\"P\":1}\n");
@@ -870,7 +995,7 @@ static enum err move_partition_to(
 	struct item table = get_item(w, w->table), other = get_item(w, to_table);
 	const struct spot from = { .dir = &table, .class = CLASS_KEYED, .key = span_of(from_pk) };
 	const struct spot to = { .dir = &other, .class = CLASS_KEYED, .key = span_of(to_pk) };
-	enum err e = tree_move(w->service, &from, &to, flags, -1, NULL, NULL, NULL);
+	enum err e = tree_move(w->service, &from, &to, flags, NULL, NULL, NULL);
 	item_fini(&table);
 	item_fini(&other);
 	return e;
@@ -934,7 +1059,7 @@ static void fill_short(struct world *w)
 		MUST(tree_create_file(w->service, &at[i], &attrs, &file, NULL) == ERR_OK);
 		item_fini(&file);
 	}
-	MUST(tree_unlink(w->service, &at[0], -1, NULL, NULL) == ERR_OK);
+	MUST(tree_unlink(w->service, &at[0], NULL, NULL) == ERR_OK);
 	item_fini(&p);
 }
 
@@ -1080,12 +1205,12 @@ TEST(a_folder_that_becomes_a_partition_with_a_long_key_holds_no_rows_yet)
 		fill_short(&w);
 		struct item p = partition(&w, "p");
 		const struct spot row = { &p, CLASS_KEYED, SPAN_LIT("a"), { 0 } };
-		CHECK_ERR(tree_move(w.service, &row, &keyed, 0, -1, NULL, NULL, NULL),
-			ERR_NOT_PERMITTED);
+		CHECK_ERR(
+			tree_move(w.service, &row, &keyed, 0, NULL, NULL, NULL), ERR_NOT_PERMITTED);
 		CHECK_ERR(tree_adopt(w.service, &folder, span_of(LONG_K), &it, NULL), ERR_OK);
 		CHECK_EQ_INT(it.id, folder.id);
 		const struct spot there = { &it, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
-		CHECK_ERR(tree_move(w.service, &row, &there, 0, -1, NULL, NULL, NULL), ERR_OK);
+		CHECK_ERR(tree_move(w.service, &row, &there, 0, NULL, NULL, NULL), ERR_OK);
 		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "r"),
 			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"r\",\"V\":1}\n");
 		item_fini(&p);
@@ -1721,7 +1846,7 @@ static void rename_the_folder(struct world *w)
 	struct item table = { .id = w->table, .kind = ITEM_TABLE };
 	const struct spot from = { .dir = &table, .class = CLASS_NAMED, .key = span_make(name, n) };
 	const struct spot to = { .dir = &table, .class = CLASS_NAMED, .key = other_name(other) };
-	MUST(tree_move(w->service, &from, &to, 0, -1, NULL, NULL, NULL) == ERR_OK);
+	MUST(tree_move(w->service, &from, &to, 0, NULL, NULL, NULL) == ERR_OK);
 }
 
 static void make_the_partition(struct world *w)
@@ -2065,7 +2190,9 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(an_empty_file_goes_to_a_rows_name_under_an_id_of_its_own),
 	T(a_rename_loses_no_change_that_came_between),
 	T(an_exchange_loses_no_change_that_came_between),
-	T(a_condition_on_the_replaced_row_fails_only_if_it_is_not_met),
+	T(a_file_replaces_the_row_of_its_condition_and_no_other),
+	T(a_file_may_ask_that_there_is_a_row_or_none),
+	T(an_empty_file_waits_for_no_row_that_it_asks_for),
 	T(a_rename_that_always_comes_too_late_gives_up_and_changes_nothing),
 	T(a_partition_with_a_long_key_has_it_in_every_document),
 	T(partitions_with_short_and_long_keys_exchange_them),

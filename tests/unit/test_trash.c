@@ -108,7 +108,7 @@ static bool remove_row(struct world *w, const char *rk, size_t size)
 	bool kept = false;
 	put_row(w, rk, size);
 	const struct spot at = spot_of(w, rk);
-	CHECK_ERR(trash_unlink(w->trash, &at, -1, &kept, NULL), ERR_OK);
+	CHECK_ERR(trash_unlink(w->trash, &at, &kept, NULL), ERR_OK);
 	struct item it = { 0 };
 	CHECK_ERR(store_child(w->store, NULL, w->partition.id, CLASS_KEYED, span_of(rk), WANT_ATTRS,
 			  &it),
@@ -169,7 +169,7 @@ TEST(a_removed_row_is_kept_with_its_time)
 	int64_t version = put_row(&w, "r", 10);
 	const struct spot at = spot_of(&w, "r");
 	bool kept;
-	CHECK_ERR(trash_unlink(w.trash, &at, -1, &kept, NULL), ERR_OK);
+	CHECK_ERR(trash_unlink(w.trash, &at, &kept, NULL), ERR_OK);
 	CHECK(kept);
 	struct content c = content(&w);
 	CHECK_EQ_STR(c.names, "Tab-p-r.json ");
@@ -179,18 +179,17 @@ TEST(a_removed_row_is_kept_with_its_time)
 	world_fini(&w);
 }
 
-TEST(a_condition_that_is_not_met_keeps_nothing)
+TEST(what_is_not_there_keeps_nothing)
 {
 	struct world w;
 	world_init(&w, wide, 0);
-	int64_t version = put_row(&w, "r", 10);
+	(void)put_row(&w, "r", 10);
 	const struct spot at = spot_of(&w, "r"), none = spot_of(&w, "none");
 	bool kept;
-	CHECK_ERR(trash_unlink(w.trash, &at, version - 1, &kept, NULL), ERR_CONDITION_NOT_MET);
-	CHECK_ERR(trash_unlink(w.trash, &none, -1, &kept, NULL), ERR_NOT_FOUND);
+	CHECK_ERR(trash_unlink(w.trash, &none, &kept, NULL), ERR_NOT_FOUND);
 	CHECK(!kept);
 	CHECK_EQ_INT(content(&w).n, 0);
-	CHECK_ERR(trash_unlink(w.trash, &at, version, &kept, NULL), ERR_OK);
+	CHECK_ERR(trash_unlink(w.trash, &at, &kept, NULL), ERR_OK);
 	CHECK_EQ_INT(content(&w).n, 1);
 	world_fini(&w);
 }
@@ -329,7 +328,7 @@ TEST(without_quota_a_row_goes_all_the_same)
 /* clang-format off */
 RUN_TESTS(
 	T(a_removed_row_is_kept_with_its_time),
-	T(a_condition_that_is_not_met_keeps_nothing),
+	T(what_is_not_there_keeps_nothing),
 	T(the_bound_on_bytes_holds_from_both_sides),
 	T(the_bound_on_files_holds_from_both_sides),
 	T(what_is_read_stays_until_nobody_reads_it),

@@ -60,16 +60,20 @@ static int64_t get64(const char *p)
 static bool attrs_are_unset(const struct attrs *a)
 {
 	return a->mode == MODE_UNSET && a->uid == OWNER_UNSET && a->gid == OWNER_UNSET &&
-		a->mtime_ns == TIME_UNSET && a->ctime_ns == TIME_UNSET;
+		a->mtime_ns == TIME_UNSET && a->ctime_ns == TIME_UNSET &&
+		a->if_match == MATCH_UNSET;
 }
 
-static void pack_attrs(const struct attrs *a, uint8_t out[SQL_ATTRS_BYTES])
+/* Returns the length. */
+static int pack_attrs(const struct attrs *a, uint8_t out[SQL_ATTRS_BYTES])
 {
 	put32(out, a->mode);
 	put32(out + 4, a->uid);
 	put32(out + 8, a->gid);
 	put64(out + 12, a->mtime_ns);
 	put64(out + 20, a->ctime_ns);
+	put64(out + 28, a->if_match);
+	return a->if_match == MATCH_UNSET ? SQL_ATTRS_PLAIN : SQL_ATTRS_BYTES;
 }
 
 static struct attrs attrs_of(sqlite3_stmt *st)
@@ -78,13 +82,15 @@ static struct attrs attrs_of(sqlite3_stmt *st)
 	if (sqlite3_column_type(st, COL_ATTRS) == SQLITE_NULL)
 		return a;
 	struct span s = sql_column_span(st, COL_ATTRS);
-	if (s.n != SQL_ATTRS_BYTES)
+	if (s.n != SQL_ATTRS_PLAIN && s.n != SQL_ATTRS_BYTES)
 		return a;
 	a.mode = get32(s.p);
 	a.uid = get32(s.p + 4);
 	a.gid = get32(s.p + 8);
 	a.mtime_ns = get64(s.p + 12);
 	a.ctime_ns = get64(s.p + 20);
+	if (s.n == SQL_ATTRS_BYTES)
+		a.if_match = get64(s.p + 28);
 	return a;
 }
 
@@ -151,8 +157,8 @@ void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t attrs_mem[SQ
 	if (attrs_are_unset(&it->attrs)) {
 		(void)sqlite3_bind_null(st, 10);
 	} else {
-		pack_attrs(&it->attrs, attrs_mem);
-		(void)sqlite3_bind_blob(st, 10, attrs_mem, SQL_ATTRS_BYTES, SQLITE_STATIC);
+		int n = pack_attrs(&it->attrs, attrs_mem);
+		(void)sqlite3_bind_blob(st, 10, attrs_mem, n, SQLITE_STATIC);
 	}
 	if (it->name.n)
 		sql_bind_span(st, 11, it->name);

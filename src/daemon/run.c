@@ -217,7 +217,7 @@ static bool add_output(struct files *f, const struct command *c, const struct ar
 	if (f->output == NULL)
 		return add(f, c, "standard output", duplicate(STDOUT_FILENO));
 	/* It may be in a mount whose server does not answer; so may inputs. */
-	signals_wait_answer("'%s'", output);
+	signals_wait_file(output);
 	bool is_part_of_store = is_store(output, args->words[0]) || is_part(output);
 	int fd = is_part_of_store ? -1 : open_output(f);
 	signals_go_on();
@@ -231,7 +231,7 @@ static bool add_input(struct files *f, const struct command *c, const char *name
 {
 	if (strcmp(name, "-") == 0)
 		return add(f, c, name, duplicate(STDIN_FILENO));
-	signals_wait_answer("'%s'", name);
+	signals_wait_file(name);
 	int fd = open(name, O_RDONLY | O_CLOEXEC);
 	signals_go_on();
 	return add(f, c, name, fd);
@@ -359,7 +359,7 @@ static int run(const struct command *c, const struct args *args, int argc, char 
 	enum err e = ERR_BUSY;
 	for (int tries = 0; tries < BUSY_TRIES; tries++) {
 		struct stat st;
-		signals_wait_answer("'%s'", path);
+		signals_wait_file(path);
 		int found = stat(path, &st);
 		signals_go_on();
 		if (found != 0) {

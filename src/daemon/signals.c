@@ -148,6 +148,11 @@ void signals_wait_answer(const char *fmt, ...)
 	va_end(args);
 }
 
+void signals_wait_file(const char *path)
+{
+	signals_wait_answer("'%s'", path);
+}
+
 void signals_wait_end(const char *fmt, ...)
 {
 	va_list args;

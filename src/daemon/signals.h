@@ -22,8 +22,10 @@ bool signals_cancelled(void *unused);
  * signal ends the process at once, with exit code 1.  After three seconds a message says for whom
  * it waits.  Without signals_catch() nothing happens. */
 void signals_wait_answer(const char *fmt, ...) PRINTF_LIKE(1, 2);
-/* The same for somebody who is at work, and who ends soon after a signal: the process is ended only
- * where that takes longer than three seconds.  Says nothing before. */
+/* The same for a file, which may be in a mount. */
+void signals_wait_file(const char *path);
+/* As signals_wait_answer(), for somebody who is at work and ends soon after a signal: the process
+ * is ended only where that takes longer than three seconds.  Says nothing before. */
 void signals_wait_end(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void signals_go_on(void);
 

@@ -14,10 +14,11 @@
 enum option_kind {
 	OPTION_ALLOW_OTHER,
 	OPTION_CONTROL,
+	OPTION_FLAG,     /* sets the flag of mount(2) */
+	OPTION_FLAG_OFF, /* clears it */
 	OPTION_GID,
-	OPTION_IGNORED,    /* means something to fstab, mount(8) or systemd only */
-	OPTION_KERNEL,     /* goes on as it is, and sets the flag of mount(2) */
-	OPTION_KERNEL_OFF, /* goes on as it is, and clears the flag */
+	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
+	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LOG,
 	OPTION_PARTITION_TARGET,
 	OPTION_REFUSED,
@@ -55,7 +56,7 @@ static const struct {
 	{ "allow_root", OPTION_REFUSED, .why =
 		"is not supported: it would not hold for what the kernel remembers; use allow_other" },
 	{ "async", OPTION_SYNC },
-	{ "atime", OPTION_KERNEL_OFF, MS_NOATIME },
+	{ "atime", OPTION_FLAG_OFF, MS_NOATIME },
 	{ "auto", OPTION_IGNORED },
 	{ "auto_unmount", OPTION_KERNEL },
 	{ "blkdev", OPTION_REFUSED, .why = "is not supported: a store is no block device" },
@@ -65,10 +66,10 @@ static const struct {
 	{ "default_permissions", OPTION_KERNEL },
 	{ "defaults", OPTION_IGNORED },
 	{ "defcontext=", OPTION_KERNEL },
-	{ "dev", OPTION_KERNEL_OFF, MS_NODEV },
+	{ "dev", OPTION_IGNORED },
 	{ "diratime", OPTION_IGNORED },
 	{ "dirsync", OPTION_SYNC },
-	{ "exec", OPTION_KERNEL_OFF, MS_NOEXEC },
+	{ "exec", OPTION_FLAG_OFF, MS_NOEXEC },
 	{ "fscontext=", OPTION_KERNEL },
 	{ "fsname=", OPTION_SOURCE },
 	{ "gid=", OPTION_GID },
@@ -81,11 +82,11 @@ static const struct {
 	{ "loud", OPTION_IGNORED },
 	{ "mand", OPTION_REFUSED, .why = "is not supported: Linux has no mandatory locks any more" },
 	{ "max_read=", OPTION_REFUSED, .why = "is not supported: rowfs and the kernel agree on it" },
-	{ "noatime", OPTION_KERNEL, MS_NOATIME },
+	{ "noatime", OPTION_FLAG, MS_NOATIME },
 	{ "noauto", OPTION_IGNORED },
-	{ "nodev", OPTION_KERNEL, MS_NODEV },
+	{ "nodev", OPTION_IGNORED }, /* it and nosuid hold always */
 	{ "nodiratime", OPTION_IGNORED },
-	{ "noexec", OPTION_KERNEL, MS_NOEXEC },
+	{ "noexec", OPTION_FLAG, MS_NOEXEC },
 	{ "nofail", OPTION_IGNORED },
 	{ "nogroup", OPTION_IGNORED },
 	{ "noiversion", OPTION_IGNORED },
@@ -94,7 +95,7 @@ static const struct {
 	{ "noowner", OPTION_IGNORED },
 	{ "norelatime", OPTION_IGNORED },
 	{ "nostrictatime", OPTION_IGNORED },
-	{ "nosuid", OPTION_KERNEL, MS_NOSUID },
+	{ "nosuid", OPTION_IGNORED },
 	{ "nosymfollow", OPTION_IGNORED }, /* there are no symbolic links */
 	{ "nouser", OPTION_IGNORED },
 	{ "nousers", OPTION_IGNORED },
@@ -117,7 +118,7 @@ static const struct {
 	{ "snapshot-log=", OPTION_SNAPSHOT_LOG },
 	{ "strictatime", OPTION_IGNORED },
 	{ "subtype=", OPTION_SUBTYPE },
-	{ "suid", OPTION_KERNEL_OFF, MS_NOSUID },
+	{ "suid", OPTION_IGNORED },
 	{ "symfollow", OPTION_IGNORED },
 	{ "sync", OPTION_SYNC },
 	{ "trash-age=", OPTION_TRASH_AGE },
@@ -239,13 +240,15 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_IGNORED:
 		break;
 	case OPTION_KERNEL:
+		return pass_on(p, option);
+	case OPTION_FLAG:
 		o->flags_set |= table[row].flag;
 		o->flags_clear &= ~table[row].flag;
-		return pass_on(p, option);
-	case OPTION_KERNEL_OFF:
+		break;
+	case OPTION_FLAG_OFF:
 		o->flags_set &= ~table[row].flag;
 		o->flags_clear |= table[row].flag;
-		return pass_on(p, option);
+		break;
 	case OPTION_CONTROL:
 		if (strcmp(value, "list") != 0 && strcmp(value, "hide") != 0)
 			return complain(p, option, "is control=list or control=hide");
@@ -428,6 +431,16 @@ bool mount_options_unchanged(const struct mount_options *now, const struct args 
 	return each(wanted, can_be_said, &c, err);
 }
 
+/* Only those that are set: libfuse 3.17 does not know "atime". */
+static bool pass_flags(const struct parser *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (table[i].kind == OPTION_FLAG && (p->o->flags_set & table[i].flag) != 0 &&
+			!pass_on(p, table[i].name))
+			return false;
+	return true;
+}
+
 bool mount_options_parse(const struct args *args, struct mount_options *ret, FILE *err)
 {
 	*ret = (struct mount_options){ 0 };
@@ -439,7 +452,7 @@ bool mount_options_parse(const struct args *args, struct mount_options *ret, FIL
 	ret->fs.snapshot_log = VIEWS_LOG_BYTES;
 	ret->args = args;
 	struct parser p = { ret, err };
-	if (!each(args, one_option, &p, err))
+	if (!each(args, one_option, &p, err) || !pass_flags(&p))
 		return false;
 	if (ret->shown && !ret->remount)
 		return complain(

@@ -32,8 +32,8 @@ class Place:
 
     def __init__(self, kind, top, outside):
         self.kind, self.outside = kind, outside
-        n = next(NUMBERS)
-        self.outer = top / f"Tab{n}"  # where directories are made
+        self.number = next(NUMBERS)
+        self.outer = top / f"Tab{self.number}"  # where directories are made
         self.outer.mkdir()
         self.dir = self.outer / "p" if kind == "rows" else self.outer
         if kind == "files":

@@ -100,7 +100,7 @@ def _(p):
 
 @case("O1", "O_NOFOLLOW at a symbolic link from elsewhere", "ELOOP")
 def _(p):
-    link = p.outside / f"link{id(p)}"
+    link = p.outside / f"{p.number}.link"
     os.symlink(p.new(), link)
     assert get(link) == DOC
     shut(link, READ | os.O_NOFOLLOW)

@@ -251,7 +251,7 @@ def _(p):
 
 @case("O7", "symbolic links from elsewhere that go in a circle", "ELOOP")
 def _(p):
-    a, b = p.outside / f"a{id(p)}", p.outside / f"b{id(p)}"
+    a, b = p.outside / f"{p.number}.a", p.outside / f"{p.number}.b"
     os.symlink(b, a)
     os.symlink(a, b)
     os.rename(p.new(), a / "x")

@@ -30,6 +30,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,6 +87,16 @@ static enum err not_mounted(struct err_detail *detail)
 	return err_set(detail, ERR_IO, "the line before this one says why");
 }
 
+/* A message of libfuse, as one line: some have no end of line, and some not its name. */
+static PRINTF_LIKE(2, 0) void say(enum fuse_log_level level, const char *fmt, va_list args)
+{
+	char text[512];
+	(void)level;
+	(void)vsnprintf(text, sizeof(text), fmt, args);
+	text[strcspn(text, "\n")] = '\0';
+	fprintf(stderr, "%s%s\n", strncmp(text, "fuse", 4) == 0 ? "" : "fuse: ", text);
+}
+
 static enum err mount_session(struct fs *fs, struct err_detail *detail)
 {
 	struct buf options = BUF_INIT(16384);
@@ -96,6 +108,7 @@ static enum err mount_session(struct fs *fs, struct err_detail *detail)
 	char program[] = "rowfs", flag[] = "-o";
 	char *argv[] = { program, flag, options.data, NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+	fuse_set_log_func(say);
 	fs->session = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), fs);
 	fuse_opt_free_args(&args);
 	buf_fini(&options);

@@ -21,6 +21,7 @@ from azure.core.exceptions import (  # noqa: E402
 from azure.data.tables import (  # noqa: E402
     EdmType, EntityProperty, TableClient, TableServiceClient, TableTransactionError, UpdateMode,
 )
+from azure.data.tables._table_batch import TableBatchOperations  # noqa: E402
 
 UTC = datetime.timezone.utc
 HOUR = datetime.timedelta(hours=1)
@@ -179,8 +180,11 @@ def test_match_conditions(table, mode):
 def test_select(table):
     table.create_entity(row("r", A=1, B="x"))
     assert dict(table.get_entity("p", "r", select=["A"])) == {"A": 1}
-    assert dict(table.get_entity("p", "r", select=["RowKey", "B", "None"])) == {
-        "RowKey": "r", "B": "x", "None": None}
+    assert dict(table.get_entity("p", "r", select=["RowKey", "B"])) == {"RowKey": "r", "B": "x"}
+    if tables.__version__.startswith("12.8.0b"):
+        return  # this beta, which Debian 13 has, fails at a null
+    assert dict(table.get_entity("p", "r", select=["RowKey", "None"])) == {
+        "RowKey": "r", "None": None}
 
 
 AWKWARD = ["", " ", "it's", "''", "50%", "%25", "a+b", "a b+c%d&e=f", "a,b", "(x)", "a=b", "{x}",
@@ -349,18 +353,14 @@ def test_transaction_too_large(table):
     assert list(table.list_entities()) == []
 
 
-def test_transaction_of_two_partitions(table):
+def test_transaction_of_two_partitions(table, monkeypatch):
+    two = [("create", row("a")), ("create", row("b", pk="q"))]
     with pytest.raises(ValueError):
-        table.submit_transaction([("create", row("a")), ("create", row("b", pk="q"))])
-
-    class Changing(dict):
-        """Passes the library's own check: its key is another one when it is written out."""
-        def __getitem__(self, name):
-            return "p" if name == "PartitionKey" else super().__getitem__(name)
-
+        table.submit_transaction(two)
+    # Without the library's own check.
+    monkeypatch.setattr(TableBatchOperations, "_verify_partition_key", lambda *_: None)
     e = refused(TableTransactionError, "CommandsInBatchActOnDifferentPartitions",
-                table.submit_transaction,
-                [("create", row("a")), ("create", Changing(row("b", pk="q")))])
+                table.submit_transaction, two)
     assert e.index == 1
     assert list(table.list_entities()) == []
 

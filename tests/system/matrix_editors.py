@@ -63,7 +63,7 @@ typed("busybox vi at a terminal", "busybox vi r.json", VI_STEPS,
 # ---- nano, emacs, joe, micro
 
 NANO_STEPS = ["?Read 1 line|unwritable", "+^\\", "?Search", "4\\r", "?Replace with", "$V\\r",
-              "?Replace this", "A", "?Replaced 1", "^O", "?File Name", "\\r", "?Wrote 1", "^X"]
+              "?Replace this", "A", "?Replaced 1", "^O", "?File Name|Write to File", "\\r", "?Wrote 1", "^X"]
 NANO = {"bad": "Error|changed on disk", "leave": "^C^Xn", "shows": "`^\\` 4 $V `A` `^O` `^X`"}
 typed("nano at a terminal", "nano -I r.json", NANO_STEPS, **NANO)
 typed("nano -B at a terminal", "nano -I -B r.json", NANO_STEPS, **NANO,

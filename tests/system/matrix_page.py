@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """docs/tools.md: reads the tables that the tests compare with, and writes them.
 
-Each condition has a section whose heading is its name, with one table in it.  The writer
+Each condition has a section whose heading is its name, with one table in it.  These are the tools
+of Debian 12; where those of 13 do otherwise the section NEWER says so.  The writer
 (ROWFS_MATRIX_WRITE=1) puts in the lines that were seen, keeps all others and everything
 that people wrote; several may write at a time.
 """
 
 import fcntl
 import os
+import platform
 import re
 
 from conftest import TOP
@@ -16,6 +18,9 @@ from matrix import CONDITIONS, NONE, NOT_TRIED, Cell
 PAGE = TOP / "docs" / "tools.md"
 HEAD = ("| tool | exit | says | row | refused bytes | row before |",
         "| --- | --- | --- | --- | --- | --- |")
+NEWER = "Debian 13"
+NEWER_HEAD = ("| tool | condition | exit | says | row | refused bytes | row before |",
+              "| --- | --- | --- | --- | --- | --- | --- |")
 TOOLS_HEAD = ("| tool | kind | command |", "| --- | --- | --- |")
 REASON_HEAD = ("| tool | condition | why |", "| --- | --- | --- |")
 
@@ -43,20 +48,30 @@ def sections(text):
     return parts
 
 
-def read_cells():
-    """{(condition, tool's name): Cell} of the page."""
+def read_cells(newer=False):
+    """{(condition, tool's name): Cell} of the page, or of NEWER only."""
     cells = {}
     for heading, lines in sections(PAGE.read_text(encoding="utf-8")):
-        if heading not in CONDITIONS:
+        if heading not in ([NEWER] if newer else CONDITIONS):
             continue
         for line in lines:
-            if not line.startswith("|") or line in HEAD:
+            if not line.startswith("|") or line in (*HEAD, *NEWER_HEAD):
                 continue
             name, *fields = fields_of(line)
-            if len(fields) != 5 or "" in fields or (heading, name) in cells:
+            condition = fields.pop(0) if newer else heading
+            if len(fields) != 5 or "" in fields or (condition, name) in cells:
                 raise ValueError(f"{PAGE}: {heading}: not a cell, or one twice: {line}")
-            cells[heading, name] = Cell(*fields)
+            cells[condition, name] = Cell(*fields)
     return cells
+
+
+def has_newer_tools():
+    """Whether this is a Debian whose tools NEWER is about."""
+    try:
+        found = platform.freedesktop_os_release()
+    except OSError:
+        return False
+    return found["ID"] == "debian" and int(found.get("VERSION_ID", "99")) >= 13
 
 
 def with_table(lines, head, body, notes=()):
@@ -93,9 +108,16 @@ def command_of(tool):
     return f"`{' '.join(text.split())}`"
 
 
-def with_cells(text, cells, tools):
+def newer_table(tools, newer):
+    body = [line_of(tool.name, condition, *newer[condition, tool.name].fields) for tool in tools
+            for condition in CONDITIONS if (condition, tool.name) in newer]
+    return NEWER_HEAD, body, ()
+
+
+def with_cells(text, cells, newer, tools):
     """The page's text with all that is generated made anew."""
     made = {c: condition_table(c, tools, cells) for c in CONDITIONS}
+    made[NEWER] = newer_table(tools, newer)
     made["The tools"] = (TOOLS_HEAD, [line_of(t.name, t.kind, command_of(t)) for t in tools], ())
     for heading, field in (("Silent cells", "silent"), ("Cells that lose a row", "loses")):
         made[heading] = (REASON_HEAD, [line_of(t.name, c, why) for t in tools
@@ -110,7 +132,10 @@ def write_cells(seen, tools):
     """Puts what was seen into the page, and the lists of the tools themselves."""
     with open(PAGE, "r+", encoding="utf-8") as page:
         fcntl.flock(page, fcntl.LOCK_EX)
-        text = with_cells(page.read(), {**read_cells(), **seen}, tools)
+        cells, newer = read_cells(), read_cells(newer=True)
+        (newer if has_newer_tools() else cells).update(seen)
+        newer = {at: cell for at, cell in newer.items() if cell != cells.get(at)}
+        text = with_cells(page.read(), cells, newer, tools)
         page.seek(0)
         page.write(text)
         page.truncate()

@@ -4,6 +4,7 @@
 ROWFS_MATRIX_WRITE=1 puts what was seen into the page; what must hold whatever the page says
 is asserted all the same."""
 
+import dataclasses
 import importlib
 import os
 import subprocess
@@ -78,6 +79,12 @@ def page():
     return matrix_page.read_cells()
 
 
+@pytest.fixture(scope="module")
+def newer():
+    """The cells in which the tools here do otherwise."""
+    return matrix_page.read_cells(newer=True) if matrix_page.has_newer_tools() else {}
+
+
 def test_names_and_slugs_are_unique():
     assert len({t.name for t in TOOLS}) == len({t.slug for t in TOOLS}) == len(TOOLS)
 
@@ -89,7 +96,7 @@ def test_TL1_the_page_has_these_cells_and_no_others(page):
     assert set(page) == {(condition, tool.name) for tool in tools for condition in CONDITIONS
                          if tool.why_not(condition) is None}
     text = matrix_page.PAGE.read_text(encoding="utf-8")
-    assert matrix_page.with_cells(text, page, tools) == text
+    assert matrix_page.with_cells(text, page, matrix_page.read_cells(newer=True), tools) == text
 
 
 NEW = OLD.replace("4", "5")
@@ -136,8 +143,10 @@ def test_TL2_silence_on_the_page_is_listed_there(page):
 
 
 @pytest.mark.parametrize("tool,condition", CELLS, ids=[f"{c}-{t.slug}" for t, c in CELLS])
-def test_TL1_TL2_cell(street, page, tool, condition):
+def test_TL1_TL2_cell(street, page, newer, tool, condition):
     need(*tool.needs)
+    if (condition, tool.name) in newer:  # none of these is silent or loses a row
+        tool = dataclasses.replace(tool, silent={}, loses={})
     if condition in ("meanwhile", "killed") and not street.can_hold:
         pytest.skip("needs ptrace(2) and seccomp(2) to hold a tool at a moment")
     cell, found, outcome = street.house_of(condition).run(tool, condition)
@@ -151,5 +160,5 @@ def test_TL1_TL2_cell(street, page, tool, condition):
     if WRITE:
         street.seen[condition, tool.name] = cell
         return
-    want = page.get((condition, tool.name))
+    want = newer.get((condition, tool.name)) or page.get((condition, tool.name))
     assert cell == want, f"the page says {matrix_page.line_on_page(want)}\n{story}"

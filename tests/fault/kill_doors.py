@@ -199,6 +199,10 @@ class Import(Stream):
         self.do(steps, command)
 
 
+# The endpoint that is printed with the keys is that of the server, whose socket may not be open yet.
+SAME_URL = ["--url=http://here"]
+
+
 class Admin(ByRest, Writer):
     """Keys and policies.  Both are asked for after each kill."""
 
@@ -208,7 +212,7 @@ class Admin(ByRest, Writer):
         self.known[f"acl:{self.name}"] = ""
 
     def keys(self):
-        return self.house.rowfs("account", "keys", self.house.store, self.name)[1]
+        return self.house.rowfs("account", "keys", self.house.store, self.name, *SAME_URL)[1]
 
     def observe(self, found):
         found[f"keys:{self.name}"] = self.keys()
@@ -234,7 +238,8 @@ class Admin(ByRest, Writer):
 
         def command():
             code, self.new, err = self.house.rowfs(
-                "account", "regenerate", self.house.store, self.name, "--which=2", check=False)
+                "account", "regenerate", self.house.store, self.name, "--which=2", *SAME_URL,
+                check=False)
             if code != 0:
                 raise ConnectionError(err)
         self.do([{key: lambda found: found != old}], command)

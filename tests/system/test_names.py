@@ -195,3 +195,4 @@ def test_A8_the_table_of_attributes(tree, mnt):
             os.getxattr(path, name)
             if name.endswith(".error") and kind == "everything":
                 assert "if_match alone" in xattr(path, "error")
+    os.close(writer)

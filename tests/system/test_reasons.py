@@ -53,8 +53,6 @@ class At:
             self.kept = None
         for name in os.listdir(self / ".rowfs/snapshots"):
             os.rmdir(self / ".rowfs/snapshots" / name)
-        if self.row.exists():
-            os.setxattr(self.row, "user.rowfs.if_match", b"*")
         if self.part.exists():
             shutil.rmtree(self.part)
         for name in os.listdir(self / ".rowfs/trash"):
@@ -94,9 +92,27 @@ def removed_meanwhile(at):
     os.close(fd)
 
 
-def conditioned(at, call):
-    os.setxattr(at.row, "user.rowfs.if_match", b'W/"datetime\'2001-01-01T00%3A00%3A00Z\'"')
-    call()
+NO_ROWS_ETAG = b'W/"datetime\'2001-01-01T00%3A00%3A00Z\'"'
+
+
+def conditioned_rename(at):
+    put(at.part / "plain", "{}")
+    os.setxattr(at.part / "plain", "user.rowfs.if_match", NO_ROWS_ETAG)
+    os.rename(at.part / "plain", at.row)
+
+
+def conditioned_close(at):
+    fd = os.open(at.row, os.O_WRONLY | os.O_TRUNC)
+    os.setxattr(fd, "user.rowfs.if_match", NO_ROWS_ETAG)
+    os.write(fd, b"{}")
+    os.close(fd)
+
+
+def renamed_with_much_to_write(at):
+    text = '{"PartitionKey":"p"}'
+    for i in range(3):
+        put(at.part / f"{i}.json", text + " " * ((2 << 20) - len(text)))
+    os.rename(at.part, at / TABLE / "q")
 
 
 def exchanged_with_nothing(at):
@@ -285,12 +301,9 @@ REFUSALS = [
     ("ENTITY_EXISTS", "close", f"{PART}/.batch", "", lambda at: batch(at, insert("r"))),
     ("NOT_FOUND", "close", f"{PART}/.batch", "",
      lambda at: batch(at, {"delete": {"RowKey": "none"}})),
-    ("CONDITION_NOT_MET", "unlink", f"{PART}/r.json", "condition",
-     lambda at: conditioned(at, lambda: os.unlink(at.row))),
-    ("CONDITION_NOT_MET", "rename", f"{PART}/r.json", "condition",
-     lambda at: conditioned(at, lambda: moved(at, f"{PART}/r.json"))),
-    ("CONDITION_NOT_MET", "close", f"{PART}/r.json", "condition",
-     lambda at: conditioned(at, lambda: put(at.row, "{}"))),
+    ("CONDITION_NOT_MET", "rename", f"{PART}/r.json", "set its new ETag", conditioned_rename),
+    ("CONDITION_NOT_MET", "close", f"{PART}/r.json", "set its new ETag", conditioned_close),
+    ("RENAME_TOO_LARGE", "rename", f"{TABLE}/q", "4,096", renamed_with_much_to_write),
     ("GONE", "close", f"{PART}/r.json", "", removed_meanwhile),
     ("THROTTLED", "open", f"{PART}/.rows.ndjson", "64 streams", streams),
     ("NO_SPACE", "mkdir", ".rowfs/snapshots/s32", "32", snapshots),

@@ -51,7 +51,7 @@ class Street:
             self.leave()
             cells = [(i.callspec.params["tool"], i.callspec.params["condition"])
                      for i in self.items if hasattr(i, "callspec") and
-                     "condition" in i.callspec.params]
+                     {"tool", "condition"} <= i.callspec.params.keys()]
             self.house = House(self.rowfs, name, self.shim,
                                [(t, c) for t, c in cells if HOUSE_OF[c] == name])
         return self.house

@@ -2,8 +2,8 @@
  * Log lines to stderr or syslog.  Floors below the doors do not log: they return
  * errors.  Never hand a secret to these functions.
  *
- * What a client may cause is a warning, so that nobody fills the disk and nobody silences the
- * others: of each kind and source 1,000 are written at once and one a second from then on.  16
+ * Clients can cause warnings alone.  Each kind and source may write 1,000 of them at once and one a second
+ * from then on, so that nobody fills the disk or silences the others.  16
  * sources of a kind have a budget of their own at a time; the others share one. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the C library keeps of memory that was freed. */
+ * Returns freed memory, which the C library keeps, to the system. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 

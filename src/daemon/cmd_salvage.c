@@ -27,7 +27,7 @@ static bool on_finding(void *arg, const char *finding)
 	return !signals_cancelled(NULL);
 }
 
-/* What was made is checked before it gets its name. */
+/* Checks the new store before it gets its name. */
 static enum err verify(struct run *r, struct err_detail *why)
 {
 	struct store *store;

@@ -78,7 +78,7 @@ enum control_result control_call(int sock, const struct ucred *server, const cha
 	int32_t code;
 	enum control_result result = CONTROL_NOT_TAKEN;
 	signals_wait_answer(whom, (int)server->pid, path);
-	/* Who is refused cannot send all, and is told why. */
+	/* A refused caller cannot send all, but still gets the reason. */
 	bool sent = send_all(sock, argc, argv, fds, nfds), heard = hear(sock, &first, 1);
 	if (heard && first == CONTROL_REFUSES) {
 		result = CONTROL_REFUSED;

@@ -208,7 +208,7 @@ static bool is_half_dead(const char *path)
 	return read && state == 'Z';
 }
 
-/* What a process beside this one has found out. */
+/* The findings of a process beside this one. */
 struct finding {
 	int code; /* errno */
 	bool ok;

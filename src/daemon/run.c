@@ -323,7 +323,7 @@ static bool run_there(const struct command *c, const char *path, int sock,
 	return true;
 }
 
-/* What can be salvaged stands in for the store. */
+/* Runs the command on a temporary store that is salvaged from the damaged one. */
 static enum err run_salvaged(const struct command *c, const struct args *args, int argc,
 	char *const *argv, struct files *f, int *ret_code, struct err_detail *why)
 {

@@ -22,7 +22,7 @@ struct loss_teller {
 void on_loss(void *teller, const struct store_loss *loss);
 bool on_salvage_progress(void *teller, uint64_t done, uint64_t total);
 void loss_teller_start(struct loss_teller *t, const char *command);
-/* What was lost of the file as such: lines like those of losses, which count as ones. */
+/* Tells the losses of the file as a whole, and counts them as losses. */
 void loss_teller_end(struct loss_teller *t, struct store_salvage *s, const char *option);
 
 struct salvaged {

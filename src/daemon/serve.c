@@ -123,7 +123,7 @@ static void stop(struct serving *s)
 		fs_end(s->fs);
 }
 
-/* Whoever renames the log file gets a new one; the old one goes on where that fails. */
+/* Opens a new log file after a rename of the old one, which goes on in use if that fails. */
 static void reopen_log(const struct serving *s)
 {
 	const char *path = s->serve->options->log;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a process that serves a store tells the commands that run in it. */
+ * The facts about a serving process that its commands need. */
 #ifndef DAEMON_SERVED_H
 #define DAEMON_SERVED_H
 
@@ -10,7 +10,7 @@
 
 struct served {
 	const struct mount_options *mounted; /* NULL: it serves no mount */
-	/* What rest_endpoint() says of each socket; "" behind the last. */
+	/* The text of rest_endpoint() for each socket; "" behind the last. */
 	char endpoints[SERVED_ENDPOINTS_MAX + 1][160];
 };
 

@@ -132,7 +132,7 @@ static void PRINTF_LIKE(2, 0) wait_for(bool at_work, const char *fmt, va_list ar
 {
 	pthread_mutex_lock(&state.lock);
 	(void)vsnprintf(state.whom, sizeof(state.whom), fmt, args);
-	/* What waits in pieces for the same one waits on. */
+	/* Several waits for the same process in a row count as one. */
 	if (!state.waits || state.at_work != at_work)
 		state.since_us = clock_mono_us();
 	state.waits = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What fs/locks.c keeps: files that are locked, who waits, how much each user has; whether a wait may
+ * The tables of fs/locks.c: locked files, waits, the ranges of each user.  They decide whether a wait may
  * begin, and which can end.  Everything here is called with the lock held, and answers no request. */
 #ifndef FS_LOCK_TABLE_H
 #define FS_LOCK_TABLE_H

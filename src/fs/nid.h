@@ -61,7 +61,7 @@ enum dir_control {
 	DIR_CONTROL_COUNT_
 };
 
-/* What a far node's number stands for. */
+/* The meaning of a far node's number. */
 struct nid_far {
 	uint64_t id, high; /* of the edition: without its NID_EDITION_BITS low bits */
 };

@@ -16,7 +16,7 @@ struct call {
 	fuse_req_t req;
 	enum op op;
 	uint64_t start_us;
-	/* What it is about, where the reason of a refusal is noted: the node, or a name in the directory
+	/* Its object, where the reason of a refusal is noted: the node, or a name in the directory
 	 * nid.  Names are borrowed, and must live until the reply. */
 	uint64_t nid;
 	const char *name;

@@ -122,7 +122,7 @@ void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int ope
 	locks_flock(c.fs->locks, req, &ask, operation);
 }
 
-/* What no kernel asks for.  True: it was answered. */
+/* Refuses ranges that no kernel asks for.  True: the request was answered. */
 static bool refuses(struct call *c, const struct flock *range)
 {
 	bool refused = range->l_start < 0 || range->l_len < 0;

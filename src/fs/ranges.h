@@ -18,7 +18,7 @@ enum range_type {
 	RANGE_EXCLUSIVE
 };
 
-/* What one user holds, for the limits (locks.c). */
+/* The holdings of one user, for the limits (locks.c). */
 struct range_user {
 	struct range_user *next;
 	uid_t uid;

@@ -11,7 +11,7 @@
 /* ---- which answers are refusals ---- */
 
 static const enum err answers[] = {
-	/* What is there, or is not: the errno says it all. */
+	/* The errno alone says that something is there, or is not. */
 	ERR_NOT_FOUND,
 	ERR_TABLE_NOT_FOUND,
 	ERR_ACCOUNT_NOT_FOUND,
@@ -93,7 +93,7 @@ static void place_of_virtual(struct fs *fs, uint64_t nid, const char *name,
 	}
 }
 
-/* What a writer writes has the name under which it was opened. */
+/* A writer's node has the name under which it was opened. */
 static bool place_of_stage(
 	struct fs *fs, uint64_t nid, char component[COMPONENT_MAX], struct refusal *r)
 {

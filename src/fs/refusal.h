@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a refused call is told besides its errno: which answers are refusals at all (docs/errors.md,
- * "Answers without a reason"), where the reason of one is kept, and words that say what to do.  The
+ * Reasons of refused calls, besides the errno: which answers are refusals at all (docs/errors.md,
+ * "Answers without a reason"), where a reason is kept, and words that say what to do.  The
  * reply (fs/ops.c) asks here, so that no request handler can forget it. */
 #ifndef FS_REFUSAL_H
 #define FS_REFUSAL_H

@@ -26,7 +26,7 @@ enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes);
  * alone, or of the bytes where there is none, if that would be too much. */
 enum err rejected_save_with(struct fs *fs, struct span component, struct span text, size_t offset,
 	struct span bytes, uint64_t *ret_id, char out_name[REJECTED_NAME_MAX]);
-/* What waits in memory goes to the store, if it takes it now. */
+/* Moves waiting bytes from memory to the store, if it takes them now. */
 void rejected_retry(struct fs *fs);
 /* The same after a change that the store took, but not at every one; costs nothing where nothing
  * waits. */

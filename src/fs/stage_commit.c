@@ -177,8 +177,8 @@ static enum err adopt(
 	return ERR_OK;
 }
 
-/* What must hold of the row: what the handle loaded, and what was asked for.  Who loaded the empty
- * file has not seen a row that another door made since.  ERR_CONDITION_NOT_MET: no row can meet both. */
+/* Joins the condition of a loaded handle with the one that was set.  A writer that loaded the empty file
+ * has not seen a row that REST made since.  ERR_CONDITION_NOT_MET: no row can meet both. */
 static enum err match_of(const struct stage *s, int64_t *ret)
 {
 	int64_t own = !s->loaded ? MATCH_UNSET : s->row_id != 0 ? s->base_version : MATCH_ABSENT;

@@ -308,7 +308,7 @@ static enum err set_on_file(struct fs *fs, const struct item *file, int64_t matc
 	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
-/* By its path a row is everybody's: whose change would meet the condition nobody could say. */
+/* By its path a row is everybody's: any change could use up the condition. */
 static enum err set_match(struct fs *fs, uint64_t nid, int64_t match, struct err_detail *detail)
 {
 	struct item it = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What to write instead, for those who write a filter as in SQL or C; for filter_parse.c
+ * Advice for a filter that is written as in SQL or C; for filter_parse.c
  * only. */
 #ifndef QUERY_FILTER_HINT_H
 #define QUERY_FILTER_HINT_H

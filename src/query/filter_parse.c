@@ -208,7 +208,7 @@ static enum err add_comparison(struct parser *p, struct span name, enum filter_o
 	return ERR_OK;
 }
 
-/* What no operator follows. */
+/* Adds an operand that no operator follows. */
 static enum err add_bare(
 	struct parser *p, const struct operand *operand, const struct filter_node **ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a filter misses because a value has another type: a property that is a String which looks like
- * a DateTime, a Guid or a number never equals such a literal.  For .explain, which tells it. */
+ * Counts rows that a filter misses because a value has another type: a String that looks like a DateTime,
+ * a Guid or a number never equals such a literal.  For .explain. */
 #ifndef QUERY_FILTER_WATCH_H
 #define QUERY_FILTER_WATCH_H
 

@@ -59,7 +59,7 @@ static void add_head(const struct response *r, struct buf *out)
 	buf_add_str(out, "\r\n");
 }
 
-/* What is unread when the socket is closed would make that a reset, which can overtake the answer. */
+/* Closing a socket with unread bytes sends a reset, which can overtake the answer. */
 static void drain(int fd)
 {
 	char waste[4096];

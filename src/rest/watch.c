@@ -16,7 +16,7 @@
 #define ROUNDS_TO_LEAVERS 10
 /* What a connection that is idle, or is slow to say what it wants, gets in a crowd. */
 #define CROWDED_MS 5000
-/* What one that has shown no credential gets at least: some round trips. */
+/* A connection without a credential gets this long at least: some round trips. */
 #define STRANGER_MS 500
 
 struct watch {
@@ -62,8 +62,8 @@ static void let_go(struct watched *c)
 		(void)shutdown(c->fd, SHUT_RD);
 }
 
-/* Whoever showed no credential makes room, the oldest first: so a new connection need not wait for
- * the time limits of thousands. */
+/* Cuts connections without a credential, the oldest first, so that a new one need not wait for the
+ * time limits of thousands. */
 static void make_room(struct watch *w, uint64_t now)
 {
 	size_t left = w->n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the engine cannot judge of a store that it salvages: documents, and the keys of accounts. */
+ * Judges documents and the keys of accounts in a salvage, which the engine cannot. */
 #include "codec/entity_json.h"
 #include "service/accounts.h"
 #include "service/salvage.h"

@@ -313,7 +313,7 @@ static enum err look_at_target(
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-/* What a file that becomes a row asks of the row that is there. */
+/* The condition of a file that becomes a row, on the row that is there. */
 static int64_t match_of(const struct passenger *p)
 {
 	bool asks = p->item.kind == ITEM_FILE && p->becomes == ITEM_ROW;
@@ -375,7 +375,7 @@ static enum err make_move(struct service *s, struct change *c, const struct pass
 {
 	enum err e = p->item.kind == ITEM_PARTITION ? move_partition(s, p, other, c, detail)
 						    : apply_move(s, c, p, target, flags, detail);
-	/* What was asked held a moment ago: whether it still does, the next look tells. */
+	/* The condition held a moment ago; the next look tells whether it still does. */
 	bool came = e == ERR_ENTITY_EXISTS && (flags & TREE_NO_REPLACE) == 0;
 	return e == ERR_CONDITION_NOT_MET || came ? ERR_GONE : e;
 }

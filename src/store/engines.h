@@ -25,7 +25,7 @@ enum store_open_flags {
 enum err store_open(const char *path, unsigned flags, struct store **ret, pid_t *ret_holder,
 	struct err_detail *detail);
 
-/* What was there and cannot be had back.  Spans have p NULL where that is not known, or does not
+/* A loss.  Spans have p NULL where that is not known, or does not
  * apply: a partition as a whole has no row. */
 struct store_loss {
 	struct span account, table;
@@ -34,7 +34,7 @@ struct store_loss {
 	const char *why;
 };
 
-/* What a salvage asks of its caller, and what it tells. */
+/* Questions of a salvage to its caller, and its results. */
 struct store_salvage {
 	/* Whether the document of this row can be kept; *flags: its marks (enum item_flags). */
 	bool (*row)(void *arg, const struct item *row, uint32_t *flags);
@@ -53,8 +53,8 @@ struct store_salvage {
 };
 
 /* Reads the damaged store at `from` page by page, without the engine, and makes a store at `to` of
- * every item whose pages are sound.  `from` is only read, and held meanwhile.  What is promised
- * stands in docs/reliability.md.  ERR_BUSY, ERR_NOT_FOUND, ERR_ACCESS; ERR_NOT_A_STORE: no page of
+ * every item whose pages are sound.  `from` is only read, and held meanwhile.  The promises
+ * stand in docs/reliability.md.  ERR_BUSY, ERR_NOT_FOUND, ERR_ACCESS; ERR_NOT_A_STORE: no page of
  * it is a store's; ERR_NAME_EXISTS and what else makes no store at `to`; ERR_CANCELLED.  After an
  * error nothing is left at `to`. */
 enum err store_salvage(

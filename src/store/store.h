@@ -72,7 +72,7 @@ enum item_flags {
 #define MATCH_PRESENT INT64_C(-1) /* a row of any version must be there */
 #define MATCH_ABSENT INT64_C(-2)  /* no row may be there */
 
-/* What chmod, chown, utimensat and setxattr leave.  "Unset" means the default: the mount's mode
+/* The results of chmod, chown, utimensat and setxattr.  "Unset" means the default: the mount's mode
  * and owner, and the version's time. */
 struct attrs {
 	uint32_t mode;     /* permission bits | 0x10000 so that 0000 is a set mode; MODE_UNSET */

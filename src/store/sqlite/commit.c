@@ -454,7 +454,7 @@ enum err sql_reclaim_slice(struct sql_store *st, size_t *ret_done)
 	return e;
 }
 
-/* What is refused for lack of space waits for what was removed, if that gives any. */
+/* A set that is refused for lack of space waits while reclaiming gives some. */
 static void enqueue_patiently(struct sql_store *st, struct sql_set *set)
 {
 	size_t done;

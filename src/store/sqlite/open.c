@@ -203,7 +203,7 @@ static enum err open_writer(struct sql_store *st, struct err_detail *detail)
 	return e == ERR_OK ? sql_pool_init(&st->readers, st->path, SQL_MODE_READER) : e;
 }
 
-/* What an earlier process left to reclaim.  Of a damaged file it does not matter. */
+/* Looks whether an earlier process left anything to reclaim.  In a damaged file that does not matter. */
 static void find_removed(struct sql_store *st)
 {
 	struct sql_conn *c = st->writer.conn;

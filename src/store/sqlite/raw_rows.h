@@ -2,7 +2,7 @@
  * The rows of a store's tables from its pages, without SQLite: first down the trees as far as their
  * pages are sound, then from the pages that no tree led to.
  *
- * What tells a current row from one that was replaced or removed: each page of a sound store is in a
+ * How a current row is told from one that was replaced or removed: each page of a sound store is in a
  * tree, in the chain of a long record, or free.  So a page that no tree led to is current where the
  * list of free pages is whole and does not name it; it is over where its table's tree is whole.
  * Where both are damaged nothing tells: its rows are doubtful. */

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* What is removed by the change set itself. */
+/* The change set itself removes so much. */
 #define AT_ONCE_ITEMS 256
 #define AT_ONCE_BYTES ((uint64_t)1 << 20)
 /* So many steps are made however long they take: on a busy machine, too, there is an end. */
@@ -92,7 +92,7 @@ struct spot_of_slice {
 	size_t gone;
 };
 
-/* What is there has no children any more. */
+/* Drops the directory that the slice is at, which is empty now, and goes to the one above. */
 static enum err leave(struct sql_writer *w, struct sql_slice *slice, struct spot_of_slice *at)
 {
 	struct item it;

@@ -32,9 +32,9 @@ static inline int64_t sql_obj_id(uint64_t id)
  * another read, which fixed the moment. */
 enum err sql_stands(struct sql_conn *c, uint64_t id);
 
-/* *ret owns its memory.  ERR_NOT_FOUND.  WANT_BODY in want.  What does not stand is not found. */
+/* *ret owns its memory.  ERR_NOT_FOUND.  WANT_BODY in want.  Removed items are not found. */
 enum err sql_get(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret);
-/* The same, also of what does not stand. */
+/* The same, also for removed items. */
 enum err sql_get_any(struct sql_conn *c, uint64_t id, unsigned want, struct item *ret);
 /* The first one that a directory has, of either class, without body; also of what does not stand. */
 enum err sql_first_child(struct sql_conn *c, uint64_t parent, struct item *ret);

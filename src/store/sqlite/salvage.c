@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A new store of a damaged one.  What is read of the old one goes into the new one's tables as it
- * comes; then they are mended.  The new one is nobody's until it has its name, so it needs no
+ * Makes a new store of a damaged one.  Records of the old one go into the new one's tables as they
+ * come; then these are mended.  The new one is nobody's until it has its name, so it needs no
  * durability on the way. */
 #include "store/sqlite/salvage.h"
 
@@ -211,7 +211,7 @@ static enum err finish(struct sql_salvage *s)
 
 static enum err fill(struct sql_salvage *s, struct raw_pages *pages)
 {
-	/* What mending notes down on the way may be as large as the store. */
+	/* The notes that mending makes on the way may be as large as the store. */
 	sqlite3_progress_handler(s->c->db, 100000, on_work, s);
 	enum err e = sql_exec(s->c, "PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; BEGIN");
 	if (e == ERR_OK)

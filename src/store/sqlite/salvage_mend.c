@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What was read of a damaged store is made to agree with itself: items and document rows vouch for
- * each other's places, so that a directory is known while either is there; then whatever is still
- * reached from the root stays, and the rest is told. */
+ * Makes the salvaged records agree with each other.  Items and document rows vouch for each other's
+ * places, so that a directory is known while either is there.  Then everything that is still reached
+ * from the root stays, and the rest is told. */
 #include "model/key.h"
 #include "store/rules.h"
 #include "store/sqlite/salvage.h"

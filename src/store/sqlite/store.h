@@ -82,7 +82,7 @@ static inline bool sql_has_to_reclaim(const struct sql_store *st)
 
 /* Where there is something to reclaim the thread goes on with it.  With the lock held. */
 void sql_reclaimer_wake(struct sql_store *st);
-/* Returns when it has ended: after the slice that it is at.  What is left waits for the next open. */
+/* Returns when it has ended: after the slice that it is at.  The rest waits for the next open. */
 void sql_reclaimer_stop(struct sql_store *st);
 
 /* ---- open.c ---- */

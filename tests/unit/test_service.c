@@ -885,7 +885,7 @@ TEST(a_file_replaces_the_row_of_its_condition_and_no_other)
 		attrs.if_match = version_of_row(&w, "b");
 		CHECK_ERR(tree_set_attrs(w.service, it.id, &attrs, ATTR_MATCH, NULL), ERR_OK);
 		item_fini(&it);
-		/* What changes meanwhile is the file. */
+		/* The file changes meanwhile. */
 		meddle(&w, 3, write_tmp);
 		CHECK_ERR(move_tmp_to_b(&w, how), ERR_OK);
 		CHECK_EQ_INT(meddler_of(service_store(w.service))->calls, 4);

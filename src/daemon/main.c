@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The program: finds the command and runs it, here or where the store is served. */
 #include "base/memory.h"
-#include "daemon/command.h"
-#include "daemon/run.h"
-#include "daemon/secret.h"
+#include "daemon/commands/command.h"
+#include "daemon/serve/run.h"
+#include "daemon/serve/secret.h"
 
 #include <fcntl.h>
 #include <signal.h>

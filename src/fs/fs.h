@@ -5,8 +5,8 @@
 #define FS_FS_H
 
 #include "base/err.h"
-#include "service/service.h"
-#include "service/trash.h"
+#include "service/core/service.h"
+#include "service/tree/trash.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

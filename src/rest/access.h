@@ -9,8 +9,8 @@
 #include "query/key_ranges.h"
 #include "rest/request.h"
 #include "rest/target.h"
-#include "service/accounts.h"
-#include "service/service.h"
+#include "service/core/accounts.h"
+#include "service/core/service.h"
 
 #include <stdint.h>
 

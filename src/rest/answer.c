@@ -3,7 +3,7 @@
  * connections may hold together. */
 #include "base/log.h"
 #include "rest/connection.h"
-#include "service/heat.h"
+#include "service/core/heat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "rest/access.h"
-#include "service/accounts.h"
-#include "service/sas.h"
+#include "service/core/accounts.h"
+#include "service/sas/sas.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "model/versions.h"
-#include "service/entity_request.h"
-#include "service/tables.h"
+#include "service/change/entity_request.h"
+#include "service/core/tables.h"
 
 #include <strings.h>
 

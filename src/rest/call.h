@@ -9,7 +9,7 @@
 #include "rest/request.h"
 #include "rest/response.h"
 #include "rest/target.h"
-#include "service/accounts.h"
+#include "service/core/accounts.h"
 
 #include <stdint.h>
 

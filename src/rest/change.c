@@ -3,7 +3,7 @@
 
 #include "model/etag.h"
 #include "model/versions.h"
-#include "service/entity_request.h"
+#include "service/change/entity_request.h"
 
 #include <strings.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * The change of one entity that a request asks for, by itself or as a part of a batch: read
- * from the request, applied by service/entities.h, answered. */
+ * from the request, applied by service/change/entities.h, answered. */
 #ifndef REST_CHANGE_H
 #define REST_CHANGE_H
 
 #include "rest/call.h"
-#include "service/entities.h"
+#include "service/change/entities.h"
 
 #include <stdbool.h>
 

@@ -13,7 +13,7 @@
 #include "rest/error_body.h"
 #include "rest/rest.h"
 #include "rest/route.h"
-#include "service/metrics.h"
+#include "service/core/metrics.h"
 
 #include <strings.h>
 

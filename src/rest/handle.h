@@ -5,9 +5,9 @@
 
 #include "rest/request.h"
 #include "rest/response.h"
-#include "service/service.h"
+#include "service/core/service.h"
 
-/* So that the socket's operations are there to be read in service/metrics.h. */
+/* So that the socket's operations are there to be read in service/core/metrics.h. */
 void rest_name_operations(struct service *service);
 
 /* Always makes the response (response_init() is called here: what it held before is lost);

@@ -3,7 +3,7 @@
  * kept times as they were sent. */
 #include "codec/access_policy_xml.h"
 #include "rest/call.h"
-#include "service/tables.h"
+#include "service/core/tables.h"
 
 enum err op_get_acl(struct call *c, struct response *r)
 {

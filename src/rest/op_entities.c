@@ -3,7 +3,7 @@
 #include "model/key.h"
 #include "rest/change.h"
 #include "rest/select.h"
-#include "service/admission.h"
+#include "service/core/admission.h"
 
 /* What an answer has beside the document, most of the time. */
 #define METADATA_USUAL 512

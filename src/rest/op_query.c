@@ -6,7 +6,7 @@
 #include "rest/change.h"
 #include "rest/page.h"
 #include "rest/select.h"
-#include "service/queries.h"
+#include "service/query/queries.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
 #include "query/page_token.h"
 #include "rest/change.h"
 #include "rest/page.h"
-#include "service/tables.h"
+#include "service/core/tables.h"
 
 struct table_page {
 	struct call *c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The operations as service/metrics.h counts them: the service's own names, those of its
+ * The operations as service/core/metrics.h counts them: the service's own names, those of its
  * logs. */
 #ifndef REST_OPERATIONS_H
 #define REST_OPERATIONS_H

@@ -5,7 +5,7 @@
 #define REST_REST_H
 
 #include "base/err.h"
-#include "service/service.h"
+#include "service/core/service.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -355,7 +355,7 @@ int64_t store_version_floor(struct store *s);
 /* Of this moment: all that was acknowledged before is in it.  To be closed soon. */
 enum err store_view_open(struct store *s, struct store_view **ret);
 /* The same for a view that may stay open for long.  What is changed meanwhile costs space on
- * disk until it is closed: bound it (service/views.h). */
+ * disk until it is closed: bound it (service/view/views.h). */
 enum err store_view_hold(struct store *s, struct store_view **ret);
 void store_view_close(struct store *s, struct store_view *v); /* NULL is fine */
 void store_info(struct store *s, struct store_info *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A filesystem in memory: what a FUSE filesystem costs when it does nothing.  The yardstick for
- * the mount: the same library, loop, threads, flags and timeouts as fs/session.c and fs/ops*.c, the
+ * the mount: the same library, loop, threads, flags and timeouts as fs/session/session.c and fs/requests/, the
  * same tree, but in memory (memtree.h).
  *
  *   memfs [--rows=N] [--bytes=B] [--partitions=P] [--counts=FILE] DIR

@@ -9,7 +9,7 @@
 #define FAULT_SWEEP_H
 
 #include "base/buf.h"
-#include "service/service.h"
+#include "service/core/service.h"
 #include "store/store.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "sweep_store.h"
 
 #include "calls.h"
-#include "service/accounts.h"
+#include "service/core/accounts.h"
 #include "store/engines.h"
 #include "sweep.h"
 

@@ -13,9 +13,9 @@
 #include "codec/splicer.h"
 #include "codec/uri.h"
 #include "query/key_ranges.h"
-#include "service/change_set.h"
-#include "service/entities.h"
-#include "service/row_query.h"
+#include "service/change/change_set.h"
+#include "service/change/entities.h"
+#include "service/query/row_query.h"
 #include "sweep.h"
 
 #include <stdio.h>

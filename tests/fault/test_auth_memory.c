@@ -15,9 +15,9 @@
 #include "codec/uri.h"
 #include "codec/xml.h"
 #include "rest/handle.h"
-#include "service/accounts.h"
-#include "service/sas.h"
-#include "service/tables.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/sas/sas.h"
 #include "store/engines.h"
 #include "unit/check.h"
 

@@ -2,7 +2,7 @@
  * Contents that are given away are not lost for lack of memory: what cannot be kept is freed, and
  * the caller's item is empty whether it was kept or not. */
 #include "calls.h"
-#include "fs/blob.h"
+#include "fs/cache/blob.h"
 #include "unit/check.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
  * descriptor that the library believes to be the kernel's. */
 #include "fuse_kernel.h"
 
+#include "fs/core/state.h"
 #include "fs/fs.h"
-#include "fs/ops.h"
-#include "fs/state.h"
+#include "fs/requests/ops.h"
 #include "fuzz.h"
 
 #include <fuse_lowlevel.h>

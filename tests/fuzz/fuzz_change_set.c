@@ -4,7 +4,7 @@
 #include "codec/change_set_json.h"
 #include "fuzz.h"
 #include "model/limits.h"
-#include "service/change_set.h"
+#include "service/change/change_set.h"
 
 #define MAX_OPS 5
 

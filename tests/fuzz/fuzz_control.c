@@ -5,9 +5,9 @@
  * itself is played here.
  * Input: a byte that says who calls; ours: its words; else messages: two bytes for how long and
  * with how many files, then the bytes. */
-#include "daemon/control.h"
-#include "daemon/control_wire.h"
-#include "daemon/execute.h"
+#include "daemon/control/control.h"
+#include "daemon/control/wire.h"
+#include "daemon/serve/execute.h"
 #include "fuzz.h"
 
 #include <fcntl.h>

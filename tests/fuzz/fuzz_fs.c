@@ -7,9 +7,9 @@
 #include "fs/fs.h"
 #include "fuse_nodes.h"
 #include "fuzz.h"
-#include "service/accounts.h"
-#include "service/tables.h"
-#include "service/verify.h"
+#include "service/check/verify.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
 #include "store/engines.h"
 
 #include <errno.h>

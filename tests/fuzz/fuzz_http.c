@@ -6,8 +6,8 @@
  * Input: a byte that says in how large pieces it is sent, then what is sent. */
 #include "fuzz.h"
 #include "rest/rest.h"
-#include "service/accounts.h"
-#include "service/tables.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
 #include "store/engines.h"
 
 #include <poll.h>

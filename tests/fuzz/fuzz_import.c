@@ -6,10 +6,10 @@
  * second the sizes of the pieces. */
 #include "fuzz.h"
 #include "model/key.h"
-#include "service/accounts.h"
-#include "service/importer.h"
-#include "service/tables.h"
-#include "service/walk.h"
+#include "service/check/walk.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/transfer/importer.h"
 #include "store/engines.h"
 
 struct world {

@@ -5,8 +5,8 @@
  * from 500 on. */
 #include "fuzz.h"
 #include "rest/handle.h"
-#include "service/accounts.h"
-#include "service/tables.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
 #include "store/engines.h"
 
 #include <string.h>

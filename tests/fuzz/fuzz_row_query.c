@@ -3,7 +3,7 @@
  * suffix changed and every byte spelt as %XX; what does not is refused with one line. */
 #include "base/text.h"
 #include "fuzz.h"
-#include "service/row_query.h"
+#include "service/query/row_query.h"
 
 #include <inttypes.h>
 

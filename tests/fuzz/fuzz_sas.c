@@ -9,8 +9,8 @@
 #include "model/key.h"
 #include "model/versions.h"
 #include "rest/access.h"
-#include "service/sas.h"
-#include "service/tables.h"
+#include "service/core/tables.h"
+#include "service/sas/sas.h"
 #include "store/engines.h"
 
 #include <stdio.h>

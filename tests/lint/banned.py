@@ -27,7 +27,7 @@ OTHER = [
 ]
 # Every error of the mount is answered by reply_err(), which notes the reason of a refusal.
 REPLY = re.compile(r"\bfuse_reply_err[ \t]*\(")
-REPLIES = {"src/fs/ops.c", "src/fs/locks.c", "src/fs/notify.c"}
+REPLIES = {"src/fs/requests/ops.c", "src/fs/tree/locks.c", "src/fs/cache/notify.c"}
 # Comments and literals, in the order in which they can begin.
 BLANK = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
@@ -46,7 +46,7 @@ def check(path, text, say):
             if m[1] not in IN_TESTS or not path.startswith("tests/"):
                 say(f"{path}:{number}: {m[1]}: use {FUNCTIONS[m[1]]}")
         if path.startswith("src/") and path not in REPLIES and REPLY.search(line):
-            say(f"{path}:{number}: fuse_reply_err: use reply_err() of fs/ops.h")
+            say(f"{path}:{number}: fuse_reply_err: use reply_err() of fs/requests/ops.h")
         for pattern, what in OTHER:
             if pattern.search(line):
                 say(f"{path}:{number}: {what}")

@@ -84,11 +84,11 @@ def roff_words(text):
 
 def check_commands(top, say):
     page = roff_words(read(top, "docs/rowfs.1"))
-    source = "".join(read(p) for p in sorted(glob.glob(os.path.join(top, "src/daemon/cmd_*.c"))))
+    source = "".join(read(p) for p in sorted(glob.glob(os.path.join(top, "src/daemon/commands/cmd_*.c"))))
     commands = re.findall(r'^\t\.name = "([a-z ]+)"', source, re.M)
     options = re.findall(r'^\t\{ "([a-z-]+)", ', source, re.M)
     if len(commands) < 10 or not options:
-        say("src/daemon/cmd_*.c: the commands and their options were not understood")
+        say("src/daemon/commands/cmd_*.c: the commands and their options were not understood")
     for name in sorted(commands):
         if not re.search(rf"\b{name}\b", page):
             say(f"docs/rowfs.1 lacks the command {name}")
@@ -105,21 +105,21 @@ COMMON = {"OPTION_IGNORED", "OPTION_KERNEL", "OPTION_LATER", "OPTION_SOURCE", "O
 
 def check_mount_options(top, say):
     pages = roff_words(read(top, "docs/rowfs.1") + read(top, "docs/mount.rowfs.8"))
-    table = re.findall(r'\{ "([\w-]+)=?", (OPTION_\w+) \}', read(top, "src/daemon/mount_options.c"))
+    table = re.findall(r'\{ "([\w-]+)=?", (OPTION_\w+) \}', read(top, "src/daemon/mount/mount_options.c"))
     if len(table) < 5:
-        say("src/daemon/mount_options.c: the mount options were not understood")
+        say("src/daemon/mount/mount_options.c: the mount options were not understood")
     for name, kind in table:
         if kind not in COMMON and not re.search(rf"\b{name}\b", pages):
             say(f"docs/: no man page has the mount option {name}")
     section = re.search(r"^\.Ss mount$(.*?)^\.Ss ", read(top, "docs/rowfs.1"), re.M | re.S)[1]
     items = roff_words("\n".join(re.findall(r"^\.It Cm (.*)$", section, re.M)))
     shown = re.findall(r"^(?:.* , )?(?:Cm )?([\w-]+)", items.replace(" , ", "\n"), re.M)
-    help_ = read(top, "src/daemon/cmd_mount.c")
+    help_ = read(top, "src/daemon/commands/cmd_mount.c")
     if "control" not in shown or "umask" not in shown:
         say("docs/rowfs.1: the mount options were not understood")
     for name in shown:
         if not re.search(rf"\b{name}\b", help_):
-            say(f"src/daemon/cmd_mount.c: the help lacks the mount option {name}")
+            say(f"src/daemon/commands/cmd_mount.c: the help lacks the mount option {name}")
 
 
 def check_promises(top, say):
@@ -164,7 +164,7 @@ def check_needs(top, say):
 
 def check_variables(top, say):
     page = read(top, "docs/env.md").split("\n## ")[0]
-    sources = sorted(glob.glob(os.path.join(top, "src/*/*.c")))
+    sources = sorted(glob.glob(os.path.join(top, "src/**/*.c"), recursive=True))
     names = {n for p in sources for n in re.findall(r'getenv\("(\w+)"\)', read(p))}
     if len(names) < 3:
         say("src/: the variables were not understood")

@@ -31,7 +31,7 @@ STATUSES = {500, 503, 507}
 LARGE = b"x" * 40000
 REQUEST_BYTES = 1 << 20  # of a thread of the loop; before those a mount takes as much once
 EARLIER = 1
-LOOP_THREADS = 10        # as in src/fs/loop.c
+LOOP_THREADS = 10        # as in src/fs/session/loop.c
 CALLS = calls.READ | calls.WRITE | calls.TRUNCATE | calls.OPEN | calls.LOOK | calls.MAP
 
 

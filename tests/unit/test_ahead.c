@@ -3,10 +3,10 @@
  * is not given again: without a mount. */
 #include "base/clock.h"
 #include "check.h"
-#include "fs/ahead.h"
-#include "fs/blob.h"
-#include "fs/nid.h"
-#include "fs/pages.h"
+#include "fs/cache/ahead.h"
+#include "fs/cache/blob.h"
+#include "fs/cache/pages.h"
+#include "fs/core/nid.h"
 #include "store/engines.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "base/crypto.h"
 #include "check.h"
 #include "rest/access.h"
-#include "service/sas.h"
-#include "service/tables.h"
+#include "service/core/tables.h"
+#include "service/sas/sas.h"
 #include "store/engines.h"
 
 #include <stdarg.h>

@@ -5,12 +5,12 @@
 #include "../fuzz/fuse_nodes.h"
 #include "check.h"
 #include "codec/filename.h"
+#include "fs/core/nid.h"
 #include "fs/fs.h"
-#include "fs/nid.h"
 #include "model/key.h"
-#include "service/accounts.h"
-#include "service/entities.h"
-#include "service/tables.h"
+#include "service/change/entities.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
 #include "store/engines.h"
 
 #include <errno.h>
@@ -186,7 +186,7 @@ static void make_draft(struct world *w)
 
 static bool committed;
 
-/* As fs/stage_commit.c does it. */
+/* As fs/write/stage_commit.c does it. */
 static void commit_first(struct world *w)
 {
 	static char document[3 * LIMIT_KEY_BYTES];

@@ -5,9 +5,9 @@
 #include "check.h"
 #include "codec/change_set_json.h"
 #include "codec/json_scan.h"
-#include "service/accounts.h"
-#include "service/change_set.h"
-#include "service/tables.h"
+#include "service/change/change_set.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
 #include "store/engines.h"
 
 #include <stdio.h>

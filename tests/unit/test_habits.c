@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * What threads use to do. */
 #include "check.h"
-#include "fs/habits.h"
-#include "fs/nid.h"
-#include "fs/stages.h"
+#include "fs/core/nid.h"
+#include "fs/write/habits.h"
+#include "fs/write/stages.h"
 
 #include <stdlib.h>
 #include <string.h>

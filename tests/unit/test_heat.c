@@ -2,11 +2,11 @@
  * Which partitions are hot, and the throttle: by a clock of the test's own; then what the
  * service counts and refuses. */
 #include "check.h"
-#include "service/accounts.h"
-#include "service/admission.h"
-#include "service/entities.h"
-#include "service/queries.h"
-#include "service/tables.h"
+#include "service/change/entities.h"
+#include "service/core/accounts.h"
+#include "service/core/admission.h"
+#include "service/core/tables.h"
+#include "service/query/queries.h"
 #include "store/engines.h"
 
 #include <pthread.h>

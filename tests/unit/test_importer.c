@@ -2,10 +2,10 @@
 #include "base/compiler.h"
 #include "check.h"
 #include "model/key.h"
-#include "service/accounts.h"
-#include "service/import_parts.h"
-#include "service/tables.h"
-#include "service/walk.h"
+#include "service/check/walk.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/transfer/import_parts.h"
 #include "store/engines.h"
 
 #include <stdlib.h>

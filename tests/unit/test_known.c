@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * What is remembered of accounts, tables and partitions is never older than the store. */
 #include "check.h"
-#include "service/accounts.h"
-#include "service/entities.h"
-#include "service/known.h"
-#include "service/tables.h"
-#include "service/tree.h"
+#include "service/change/entities.h"
+#include "service/core/accounts.h"
+#include "service/core/known.h"
+#include "service/core/tables.h"
+#include "service/tree/tree.h"
 #include "store/engines.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * Locks while requests are interrupted and given up: the library's part is played here, so that an
  * interruption comes at the moment that is meant.  Circles, limits, and who holds what. */
 #include "check.h"
-#include "fs/locks.h"
+#include "fs/tree/locks.h"
 
 #include <fuse_lowlevel.h>
 

@@ -2,7 +2,7 @@
  * How the request loop ends: a device of the test's own says what each read of it gives; once that
  * is used up, reads wait for ever. */
 #include "check.h"
-#include "fs/loop.h"
+#include "fs/session/loop.h"
 
 #include <fuse_lowlevel.h>
 

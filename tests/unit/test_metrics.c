@@ -2,7 +2,7 @@
  * Counters of operations, and their text for Prometheus. */
 #include "check.h"
 #include "codec/prometheus_text.h"
-#include "service/metrics.h"
+#include "service/core/metrics.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Node ids: no two contents have the same one, however many versions a row had. */
 #include "check.h"
-#include "fs/nid.h"
+#include "fs/core/nid.h"
 
 #include <stdlib.h>
 

@@ -2,11 +2,11 @@
  * What open(2) relies on where the kernel walks a path once more: recent contents by node, and
  * notes about threads.  What fstat(2) is told between a commit and its reply. */
 #include "check.h"
-#include "fs/attr.h"
-#include "fs/blob.h"
-#include "fs/idset.h"
-#include "fs/nid.h"
-#include "fs/stages.h"
+#include "fs/cache/blob.h"
+#include "fs/core/idset.h"
+#include "fs/core/nid.h"
+#include "fs/tree/attr.h"
+#include "fs/write/stages.h"
 
 #define THREAD 4711
 #define DIRECTORY UINT64_C(2000)

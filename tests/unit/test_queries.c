@@ -4,10 +4,10 @@
 #include "check.h"
 #include "model/key.h"
 #include "model/limits.h"
-#include "service/accounts.h"
-#include "service/entities.h"
-#include "service/queries.h"
-#include "service/tables.h"
+#include "service/change/entities.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/query/queries.h"
 #include "store/engines.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The table of the nodes below .query. */
 #include "check.h"
-#include "fs/nid.h"
-#include "fs/query_nodes.h"
+#include "fs/core/nid.h"
+#include "fs/query/nodes.h"
 
 #include <pthread.h>
 #include <stdio.h>

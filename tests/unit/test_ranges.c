@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Locked byte ranges against a naive model: an array with each owner's lock of each byte. */
 #include "check.h"
-#include "fs/ranges.h"
+#include "fs/tree/ranges.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "check.h"
 #include "rest/handle.h"
-#include "service/accounts.h"
+#include "service/core/accounts.h"
 #include "store/engines.h"
 
 #include <stdlib.h>

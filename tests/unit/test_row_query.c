@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "service/row_query.h"
+#include "service/query/row_query.h"
 
 static struct err_detail why;
 

@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "check.h"
 #include "codec/entity_json.h"
-#include "service/accounts.h"
-#include "service/entities.h"
-#include "service/row_stream.h"
-#include "service/tables.h"
+#include "service/change/entities.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/query/row_stream.h"
 #include "store/engines.h"
 
 #include <stdlib.h>

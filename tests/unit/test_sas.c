@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * service/sas.h, against signatures that the SDKs and openssl made (protocol section 4.3). */
+ * service/sas/sas.h, against signatures that the SDKs and openssl made (protocol section 4.3). */
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/crypto.h"
 #include "check.h"
-#include "service/sas.h"
+#include "service/sas/sas.h"
 
 #include <sys/socket.h>
 

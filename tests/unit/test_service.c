@@ -4,12 +4,12 @@
 #include "check.h"
 #include "codec/filename.h"
 #include "model/key.h"
-#include "service/accounts.h"
-#include "service/entities.h"
-#include "service/heat.h"
-#include "service/tables.h"
-#include "service/tree.h"
-#include "service/verify.h"
+#include "service/change/entities.h"
+#include "service/check/verify.h"
+#include "service/core/accounts.h"
+#include "service/core/heat.h"
+#include "service/core/tables.h"
+#include "service/tree/tree.h"
 #include "store/engines.h"
 
 #include <pthread.h>

@@ -2,10 +2,10 @@
  * The trash over the in-memory engine: what is kept, what is not, and the bounds. */
 #include "base/clock.h"
 #include "check.h"
-#include "service/accounts.h"
-#include "service/entities.h"
-#include "service/tables.h"
-#include "service/trash.h"
+#include "service/change/entities.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/tree/trash.h"
 #include "store/engines.h"
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * What the check of a store counts and says of ordinary files, over both engines. */
 #include "check.h"
 #include "codec/filename.h"
-#include "service/accounts.h"
-#include "service/tables.h"
-#include "service/tree.h"
-#include "service/verify.h"
+#include "service/check/verify.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/tree/tree.h"
 #include "store/engines.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * log's bounds are tested on SQLite; the in-memory engine has no log. */
 #include "base/clock.h"
 #include "check.h"
-#include "service/service.h"
-#include "service/views.h"
+#include "service/core/service.h"
+#include "service/view/views.h"
 #include "store/engines.h"
 
 #include <pthread.h>

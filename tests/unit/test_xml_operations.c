@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "check.h"
 #include "rest/handle.h"
-#include "service/accounts.h"
-#include "service/tables.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
 #include "store/engines.h"
 
 #define DECL "<?xml version=\"1.0\" encoding=\"utf-8\"?>"

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/commands/progress.h"
+#include "service/check/verify.h"
+
+#include <inttypes.h>
+
+#define FINDINGS_SHOWN 100
+
+struct run {
+	struct cmd_env *env;
+	struct progress progress;
+	bool counting; /* the steps are done, now it is items */
+	uint64_t findings;
+};
+
+static bool tell_finding(void *arg, const char *finding)
+{
+	struct run *r = arg;
+	progress_clear(&r->progress);
+	if (r->findings++ < FINDINGS_SHOWN)
+		fprintf(r->env->out, "%s\n", finding);
+	return !r->env->cancelled(r->env->cancel_arg);
+}
+
+static void tell_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct run *r = arg;
+	if (total > 0) {
+		progress_step(&r->progress, done, total);
+		return;
+	}
+	if (!r->counting) {
+		progress_clear(&r->progress);
+		progress_start(&r->progress, r->env, "items");
+		r->counting = true;
+	}
+	progress_show(&r->progress, done, 0, 0);
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static int run(struct cmd_env *env, const struct args *args)
+{
+	struct run r = { .env = env };
+	struct verify_counts n;
+	struct store_info info;
+	char rows[NUMBER_MAX];
+	(void)args;
+	progress_start(&r.progress, env, "items");
+	enum err e = service_verify(env->service, tell_finding, tell_progress, &r, &n);
+	progress_clear(&r.progress);
+	if (e == ERR_CANCELLED || env->cancelled(env->cancel_arg))
+		return command_fail(env->err, "check", "cancelled");
+	if (e != ERR_OK && e != ERR_CORRUPT)
+		return command_fail(env->err, "check", "'%s': %s", env->store, err_text(e));
+	if (n.findings > FINDINGS_SHOWN)
+		fprintf(env->out, "... and %" PRIu64 " more\n", n.findings - FINDINGS_SHOWN);
+	fprintf(env->out,
+		"%s: %" PRIu64 " account%s, %" PRIu64 " table%s, %" PRIu64
+		" partition%s, %s row%s, %" PRIu64 " ordinary file%s: ",
+		env->store, n.accounts, plural(n.accounts), n.tables, plural(n.tables),
+		n.partitions, plural(n.partitions), number_text(n.rows, rows), plural(n.rows),
+		n.files, plural(n.files));
+	if (n.findings == 0)
+		fputs("clean\n", env->out);
+	else
+		fprintf(env->out, "%" PRIu64 " finding%s\n", n.findings, plural(n.findings));
+	store_info(service_store(env->service), &info);
+	if (info.reclaiming)
+		fputs("the space of what was removed is still being reclaimed; a process that serves "
+		      "the store goes on with it\n",
+			env->err);
+	/* The last line of the output stays the one that counts. */
+	if (n.findings > 0)
+		(void)command_fail(env->err, "check",
+			"'%s' is damaged, and nothing was changed.  Keep it as it is, and restore a "
+			"backup; 'rowfs salvage' makes a new store of what is sound in it",
+			env->store);
+	return n.findings == 0 && e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
+}
+
+const struct command command_check = {
+	.name = "check",
+	.synopsis = "STORE",
+	.summary = "Verifies the whole store; exit code 0 only if it is clean",
+	.help = "Reads everything and changes nothing.  A store that is being served is checked as\n"
+		"it is at that moment.\n",
+	.min_words = 1,
+	.max_words = 1,
+	.flags = COMMAND_READS | COMMAND_ONLY_READS,
+	.data = run,
+};

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/commands/progress.h"
+#include "daemon/commands/target.h"
+#include "model/key.h"
+#include "service/check/salvage.h"
+#include "service/core/tables.h"
+#include "service/query/row_stream.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES ((size_t)256 << 10)
+
+struct run {
+	struct cmd_env *env;
+	struct progress progress;
+	struct row_stream *stream;
+};
+
+static bool check(const struct args *args, FILE *err)
+{
+	struct target t;
+	enum transfer_format format;
+	if (args_has(args, "skip-damaged") &&
+		(args->nwords > 2 || args_has(args, "output") || args_has(args, "format"))) {
+		(void)command_fail(err, "export",
+			"--skip-damaged writes a whole table as NDJSON to standard output");
+		return false;
+	}
+	return table_target_parse(args->words[1], "export", &t, err) &&
+		target_format(args, NULL, "export", &format, err);
+}
+
+static bool asked(void *arg)
+{
+	struct run *r = arg;
+	progress_show(&r->progress, row_stream_rows(r->stream), 0, 0);
+	return r->env->cancelled(r->env->cancel_arg);
+}
+
+/* Whoever reads our output has had enough (head): no reason for a message. */
+static bool reader_left(const struct cmd_env *env)
+{
+	struct pollfd p = { .fd = env->out_fd };
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR) != 0;
+}
+
+static enum err find_partition(
+	struct service *s, uint64_t table_id, struct span pk, struct err_detail *why)
+{
+	char key[LIMIT_KEY_BYTES];
+	struct item it = { 0 };
+	enum err e = key_check(pk, "PartitionKey", why);
+	if (e != ERR_OK)
+		return e;
+	key_to_order(pk.p, pk.n, key);
+	e = store_child(service_store(s), NULL, table_id, CLASS_KEYED, span_make(key, pk.n),
+		WANT_ATTRS, &it);
+	item_fini(&it);
+	return e;
+}
+
+static enum err cannot_write(struct err_detail *why)
+{
+	int code = errno != 0 ? errno : EIO;
+	return err_set(
+		why, err_from_errno(code), "cannot write the output: %s", strerrordesc_np(code));
+}
+
+static enum err copy(struct run *r, struct err_detail *why)
+{
+	FILE *out = r->env->out;
+	struct buf piece = BUF_INIT(READ_BYTES);
+	uint64_t offset = 0;
+	enum err e;
+	do {
+		buf_clear(&piece);
+		e = row_stream_read(r->stream, offset, READ_BYTES, asked, r, &piece, why);
+		offset += piece.len;
+		if (e == ERR_OK && piece.len > 0 &&
+			fwrite(piece.data, 1, piece.len, out) != piece.len)
+			e = cannot_write(why);
+	} while (e == ERR_OK && piece.len > 0);
+	if (e == ERR_OK && fflush(out) != 0)
+		e = cannot_write(why);
+	buf_fini(&piece);
+	return e;
+}
+
+static enum err open_rows(struct run *r, const struct args *args, const struct target *t,
+	enum row_form form, struct err_detail *why)
+{
+	struct service *s = r->env->service;
+	struct row_query all = ROW_QUERY_ALL(form);
+	struct item table = { 0 };
+	struct span key, *partition = NULL;
+	enum err e = table_find(s, t->account, t->table, &table);
+	if (args->nwords > 2) {
+		key = span_of(args->words[2]);
+		partition = &key;
+	}
+	if (e == ERR_OK && partition != NULL)
+		e = find_partition(s, table.id, *partition, why);
+	if (e == ERR_OK)
+		e = row_stream_open(
+			s, table.id, partition, &all, SPAN_LIT("rowfs export"), &r->stream, why);
+	item_fini(&table);
+	return e;
+}
+
+static enum err write_rows(struct run *r, struct err_detail *why)
+{
+	/* A progress line would be drawn over the rows. */
+	progress_start(&r->progress, r->env, "rows");
+	if (isatty(r->env->out_fd))
+		r->progress.to = NULL;
+	enum err e = copy(r, why);
+	progress_clear(&r->progress);
+	return e;
+}
+
+/* ---- --skip-damaged ---- */
+
+static bool on_salvaged(void *arg, struct span line)
+{
+	struct run *r = arg;
+	return fwrite(line.p, 1, line.n, r->env->out) == line.n &&
+		!r->env->cancelled(r->env->cancel_arg);
+}
+
+static void on_lost(void *arg, const char *what)
+{
+	struct run *r = arg;
+	(void)command_fail(r->env->err, "export", "%s", what);
+}
+
+static int skip_damaged(struct cmd_env *env, const struct target *t)
+{
+	struct run r = { .env = env };
+	struct salvage to = { .row = on_salvaged, .lost = on_lost, .arg = &r };
+	struct err_detail why = { 0 };
+	struct item table = { 0 };
+	enum err e = table_find(env->service, t->account, t->table, &table);
+	if (e == ERR_OK)
+		e = service_salvage(env->service, table.id, &to);
+	item_fini(&table);
+	if (e == ERR_OK && fflush(env->out) != 0)
+		e = cannot_write(&why);
+	if (e == ERR_CANCELLED && env->cancelled(env->cancel_arg))
+		return command_fail(env->err, "export", "cancelled");
+	if (e == ERR_CANCELLED)
+		e = cannot_write(&why);
+	if (e != ERR_OK)
+		return target_fail(env, "export", t, e, &why);
+	if (to.losses == 0 && (env->salvaged == NULL || env->salvaged->losses == 0))
+		return EXIT_DONE;
+	return command_fail(env->err, "export",
+		"%" PRIu64 " rows were written; what is told above was left out%s", to.rows,
+		env->salvaged == NULL ? ".  More may be found while nobody serves the store" : "");
+}
+
+static int run(struct cmd_env *env, const struct args *args)
+{
+	struct run r = { .env = env };
+	struct target t;
+	struct err_detail why = { 0 };
+	enum transfer_format format;
+	(void)table_target_parse(args->words[1], "export", &t, env->err);
+	(void)target_format(args, args_value(args, "output"), "export", &format, env->err);
+	if (args_has(args, "skip-damaged"))
+		return skip_damaged(env, &t);
+	enum err e = open_rows(
+		&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON, &why);
+	if (e == ERR_OK)
+		e = write_rows(&r, &why);
+	row_stream_close(r.stream);
+	if (e == ERR_OK)
+		return EXIT_DONE;
+	if (reader_left(env))
+		return EXIT_FAILED;
+	if (env->cancelled(env->cancel_arg))
+		return command_fail(env->err, "export", "cancelled");
+	if (e == ERR_NOT_FOUND)
+		return command_fail(env->err, "export", "there is no partition '%s' in %s",
+			args->words[2], args->words[1]);
+	return target_fail(env, "export", &t, e, &why);
+}
+
+static const struct option_spec options_[] = {
+	{ "format", 0, "ndjson|csv", "by default what --output ends in, else ndjson" },
+	{ "output", 'o', "FILE", "write to FILE instead of standard output" },
+	{ "skip-damaged", 0, NULL, "NDJSON of what can be read of a table in a damaged store" },
+	{ NULL },
+};
+
+const struct command command_export = {
+	.name = "export",
+	.synopsis =
+		"STORE ACCOUNT/TABLE [PARTITION] [--format=FORMAT] [--output=FILE] [--skip-damaged]",
+	.summary = "Writes the rows of a table or a partition, from one snapshot",
+	.help = "PARTITION is a PartitionKey as it is, not as a file name.  With --skip-damaged what is\n"
+		"left out is told on standard error, and the exit code is 1 then; what can be read of a\n"
+		"store that nobody serves is gathered in TMPDIR (/var/tmp) first.\n",
+	.options = options_,
+	.min_words = 2,
+	.max_words = 3,
+	.flags = COMMAND_READS | COMMAND_OUTPUT | COMMAND_SALVAGES,
+	.check = check,
+	.data = run,
+};

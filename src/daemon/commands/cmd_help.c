@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/commands/command.h"
+
+static int run(const struct args *args)
+{
+	int words;
+	if (args->nwords == 0) {
+		command_help_all(NULL, stdout);
+		return EXIT_DONE;
+	}
+	char *argv[2] = { (char *)(uintptr_t)args->words[0],
+		(char *)(uintptr_t)(args->nwords > 1 ? args->words[1] : "") };
+	const struct command *c = command_find(args->nwords, argv, &words);
+	if (c != NULL && words == args->nwords) {
+		command_help(c, stdout);
+		return EXIT_DONE;
+	}
+	if (args->nwords == 1 && command_group(args->words[0])) {
+		command_help_all(args->words[0], stdout);
+		return EXIT_DONE;
+	}
+	fprintf(stderr, "rowfs help: there is no command '%s%s%s'; see: rowfs help\n",
+		args->words[0], args->nwords > 1 ? " " : "",
+		args->nwords > 1 ? args->words[1] : "");
+	return EXIT_USAGE;
+}
+
+const struct command command_help_ = {
+	.name = "help",
+	.synopsis = "[COMMAND]",
+	.summary = "Explains a command",
+	.max_words = 2,
+	.local = run,
+};

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * import: files into a table.  A record that is refused is reported with its place and
+ * costs the others nothing. */
+#include "daemon/commands/progress.h"
+#include "daemon/commands/target.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+#include "service/transfer/importer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ERRORS_SHOWN 20
+
+struct run {
+	struct cmd_env *env;
+	const char *input; /* name of the file being read */
+	struct progress progress;
+	uint64_t done, refused; /* of the files before */
+	uint64_t bytes, size;   /* of the files before; of all, 0: not known */
+	uint64_t told;
+};
+
+static bool parse_mode(const char *text, enum import_mode *ret)
+{
+	static const char *const names[] = { [IMPORT_INSERT] = "insert",
+		[IMPORT_UPSERT] = "upsert",
+		[IMPORT_MERGE] = "merge",
+		[IMPORT_REPLACE] = "replace" };
+	*ret = IMPORT_UPSERT;
+	if (text == NULL)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret = (enum import_mode)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool check(const struct args *args, FILE *err)
+{
+	struct target t;
+	enum import_mode mode;
+	enum transfer_format format;
+	if (!parse_mode(args_value(args, "mode"), &mode)) {
+		fprintf(err, "rowfs import: --mode is insert, upsert, merge or replace, not '%s'\n",
+			args_value(args, "mode"));
+		return false;
+	}
+	return table_target_parse(args->words[1], "import", &t, err) &&
+		target_format(args, NULL, "import", &format, err);
+}
+
+static void tell_error(void *arg, enum err e, const struct err_detail *detail)
+{
+	struct run *r = arg;
+	if (r->told++ >= ERRORS_SHOWN)
+		return;
+	progress_clear(&r->progress);
+	fprintf(r->env->err, "%s:%u:", r->input, detail->line);
+	if (detail->column > 0)
+		fprintf(r->env->err, "%u:", detail->column);
+	fprintf(r->env->err, " %s: %s\n", err_code(e), err_message(e, detail));
+}
+
+static bool tell_progress(void *arg, const struct import_counts *counts)
+{
+	struct run *r = arg;
+	progress_show(&r->progress, r->done + counts->done, r->bytes + counts->bytes, r->size);
+	return !r->env->cancelled(r->env->cancel_arg);
+}
+
+/* The size of all inputs; 0 where one of them has none (a pipe). */
+static uint64_t size_of(const struct cmd_env *env)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < env->ninputs; i++) {
+		struct stat st;
+		if (fstat(env->inputs[i].fd, &st) != 0 || !S_ISREG(st.st_mode))
+			return 0;
+		sum += (uint64_t)st.st_size;
+	}
+	return sum;
+}
+
+/* The table, made where it is not there yet. */
+static enum err open_table(
+	struct cmd_env *env, const struct target *t, uint64_t *ret_id, struct err_detail *why)
+{
+	struct item table = { 0 };
+	enum err e = table_find(env->service, t->account, t->table, &table);
+	if (e == ERR_TABLE_NOT_FOUND) {
+		struct item account = { 0 };
+		e = account_find(env->service, t->account, &account);
+		if (e == ERR_OK)
+			e = table_create(
+				env->service, ORIGIN_COMMAND, account.id, t->table, &table, why);
+		item_fini(&account);
+		/* Someone else was faster. */
+		if (e == ERR_TABLE_EXISTS)
+			e = table_find(env->service, t->account, t->table, &table);
+	}
+	if (e == ERR_OK)
+		*ret_id = table.id;
+	item_fini(&table);
+	return e;
+}
+
+static void summarize(struct run *r)
+{
+	struct cmd_env *env = r->env;
+	char done[NUMBER_MAX], refused[NUMBER_MAX], rate[NUMBER_MAX];
+	double seconds = progress_seconds(&r->progress);
+	progress_clear(&r->progress);
+	if (r->told > ERRORS_SHOWN)
+		fprintf(env->err, "... and %s more refused\n",
+			number_text(r->told - ERRORS_SHOWN, refused));
+	number_text(r->done, done);
+	number_text(r->refused, refused);
+	number_text(seconds > 0 ? (uint64_t)((double)r->done / seconds) : 0, rate);
+	fprintf(env->err, "%s %s imported", done, r->done == 1 ? "row" : "rows");
+	if (r->refused > 0)
+		fprintf(env->err, ", %s refused", refused);
+	fprintf(env->err, " in %.1f s (%s/s)\n", seconds, rate);
+}
+
+/* What ended the import, and from where on nothing is in the table. */
+static void tell_end(struct run *r, enum err e, const struct err_detail *why)
+{
+	if (why->line == 0)
+		(void)command_fail(r->env->err, "import", "%s: %s", r->input, err_message(e, why));
+	else
+		(void)command_fail(r->env->err, "import",
+			"%s:%u: %s (from this line on nothing was imported)", r->input, why->line,
+			err_message(e, why));
+}
+
+static int run(struct cmd_env *env, const struct args *args)
+{
+	struct run r = { .env = env, .size = size_of(env) };
+	struct target t;
+	struct err_detail why = { 0 };
+	uint64_t table_id;
+	struct import_options options = { .stop_at_error = args_has(args, "stop"),
+		.on_error = tell_error,
+		.on_progress = tell_progress,
+		.arg = &r };
+	(void)table_target_parse(args->words[1], "import", &t, env->err);
+	(void)parse_mode(args_value(args, "mode"), &options.mode);
+	enum err e = open_table(env, &t, &table_id, &why);
+	if (e != ERR_OK)
+		return target_fail(env, "import", &t, e, &why);
+
+	progress_start(&r.progress, env, "rows");
+	for (size_t i = 0; e == ERR_OK && i < env->ninputs; i++) {
+		struct import_counts counts;
+		r.input = env->inputs[i].name;
+		(void)target_format(args, r.input, "import", &options.format, env->err);
+		e = import_stream(env->service, ORIGIN_COMMAND, table_id, env->inputs[i].file,
+			&options, &counts, &why);
+		r.done += counts.done;
+		r.refused += counts.refused;
+		r.bytes += counts.bytes;
+	}
+	progress_clear(&r.progress);
+	bool cancelled = env->cancelled(env->cancel_arg);
+	bool told = options.stop_at_error && r.refused > 0;
+	if (e != ERR_OK && cancelled)
+		(void)command_fail(
+			env->err, "import", "cancelled; what was imported so far is in the table");
+	else if (e != ERR_OK && !told)
+		tell_end(&r, e, &why);
+	summarize(&r);
+	return e == ERR_OK && r.refused == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+static const struct option_spec options_[] = {
+	{ "format", 0, "ndjson|csv", "by default what the file's name ends in, else ndjson" },
+	{ "mode", 0, "MODE", "insert, upsert (the default), merge or replace" },
+	{ "stop", 0, NULL, "stop at the first record that is refused" },
+	{ NULL },
+};
+
+const struct command command_import = {
+	.name = "import",
+	.synopsis = "STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [FILE...]",
+	.summary = "Reads rows from files or standard input into a table",
+	.help = "The account must exist; a table that does not exist is made.  Modes:\n"
+		"  insert   new rows only; a row that exists is refused\n"
+		"  upsert   insert, or replace what is there\n"
+		"  merge    into rows that exist: properties that are not given stay\n"
+		"  replace  rows that exist\n"
+		"A record that is refused is reported as FILE:LINE:COLUMN: code: message, the rest\n"
+		"is imported, and the exit code is 1.\n",
+	.options = options_,
+	.min_words = 2,
+	.max_words = -1,
+	.first_input = 2,
+	.check = check,
+	.data = run,
+};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ * serve: the REST socket alone, in the foreground; with a mount it is an option of that. */
+#include "base/compiler.h"
+#include "base/text.h"
+#include "daemon/commands/command.h"
+#include "daemon/mount/mountinfo.h"
+#include "daemon/mount/recover.h"
+#include "daemon/serve/serve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool complain(FILE *err, const char *option, enum err e, const struct err_detail *why)
+{
+	(void)command_fail(err, "serve", "--%s %s", option, err_message(e, why));
+	return false;
+}
+
+static bool set_target(struct mount_options *o, const char *value)
+{
+	uint64_t n;
+	bool ok = text_to_u64(span_of(value), &n) && n <= UINT32_MAX;
+	o->partition_target = ok ? (uint32_t)n : 0;
+	return ok;
+}
+
+/* One option that was given. */
+static bool apply(struct mount_options *o, const struct given_option *given, FILE *err)
+{
+	static const struct {
+		const char *name;
+		enum err (*set)(
+			struct rest_settings *s, const char *value, struct err_detail *detail);
+	} setters[] = {
+		{ "rest", rest_settings_endpoint },
+		{ "rest-cert", rest_settings_cert },
+		{ "rest-key", rest_settings_key },
+		{ "rest-tenant", rest_settings_tenant },
+		{ "rest-tls", rest_settings_tls },
+		{ "rest-trust", rest_settings_trust },
+	};
+	const char *name = given->spec->name;
+	struct err_detail why = { 0 };
+	for (size_t i = 0; i < ARRAY_LEN(setters); i++) {
+		if (strcmp(name, setters[i].name) != 0)
+			continue;
+		enum err e = setters[i].set(&o->rest, given->value, &why);
+		return e == ERR_OK || complain(err, name, e, &why);
+	}
+	if (strcmp(name, "print-connection") == 0)
+		return true;
+	if (strcmp(name, "read-only") == 0)
+		o->fs.read_only = true;
+	else if (strcmp(name, "partition-target") == 0)
+		return set_target(o, given->value) ||
+			complain(err, name, ERR_INVALID_INPUT,
+				&(struct err_detail){ .text = "wants a number" });
+	else if (given->value[0] == '\0' || !path_absolute(given->value, o->log))
+		return complain(err, name, ERR_INVALID_INPUT,
+			&(struct err_detail){ .text = "names no file" });
+	return true;
+}
+
+static bool parse(const struct args *args, struct mount_options *o, FILE *err)
+{
+	struct err_detail why = { 0 };
+	*o = (struct mount_options){ 0 };
+	for (int i = 0; i < args->ngiven; i++)
+		if (!apply(o, &args->given[i], err))
+			return false;
+	enum err e = ERR_OK;
+	if (o->rest.options.nendpoints == 0)
+		e = rest_settings_endpoint(&o->rest, REST_DEFAULT_ENDPOINT, &why);
+	if (e == ERR_OK)
+		e = rest_settings_finish(&o->rest, &why);
+	if (e != ERR_OK)
+		(void)command_fail(err, "serve", "%s", err_message(e, &why));
+	return e == ERR_OK;
+}
+
+static bool check(const struct args *args, FILE *err)
+{
+	struct mount_options *o = malloc(sizeof(*o));
+	bool ok = o != NULL && parse(args, o, err);
+	free(o);
+	return ok;
+}
+
+static int run(const struct args *args)
+{
+	const char *given = args->words[0];
+	struct mount_options *o = malloc(sizeof(*o));
+	char *store = realpath(given, NULL);
+	int code = EXIT_FAILED;
+	if (store == NULL && errno == ENOENT) {
+		(void)command_fail(stderr, "serve",
+			"there is no store '%s'; make it with: rowfs init %s", given, given);
+	} else if (store == NULL) {
+		(void)command_fail(stderr, "serve", "'%s': %s", given, strerrordesc_np(errno));
+	} else if (o != NULL && parse(args, o, stderr)) {
+		recover_store(store, "serve");
+		struct serve s = { .command = "serve",
+			.store = store,
+			.options = o,
+			.args = args,
+			.ready_fd = -1 };
+		code = serve(&s);
+	}
+	free(store);
+	free(o);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	{ "rest", 0, "ENDPOINT",
+		"where to listen; may be given again (default: " REST_DEFAULT_ENDPOINT ")" },
+	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },
+	{ "rest-key", 0, "FILE", "its key (PEM)" },
+	{ "rest-tenant", 0, "UUID", "the tenant that answers to bearer tokens name" },
+	{ "rest-tls", 0, "strong|legacy",
+		"legacy: also ciphers without forward secrecy, for old clients (default: strong)" },
+	{ "rest-trust", 0, "UID[:UID...]",
+		"users who need no signature on a Unix socket; or none" },
+	{ "log", 0, "FILE", "log there instead of to standard error" },
+	{ "partition-target", 0, "N",
+		"for testing clients: more than N entities a second in one partition are refused "
+		"with 503 (default 0: never)" },
+	{ "print-connection", 0, "ACCOUNT",
+		"print a connection string when ready, which holds the account's key; may be given "
+		"again" },
+	{ "read-only", 0, NULL, "nothing can be changed; the store file may be read-only" },
+	{ NULL },
+};
+
+const struct command command_serve = {
+	.name = "serve",
+	.synopsis = "STORE [--rest=ENDPOINT ...]",
+	.summary = "Serves the Table service's protocol, without a mount",
+	.help = "Stays in the foreground and prints a line for each socket when it is ready; SIGINT\n"
+		"and SIGTERM end it, SIGHUP takes a new certificate and opens the log file again.\n"
+		"ENDPOINT is HOST:PORT, as 127.0.0.1:10002, [::1]:10002 or\n"
+		"localhost:0 (port 0: any that is free), or unix:PATH. On a Unix socket you and\n"
+		"root need no signature. --print-connection prints the line 'connect ...' of\n"
+		"'rowfs account keys' on standard output, behind these lines.\n",
+	.options = options,
+	.min_words = 1,
+	.max_words = 1,
+	.check = check,
+	.local = run,
+};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ * stat: what a store holds.  Rows are not read: a partition knows how many children it
+ * has, and the ordinary files among them are counted.  Which partitions are hot is known
+ * only where the store is being served. */
+#include "base/buf.h"
+#include "daemon/commands/progress.h"
+#include "model/key.h"
+#include "model/limits.h"
+#include "service/core/admission.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST 10
+#define OUTPUT_LIMIT (256u << 20)
+#define PAGE 1024 /* partitions between two calls of the store */
+
+struct large {
+	uint64_t rows;
+	char *path[3]; /* account, table, PartitionKey */
+};
+
+struct totals {
+	uint64_t accounts, tables, partitions, rows;
+	uint64_t files;                /* ordinary ones under names that could have been rows' */
+	struct large largest[LARGEST]; /* most rows first */
+	size_t nlargest;
+};
+
+struct id {
+	uint64_t id, size;
+	char *name; /* partitions: the key in order form */
+};
+
+struct walk {
+	struct cmd_env *env;
+	struct store *store;
+	struct store_view *view;
+	struct totals *totals;
+	const char *account, *table;
+	struct id *children; /* of the directory being listed */
+	size_t n, cap;
+	enum err e;
+};
+
+static void drop(struct large *l)
+{
+	for (size_t i = 0; i < ARRAY_LEN(l->path); i++)
+		free(l->path[i]);
+}
+
+static enum err remember(struct walk *w, const struct id *partition, uint64_t rows)
+{
+	struct totals *t = w->totals;
+	size_t at = t->nlargest;
+	while (at > 0 && t->largest[at - 1].rows < rows)
+		at--;
+	if (at == LARGEST)
+		return ERR_OK;
+	char *key = strdup(partition->name);
+	struct large l = { rows, { strdup(w->account), strdup(w->table), key } };
+	if (l.path[0] == NULL || l.path[1] == NULL || key == NULL) {
+		drop(&l);
+		return ERR_NO_MEMORY;
+	}
+	key_from_order(key, strlen(key), key);
+	if (t->nlargest == LARGEST)
+		drop(&t->largest[--t->nlargest]);
+	memmove(&t->largest[at + 1], &t->largest[at], (t->nlargest - at) * sizeof(l));
+	t->largest[at] = l;
+	t->nlargest++;
+	return ERR_OK;
+}
+
+/* Collects children; of partitions a page at a time. */
+static bool collect(void *arg, const struct item *it)
+{
+	struct walk *w = arg;
+	struct span name = it->kind == ITEM_TABLE ? it->name : it->key;
+	if (w->n == w->cap) {
+		size_t cap = w->cap == 0 ? 64 : w->cap * 2;
+		struct id *more = reallocarray(w->children, cap, sizeof(*more));
+		if (more == NULL) {
+			w->e = ERR_NO_MEMORY;
+			return false;
+		}
+		w->children = more;
+		w->cap = cap;
+	}
+	w->children[w->n] = (struct id){ it->id, it->size, strndup(name.p, name.n) };
+	if (w->children[w->n].name == NULL) {
+		w->e = ERR_NO_MEMORY;
+		return false;
+	}
+	w->n++;
+	return it->kind != ITEM_PARTITION || w->n < PAGE;
+}
+
+struct named {
+	uint64_t all, files;
+};
+
+/* Files with a leading dot are meant to be files; what ends in .json waits for its document. */
+static bool count_one(void *arg, const struct item *it)
+{
+	struct named *n = arg;
+	n->all++;
+	n->files += it->kind == ITEM_FILE && it->key.n > 0 && it->key.p[0] != '.' &&
+		!span_ends(it->key, SPAN_LIT(".json"));
+	return true;
+}
+
+static enum err walk_partition(struct walk *w, const struct id *partition)
+{
+	struct named named = { 0 };
+	enum err e = store_list(w->store, w->view, partition->id, CLASS_NAMED, (struct span){ 0 },
+		false, WANT_ATTRS, count_one, &named);
+	if (e != ERR_OK)
+		return e;
+	uint64_t rows = partition->size > named.all ? partition->size - named.all : 0;
+	w->totals->files += named.files;
+	w->totals->partitions++;
+	w->totals->rows += rows;
+	return remember(w, partition, rows);
+}
+
+/* Calls fn for each child directory of parent. */
+static enum err each(
+	struct walk *w, uint64_t parent, enum err (*fn)(struct walk *w, const struct id *child))
+{
+	struct walk page = *w;
+	struct span after = { 0 };
+	char *last = NULL;
+	enum err e;
+	bool more;
+	page.children = NULL;
+	page.cap = 0;
+	do {
+		page.n = 0;
+		page.e = ERR_OK;
+		e = store_list(w->store, w->view, parent, CLASS_KEYED, after, false, WANT_ATTRS,
+			collect, &page);
+		if (e == ERR_OK)
+			e = page.e;
+		if (e == ERR_OK && w->env->cancelled(w->env->cancel_arg))
+			e = ERR_CANCELLED;
+		for (size_t i = 0; e == ERR_OK && i < page.n; i++)
+			e = fn(w, &page.children[i]);
+		more = e == ERR_OK && page.n == PAGE && fn == walk_partition;
+		free(last);
+		last = more ? strdup(page.children[page.n - 1].name) : NULL;
+		after = last != NULL ? span_of(last) : (struct span){ 0 };
+		for (size_t i = 0; i < page.n; i++)
+			free(page.children[i].name);
+	} while (more && last != NULL);
+	free(page.children);
+	return more ? ERR_NO_MEMORY : e;
+}
+
+static enum err walk_table(struct walk *w, const struct id *table)
+{
+	w->totals->tables++;
+	w->table = table->name;
+	return each(w, table->id, walk_partition);
+}
+
+static enum err walk_account(struct walk *w, const struct id *account)
+{
+	w->totals->accounts++;
+	w->account = account->name;
+	return each(w, account->id, walk_table);
+}
+
+/* The rate over the last minute, in hundredths. */
+static uint64_t rate_of(const struct hot_partition *p)
+{
+	const uint64_t *n = p->spot.entities;
+	return (n[HEAT_CHANGED] + n[HEAT_READ]) * 100 / HEAT_WINDOW_S;
+}
+
+static void add_hottest(const struct hottest *h, struct buf *out)
+{
+	buf_add_str(out, ",\"hottest_partitions\":[");
+	for (size_t i = 0; h != NULL && i < h->n; i++) {
+		const struct hot_partition *p = &h->partitions[i];
+		buf_addf(out, "%s{\"account\":\"%s\",\"table\":\"%s\",\"partition_key\":",
+			i > 0 ? "," : "", p->account, p->table);
+		buf_add_json(out, span_make(p->spot.pk, p->spot.pk_n));
+		buf_addf(out, ",\"entities_per_second\":%" PRIu64 ".%02" PRIu64 "}",
+			rate_of(p) / 100, rate_of(p) % 100);
+	}
+	buf_add_char(out, ']');
+}
+
+static enum err print_json(struct cmd_env *env, const struct totals *t,
+	const struct store_info *info, const struct hottest *hottest)
+{
+	struct buf out = BUF_INIT(OUTPUT_LIMIT);
+	buf_addf(&out,
+		"{\"accounts\":%" PRIu64 ",\"tables\":%" PRIu64 ",\"partitions\":%" PRIu64
+		",\"rows\":%" PRIu64 ",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64
+		",\"log_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"largest_partitions\":[",
+		t->accounts, t->tables, t->partitions, t->rows, t->files, info->bytes,
+		info->log_bytes, info->file_bytes);
+	static const char *const names[] = { "account", "table", "partition_key" };
+	for (size_t i = 0; i < t->nlargest; i++) {
+		buf_add_str(&out, i > 0 ? ",{" : "{");
+		for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+			buf_addf(&out, "\"%s\":", names[k]);
+			buf_add_json(&out, span_of(t->largest[i].path[k]));
+			buf_add_char(&out, ',');
+		}
+		buf_addf(&out, "\"rows\":%" PRIu64 "}", t->largest[i].rows);
+	}
+	buf_add_char(&out, ']');
+	add_hottest(hottest, &out);
+	buf_add_str(&out, "}\n");
+	bool ok = buf_ok(&out);
+	if (ok)
+		(void)fwrite(out.data, 1, out.len, env->out);
+	buf_fini(&out);
+	return ok ? ERR_OK : ERR_NO_MEMORY;
+}
+
+static void print_hottest(FILE *out, const struct hottest *h)
+{
+	if (h != NULL && h->n > 0)
+		fputs("\nhottest partitions, entities a second in the last minute\n", out);
+	for (size_t i = 0; h != NULL && i < h->n; i++) {
+		const struct hot_partition *p = &h->partitions[i];
+		fprintf(out, "%9" PRIu64 ".%02" PRIu64 "  %s/%s/%.*s\n", rate_of(p) / 100,
+			rate_of(p) % 100, p->account, p->table,
+			p->spot.pk_n > 0 ? (int)p->spot.pk_n : 2,
+			p->spot.pk_n > 0 ? p->spot.pk : "%_");
+	}
+}
+
+static void print_text(struct cmd_env *env, const struct totals *t, const struct store_info *info,
+	const struct hottest *hottest)
+{
+	char a[NUMBER_MAX], b[NUMBER_MAX], c[NUMBER_MAX];
+	fprintf(env->out, "accounts    %s\n", number_text(t->accounts, a));
+	fprintf(env->out, "tables      %s\n", number_text(t->tables, a));
+	fprintf(env->out, "partitions  %s\n", number_text(t->partitions, a));
+	fprintf(env->out, "rows        %s\n", number_text(t->rows, a));
+	fprintf(env->out, "on disk     %s, of that %s of log\n", size_text(info->bytes, a),
+		size_text(info->log_bytes, b));
+	fprintf(env->out, "files       %s beside the rows\n", size_text(info->file_bytes, c));
+	if (t->files > 0)
+		fprintf(env->out,
+			"            %s in partitions are no rows: a row's name ends in .json\n",
+			number_text(t->files, a));
+	if (t->nlargest > 0)
+		fputs("\nlargest partitions\n", env->out);
+	for (size_t i = 0; i < t->nlargest; i++)
+		fprintf(env->out, "%12s  %s/%s/%s\n", number_text(t->largest[i].rows, a),
+			t->largest[i].path[0], t->largest[i].path[1],
+			t->largest[i].path[2][0] != '\0' ? t->largest[i].path[2] : "%_");
+	print_hottest(env->out, hottest);
+}
+
+static int run(struct cmd_env *env, const struct args *args)
+{
+	struct totals t = { 0 };
+	struct store_info info;
+	struct walk w = { .env = env, .store = service_store(env->service), .totals = &t };
+	enum err e = store_view_hold(w.store, &w.view);
+	if (e == ERR_OK)
+		e = each(&w, STORE_ROOT, walk_account);
+	store_view_close(w.store, w.view);
+	store_info(w.store, &info);
+	struct hottest *hottest = hottest_partitions(env->service);
+	if (e == ERR_OK && args_has(args, "json"))
+		e = print_json(env, &t, &info, hottest);
+	else if (e == ERR_OK)
+		print_text(env, &t, &info, hottest);
+	free(hottest);
+	for (size_t i = 0; i < t.nlargest; i++)
+		drop(&t.largest[i]);
+	if (e != ERR_OK)
+		return command_fail(env->err, "stat", "'%s': %s", env->store, err_text(e));
+	return EXIT_DONE;
+}
+
+static const struct option_spec options[] = {
+	{ "json", 0, NULL, "as one JSON object" },
+	{ NULL },
+};
+
+const struct command command_stat = {
+	.name = "stat",
+	.synopsis = "STORE [--json]",
+	.summary = "Counts accounts, tables, partitions, rows and bytes",
+	.help = "Lists the largest partitions and, of a store that is being served, the hottest.\n",
+	.options = options,
+	.min_words = 1,
+	.max_words = 1,
+	.flags = COMMAND_READS,
+	.data = run,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/commands/command.h"
+
+static int run(const struct args *args)
+{
+	(void)args;
+	puts("rowfs " ROWFS_VERSION);
+	return EXIT_DONE;
+}
+
+const struct command command_version = {
+	.name = "version",
+	.synopsis = "",
+	.summary = "Prints the version",
+	.local = run,
+};

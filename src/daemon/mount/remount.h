@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * rowfs mount -o remount: makes a mount read-only or writable and changes flags such as
+ * noexec.  Two sides have to change: the kernel, by mount(2) in the process that was called (it
+ * knows the caller's rights and namespace), and the serving process, whose REST socket and
+ * commands the kernel does not see. */
+#ifndef DAEMON_MOUNT_REMOUNT_H
+#define DAEMON_MOUNT_REMOUNT_H
+
+#include "daemon/commands/command.h"
+#include "daemon/mount/mount_options.h"
+
+/* The caller's side, of what was parsed of STORE DIR -o ...  Returns the exit code. */
+int remount(const struct args *args, const struct mount_options *o);
+
+/* The serving process' side: the `data` of the command mount. */
+int remount_here(struct cmd_env *env, const struct args *args);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * A process beside the server of a mount that makes the server's death final.  A server that is
+ * killed can stay as a zombie: one of its threads waits in the kernel, telling it that a name has
+ * changed, for a directory's lock, and the client that holds the lock waits for the server.  Its
+ * parent then never sees it end, the store stays held, and clients hang.  The watcher outlives
+ * the kill, has nothing of the mount open, and has the kernel end the connection. */
+#ifndef DAEMON_MOUNT_WATCHER_H
+#define DAEMON_MOUNT_WATCHER_H
+
+#include <sys/types.h>
+
+/* Starts it for the mount with this device (its minor number).  The calling thread is the one whose
+ * death counts: it must live as long as the server, and must never wait for the kernel on behalf
+ * of a client; the main thread is such a one.  Returns its process; -1 with errno where there
+ * is none, and the mount then serves without: no fusectl at /sys/fs/fuse/connections, and not
+ * root. */
+pid_t watcher_start(unsigned device);
+
+/* Ends it and waits for its end; nothing for -1. */
+void watcher_stop(pid_t watcher);
+
+#endif

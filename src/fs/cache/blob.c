@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/cache/blob.h"
+
+#include "fs/core/nid.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* What a pin looks at comes first, on a cache line or two. */
+struct entry {
+	struct entry *next;          /* in its bucket */
+	struct entry *newer, *older; /* in the list, if listed */
+	size_t bytes;
+	unsigned pins;
+	bool listed;  /* all are but some pinned ones */
+	bool used;    /* found since it was listed */
+	bool dropped; /* not to be found any more; goes with its last pin */
+	bool retired; /* not to be found but by blobs_pin_old() */
+	bool spoilt;  /* retired, and the kernel's pages of the node may end elsewhere */
+	atomic_bool given;
+	struct blob blob;
+};
+
+/* How many that were found again may be passed over for one that goes. */
+#define SECOND_CHANCES 32
+
+/* Retired nodes: as long as a reader of the store may stand still between reading and putting,
+ * few others come to the same slot.  Entries may go sooner, at once where much is pinned. */
+#define RETIRED 4096
+struct retired {
+	uint64_t nid;
+	bool spoilt;
+};
+
+struct blobs {
+	pthread_mutex_t lock;
+	struct retired retired[RETIRED]; /* guarded by lock, by hash */
+	struct entry **buckets;          /* guarded by lock, as all below */
+	size_t nbuckets, count, bytes, pinned;
+	struct entry *newest, *oldest; /* by when they were listed */
+	size_t max_bytes, max_count;
+	atomic_size_t pinned_bytes; /* changed under the lock */
+	uint64_t hits, misses;
+};
+
+struct blobs *blobs_new(size_t max_bytes, size_t max_count)
+{
+	struct blobs *b = calloc(1, sizeof(*b));
+	if (b == NULL)
+		return NULL;
+	b->nbuckets = 4096;
+	while (b->nbuckets < max_count)
+		b->nbuckets *= 2;
+	b->buckets = calloc(b->nbuckets, sizeof(struct entry *));
+	if (b->buckets == NULL || pthread_mutex_init(&b->lock, NULL) != 0) {
+		free(b->buckets);
+		free(b);
+		return NULL;
+	}
+	b->max_bytes = max_bytes;
+	b->max_count = max_count;
+	return b;
+}
+
+static void entry_free(struct entry *e)
+{
+	item_fini(&e->blob.item);
+	free(e);
+}
+
+void blobs_free(struct blobs *b)
+{
+	if (b == NULL)
+		return;
+	for (size_t i = 0; i < b->nbuckets; i++)
+		for (struct entry *e = b->buckets[i], *next; e != NULL; e = next) {
+			next = e->next;
+			entry_free(e);
+		}
+	pthread_mutex_destroy(&b->lock);
+	free(b->buckets);
+	free(b);
+}
+
+static struct entry *entry_of(const struct blob *blob)
+{
+	return (struct entry *)((uintptr_t)blob - offsetof(struct entry, blob));
+}
+
+static struct entry **bucket(struct blobs *b, uint64_t nid)
+{
+	return &b->buckets[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (b->nbuckets - 1)];
+}
+
+static struct retired *retired(struct blobs *b, uint64_t nid)
+{
+	return &b->retired[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) % RETIRED];
+}
+
+static void retire(struct blobs *b, uint64_t nid, bool spoilt)
+{
+	struct retired *r = retired(b, nid);
+	*r = (struct retired){ nid, spoilt || (r->nid == nid && r->spoilt) };
+}
+
+static struct entry *find(struct blobs *b, uint64_t nid)
+{
+	struct entry *e = *bucket(b, nid);
+	while (e != NULL && (e->blob.nid != nid || e->dropped))
+		e = e->next;
+	return e;
+}
+
+/* What was spoilt before its content came has none. */
+static bool has_content(const struct entry *e)
+{
+	return e->blob.item.kind != ITEM_NONE;
+}
+
+static void list_remove(struct blobs *b, struct entry *e)
+{
+	*(e->newer != NULL ? &e->newer->older : &b->newest) = e->older;
+	*(e->older != NULL ? &e->older->newer : &b->oldest) = e->newer;
+	e->newer = e->older = NULL;
+	e->listed = false;
+}
+
+static void list_push(struct blobs *b, struct entry *e)
+{
+	e->older = b->newest;
+	e->newer = NULL;
+	if (b->newest != NULL)
+		b->newest->newer = e;
+	else
+		b->oldest = e;
+	b->newest = e;
+	e->listed = true;
+	e->used = false;
+}
+
+static void add_pinned(struct blobs *b, size_t bytes)
+{
+	(void)atomic_fetch_add_explicit(&b->pinned_bytes, bytes, memory_order_relaxed);
+}
+
+static void pin(struct blobs *b, struct entry *e)
+{
+	if (e->pins++ == 0) {
+		b->pinned++;
+		add_pinned(b, e->bytes);
+	}
+}
+
+static void unhash(struct blobs *b, struct entry *e)
+{
+	struct entry **at = bucket(b, e->blob.nid);
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	b->bytes -= e->bytes;
+	b->count--;
+}
+
+static void drop(struct blobs *b, struct entry *e)
+{
+	if (e->listed)
+		list_remove(b, e);
+	unhash(b, e);
+	entry_free(e);
+}
+
+/* A few large rows that are open must leave room for what was replaced a moment ago. */
+static bool is_over(const struct blobs *b)
+{
+	size_t pinned = atomic_load_explicit(&b->pinned_bytes, memory_order_relaxed);
+	return b->bytes - pinned > b->max_bytes || b->count > b->max_count;
+}
+
+/* The list is looked at only here, so that a pin touches nobody else's memory. */
+static void evict(struct blobs *b)
+{
+	unsigned chances = SECOND_CHANCES;
+	while (b->oldest != NULL && is_over(b)) {
+		struct entry *e = b->oldest;
+		if (e->pins > 0) {
+			list_remove(b, e);
+		} else if (e->used && chances > 0) {
+			chances--;
+			list_remove(b, e);
+			list_push(b, e);
+		} else {
+			drop(b, e);
+		}
+	}
+}
+
+const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = find(b, nid);
+	if (e != NULL && e->retired)
+		e = NULL;
+	if (e != NULL) {
+		pin(b, e);
+		e->used = true;
+		b->hits++;
+	} else {
+		b->misses++;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return e != NULL ? &e->blob : NULL;
+}
+
+const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = find(b, nid);
+	if (e != NULL && !has_content(e))
+		e = NULL;
+	if (e != NULL)
+		pin(b, e);
+	pthread_mutex_unlock(&b->lock);
+	return e != NULL ? &e->blob : NULL;
+}
+
+static void take_content(struct blobs *b, struct entry *e, struct item *it)
+{
+	e->blob.item = *it;
+	*it = (struct item){ 0 };
+	size_t more = e->blob.item.body.n + e->blob.item.key.n;
+	e->bytes += more;
+	b->bytes += more;
+}
+
+static void insert(struct blobs *b, struct entry *e, uint64_t nid)
+{
+	e->blob.nid = nid;
+	e->bytes = sizeof(*e);
+	e->retired = retired(b, nid)->nid == nid;
+	e->spoilt = e->retired && retired(b, nid)->spoilt;
+	e->next = *bucket(b, e->blob.nid);
+	*bucket(b, e->blob.nid) = e;
+	b->count++;
+	b->bytes += e->bytes;
+	list_push(b, e);
+}
+
+static enum err put(struct blobs *b, struct item *it, bool pinned, const struct blob **ret)
+{
+	struct entry *fresh = calloc(1, sizeof(*fresh));
+	if (fresh == NULL) {
+		item_fini(it);
+		return ERR_NO_MEMORY;
+	}
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = find(b, nid_of(it));
+	if (e == NULL) {
+		e = fresh;
+		fresh = NULL;
+		insert(b, e, nid_of(it));
+	}
+	if (!has_content(e))
+		take_content(b, e, it);
+	if (pinned)
+		pin(b, e);
+	evict(b);
+	pthread_mutex_unlock(&b->lock);
+	free(fresh);
+	item_fini(it);
+	*ret = &e->blob;
+	return ERR_OK;
+}
+
+enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret)
+{
+	return put(b, it, true, ret);
+}
+
+void blobs_add(struct blobs *b, struct item *it)
+{
+	const struct blob *ignored;
+	(void)put(b, it, false, &ignored);
+}
+
+void blobs_pin_again(struct blobs *b, const struct blob *blob)
+{
+	pthread_mutex_lock(&b->lock);
+	pin(b, entry_of(blob));
+	pthread_mutex_unlock(&b->lock);
+}
+
+void blobs_unpin(struct blobs *b, const struct blob *blob)
+{
+	if (blob == NULL)
+		return;
+	struct entry *e = entry_of(blob);
+	pthread_mutex_lock(&b->lock);
+	if (--e->pins == 0) {
+		b->pinned--;
+		add_pinned(b, -e->bytes);
+		if (e->dropped)
+			drop(b, e);
+		else if (!e->listed)
+			list_push(b, e);
+		evict(b);
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
+bool blob_is_given(const struct blob *blob)
+{
+	return atomic_load_explicit(&entry_of(blob)->given, memory_order_relaxed);
+}
+
+void blob_set_given(const struct blob *blob, bool given)
+{
+	atomic_store_explicit(&entry_of(blob)->given, given, memory_order_relaxed);
+}
+
+void blobs_drop(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = find(b, nid);
+	if (e != NULL && e->pins == 0)
+		drop(b, e);
+	else if (e != NULL)
+		e->dropped = true;
+	pthread_mutex_unlock(&b->lock);
+}
+
+void blobs_retire(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	retire(b, nid, false);
+	struct entry *e = find(b, nid);
+	if (e != NULL)
+		e->retired = true;
+	pthread_mutex_unlock(&b->lock);
+}
+
+static struct entry *look(struct blobs *b, uint64_t nid)
+{
+	struct entry *e = *bucket(b, nid), *newest = NULL;
+	for (; e != NULL; e = e->next) {
+		if (e->blob.nid != nid)
+			continue;
+		if (newest == NULL)
+			newest = e;
+		if (!e->retired || e->pins > 0)
+			break;
+	}
+	/* What was put here later is the same content of a row, with later attributes. */
+	if (e != NULL && e->blob.item.kind == ITEM_ROW && newest->blob.item.kind == ITEM_ROW)
+		e = newest;
+	if (e != NULL)
+		pin(b, e);
+	return e;
+}
+
+const struct blob *blobs_look(struct blobs *b, uint64_t nid)
+{
+	pthread_mutex_lock(&b->lock);
+	struct entry *e = look(b, nid);
+	pthread_mutex_unlock(&b->lock);
+	return e != NULL ? &e->blob : NULL;
+}
+
+enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **ret)
+{
+	struct entry *fresh = calloc(1, sizeof(*fresh));
+	if (fresh == NULL)
+		return ERR_NO_MEMORY;
+	pthread_mutex_lock(&b->lock);
+	struct entry *found = look(b, nid);
+	if (found == NULL) {
+		retire(b, nid, true);
+		struct entry *e = find(b, nid);
+		if (e == NULL) {
+			e = fresh;
+			fresh = NULL;
+			insert(b, e, nid);
+		}
+		e->retired = e->spoilt = true;
+		evict(b);
+	}
+	pthread_mutex_unlock(&b->lock);
+	free(fresh);
+	*ret = found != NULL ? &found->blob : NULL;
+	return ERR_OK;
+}
+
+bool blob_is_spoilt(const struct blob *blob)
+{
+	return entry_of(blob)->spoilt;
+}
+
+size_t blobs_pinned_bytes(const struct blobs *b)
+{
+	return atomic_load_explicit(&b->pinned_bytes, memory_order_relaxed);
+}
+
+void blobs_info(struct blobs *b, struct blobs_info *ret)
+{
+	pthread_mutex_lock(&b->lock);
+	*ret = (struct blobs_info){ .count = b->count,
+		.bytes = b->bytes,
+		.pinned = b->pinned,
+		.hits = b->hits,
+		.misses = b->misses };
+	pthread_mutex_unlock(&b->lock);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * Telling the kernel what became wrong in its caches.  A request handler must not call into the
+ * kernel itself: the call waits for directory locks that may be held by whoever waits for the
+ * handler.  It leaves the work here instead; one thread sends it.  Only where the handler's own
+ * reply is to be sent behind it, which wakes whoever waits at once, two threads of the request loop
+ * at a time do both by themselves: others are left.  Threads of other doors (commands,
+ * REST) hold no lock and call the kernel inline, through the service's event. */
+#ifndef FS_CACHE_NOTIFY_H
+#define FS_CACHE_NOTIFY_H
+
+#include "base/span.h"
+#include "fs/core/state.h"
+
+#include <stdint.h>
+
+struct fuse_req;
+
+struct notifier;
+enum err notifier_new(struct fs *fs, struct notifier **ret);
+/* Sends what is queued, stops the thread, unsubscribes from the service's events. */
+void notifier_free(struct notifier *n);
+
+/* Drops the name (positive or negative), then answers req with error 0.  Only for requests
+ * during which the kernel holds no lock (FLUSH). */
+void notify_name_then_reply(
+	struct notifier *n, uint64_t dir_nid, struct span name, struct fuse_req *req);
+/* At once: from threads that hold up no request. */
+void notify_name_now(struct notifier *n, uint64_t dir_nid, struct span name);
+/* Some time soon, in order; nobody waits for it. */
+void notify_name_soon(struct notifier *n, uint64_t dir_nid, struct span name);
+/* The same, but waits for it, no longer than ms: milliseconds.  For a request during which the kernel
+ * holds the lock of an inode, where who holds the directory may wait for that lock. */
+void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, unsigned ms);
+/* From now on, or no longer, what this thread changes in the store waits a second in all for the
+ * names of it to be dropped, and not for as long as it takes: for a request during which the kernel
+ * holds the lock of a control file, while unlink(2) of that file holds the directory; and for any for
+ * whose thread or turn such a request may wait. */
+void notify_limit_patience(bool limited);
+/* Whether that second was over since. */
+bool notify_ran_out(void);
+/* Success, behind all that is queued: for a request during which the kernel holds no lock. */
+void notify_then_reply(struct notifier *n, struct fuse_req *req);
+void notify_inode_soon(struct notifier *n, uint64_t nid);
+/* At once, behind what is on its way of it to us: from threads that hold up no request. */
+void notify_inode_now(struct notifier *n, uint64_t nid);
+/* A directory's own attributes changed by something that the kernel did not do itself.  From
+ * any thread, also a request handler: without pages to drop the call waits for no lock. */
+void notify_attributes(struct notifier *n, uint64_t nid);
+/* A row that lives got another node while the kernel keeps this one under its name (a rename
+ * rendered its document anew): whoever uses it is sent to look the name up again.  From any
+ * thread. */
+void notify_old_node(struct notifier *n, uint64_t nid);
+/* Whether something waits to be sent or is being sent. */
+bool notifier_busy(struct notifier *n);
+/* From the first call on nothing is sent that may wait for a client, as the mount ends.  Whether no
+ * thread does any more: those that do need the request loop. */
+bool notifier_end(struct notifier *n);
+/* Number of invalidations sent since the mount. */
+uint64_t notifier_sent(struct notifier *n);
+
+#endif

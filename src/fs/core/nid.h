@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ * FUSE node ids.  A node names one immutable content: the item's id and, for rows, its
+ * edition.  A commit gives a row a new node, so a page cache can never mix two versions;
+ * st_ino stays the item's id.  The daemon keeps nothing per node: all but the private ones,
+ * those of queries and the far ones are computed.
+ *
+ *   bits 62, 63   00 an item, or .rowfs and its files   10 private: the staging of one writer
+ *                 01 an item in a snapshot              11 virtual
+ *
+ *   item          bit 61 0: bits 40..60 edition (rows; a file that was a row keeps it), 0..39 item
+ *                 id; 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files
+ *                 bit 61 1, a far node: bits 40..60 the low bits of an edition that needs more of
+ *                 them, 0..39 a number that stands for the id and the high bits (fs/core/nid.c)
+ *   private       bit 61 0: the rest is a counter (fs/write/stages.h)
+ *                 bit 61 1: a stage of a row, bits 40..60 which (fs/write/stages.c), 0..39 the row's
+ *                 id: what comes when that stage has gone is about the row
+ *   snapshot      as an item, with the snapshot's number for the edition
+ *   virtual       bit 61 0: a control file of a directory, bits 40..60 which (enum
+ *                 dir_control), 0..39 the directory's id
+ *                 bit 61 1: a node of a query, the rest is a counter (fs/query/nodes.h) */
+#ifndef FS_CORE_NID_H
+#define FS_CORE_NID_H
+
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NID_CLASS_MASK (UINT64_C(3) << 62)
+#define NID_PRIVATE (UINT64_C(2) << 62)
+#define NID_PRIVATE_ROW (NID_PRIVATE | UINT64_C(1) << 61)
+#define NID_SNAPSHOT (UINT64_C(1) << 62)
+#define NID_VIRTUAL (UINT64_C(3) << 62)
+#define NID_QUERY (NID_VIRTUAL | UINT64_C(1) << 61)
+#define NID_EDITION_BITS 21
+#define NID_FAR (UINT64_C(1) << 61)
+/* More would be the commits of a mount's whole life: 2^41 of them, each 2^21 of one row. */
+#define NID_FAR_MAX (1 << 20)
+#define NID_ID_MASK ((UINT64_C(1) << STORE_ID_BITS) - 1)
+#define NID_EDITION_MASK ((UINT64_C(1) << NID_EDITION_BITS) - 1)
+
+/* .rowfs and what is in it, besides the folders of the store; permanent. */
+enum nid_control {
+	NID_CONTROL_DIR = 16,
+	NID_ERRORS,
+	NID_STATS,
+	NID_VERSION,
+	NID_SNAPSHOTS,
+	NID_METRICS,
+	NID_WAITING,
+	NID_CONTROL_LAST = 31
+};
+
+/* The control files of tables and partitions; permanent. */
+enum dir_control {
+	DIR_CONTROL_BATCH = 1,
+	DIR_CONTROL_BATCH_CHECK,
+	DIR_CONTROL_ROWS_NDJSON,
+	DIR_CONTROL_ROWS_CSV,
+	DIR_CONTROL_QUERY, /* a directory */
+	DIR_CONTROL_COUNT_
+};
+
+/* The meaning of a far node's number. */
+struct nid_far {
+	uint64_t id, high; /* of the edition: without its NID_EDITION_BITS low bits */
+};
+
+/* The number for these, the same for as long as the process lives.  Thread-safe. */
+uint64_t nid_far_number(uint64_t id, uint64_t high);
+/* The other way.  Thread-safe. */
+struct nid_far nid_far_of(uint64_t number);
+
+static inline uint64_t nid_make(uint64_t id, uint64_t edition)
+{
+	uint64_t high = edition >> NID_EDITION_BITS;
+	if (high != 0)
+		id = NID_FAR | nid_far_number(id, high);
+	return id | (edition & NID_EDITION_MASK) << STORE_ID_BITS;
+}
+
+static inline bool nid_is_far(uint64_t nid)
+{
+	return (nid & (NID_PRIVATE | NID_FAR)) == NID_FAR;
+}
+
+static inline uint64_t nid_of(const struct item *it)
+{
+	return nid_make(it->id, it->edition);
+}
+
+static inline uint64_t nid_id(uint64_t nid)
+{
+	return nid_is_far(nid) ? nid_far_of(nid & NID_ID_MASK).id : nid & NID_ID_MASK;
+}
+
+static inline bool nid_is_private(uint64_t nid)
+{
+	return (nid & NID_CLASS_MASK) == NID_PRIVATE;
+}
+
+static inline uint64_t nid_make_private(uint64_t row_id, uint64_t which)
+{
+	return NID_PRIVATE_ROW | (which & NID_EDITION_MASK) << STORE_ID_BITS | row_id;
+}
+
+/* A private node that tells which row it is for, by nid_id(). */
+static inline bool nid_is_private_row(uint64_t nid)
+{
+	return nid_is_private(nid) && (nid & NID_PRIVATE_ROW) == NID_PRIVATE_ROW;
+}
+
+/* .rowfs and its own files. */
+static inline bool nid_is_control(uint64_t nid)
+{
+	return nid >= NID_CONTROL_DIR && nid <= NID_CONTROL_LAST;
+}
+
+static inline bool nid_is_snapshot(uint64_t nid)
+{
+	return (nid & NID_CLASS_MASK) == NID_SNAPSHOT;
+}
+
+static inline uint64_t nid_in_snapshot(uint32_t number, uint64_t id)
+{
+	return NID_SNAPSHOT | nid_make(id, number);
+}
+
+static inline uint32_t nid_snapshot(uint64_t nid)
+{
+	uint64_t high = nid_is_far(nid) ? nid_far_of(nid & NID_ID_MASK).high : 0;
+	return (uint32_t)(high << NID_EDITION_BITS | (nid >> STORE_ID_BITS & NID_EDITION_MASK));
+}
+
+static inline bool nid_is_query(uint64_t nid)
+{
+	return (nid & NID_QUERY) == NID_QUERY;
+}
+
+static inline bool nid_is_dir_control(uint64_t nid)
+{
+	return (nid & NID_QUERY) == NID_VIRTUAL;
+}
+
+static inline uint64_t nid_of_dir_control(enum dir_control which, uint64_t dir_id)
+{
+	return NID_VIRTUAL | (uint64_t)which << STORE_ID_BITS | dir_id;
+}
+
+static inline enum dir_control nid_dir_control(uint64_t nid)
+{
+	return (enum dir_control)(nid >> STORE_ID_BITS & 0x1fffff);
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * What the files of the mount share: one struct fs per mount. */
+#ifndef FS_CORE_STATE_H
+#define FS_CORE_STATE_H
+
+#include "fs/core/held.h"
+#include "fs/core/opstat.h"
+#include "fs/fs.h"
+#include "service/core/service.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct ahead;
+struct batch_results;
+struct blobs;
+struct stages;
+struct notes;
+struct reasons;
+struct waiting;
+struct notifier;
+struct idset;
+struct habits;
+struct handles;
+struct locks;
+struct trash;
+struct query_nodes;
+struct fuse_session;
+struct workers;
+
+/* All writers of the store are in this process and every change is followed by an
+ * invalidation, so the kernel may keep names and attributes for as long as it likes. */
+#define CACHE_SECONDS 3600.0
+
+/* Where a method runs.  Scan: reads of any length.  Change: commits, also such whose
+ * invalidations wait for the kernel; never in the other two, nor may one of those wait for it. */
+enum vlane {
+	VLANE_INLINE, /* in the request loop: a few reads of the store at most */
+	VLANE_SCAN,
+	VLANE_CHANGE,
+	VLANE_COUNT_
+};
+
+struct fs {
+	struct service *service;
+	struct store *store; /* the service's; for reading */
+	struct fs_options options;
+	char *source, *store_path, *dir, *version; /* owned copies behind options */
+	struct fuse_session *session;
+	sem_t ended;             /* posted by fs_end() */
+	struct blobs *blobs;     /* recent row contents */
+	struct ahead *ahead;     /* and those that come next */
+	struct stages *stages;   /* writers' private documents */
+	struct notes *notes;     /* threads that were told ESTALE and will come back */
+	struct habits *habits;   /* threads that replace one row after the other */
+	struct reasons *reasons; /* why something was refused */
+	struct waiting *waiting; /* refused bytes that the store could not take */
+	struct handles *handles; /* all that is open */
+	struct held held;        /* how much that is, and may be */
+	struct locks *locks;     /* flock(2), fcntl(2) */
+	struct notifier *notifier;
+	struct syncs *syncs; /* fsync(2) */
+	struct trash *trash;
+	struct query_nodes *query_nodes;
+	atomic_uint_fast64_t changes;        /* change sets committed since the mount */
+	struct batch_results *batch_results; /* the last of each .batch */
+	struct idset *open_files;            /* ordinary files with open handles */
+	struct idset *leaving;               /* ordinary files that are being removed */
+	struct idset *resizing;              /* ordinary files: the size before, and 1 (attr.h) */
+	struct idset *open_dirs; /* directories whose listing may be giving nodes to names */
+	struct idset *seen;      /* directories that the kernel has looked into */
+	struct idset *in_sets;   /* partitions of which a change set is being applied */
+	int64_t started;         /* ticks */
+	atomic_int page_givers;  /* requests inside pages_give() */
+	bool mounted;
+	bool given_up;                       /* the mount point may be another mount's */
+	atomic_int in_flight;                /* requests that are being worked on */
+	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
+	atomic_bool stopping;                /* what takes long shall end */
+};
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/virtual.h"
+
+#include "fs/core/nid.h"
+#include "fs/query/tree.h"
+#include "fs/virtual/control.h"
+#include "fs/virtual/dir_control.h"
+#include "fs/virtual/snapshot.h"
+
+#include <stdlib.h>
+
+const struct vnode_ops *vnode_ops_of(uint64_t nid)
+{
+	if (nid == NID_SNAPSHOTS || nid_is_snapshot(nid))
+		return &snapshot_vnode_ops;
+	if (nid_is_control(nid))
+		return &control_vnode_ops;
+	if (nid_is_dir_control(nid))
+		return dir_control_ops(nid);
+	if (nid_is_query(nid))
+		return query_tree_ops(nid);
+	return NULL;
+}
+
+/* ---- a file whose content is known ---- */
+
+struct content_file {
+	struct vfile file;
+	struct buf content;
+};
+
+static enum err content_read(
+	struct vfile *f, const struct vcall *call, uint64_t offset, size_t n, struct buf *out)
+{
+	const struct content_file *c = (const struct content_file *)f;
+	(void)call;
+	if (offset >= c->content.len)
+		return ERR_OK;
+	size_t left = c->content.len - (size_t)offset;
+	buf_add(out, c->content.data + offset, n < left ? n : left);
+	return ERR_OK;
+}
+
+static void content_free(struct vfile *f)
+{
+	struct content_file *c = (struct content_file *)f;
+	buf_fini(&c->content);
+	free(c);
+}
+
+static size_t content_holds(const struct vfile *f)
+{
+	return ((const struct content_file *)f)->content.cap;
+}
+
+static const struct vfile_ops content_ops = {
+	.lane = VLANE_INLINE,
+	.read = content_read,
+	.holds = content_holds,
+	.free = content_free,
+};
+
+enum err vfile_of_content(struct fs *fs, struct buf *content, bool immutable, struct vfile **ret)
+{
+	struct content_file *c = NULL;
+	if (buf_ok(content))
+		c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		buf_fini(content);
+		return ERR_NO_MEMORY;
+	}
+	c->file = (struct vfile){ .ops = &content_ops, .fs = fs, .immutable = immutable };
+	c->content = *content;
+	*content = (struct buf){ 0 };
+	*ret = &c->file;
+	return ERR_OK;
+}

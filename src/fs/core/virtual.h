@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ * Virtual nodes: all that no live item stands behind as it is, from .rowfs and the control
+ * files of tables and partitions to snapshots and queries.  Each kind is a struct vnode_ops
+ * in a file of its own; fs/requests/virtual.c asks it and replies, so that no kind knows FUSE.
+ * A new kind is an entry in vnode_ops_of().
+ *
+ * Threads: methods may be called by many threads at once, but those of one open file, and of
+ * one open directory, one at a time.  What may wait for long names a lane; threads of the
+ * mount's request loop are never kept waiting. */
+#ifndef FS_CORE_VIRTUAL_H
+#define FS_CORE_VIRTUAL_H
+
+#include "base/buf.h"
+#include "fs/core/state.h"
+#include "fs/tree/listing.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct viewer;
+
+/* Who asks. */
+struct vcall {
+	uid_t uid;
+	gid_t gid;
+	const struct viewer *viewer; /* NULL: may see and change all that the node's mode gives */
+	struct err_detail *detail;   /* why it is refused; NULL where nobody is answered */
+	/* Whether the caller gave up (a signal) or the mount is going: a method that takes long
+	 * asks now and then, and answers ERR_CANCELLED. */
+	bool (*interrupted)(const struct vcall *call);
+};
+
+static inline bool vcall_interrupted(const struct vcall *call)
+{
+	return call->interrupted != NULL && call->interrupted(call);
+}
+
+/* What a name means. */
+struct ventry {
+	uint64_t nid;
+	struct stat st;
+	double valid_s; /* how long the kernel may keep the name and its attributes */
+	bool lasting;   /* the name means this node as long as the directory is there: only its
+			   attributes are valid for valid_s */
+};
+
+/* ---- an open file ---- */
+
+struct vfile;
+struct vfile_ops {
+	enum vlane lane;
+	/* A read that answers ERR_CANCELLED and is asked again goes on where it was: then it is
+	 * broken off for others of its lane, too, and goes on behind them. */
+	bool resumes;
+	/* Up to n bytes at offset, appended to out; none: the end.  May be fewer than n. */
+	enum err (*read)(struct vfile *f, const struct vcall *call, uint64_t offset, size_t n,
+		struct buf *out);
+	/* All of the bytes, or an error.  NULL: ERR_NOT_PERMITTED. */
+	enum err (*write)(
+		struct vfile *f, const struct vcall *call, uint64_t offset, struct span bytes);
+	/* A close by the process that opened it; may come more than once, and be followed by
+	 * more writes.  NULL: nothing to do. */
+	enum err (*close)(struct vfile *f, const struct vcall *call);
+	/* fsync.  NULL: store_sync(). */
+	enum err (*sync)(struct vfile *f, const struct vcall *call);
+	/* How much memory it holds; it is asked after each of those above.  NULL: little. */
+	size_t (*holds)(const struct vfile *f);
+	/* After the last close: decides what no close decided, frees f. */
+	void (*free)(struct vfile *f);
+};
+
+/* The first member of each kind's own struct. */
+struct vfile {
+	const struct vfile_ops *ops;
+	struct fs *fs;
+	bool immutable; /* the node's content never changes: the kernel may keep it, and its
+			   size is the node's; else direct I/O, of unknown size */
+	bool noted; /* set by a method whose error has its reason (fs/refused/reason.h) already */
+};
+
+/* A file whose content is known: takes over *content. */
+enum err vfile_of_content(struct fs *fs, struct buf *content, bool immutable, struct vfile **ret);
+
+/* ---- an open directory ---- */
+
+struct vdir;
+struct vdir_ops {
+	enum vlane lane;
+	/* Entries behind `offset` (0: from the start, with "." and ".."), until fn answers false
+	 * or there are no more.  A nid handed to fn counts as looked up where the kernel asks
+	 * with attributes; 0: the kernel shall look the name up itself. */
+	enum err (*read)(
+		struct vdir *d, const struct vcall *call, int64_t offset, listing_fn fn, void *arg);
+	void (*free)(struct vdir *d);
+};
+struct vdir {
+	const struct vdir_ops *ops;
+	struct fs *fs;
+};
+
+/* ---- a kind of node ---- */
+
+/* What is NULL is refused: with `refusal` where it would change something, else as not there. */
+struct vnode_ops {
+	enum vlane lane;  /* of lookup, open and opendir; the rest is inline, but for mkdir, rmdir:
+			    change */
+	enum err refusal; /* ERR_READ_ONLY, ERR_NOT_PERMITTED */
+	const char *why;  /* the words of a refusal: what to do instead */
+	bool takes_attrs; /* truncation, times, mode: accepted and without effect */
+
+	/* Attributes of a node that the kernel knows.  ERR_GONE. */
+	enum err (*stat)(struct fs *fs, uint64_t nid, struct stat *ret);
+	/* ERR_NOT_FOUND where there is no such name: that is not kept by the kernel. */
+	enum err (*lookup)(struct fs *fs, uint64_t dir, struct span name, const struct vcall *call,
+		struct ventry *ret);
+	enum err (*opendir)(
+		struct fs *fs, uint64_t nid, const struct vcall *call, struct vdir **ret);
+	/* flags: open(2)'s.  ERR_GONE: the kernel looks the name up again. */
+	enum err (*open)(struct fs *fs, uint64_t nid, int flags, const struct vcall *call,
+		struct vfile **ret);
+	/* n lookups of the node are taken back; NULL: nothing is kept per node. */
+	void (*forget)(struct fs *fs, uint64_t nid, uint64_t n);
+	enum err (*mkdir)(struct fs *fs, uint64_t dir, struct span name, const struct vcall *call,
+		struct ventry *ret);
+	enum err (*rmdir)(struct fs *fs, uint64_t dir, struct span name, const struct vcall *call);
+	/* name: behind "user.rowfs.".  ERR_NO_ATTRIBUTE. */
+	enum err (*xattr_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+	enum err (*xattr_set)(struct fs *fs, uint64_t nid, const char *name, struct span value);
+};
+
+/* The kind of a node; NULL: an item's, or a writer's stage. */
+const struct vnode_ops *vnode_ops_of(uint64_t nid);
+
+#endif

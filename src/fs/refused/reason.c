@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/refused/reason.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "fs/core/state.h"
+#include "fs/refused/waiting.h"
+#include "fs/tree/names.h"
+#include "service/core/heat.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define KEPT 1000
+
+struct kept {
+	uint64_t dir;
+	char *name; /* with its length: names may hold any byte */
+	size_t name_len;
+	char *text; /* for the attribute; NULL: cleared */
+	char *line; /* for the list */
+};
+
+struct reasons {
+	pthread_mutex_t lock;
+	struct kept ring[KEPT]; /* guarded by lock */
+	uint64_t next;          /* number of the next one; guarded by lock */
+};
+
+struct reasons *reasons_new(void)
+{
+	struct reasons *r = calloc(1, sizeof(*r));
+	if (r != NULL && pthread_mutex_init(&r->lock, NULL) != 0) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+static void kept_fini(struct kept *k)
+{
+	free(k->name);
+	free(k->text);
+	free(k->line);
+	*k = (struct kept){ 0 };
+}
+
+void reasons_free(struct reasons *r)
+{
+	if (r == NULL)
+		return;
+	for (size_t i = 0; i < KEPT; i++)
+		kept_fini(&r->ring[i]);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/* Any bytes as text that JSON can hold: what is not UTF-8 becomes '?'. */
+static void add_text(struct buf *out, struct span s)
+{
+	struct buf clean = BUF_INIT(4096);
+	while (s.n > 0 && clean.len < 2048) {
+		size_t good = utf8_valid_prefix(s);
+		buf_add(&clean, s.p, good);
+		if (good < s.n) {
+			buf_add_char(&clean, '?');
+			good++;
+		}
+		s = span_make(s.p + good, s.n - good);
+	}
+	buf_add_json(out, clean.data != NULL ? buf_span(&clean) : SPAN_LIT(""));
+	buf_fini(&clean);
+}
+
+/* The store could not take the bytes. */
+static bool waits(struct fs *fs, const struct refusal *f)
+{
+	return f->rejected != NULL && waiting_has(fs->waiting, span_of(f->rejected));
+}
+
+static void format_text(struct fs *fs, struct buf *b, const struct refusal *f)
+{
+	buf_addf(b, "%s: %s", err_code(f->error), err_message(f->error, f->detail));
+	if (f->detail != NULL && f->detail->line != 0)
+		buf_addf(b, " (line %u", f->detail->line);
+	if (f->detail != NULL && f->detail->line != 0 && f->detail->column != 0)
+		buf_addf(b, ", column %u", f->detail->column);
+	if (f->detail != NULL && f->detail->line != 0)
+		buf_add_char(b, ')');
+	if (waits(fs, f))
+		buf_add_str(b, "; the bytes are in memory, see .rowfs/rejected.ndjson");
+	else if (f->rejected != NULL)
+		buf_addf(b, "; the bytes are in .rowfs/rejected/%s", f->rejected);
+}
+
+static void format_line(struct fs *fs, struct buf *b, const struct refusal *f)
+{
+	char path[SHOWN_PATH_MAX];
+	name_path(fs, f->dir, f->name, path);
+	char now[CLOCK_TEXT_MAX];
+	clock_format(clock_ticks(), now);
+	buf_addf(b, "{\"time\":\"%s\",\"call\":\"%s\",\"path\":", now, f->call);
+	add_text(b, span_of(path));
+	buf_addf(b, ",\"errno\":%d,\"code\":\"%s\",\"message\":", err_errno(f->error),
+		err_code(f->error));
+	add_text(b, span_of(err_message(f->error, f->detail)));
+	if (f->detail != NULL && f->detail->line != 0)
+		buf_addf(b, ",\"line\":%u", f->detail->line);
+	if (f->detail != NULL && f->detail->line != 0 && f->detail->column != 0)
+		buf_addf(b, ",\"column\":%u", f->detail->column);
+	if (f->rejected != NULL) {
+		buf_add_str(b, ",\"rejected\":");
+		add_text(b, span_of(f->rejected));
+	}
+	if (waits(fs, f))
+		buf_add_str(b, ",\"in_memory\":true");
+	buf_add_str(b, "}\n");
+}
+
+void reasons_add(struct fs *fs, const struct refusal *f)
+{
+	struct reasons *r = fs->reasons;
+	struct buf text = BUF_INIT(8192), line = BUF_INIT(16384);
+	format_text(fs, &text, f);
+	if (!f->quiet)
+		format_line(fs, &line, f);
+	char *name = malloc(f->name.n + 1);
+	if (!buf_ok(&text) || !buf_ok(&line) || name == NULL) {
+		buf_fini(&text);
+		buf_fini(&line);
+		free(name);
+		return;
+	}
+	memcpy(name, f->name.p, f->name.n);
+	/* A throttle was asked for, and refuses a great deal. */
+	bool asked_for = f->error == ERR_THROTTLED && heat_target(service_heat(fs->service)) != 0;
+	if (f->rare && !f->quiet && !asked_for)
+		log_info("%.*s", (int)line.len - 1, line.data);
+	else if (!f->quiet && !asked_for)
+		log_client(LOG_KIND_MOUNT, f->dir, "%.*s", (int)line.len - 1, line.data);
+
+	pthread_mutex_lock(&r->lock);
+	struct kept *k = &r->ring[r->next++ % KEPT];
+	kept_fini(k);
+	*k = (struct kept){ f->dir, name, f->name.n, text.data, line.data };
+	pthread_mutex_unlock(&r->lock);
+}
+
+static bool matches(const struct kept *k, uint64_t dir, struct span name)
+{
+	return k->text != NULL && k->dir == dir && span_eq(span_make(k->name, k->name_len), name);
+}
+
+void reasons_clear(struct reasons *r, uint64_t dir, struct span name)
+{
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < KEPT && i < r->next; i++)
+		if (matches(&r->ring[i], dir, name)) {
+			free(r->ring[i].text);
+			r->ring[i].text = NULL;
+		}
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool reasons_get(
+	struct reasons *r, uint64_t dir, struct span name, uint64_t inside, struct buf *out)
+{
+	bool found = false;
+	pthread_mutex_lock(&r->lock);
+	for (uint64_t n = r->next; !found && n > 0 && n + KEPT > r->next; n--) {
+		const struct kept *k = &r->ring[(n - 1) % KEPT];
+		found = matches(k, dir, name) ||
+			(inside != 0 && k->text != NULL && k->dir == inside);
+		if (found)
+			buf_add_str(out, k->text);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return found;
+}
+
+void reasons_dump(struct reasons *r, struct buf *out)
+{
+	pthread_mutex_lock(&r->lock);
+	uint64_t first = r->next > KEPT ? r->next - KEPT : 0;
+	for (uint64_t n = first; n < r->next; n++)
+		if (r->ring[n % KEPT].line != NULL)
+			buf_add_str(out, r->ring[n % KEPT].line);
+	pthread_mutex_unlock(&r->lock);
+}

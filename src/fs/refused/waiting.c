@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/refused/waiting.h"
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_WAITING (UINT64_C(1) << STORE_ID_BITS)
+
+#define TRY_EVERY_US 1000000
+
+struct entry {
+	uint64_t id; /* 0: free */
+	struct buf name, bytes;
+};
+
+struct waiting {
+	pthread_mutex_t lock;
+	struct entry entries[WAITING_MAX]; /* guarded by lock */
+	uint64_t last_id;                  /* guarded by lock */
+	size_t bytes;                      /* of all; guarded by lock */
+	atomic_uint n;                     /* entries; changed with the lock held */
+	_Atomic uint64_t next_try_us;
+};
+
+struct waiting *waiting_new(void)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+	if (w != NULL && pthread_mutex_init(&w->lock, NULL) != 0) {
+		free(w);
+		return NULL;
+	}
+	if (w != NULL)
+		w->last_id = ID_WAITING;
+	return w;
+}
+
+bool waiting_is_id(uint64_t id)
+{
+	return id > ID_WAITING;
+}
+
+static void drop(struct waiting *w, struct entry *e)
+{
+	w->bytes -= e->bytes.len;
+	atomic_fetch_sub(&w->n, 1);
+	buf_fini(&e->name);
+	buf_fini(&e->bytes);
+	e->id = 0;
+}
+
+void waiting_free(struct waiting *w)
+{
+	if (w == NULL)
+		return;
+	for (size_t i = 0; i < WAITING_MAX; i++) {
+		struct entry *e = &w->entries[i];
+		if (e->id == 0)
+			continue;
+		log_warning("%zu refused bytes, '%.*s', are lost: the store could not take them",
+			e->bytes.len, (int)e->name.len, e->name.data);
+		drop(w, e);
+	}
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* With the lock held, as in what follows.  id 0: the oldest. */
+static struct entry *find(struct waiting *w, uint64_t id)
+{
+	struct entry *found = NULL;
+	for (size_t i = 0; i < WAITING_MAX; i++) {
+		struct entry *e = &w->entries[i];
+		if (e->id != 0 && (id == 0 ? found == NULL || e->id < found->id : e->id == id))
+			found = e;
+	}
+	return found;
+}
+
+static struct entry *make_room(struct waiting *w, size_t n)
+{
+	struct entry *oldest;
+	while (w->bytes + n > WAITING_MAX_BYTES && (oldest = find(w, 0)) != NULL)
+		drop(w, oldest);
+	for (size_t i = 0; i < WAITING_MAX; i++)
+		if (w->entries[i].id == 0)
+			return &w->entries[i];
+	oldest = find(w, 0);
+	drop(w, oldest);
+	return oldest;
+}
+
+uint64_t waiting_put(struct waiting *w, struct span name, struct span bytes)
+{
+	struct buf name_copy = BUF_INIT(4096), copy = BUF_INIT(WAITING_MAX_BYTES);
+	buf_add_span(&name_copy, name);
+	buf_add_span(&copy, bytes);
+	if (!buf_ok(&name_copy) || !buf_ok(&copy)) {
+		buf_fini(&name_copy);
+		buf_fini(&copy);
+		return 0;
+	}
+	pthread_mutex_lock(&w->lock);
+	struct entry *e = make_room(w, bytes.n);
+	*e = (struct entry){ ++w->last_id, name_copy, copy };
+	w->bytes += bytes.n;
+	atomic_fetch_add(&w->n, 1);
+	uint64_t id = e->id;
+	pthread_mutex_unlock(&w->lock);
+	return id;
+}
+
+bool waiting_append(struct waiting *w, uint64_t id, struct span bytes)
+{
+	pthread_mutex_lock(&w->lock);
+	struct entry *e = find(w, id);
+	bool fits = e != NULL && w->bytes + bytes.n <= WAITING_MAX_BYTES;
+	if (fits && !span_ends(buf_span(&e->bytes), bytes)) {
+		size_t before = e->bytes.len;
+		buf_add_span(&e->bytes, bytes);
+		fits = buf_ok(&e->bytes);
+		w->bytes += e->bytes.len - before;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return fits;
+}
+
+void waiting_drop(struct waiting *w, uint64_t id)
+{
+	pthread_mutex_lock(&w->lock);
+	struct entry *e = find(w, id);
+	if (e != NULL)
+		drop(w, e);
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool waiting_has(struct waiting *w, struct span name)
+{
+	bool has = false;
+	if (name.n == 0 || atomic_load(&w->n) == 0)
+		return atomic_load(&w->n) > 0;
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < WAITING_MAX && !has; i++)
+		has = w->entries[i].id != 0 && span_eq(buf_span(&w->entries[i].name), name);
+	pthread_mutex_unlock(&w->lock);
+	return has;
+}
+
+bool waiting_is_due(struct waiting *w)
+{
+	uint64_t now = clock_mono_us(), due = atomic_load(&w->next_try_us);
+	return now >= due &&
+		atomic_compare_exchange_strong(&w->next_try_us, &due, now + TRY_EVERY_US);
+}
+
+uint64_t waiting_first(struct waiting *w, struct buf *name, struct buf *bytes)
+{
+	pthread_mutex_lock(&w->lock);
+	const struct entry *e = find(w, 0);
+	uint64_t id = e != NULL ? e->id : 0;
+	if (e != NULL) {
+		buf_add_span(name, buf_span(&e->name));
+		buf_add_span(bytes, buf_span(&e->bytes));
+	}
+	pthread_mutex_unlock(&w->lock);
+	return buf_ok(name) && buf_ok(bytes) ? id : 0;
+}
+
+static void dump_one(const struct entry *e, struct buf *out)
+{
+	struct span bytes = buf_span(&e->bytes);
+	buf_add_str(out, "{\"name\":");
+	buf_add_json(out, buf_span(&e->name));
+	buf_addf(out, ",\"bytes\":%zu,", bytes.n);
+	if (utf8_valid(bytes)) {
+		buf_add_str(out, "\"content\":");
+		buf_add_json(out, bytes);
+	} else {
+		buf_add_str(out, "\"base64\":\"");
+		base64_encode(bytes, out);
+		buf_add_char(out, '"');
+	}
+	buf_add_str(out, "}\n");
+}
+
+void waiting_dump(struct waiting *w, struct buf *out)
+{
+	pthread_mutex_lock(&w->lock);
+	uint64_t done = 0;
+	for (;;) {
+		const struct entry *next = NULL;
+		for (size_t i = 0; i < WAITING_MAX; i++) {
+			const struct entry *e = &w->entries[i];
+			if (e->id > done && (next == NULL || e->id < next->id))
+				next = e;
+		}
+		if (next == NULL)
+			break;
+		dump_one(next, out);
+		done = next->id;
+	}
+	pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ * create and release: the two ends of a file's handle beside open(2), which is in fs/requests/open.c. */
+#include "fs/core/nid.h"
+#include "fs/requests/ops.h"
+#include "fs/requests/refusal.h"
+#include "fs/tree/attr.h"
+#include "fs/tree/locks.h"
+#include "service/core/admission.h"
+#include "service/tree/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* ---- create ---- */
+
+static void reply_create(struct call *c, uint64_t nid, const struct stat *st, double timeout,
+	struct handle *h, struct fuse_file_info *fi)
+{
+	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
+	e.attr_timeout = CACHE_SECONDS;
+	e.entry_timeout = timeout;
+	reply_elsewhere(c);
+	if (fuse_reply_create(c->req, &e, fi) == -ENOENT)
+		close_handle(c->fs, h);
+}
+
+static void create_row(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	struct item item = { 0 };
+	struct stage *s = NULL;
+	stages_expose(fs, fs->stages, t->dir.id, t->name.p);
+	enum err e = target_item(fs, t, WANT_BODY, &item);
+	if (e == ERR_OK && (fi->flags & O_EXCL) != 0)
+		e = ERR_NAME_EXISTS;
+	bool fresh = e == ERR_NOT_FOUND;
+	if (e == ERR_OK || fresh)
+		e = stage_new(fs, t, fresh ? NULL : &item, &s);
+	item_fini(&item);
+	if (e != ERR_OK) {
+		reply_err(c, e);
+		return;
+	}
+	if (fresh) {
+		const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+		s->attrs = attr_for_new(fs, &s->at.dir, mode, ctx->uid, ctx->gid, false);
+		s->loaded = false;
+	}
+	s->admitted = s->at.dir.kind == ITEM_PARTITION; /* op_create() */
+	stages_add(fs->stages, s, 0);
+	struct handle *h = open_handle(c, HANDLE_STAGE, s->nid, fi);
+	if (h == NULL) {
+		stages_unref(fs, fs->stages, s);
+		reply_err(c, ERR_NO_MEMORY);
+		return;
+	}
+	h->stage = s;
+	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid);
+	if ((fi->flags & O_TRUNC) != 0)
+		stage_open_truncated(s);
+	/* Who only reads changes nothing later, when the mount may be read-only. */
+	if ((fi->flags & O_ACCMODE) == O_RDONLY)
+		(void)stage_settle(fs, s);
+	struct stat st;
+	stage_stat(fs, s, &st);
+	reply_create(c, s->nid, &st, 0, h, fi);
+}
+
+static void create_file(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs *fs = c->fs;
+	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+	struct attrs attrs = attr_for_new(fs, &t->dir, mode, ctx->uid, ctx->gid, false);
+	const struct spot at = target_spot(t, ITEM_FILE);
+	struct item file = { 0 };
+	enum err e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
+	if (e == ERR_NAME_EXISTS && (fi->flags & O_EXCL) == 0)
+		e = target_item(fs, t, WANT_ATTRS, &file);
+	struct handle *h = NULL;
+	if (e == ERR_OK && (h = open_handle(c, HANDLE_FILE, nid_of(&file), fi)) == NULL)
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK) {
+		struct stat st;
+		attr_of_item(fs, &file, &st);
+		fi->keep_cache = 1;
+		fi->noflush = may_skip_flush(fs, fi);
+		reply_create(c, nid_of(&file), &st, CACHE_SECONDS, h, fi);
+	} else {
+		reply_err(c, e);
+	}
+	item_fini(&file);
+}
+
+void op_create(
+	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_CREATE, parent, name);
+	struct target t = { 0 };
+	notes_clear(c.fs, c.fs->notes, call_thread(&c));
+	if (virtual_refuses(&c, parent) || !may_open(&c))
+		return;
+	enum err e = target_resolve(c.fs, parent, name, &t, &c.detail);
+	e = refuse_file_name(c.fs, parent, e, &c.detail);
+	if (e == ERR_OK && t.control != 0)
+		e = refuse_control(&c.detail);
+	else if (e == ERR_OK && !target_may_hold_files(&t))
+		e = refuse_file_there(c.fs, &t, &c.detail);
+	if (e == ERR_OK && t.row_name)
+		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 1, &c.detail);
+	if (e == ERR_OK && t.row_name)
+		create_row(&c, &t, mode, fi);
+	else if (e == ERR_OK)
+		create_file(&c, &t, mode, fi);
+	else
+		reply_err(&c, e);
+	target_fini(&t);
+}
+
+/* ---- release ---- */
+
+void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_RELEASE, nid, NULL);
+	locks_release(c.fs->locks, &handle_of(fi)->locked);
+	if (handle_of(fi)->kind == HANDLE_VIRTUAL) {
+		virtual_release(&c, fi);
+		return;
+	}
+	close_handle(c.fs, handle_of(fi));
+	reply_err(&c, ERR_OK);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ * lookup: which node a name leads to, for whom; and what the kernel forgets. */
+#include "fs/cache/ahead.h"
+#include "fs/core/idset.h"
+#include "fs/core/nid.h"
+#include "fs/requests/ops.h"
+#include "fs/tree/attr.h"
+#include "fs/write/habits.h"
+
+/* A control file, or .rowfs: its name means the same for as long as its directory is; its
+ * mode moves with the directory's. */
+static void lookup_control(struct call *c, uint64_t nid)
+{
+	struct ventry entry = { .nid = nid, .lasting = true };
+	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &entry.st);
+	if (e == ERR_OK)
+		reply_ventry(c, &entry);
+	else
+		reply_err(c, e);
+}
+
+static void reply_stage_node(struct call *c, struct stage *s)
+{
+	struct stat st;
+	stage_stat(c->fs, s, &st);
+	reply_node(c, s->nid, &st, 0);
+}
+
+static void reply_missing(struct call *c, const struct target *t)
+{
+	notes_missed(c->fs->notes, call_thread(c), t->dir.id, t->name);
+	reply_no_entry(c);
+}
+
+/* Takes over *t and *item.  guess: nothing was refused before. */
+static void give_stage(struct call *c, struct target *t, struct item *item, bool guess)
+{
+	struct fs *fs = c->fs;
+	struct stage *s = NULL;
+	uint64_t dir_id = t->dir.id;
+	enum err e = stage_new(fs, t, item, &s);
+	item_fini(item);
+	if (e != ERR_OK) {
+		reply_err(c, e);
+		return;
+	}
+	stages_add(fs->stages, s, guess ? call_thread(c) : 0);
+	/* A listing under way may still link a committed node to the name; one that begins from
+	 * now on exposes what is in the table. */
+	if (idset_count(fs->open_dirs, dir_id) > 0)
+		atomic_store(&s->exposed, true);
+	/* Before the reply: the open that follows it must find the note complete.  In the note the
+	 * reference is, so the answer is made before. */
+	struct stat st;
+	uint64_t nid = s->nid;
+	stage_stat(fs, s, &st);
+	notes_set_stage(fs, fs->notes, call_thread(c), s);
+	reply_node(c, nid, &st, 0);
+}
+
+/* The thread was told ESTALE by its open for writing: the name leads to a node of its own. */
+static void lookup_for_writing(struct call *c, struct target *t, struct stage *given)
+{
+	struct fs *fs = c->fs;
+	struct item item = { 0 };
+	enum err e = target_item(fs, t, given != NULL ? WANT_ATTRS : WANT_BODY, &item);
+	if (e == ERR_OK && given != NULL) {
+		bool current = stage_is_current(given, &item);
+		item_fini(&item);
+		if (current) {
+			reply_stage_node(c, given);
+			return;
+		}
+		e = target_item(fs, t, WANT_BODY, &item);
+	}
+	if (e == ERR_NOT_FOUND) /* what somebody makes there is, and he must drop that it is not */
+		e = target_look(fs, t, WANT_BODY, &item);
+	if (e != ERR_OK) {
+		/* The note stays: the walk may find the name again at its second lookup. */
+		if (e == ERR_NOT_FOUND)
+			reply_missing(c, t);
+		else
+			reply_err(c, e);
+		return;
+	}
+	/* In the place of one that was a guess, it is one. */
+	bool guess = given != NULL && notes_guessed(fs->notes, call_thread(c), given);
+	give_stage(c, t, &item, guess);
+}
+
+/* A thread that overwrites one row after the other: it is not waited for its open to be refused.
+ * True: it was answered. */
+static bool lookup_by_habit(struct call *c, struct target *t)
+{
+	struct fs *fs = c->fs;
+	struct item item = { 0 };
+	pid_t tid = call_thread(c);
+	if (t->dir.kind != ITEM_PARTITION || !habits_guess(fs->habits, tid))
+		return false;
+	enum err e = target_item(fs, t, WANT_ATTRS, &item);
+	bool row = e == ERR_OK && item.kind == ITEM_ROW;
+	bool guess = row && notes_guess(fs, fs->notes, tid, t->dir.id, t->name);
+	if (guess)
+		give_stage(c, t, &item, true);
+	else if (row)
+		habits_forget(fs->habits, tid);
+	item_fini(&item);
+	return guess;
+}
+
+/* With its document, where that will be opened next. */
+static enum err look_up(struct fs *fs, struct target *t, struct item *ret)
+{
+	unsigned want = WANT_ATTRS;
+	if (t->row_name && ahead_expects_open(fs->ahead))
+		want = WANT_SMALL_BODY;
+	return target_look(fs, t, want, ret);
+}
+
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct call c = call_begin(req, OP_LOOKUP, parent, name);
+	struct fs *fs = c.fs;
+	struct target t;
+	if (vnode_ops_of(parent) != NULL) {
+		virtual_lookup(&c, parent, name);
+		return;
+	}
+	enum err e = target_resolve(fs, parent, name, &t, &c.detail);
+	if (e != ERR_OK) {
+		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
+			reply_no_entry(&c);
+		else
+			reply_err(&c, e);
+		return;
+	}
+	if (t.control != 0) {
+		lookup_control(&c, t.control);
+		target_fini(&t);
+		return;
+	}
+	struct stage *given = NULL;
+	idset_mark(fs->seen, t.dir.id);
+	c.in_set = idset_count(fs->in_sets, t.dir.id) != 0;
+	if (t.row_name &&
+		notes_wants_stage(fs, fs->notes, call_thread(&c), t.dir.id, t.name, &given)) {
+		lookup_for_writing(&c, &t, given);
+		if (given != NULL)
+			stages_unref(fs, fs->stages, given);
+		target_fini(&t);
+		return;
+	}
+	if (t.row_name && lookup_by_habit(&c, &t)) {
+		target_fini(&t);
+		return;
+	}
+	struct item item = { 0 };
+	e = look_up(fs, &t, &item);
+	if (e == ERR_OK) {
+		struct stat st;
+		uint64_t nid = nid_of(&item);
+		attr_of_item(fs, &item, &st);
+		if (item.body.p != NULL)
+			blobs_add(fs->blobs, &item);
+		notes_found(fs->notes, call_thread(&c), t.dir.id, t.name, nid);
+		reply_node(&c, nid, &st, CACHE_SECONDS);
+	} else if (e == ERR_NOT_FOUND) {
+		reply_missing(&c, &t);
+	} else {
+		reply_err(&c, e);
+	}
+	item_fini(&item);
+	target_fini(&t);
+}
+
+/* Nothing is kept per node but by some virtual ones. */
+void op_forget(fuse_req_t req, fuse_ino_t nid, uint64_t n)
+{
+	virtual_forget(fuse_req_userdata(req), nid, n);
+	fuse_reply_none(req);
+}
+
+void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	for (size_t i = 0; i < count; i++)
+		virtual_forget(fuse_req_userdata(req), forgets[i].ino, forgets[i].nlookup);
+	fuse_reply_none(req);
+}

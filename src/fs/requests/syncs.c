@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/requests/syncs.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct waiting {
+	struct waiting *next;
+	struct call call;
+};
+
+struct syncs {
+	pthread_mutex_t lock;
+	struct waiting *first; /* guarded by lock; in no order */
+	bool running;          /* guarded by lock: somebody looks after them */
+};
+
+struct syncs *syncs_new(void)
+{
+	struct syncs *s = calloc(1, sizeof(*s));
+	if (s != NULL && pthread_mutex_init(&s->lock, NULL) != 0) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void syncs_free(struct syncs *s)
+{
+	if (s == NULL)
+		return;
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* What was written is committed: ENOSPC would say that it is not. */
+static void answer(struct call *c, enum err synced)
+{
+	enum err e = synced == ERR_NO_SPACE ? ERR_OUTCOME_UNKNOWN : synced;
+	if (e != ERR_OK)
+		(void)err_set(&c->detail, e, "committed, but the disk refused to sync: %s",
+			err_text(synced));
+	reply_err(c, e);
+}
+
+static void answer_all(struct waiting *w, enum err e)
+{
+	while (w != NULL) {
+		struct waiting *next = w->next;
+		answer(&w->call, e);
+		free(w);
+		w = next;
+	}
+}
+
+/* With the lock held, which is given up meanwhile. */
+static void run(struct syncs *s, struct store *store)
+{
+	s->running = true;
+	while (s->first != NULL) {
+		struct waiting *all = s->first;
+		s->first = NULL;
+		pthread_mutex_unlock(&s->lock);
+		answer_all(all, store_sync(store));
+		pthread_mutex_lock(&s->lock);
+	}
+	s->running = false;
+}
+
+void syncs_reply(struct call *c)
+{
+	struct syncs *s = c->fs->syncs;
+	struct store *store = c->fs->store;
+	struct waiting *w = malloc(sizeof(*w));
+	if (w == NULL) {
+		answer(c, store_sync(store));
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	*w = (struct waiting){ .next = s->first, .call = *c };
+	s->first = w;
+	if (!s->running)
+		run(s, store);
+	pthread_mutex_unlock(&s->lock);
+}

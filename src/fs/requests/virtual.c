@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT
+ * Requests for virtual nodes (fs/core/virtual.h): the method runs in its lane, then the reply is
+ * sent from there.  A request whose method is not inline is a task, which the workers own. */
+#include "fs/core/virtual.h"
+
+#include "base/clock.h"
+#include "base/workers.h"
+#include "fs/cache/notify.h"
+#include "fs/core/nid.h"
+#include "fs/requests/ops.h"
+#include "fs/tree/viewer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+/* How long a read works before others of its lane have a turn. */
+#define SLICE_US 50000
+
+struct task {
+	struct job job; /* first; next: also of those that wait for the handle */
+	struct vcall vcall;
+	struct viewer viewer;
+	struct call call;
+	void (*run)(struct task *t);
+	enum vlane lane;
+	uint64_t slice_end_us; /* 0: is not broken off for others */
+	bool again;            /* it was, and goes on later */
+
+	uint64_t nid;
+	struct fuse_file_info fi;
+	struct handle *handle; /* one reference, and its turn while it runs */
+	uint64_t offset;
+	size_t size;  /* to read; of bytes */
+	bool plus;    /* readdirplus */
+	char bytes[]; /* the name with its NUL, or what is written */
+};
+
+static bool given_up(const struct task *t)
+{
+	return atomic_load(&t->call.fs->stopping) || fuse_req_interrupted(t->call.req);
+}
+
+static bool is_interrupted(const struct vcall *vcall)
+{
+	const struct task *t =
+		(const struct task *)((const char *)vcall - offsetof(struct task, vcall));
+	return given_up(t) ||
+		(t->slice_end_us != 0 && clock_mono_us() > t->slice_end_us &&
+			workers_wanted(t->call.fs->lanes[t->lane]));
+}
+
+/* ---- turns: one request of an open file at a time, and no thread waits for its turn ---- */
+
+/* Whether it has its turn now; else it will get it. */
+static bool take_turn(struct task *t)
+{
+	struct turns *turns = &t->handle->turns;
+	pthread_mutex_lock(&turns->lock);
+	bool mine = !turns->taken;
+	turns->taken = true;
+	if (!mine && turns->last != NULL)
+		turns->last->next = &t->job;
+	else if (!mine)
+		turns->first = &t->job;
+	if (!mine)
+		turns->last = &t->job;
+	pthread_mutex_unlock(&turns->lock);
+	return mine;
+}
+
+/* The one whose turn it is now; NULL: nobody's. */
+static struct task *pass_turn(struct turns *turns)
+{
+	pthread_mutex_lock(&turns->lock);
+	struct job *next = turns->first;
+	if (next != NULL)
+		turns->first = next->next;
+	else
+		turns->taken = false;
+	if (turns->first == NULL)
+		turns->last = NULL;
+	pthread_mutex_unlock(&turns->lock);
+	return (struct task *)next;
+}
+
+/* What is to be run next: itself, or who waited for the handle.  No thread and no turn is kept for as
+ * long as somebody holds a directory: he may wait for a file that the kernel holds for a write, which
+ * waits for this thread or this turn. */
+static struct task *run_one(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct handle *h = t->handle;
+	struct task *next = NULL;
+	notify_limit_patience(true);
+	t->run(t);
+	notify_limit_patience(false);
+	if (t->again) {
+		t->again = false;
+		return t;
+	}
+	if (h != NULL) {
+		next = pass_turn(&h->turns);
+		notify_limit_patience(true);
+		handle_unref(fs, h); /* may be the last, and commit what no close decided */
+		notify_limit_patience(false);
+	}
+	free(t);
+	return next;
+}
+
+static bool submit(struct task *t)
+{
+	return t->lane != VLANE_INLINE && workers_submit(t->call.fs->lanes[t->lane], &t->job);
+}
+
+static void run_task(struct job *job)
+{
+	struct task *t = (struct task *)job;
+	do
+		t = run_one(t);
+	while (t != NULL && !submit(t));
+}
+
+/* The lanes take what comes until the request loop is over. */
+static void dispatch(struct task *t, enum vlane lane)
+{
+	t->lane = lane;
+	if (t->handle != NULL && !take_turn(t))
+		return;
+	if (!submit(t))
+		run_task(&t->job);
+}
+
+/* For methods that ask who sees what; modes hold where the kernel checks them. */
+static void dispatch_viewed(struct task *t, enum vlane lane)
+{
+	const struct call *c = &t->call;
+	if (c->fs->options.allow_other && t->vcall.uid != 0) {
+		viewer_init(&t->viewer, c->fs, t->vcall.uid, t->vcall.gid, call_thread(c));
+		t->vcall.viewer = &t->viewer;
+	}
+	dispatch(t, lane);
+}
+
+/* NULL, and the reply is sent: memory is out. */
+static struct task *new_task(const struct call *c, void (*run)(struct task *t), uint64_t nid,
+	struct fuse_file_info *fi, const char *bytes, size_t n)
+{
+	struct task *t = calloc(1, sizeof(*t) + n);
+	if (t == NULL) {
+		struct call failed = *c;
+		reply_err(&failed, ERR_NO_MEMORY);
+		return NULL;
+	}
+	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+	t->job.run = run_task;
+	t->vcall =
+		(struct vcall){ .uid = ctx->uid, .gid = ctx->gid, .interrupted = is_interrupted };
+	t->call = *c;
+	t->run = run;
+	t->nid = nid;
+	t->size = n;
+	if (fi != NULL)
+		t->fi = *fi;
+	if (n > 0)
+		memcpy(t->bytes, bytes, n);
+	if (c->name != NULL)
+		t->call.name = t->bytes;
+	t->vcall.detail = &t->call.detail;
+	return t;
+}
+
+static struct task *new_named(
+	const struct call *c, void (*run)(struct task *t), uint64_t dir, const char *name)
+{
+	return new_task(c, run, dir, NULL, name, strlen(name) + 1);
+}
+
+static struct task *new_on_handle(const struct call *c, void (*run)(struct task *t),
+	struct fuse_file_info *fi, const char *bytes, size_t n)
+{
+	struct task *t = new_task(c, run, handle_of(fi)->nid, fi, bytes, n);
+	if (t != NULL) {
+		t->handle = handle_of(fi);
+		handle_ref(t->handle);
+		/* Why a snapshot is gone is noted when it goes. */
+		t->call.opened = !nid_is_snapshot(t->nid);
+	}
+	return t;
+}
+
+static enum vlane lane_of_handle(const struct handle *h)
+{
+	return h->kind == HANDLE_VIRTUAL ? h->file->ops->lane : h->vdir->ops->lane;
+}
+
+/* With the words of the node's kind, where nobody has others. */
+static void refuse(struct call *c, uint64_t nid, enum err e)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (e == ops->refusal && c->detail.text[0] == 0)
+		(void)err_set(&c->detail, e, "%s", ops->why);
+	reply_err(c, e);
+}
+
+/* An error of a method of the open file. */
+static void refuse_open(struct task *t, enum err e)
+{
+	t->call.noted = t->handle->file->noted;
+	refuse(&t->call, t->nid, e);
+}
+
+/* ---- names ---- */
+
+void reply_ventry(struct call *c, const struct ventry *entry)
+{
+	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
+	e.attr_timeout = e.entry_timeout = entry->valid_s;
+	if (entry->lasting)
+		e.entry_timeout = CACHE_SECONDS;
+	reply_elsewhere(c);
+	if (fuse_reply_entry(c->req, &e) == -ENOENT) /* the kernel gave up on it */
+		virtual_forget(c->fs, entry->nid, 1);
+}
+
+static void answer_name(struct task *t, enum err e, const struct ventry *entry)
+{
+	if (e == ERR_OK)
+		reply_ventry(&t->call, entry);
+	else
+		refuse(&t->call, t->nid, e);
+}
+
+static void run_lookup(struct task *t)
+{
+	struct ventry entry = { 0 };
+	answer_name(t,
+		vnode_ops_of(t->nid)->lookup(
+			t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
+		&entry);
+}
+
+static void run_mkdir(struct task *t)
+{
+	struct ventry entry = { 0 };
+	answer_name(t,
+		vnode_ops_of(t->nid)->mkdir(
+			t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
+		&entry);
+}
+
+static void run_rmdir(struct task *t)
+{
+	refuse(&t->call, t->nid,
+		vnode_ops_of(t->nid)->rmdir(t->call.fs, t->nid, span_of(t->bytes), &t->vcall));
+}
+
+void virtual_lookup(struct call *c, uint64_t dir, const char *name)
+{
+	const struct vnode_ops *ops = vnode_ops_of(dir);
+	struct task *t = NULL;
+	if (ops->lookup == NULL)
+		reply_err(c, ERR_NOT_A_DIRECTORY);
+	else if ((t = new_named(c, run_lookup, dir, name)) != NULL)
+		dispatch_viewed(t, ops->lane);
+}
+
+void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
+{
+	const struct vnode_ops *ops = vnode_ops_of(dir);
+	struct task *t = NULL;
+	if (ops->mkdir == NULL)
+		refuse(c, dir, ops->refusal);
+	else if ((t = new_named(c, run_mkdir, dir, name)) != NULL)
+		dispatch(t, VLANE_CHANGE);
+}
+
+void virtual_rmdir(struct call *c, uint64_t dir, const char *name)
+{
+	const struct vnode_ops *ops = vnode_ops_of(dir);
+	struct task *t = NULL;
+	if (ops->rmdir == NULL)
+		refuse(c, dir, ops->refusal);
+	else if ((t = new_named(c, run_rmdir, dir, name)) != NULL)
+		dispatch(t, VLANE_CHANGE);
+}
+
+void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops != NULL && ops->forget != NULL)
+		ops->forget(fs, nid, n);
+}
+
+bool virtual_refuses(struct call *c, uint64_t nid)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops != NULL)
+		refuse(c, nid, ops->refusal);
+	return ops != NULL;
+}
+
+/* ---- attributes ---- */
+
+void virtual_getattr(struct call *c, uint64_t nid)
+{
+	struct stat st;
+	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &st);
+	if (e == ERR_OK)
+		reply_attr(c, &st, 0);
+	else
+		reply_err(c, e);
+}
+
+void virtual_setattr(struct call *c, uint64_t nid)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	if (ops->takes_attrs)
+		virtual_getattr(c, nid);
+	else
+		refuse(c, nid, ops->refusal);
+}
+
+enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	return ops->xattr_get != NULL ? ops->xattr_get(fs, nid, name, out) : ERR_NO_ATTRIBUTE;
+}
+
+void virtual_setxattr(struct call *c, uint64_t nid, const char *name, struct span value)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	refuse(c, nid,
+		ops->xattr_set != NULL ? ops->xattr_set(c->fs, nid, name, value) : ops->refusal);
+}
+
+/* ---- open and close ---- */
+
+static void count_held(struct fs *fs, struct handle *h)
+{
+	if (h->file->ops->holds != NULL)
+		held_set(fs, &h->held, h->file->ops->holds(h->file));
+}
+
+static void answer_open(struct task *t, struct handle *h)
+{
+	t->fi.fh = (uintptr_t)h;
+	reply_elsewhere(&t->call);
+	if (fuse_reply_open(t->call.req, &t->fi) == -ENOENT)
+		handle_unref(t->call.fs, h);
+}
+
+static void run_open(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct vfile *f = NULL;
+	struct handle *h = NULL;
+	enum err e = vnode_ops_of(t->nid)->open(fs, t->nid, t->fi.flags, &t->vcall, &f);
+	if (e == ERR_OK)
+		h = handle_new(fs, HANDLE_VIRTUAL, t->nid, call_thread(&t->call));
+	if (e == ERR_OK && h == NULL) {
+		f->ops->free(f);
+		e = ERR_NO_MEMORY;
+	}
+	if (e != ERR_OK) {
+		refuse(&t->call, t->nid, e);
+		return;
+	}
+	h->file = f;
+	count_held(fs, h);
+	if ((t->fi.flags & O_ACCMODE) != O_RDONLY)
+		handle_writes(fs, h);
+	t->fi.direct_io = !f->immutable;
+	t->fi.keep_cache = f->immutable;
+	t->fi.noflush = f->ops->close == NULL && may_skip_flush(fs, &t->fi);
+	answer_open(t, h);
+}
+
+void virtual_open(struct call *c, uint64_t nid, struct fuse_file_info *fi)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	struct task *t = NULL;
+	if (ops->open == NULL)
+		reply_err(c, ERR_IS_A_DIRECTORY);
+	else if ((t = new_task(c, run_open, nid, fi, NULL, 0)) != NULL)
+		dispatch_viewed(t, ops->lane);
+}
+
+static void run_opendir(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct vdir *d = NULL;
+	struct handle *h = NULL;
+	enum err e = vnode_ops_of(t->nid)->opendir(fs, t->nid, &t->vcall, &d);
+	if (e == ERR_OK)
+		h = handle_new(fs, HANDLE_VIRTUAL_DIR, t->nid, call_thread(&t->call));
+	if (e == ERR_OK && h == NULL) {
+		d->ops->free(d);
+		e = ERR_NO_MEMORY;
+	}
+	if (e != ERR_OK) {
+		reply_err(&t->call, e);
+		return;
+	}
+	h->vdir = d;
+	answer_open(t, h);
+}
+
+void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi)
+{
+	const struct vnode_ops *ops = vnode_ops_of(nid);
+	struct task *t = NULL;
+	if (ops->opendir == NULL)
+		reply_err(c, ERR_NOT_A_DIRECTORY);
+	else if ((t = new_task(c, run_opendir, nid, fi, NULL, 0)) != NULL)
+		dispatch_viewed(t, ops->lane);
+}
+
+static void run_release(struct task *t)
+{
+	handle_unref(t->call.fs, handle_of(&t->fi));
+	reply_err(&t->call, ERR_OK);
+}
+
+void virtual_release(struct call *c, struct fuse_file_info *fi)
+{
+	struct task *t = new_task(c, run_release, handle_of(fi)->nid, fi, NULL, 0);
+	if (t != NULL)
+		dispatch(t, lane_of_handle(handle_of(fi)));
+}
+
+/* ---- reading and writing ---- */
+
+static void run_read(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	struct buf out = BUF_INIT(t->size);
+	if (f->ops->resumes)
+		t->slice_end_us = clock_mono_us() + SLICE_US;
+	f->noted = false;
+	enum err e = f->ops->read != NULL
+		? f->ops->read(f, &t->vcall, t->offset, t->size, &out)
+		: err_set(&t->call.detail, ERR_NOT_PERMITTED,
+			  "Opened for writing it takes rows; open it for reading alone.");
+	count_held(t->call.fs, t->handle);
+	t->again = e == ERR_CANCELLED && f->ops->resumes && !given_up(t);
+	if (t->again) {
+		buf_fini(&out);
+		return;
+	}
+	if (e == ERR_OK && !buf_ok(&out))
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK)
+		reply_bytes(&t->call, out.data, out.len);
+	else
+		refuse_open(t, e);
+	buf_fini(&out);
+}
+
+void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	struct task *t = new_on_handle(c, run_read, fi, NULL, 0);
+	if (t == NULL)
+		return;
+	t->size = size;
+	t->offset = (uint64_t)offset;
+	dispatch(t, lane_of_handle(t->handle));
+}
+
+static void run_write(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	f->noted = false;
+	enum err e = f->ops->write != NULL
+		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
+		: ERR_NOT_PERMITTED;
+	count_held(t->call.fs, t->handle);
+	if (e != ERR_OK) {
+		refuse_open(t, e);
+		return;
+	}
+	reply_elsewhere(&t->call);
+	fuse_reply_write(t->call.req, t->size);
+}
+
+void virtual_write(
+	struct call *c, const char *bytes, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	struct task *t = new_on_handle(c, run_write, fi, bytes, size);
+	if (t == NULL)
+		return;
+	t->offset = (uint64_t)offset;
+	dispatch(t, lane_of_handle(t->handle));
+}
+
+static void run_close(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	f->noted = false;
+	enum err e = f->ops->close(f, &t->vcall);
+	count_held(t->call.fs, t->handle);
+	unlock_closed(t->call.fs, t->handle, t->fi.lock_owner);
+	if (e != ERR_OK || !notify_ran_out()) {
+		refuse_open(t, e);
+		return;
+	}
+	reply_elsewhere(&t->call);
+	notify_then_reply(t->call.fs->notifier, t->call.req);
+}
+
+void virtual_close(struct call *c, struct fuse_file_info *fi)
+{
+	struct task *t = NULL;
+	if (handle_of(fi)->file->ops->close == NULL) {
+		unlock_closed(c->fs, handle_of(fi), fi->lock_owner);
+		reply_err(c, ERR_OK);
+	} else if ((t = new_on_handle(c, run_close, fi, NULL, 0)) != NULL)
+		dispatch(t, lane_of_handle(t->handle));
+}
+
+static void run_sync(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	f->noted = false;
+	refuse_open(t, f->ops->sync(f, &t->vcall));
+}
+
+void virtual_sync(struct call *c, struct fuse_file_info *fi)
+{
+	struct task *t = NULL;
+	if (handle_of(fi)->file->ops->sync == NULL)
+		reply_err(c, store_sync(c->fs->store));
+	else if ((t = new_on_handle(c, run_sync, fi, NULL, 0)) != NULL)
+		dispatch(t, lane_of_handle(t->handle));
+}
+
+/* ---- directories ---- */
+
+static void run_readdir(struct task *t)
+{
+	struct vdir *d = t->handle->vdir;
+	struct dir_page p = { .req = t->call.req, .size = t->size, .plus = t->plus };
+	p.bytes = malloc(t->size > 0 ? t->size : 1);
+	enum err e = ERR_NO_MEMORY;
+	if (p.bytes != NULL)
+		e = d->ops->read(d, &t->vcall, (int64_t)t->offset, dir_page_add, &p);
+	if (e == ERR_OK || p.len > 0)
+		reply_bytes(&t->call, p.bytes, p.len);
+	else
+		reply_err(&t->call, e);
+	free(p.bytes);
+}
+
+void virtual_readdir(
+	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+{
+	struct task *t = new_on_handle(c, run_readdir, fi, NULL, 0);
+	if (t == NULL)
+		return;
+	t->size = size;
+	t->offset = (uint64_t)offset;
+	t->plus = plus;
+	dispatch_viewed(t, lane_of_handle(t->handle));
+}

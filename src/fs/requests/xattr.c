@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/requests/xattr.h"
+
+#include "base/clock.h"
+#include "fs/cache/blob.h"
+#include "fs/core/nid.h"
+#include "fs/refused/reason.h"
+#include "fs/tree/attr.h"
+#include "fs/tree/handle.h"
+#include "fs/tree/names.h"
+#include "fs/write/stages.h"
+#include "model/etag.h"
+#include "model/key.h"
+#include "service/tree/tree.h"
+
+#define PREFIX "user.rowfs."
+
+/* Nothing was refused, but somebody may have meant a row.  A leading dot is meant. */
+static bool is_mistakable(struct fs *fs, const struct item *it)
+{
+	struct item dir = { 0 };
+	if (it->kind != ITEM_FILE || it->key.n == 0 || it->key.p[0] == '.')
+		return false;
+	enum err e = store_get(fs->store, NULL, it->parent, WANT_ATTRS, &dir);
+	bool in_partition = e == ERR_OK && dir.kind == ITEM_PARTITION;
+	item_fini(&dir);
+	return in_partition;
+}
+
+static enum err get_no_row(struct fs *fs, const struct item *it, struct buf *out)
+{
+	if (!is_mistakable(fs, it))
+		return ERR_NO_ATTRIBUTE;
+	if (item_is_draft(fs, it))
+		buf_add_str(out,
+			"NoRow: an empty file, no row yet: write a document to it, {} will do");
+	else
+		buf_add_str(out,
+			"NoRow: an ordinary file, no row: the name of a row ends in .json (mv makes "
+			"it one)");
+	return ERR_OK;
+}
+
+static enum err get_error(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
+{
+	char name[COMPONENT_MAX];
+	(void)view;
+	size_t n = item_component(it, name);
+	uint64_t inside = item_is_dir(it->kind) ? it->id : 0;
+	return reasons_get(fs->reasons, it->parent, span_make(name, n), inside, out)
+		? ERR_OK
+		: get_no_row(fs, it, out);
+}
+
+static enum err get_etag(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
+{
+	char etag[ETAG_MAX];
+	(void)fs, (void)view;
+	buf_add(out, etag, (size_t)etag_format(it->version, etag));
+	return ERR_OK;
+}
+
+static enum err add_match(int64_t match, struct buf *out)
+{
+	char etag[ETAG_MAX];
+	if (match == MATCH_UNSET)
+		return ERR_NO_ATTRIBUTE;
+	if (match == MATCH_PRESENT)
+		buf_add(out, "*", 1);
+	else if (match != MATCH_ABSENT)
+		buf_add(out, etag, (size_t)etag_format(match, etag));
+	return ERR_OK;
+}
+
+static enum err get_if_match(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
+{
+	(void)fs, (void)view;
+	return add_match(it->attrs.if_match, out);
+}
+
+static enum err get_timestamp(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
+{
+	char text[CLOCK_TEXT_MAX];
+	(void)fs, (void)view;
+	buf_add(out, text, (size_t)clock_format(it->version, text));
+	return ERR_OK;
+}
+
+static enum err add_key(struct span order, struct buf *out)
+{
+	char key[LIMIT_KEY_BYTES];
+	key_from_order(order.p, order.n, key);
+	buf_add(out, key, order.n);
+	return ERR_OK;
+}
+
+static enum err get_row_key(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
+{
+	(void)fs, (void)view;
+	return add_key(it->key, out);
+}
+
+static enum err get_partition_key(
+	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
+{
+	if (it->kind == ITEM_PARTITION)
+		return add_key(it->key, out);
+	struct item partition = { 0 };
+	enum err e = store_get(fs->store, view, it->parent, WANT_ATTRS, &partition);
+	if (e == ERR_OK)
+		e = add_key(partition.key, out);
+	item_fini(&partition);
+	return e;
+}
+
+#define KIND(k_) (1u << (k_))
+#define ANY_KIND ~0u
+
+/* Keep alphabetized. */
+static const struct attribute {
+	const char *name;
+	bool live;    /* of what can be changed only */
+	bool version; /* tells which version it is: that of the node, not of the row as of now */
+	unsigned kinds;
+	enum err (*get)(
+		struct fs *fs, struct store_view *view, const struct item *it, struct buf *out);
+} attributes[] = {
+	{ "error", true, false, ANY_KIND, get_error },
+	{ "etag", false, true, KIND(ITEM_ROW), get_etag },
+	{ "if_match", true, false, KIND(ITEM_FILE), get_if_match },
+	{ "partition_key", false, false, KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
+	{ "row_key", false, false, KIND(ITEM_ROW), get_row_key },
+	{ "timestamp", false, true, KIND(ITEM_ROW), get_timestamp },
+};
+
+static const struct attribute *find_behind_prefix(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
+		if (strcmp(name, attributes[i].name) == 0)
+			return &attributes[i];
+	return NULL;
+}
+
+static const struct attribute *find(const char *name)
+{
+	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0)
+		return NULL;
+	return find_behind_prefix(name + sizeof(PREFIX) - 1);
+}
+
+bool xattr_is_ours(const char *name)
+{
+	return strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
+
+const char *xattr_behind_prefix(const char *name)
+{
+	return name + sizeof(PREFIX) - 1;
+}
+
+/* A writer's document.  One that nobody has open was given by a guess (fs/write/habits.h): its node stands
+ * for the row. */
+static struct stage *stage_of(struct fs *fs, uint64_t nid)
+{
+	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
+	if (s != NULL && nid_is_private_row(nid) && !stage_is_open(s)) {
+		stages_unref(fs, fs->stages, s);
+		s = NULL;
+	}
+	return s;
+}
+
+/* The item behind a node; a stage stands for the row it was loaded from. */
+static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
+{
+	struct stage *s = stage_of(fs, nid);
+	if (s == NULL) {
+		if (nid_is_private(nid) && !nid_is_private_row(nid))
+			return ERR_GONE;
+		enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, ret);
+		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	}
+	pthread_mutex_lock(&s->lock);
+	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	int64_t version = s->base_version;
+	pthread_mutex_unlock(&s->lock);
+	stages_unref(fs, fs->stages, s);
+	enum err e = id == 0 ? ERR_NOT_FOUND : store_get(fs->store, NULL, id, WANT_ATTRS, ret);
+	if (e == ERR_OK && ret->kind == ITEM_ROW)
+		ret->version = version;
+	return e == ERR_NOT_FOUND ? ERR_NO_ATTRIBUTE : e;
+}
+
+/* The version of an old node is that of its content, so that what a handle reads and what it
+ * says of it belong together.  Where nobody reads by it, it stands for the row. */
+static enum err version_of_node(struct fs *fs, uint64_t nid, struct item *it)
+{
+	if (it->kind != ITEM_ROW || nid_of(it) == nid)
+		return ERR_OK;
+	struct stage *s = stage_of(fs, nid);
+	if (s != NULL) {
+		stages_unref(fs, fs->stages, s);
+		return ERR_OK;
+	}
+	const struct blob *blob = blobs_look(fs->blobs, nid);
+	if (blob == NULL)
+		blob = handles_look(fs, nid);
+	if (blob == NULL)
+		return handles_of_file(fs, nid) ? ERR_GONE : ERR_OK;
+	if (blob->nid != nid_of(it)) /* a rename gives a new one to what is the same */
+		it->version = blob->item.version;
+	blobs_unpin(fs->blobs, blob);
+	return ERR_OK;
+}
+
+static enum err get_from(struct fs *fs, struct store_view *view, const struct attribute *a,
+	const struct item *it, struct buf *out)
+{
+	return (a->kinds & KIND(it->kind)) != 0 ? a->get(fs, view, it, out) : ERR_NO_ATTRIBUTE;
+}
+
+enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item *it,
+	const char *name, struct buf *out)
+{
+	const struct attribute *a = find_behind_prefix(name);
+	return a == NULL || a->live ? ERR_NO_ATTRIBUTE : get_from(fs, view, a, it, out);
+}
+
+static bool is_match(const struct attribute *a)
+{
+	return a != NULL && a->get == get_if_match;
+}
+
+/* The document that a descriptor writes, with a reference.  Its node is no other writer's, so what comes
+ * by it is about this one change. */
+static struct stage *written_by(struct fs *fs, uint64_t nid)
+{
+	struct stage *s = stage_of(fs, nid);
+	if (s != NULL && !stage_is_open(s)) {
+		stages_unref(fs, fs->stages, s);
+		s = NULL;
+	}
+	return s;
+}
+
+enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	const struct attribute *a = find(name);
+	if (a == NULL)
+		return ERR_NO_ATTRIBUTE;
+	struct stage *s = is_match(a) ? written_by(fs, nid) : NULL;
+	if (s != NULL) {
+		int64_t match = stage_match(s);
+		stages_unref(fs, fs->stages, s);
+		return add_match(match, out);
+	}
+	struct item it = { 0 };
+	enum err e = item_of(fs, nid, &it);
+	if (e == ERR_OK && a->version)
+		e = version_of_node(fs, nid, &it);
+	if (e == ERR_OK)
+		e = get_from(fs, NULL, a, &it, out);
+	item_fini(&it);
+	return e;
+}
+
+/* ---- user.rowfs.if_match ---- */
+
+/* An ETag that no row has, for one that is not ours. */
+#define MATCH_NEVER INT64_C(1)
+
+static enum err parse_match(struct span value, int64_t *ret)
+{
+	bool any = false;
+	*ret = MATCH_ABSENT;
+	if (value.n == 0)
+		return ERR_OK;
+	enum err e = etag_parse(value, &any, ret, NULL);
+	if (any)
+		*ret = MATCH_PRESENT;
+	else if (*ret <= MATCH_UNSET)
+		*ret = MATCH_NEVER;
+	return e;
+}
+
+static enum err refuse_attribute(struct err_detail *detail)
+{
+	return err_set(detail, ERR_NOT_PERMITTED,
+		"user.rowfs.if_match alone can be set, on a descriptor that writes a row or on an "
+		"ordinary file");
+}
+
+static enum err set_on_file(struct fs *fs, const struct item *file, int64_t match)
+{
+	struct item now = { 0 };
+	struct timespec t;
+	struct attrs attrs = ATTRS_UNSET;
+	clock_gettime(CLOCK_REALTIME, &t);
+	attrs.if_match = match;
+	attrs.ctime_ns = attr_unix_ns(t);
+	enum err e = tree_set_attrs(fs->service, file->id, &attrs, ATTR_MATCH | ATTR_CTIME, &now);
+	item_fini(&now);
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
+}
+
+/* By its path a row is everybody's: any change could use up the condition. */
+static enum err set_match(struct fs *fs, uint64_t nid, int64_t match, struct err_detail *detail)
+{
+	struct item it = { 0 };
+	struct stage *s = written_by(fs, nid);
+	if (s != NULL) {
+		stage_set_match(s, match);
+		stages_unref(fs, fs->stages, s);
+		return ERR_OK;
+	}
+	enum err e = item_of(fs, nid, &it);
+	if (e == ERR_OK && (it.kind == ITEM_ROW || item_is_draft(fs, &it)))
+		e = err_set(detail, ERR_NOT_PERMITTED,
+			"a condition is of one change: set it on a descriptor that the row was "
+			"opened by for writing, or on an ordinary file, and rename that over the "
+			"row");
+	else if (e == ERR_OK && it.kind != ITEM_FILE)
+		e = refuse_attribute(detail);
+	else if (e == ERR_OK)
+		e = set_on_file(fs, &it, match);
+	item_fini(&it);
+	return e;
+}
+
+enum err xattr_set(
+	struct fs *fs, uint64_t nid, const char *name, struct span value, struct err_detail *detail)
+{
+	int64_t match;
+	if (!is_match(find(name)))
+		return refuse_attribute(detail);
+	enum err e = parse_match(value, &match);
+	return e == ERR_OK ? set_match(fs, nid, match, detail) : e;
+}
+
+enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name, struct err_detail *detail)
+{
+	struct buf there = BUF_INIT(ETAG_MAX);
+	if (!is_match(find(name)))
+		return refuse_attribute(detail);
+	enum err e = xattr_get(fs, nid, name, &there);
+	buf_fini(&there);
+	return e == ERR_OK ? set_match(fs, nid, MATCH_UNSET, detail) : e;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/tree/handle.h"
+
+#include "fs/core/idset.h"
+#include "fs/core/nid.h"
+#include "service/tree/tree.h"
+
+#include <stdlib.h>
+
+struct handles {
+	pthread_mutex_t lock;
+	struct handle *first; /* guarded by lock */
+};
+
+struct handles *handles_new(void)
+{
+	struct handles *t = calloc(1, sizeof(*t));
+	if (t != NULL && pthread_mutex_init(&t->lock, NULL) != 0) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+	if (h == NULL)
+		return NULL;
+	pthread_mutex_init(&h->turns.lock, NULL);
+	h->kind = kind;
+	h->nid = nid;
+	h->opener = opener;
+	atomic_init(&h->refs, 1);
+	if (kind == HANDLE_FILE)
+		(void)idset_add(fs->open_files, nid_id(nid), 1);
+	atomic_fetch_add(&fs->held.handles, 1);
+	struct handles *t = fs->handles;
+	pthread_mutex_lock(&t->lock);
+	h->next = t->first;
+	if (t->first != NULL)
+		t->first->previous = h;
+	t->first = h;
+	pthread_mutex_unlock(&t->lock);
+	return h;
+}
+
+void handle_writes(struct fs *fs, struct handle *h)
+{
+	h->writes = true;
+	atomic_fetch_add(&fs->held.writers, 1);
+}
+
+void handle_ref(struct handle *h)
+{
+	atomic_fetch_add(&h->refs, 1);
+}
+
+void handle_links(struct fs *fs, struct handle *h, bool links)
+{
+	if (atomic_exchange(&h->linking, links) != links)
+		(void)idset_add(fs->open_dirs, nid_id(h->nid), links ? 1 : -1);
+}
+
+bool file_goes(struct fs *fs, uint64_t id)
+{
+	if (idset_add(fs->leaving, id, 1) <= 0)
+		return false; /* no memory: not now */
+	if (idset_count(fs->open_files, id) == 0)
+		return true;
+	file_went(fs, id);
+	return false;
+}
+
+void file_went(struct fs *fs, uint64_t id)
+{
+	(void)idset_add(fs->leaving, id, -1);
+}
+
+/* What was removed while it was open goes with its last handle. */
+void file_drop_orphan(struct fs *fs, uint64_t id)
+{
+	struct item item = { 0 };
+	if (store_get(fs->store, NULL, id, WANT_ATTRS, &item) == ERR_OK &&
+		item.parent == STORE_ORPHANS && file_goes(fs, id)) {
+		(void)tree_drop(fs->service, id);
+		file_went(fs, id);
+	}
+	item_fini(&item);
+}
+
+/* Out of sight while it is open; its last close may have come in between. */
+enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail)
+{
+	enum err e;
+	if (file_goes(fs, id)) {
+		e = tree_unlink(fs->service, at, NULL, detail);
+		file_went(fs, id);
+		return e;
+	}
+	e = tree_orphan(fs->service, at, detail);
+	if (e == ERR_OK)
+		file_drop_orphan(fs, id);
+	return e;
+}
+
+void handles_keep(struct fs *fs, const struct blob *blob)
+{
+	struct handles *t = fs->handles;
+	pthread_mutex_lock(&t->lock);
+	for (struct handle *h = t->first; h != NULL; h = h->next)
+		if (h->kind == HANDLE_FILE && h->nid == blob->nid && h->blob == NULL) {
+			blobs_pin_again(fs->blobs, blob);
+			h->blob = blob;
+		}
+	pthread_mutex_unlock(&t->lock);
+}
+
+const struct blob *handles_look(struct fs *fs, uint64_t nid)
+{
+	struct handles *t = fs->handles;
+	const struct blob *blob = NULL;
+	pthread_mutex_lock(&t->lock);
+	for (struct handle *h = t->first; h != NULL && blob == NULL; h = h->next)
+		if (h->nid == nid && (h->kind == HANDLE_ROW || h->kind == HANDLE_FILE))
+			blob = h->blob;
+	if (blob != NULL)
+		blobs_pin_again(fs->blobs, blob);
+	pthread_mutex_unlock(&t->lock);
+	return blob;
+}
+
+bool handles_of_file(struct fs *fs, uint64_t nid)
+{
+	struct handles *t = fs->handles;
+	bool found = false;
+	if (idset_count(fs->open_files, nid_id(nid)) == 0)
+		return false;
+	pthread_mutex_lock(&t->lock);
+	for (struct handle *h = t->first; h != NULL && !found; h = h->next)
+		found = h->kind == HANDLE_FILE && h->nid == nid;
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
+static void handle_free(struct fs *fs, struct handle *h)
+{
+	if (h->kind == HANDLE_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0)
+		file_drop_orphan(fs, nid_id(h->nid));
+	else if (h->kind == HANDLE_DIR)
+		handle_links(fs, h, false);
+	blobs_unpin(fs->blobs, h->blob);
+	if (h->stage != NULL)
+		stages_unref(fs, fs->stages, h->stage);
+	listing_free(fs, h->listing);
+	if (h->file != NULL)
+		h->file->ops->free(h->file);
+	if (h->vdir != NULL)
+		h->vdir->ops->free(h->vdir);
+	held_set(fs, &h->held, 0);
+	if (h->writes)
+		atomic_fetch_sub(&fs->held.writers, 1);
+	atomic_fetch_sub(&fs->held.handles, 1);
+	pthread_mutex_destroy(&h->turns.lock);
+	free(h);
+}
+
+void handle_unref(struct fs *fs, struct handle *h)
+{
+	if (atomic_fetch_sub(&h->refs, 1) != 1)
+		return;
+	struct handles *t = fs->handles;
+	pthread_mutex_lock(&t->lock);
+	if (h->next != NULL)
+		h->next->previous = h->previous;
+	*(h->previous != NULL ? &h->previous->next : &t->first) = h->next;
+	pthread_mutex_unlock(&t->lock);
+	handle_free(fs, h);
+}
+
+void handles_free(struct fs *fs, struct handles *t)
+{
+	if (t == NULL)
+		return;
+	for (struct handle *h = t->first, *next; h != NULL; h = next) {
+		next = h->next;
+		if (h->stage != NULL)
+			stage_close(fs, h->stage);
+		/* What that commits goes through the others (handles_keep()). */
+		pthread_mutex_lock(&t->lock);
+		t->first = next;
+		if (next != NULL)
+			next->previous = NULL;
+		pthread_mutex_unlock(&t->lock);
+		handle_free(fs, h);
+	}
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ * Open files and directories: what fi->fh points to.  A handle is counted: the kernel holds
+ * one reference from open to release, and a reply that points into it holds one while it is
+ * sent, since the release may overtake the end of the call that sends it. */
+#ifndef FS_TREE_HANDLE_H
+#define FS_TREE_HANDLE_H
+
+#include "base/workers.h"
+#include "fs/cache/blob.h"
+#include "fs/core/virtual.h"
+#include "fs/tree/listing.h"
+#include "fs/write/stages.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+struct spot;
+
+enum handle_kind {
+	HANDLE_ROW,   /* reads one version of a row, pinned */
+	HANDLE_STAGE, /* writes a row */
+	HANDLE_FILE,  /* an ordinary file */
+	HANDLE_DIR,
+	HANDLE_VIRTUAL,     /* a file of fs/core/virtual.h */
+	HANDLE_VIRTUAL_DIR, /* a directory of it */
+};
+
+/* Whose turn it is at a virtual file or directory (fs/requests/virtual.c). */
+struct turns {
+	pthread_mutex_t lock;
+	bool taken;
+	struct job *first, *last; /* the others */
+};
+
+struct handle {
+	enum handle_kind kind;
+	uint64_t nid;
+	bool append;   /* as opened */
+	bool writes;   /* handle_writes() */
+	bool nodeless; /* HANDLE_STAGE, _FILE: the kernel has it under another node, direct I/O */
+	pid_t opener;  /* thread id */
+	/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when that
+	 * row was replaced or removed. */
+	const struct blob *_Atomic blob;
+	struct stage *stage; /* one reference */
+	struct listing *listing;
+	atomic_bool linking; /* HANDLE_DIR: its last page may still be giving nodes to names */
+	struct vfile *file;  /* HANDLE_VIRTUAL; freed with the handle, in its lane */
+	struct vdir *vdir;   /* HANDLE_VIRTUAL_DIR */
+	struct turns turns;  /* of both */
+	struct range
+		*locked; /* what was locked through it; guarded by the lock of fs/tree/locks.c */
+	size_t held;     /* of the file, as counted (held.h); in its turn */
+
+	atomic_uint refs;
+	struct handle *next, *previous; /* guarded by the table's lock */
+};
+
+struct handles;
+struct handles *handles_new(void);
+/* Releases what a kernel that was cut off never will; staged documents are decided. */
+void handles_free(struct fs *fs, struct handles *t);
+
+/* The caller has asked held_may_open().  NULL when memory is out.  HANDLE_FILE is counted as open until freed. */
+struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener);
+/* It was opened for writing: counted until it is freed. */
+void handle_writes(struct fs *fs, struct handle *h);
+void handle_ref(struct handle *h);
+/* HANDLE_DIR: whether the kernel may be linking entries of it (counted in open_dirs). */
+void handle_links(struct fs *fs, struct handle *h, bool links);
+/* The last one lets go of everything; a stage is not released by that (stage_close). */
+void handle_unref(struct fs *fs, struct handle *h);
+/* Who has an ordinary file open that became a row, whose content this is, keeps it: the row has been
+ * replaced or removed.  The blob is pinned. */
+void handles_keep(struct fs *fs, const struct blob *blob);
+/* What one who opened this node reads, pinned; NULL if nobody reads a row by it.  It may be another
+ * node's content (direct I/O).  Slow. */
+const struct blob *handles_look(struct fs *fs, uint64_t nid);
+/* Whether somebody opened this node as an ordinary file's.  Slow. */
+bool handles_of_file(struct fs *fs, uint64_t nid);
+
+/* Before an ordinary file is removed: false if it is open, so that it must be kept out of sight
+ * instead.  True: who opens it from now on waits for file_went(), and looks again then. */
+bool file_goes(struct fs *fs, uint64_t id);
+void file_went(struct fs *fs, uint64_t id);
+/* Removes an ordinary file; as long as it is open it is kept out of sight only. */
+enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail);
+/* Removes what was kept out of sight, if nobody has it open any more. */
+void file_drop_orphan(struct fs *fs, uint64_t id);
+
+#endif

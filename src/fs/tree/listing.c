@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/tree/listing.h"
+
+#include "fs/core/idset.h"
+#include "fs/core/marks.h"
+#include "fs/core/nid.h"
+#include "fs/tree/attr.h"
+#include "fs/tree/names.h"
+#include "fs/virtual/dir_control.h"
+#include "fs/write/stages.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Positions below STORE_ID_FIRST are not ids. */
+#define AFTER_DOT 1
+#define AFTER_DOTDOT 2
+/* from 3 on: control names */
+
+struct listing {
+	pthread_mutex_t lock;
+	uint64_t dir_id;
+	uint32_t snapshot; /* 0: of now */
+	enum item_kind kind;
+	bool may_hold_drafts;
+	struct marks marks; /* guarded by lock */
+	size_t held;        /* of them, as counted (held.h) */
+};
+
+enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
+	struct listing **ret)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+	if (l == NULL || pthread_mutex_init(&l->lock, NULL) != 0) {
+		free(l);
+		return ERR_NO_MEMORY;
+	}
+	l->dir_id = dir_id;
+	l->snapshot = snapshot;
+	struct item dir = { 0 };
+	enum err e = store_get(fs->store, view, dir_id, WANT_ATTRS, &dir);
+	if (e == ERR_NOT_FOUND)
+		e = ERR_GONE;
+	else if (e == ERR_OK && !item_is_dir(dir.kind) && dir.id != STORE_ROOT)
+		e = ERR_NOT_A_DIRECTORY;
+	l->kind = dir.kind;
+	/* Another door may make it a partition while it is open here. */
+	l->may_hold_drafts =
+		dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, view, &dir);
+	item_fini(&dir);
+	if (e != ERR_OK) {
+		listing_free(fs, l);
+		return e;
+	}
+	*ret = l;
+	return ERR_OK;
+}
+
+void listing_free(struct fs *fs, struct listing *l)
+{
+	if (l == NULL)
+		return;
+	held_set(fs, &l->held, 0);
+	marks_fini(&l->marks);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* ---- one reply ---- */
+
+struct reply {
+	struct fs *fs;
+	struct store_view *view;
+	struct listing *l;
+	listing_fn fn;
+	void *arg;
+	bool names, full;
+	struct item held; /* send_named */
+	enum err error;
+};
+
+/* An empty file under a row's name gives way to the row. */
+static bool is_shadowed(const struct reply *r, const struct item *it)
+{
+	if (!r->l->may_hold_drafts || it->kind != ITEM_FILE || it->size != 0 ||
+		!span_ends(it->key, SPAN_LIT(".json")) || it->key.p[0] == '.')
+		return false;
+	char name[COMPONENT_MAX];
+	struct target t = { 0 };
+	struct item row = { 0 };
+	(void)item_component(it, name);
+	bool shadowed = target_resolve_in(r->fs, r->view, r->l->dir_id, name, &t, NULL) == ERR_OK &&
+		t.row_name && target_item(r->fs, &t, WANT_ATTRS, &row) == ERR_OK &&
+		row.kind == ITEM_ROW;
+	item_fini(&row);
+	target_fini(&t);
+	return shadowed;
+}
+
+static bool send_item(void *arg, const struct item *it)
+{
+	struct reply *r = arg;
+	char name[COMPONENT_MAX];
+	struct stat st;
+	(void)item_component(it, name);
+	uint64_t nid = nid_of(it);
+	if (r->names)
+		st = (struct stat){ .st_ino = it->id,
+			.st_mode = item_is_dir(it->kind) ? S_IFDIR : S_IFREG };
+	else
+		attr_of_item(r->fs, it, &st);
+	if (r->l->snapshot != 0)
+		st.st_ino = nid = nid_in_snapshot(r->l->snapshot, it->id);
+	if (!r->fn(r->arg, name, nid, &st, (int64_t)it->id)) {
+		r->full = true;
+		return false;
+	}
+	r->error = marks_add(&r->l->marks, it->id, it->class, it->key);
+	return r->error == ERR_OK;
+}
+
+/* Whether a draft is shadowed takes a look into the store, which no listing may be running
+ * for: it is held back and the listing stops. */
+static bool send_named(void *arg, const struct item *it)
+{
+	struct reply *r = arg;
+	if (!r->l->may_hold_drafts || it->size != 0 || it->kind != ITEM_FILE)
+		return send_item(arg, it);
+	r->error = item_copy(&r->held, it);
+	return false;
+}
+
+static enum err send_class(
+	struct reply *r, enum item_class class, struct span after, store_list_fn fn)
+{
+	/* A table has another name than its key. */
+	bool keys = r->names && class == CLASS_KEYED && r->l->kind != ITEM_ACCOUNT;
+	enum err e = store_list(r->fs->store, r->view, r->l->dir_id, class, after, false,
+		keys ? WANT_KEYS : WANT_ATTRS, fn, r);
+	return e == ERR_OK ? r->error : e;
+}
+
+static enum err send_named_class(struct reply *r, struct span after)
+{
+	struct item last = { 0 };
+	enum err e;
+	for (;;) {
+		e = send_class(r, CLASS_NAMED, after, send_named);
+		if (e != ERR_OK || r->full || r->held.kind == ITEM_NONE)
+			break;
+		item_fini(&last);
+		last = r->held;
+		r->held = (struct item){ 0 };
+		after = last.key;
+		if (!is_shadowed(r, &last) && !send_item(r, &last))
+			break;
+	}
+	item_fini(&r->held);
+	item_fini(&last);
+	return e;
+}
+
+static bool send_dots(struct reply *r, int64_t offset)
+{
+	struct stat st = { .st_ino = r->l->dir_id, .st_mode = S_IFDIR };
+	if (r->l->snapshot != 0)
+		st.st_ino = nid_in_snapshot(r->l->snapshot, r->l->dir_id);
+	if (offset < AFTER_DOT && !r->fn(r->arg, ".", 0, &st, AFTER_DOT))
+		return false;
+	return offset >= AFTER_DOTDOT || r->fn(r->arg, "..", 0, &st, AFTER_DOTDOT);
+}
+
+static bool next_control(const struct listing *l, size_t i, const char **name, uint64_t *nid)
+{
+	enum dir_control which;
+	if (l->dir_id == STORE_ROOT && i == 0) {
+		*name = ".rowfs";
+		*nid = NID_CONTROL_DIR;
+		return true;
+	}
+	if (!dir_control_entry(l->kind, i, name, &which))
+		return false;
+	*nid = nid_of_dir_control(which, l->dir_id);
+	return true;
+}
+
+/* Control names answer to lookup but are listed on wish only. */
+static bool send_controls(struct reply *r, int64_t offset)
+{
+	const char *name;
+	uint64_t nid;
+	size_t i = offset <= AFTER_DOTDOT ? 0 : (size_t)offset - AFTER_DOTDOT;
+	if (r->l->snapshot != 0 || !r->fs->options.list_controls)
+		return true;
+	for (; next_control(r->l, i, &name, &nid); i++) {
+		struct stat st;
+		/* nid 0: no attributes with it */
+		if (vnode_ops_of(nid)->stat(r->fs, nid, &st) != ERR_OK ||
+			!r->fn(r->arg, name, 0, &st, (int64_t)(AFTER_DOTDOT + 1 + i)))
+			return false;
+	}
+	return true;
+}
+
+/* The place to go on from. */
+static enum err find_position(
+	const struct reply *r, uint64_t id, enum item_class *ret_class, struct item *hold)
+{
+	struct item marked = { 0 };
+	if (marks_find(&r->l->marks, id, ret_class, &marked.key))
+		return item_copy(hold, &marked);
+	enum err e = store_get(r->fs->store, r->view, id, WANT_ATTRS, hold);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && hold->parent != r->l->dir_id))
+		return ERR_INVALID_INPUT;
+	*ret_class = hold->class;
+	return e;
+}
+
+static enum err send_children(struct reply *r, int64_t offset)
+{
+	enum item_class class = CLASS_KEYED;
+	struct item hold = { 0 };
+	enum err e = ERR_OK;
+	if (offset >= STORE_ID_FIRST)
+		e = find_position(r, (uint64_t)offset, &class, &hold);
+	marks_next_reply(&r->l->marks, offset >= STORE_ID_FIRST);
+	struct span after = hold.key;
+	if (e == ERR_OK && class == CLASS_KEYED) {
+		e = send_class(r, CLASS_KEYED, after, send_item);
+		after = (struct span){ 0 };
+	}
+	if (e == ERR_OK && !r->full)
+		e = send_named_class(r, after);
+	item_fini(&hold);
+	return e;
+}
+
+/* What is made of now may be changed by writers who have not committed, and by all doors. */
+static void announce(struct fs *fs, const struct listing *l)
+{
+	if (l->snapshot != 0)
+		return;
+	idset_mark(fs->seen, l->dir_id);
+	stages_expose(fs, fs->stages, l->dir_id, NULL);
+}
+
+enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, uid_t uid,
+	int64_t offset, bool names, listing_fn fn, void *arg)
+{
+	struct reply r = { .fs = fs, .view = view, .l = l, .fn = fn, .arg = arg, .names = names };
+	enum err e = ERR_OK;
+	pthread_mutex_lock(&l->lock);
+	l->marks.fixed = !held_may_grow(fs, uid);
+	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
+		/* full: nothing else fits */
+	} else if (offset >= STORE_ID_FIRST || send_controls(&r, offset)) {
+		announce(fs, l);
+		e = send_children(&r, offset);
+	}
+	held_set(fs, &l->held, marks_holds(&l->marks));
+	pthread_mutex_unlock(&l->lock);
+	return e;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * Reading directories: keyed children first, then ordinary files, each in key order.  A
+ * position (d_off) is the id of the entry before it, so that a listing of any size needs no
+ * memory per row and goes on where it was also when rows come and go. */
+#ifndef FS_TREE_LISTING_H
+#define FS_TREE_LISTING_H
+
+#include "fs/core/state.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct listing;
+/* Of the directory item dir_id: as it is now (view NULL, snapshot 0), or in the view of the
+ * snapshot of that number.  ERR_NOT_A_DIRECTORY, ERR_GONE. */
+enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
+	struct listing **ret);
+void listing_free(struct fs *fs, struct listing *l);
+
+/* Return false when the reply is full: the entry will come again.  nid is 0 for "." and
+ * "..". */
+typedef bool (*listing_fn)(
+	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
+/* Entries from `offset` (0: the start, else a next_offset given before); the view as in
+ * listing_new().  names: of st only inode number and type are wanted.  ERR_INVALID_INPUT for a
+ * position that means nothing any more, ERR_NO_MEMORY behind an entry where uid may not make
+ * more be kept (held.h). */
+enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, uid_t uid,
+	int64_t offset, bool names, listing_fn fn, void *arg);
+
+#endif

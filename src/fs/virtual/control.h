@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * .rowfs: the mount's own room.  Its files are made when they are opened.  A new one is a
+ * row in the table in control.c. */
+#ifndef FS_VIRTUAL_CONTROL_H
+#define FS_VIRTUAL_CONTROL_H
+
+#include "fs/core/virtual.h"
+
+/* The name in .rowfs of one of its own nodes; "" for .rowfs itself. */
+const char *control_name(uint64_t nid);
+
+extern const struct vnode_ops control_vnode_ops;
+
+#endif

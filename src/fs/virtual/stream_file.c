@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/virtual/stream_file.h"
+
+#include "fs/core/nid.h"
+#include "fs/tree/names.h"
+#include "fs/tree/viewer.h"
+#include "fs/virtual/dir_control.h"
+#include "model/key.h"
+#include "service/query/row_stream.h"
+
+#include <stdlib.h>
+
+struct stream_file {
+	struct vfile file;
+	struct row_stream *stream;
+	struct viewer viewer;
+};
+
+static bool asked(void *arg)
+{
+	const struct vcall *const *call = arg;
+	return vcall_interrupted(*call);
+}
+
+static enum err stream_read(
+	struct vfile *f, const struct vcall *call, uint64_t offset, size_t n, struct buf *out)
+{
+	struct stream_file *s = (struct stream_file *)f;
+	return row_stream_read(s->stream, offset, n, asked, &call, out, call->detail);
+}
+
+static void stream_free(struct vfile *f)
+{
+	struct stream_file *s = (struct stream_file *)f;
+	row_stream_close(s->stream);
+	free(s);
+}
+
+static const struct vfile_ops stream_ops = {
+	.lane = VLANE_SCAN,
+	.resumes = true,
+	.read = stream_read,
+	.free = stream_free,
+};
+
+struct source {
+	const struct vcall *call;
+	uint64_t table_id;
+	const struct span *partition;
+	struct span what;
+};
+
+/* Takes over *query. */
+static enum err open_stream(
+	struct fs *fs, const struct source *from, struct row_query *query, struct vfile **ret)
+{
+	struct stream_file *s = calloc(1, sizeof(*s));
+	if (s == NULL) {
+		row_query_fini(query);
+		return ERR_NO_MEMORY;
+	}
+	*s = (struct stream_file){ .file = { .ops = &stream_ops, .fs = fs } };
+	enum err e = row_stream_open(fs->service, from->table_id, from->partition, query,
+		from->what, &s->stream, from->call->detail);
+	if (e != ERR_OK) {
+		free(s);
+		return e;
+	}
+	if (from->call->viewer != NULL) {
+		s->viewer = *from->call->viewer;
+		row_stream_for(s->stream, &s->viewer.base);
+	}
+	*ret = &s->file;
+	return ERR_OK;
+}
+
+static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir,
+	const struct vcall *call, struct vfile **ret)
+{
+	bool csv = nid_dir_control(nid) == DIR_CONTROL_ROWS_CSV;
+	struct row_query query = ROW_QUERY_ALL(csv ? ROW_FORM_CSV : ROW_FORM_NDJSON);
+	struct source from = { .call = call };
+	char key[LIMIT_KEY_BYTES], path[SHOWN_PATH_MAX];
+	struct span pk = { key, dir->key.n };
+	if (dir->kind == ITEM_PARTITION) {
+		key_from_order(dir->key.p, dir->key.n, key);
+		from.partition = &pk;
+	} else if (dir->kind != ITEM_TABLE) {
+		return ERR_GONE;
+	}
+	from.table_id = dir->kind == ITEM_PARTITION ? dir->parent : dir->id;
+	name_path(fs, dir->id, dir_control_name(nid), path);
+	from.what = span_of(path);
+	return open_stream(fs, &from, &query, ret);
+}
+
+enum err stream_file_open_rows(
+	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret)
+{
+	struct item dir = { 0 };
+	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
+	if (e == ERR_OK)
+		e = open_rows_of(fs, nid, &dir, call, ret);
+	item_fini(&dir);
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
+}
+
+enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
+	const struct vcall *call, struct vfile **ret)
+{
+	uint64_t control = nid_of_dir_control(DIR_CONTROL_QUERY, table_id);
+	struct source from = { .call = call, .table_id = table_id };
+	struct row_query query;
+	char path[SHOWN_PATH_MAX];
+	struct buf what = BUF_INIT(SHOWN_PATH_MAX + options.n + 1);
+	enum err e = row_query_parse(options, &query, call->detail);
+	if (e == ERR_OK && query.form == ROW_FORM_NONE)
+		e = ERR_IS_A_DIRECTORY;
+	if (e != ERR_OK) {
+		row_query_fini(&query);
+		return e;
+	}
+	name_path(fs, table_id, dir_control_name(control), path);
+	buf_add_str(&what, path);
+	buf_add_char(&what, '/');
+	buf_add_span(&what, options);
+	from.what = buf_ok(&what) ? buf_span(&what) : span_of(path);
+	e = open_stream(fs, &from, &query, ret);
+	buf_fini(&what);
+	return e;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/write/stage_commit.h"
+
+#include "fs/cache/notify.h"
+#include "fs/core/nid.h"
+#include "fs/refused/reason.h"
+#include "fs/refused/rejected.h"
+#include "fs/requests/xattr.h"
+#include "model/key.h"
+
+#include <stdlib.h>
+
+/* ---- the document ---- */
+
+/* The PartitionKey of a directory that has only a digest for a name, out of the document. */
+static enum err pending_key(
+	struct stage *s, char pk[LIMIT_KEY_BYTES], size_t *ret_n, struct err_detail *detail)
+{
+	struct entity entity = { 0 };
+	enum err e = entity_json_decode(buf_span(&s->buf), ENTITY_JSON_FILE, &entity, NULL, detail);
+	if (e == ERR_OK && !entity.has_pk)
+		e = err_set(detail, ERR_KEY_MISSING,
+			"the directory's name is a digest: the document must hold PartitionKey");
+	if (e == ERR_OK) {
+		char name[LIMIT_NAME_BYTES + 1];
+		size_t n = filename_encode(entity.pk, FILENAME_PARTITION, name);
+		if (!span_eq(span_make(name, n), s->at.dir.key))
+			e = err_set(detail, ERR_KEY_MISMATCH,
+				"the directory's digest is not that of the document's PartitionKey");
+	}
+	if (e == ERR_OK) {
+		memcpy(pk, entity.pk.p, entity.pk.n);
+		*ret_n = entity.pk.n;
+	}
+	entity_fini(&entity);
+	return e;
+}
+
+struct row_keys {
+	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* UTF-8 */
+	size_t pk_n, rk_n;
+};
+
+static enum err row_keys(
+	struct fs *fs, struct stage *s, struct row_keys *k, struct err_detail *detail)
+{
+	enum err e = target_key_from_document(fs, &s->at, buf_span(&s->buf), detail);
+	if (e != ERR_OK)
+		return e;
+	k->rk_n = s->at.key_len;
+	key_from_order(s->at.key, s->at.key_len, k->rk);
+	if (s->at.pending_dir)
+		return pending_key(s, k->pk, &k->pk_n, detail);
+	k->pk_n = s->at.dir.key.n;
+	key_from_order(s->at.dir.key.p, s->at.dir.key.n, k->pk);
+	return ERR_OK;
+}
+
+enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
+{
+	if (s->checked_len == s->buf.len && s->buf.len > 0)
+		return ERR_OK;
+	struct row_keys *k = malloc(sizeof(*k));
+	if (k == NULL)
+		return ERR_NO_MEMORY;
+	enum err e = row_keys(fs, s, k, detail);
+	if (e == ERR_OK)
+		e = document_check(buf_span(&s->buf), span_make(k->pk, k->pk_n),
+			span_make(k->rk, k->rk_n), NULL, &s->has_keys, detail);
+	if (e == ERR_OK)
+		s->checked_len = s->buf.len;
+	free(k);
+	return e;
+}
+
+enum err stage__check_so_far(struct fs *fs, struct stage *s, struct err_detail *detail)
+{
+	struct json_member member;
+	for (;;) {
+		switch (json_scan_next(&s->scan, buf_span(&s->buf), &member)) {
+		case JSON_SCAN_MEMBER:
+			break;
+		case JSON_SCAN_MORE:
+			return ERR_OK;
+		case JSON_SCAN_END:
+			return stage__check(fs, s, detail);
+		case JSON_SCAN_BAD:
+			return err_set_at(detail, ERR_INVALID_INPUT, s->buf.data, s->scan.bad_at,
+				"%s", s->scan.why);
+		}
+	}
+}
+
+/* ---- commit ---- */
+
+static enum err refresh_target(struct fs *fs, struct stage *s, uint64_t dir_id, struct span name)
+{
+	char component[COMPONENT_MAX];
+	size_t n = name.n < COMPONENT_MAX ? name.n : COMPONENT_MAX - 1;
+	memcpy(component, name.p, n);
+	component[n] = 0;
+	struct target now = { 0 };
+	enum err e = target_resolve(fs, nid_make(dir_id, 0), component, &now, NULL);
+	if (e == ERR_OK && !now.row_name)
+		e = ERR_GONE;
+	if (e != ERR_OK) {
+		target_fini(&now);
+		return name_means_nothing(e) || e == ERR_NOT_A_DIRECTORY ? ERR_GONE : e;
+	}
+	bool moved = now.dir.id != s->at.dir.id || !span_eq(name, s->at.name);
+	if (moved)
+		atomic_store(&s->exposed, true); /* the kernel moved a committed node there */
+	target_fini(&s->at);
+	memcpy(s->now_name, component, n + 1);
+	s->at = now;
+	s->at.name = span_make(s->now_name, n);
+	return ERR_OK;
+}
+
+/* The empty file that held the name is gone.  Another writer's first commit took its place:
+ * the last close wins; or somebody removed it. */
+static enum err follow_to_row(struct fs *fs, struct stage *s)
+{
+	struct item row = { 0 };
+	enum err e = refresh_target(fs, s, s->dir_id, span_make(s->name, s->name_len));
+	if (e == ERR_OK)
+		e = target_item(fs, &s->at, WANT_ATTRS, &row);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && row.kind != ITEM_ROW))
+		e = ERR_GONE;
+	if (e == ERR_OK)
+		s->draft_id = 0;
+	item_fini(&row);
+	return e;
+}
+
+/* Where the row is now: it may have been renamed, or removed, since it was opened. */
+static enum err follow(struct fs *fs, struct stage *s)
+{
+	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	enum item_kind kind = s->row_id != 0 ? ITEM_ROW : ITEM_FILE;
+	if (id == 0)
+		return refresh_target(fs, s, s->dir_id, s->at.name);
+	struct item it = { 0 };
+	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &it);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != kind))
+		e = ERR_GONE;
+	if (e == ERR_OK) {
+		char name[COMPONENT_MAX];
+		size_t n = item_component(&it, name);
+		e = refresh_target(fs, s, it.parent, span_make(name, n));
+		s->base.attrs = it.attrs;
+		/* A rename gives another version to the content that was loaded. */
+		if (s->row_id != 0 && it.edition == s->base.edition)
+			s->base_version = it.version;
+	}
+	item_fini(&it);
+	if (e == ERR_GONE && s->row_id == 0 && !s->loaded)
+		e = follow_to_row(fs, s);
+	return e;
+}
+
+static enum err adopt(
+	struct fs *fs, struct stage *s, const struct row_keys *k, struct err_detail *detail)
+{
+	if (!s->at.pending_dir)
+		return ERR_OK;
+	char order[LIMIT_KEY_BYTES];
+	key_to_order(k->pk, k->pk_n, order);
+	struct item partition = { 0 };
+	enum err e =
+		tree_adopt(fs->service, &s->at.dir, span_make(order, k->pk_n), &partition, detail);
+	if (e != ERR_OK)
+		return e;
+	item_fini(&s->at.dir);
+	s->at.dir = partition;
+	s->at.pending_dir = false;
+	return ERR_OK;
+}
+
+/* Joins the condition of a loaded handle with the one that was set.  A writer that loaded the empty file
+ * has not seen a row that REST made since.  ERR_CONDITION_NOT_MET: no row can meet both. */
+static enum err match_of(const struct stage *s, int64_t *ret)
+{
+	int64_t own = !s->loaded ? MATCH_UNSET : s->row_id != 0 ? s->base_version : MATCH_ABSENT;
+	int64_t asked = s->if_match;
+	if (asked == MATCH_PRESENT && own != MATCH_UNSET && own != MATCH_ABSENT)
+		asked = own;
+	*ret = own != MATCH_UNSET ? own : asked;
+	bool clash = own != MATCH_UNSET && asked != MATCH_UNSET && own != asked;
+	return clash ? ERR_CONDITION_NOT_MET : ERR_OK;
+}
+
+static bool asks_for_row(int64_t match)
+{
+	return match != MATCH_UNSET && match != MATCH_ABSENT;
+}
+
+static void set_conditions(const struct stage *s, int64_t match, struct entity_op *op)
+{
+	op->if_id = s->row_id;
+	if (match == MATCH_ABSENT) {
+		op->kind = ENTITY_INSERT;
+		op->if_id = 0;
+	} else if (match == MATCH_PRESENT && s->row_id == 0) {
+		op->kind = ENTITY_REPLACE;
+	} else if (asks_for_row(match) && match != MATCH_PRESENT) {
+		op->if_match = true;
+		op->if_match_version = match;
+	}
+}
+
+static void committed(struct stage *s, struct item *now)
+{
+	item_fini(&s->base);
+	s->base = *now;
+	*now = (struct item){ 0 };
+	s->row_id = s->base.id;
+	s->base_version = s->base.version;
+	s->draft = false;
+	s->draft_id = 0;
+	atomic_store(&s->settled, true);
+	s->dirty = s->emptied = false;
+	s->changed = s->changed_content = true;
+	s->loaded = s->loaded || s->if_match != MATCH_UNSET;
+	s->if_match = MATCH_UNSET;
+	s->attrs = ATTRS_UNSET; /* the row has them, and may get others */
+}
+
+/* Mode and owner of the empty file go over to the row. */
+static void inherit(struct attrs *to, const struct attrs *from)
+{
+	if (to->mode == MODE_UNSET)
+		to->mode = from->mode;
+	if (to->uid == OWNER_UNSET)
+		to->uid = from->uid;
+	if (to->gid == OWNER_UNSET)
+		to->gid = from->gid;
+}
+
+/* Of the empty file that holds the name; 0: none does. */
+static uint64_t draft_nid(const struct stage *s)
+{
+	if (s->draft_id == 0)
+		return 0;
+	return nid_make(s->draft_id, s->base.id == s->draft_id ? s->base.edition : 0);
+}
+
+static enum err no_match(const struct stage *s, struct err_detail *detail)
+{
+	return s->if_match == MATCH_UNSET
+		? ERR_CONDITION_NOT_MET
+		: err_set(detail, ERR_CONDITION_NOT_MET, "%s", MATCH_NOT_MET_TEXT);
+}
+
+static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bool durable,
+	struct err_detail *detail)
+{
+	int64_t match;
+	if (match_of(s, &match) != ERR_OK)
+		return no_match(s, detail);
+	struct entity_op op = { .kind = ENTITY_UPSERT,
+		.document = buf_span(&s->buf),
+		.document_has_keys = s->has_keys,
+		.attrs = s->attrs,
+		.admitted = s->admitted };
+	s->admitted = false;
+	op.pk = span_make(k->pk, k->pk_n);
+	op.rk = span_make(k->rk, k->rk_n);
+	if (s->draft_id != 0)
+		inherit(&op.attrs, &s->base.attrs);
+	set_conditions(s, match, &op);
+	struct place draft = { .id = s->draft_id };
+	struct item now = { 0 }, replaced = { 0 };
+	enum err e = entity_commit_document(fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op,
+		s->draft_id != 0 ? &draft : NULL, durable, &now, &replaced, detail);
+	if (e == ERR_NOT_FOUND && s->row_id != 0)
+		e = ERR_GONE;
+	else if (e == ERR_ENTITY_EXISTS || (e == ERR_NOT_FOUND && asks_for_row(match)))
+		e = ERR_CONDITION_NOT_MET;
+	if (e == ERR_CONDITION_NOT_MET)
+		e = no_match(s, detail);
+	if (e == ERR_OK) {
+		s->old_nid = replaced.kind == ITEM_ROW ? nid_of(&replaced) : draft_nid(s);
+		committed(s, &now);
+	}
+	item_fini(&replaced);
+	return e;
+}
+
+static void accepted(struct fs *fs, struct stage *s)
+{
+	reasons_clear(fs->reasons, s->dir_id, s->at.name);
+	if (s->rejected_id != 0)
+		rejected_drop(fs, s->rejected_id);
+	s->rejected_id = 0;
+	s->rejected_len = 0;
+	rejected_retry_in_turn(fs);
+}
+
+/* A row is mostly still where it was: the condition of the commit finds out, which is cheaper than
+ * to look first.  *ret_look: it may be elsewhere, and what was found wrong may be due to that. */
+static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k, bool durable,
+	bool *ret_look, struct err_detail *detail)
+{
+	*ret_look = true;
+	if (s->row_id == 0 || s->at.dir.kind != ITEM_PARTITION || s->at.digest)
+		return ERR_GONE;
+	enum err e = stage__check(fs, s, detail);
+	if (e == ERR_OK)
+		e = row_keys(fs, s, k, detail);
+	if (e != ERR_OK)
+		return e;
+	e = put(fs, s, k, durable, detail);
+	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND || e == ERR_CONDITION_NOT_MET;
+	s->admitted = *ret_look; /* it was counted */
+	return e;
+}
+
+/* Each time somebody else changed it in between. */
+#define LOOKS 64
+/* Looks first where the row is.  *ret_look: it was elsewhere again by then, or its first document
+ * came to the name, which follow() has the last word on. */
+static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys *k, bool durable,
+	bool *ret_look, struct err_detail *detail)
+{
+	uint64_t dir = s->at.dir.id;
+	int64_t version = s->base_version;
+	*detail = (struct err_detail){ 0 };
+	*ret_look = false;
+	enum err e = follow(fs, s);
+	bool moved = e == ERR_OK && s->at.dir.id != dir;
+	s->admitted = s->admitted && !moved;
+	if (moved || (e == ERR_OK && s->has_keys))
+		s->checked_len = 0;
+	if (e == ERR_OK)
+		e = stage__check(fs, s, detail);
+	if (e == ERR_OK)
+		e = row_keys(fs, s, k, detail);
+	if (e == ERR_OK)
+		e = adopt(fs, s, k, detail);
+	if (e != ERR_OK)
+		return e;
+	e = put(fs, s, k, durable, detail);
+	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND ||
+		(e == ERR_CONDITION_NOT_MET && s->base_version != version);
+	s->admitted = *ret_look;
+	return e;
+}
+
+enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_detail *detail)
+{
+	struct row_keys *k = malloc(sizeof(*k));
+	if (k == NULL)
+		return ERR_NO_MEMORY;
+	bool joins = s->draft;
+	bool look;
+	enum err e = put_as_known(fs, s, k, durable, &look, detail);
+	if (!look) {
+		if (e == ERR_OK)
+			accepted(fs, s);
+		free(k);
+		return e;
+	}
+	for (int tries = 0; look && tries < LOOKS; tries++)
+		e = put_where_it_is(fs, s, k, durable, &look, detail);
+	if (e == ERR_OK && joins)
+		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
+	if (e == ERR_OK)
+		accepted(fs, s);
+	free(k);
+	return e;
+}

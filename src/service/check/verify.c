@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT
+ * The check of a whole store.  The engine says what it alone can know; here every item is
+ * held against the rules of the model: names, keys and their file names, documents. */
+#include "service/check/verify.h"
+
+#include "base/clock.h"
+#include "codec/access_policy_xml.h"
+#include "codec/entity_json.h"
+#include "codec/filename.h"
+#include "codec/service_properties_xml.h"
+#include "model/key.h"
+#include "model/names.h"
+#include "service/check/walk.h"
+#include "service/core/accounts.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_SHOWN 80 /* bytes of a name in a finding */
+
+struct verify {
+	struct service *service;
+	struct store *store;
+	struct store_view *view;
+	store_check_fn fn;
+	store_progress_fn progress;
+	void *arg;
+	struct verify_counts *counts;
+	bool stopped;
+	bool no_memory; /* then it is stopped, too */
+	bool exact;     /* the engine counts children */
+
+	/* Where we are, for the findings. */
+	struct span account, table, partition;
+	enum item_kind dir; /* what the directory being listed is */
+	uint64_t children;  /* of it */
+	uint64_t done;
+	struct entity entity;
+};
+
+static bool find(struct verify *v, const char *finding)
+{
+	v->counts->findings++;
+	if (v->fn != NULL && !v->fn(v->arg, finding))
+		v->stopped = true;
+	return !v->stopped;
+}
+
+/* That says nothing about the store. */
+static bool lacks_memory(struct verify *v, bool lacks)
+{
+	v->no_memory = v->no_memory || lacks;
+	v->stopped = v->stopped || lacks;
+	return lacks;
+}
+
+static int shown(struct span s)
+{
+	return (int)(s.n < NAME_SHOWN ? s.n : NAME_SHOWN);
+}
+
+/* A finding about the item `name` where we are. */
+static void PRINTF_LIKE(3, 4) report(struct verify *v, struct span name, const char *fmt, ...)
+{
+	char what[256], line[768];
+	va_list args;
+	va_start(args, fmt);
+	(void)vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	(void)snprintf(line, sizeof(line), "%.*s%s%.*s%s%.*s%s%.*s: %s", shown(v->account),
+		v->account.p != NULL ? v->account.p : "", v->account.n > 0 ? "/" : "",
+		shown(v->table), v->table.p != NULL ? v->table.p : "", v->table.n > 0 ? "/" : "",
+		shown(v->partition), v->partition.p != NULL ? v->partition.p : "",
+		v->partition.p != NULL ? "/" : "", shown(name), name.p != NULL ? name.p : "", what);
+	(void)find(v, line);
+}
+
+/* The engine's findings come through here, so that they are counted. */
+static bool engine_finding(void *arg, const char *finding)
+{
+	return find(arg, finding);
+}
+
+static void engine_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct verify *v = arg;
+	if (v->progress != NULL)
+		v->progress(v->arg, done, total);
+}
+
+/* Every key has one name, and the name leads back to it. */
+static void check_name(struct verify *v, struct span key, enum filename_kind kind)
+{
+	char name[LIMIT_NAME_BYTES + 1];
+	struct filename back;
+	size_t n = filename_encode(key, kind, name);
+	enum err e = filename_decode(span_make(name, n), kind, &back, NULL);
+	bool same = e == ERR_OK;
+	if (same && back.form == FILENAME_KEY)
+		same = span_eq(span_make(back.key, back.key_len), key);
+	else if (same)
+		same = back.form == FILENAME_DIGEST &&
+			span_starts(key, span_make(back.key, back.key_len));
+	if (!same)
+		report(v, key, "its file name '%.*s' does not lead back to it",
+			shown(span_make(name, n)), name);
+}
+
+/* The key out of its order form; false, with a finding, if it breaks a rule. */
+static bool check_key(struct verify *v, const struct item *it, const char *what,
+	enum filename_kind kind, char out[LIMIT_KEY_BYTES])
+{
+	struct err_detail why = { 0 };
+	if (it->key.n > (size_t)LIMIT_KEY_BYTES) {
+		report(v, it->key, "the %s is longer than a key may be", what);
+		return false;
+	}
+	key_from_order(it->key.p, it->key.n, out);
+	struct span key = span_make(out, it->key.n);
+	enum err e = key_check(key, what, &why);
+	if (e != ERR_OK) {
+		report(v, key, "%s", err_message(e, &why));
+		return false;
+	}
+	check_name(v, key, kind);
+	return true;
+}
+
+static void check_keys_inside(struct verify *v, const struct item *it, struct span key,
+	const struct entity_json_facts *facts)
+{
+	const struct entity *e = &v->entity;
+	bool wanted = filename_is_long(v->partition, FILENAME_PARTITION) ||
+		filename_is_long(key, FILENAME_ROW);
+	if ((e->has_pk && !span_eq(e->pk, v->partition)) || (e->has_rk && !span_eq(e->rk, key)))
+		report(v, key, "the keys in the document are not the row's");
+	if (facts->has_keys != ((it->flags & ITEM_KEYS_INSIDE) != 0))
+		report(v, key, "the mark for keys in the document is wrong");
+	if (wanted && !facts->has_keys)
+		report(v, key, "the document of a long key does not hold its keys");
+}
+
+/* What is spliced into answers without being read must be what would be rendered. */
+static void check_canonical(struct verify *v, const struct item *it, struct span key)
+{
+	if ((it->flags & ITEM_CANONICAL) == 0)
+		return;
+	struct buf again = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	entity_json_encode(&v->entity, ENTITY_JSON_NEWLINE, &again);
+	if (!lacks_memory(v, buf_full(&again) == ERR_NO_MEMORY) &&
+		!span_eq(buf_span(&again), it->body))
+		report(v, key, "the document is not in the form that its mark says");
+	buf_fini(&again);
+}
+
+static void check_row(struct verify *v, const struct item *it)
+{
+	char key_bytes[LIMIT_KEY_BYTES];
+	if (!check_key(v, it, "RowKey", FILENAME_ROW, key_bytes))
+		return;
+	struct span key = span_make(key_bytes, it->key.n);
+	struct entity_json_facts facts = { 0 };
+	struct err_detail why = { 0 };
+	if (it->size != it->body.n)
+		report(v, key, "the size is %" PRIu64 " but the document has %zu bytes", it->size,
+			it->body.n);
+	enum err e = entity_json_decode(it->body, ENTITY_JSON_FILE, &v->entity, &facts, &why);
+	if (lacks_memory(v, e == ERR_NO_MEMORY))
+		return;
+	if (e != ERR_OK) {
+		report(v, key, "%s", err_message(e, &why));
+	} else {
+		check_keys_inside(v, it, key, &facts);
+		check_canonical(v, it, key);
+	}
+	if (it->version <= 0 || it->version > TICKS_MAX)
+		report(v, key, "the Timestamp is no date");
+	if ((it->flags & ~(uint32_t)(ITEM_KEYS_INSIDE | ITEM_CANONICAL)) != 0)
+		report(v, key, "it has marks that no row has");
+}
+
+static void tell_done(struct verify *v)
+{
+	v->done++;
+	if (v->progress != NULL && v->done % 256 == 0)
+		v->progress(v->arg, v->done, 0); /* how many there are is not known */
+}
+
+static bool on_row(void *arg, const struct item *it)
+{
+	struct verify *v = arg;
+	v->children++;
+	if (it->kind == ITEM_ROW) {
+		v->counts->rows++;
+		check_row(v, it);
+	} else {
+		report(v, it->key, "something that is no row has a row's key");
+	}
+	tell_done(v);
+	return !v->stopped;
+}
+
+/* A name that it can have: anywhere one with a leading dot; in a partition a file may have a row's (an
+ * editor makes it, empty, before it writes), in a table a folder that of a partition whose key is
+ * not known.  v->dir of the root: ITEM_NONE. */
+static bool file_name_is_allowed(const struct verify *v, const struct item *it)
+{
+	struct filename f;
+	struct span name = it->key;
+	if (name.n == 0 || name.n > LIMIT_FILE_NAME_BYTES || span_is(name, ".") ||
+		span_is(name, "..") || memchr(name.p, '/', name.n) != NULL ||
+		memchr(name.p, 0, name.n) != NULL)
+		return false;
+	if (name.p[0] == '.' || v->dir == ITEM_FOLDER)
+		return true;
+	if (v->dir == ITEM_TABLE)
+		return it->kind == ITEM_FOLDER &&
+			filename_decode(name, FILENAME_PARTITION, &f, NULL) == ERR_OK &&
+			f.form == FILENAME_DIGEST;
+	if (v->dir != ITEM_PARTITION)
+		return false;
+	return filename_decode(name, FILENAME_ROW, &f, NULL) == ERR_OK &&
+		(f.form == FILENAME_ORDINARY || it->kind == ITEM_FILE);
+}
+
+static void check_dir_flags(struct verify *v, const struct item *dir, struct span name)
+{
+	if ((dir->flags & ~(uint32_t)ITEM_MADE) != 0)
+		report(v, name, "it has marks that no directory has");
+}
+
+static bool on_file(void *arg, const struct item *it)
+{
+	struct verify *v = arg;
+	v->children++;
+	v->counts->files += it->kind == ITEM_FILE;
+	if (!file_name_is_allowed(v, it))
+		report(v, it->key, "the name of an ordinary file is not allowed");
+	if (it->kind == ITEM_FOLDER)
+		check_dir_flags(v, it, it->key);
+	else if (it->flags != 0)
+		report(v, it->key, "it has marks that no file has");
+	tell_done(v);
+	return !v->stopped;
+}
+
+static void check_count(struct verify *v, const struct item *dir, struct span name)
+{
+	if (v->exact && !v->stopped && dir->size != v->children)
+		report(v, name, "%" PRIu64 " children counted, %" PRIu64 " found", dir->size,
+			v->children);
+}
+
+/* The first folder of dir behind *at, as walk_next(). */
+static enum err next_folder(struct verify *v, uint64_t dir, struct item *at)
+{
+	enum err e;
+	do
+		e = walk_next(v->store, v->view, dir, CLASS_NAMED, WANT_ATTRS, at);
+	while (e == ERR_OK && at->kind != ITEM_FOLDER);
+	return e;
+}
+
+/* What cannot be read is told, and what stands beside it is verified. */
+static enum err tolerate(struct verify *v, struct span name, enum err e)
+{
+	if (e != ERR_CORRUPT)
+		return e;
+	report(v, name, "not all of what is in it can be read");
+	return ERR_OK;
+}
+
+static enum err list_files(struct verify *v, uint64_t dir, enum item_kind kind)
+{
+	v->dir = kind;
+	return v->stopped ? ERR_OK
+			  : store_list(v->store, v->view, dir, CLASS_NAMED, (struct span){ 0 },
+				    false, WANT_ATTRS, on_file, v);
+}
+
+/* The files of a folder.  *ret_within: what is in it may be looked at.  A folder that is kept
+ * under two places, which the engine tells, may hold itself. */
+static enum err verify_folder(struct verify *v, const struct item *folder, bool *ret_within)
+{
+	struct item as_kept = { 0 };
+	enum err e = store_get(v->store, v->view, folder->id, WANT_ATTRS, &as_kept);
+	*ret_within = e == ERR_OK && as_kept.parent == folder->parent;
+	item_fini(&as_kept);
+	if (!*ret_within)
+		return e == ERR_NOT_FOUND ? ERR_OK : e;
+	v->children = 0;
+	e = list_files(v, folder->id, ITEM_FOLDER);
+	if (e == ERR_OK)
+		check_count(v, folder, folder->key);
+	return e;
+}
+
+/* The folders in top, however deep they are: the way up is asked of the store, so that the way
+ * down need not be remembered. */
+static enum err verify_folders(struct verify *v, uint64_t top)
+{
+	struct item at = { 0 };
+	uint64_t dir = top;
+	enum err e = ERR_OK;
+	while (e == ERR_OK && !v->stopped) {
+		bool within;
+		e = next_folder(v, dir, &at);
+		if (e == ERR_OK) {
+			e = verify_folder(v, &at, &within);
+			if (within) {
+				dir = at.id;
+				item_fini(&at);
+			}
+		} else if (e == ERR_NOT_FOUND && dir != top) {
+			e = store_get(v->store, v->view, dir, WANT_ATTRS, &at);
+			dir = at.parent;
+		}
+	}
+	item_fini(&at);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+static enum err verify_partition(struct verify *v, const struct item *it)
+{
+	char key[LIMIT_KEY_BYTES];
+	v->counts->partitions++;
+	if (!check_key(v, it, "PartitionKey", FILENAME_PARTITION, key))
+		return ERR_OK;
+	v->partition = span_make(key, it->key.n);
+	check_dir_flags(v, it, (struct span){ 0 });
+	v->children = 0;
+	enum err e = store_list(v->store, v->view, it->id, CLASS_KEYED, (struct span){ 0 }, false,
+		WANT_BODY, on_row, v);
+	if (e == ERR_OK)
+		e = list_files(v, it->id, ITEM_PARTITION);
+	uint64_t children = v->children;
+	if (e == ERR_OK)
+		e = verify_folders(v, it->id);
+	struct span name = v->partition;
+	v->partition = (struct span){ 0 };
+	v->children = children;
+	if (e == ERR_OK)
+		check_count(v, it, name);
+	return tolerate(v, name, e);
+}
+
+/* Calls fn for every keyed child of dir, and counts all children. */
+static enum err each_child(struct verify *v, uint64_t dir, enum item_kind kind,
+	enum err (*fn)(struct verify *v, const struct item *it), uint64_t *ret_children)
+{
+	struct item at = { 0 };
+	enum err e = ERR_OK;
+	*ret_children = 0;
+	while (!v->stopped) {
+		e = walk_next(v->store, v->view, dir, CLASS_KEYED, WANT_BODY, &at);
+		if (e != ERR_OK)
+			break;
+		(*ret_children)++;
+		e = fn(v, &at);
+		if (e != ERR_OK)
+			break;
+	}
+	item_fini(&at);
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	v->children = 0;
+	e = list_files(v, dir, kind);
+	*ret_children += v->children;
+	return e == ERR_OK ? verify_folders(v, dir) : e;
+}
+
+static void check_policies(struct verify *v, const struct item *it)
+{
+	struct access_policies policies;
+	struct err_detail why = { 0 };
+	enum err e = access_policies_from_xml(it->body, &policies, &why);
+	arena_fini(&policies.arena);
+	if (e != ERR_OK && !lacks_memory(v, e == ERR_NO_MEMORY))
+		report(v, it->name, "its access policies cannot be read: %s", err_message(e, &why));
+}
+
+static enum err verify_table(struct verify *v, const struct item *it)
+{
+	struct err_detail why = { 0 };
+	char key[LIMIT_TABLE_NAME_MAX];
+	v->counts->tables++;
+	enum err e = table_name_check(it->name, &why);
+	if (e != ERR_OK) {
+		report(v, it->name, "%s", err_message(e, &why));
+		return ERR_OK;
+	}
+	table_name_fold(it->name, key);
+	if (!span_eq(span_make(key, it->name.n), it->key))
+		report(v, it->name, "the key is not the name in lower case");
+	check_policies(v, it);
+	check_dir_flags(v, it, it->name);
+	v->table = it->name;
+	uint64_t children;
+	e = each_child(v, it->id, ITEM_TABLE, verify_partition, &children);
+	v->table = (struct span){ 0 };
+	v->children = children;
+	if (e == ERR_OK)
+		check_count(v, it, it->name);
+	return tolerate(v, it->name, e);
+}
+
+static void check_secrets(struct verify *v, const struct item *it)
+{
+	struct account_secrets secrets;
+	struct service_properties properties;
+	enum err e = account_secrets_read(it->body, &secrets);
+	if (lacks_memory(v, e == ERR_NO_MEMORY))
+		return;
+	if (e != ERR_OK) {
+		report(v, it->key, "the account's keys cannot be read");
+		return;
+	}
+	if (secrets.properties.len > 0) {
+		e = service_properties_load(buf_span(&secrets.properties), &properties);
+		if (e != ERR_OK && !lacks_memory(v, e == ERR_NO_MEMORY))
+			report(v, it->key, "its service properties cannot be read");
+		service_properties_fini(&properties);
+	}
+	account_secrets_fini(&secrets);
+}
+
+static enum err verify_account(struct verify *v, const struct item *it)
+{
+	struct err_detail why = { 0 };
+	v->counts->accounts++;
+	enum err e = account_name_check(it->key, &why);
+	if (e != ERR_OK)
+		report(v, it->key, "%s", err_message(e, &why));
+	check_secrets(v, it);
+	check_dir_flags(v, it, it->key);
+	v->account = it->key;
+	uint64_t children;
+	e = each_child(v, it->id, ITEM_ACCOUNT, verify_table, &children);
+	v->account = (struct span){ 0 };
+	v->children = children;
+	if (e == ERR_OK)
+		check_count(v, it, it->key);
+	return tolerate(v, it->key, e);
+}
+
+/* A folder that the store has always, of those that a mount shows in .rowfs. */
+static enum err verify_fixed(struct verify *v, uint64_t id)
+{
+	struct item it = { 0 };
+	enum err e = store_get(v->store, v->view, id, WANT_ATTRS, &it);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_OK : e; /* the engine tells */
+	v->account = SPAN_LIT(".rowfs");
+	v->table = it.key;
+	v->children = 0;
+	e = list_files(v, id, ITEM_FOLDER);
+	uint64_t children = v->children;
+	if (e == ERR_OK)
+		e = verify_folders(v, id);
+	v->table = (struct span){ 0 };
+	v->children = children;
+	if (e == ERR_OK)
+		check_count(v, &it, it.key);
+	v->account = (struct span){ 0 };
+	item_fini(&it);
+	return e;
+}
+
+enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn progress, void *arg,
+	struct verify_counts *counts)
+{
+	*counts = (struct verify_counts){ 0 };
+	struct verify v = { .service = s,
+		.store = service_store(s),
+		.fn = fn,
+		.progress = progress,
+		.arg = arg,
+		.counts = counts };
+	enum err e = store_check(v.store, engine_finding, engine_progress, &v);
+	if (e != ERR_OK && e != ERR_CORRUPT)
+		return e;
+	if (e == ERR_CORRUPT && counts->findings == 0)
+		(void)find(&v, "the engine found the store damaged");
+	struct store_info info;
+	store_info(v.store, &info);
+	v.exact = (info.abilities & STORE_COUNTS_EXACT) != 0;
+
+	e = store_view_hold(v.store, &v.view);
+	uint64_t unused;
+	if (e == ERR_OK)
+		e = each_child(&v, STORE_ROOT, ITEM_NONE, verify_account, &unused);
+	if (e == ERR_OK)
+		e = verify_fixed(&v, STORE_REJECTED);
+	if (e == ERR_OK)
+		e = verify_fixed(&v, STORE_TRASH);
+	store_view_close(v.store, v.view);
+	entity_fini(&v.entity);
+	if (v.no_memory)
+		return ERR_NO_MEMORY;
+	if (e == ERR_OK && counts->findings > 0)
+		e = ERR_CORRUPT;
+	return e == ERR_OK && v.stopped ? ERR_CANCELLED : e;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ * A few slots, each for all names that fall into it. */
+#include "service/core/known.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ACCOUNTS 16
+#define CHILDREN 1024
+/* A longer key is not remembered. */
+#define KEY_MAX 64
+/* An account with more than this is not remembered. */
+#define PROPERTIES_MAX 4096
+
+struct account_slot {
+	char name[LIMIT_ACCOUNT_NAME_MAX];
+	size_t name_n; /* 0: free */
+	struct account_secrets secrets;
+};
+
+struct child_slot {
+	uint64_t moment;     /* another one than known.moment: forgotten */
+	uint64_t id, parent; /* id 0: free */
+	size_t key_n;
+	char key[KEY_MAX];
+};
+
+struct known {
+	pthread_mutex_t lock; /* guards what follows */
+	uint64_t moment;      /* moves on whenever all is forgotten */
+	unsigned changing;    /* changes that are being made */
+	struct account_slot accounts[ACCOUNTS];
+	struct child_slot children[CHILDREN];
+};
+
+struct known *known_new(void)
+{
+	struct known *k = calloc(1, sizeof(*k));
+	if (k != NULL)
+		pthread_mutex_init(&k->lock, NULL);
+	return k;
+}
+
+static void forget_account(struct account_slot *s)
+{
+	if (s->name_n > 0)
+		account_secrets_fini(&s->secrets);
+	s->name_n = 0;
+}
+
+/* With the lock held. */
+static void forget(struct known *k)
+{
+	k->moment++;
+	for (size_t i = 0; i < ACCOUNTS; i++)
+		forget_account(&k->accounts[i]);
+}
+
+void known_free(struct known *k)
+{
+	if (k == NULL)
+		return;
+	forget(k);
+	pthread_mutex_destroy(&k->lock);
+	free(k);
+}
+
+/* Rows and files change no directory; what is named by its id may be one. */
+static bool is_below_tables(const struct change *c)
+{
+	switch (c->op) {
+	case CHANGE_PUT:
+		return c->kind == ITEM_ROW || c->kind == ITEM_FILE;
+	case CHANGE_DELETE:
+		return c->at.id == 0 && c->at.has_pk;
+	case CHANGE_ATTRS:
+	case CHANGE_WRITE:
+	case CHANGE_RESIZE:
+		return true;
+	case CHANGE_MOVE:
+		break;
+	}
+	return false;
+}
+
+bool known_is_touched(const struct change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!is_below_tables(&changes[i]))
+			return true;
+	return false;
+}
+
+void known_changing(struct known *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->changing++;
+	forget(k);
+	pthread_mutex_unlock(&k->lock);
+}
+
+void known_changed(struct known *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->changing--;
+	forget(k);
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* FNV-1a. */
+static size_t slot_of(struct span name, uint64_t account, size_t slots)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ account;
+	for (size_t i = 0; i < name.n; i++)
+		h = (h ^ (unsigned char)name.p[i]) * UINT64_C(0x100000001b3);
+	return (size_t)(h ^ h >> 32) % slots;
+}
+
+/* With the lock held. */
+static bool may_remember(const struct known *k, uint64_t moment)
+{
+	return k->changing == 0 && k->moment == moment;
+}
+
+static bool copy_secrets(const struct account_secrets *a, struct account_secrets *ret)
+{
+	*ret = *a;
+	ret->properties = BUF_INIT(a->properties.limit);
+	buf_add_span(&ret->properties, buf_span(&a->properties));
+	if (buf_ok(&ret->properties))
+		return true;
+	account_secrets_fini(ret);
+	return false;
+}
+
+bool known_account(
+	struct known *k, struct span name, struct account_secrets *ret, uint64_t *ret_moment)
+{
+	const struct account_slot *s = &k->accounts[slot_of(name, 0, ACCOUNTS)];
+	pthread_mutex_lock(&k->lock);
+	*ret_moment = k->moment;
+	bool ok = s->name_n > 0 && span_eq(span_make(s->name, s->name_n), name) &&
+		copy_secrets(&s->secrets, ret);
+	pthread_mutex_unlock(&k->lock);
+	return ok;
+}
+
+void known_account_is(
+	struct known *k, struct span name, const struct account_secrets *a, uint64_t moment)
+{
+	struct account_slot *s = &k->accounts[slot_of(name, 0, ACCOUNTS)];
+	if (name.n == 0 || name.n > sizeof(s->name) || a->properties.len > PROPERTIES_MAX)
+		return;
+	pthread_mutex_lock(&k->lock);
+	if (may_remember(k, moment)) {
+		forget_account(s);
+		if (copy_secrets(a, &s->secrets)) {
+			memcpy(s->name, name.p, name.n);
+			s->name_n = name.n;
+		}
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+bool known_child(
+	struct known *k, uint64_t parent, struct span key, uint64_t *ret_id, uint64_t *ret_moment)
+{
+	const struct child_slot *s = &k->children[slot_of(key, parent, CHILDREN)];
+	pthread_mutex_lock(&k->lock);
+	*ret_moment = k->moment;
+	bool ok = s->id != 0 && s->moment == k->moment && s->parent == parent &&
+		span_eq(span_make(s->key, s->key_n), key);
+	if (ok)
+		*ret_id = s->id;
+	pthread_mutex_unlock(&k->lock);
+	return ok;
+}
+
+void known_child_is(struct known *k, uint64_t parent, struct span key, uint64_t id, uint64_t moment)
+{
+	struct child_slot *s = &k->children[slot_of(key, parent, CHILDREN)];
+	if (key.n > sizeof(s->key))
+		return;
+	pthread_mutex_lock(&k->lock);
+	if (may_remember(k, moment)) {
+		*s = (struct child_slot){
+			.moment = moment, .id = id, .parent = parent, .key_n = key.n
+		};
+		if (key.n > 0)
+			memcpy(s->key, key.p, key.n);
+	}
+	pthread_mutex_unlock(&k->lock);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/core/service.h"
+
+#include "base/clock.h"
+#include "service/core/heat.h"
+#include "service/core/known.h"
+#include "service/core/metrics.h"
+#include "service/core/partition_keys.h"
+#include "service/view/views.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct service {
+	struct store *store;
+	_Atomic int64_t last_version;
+	struct heat *heat;
+	struct metrics *metrics;
+	struct partition_keys *partition_keys;
+	struct known *known;
+	struct views *views;
+	atomic_bool read_only, sync;
+	pthread_rwlock_t doors_lock; /* read: a door but the mount changes something */
+
+	pthread_rwlock_t events_lock; /* read: a call is running; write: the subscriber changes */
+	event_fn on_event;            /* guarded by events_lock */
+	void *event_arg;
+	const struct set_watch *set_watch; /* guarded by events_lock; may be NULL */
+	_Atomic bool watched;
+
+	/* Change sets that may be seen and whose subscriber has not kept what it keeps of them. */
+	pthread_mutex_t unkept_lock;
+	pthread_cond_t kept;
+	struct unkept *first, *last; /* by when they began; guarded by unkept_lock */
+	uint64_t begun;              /* guarded by unkept_lock */
+	atomic_uint changing;        /* how many; changed under unkept_lock */
+};
+
+/* In the frame of who applies it. */
+struct unkept {
+	struct unkept *previous, *next;
+	uint64_t number;
+};
+
+enum err service_new(struct store *store, struct service **ret)
+{
+	struct service *s = calloc(1, sizeof(*s));
+	if (s == NULL) {
+		store_close(store);
+		return ERR_NO_MEMORY;
+	}
+	s->store = store;
+	atomic_init(&s->last_version, store_version_floor(store));
+	pthread_rwlock_init(&s->events_lock, NULL);
+	pthread_rwlock_init(&s->doors_lock, NULL);
+	pthread_mutex_init(&s->unkept_lock, NULL);
+	pthread_cond_init(&s->kept, NULL);
+	s->heat = heat_new();
+	s->metrics = metrics_new();
+	s->partition_keys = partition_keys_new(store);
+	s->known = known_new();
+	if (s->heat == NULL || s->metrics == NULL || s->partition_keys == NULL ||
+		s->known == NULL || views_new(store, &s->views) != ERR_OK) {
+		service_free(s);
+		return ERR_NO_MEMORY;
+	}
+	*ret = s;
+	return ERR_OK;
+}
+
+void service_free(struct service *s)
+{
+	if (s == NULL)
+		return;
+	views_free(s->views);
+	store_close(s->store);
+	heat_free(s->heat);
+	metrics_free(s->metrics);
+	partition_keys_free(s->partition_keys);
+	known_free(s->known);
+	pthread_rwlock_destroy(&s->events_lock);
+	pthread_rwlock_destroy(&s->doors_lock);
+	pthread_mutex_destroy(&s->unkept_lock);
+	pthread_cond_destroy(&s->kept);
+	free(s);
+}
+
+struct store *service_store(struct service *s)
+{
+	return s->store;
+}
+
+struct heat *service_heat(struct service *s)
+{
+	return s->heat;
+}
+
+struct metrics *service_metrics(struct service *s)
+{
+	return s->metrics;
+}
+
+struct known *service_known(struct service *s)
+{
+	return s->known;
+}
+
+struct views *service_views(struct service *s)
+{
+	return s->views;
+}
+
+struct partition_keys *service_partition_keys(struct service *s)
+{
+	return s->partition_keys;
+}
+
+void service_set_read_only(struct service *s, bool read_only)
+{
+	/* What the kernel has let in may come by any door: a control file's change set. */
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (read_only && s->set_watch != NULL)
+		s->set_watch->settle(s->event_arg);
+	pthread_rwlock_unlock(&s->events_lock);
+	atomic_store(&s->read_only, read_only);
+	if (!read_only)
+		return;
+	/* From here on nobody new takes it for long. */
+	pthread_rwlock_wrlock(&s->doors_lock);
+	pthread_rwlock_unlock(&s->doors_lock);
+}
+
+bool service_is_changing(const struct service *s)
+{
+	return atomic_load(&s->changing) != 0;
+}
+
+static void set_begins(struct service *s, struct unkept *u)
+{
+	pthread_mutex_lock(&s->unkept_lock);
+	*u = (struct unkept){ .previous = s->last, .number = ++s->begun };
+	*(s->last != NULL ? &s->last->next : &s->first) = u;
+	s->last = u;
+	atomic_fetch_add(&s->changing, 1);
+	pthread_mutex_unlock(&s->unkept_lock);
+}
+
+static void set_kept(struct service *s, struct unkept *u)
+{
+	pthread_mutex_lock(&s->unkept_lock);
+	*(u->previous != NULL ? &u->previous->next : &s->first) = u->next;
+	*(u->next != NULL ? &u->next->previous : &s->last) = u->previous;
+	atomic_fetch_sub(&s->changing, 1);
+	pthread_cond_broadcast(&s->kept);
+	pthread_mutex_unlock(&s->unkept_lock);
+}
+
+void service_wait_kept(struct service *s)
+{
+	if (!service_is_changing(s))
+		return;
+	pthread_mutex_lock(&s->unkept_lock);
+	const uint64_t last = s->begun;
+	while (s->first != NULL && s->first->number <= last) {
+		/* Looked again now and then: glibc before 2.41 can lose a wake-up (its bug 25847). */
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec++;
+		(void)pthread_cond_clockwait(&s->kept, &s->unkept_lock, CLOCK_MONOTONIC, &until);
+	}
+	pthread_mutex_unlock(&s->unkept_lock);
+}
+
+bool service_is_read_only(struct service *s)
+{
+	return atomic_load(&s->read_only);
+}
+
+void service_set_sync(struct service *s)
+{
+	atomic_store(&s->sync, true);
+}
+
+/* The first of n versions in a row. */
+static int64_t take_versions(struct service *s, size_t n)
+{
+	int64_t now = clock_ticks();
+	int64_t last = atomic_load(&s->last_version);
+	int64_t first;
+	do
+		first = now > last ? now : last + 1;
+	while (!atomic_compare_exchange_weak(&s->last_version, &last, first + (int64_t)n - 1));
+	return first;
+}
+
+int64_t service_next_version(struct service *s)
+{
+	return take_versions(s, 1);
+}
+
+void service_subscribe(struct service *s, event_fn fn, void *arg)
+{
+	pthread_rwlock_wrlock(&s->events_lock);
+	s->on_event = fn;
+	s->event_arg = arg;
+	s->set_watch = NULL;
+	atomic_store(&s->watched, fn != NULL);
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+void service_unsubscribe(struct service *s)
+{
+	service_subscribe(s, NULL, NULL);
+}
+
+void service_watch_sets(struct service *s, const struct set_watch *watch)
+{
+	pthread_rwlock_wrlock(&s->events_lock);
+	s->set_watch = watch;
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+uint64_t service_set_begins(struct service *s, const struct change *changes, size_t n)
+{
+	uint64_t token = 0;
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->set_watch != NULL)
+		token = s->set_watch->begins(s->event_arg, changes, n);
+	pthread_rwlock_unlock(&s->events_lock);
+	return token;
+}
+
+void service_set_ended(struct service *s, uint64_t token)
+{
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->set_watch != NULL && token != 0)
+		s->set_watch->ended(s->event_arg, token);
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+static void keep(struct service *s, const struct change *changes, size_t n)
+{
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->set_watch != NULL)
+		s->set_watch->keep(s->event_arg, changes, n);
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+static void publish(struct service *s, enum origin origin, const struct change *changes, size_t n)
+{
+	pthread_rwlock_rdlock(&s->events_lock);
+	if (s->on_event != NULL)
+		s->on_event(s->event_arg, origin, changes, n);
+	pthread_rwlock_unlock(&s->events_lock);
+}
+
+static bool moves_directories(const struct change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (changes[i].op == CHANGE_MOVE && changes[i].to_kind != ITEM_ROW &&
+			changes[i].to_kind != ITEM_FILE)
+			return true;
+	return false;
+}
+
+enum err service_room(struct service *s, uint64_t bytes, struct err_detail *reterr)
+{
+	enum err e;
+	uint64_t room;
+	do {
+		room = views_room(s->views);
+		e = store_room(s->store, bytes, reterr);
+	} while (e == ERR_NO_SPACE && views_make_room(s->views, room));
+	return e;
+}
+
+static enum err apply(struct service *s, enum origin origin, struct change *changes, size_t n,
+	bool durable, struct err_detail *reterr)
+{
+	durable = durable || atomic_load(&s->sync);
+	bool watched = atomic_load(&s->watched);
+	struct unkept under_way;
+	set_begins(s, &under_way);
+	bool moves = moves_directories(changes, n);
+	bool touched = known_is_touched(changes, n);
+	enum err e;
+	uint64_t room;
+	if (touched)
+		known_changing(s->known);
+	do {
+		room = views_room(s->views);
+		int64_t version = take_versions(s, n);
+		for (size_t i = 0; i < n; i++) {
+			changes[i].version = version + (int64_t)i;
+			if (watched)
+				changes[i].flags |= CHANGE_WANT_OLD;
+		}
+		/* Readers see the change from here on: what they may have cached must go at
+		 * once, and not wait for the disk. */
+		e = store_apply(s->store, changes, n, durable && !watched, reterr);
+	} while (e == ERR_STALE_VERSION || (e == ERR_NO_SPACE && views_make_room(s->views, room)));
+	/* Else it may still be made, at any time: nothing is remembered any more. */
+	if (touched && e != ERR_OUTCOME_UNKNOWN)
+		known_changed(s->known);
+	if (moves)
+		partition_keys_forget(s->partition_keys);
+	if (e == ERR_OK && watched)
+		keep(s, changes, n);
+	set_kept(s, &under_way);
+	if (e == ERR_OK && watched)
+		publish(s, origin, changes, n);
+	if (e != ERR_OK || !watched || !durable)
+		return e;
+	enum err synced = store_sync(s->store);
+	return synced == ERR_OK
+		? ERR_OK
+		: err_set(reterr, ERR_OUTCOME_UNKNOWN,
+			  "committed, but the disk refused to sync: %s", err_text(synced));
+}
+
+enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
+	bool durable, struct err_detail *reterr)
+{
+	if (origin == ORIGIN_MOUNT)
+		return apply(s, origin, changes, n, durable, reterr);
+	/* Before the lock as well: who waits for it is not kept waiting by new ones. */
+	bool refused = service_is_read_only(s);
+	enum err e = ERR_OK;
+	if (!refused) {
+		pthread_rwlock_rdlock(&s->doors_lock);
+		refused = service_is_read_only(s);
+		if (!refused)
+			e = apply(s, origin, changes, n, durable, reterr);
+		pthread_rwlock_unlock(&s->doors_lock);
+	}
+	return refused ? err_set(reterr, ERR_READ_ONLY, "the mount was made read-only") : e;
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT
+ * A stream is a query in pages.  A page ends after PAGE_BYTES of text or PAGE_US, whichever
+ * comes first, so that where nothing matches, too, somebody who gave up is noticed soon.  The
+ * text of the last page is kept for reads that go back a little.
+ * The view is in use during a page only: in between it can be ended. */
+#include "service/query/row_stream.h"
+
+#include "base/clock.h"
+#include "codec/entity_json.h"
+#include "query/key_ranges.h"
+#include "service/query/csv_writer.h"
+#include "service/query/queries.h"
+#include "service/view/views.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define PAGE_BYTES ((size_t)128 << 10)
+#define PAGE_US (50u * 1000)
+/* A page and one row, or the header of a CSV file. */
+#define TEXT_MAX ((size_t)16 << 20)
+
+enum phase {
+	PHASE_LOOK, /* for the names of a CSV file's columns */
+	PHASE_HEAD,
+	PHASE_ROWS,
+	PHASE_END,
+};
+
+struct row_stream {
+	struct service *service;
+	struct view *view;
+	uint64_t table_id;
+	struct key_ranges limit; /* of a partition */
+	bool limited;
+	struct row_query query;
+	const struct query_viewer *viewer;
+	bool with_time; /* Timestamp is wanted */
+	struct csv_writer *csv;
+	struct filter_watch *watch; /* of .explain */
+
+	enum phase phase;
+	struct buf next_pk, next_rk; /* where the next page begins; data NULL: from the start */
+	uint64_t rows;               /* written */
+	uint64_t looked_at, matched;
+	enum key_plan plan;
+
+	struct buf text; /* of the last page */
+	uint64_t base;   /* where it stands in the stream */
+
+	struct entity entity;      /* of a row that the query did not decode */
+	struct property *selected; /* of a row; as many as are selected */
+	enum err e;                /* of the page */
+};
+
+/* ---- rows ---- */
+
+static const struct entity *entity_of(struct row_stream *s, const struct query_row *row)
+{
+	struct entity *e = &s->entity;
+	if (row->entity != NULL)
+		return row->entity;
+	enum err err = entity_json_decode(row->document, ENTITY_JSON_FILE, e, NULL, NULL);
+	if (err != ERR_OK) {
+		s->e = err == ERR_NO_MEMORY ? err : ERR_CORRUPT;
+		return NULL;
+	}
+	e->pk = row->pk;
+	e->rk = row->rk;
+	e->has_pk = e->has_rk = true;
+	e->timestamp = row->version;
+	return e;
+}
+
+/* The row with no more than the selected properties; borrows from e. */
+static struct entity select_from(struct row_stream *s, const struct entity *e)
+{
+	const struct selection *select = &s->query.select;
+	struct entity ret = *e;
+	if (select->all)
+		return ret;
+	ret.props = s->selected;
+	ret.nprops = selection_apply(select, e, s->selected);
+	return ret;
+}
+
+static unsigned json_flags(const struct row_stream *s)
+{
+	return ENTITY_JSON_PK | ENTITY_JSON_RK | (s->with_time ? ENTITY_JSON_TIMESTAMP : 0u);
+}
+
+/* A document in canonical form is put behind the keys as it is. */
+static void splice(struct row_stream *s, const struct query_row *row)
+{
+	struct entity keys = { .pk = row->pk,
+		.rk = row->rk,
+		.has_pk = true,
+		.has_rk = true,
+		.timestamp = row->version };
+	struct span members;
+	if (!entity_json_members(row->document, &members)) {
+		s->e = ERR_CORRUPT;
+		return;
+	}
+	entity_json_encode(&keys, json_flags(s), &s->text);
+	if (members.n == 0 || !buf_ok(&s->text))
+		return;
+	s->text.data[s->text.len - 1] = ',';
+	buf_add_span(&s->text, members);
+	buf_add_char(&s->text, '}');
+}
+
+static void put_object(struct row_stream *s, const struct query_row *row)
+{
+	if (s->query.select.all && (row->flags & ITEM_CANONICAL) != 0) {
+		splice(s, row);
+		return;
+	}
+	const struct entity *e = entity_of(s, row);
+	if (e == NULL)
+		return;
+	struct entity selected = select_from(s, e);
+	entity_json_encode(&selected, json_flags(s), &s->text);
+}
+
+static void put_record(struct row_stream *s, const struct query_row *row)
+{
+	const struct entity *e = entity_of(s, row);
+	if (e != NULL)
+		s->e = csv_writer_row(s->csv, e, &s->text);
+}
+
+static void write_row(struct row_stream *s, const struct query_row *row)
+{
+	switch (s->query.form) {
+	case ROW_FORM_NDJSON:
+		put_object(s, row);
+		buf_add_char(&s->text, '\n');
+		break;
+	case ROW_FORM_JSON:
+		buf_add_str(&s->text, s->rows == 0 ? "\n" : ",\n");
+		put_object(s, row);
+		break;
+	case ROW_FORM_CSV:
+		put_record(s, row);
+		break;
+	case ROW_FORM_COUNT:
+	case ROW_FORM_EXPLAIN:
+	case ROW_FORM_NONE:
+		break;
+	}
+	s->rows++;
+}
+
+static void look_at_names(struct row_stream *s, const struct query_row *row)
+{
+	const struct entity *e = entity_of(s, row);
+	for (size_t i = 0; e != NULL && s->e == ERR_OK && i < e->nprops; i++)
+		s->e = csv_writer_add(s->csv, e->props[i].name);
+}
+
+static bool on_row(void *arg, const struct query_row *row)
+{
+	struct row_stream *s = arg;
+	if (s->phase == PHASE_LOOK)
+		look_at_names(s, row);
+	else
+		write_row(s, row);
+	if (s->e == ERR_OK && !buf_ok(&s->text))
+		s->e = ERR_NO_MEMORY;
+	return s->e == ERR_OK && s->text.len < PAGE_BYTES;
+}
+
+/* ---- pages ---- */
+
+static void begin_walk(struct row_stream *s)
+{
+	buf_fini(&s->next_pk);
+	buf_fini(&s->next_rk);
+	s->rows = s->looked_at = s->matched = 0;
+	if (s->watch != NULL)
+		filter_watch_clear(s->watch);
+}
+
+static void take_key(struct buf *to, struct buf *from)
+{
+	buf_fini(to);
+	*to = *from;
+	*from = (struct buf){ 0 };
+}
+
+/* *ret_done: there are no more rows. */
+static enum err walk_on(struct row_stream *s, bool *ret_done)
+{
+	const struct row_query *rq = &s->query;
+	struct query q = { .table_id = s->table_id,
+		.filter = &rq->filter,
+		.limit = s->limited ? &s->limit : NULL,
+		.viewer = s->viewer,
+		.watch = s->watch,
+		.from_pk = buf_span(&s->next_pk),
+		.from_rk = buf_span(&s->next_rk),
+		.top = rq->top == 0 ? 0 : rq->top - s->matched,
+		.deadline_us = clock_mono_us() + PAGE_US };
+	struct query_end end;
+	struct store_view *view;
+	enum err e = view_begin(s->view, &view);
+	if (e != ERR_OK)
+		return e;
+	s->e = ERR_OK;
+	e = query_run(s->service, view, &q, on_row, s, &end);
+	view_end(s->view);
+	if (e == ERR_OK)
+		e = s->e;
+	if (e == ERR_OK) {
+		s->plan = end.plan;
+		s->looked_at += end.looked_at;
+		s->matched += end.matched;
+		*ret_done = !end.more || (rq->top != 0 && s->matched >= rq->top);
+		take_key(&s->next_pk, &end.next_pk);
+		take_key(&s->next_rk, &end.next_rk);
+	}
+	query_end_fini(&end);
+	return e;
+}
+
+static enum err look_on(struct row_stream *s)
+{
+	bool done = false;
+	enum err e = walk_on(s, &done);
+	if (e == ERR_OK && done) {
+		begin_walk(s);
+		s->phase = PHASE_HEAD;
+	}
+	return e;
+}
+
+static void write_head(struct row_stream *s)
+{
+	if (s->query.form == ROW_FORM_JSON)
+		buf_add_char(&s->text, '[');
+	else if (s->query.form == ROW_FORM_CSV)
+		csv_writer_header(s->csv, &s->text);
+	s->phase = PHASE_ROWS;
+}
+
+static void put_selection(const struct selection *select, struct buf *out)
+{
+	if (select->all) {
+		buf_add_str(out, "null");
+		return;
+	}
+	buf_add_char(out, '[');
+	for (size_t i = 0; i < select->n; i++) {
+		if (i > 0)
+			buf_add_char(out, ',');
+		buf_add_json(out, select->names[i]);
+	}
+	buf_add_char(out, ']');
+}
+
+static void put_filter(const struct filter *f, struct buf *out)
+{
+	struct buf text = BUF_INIT(TEXT_MAX);
+	filter_print(f, &text);
+	if (!buf_ok(&text))
+		out->failed = true;
+	else if (text.len == 0)
+		buf_add_str(out, "null");
+	else
+		buf_add_json(out, buf_span(&text));
+	buf_fini(&text);
+}
+
+static void put_notes(const struct filter_watch *w, struct buf *out)
+{
+	struct buf notes = BUF_INIT(TEXT_MAX);
+	filter_watch_tell(w, &notes);
+	if (notes.len > 0)
+		buf_addf(out, ",\"notes\":[%.*s]", (int)notes.len, notes.data);
+	if (!buf_ok(&notes))
+		out->failed = true;
+	buf_fini(&notes);
+}
+
+static void explain(struct row_stream *s)
+{
+	struct buf *out = &s->text;
+	buf_addf(out, "{\"plan\":\"%s\",\"filter\":", key_plan_name(s->plan));
+	put_filter(&s->query.filter, out);
+	buf_add_str(out, ",\"top\":");
+	if (s->query.top == 0)
+		buf_add_str(out, "null");
+	else
+		buf_addf(out, "%" PRIu64, s->query.top);
+	buf_add_str(out, ",\"select\":");
+	put_selection(&s->query.select, out);
+	buf_addf(out, ",\"looked_at\":%" PRIu64 ",\"matched\":%" PRIu64, s->looked_at, s->matched);
+	put_notes(s->watch, out);
+	buf_add_str(out, "}\n");
+}
+
+static void write_tail(struct row_stream *s)
+{
+	if (s->query.form == ROW_FORM_JSON)
+		buf_add_str(&s->text, "\n]\n");
+	else if (s->query.form == ROW_FORM_COUNT)
+		buf_addf(&s->text, "%" PRIu64 "\n", s->matched);
+	else if (s->query.form == ROW_FORM_EXPLAIN)
+		explain(s);
+	s->phase = PHASE_END;
+}
+
+static enum err write_rows(struct row_stream *s)
+{
+	bool done = false;
+	uint64_t rows = s->rows;
+	enum err e = walk_on(s, &done);
+	if (e != ERR_OK) {
+		/* The next page begins where this one did. */
+		buf_clear(&s->text);
+		s->rows = rows;
+	} else if (done) {
+		write_tail(s);
+	}
+	return e;
+}
+
+static void start_again(struct row_stream *s)
+{
+	buf_clear(&s->text);
+	s->base = 0;
+	begin_walk(s);
+	if (s->phase != PHASE_LOOK)
+		s->phase = PHASE_HEAD;
+}
+
+/* The next piece of text, which may be empty, in place of the last one. */
+static enum err go_on(struct row_stream *s)
+{
+	enum err e = ERR_OK;
+	s->base += s->text.len;
+	buf_clear(&s->text);
+	switch (s->phase) {
+	case PHASE_LOOK:
+		e = look_on(s);
+		break;
+	case PHASE_HEAD:
+		write_head(s);
+		break;
+	case PHASE_ROWS:
+		e = write_rows(s);
+		break;
+	case PHASE_END:
+		break;
+	}
+	if (e == ERR_OK && !buf_ok(&s->text)) {
+		start_again(s); /* a head or a tail is lost */
+		e = ERR_NO_MEMORY;
+	}
+	return e;
+}
+
+/* ---- reading ---- */
+
+/* What is there at this offset. */
+static size_t take(const struct row_stream *s, uint64_t offset, size_t n, struct buf *out)
+{
+	if (offset < s->base || offset - s->base >= s->text.len)
+		return 0;
+	size_t at = (size_t)(offset - s->base);
+	size_t part = s->text.len - at < n ? s->text.len - at : n;
+	buf_add(out, s->text.data + at, part);
+	return part;
+}
+
+static enum err explain_error(enum err e, struct err_detail *detail)
+{
+	if (e == ERR_GONE)
+		return err_set(detail, e,
+			"The stream was open for too long: the log of changes since then has "
+			"reached its bound.");
+	if (e == ERR_TOO_MANY_PROPERTIES)
+		return err_set(detail, e,
+			"The rows have more different property names than a CSV file may have "
+			"columns.");
+	return e;
+}
+
+enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
+	row_stream_asked_fn interrupted, void *arg, struct buf *out, struct err_detail *detail)
+{
+	uint64_t started = clock_mono_us();
+	enum err e = ERR_OK;
+	size_t got = 0;
+	if (offset < s->base)
+		start_again(s);
+	for (;;) {
+		got += take(s, offset + got, n - got, out);
+		if (got == n || s->phase == PHASE_END ||
+			(got > 0 && clock_mono_us() - started >= PAGE_US))
+			break;
+		e = interrupted != NULL && interrupted(arg) ? ERR_CANCELLED : go_on(s);
+		if (e != ERR_OK)
+			break;
+	}
+	/* The next read will meet the error again. */
+	if (got > 0)
+		e = ERR_OK;
+	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : explain_error(e, detail);
+}
+
+uint64_t row_stream_rows(const struct row_stream *s)
+{
+	return s->rows;
+}
+
+/* ---- opening ---- */
+
+static bool is_system(struct span name)
+{
+	return span_is(name, "PartitionKey") || span_is(name, "RowKey") ||
+		span_is(name, "Timestamp");
+}
+
+static enum err prepare_csv(struct row_stream *s)
+{
+	const struct selection *select = &s->query.select;
+	enum err e = ERR_OK;
+	s->csv = csv_writer_new(s->with_time);
+	if (s->csv == NULL)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; e == ERR_OK && i < select->n; i++)
+		if (!is_system(select->names[i]))
+			e = csv_writer_add(s->csv, select->names[i]);
+	s->phase = select->all ? PHASE_LOOK : PHASE_HEAD;
+	return e;
+}
+
+static enum err prepare(struct row_stream *s, const struct span *partition)
+{
+	const struct selection *select = &s->query.select;
+	static const struct span none = { 0 };
+	enum err e = ERR_OK;
+	s->phase = PHASE_HEAD;
+	s->with_time = selection_holds(select, SPAN_LIT("Timestamp"));
+	if (partition != NULL) {
+		s->limited = true;
+		e = key_ranges_between(*partition, none, *partition, none, &s->limit);
+	}
+	if (e == ERR_OK && select->n > 0) {
+		s->selected = calloc(select->n, sizeof(*s->selected));
+		if (s->selected == NULL)
+			e = ERR_NO_MEMORY;
+	}
+	if (e == ERR_OK && s->query.form == ROW_FORM_EXPLAIN) {
+		s->watch = filter_watch_new(&s->query.filter);
+		if (s->watch == NULL)
+			e = ERR_NO_MEMORY;
+	}
+	return e == ERR_OK && s->query.form == ROW_FORM_CSV ? prepare_csv(s) : e;
+}
+
+enum err row_stream_open(struct service *s, uint64_t table_id, const struct span *partition,
+	struct row_query *query, struct span what, struct row_stream **ret,
+	struct err_detail *detail)
+{
+	struct row_stream *r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		row_query_fini(query);
+		return ERR_NO_MEMORY;
+	}
+	r->service = s;
+	r->table_id = table_id;
+	r->query = *query;
+	*query = (struct row_query){ 0 };
+	r->text = BUF_INIT(TEXT_MAX);
+	enum err e = prepare(r, partition);
+	if (e == ERR_OK)
+		e = views_open(service_views(s), what, &r->view);
+	if (e == ERR_THROTTLED)
+		e = err_set(
+			detail, e, "%d streams of rows are open, which is the most.", STREAMS_MAX);
+	if (e != ERR_OK) {
+		row_stream_close(r);
+		return e;
+	}
+	*ret = r;
+	return ERR_OK;
+}
+
+void row_stream_for(struct row_stream *s, const struct query_viewer *viewer)
+{
+	s->viewer = viewer;
+}
+
+void row_stream_close(struct row_stream *s)
+{
+	if (s == NULL)
+		return;
+	views_close(s->view);
+	key_ranges_fini(&s->limit);
+	row_query_fini(&s->query);
+	csv_writer_free(s->csv);
+	filter_watch_free(s->watch);
+	buf_fini(&s->next_pk);
+	buf_fini(&s->next_rk);
+	buf_fini(&s->text);
+	entity_fini(&s->entity);
+	free(s->selected);
+	free(s);
+}

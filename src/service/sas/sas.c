@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ * The strings to sign are lines in a fixed order, one for each field whether it is there or
+ * not.  That is what makes them unambiguous as long as no field holds a line break, so a
+ * field with one is refused before anything is signed or compared. */
+#include "service/sas/sas.h"
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/crypto.h"
+#include "codec/uri.h"
+#include "model/versions.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+enum field_use {
+	FOR_BOTH,
+	FOR_TABLE,
+	FOR_ACCOUNT,
+};
+
+struct field {
+	const char *name;
+	size_t at; /* in struct sas */
+	enum field_use use;
+	enum version_rule since;
+};
+
+/* sig comes last in a URL: it is the part that people cut off. */
+static const struct field fields[] = {
+	{ "sv", offsetof(struct sas, sv), FOR_BOTH, VERSION_KNOWN },
+	{ "ss", offsetof(struct sas, ss), FOR_ACCOUNT, VERSION_KNOWN },
+	{ "srt", offsetof(struct sas, srt), FOR_ACCOUNT, VERSION_KNOWN },
+	{ "tn", offsetof(struct sas, tn), FOR_TABLE, VERSION_KNOWN },
+	{ "si", offsetof(struct sas, si), FOR_TABLE, VERSION_KNOWN },
+	{ "sp", offsetof(struct sas, sp), FOR_BOTH, VERSION_KNOWN },
+	{ "st", offsetof(struct sas, st), FOR_BOTH, VERSION_KNOWN },
+	{ "se", offsetof(struct sas, se), FOR_BOTH, VERSION_KNOWN },
+	{ "sip", offsetof(struct sas, sip), FOR_BOTH, VERSION_SAS_LIMITS },
+	{ "spr", offsetof(struct sas, spr), FOR_BOTH, VERSION_SAS_LIMITS },
+	{ "spk", offsetof(struct sas, spk), FOR_TABLE, VERSION_KNOWN },
+	{ "srk", offsetof(struct sas, srk), FOR_TABLE, VERSION_KNOWN },
+	{ "epk", offsetof(struct sas, epk), FOR_TABLE, VERSION_KNOWN },
+	{ "erk", offsetof(struct sas, erk), FOR_TABLE, VERSION_KNOWN },
+	{ "ses", offsetof(struct sas, ses), FOR_ACCOUNT, VERSION_SAS_ENCRYPTION },
+	{ "sig", offsetof(struct sas, sig), FOR_BOTH, VERSION_KNOWN },
+};
+
+static const struct span *value_of(const struct sas *s, const struct field *f)
+{
+	return (const struct span *)((const char *)s + f->at);
+}
+
+struct span *sas_field(struct sas *s, struct span name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		if (span_is(name, fields[i].name))
+			return (struct span *)((char *)s + fields[i].at);
+	}
+	return NULL;
+}
+
+void sas_to_query(const struct sas *s, struct buf *out)
+{
+	const char *separator = "";
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const struct span *value = value_of(s, &fields[i]);
+		if (value->p == NULL)
+			continue;
+		buf_add_str(out, separator);
+		buf_add_str(out, fields[i].name);
+		buf_add_char(out, '=');
+		percent_encode_value(*value, out);
+		separator = "&";
+	}
+}
+
+bool sas_is_account(const struct sas *s)
+{
+	return s->ss.p != NULL || s->srt.p != NULL;
+}
+
+const char *sas_unsigned_field(const struct sas *s)
+{
+	enum field_use other = sas_is_account(s) ? FOR_TABLE : FOR_ACCOUNT;
+	int version = version_parse(s->sv);
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const struct field *f = &fields[i];
+		if (value_of(s, f)->p != NULL &&
+			(f->use == other || !version_has(version, f->since)))
+			return f->name;
+	}
+	return NULL;
+}
+
+/* ---- letters and addresses ---- */
+
+bool sas_letters(struct span text, const char *allowed, uint32_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+		if (c < 'a' || c > 'z' || strchr(allowed, c) == NULL)
+			return false;
+		*ret |= UINT32_C(1) << (c - 'a');
+	}
+	return true;
+}
+
+static size_t address_bytes(int family)
+{
+	return family == AF_INET ? 4 : 16;
+}
+
+static bool parse_address(struct span text, int *ret_family, unsigned char ret[16])
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	char ip[INET6_ADDRSTRLEN];
+
+	if (text.n == 0 || text.n >= sizeof(ip) || memchr(text.p, '\0', text.n) != NULL)
+		return false;
+	memcpy(ip, text.p, text.n);
+	ip[text.n] = '\0';
+	memset(ret, 0, 16);
+	*ret_family = AF_INET;
+	if (inet_pton(AF_INET, ip, ret) == 1)
+		return true;
+	*ret_family = AF_INET6;
+	if (inet_pton(AF_INET6, ip, ret) != 1)
+		return false;
+	if (memcmp(ret, mapped, sizeof(mapped)) == 0) {
+		*ret_family = AF_INET;
+		memmove(ret, ret + 12, 4);
+	}
+	return true;
+}
+
+bool sas_ip_parse(struct span text, struct sas_ip *ret)
+{
+	const char *dash = text.n > 0 ? memchr(text.p, '-', text.n) : NULL;
+	size_t first = dash != NULL ? (size_t)(dash - text.p) : text.n;
+	int family;
+
+	if (!parse_address(span_make(text.p, first), &ret->family, ret->from))
+		return false;
+	memcpy(ret->to, ret->from, sizeof(ret->to));
+	return dash == NULL ||
+		(parse_address(span_make(dash + 1, text.n - first - 1), &family, ret->to) &&
+			family == ret->family);
+}
+
+bool sas_ip_holds(const struct sas_ip *r, const char *ip)
+{
+	unsigned char address[16];
+	int family;
+	size_t n;
+
+	/* "fe80::1%eth0": the zone is no part of the address. */
+	n = strcspn(ip, "%");
+	if (!parse_address(span_make(ip, n), &family, address) || family != r->family)
+		return false;
+	n = address_bytes(family);
+	return memcmp(address, r->from, n) >= 0 && memcmp(address, r->to, n) <= 0;
+}
+
+/* ---- signing ---- */
+
+static bool one_line_each(const struct sas *s)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const struct span *value = value_of(s, &fields[i]);
+		if (value->n > 0 && memchr(value->p, '\n', value->n) != NULL)
+			return false;
+	}
+	return true;
+}
+
+static void add_line(struct buf *out, struct span value)
+{
+	buf_add_span(out, value);
+	buf_add_char(out, '\n');
+}
+
+static void add_lines(struct buf *out, const struct span *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		add_line(out, values[i]);
+}
+
+/* "/table/account/name", the name in lower case. */
+static void add_resource(struct buf *out, struct span account, struct span table, int version)
+{
+	buf_add_str(out, version_has(version, VERSION_SAS_PREFIX) ? "/table/" : "/");
+	buf_add_span(out, account);
+	buf_add_char(out, '/');
+	for (size_t i = 0; i < table.n; i++) {
+		char c = table.p[i];
+		buf_add_char(out, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
+	}
+	buf_add_char(out, '\n');
+}
+
+static void add_table_string(const struct sas *s, struct span account, int version, struct buf *out)
+{
+	const struct span times[] = { s->sp, s->st, s->se };
+	const struct span limits[] = { s->sip, s->spr };
+	const struct span range[] = { s->sv, s->spk, s->srk, s->epk };
+
+	add_lines(out, times, ARRAY_LEN(times));
+	add_resource(out, account, s->tn, version);
+	add_line(out, s->si);
+	if (version_has(version, VERSION_SAS_LIMITS))
+		add_lines(out, limits, ARRAY_LEN(limits));
+	add_lines(out, range, ARRAY_LEN(range));
+	buf_add_span(out, s->erk);
+}
+
+/* Here the last line ends, too. */
+static void add_account_string(
+	const struct sas *s, struct span account, int version, struct buf *out)
+{
+	const struct span lines[] = { account, s->sp, s->ss, s->srt, s->st, s->se, s->sip, s->spr,
+		s->sv };
+
+	add_lines(out, lines, ARRAY_LEN(lines));
+	if (version_has(version, VERSION_SAS_ENCRYPTION))
+		add_line(out, s->ses);
+}
+
+enum err sas_string_to_sign(const struct sas *s, struct span account, struct buf *out)
+{
+	bool of_account = sas_is_account(s);
+	int version = version_parse(s->sv);
+
+	if (!version_has(version, of_account ? VERSION_ACCOUNT_SAS : VERSION_TABLE_SAS) ||
+		!one_line_each(s))
+		return ERR_INVALID_INPUT;
+	if (of_account)
+		add_account_string(s, account, version, out);
+	else
+		add_table_string(s, account, version, out);
+	return buf_ok(out) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+enum err sas_sign(const struct sas *s, struct span account, struct span key, struct buf *out)
+{
+	struct buf text = BUF_INIT(SAS_STRING_LIMIT);
+	uint8_t code[32];
+	enum err e = sas_string_to_sign(s, account, &text);
+
+	if (e == ERR_OK) {
+		crypto_hmac_sha256(key, buf_span(&text), code);
+		base64_encode(span_make(code, sizeof(code)), out);
+		e = buf_ok(out) ? ERR_OK : ERR_NO_MEMORY;
+	}
+	buf_fini(&text);
+	return e;
+}

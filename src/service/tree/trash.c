@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ * Names begin with the time of the removal, so key order is the order of age; a file's
+ * version is that time, since nothing writes to it again. */
+#include "service/tree/trash.h"
+
+#include "base/text.h"
+#include "codec/filename.h"
+#include "model/key.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* How often a removal is tried again after it lost a race. */
+#define RETRIES 64
+/* Files removed by one change set, at most. */
+#define TRIM_BATCH 256
+/* Over a bound, so much of it is freed besides. */
+#define SLACK 64
+/* What stays on a full disk: who removed a row to write a new one, and then could not, has
+ * the one from before. */
+#define FULL_FILES 8
+#define FULL_BYTES ((uint64_t)512 << 10)
+#define FULL_ROW_BYTES (FULL_BYTES / FULL_FILES)
+
+struct trash {
+	struct service *service;
+	struct trash_limits limits;
+	pthread_mutex_t lock;
+	uint64_t files, bytes; /* guarded by lock, as all below */
+	int64_t oldest;        /* no file is older; INT64_MAX: there is none */
+	bool trimming;
+	bool full; /* there was no space for a file: all but the last few give way */
+};
+
+/* ---- life ---- */
+
+static bool count_one(void *arg, const struct item *it)
+{
+	struct trash *t = arg;
+	t->files++;
+	t->bytes += it->size;
+	if (it->version < t->oldest)
+		t->oldest = it->version;
+	return true;
+}
+
+enum err trash_new(struct service *s, const struct trash_limits *limits, struct trash **ret)
+{
+	struct trash *t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return ERR_NO_MEMORY;
+	t->service = s;
+	t->limits = *limits;
+	t->oldest = INT64_MAX;
+	pthread_mutex_init(&t->lock, NULL);
+	enum err e = store_list(service_store(s), NULL, STORE_TRASH, CLASS_NAMED,
+		(struct span){ 0 }, false, WANT_ATTRS, count_one, t);
+	if (e != ERR_OK) {
+		trash_free(t);
+		return e;
+	}
+	*ret = t;
+	return ERR_OK;
+}
+
+void trash_free(struct trash *t)
+{
+	if (t == NULL)
+		return;
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+static void take_out(struct trash *t, uint64_t size)
+{
+	t->files -= t->files > 0;
+	t->bytes -= size < t->bytes ? size : t->bytes;
+	if (t->files == 0)
+		t->oldest = INT64_MAX;
+}
+
+void trash_left(struct trash *t, uint64_t size)
+{
+	pthread_mutex_lock(&t->lock);
+	take_out(t, size);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- names ---- */
+
+struct name {
+	char text[LIMIT_FILE_NAME_BYTES + 1];
+	size_t n;
+};
+
+/* As much of the component as fits with `after` bytes behind it. */
+static void add_component(struct name *name, char before, struct span s, size_t after)
+{
+	size_t room = LIMIT_FILE_NAME_BYTES - after - name->n;
+	if (room < 2)
+		return;
+	name->text[name->n++] = before;
+	size_t n = s.n < room - 1 ? s.n : room - 1;
+	n = utf8_valid_prefix(span_make(s.p, n));
+	memcpy(name->text + name->n, s.p, n);
+	name->n += n;
+}
+
+static void add_key(struct name *name, struct span order, enum filename_kind kind, struct span tail)
+{
+	char key[LIMIT_KEY_BYTES], text[LIMIT_NAME_BYTES + 1];
+	key_from_order(order.p, order.n, key);
+	size_t n = filename_encode(span_make(key, order.n), kind, text);
+	add_component(name, '-', span_make(text, n - (kind == FILENAME_ROW ? tail.n : 0)), tail.n);
+}
+
+static enum err name_of(struct trash *t, const struct spot *at, int64_t now, struct name *ret)
+{
+	static const struct span tail = { ".json", 5 };
+	struct item table = { 0 };
+	enum err e =
+		store_get(service_store(t->service), NULL, at->dir->parent, WANT_ATTRS, &table);
+	if (e != ERR_OK)
+		return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	ret->n = (size_t)clock_format_full(now, ret->text);
+	add_component(ret, '-', table.name, tail.n);
+	add_key(ret, at->dir->key, FILENAME_PARTITION, tail);
+	add_key(ret, at->key, FILENAME_ROW, tail);
+	memcpy(ret->text + ret->n, tail.p, tail.n);
+	ret->n += tail.n;
+	item_fini(&table);
+	return ERR_OK;
+}
+
+/* ---- removing a row ---- */
+
+static void set_full(struct trash *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->full = true;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static bool is_no_room(enum err e)
+{
+	return e == ERR_QUOTA || e == ERR_NO_SPACE || e == ERR_FILE_TOO_LARGE;
+}
+
+/* The row goes, its bytes stay: all of it or nothing. */
+static enum err move_row(struct trash *t, const struct spot *at, const struct item *row,
+	struct span name, uint32_t flags, struct err_detail *detail)
+{
+	struct change c[2] = {
+		{ .op = CHANGE_DELETE,
+			.at = { .parent = at->dir->id, .class = at->class, .key = at->key },
+			.flags = CHANGE_KEEP_DIR | CHANGE_TO_FILE | flags,
+			.cond = COND_VERSION,
+			.cond_version = row->version,
+			.offset = row->size,
+			.to = { .parent = STORE_TRASH, .class = CLASS_NAMED, .key = name } },
+	};
+	size_t n = 1 + tree_draft_removal(t->service, at, &c[1]);
+	enum err e = service_apply(t->service, ORIGIN_MOUNT, c, n, false, detail);
+	int64_t removed = c[0].version;
+	changes_fini(c, n);
+	if (e == ERR_CONDITION_NOT_MET) /* changed since it was read */
+		return ERR_GONE;
+	if (e != ERR_OK)
+		return e;
+	pthread_mutex_lock(&t->lock);
+	t->files++;
+	t->bytes += row->size;
+	if (removed < t->oldest)
+		t->oldest = removed;
+	pthread_mutex_unlock(&t->lock);
+	return ERR_OK;
+}
+
+static enum err unlink_once(
+	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail)
+{
+	struct item row = { 0 };
+	struct name name;
+	enum err e = store_child(
+		service_store(t->service), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &row);
+	bool keep = e == ERR_OK && row.size <= t->limits.bytes;
+	if (e == ERR_OK && keep) {
+		e = name_of(t, at, service_next_version(t->service), &name);
+		bool named = e == ERR_OK;
+		if (named)
+			e = move_row(t, at, &row, span_make(name.text, name.n), 0, detail);
+		if (named && e == ERR_NO_SPACE) {
+			set_full(t);
+			if (row.size <= FULL_ROW_BYTES)
+				e = move_row(t, at, &row, span_make(name.text, name.n),
+					CHANGE_FREED, detail);
+		}
+		keep = !is_no_room(e);
+	}
+	if (!keep && (e == ERR_OK || is_no_room(e)))
+		e = tree_unlink(t->service, at, NULL, detail);
+	*ret_kept = keep && e == ERR_OK;
+	item_fini(&row);
+	return e;
+}
+
+enum err trash_unlink(
+	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail)
+{
+	*ret_kept = false;
+	if (t->limits.bytes == 0)
+		return tree_unlink(t->service, at, NULL, detail);
+	enum err e = ERR_GONE;
+	for (int tries = 0; tries < RETRIES && e == ERR_GONE; tries++)
+		e = unlink_once(t, at, ret_kept, detail);
+	return e;
+}
+
+/* ---- the bounds ---- */
+
+/* The oldest files, as many as have to go. */
+struct batch {
+	uint64_t files, bytes; /* that are left without them */
+	uint64_t files_max, bytes_max;
+	int64_t expired;
+	bool slack, all;
+	const struct trash_watch *watch;
+	struct item item[TRIM_BATCH];
+	size_t n;
+	int64_t oldest_left;
+	enum err error;
+};
+
+static bool is_beyond(const struct batch *b, uint64_t files_max, uint64_t bytes_max)
+{
+	return b->files > files_max || b->bytes > bytes_max;
+}
+
+/* What goes for the slack alone is small: it must not cost more than it saves. */
+static bool goes(const struct batch *b, const struct item *it)
+{
+	uint64_t files = b->files_max / SLACK, bytes = b->bytes_max / SLACK;
+	return (b->all && is_beyond(b, FULL_FILES, FULL_BYTES)) || it->version < b->expired ||
+		is_beyond(b, b->files_max, b->bytes_max) ||
+		(b->slack && it->size <= bytes &&
+			is_beyond(b, b->files_max - files, b->bytes_max - bytes));
+}
+
+static bool pick(void *arg, const struct item *it)
+{
+	struct batch *b = arg;
+	bool wanted = b->n < TRIM_BATCH && goes(b, it);
+	if (!wanted || b->watch->in_use(b->watch->arg, it->id)) {
+		if (it->version < b->oldest_left)
+			b->oldest_left = it->version;
+		return wanted;
+	}
+	b->item[b->n] = (struct item){ 0 };
+	b->error = item_copy(&b->item[b->n], it);
+	if (b->error != ERR_OK) {
+		b->watch->over(b->watch->arg, it->id);
+		return false;
+	}
+	b->n++;
+	b->files -= b->files > 0;
+	b->bytes -= it->size < b->bytes ? it->size : b->bytes;
+	return true;
+}
+
+/* ERR_GONE: one was removed or moved out in between. */
+static enum err remove_batch(struct trash *t, const struct batch *b)
+{
+	struct change *c = calloc(b->n, sizeof(*c));
+	if (c == NULL)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < b->n; i++)
+		c[i] = (struct change){ .op = CHANGE_DELETE,
+			.at = { .parent = STORE_TRASH,
+				.class = CLASS_NAMED,
+				.key = b->item[i].key },
+			.cond = COND_ID,
+			.cond_version = (int64_t)b->item[i].id,
+			.attrs = ATTRS_UNSET };
+	enum err e = service_apply(t->service, ORIGIN_MOUNT, c, b->n, false, NULL);
+	changes_fini(c, b->n);
+	free(c);
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
+}
+
+/* Over a bound of 0 bytes nothing is: it only says that nothing comes any more. */
+static bool is_over(const struct trash *t, int64_t expired)
+{
+	return (t->full && t->files > 0) || t->files > t->limits.files ||
+		(t->limits.bytes != 0 && t->bytes > t->limits.bytes) || t->oldest < expired;
+}
+
+/* b->n 0: nothing had to go. */
+static enum err trim_batch(struct trash *t, struct batch *b)
+{
+	pthread_mutex_lock(&t->lock);
+	bool over = is_over(t, b->expired);
+	b->files = t->files;
+	b->bytes = t->bytes;
+	b->files_max = t->limits.files;
+	b->bytes_max = t->limits.bytes != 0 ? t->limits.bytes : UINT64_MAX;
+	b->slack = is_beyond(b, b->files_max, b->bytes_max);
+	b->all = t->full;
+	t->full = false;
+	pthread_mutex_unlock(&t->lock);
+	b->n = 0;
+	if (!over)
+		return ERR_OK;
+	b->oldest_left = INT64_MAX;
+	enum err e = store_list(service_store(t->service), NULL, STORE_TRASH, CLASS_NAMED,
+		(struct span){ 0 }, false, WANT_ATTRS, pick, b);
+	if (e == ERR_OK)
+		e = b->error;
+	if (e == ERR_OK && b->n > 0)
+		e = remove_batch(t, b);
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; e == ERR_OK && i < b->n; i++)
+		take_out(t, b->item[i].size);
+	/* What came in between may be the oldest now; it is younger than that. */
+	if (e == ERR_OK && t->files > 0)
+		t->oldest = b->oldest_left == INT64_MAX ? b->expired : b->oldest_left;
+	pthread_mutex_unlock(&t->lock);
+	for (size_t i = 0; i < b->n; i++) {
+		if (e == ERR_OK)
+			b->watch->gone(b->watch->arg, b->item[i].key);
+		b->watch->over(b->watch->arg, b->item[i].id);
+		item_fini(&b->item[i]);
+	}
+	return e;
+}
+
+void trash_trim(struct trash *t, const struct trash_watch *watch)
+{
+	int64_t expired = clock_ticks() - t->limits.age_ticks;
+	pthread_mutex_lock(&t->lock);
+	bool mine = !t->trimming && is_over(t, expired);
+	if (mine)
+		t->trimming = true;
+	pthread_mutex_unlock(&t->lock);
+	if (!mine)
+		return;
+	struct batch *b = calloc(1, sizeof(*b));
+	if (b != NULL) {
+		b->expired = expired;
+		b->watch = watch;
+		enum err e = trim_batch(t, b);
+		for (int lost = 0; (e == ERR_OK && b->n > 0) || (e == ERR_GONE && lost < RETRIES);
+			e = trim_batch(t, b))
+			lost += e == ERR_GONE;
+	}
+	free(b);
+	pthread_mutex_lock(&t->lock);
+	t->trimming = false;
+	pthread_mutex_unlock(&t->lock);
+}

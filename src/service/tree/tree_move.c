@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT
+ * rename(2) in all its forms: what moves, what it becomes on the way, what gives way to it. */
+#include "base/clock.h"
+#include "codec/filename.h"
+#include "model/key.h"
+#include "model/limits.h"
+#include "service/core/admission.h"
+#include "service/tree/tree_parts.h"
+
+#include <stdlib.h>
+
+/* One thing on its way to another place: what it is, what it becomes, what its document
+ * will be. */
+struct passenger {
+	struct item item; /* with body, if a row */
+	const struct spot *from, *to;
+	enum item_kind becomes;
+	struct buf body; /* its new document */
+	bool new_body;
+	uint32_t flags;
+	bool exact;       /* all this holds for the version that was read and for no other */
+	bool rekeyed;     /* a partition that gets another key */
+	bool keys_in_all; /* ... one that every row's document must hold */
+};
+
+static void passenger_fini(struct passenger *p)
+{
+	item_fini(&p->item);
+	buf_fini(&p->body);
+}
+
+/* What an item becomes at its new place; ITEM_NONE: it may not go there. */
+static enum item_kind kind_there(const struct item *it, const struct spot *to)
+{
+	enum item_kind k = it->kind;
+	if (k == ITEM_ROW || k == ITEM_FILE)
+		k = to->class == CLASS_KEYED ? ITEM_ROW : ITEM_FILE;
+	else if (k == ITEM_FOLDER && to->class == CLASS_KEYED)
+		return ITEM_NONE;
+	else if (item_is_dir(k) && k != ITEM_FOLDER && to->class == CLASS_NAMED)
+		return ITEM_NONE;
+	if (k == ITEM_ROW && to->dir->kind != ITEM_PARTITION)
+		return ITEM_NONE;
+	return item_may_hold(to->dir->kind, k) ? k : ITEM_NONE;
+}
+
+struct keys {
+	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES];
+	struct span pk_span, rk_span;
+};
+
+static void keys_of_spot(const struct spot *at, struct keys *k)
+{
+	key_from_order(at->dir->key.p, at->dir->key.n, k->pk);
+	key_from_order(at->key.p, at->key.n, k->rk);
+	k->pk_span = span_make(k->pk, at->dir->key.n);
+	k->rk_span = span_make(k->rk, at->key.n);
+}
+
+/* A row under a new key: a document that holds the old one is rendered anew. */
+static enum err rewrite_keys(struct passenger *p, const struct keys *k)
+{
+	bool inside = filename_is_long(k->pk_span, FILENAME_PARTITION) ||
+		filename_is_long(k->rk_span, FILENAME_ROW);
+	if ((p->item.flags & ITEM_KEYS_INSIDE) == 0 && !inside)
+		return ERR_OK;
+	struct entity e = { 0 };
+	enum err result = entity_json_decode(p->item.body, ENTITY_JSON_FILE, &e, NULL, NULL);
+	if (result == ERR_OK) {
+		e.pk = k->pk_span;
+		e.rk = k->rk_span;
+		e.has_pk = e.has_rk = true;
+		unsigned flags =
+			ENTITY_JSON_NEWLINE | (inside ? ENTITY_JSON_PK | ENTITY_JSON_RK : 0u);
+		entity_json_encode(&e, flags, &p->body);
+		p->new_body = true;
+		p->flags = inside ? ITEM_KEYS_INSIDE : ITEM_CANONICAL;
+		result = buf_ok(&p->body) ? ERR_OK : ERR_NO_MEMORY;
+	}
+	entity_fini(&e);
+	return result;
+}
+
+/* An ordinary file that becomes a row: its content must be the row's document. */
+static enum err board_file(
+	struct service *s, struct passenger *p, const struct keys *k, struct err_detail *detail)
+{
+	enum err e = tree_file_content(s, &p->item, &p->body);
+	if (e != ERR_OK)
+		return e;
+	bool has_keys = false;
+	e = document_check(buf_span(&p->body), k->pk_span, k->rk_span, NULL, &has_keys, detail);
+	p->new_body = true;
+	p->flags = has_keys ? ITEM_KEYS_INSIDE : 0;
+	return e;
+}
+
+/* A partition under a new key: documents that hold keys must hold this one, and all must if
+ * its name is a digest.  Then a row that comes in between must not be missed, which moves
+ * the partition's version on. */
+static void board_partition(struct passenger *p)
+{
+	char pk[LIMIT_KEY_BYTES];
+	struct span order = p->to->key;
+	key_from_order(order.p, order.n, pk);
+	p->rekeyed = !span_eq(p->from->key, order);
+	p->keys_in_all = p->rekeyed && filename_is_long(span_make(pk, order.n), FILENAME_PARTITION);
+	p->exact = p->keys_in_all;
+}
+
+static enum err board(struct service *s, struct passenger *p, const struct spot *from,
+	const struct spot *to, struct err_detail *detail)
+{
+	p->from = from;
+	p->to = to;
+	p->body = BUF_INIT(LIMIT_DOCUMENT_BYTES);
+	enum err e = store_child(
+		service_store(s), NULL, from->dir->id, from->class, from->key, WANT_BODY, &p->item);
+	if (e != ERR_OK)
+		return e;
+	p->becomes = kind_there(&p->item, to);
+	if (p->becomes == ITEM_NONE)
+		return ERR_NOT_PERMITTED;
+	/* A row that stays one as it is counts too: it may be given keys inside meanwhile, and
+	 * would go with the old ones. */
+	p->exact = p->item.kind == ITEM_FILE || p->becomes == ITEM_ROW;
+	if (p->becomes == ITEM_PARTITION)
+		board_partition(p);
+	if (p->becomes != ITEM_ROW)
+		return ERR_OK;
+	struct keys *k = malloc(sizeof(*k));
+	if (k == NULL)
+		return ERR_NO_MEMORY;
+	keys_of_spot(to, k);
+	e = p->item.kind == ITEM_ROW ? rewrite_keys(p, k) : board_file(s, p, k, detail);
+	free(k);
+	return e;
+}
+
+/* The rows of a partition that are rendered anew when it gets another key: those whose
+ * documents hold keys, or all. */
+struct keyed_rows {
+	struct item *rows;
+	size_t n, cap;
+	uint64_t bytes;
+	bool all;
+	enum err error;
+};
+
+static void keyed_rows_fini(struct keyed_rows *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		item_fini(&r->rows[i]);
+	free(r->rows);
+}
+
+static bool collect_keyed(void *arg, const struct item *it)
+{
+	struct keyed_rows *r = arg;
+	if (it->kind != ITEM_ROW || (!r->all && (it->flags & ITEM_KEYS_INSIDE) == 0))
+		return true;
+	r->bytes += it->size;
+	if (r->n == LIMIT_REKEYED_ROWS || r->bytes > LIMIT_REKEYED_BYTES) {
+		r->error = ERR_RENAME_TOO_LARGE;
+		return false;
+	}
+	if (r->n == r->cap) {
+		size_t cap = r->cap == 0 ? 16 : r->cap * 2;
+		struct item *rows = reallocarray(r->rows, cap, sizeof(*rows));
+		if (rows == NULL) {
+			r->error = ERR_NO_MEMORY;
+			return false;
+		}
+		r->rows = rows;
+		r->cap = cap;
+	}
+	r->rows[r->n] = (struct item){ 0 };
+	r->error = item_copy(&r->rows[r->n], it);
+	if (r->error == ERR_OK)
+		r->n++;
+	return r->error == ERR_OK;
+}
+
+static enum err put_rewritten(struct service *s, const struct item *row, struct span pk,
+	struct change *c, struct buf *body)
+{
+	struct passenger p = { .body = BUF_INIT(LIMIT_DOCUMENT_BYTES) };
+	enum err e = store_get(service_store(s), NULL, row->id, WANT_BODY, &p.item);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && p.item.version != row->version))
+		e = ERR_GONE;
+	struct keys *k = malloc(sizeof(*k));
+	if (e == ERR_OK && k == NULL)
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK) {
+		key_from_order(row->key.p, row->key.n, k->rk);
+		k->rk_span = span_make(k->rk, row->key.n);
+		k->pk_span = pk;
+		e = rewrite_keys(&p, k);
+	}
+	if (e == ERR_OK) {
+		*body = p.body;
+		p.body = (struct buf){ 0 };
+		*c = (struct change){ .op = CHANGE_PUT, .kind = ITEM_ROW, .attrs = row->attrs };
+		c->at = (struct place){
+			.parent = row->parent, .class = CLASS_KEYED, .key = row->key
+		};
+		c->cond = COND_VERSION;
+		c->cond_version = row->version;
+		c->item_flags = p.flags;
+		c->body = buf_span(body);
+	}
+	free(k);
+	passenger_fini(&p);
+	return e;
+}
+
+static enum err find_keyed(struct service *s, const struct passenger *p, struct keyed_rows *r)
+{
+	if (!p->rekeyed)
+		return ERR_OK;
+	r->all = p->keys_in_all;
+	enum err e = store_list(service_store(s), NULL, p->item.id, CLASS_KEYED, (struct span){ 0 },
+		false, WANT_ATTRS, collect_keyed, r);
+	return e == ERR_OK ? r->error : e;
+}
+
+/* A row that is no longer where it was listed: changes[0] is the move itself. */
+static enum err row_left(enum err e, const struct err_detail *detail)
+{
+	return e == ERR_NOT_FOUND && detail->op > 0 ? ERR_GONE : e;
+}
+
+/* Moves a partition to another key (or exchanges two), with the rows whose documents hold
+ * the old one or must hold the new one. */
+static enum err move_partition(struct service *s, const struct passenger *p,
+	const struct passenger *other, struct change *move, struct err_detail *detail)
+{
+	struct keyed_rows r = { 0 };
+	enum err e = find_keyed(s, p, &r);
+	size_t of_p = r.n;
+	if (e == ERR_OK && other->item.kind == ITEM_PARTITION)
+		e = find_keyed(s, other, &r);
+	struct change *changes = calloc(r.n + 1, sizeof(*changes));
+	struct buf *bodies = calloc(r.n + 1, sizeof(*bodies));
+	char *pk = malloc(LIMIT_KEY_BYTES);
+	if (e == ERR_OK && (changes == NULL || bodies == NULL || pk == NULL))
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK)
+		changes[0] = *move;
+	for (size_t i = 0; e == ERR_OK && i < r.n; i++) {
+		struct span order = i < of_p ? move->to.key : move->at.key;
+		key_from_order(order.p, order.n, pk);
+		e = put_rewritten(
+			s, &r.rows[i], span_make(pk, order.n), &changes[i + 1], &bodies[i + 1]);
+	}
+	detail->op = 0;
+	if (e == ERR_OK)
+		e = row_left(
+			service_apply(s, ORIGIN_MOUNT, changes, r.n + 1, false, detail), detail);
+	if (e == ERR_OK) {
+		*move = changes[0];
+		changes[0] = (struct change){ 0 };
+	}
+	for (size_t i = 0; bodies != NULL && i <= r.n; i++)
+		buf_fini(&bodies[i]);
+	if (changes != NULL)
+		changes_fini(changes, r.n + 1);
+	free(pk);
+	free(bodies);
+	free(changes);
+	keyed_rows_fini(&r);
+	return e;
+}
+
+static void fill_move(
+	struct change *c, const struct passenger *p, const struct passenger *other, unsigned flags)
+{
+	*c = (struct change){
+		.op = CHANGE_MOVE, .at = tree__place_of(p->from), .to = tree__place_of(p->to)
+	};
+	c->attrs = ATTRS_UNSET;
+	c->flags = CHANGE_KEEP_DIR | CHANGE_WANT_OLD;
+	c->name = p->to->name;
+	c->to_kind = p->becomes;
+	c->cond = p->exact ? COND_VERSION : COND_ID;
+	c->cond_version = p->exact ? p->item.version : (int64_t)p->item.id;
+	if (p->new_body) {
+		c->body = buf_span(&p->body);
+		c->item_flags = p->flags;
+	}
+	if ((flags & TREE_NO_REPLACE) != 0)
+		c->flags |= CHANGE_NO_REPLACE;
+	if ((flags & TREE_EXCHANGE) != 0) {
+		c->flags |= CHANGE_EXCHANGE;
+		c->other_kind = other->becomes;
+		c->other_flags = other->flags;
+		c->to_match = other->exact;
+		c->to_version = other->item.version;
+		if (other->new_body)
+			c->other_body = buf_span(&other->body);
+	}
+}
+
+/* What stands at the destination; kind is ITEM_NONE if nothing does.  In an exchange it has
+ * been read already, and what was read is what the condition must be about. */
+static enum err look_at_target(
+	struct service *s, const struct spot *to, const struct passenger *other, struct item *ret)
+{
+	enum err e = other->item.kind != ITEM_NONE
+		? item_copy(ret, &other->item)
+		: store_child(
+			  service_store(s), NULL, to->dir->id, to->class, to->key, WANT_ATTRS, ret);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+/* The condition of a file that becomes a row, on the row that is there. */
+static int64_t match_of(const struct passenger *p)
+{
+	bool asks = p->item.kind == ITEM_FILE && p->becomes == ITEM_ROW;
+	return asks ? p->item.attrs.if_match : MATCH_UNSET;
+}
+
+static enum err check_match(const struct passenger *p, const struct item *there)
+{
+	int64_t match = match_of(p);
+	bool row = there->kind == ITEM_ROW;
+	if (match == MATCH_UNSET || (match == MATCH_ABSENT && !row) ||
+		(match == MATCH_PRESENT && row) || (row && match == there->version))
+		return ERR_OK;
+	return ERR_CONDITION_NOT_MET;
+}
+
+/* That the commit meets what check_match() has seen. */
+static void fill_match(struct change *c, const struct passenger *p, const struct passenger *other,
+	const struct item *target)
+{
+	if (match_of(p) == MATCH_ABSENT) {
+		c->flags |= CHANGE_NO_REPLACE;
+	} else if (match_of(p) != MATCH_UNSET) {
+		c->to_match = true;
+		c->to_version = target->version;
+	}
+	if (match_of(other) != MATCH_UNSET) {
+		c->cond = COND_VERSION;
+		c->cond_version = p->item.version;
+	}
+}
+
+/* The move, with what goes in the same step: the replaced file out of sight, empty files
+ * behind the rows. */
+static enum err apply_move(struct service *s, struct change *move, const struct passenger *p,
+	const struct item *target, unsigned flags, struct err_detail *detail)
+{
+	char key[24];
+	struct change all[4] = { 0 };
+	size_t n = 0;
+	if ((flags & TREE_KEEP_REPLACED) != 0 && target->kind == ITEM_FILE)
+		all[n++] = tree__orphan(move->to, target->id, key);
+	size_t at = n++;
+	all[at] = *move;
+	if ((flags & TREE_EXCHANGE) == 0) {
+		n += tree_draft_removal(s, p->to, &all[n]);
+		n += tree_draft_removal(s, p->from, &all[n]);
+	}
+	enum err e = service_apply(s, ORIGIN_MOUNT, all, n, false, detail);
+	*move = all[at];
+	all[at] = (struct change){ 0 };
+	changes_fini(all, n);
+	return e;
+}
+
+static enum err make_move(struct service *s, struct change *c, const struct passenger *p,
+	const struct passenger *other, const struct item *target, unsigned flags,
+	struct err_detail *detail)
+{
+	enum err e = p->item.kind == ITEM_PARTITION ? move_partition(s, p, other, c, detail)
+						    : apply_move(s, c, p, target, flags, detail);
+	/* The condition held a moment ago; the next look tells whether it still does. */
+	bool came = e == ERR_ENTITY_EXISTS && (flags & TREE_NO_REPLACE) == 0;
+	return e == ERR_CONDITION_NOT_MET || came ? ERR_GONE : e;
+}
+
+/* ERR_GONE: something was another thing by the time of the commit than when it was read. */
+static enum err move_once(struct service *s, const struct spot *from, const struct spot *to,
+	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail)
+{
+	struct passenger p = { 0 }, other = { 0 };
+	struct item target = { 0 };
+	struct change c = { 0 };
+	enum err e = board(s, &p, from, to, detail);
+	if (e == ERR_OK && (flags & TREE_EXCHANGE) != 0)
+		e = board(s, &other, to, from, detail);
+	if (e == ERR_OK)
+		e = look_at_target(s, to, &other, &target);
+	if (e == ERR_OK)
+		e = check_match(&p, &target);
+	if (e == ERR_OK)
+		e = check_match(&other, &p.item);
+	if (e == ERR_OK) {
+		fill_move(&c, &p, &other, flags);
+		fill_match(&c, &p, &other, &target);
+		e = make_move(s, &c, &p, &other, &target, flags, detail);
+	}
+	if (e == ERR_OK && ret_now != NULL) {
+		*ret_now = c.now;
+		c.now = (struct item){ 0 };
+	}
+	if (e == ERR_OK && ret_replaced != NULL) {
+		*ret_replaced = c.old;
+		c.old = (struct item){ 0 };
+	}
+	changes_fini(&c, 1);
+	item_fini(&target);
+	passenger_fini(&p);
+	passenger_fini(&other);
+	return e;
+}
+
+/* A row that goes to another partition counts in both, or is refused and counts in neither. */
+static enum err admit_move(struct service *s, const struct spot *from, const struct spot *to,
+	struct err_detail *detail)
+{
+	enum err e = ERR_OK;
+	bool arrives = to->class == CLASS_KEYED;
+	bool leaves = from->class == CLASS_KEYED && (!arrives || to->dir->id != from->dir->id);
+	if (arrives && leaves)
+		e = admission_in(s, to->dir, HEAT_CHANGED, 0, detail);
+	if (e == ERR_OK && leaves)
+		e = admission_in(s, from->dir, HEAT_CHANGED, 1, detail);
+	if (e == ERR_OK && arrives)
+		e = admission_in(s, to->dir, HEAT_CHANGED, 1, detail);
+	return e;
+}
+
+enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
+	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail)
+{
+	struct err_detail scratch = { 0 };
+	if (detail == NULL)
+		detail = &scratch;
+	enum err e = admit_move(s, from, to, detail);
+	if (e != ERR_OK)
+		return e;
+	e = ERR_GONE;
+	for (int tries = 0; tries < TREE_RETRIES && e == ERR_GONE; tries++)
+		e = move_once(s, from, to, flags, ret_now, ret_replaced, detail);
+	return e;
+}
+
+/* The removal of a file that must be as it was read, and empty. */
+static enum err add_removal(
+	struct service *s, const struct spot *at, struct change *set, size_t *n, struct attrs *was)
+{
+	struct item it = { 0 };
+	enum err e = store_child(
+		service_store(s), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &it);
+	if (e == ERR_OK && (it.kind != ITEM_FILE || it.size != 0))
+		e = ERR_GONE;
+	if (e == ERR_OK) {
+		struct change c = { .op = CHANGE_DELETE, .at = { .id = it.id } };
+		c.flags = CHANGE_KEEP_DIR;
+		c.attrs = ATTRS_UNSET;
+		c.cond = COND_VERSION;
+		c.cond_version = it.version;
+		set[(*n)++] = c;
+		*was = it.attrs;
+		if (was->mtime_ns == TIME_UNSET)
+			was->mtime_ns = ticks_to_unix_ns(it.version);
+	}
+	item_fini(&it);
+	return e;
+}
+
+enum err tree_move_empty(struct service *s, const struct spot *from, const struct spot *to,
+	struct item *ret_now, struct err_detail *detail)
+{
+	struct change set[3] = { 0 };
+	struct attrs attrs, replaced;
+	size_t n = 0;
+	enum err e = add_removal(s, from, set, &n, &attrs);
+	if (e == ERR_OK && attrs.if_match != MATCH_UNSET && attrs.if_match != MATCH_ABSENT)
+		return ERR_CONDITION_NOT_MET; /* where it waits no row is */
+	if (e == ERR_OK)
+		e = add_removal(s, to, set, &n, &replaced);
+	if (e == ERR_NOT_FOUND && n > 0)
+		e = ERR_OK;
+	if (e != ERR_OK)
+		return e;
+	struct change *made = &set[n++];
+	*made = (struct change){ .op = CHANGE_PUT, .at = tree__place_of(to), .cond = COND_ABSENT };
+	made->kind = ITEM_FILE;
+	made->attrs = attrs;
+	made->attrs.ctime_ns = TIME_UNSET;
+	made->attrs.if_match = MATCH_UNSET;
+	e = service_apply(s, ORIGIN_MOUNT, set, n, false, detail);
+	if (e == ERR_OK) {
+		*ret_now = made->now;
+		made->now = (struct item){ 0 };
+	}
+	changes_fini(set, n);
+	return e == ERR_CONDITION_NOT_MET || e == ERR_NAME_EXISTS ? ERR_GONE : e;
+}
+
+/* A folder holds no rows, so there is no document that would have to be told the key.  The
+ * table shows the same names as before: its mtime stays, which rsync may have set by now. */
+static enum err adopt(struct service *s, const struct item *folder, struct span pk_order,
+	struct item *ret, struct err_detail *detail)
+{
+	struct item table = { 0 };
+	enum err e = store_get(service_store(s), NULL, folder->parent, WANT_ATTRS, &table);
+	if (e != ERR_OK)
+		return e;
+	struct change set[2] = {
+		{ .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET },
+		{ .op = CHANGE_ATTRS, .at = { .id = table.id }, .attrs = table.attrs },
+	};
+	set[0].to = (struct place){ .parent = table.id, .class = CLASS_KEYED, .key = pk_order };
+	set[0].to_kind = ITEM_PARTITION;
+	set[0].flags = CHANGE_NO_REPLACE;
+	set[1].set_mask = ATTR_MTIME;
+	if (table.attrs.mtime_ns == TIME_UNSET)
+		set[1].attrs.mtime_ns = ticks_to_unix_ns(table.version);
+	e = service_apply(s, ORIGIN_MOUNT, set, ARRAY_LEN(set), false, detail);
+	if (e == ERR_OK) {
+		*ret = set[0].now;
+		set[0].now = (struct item){ 0 };
+	}
+	changes_fini(set, ARRAY_LEN(set));
+	item_fini(&table);
+	return e;
+}
+
+enum err tree_adopt(struct service *s, const struct item *folder, struct span pk_order,
+	struct item *ret, struct err_detail *detail)
+{
+	enum err e = adopt(s, folder, pk_order, ret, detail);
+	if (e != ERR_NAME_EXISTS)
+		return e;
+	/* Another door may have done just this in between. */
+	struct item now = { 0 };
+	if (store_get(service_store(s), NULL, folder->id, WANT_ATTRS, &now) == ERR_OK &&
+		now.kind == ITEM_PARTITION && span_eq(now.key, pk_order)) {
+		*ret = now;
+		return ERR_OK;
+	}
+	item_fini(&now);
+	return e;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT
+ * A view is in the list until it ends: closed by its stream, let go by name, or by force.
+ * The engine's view goes with the last use, the rest with the stream that opened it. */
+#include "service/view/views.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "service/view/views_table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* A close(2) returns before its release has come here: who opens a stream right behind it may
+ * find the place still taken.  Few wait at a time: their threads are those that releases need. */
+#define STREAM_WAIT_US 200000
+#define STREAM_WAITERS_MAX 4
+
+uint64_t views_log(struct views *vs)
+{
+	struct store_info info;
+	store_info(vs->store, &info);
+	return info.log_bytes;
+}
+
+/* With the lock held. */
+static struct view_info info_of(const struct view *v, uint64_t log)
+{
+	struct view_info info = v->info;
+	uint64_t now = clock_mono_us();
+	info.log_bytes = views_growth(log, v->log_before);
+	if (v->ends_us != 0)
+		info.left_s = v->ends_us > now
+			? (v->ends_us - now + VIEWS_US_PER_SECOND - 1) / VIEWS_US_PER_SECOND
+			: 1;
+	return info;
+}
+
+/* ---- the end of one ---- */
+
+/* With the lock held, which is given up: closes and frees what nobody needs any more. */
+static void settle(struct view *v)
+{
+	struct views *vs = v->views;
+	struct store_view *unused = NULL;
+	if (v->ended && v->uses == 0) {
+		unused = v->store_view;
+		v->store_view = NULL;
+	}
+	bool counts = unused != NULL && v->let_go;
+	if (v->ended && v->uses == 0 && !v->streams)
+		free(v);
+	pthread_mutex_unlock(&vs->lock);
+	store_view_close(vs->store, unused);
+	if (!counts)
+		return;
+	pthread_mutex_lock(&vs->lock);
+	vs->closing--;
+	vs->room++;
+	pthread_cond_broadcast(&vs->closed);
+	pthread_mutex_unlock(&vs->lock);
+}
+
+/* With the lock held. */
+static void give_place(struct views *vs)
+{
+	vs->streams--;
+	pthread_cond_signal(&vs->stream_closed);
+}
+
+/* With the lock held. */
+static void take_out(struct view *v)
+{
+	struct view **at = &v->views->first;
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
+	if (v->views->last == &v->next)
+		v->views->last = at;
+	v->ended = true;
+	if (v->info.number != 0)
+		v->views->changed = clock_ticks();
+	else
+		give_place(v->views);
+}
+
+void views_end(struct view *v, uint64_t log, const char *why)
+{
+	struct views *vs = v->views;
+	struct view_info info = info_of(v, log);
+	take_out(v);
+	v->let_go = true;
+	vs->closing++;
+	settle(v);
+	pthread_rwlock_rdlock(&vs->ended_lock);
+	if (vs->on_end != NULL)
+		vs->on_end(vs->on_end_arg, &info, why);
+	pthread_rwlock_unlock(&vs->ended_lock);
+}
+
+/* ---- opening ---- */
+
+/* The thread is started with the first view: a process that forked before has none. */
+static enum err start_watching(struct views *vs)
+{
+	if (!vs->watching && pthread_create(&vs->watcher, NULL, views_watch, vs) != 0)
+		return ERR_NO_MEMORY;
+	vs->watching = true;
+	return ERR_OK;
+}
+
+static struct view *find_named(struct views *vs, struct span name)
+{
+	for (struct view *v = vs->first; v != NULL; v = v->next)
+		if (v->info.number != 0 && span_is(name, v->info.name))
+			return v;
+	return NULL;
+}
+
+static struct view *find_number(struct views *vs, uint32_t number)
+{
+	for (struct view *v = vs->first; v != NULL; v = v->next)
+		if (v->info.number == number)
+			return v;
+	return NULL;
+}
+
+static enum err take_number(struct views *vs, struct view *v, struct err_detail *detail)
+{
+	size_t n = 0;
+	for (const struct view *other = vs->first; other != NULL; other = other->next)
+		n += other->info.number != 0;
+	if (find_named(vs, span_of(v->info.name)) != NULL)
+		return ERR_NAME_EXISTS;
+	if (n >= SNAPSHOTS_MAX)
+		return err_set(detail, ERR_NO_SPACE,
+			"%d snapshots are held, which is the most: rmdir one first", SNAPSHOTS_MAX);
+	if (vs->numbers == VIEW_NUMBER_MAX)
+		return err_set(detail, ERR_NO_SPACE,
+			"no more snapshots can be made until the store is mounted anew");
+	v->info.number = ++vs->numbers;
+	vs->changed = v->info.made;
+	if (vs->lifetime_s != 0)
+		v->ends_us = clock_mono_us() + vs->lifetime_s * VIEWS_US_PER_SECOND;
+	return ERR_OK;
+}
+
+/* Of the streams; waits for one, a little.  False: there is none. */
+static bool take_place(struct views *vs)
+{
+	pthread_mutex_lock(&vs->lock);
+	if (vs->streams >= STREAMS_MAX && vs->waiting < STREAM_WAITERS_MAX) {
+		struct timespec until = views_timespec(clock_mono_us() + STREAM_WAIT_US);
+		int rc = 0;
+		vs->waiting++;
+		while (vs->streams >= STREAMS_MAX && rc == 0)
+			rc = pthread_cond_timedwait(&vs->stream_closed, &vs->lock, &until);
+		vs->waiting--;
+	}
+	bool taken = vs->streams < STREAMS_MAX;
+	vs->streams += taken;
+	pthread_mutex_unlock(&vs->lock);
+	return taken;
+}
+
+/* With the lock held. */
+static enum err append(struct views *vs, struct view *v, bool log_rests, struct err_detail *detail)
+{
+	enum err e = start_watching(vs);
+	if (e == ERR_OK && !v->streams)
+		e = take_number(vs, v, detail);
+	if (e != ERR_OK)
+		return e;
+	/* One that could not yet begin anew after the last views is still theirs. */
+	if (vs->first == NULL && (log_rests || v->log_before < vs->log_base))
+		vs->log_base = v->log_before;
+	*vs->last = v;
+	vs->last = &v->next;
+	pthread_cond_signal(&vs->wake);
+	return ERR_OK;
+}
+
+static enum err open_view(struct views *vs, struct span name, bool streams, struct view **ret,
+	struct view_info *ret_info, struct err_detail *detail)
+{
+	struct view *v = calloc(1, sizeof(*v));
+	if (v == NULL)
+		return ERR_NO_MEMORY;
+	v->views = vs;
+	v->streams = streams;
+	name.n = name.n < SNAPSHOT_NAME_MAX ? name.n : SNAPSHOT_NAME_MAX;
+	memcpy(v->info.name, name.p, utf8_valid_prefix(name));
+	struct store_info store;
+	store_info(vs->store, &store);
+	v->log_before = store.log_bytes;
+	enum err e = store_view_hold(vs->store, &v->store_view);
+	if (e != ERR_OK) {
+		free(v);
+		return e;
+	}
+	v->info.made = clock_ticks();
+	pthread_mutex_lock(&vs->lock);
+	e = append(vs, v, store.log_bytes <= store.log_rest, detail);
+	if (e == ERR_OK && ret_info != NULL)
+		*ret_info = info_of(v, v->log_before);
+	pthread_mutex_unlock(&vs->lock);
+	if (e != ERR_OK) {
+		store_view_close(vs->store, v->store_view);
+		free(v);
+		return e;
+	}
+	*ret = v;
+	return ERR_OK;
+}
+
+/* ---- streams ---- */
+
+enum err views_open(struct views *vs, struct span what, struct view **ret)
+{
+	if (!take_place(vs))
+		return ERR_THROTTLED;
+	enum err e = open_view(vs, what, true, ret, NULL, NULL);
+	if (e != ERR_OK) {
+		pthread_mutex_lock(&vs->lock);
+		give_place(vs);
+		pthread_mutex_unlock(&vs->lock);
+	}
+	return e;
+}
+
+void views_close(struct view *v)
+{
+	if (v == NULL)
+		return;
+	pthread_mutex_lock(&v->views->lock);
+	if (!v->ended)
+		take_out(v);
+	v->streams = false;
+	settle(v);
+}
+
+enum err view_begin(struct view *v, struct store_view **ret)
+{
+	pthread_mutex_lock(&v->views->lock);
+	enum err e = v->ended ? ERR_GONE : ERR_OK;
+	if (e == ERR_OK) {
+		v->uses++;
+		*ret = v->store_view;
+	}
+	pthread_mutex_unlock(&v->views->lock);
+	return e;
+}
+
+void view_end(struct view *v)
+{
+	pthread_mutex_lock(&v->views->lock);
+	v->uses--;
+	settle(v);
+}
+
+/* ---- snapshots ---- */
+
+static enum err check_name(struct span name, struct err_detail *detail)
+{
+	if (name.n == 0 || name.p[0] == '.')
+		return err_set(detail, ERR_NAME_INVALID, "a snapshot's name begins with no dot");
+	if (name.n > SNAPSHOT_NAME_MAX)
+		return ERR_NAME_TOO_LONG;
+	return utf8_valid(name) ? ERR_OK : ERR_NAME_NOT_UTF8;
+}
+
+enum err snapshot_make(
+	struct views *vs, struct span name, struct view_info *ret, struct err_detail *detail)
+{
+	struct view *v;
+	enum err e = check_name(name, detail);
+	return e == ERR_OK ? open_view(vs, name, false, &v, ret, detail) : e;
+}
+
+enum err snapshot_drop(struct views *vs, struct span name)
+{
+	pthread_mutex_lock(&vs->lock);
+	struct view *v = find_named(vs, name);
+	if (v == NULL) {
+		pthread_mutex_unlock(&vs->lock);
+		return ERR_NOT_FOUND;
+	}
+	views_end(v, 0, NULL);
+	return ERR_OK;
+}
+
+/* With the lock held, which is given up; none: the answer where v is NULL. */
+static enum err tell(
+	struct views *vs, const struct view *v, uint64_t log, enum err none, struct view_info *ret)
+{
+	if (v != NULL)
+		*ret = info_of(v, log);
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : none;
+}
+
+enum err snapshot_find(struct views *vs, struct span name, struct view_info *ret)
+{
+	uint64_t log = views_log(vs);
+	pthread_mutex_lock(&vs->lock);
+	return tell(vs, find_named(vs, name), log, ERR_NOT_FOUND, ret);
+}
+
+enum err snapshot_next(struct views *vs, uint32_t after, struct view_info *ret)
+{
+	uint64_t log = views_log(vs);
+	const struct view *next = NULL;
+	pthread_mutex_lock(&vs->lock);
+	for (const struct view *v = vs->first; v != NULL; v = v->next)
+		if (v->info.number > after && (next == NULL || v->info.number < next->info.number))
+			next = v;
+	return tell(vs, next, log, ERR_NOT_FOUND, ret);
+}
+
+int64_t snapshots_changed(struct views *vs)
+{
+	pthread_mutex_lock(&vs->lock);
+	int64_t changed = vs->changed;
+	pthread_mutex_unlock(&vs->lock);
+	return changed;
+}
+
+enum err snapshot_get(struct views *vs, uint32_t number, struct view_info *ret)
+{
+	uint64_t log = views_log(vs);
+	pthread_mutex_lock(&vs->lock);
+	return tell(vs, find_number(vs, number), log, ERR_GONE, ret);
+}
+
+enum err snapshot_set_lifetime(struct views *vs, uint32_t number, uint64_t seconds)
+{
+	uint64_t now = clock_mono_us();
+	if (seconds > (UINT64_MAX - now) / VIEWS_US_PER_SECOND)
+		return ERR_OUT_OF_RANGE;
+	pthread_mutex_lock(&vs->lock);
+	struct view *v = find_number(vs, number);
+	if (v != NULL)
+		v->ends_us = seconds == 0 ? 0 : now + seconds * VIEWS_US_PER_SECOND;
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : ERR_GONE;
+}
+
+enum err snapshot_begin(
+	struct views *vs, uint32_t number, struct view **ret_view, struct store_view **ret)
+{
+	pthread_mutex_lock(&vs->lock);
+	struct view *v = find_number(vs, number);
+	if (v != NULL) {
+		v->uses++;
+		*ret_view = v;
+		*ret = v->store_view;
+	}
+	pthread_mutex_unlock(&vs->lock);
+	return v != NULL ? ERR_OK : ERR_GONE;
+}
+
+/* ---- all of them ---- */
+
+size_t views_list(struct views *vs, struct view_info *out, size_t max)
+{
+	size_t n = 0;
+	uint64_t log = views_log(vs);
+	pthread_mutex_lock(&vs->lock);
+	for (const struct view *v = vs->first; v != NULL; v = v->next, n++)
+		if (n < max)
+			out[n] = info_of(v, log);
+	pthread_mutex_unlock(&vs->lock);
+	return n;
+}
+
+void views_set_bounds(struct views *vs, uint64_t log_max, uint64_t lifetime_s)
+{
+	pthread_mutex_lock(&vs->lock);
+	vs->log_max = log_max;
+	vs->lifetime_s = lifetime_s;
+	pthread_mutex_unlock(&vs->lock);
+}
+
+void views_on_end(struct views *vs, view_ended_fn fn, void *arg)
+{
+	pthread_rwlock_wrlock(&vs->ended_lock);
+	vs->on_end = fn;
+	vs->on_end_arg = arg;
+	pthread_rwlock_unlock(&vs->ended_lock);
+}
+
+enum err views_new(struct store *store, struct views **ret)
+{
+	struct views *vs = calloc(1, sizeof(*vs));
+	pthread_condattr_t monotonic;
+	if (vs == NULL)
+		return ERR_NO_MEMORY;
+	vs->store = store;
+	vs->last = &vs->first;
+	vs->log_max = VIEWS_LOG_BYTES;
+	vs->log_base = UINT64_MAX;
+	pthread_mutex_init(&vs->lock, NULL);
+	pthread_mutex_init(&vs->room_lock, NULL);
+	pthread_rwlock_init(&vs->ended_lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&vs->wake, &monotonic);
+	pthread_cond_init(&vs->closed, &monotonic);
+	pthread_cond_init(&vs->stream_closed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	*ret = vs;
+	return ERR_OK;
+}
+
+void views_free(struct views *vs)
+{
+	if (vs == NULL)
+		return;
+	pthread_mutex_lock(&vs->lock);
+	vs->stopping = true;
+	pthread_cond_signal(&vs->wake);
+	pthread_mutex_unlock(&vs->lock);
+	if (vs->watching)
+		pthread_join(vs->watcher, NULL);
+	while (vs->first != NULL) {
+		struct view *v = vs->first;
+		BUG_ON(v->uses > 0 || v->streams);
+		pthread_mutex_lock(&vs->lock);
+		take_out(v);
+		settle(v);
+	}
+	pthread_mutex_destroy(&vs->lock);
+	pthread_cond_destroy(&vs->wake);
+	pthread_cond_destroy(&vs->closed);
+	pthread_cond_destroy(&vs->stream_closed);
+	pthread_mutex_destroy(&vs->room_lock);
+	pthread_rwlock_destroy(&vs->ended_lock);
+	free(vs);
+}

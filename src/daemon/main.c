@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The program: finds the command and runs it, here or where the store is served. */
 #include "base/memory.h"
-#include "daemon/commands/command.h"
+#include "daemon/commands/table.h"
+#include "daemon/core/secret.h"
 #include "daemon/serve/run.h"
-#include "daemon/serve/secret.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,20 +15,20 @@
 static int usage(int argc, char **argv)
 {
 	if (argc < 1) {
-		command_help_all(NULL, stderr);
+		command_help_all(&command_table, NULL, stderr);
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
-		command_help_all(NULL, stdout);
+		command_help_all(&command_table, NULL, stdout);
 		return EXIT_DONE;
 	}
-	if (command_group(argv[0])) {
+	if (command_group(&command_table, argv[0])) {
 		bool help =
 			argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
 		if (!help && argc > 1)
 			fprintf(stderr, "rowfs: there is no command '%s %s'; there are:\n", argv[0],
 				argv[1]);
-		command_help_all(argv[0], help ? stdout : stderr);
+		command_help_all(&command_table, argv[0], help ? stdout : stderr);
 		return help ? EXIT_DONE : EXIT_USAGE;
 	}
 	fprintf(stderr, "rowfs: there is no command '%s'; see: rowfs help\n", argv[0]);
@@ -50,6 +50,7 @@ static int run(const struct command *c, int words, int argc, char **argv)
 	struct args args;
 	int code = EXIT_USAGE;
 	if (command_parse(c, argc - words, argv + words, &args, stderr)) {
+		args.table = &command_table;
 		if (args.help) {
 			command_help(c, stdout);
 			code = EXIT_DONE;
@@ -94,6 +95,6 @@ int main(int argc, char **argv)
 	static char version[] = "version";
 	if (argc >= 1 && strcmp(argv[0], "--version") == 0)
 		argv[0] = version;
-	const struct command *c = command_find(argc, argv, &words);
+	const struct command *c = command_find(&command_table, argc, argv, &words);
 	return c != NULL ? run(c, words, argc, argv) : usage(argc, argv);
 }

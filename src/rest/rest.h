@@ -15,6 +15,8 @@
 struct rest;
 
 #define REST_ENDPOINTS_MAX 8
+/* Where the emulator of the service listens for tables. */
+#define REST_DEFAULT_ENDPOINT "127.0.0.1:10002"
 #define REST_TRUSTED_MAX 16
 /* In the form that SDKs read; nobody's tenant. */
 #define REST_TENANT_DEFAULT "00000000-0000-0000-0000-000000000000"

@@ -6,8 +6,8 @@
  * Input: a byte that says who calls; ours: its words; else messages: two bytes for how long and
  * with how many files, then the bytes. */
 #include "daemon/control/control.h"
+#include "daemon/control/execute.h"
 #include "daemon/control/wire.h"
-#include "daemon/serve/execute.h"
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -42,9 +42,11 @@ static int code_of(uint32_t sum)
 	return (int)(sum & 0x7fffffff);
 }
 
-int execute(struct service *s, const struct served *served, const struct store_salvage *salvaged,
-	int argc, char *const *argv, int *fds, size_t nfds, bool (*cancelled)(void *arg), void *arg)
+int execute(const struct command_table *table, struct service *s, const struct served *served,
+	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
+	bool (*cancelled)(void *arg), void *arg)
 {
+	(void)table;
 	(void)s;
 	(void)served;
 	MUST(argc >= 0 && argv[argc] == NULL && nfds >= EXECUTE_INPUTS);
@@ -70,7 +72,7 @@ static void begin(void)
 	name.st_dev = (dev_t)getpid();
 	name.st_ino = 0xf022;
 	name.st_uid = geteuid();
-	MUST(control_start(NULL, &name, NULL, &control) == ERR_OK);
+	MUST(control_start(NULL, &name, NULL, NULL, &control) == ERR_OK);
 }
 
 /* ---- a caller of ours ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The text behind -o: whatever it is, it is understood or refused with a line that says why. */
-#include "daemon/mount/mount_options.h"
+#include "daemon/settings/mount_options.h"
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -27,7 +27,7 @@ OTHER = [
 ]
 # Every error of the mount is answered by reply_err(), which notes the reason of a refusal.
 REPLY = re.compile(r"\bfuse_reply_err[ \t]*\(")
-REPLIES = {"src/fs/requests/ops.c", "src/fs/tree/locks.c", "src/fs/cache/notify.c"}
+REPLIES = {"src/fs/requests/reply.c", "src/fs/tree/locks.c", "src/fs/cache/notify.c"}
 # Comments and literals, in the order in which they can begin.
 BLANK = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 

@@ -84,11 +84,11 @@ def roff_words(text):
 
 def check_commands(top, say):
     page = roff_words(read(top, "docs/rowfs.1"))
-    source = "".join(read(p) for p in sorted(glob.glob(os.path.join(top, "src/daemon/commands/cmd_*.c"))))
+    source = "".join(read(p) for p in sorted(glob.glob(os.path.join(top, "src/daemon/commands/*.c"))))
     commands = re.findall(r'^\t\.name = "([a-z ]+)"', source, re.M)
     options = re.findall(r'^\t\{ "([a-z-]+)", ', source, re.M)
     if len(commands) < 10 or not options:
-        say("src/daemon/commands/cmd_*.c: the commands and their options were not understood")
+        say("src/daemon/commands/*.c: the commands and their options were not understood")
     for name in sorted(commands):
         if not re.search(rf"\b{name}\b", page):
             say(f"docs/rowfs.1 lacks the command {name}")
@@ -105,9 +105,9 @@ COMMON = {"OPTION_IGNORED", "OPTION_KERNEL", "OPTION_LATER", "OPTION_SOURCE", "O
 
 def check_mount_options(top, say):
     pages = roff_words(read(top, "docs/rowfs.1") + read(top, "docs/mount.rowfs.8"))
-    table = re.findall(r'\{ "([\w-]+)=?", (OPTION_\w+) \}', read(top, "src/daemon/mount/mount_options.c"))
+    table = re.findall(r'\{ "([\w-]+)=?", (OPTION_\w+) \}', read(top, "src/daemon/settings/mount_options.c"))
     if len(table) < 5:
-        say("src/daemon/mount/mount_options.c: the mount options were not understood")
+        say("src/daemon/settings/mount_options.c: the mount options were not understood")
     for name, kind in table:
         if kind not in COMMON and not re.search(rf"\b{name}\b", pages):
             say(f"docs/: no man page has the mount option {name}")

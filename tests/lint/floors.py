@@ -12,30 +12,9 @@ import os
 import re
 import sys
 
+from rooms import Rooms
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
-
-
-def read_rules(path):
-    rules = {"level": {}, "doors": {}, "owners": [], "apart": {}}
-    level = 0
-    for line in open(path):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
-        kind, rest = words[0], words[1:]
-        if kind == "floor":
-            for name in rest:
-                rules["level"][name] = level
-            level += 1
-        elif kind == "door":
-            rules["doors"][rest[0]] = rest[1:]
-        elif kind == "owner":
-            rules["owners"].append((rest[0], rest[1:]))
-        elif kind == "apart":
-            rules["apart"][rest[0]] = rest[1:]
-        else:
-            sys.exit(f"{path}: unknown rule: {kind}")
-    return rules
 
 
 def sources(root):
@@ -51,7 +30,7 @@ def belongs(path, places):
 
 
 def check_foreign(path, header, rules, say):
-    for owned, places in rules["owners"]:
+    for owned, places in rules.owners:
         if (header == owned or owned.endswith("/") and header.startswith(owned)) and not belongs(
             path, places
         ):
@@ -59,21 +38,24 @@ def check_foreign(path, header, rules, say):
 
 
 def check_own(path, header, rules, say):
-    mine, theirs = path.split("/")[0], header.split("/")[0]
-    if mine == theirs:
-        return
-    level = rules["level"]
-    if level[theirs] >= level[mine]:
-        say(f"{path} (floor {level[mine]}) includes {header} (floor {level[theirs]})")
-    doors = rules["doors"].get(theirs)
-    if doors and header not in doors:
-        say(f"{path}: {header} is private to {theirs}/, use {' or '.join(doors)}")
+    mine, theirs = rules.room(path), rules.room(header)
+    top = header.split("/")[0]
+    doors = rules.doors.get(top)
+    if doors and path.split("/")[0] != top and header not in doors:
+        say(f"{path}: {header} is private to {top}/, use {' or '.join(doors)}")
+    if mine is None or (rules.is_door(header) and path.split("/")[0] == top):
+        return  # a door promises for all rooms of its folder, and each may use it
+    if theirs is None and rules.is_door(header):
+        theirs = rules.highest(top)
+    if theirs is None:
+        say(f"{path}: {header} is in no room")
+    elif not rules.may_use(mine, theirs):
+        say(f"{path} ({mine}) includes {header} ({theirs})")
 
 
 def check_file(src, path, rules, say):
-    mine = path.split("/")[0]
-    if mine not in rules["level"]:
-        say(f"{path}: {mine}/ is on no floor")
+    if rules.room(path) is None and not rules.is_door(path):
+        say(f"{path} is in no room")
         return []
     found = INCLUDE.findall(open(os.path.join(src, path), encoding="utf-8").read())
     ours = []
@@ -108,7 +90,7 @@ def check_circles(graph, say):
 
 
 def check_apart(top, rules, say):
-    for folder, allowed in rules["apart"].items():
+    for folder, allowed in rules.apart.items():
         for path in sources(os.path.join(top, folder)):
             text = open(os.path.join(top, folder, path), encoding="utf-8").read()
             for mark, header in INCLUDE.findall(text):
@@ -119,7 +101,7 @@ def check_apart(top, rules, say):
 
 
 def main(top):
-    rules = read_rules(os.path.join(top, "docs/floors.txt"))
+    rules = Rooms(os.path.join(top, "docs/floors.txt"))
     src = os.path.join(top, "src")
     findings, graph, count = [], {}, 0
     for path in sources(src):

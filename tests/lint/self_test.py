@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows that floors.py and banned.py find what they claim to find: each gets a small tree
+"""Shows that floors.py, calls.py and banned.py find what they claim to find: each gets a small tree
 with one violation of each kind.  A lint that cannot fail is worth nothing."""
 
 import os
@@ -13,8 +13,10 @@ SPDX = "/* SPDX-License-Identifier: MIT */\n"
 FLOORS = """floor base
 floor codec query
 floor store
-floor fs rest
+floor fs/low
+floor fs/high rest
 door store store/store.h
+door fs fs/fs.h
 owner sqlite3.h store/sqlite/
 apart mount-helper base
 """
@@ -29,20 +31,27 @@ TREE = {
     "src/store/x.h": '#include "store/y.h"\n',
     "src/store/y.h": '#include "store/x.h"\n',
     "src/store/sqlite/rows.h": "#include <sqlite3.h>\n",
-    "src/fs/private.c": '#include "store/sqlite/rows.h"\n#include <sqlite3.h>\n',
+    "src/fs/fs.h": '#include "fs/low/l.h"\n',
+    "src/fs/low/l.h": '#include "base/ok.h"\n',
+    "src/fs/low/up.c": '#include "fs/high/h.h"\n#include "fs/fs.h"\n',
+    "src/fs/high/h.h": "",
+    "src/fs/loose.c": "",
+    "src/fs/high/private.c": '#include "store/sqlite/rows.h"\n#include <sqlite3.h>\n',
     "src/odd/a.c": "",
-    "mount-helper/m.c": '#include "fs/private.h"\n',
+    "mount-helper/m.c": '#include "fs/high/h.h"\n',
 }
 FLOOR_FINDINGS = [
-    "base/up.h (floor 0) includes codec/text.h (floor 1)",
-    "query/side.c (floor 1) includes codec/text.h (floor 1)",
+    "base/up.h (base) includes codec/text.h (codec)",
+    "query/side.c (query) includes codec/text.h (codec)",
     'query/gone.c: "base/gone.h" is not in src/',
     "codec/text.c: the first include is not codec/text.h",
     "circle: store/x.h -> store/y.h -> store/x.h",
-    "fs/private.c: store/sqlite/rows.h is private to store/, use store/store.h",
-    "fs/private.c: <sqlite3.h> belongs to store/sqlite/",
-    "odd/a.c: odd/ is on no floor",
-    "mount-helper/m.c includes fs/private.h; it may use base only",
+    "fs/high/private.c: store/sqlite/rows.h is private to store/, use store/store.h",
+    "fs/high/private.c: <sqlite3.h> belongs to store/sqlite/",
+    "odd/a.c is in no room",
+    "fs/loose.c is in no room",
+    "fs/low/up.c (fs/low) includes fs/high/h.h (fs/high)",
+    "mount-helper/m.c includes fs/high/h.h; it may use base only",
 ]
 BANNED = (
     SPDX + "int f(void)\n{\n\tstrcpy(a, b);\n\tmy_strcpy(a, b); /* strcpy( */\n\tg(\"atoi(\");\n"
@@ -58,20 +67,50 @@ BANNED_FINDINGS = [
 ]
 
 
-def run(script, files):
+# What calls.py reads is compiled: a call up, one sideways, a circle in one room, and good ones.
+CALLS = {
+    "src/base/b.c": "void up(void); void b(void) { up(); }\n",
+    "src/fs/low/up.c": "void b(void); void up(void) { b(); }\n",
+    "src/codec/c.c": "void q(void); void c(void) { q(); }\n",
+    "src/query/q.c": "void q(void) { }\n",
+    "src/store/one.c": "void two(void); void c(void); void one(void) { two(); c(); }\n",
+    "src/store/two.c": "void one(void); void two(void) { one(); }\n",
+    "docs/floors.txt": FLOORS,
+}
+CALL_FINDINGS = [
+    "base/b.c (base) calls fs/low/up.c (fs/low): up",
+    "codec/c.c (codec) calls query/q.c (query): q",
+    "files call each other in a circle: base/b.c fs/low/up.c",
+    "files call each other in a circle: store/one.c store/two.c",
+]
+
+
+def compile_all(top):
+    """As meson lays objects out."""
+    for path in [p for p in CALLS if p.endswith(".c")]:
+        _, room, rest = path.split("/", 2)
+        folder = os.path.join(top, "build/src", room, f"lib{room}.a.p")
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(["cc", "-c", os.path.join(top, path), "-o",
+                        os.path.join(folder, rest.replace("/", "_") + ".o")], check=True)
+
+
+def run(script, files, prepare=lambda top: None):
     with tempfile.TemporaryDirectory() as top:
         for path, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(top, path)), exist_ok=True)
             with open(os.path.join(top, path), "w") as f:
                 f.write(text)
-        done = subprocess.run([sys.executable, os.path.join(HERE, script), top],
+        prepare(top)
+        done = subprocess.run([sys.executable, "-B", os.path.join(HERE, script), top,
+                               os.path.join(top, "build")],
                               capture_output=True, text=True)
     lines = done.stdout.split("\n")[:-2]  # without the count
     return done.returncode, sorted(lines)
 
 
-def expect(script, files, want):
-    rc, have = run(script, files)
+def expect(script, files, want, prepare=lambda top: None):
+    rc, have = run(script, files, prepare)
     assert rc == (1 if want else 0), f"{script}: exit status {rc}"
     assert have == sorted(want), f"{script}:\nhave {have}\nwant {sorted(want)}"
 
@@ -79,6 +118,7 @@ def expect(script, files, want):
 expect("floors.py", {**TREE, "docs/floors.txt": FLOORS}, FLOOR_FINDINGS)
 clean = {"src/base/ok.h": "", "src/codec/text.h": '#include "base/ok.h"\n', "docs/floors.txt": FLOORS}
 expect("floors.py", clean, [])
+expect("calls.py", CALLS, CALL_FINDINGS, compile_all)
 expect("banned.py", {"src/a.c": BANNED, "src/b.c": "int x;\n"}, BANNED_FINDINGS)
 expect("banned.py", {"src/a.c": SPDX}, [])
 print("the lints find what they should")

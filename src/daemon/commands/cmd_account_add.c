@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/crypto.h"
-#include "daemon/commands/account.h"
+#include "daemon/core/account.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
-#include "daemon/commands/account.h"
+#include "daemon/core/account.h"
 
 #define LIST_LIMIT (256u << 20)
 

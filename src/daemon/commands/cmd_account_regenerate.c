@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/commands/account.h"
+#include "daemon/core/account.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/commands/account.h"
+#include "daemon/core/account.h"
 
 static int run(struct cmd_env *env, const struct args *args)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/commands/progress.h"
+#include "daemon/core/progress.h"
 #include "service/check/verify.h"
 
 #include <inttypes.h>

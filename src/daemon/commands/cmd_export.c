@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/commands/progress.h"
-#include "daemon/commands/target.h"
+#include "daemon/core/progress.h"
+#include "daemon/core/target.h"
 #include "model/key.h"
 #include "service/check/salvage.h"
 #include "service/core/tables.h"

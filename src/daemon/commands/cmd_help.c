@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/commands/command.h"
+#include "daemon/core/command.h"
 
 static int run(const struct args *args)
 {
 	int words;
 	if (args->nwords == 0) {
-		command_help_all(NULL, stdout);
+		command_help_all(args->table, NULL, stdout);
 		return EXIT_DONE;
 	}
 	char *argv[2] = { (char *)(uintptr_t)args->words[0],
 		(char *)(uintptr_t)(args->nwords > 1 ? args->words[1] : "") };
-	const struct command *c = command_find(args->nwords, argv, &words);
+	const struct command *c = command_find(args->table, args->nwords, argv, &words);
 	if (c != NULL && words == args->nwords) {
 		command_help(c, stdout);
 		return EXIT_DONE;
 	}
-	if (args->nwords == 1 && command_group(args->words[0])) {
-		command_help_all(args->words[0], stdout);
+	if (args->nwords == 1 && command_group(args->table, args->words[0])) {
+		command_help_all(args->table, args->words[0], stdout);
 		return EXIT_DONE;
 	}
 	fprintf(stderr, "rowfs help: there is no command '%s%s%s'; see: rowfs help\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * import: files into a table.  A record that is refused is reported with its place and
  * costs the others nothing. */
-#include "daemon/commands/progress.h"
-#include "daemon/commands/target.h"
+#include "daemon/core/progress.h"
+#include "daemon/core/target.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/transfer/importer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/commands/command.h"
+#include "daemon/core/command.h"
 #include "store/engines.h"
 
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
  * mount: checks what can be checked, then serves, in a child process that reports through
  * a pipe unless -f.  The caller gets its prompt back when the mount answers; whatever
  * fails before leaves nothing behind. */
-#include "daemon/commands/command.h"
+#include "daemon/core/command.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/recover.h"
 #include "daemon/mount/remount.h"
@@ -156,6 +156,7 @@ static int run(const struct args *args)
 				.store = p->store,
 				.dir = p->dir,
 				.options = o,
+				.table = args->table,
 				.background = !args_has(args, "foreground"),
 				.ready_fd = -1 };
 			code = s.background ? in_background(&s) : serve(&s);

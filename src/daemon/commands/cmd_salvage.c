@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/new_file.h"
-#include "daemon/commands/salvaged.h"
-#include "daemon/serve/signals.h"
+#include "daemon/core/signals.h"
+#include "daemon/serve/salvaged.h"
 #include "service/check/verify.h"
 
 #include <inttypes.h>

@@ -4,9 +4,9 @@
  * out of it is refused here. */
 #include "base/clock.h"
 #include "base/text.h"
-#include "daemon/commands/account.h"
-#include "daemon/commands/account_url.h"
-#include "daemon/commands/target.h"
+#include "daemon/core/account.h"
+#include "daemon/core/account_url.h"
+#include "daemon/core/target.h"
 #include "query/key_ranges.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"

@@ -2,8 +2,8 @@
  * serve: the REST socket alone, in the foreground; with a mount it is an option of that. */
 #include "base/compiler.h"
 #include "base/text.h"
-#include "daemon/commands/command.h"
-#include "daemon/mount/mountinfo.h"
+#include "daemon/core/command.h"
+#include "daemon/core/path.h"
 #include "daemon/mount/recover.h"
 #include "daemon/serve/serve.h"
 
@@ -104,6 +104,7 @@ static int run(const struct args *args)
 			.store = store,
 			.options = o,
 			.args = args,
+			.table = args->table,
 			.ready_fd = -1 };
 		code = serve(&s);
 	}

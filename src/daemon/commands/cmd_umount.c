@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * umount: unmounts, and waits until the serving process has closed the store, which is
  * when its lock on the store file is gone. */
-#include "daemon/commands/command.h"
-#include "daemon/commands/user.h"
+#include "daemon/core/command.h"
+#include "daemon/core/user.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/recover.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/commands/command.h"
+#include "daemon/core/command.h"
 
 static int run(const struct args *args)
 {

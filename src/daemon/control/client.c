@@ -2,7 +2,7 @@
  * The caller's end of the control channel. */
 #include "daemon/control/control.h"
 #include "daemon/control/wire.h"
-#include "daemon/serve/signals.h"
+#include "daemon/core/signals.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -7,19 +7,20 @@
 #ifndef DAEMON_CONTROL_CONTROL_H
 #define DAEMON_CONTROL_CONTROL_H
 
-#include "daemon/serve/served.h"
+#include "daemon/core/served.h"
 #include "service/core/service.h"
 
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+struct command_table;
 struct control;
 
-/* served: for the commands that run here; may be NULL; borrowed.
+/* table: the commands that it takes.  served: for the commands that run here; may be NULL; borrowed.
  * ERR_NAME_EXISTS where someone else has the name. */
-enum err control_start(struct service *s, const struct stat *store, const struct served *served,
-	struct control **ret);
+enum err control_start(struct service *s, const struct stat *store,
+	const struct command_table *table, const struct served *served, struct control **ret);
 /* Takes no more commands, cancels those that run, returns when they have ended.  NULL is
  * fine. */
 void control_stop(struct control *c);

@@ -3,8 +3,8 @@
  * Threads of commands are detached and counted; control_stop() waits until none is left. */
 #include "base/log.h"
 #include "daemon/control/control.h"
+#include "daemon/control/execute.h"
 #include "daemon/control/wire.h"
-#include "daemon/serve/execute.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,7 @@
 
 struct control {
 	struct service *service;
+	const struct command_table *table;
 	const struct served *served;
 	int listener;
 	int wake[2]; /* written to at the end */
@@ -115,8 +116,8 @@ static void *serve_call(void *arg)
 	struct control *control = c->control;
 	const char taken = CONTROL_TAKES;
 	if (receive(c) && control_send(c->sock, &taken, 1, NULL, 0)) {
-		int32_t code = execute(control->service, control->served, NULL, (int)c->head.argc,
-			c->argv, c->fds, c->nfds, is_cancelled, c);
+		int32_t code = execute(control->table, control->service, control->served, NULL,
+			(int)c->head.argc, c->argv, c->fds, c->nfds, is_cancelled, c);
 		(void)control_send(c->sock, &code, sizeof(code), NULL, 0);
 	} else {
 		for (size_t i = 0; i < c->nfds; i++)
@@ -211,13 +212,14 @@ static void release(struct control *c)
 	free(c);
 }
 
-enum err control_start(struct service *s, const struct stat *store, const struct served *served,
-	struct control **ret)
+enum err control_start(struct service *s, const struct stat *store,
+	const struct command_table *table, const struct served *served, struct control **ret)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return ERR_NO_MEMORY;
 	c->service = s;
+	c->table = table;
 	c->served = served;
 	c->listener = c->wake[0] = c->wake[1] = -1;
 	pthread_mutex_init(&c->lock, NULL);

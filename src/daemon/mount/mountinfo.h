@@ -42,11 +42,7 @@ pid_t store_holder(const char *path);
 /* Whether a store is mounted somewhere, by its path. */
 bool mountinfo_shows(const char *store);
 
-/* An absolute path without links, also where its last part cannot be asked.  False, with
- * errno. */
-bool path_absolute(const char *path, char ret[PATH_MAX]);
-
-/* The same by a process beside this one, which can be stuck: a signal ends the command, and after a
+/* path_absolute() by a process beside this one, which can be stuck: a signal ends the command, and after a
  * few seconds without an answer it says what it waits for. */
 bool path_absolute_patiently(const char *command, const char *path, char ret[PATH_MAX]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/mount/recover.h"
 
-#include "daemon/commands/command.h"
+#include "daemon/core/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

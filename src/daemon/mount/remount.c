@@ -5,12 +5,12 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "daemon/commands/user.h"
 #include "daemon/control/control.h"
 #include "daemon/control/wire.h"
+#include "daemon/core/signals.h"
+#include "daemon/core/user.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/recover.h"
-#include "daemon/serve/signals.h"
 #include "service/core/service.h"
 
 #include <errno.h>

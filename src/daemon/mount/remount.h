@@ -6,8 +6,8 @@
 #ifndef DAEMON_MOUNT_REMOUNT_H
 #define DAEMON_MOUNT_REMOUNT_H
 
-#include "daemon/commands/command.h"
-#include "daemon/mount/mount_options.h"
+#include "daemon/core/command.h"
+#include "daemon/settings/mount_options.h"
 
 /* The caller's side, of what was parsed of STORE DIR -o ...  Returns the exit code. */
 int remount(const struct args *args, const struct mount_options *o);

@@ -4,11 +4,11 @@
 #include "daemon/serve/run.h"
 
 #include "base/new_file.h"
-#include "daemon/commands/salvaged.h"
-#include "daemon/commands/user.h"
 #include "daemon/control/control.h"
-#include "daemon/serve/execute.h"
-#include "daemon/serve/signals.h"
+#include "daemon/control/execute.h"
+#include "daemon/core/signals.h"
+#include "daemon/core/user.h"
+#include "daemon/serve/salvaged.h"
 #include "store/engines.h"
 
 #include <errno.h>
@@ -279,10 +279,11 @@ static enum err try_open(
 	return e;
 }
 
-static int run_here(const struct command *c, const char *path, struct store *store,
+static int run_here(const struct command *c, const struct args *args, struct store *store,
 	const struct store_salvage *salvaged, int argc, char *const *argv, struct files *f)
 {
 	struct service *s;
+	const char *path = args->words[0];
 	enum err e = service_new(store, &s);
 	if (e != ERR_OK)
 		return command_fail(stderr, c->name, "cannot open '%s': %s", path, err_text(e));
@@ -293,8 +294,9 @@ static int run_here(const struct command *c, const char *path, struct store *sto
 	struct control *control = NULL;
 	struct stat st;
 	if (salvaged == NULL && stat(path, &st) == 0)
-		(void)control_start(s, &st, NULL, &control);
-	int code = execute(s, NULL, salvaged, argc, argv, f->fds, f->n, signals_cancelled, NULL);
+		(void)control_start(s, &st, args->table, NULL, &control);
+	int code = execute(
+		args->table, s, NULL, salvaged, argc, argv, f->fds, f->n, signals_cancelled, NULL);
 	/* Who reads our output must see its end before we wait for it. */
 	close(STDOUT_FILENO);
 	control_finish(control);
@@ -333,7 +335,7 @@ static enum err run_salvaged(const struct command *c, const struct args *args, i
 	if (e == ERR_OK) {
 		e = store_open(s.path, STORE_OPEN_READ_ONLY, &store, NULL, why);
 		if (e == ERR_OK)
-			*ret_code = run_here(c, args->words[0], store, &s.salvage, argc, argv, f);
+			*ret_code = run_here(c, args, store, &s.salvage, argc, argv, f);
 	}
 	salvaged_remove(&s);
 	return e;
@@ -347,7 +349,7 @@ static enum err run_unserved(const struct command *c, const struct args *args, i
 		return run_salvaged(c, args, argc, argv, f, ret_code, why);
 	enum err e = try_open(c, args->words[0], &store, why);
 	if (e == ERR_OK)
-		*ret_code = run_here(c, args->words[0], store, NULL, argc, argv, f);
+		*ret_code = run_here(c, args, store, NULL, argc, argv, f);
 	return e;
 }
 

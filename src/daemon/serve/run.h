@@ -3,7 +3,7 @@
 #ifndef DAEMON_SERVE_RUN_H
 #define DAEMON_SERVE_RUN_H
 
-#include "daemon/commands/command.h"
+#include "daemon/core/command.h"
 
 /* argv begins with the command's name, args is what was parsed of it. */
 int run_data_command(const struct command *c, const struct args *args, int argc, char *const *argv);

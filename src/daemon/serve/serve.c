@@ -5,12 +5,12 @@
 #include "daemon/serve/serve.h"
 
 #include "base/log.h"
-#include "daemon/commands/account.h"
-#include "daemon/commands/command.h"
 #include "daemon/control/control.h"
+#include "daemon/core/account.h"
+#include "daemon/core/command.h"
+#include "daemon/core/sd_notify.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/watcher.h"
-#include "daemon/serve/sd_notify.h"
 #include "service/core/heat.h"
 #include "store/engines.h"
 
@@ -290,7 +290,7 @@ static int open_service(struct serving *s)
 	if (e == ERR_OK)
 		e = service_new(store, &s->service);
 	if (e == ERR_OK) {
-		command_name_operations(s->service);
+		command_name_operations(s->serve->table, s->service);
 		if (s->serve->options->sync)
 			service_set_sync(s->service);
 		heat_set_target(service_heat(s->service), s->serve->options->partition_target);
@@ -304,7 +304,7 @@ static void start_control(struct serving *s)
 	struct stat st;
 	struct control *control = NULL;
 	enum err e = stat(s->serve->store, &st) == 0
-		? control_start(s->service, &st, &s->served, &control)
+		? control_start(s->service, &st, s->serve->table, &s->served, &control)
 		: err_from_errno(errno);
 	atomic_store(&s->control, control);
 	/* The mount is of use without it. */

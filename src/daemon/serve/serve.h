@@ -4,15 +4,16 @@
 #ifndef DAEMON_SERVE_SERVE_H
 #define DAEMON_SERVE_SERVE_H
 
-#include "daemon/mount/mount_options.h"
+#include "daemon/settings/mount_options.h"
 
 struct serve {
 	const char *command;     /* for messages */
 	const char *store, *dir; /* absolute; dir NULL: no mount, only the REST socket */
 	struct mount_options *options;
 	const struct args *args; /* of serve: whose connection strings are printed; else NULL */
-	bool background;         /* on_ready gives up the caller's terminal */
-	int ready_fd;            /* gets one byte when the mount answers; -1: none */
+	const struct command_table *table; /* the commands that it answers to */
+	bool background;                   /* on_ready gives up the caller's terminal */
+	int ready_fd;                      /* gets one byte when the mount answers; -1: none */
 };
 
 /* Returns the exit code when all is closed; says on stderr what went wrong. */

@@ -17,7 +17,7 @@ struct fuse_req;
 
 struct notifier;
 enum err notifier_new(struct fs *fs, struct notifier **ret);
-/* Sends what is queued, stops the thread, unsubscribes from the service's events. */
+/* Sends what is queued, and stops the thread. */
 void notifier_free(struct notifier *n);
 
 /* Drops the name (positive or negative), then answers req with error 0.  Only for requests
@@ -38,6 +38,10 @@ void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, 
 void notify_limit_patience(bool limited);
 /* Whether that second was over since. */
 bool notify_ran_out(void);
+/* A name that a change set of the service made wrong; the thread that commits calls it for each name,
+ * and notify_changes_end() after the last, which waits as long as notify_limit_patience() says. */
+void notify_change(struct notifier *n, uint64_t dir_nid, struct span name);
+void notify_changes_end(struct notifier *n);
 /* Success, behind all that is queued: for a request during which the kernel holds no lock. */
 void notify_then_reply(struct notifier *n, struct fuse_req *req);
 void notify_inode_soon(struct notifier *n, uint64_t nid);

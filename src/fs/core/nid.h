@@ -142,6 +142,12 @@ static inline bool nid_is_dir_control(uint64_t nid)
 	return (nid & NID_QUERY) == NID_VIRTUAL;
 }
 
+/* An item as it is now, of whatever edition. */
+static inline bool nid_is_item(uint64_t nid)
+{
+	return (nid & NID_CLASS_MASK) == 0 && !nid_is_control(nid);
+}
+
 static inline uint64_t nid_of_dir_control(enum dir_control which, uint64_t dir_id)
 {
 	return NID_VIRTUAL | (uint64_t)which << STORE_ID_BITS | dir_id;
@@ -150,6 +156,31 @@ static inline uint64_t nid_of_dir_control(enum dir_control which, uint64_t dir_i
 static inline enum dir_control nid_dir_control(uint64_t nid)
 {
 	return (enum dir_control)(nid >> STORE_ID_BITS & 0x1fffff);
+}
+
+/* Which room a node belongs to. */
+enum nid_kind {
+	NID_KIND_ITEM,
+	NID_KIND_PRIVATE,
+	NID_KIND_CONTROL,
+	NID_KIND_SNAPSHOT,
+	NID_KIND_DIR_CONTROL,
+	NID_KIND_QUERY,
+	NID_KIND_COUNT_
+};
+
+static inline enum nid_kind nid_kind(uint64_t nid)
+{
+	if (nid_is_private(nid))
+		return NID_KIND_PRIVATE;
+	if (nid == NID_SNAPSHOTS || nid_is_snapshot(nid))
+		return NID_KIND_SNAPSHOT;
+	if (nid_is_query(nid))
+		return NID_KIND_QUERY;
+	if (nid_is_dir_control(nid))
+		return nid_dir_control(nid) == DIR_CONTROL_QUERY ? NID_KIND_QUERY
+								 : NID_KIND_DIR_CONTROL;
+	return nid_is_control(nid) ? NID_KIND_CONTROL : NID_KIND_ITEM;
 }
 
 #endif

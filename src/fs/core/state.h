@@ -3,7 +3,7 @@
 #ifndef FS_CORE_STATE_H
 #define FS_CORE_STATE_H
 
-#include "fs/core/held.h"
+#include "fs/core/nid.h"
 #include "fs/core/opstat.h"
 #include "fs/fs.h"
 #include "service/core/service.h"
@@ -25,10 +25,12 @@ struct notifier;
 struct idset;
 struct habits;
 struct handles;
+struct held;
 struct locks;
 struct trash;
 struct query_nodes;
 struct fuse_session;
+struct vnode_ops;
 struct workers;
 
 /* All writers of the store are in this process and every change is followed by an
@@ -59,7 +61,7 @@ struct fs {
 	struct reasons *reasons; /* why something was refused */
 	struct waiting *waiting; /* refused bytes that the store could not take */
 	struct handles *handles; /* all that is open */
-	struct held held;        /* how much that is, and may be */
+	struct held *held;       /* how much that is, and may be */
 	struct locks *locks;     /* flock(2), fcntl(2) */
 	struct notifier *notifier;
 	struct syncs *syncs; /* fsync(2) */
@@ -79,7 +81,9 @@ struct fs {
 	bool given_up;                       /* the mount point may be another mount's */
 	atomic_int in_flight;                /* requests that are being worked on */
 	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
-	atomic_bool stopping;                /* what takes long shall end */
+	/* What the virtual nodes of each kind do (fs/core/virtual.h); NULL: of none. */
+	const struct vnode_ops *(*vnode_ops[NID_KIND_COUNT_])(uint64_t nid);
+	atomic_bool stopping; /* what takes long shall end */
 };
 
 #endif

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/virtual.h"
 
-#include "fs/core/nid.h"
-#include "fs/query/tree.h"
-#include "fs/virtual/control.h"
-#include "fs/virtual/dir_control.h"
-#include "fs/virtual/snapshot.h"
-
 #include <stdlib.h>
-
-const struct vnode_ops *vnode_ops_of(uint64_t nid)
-{
-	if (nid == NID_SNAPSHOTS || nid_is_snapshot(nid))
-		return &snapshot_vnode_ops;
-	if (nid_is_control(nid))
-		return &control_vnode_ops;
-	if (nid_is_dir_control(nid))
-		return dir_control_ops(nid);
-	if (nid_is_query(nid))
-		return query_tree_ops(nid);
-	return NULL;
-}
-
-/* ---- a file whose content is known ---- */
 
 struct content_file {
 	struct vfile file;

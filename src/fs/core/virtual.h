@@ -2,7 +2,7 @@
  * Virtual nodes: all that no live item stands behind as it is, from .rowfs and the control
  * files of tables and partitions to snapshots and queries.  Each kind is a struct vnode_ops
  * in a file of its own; fs/requests/virtual.c asks it and replies, so that no kind knows FUSE.
- * A new kind is an entry in vnode_ops_of().
+ * A new kind is a value of enum nid_kind, and an entry in the table that fs/session/session.c fills.
  *
  * Threads: methods may be called by many threads at once, but those of one open file, and of
  * one open directory, one at a time.  What may wait for long names a lane; threads of the
@@ -12,13 +12,17 @@
 
 #include "base/buf.h"
 #include "fs/core/state.h"
-#include "fs/tree/listing.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 struct viewer;
+
+/* Takes one entry of a directory.  Returns false when the reply is full: the entry will come again.  nid is 0 for "." and
+ * "..". */
+typedef bool (*listing_fn)(
+	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
 
 /* Who asks. */
 struct vcall {
@@ -129,7 +133,11 @@ struct vnode_ops {
 	enum err (*xattr_set)(struct fs *fs, uint64_t nid, const char *name, struct span value);
 };
 
-/* The kind of a node; NULL: an item's, or a writer's stage. */
-const struct vnode_ops *vnode_ops_of(uint64_t nid);
+/* What a node does; NULL: it is an item's or a staged write's. */
+static inline const struct vnode_ops *vnode_ops_of(const struct fs *fs, uint64_t nid)
+{
+	enum nid_kind kind = nid_kind(nid);
+	return fs->vnode_ops[kind] != NULL ? fs->vnode_ops[kind](nid) : NULL;
+}
 
 #endif

@@ -7,6 +7,7 @@
 #include "codec/filename.h"
 #include "fs/core/marks.h"
 #include "fs/query/rows.h"
+#include "fs/tree/held.h"
 #include "model/key.h"
 
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include "fs/query/dir.h"
 #include "fs/query/prune.h"
 #include "fs/query/rows.h"
-#include "fs/requests/xattr.h"
 #include "fs/tree/attr.h"
+#include "fs/tree/facts.h"
 #include "fs/tree/names.h"
 #include "fs/virtual/dir_control.h"
 #include "fs/virtual/stream_file.h"
@@ -314,7 +314,7 @@ static enum err tree_xattr_get(struct fs *fs, uint64_t nid, const char *name, st
 	if (n != NULL && (n->kind == QUERY_OPTIONS || strcmp(name, "error") == 0))
 		e = dir_control_xattr_get(fs, root_of(n->table_id), name, out);
 	else if (n != NULL)
-		e = xattr_in_view(fs, NULL, &n->item, name, out);
+		e = fact_get(fs, NULL, &n->item, name, out);
 	query_node_unref(fs->query_nodes, n);
 	return e;
 }
@@ -324,7 +324,7 @@ static enum err tree_xattr_get(struct fs *fs, uint64_t nid, const char *name, st
 #define READ_ONLY \
 	"Queries are read-only; change a row where it is: ACCOUNT/TABLE/PARTITION/ROW.json"
 
-const struct vnode_ops query_root_ops = {
+static const struct vnode_ops root_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_READ_ONLY,
 	.why = READ_ONLY,
@@ -343,7 +343,9 @@ const struct vnode_ops query_root_ops = {
 static const struct vnode_ops tree_ops = TREE_OPS(VLANE_SCAN);
 static const struct vnode_ops quick_ops = TREE_OPS(VLANE_INLINE);
 
-const struct vnode_ops *query_tree_ops(uint64_t nid)
+const struct vnode_ops *query_ops_of(uint64_t nid)
 {
+	if (nid_is_dir_control(nid))
+		return &root_ops;
 	return query_nid_is_quick(nid) ? &quick_ops : &tree_ops;
 }

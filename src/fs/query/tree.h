@@ -7,9 +7,7 @@
 
 #include "fs/core/virtual.h"
 
-/* .query itself (dir_control_stat() is its stat). */
-extern const struct vnode_ops query_root_ops;
-/* What is below. */
-const struct vnode_ops *query_tree_ops(uint64_t nid);
+/* What a node of NID_KIND_QUERY does: .query itself, and what is below. */
+const struct vnode_ops *query_ops_of(uint64_t nid);
 
 #endif

@@ -136,7 +136,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct call c = call_begin(req, OP_GETATTR, nid, NULL);
 	struct stat st;
-	if (vnode_ops_of(nid) != NULL) {
+	if (vnode_ops_of(c.fs, nid) != NULL) {
 		virtual_getattr(&c, nid);
 		return;
 	}
@@ -195,8 +195,8 @@ static bool may_run(struct fs *fs, uint64_t nid)
 	struct stat st = { .st_mode = S_IFDIR };
 	struct item item = { 0 };
 	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
-	if (vnode_ops_of(nid) != NULL) {
-		(void)vnode_ops_of(nid)->stat(fs, nid, &st);
+	if (vnode_ops_of(fs, nid) != NULL) {
+		(void)vnode_ops_of(fs, nid)->stat(fs, nid, &st);
 	} else if (s != NULL) {
 		stage_stat(fs, s, &st);
 		stages_unref(fs, fs->stages, s);
@@ -408,7 +408,7 @@ void op_setattr(
 	struct call c = call_begin(req, OP_SETATTR, nid, NULL);
 	struct handle *h = handle_of(fi);
 	c.opened = h != NULL;
-	if (vnode_ops_of(nid) != NULL) {
+	if (vnode_ops_of(c.fs, nid) != NULL) {
 		virtual_setattr(&c, nid);
 		return;
 	}

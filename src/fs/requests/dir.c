@@ -7,6 +7,7 @@
 #include "fs/requests/syncs.h"
 #include "fs/tree/listing.h"
 #include "fs/tree/trash_dir.h"
+#include "fs/write/stages.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	struct call c = call_begin(req, OP_OPENDIR, nid, NULL);
 	if (!may_open(&c))
 		return;
-	if (vnode_ops_of(nid) != NULL) {
+	if (vnode_ops_of(c.fs, nid) != NULL) {
 		virtual_opendir(&c, nid, fi);
 		return;
 	}
@@ -53,27 +54,6 @@ void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	reply_err(&c, ERR_OK);
 }
 
-bool dir_page_add(
-	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset)
-{
-	struct dir_page *p = arg;
-	size_t n;
-	if (p->plus) {
-		struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
-		e.attr_timeout = CACHE_SECONDS;
-		e.entry_timeout = p->in_set ? 0 : CACHE_SECONDS;
-		n = fuse_add_direntry_plus(
-			p->req, p->bytes + p->len, p->size - p->len, name, &e, next_offset);
-	} else {
-		n = fuse_add_direntry(
-			p->req, p->bytes + p->len, p->size - p->len, name, st, next_offset);
-	}
-	if (n > p->size - p->len)
-		return false;
-	p->len += n;
-	return true;
-}
-
 static void read_page(
 	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
 {
@@ -84,6 +64,9 @@ static void read_page(
 	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	p.in_set = idset_count(c->fs->in_sets, nid_id(handle_of(fi)->nid)) != 0;
+	/* Writers who have not committed, and all doors, may change what is listed. */
+	idset_mark(c->fs->seen, nid_id(handle_of(fi)->nid));
+	stages_expose(c->fs, c->fs->stages, nid_id(handle_of(fi)->nid), NULL);
 	/* Before the store is read; until the end, which is asked for after the last page. */
 	if (plus)
 		handle_links(c->fs, handle_of(fi), true);

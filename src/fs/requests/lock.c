@@ -2,6 +2,7 @@
  * flock, fcntl's locks, and what a close has to do with them. */
 #include "fs/core/nid.h"
 #include "fs/requests/ops.h"
+#include "fs/tree/held.h"
 #include "fs/tree/locks.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static void name_subject(struct subject *l, uint64_t dir_id, const char *name)
 /* shows: a new name that nobody has seen gets a number by which others will ask. */
 static enum err find_subject(struct subject *l, const struct handle *h, bool shows)
 {
-	struct stage *s = h->stage;
+	struct stage *s = h->kind == HANDLE_STAGE ? h->stage : NULL;
 	char name[COMPONENT_MAX];
 	l->id = h->kind == HANDLE_VIRTUAL ? h->nid : nid_id(h->nid);
 	if (h->kind == HANDLE_ROW && h->blob->item.kind == ITEM_FILE) {

@@ -6,13 +6,14 @@
 #include "fs/requests/ops.h"
 #include "fs/tree/attr.h"
 #include "fs/write/habits.h"
+#include "fs/write/look.h"
 
 /* A control file, or .rowfs: its name means the same for as long as its directory is; its
  * mode moves with the directory's. */
 static void lookup_control(struct call *c, uint64_t nid)
 {
 	struct ventry entry = { .nid = nid, .lasting = true };
-	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &entry.st);
+	enum err e = vnode_ops_of(c->fs, nid)->stat(c->fs, nid, &entry.st);
 	if (e == ERR_OK)
 		reply_ventry(c, &entry);
 	else
@@ -122,7 +123,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct call c = call_begin(req, OP_LOOKUP, parent, name);
 	struct fs *fs = c.fs;
 	struct target t;
-	if (vnode_ops_of(parent) != NULL) {
+	if (vnode_ops_of(c.fs, parent) != NULL) {
 		virtual_lookup(&c, parent, name);
 		return;
 	}

@@ -6,10 +6,11 @@
 #include "fs/refused/rejected.h"
 #include "fs/requests/ops.h"
 #include "fs/requests/refusal.h"
-#include "fs/requests/xattr.h"
 #include "fs/tree/attr.h"
+#include "fs/tree/facts.h"
 #include "fs/tree/trash_dir.h"
 #include "fs/write/habits.h"
+#include "fs/write/look.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
 
@@ -63,7 +64,7 @@ static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct call c = call_begin(req, OP_MKDIR, parent, name);
-	if (vnode_ops_of(parent) != NULL) {
+	if (vnode_ops_of(c.fs, parent) != NULL) {
 		virtual_mkdir(&c, parent, name);
 		return;
 	}
@@ -169,7 +170,7 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct call c = call_begin(req, OP_RMDIR, parent, name);
-	if (vnode_ops_of(parent) != NULL) {
+	if (vnode_ops_of(c.fs, parent) != NULL) {
 		virtual_rmdir(&c, parent, name);
 		return;
 	}

@@ -33,7 +33,7 @@ struct handle *open_handle(
 
 void close_handle(struct fs *fs, struct handle *h)
 {
-	struct stage *s = h->stage;
+	struct stage *s = h->kind == HANDLE_STAGE ? h->stage : NULL;
 	if (s != NULL) {
 		struct stale stale;
 		stage_close(fs, s);
@@ -516,7 +516,7 @@ void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	struct call c = call_begin(req, OP_OPEN, nid, NULL);
 	if (!may_open(&c))
 		return;
-	if (vnode_ops_of(nid) != NULL) {
+	if (vnode_ops_of(c.fs, nid) != NULL) {
 		virtual_open(&c, nid, fi);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The request handlers' common ground.  Only ops*.c, session.c and notify.c know libfuse;
+ * The request handlers' common ground.  Only this room, fs/session and fs/cache/notify.c know libfuse;
  * every handler sends exactly one reply, through these functions. */
 #ifndef FS_REQUESTS_OPS_H
 #define FS_REQUESTS_OPS_H
@@ -7,6 +7,7 @@
 #include "fs/core/state.h"
 #include "fs/core/virtual.h"
 #include "fs/tree/handle.h"
+#include "fs/write/stages.h"
 
 #include <fuse_lowlevel.h>
 
@@ -49,6 +50,8 @@ void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entr
 /* The name means nothing, and will until something changes. */
 void reply_no_entry(struct call *c);
 void reply_bytes(struct call *c, const char *p, size_t n);
+/* Counts a call that is answered with this errno, or 0; whoever calls it sends the reply. */
+void call_done(struct call *c, int code);
 /* Counts a call whose reply is sent by somebody else. */
 void reply_elsewhere(struct call *c);
 /* Success of a close, after the kernel dropped what the stage's commit made wrong. */
@@ -150,6 +153,9 @@ void op_setxattr(fuse_req_t req, fuse_ino_t nid, const char *name, const char *v
 void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size);
 void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name);
 void op_statfs(fuse_req_t req, fuse_ino_t nid);
+void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name);
+void op_link(fuse_req_t req, fuse_ino_t nid, fuse_ino_t parent, const char *name);
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device);
 
 extern const struct fuse_lowlevel_ops fs_ops;
 

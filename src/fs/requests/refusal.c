@@ -3,8 +3,8 @@
 
 #include "fs/core/nid.h"
 #include "fs/query/nodes.h"
+#include "fs/tree/control_names.h"
 #include "fs/virtual/control.h"
-#include "fs/virtual/dir_control.h"
 #include "fs/write/stages.h"
 #include "service/view/views.h"
 
@@ -111,7 +111,7 @@ void refusal_place(struct fs *fs, uint64_t nid, const char *name, char component
 {
 	struct item it = { 0 };
 	place(r, nid_id(nid), span_of(name != NULL ? name : ""));
-	if (vnode_ops_of(nid) != NULL) {
+	if (vnode_ops_of(fs, nid) != NULL) {
 		place_of_virtual(fs, nid, name, component, r);
 	} else if (name == NULL && !place_of_stage(fs, nid, component, r) &&
 		store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &it) == ERR_OK) {

@@ -8,6 +8,7 @@
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 #include "fs/requests/ops.h"
+#include "fs/tree/held.h"
 #include "fs/tree/viewer.h"
 
 #include <errno.h>
@@ -198,7 +199,7 @@ static enum vlane lane_of_handle(const struct handle *h)
 /* With the words of the node's kind, where nobody has others. */
 static void refuse(struct call *c, uint64_t nid, enum err e)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	if (e == ops->refusal && c->detail.text[0] == 0)
 		(void)err_set(&c->detail, e, "%s", ops->why);
 	reply_err(c, e);
@@ -236,8 +237,8 @@ static void run_lookup(struct task *t)
 {
 	struct ventry entry = { 0 };
 	answer_name(t,
-		vnode_ops_of(t->nid)->lookup(
-			t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
+		vnode_ops_of(t->call.fs, t->nid)
+			->lookup(t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
 		&entry);
 }
 
@@ -245,20 +246,21 @@ static void run_mkdir(struct task *t)
 {
 	struct ventry entry = { 0 };
 	answer_name(t,
-		vnode_ops_of(t->nid)->mkdir(
-			t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
+		vnode_ops_of(t->call.fs, t->nid)
+			->mkdir(t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry),
 		&entry);
 }
 
 static void run_rmdir(struct task *t)
 {
 	refuse(&t->call, t->nid,
-		vnode_ops_of(t->nid)->rmdir(t->call.fs, t->nid, span_of(t->bytes), &t->vcall));
+		vnode_ops_of(t->call.fs, t->nid)
+			->rmdir(t->call.fs, t->nid, span_of(t->bytes), &t->vcall));
 }
 
 void virtual_lookup(struct call *c, uint64_t dir, const char *name)
 {
-	const struct vnode_ops *ops = vnode_ops_of(dir);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, dir);
 	struct task *t = NULL;
 	if (ops->lookup == NULL)
 		reply_err(c, ERR_NOT_A_DIRECTORY);
@@ -268,7 +270,7 @@ void virtual_lookup(struct call *c, uint64_t dir, const char *name)
 
 void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
 {
-	const struct vnode_ops *ops = vnode_ops_of(dir);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, dir);
 	struct task *t = NULL;
 	if (ops->mkdir == NULL)
 		refuse(c, dir, ops->refusal);
@@ -278,7 +280,7 @@ void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
 
 void virtual_rmdir(struct call *c, uint64_t dir, const char *name)
 {
-	const struct vnode_ops *ops = vnode_ops_of(dir);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, dir);
 	struct task *t = NULL;
 	if (ops->rmdir == NULL)
 		refuse(c, dir, ops->refusal);
@@ -288,14 +290,14 @@ void virtual_rmdir(struct call *c, uint64_t dir, const char *name)
 
 void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(fs, nid);
 	if (ops != NULL && ops->forget != NULL)
 		ops->forget(fs, nid, n);
 }
 
 bool virtual_refuses(struct call *c, uint64_t nid)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	if (ops != NULL)
 		refuse(c, nid, ops->refusal);
 	return ops != NULL;
@@ -306,7 +308,7 @@ bool virtual_refuses(struct call *c, uint64_t nid)
 void virtual_getattr(struct call *c, uint64_t nid)
 {
 	struct stat st;
-	enum err e = vnode_ops_of(nid)->stat(c->fs, nid, &st);
+	enum err e = vnode_ops_of(c->fs, nid)->stat(c->fs, nid, &st);
 	if (e == ERR_OK)
 		reply_attr(c, &st, 0);
 	else
@@ -315,7 +317,7 @@ void virtual_getattr(struct call *c, uint64_t nid)
 
 void virtual_setattr(struct call *c, uint64_t nid)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	if (ops->takes_attrs)
 		virtual_getattr(c, nid);
 	else
@@ -324,13 +326,13 @@ void virtual_setattr(struct call *c, uint64_t nid)
 
 enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(fs, nid);
 	return ops->xattr_get != NULL ? ops->xattr_get(fs, nid, name, out) : ERR_NO_ATTRIBUTE;
 }
 
 void virtual_setxattr(struct call *c, uint64_t nid, const char *name, struct span value)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	refuse(c, nid,
 		ops->xattr_set != NULL ? ops->xattr_set(c->fs, nid, name, value) : ops->refusal);
 }
@@ -356,7 +358,7 @@ static void run_open(struct task *t)
 	struct fs *fs = t->call.fs;
 	struct vfile *f = NULL;
 	struct handle *h = NULL;
-	enum err e = vnode_ops_of(t->nid)->open(fs, t->nid, t->fi.flags, &t->vcall, &f);
+	enum err e = vnode_ops_of(t->call.fs, t->nid)->open(fs, t->nid, t->fi.flags, &t->vcall, &f);
 	if (e == ERR_OK)
 		h = handle_new(fs, HANDLE_VIRTUAL, t->nid, call_thread(&t->call));
 	if (e == ERR_OK && h == NULL) {
@@ -367,6 +369,7 @@ static void run_open(struct task *t)
 		refuse(&t->call, t->nid, e);
 		return;
 	}
+	pthread_mutex_init(&h->turns.lock, NULL);
 	h->file = f;
 	count_held(fs, h);
 	if ((t->fi.flags & O_ACCMODE) != O_RDONLY)
@@ -379,7 +382,7 @@ static void run_open(struct task *t)
 
 void virtual_open(struct call *c, uint64_t nid, struct fuse_file_info *fi)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	struct task *t = NULL;
 	if (ops->open == NULL)
 		reply_err(c, ERR_IS_A_DIRECTORY);
@@ -392,7 +395,7 @@ static void run_opendir(struct task *t)
 	struct fs *fs = t->call.fs;
 	struct vdir *d = NULL;
 	struct handle *h = NULL;
-	enum err e = vnode_ops_of(t->nid)->opendir(fs, t->nid, &t->vcall, &d);
+	enum err e = vnode_ops_of(t->call.fs, t->nid)->opendir(fs, t->nid, &t->vcall, &d);
 	if (e == ERR_OK)
 		h = handle_new(fs, HANDLE_VIRTUAL_DIR, t->nid, call_thread(&t->call));
 	if (e == ERR_OK && h == NULL) {
@@ -403,13 +406,14 @@ static void run_opendir(struct task *t)
 		reply_err(&t->call, e);
 		return;
 	}
+	pthread_mutex_init(&h->turns.lock, NULL);
 	h->vdir = d;
 	answer_open(t, h);
 }
 
 void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	struct task *t = NULL;
 	if (ops->opendir == NULL)
 		reply_err(c, ERR_NOT_A_DIRECTORY);

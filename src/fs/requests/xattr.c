@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/requests/xattr.h"
 
-#include "base/clock.h"
 #include "fs/cache/blob.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/tree/attr.h"
+#include "fs/tree/facts.h"
 #include "fs/tree/handle.h"
 #include "fs/tree/names.h"
 #include "fs/write/stages.h"
 #include "model/etag.h"
-#include "model/key.h"
 #include "service/tree/tree.h"
 
 #define PREFIX "user.rowfs."
@@ -41,25 +40,14 @@ static enum err get_no_row(struct fs *fs, const struct item *it, struct buf *out
 	return ERR_OK;
 }
 
-static enum err get_error(
-	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
+static enum err get_error(struct fs *fs, const struct item *it, struct buf *out)
 {
 	char name[COMPONENT_MAX];
-	(void)view;
 	size_t n = item_component(it, name);
 	uint64_t inside = item_is_dir(it->kind) ? it->id : 0;
 	return reasons_get(fs->reasons, it->parent, span_make(name, n), inside, out)
 		? ERR_OK
 		: get_no_row(fs, it, out);
-}
-
-static enum err get_etag(
-	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
-{
-	char etag[ETAG_MAX];
-	(void)fs, (void)view;
-	buf_add(out, etag, (size_t)etag_format(it->version, etag));
-	return ERR_OK;
 }
 
 static enum err add_match(int64_t match, struct buf *out)
@@ -72,85 +60,6 @@ static enum err add_match(int64_t match, struct buf *out)
 	else if (match != MATCH_ABSENT)
 		buf_add(out, etag, (size_t)etag_format(match, etag));
 	return ERR_OK;
-}
-
-static enum err get_if_match(
-	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
-{
-	(void)fs, (void)view;
-	return add_match(it->attrs.if_match, out);
-}
-
-static enum err get_timestamp(
-	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
-{
-	char text[CLOCK_TEXT_MAX];
-	(void)fs, (void)view;
-	buf_add(out, text, (size_t)clock_format(it->version, text));
-	return ERR_OK;
-}
-
-static enum err add_key(struct span order, struct buf *out)
-{
-	char key[LIMIT_KEY_BYTES];
-	key_from_order(order.p, order.n, key);
-	buf_add(out, key, order.n);
-	return ERR_OK;
-}
-
-static enum err get_row_key(
-	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
-{
-	(void)fs, (void)view;
-	return add_key(it->key, out);
-}
-
-static enum err get_partition_key(
-	struct fs *fs, struct store_view *view, const struct item *it, struct buf *out)
-{
-	if (it->kind == ITEM_PARTITION)
-		return add_key(it->key, out);
-	struct item partition = { 0 };
-	enum err e = store_get(fs->store, view, it->parent, WANT_ATTRS, &partition);
-	if (e == ERR_OK)
-		e = add_key(partition.key, out);
-	item_fini(&partition);
-	return e;
-}
-
-#define KIND(k_) (1u << (k_))
-#define ANY_KIND ~0u
-
-/* Keep alphabetized. */
-static const struct attribute {
-	const char *name;
-	bool live;    /* of what can be changed only */
-	bool version; /* tells which version it is: that of the node, not of the row as of now */
-	unsigned kinds;
-	enum err (*get)(
-		struct fs *fs, struct store_view *view, const struct item *it, struct buf *out);
-} attributes[] = {
-	{ "error", true, false, ANY_KIND, get_error },
-	{ "etag", false, true, KIND(ITEM_ROW), get_etag },
-	{ "if_match", true, false, KIND(ITEM_FILE), get_if_match },
-	{ "partition_key", false, false, KIND(ITEM_ROW) | KIND(ITEM_PARTITION), get_partition_key },
-	{ "row_key", false, false, KIND(ITEM_ROW), get_row_key },
-	{ "timestamp", false, true, KIND(ITEM_ROW), get_timestamp },
-};
-
-static const struct attribute *find_behind_prefix(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
-		if (strcmp(name, attributes[i].name) == 0)
-			return &attributes[i];
-	return NULL;
-}
-
-static const struct attribute *find(const char *name)
-{
-	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0)
-		return NULL;
-	return find_behind_prefix(name + sizeof(PREFIX) - 1);
 }
 
 bool xattr_is_ours(const char *name)
@@ -218,24 +127,6 @@ static enum err version_of_node(struct fs *fs, uint64_t nid, struct item *it)
 	return ERR_OK;
 }
 
-static enum err get_from(struct fs *fs, struct store_view *view, const struct attribute *a,
-	const struct item *it, struct buf *out)
-{
-	return (a->kinds & KIND(it->kind)) != 0 ? a->get(fs, view, it, out) : ERR_NO_ATTRIBUTE;
-}
-
-enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item *it,
-	const char *name, struct buf *out)
-{
-	const struct attribute *a = find_behind_prefix(name);
-	return a == NULL || a->live ? ERR_NO_ATTRIBUTE : get_from(fs, view, a, it, out);
-}
-
-static bool is_match(const struct attribute *a)
-{
-	return a != NULL && a->get == get_if_match;
-}
-
 /* The document that a descriptor writes, with a reference.  Its node is no other writer's, so what comes
  * by it is about this one change. */
 static struct stage *written_by(struct fs *fs, uint64_t nid)
@@ -248,23 +139,43 @@ static struct stage *written_by(struct fs *fs, uint64_t nid)
 	return s;
 }
 
-enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+static bool is_match(const char *name)
 {
-	const struct attribute *a = find(name);
-	if (a == NULL)
-		return ERR_NO_ATTRIBUTE;
-	struct stage *s = is_match(a) ? written_by(fs, nid) : NULL;
+	return xattr_is_ours(name) && strcmp(xattr_behind_prefix(name), "if_match") == 0;
+}
+
+static enum err get_match(struct fs *fs, uint64_t nid, struct buf *out)
+{
+	struct item it = { 0 };
+	struct stage *s = written_by(fs, nid);
 	if (s != NULL) {
 		int64_t match = stage_match(s);
 		stages_unref(fs, fs->stages, s);
 		return add_match(match, out);
 	}
-	struct item it = { 0 };
 	enum err e = item_of(fs, nid, &it);
-	if (e == ERR_OK && a->version)
+	if (e == ERR_OK)
+		e = it.kind == ITEM_FILE ? add_match(it.attrs.if_match, out) : ERR_NO_ATTRIBUTE;
+	item_fini(&it);
+	return e;
+}
+
+enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	struct item it = { 0 };
+	if (!xattr_is_ours(name))
+		return ERR_NO_ATTRIBUTE;
+	if (is_match(name))
+		return get_match(fs, nid, out);
+	const char *fact = xattr_behind_prefix(name);
+	bool error = strcmp(fact, "error") == 0;
+	if (!error && !fact_is_known(fact))
+		return ERR_NO_ATTRIBUTE;
+	enum err e = item_of(fs, nid, &it);
+	if (e == ERR_OK && fact_is_of_version(fact))
 		e = version_of_node(fs, nid, &it);
 	if (e == ERR_OK)
-		e = get_from(fs, NULL, a, &it, out);
+		e = error ? get_error(fs, &it, out) : fact_get(fs, NULL, &it, fact, out);
 	item_fini(&it);
 	return e;
 }
@@ -336,7 +247,7 @@ enum err xattr_set(
 	struct fs *fs, uint64_t nid, const char *name, struct span value, struct err_detail *detail)
 {
 	int64_t match;
-	if (!is_match(find(name)))
+	if (!is_match(name))
 		return refuse_attribute(detail);
 	enum err e = parse_match(value, &match);
 	return e == ERR_OK ? set_match(fs, nid, match, detail) : e;
@@ -345,7 +256,7 @@ enum err xattr_set(
 enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name, struct err_detail *detail)
 {
 	struct buf there = BUF_INIT(ETAG_MAX);
-	if (!is_match(find(name)))
+	if (!is_match(name))
 		return refuse_attribute(detail);
 	enum err e = xattr_get(fs, nid, name, &there);
 	buf_fini(&there);

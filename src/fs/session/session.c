@@ -10,16 +10,22 @@
 #include "fs/core/idset.h"
 #include "fs/fs.h"
 #include "fs/query/nodes.h"
+#include "fs/query/tree.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
 #include "fs/refused/waiting.h"
+#include "fs/requests/handle_kinds.h"
 #include "fs/requests/ops.h"
 #include "fs/requests/syncs.h"
 #include "fs/session/loop.h"
+#include "fs/tree/events.h"
 #include "fs/tree/handle.h"
+#include "fs/tree/held.h"
 #include "fs/tree/locks.h"
 #include "fs/tree/trash_dir.h"
 #include "fs/virtual/batch_results.h"
+#include "fs/virtual/control.h"
+#include "fs/virtual/dir_control.h"
 #include "fs/virtual/snapshot.h"
 #include "fs/virtual/stats.h"
 #include "fs/write/habits.h"
@@ -163,6 +169,9 @@ void fs_wait_idle(struct fs *fs, unsigned timeout_ms)
 
 static bool make_parts(struct fs *fs)
 {
+	fs->held = held_new();
+	if (fs->held == NULL)
+		return false;
 	fs->blobs = blobs_new(BLOBS_BYTES, BLOBS_COUNT);
 	fs->ahead = ahead_new();
 	fs->stages = stages_new();
@@ -170,8 +179,8 @@ static bool make_parts(struct fs *fs)
 	fs->habits = habits_new();
 	fs->reasons = reasons_new();
 	fs->waiting = waiting_new();
-	fs->handles = handles_new();
-	fs->locks = locks_new(fs->held.max_ranges);
+	fs->handles = handles_new(handle_kinds);
+	fs->locks = locks_new(fs->held->max_ranges);
 	fs->batch_results = batch_results_new();
 	fs->open_files = idset_new();
 	fs->leaving = idset_new();
@@ -200,6 +209,8 @@ static enum err start_lanes(struct fs *fs)
 static enum err start_threads(struct fs *fs, struct err_detail *detail)
 {
 	enum err e = notifier_new(fs, &fs->notifier);
+	if (e == ERR_OK)
+		events_start(fs);
 	if (e == ERR_OK)
 		e = start_lanes(fs);
 	return e == ERR_OK ? e : err_set(detail, e, FS_NO_THREADS);
@@ -232,7 +243,10 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	fs->version = strdup(options->version);
 	fs->started = clock_ticks();
 	stats_name_operations(fs);
-	held_init(&fs->held);
+	fs->vnode_ops[NID_KIND_CONTROL] = control_ops_of;
+	fs->vnode_ops[NID_KIND_SNAPSHOT] = snapshot_ops_of;
+	fs->vnode_ops[NID_KIND_DIR_CONTROL] = dir_control_ops_of;
+	fs->vnode_ops[NID_KIND_QUERY] = query_ops_of;
 	prepare_end(fs);
 	enum err e = ERR_NO_MEMORY;
 	if (fs->source != NULL && fs->store_path != NULL && fs->dir != NULL &&
@@ -282,6 +296,8 @@ void fs_free(struct fs *fs)
 	if (fs->waiting != NULL)
 		rejected_retry(fs);
 	snapshots_stop(fs);
+	if (fs->notifier != NULL)
+		events_stop(fs);
 	notifier_free(fs->notifier);
 	locks_free(fs->locks);
 	/* Only now: until here replies are written to its descriptor, whose number the store's
@@ -306,6 +322,7 @@ void fs_free(struct fs *fs)
 	idset_free(fs->seen);
 	idset_free(fs->in_sets);
 	sem_destroy(&fs->ended);
+	free(fs->held);
 	free(fs->source);
 	free(fs->store_path);
 	free(fs->dir);

@@ -3,6 +3,7 @@
 
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
+#include "fs/tree/held.h"
 #include "service/tree/tree.h"
 
 #include <stdlib.h>
@@ -10,11 +11,14 @@
 struct handles {
 	pthread_mutex_t lock;
 	struct handle *first; /* guarded by lock */
+	const struct handle_ops *ops;
 };
 
-struct handles *handles_new(void)
+struct handles *handles_new(const struct handle_ops ops[HANDLE_KINDS])
 {
 	struct handles *t = calloc(1, sizeof(*t));
+	if (t != NULL)
+		t->ops = ops;
 	if (t != NULL && pthread_mutex_init(&t->lock, NULL) != 0) {
 		free(t);
 		return NULL;
@@ -27,14 +31,13 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 	struct handle *h = calloc(1, sizeof(*h));
 	if (h == NULL)
 		return NULL;
-	pthread_mutex_init(&h->turns.lock, NULL);
 	h->kind = kind;
 	h->nid = nid;
 	h->opener = opener;
 	atomic_init(&h->refs, 1);
 	if (kind == HANDLE_FILE)
 		(void)idset_add(fs->open_files, nid_id(nid), 1);
-	atomic_fetch_add(&fs->held.handles, 1);
+	atomic_fetch_add(&fs->held->handles, 1);
 	struct handles *t = fs->handles;
 	pthread_mutex_lock(&t->lock);
 	h->next = t->first;
@@ -48,7 +51,7 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 void handle_writes(struct fs *fs, struct handle *h)
 {
 	h->writes = true;
-	atomic_fetch_add(&fs->held.writers, 1);
+	atomic_fetch_add(&fs->held->writers, 1);
 }
 
 void handle_ref(struct handle *h)
@@ -143,25 +146,15 @@ bool handles_of_file(struct fs *fs, uint64_t nid)
 	return found;
 }
 
-static void handle_free(struct fs *fs, struct handle *h)
+static void handle_free(struct fs *fs, struct handles *t, struct handle *h)
 {
 	if (h->kind == HANDLE_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0)
 		file_drop_orphan(fs, nid_id(h->nid));
-	else if (h->kind == HANDLE_DIR)
-		handle_links(fs, h, false);
-	blobs_unpin(fs->blobs, h->blob);
-	if (h->stage != NULL)
-		stages_unref(fs, fs->stages, h->stage);
-	listing_free(fs, h->listing);
-	if (h->file != NULL)
-		h->file->ops->free(h->file);
-	if (h->vdir != NULL)
-		h->vdir->ops->free(h->vdir);
-	held_set(fs, &h->held, 0);
+	if (t->ops[h->kind].release != NULL)
+		t->ops[h->kind].release(fs, h);
 	if (h->writes)
-		atomic_fetch_sub(&fs->held.writers, 1);
-	atomic_fetch_sub(&fs->held.handles, 1);
-	pthread_mutex_destroy(&h->turns.lock);
+		atomic_fetch_sub(&fs->held->writers, 1);
+	atomic_fetch_sub(&fs->held->handles, 1);
 	free(h);
 }
 
@@ -175,7 +168,7 @@ void handle_unref(struct fs *fs, struct handle *h)
 		h->next->previous = h->previous;
 	*(h->previous != NULL ? &h->previous->next : &t->first) = h->next;
 	pthread_mutex_unlock(&t->lock);
-	handle_free(fs, h);
+	handle_free(fs, t, h);
 }
 
 void handles_free(struct fs *fs, struct handles *t)
@@ -184,15 +177,15 @@ void handles_free(struct fs *fs, struct handles *t)
 		return;
 	for (struct handle *h = t->first, *next; h != NULL; h = next) {
 		next = h->next;
-		if (h->stage != NULL)
-			stage_close(fs, h->stage);
+		if (t->ops[h->kind].abandon != NULL)
+			t->ops[h->kind].abandon(fs, h);
 		/* What that commits goes through the others (handles_keep()). */
 		pthread_mutex_lock(&t->lock);
 		t->first = next;
 		if (next != NULL)
 			next->previous = NULL;
 		pthread_mutex_unlock(&t->lock);
-		handle_free(fs, h);
+		handle_free(fs, t, h);
 	}
 	pthread_mutex_destroy(&t->lock);
 	free(t);

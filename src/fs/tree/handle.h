@@ -7,15 +7,17 @@
 
 #include "base/workers.h"
 #include "fs/cache/blob.h"
-#include "fs/core/virtual.h"
-#include "fs/tree/listing.h"
-#include "fs/write/stages.h"
+#include "fs/core/state.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
+struct listing;
 struct spot;
+struct stage;
+struct vdir;
+struct vfile;
 
 enum handle_kind {
 	HANDLE_ROW,   /* reads one version of a row, pinned */
@@ -25,6 +27,7 @@ enum handle_kind {
 	HANDLE_VIRTUAL,     /* a file of fs/core/virtual.h */
 	HANDLE_VIRTUAL_DIR, /* a directory of it */
 };
+#define HANDLE_KINDS (HANDLE_VIRTUAL_DIR + 1)
 
 /* Whose turn it is at a virtual file or directory (fs/requests/virtual.c). */
 struct turns {
@@ -40,25 +43,41 @@ struct handle {
 	bool writes;   /* handle_writes() */
 	bool nodeless; /* HANDLE_STAGE, _FILE: the kernel has it under another node, direct I/O */
 	pid_t opener;  /* thread id */
-	/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when that
-	 * row was replaced or removed. */
-	const struct blob *_Atomic blob;
-	struct stage *stage; /* one reference */
-	struct listing *listing;
-	atomic_bool linking; /* HANDLE_DIR: its last page may still be giving nodes to names */
-	struct vfile *file;  /* HANDLE_VIRTUAL; freed with the handle, in its lane */
-	struct vdir *vdir;   /* HANDLE_VIRTUAL_DIR */
-	struct turns turns;  /* of both */
 	struct range
 		*locked; /* what was locked through it; guarded by the lock of fs/tree/locks.c */
-	size_t held;     /* of the file, as counted (held.h); in its turn */
+	union {
+		/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when
+		 * that row was replaced or removed. */
+		const struct blob *_Atomic blob;
+		struct stage *stage; /* HANDLE_STAGE; one reference */
+		struct {             /* HANDLE_DIR */
+			struct listing *listing;
+			atomic_bool linking; /* its last page may still be giving nodes to names */
+		};
+		struct {                    /* HANDLE_VIRTUAL, HANDLE_VIRTUAL_DIR */
+			struct vfile *file; /* freed with the handle, in its lane */
+			struct vdir *vdir;
+			struct turns turns;
+			size_t held; /* of the file, as counted (held.h); in its turn */
+		};
+	};
 
 	atomic_uint refs;
 	struct handle *next, *previous; /* guarded by the table's lock */
 };
 
+/* What the end of a handle means, by kind.  The table is filled by fs/session/session.c, since a
+ * handle knows nothing of staged writes and virtual files. */
+struct handle_ops {
+	/* The kernel was cut off and will not close it.  NULL: nothing to decide. */
+	void (*abandon)(struct fs *fs, struct handle *h);
+	/* Lets go of what is in the union.  NULL: nothing. */
+	void (*release)(struct fs *fs, struct handle *h);
+};
+
 struct handles;
-struct handles *handles_new(void);
+/* ops: by enum handle_kind; borrowed.  NULL: no memory. */
+struct handles *handles_new(const struct handle_ops ops[HANDLE_KINDS]);
 /* Releases what a kernel that was cut off never will; staged documents are decided. */
 void handles_free(struct fs *fs, struct handles *t);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/listing.h"
 
-#include "fs/core/idset.h"
 #include "fs/core/marks.h"
 #include "fs/core/nid.h"
+#include "fs/core/virtual.h"
 #include "fs/tree/attr.h"
+#include "fs/tree/control_names.h"
+#include "fs/tree/held.h"
 #include "fs/tree/names.h"
-#include "fs/virtual/dir_control.h"
-#include "fs/write/stages.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -195,7 +195,7 @@ static bool send_controls(struct reply *r, int64_t offset)
 	for (; next_control(r->l, i, &name, &nid); i++) {
 		struct stat st;
 		/* nid 0: no attributes with it */
-		if (vnode_ops_of(nid)->stat(r->fs, nid, &st) != ERR_OK ||
+		if (vnode_ops_of(r->fs, nid)->stat(r->fs, nid, &st) != ERR_OK ||
 			!r->fn(r->arg, name, 0, &st, (int64_t)(AFTER_DOTDOT + 1 + i)))
 			return false;
 	}
@@ -235,15 +235,6 @@ static enum err send_children(struct reply *r, int64_t offset)
 	return e;
 }
 
-/* What is made of now may be changed by writers who have not committed, and by all doors. */
-static void announce(struct fs *fs, const struct listing *l)
-{
-	if (l->snapshot != 0)
-		return;
-	idset_mark(fs->seen, l->dir_id);
-	stages_expose(fs, fs->stages, l->dir_id, NULL);
-}
-
 enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, uid_t uid,
 	int64_t offset, bool names, listing_fn fn, void *arg)
 {
@@ -254,7 +245,6 @@ enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l,
 	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
 		/* full: nothing else fits */
 	} else if (offset >= STORE_ID_FIRST || send_controls(&r, offset)) {
-		announce(fs, l);
 		e = send_children(&r, offset);
 	}
 	held_set(fs, &l->held, marks_holds(&l->marks));

@@ -6,6 +6,7 @@
 #define FS_TREE_LISTING_H
 
 #include "fs/core/state.h"
+#include "fs/core/virtual.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -17,10 +18,6 @@ enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, 
 	struct listing **ret);
 void listing_free(struct fs *fs, struct listing *l);
 
-/* Return false when the reply is full: the entry will come again.  nid is 0 for "." and
- * "..". */
-typedef bool (*listing_fn)(
-	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
 /* Entries from `offset` (0: the start, else a next_offset given before); the view as in
  * listing_new().  names: of st only inode number and type are wanted.  ERR_INVALID_INPUT for a
  * position that means nothing any more, ERR_NO_MEMORY behind an entry where uid may not make

@@ -4,8 +4,7 @@
 #include "base/text.h"
 #include "codec/entity_json.h"
 #include "fs/core/nid.h"
-#include "fs/virtual/dir_control.h"
-#include "fs/write/stages.h"
+#include "fs/tree/control_names.h"
 #include "model/key.h"
 #include "model/names.h"
 
@@ -184,7 +183,7 @@ static enum err by_directory(struct fs *fs, struct target *t, struct err_detail 
 enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, struct target *ret,
 	struct err_detail *detail)
 {
-	if (nid_is_private(parent_nid) || vnode_ops_of(parent_nid) != NULL)
+	if (!nid_is_item(parent_nid))
 		return ERR_NOT_A_DIRECTORY;
 	enum err e = begin(fs, NULL, nid_id(parent_nid), name, ret);
 	if (e != ERR_OK)
@@ -252,18 +251,9 @@ enum err target_item(struct fs *fs, const struct target *t, unsigned want, struc
 	return e;
 }
 
-enum err target_look(struct fs *fs, struct target *t, unsigned want, struct item *ret)
+enum err target_find_digest(struct fs *fs, struct target *t)
 {
-	if (t->row_name)
-		stages_expose(fs, fs->stages, t->dir.id, t->name.p);
-	enum err e = target_item(fs, t, want, ret);
-	if (e != ERR_NOT_FOUND || !t->digest)
-		return e;
-	/* The key was searched for before that: it may be known by now. */
-	e = by_codec(fs, t, t->row_name ? FILENAME_ROW : FILENAME_PARTITION, NULL);
-	if (e != ERR_OK || t->digest)
-		return e == ERR_OK ? ERR_NOT_FOUND : e;
-	return target_item(fs, t, want, ret);
+	return by_codec(fs, t, t->row_name ? FILENAME_ROW : FILENAME_PARTITION, NULL);
 }
 
 /* ---- back ---- */

@@ -42,9 +42,9 @@ bool target_may_hold_files(const struct target *t);
 /* The item that stands there (under a row's name: the row, or else the empty ordinary file
  * that waits for its document).  ERR_NOT_FOUND. */
 enum err target_item(struct fs *fs, const struct target *t, unsigned want, struct item *ret);
-/* The same for who may see or change it: what somebody has begun to write there becomes visible
- * first, and its writer tells the kernel of the name from then on.  Not in a view. */
-enum err target_look(struct fs *fs, struct target *t, unsigned want, struct item *ret);
+/* Searches the key of a digest name once more: somebody may have made it since target_resolve().
+ * t->digest says whether it is still unknown. */
+enum err target_find_digest(struct fs *fs, struct target *t);
 /* The spot for service/tree/tree.h; borrows from t.  kind: of what stands or shall stand there,
  * since a row's name may hold an ordinary file. */
 struct spot target_spot(const struct target *t, enum item_kind kind);

@@ -4,6 +4,7 @@
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
+#include "fs/tree/held.h"
 #include "fs/tree/viewer.h"
 #include "fs/virtual/batch_results.h"
 #include "model/key.h"

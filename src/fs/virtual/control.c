@@ -56,10 +56,9 @@ const char *control_name(uint64_t nid)
 
 static enum err control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 {
-	const struct vnode_ops *ops = vnode_ops_of(nid);
-	if (ops != NULL && ops != &control_vnode_ops)
-		return ops->stat(fs, nid, ret);
-	if (ops != NULL) {
+	if (nid == NID_SNAPSHOTS)
+		return vnode_ops_of(fs, nid)->stat(fs, nid, ret);
+	if (nid_is_control(nid)) {
 		attr_of_control(fs, nid, ret);
 		return ERR_OK;
 	}
@@ -156,7 +155,7 @@ static enum err control_xattr_get(struct fs *fs, uint64_t nid, const char *name,
 	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
 }
 
-const struct vnode_ops control_vnode_ops = {
+static const struct vnode_ops control_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_NOT_PERMITTED,
 	.why = "What is in .rowfs cannot be made, changed or removed.",
@@ -166,3 +165,9 @@ const struct vnode_ops control_vnode_ops = {
 	.open = control_open,
 	.xattr_get = control_xattr_get,
 };
+
+const struct vnode_ops *control_ops_of(uint64_t nid)
+{
+	(void)nid;
+	return &control_ops;
+}

@@ -3,8 +3,9 @@
 
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
+#include "fs/tree/control_names.h"
+#include "fs/tree/held.h"
 #include "fs/tree/viewer.h"
-#include "fs/virtual/dir_control.h"
 #include "model/key.h"
 #include "service/transfer/importer.h"
 

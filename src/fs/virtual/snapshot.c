@@ -6,8 +6,9 @@
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
-#include "fs/requests/xattr.h"
 #include "fs/tree/attr.h"
+#include "fs/tree/facts.h"
+#include "fs/tree/listing.h"
 #include "fs/tree/names.h"
 #include "service/view/views.h"
 
@@ -347,7 +348,7 @@ static enum err snapshot_xattr_get(struct fs *fs, uint64_t nid, const char *name
 		e = use_begin(fs, nid, WANT_ATTRS, &u);
 		if (e != ERR_OK)
 			return e;
-		e = xattr_in_view(fs, u.moment, &u.item, name, out);
+		e = fact_get(fs, u.moment, &u.item, name, out);
 		use_end(&u);
 		return e;
 	}
@@ -372,7 +373,7 @@ static enum err snapshot_xattr_set(struct fs *fs, uint64_t nid, const char *name
 	return snapshot_set_lifetime(views_of(fs), nid_snapshot(nid), seconds);
 }
 
-const struct vnode_ops snapshot_vnode_ops = {
+static const struct vnode_ops snapshot_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_READ_ONLY,
 	.why = "A snapshot is read-only; copy out of it (cp) what shall be changed.",
@@ -385,6 +386,12 @@ const struct vnode_ops snapshot_vnode_ops = {
 	.xattr_get = snapshot_xattr_get,
 	.xattr_set = snapshot_xattr_set,
 };
+
+const struct vnode_ops *snapshot_ops_of(uint64_t nid)
+{
+	(void)nid;
+	return &snapshot_ops;
+}
 
 /* ---- ended by force ---- */
 

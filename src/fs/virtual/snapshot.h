@@ -7,7 +7,8 @@
 
 #include "fs/core/virtual.h"
 
-extern const struct vnode_ops snapshot_vnode_ops; /* of NID_SNAPSHOTS and nid_is_snapshot() */
+/* What a node of NID_KIND_SNAPSHOT does. */
+const struct vnode_ops *snapshot_ops_of(uint64_t nid);
 
 /* Hands the mount's bounds to the service; from now on a snapshot or a stream's view that is
  * ended by force is told of, and the kernel drops what it kept of it. */

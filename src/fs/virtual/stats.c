@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "fs/cache/blob.h"
 #include "fs/cache/notify.h"
+#include "fs/tree/held.h"
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
 #include "service/core/metrics.h"
@@ -92,7 +93,7 @@ static void add_cache(struct fs *fs, struct buf *out)
 	buf_addf(out,
 		"  \"open_handles\": %zu,\n  \"open_stages\": %zu,\n  \"rejected_files\": %" PRIu64
 		",\n  \"trash_files\": %" PRIu64 ",\n",
-		atomic_load(&fs->held.handles), stages_count(fs->stages),
+		atomic_load(&fs->held->handles), stages_count(fs->stages),
 		stats_files(fs, STORE_REJECTED), stats_files(fs, STORE_TRASH));
 }
 

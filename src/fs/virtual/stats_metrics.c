@@ -5,6 +5,7 @@
 #include "codec/prometheus_text.h"
 #include "fs/cache/blob.h"
 #include "fs/cache/notify.h"
+#include "fs/tree/held.h"
 #include "fs/virtual/stats.h"
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
@@ -155,7 +156,7 @@ static void add_cache(struct fs *fs, struct buf *out)
 	add_one(out, "rowfs_cache_misses_total", "counter", b.misses, "Opens that did not.");
 	add_one(out, "rowfs_kernel_invalidations_total", "counter", notifier_sent(fs->notifier),
 		"Names and contents that the kernel was told to forget.");
-	add_one(out, "rowfs_open_handles", "gauge", atomic_load(&fs->held.handles),
+	add_one(out, "rowfs_open_handles", "gauge", atomic_load(&fs->held->handles),
 		"Files and directories that somebody has open.");
 	add_one(out, "rowfs_open_stages", "gauge", stages_count(fs->stages),
 		"Documents that are being written.");

@@ -2,9 +2,9 @@
 #include "fs/virtual/stream_file.h"
 
 #include "fs/core/nid.h"
+#include "fs/tree/control_names.h"
 #include "fs/tree/names.h"
 #include "fs/tree/viewer.h"
-#include "fs/virtual/dir_control.h"
 #include "model/key.h"
 #include "service/query/row_stream.h"
 

@@ -7,6 +7,7 @@
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
 #include "fs/tree/attr.h"
+#include "fs/tree/held.h"
 #include "fs/write/stage_commit.h"
 #include "service/core/admission.h"
 

@@ -5,7 +5,7 @@
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
-#include "fs/requests/xattr.h"
+#include "fs/tree/facts.h"
 #include "model/key.h"
 
 #include <stdlib.h>

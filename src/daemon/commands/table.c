@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * All commands.  Only main.c reads the table; it is handed down from there, since some commands
+ * serve a store, and a served store runs commands. */
+#include "daemon/commands/table.h"
+
+/* Keep sorted by name. */
+static const struct command *const commands[] = {
+	&command_account_add,
+	&command_account_keys,
+	&command_account_list,
+	&command_account_regenerate,
+	&command_account_remove,
+	&command_backup,
+	&command_check,
+	&command_export,
+	&command_help_,
+	&command_import,
+	&command_init,
+	&command_mount,
+	&command_salvage,
+	&command_sas,
+	&command_serve,
+	&command_stat,
+	&command_umount,
+	&command_version,
+};
+
+const struct command_table command_table = { commands, ARRAY_LEN(commands) };

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/core/account.h"
+
+#include "base/crypto.h"
+#include "daemon/core/account_url.h"
+
+#include <string.h>
+
+#define KEY_TEXT_MAX 256
+#define URL_MAX ((size_t)64 << 10)
+
+bool account_check(const struct args *args, FILE *err)
+{
+	return account_url_check(args, "account", err);
+}
+
+static void add_keys(const struct account_keys *keys, struct buf text[2])
+{
+	for (int i = 0; i < 2; i++) {
+		text[i] = (struct buf)BUF_INIT(KEY_TEXT_MAX);
+		base64_encode(span_make(keys->key[i], keys->len[i]), &text[i]);
+	}
+}
+
+static void wipe_keys(struct buf text[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (text[i].data != NULL)
+			explicit_bzero(text[i].data, text[i].cap);
+		buf_fini(&text[i]);
+	}
+}
+
+static bool print_connection(
+	struct cmd_env *env, const struct args *args, const char *name, const struct buf *key)
+{
+	const char *path = account_url_socket(env->served);
+	struct buf url = BUF_INIT(URL_MAX);
+	account_url_add(env->served, args, span_of(name), false, &url);
+	bool ok = buf_ok(&url) && buf_ok(key);
+	if (ok && path != NULL && !args_has(args, "url"))
+		fprintf(env->out, "socket   %s\n", path);
+	if (ok)
+		fprintf(env->out,
+			"connect  DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;"
+			"TableEndpoint=%s;\n",
+			span_starts(buf_span(&url), SPAN_LIT("https:")) ? "https" : "http", name,
+			key->data, url.data);
+	buf_fini(&url);
+	return ok;
+}
+
+int account_print(struct cmd_env *env, const struct args *args, const char *name,
+	const struct account_keys *keys)
+{
+	struct buf text[2];
+	add_keys(keys, text);
+	bool ok = buf_ok(&text[0]) && buf_ok(&text[1]);
+	if (ok) {
+		fprintf(env->out, "account  %s\nkey1     %s\nkey2     %s\n", name, text[0].data,
+			text[1].data);
+		ok = print_connection(env, args, name, &text[0]);
+	}
+	wipe_keys(text);
+	return ok ? EXIT_DONE : command_fail(env->err, "account", "out of memory");
+}
+
+int account_must_exist(
+	struct cmd_env *env, const struct args *args, const char *command, const char *name)
+{
+	struct item account = { 0 };
+	enum err e = account_find(env->service, span_of(name), &account);
+	(void)args;
+	item_fini(&account);
+	return e == ERR_OK ? EXIT_DONE : account_fail(env, command, name, e, NULL);
+}
+
+int account_print_connection(
+	struct cmd_env *env, const struct args *args, const char *command, const char *name)
+{
+	struct account_keys keys;
+	struct buf text[2];
+	enum err e = account_keys_get(env->service, span_of(name), &keys);
+	if (e != ERR_OK)
+		return account_fail(env, command, name, e, NULL);
+	add_keys(&keys, text);
+	bool ok = print_connection(env, args, name, &text[0]);
+	wipe_keys(text);
+	explicit_bzero(&keys, sizeof(keys));
+	return ok ? EXIT_DONE : command_fail(env->err, command, "out of memory");
+}
+
+int account_fail(struct cmd_env *env, const char *command, const char *name, enum err e,
+	const struct err_detail *why)
+{
+	if (e == ERR_ACCOUNT_NOT_FOUND && strcmp(command, "account keys") != 0 &&
+		strcmp(command, "serve") != 0)
+		return command_fail(env->err, command,
+			"there is no account '%s'; see: rowfs account list %s", name, env->store);
+	if (e == ERR_ACCOUNT_NOT_FOUND)
+		return command_fail(env->err, command,
+			"there is no account '%s'; make it with: rowfs account add %s %s", name,
+			env->store, name);
+	if (e == ERR_ACCOUNT_EXISTS)
+		return command_fail(env->err, command,
+			"there is an account '%s' already; its keys: rowfs account keys %s %s",
+			name, env->store, name);
+	return command_fail(env->err, command, "'%s': %s", name, err_message(e, why));
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/core/target.h"
+
+#include <string.h>
+
+bool table_target_parse(const char *text, const char *command, struct target *ret, FILE *err)
+{
+	const char *slash = strchr(text, '/');
+	if (slash == NULL || slash == text || slash[1] == '\0' || strchr(slash + 1, '/') != NULL) {
+		fprintf(err, "rowfs %s: '%s' is not ACCOUNT/TABLE\n", command, text);
+		return false;
+	}
+	ret->account = span_make(text, (size_t)(slash - text));
+	ret->table = span_of(slash + 1);
+	return true;
+}
+
+bool target_format(const struct args *args, const char *file, const char *command,
+	enum transfer_format *ret, FILE *err)
+{
+	const char *format = args_value(args, "format");
+	if (format == NULL) {
+		bool csv = file != NULL && span_ends(span_of(file), SPAN_LIT(".csv"));
+		*ret = csv ? TRANSFER_CSV : TRANSFER_NDJSON;
+		return true;
+	}
+	bool csv = strcmp(format, "csv") == 0;
+	if (!csv && strcmp(format, "ndjson") != 0) {
+		fprintf(err, "rowfs %s: --format is ndjson or csv, not '%s'\n", command, format);
+		return false;
+	}
+	*ret = csv ? TRANSFER_CSV : TRANSFER_NDJSON;
+	return true;
+}
+
+int target_fail(struct cmd_env *env, const char *command, const struct target *t, enum err e,
+	const struct err_detail *why)
+{
+	int an = (int)t->account.n, tn = (int)t->table.n;
+	if (e == ERR_ACCOUNT_NOT_FOUND)
+		return command_fail(env->err, command,
+			"there is no account '%.*s'; make it with: rowfs account add %s %.*s", an,
+			t->account.p, env->store, an, t->account.p);
+	if (e == ERR_TABLE_NOT_FOUND)
+		return command_fail(env->err, command, "there is no table '%.*s' in account '%.*s'",
+			tn, t->table.p, an, t->account.p);
+	return command_fail(env->err, command, "%.*s/%.*s: %s", an, t->account.p, tn, t->table.p,
+		err_message(e, why));
+}

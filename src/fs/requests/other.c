@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * statfs, extended attributes, and the requests that are always refused. */
+#include "fs/requests/ops.h"
+#include "fs/requests/xattr.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+
+void op_statfs(fuse_req_t req, fuse_ino_t nid)
+{
+	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	struct statvfs st;
+	(void)nid;
+	if (statvfs(c.fs->store_path, &st) != 0) {
+		c.title = "statfs";
+		reply_err(&c, err_from_errno(errno));
+		return;
+	}
+	st.f_namemax = LIMIT_FILE_NAME_BYTES;
+	call_done(&c, 0);
+	fuse_reply_statfs(req, &st);
+}
+
+static void refuse_kind(
+	fuse_req_t req, const char *title, uint64_t parent, const char *name, const char *instead)
+{
+	struct call c = call_begin(req, OP_OTHER, parent, name);
+	c.title = title;
+	reply_err(&c, err_set(&c.detail, ERR_NOT_PERMITTED, "%s", instead));
+}
+
+void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
+{
+	(void)link;
+	refuse_kind(req, "symlink", parent, name,
+		"There are no symbolic links in a mount: copy the file (cp -L follows links).");
+}
+
+void op_link(fuse_req_t req, fuse_ino_t nid, fuse_ino_t parent, const char *name)
+{
+	(void)nid;
+	refuse_kind(req, "link", parent, name,
+		"There are no hard links in a mount: copy the file (cp), or move it (mv).");
+}
+
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+	(void)mode, (void)device;
+	refuse_kind(req, "mknod", parent, name,
+		"There are no devices, sockets and pipes in a mount; files are made by opening them.");
+}
+
+/* ---- extended attributes ---- */
+
+void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
+{
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	c.title = "getxattr";
+	if (!xattr_is_ours(name)) {
+		bool acl = strncmp(name, "system.posix_acl", 16) == 0;
+		reply_err(&c, acl ? ERR_NOT_SUPPORTED : ERR_NO_ATTRIBUTE);
+		return;
+	}
+	struct buf value = BUF_INIT(65536);
+	enum err e = vnode_ops_of(c.fs, nid) != NULL
+		? virtual_xattr_get(c.fs, nid, xattr_behind_prefix(name), &value)
+		: xattr_get(c.fs, nid, name, &value);
+	if (e == ERR_OK && size != 0 && value.len > size)
+		e = ERR_RANGE;
+	if (e != ERR_OK) {
+		reply_err(&c, e);
+	} else if (size == 0) {
+		call_done(&c, 0);
+		fuse_reply_xattr(req, value.len);
+	} else {
+		reply_bytes(&c, value.data, value.len);
+	}
+	buf_fini(&value);
+}
+
+void op_setxattr(
+	fuse_req_t req, fuse_ino_t nid, const char *name, const char *value, size_t size, int flags)
+{
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	(void)flags;
+	struct span text = span_make(value, size);
+	c.title = "setxattr";
+	if (!xattr_is_ours(name))
+		reply_err(&c, ERR_NOT_SUPPORTED);
+	else if (vnode_ops_of(c.fs, nid) != NULL)
+		virtual_setxattr(&c, nid, xattr_behind_prefix(name), text);
+	else
+		reply_err(&c, xattr_set(c.fs, nid, name, text, &c.detail));
+}
+
+void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
+{
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	c.title = "removexattr";
+	if (virtual_refuses(&c, nid))
+		return;
+	reply_err(&c,
+		xattr_is_ours(name) ? xattr_remove(c.fs, nid, name, &c.detail) : ERR_NO_ATTRIBUTE);
+}
+
+void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size)
+{
+	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	(void)nid;
+	call_done(&c, 0);
+	if (size == 0)
+		fuse_reply_xattr(req, 0);
+	else
+		fuse_reply_buf(req, NULL, 0);
+}

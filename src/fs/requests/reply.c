@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "fs/cache/notify.h"
+#include "fs/core/nid.h"
+#include "fs/refused/reason.h"
+#include "fs/requests/ops.h"
+#include "fs/requests/refusal.h"
+#include "fs/tree/held.h"
+#include "fs/virtual/stats.h"
+
+#include <errno.h>
+
+struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	atomic_fetch_add(&fs->in_flight, 1);
+	bool opened = op == OP_READ || op == OP_WRITE || op == OP_FLUSH || op == OP_FSYNC ||
+		op == OP_READDIR || op == OP_READDIRPLUS || op == OP_RELEASE;
+	return (struct call){ .fs = fs,
+		.req = req,
+		.op = op,
+		.start_us = clock_mono_us(),
+		.nid = nid,
+		.name = name,
+		.opened = opened };
+}
+
+pid_t call_thread(const struct call *c)
+{
+	return fuse_req_ctx(c->req)->pid;
+}
+
+void call_done(struct call *c, int code)
+{
+	atomic_fetch_sub(&c->fs->in_flight, 1);
+	stats_count(c->fs, c->op, clock_mono_us() - c->start_us, code);
+}
+
+static void reply_errno(struct call *c, int code)
+{
+	call_done(c, code);
+	fuse_reply_err(c->req, code);
+}
+
+void note_refusal(struct call *c, enum err e, const char *rejected)
+{
+#define X(symbol_, name_) [OP_##symbol_] = name_,
+	static const char *const calls[OP_COUNT_] = { OP_LIST(X) };
+#undef X
+	char component[COMPONENT_MAX];
+	const char *text = refusal_text(e);
+	const char *title = c->op == OP_FLUSH ? "close" : calls[c->op];
+	struct refusal r = { .call = c->title != NULL ? c->title : title,
+		.error = e,
+		.detail = &c->detail,
+		.rejected = rejected[0] != 0 ? rejected : NULL };
+	if (c->detail.text[0] == 0 && text != NULL)
+		(void)err_set(&c->detail, e, "%s", text);
+	/* The line tells where a name should have come, but of damage what could not be moved. */
+	bool twice = c->to_name != NULL;
+	bool to_first = twice && e != ERR_CORRUPT;
+	for (int i = 0; i < 1 + twice; i++) {
+		bool to = to_first == (i == 0);
+		refusal_place(
+			c->fs, to ? c->to_nid : c->nid, to ? c->to_name : c->name, component, &r);
+		r.quiet = i > 0;
+		reasons_add(c->fs, &r);
+	}
+}
+
+void reply_err(struct call *c, enum err e)
+{
+	int code = err_errno(e);
+	if (!c->noted && refusal_is(e, c->opened))
+		note_refusal(c, e, "");
+	reply_errno(c, c->op == OP_FSYNC && code == EINVAL ? EIO : code);
+}
+
+void reply_again(struct call *c)
+{
+	reply_errno(c, ESTALE);
+}
+
+bool may_open(struct call *c)
+{
+	enum err e = held_may_open(c->fs, fuse_req_ctx(c->req)->uid, &c->detail);
+	if (e != ERR_OK)
+		reply_err(c, e);
+	return e == ERR_OK;
+}
+
+void reply_attr(struct call *c, const struct stat *st, double timeout)
+{
+	call_done(c, 0);
+	fuse_reply_attr(c->req, st, timeout);
+}
+
+void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entry_timeout)
+{
+	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
+	e.attr_timeout = CACHE_SECONDS;
+	e.entry_timeout = c->in_set ? 0 : entry_timeout;
+	call_done(c, 0);
+	fuse_reply_entry(c->req, &e);
+}
+
+void reply_no_entry(struct call *c)
+{
+	struct fuse_entry_param e = { .entry_timeout = c->in_set ? 0 : CACHE_SECONDS };
+	call_done(c, 0);
+	fuse_reply_entry(c->req, &e);
+}
+
+void reply_bytes(struct call *c, const char *p, size_t n)
+{
+	call_done(c, 0);
+	fuse_reply_buf(c->req, p, n);
+}
+
+void reply_elsewhere(struct call *c)
+{
+	call_done(c, 0);
+}
+
+void reply_after_commit(struct call *c, struct stage *s)
+{
+	struct stale stale;
+	stage_take_stale(s, &stale);
+	if (!stale.any) {
+		reply_err(c, ERR_OK);
+		return;
+	}
+	reply_elsewhere(c);
+	notify_name_then_reply(c->fs->notifier, stale.dir_nid, span_of(stale.name), c->req);
+}
+
+void drop_stale_locked(struct fs *fs, struct stage *s)
+{
+	struct stale stale;
+	stage_take_stale(s, &stale);
+	if (stale.any && stale.nid != 0) {
+		if (stale.content)
+			notify_old_node(fs->notifier, stale.nid);
+		else
+			notify_attributes(fs->notifier, stale.nid);
+	}
+	if (stale.any)
+		notify_name_soon(fs->notifier, stale.dir_nid, span_of(stale.name));
+}
+
+bool dir_page_add(
+	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset)
+{
+	struct dir_page *p = arg;
+	size_t n;
+	if (p->plus) {
+		struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
+		e.attr_timeout = CACHE_SECONDS;
+		e.entry_timeout = p->in_set ? 0 : CACHE_SECONDS;
+		n = fuse_add_direntry_plus(
+			p->req, p->bytes + p->len, p->size - p->len, name, &e, next_offset);
+	} else {
+		n = fuse_add_direntry(
+			p->req, p->bytes + p->len, p->size - p->len, name, st, next_offset);
+	}
+	if (n > p->size - p->len)
+		return false;
+	p->len += n;
+	return true;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * Mutexes and rwlocks with a rank (base/lock_ranks.h).  In a build with -Dlock_checks=true, or with a
+ * sanitizer, the program stops where a thread takes a lock against the order, takes it twice,
+ * releases one that it does not hold, or calls a function without the lock that it needs.  In every
+ * other build a lock is pthread's and nothing else. */
+#ifndef BASE_LOCK_H
+#define BASE_LOCK_H
+
+#include "base/lock_ranks.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#ifdef LOCK_CHECKS
+
+/* What the calling thread holds is kept in lock.c.  These stop the program. */
+void lock_takes(const void *lock, enum lock_rank rank);
+void lock_releases(const void *lock, enum lock_rank rank);
+void lock_needs(const void *lock, enum lock_rank rank);
+void lock_may_take(enum lock_rank rank);
+
+#define LOCK_RANK enum lock_rank rank;
+#define LOCK_SET_RANK(lock_, rank_) ((lock_)->rank = (rank_))
+#define LOCK_TAKES(lock_) lock_takes(lock_, (lock_)->rank)
+#define LOCK_RELEASES(lock_) lock_releases(lock_, (lock_)->rank)
+#define MUTEX_INIT(rank_) \
+	{ \
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = (rank_) \
+	}
+/* The calling thread holds it (an rwlock: at least for reading). */
+#define lock_assert_held(lock_) lock_needs(lock_, (lock_)->rank)
+/* The calling thread could take a lock of this rank. */
+#define lock_assert_above(rank_) lock_may_take(rank_)
+
+#else
+
+#define LOCK_RANK
+#define LOCK_SET_RANK(lock_, rank_) ((void)(rank_))
+#define LOCK_TAKES(lock_) ((void)0)
+#define LOCK_RELEASES(lock_) ((void)0)
+#define MUTEX_INIT(rank_) \
+	{ \
+		.mutex = PTHREAD_MUTEX_INITIALIZER \
+	}
+#define lock_assert_held(lock_) ((void)0)
+#define lock_assert_above(rank_) ((void)0)
+
+#endif
+
+struct mutex {
+	pthread_mutex_t mutex;
+	LOCK_RANK
+};
+
+struct rwlock {
+	pthread_rwlock_t rwlock;
+	LOCK_RANK
+};
+
+/* Each returns what the call of pthread returns.  0: success. */
+static inline int mutex_init(struct mutex *m, enum lock_rank rank)
+{
+	LOCK_SET_RANK(m, rank);
+	return pthread_mutex_init(&m->mutex, NULL);
+}
+
+static inline void mutex_destroy(struct mutex *m)
+{
+	pthread_mutex_destroy(&m->mutex);
+}
+
+static inline void mutex_lock(struct mutex *m)
+{
+	LOCK_TAKES(m);
+	pthread_mutex_lock(&m->mutex);
+}
+
+static inline int mutex_trylock(struct mutex *m)
+{
+	int code = pthread_mutex_trylock(&m->mutex);
+	if (code == 0)
+		LOCK_TAKES(m);
+	return code;
+}
+
+static inline void mutex_unlock(struct mutex *m)
+{
+	LOCK_RELEASES(m);
+	pthread_mutex_unlock(&m->mutex);
+}
+
+/* A wait releases the mutex and takes it again, so no lock below it may be held. */
+static inline void cond_wait(pthread_cond_t *c, struct mutex *m)
+{
+	LOCK_RELEASES(m);
+	LOCK_TAKES(m);
+	pthread_cond_wait(c, &m->mutex);
+}
+
+/* `until` is a time of CLOCK_MONOTONIC.  ETIMEDOUT: it has come. */
+static inline int cond_wait_until(pthread_cond_t *c, struct mutex *m, const struct timespec *until)
+{
+	LOCK_RELEASES(m);
+	LOCK_TAKES(m);
+	return pthread_cond_clockwait(c, &m->mutex, CLOCK_MONOTONIC, until);
+}
+
+static inline int rwlock_init(struct rwlock *l, enum lock_rank rank)
+{
+	LOCK_SET_RANK(l, rank);
+	return pthread_rwlock_init(&l->rwlock, NULL);
+}
+
+static inline void rwlock_destroy(struct rwlock *l)
+{
+	pthread_rwlock_destroy(&l->rwlock);
+}
+
+static inline void rwlock_rdlock(struct rwlock *l)
+{
+	LOCK_TAKES(l);
+	pthread_rwlock_rdlock(&l->rwlock);
+}
+
+static inline void rwlock_wrlock(struct rwlock *l)
+{
+	LOCK_TAKES(l);
+	pthread_rwlock_wrlock(&l->rwlock);
+}
+
+static inline void rwlock_unlock(struct rwlock *l)
+{
+	LOCK_RELEASES(l);
+	pthread_rwlock_unlock(&l->rwlock);
+}
+
+#endif

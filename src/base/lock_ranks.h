@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ * Every lock of src/, in the one order in which a thread may take them.  A thread may take a
+ * lock only if every lock that it holds stands above it in this list.  So it never holds two
+ * locks of one rank.  Builds with -Dlock_checks=true stop where a thread does otherwise
+ * (base/lock.h).
+ *
+ * STORE_CALL is no lock.  It marks where a call of store/store.h stands in the order:
+ *  - A lock above it may be held while the store is called, so its holder may wait for the disk.
+ *  - Locks of the engines come below it.
+ *  - All locks below those guard memory only: their holder calls neither the store nor the
+ *    service, and waits for nothing but a condition of that very lock. */
+#ifndef BASE_LOCK_RANKS_H
+#define BASE_LOCK_RANKS_H
+
+/* clang-format off */
+/* X(rank, file, what it guards) */
+#define LOCK_RANKS(X) \
+	/* One thing each: only a request for the same thing waits. */ \
+	X(LISTING, "fs/tree/listing.c", "one open directory: its marks, one reply at a time") \
+	X(QUERY_TOP, "fs/query/nodes.h", "the bounds of one query with top, while they are looked for") \
+	X(STAGE, "fs/write/stage.h", "one staged write, also while it is committed") \
+	/* Around a change set: service/core/service.h, events.h. */ \
+	X(DOORS, "service/core/service.c", "rwlock: read while a door but the mount changes something") \
+	X(VIEWS_ROOM, "service/view/views_table.h", "who ends held views because the disk is full: one at a time") \
+	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \
+	X(EVENTS, "service/core/service.c", "rwlock: the subscriber to events; read while it is called") \
+	/* The only table that asks the store: which row a lock belongs to now. */ \
+	X(LOCKS, "fs/tree/lock_table.h", "all locks of flock(2) and fcntl(2), and who waits for them") \
+	\
+	X(STORE_CALL, "store/store.h", "no lock: a call of the store") \
+	\
+	/* Engines. */ \
+	X(STORE_FAULT, "store/fault.c", "which call of the engine fails next; tests only") \
+	X(STORE_MEM, "store/mem/engine.c", "the current state of the in-memory store") \
+	X(STORE_VIEW, "store/sqlite/engine.c", "the connection of one view") \
+	X(STORE, "store/sqlite/store.h", "the queue of commits, the counters; no I/O but a warm read") \
+	X(STORE_POOL, "store/sqlite/pool.h", "reading connections at rest") \
+	/* Tables of the service. */ \
+	X(VIEWS, "service/view/views_table.h", "the table of held views and the members of each") \
+	X(UNKEPT, "service/core/service.c", "change sets whose old contents are not kept yet") \
+	X(PARTITION_KEYS, "service/core/partition_keys.c", "keys of partitions by id") \
+	X(KNOWN, "service/core/known.c", "accounts, tables and partitions that REST remembers") \
+	X(HEAT, "service/core/heat.c", "one set of counted partitions") \
+	X(TRASH, "service/tree/trash.c", "how much is in the trash") \
+	/* Tables of the mount. */ \
+	X(NOTES, "fs/write/stages.c", "notes: opens that were refused and will be tried again") \
+	X(STAGES, "fs/write/stages.c", "stages by name and by node, and their references") \
+	X(HANDLES, "fs/tree/handle.c", "the list of open handles") \
+	X(BLOBS, "fs/cache/blob.c", "contents of rows by node, and their pins") \
+	X(AHEAD, "fs/cache/ahead.c", "which directories are being read in order") \
+	X(NOTIFIER, "fs/cache/notify.c", "the queue of notifications to the kernel") \
+	X(QUERY_NODES, "fs/query/nodes.c", "nodes of queries by number, and their references") \
+	X(TURNS, "fs/tree/handle.h", "whose turn it is at one virtual file or directory") \
+	X(SYNCS, "fs/requests/syncs.c", "requests that wait for the next sync") \
+	X(REASONS, "fs/refused/reason.c", "the last reasons of refusals") \
+	X(WAITING, "fs/refused/waiting.c", "refused bytes that the store did not take") \
+	X(BATCH_RESULTS, "fs/virtual/batch_results.c", "the last results of .batch") \
+	X(IDSET, "fs/core/idset.h", "rwlock: one set of counted ids") \
+	X(NID, "fs/core/nid.c", "numbers for nodes of rows with millions of versions") \
+	/* The socket and the program. */ \
+	X(WATCH, "rest/watch.c", "the list of connections, and that their descriptors are open") \
+	X(CONTROL, "daemon/control/server.c", "how many commands are served") \
+	X(SIGNALS, "daemon/serve/signals.c", "which thread is woken by which signal") \
+	/* The ground: may be taken under every other lock. */ \
+	X(WORKERS, "base/workers.c", "a queue of jobs") \
+	X(LOG, "base/log.c", "how many warnings may still be written")
+/* clang-format on */
+
+enum lock_rank {
+	RANK_NONE, /* of a lock that was never initialized */
+#define X(rank_, file_, guards_) RANK_##rank_,
+	LOCK_RANKS(X)
+#undef X
+};
+
+#endif

@@ -4,10 +4,10 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,9 +32,9 @@ struct budget {
 };
 
 static struct {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct budget of[LOG_KINDS_][SOURCES + 1]; /* the last is shared */
-} warnings = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} warnings = { .lock = MUTEX_INIT(RANK_LOG) };
 
 static const struct {
 	const char *mark;
@@ -118,7 +118,7 @@ static struct budget *find(enum log_kind kind, uint64_t source, uint64_t now)
 /* Whether a warning may be written.  *ret_left_out: how many were not, since the last one. */
 static bool take_warning(enum log_kind kind, uint64_t source, uint64_t *ret_left_out)
 {
-	pthread_mutex_lock(&warnings.lock);
+	mutex_lock(&warnings.lock);
 	struct budget *b = find(kind, source, clock_mono_coarse_us());
 	bool may = b->spent < WARNINGS;
 	*ret_left_out = may ? b->left_out : 0;
@@ -128,7 +128,7 @@ static bool take_warning(enum log_kind kind, uint64_t source, uint64_t *ret_left
 	} else {
 		b->left_out++;
 	}
-	pthread_mutex_unlock(&warnings.lock);
+	mutex_unlock(&warnings.lock);
 	return may;
 }
 

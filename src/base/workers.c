@@ -3,6 +3,8 @@
  * together share one: so there are more threads than CPUs, and who is idle costs nothing. */
 #include "base/workers.h"
 
+#include "base/lock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -19,7 +21,7 @@ struct worker {
 };
 
 struct workers {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	/* One for each job, and for each thread at the end.  Not a condition: where many wait for one,
 	 * glibc before 2.41 can lose a signal (its bug 25847), and a job would wait for the next. */
 	sem_t wanted;
@@ -47,13 +49,13 @@ static bool wait_for_job(struct workers *w, bool has_worked)
 /* NULL: stopped, and the queue is empty. */
 static struct job *take(struct workers *w)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	struct job *job = w->first;
 	if (job != NULL)
 		w->first = job->next;
 	if (w->first == NULL)
 		w->last = NULL;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return job;
 }
 
@@ -63,13 +65,13 @@ static void *work(void *arg);
 static bool hand_over(struct worker *self)
 {
 	struct workers *w = self->workers;
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	bool done = !w->closed && pthread_create(&self->thread, NULL, work, self) == 0;
 	if (done)
 		(void)pthread_detach(pthread_self());
 	else
 		self->thread = pthread_self(); /* a failed call leaves anything there */
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return done;
 }
 
@@ -98,7 +100,7 @@ enum err workers_start(size_t threads, struct workers **ret)
 	struct workers *w = calloc(1, sizeof(*w) + threads * sizeof(w->threads[0]));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
-	pthread_mutex_init(&w->lock, NULL);
+	mutex_init(&w->lock, RANK_WORKERS);
 	sem_init(&w->wanted, 0, 0);
 	for (; w->n < threads; w->n++) {
 		struct worker *self = &w->threads[w->n];
@@ -118,7 +120,7 @@ enum err workers_start(size_t threads, struct workers **ret)
 bool workers_submit(struct workers *w, struct job *job)
 {
 	job->next = NULL;
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	bool taken = !w->closed;
 	if (taken && w->last != NULL)
 		w->last->next = job;
@@ -126,7 +128,7 @@ bool workers_submit(struct workers *w, struct job *job)
 		w->first = job;
 	if (taken)
 		w->last = job;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	if (taken)
 		sem_post(&w->wanted);
 	return taken;
@@ -134,17 +136,17 @@ bool workers_submit(struct workers *w, struct job *job)
 
 bool workers_wanted(struct workers *w)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	bool wanted = w->first != NULL;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return wanted;
 }
 
 void workers_stop(struct workers *w)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	w->closed = true;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	for (size_t i = 0; i < w->n; i++)
 		sem_post(&w->wanted);
 	for (size_t i = 0; i < w->n; i++)
@@ -157,6 +159,6 @@ void workers_free(struct workers *w)
 	if (w == NULL)
 		return;
 	sem_destroy(&w->wanted);
-	pthread_mutex_destroy(&w->lock);
+	mutex_destroy(&w->lock);
 	free(w);
 }

@@ -2,15 +2,15 @@
  * A layer over another engine that fails on demand, so that tests can walk through every
  * call that an operation makes.  "After" faults answer an error for a change set that was
  * applied: the outcome a caller cannot know. */
+#include "base/lock.h"
 #include "store/engines.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 struct fault_store {
 	struct store base;
 	struct store *inner;
-	pthread_mutex_t lock; /* guards what follows */
+	struct mutex lock; /* guards what follows */
 	unsigned mask, countdown;
 	enum err error;
 };
@@ -25,10 +25,10 @@ static enum err strike(struct store *s, unsigned kind)
 {
 	struct fault_store *f = of(s);
 	enum err e = ERR_OK;
-	pthread_mutex_lock(&f->lock);
+	mutex_lock(&f->lock);
 	if (f->mask & kind && f->countdown > 0 && --f->countdown == 0)
 		e = f->error;
-	pthread_mutex_unlock(&f->lock);
+	mutex_unlock(&f->lock);
 	return e;
 }
 
@@ -128,7 +128,7 @@ static enum err fault_copy(
 static void fault_close(struct store *s)
 {
 	store_close(of(s)->inner);
-	pthread_mutex_destroy(&of(s)->lock);
+	mutex_destroy(&of(s)->lock);
 	free(s);
 }
 
@@ -157,7 +157,7 @@ enum err store_open_fault(struct store *inner, struct store **ret)
 		return ERR_NO_MEMORY;
 	f->base.ops = &ops;
 	f->inner = inner;
-	pthread_mutex_init(&f->lock, NULL);
+	mutex_init(&f->lock, RANK_STORE_FAULT);
 	*ret = &f->base;
 	return ERR_OK;
 }
@@ -165,9 +165,9 @@ enum err store_open_fault(struct store *inner, struct store **ret)
 void store_fault_arm(struct store *fault, unsigned mask, unsigned k, enum err error)
 {
 	struct fault_store *f = of(fault);
-	pthread_mutex_lock(&f->lock);
+	mutex_lock(&f->lock);
 	f->mask = mask;
 	f->countdown = k;
 	f->error = error;
-	pthread_mutex_unlock(&f->lock);
+	mutex_unlock(&f->lock);
 }

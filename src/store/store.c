@@ -3,6 +3,7 @@
  * checks that no engine should have to repeat. */
 #include "store/store.h"
 
+#include "base/lock.h"
 #include "model/limits.h"
 
 #include <stdlib.h>
@@ -72,12 +73,14 @@ bool item_may_hold(enum item_kind parent, enum item_kind child)
 enum err store_get(
 	struct store *s, struct store_view *v, uint64_t id, unsigned want, struct item *ret)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->get(s, v, id, want, ret);
 }
 
 enum err store_child(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
 	struct span key, unsigned want, struct item *ret)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->child(s, v, parent, class, key, want, ret);
 }
 
@@ -101,6 +104,7 @@ static bool remember(void *arg, const struct item *it)
 enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
 	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	struct lister l = { .fn = fn, .arg = arg };
 	bool more = false;
 	enum err e = s->ops->list(s, v, parent, class, after, inclusive, want, remember, &l, &more);
@@ -120,6 +124,7 @@ enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum
 enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 	void *out, size_t n, size_t *ret_n)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->file_read(s, v, id, offset, out, n, ret_n);
 }
 
@@ -136,65 +141,77 @@ static void clear_results(struct change *changes, size_t n)
 enum err store_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	clear_results(changes, n);
 	return s->ops->apply(s, changes, n, durable, reterr);
 }
 
 enum err store_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->room(s, bytes, reterr);
 }
 
 enum err store_sync(struct store *s)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->sync(s);
 }
 
 int64_t store_version_floor(struct store *s)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->version_floor(s);
 }
 
 enum err store_view_open(struct store *s, struct store_view **ret)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->view_open(s, false, ret);
 }
 
 enum err store_view_hold(struct store *s, struct store_view **ret)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->view_open(s, true, ret);
 }
 
 void store_view_close(struct store *s, struct store_view *v)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	if (v)
 		s->ops->view_close(s, v);
 }
 
 void store_info(struct store *s, struct store_info *ret)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	memset(ret, 0, sizeof(*ret));
 	s->ops->info(s, ret);
 }
 
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->check(s, fn, progress, arg);
 }
 
 enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	return s->ops->copy ? s->ops->copy(s, v, fd, fn, arg) : ERR_NOT_SUPPORTED;
 }
 
 void store_give_back(struct store *s)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	if (s->ops->give_back)
 		s->ops->give_back(s);
 }
 
 void store_close(struct store *s)
 {
+	lock_assert_above(RANK_STORE_CALL);
 	if (s)
 		s->ops->close(s);
 }

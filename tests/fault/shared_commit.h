@@ -3,6 +3,7 @@
 #ifndef FAULT_SHARED_COMMIT_H
 #define FAULT_SHARED_COMMIT_H
 
+#include "base/lock.h"
 #include "one_store.h"
 #include "store/sqlite/store.h"
 
@@ -25,9 +26,9 @@ static inline void *write_one(void *arg)
 static inline struct sql_set **queue_tail(void)
 {
 	struct sql_store *st = sql_of(store);
-	(void)pthread_mutex_lock(&st->lock);
+	(void)mutex_lock(&st->lock);
 	struct sql_set **tail = st->tail;
-	(void)pthread_mutex_unlock(&st->lock);
+	(void)mutex_unlock(&st->lock);
 	return tail;
 }
 
@@ -36,9 +37,9 @@ static inline void wait_queued(struct sql_set **const *tail_was)
 	struct sql_store *st = sql_of(store);
 	for (bool queued = false; !queued;) {
 		(void)usleep(500);
-		(void)pthread_mutex_lock(&st->lock);
+		(void)mutex_lock(&st->lock);
 		queued = st->head != NULL && (tail_was == NULL || st->tail != *tail_was);
-		(void)pthread_mutex_unlock(&st->lock);
+		(void)mutex_unlock(&st->lock);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A directory that is removed with more below it than one commit takes away: its space is reclaimed in
  * slices, whatever happens meanwhile. */
+#include "base/lock.h"
 #include "one_store.h"
 #include "store/sqlite/store.h"
 
@@ -48,9 +49,9 @@ static enum err reclaim_slice(void)
 {
 	size_t done;
 	struct sql_store *st = sql_of(store);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	enum err e = sql_reclaim_slice(st, &done);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return e;
 }
 

@@ -3,12 +3,12 @@
  * state, which becomes the state if all went well; a view is a state that is kept. */
 #include "store/mem/engine.h"
 
+#include "base/lock.h"
 #include "model/limits.h"
 #include "store/engines.h"
 #include "store/mem/apply.h"
 #include "store/rules.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct store_view {
 
 struct mem_store {
 	struct store base;
-	pthread_mutex_t lock; /* guards what follows */
+	struct mutex lock; /* guards what follows */
 	struct state *state;
 	uint64_t next_id, file_bytes, limit_file, limit_files;
 	int64_t version_high;
@@ -34,9 +34,9 @@ static struct state *now(struct store *s, struct store_view *v)
 {
 	if (v)
 		return state_ref(v->state);
-	pthread_mutex_lock(&of(s)->lock);
+	mutex_lock(&of(s)->lock);
 	struct state *st = state_ref(of(s)->state);
-	pthread_mutex_unlock(&of(s)->lock);
+	mutex_unlock(&of(s)->lock);
 	return st;
 }
 
@@ -172,10 +172,10 @@ static enum err mem_apply(
 {
 	if (n == 0)
 		return ERR_OK;
-	pthread_mutex_lock(&of(s)->lock);
+	mutex_lock(&of(s)->lock);
 	enum err e = apply_locked(of(s), changes, n, reterr);
 	of(s)->syncs += durable;
-	pthread_mutex_unlock(&of(s)->lock);
+	mutex_unlock(&of(s)->lock);
 	return e;
 }
 
@@ -194,9 +194,9 @@ static enum err mem_sync(struct store *s)
 
 static int64_t mem_version_floor(struct store *s)
 {
-	pthread_mutex_lock(&of(s)->lock);
+	mutex_lock(&of(s)->lock);
 	int64_t high = of(s)->version_high;
-	pthread_mutex_unlock(&of(s)->lock);
+	mutex_unlock(&of(s)->lock);
 	return high;
 }
 
@@ -222,12 +222,12 @@ static void mem_info(struct store *s, struct store_info *ret)
 {
 	struct mem_store *m = of(s);
 	ret->abilities = STORE_CAN_VIEW | STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN | STORE_COUNTS_EXACT;
-	pthread_mutex_lock(&m->lock);
+	mutex_lock(&m->lock);
 	ret->file_bytes = m->file_bytes;
 	ret->commits = ret->change_sets = ret->commit_sizes[0] = m->commits;
 	ret->changes = m->changes;
 	ret->syncs = m->syncs;
-	pthread_mutex_unlock(&m->lock);
+	mutex_unlock(&m->lock);
 }
 
 static enum err mem_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
@@ -242,7 +242,7 @@ static enum err mem_check(struct store *s, store_check_fn fn, store_progress_fn 
 static void mem_close(struct store *s)
 {
 	state_unref(of(s)->state);
-	pthread_mutex_destroy(&of(s)->lock);
+	mutex_destroy(&of(s)->lock);
 	free(s);
 }
 
@@ -300,7 +300,7 @@ enum err mem_store_open(struct store **ret)
 	m->next_id = STORE_ID_FIRST + 1;
 	m->limit_file = LIMIT_FILE_BYTES;
 	m->limit_files = LIMIT_FILES_BYTES;
-	pthread_mutex_init(&m->lock, NULL);
+	mutex_init(&m->lock, RANK_STORE_MEM);
 	*ret = &m->base;
 	return ERR_OK;
 }
@@ -309,9 +309,9 @@ bool mem_store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 {
 	if (s->ops != &ops)
 		return false;
-	pthread_mutex_lock(&of(s)->lock);
+	mutex_lock(&of(s)->lock);
 	of(s)->limit_file = one;
 	of(s)->limit_files = all;
-	pthread_mutex_unlock(&of(s)->lock);
+	mutex_unlock(&of(s)->lock);
 	return true;
 }

@@ -13,6 +13,7 @@
  * synced again before the log was restarted, and a restarted log's header is synced by
  * SQLite itself. */
 #include "base/clock.h"
+#include "base/lock.h"
 #include "store/sqlite/store.h"
 
 #include <errno.h>
@@ -386,14 +387,14 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 {
 	struct sql_set *sets = take_group(st);
 	st->led = true;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	/* Not after the commit: readers see it, and those who were told what it replaced wait. */
 	sql_pool_changing(&st->readers);
 	sql_log_bound(st);
 	uint64_t commits = run(st, sets);
 	sql_pool_changed(&st->readers);
 	int64_t high = highest(sets);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 
 	if (high > atomic_load(&st->version_high))
 		atomic_store(&st->version_high, high);
@@ -424,7 +425,7 @@ static void enqueue(struct sql_store *st, struct sql_set *set)
 	st->tail = &set->next;
 	while (!set->done) {
 		if (st->led)
-			pthread_cond_wait(&set->wake, &st->lock);
+			cond_wait(&set->wake, &st->lock);
 		else
 			lead(st, set);
 	}
@@ -476,7 +477,7 @@ static enum err wait_synced(struct sql_store *st, uint64_t commit)
 	enum err e = ERR_OK;
 	while (e == ERR_OK && st->synced < commit) {
 		if (st->syncing) {
-			pthread_cond_wait(&st->sync_done, &st->lock);
+			cond_wait(&st->sync_done, &st->lock);
 			continue;
 		}
 		/* The system forgets a failed write once it has told of it: a sync that
@@ -487,10 +488,10 @@ static enum err wait_synced(struct sql_store *st, uint64_t commit)
 		}
 		uint64_t up_to = st->committed;
 		st->syncing = true;
-		pthread_mutex_unlock(&st->lock);
+		mutex_unlock(&st->lock);
 		if (TEMP_FAILURE_RETRY(fdatasync(st->wal_fd)) != 0)
 			e = err_from_errno(errno);
-		pthread_mutex_lock(&st->lock);
+		mutex_lock(&st->lock);
 		st->syncing = false;
 		st->sync_failed = e != ERR_OK;
 		st->syncs++;
@@ -530,9 +531,9 @@ enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 		.detail = reterr,
 		.wake = PTHREAD_COND_INITIALIZER,
 	};
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	enqueue_patiently(st, &set);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	pthread_cond_destroy(&set.wake);
 	return set.result;
 }
@@ -541,9 +542,9 @@ void sql_log_shrink(struct sql_store *st)
 {
 	struct sql_set set = { .wake = PTHREAD_COND_INITIALIZER };
 	atomic_store(&st->log_shrinks, true);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	enqueue(st, &set);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	pthread_cond_destroy(&set.wake);
 }
 
@@ -552,9 +553,9 @@ enum err sql_sync(struct store *s)
 	struct sql_store *st = sql_of(s);
 	if (st->read_only)
 		return ERR_OK;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	enum err e = wait_synced(st, st->committed);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return e;
 }
 
@@ -573,11 +574,11 @@ enum err sql_apply(
 		.wake = PTHREAD_COND_INITIALIZER,
 	};
 	enum err synced = ERR_OK;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	enqueue_patiently(st, &set);
 	if (durable && set.result == ERR_OK)
 		synced = wait_synced(st, set.commit);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	pthread_cond_destroy(&set.wake);
 	if (synced == ERR_OK)
 		return set.result;

@@ -3,6 +3,7 @@
  * open.c.  Writing is in commit.c and below it. */
 #include "store/sqlite/engine.h"
 
+#include "base/lock.h"
 #include "model/limits.h"
 #include "store/engines.h"
 #include "store/sqlite/copy.h"
@@ -22,7 +23,7 @@
 struct store_view {
 	struct sql_conn *conn;
 	bool held;
-	pthread_mutex_t lock; /* a connection serves one thread at a time */
+	struct mutex lock; /* a connection serves one thread at a time */
 };
 
 /* ---- reading ---- */
@@ -31,7 +32,7 @@ static enum err reader(struct store *s, struct store_view *v, struct sql_conn **
 {
 	if (!v)
 		return sql_pool_borrow(&sql_of(s)->readers, ret);
-	pthread_mutex_lock(&v->lock);
+	mutex_lock(&v->lock);
 	*ret = v->conn;
 	return ERR_OK;
 }
@@ -39,7 +40,7 @@ static enum err reader(struct store *s, struct store_view *v, struct sql_conn **
 static void done_reading(struct store *s, struct store_view *v, struct sql_conn *c, enum err result)
 {
 	if (v)
-		pthread_mutex_unlock(&v->lock);
+		mutex_unlock(&v->lock);
 	else
 		sql_pool_return(&sql_of(s)->readers, c, result);
 }
@@ -64,7 +65,7 @@ static enum err get_attrs(struct sql_conn *c, uint64_t id, struct item *ret)
 static bool writer_is_free(struct sql_store *st)
 {
 	if (atomic_load_explicit(&st->warm_reads, memory_order_relaxed) == 0 ||
-		pthread_mutex_trylock(&st->lock) != 0)
+		mutex_trylock(&st->lock) != 0)
 		return false;
 	/* Inside a transaction: rolling back failed. */
 	bool is_free = !st->led && !st->head && atomic_load(&st->warm_reads) > 0 &&
@@ -72,7 +73,7 @@ static bool writer_is_free(struct sql_store *st)
 	if (is_free)
 		atomic_fetch_sub(&st->warm_reads, 1);
 	else
-		pthread_mutex_unlock(&st->lock);
+		mutex_unlock(&st->lock);
 	return is_free;
 }
 
@@ -80,7 +81,7 @@ static enum err get_warm(struct sql_store *st, uint64_t id, unsigned want, struc
 {
 	const struct item *dir = want & WANT_BODY ? NULL : sql_dir_known(&st->writer, id);
 	enum err e = dir ? item_copy(ret, dir) : sql_get(st->writer.conn, id, want, ret);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return e;
 }
 
@@ -115,7 +116,7 @@ static enum err child(struct store *s, struct store_view *v, uint64_t parent, en
 	enum err e;
 	if (!v && writer_is_free(st)) {
 		e = sql_child(st->writer.conn, parent, class, key, want, ret);
-		pthread_mutex_unlock(&st->lock);
+		mutex_unlock(&st->lock);
 		return e;
 	}
 	e = reader(s, v, &c);
@@ -190,7 +191,7 @@ static enum err engine_view_open(struct store *s, bool held, struct store_view *
 		free(v);
 		return e;
 	}
-	pthread_mutex_init(&v->lock, NULL);
+	mutex_init(&v->lock, RANK_STORE_VIEW);
 	v->held = held;
 	if (held && atomic_fetch_add(&st->held, 1) == 0)
 		atomic_store(&st->held_log, sql_log_bytes(st));
@@ -224,7 +225,7 @@ static void engine_view_close(struct store *s, struct store_view *v)
 		atomic_fetch_sub(&st->held, 1);
 		sql_conn_close(v->conn);
 	}
-	pthread_mutex_destroy(&v->lock);
+	mutex_destroy(&v->lock);
 	free(v);
 }
 
@@ -247,7 +248,7 @@ static void engine_info(struct store *s, struct store_info *ret)
 	if (fstat(st->hold_fd, &file) == 0)
 		ret->bytes = (uint64_t)file.st_size + ret->log_bytes;
 	ret->file_bytes = atomic_load(&st->file_bytes);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	ret->commits = st->commits;
 	ret->change_sets = st->change_sets;
 	memcpy(ret->commit_sizes, st->commit_sizes, sizeof(ret->commit_sizes));
@@ -255,7 +256,7 @@ static void engine_info(struct store *s, struct store_info *ret)
 	ret->syncs = st->syncs;
 	ret->reclaiming = sql_has_to_reclaim(st);
 	ret->slices = st->slices;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 }
 
 /* ---- opening and closing ---- */
@@ -266,7 +267,7 @@ static void engine_close(struct store *s)
 	sql_reclaimer_stop(st);
 	sql_close_files(st);
 	pthread_cond_destroy(&st->reclaimer.wake);
-	pthread_mutex_destroy(&st->lock);
+	mutex_destroy(&st->lock);
 	pthread_cond_destroy(&st->sync_done);
 	free(st->kept_copy);
 	free(st->path);
@@ -316,7 +317,7 @@ static struct sql_store *store_new(const char *path)
 	st->slice_items = SQL_SLICE_ITEMS;
 	st->writer.limit_file = LIMIT_FILE_BYTES;
 	st->writer.limit_files = LIMIT_FILES_BYTES;
-	pthread_mutex_init(&st->lock, NULL);
+	mutex_init(&st->lock, RANK_STORE);
 	pthread_cond_init(&st->sync_done, NULL);
 	pthread_cond_init(&st->reclaimer.wake, NULL);
 	return st;

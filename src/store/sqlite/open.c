@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What is opened of a store that is held: the connections, the log beside it, the counters.
  * Where it is only read, the log is left as it is found. */
+#include "base/lock.h"
 #include "base/new_file.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/schema.h"
@@ -231,8 +232,8 @@ enum err sql_open_files(struct sql_store *st, struct err_detail *detail)
 		st->writer.conn->removals = &st->readers.removals;
 	}
 	find_removed(st);
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	sql_reclaimer_wake(st);
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return ERR_OK;
 }

@@ -7,6 +7,8 @@
  * shown an older state than somebody else was before. */
 #include "store/sqlite/pool.h"
 
+#include "base/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +27,7 @@ enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode)
 	p->changing = 0;
 	atomic_init(&p->removals.begun, 0);
 	atomic_init(&p->removals.ended, 0);
-	pthread_mutex_init(&p->lock, NULL);
+	mutex_init(&p->lock, RANK_STORE_POOL);
 	return ERR_OK;
 }
 
@@ -38,7 +40,7 @@ void sql_pool_fini(struct sql_pool *p)
 		p->idle = c->next;
 		sql_conn_close(c);
 	}
-	pthread_mutex_destroy(&p->lock);
+	mutex_destroy(&p->lock);
 	free(p->path);
 	p->path = NULL;
 }
@@ -46,14 +48,14 @@ void sql_pool_fini(struct sql_pool *p)
 enum err sql_pool_borrow(struct sql_pool *p, struct sql_conn **ret)
 {
 	enum err e = ERR_OK;
-	pthread_mutex_lock(&p->lock);
+	mutex_lock(&p->lock);
 	struct sql_conn *c = p->idle;
 	uint64_t moment = p->moment;
 	if (c) {
 		p->idle = c->next;
 		p->nidle--;
 	}
-	pthread_mutex_unlock(&p->lock);
+	mutex_unlock(&p->lock);
 	if (!c)
 		e = sql_conn_open(p->path, p->mode, &c);
 	if (e == ERR_OK && sqlite3_get_autocommit(c->db)) {
@@ -89,16 +91,16 @@ static bool put_to_rest(struct sql_pool *p, struct sql_conn *c)
 void sql_pool_return(struct sql_pool *p, struct sql_conn *c, enum err result)
 {
 	bool failed = result != ERR_OK && result != ERR_NOT_FOUND, kept = false;
-	pthread_mutex_lock(&p->lock);
+	mutex_lock(&p->lock);
 	bool rests_inside = !failed && is_of_now(p, c);
 	if (rests_inside)
 		kept = put_to_rest(p, c);
-	pthread_mutex_unlock(&p->lock);
+	mutex_unlock(&p->lock);
 	/* One that is in its transaction still must not be used for another. */
 	if (!rests_inside && sql_end_reading(c) == ERR_OK) {
-		pthread_mutex_lock(&p->lock);
+		mutex_lock(&p->lock);
 		kept = put_to_rest(p, c);
-		pthread_mutex_unlock(&p->lock);
+		mutex_unlock(&p->lock);
 	}
 	if (!kept)
 		sql_conn_close(c);
@@ -122,7 +124,7 @@ static void end_those_at_rest(struct sql_pool *p)
 
 void sql_pool_give_back(struct sql_pool *p)
 {
-	pthread_mutex_lock(&p->lock);
+	mutex_lock(&p->lock);
 	struct sql_conn **at = &p->idle;
 	for (unsigned i = 0; *at && i < IDLE_MIN; i++) {
 		(void)sqlite3_db_release_memory((*at)->db);
@@ -132,22 +134,22 @@ void sql_pool_give_back(struct sql_pool *p)
 		*at = c->next;
 		p->nidle--;
 	}
-	pthread_mutex_unlock(&p->lock);
+	mutex_unlock(&p->lock);
 }
 
 void sql_pool_changing(struct sql_pool *p)
 {
-	pthread_mutex_lock(&p->lock);
+	mutex_lock(&p->lock);
 	p->changing++;
 	p->moment++;
 	end_those_at_rest(p);
-	pthread_mutex_unlock(&p->lock);
+	mutex_unlock(&p->lock);
 }
 
 void sql_pool_changed(struct sql_pool *p)
 {
-	pthread_mutex_lock(&p->lock);
+	mutex_lock(&p->lock);
 	p->changing--;
 	p->moment++;
-	pthread_mutex_unlock(&p->lock);
+	mutex_unlock(&p->lock);
 }

@@ -5,14 +5,13 @@
 #ifndef STORE_SQLITE_POOL_H
 #define STORE_SQLITE_POOL_H
 
+#include "base/lock.h"
 #include "store/sqlite/conn.h"
-
-#include <pthread.h>
 
 struct sql_pool {
 	char *path;
 	enum sql_mode mode;
-	pthread_mutex_t lock;  /* guards what follows */
+	struct mutex lock;     /* guards what follows */
 	struct sql_conn *idle; /* used last is first: its pages are warm */
 	unsigned nidle;
 	uint64_t moment;   /* goes up when the store begins to change, and when it has changed */

@@ -4,6 +4,7 @@
  * writers have half of the time.  Under held views the log cannot begin anew, so it waits with the log
  * at its bound. */
 #include "base/clock.h"
+#include "base/lock.h"
 #include "store/sqlite/store.h"
 
 #include <signal.h>
@@ -22,8 +23,7 @@ static void rest(struct sql_store *st, uint64_t us)
 	until.tv_sec = (time_t)(end / 1000000);
 	until.tv_nsec = (long)(end % 1000000) * 1000;
 	while (!st->reclaimer.stop && clock_mono_us() < end)
-		(void)pthread_cond_clockwait(
-			&st->reclaimer.wake, &st->lock, CLOCK_MONOTONIC, &until);
+		(void)cond_wait_until(&st->reclaimer.wake, &st->lock, &until);
 }
 
 /* With the lock held, which is given up meanwhile. */
@@ -32,25 +32,25 @@ static void copy_log(struct sql_store *st)
 	struct sql_conn *c;
 	if (!sql_log_is_long(st))
 		return;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	if (sql_pool_borrow(&st->readers, &c) == ERR_OK) {
 		enum err e = sql_end_reading(c);
 		if (e == ERR_OK)
 			sql_log_copy(st, c->db);
 		sql_pool_return(&st->readers, c, e);
 	}
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 }
 
 static void *run(void *arg)
 {
 	struct sql_store *st = arg;
 	uint64_t wait = ERROR_WAIT_US;
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	while (!st->reclaimer.stop) {
 		size_t done;
 		if (!sql_has_to_reclaim(st)) {
-			pthread_cond_wait(&st->reclaimer.wake, &st->lock);
+			cond_wait(&st->reclaimer.wake, &st->lock);
 			continue;
 		}
 		if (atomic_load(&st->held) > 0 && sql_log_bytes(st) >= SQL_LOG_BYTES) {
@@ -68,7 +68,7 @@ static void *run(void *arg)
 			wait = wait < ERROR_WAIT_MAX_US ? 2 * wait : wait;
 		}
 	}
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	return NULL;
 }
 
@@ -95,11 +95,11 @@ void sql_reclaimer_wake(struct sql_store *st)
 
 void sql_reclaimer_stop(struct sql_store *st)
 {
-	pthread_mutex_lock(&st->lock);
+	mutex_lock(&st->lock);
 	st->reclaimer.stop = true;
 	pthread_cond_signal(&st->reclaimer.wake);
 	bool started = st->reclaimer.started;
-	pthread_mutex_unlock(&st->lock);
+	mutex_unlock(&st->lock);
 	if (started)
 		pthread_join(st->reclaimer.thread, NULL);
 }

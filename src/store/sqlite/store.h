@@ -3,6 +3,7 @@
 #ifndef STORE_SQLITE_STORE_H
 #define STORE_SQLITE_STORE_H
 
+#include "base/lock.h"
 #include "store/sqlite/pool.h"
 #include "store/sqlite/writer.h"
 #include "store/store.h"
@@ -41,7 +42,7 @@ struct sql_store {
 	atomic_bool log_shrinks;         /* the next leader gives its space back */
 	atomic_bool disk_refused;        /* the last commit: the next room() tries one */
 
-	pthread_mutex_t lock;         /* guards what follows */
+	struct mutex lock;            /* guards what follows */
 	struct sql_set *head, **tail; /* change sets that wait */
 	bool led;                     /* somebody is committing */
 	_Atomic unsigned warm_reads;  /* that the writer's connection may still serve (engine.c) */

@@ -3,7 +3,8 @@
  * hardly anyone else wants, and a comparison of keys. */
 #include "service/core/heat.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct partition {
 };
 
 struct set {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct partition *ways[WAYS];
 };
 
@@ -35,7 +36,7 @@ struct heat *heat_new(void)
 {
 	struct heat *h = calloc(1, sizeof(*h));
 	for (size_t i = 0; h != NULL && i < SETS; i++)
-		pthread_mutex_init(&h->sets[i].lock, NULL);
+		mutex_init(&h->sets[i].lock, RANK_HEAT);
 	return h;
 }
 
@@ -46,7 +47,7 @@ void heat_free(struct heat *h)
 	for (size_t i = 0; i < SETS; i++) {
 		for (size_t k = 0; k < WAYS; k++)
 			free(h->sets[i].ways[k]);
-		pthread_mutex_destroy(&h->sets[i].lock);
+		mutex_destroy(&h->sets[i].lock);
 	}
 	free(h);
 }
@@ -163,7 +164,7 @@ static bool count(struct heat *h, uint64_t now_us, uint64_t table, struct span p
 	if (pk.n > LIMIT_KEY_BYTES)
 		return true;
 	struct set *set = &h->sets[hash % SETS];
-	pthread_mutex_lock(&set->lock);
+	mutex_lock(&set->lock);
 	struct partition *p = find(set, hash, table, pk);
 	if (p == NULL && n > 0)
 		p = put(set, second, hash, table, pk);
@@ -174,7 +175,7 @@ static bool count(struct heat *h, uint64_t now_us, uint64_t table, struct span p
 		second_of(p, p->second)[kind] += n;
 		p->total += n;
 	}
-	pthread_mutex_unlock(&set->lock);
+	mutex_unlock(&set->lock);
 	return admitted;
 }
 
@@ -231,14 +232,14 @@ size_t heat_hottest(struct heat *h, uint64_t now_us, struct hot_spot *ret, size_
 	size_t n = 0;
 	for (size_t i = 0; i < SETS; i++) {
 		struct set *set = &h->sets[i];
-		pthread_mutex_lock(&set->lock);
+		mutex_lock(&set->lock);
 		for (size_t k = 0; k < WAYS; k++) {
 			if (set->ways[k] == NULL)
 				continue;
 			advance(set->ways[k], now_us / 1000000);
 			n = insert(ret, n, max, set->ways[k]);
 		}
-		pthread_mutex_unlock(&set->lock);
+		mutex_unlock(&set->lock);
 	}
 	return n;
 }
@@ -247,12 +248,12 @@ void heat_forget(struct heat *h, uint64_t table)
 {
 	for (size_t i = 0; i < SETS; i++) {
 		struct set *set = &h->sets[i];
-		pthread_mutex_lock(&set->lock);
+		mutex_lock(&set->lock);
 		for (size_t k = 0; k < WAYS; k++)
 			if (set->ways[k] != NULL && set->ways[k]->table == table) {
 				free(set->ways[k]);
 				set->ways[k] = NULL;
 			}
-		pthread_mutex_unlock(&set->lock);
+		mutex_unlock(&set->lock);
 	}
 }

@@ -2,7 +2,8 @@
  * A few slots, each for all names that fall into it. */
 #include "service/core/known.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +28,9 @@ struct child_slot {
 };
 
 struct known {
-	pthread_mutex_t lock; /* guards what follows */
-	uint64_t moment;      /* moves on whenever all is forgotten */
-	unsigned changing;    /* changes that are being made */
+	struct mutex lock; /* guards what follows */
+	uint64_t moment;   /* moves on whenever all is forgotten */
+	unsigned changing; /* changes that are being made */
 	struct account_slot accounts[ACCOUNTS];
 	struct child_slot children[CHILDREN];
 };
@@ -38,7 +39,7 @@ struct known *known_new(void)
 {
 	struct known *k = calloc(1, sizeof(*k));
 	if (k != NULL)
-		pthread_mutex_init(&k->lock, NULL);
+		mutex_init(&k->lock, RANK_KNOWN);
 	return k;
 }
 
@@ -62,7 +63,7 @@ void known_free(struct known *k)
 	if (k == NULL)
 		return;
 	forget(k);
-	pthread_mutex_destroy(&k->lock);
+	mutex_destroy(&k->lock);
 	free(k);
 }
 
@@ -94,18 +95,18 @@ bool known_is_touched(const struct change *changes, size_t n)
 
 void known_changing(struct known *k)
 {
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	k->changing++;
 	forget(k);
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 }
 
 void known_changed(struct known *k)
 {
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	k->changing--;
 	forget(k);
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 }
 
 /* FNV-1a. */
@@ -138,11 +139,11 @@ bool known_account(
 	struct known *k, struct span name, struct account_secrets *ret, uint64_t *ret_moment)
 {
 	const struct account_slot *s = &k->accounts[slot_of(name, 0, ACCOUNTS)];
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	*ret_moment = k->moment;
 	bool ok = s->name_n > 0 && span_eq(span_make(s->name, s->name_n), name) &&
 		copy_secrets(&s->secrets, ret);
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 	return ok;
 }
 
@@ -152,7 +153,7 @@ void known_account_is(
 	struct account_slot *s = &k->accounts[slot_of(name, 0, ACCOUNTS)];
 	if (name.n == 0 || name.n > sizeof(s->name) || a->properties.len > PROPERTIES_MAX)
 		return;
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	if (may_remember(k, moment)) {
 		forget_account(s);
 		if (copy_secrets(a, &s->secrets)) {
@@ -160,20 +161,20 @@ void known_account_is(
 			s->name_n = name.n;
 		}
 	}
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 }
 
 bool known_child(
 	struct known *k, uint64_t parent, struct span key, uint64_t *ret_id, uint64_t *ret_moment)
 {
 	const struct child_slot *s = &k->children[slot_of(key, parent, CHILDREN)];
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	*ret_moment = k->moment;
 	bool ok = s->id != 0 && s->moment == k->moment && s->parent == parent &&
 		span_eq(span_make(s->key, s->key_n), key);
 	if (ok)
 		*ret_id = s->id;
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 	return ok;
 }
 
@@ -182,7 +183,7 @@ void known_child_is(struct known *k, uint64_t parent, struct span key, uint64_t 
 	struct child_slot *s = &k->children[slot_of(key, parent, CHILDREN)];
 	if (key.n > sizeof(s->key))
 		return;
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	if (may_remember(k, moment)) {
 		*s = (struct child_slot){
 			.moment = moment, .id = id, .parent = parent, .key_n = key.n
@@ -190,5 +191,5 @@ void known_child_is(struct known *k, uint64_t parent, struct span key, uint64_t 
 		if (key.n > 0)
 			memcpy(s->key, key.p, key.n);
 	}
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 }

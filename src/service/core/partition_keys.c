@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/core/partition_keys.h"
 
+#include "base/lock.h"
 #include "model/key.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ struct slot {
 
 struct partition_keys {
 	struct store *store;
-	pthread_mutex_t lock; /* guards what follows */
-	uint64_t moves;       /* what was read before the last one is not remembered */
+	struct mutex lock; /* guards what follows */
+	uint64_t moves;    /* what was read before the last one is not remembered */
 	struct slot *slots[SLOTS];
 };
 
@@ -28,7 +28,7 @@ struct partition_keys *partition_keys_new(struct store *store)
 	if (k == NULL)
 		return NULL;
 	k->store = store;
-	pthread_mutex_init(&k->lock, NULL);
+	mutex_init(&k->lock, RANK_PARTITION_KEYS);
 	return k;
 }
 
@@ -45,22 +45,22 @@ void partition_keys_free(struct partition_keys *k)
 	if (k == NULL)
 		return;
 	clear(k);
-	pthread_mutex_destroy(&k->lock);
+	mutex_destroy(&k->lock);
 	free(k);
 }
 
 void partition_keys_forget(struct partition_keys *k)
 {
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	k->moves++;
 	clear(k);
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 }
 
 static bool recall(
 	struct partition_keys *k, uint64_t id, struct partition_key *ret, uint64_t *ret_moves)
 {
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	const struct slot *s = k->slots[id % SLOTS];
 	bool known = s != NULL && s->id == id;
 	if (known) {
@@ -69,7 +69,7 @@ static bool recall(
 		memcpy(ret->pk, s->pk, s->pk_n);
 	}
 	*ret_moves = k->moves;
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 	return known;
 }
 
@@ -81,13 +81,13 @@ static void remember(
 		return;
 	*s = (struct slot){ .id = id, .table = key->table, .pk_n = key->pk_n };
 	memcpy(s->pk, key->pk, key->pk_n);
-	pthread_mutex_lock(&k->lock);
+	mutex_lock(&k->lock);
 	if (k->moves == moves) {
 		struct slot *old = k->slots[id % SLOTS];
 		k->slots[id % SLOTS] = s;
 		s = old;
 	}
-	pthread_mutex_unlock(&k->lock);
+	mutex_unlock(&k->lock);
 	free(s);
 }
 

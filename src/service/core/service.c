@@ -2,6 +2,7 @@
 #include "service/core/service.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "service/core/heat.h"
 #include "service/core/known.h"
 #include "service/core/metrics.h"
@@ -22,16 +23,16 @@ struct service {
 	struct known *known;
 	struct views *views;
 	atomic_bool read_only, sync;
-	pthread_rwlock_t doors_lock; /* read: a door but the mount changes something */
+	struct rwlock doors_lock; /* read: a door but the mount changes something */
 
-	pthread_rwlock_t events_lock; /* read: a call is running; write: the subscriber changes */
-	event_fn on_event;            /* guarded by events_lock */
+	struct rwlock events_lock; /* read: a call is running; write: the subscriber changes */
+	event_fn on_event;         /* guarded by events_lock */
 	void *event_arg;
 	const struct set_watch *set_watch; /* guarded by events_lock; may be NULL */
 	_Atomic bool watched;
 
 	/* Change sets that may be seen and whose subscriber has not kept what it keeps of them. */
-	pthread_mutex_t unkept_lock;
+	struct mutex unkept_lock;
 	pthread_cond_t kept;
 	struct unkept *first, *last; /* by when they began; guarded by unkept_lock */
 	uint64_t begun;              /* guarded by unkept_lock */
@@ -53,9 +54,9 @@ enum err service_new(struct store *store, struct service **ret)
 	}
 	s->store = store;
 	atomic_init(&s->last_version, store_version_floor(store));
-	pthread_rwlock_init(&s->events_lock, NULL);
-	pthread_rwlock_init(&s->doors_lock, NULL);
-	pthread_mutex_init(&s->unkept_lock, NULL);
+	rwlock_init(&s->events_lock, RANK_EVENTS);
+	rwlock_init(&s->doors_lock, RANK_DOORS);
+	mutex_init(&s->unkept_lock, RANK_UNKEPT);
 	pthread_cond_init(&s->kept, NULL);
 	s->heat = heat_new();
 	s->metrics = metrics_new();
@@ -80,9 +81,9 @@ void service_free(struct service *s)
 	metrics_free(s->metrics);
 	partition_keys_free(s->partition_keys);
 	known_free(s->known);
-	pthread_rwlock_destroy(&s->events_lock);
-	pthread_rwlock_destroy(&s->doors_lock);
-	pthread_mutex_destroy(&s->unkept_lock);
+	rwlock_destroy(&s->events_lock);
+	rwlock_destroy(&s->doors_lock);
+	mutex_destroy(&s->unkept_lock);
 	pthread_cond_destroy(&s->kept);
 	free(s);
 }
@@ -120,16 +121,16 @@ struct partition_keys *service_partition_keys(struct service *s)
 void service_set_read_only(struct service *s, bool read_only)
 {
 	/* What the kernel has let in may come by any door: a control file's change set. */
-	pthread_rwlock_rdlock(&s->events_lock);
+	rwlock_rdlock(&s->events_lock);
 	if (read_only && s->set_watch != NULL)
 		s->set_watch->settle(s->event_arg);
-	pthread_rwlock_unlock(&s->events_lock);
+	rwlock_unlock(&s->events_lock);
 	atomic_store(&s->read_only, read_only);
 	if (!read_only)
 		return;
 	/* From here on nobody new takes it for long. */
-	pthread_rwlock_wrlock(&s->doors_lock);
-	pthread_rwlock_unlock(&s->doors_lock);
+	rwlock_wrlock(&s->doors_lock);
+	rwlock_unlock(&s->doors_lock);
 }
 
 bool service_is_changing(const struct service *s)
@@ -139,38 +140,38 @@ bool service_is_changing(const struct service *s)
 
 static void set_begins(struct service *s, struct unkept *u)
 {
-	pthread_mutex_lock(&s->unkept_lock);
+	mutex_lock(&s->unkept_lock);
 	*u = (struct unkept){ .previous = s->last, .number = ++s->begun };
 	*(s->last != NULL ? &s->last->next : &s->first) = u;
 	s->last = u;
 	atomic_fetch_add(&s->changing, 1);
-	pthread_mutex_unlock(&s->unkept_lock);
+	mutex_unlock(&s->unkept_lock);
 }
 
 static void set_kept(struct service *s, struct unkept *u)
 {
-	pthread_mutex_lock(&s->unkept_lock);
+	mutex_lock(&s->unkept_lock);
 	*(u->previous != NULL ? &u->previous->next : &s->first) = u->next;
 	*(u->next != NULL ? &u->next->previous : &s->last) = u->previous;
 	atomic_fetch_sub(&s->changing, 1);
 	pthread_cond_broadcast(&s->kept);
-	pthread_mutex_unlock(&s->unkept_lock);
+	mutex_unlock(&s->unkept_lock);
 }
 
 void service_wait_kept(struct service *s)
 {
 	if (!service_is_changing(s))
 		return;
-	pthread_mutex_lock(&s->unkept_lock);
+	mutex_lock(&s->unkept_lock);
 	const uint64_t last = s->begun;
 	while (s->first != NULL && s->first->number <= last) {
 		/* Looked again now and then: glibc before 2.41 can lose a wake-up (its bug 25847). */
 		struct timespec until;
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
-		(void)pthread_cond_clockwait(&s->kept, &s->unkept_lock, CLOCK_MONOTONIC, &until);
+		(void)cond_wait_until(&s->kept, &s->unkept_lock, &until);
 	}
-	pthread_mutex_unlock(&s->unkept_lock);
+	mutex_unlock(&s->unkept_lock);
 }
 
 bool service_is_read_only(struct service *s)
@@ -202,12 +203,12 @@ int64_t service_next_version(struct service *s)
 
 void service_subscribe(struct service *s, event_fn fn, void *arg)
 {
-	pthread_rwlock_wrlock(&s->events_lock);
+	rwlock_wrlock(&s->events_lock);
 	s->on_event = fn;
 	s->event_arg = arg;
 	s->set_watch = NULL;
 	atomic_store(&s->watched, fn != NULL);
-	pthread_rwlock_unlock(&s->events_lock);
+	rwlock_unlock(&s->events_lock);
 }
 
 void service_unsubscribe(struct service *s)
@@ -217,43 +218,43 @@ void service_unsubscribe(struct service *s)
 
 void service_watch_sets(struct service *s, const struct set_watch *watch)
 {
-	pthread_rwlock_wrlock(&s->events_lock);
+	rwlock_wrlock(&s->events_lock);
 	s->set_watch = watch;
-	pthread_rwlock_unlock(&s->events_lock);
+	rwlock_unlock(&s->events_lock);
 }
 
 uint64_t service_set_begins(struct service *s, const struct change *changes, size_t n)
 {
 	uint64_t token = 0;
-	pthread_rwlock_rdlock(&s->events_lock);
+	rwlock_rdlock(&s->events_lock);
 	if (s->set_watch != NULL)
 		token = s->set_watch->begins(s->event_arg, changes, n);
-	pthread_rwlock_unlock(&s->events_lock);
+	rwlock_unlock(&s->events_lock);
 	return token;
 }
 
 void service_set_ended(struct service *s, uint64_t token)
 {
-	pthread_rwlock_rdlock(&s->events_lock);
+	rwlock_rdlock(&s->events_lock);
 	if (s->set_watch != NULL && token != 0)
 		s->set_watch->ended(s->event_arg, token);
-	pthread_rwlock_unlock(&s->events_lock);
+	rwlock_unlock(&s->events_lock);
 }
 
 static void keep(struct service *s, const struct change *changes, size_t n)
 {
-	pthread_rwlock_rdlock(&s->events_lock);
+	rwlock_rdlock(&s->events_lock);
 	if (s->set_watch != NULL)
 		s->set_watch->keep(s->event_arg, changes, n);
-	pthread_rwlock_unlock(&s->events_lock);
+	rwlock_unlock(&s->events_lock);
 }
 
 static void publish(struct service *s, enum origin origin, const struct change *changes, size_t n)
 {
-	pthread_rwlock_rdlock(&s->events_lock);
+	rwlock_rdlock(&s->events_lock);
 	if (s->on_event != NULL)
 		s->on_event(s->event_arg, origin, changes, n);
-	pthread_rwlock_unlock(&s->events_lock);
+	rwlock_unlock(&s->events_lock);
 }
 
 static bool moves_directories(const struct change *changes, size_t n)
@@ -329,11 +330,11 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 	bool refused = service_is_read_only(s);
 	enum err e = ERR_OK;
 	if (!refused) {
-		pthread_rwlock_rdlock(&s->doors_lock);
+		rwlock_rdlock(&s->doors_lock);
 		refused = service_is_read_only(s);
 		if (!refused)
 			e = apply(s, origin, changes, n, durable, reterr);
-		pthread_rwlock_unlock(&s->doors_lock);
+		rwlock_unlock(&s->doors_lock);
 	}
 	return refused ? err_set(reterr, ERR_READ_ONLY, "the mount was made read-only") : e;
 }

@@ -3,11 +3,11 @@
  * version is that time, since nothing writes to it again. */
 #include "service/tree/trash.h"
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "codec/filename.h"
 #include "model/key.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 /* How often a removal is tried again after it lost a race. */
@@ -25,7 +25,7 @@
 struct trash {
 	struct service *service;
 	struct trash_limits limits;
-	pthread_mutex_t lock;
+	struct mutex lock;
 	uint64_t files, bytes; /* guarded by lock, as all below */
 	int64_t oldest;        /* no file is older; INT64_MAX: there is none */
 	bool trimming;
@@ -52,7 +52,7 @@ enum err trash_new(struct service *s, const struct trash_limits *limits, struct 
 	t->service = s;
 	t->limits = *limits;
 	t->oldest = INT64_MAX;
-	pthread_mutex_init(&t->lock, NULL);
+	mutex_init(&t->lock, RANK_TRASH);
 	enum err e = store_list(service_store(s), NULL, STORE_TRASH, CLASS_NAMED,
 		(struct span){ 0 }, false, WANT_ATTRS, count_one, t);
 	if (e != ERR_OK) {
@@ -67,7 +67,7 @@ void trash_free(struct trash *t)
 {
 	if (t == NULL)
 		return;
-	pthread_mutex_destroy(&t->lock);
+	mutex_destroy(&t->lock);
 	free(t);
 }
 
@@ -81,9 +81,9 @@ static void take_out(struct trash *t, uint64_t size)
 
 void trash_left(struct trash *t, uint64_t size)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	take_out(t, size);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 /* ---- names ---- */
@@ -136,9 +136,9 @@ static enum err name_of(struct trash *t, const struct spot *at, int64_t now, str
 
 static void set_full(struct trash *t)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	t->full = true;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 static bool is_no_room(enum err e)
@@ -167,12 +167,12 @@ static enum err move_row(struct trash *t, const struct spot *at, const struct it
 		return ERR_GONE;
 	if (e != ERR_OK)
 		return e;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	t->files++;
 	t->bytes += row->size;
 	if (removed < t->oldest)
 		t->oldest = removed;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return ERR_OK;
 }
 
@@ -297,7 +297,7 @@ static bool is_over(const struct trash *t, int64_t expired)
 /* b->n 0: nothing had to go. */
 static enum err trim_batch(struct trash *t, struct batch *b)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	bool over = is_over(t, b->expired);
 	b->files = t->files;
 	b->bytes = t->bytes;
@@ -306,7 +306,7 @@ static enum err trim_batch(struct trash *t, struct batch *b)
 	b->slack = is_beyond(b, b->files_max, b->bytes_max);
 	b->all = t->full;
 	t->full = false;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	b->n = 0;
 	if (!over)
 		return ERR_OK;
@@ -317,13 +317,13 @@ static enum err trim_batch(struct trash *t, struct batch *b)
 		e = b->error;
 	if (e == ERR_OK && b->n > 0)
 		e = remove_batch(t, b);
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	for (size_t i = 0; e == ERR_OK && i < b->n; i++)
 		take_out(t, b->item[i].size);
 	/* What came in between may be the oldest now; it is younger than that. */
 	if (e == ERR_OK && t->files > 0)
 		t->oldest = b->oldest_left == INT64_MAX ? b->expired : b->oldest_left;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	for (size_t i = 0; i < b->n; i++) {
 		if (e == ERR_OK)
 			b->watch->gone(b->watch->arg, b->item[i].key);
@@ -336,11 +336,11 @@ static enum err trim_batch(struct trash *t, struct batch *b)
 void trash_trim(struct trash *t, const struct trash_watch *watch)
 {
 	int64_t expired = clock_ticks() - t->limits.age_ticks;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	bool mine = !t->trimming && is_over(t, expired);
 	if (mine)
 		t->trimming = true;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	if (!mine)
 		return;
 	struct batch *b = calloc(1, sizeof(*b));
@@ -353,7 +353,7 @@ void trash_trim(struct trash *t, const struct trash_watch *watch)
 			lost += e == ERR_GONE;
 	}
 	free(b);
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	t->trimming = false;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }

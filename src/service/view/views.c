@@ -4,6 +4,7 @@
 #include "service/view/views.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/text.h"
 #include "service/view/views_table.h"
 
@@ -49,15 +50,15 @@ static void settle(struct view *v)
 	bool counts = unused != NULL && v->let_go;
 	if (v->ended && v->uses == 0 && !v->streams)
 		free(v);
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	store_view_close(vs->store, unused);
 	if (!counts)
 		return;
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	vs->closing--;
 	vs->room++;
 	pthread_cond_broadcast(&vs->closed);
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 }
 
 /* With the lock held. */
@@ -91,10 +92,10 @@ void views_end(struct view *v, uint64_t log, const char *why)
 	v->let_go = true;
 	vs->closing++;
 	settle(v);
-	pthread_rwlock_rdlock(&vs->ended_lock);
+	rwlock_rdlock(&vs->ended_lock);
 	if (vs->on_end != NULL)
 		vs->on_end(vs->on_end_arg, &info, why);
-	pthread_rwlock_unlock(&vs->ended_lock);
+	rwlock_unlock(&vs->ended_lock);
 }
 
 /* ---- opening ---- */
@@ -147,18 +148,18 @@ static enum err take_number(struct views *vs, struct view *v, struct err_detail 
 /* Of the streams; waits for one, a little.  False: there is none. */
 static bool take_place(struct views *vs)
 {
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	if (vs->streams >= STREAMS_MAX && vs->waiting < STREAM_WAITERS_MAX) {
 		struct timespec until = views_timespec(clock_mono_us() + STREAM_WAIT_US);
 		int rc = 0;
 		vs->waiting++;
 		while (vs->streams >= STREAMS_MAX && rc == 0)
-			rc = pthread_cond_timedwait(&vs->stream_closed, &vs->lock, &until);
+			rc = cond_wait_until(&vs->stream_closed, &vs->lock, &until);
 		vs->waiting--;
 	}
 	bool taken = vs->streams < STREAMS_MAX;
 	vs->streams += taken;
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return taken;
 }
 
@@ -198,11 +199,11 @@ static enum err open_view(struct views *vs, struct span name, bool streams, stru
 		return e;
 	}
 	v->info.made = clock_ticks();
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	e = append(vs, v, store.log_bytes <= store.log_rest, detail);
 	if (e == ERR_OK && ret_info != NULL)
 		*ret_info = info_of(v, v->log_before);
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	if (e != ERR_OK) {
 		store_view_close(vs->store, v->store_view);
 		free(v);
@@ -220,9 +221,9 @@ enum err views_open(struct views *vs, struct span what, struct view **ret)
 		return ERR_THROTTLED;
 	enum err e = open_view(vs, what, true, ret, NULL, NULL);
 	if (e != ERR_OK) {
-		pthread_mutex_lock(&vs->lock);
+		mutex_lock(&vs->lock);
 		give_place(vs);
-		pthread_mutex_unlock(&vs->lock);
+		mutex_unlock(&vs->lock);
 	}
 	return e;
 }
@@ -231,7 +232,7 @@ void views_close(struct view *v)
 {
 	if (v == NULL)
 		return;
-	pthread_mutex_lock(&v->views->lock);
+	mutex_lock(&v->views->lock);
 	if (!v->ended)
 		take_out(v);
 	v->streams = false;
@@ -240,19 +241,19 @@ void views_close(struct view *v)
 
 enum err view_begin(struct view *v, struct store_view **ret)
 {
-	pthread_mutex_lock(&v->views->lock);
+	mutex_lock(&v->views->lock);
 	enum err e = v->ended ? ERR_GONE : ERR_OK;
 	if (e == ERR_OK) {
 		v->uses++;
 		*ret = v->store_view;
 	}
-	pthread_mutex_unlock(&v->views->lock);
+	mutex_unlock(&v->views->lock);
 	return e;
 }
 
 void view_end(struct view *v)
 {
-	pthread_mutex_lock(&v->views->lock);
+	mutex_lock(&v->views->lock);
 	v->uses--;
 	settle(v);
 }
@@ -278,10 +279,10 @@ enum err snapshot_make(
 
 enum err snapshot_drop(struct views *vs, struct span name)
 {
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	struct view *v = find_named(vs, name);
 	if (v == NULL) {
-		pthread_mutex_unlock(&vs->lock);
+		mutex_unlock(&vs->lock);
 		return ERR_NOT_FOUND;
 	}
 	views_end(v, 0, NULL);
@@ -294,14 +295,14 @@ static enum err tell(
 {
 	if (v != NULL)
 		*ret = info_of(v, log);
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return v != NULL ? ERR_OK : none;
 }
 
 enum err snapshot_find(struct views *vs, struct span name, struct view_info *ret)
 {
 	uint64_t log = views_log(vs);
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	return tell(vs, find_named(vs, name), log, ERR_NOT_FOUND, ret);
 }
 
@@ -309,7 +310,7 @@ enum err snapshot_next(struct views *vs, uint32_t after, struct view_info *ret)
 {
 	uint64_t log = views_log(vs);
 	const struct view *next = NULL;
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	for (const struct view *v = vs->first; v != NULL; v = v->next)
 		if (v->info.number > after && (next == NULL || v->info.number < next->info.number))
 			next = v;
@@ -318,16 +319,16 @@ enum err snapshot_next(struct views *vs, uint32_t after, struct view_info *ret)
 
 int64_t snapshots_changed(struct views *vs)
 {
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	int64_t changed = vs->changed;
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return changed;
 }
 
 enum err snapshot_get(struct views *vs, uint32_t number, struct view_info *ret)
 {
 	uint64_t log = views_log(vs);
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	return tell(vs, find_number(vs, number), log, ERR_GONE, ret);
 }
 
@@ -336,25 +337,25 @@ enum err snapshot_set_lifetime(struct views *vs, uint32_t number, uint64_t secon
 	uint64_t now = clock_mono_us();
 	if (seconds > (UINT64_MAX - now) / VIEWS_US_PER_SECOND)
 		return ERR_OUT_OF_RANGE;
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	struct view *v = find_number(vs, number);
 	if (v != NULL)
 		v->ends_us = seconds == 0 ? 0 : now + seconds * VIEWS_US_PER_SECOND;
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return v != NULL ? ERR_OK : ERR_GONE;
 }
 
 enum err snapshot_begin(
 	struct views *vs, uint32_t number, struct view **ret_view, struct store_view **ret)
 {
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	struct view *v = find_number(vs, number);
 	if (v != NULL) {
 		v->uses++;
 		*ret_view = v;
 		*ret = v->store_view;
 	}
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return v != NULL ? ERR_OK : ERR_GONE;
 }
 
@@ -364,49 +365,45 @@ size_t views_list(struct views *vs, struct view_info *out, size_t max)
 {
 	size_t n = 0;
 	uint64_t log = views_log(vs);
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	for (const struct view *v = vs->first; v != NULL; v = v->next, n++)
 		if (n < max)
 			out[n] = info_of(v, log);
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return n;
 }
 
 void views_set_bounds(struct views *vs, uint64_t log_max, uint64_t lifetime_s)
 {
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	vs->log_max = log_max;
 	vs->lifetime_s = lifetime_s;
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 }
 
 void views_on_end(struct views *vs, view_ended_fn fn, void *arg)
 {
-	pthread_rwlock_wrlock(&vs->ended_lock);
+	rwlock_wrlock(&vs->ended_lock);
 	vs->on_end = fn;
 	vs->on_end_arg = arg;
-	pthread_rwlock_unlock(&vs->ended_lock);
+	rwlock_unlock(&vs->ended_lock);
 }
 
 enum err views_new(struct store *store, struct views **ret)
 {
 	struct views *vs = calloc(1, sizeof(*vs));
-	pthread_condattr_t monotonic;
 	if (vs == NULL)
 		return ERR_NO_MEMORY;
 	vs->store = store;
 	vs->last = &vs->first;
 	vs->log_max = VIEWS_LOG_BYTES;
 	vs->log_base = UINT64_MAX;
-	pthread_mutex_init(&vs->lock, NULL);
-	pthread_mutex_init(&vs->room_lock, NULL);
-	pthread_rwlock_init(&vs->ended_lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&vs->wake, &monotonic);
-	pthread_cond_init(&vs->closed, &monotonic);
-	pthread_cond_init(&vs->stream_closed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	mutex_init(&vs->lock, RANK_VIEWS);
+	mutex_init(&vs->room_lock, RANK_VIEWS_ROOM);
+	rwlock_init(&vs->ended_lock, RANK_VIEWS_ENDED);
+	pthread_cond_init(&vs->wake, NULL);
+	pthread_cond_init(&vs->closed, NULL);
+	pthread_cond_init(&vs->stream_closed, NULL);
 	*ret = vs;
 	return ERR_OK;
 }
@@ -415,24 +412,24 @@ void views_free(struct views *vs)
 {
 	if (vs == NULL)
 		return;
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	vs->stopping = true;
 	pthread_cond_signal(&vs->wake);
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	if (vs->watching)
 		pthread_join(vs->watcher, NULL);
 	while (vs->first != NULL) {
 		struct view *v = vs->first;
 		BUG_ON(v->uses > 0 || v->streams);
-		pthread_mutex_lock(&vs->lock);
+		mutex_lock(&vs->lock);
 		take_out(v);
 		settle(v);
 	}
-	pthread_mutex_destroy(&vs->lock);
+	mutex_destroy(&vs->lock);
 	pthread_cond_destroy(&vs->wake);
 	pthread_cond_destroy(&vs->closed);
 	pthread_cond_destroy(&vs->stream_closed);
-	pthread_mutex_destroy(&vs->room_lock);
-	pthread_rwlock_destroy(&vs->ended_lock);
+	mutex_destroy(&vs->room_lock);
+	rwlock_destroy(&vs->ended_lock);
 	free(vs);
 }

@@ -2,6 +2,7 @@
  * What ends a held view by force: its lifetime, the log, a full disk.  One thread watches what
  * is held; without anything it sleeps. */
 #include "base/clock.h"
+#include "base/lock.h"
 #include "service/view/views.h"
 #include "service/view/views_table.h"
 
@@ -49,52 +50,52 @@ void *views_watch(void *arg)
 	struct views *vs = arg;
 	char why[WHY_MAX];
 	struct timespec until;
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	while (!vs->stopping) {
 		if (vs->first == NULL) {
-			pthread_cond_wait(&vs->wake, &vs->lock);
+			cond_wait(&vs->wake, &vs->lock);
 			continue;
 		}
-		pthread_mutex_unlock(&vs->lock);
+		mutex_unlock(&vs->lock);
 		uint64_t log = views_log(vs);
-		pthread_mutex_lock(&vs->lock);
+		mutex_lock(&vs->lock);
 		struct view *v = overdue(vs, log, why);
 		if (v != NULL) {
 			views_end(v, log, why);
-			pthread_mutex_lock(&vs->lock);
+			mutex_lock(&vs->lock);
 		} else if (!vs->stopping) {
 			until = views_timespec(clock_mono_us() + WATCH_US);
-			(void)pthread_cond_timedwait(&vs->wake, &vs->lock, &until);
+			(void)cond_wait_until(&vs->wake, &vs->lock, &until);
 		}
 	}
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return NULL;
 }
 
 uint64_t views_room(struct views *vs)
 {
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	uint64_t room = vs->room;
-	pthread_mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->lock);
 	return room;
 }
 
 bool views_make_room(struct views *vs, uint64_t before)
 {
-	pthread_mutex_lock(&vs->room_lock);
+	mutex_lock(&vs->room_lock);
 	uint64_t log = views_log(vs);
-	pthread_mutex_lock(&vs->lock);
+	mutex_lock(&vs->lock);
 	if (vs->room == before && vs->closing == 0 && vs->first != NULL &&
 		views_growth(log, vs->log_base) >= ROOM_WORTH_BYTES) {
 		views_end(vs->first, log, "the disk is full");
-		pthread_mutex_lock(&vs->lock);
+		mutex_lock(&vs->lock);
 	}
 	struct timespec until = views_timespec(clock_mono_us() + ROOM_WAIT_US);
 	int rc = 0;
 	while (vs->room == before && vs->closing > 0 && rc == 0)
-		rc = pthread_cond_timedwait(&vs->closed, &vs->lock, &until);
+		rc = cond_wait_until(&vs->closed, &vs->lock, &until);
 	bool made = vs->room != before;
-	pthread_mutex_unlock(&vs->lock);
-	pthread_mutex_unlock(&vs->room_lock);
+	mutex_unlock(&vs->lock);
+	mutex_unlock(&vs->room_lock);
 	return made;
 }

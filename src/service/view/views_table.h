@@ -3,6 +3,7 @@
 #ifndef SERVICE_VIEW_VIEWS_TABLE_H
 #define SERVICE_VIEW_VIEWS_TABLE_H
 
+#include "base/lock.h"
 #include "service/view/views.h"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@ struct view {
 
 struct views {
 	struct store *store;
-	pthread_mutex_t lock; /* guards what follows, and the members of all views */
+	struct mutex lock; /* guards what follows, and the members of all views */
 	pthread_cond_t wake, closed, stream_closed;
 	struct view *first, **last; /* oldest first */
 	uint32_t numbers;           /* the last one given out */
@@ -39,10 +40,10 @@ struct views {
 	bool watching, stopping;
 	pthread_t watcher;
 
-	pthread_mutex_t room_lock; /* one at a time makes room; taken before `lock` */
+	struct mutex room_lock; /* one at a time makes room; taken before `lock` */
 
-	pthread_rwlock_t ended_lock; /* read: a call is running */
-	view_ended_fn on_end;        /* guarded by ended_lock */
+	struct rwlock ended_lock; /* read: a call is running */
+	view_ended_fn on_end;     /* guarded by ended_lock */
 	void *on_end_arg;
 };
 

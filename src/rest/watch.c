@@ -5,6 +5,7 @@
 #include "rest/watch.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@
 #define STRANGER_MS 500
 
 struct watch {
-	pthread_mutex_t lock; /* the list, and that its descriptors are open */
+	struct mutex lock; /* the list, and that its descriptors are open */
 	pthread_cond_t wake;
 	pthread_t thread;
 	struct watched *first, *last;
@@ -97,41 +98,37 @@ static void round_of(struct watch *w)
 static void *run(void *arg)
 {
 	struct watch *w = arg;
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	while (!w->stopping) {
 		struct timespec until;
 		(void)clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += WATCH_ROUND_MS * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000L;
 		until.tv_nsec %= 1000000000L;
-		(void)pthread_cond_timedwait(&w->wake, &w->lock, &until);
+		(void)cond_wait_until(&w->wake, &w->lock, &until);
 		round_of(w);
 		size_t n = w->n;
-		pthread_mutex_unlock(&w->lock);
+		mutex_unlock(&w->lock);
 		w->after_round(w->arg, n);
-		pthread_mutex_lock(&w->lock);
+		mutex_lock(&w->lock);
 	}
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return NULL;
 }
 
 enum err watch_start(size_t crowd, watch_round_fn after_round, void *arg, struct watch **ret)
 {
-	pthread_condattr_t attr;
 	struct watch *w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
 	w->crowd = crowd;
 	w->after_round = after_round;
 	w->arg = arg;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	mutex_init(&w->lock, RANK_WATCH);
+	pthread_cond_init(&w->wake, NULL);
 	if (pthread_create(&w->thread, NULL, run, w) != 0) {
 		pthread_cond_destroy(&w->wake);
-		pthread_mutex_destroy(&w->lock);
+		mutex_destroy(&w->lock);
 		free(w);
 		return ERR_NO_MEMORY;
 	}
@@ -143,13 +140,13 @@ void watch_stop(struct watch *w)
 {
 	if (w == NULL)
 		return;
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	w->stopping = true;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	pthread_cond_signal(&w->wake);
 	pthread_join(w->thread, NULL);
 	pthread_cond_destroy(&w->wake);
-	pthread_mutex_destroy(&w->lock);
+	mutex_destroy(&w->lock);
 	free(w);
 }
 
@@ -157,7 +154,7 @@ void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms)
 {
 	watch_phase(c, PHASE_IDLE, phase_ms);
 	c->since = clock_mono_us();
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	c->prev = NULL;
 	c->next = w->first;
 	if (c->next != NULL)
@@ -166,12 +163,12 @@ void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms)
 		w->last = c;
 	w->first = c;
 	w->n++;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 }
 
 void watch_remove(struct watch *w, struct watched *c)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	if (c->prev != NULL)
 		c->prev->next = c->next;
 	else
@@ -181,43 +178,43 @@ void watch_remove(struct watch *w, struct watched *c)
 	else
 		w->last = c->prev;
 	w->n--;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 }
 
 struct watched *watch_find(struct watch *w, int fd)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	struct watched *c = w->first;
 	while (c != NULL && c->fd != fd)
 		c = c->next;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return c;
 }
 
 void watch_dismiss_idle(struct watch *w)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	for (struct watched *c = w->first; c != NULL; c = c->next)
 		if (atomic_load_explicit(&c->phase, memory_order_acquire) == PHASE_IDLE)
 			(void)shutdown(c->fd, SHUT_RD);
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 }
 
 void watch_hang_up(struct watch *w)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	for (struct watched *c = w->first; c != NULL; c = c->next)
 		if (atomic_load_explicit(&c->phase, memory_order_acquire) != PHASE_WORK)
 			(void)shutdown(c->fd, SHUT_RDWR);
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 }
 
 void watch_count(struct watch *w, size_t ret[PHASES])
 {
 	for (size_t i = 0; i < PHASES; i++)
 		ret[i] = 0;
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	for (struct watched *c = w->first; c != NULL; c = c->next)
 		ret[atomic_load_explicit(&c->phase, memory_order_acquire)]++;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 }

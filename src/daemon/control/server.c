@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The server's end of the control channel: one thread that accepts, one per command.
  * Threads of commands are detached and counted; control_stop() waits until none is left. */
+#include "base/lock.h"
 #include "base/log.h"
 #include "daemon/control/control.h"
 #include "daemon/control/execute.h"
@@ -27,7 +28,7 @@ struct control {
 	pthread_t acceptor;
 	atomic_bool stopping; /* running commands are to stop */
 	atomic_bool closing;  /* no more are taken */
-	pthread_mutex_t lock;
+	struct mutex lock;
 	pthread_cond_t changed;
 	unsigned running; /* guarded by lock */
 };
@@ -129,10 +130,10 @@ static void *serve_call(void *arg)
 	free(c->fds);
 	free(c);
 
-	pthread_mutex_lock(&control->lock);
+	mutex_lock(&control->lock);
 	control->running--;
 	pthread_cond_broadcast(&control->changed);
-	pthread_mutex_unlock(&control->lock);
+	mutex_unlock(&control->lock);
 	return NULL;
 }
 
@@ -145,18 +146,18 @@ static bool start_call(struct control *control, int sock)
 		return false;
 	c->control = control;
 	c->sock = sock;
-	pthread_mutex_lock(&control->lock);
+	mutex_lock(&control->lock);
 	while (control->running >= COMMANDS_MAX && !atomic_load(&control->closing))
-		pthread_cond_wait(&control->changed, &control->lock);
+		cond_wait(&control->changed, &control->lock);
 	control->running++;
-	pthread_mutex_unlock(&control->lock);
+	mutex_unlock(&control->lock);
 	if (pthread_create(&thread, NULL, serve_call, c) == 0) {
 		pthread_detach(thread);
 		return true;
 	}
-	pthread_mutex_lock(&control->lock);
+	mutex_lock(&control->lock);
 	control->running--;
-	pthread_mutex_unlock(&control->lock);
+	mutex_unlock(&control->lock);
 	free(c);
 	return false;
 }
@@ -208,7 +209,7 @@ static void release(struct control *c)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	pthread_cond_destroy(&c->changed);
-	pthread_mutex_destroy(&c->lock);
+	mutex_destroy(&c->lock);
 	free(c);
 }
 
@@ -222,7 +223,7 @@ enum err control_start(struct service *s, const struct stat *store,
 	c->table = table;
 	c->served = served;
 	c->listener = c->wake[0] = c->wake[1] = -1;
-	pthread_mutex_init(&c->lock, NULL);
+	mutex_init(&c->lock, RANK_CONTROL);
 	pthread_cond_init(&c->changed, NULL);
 	enum err e = listen_at(c, store);
 	if (e == ERR_OK && pipe2(c->wake, O_CLOEXEC) != 0)
@@ -242,14 +243,14 @@ static void end(struct control *c)
 {
 	atomic_store(&c->closing, true);
 	(void)!write(c->wake[1], "", 1);
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->lock);
+	mutex_unlock(&c->lock);
 	pthread_join(c->acceptor, NULL);
-	pthread_mutex_lock(&c->lock);
+	mutex_lock(&c->lock);
 	while (c->running > 0)
-		pthread_cond_wait(&c->changed, &c->lock);
-	pthread_mutex_unlock(&c->lock);
+		cond_wait(&c->changed, &c->lock);
+	mutex_unlock(&c->lock);
 	release(c);
 }
 

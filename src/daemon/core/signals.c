@@ -3,6 +3,7 @@
 #include "daemon/core/signals.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -21,7 +22,7 @@
 static atomic_bool cancelled;
 
 static struct {
-	pthread_mutex_t lock; /* guards the rest */
+	struct mutex lock; /* guards the rest */
 	const char *command;
 	bool waits, at_work; /* somebody is waited for; who is at work */
 	char whom[512];
@@ -33,7 +34,7 @@ static struct {
 	bool runs;
 	pthread_t caller, thread;
 	sigset_t caught, before;
-} state = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} state = { .lock = MUTEX_INIT(RANK_SIGNALS) };
 
 static void on_wake(int number)
 {
@@ -82,11 +83,11 @@ static void *watch(void *arg)
 		int number = sigtimedwait(&set, NULL, &tick);
 		if (number == STOP)
 			return NULL;
-		pthread_mutex_lock(&state.lock);
+		mutex_lock(&state.lock);
 		take(number, clock_mono_us());
 		if (number > 0)
 			pthread_kill(state.caller, WAKE);
-		pthread_mutex_unlock(&state.lock);
+		mutex_unlock(&state.lock);
 	}
 }
 
@@ -130,14 +131,14 @@ bool signals_cancelled(void *unused)
 
 static void PRINTF_LIKE(2, 0) wait_for(bool at_work, const char *fmt, va_list args)
 {
-	pthread_mutex_lock(&state.lock);
+	mutex_lock(&state.lock);
 	(void)vsnprintf(state.whom, sizeof(state.whom), fmt, args);
 	/* Several waits for the same process in a row count as one. */
 	if (!state.waits || state.at_work != at_work)
 		state.since_us = clock_mono_us();
 	state.waits = true;
 	state.at_work = at_work;
-	pthread_mutex_unlock(&state.lock);
+	mutex_unlock(&state.lock);
 }
 
 void signals_wait_answer(const char *fmt, ...)
@@ -163,15 +164,15 @@ void signals_wait_end(const char *fmt, ...)
 
 void signals_go_on(void)
 {
-	pthread_mutex_lock(&state.lock);
+	mutex_lock(&state.lock);
 	state.waits = false;
-	pthread_mutex_unlock(&state.lock);
+	mutex_unlock(&state.lock);
 }
 
 void signals_at_end(void (*fn)(void *arg), void *arg)
 {
-	pthread_mutex_lock(&state.lock);
+	mutex_lock(&state.lock);
 	state.at_end = fn;
 	state.arg = arg;
-	pthread_mutex_unlock(&state.lock);
+	mutex_unlock(&state.lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/cache/ahead.h"
 
+#include "base/lock.h"
 #include "fs/cache/blob.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ struct stream {
 
 struct ahead {
 	atomic_int opens_expected; /* about: two threads may count as one */
-	pthread_mutex_t lock;
+	struct mutex lock;
 	uint64_t clock; /* guarded by lock, as all below */
 	struct stream streams[STREAMS];
 };
@@ -43,7 +44,7 @@ struct ahead {
 struct ahead *ahead_new(void)
 {
 	struct ahead *a = calloc(1, sizeof(*a));
-	if (a != NULL && pthread_mutex_init(&a->lock, NULL) != 0) {
+	if (a != NULL && mutex_init(&a->lock, RANK_AHEAD) != 0) {
 		free(a);
 		return NULL;
 	}
@@ -54,7 +55,7 @@ void ahead_free(struct ahead *a)
 {
 	if (a == NULL)
 		return;
-	pthread_mutex_destroy(&a->lock);
+	mutex_destroy(&a->lock);
 	free(a);
 }
 
@@ -154,18 +155,18 @@ void ahead_read(struct fs *fs, const struct item *row)
 	struct stream *stream;
 	if (row->kind != ITEM_ROW || row->key.n > LIMIT_KEY_BYTES)
 		return;
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	struct scan s = { .fs = fs, .rows = follow(a, row, &stream) };
 	stream->scanning = stream->scanning || s.rows > 0;
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 	if (s.rows == 0)
 		return;
 	(void)store_list(fs->store, NULL, row->parent, CLASS_KEYED, row->key, false,
 		WANT_SMALL_BODY, keep, &s);
-	pthread_mutex_lock(&a->lock);
+	mutex_lock(&a->lock);
 	stream->window = s.n;
 	stream->run = 0;
 	set_key(&stream->end, span_of_key(&s.end));
 	stream->scanning = false;
-	pthread_mutex_unlock(&a->lock);
+	mutex_unlock(&a->lock);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/cache/blob.h"
 
+#include "base/lock.h"
 #include "fs/core/nid.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct retired {
 };
 
 struct blobs {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct retired retired[RETIRED]; /* guarded by lock, by hash */
 	struct entry **buckets;          /* guarded by lock, as all below */
 	size_t nbuckets, count, bytes, pinned;
@@ -54,7 +54,7 @@ struct blobs *blobs_new(size_t max_bytes, size_t max_count)
 	while (b->nbuckets < max_count)
 		b->nbuckets *= 2;
 	b->buckets = calloc(b->nbuckets, sizeof(struct entry *));
-	if (b->buckets == NULL || pthread_mutex_init(&b->lock, NULL) != 0) {
+	if (b->buckets == NULL || mutex_init(&b->lock, RANK_BLOBS) != 0) {
 		free(b->buckets);
 		free(b);
 		return NULL;
@@ -79,7 +79,7 @@ void blobs_free(struct blobs *b)
 			next = e->next;
 			entry_free(e);
 		}
-	pthread_mutex_destroy(&b->lock);
+	mutex_destroy(&b->lock);
 	free(b->buckets);
 	free(b);
 }
@@ -198,7 +198,7 @@ static void evict(struct blobs *b)
 
 const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 {
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
 	if (e != NULL && e->retired)
 		e = NULL;
@@ -209,19 +209,19 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 	} else {
 		b->misses++;
 	}
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 	return e != NULL ? &e->blob : NULL;
 }
 
 const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid)
 {
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
 	if (e != NULL && !has_content(e))
 		e = NULL;
 	if (e != NULL)
 		pin(b, e);
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 	return e != NULL ? &e->blob : NULL;
 }
 
@@ -254,7 +254,7 @@ static enum err put(struct blobs *b, struct item *it, bool pinned, const struct 
 		item_fini(it);
 		return ERR_NO_MEMORY;
 	}
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid_of(it));
 	if (e == NULL) {
 		e = fresh;
@@ -266,7 +266,7 @@ static enum err put(struct blobs *b, struct item *it, bool pinned, const struct 
 	if (pinned)
 		pin(b, e);
 	evict(b);
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 	free(fresh);
 	item_fini(it);
 	*ret = &e->blob;
@@ -286,9 +286,9 @@ void blobs_add(struct blobs *b, struct item *it)
 
 void blobs_pin_again(struct blobs *b, const struct blob *blob)
 {
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	pin(b, entry_of(blob));
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 }
 
 void blobs_unpin(struct blobs *b, const struct blob *blob)
@@ -296,7 +296,7 @@ void blobs_unpin(struct blobs *b, const struct blob *blob)
 	if (blob == NULL)
 		return;
 	struct entry *e = entry_of(blob);
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	if (--e->pins == 0) {
 		b->pinned--;
 		add_pinned(b, -e->bytes);
@@ -306,7 +306,7 @@ void blobs_unpin(struct blobs *b, const struct blob *blob)
 			list_push(b, e);
 		evict(b);
 	}
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 }
 
 bool blob_is_given(const struct blob *blob)
@@ -321,23 +321,23 @@ void blob_set_given(const struct blob *blob, bool given)
 
 void blobs_drop(struct blobs *b, uint64_t nid)
 {
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
 	if (e != NULL && e->pins == 0)
 		drop(b, e);
 	else if (e != NULL)
 		e->dropped = true;
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 }
 
 void blobs_retire(struct blobs *b, uint64_t nid)
 {
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	retire(b, nid, false);
 	struct entry *e = find(b, nid);
 	if (e != NULL)
 		e->retired = true;
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 }
 
 static struct entry *look(struct blobs *b, uint64_t nid)
@@ -361,9 +361,9 @@ static struct entry *look(struct blobs *b, uint64_t nid)
 
 const struct blob *blobs_look(struct blobs *b, uint64_t nid)
 {
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	struct entry *e = look(b, nid);
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 	return e != NULL ? &e->blob : NULL;
 }
 
@@ -372,7 +372,7 @@ enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **
 	struct entry *fresh = calloc(1, sizeof(*fresh));
 	if (fresh == NULL)
 		return ERR_NO_MEMORY;
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	struct entry *found = look(b, nid);
 	if (found == NULL) {
 		retire(b, nid, true);
@@ -385,7 +385,7 @@ enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **
 		e->retired = e->spoilt = true;
 		evict(b);
 	}
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 	free(fresh);
 	*ret = found != NULL ? &found->blob : NULL;
 	return ERR_OK;
@@ -403,11 +403,11 @@ size_t blobs_pinned_bytes(const struct blobs *b)
 
 void blobs_info(struct blobs *b, struct blobs_info *ret)
 {
-	pthread_mutex_lock(&b->lock);
+	mutex_lock(&b->lock);
 	*ret = (struct blobs_info){ .count = b->count,
 		.bytes = b->bytes,
 		.pinned = b->pinned,
 		.hits = b->hits,
 		.misses = b->misses };
-	pthread_mutex_unlock(&b->lock);
+	mutex_unlock(&b->lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/cache/notify.h"
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "fs/cache/blob.h"
 
@@ -27,7 +28,7 @@ struct work {
 struct notifier {
 	struct fs *fs;
 	pthread_t thread;
-	pthread_mutex_t lock;
+	struct mutex lock;
 	pthread_cond_t wake;
 	pthread_cond_t performed;
 	struct work *first, **last; /* guarded by lock */
@@ -84,10 +85,10 @@ static void perform(struct notifier *n, struct work *w)
 static void *run(void *arg)
 {
 	struct notifier *n = arg;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	for (;;) {
 		while (n->first == NULL && !n->stop)
-			pthread_cond_wait(&n->wake, &n->lock);
+			cond_wait(&n->wake, &n->lock);
 		struct work *w = n->first;
 		if (w == NULL)
 			break;
@@ -95,14 +96,14 @@ static void *run(void *arg)
 		if (n->first == NULL)
 			n->last = &n->first;
 		n->sending = true;
-		pthread_mutex_unlock(&n->lock);
+		mutex_unlock(&n->lock);
 		perform(n, w);
-		pthread_mutex_lock(&n->lock);
+		mutex_lock(&n->lock);
 		n->sending = false;
 		n->done++;
 		pthread_cond_broadcast(&n->performed);
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return NULL;
 }
 
@@ -121,12 +122,12 @@ static uint64_t queue(
 	if (name.n > 0)
 		memcpy(w->name, name.p, name.n);
 	w->name[name.n] = 0;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	*n->last = w;
 	n->last = &w->next;
 	uint64_t number = ++n->came;
 	pthread_cond_signal(&n->wake);
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return number;
 }
 
@@ -163,12 +164,11 @@ static bool wait_for(struct notifier *n, uint64_t number, unsigned ms)
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
 	}
-	pthread_mutex_lock(&n->lock);
-	while (n->done < number &&
-		pthread_cond_clockwait(&n->performed, &n->lock, CLOCK_MONOTONIC, &until) == 0)
+	mutex_lock(&n->lock);
+	while (n->done < number && cond_wait_until(&n->performed, &n->lock, &until) == 0)
 		;
 	bool done = n->done >= number;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return done;
 }
 
@@ -189,9 +189,9 @@ void notify_inode_now(struct notifier *n, uint64_t nid)
 
 bool notifier_busy(struct notifier *n)
 {
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	bool busy = n->first != NULL || n->sending || atomic_load(&n->inside) > 0;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return busy;
 }
 
@@ -257,7 +257,7 @@ enum err notifier_new(struct fs *fs, struct notifier **ret)
 		return ERR_NO_MEMORY;
 	n->fs = fs;
 	n->last = &n->first;
-	pthread_mutex_init(&n->lock, NULL);
+	mutex_init(&n->lock, RANK_NOTIFIER);
 	pthread_cond_init(&n->wake, NULL);
 	pthread_cond_init(&n->performed, NULL);
 	if (pthread_create(&n->thread, NULL, run, n) != 0) {
@@ -272,13 +272,13 @@ void notifier_free(struct notifier *n)
 {
 	if (n == NULL)
 		return;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	n->stop = true;
 	pthread_cond_signal(&n->wake);
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	pthread_join(n->thread, NULL);
 	pthread_cond_destroy(&n->wake);
 	pthread_cond_destroy(&n->performed);
-	pthread_mutex_destroy(&n->lock);
+	mutex_destroy(&n->lock);
 	free(n);
 }

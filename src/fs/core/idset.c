@@ -3,7 +3,8 @@
  * which the next rehash drops. */
 #include "fs/core/idset.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <stdlib.h>
 
 struct slot {
@@ -12,7 +13,7 @@ struct slot {
 };
 
 struct idset {
-	pthread_rwlock_t lock;
+	struct rwlock lock;
 	struct slot *slots; /* guarded by lock, as all below */
 	size_t cap, used;
 };
@@ -24,7 +25,7 @@ struct idset *idset_new(void)
 		return NULL;
 	s->cap = 64;
 	s->slots = calloc(s->cap, sizeof(*s->slots));
-	if (s->slots == NULL || pthread_rwlock_init(&s->lock, NULL) != 0) {
+	if (s->slots == NULL || rwlock_init(&s->lock, RANK_IDSET) != 0) {
 		free(s->slots);
 		free(s);
 		return NULL;
@@ -36,7 +37,7 @@ void idset_free(struct idset *s)
 {
 	if (s == NULL)
 		return;
-	pthread_rwlock_destroy(&s->lock);
+	rwlock_destroy(&s->lock);
 	free(s->slots);
 	free(s);
 }
@@ -88,18 +89,18 @@ static int64_t add_locked(struct idset *s, uint64_t id, int64_t delta)
 
 int64_t idset_add(struct idset *s, uint64_t id, int64_t delta)
 {
-	pthread_rwlock_wrlock(&s->lock);
+	rwlock_wrlock(&s->lock);
 	int64_t count = add_locked(s, id, delta);
-	pthread_rwlock_unlock(&s->lock);
+	rwlock_unlock(&s->lock);
 	return count;
 }
 
 int64_t idset_count(struct idset *s, uint64_t id)
 {
-	pthread_rwlock_rdlock(&s->lock);
+	rwlock_rdlock(&s->lock);
 	const struct slot *slot = probe(s->slots, s->cap, id);
 	int64_t count = slot->id == id ? slot->count : 0;
-	pthread_rwlock_unlock(&s->lock);
+	rwlock_unlock(&s->lock);
 	return count;
 }
 

@@ -6,15 +6,16 @@
  * one row, so that the table stays small. */
 #include "fs/core/nid.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <string.h>
 
 static struct {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	size_t n;
 	struct nid_far by_number[NID_FAR_MAX];
 	uint32_t sorted[NID_FAR_MAX]; /* numbers, in the order of id and high */
-} far = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} far = { .lock = MUTEX_INIT(RANK_NID) };
 
 static bool is_before(const struct nid_far *a, uint64_t id, uint64_t high)
 {
@@ -37,7 +38,7 @@ static size_t place_of(uint64_t id, uint64_t high)
 
 uint64_t nid_far_number(uint64_t id, uint64_t high)
 {
-	pthread_mutex_lock(&far.lock);
+	mutex_lock(&far.lock);
 	size_t at = place_of(id, high);
 	bool found = at < far.n && far.by_number[far.sorted[at]].id == id &&
 		far.by_number[far.sorted[at]].high == high;
@@ -48,16 +49,16 @@ uint64_t nid_far_number(uint64_t id, uint64_t high)
 		far.sorted[at] = (uint32_t)far.n++;
 	}
 	uint64_t number = far.sorted[at];
-	pthread_mutex_unlock(&far.lock);
+	mutex_unlock(&far.lock);
 	return number;
 }
 
 struct nid_far nid_far_of(uint64_t number)
 {
 	struct nid_far ret = { 0 };
-	pthread_mutex_lock(&far.lock);
+	mutex_lock(&far.lock);
 	if (number < far.n)
 		ret = far.by_number[number];
-	pthread_mutex_unlock(&far.lock);
+	mutex_unlock(&far.lock);
 	return ret;
 }

@@ -2,6 +2,7 @@
 #include "fs/query/nodes.h"
 
 #include "base/crypto.h"
+#include "base/lock.h"
 #include "fs/core/nid.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #define BUCKETS_MIN 64
 
 struct query_nodes {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct query_node **by_nid, **by_ino; /* guarded by lock, as all below */
 	size_t buckets, count;
 	uint64_t last;
@@ -26,7 +27,7 @@ struct query_nodes *query_nodes_new(void)
 	t->buckets = BUCKETS_MIN;
 	t->by_nid = calloc(t->buckets, sizeof(struct query_node *));
 	t->by_ino = calloc(t->buckets, sizeof(struct query_node *));
-	if (t->by_nid == NULL || t->by_ino == NULL || pthread_mutex_init(&t->lock, NULL) != 0) {
+	if (t->by_nid == NULL || t->by_ino == NULL || mutex_init(&t->lock, RANK_QUERY_NODES) != 0) {
 		free(t->by_nid);
 		free(t->by_ino);
 		free(t);
@@ -50,7 +51,7 @@ static void node_free(struct query_node *n)
 		bound_fini(&n->top.all);
 		bound_fini(&n->top.part);
 		free(n->top.viewer);
-		pthread_mutex_destroy(&n->top.lock);
+		mutex_destroy(&n->top.lock);
 		free((char *)(uintptr_t)n->text.p);
 	}
 	item_fini(&n->item);
@@ -85,7 +86,7 @@ struct query_node *query_node_of_options(
 {
 	struct query_node *n = calloc(1, sizeof(*n));
 	char *copy = malloc(text.n + 1);
-	if (n == NULL || copy == NULL || pthread_mutex_init(&n->top.lock, NULL) != 0) {
+	if (n == NULL || copy == NULL || mutex_init(&n->top.lock, RANK_QUERY_TOP) != 0) {
 		row_query_fini(query);
 		free(n);
 		free(copy);
@@ -269,7 +270,7 @@ static void drop_unused(struct query_nodes *t, struct query_node *n)
 
 struct query_node *query_nodes_enter(struct query_nodes *t, struct query_node *n)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	struct query_node *known = *ino_bucket(t, n->ino);
 	while (known != NULL && !is_same(known, n))
 		known = known->next_ino;
@@ -286,82 +287,82 @@ struct query_node *query_nodes_enter(struct query_nodes *t, struct query_node *n
 	}
 	n->lookups++;
 	list_newest(t, n);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return n;
 }
 
 struct query_node *query_nodes_get(struct query_nodes *t, uint64_t nid)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	struct query_node *n = find(t, nid);
 	if (n != NULL)
 		n->refs++;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return n;
 }
 
 void query_node_ref(struct query_nodes *t, struct query_node *n)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	n->refs++;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 void query_node_unref(struct query_nodes *t, struct query_node *n)
 {
 	if (n == NULL)
 		return;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	n->refs--;
 	drop_unused(t, n);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 void query_nodes_forget(struct query_nodes *t, uint64_t nid, uint64_t n)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	struct query_node *node = find(t, nid);
 	if (node != NULL) {
 		node->lookups -= n < node->lookups ? n : node->lookups;
 		drop_unused(t, node);
 	}
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 size_t query_nodes_count(struct query_nodes *t)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	size_t count = t->count;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return count;
 }
 
 bool query_nodes_wants_pruning(struct query_nodes *t, size_t bytes)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	bool wants = !t->pruning && t->bytes > bytes;
 	if (wants)
 		t->pruning = true;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return wants;
 }
 
 void query_nodes_pruned(struct query_nodes *t)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	t->pruning = false;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 struct query_node *query_nodes_oldest(struct query_nodes *t, size_t bytes)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	struct query_node *n = t->bytes > bytes ? t->oldest : NULL;
 	if (n != NULL) {
 		unlist(t, n);
 		n->refs++;
 	}
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return n;
 }
 
@@ -374,7 +375,7 @@ void query_nodes_free(struct query_nodes *t)
 			next = n->next_nid;
 			node_free(n);
 		}
-	pthread_mutex_destroy(&t->lock);
+	mutex_destroy(&t->lock);
 	free(t->by_nid);
 	free(t->by_ino);
 	free(t);

@@ -8,10 +8,10 @@
 #define FS_QUERY_NODES_H
 
 #include "base/buf.h"
+#include "base/lock.h"
 #include "service/query/row_query.h"
 #include "store/store.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,7 +32,7 @@ struct query_bound {
 struct viewer;
 
 struct query_top {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct query_bound all;  /* of who sees all; guarded by lock, as all below */
 	struct query_bound part; /* of the last other one that asked: */
 	struct viewer *viewer;   /* who it was; NULL: nobody */

@@ -2,6 +2,7 @@
 #include "fs/query/rows.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "codec/entity_json.h"
 #include "codec/filename.h"
 
@@ -130,14 +131,14 @@ static enum err cut_at_top(struct fs *fs, struct query_node *options, const stru
 	const struct span none = { 0 };
 	struct query_top *top = &options->top;
 	struct key_ranges cut = { 0 };
-	pthread_mutex_lock(&top->lock);
+	mutex_lock(&top->lock);
 	struct query_bound *bound = bound_of(top, call->viewer);
 	enum err e = bound != NULL ? find_bound(fs, options, call, bound) : ERR_NO_MEMORY;
 	bool found = e == ERR_OK && bound->found;
 	if (found)
 		e = key_ranges_between(
 			none, none, buf_span(&bound->pk), buf_span(&bound->rk), &cut);
-	pthread_mutex_unlock(&top->lock);
+	mutex_unlock(&top->lock);
 	if (e == ERR_OK && found && ret->any) {
 		ret->ranges = cut;
 		ret->any = false;

@@ -2,6 +2,7 @@
 #include "fs/refused/reason.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "fs/core/state.h"
@@ -9,7 +10,6 @@
 #include "fs/tree/names.h"
 #include "service/core/heat.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define KEPT 1000
@@ -23,7 +23,7 @@ struct kept {
 };
 
 struct reasons {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct kept ring[KEPT]; /* guarded by lock */
 	uint64_t next;          /* number of the next one; guarded by lock */
 };
@@ -31,7 +31,7 @@ struct reasons {
 struct reasons *reasons_new(void)
 {
 	struct reasons *r = calloc(1, sizeof(*r));
-	if (r != NULL && pthread_mutex_init(&r->lock, NULL) != 0) {
+	if (r != NULL && mutex_init(&r->lock, RANK_REASONS) != 0) {
 		free(r);
 		return NULL;
 	}
@@ -52,7 +52,7 @@ void reasons_free(struct reasons *r)
 		return;
 	for (size_t i = 0; i < KEPT; i++)
 		kept_fini(&r->ring[i]);
-	pthread_mutex_destroy(&r->lock);
+	mutex_destroy(&r->lock);
 	free(r);
 }
 
@@ -140,11 +140,11 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 	else if (!f->quiet && !asked_for)
 		log_client(LOG_KIND_MOUNT, f->dir, "%.*s", (int)line.len - 1, line.data);
 
-	pthread_mutex_lock(&r->lock);
+	mutex_lock(&r->lock);
 	struct kept *k = &r->ring[r->next++ % KEPT];
 	kept_fini(k);
 	*k = (struct kept){ f->dir, name, f->name.n, text.data, line.data };
-	pthread_mutex_unlock(&r->lock);
+	mutex_unlock(&r->lock);
 }
 
 static bool matches(const struct kept *k, uint64_t dir, struct span name)
@@ -154,20 +154,20 @@ static bool matches(const struct kept *k, uint64_t dir, struct span name)
 
 void reasons_clear(struct reasons *r, uint64_t dir, struct span name)
 {
-	pthread_mutex_lock(&r->lock);
+	mutex_lock(&r->lock);
 	for (size_t i = 0; i < KEPT && i < r->next; i++)
 		if (matches(&r->ring[i], dir, name)) {
 			free(r->ring[i].text);
 			r->ring[i].text = NULL;
 		}
-	pthread_mutex_unlock(&r->lock);
+	mutex_unlock(&r->lock);
 }
 
 bool reasons_get(
 	struct reasons *r, uint64_t dir, struct span name, uint64_t inside, struct buf *out)
 {
 	bool found = false;
-	pthread_mutex_lock(&r->lock);
+	mutex_lock(&r->lock);
 	for (uint64_t n = r->next; !found && n > 0 && n + KEPT > r->next; n--) {
 		const struct kept *k = &r->ring[(n - 1) % KEPT];
 		found = matches(k, dir, name) ||
@@ -175,16 +175,16 @@ bool reasons_get(
 		if (found)
 			buf_add_str(out, k->text);
 	}
-	pthread_mutex_unlock(&r->lock);
+	mutex_unlock(&r->lock);
 	return found;
 }
 
 void reasons_dump(struct reasons *r, struct buf *out)
 {
-	pthread_mutex_lock(&r->lock);
+	mutex_lock(&r->lock);
 	uint64_t first = r->next > KEPT ? r->next - KEPT : 0;
 	for (uint64_t n = first; n < r->next; n++)
 		if (r->ring[n % KEPT].line != NULL)
 			buf_add_str(out, r->ring[n % KEPT].line);
-	pthread_mutex_unlock(&r->lock);
+	mutex_unlock(&r->lock);
 }

@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "store/store.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct entry {
 };
 
 struct waiting {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct entry entries[WAITING_MAX]; /* guarded by lock */
 	uint64_t last_id;                  /* guarded by lock */
 	size_t bytes;                      /* of all; guarded by lock */
@@ -33,7 +33,7 @@ struct waiting {
 struct waiting *waiting_new(void)
 {
 	struct waiting *w = calloc(1, sizeof(*w));
-	if (w != NULL && pthread_mutex_init(&w->lock, NULL) != 0) {
+	if (w != NULL && mutex_init(&w->lock, RANK_WAITING) != 0) {
 		free(w);
 		return NULL;
 	}
@@ -68,7 +68,7 @@ void waiting_free(struct waiting *w)
 			e->bytes.len, (int)e->name.len, e->name.data);
 		drop(w, e);
 	}
-	pthread_mutex_destroy(&w->lock);
+	mutex_destroy(&w->lock);
 	free(w);
 }
 
@@ -107,19 +107,19 @@ uint64_t waiting_put(struct waiting *w, struct span name, struct span bytes)
 		buf_fini(&copy);
 		return 0;
 	}
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	struct entry *e = make_room(w, bytes.n);
 	*e = (struct entry){ ++w->last_id, name_copy, copy };
 	w->bytes += bytes.n;
 	atomic_fetch_add(&w->n, 1);
 	uint64_t id = e->id;
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return id;
 }
 
 bool waiting_append(struct waiting *w, uint64_t id, struct span bytes)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	struct entry *e = find(w, id);
 	bool fits = e != NULL && w->bytes + bytes.n <= WAITING_MAX_BYTES;
 	if (fits && !span_ends(buf_span(&e->bytes), bytes)) {
@@ -128,17 +128,17 @@ bool waiting_append(struct waiting *w, uint64_t id, struct span bytes)
 		fits = buf_ok(&e->bytes);
 		w->bytes += e->bytes.len - before;
 	}
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return fits;
 }
 
 void waiting_drop(struct waiting *w, uint64_t id)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	struct entry *e = find(w, id);
 	if (e != NULL)
 		drop(w, e);
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 }
 
 bool waiting_has(struct waiting *w, struct span name)
@@ -146,10 +146,10 @@ bool waiting_has(struct waiting *w, struct span name)
 	bool has = false;
 	if (name.n == 0 || atomic_load(&w->n) == 0)
 		return atomic_load(&w->n) > 0;
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	for (size_t i = 0; i < WAITING_MAX && !has; i++)
 		has = w->entries[i].id != 0 && span_eq(buf_span(&w->entries[i].name), name);
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return has;
 }
 
@@ -162,14 +162,14 @@ bool waiting_is_due(struct waiting *w)
 
 uint64_t waiting_first(struct waiting *w, struct buf *name, struct buf *bytes)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	const struct entry *e = find(w, 0);
 	uint64_t id = e != NULL ? e->id : 0;
 	if (e != NULL) {
 		buf_add_span(name, buf_span(&e->name));
 		buf_add_span(bytes, buf_span(&e->bytes));
 	}
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 	return buf_ok(name) && buf_ok(bytes) ? id : 0;
 }
 
@@ -192,7 +192,7 @@ static void dump_one(const struct entry *e, struct buf *out)
 
 void waiting_dump(struct waiting *w, struct buf *out)
 {
-	pthread_mutex_lock(&w->lock);
+	mutex_lock(&w->lock);
 	uint64_t done = 0;
 	for (;;) {
 		const struct entry *next = NULL;
@@ -206,5 +206,5 @@ void waiting_dump(struct waiting *w, struct buf *out)
 		dump_one(next, out);
 		done = next->id;
 	}
-	pthread_mutex_unlock(&w->lock);
+	mutex_unlock(&w->lock);
 }

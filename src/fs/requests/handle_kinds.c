@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/requests/handle_kinds.h"
 
+#include "base/lock.h"
 #include "fs/core/virtual.h"
 #include "fs/tree/held.h"
 #include "fs/tree/listing.h"
@@ -36,7 +37,7 @@ static void release_virtual(struct fs *fs, struct handle *h)
 	if (h->vdir != NULL)
 		h->vdir->ops->free(h->vdir);
 	held_set(fs, &h->held, 0);
-	pthread_mutex_destroy(&h->turns.lock);
+	mutex_destroy(&h->turns.lock);
 }
 
 const struct handle_ops handle_kinds[HANDLE_KINDS] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/requests/syncs.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <stdlib.h>
 
 struct waiting {
@@ -10,7 +11,7 @@ struct waiting {
 };
 
 struct syncs {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct waiting *first; /* guarded by lock; in no order */
 	bool running;          /* guarded by lock: somebody looks after them */
 };
@@ -18,7 +19,7 @@ struct syncs {
 struct syncs *syncs_new(void)
 {
 	struct syncs *s = calloc(1, sizeof(*s));
-	if (s != NULL && pthread_mutex_init(&s->lock, NULL) != 0) {
+	if (s != NULL && mutex_init(&s->lock, RANK_SYNCS) != 0) {
 		free(s);
 		return NULL;
 	}
@@ -29,7 +30,7 @@ void syncs_free(struct syncs *s)
 {
 	if (s == NULL)
 		return;
-	pthread_mutex_destroy(&s->lock);
+	mutex_destroy(&s->lock);
 	free(s);
 }
 
@@ -60,9 +61,9 @@ static void run(struct syncs *s, struct store *store)
 	while (s->first != NULL) {
 		struct waiting *all = s->first;
 		s->first = NULL;
-		pthread_mutex_unlock(&s->lock);
+		mutex_unlock(&s->lock);
 		answer_all(all, store_sync(store));
-		pthread_mutex_lock(&s->lock);
+		mutex_lock(&s->lock);
 	}
 	s->running = false;
 }
@@ -76,10 +77,10 @@ void syncs_reply(struct call *c)
 		answer(c, store_sync(store));
 		return;
 	}
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	*w = (struct waiting){ .next = s->first, .call = *c };
 	s->first = w;
 	if (!s->running)
 		run(s, store);
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }

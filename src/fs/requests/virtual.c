@@ -4,6 +4,7 @@
 #include "fs/core/virtual.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/workers.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
@@ -57,7 +58,7 @@ static bool is_interrupted(const struct vcall *vcall)
 static bool take_turn(struct task *t)
 {
 	struct turns *turns = &t->handle->turns;
-	pthread_mutex_lock(&turns->lock);
+	mutex_lock(&turns->lock);
 	bool mine = !turns->taken;
 	turns->taken = true;
 	if (!mine && turns->last != NULL)
@@ -66,14 +67,14 @@ static bool take_turn(struct task *t)
 		turns->first = &t->job;
 	if (!mine)
 		turns->last = &t->job;
-	pthread_mutex_unlock(&turns->lock);
+	mutex_unlock(&turns->lock);
 	return mine;
 }
 
 /* The one whose turn it is now; NULL: nobody's. */
 static struct task *pass_turn(struct turns *turns)
 {
-	pthread_mutex_lock(&turns->lock);
+	mutex_lock(&turns->lock);
 	struct job *next = turns->first;
 	if (next != NULL)
 		turns->first = next->next;
@@ -81,7 +82,7 @@ static struct task *pass_turn(struct turns *turns)
 		turns->taken = false;
 	if (turns->first == NULL)
 		turns->last = NULL;
-	pthread_mutex_unlock(&turns->lock);
+	mutex_unlock(&turns->lock);
 	return (struct task *)next;
 }
 
@@ -369,7 +370,7 @@ static void run_open(struct task *t)
 		refuse(&t->call, t->nid, e);
 		return;
 	}
-	pthread_mutex_init(&h->turns.lock, NULL);
+	mutex_init(&h->turns.lock, RANK_TURNS);
 	h->file = f;
 	count_held(fs, h);
 	if ((t->fi.flags & O_ACCMODE) != O_RDONLY)
@@ -406,7 +407,7 @@ static void run_opendir(struct task *t)
 		reply_err(&t->call, e);
 		return;
 	}
-	pthread_mutex_init(&h->turns.lock, NULL);
+	mutex_init(&h->turns.lock, RANK_TURNS);
 	h->vdir = d;
 	answer_open(t, h);
 }

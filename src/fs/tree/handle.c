@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/handle.h"
 
+#include "base/lock.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
 #include "fs/tree/held.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 struct handles {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct handle *first; /* guarded by lock */
 	const struct handle_ops *ops;
 };
@@ -19,7 +20,7 @@ struct handles *handles_new(const struct handle_ops ops[HANDLE_KINDS])
 	struct handles *t = calloc(1, sizeof(*t));
 	if (t != NULL)
 		t->ops = ops;
-	if (t != NULL && pthread_mutex_init(&t->lock, NULL) != 0) {
+	if (t != NULL && mutex_init(&t->lock, RANK_HANDLES) != 0) {
 		free(t);
 		return NULL;
 	}
@@ -39,12 +40,12 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 		(void)idset_add(fs->open_files, nid_id(nid), 1);
 	atomic_fetch_add(&fs->held->handles, 1);
 	struct handles *t = fs->handles;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	h->next = t->first;
 	if (t->first != NULL)
 		t->first->previous = h;
 	t->first = h;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return h;
 }
 
@@ -110,26 +111,26 @@ enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct e
 void handles_keep(struct fs *fs, const struct blob *blob)
 {
 	struct handles *t = fs->handles;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	for (struct handle *h = t->first; h != NULL; h = h->next)
 		if (h->kind == HANDLE_FILE && h->nid == blob->nid && h->blob == NULL) {
 			blobs_pin_again(fs->blobs, blob);
 			h->blob = blob;
 		}
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 const struct blob *handles_look(struct fs *fs, uint64_t nid)
 {
 	struct handles *t = fs->handles;
 	const struct blob *blob = NULL;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	for (struct handle *h = t->first; h != NULL && blob == NULL; h = h->next)
 		if (h->nid == nid && (h->kind == HANDLE_ROW || h->kind == HANDLE_FILE))
 			blob = h->blob;
 	if (blob != NULL)
 		blobs_pin_again(fs->blobs, blob);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return blob;
 }
 
@@ -139,10 +140,10 @@ bool handles_of_file(struct fs *fs, uint64_t nid)
 	bool found = false;
 	if (idset_count(fs->open_files, nid_id(nid)) == 0)
 		return false;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	for (struct handle *h = t->first; h != NULL && !found; h = h->next)
 		found = h->kind == HANDLE_FILE && h->nid == nid;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return found;
 }
 
@@ -163,11 +164,11 @@ void handle_unref(struct fs *fs, struct handle *h)
 	if (atomic_fetch_sub(&h->refs, 1) != 1)
 		return;
 	struct handles *t = fs->handles;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	if (h->next != NULL)
 		h->next->previous = h->previous;
 	*(h->previous != NULL ? &h->previous->next : &t->first) = h->next;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	handle_free(fs, t, h);
 }
 
@@ -180,13 +181,13 @@ void handles_free(struct fs *fs, struct handles *t)
 		if (t->ops[h->kind].abandon != NULL)
 			t->ops[h->kind].abandon(fs, h);
 		/* What that commits goes through the others (handles_keep()). */
-		pthread_mutex_lock(&t->lock);
+		mutex_lock(&t->lock);
 		t->first = next;
 		if (next != NULL)
 			next->previous = NULL;
-		pthread_mutex_unlock(&t->lock);
+		mutex_unlock(&t->lock);
 		handle_free(fs, t, h);
 	}
-	pthread_mutex_destroy(&t->lock);
+	mutex_destroy(&t->lock);
 	free(t);
 }

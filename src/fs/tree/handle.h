@@ -5,11 +5,11 @@
 #ifndef FS_TREE_HANDLE_H
 #define FS_TREE_HANDLE_H
 
+#include "base/lock.h"
 #include "base/workers.h"
 #include "fs/cache/blob.h"
 #include "fs/core/state.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -31,7 +31,7 @@ enum handle_kind {
 
 /* Whose turn it is at a virtual file or directory (fs/requests/virtual.c). */
 struct turns {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	bool taken;
 	struct job *first, *last; /* the others */
 };

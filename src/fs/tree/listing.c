@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/listing.h"
 
+#include "base/lock.h"
 #include "fs/core/marks.h"
 #include "fs/core/nid.h"
 #include "fs/core/virtual.h"
@@ -9,7 +10,6 @@
 #include "fs/tree/held.h"
 #include "fs/tree/names.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 /* Positions below STORE_ID_FIRST are not ids. */
@@ -18,7 +18,7 @@
 /* from 3 on: control names */
 
 struct listing {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	uint64_t dir_id;
 	uint32_t snapshot; /* 0: of now */
 	enum item_kind kind;
@@ -31,7 +31,7 @@ enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, 
 	struct listing **ret)
 {
 	struct listing *l = calloc(1, sizeof(*l));
-	if (l == NULL || pthread_mutex_init(&l->lock, NULL) != 0) {
+	if (l == NULL || mutex_init(&l->lock, RANK_LISTING) != 0) {
 		free(l);
 		return ERR_NO_MEMORY;
 	}
@@ -62,7 +62,7 @@ void listing_free(struct fs *fs, struct listing *l)
 		return;
 	held_set(fs, &l->held, 0);
 	marks_fini(&l->marks);
-	pthread_mutex_destroy(&l->lock);
+	mutex_destroy(&l->lock);
 	free(l);
 }
 
@@ -240,7 +240,7 @@ enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l,
 {
 	struct reply r = { .fs = fs, .view = view, .l = l, .fn = fn, .arg = arg, .names = names };
 	enum err e = ERR_OK;
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	l->marks.fixed = !held_may_grow(fs, uid);
 	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
 		/* full: nothing else fits */
@@ -248,6 +248,6 @@ enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l,
 		e = send_children(&r, offset);
 	}
 	held_set(fs, &l->held, marks_holds(&l->marks));
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	return e;
 }

@@ -4,9 +4,8 @@
 #ifndef FS_TREE_LOCK_TABLE_H
 #define FS_TREE_LOCK_TABLE_H
 
+#include "base/lock.h"
 #include "fs/tree/locks.h"
-
-#include <pthread.h>
 
 /* Of the table of files; a power of two. */
 #define LOCK_BUCKETS 1024
@@ -34,7 +33,7 @@ struct wait {
 };
 
 struct locks {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	/* All below is guarded by it. */
 	struct locked *files[LOCK_BUCKETS];
 	struct range_user *users;

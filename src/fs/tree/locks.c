@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/locks.h"
 
+#include "base/lock.h"
 #include "fs/tree/lock_table.h"
 
 #include <fuse_lowlevel.h>
@@ -13,7 +14,7 @@
 struct locks *locks_new(size_t max_ranges)
 {
 	struct locks *l = calloc(1, sizeof(*l));
-	if (l != NULL && pthread_mutex_init(&l->lock, NULL) != 0) {
+	if (l != NULL && mutex_init(&l->lock, RANK_LOCKS) != 0) {
 		free(l);
 		return NULL;
 	}
@@ -51,15 +52,15 @@ void locks_free(struct locks *l)
 		next = u->next;
 		free(u);
 	}
-	pthread_mutex_destroy(&l->lock);
+	mutex_destroy(&l->lock);
 	free(l);
 }
 
 void locks_move(struct locks *l, uint64_t from, uint64_t to)
 {
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	lock_table_move(l, from, to);
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 }
 
 static uint64_t id_of(struct locks *l, const struct lock_ask *ask)
@@ -102,14 +103,14 @@ static void on_interrupt(fuse_req_t req, void *data)
 {
 	struct wait *w = data;
 	struct locks *l = w->locks;
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	bool was_queued = w->queued;
 	w->interrupted = true;
 	if (was_queued) {
 		lock_table_unqueue(w);
 		lock_table_tidy(l, w->file);
 	}
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	if (was_queued) {
 		fuse_reply_err(req, EINTR);
 		free(w);
@@ -150,12 +151,12 @@ static void wait_for(struct locks *l, struct fuse_req *req, const struct lock_as
 	w->locks = l;
 	w->req = req;
 	fuse_req_interrupt_func(req, on_interrupt, w);
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	/* It may have become free in between. */
 	int code = w->interrupted ? EINTR : set_now(l, ask, flock, wanted, w, &ready);
 	if (code != EAGAIN)
 		w->code = code;
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	if (code != EAGAIN)
 		answer(w);
 	answer_all(ready);
@@ -165,9 +166,9 @@ static void set(struct locks *l, struct fuse_req *req, const struct lock_ask *as
 	struct range *wanted, bool waits)
 {
 	struct wait *ready = NULL;
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	int code = set_now(l, ask, flock, wanted, NULL, &ready);
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	if (code == EAGAIN && waits)
 		wait_for(l, req, ask, flock, wanted);
 	else
@@ -202,7 +203,7 @@ void locks_get(struct locks *l, struct fuse_req *req, const struct lock_ask *ask
 	struct range wanted = range_of(ask, range);
 	struct flock found = *range;
 	found.l_type = F_UNLCK;
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	const struct locked *f = *lock_table_place(l, id_of(l, ask), false);
 	const struct range *r = f != NULL ? ranges_conflict(&f->held, &wanted) : NULL;
 	if (r != NULL)
@@ -211,7 +212,7 @@ void locks_get(struct locks *l, struct fuse_req *req, const struct lock_ask *ask
 			.l_start = (off_t)r->begin,
 			.l_len = r->last == RANGE_END ? 0 : (off_t)(r->last - r->begin + 1),
 			.l_pid = r->pid };
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	fuse_reply_lock(req, &found);
 }
 
@@ -222,9 +223,9 @@ bool locks_used(const struct locks *l)
 
 bool locks_any(struct locks *l)
 {
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	bool any = l->ranges > 0;
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	return any;
 }
 
@@ -267,17 +268,17 @@ static void release_via(
 void locks_release(struct locks *l, struct range **via)
 {
 	struct wait *ready = NULL;
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	release_via(l, via, false, 0, &ready);
 	release_via(l, via, true, 0, &ready);
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	answer_all(ready);
 }
 
 void locks_close(struct locks *l, const struct lock_ask *ask)
 {
 	struct wait *ready = NULL;
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	struct locked *f = *lock_table_place(l, id_of(l, ask), false);
 	for (struct range *r = f != NULL ? f->held.first : NULL, *next; r != NULL; r = next) {
 		next = r->next;
@@ -290,7 +291,7 @@ void locks_close(struct locks *l, const struct lock_ask *ask)
 	}
 	/* And those of what the file was when it was locked. */
 	release_via(l, ask->via, false, ask->owner, &ready);
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	answer_all(ready);
 }
 
@@ -302,9 +303,9 @@ void locks_flock(struct locks *l, struct fuse_req *req, const struct lock_ask *a
 		.last = RANGE_END,
 		.type = (operation & LOCK_EX) != 0 ? RANGE_EXCLUSIVE : RANGE_SHARED };
 	/* A lock is changed by letting go and asking anew, as on every file system. */
-	pthread_mutex_lock(&l->lock);
+	mutex_lock(&l->lock);
 	release_via(l, ask->via, true, 0, &ready);
-	pthread_mutex_unlock(&l->lock);
+	mutex_unlock(&l->lock);
 	answer_all(ready);
 	if ((operation & LOCK_UN) != 0)
 		fuse_reply_err(req, 0);

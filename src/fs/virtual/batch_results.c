@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/virtual/batch_results.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <stdlib.h>
 
 #define KEPT 256
@@ -15,7 +16,7 @@ struct kept {
 };
 
 struct batch_results {
-	pthread_mutex_t lock; /* for all below */
+	struct mutex lock; /* for all below */
 	struct kept kept[KEPT];
 	uint64_t clock;
 	size_t bytes;
@@ -24,7 +25,7 @@ struct batch_results {
 struct batch_results *batch_results_new(void)
 {
 	struct batch_results *r = calloc(1, sizeof(*r));
-	if (r != NULL && pthread_mutex_init(&r->lock, NULL) != 0) {
+	if (r != NULL && mutex_init(&r->lock, RANK_BATCH_RESULTS) != 0) {
 		free(r);
 		return NULL;
 	}
@@ -44,7 +45,7 @@ void batch_results_free(struct batch_results *r)
 		return;
 	for (size_t i = 0; i < KEPT; i++)
 		drop(r, &r->kept[i]);
-	pthread_mutex_destroy(&r->lock);
+	mutex_destroy(&r->lock);
 	free(r);
 }
 
@@ -78,21 +79,21 @@ static struct kept *make_room(struct batch_results *r, uint64_t nid, size_t n)
 void batch_results_put(struct batch_results *r, uint64_t nid, struct span result)
 {
 	char *text = malloc(result.n + 1);
-	pthread_mutex_lock(&r->lock);
+	mutex_lock(&r->lock);
 	struct kept *k = make_room(r, nid, result.n);
 	if (text != NULL) {
 		memcpy(text, result.p, result.n);
 		*k = (struct kept){ nid, ++r->clock, text, result.n };
 		r->bytes += result.n;
 	}
-	pthread_mutex_unlock(&r->lock);
+	mutex_unlock(&r->lock);
 }
 
 void batch_results_get(struct batch_results *r, uint64_t nid, struct buf *out)
 {
-	pthread_mutex_lock(&r->lock);
+	mutex_lock(&r->lock);
 	const struct kept *k = find(r, nid);
 	if (k != NULL)
 		buf_add(out, k->text, k->n);
-	pthread_mutex_unlock(&r->lock);
+	mutex_unlock(&r->lock);
 }

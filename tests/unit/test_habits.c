@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What threads use to do. */
+#include "base/lock.h"
 #include "check.h"
 #include "fs/core/nid.h"
 #include "fs/write/habits.h"
@@ -71,7 +72,7 @@ TEST(a_guess_is_told_once_and_survives_whatever_is_not_an_open_of_the_thread)
 static uint64_t node_for(struct stages *t, pid_t tid)
 {
 	struct stage *s = calloc(1, sizeof(*s));
-	CHECK(s != NULL && pthread_mutex_init(&s->lock, NULL) == 0);
+	CHECK(s != NULL && mutex_init(&s->lock, RANK_STAGE) == 0);
 	s->dir_id = 40;
 	s->row_id = 50;
 	memcpy(s->name, "r.json", sizeof("r.json"));

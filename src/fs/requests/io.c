@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * read, write, flush (close) and fsync. */
+#include "base/lock.h"
 #include "base/workers.h"
 #include "fs/cache/ahead.h"
 #include "fs/cache/notify.h"
@@ -137,9 +138,9 @@ static enum err write_stage(struct handle *h, struct fs *fs, off_t offset, struc
 	struct stage *s = h->stage;
 	/* Without a node of its own the kernel's idea of the end is the committed row's. */
 	if (h->append && h->nodeless) {
-		pthread_mutex_lock(&s->lock);
+		mutex_lock(&s->lock);
 		offset = (off_t)s->buf.len;
-		pthread_mutex_unlock(&s->lock);
+		mutex_unlock(&s->lock);
 	}
 	return stage_write(fs, s, (uint64_t)offset, bytes);
 }

@@ -38,11 +38,11 @@ static enum err find_subject(struct subject *l, const struct handle *h, bool sho
 	if (s == NULL)
 		return ERR_OK;
 	enum err e = shows ? stage_settle(l->fs, s) : ERR_OK;
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	l->id = s->row_id != 0 ? s->row_id : s->draft_id;
 	if (s->row_id == 0)
 		name_subject(l, s->dir_id, s->name);
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/requests/xattr.h"
 
+#include "base/lock.h"
 #include "fs/cache/blob.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
@@ -94,10 +95,10 @@ static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
 		enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, ret);
 		return e == ERR_NOT_FOUND ? ERR_GONE : e;
 	}
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
 	int64_t version = s->base_version;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	stages_unref(fs, fs->stages, s);
 	enum err e = id == 0 ? ERR_NOT_FOUND : store_get(fs->store, NULL, id, WANT_ATTRS, ret);
 	if (e == ERR_OK && ret->kind == ITEM_ROW)

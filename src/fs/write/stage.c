@@ -2,6 +2,7 @@
 #include "fs/write/stage.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
@@ -26,7 +27,7 @@ static void take_document(struct fs *fs, struct stage *s, struct span document)
 enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret)
 {
 	struct stage *s = calloc(1, sizeof(*s));
-	if (s == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
+	if (s == NULL || mutex_init(&s->lock, RANK_STAGE) != 0) {
 		free(s);
 		return ERR_NO_MEMORY;
 	}
@@ -71,7 +72,7 @@ void stage_free(struct fs *fs, struct stage *s)
 	if (s == NULL)
 		return;
 	held_set(fs, &s->held, 0);
-	pthread_mutex_destroy(&s->lock);
+	mutex_destroy(&s->lock);
 	target_fini(&s->at);
 	item_fini(&s->base);
 	buf_fini(&s->buf);
@@ -128,12 +129,12 @@ static enum err write_aside(struct fs *fs, struct stage *s, struct span bytes)
 
 bool stage_is_current(struct stage *s, const struct item *item)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	bool current = !s->dirty && s->loaded && s->base.id == item->id &&
 		s->base_version == item->version;
 	if (current)
 		s->base.attrs = item->attrs;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return current;
 }
 
@@ -141,7 +142,7 @@ enum err stage_load(struct fs *fs, struct stage *s)
 {
 	enum err e = ERR_OK;
 	struct item row = { 0 };
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	if (s->unread)
 		e = store_get(fs->store, NULL, s->row_id, WANT_BODY, &row);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && s->unread && nid_of(&row) != nid_of(&s->base)))
@@ -153,14 +154,14 @@ enum err stage_load(struct fs *fs, struct stage *s)
 	}
 	if (e == ERR_OK && !buf_ok(&s->buf))
 		e = ERR_NO_MEMORY;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	item_fini(&row);
 	return e;
 }
 
 void stage_open_truncated(struct stage *s)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	s->unread = false;
 	buf_clear(&s->buf);
 	s->loaded = false;
@@ -168,7 +169,7 @@ void stage_open_truncated(struct stage *s)
 	s->sequential = true;
 	s->checked_len = 0;
 	s->dirty = s->poisoned = s->missing = s->emptied = false;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }
 
 /* A refused write does not move its writer on.  One that goes on all the same, as shells do,
@@ -230,16 +231,16 @@ static enum err write_locked(struct fs *fs, struct stage *s, uint64_t offset, st
 
 enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	enum err e = write_locked(fs, s, offset, bytes);
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
 enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size)
 {
 	enum err e = ERR_OK;
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	if (size > LIMIT_DOCUMENT_BYTES) {
 		e = ERR_BODY_TOO_LARGE;
 	} else if (size > s->buf.cap && !held_may_grow(fs, s->uid)) {
@@ -256,13 +257,13 @@ enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size)
 		s->told = false;
 		held_set(fs, &s->held, s->buf.cap);
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
 size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	if (offset < s->buf.len) {
 		size_t left = s->buf.len - (size_t)offset;
 		n = n < left ? n : left;
@@ -270,7 +271,7 @@ size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out)
 	} else {
 		n = 0;
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return n;
 }
 
@@ -304,9 +305,9 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 
 enum err stage_settle(struct fs *fs, struct stage *s)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	enum err e = settle_locked(fs, s);
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
@@ -346,7 +347,7 @@ static enum err finish(struct fs *fs, struct stage *s, const char *call, bool du
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 {
 	enum err e = ERR_OK;
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	if (!s->dirty)
 		e = settle_and_tell(fs, s, "close");
 	if (e == ERR_OK && by_opener) {
@@ -357,40 +358,40 @@ enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 		if (e != ERR_OK)
 			(void)settle_locked(fs, s); /* the new name stays, whatever comes */
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
 enum err stage_fsync(struct fs *fs, struct stage *s)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	enum err e = ERR_OK;
 	if (s->dirty)
 		e = finish(fs, s, "fsync", false);
 	else
 		e = settle_and_tell(fs, s, "fsync");
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
 enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	enum err e = ERR_OK;
 	if (!s->admitted && s->at.dir.kind == ITEM_PARTITION) {
 		e = admission_in(fs->service, &s->at.dir, HEAT_CHANGED, 1, detail);
 		s->admitted = e == ERR_OK;
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
 void stage_opened(const struct fs *fs, struct stage *s, uid_t uid)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	if (atomic_fetch_add(&s->handles, 1) == 0 || held_is_first(fs, s->uid))
 		s->uid = uid;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }
 
 bool stage_is_open(struct stage *s)
@@ -400,9 +401,9 @@ bool stage_is_open(struct stage *s)
 
 void stage_close(struct fs *fs, struct stage *s)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	if (atomic_fetch_sub(&s->handles, 1) > 1) {
-		pthread_mutex_unlock(&s->lock);
+		mutex_unlock(&s->lock);
 		return;
 	}
 	/* What a close refused is not committed behind its back. */
@@ -414,12 +415,12 @@ void stage_close(struct fs *fs, struct stage *s)
 		(void)settle_locked(fs, s);
 	s->dirty = false;
 	s->if_match = MATCH_UNSET;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }
 
 void stage_take_stale(struct stage *s, struct stale *ret)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	/* The order matters: a lookup marks first and reads the store then. */
 	ret->any = s->changed && atomic_load(&s->exposed);
 	ret->content = s->changed_content;
@@ -428,7 +429,7 @@ void stage_take_stale(struct stage *s, struct stale *ret)
 	memcpy(ret->name, s->at.name.p, s->at.name.n);
 	ret->name[s->at.name.n] = 0;
 	s->changed = s->changed_content = false;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }
 
 static void overlay(struct attrs *to, const struct attrs *from, uint32_t mask)
@@ -446,7 +447,7 @@ static void overlay(struct attrs *to, const struct attrs *from, uint32_t mask)
 enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask)
 {
 	enum err e = ERR_OK;
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
 	bool now_too = id != 0 && !s->dirty;
 	/* What the row or the file has now it keeps, unless somebody else sets it; but the empty
@@ -464,30 +465,30 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 		}
 		item_fini(&now);
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
 void stage_set_match(struct stage *s, int64_t if_match)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	s->if_match = if_match;
 	s->told = false; /* what was refused under another one is asked again */
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }
 
 int64_t stage_match(struct stage *s)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	int64_t if_match = s->if_match;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return if_match;
 }
 
 void stage_look(struct fs *fs, struct stage *s)
 {
 	struct item now = { 0 };
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
 	if (id != 0 && store_get(fs->store, NULL, id, WANT_ATTRS, &now) == ERR_OK) {
 		struct attrs old = s->base.attrs;
@@ -497,13 +498,13 @@ void stage_look(struct fs *fs, struct stage *s)
 			s->base.attrs.ctime_ns = old.ctime_ns;
 		}
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	item_fini(&now);
 }
 
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	struct item shown = { .id = s->base.id,
 		.kind = ITEM_ROW,
 		.version = s->base.version,
@@ -521,5 +522,5 @@ void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 		shown.id = s->draft_id != 0 ? s->draft_id
 					    : (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
 	attr_of_item(fs, &shown, ret);
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }

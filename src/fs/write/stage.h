@@ -19,11 +19,11 @@
 #define FS_WRITE_STAGE_H
 
 #include "base/buf.h"
+#include "base/lock.h"
 #include "codec/json_scan.h"
 #include "fs/core/state.h"
 #include "fs/tree/names.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -40,9 +40,9 @@ struct stage {
 	atomic_bool asked;   /* somebody else asked for attributes by its node */
 	atomic_bool settled; /* no draft that only the daemon knows of (any more) */
 
-	pthread_mutex_t lock; /* for all below */
-	atomic_uint handles;  /* changed under the lock */
-	struct target at;     /* where the row is now; owns its dir; its name is now_name */
+	struct mutex lock;   /* for all below */
+	atomic_uint handles; /* changed under the lock */
+	struct target at;    /* where the row is now; owns its dir; its name is now_name */
 	char now_name[COMPONENT_MAX];
 	struct item base;  /* the row or draft as loaded, without body */
 	uint64_t row_id;   /* the row it was loaded from or committed as; 0: none yet */

@@ -2,6 +2,7 @@
 #include "fs/write/stages.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 
@@ -16,7 +17,7 @@
 #define NOTE_LIFE_US UINT64_C(10000000)
 
 struct stages {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	struct stage *buckets[BUCKETS]; /* by name; guarded by lock */
 	struct stage *nodes[BUCKETS];   /* by node; guarded by lock */
 	atomic_size_t count;
@@ -28,7 +29,7 @@ struct stages {
 struct stages *stages_new(void)
 {
 	struct stages *t = calloc(1, sizeof(*t));
-	if (t != NULL && pthread_mutex_init(&t->lock, NULL) != 0) {
+	if (t != NULL && mutex_init(&t->lock, RANK_STAGES) != 0) {
 		free(t);
 		return NULL;
 	}
@@ -45,7 +46,7 @@ void stages_free(struct fs *fs, struct stages *t)
 			t->buckets[i] = s->next;
 			stage_free(fs, s);
 		}
-	pthread_mutex_destroy(&t->lock);
+	mutex_destroy(&t->lock);
 	free(t);
 }
 
@@ -99,7 +100,7 @@ static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket,
 void stages_add(struct stages *t, struct stage *s, pid_t tid)
 {
 	size_t bucket = bucket_of(s->dir_id, s->name);
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	/* Before the node is chosen: see stages_expose(). */
 	atomic_fetch_add(&t->count, 1);
 	s->nid = new_node(t, s, bucket, tid);
@@ -109,7 +110,7 @@ void stages_add(struct stages *t, struct stage *s, pid_t tid)
 	struct stage **nodes = node_bucket(t, s->nid);
 	s->next_node = *nodes;
 	*nodes = s;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 }
 
 void stages_held(struct stages *t)
@@ -119,17 +120,17 @@ void stages_held(struct stages *t)
 
 struct stage *stages_get(struct stages *t, uint64_t nid)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	struct stage *s = find_stage(t, nid);
 	if (s != NULL)
 		s->refs++;
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return s;
 }
 
 void stages_unref(struct fs *fs, struct stages *t, struct stage *s)
 {
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	bool gone = --s->refs == 0;
 	if (gone) {
 		struct stage **at = &t->buckets[bucket_of(s->dir_id, s->name)];
@@ -142,7 +143,7 @@ void stages_unref(struct fs *fs, struct stages *t, struct stage *s)
 		*at = s->next_node;
 		atomic_fetch_sub(&t->count, 1);
 	}
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	if (gone)
 		stage_free(fs, s);
 }
@@ -150,11 +151,11 @@ void stages_unref(struct fs *fs, struct stages *t, struct stage *s)
 size_t stages_count(struct stages *t)
 {
 	size_t count = 0;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct stage *s = t->buckets[i]; s != NULL; s = s->next)
 			count += stage_is_open(s);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return count;
 }
 
@@ -164,19 +165,19 @@ void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id)
 	struct stage *some[AT_A_TIME];
 	for (size_t i = 0; i < BUCKETS && atomic_load(&t->count) > 0;) {
 		size_t n = 0;
-		pthread_mutex_lock(&t->lock);
+		mutex_lock(&t->lock);
 		for (; i < BUCKETS && n < AT_A_TIME / 2; i++)
 			for (struct stage *s = t->buckets[i]; s != NULL && n < AT_A_TIME;
 				s = s->next) {
 				s->refs++;
 				some[n++] = s;
 			}
-		pthread_mutex_unlock(&t->lock);
+		mutex_unlock(&t->lock);
 		while (n > 0) {
 			struct stage *s = some[--n];
-			pthread_mutex_lock(&s->lock);
+			mutex_lock(&s->lock);
 			bool is = s->row_id == id || s->draft_id == id;
-			pthread_mutex_unlock(&s->lock);
+			mutex_unlock(&s->lock);
 			if (is)
 				notify_attributes(fs->notifier, s->nid);
 			stages_unref(fs, t, s);
@@ -205,12 +206,12 @@ static struct stage *expose_bucket(
 static struct stage *expose_some(struct stages *t, uint64_t dir_id, const char *name)
 {
 	struct stage *draft = NULL;
-	pthread_mutex_lock(&t->lock);
+	mutex_lock(&t->lock);
 	if (name != NULL)
 		draft = expose_bucket(t, bucket_of(dir_id, name), dir_id, name);
 	for (size_t i = 0; name == NULL && draft == NULL && i < BUCKETS; i++)
 		draft = expose_bucket(t, i, dir_id, NULL);
-	pthread_mutex_unlock(&t->lock);
+	mutex_unlock(&t->lock);
 	return draft;
 }
 
@@ -242,7 +243,7 @@ struct note {
 };
 
 struct notes {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	atomic_int live;
 	size_t turn;                           /* the set to tidy next; guarded by lock */
 	uint64_t tidied_us;                    /* guarded by lock */
@@ -252,7 +253,7 @@ struct notes {
 struct notes *notes_new(void)
 {
 	struct notes *n = calloc(1, sizeof(*n));
-	if (n != NULL && pthread_mutex_init(&n->lock, NULL) != 0) {
+	if (n != NULL && mutex_init(&n->lock, RANK_NOTES) != 0) {
 		free(n);
 		return NULL;
 	}
@@ -383,7 +384,7 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	const struct item *item, enum note_what what)
 {
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
 	enum note_state state = NOTE_NONE;
@@ -396,7 +397,7 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 		set_note(note, tid, nid, item, what);
 		atomic_fetch_add(&n->live, 1);
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
@@ -410,7 +411,7 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
 {
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
 	bool made = note == NULL;
@@ -424,7 +425,7 @@ bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, str
 		note->guessed = 1;
 		atomic_fetch_add(&n->live, 1);
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
@@ -435,20 +436,20 @@ bool notes_guessed(struct notes *n, pid_t tid, const struct stage *s)
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	const struct note *note = find_note(n, tid);
 	bool guessed = note != NULL && note->guessed != 0 && note->stage == s;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return guessed;
 }
 
 void notes_unname(struct notes *n, pid_t tid)
 {
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL)
 		note->dir_id = 0;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 }
 
 bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name,
@@ -457,7 +458,7 @@ bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_i
 	if (atomic_load(&n->live) == 0)
 		return false;
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
 	if (note != NULL && note->missed && !is_for(note, dir_id, name)) {
@@ -472,7 +473,7 @@ bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_i
 	if (wants && note->guessed != 0)
 		wants = note->guessed++ < GUESS_LOOKUPS;
 	*ret_stage = wants && note->stage != NULL ? stages_get(fs->stages, note->stage->nid) : NULL;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
@@ -483,22 +484,22 @@ void notes_missed(struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
 {
 	if (atomic_load(&n->live) == 0)
 		return;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL && is_for(note, dir_id, name))
 		note->missed = true;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 }
 
 void notes_found(struct notes *n, pid_t tid, uint64_t dir_id, struct span name, uint64_t nid)
 {
 	if (atomic_load(&n->live) == 0)
 		return;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL && note->what != NOTE_WRITE && is_for(note, dir_id, name))
 		note->found = nid;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 }
 
 bool notes_await(struct notes *n, uint64_t nid)
@@ -506,25 +507,25 @@ bool notes_await(struct notes *n, uint64_t nid)
 	bool found = false;
 	if (atomic_load(&n->live) == 0)
 		return false;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	for (size_t i = 0; i < NOTE_SETS * NOTE_SET && !found; i++) {
 		const struct note *note = &n->sets[i / NOTE_SET][i % NOTE_SET];
 		found = note->found == nid && note->what == NOTE_READ;
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return found;
 }
 
 void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s)
 {
 	struct stage *dropped = s;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL) {
 		dropped = note->stage;
 		note->stage = s;
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 }
 
@@ -533,11 +534,11 @@ void notes_clear(struct fs *fs, struct notes *n, pid_t tid)
 	if (atomic_load(&n->live) == 0)
 		return;
 	struct stage *dropped = NULL;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL)
 		dropped = clear(n, note);
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 }
 
@@ -545,10 +546,10 @@ bool notes_expects(struct notes *n, pid_t tid, const struct stage *s, uint64_t n
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	const struct note *note = find_note(n, tid);
 	bool expects = note != NULL && !note->missed && (note->stage == s || note->nid == nid);
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return expects;
 }
 
@@ -558,6 +559,6 @@ void notes_free(struct fs *fs, struct notes *n)
 		return;
 	for (size_t i = 0; i < NOTE_SETS * NOTE_SET; i++)
 		drop_stage(fs, clear(n, &n->sets[i / NOTE_SET][i % NOTE_SET]));
-	pthread_mutex_destroy(&n->lock);
+	mutex_destroy(&n->lock);
 	free(n);
 }

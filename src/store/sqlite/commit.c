@@ -382,9 +382,10 @@ static void count_commits(struct sql_store *st, uint64_t commits, uint64_t n)
 		st->commit_sizes[i] += commits;
 }
 
-/* With the lock held, which is given up meanwhile. */
+/* Releases the lock meanwhile. */
 static void lead(struct sql_store *st, const struct sql_set *own)
 {
+	lock_assert_held(&st->lock);
 	struct sql_set *sets = take_group(st);
 	st->led = true;
 	mutex_unlock(&st->lock);
@@ -421,6 +422,7 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 
 static void enqueue(struct sql_store *st, struct sql_set *set)
 {
+	lock_assert_held(&st->lock);
 	*st->tail = set;
 	st->tail = &set->next;
 	while (!set->done) {
@@ -435,6 +437,7 @@ static void enqueue(struct sql_store *st, struct sql_set *set)
 
 enum err sql_reclaim_slice(struct sql_store *st, size_t *ret_done)
 {
+	lock_assert_held(&st->lock);
 	struct sql_slice slice;
 	enum err e = ERR_NO_SPACE;
 	size_t items = st->slice_items;
@@ -471,9 +474,10 @@ static void enqueue_patiently(struct sql_store *st, struct sql_set *set)
 /* ---- durability ---- */
 
 /* Until all commits up to this number are synced; whoever comes while a sync runs shares
- * the next one.  With the lock held. */
+ * the next one.  Releases the lock meanwhile. */
 static enum err wait_synced(struct sql_store *st, uint64_t commit)
 {
+	lock_assert_held(&st->lock);
 	enum err e = ERR_OK;
 	while (e == ERR_OK && st->synced < commit) {
 		if (st->syncing) {

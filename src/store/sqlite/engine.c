@@ -79,6 +79,7 @@ static bool writer_is_free(struct sql_store *st)
 
 static enum err get_warm(struct sql_store *st, uint64_t id, unsigned want, struct item *ret)
 {
+	lock_assert_held(&st->lock);
 	const struct item *dir = want & WANT_BODY ? NULL : sql_dir_known(&st->writer, id);
 	enum err e = dir ? item_copy(ret, dir) : sql_get(st->writer.conn, id, want, ret);
 	mutex_unlock(&st->lock);

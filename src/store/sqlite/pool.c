@@ -77,9 +77,10 @@ static bool is_of_now(const struct sql_pool *p, const struct sql_conn *c)
 	return p->changing == 0 && c->moment == p->moment;
 }
 
-/* With the lock held; false: enough are. */
+/* False: enough are. */
 static bool put_to_rest(struct sql_pool *p, struct sql_conn *c)
 {
+	lock_assert_held(&p->lock);
 	if (p->nidle >= IDLE_MAX)
 		return false;
 	c->next = p->idle;
@@ -106,9 +107,9 @@ void sql_pool_return(struct sql_pool *p, struct sql_conn *c, enum err result)
 		sql_conn_close(c);
 }
 
-/* With the lock held, for the little that it takes. */
 static void end_those_at_rest(struct sql_pool *p)
 {
+	lock_assert_held(&p->lock);
 	struct sql_conn **at = &p->idle;
 	while (*at) {
 		struct sql_conn *c = *at;

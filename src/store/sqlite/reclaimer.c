@@ -15,9 +15,10 @@
 #define ERROR_WAIT_US 1000000
 #define ERROR_WAIT_MAX_US 64000000
 
-/* With the lock held, which is given up meanwhile. */
+/* Releases the lock meanwhile. */
 static void rest(struct sql_store *st, uint64_t us)
 {
+	lock_assert_held(&st->lock);
 	struct timespec until;
 	uint64_t end = clock_mono_us() + us;
 	until.tv_sec = (time_t)(end / 1000000);
@@ -26,9 +27,10 @@ static void rest(struct sql_store *st, uint64_t us)
 		(void)cond_wait_until(&st->reclaimer.wake, &st->lock, &until);
 }
 
-/* With the lock held, which is given up meanwhile. */
+/* Releases the lock meanwhile. */
 static void copy_log(struct sql_store *st)
 {
+	lock_assert_held(&st->lock);
 	struct sql_conn *c;
 	if (!sql_log_is_long(st))
 		return;
@@ -85,6 +87,7 @@ static bool start(struct sql_store *st)
 
 void sql_reclaimer_wake(struct sql_store *st)
 {
+	lock_assert_held(&st->lock);
 	if (st->read_only || st->reclaimer.stop || !sql_has_to_reclaim(st))
 		return;
 	if (st->reclaimer.started)

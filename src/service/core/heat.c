@@ -106,6 +106,7 @@ static uint64_t total_at(const struct partition *p, uint64_t second)
 
 static struct partition *find(const struct set *set, uint64_t hash, uint64_t table, struct span pk)
 {
+	lock_assert_held(&set->lock);
 	for (size_t i = 0; i < WAYS; i++) {
 		struct partition *p = set->ways[i];
 		if (p != NULL && p->hash == hash && p->table == table &&
@@ -133,6 +134,7 @@ static size_t coldest(const struct set *set, uint64_t second)
 static struct partition *put(
 	struct set *set, uint64_t second, uint64_t hash, uint64_t table, struct span pk)
 {
+	lock_assert_held(&set->lock);
 	struct partition *p = calloc(1, sizeof(*p) + pk.n);
 	if (p == NULL)
 		return NULL;

@@ -50,9 +50,9 @@ static void forget_account(struct account_slot *s)
 	s->name_n = 0;
 }
 
-/* With the lock held. */
 static void forget(struct known *k)
 {
+	lock_assert_held(&k->lock);
 	k->moment++;
 	for (size_t i = 0; i < ACCOUNTS; i++)
 		forget_account(&k->accounts[i]);
@@ -62,7 +62,7 @@ void known_free(struct known *k)
 {
 	if (k == NULL)
 		return;
-	forget(k);
+	known_changing(k); /* wipes the keys */
 	mutex_destroy(&k->lock);
 	free(k);
 }
@@ -118,9 +118,9 @@ static size_t slot_of(struct span name, uint64_t account, size_t slots)
 	return (size_t)(h ^ h >> 32) % slots;
 }
 
-/* With the lock held. */
 static bool may_remember(const struct known *k, uint64_t moment)
 {
+	lock_assert_held(&k->lock);
 	return k->changing == 0 && k->moment == moment;
 }
 

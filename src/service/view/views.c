@@ -23,9 +23,9 @@ uint64_t views_log(struct views *vs)
 	return info.log_bytes;
 }
 
-/* With the lock held. */
 static struct view_info info_of(const struct view *v, uint64_t log)
 {
+	lock_assert_held(&v->views->lock);
 	struct view_info info = v->info;
 	uint64_t now = clock_mono_us();
 	info.log_bytes = views_growth(log, v->log_before);
@@ -38,9 +38,10 @@ static struct view_info info_of(const struct view *v, uint64_t log)
 
 /* ---- the end of one ---- */
 
-/* With the lock held, which is given up: closes and frees what nobody needs any more. */
+/* Releases the lock, then closes and frees what nobody needs any more. */
 static void settle(struct view *v)
 {
+	lock_assert_held(&v->views->lock);
 	struct views *vs = v->views;
 	struct store_view *unused = NULL;
 	if (v->ended && v->uses == 0) {
@@ -61,16 +62,16 @@ static void settle(struct view *v)
 	mutex_unlock(&vs->lock);
 }
 
-/* With the lock held. */
 static void give_place(struct views *vs)
 {
+	lock_assert_held(&vs->lock);
 	vs->streams--;
 	pthread_cond_signal(&vs->stream_closed);
 }
 
-/* With the lock held. */
 static void take_out(struct view *v)
 {
+	lock_assert_held(&v->views->lock);
 	struct view **at = &v->views->first;
 	while (*at != v)
 		at = &(*at)->next;
@@ -111,6 +112,7 @@ static enum err start_watching(struct views *vs)
 
 static struct view *find_named(struct views *vs, struct span name)
 {
+	lock_assert_held(&vs->lock);
 	for (struct view *v = vs->first; v != NULL; v = v->next)
 		if (v->info.number != 0 && span_is(name, v->info.name))
 			return v;
@@ -119,6 +121,7 @@ static struct view *find_named(struct views *vs, struct span name)
 
 static struct view *find_number(struct views *vs, uint32_t number)
 {
+	lock_assert_held(&vs->lock);
 	for (struct view *v = vs->first; v != NULL; v = v->next)
 		if (v->info.number == number)
 			return v;
@@ -163,9 +166,9 @@ static bool take_place(struct views *vs)
 	return taken;
 }
 
-/* With the lock held. */
 static enum err append(struct views *vs, struct view *v, bool log_rests, struct err_detail *detail)
 {
+	lock_assert_held(&vs->lock);
 	enum err e = start_watching(vs);
 	if (e == ERR_OK && !v->streams)
 		e = take_number(vs, v, detail);
@@ -289,10 +292,11 @@ enum err snapshot_drop(struct views *vs, struct span name)
 	return ERR_OK;
 }
 
-/* With the lock held, which is given up; none: the answer where v is NULL. */
+/* Releases the lock.  none: the answer where v is NULL. */
 static enum err tell(
 	struct views *vs, const struct view *v, uint64_t log, enum err none, struct view_info *ret)
 {
+	lock_assert_held(&vs->lock);
 	if (v != NULL)
 		*ret = info_of(v, log);
 	mutex_unlock(&vs->lock);

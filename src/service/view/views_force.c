@@ -16,9 +16,10 @@
 #define ROOM_WORTH_BYTES ((uint64_t)128 << 10)
 #define WHY_MAX 160
 
-/* The first that must go, and why; NULL: none.  With the lock held. */
+/* The first that must go, and why; NULL: none. */
 static struct view *overdue(struct views *vs, uint64_t log, char why[WHY_MAX])
 {
+	lock_assert_held(&vs->lock);
 	uint64_t now = clock_mono_us();
 	for (struct view *v = vs->first; v != NULL; v = v->next) {
 		uint64_t grown = views_growth(log, v->log_before);

@@ -84,6 +84,7 @@ static void make_room(struct watch *w, uint64_t now)
 
 static void round_of(struct watch *w)
 {
+	lock_assert_held(&w->lock);
 	uint64_t now = clock_mono_us();
 	bool leavers = ++w->rounds % ROUNDS_TO_LEAVERS == 0;
 	for (struct watched *c = w->first; c != NULL; c = c->next) {

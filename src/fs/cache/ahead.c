@@ -102,6 +102,7 @@ static struct stream *stream_of(struct ahead *a, uint64_t dir)
 /* Rows to read behind this one now; 0: none. */
 static size_t follow(struct ahead *a, const struct item *row, struct stream **ret)
 {
+	lock_assert_held(&a->lock);
 	struct stream *s = stream_of(a, row->parent);
 	*ret = s;
 	if (s->scanning)

@@ -101,12 +101,14 @@ static struct retired *retired(struct blobs *b, uint64_t nid)
 
 static void retire(struct blobs *b, uint64_t nid, bool spoilt)
 {
+	lock_assert_held(&b->lock);
 	struct retired *r = retired(b, nid);
 	*r = (struct retired){ nid, spoilt || (r->nid == nid && r->spoilt) };
 }
 
 static struct entry *find(struct blobs *b, uint64_t nid)
 {
+	lock_assert_held(&b->lock);
 	struct entry *e = *bucket(b, nid);
 	while (e != NULL && (e->blob.nid != nid || e->dropped))
 		e = e->next;
@@ -147,6 +149,7 @@ static void add_pinned(struct blobs *b, size_t bytes)
 
 static void pin(struct blobs *b, struct entry *e)
 {
+	lock_assert_held(&b->lock);
 	if (e->pins++ == 0) {
 		b->pinned++;
 		add_pinned(b, e->bytes);
@@ -181,6 +184,7 @@ static bool is_over(const struct blobs *b)
 /* The list is looked at only here, so that a pin touches nobody else's memory. */
 static void evict(struct blobs *b)
 {
+	lock_assert_held(&b->lock);
 	unsigned chances = SECOND_CHANCES;
 	while (b->oldest != NULL && is_over(b)) {
 		struct entry *e = b->oldest;
@@ -236,6 +240,7 @@ static void take_content(struct blobs *b, struct entry *e, struct item *it)
 
 static void insert(struct blobs *b, struct entry *e, uint64_t nid)
 {
+	lock_assert_held(&b->lock);
 	e->blob.nid = nid;
 	e->bytes = sizeof(*e);
 	e->retired = retired(b, nid)->nid == nid;
@@ -342,6 +347,7 @@ void blobs_retire(struct blobs *b, uint64_t nid)
 
 static struct entry *look(struct blobs *b, uint64_t nid)
 {
+	lock_assert_held(&b->lock);
 	struct entry *e = *bucket(b, nid), *newest = NULL;
 	for (; e != NULL; e = e->next) {
 		if (e->blob.nid != nid)

@@ -164,6 +164,7 @@ static struct query_node **ino_bucket(struct query_nodes *t, uint64_t ino)
 
 static void link_node(struct query_nodes *t, struct query_node *n)
 {
+	lock_assert_held(&t->lock);
 	struct query_node **a = nid_bucket(t, n->nid), **b = ino_bucket(t, n->ino);
 	n->next_nid = *a;
 	n->next_ino = *b;
@@ -178,6 +179,7 @@ static size_t weight(const struct query_node *n)
 
 static void unlist(struct query_nodes *t, struct query_node *n)
 {
+	lock_assert_held(&t->lock);
 	if (!n->listed)
 		return;
 	*(n->older != NULL ? &n->older->newer : &t->oldest) = n->newer;
@@ -199,6 +201,7 @@ static void list_newest(struct query_nodes *t, struct query_node *n)
 
 static void unlink_node(struct query_nodes *t, struct query_node *n)
 {
+	lock_assert_held(&t->lock);
 	unlist(t, n);
 	struct query_node **at = nid_bucket(t, n->nid);
 	while (*at != n)
@@ -245,6 +248,7 @@ static void fit(struct query_nodes *t)
 
 static struct query_node *find(struct query_nodes *t, uint64_t nid)
 {
+	lock_assert_held(&t->lock);
 	struct query_node *n = *nid_bucket(t, nid);
 	while (n != NULL && n->nid != nid)
 		n = n->next_nid;
@@ -254,6 +258,7 @@ static struct query_node *find(struct query_nodes *t, uint64_t nid)
 /* Lets go of what nobody uses, upwards. */
 static void drop_unused(struct query_nodes *t, struct query_node *n)
 {
+	lock_assert_held(&t->lock);
 	while (n != NULL && n->refs == 0 && n->lookups == 0) {
 		struct query_node *parent = n->parent;
 		if (n->nid != 0)

@@ -72,9 +72,10 @@ void waiting_free(struct waiting *w)
 	free(w);
 }
 
-/* With the lock held, as in what follows.  id 0: the oldest. */
+/* id 0: the oldest. */
 static struct entry *find(struct waiting *w, uint64_t id)
 {
+	lock_assert_held(&w->lock);
 	struct entry *found = NULL;
 	for (size_t i = 0; i < WAITING_MAX; i++) {
 		struct entry *e = &w->entries[i];
@@ -86,6 +87,7 @@ static struct entry *find(struct waiting *w, uint64_t id)
 
 static struct entry *make_room(struct waiting *w, size_t n)
 {
+	lock_assert_held(&w->lock);
 	struct entry *oldest;
 	while (w->bytes + n > WAITING_MAX_BYTES && (oldest = find(w, 0)) != NULL)
 		drop(w, oldest);

@@ -54,9 +54,10 @@ static void answer_all(struct waiting *w, enum err e)
 	}
 }
 
-/* With the lock held, which is given up meanwhile. */
+/* Releases the lock meanwhile. */
 static void run(struct syncs *s, struct store *store)
 {
+	lock_assert_held(&s->lock);
 	s->running = true;
 	while (s->first != NULL) {
 		struct waiting *all = s->first;

@@ -11,6 +11,7 @@
 
 struct locked **lock_table_place(struct locks *l, uint64_t id, bool flock)
 {
+	lock_assert_held(&l->lock);
 	struct locked **at = &l->files[(id ^ (id >> 10) ^ (id >> 20)) & (LOCK_BUCKETS - 1)];
 	while (*at != NULL && ((*at)->id != id || (*at)->flock != flock))
 		at = &(*at)->next;
@@ -87,6 +88,7 @@ static void move_one(struct locks *l, uint64_t from, uint64_t to, bool flock)
 
 void lock_table_move(struct locks *l, uint64_t from, uint64_t to)
 {
+	lock_assert_held(&l->lock);
 	move_one(l, from, to, false);
 	move_one(l, from, to, true);
 }
@@ -94,6 +96,7 @@ void lock_table_move(struct locks *l, uint64_t from, uint64_t to)
 /* Those that hold nothing any more are freed on the way. */
 struct range_user *lock_table_user(struct locks *l, const struct lock_ask *ask)
 {
+	lock_assert_held(&l->lock);
 	for (struct range_user **at = &l->users, *u; (u = *at) != NULL;) {
 		if (u->uid == ask->uid)
 			return u;
@@ -122,6 +125,7 @@ static bool may_have(const struct locks *l, const struct range_user *u, int more
 
 int lock_table_set(struct locks *l, struct locked *f, const struct range *wanted)
 {
+	lock_assert_held(&l->lock);
 	if (ranges_conflict(&f->held, wanted) != NULL)
 		return EAGAIN;
 	if (wanted->user != NULL && !may_have(l, wanted->user, ranges_growth(&f->held, wanted)))
@@ -133,6 +137,7 @@ int lock_table_set(struct locks *l, struct locked *f, const struct range *wanted
 
 void lock_table_unqueue(struct wait *w)
 {
+	lock_assert_held(&w->locks->lock);
 	take_wait(w);
 	w->queued = false;
 	if (w->wanted.user == NULL)
@@ -162,6 +167,7 @@ static void queue(struct locks *l, struct locked *f, struct wait *w)
 
 void lock_table_grant(struct locks *l, struct locked *f, struct wait **ready)
 {
+	lock_assert_held(&l->lock);
 	for (struct wait *w = f->waits, *next; w != NULL; w = next) {
 		next = w->next;
 		if (ranges_conflict(&f->held, &w->wanted) != NULL)
@@ -215,6 +221,7 @@ static bool closes_circle(struct locks *l, struct wait *new)
 
 int lock_table_wait(struct locks *l, struct locked *f, struct wait *w)
 {
+	lock_assert_held(&l->lock);
 	w->file = f;
 	if (!f->flock && !may_have(l, w->wanted.user, 1))
 		return ENOLCK;

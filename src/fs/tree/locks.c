@@ -119,10 +119,11 @@ static void on_interrupt(fuse_req_t req, void *data)
 
 /* ---- locking ---- */
 
-/* With the lock held.  EAGAIN: it waits now, if there is a w to wait. */
+/* EAGAIN: it waits now, if there is a w to wait. */
 static int set_now(struct locks *l, const struct lock_ask *ask, bool flock, struct range *wanted,
 	struct wait *w, struct wait **ready)
 {
+	lock_assert_held(&l->lock);
 	struct locked *f = lock_table_file(l, id_of(l, ask), flock);
 	wanted->user = flock ? NULL : lock_table_user(l, ask);
 	if (f == NULL || (!flock && wanted->user == NULL)) {
@@ -254,6 +255,7 @@ static struct locked *first_meant(const struct range *via, bool flock, uint64_t 
 static void release_via(
 	struct locks *l, struct range **via, bool flock, uint64_t owner, struct wait **ready)
 {
+	lock_assert_held(&l->lock);
 	for (struct locked *f; (f = first_meant(*via, flock, owner)) != NULL;) {
 		for (struct range *r = *via, *next; r != NULL; r = next) {
 			next = r->via_next;

@@ -51,6 +51,7 @@ void batch_results_free(struct batch_results *r)
 
 static struct kept *find(struct batch_results *r, uint64_t nid)
 {
+	lock_assert_held(&r->lock);
 	for (size_t i = 0; i < KEPT; i++)
 		if (r->kept[i].nid == nid)
 			return &r->kept[i];
@@ -59,6 +60,7 @@ static struct kept *find(struct batch_results *r, uint64_t nid)
 
 static struct kept *oldest(struct batch_results *r)
 {
+	lock_assert_held(&r->lock);
 	struct kept *found = NULL;
 	for (size_t i = 0; i < KEPT; i++)
 		if (r->kept[i].nid != 0 && (found == NULL || r->kept[i].age < found->age))

@@ -58,6 +58,7 @@ static enum err row_keys(
 
 enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
+	lock_assert_held(&s->lock);
 	if (s->checked_len == s->buf.len && s->buf.len > 0)
 		return ERR_OK;
 	struct row_keys *k = malloc(sizeof(*k));
@@ -75,6 +76,7 @@ enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
 
 enum err stage__check_so_far(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
+	lock_assert_held(&s->lock);
 	struct json_member member;
 	for (;;) {
 		switch (json_scan_next(&s->scan, buf_span(&s->buf), &member)) {
@@ -349,6 +351,7 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 
 enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_detail *detail)
 {
+	lock_assert_held(&s->lock);
 	struct row_keys *k = malloc(sizeof(*k));
 	if (k == NULL)
 		return ERR_NO_MEMORY;

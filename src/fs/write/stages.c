@@ -71,6 +71,7 @@ static struct stage **node_bucket(struct stages *t, uint64_t nid)
 
 static struct stage *find_stage(struct stages *t, uint64_t nid)
 {
+	lock_assert_held(&t->lock);
 	struct stage *s = *node_bucket(t, nid);
 	while (s != NULL && s->nid != nid)
 		s = s->next_node;
@@ -190,6 +191,7 @@ void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id)
 static struct stage *expose_bucket(
 	struct stages *t, size_t bucket, uint64_t dir_id, const char *name)
 {
+	lock_assert_held(&t->lock);
 	struct stage *draft = NULL;
 	for (struct stage *s = t->buckets[bucket]; s != NULL; s = s->next) {
 		if (s->dir_id != dir_id || (name != NULL && strcmp(s->name, name) != 0))
@@ -267,6 +269,7 @@ static struct note *set_of(struct notes *n, pid_t tid)
 
 static struct note *find_note(struct notes *n, pid_t tid)
 {
+	lock_assert_held(&n->lock);
 	struct note *set = set_of(n, tid);
 	for (size_t i = 0; i < NOTE_SET; i++)
 		if (set[i].tid == tid)
@@ -287,6 +290,7 @@ static struct stage *clear(struct notes *n, struct note *note)
 /* A free one, or the oldest. */
 static struct note *note_for(struct notes *n, pid_t tid)
 {
+	lock_assert_held(&n->lock);
 	struct note *set = set_of(n, tid), *oldest = set;
 	for (size_t i = 0; i < NOTE_SET; i++) {
 		if (set[i].tid == 0)
@@ -322,6 +326,7 @@ static size_t expire_set(struct notes *n, struct note *set, uint64_t now, struct
 #define EXPIRE_MAX ((EXPIRE_SETS + 1) * NOTE_SET)
 static size_t expire(struct notes *n, pid_t tid, struct stage *dropped[EXPIRE_MAX])
 {
+	lock_assert_held(&n->lock);
 	uint64_t now = clock_mono_us();
 	size_t count = expire_set(n, set_of(n, tid), now, dropped);
 	if (now - n->tidied_us < EXPIRE_EVERY_US)

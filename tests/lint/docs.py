@@ -130,14 +130,14 @@ def check_promises(top, say):
     for name in sorted({n for n in have if have.count(n) > 1}):
         say(f"docs/semantics.md: {name} twice")
     tests = {}
-    for path in sorted(glob.glob(os.path.join(top, "tests/system/test_*.py"))):
+    for path in sorted(glob.glob(os.path.join(top, "tests/system/*/test_*.py"))):
         for name in re.findall(r"^def test_([A-Z]+\d+)_", read(path), re.M):
-            tests.setdefault(name, os.path.basename(path))
+            tests.setdefault(name, os.path.relpath(path, top))
     for name in have:
         if name not in tests:
             say(f"docs/semantics.md: no test in tests/system is named test_{name}_…")
     for name in sorted(set(tests) - set(have)):
-        say(f"tests/system/{tests[name]}: test_{name}_… shows a promise that docs/semantics.md lacks")
+        say(f"{tests[name]}: test_{name}_… shows a promise that docs/semantics.md lacks")
 
 
 def check_quotes(top, say):

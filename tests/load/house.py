@@ -20,7 +20,7 @@ from conftest import BUILD, ENV, Mount, add_accounts
 from faults import Conductor
 from rest_client import ACCOUNT, Client, ok
 from soak import Soak
-from test_scale import sanitized
+from tools import sanitized
 
 # What the daemon says of what is done to it; not what a sanitizer or an assertion says.
 EXPECTED = r"^rowfs: error: (?!internal error)"

@@ -19,7 +19,7 @@ from conftest import Rowfs, detach, find_program
 from house import Calm, Rough
 from soak import fork, stacks, tree
 from soak_cast import Ended
-from test_scale import sanitized
+from tools import sanitized
 
 TELL, FLUSH = 10.0, 60.0  # seconds
 # Longer than all that a house waits for in a row; each wait of it has a bound of its own.

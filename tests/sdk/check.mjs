@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the scripts share.  Each named check says on a line of its own, as JSON, how it went;
-// tests/system/sdk.py makes a test of each, and knows their names from the source.
+// tests/system/helpers/sdk.py makes a test of each, and knows their names from the source.
 // ROWFS_CONNECTION is the connection string of an account without tables.
 import assert from "node:assert/strict";
 import { AzureNamedKeyCredential, TableClient, TableServiceClient } from "@azure/data-tables";

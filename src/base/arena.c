@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * The arena: a list of blocks, newest first, of which only the newest gives memory.
- * Blocks double up to a ceiling, so that a small entity costs one small block and a
- * large one few big ones. */
+ * A list of blocks, newest first.  Only the newest block serves allocations.
+ * Each block is twice as large as the one before, up to a limit.  A small entity so needs one small
+ * block, and a large entity a few large ones. */
 #include "base/arena.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 #define ALIGN 16
-/* With its head just what malloc keeps at hand for each thread. */
+/* With its header, the block just fits the sizes that malloc caches for each thread. */
 #define BLOCK_FIRST 992
 #define BLOCK_MAX 65536
 
@@ -44,7 +44,7 @@ void *arena_alloc(struct arena *a, size_t n)
 		return NULL;
 	n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 	if (n == 0)
-		n = ALIGN; /* two allocations never have one address */
+		n = ALIGN; /* gives each allocation its own address */
 	if (b == NULL || b->size - b->used < n)
 		b = add_block(a, n);
 	if (b == NULL)

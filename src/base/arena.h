@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Many small allocations, one free.  Not for several threads at once. */
+ * An arena: many small allocations that are freed together.  A thread that uses an arena must have
+ * it to itself. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -9,17 +10,18 @@
 
 struct arena_block;
 struct arena {
-	struct arena_block *head; /* a zeroed arena is an empty one */
+	struct arena_block *head; /* NULL in an empty arena, which is a zeroed one */
 };
 
-/* 16-byte aligned, not zeroed; NULL when memory is out. */
+/* Returns n uninitialized bytes, aligned to 16, or NULL when memory is out. */
 void *arena_alloc(struct arena *a, size_t n);
-/* A copy with a NUL behind it; p is NULL when memory is out. */
+/* Copies s and adds a NUL.  Returns a span with p == NULL when memory is out. */
 struct span arena_copy(struct arena *a, struct span s);
-/* Forgets everything but keeps the newest block for reuse. */
+/* Invalidates all allocations and keeps the newest block for new ones. */
 void arena_reset(struct arena *a);
+/* Frees everything; the arena is empty again and may be reused. */
 void arena_fini(struct arena *a);
-/* The memory it has. */
+/* Returns how many bytes the arena has from malloc. */
 size_t arena_holds(const struct arena *a);
 
 #endif

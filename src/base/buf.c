@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The growing buffer.  One byte more than `limit` may be allocated, for the NUL that
- * always stands behind the content; a caller can hand data to C string functions. */
+ * The buffer allocates up to limit + 1 bytes: a NUL always follows the content.  So the caller can
+ * pass data to C string functions. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -44,7 +44,7 @@ void buf_clear(struct buf *b)
 		b->data[0] = '\0';
 }
 
-/* Doubles, but not past limit + 1; need counts the NUL. */
+/* Doubles the capacity, up to limit + 1.  need includes the NUL. */
 static size_t next_cap(const struct buf *b, size_t need)
 {
 	size_t cap = b->cap < FIRST_CAP / 2 ? FIRST_CAP : b->cap * 2;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * A growing byte buffer that is born with its limit.  Invariants: len <= cap <= limit + 1;
- * data[len] is 0 whenever data is not NULL.  A zeroed struct with a limit is an empty
- * buffer.  Reaching the limit or running out of memory sets `failed`, after which every
- * append does nothing: build first, ask buf_ok() once at the end. */
+ * A byte buffer that grows up to a fixed limit.
+ *
+ * Invariants: len <= cap <= limit + 1, and data[len] is 0 unless data is NULL.  A zeroed struct
+ * with a limit is an empty buffer.
+ *
+ * An append that would exceed the limit, or that finds no memory, sets `failed`.  Every later
+ * append then does nothing.  So the caller appends first and checks buf_ok() once at the end. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
@@ -18,23 +21,25 @@ struct buf {
 	char *data;
 	size_t len, cap, limit;
 	bool failed;
-	bool no_memory; /* it failed, and not for its limit */
+	bool no_memory; /* the cause of `failed` was memory, not the limit */
 };
 
 #define BUF_INIT(limit_) ((struct buf){ .limit = (limit_) })
 
-void buf_fini(struct buf *b); /* frees; the struct is empty again */
-/* The same for secrets: overwrites first. */
+/* Frees the content.  The buffer is empty again and keeps its limit. */
+void buf_fini(struct buf *b);
+/* Overwrites the content with zeros, then frees it.  For secrets. */
 void buf_wipe(struct buf *b);
+/* Returns true unless an append failed. */
 bool buf_ok(const struct buf *b);
-/* Why it failed: ERR_NO_MEMORY, or ERR_BODY_TOO_LARGE at its limit; ERR_OK. */
+/* Returns why an append failed: ERR_NO_MEMORY, or ERR_BODY_TOO_LARGE at the limit; else ERR_OK. */
 enum err buf_full(const struct buf *b);
-void buf_clear(struct buf *b); /* len = 0, failed = false; keeps the memory */
+void buf_clear(struct buf *b); /* Empties the buffer and resets `failed`; keeps the memory. */
 
-/* What buf_reserve() does where there is no room yet. */
+/* The slow path of buf_reserve(). */
 bool buf_grow(struct buf *b, size_t n);
 
-/* Room for n more bytes; false at the limit. */
+/* Makes room for n more bytes and the NUL.  Returns false at the limit or when memory is out. */
 static inline bool buf_reserve(struct buf *b, size_t n)
 {
 	return (!b->failed && n < b->cap - b->len) || buf_grow(b, n);
@@ -67,12 +72,14 @@ static inline void buf_add_char(struct buf *b, char c)
 	b->data[b->len] = '\0';
 }
 
+/* Appends formatted text, as printf(3) does. */
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* s as a JSON string with its quotes; s is valid UTF-8. */
+/* Appends s as a JSON string with quotes.  s must be valid UTF-8. */
 void buf_add_json(struct buf *b, struct span s);
-/* Sets the length; new bytes are 0. */
+/* Sets the length to len; added bytes are 0.  Returns false if the buffer has failed. */
 bool buf_resize(struct buf *b, size_t len);
-/* Overwrites or extends at offset, a gap is filled with 0. */
+/* Writes n bytes at offset and extends the content as needed; a gap is filled with 0.  Returns
+ * false if the buffer has failed. */
 bool buf_write_at(struct buf *b, size_t offset, const void *p, size_t n);
 
 static inline struct span buf_span(const struct buf *b)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What BUG_ON does when its condition holds.  Apart from compiler.h because it is the one
- * thing there that is code, and from log.c because it never returns. */
+ * The function behind BUG_ON().  It logs and aborts. */
 #include "base/compiler.h"
 #include "base/log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Clocks and the calendar.  The calendar is computed by hand (days in 400-year eras that
- * begin on 1 March), because gmtime() and friends know nothing of ticks and depend on
- * what the C library thinks of years that far away. */
+ * Clocks and the calendar.
+ * The calendar counts days in eras of 400 years that begin on 1 March.  gmtime(3) is not used: C
+ * libraries differ in the years that they accept. */
 #include "base/clock.h"
 
 #include "base/compiler.h"
@@ -151,7 +151,7 @@ static char *put(char *p, int value, int digits)
 	return p + digits;
 }
 
-/* Up to the seconds; returns where the fraction goes. */
+/* Writes the time up to the seconds.  Returns where the fraction goes. */
 static char *put_seconds(char *p, int64_t ticks)
 {
 	int64_t since_year_1 = ticks - TICKS_YEAR_1;

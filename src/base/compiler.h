@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Compiler attributes under short names.  Floor 0: knows nothing of tables. */
+ * Short names for compiler attributes, and BUG_ON(). */
 #ifndef BASE_COMPILER_H
 #define BASE_COMPILER_H
 
 #define PRINTF_LIKE(fmt_, args_) __attribute__((format(printf, fmt_, args_)))
 #define NORETURN __attribute__((noreturn))
 
-/* Runs fn_(&variable) when the variable goes out of scope. */
+/* Calls fn_(&variable) when the variable goes out of scope. */
 #define CLEANUP(fn_) __attribute__((cleanup(fn_)))
 
-/* On an enum: every function that returns it must have its result looked at;
- * "(void)f()" is the deliberate drop. */
+/* Makes the compiler warn when a caller ignores an enum err.  "(void)f()" ignores it on purpose.
+ * Only clang supports the attribute on an enum. */
 #if defined(__clang__)
 #define MUST_CHECK __attribute__((warn_unused_result))
 #else
@@ -19,8 +19,8 @@
 
 #define ARRAY_LEN(a_) (sizeof(a_) / sizeof((a_)[0]))
 
-/* Stops the program, in release builds too: a storage daemon had better stop
- * than go on with a broken invariant.  Never for anything a user can cause. */
+/* Aborts the program when an invariant is broken, in release builds too: wrong data must not reach
+ * the store.  Input from users must never trigger it. */
 #define BUG_ON(cond_) \
 	do { \
 		if (__builtin_expect(!!(cond_), 0)) \

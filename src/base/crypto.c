@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Digests and random bytes from OpenSSL, base64 and base32 by hand: OpenSSL's own base64
- * forgives white space and wrong padding, which account keys and Edm.Binary must not.
- * The digests are OpenSSL's low-level ones, whose state is on the stack: the EVP interface
- * allocates at every use, and a signature must not be unchecked, or a server end, for lack of
- * memory.  HMAC is made of two digests here.  Random bytes come from the kernel: OpenSSL's
- * generator allocates in each thread. */
+ * Digests and random bytes; base64 and base32.
+ *
+ * - This file encodes base64 itself: OpenSSL's decoder accepts white space and wrong padding, which
+ *   account keys and Edm.Binary must not have.
+ * - It uses OpenSSL's low-level digests, whose state is on the stack.  The EVP interface allocates
+ *   memory for each digest, so a signature check could fail when memory is out.
+ * - It builds HMAC from two digests for the same reason.
+ * - Random bytes come from the kernel: OpenSSL's generator allocates memory in each thread. */
 #define OPENSSL_SUPPRESS_DEPRECATED /* the low-level digests */
 #include "base/crypto.h"
 
@@ -20,7 +22,7 @@
 #define SHA256_BLOCK 64
 #define SHA256_BYTES 32
 
-/* Cannot fail with a SHA256_CTX of its own. */
+/* Cannot fail: ctx is local and needs no memory. */
 static void digest(struct span head, struct span text, uint8_t out[SHA256_BYTES])
 {
 	SHA256_CTX ctx;
@@ -42,7 +44,7 @@ void crypto_md5(struct span s, uint8_t out[16])
 	BUG_ON(MD5_Init(&ctx) != 1 || MD5_Update(&ctx, s.p, s.n) != 1 || MD5_Final(out, &ctx) != 1);
 }
 
-/* SHA-256 of the key, masked, and the text. */
+/* Hashes the key, each byte XORed with mask, and the text. */
 static void digest_keyed(const unsigned char key[SHA256_BLOCK], unsigned char mask,
 	struct span text, uint8_t out[SHA256_BYTES])
 {
@@ -76,14 +78,14 @@ bool crypto_equal(const void *a, const void *b, size_t n)
 
 void crypto_random(void *out, size_t n)
 {
-	/* So few are given whole, without an interruption. */
+	/* The kernel returns up to 256 bytes at once and is not interrupted. */
 	BUG_ON(n > 256 || getrandom(out, n, 0) != (ssize_t)n);
 }
 
 static const char base64_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* n is 1 to 3 bytes. */
+/* Encodes n bytes, 1 to 3. */
 static void put_quad(const unsigned char *p, size_t n, char out[4])
 {
 	uint32_t v = (uint32_t)p[0] << 16;
@@ -109,10 +111,11 @@ void base64_encode(struct span bytes, struct buf *out)
 	}
 }
 
-/* -1: no digit.  A table, since no jump that depends on the digit could be foreseen. */
+/* Returns -1 for a character outside the alphabet.  A table is faster here than branches, which the
+ * CPU could not predict. */
 static int base64_value(char c)
 {
-	/* From the blank on, 16 a line. */
+	/* Values of the characters from ' ' on, 16 a line. */
 	/* clang-format off */
 	static const signed char values[] = {
 		-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 62, -1, -1, -1, 63,
@@ -128,7 +131,7 @@ static int base64_value(char c)
 	return at < sizeof(values) ? values[at] : -1;
 }
 
-/* How many of the last quad's four characters are padding: 0 to 2. */
+/* Returns how many padding characters end the text: 0 to 2. */
 static size_t padding(struct span text)
 {
 	if (text.n == 0 || text.p[text.n - 1] != '=')
@@ -136,7 +139,7 @@ static size_t padding(struct span text)
 	return text.p[text.n - 2] == '=' ? 2 : 1;
 }
 
-/* The first `digits` (2 to 4) characters as bytes; bits that no byte takes must be 0. */
+/* Decodes the first `digits` characters, 2 to 4.  Unused bits must be 0. */
 static bool take_quad(const char *p, size_t digits, char *out)
 {
 	uint32_t v = 0;
@@ -155,7 +158,7 @@ static bool take_quad(const char *p, size_t digits, char *out)
 	return true;
 }
 
-/* As many bytes as decoded_size() tells. */
+/* Writes as many bytes as decoded_size() returned. */
 static bool decode(struct span text, char *out)
 {
 	size_t pad = padding(text);
@@ -166,7 +169,7 @@ static bool decode(struct span text, char *out)
 	return true;
 }
 
-/* False: no text has this length. */
+/* Returns false if no base64 text has this length. */
 static bool decoded_size(struct span text, size_t *ret)
 {
 	*ret = text.n / 4 * 3 - (text.n % 4 == 0 ? padding(text) : 0);

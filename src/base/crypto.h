@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The only user of OpenSSL, and the encodings that go with it. */
+ * Digests, HMAC, random bytes, base64 and base32.  Only this module calls OpenSSL. */
 #ifndef BASE_CRYPTO_H
 #define BASE_CRYPTO_H
 
@@ -10,24 +10,25 @@
 #include <stdint.h>
 
 void crypto_sha256(struct span s, uint8_t out[32]);
-/* HMAC-SHA256 (RFC 2104); a key of any length. */
+/* HMAC-SHA256 (RFC 2104).  The key may have any length. */
 void crypto_hmac_sha256(struct span key, struct span text, uint8_t out[32]);
-/* For Content-MD5 only. */
+/* MD5.  Use it for Content-MD5 only. */
 void crypto_md5(struct span s, uint8_t out[16]);
-/* In a time that depends on n alone: for signatures. */
+/* Compares n bytes in a time that depends only on n.  Use it for signatures. */
 bool crypto_equal(const void *a, const void *b, size_t n);
-/* Cryptographic random bytes, 256 at most; stops the program if the system has none. */
+/* Fills out with n cryptographic random bytes, 256 at most.  Aborts if the kernel has none. */
 void crypto_random(void *out, size_t n);
 
-/* RFC 4648 with padding. */
+/* Appends the base64 text with padding (RFC 4648). */
 void base64_encode(struct span bytes, struct buf *out);
-/* Strict: standard alphabet, right padding, no white space; false otherwise. */
+/* Appends the decoded bytes.  Returns false for white space, wrong padding and other alphabets.
+ * Also false if out has no room. */
 bool base64_decode(struct span text, struct buf *out);
-/* The same for what must be n bytes, no more and no fewer. */
+/* Decodes as base64_decode().  Returns false unless the text encodes exactly n bytes. */
 bool base64_decode_exact(struct span text, void *out, size_t n);
 
 #define BASE32_SHA256_LEN 52
-/* RFC 4648 alphabet A-Z2-7 without padding; no NUL is written. */
+/* Writes the base32 text (RFC 4648, A-Z2-7) without padding and without a NUL. */
 void base32_sha256(const uint8_t digest[32], char out[BASE32_SHA256_LEN]);
 
 #endif

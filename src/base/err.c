@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The error list as tables, and the detail that travels with an error.  The texts of a
- * detail stay one line whatever user input was formatted into them: they end up in an
- * extended attribute, in JSON lines and in the log. */
+ * The error list as tables, and the functions that fill an error's detail.
+ * A detail always is one line of valid UTF-8, whatever input it quotes.  It ends up in extended
+ * attributes, JSON lines and logs. */
 #include "base/err.h"
 
 #include "base/text.h"
@@ -94,7 +94,7 @@ enum err err_from_errno(int code)
 	return ERR_IO;
 }
 
-/* One line of valid UTF-8: snprintf may have cut a character in half. */
+/* Makes the text one line of valid UTF-8: snprintf() may cut a character in half. */
 static void clean(char *s)
 {
 	char *out = s;
@@ -103,7 +103,7 @@ static void clean(char *s)
 		size_t n = utf8_valid_prefix(rest);
 		memmove(out, rest.p, n);
 		out += n;
-		n += n < rest.n; /* of a character that was cut */
+		n += n < rest.n; /* skips a byte of the cut character */
 		rest = span_make(rest.p + n, rest.n - n);
 	}
 	*out = '\0';

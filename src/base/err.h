@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The one error list.  A row says what an error is called here, which errno the
- * mount answers, which HTTP status and service code the REST socket answers, and
- * the text.  enum err is the currency of every function that can fail: errno alone
- * could not tell "table not found" from "entity not found", which REST must.
- * Texts and codes: the Table service's own where it has one (protocol section 8.2).
- * Foreign codes are translated in two places only: err_from_errno() here and
- * store/sqlite/errors.c. */
+ * The list of all errors.  A row gives the symbol, the errno for the mount, the HTTP status and the
+ * service code for the REST socket, and the text.
+ *
+ * Every function that can fail returns enum err.  An errno would not do: REST must tell "table not
+ * found" from "entity not found".
+ *
+ * Texts and codes are those of the Table service where it has one (protocol section 8.2).  Two
+ * places translate external codes: err_from_errno() here, and store/sqlite/errors.c. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -17,7 +18,7 @@
 /*      symbol               errno         HTTP  service code                    text */
 #define ERR_LIST(X) \
 	X(OK,                    0,            200, "OK",                           "Done.") \
-	/* What was asked for is not there, or is there already. */ \
+	/* An object is missing, or exists already. */ \
 	X(NOT_FOUND,             ENOENT,       404, "ResourceNotFound",             "The specified resource does not exist.") \
 	X(TABLE_NOT_FOUND,       ENOENT,       404, "TableNotFound",                "The table specified does not exist.") \
 	X(ACCOUNT_NOT_FOUND,     ENOENT,       404, "ResourceNotFound",             "The account specified does not exist.") \
@@ -28,11 +29,11 @@
 	X(NOT_EMPTY,             ENOTEMPTY,    409, "ResourceNotEmpty",             "The directory is not empty.") \
 	X(NOT_A_DIRECTORY,       ENOTDIR,      409, "InvalidInput",                 "Not a directory.") \
 	X(IS_A_DIRECTORY,        EISDIR,       409, "InvalidInput",                 "Is a directory.") \
-	/* Conditions. */ \
+	/* A precondition failed. */ \
 	X(CONDITION_NOT_MET,     ESTALE,       412, "UpdateConditionNotSatisfied",  "The update condition specified in the request was not satisfied.") \
 	X(STALE_VERSION,         EAGAIN,       503, "ServerBusy",                   "A newer version of the row was committed first.") \
 	X(GONE,                  ESTALE,       404, "ResourceNotFound",             "The row was removed or replaced meanwhile.") \
-	/* What was sent is not an entity, or breaks a limit. */ \
+	/* The input is not an entity, or exceeds a limit. */ \
 	X(INVALID_INPUT,         EINVAL,       400, "InvalidInput",                 "One of the request inputs is not valid.") \
 	X(INCOMPLETE,            EINVAL,       400, "InvalidInput",                 "The document is not complete.") \
 	X(EMPTY,                 EINVAL,       400, "InvalidInput",                 "A row cannot be emptied by truncation; write {} instead.") \
@@ -58,14 +59,14 @@
 	X(RENAME_TOO_LARGE,      E2BIG,        400, "InvalidInput",                 "More than 4,096 documents, or 4 MiB, would have to be written anew with another PartitionKey. Make the new directory and move the rows there instead.") \
 	X(BATCH_DUPLICATE,       EINVAL,       400, "InvalidDuplicateRow",          "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.") \
 	X(NOT_AN_ENTITY,         EBADMSG,      400, "InvalidInput",                 "The content is not an entity.") \
-	/* Not allowed here. */ \
+	/* The operation is not allowed on this object. */ \
 	X(NOT_PERMITTED,         EPERM,        403, "AuthorizationFailure",         "This request is not authorized to perform this operation.") \
 	X(READ_ONLY,             EROFS,        403, "AuthorizationFailure",         "The store is read-only.") \
 	X(NOT_SUPPORTED,         EOPNOTSUPP,   501, "NotImplemented",               "The requested operation is not implemented on the specified resource.") \
 	X(CROSS_DEVICE,          EXDEV,        501, "NotImplemented",               "The engine cannot move this in one step.") \
 	X(NO_ATTRIBUTE,          ENODATA,      404, "ResourceNotFound",             "No such attribute.") \
 	X(RANGE,                 ERANGE,       400, "InvalidInput",                 "The buffer is too small.") \
-	/* What the REST socket refuses. */ \
+	/* Errors of the REST socket alone. */ \
 	X(AUTH_FAILED,             EACCES,       403, "AuthenticationFailed",         "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.") \
 	X(AUTH_HEADER,             EACCES,       400, "InvalidAuthenticationInfo",    "The authentication information was not provided in the correct format. Verify the value of Authorization header.") \
 	X(AUTH_BEARER,             EACCES,       401, "InvalidAuthenticationInfo",    "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.") \
@@ -119,35 +120,35 @@ enum MUST_CHECK err {
 	ERR_COUNT_
 };
 
-/* Where and why, for the user.  A plain value on the caller's stack, filled only on
- * failure; functions take it last and accept NULL. */
+/* Where and why an operation failed, for users.  Callers put it on their stack and may pass NULL.
+ * Functions take it as their last argument and fill it only on failure. */
 struct err_detail {
-	size_t op;       /* index of the operation in a change set, 0-based */
-	size_t offset;   /* byte in the text, 0-based; meaningful if has_offset */
-	unsigned line;   /* 1-based; 0: no place in a text */
+	size_t op;       /* 0-based index of the operation in a change set */
+	size_t offset;   /* 0-based byte in the text; valid if has_offset */
+	unsigned line;   /* 1-based; 0: the error has no position in a text */
 	unsigned column; /* 1-based, in bytes */
 	_Bool has_offset;
-	char text[256]; /* one line; "" means: err_text() says it all */
+	char text[256]; /* one line; "": err_text() says it all */
 };
 
-int err_errno(enum err e);          /* positive errno, 0 for ERR_OK */
+int err_errno(enum err e);          /* positive; 0 for ERR_OK */
 int err_http(enum err e);           /* HTTP status */
-const char *err_code(enum err e);   /* the service's code, "TableNotFound" */
-const char *err_text(enum err e);   /* the service's text */
-const char *err_symbol(enum err e); /* "TABLE_NOT_FOUND", for logs and tests */
+const char *err_code(enum err e);   /* of the service, such as "TableNotFound" */
+const char *err_text(enum err e);   /* of the service */
+const char *err_symbol(enum err e); /* such as "TABLE_NOT_FOUND", for logs and tests */
 
-/* The nearest error for an errno of the C library (positive). */
+/* Returns the error for a positive errno; ERR_IO for errnos without one. */
 enum err err_from_errno(int code);
 
-/* Fills detail->text (when detail is not NULL) and returns e, so that
- * "return err_set(d, ERR_X, "...")" is one line. */
+/* Fills detail->text unless detail is NULL.  Returns e, so that "return err_set(d, ERR_X, ...)" is
+ * one line. */
 enum err err_set(struct err_detail *detail, enum err e, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* The same with the place: offset in text, from which line and column are counted. */
+/* Also records a position: the byte offset in text, and its line and column. */
 enum err err_set_at(struct err_detail *detail, enum err e, const char *text, size_t offset,
 	const char *fmt, ...) PRINTF_LIKE(5, 6);
 
-/* detail->text if there is one, else err_text(e). */
+/* Returns detail->text if it is set, else err_text(e). */
 const char *err_message(enum err e, const struct err_detail *detail);
 
 #endif

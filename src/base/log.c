@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One log line is one write(2), so that lines of several threads do not mix.  The level
- * and the destination belong to the process, hence the globals. */
+ * Each line is one write(2), so that lines of several threads do not mix.  The level and the
+ * destination belong to the process and are global. */
 #include "base/log.h"
 
 #include "base/clock.h"
@@ -16,24 +16,24 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 2048
-/* Clients cause warnings: so many at once, and so many a second from then on. */
+/* The budget of warnings that clients cause: a burst, then so many a second. */
 #define WARNINGS 1000
 #define WARNINGS_SECOND 1
-#define SOURCES 16 /* of a kind, with a budget of their own */
+#define SOURCES 16 /* per kind, with a budget of their own */
 
 static atomic_int max_level = LOG_LEVEL_INFO;
 static atomic_bool use_syslog;
-static char syslog_ident[64]; /* openlog() keeps the pointer */
+static char syslog_ident[64]; /* openlog(3) does not copy it */
 
 struct budget {
 	uint64_t source;
-	unsigned spent; /* of WARNINGS; 0: the place is free */
+	unsigned spent; /* of WARNINGS; 0: the slot is free */
 	uint64_t filled_us, left_out;
 };
 
 static struct {
 	struct mutex lock;
-	struct budget of[LOG_KINDS_][SOURCES + 1]; /* the last is shared */
+	struct budget of[LOG_KINDS_][SOURCES + 1]; /* the last one is shared */
 } warnings = { .lock = MUTEX_INIT(RANK_LOG) };
 
 static const struct {
@@ -63,7 +63,7 @@ void log_to_syslog(const char *ident)
 	atomic_store(&use_syslog, true);
 }
 
-/* Whatever the text holds, it stays one line and sends no escapes to a terminal. */
+/* Replaces control characters: the text stays one line and sends no escapes to a terminal. */
 static void flatten(char *s)
 {
 	for (; *s != '\0'; s++) {
@@ -80,7 +80,7 @@ static void write_stderr(enum log_level level, const char *text)
 	size_t len = (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1;
 
 	if (write(STDERR_FILENO, line, len) < 0)
-		return; /* nowhere left to complain */
+		return; /* there is no other place to report it */
 }
 
 static void write_line(enum log_level level, const char *text)
@@ -115,7 +115,8 @@ static struct budget *find(enum log_kind kind, uint64_t source, uint64_t now)
 	return free;
 }
 
-/* Whether a warning may be written.  *ret_left_out: how many were not, since the last one. */
+/* Returns true if the budget allows a warning.  *ret_left_out counts those that it suppressed since
+ * the last one. */
 static bool take_warning(enum log_kind kind, uint64_t source, uint64_t *ret_left_out)
 {
 	mutex_lock(&warnings.lock);
@@ -183,7 +184,7 @@ void log_client(enum log_kind kind, uint64_t source, const char *fmt, ...)
 	errno = saved;
 }
 
-/* FNV-1a */
+/* FNV-1a. */
 uint64_t log_source(const char *text)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Log lines to stderr or syslog.  Floors below the doors do not log: they return
- * errors.  Never hand a secret to these functions.
+ * Log lines, to stderr or to syslog.  Layers below the front ends return errors and do not log.
+ * Secrets must not be logged.
  *
- * Clients can cause warnings alone.  Each kind and source may write 1,000 of them at once and one a second
- * from then on, so that nobody fills the disk or silences the others.  16
- * sources of a kind have a budget of their own at a time; the others share one. */
+ * Only warnings can be caused by clients, so warnings are limited: a kind and source may write
+ * 1,000 at once, then one a second.  So no client fills the disk or silences the others.  In each
+ * kind, 16 sources have their own budget at a time; the others share one. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -19,24 +19,25 @@ enum log_level {
 	LOG_LEVEL_DEBUG
 };
 
-/* Of warnings. */
+/* What a warning is about. */
 enum log_kind {
-	LOG_KIND_OWN, /* what the process itself met with */
+	LOG_KIND_OWN, /* the process itself */
 	LOG_KIND_COMMAND,
 	LOG_KIND_MOUNT,
 	LOG_KIND_REST,
 	LOG_KINDS_
 };
 
+/* Drops lines above this level.  The default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
-/* From now on to syslog(3) with this name; NULL: stderr again. */
+/* Sends lines to syslog(3) under this name.  NULL: to stderr again. */
 void log_to_syslog(const char *ident);
-/* A warning is of LOG_KIND_OWN. */
+/* Writes a line.  A warning counts as LOG_KIND_OWN. */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* A warning that a client caused.  source: a number that its other warnings of this kind have too,
- * such as a user id. */
+/* Writes a warning that a client caused.  source identifies the client, for instance by its user
+ * id. */
 void log_client(enum log_kind kind, uint64_t source, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Such a number for a text, such as an address. */
+/* Returns a source number for a text such as an address. */
 uint64_t log_source(const char *text);
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)

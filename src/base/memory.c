@@ -3,10 +3,11 @@
 
 #include <malloc.h>
 
-/* An arena keeps what lies beneath its last block in use, and glibc has eight for each CPU. */
+/* Freed memory below an arena's last used block stays in the arena.  glibc's default is eight
+ * arenas for each CPU. */
 #define ARENAS 4
-/* A block of this size and more has pages of its own, which go when it is freed.  Unless it is
- * set, glibc raises this bound to 32 MiB, and bodies and answers would lie in the arenas. */
+/* Blocks of this size get pages of their own, which free(3) returns at once.  Without this setting
+ * glibc raises the bound to 32 MiB and keeps request bodies in its arenas. */
 #define OWN_PAGES_BYTES (1 << 20)
 
 void memory_set_up(void)

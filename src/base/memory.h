@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Returns freed memory, which the C library keeps, to the system. */
+ * Settings of the allocator: how much freed memory the C library keeps. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
-/* Bounds what the allocator keeps.  Call it once, before there are threads. */
+/* Limits the memory that the allocator keeps.  Call it once, before other threads start. */
 void memory_set_up(void);
-/* Returns freed memory to the system.  Takes some milliseconds, in which other threads may wait
- * for memory: call it after a burst, not after each request. */
+/* Returns freed memory to the kernel.  It takes milliseconds, and other threads may wait for memory
+ * meanwhile.  Call it after a burst of load, not after each request. */
 void memory_give_back(void);
 
 #endif

@@ -17,7 +17,7 @@ enum err new_file_place(const char *temp, const char *path, bool replace)
 		return ERR_OK;
 	if (errno == EEXIST)
 		return ERR_NAME_EXISTS;
-	/* A file system without that flag. */
+	/* This file system does not support RENAME_NOREPLACE. */
 	if (link(temp, path) != 0)
 		return errno == EEXIST ? ERR_NAME_EXISTS : err_from_errno(errno);
 	(void)unlink(temp);
@@ -31,7 +31,7 @@ enum err new_file_sync_name(const char *path)
 		return ERR_NO_MEMORY;
 	int fd = (int)TEMP_FAILURE_RETRY(open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	free(copy);
-	/* A directory that may not be read cannot be synced: not worth refusing it. */
+	/* A directory without read permission cannot be synced; that is not an error. */
 	if (fd < 0)
 		return errno == EACCES ? ERR_OK : err_from_errno(errno);
 	enum err e = TEMP_FAILURE_RETRY(fsync(fd)) == 0 || errno == EINVAL ? ERR_OK

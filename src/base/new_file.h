@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A file that is whole or not there: it is written under another name beside its place, synced,
- * and given its own name at the end. */
+ * Creates a file atomically.  The caller writes and syncs it under a temporary name in the same
+ * directory, then gives it its name here. */
 #ifndef BASE_NEW_FILE_H
 #define BASE_NEW_FILE_H
 
@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-/* Gives temp, in the same directory, the name path.  replace: over whatever file has it; else
- * ERR_NAME_EXISTS. */
+/* Renames temp to path.  Both must be in the same directory.  If path exists, replace decides: true
+ * replaces it, false returns ERR_NAME_EXISTS. */
 enum err new_file_place(const char *temp, const char *path, bool replace);
-/* The directory that holds path, so that a new name in it survives a power cut. */
+/* Syncs the directory of path, so that a new name there survives a power cut. */
 enum err new_file_sync_name(const char *path);
 
 #endif

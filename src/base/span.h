@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Borrowed bytes: not owned, not NUL-terminated. */
+ * A span: bytes that the holder borrows.  They need no NUL at the end. */
 #ifndef BASE_SPAN_H
 #define BASE_SPAN_H
 
@@ -44,8 +44,8 @@ static inline bool span_ends(struct span a, struct span tail)
 	return a.n >= tail.n && (tail.n == 0 || memcmp(a.p + a.n - tail.n, tail.p, tail.n) == 0);
 }
 
-/* Where the first of them begins; a.n: nowhere.  Not memmem(), for which a sanitizer goes through
- * all of a at each call, so that a loop over many of them would be quadratic there. */
+/* Returns the offset of the first match, or a.n.  what must not be empty.  memmem() would do, but a
+ * sanitizer checks all of `a` on each call, so loops become quadratic there. */
 static inline size_t span_find(struct span a, struct span what)
 {
 	for (size_t i = 0; i < a.n; i++) {
@@ -59,7 +59,7 @@ static inline size_t span_find(struct span a, struct span what)
 	return a.n;
 }
 
-/* memcmp order, the shorter first where one is a prefix of the other. */
+/* Compares as memcmp() does; a prefix comes before the longer span. */
 static inline int span_cmp(struct span a, struct span b)
 {
 	size_t n = a.n < b.n ? a.n : b.n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * UTF-8 by the table of the Unicode standard (3-7): what the second byte may be depends
- * on the first, which excludes overlong forms, surrogates and everything too high. */
+ * UTF-8 as in the Unicode standard, table 3-7.  The first byte limits the second byte.  This
+ * excludes overlong forms, surrogates and code points above U+10FFFF. */
 #include "base/text.h"
 
 static bool is_tail(unsigned char c)
@@ -78,7 +78,7 @@ size_t utf8_encode(uint32_t cp, char out[4])
 	return 4;
 }
 
-/* How many bytes from i on are ASCII, looked at eight at a time. */
+/* Returns the first offset from i on that is not ASCII.  It reads eight bytes at a time. */
 static size_t skip_ascii(struct span s, size_t i)
 {
 	uint64_t word;
@@ -117,7 +117,7 @@ size_t utf16_len(struct span s)
 {
 	size_t units = 0;
 
-	/* Every character is one unit, those of four bytes are two. */
+	/* A character is one unit; a character of four bytes is two. */
 	for (size_t i = 0; i < s.n;) {
 		size_t ascii = skip_ascii(s, i) - i;
 		i += ascii;
@@ -159,7 +159,7 @@ bool text_to_i64(struct span s, int64_t *ret)
 
 static bool is_one_of(char c, const char *set)
 {
-	return c <= ' ' && c != '\0' && strchr(set, c) != NULL; /* blanks are not above */
+	return c <= ' ' && c != '\0' && strchr(set, c) != NULL; /* all blanks are below */
 }
 
 struct span text_trim(struct span s, const char *blanks)

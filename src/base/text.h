@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * UTF-8 and UTF-16 facts about byte strings; no locale anywhere. */
+ * UTF-8, UTF-16 lengths and numbers in text.  No function depends on the locale. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -9,26 +9,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One code point at s.p; returns its length in bytes (1 to 4), 0 if the bytes are not
- * valid UTF-8 (overlong, surrogate, above U+10FFFF, cut short) or s is empty. */
+/* Decodes the first code point and returns its length in bytes, 1 to 4.  Returns 0 if s is empty or
+ * begins with invalid UTF-8: overlong, a surrogate, above U+10FFFF or cut short. */
 size_t utf8_decode(struct span s, uint32_t *ret_cp);
-/* Writes 1 to 4 bytes. */
+/* Writes 1 to 4 bytes and returns how many. */
 size_t utf8_encode(uint32_t cp, char out[4]);
 bool utf8_valid(struct span s);
-/* Offset of the first invalid byte, s.n if there is none. */
+/* Returns the offset of the first invalid byte, or s.n. */
 size_t utf8_valid_prefix(struct span s);
-/* Length in UTF-16 code units; s is valid UTF-8. */
+/* Returns the length in UTF-16 units.  s must be valid UTF-8. */
 size_t utf16_len(struct span s);
 
-/* Without the characters of `blanks` at either end. */
+/* Removes the characters of `blanks` from both ends.  They must be ' ' or below. */
 struct span text_trim(struct span s, const char *blanks);
-/* Blanks and tabs: of header values, and of lists in them. */
+/* Removes spaces and tabs, as in HTTP header values. */
 static inline struct span text_trim_line(struct span s)
 {
 	return text_trim(s, " \t");
 }
 
-/* Integers in the C locale, whole span, optional leading '-'. */
+/* Parse a decimal integer that is the whole span.  A '-' may precede it in text_to_i64().  Return
+ * false for anything else and on overflow. */
 bool text_to_i64(struct span s, int64_t *ret);
 bool text_to_u64(struct span s, uint64_t *ret);
 

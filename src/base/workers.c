@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A queue and its threads.  A commit blocks the thread that asked for it, and all who wait
- * together share one: so there are more threads than CPUs, and who is idle costs nothing. */
+ * A queue and its threads.  A commit blocks its thread, and waiting threads share one commit.  So
+ * there are more threads than CPUs; an idle thread costs almost nothing. */
 #include "base/workers.h"
 
 #include "base/lock.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A thread that has worked and then idles for so long is replaced by a new one: glibc keeps up to
- * 230 KiB of freed blocks for each thread, and returns them when the thread ends. */
+/* A new thread replaces a thread that has worked and was then idle for this long.  glibc caches up
+ * to 230 KiB of freed blocks for each thread until the thread ends. */
 #define IDLE_S 1
 
 struct worker {
@@ -22,8 +22,8 @@ struct worker {
 
 struct workers {
 	struct mutex lock;
-	/* One for each job, and for each thread at the end.  Not a condition: where many wait for one,
-	 * glibc before 2.41 can lose a signal (its bug 25847), and a job would wait for the next. */
+	/* Counts the jobs, and one more for each thread at the end.  A condition variable would not
+	 * do: before 2.41, glibc can lose a signal when several threads wait (bug 25847). */
 	sem_t wanted;
 	struct job *first, *last;
 	bool closed;
@@ -31,7 +31,7 @@ struct workers {
 	struct worker threads[];
 };
 
-/* False: it has taken IDLE_S. */
+/* Returns false after IDLE_S without a job. */
 static bool wait_for_job(struct workers *w, bool has_worked)
 {
 	struct timespec until;
@@ -46,7 +46,7 @@ static bool wait_for_job(struct workers *w, bool has_worked)
 	return code == 0;
 }
 
-/* NULL: stopped, and the queue is empty. */
+/* Returns NULL when the pool is stopped and the queue is empty. */
 static struct job *take(struct workers *w)
 {
 	mutex_lock(&w->lock);
@@ -61,7 +61,7 @@ static struct job *take(struct workers *w)
 
 static void *work(void *arg);
 
-/* Puts a new thread into the caller's place.  False: the caller must go on. */
+/* Starts a thread in place of the caller.  Returns false if the caller must continue. */
 static bool hand_over(struct worker *self)
 {
 	struct workers *w = self->workers;
@@ -70,7 +70,7 @@ static bool hand_over(struct worker *self)
 	if (done)
 		(void)pthread_detach(pthread_self());
 	else
-		self->thread = pthread_self(); /* a failed call leaves anything there */
+		self->thread = pthread_self(); /* pthread_create() may have overwritten it */
 	mutex_unlock(&w->lock);
 	return done;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Threads for work that may block.  Jobs are part of what they work on (no memory is taken
- * to queue one), and run in the order in which they came. */
+ * A pool of threads for work that may block.  A job is embedded in the object that it works on, so
+ * submitting allocates no memory.  Threads take jobs in the order of submission. */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
 
@@ -13,18 +13,19 @@ struct workers;
 
 struct job {
 	struct job *next;
-	void (*run)(struct job *job); /* may free the job */
+	void (*run)(struct job *job); /* called by one of the threads; may free the job */
 };
 
+/* Starts the threads.  ERR_NO_MEMORY if one cannot be created. */
 enum err workers_start(size_t threads, struct workers **ret);
-/* The job is the workers' until its run() is called.  False, and nothing is done: they were
- * stopped. */
+/* Queues a job, from any thread.  The pool owns the job until it calls run().  Returns false and
+ * leaves the job alone if the pool was stopped. */
 bool workers_submit(struct workers *w, struct job *job);
-/* Whether a job waits for a thread. */
+/* Returns true if a job waits for a thread. */
 bool workers_wanted(struct workers *w);
-/* Takes no more jobs, finishes those that were taken, ends the threads; submitting is still
- * allowed. */
+/* Finishes the queued jobs and ends the threads.  Other threads may still call workers_submit(),
+ * which refuses. */
 void workers_stop(struct workers *w);
-void workers_free(struct workers *w); /* after workers_stop(); NULL is fine */
+void workers_free(struct workers *w); /* call it after workers_stop(); accepts NULL */
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * What mount(8) calls for the type rowfs, and umount(8) for mounts of it (under the name
- * umount.fuse.rowfs): turns their arguments into "rowfs mount" and "rowfs umount" and the
- * exit code into theirs.  Separate, because mount(8) fixes the arguments and because -f
- * means "fake" here.  Trusts nothing in the environment: rowfs is looked for beside this
- * program's own folder and in fixed places. */
+ * The helper of mount(8) and umount(8) for the type rowfs.  umount(8) runs it as umount.fuse.rowfs.
+ * It calls "rowfs mount" or "rowfs umount" and translates the arguments and the exit code.
+ *
+ * It is a program of its own: mount(8) fixes the arguments, and -f means "fake" here.  It takes
+ * nothing from the environment.  It looks for rowfs beside its own directory and in fixed
+ * places. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* mount(8), "EXIT STATUS". */
+/* From mount(8), "EXIT STATUS". */
 enum {
 	MOUNT_OK = 0,
 	MOUNT_USAGE = 1,
@@ -29,24 +30,24 @@ enum {
 
 #define WORDS_MAX 64
 
-struct call {
-	const char *me; /* for messages */
+struct arguments {
+	const char *me; /* name of this program, for messages */
 	const char *positional[2];
 	int npositional;
-	const char *options[WORDS_MAX]; /* values of -o */
+	const char *options[WORDS_MAX]; /* the values of -o */
 	int noptions;
 	const char *namespace;
 	bool fake, lazy, force;
 };
 
-static int complain(const struct call *c, const char *what, const char *about)
+static int complain(const struct arguments *c, const char *what, const char *about)
 {
 	fprintf(stderr, "%s: %s%s\n", c->me, what, about);
 	return MOUNT_USAGE;
 }
 
-/* getopt() would do, but for the order: SRC DIR come first. */
-static int parse(struct call *c, int argc, char **argv, bool unmounting)
+/* getopt(3) cannot be used: STORE and DIR come before the options. */
+static int parse(struct arguments *c, int argc, char **argv, bool unmounting)
 {
 	const char *flags = unmounting ? "nvflr" : "fnsv";
 	const char *valued = unmounting ? "tN" : "otN";
@@ -86,7 +87,7 @@ static int parse(struct call *c, int argc, char **argv, bool unmounting)
 	return MOUNT_OK;
 }
 
-/* The rowfs that was installed with this program. */
+/* Finds the rowfs of this installation. */
 static bool find_rowfs(char path[PATH_MAX])
 {
 	char self[PATH_MAX];
@@ -126,8 +127,8 @@ static bool enter_namespace(const char *path)
 	return ok;
 }
 
-/* Runs rowfs and answers with mount(8)'s exit code. */
-static int run(const struct call *c, const char *const *argv)
+/* Runs rowfs and returns an exit code of mount(8). */
+static int run(const struct arguments *c, const char *const *argv)
 {
 	pid_t child = fork();
 	if (child == 0) {
@@ -158,7 +159,7 @@ static int run(const struct call *c, const char *const *argv)
 	}
 }
 
-/* Whether a list of options has this one. */
+/* Returns true if the comma-separated list contains the option. */
 static bool has(const char *list, const char *option)
 {
 	size_t n = strlen(option);
@@ -168,11 +169,11 @@ static bool has(const char *list, const char *option)
 	return false;
 }
 
-static int do_mount(const struct call *c, const char *rowfs)
+static int do_mount(const struct arguments *c, const char *rowfs)
 {
 	const char *argv[2 * WORDS_MAX + 10] = { rowfs, "mount" };
 	int n = 2;
-	/* What mount(8) gives at a remount is the whole list: what is not in it is off. */
+	/* mount(8) passes the complete list at a remount: an option outside it is off. */
 	bool again = false;
 	for (int i = 0; i < c->noptions; i++)
 		again = again || has(c->options[i], "remount");
@@ -190,11 +191,11 @@ static int do_mount(const struct call *c, const char *rowfs)
 	return c->fake ? MOUNT_OK : run(c, argv);
 }
 
-static int do_umount(const struct call *c, const char *rowfs)
+static int do_umount(const struct arguments *c, const char *rowfs)
 {
 	const char *dir = c->positional[0];
 	if (c->lazy || c->force) {
-		/* Not to wait is what these ask for. */
+		/* -l and -f ask not to wait for the server. */
 		int flags = (c->lazy ? MNT_DETACH : 0) | (c->force ? MNT_FORCE : 0);
 		if (umount2(dir, flags | UMOUNT_NOFOLLOW) == 0)
 			return MOUNT_OK;
@@ -208,7 +209,7 @@ static int do_umount(const struct call *c, const char *rowfs)
 int main(int argc, char **argv)
 {
 	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-	struct call c = { .me = slash != NULL ? slash + 1 : "mount.rowfs" };
+	struct arguments c = { .me = slash != NULL ? slash + 1 : "mount.rowfs" };
 	if (slash == NULL && argc > 0)
 		c.me = argv[0];
 	bool unmounting = strncmp(c.me, "umount", 6) == 0;

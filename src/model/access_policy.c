@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-/* The next n digits. */
+/* Takes n digits from the front of s. */
 static bool take_number(struct span *s, size_t n, int *ret)
 {
 	if (s->n < n)
@@ -66,7 +66,7 @@ static bool take_zone(struct span *s, int64_t *ret_ticks)
 	return true;
 }
 
-/* ":ss", maybe with a fraction; or nothing. */
+/* Takes ":ss", with or without a fraction; or nothing. */
 static bool take_seconds(struct span *s, int64_t *ret_ticks)
 {
 	int seconds;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Entities: a list of properties, its size by the service's formula and its rules.  The
- * list is on the heap and outlives entity_reset(), everything else is in the arena. */
+ * The list of properties is on the heap and survives entity_reset().  Everything else is in the
+ * arena. */
 #include "model/entity.h"
 
 #include "base/clock.h"
@@ -149,7 +149,7 @@ static int by_name(const void *a, const void *b)
 		(*(const struct property *const *)b)->name);
 }
 
-/* At most LIMIT_PROPERTIES of them. */
+/* e has at most LIMIT_PROPERTIES properties. */
 static enum err check_duplicates(const struct entity *e, struct err_detail *detail)
 {
 	const struct property *sorted[LIMIT_PROPERTIES];
@@ -205,7 +205,7 @@ enum err entity_check(const struct entity *e, struct err_detail *detail)
 	return err;
 }
 
-/* Into to's own memory; false when there is none. */
+/* Copies the bytes into the arena.  Returns false when memory is out. */
 static bool copy_value(struct arena *to, const struct value *from, struct value *ret)
 {
 	*ret = *from;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ETags are read into ticks rather than compared as text, so that a client which keeps
- * trailing zeros or writes the colons bare is still understood. */
+ * ETags are compared as ticks, not as text.  So a client may keep trailing zeros or write the
+ * colons unescaped. */
 #include "model/etag.h"
 
 #include "base/clock.h"
@@ -57,7 +57,7 @@ static bool take_number(struct span *s, size_t digits, int *ret)
 	return true;
 }
 
-/* 0 to 7 digits behind a point, as ticks. */
+/* Takes a dot and up to 7 digits, as ticks; or nothing. */
 static bool take_fraction(struct span *s, int *ret)
 {
 	int digits = 0;
@@ -91,7 +91,7 @@ static bool parse_time(struct span s, int64_t *ret)
 	return true;
 }
 
-/* W/"..." without quotes or control characters inside. */
+/* Returns true for W/"..." without inner quotes and control characters. */
 static bool is_weak_tag(struct span s)
 {
 	if (s.n < 4 || !span_starts(s, SPAN_LIT("W/\"")) || s.p[s.n - 1] != '"')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ETags: W/"datetime'2026-11-20T12%3A29%3A19.003Z'", made of the row's Timestamp
+ * ETags, such as W/"datetime'2026-11-20T12%3A29%3A19.003Z'".  They hold the row's Timestamp
  * (protocol section 3.5). */
 #ifndef MODEL_ETAG_H
 #define MODEL_ETAG_H
@@ -12,12 +12,12 @@
 
 #define ETAG_MAX 64
 
-/* Writes the ETag with a final NUL, returns its length. */
+/* Writes the ETag of a version and a NUL.  Returns the length. */
 int etag_format(int64_t ticks, char out[ETAG_MAX]);
 
-/* "*" sets *ret_any; a well-formed ETag of ours sets *ret_ticks; a well-formed foreign
- * W/"..." sets *ret_ticks to -1 (matches nothing).  Anything else: ERR_INVALID_INPUT
- * with the service's text. */
+/* Parses the value of an If-Match header.  "*" sets *ret_any.  An ETag of this service sets
+ * *ret_ticks.  Another well-formed W/"..." sets *ret_ticks to -1, which matches no row.  Anything
+ * else is ERR_INVALID_INPUT. */
 enum err etag_parse(struct span text, bool *ret_any, int64_t *ret_ticks, struct err_detail *detail);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a PartitionKey or RowKey may hold, and the byte form in which memcmp orders keys
- * as the service does.  The lead bytes F0..F4 (which become surrogates in UTF-16, D800
- * and up) must come before EE and EF (U+E000 to U+FFFF). */
+ * The order form permutes the lead bytes of UTF-8.  F0..F4 start characters that UTF-16 writes with
+ * surrogates, from D800 on.  They must come before EE and EF, which start U+E000 to U+FFFF. */
 #include "model/key.h"
 
 #include "base/text.h"
@@ -16,7 +15,7 @@ static bool is_forbidden(uint32_t cp)
 	return cp < 0x20 || (cp >= 0x7f && cp <= 0x9f);
 }
 
-/* All of it ASCII that may stand in a key, as nearly all keys are. */
+/* Returns true if every character is ASCII and allowed in a key, as in nearly all keys. */
 static bool is_plain(struct span s)
 {
 	bool plain = true;
@@ -29,7 +28,7 @@ static bool is_plain(struct span s)
 	return plain;
 }
 
-/* s is valid UTF-8. */
+/* s must be valid UTF-8. */
 static bool has_forbidden(struct span s)
 {
 	uint32_t cp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The rules of account, table and property names.  Accounts and tables are ASCII;
- * property names are identifiers in any script, hence the Unicode tables. */
+ * Account and table names are ASCII.  Property names are identifiers in any script and need the
+ * Unicode tables. */
 #include "model/names.h"
 
 #include "base/text.h"
@@ -100,7 +100,7 @@ static bool is_ident_ascii(char c, bool first)
 	return is_lower(c) || is_upper(c) || c == '_' || (!first && is_digit(c));
 }
 
-/* cp is above ASCII. */
+/* cp is not ASCII. */
 static bool is_ident(uint32_t cp, bool first)
 {
 	if (in_ranges(ident_start, ARRAY_LEN(ident_start), cp))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names of accounts, tables and properties: what is allowed (protocol section 5.3). */
+ * Names of accounts, tables and properties: which are valid (protocol section 5.3). */
 #ifndef MODEL_NAMES_H
 #define MODEL_NAMES_H
 
@@ -7,18 +7,21 @@
 #include "base/span.h"
 #include "model/limits.h"
 
-/* 3 to 24 of a-z 0-9.  ERR_NAME_INVALID, ERR_NAME_TOO_SHORT or ERR_NAME_TOO_LONG. */
+/* Checks an account name: 3 to 24 of a-z and 0-9.  ERR_NAME_INVALID, ERR_NAME_TOO_SHORT,
+ * ERR_NAME_TOO_LONG. */
 enum err account_name_check(struct span name, struct err_detail *detail);
 
-/* ^[A-Za-z][A-Za-z0-9]{2,62}$, and not "tables" in any case. */
+/* Checks a table name: ^[A-Za-z][A-Za-z0-9]{2,62}$, and not "tables" in any case.
+ * ERR_INVALID_INPUT for "tables"; else the errors of account names. */
 enum err table_name_check(struct span name, struct err_detail *detail);
 
-/* Lower-cases ASCII: the form in which table names are compared and stored as keys.
- * out takes name.n bytes. */
+/* Writes the name in lower case to out, name.n bytes.  Table names are compared and stored as keys
+ * in this form. */
 void table_name_fold(struct span name, char *out);
 
-/* A C# identifier of at most 255 UTF-16 units: first a letter (Unicode L*, Nl) or _,
- * then also Mn Mc Nd Pc Cf.  ERR_PROPERTY_NAME_INVALID, ERR_PROPERTY_NAME_LONG. */
+/* Checks a property name: a C# identifier of at most 255 UTF-16 units.  It begins with a letter
+ * (Unicode L*, Nl) or _; the rest may also be Mn, Mc, Nd, Pc, Cf.  ERR_PROPERTY_NAME_INVALID,
+ * ERR_PROPERTY_NAME_LONG. */
 enum err property_name_check(struct span name, struct err_detail *detail);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The properties of an account that never set any are the service's own: hour metrics are
- * on, for a week. */
+ * The default settings are the service's own: hour metrics are on, with a retention of 7 days. */
 #include "model/service_properties.h"
 
 void service_properties_default(struct service_properties *p)
@@ -38,7 +37,7 @@ bool cors_list_next(struct span *list, struct span *ret)
 	return true;
 }
 
-/* What nearly all names are made of. */
+/* Accepts the characters of nearly all header names; the caller checks the rest. */
 static bool is_plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The service properties of an account (protocol sections 2.13, 2.14): settings for logging
- * and metrics, which are kept and shown and do nothing here, and the CORS rules, which do. */
+ * The service properties of an account (protocol sections 2.13, 2.14).  rowfs stores and returns
+ * the settings for logging and metrics, without effect.  It enforces the CORS rules. */
 #ifndef MODEL_SERVICE_PROPERTIES_H
 #define MODEL_SERVICE_PROPERTIES_H
 
@@ -14,14 +14,14 @@
 #define LIMIT_RETENTION_DAYS 365
 #define LIMIT_CORS_RULES 5
 #define LIMIT_CORS_ORIGINS 64
-#define LIMIT_CORS_HEADERS 64       /* that name one header, in each list */
-#define LIMIT_CORS_PREFIXES 2       /* that end in '*' */
+#define LIMIT_CORS_HEADERS 64       /* items with a full header name, in each list */
+#define LIMIT_CORS_PREFIXES 2       /* items that end in '*' */
 #define LIMIT_CORS_ITEM 256         /* bytes of one origin or header */
-#define LIMIT_CORS_BYTES (2 * 1024) /* of all rules, without tags */
+#define LIMIT_CORS_BYTES (2 * 1024) /* of all rules, without the XML tags */
 
 struct retention {
 	bool enabled;
-	uint32_t days; /* 1 to 365; 0 where not enabled */
+	uint32_t days; /* 1 to 365; 0 unless enabled */
 };
 
 struct logging_settings {
@@ -31,15 +31,15 @@ struct logging_settings {
 
 struct metrics_settings {
 	bool enabled;
-	bool include_apis; /* false where not enabled */
+	bool include_apis; /* false unless enabled */
 	struct retention retention;
 };
 
-/* The lists are as they were sent: items with commas between them, maybe blanks around them;
- * never NULL. */
+/* The lists hold the text that the client sent: items between commas, maybe with blanks around
+ * them.  p is never NULL. */
 struct cors_rule {
-	struct span origins, methods; /* "*" among the origins: any */
-	struct span exposed, allowed; /* headers; an item that ends in '*' is a prefix */
+	struct span origins, methods; /* an origin "*" allows all */
+	struct span exposed, allowed; /* header names; an item that ends in '*' is a prefix */
 	uint32_t max_age;             /* seconds */
 };
 
@@ -48,17 +48,17 @@ struct service_properties {
 	struct metrics_settings hour, minute;
 	struct cors_rule cors[LIMIT_CORS_RULES];
 	size_t ncors;
-	struct arena arena; /* what the rules point to; zeroed: empty */
+	struct arena arena; /* owns the strings of the rules; a zeroed arena is empty */
 };
 
-/* What an account has that never set any; owns nothing. */
+/* Sets the defaults of a new account.  The result owns no memory. */
 void service_properties_default(struct service_properties *p);
 void service_properties_fini(struct service_properties *p);
 
-/* Takes the first item off a list, without the blanks around it; false at the end.  An item
- * may be empty ("a,,b"); an empty or blank list has none. */
+/* Takes the first item from a list, without the blanks around it.  Returns false at the end.  An
+ * item can be empty ("a,,b"); an empty or blank list has no items. */
 bool cors_list_next(struct span *list, struct span *ret);
-/* A token of HTTP; '*' is a character of one. */
+/* Returns true for an HTTP token, which may contain '*'. */
 bool cors_is_header_name(struct span s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names and equality of typed values.  Equality is that of what is stored, not of
- * arithmetic: the two zeros differ, all NaNs are one. */
+ * Names and equality of typed values.  Equality compares the stored form: the two zeros differ, and
+ * all NaNs are equal. */
 #include "model/value.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A typed property value: the service's eight Edm types (protocol section 5.1). */
+ * A typed property value, of one of the service's eight Edm types (protocol section 5.1). */
 #ifndef MODEL_VALUE_H
 #define MODEL_VALUE_H
 
@@ -34,15 +34,16 @@ struct value {
 		int32_t int32;
 		int64_t int64;
 		double dbl;
-		int64_t ticks;     /* 100 ns since 1601 (base/clock.h) */
-		uint8_t guid[16];  /* in the order of the text form */
-		struct span bytes; /* STRING: UTF-8; BINARY: the bytes; borrowed */
+		int64_t ticks;     /* since 1601 (base/clock.h) */
+		uint8_t guid[16];  /* in the order of the text */
+		struct span bytes; /* STRING: UTF-8; BINARY: any bytes.  Borrowed. */
 	};
 };
 
+/* The name in the protocol, such as "Edm.Int32", and back; false for other names. */
 const char *edm_name(enum edm_type type);
 bool edm_from_name(struct span name, enum edm_type *ret);
-/* Same type and same value; NaN equals NaN, 0.0 does not equal -0.0. */
+/* Compares types and stored values.  NaN equals NaN; 0.0 differs from -0.0. */
 bool value_same(const struct value *a, const struct value *b);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every rule that depends on x-ms-version, or on the version of a SAS (sv), in one table;
- * docs/rest.md has the same one, and tests/lint compares them.  A version is a date, here as
- * a number: 20190202. */
+ * All rules that depend on x-ms-version, or on the version of a SAS (sv).  docs/rest.md has the
+ * same table, and tests/lint compares them.  A version is a date, here as a number: 20190202. */
 #ifndef MODEL_VERSIONS_H
 #define MODEL_VERSIONS_H
 
@@ -9,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* symbol, first version, first version without it (0: none), what it is */
+/* symbol, first version with the rule, first version without it (0: none), text */
 #define VERSION_RULE_LIST(X) \
 	X(KNOWN, 20090414, 0, "the oldest version; change sets (`$batch`)") \
 	X(ATOM, 20090414, 20151211, "ATOM; the default where `Accept` leaves the choice") \
@@ -40,9 +39,10 @@ enum version_rule {
 #define VERSION_OLDEST 20090414
 #define VERSION_NEWEST 20260606
 
+/* Returns true if the rule holds in this version. */
 bool version_has(int version, enum version_rule rule);
 
-/* "2019-02-02" as 20190202; 0 if it is not a date of that form. */
+/* Returns "2019-02-02" as 20190202; 0 for other forms and invalid dates. */
 int version_parse(struct span text);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The evaluation, in two-valued logic: a missing property makes a comparison false before
- * its operator is looked at.  NaN has no order and is merely not equal; what is of another
- * type than the literal is less than it. */
+ * The evaluation has two truth values: a comparison with a missing property is false.  NaN is
+ * unordered and unequal.  A value of an incompatible type is less than the literal. */
 #include "query/filter.h"
 
 enum order {
@@ -30,14 +29,14 @@ static enum order order_double(double a, double b)
 	return a == b ? EQUAL : UNORDERED;
 }
 
-/* Exact: an int64 made a double would lose its last bits. */
+/* Compares exactly: converting the int64 to double would lose bits. */
 static enum order order_double_int64(double a, int64_t b)
 {
 	static const double limit = 0x1p63;
 	int64_t whole;
 
 	if (!(a >= -limit && a < limit))
-		return order_double(a, 0); /* beyond every int64, or NaN */
+		return order_double(a, 0); /* outside of int64, or NaN */
 	whole = (int64_t)a;
 	if (whole != b)
 		return order_int64(whole, b);
@@ -55,8 +54,8 @@ static size_t same_prefix(struct span a, struct span b)
 	return i;
 }
 
-/* Where a lead byte of UTF-8 stands in the order of UTF-16: surrogates, which F0 to F4
- * become, come before U+E000 to U+FFFF, which begin with EE and EF. */
+/* Ranks a lead byte of UTF-8 in the order of UTF-16.  F0 to F4 become surrogates, which come before
+ * U+E000 to U+FFFF.  Those begin with EE and EF. */
 static int utf16_rank(unsigned char lead)
 {
 	return lead == 0xee || lead == 0xef ? lead + 0x10 : lead;
@@ -96,8 +95,8 @@ static enum order order_same_type(const struct value *a, const struct value *b)
 	return UNORDERED;
 }
 
-/* The literal widens to the property's type, never the other way round.  Any other type is
- * LESS: so the service was seen to answer (docs/rest.md). */
+/* Only the literal is widened, to the type of the property.  Other types are LESS, as the service
+ * was observed to answer (docs/rest.md). */
 static enum order order_values(const struct value *property, const struct value *literal)
 {
 	if (property->type == literal->type)
@@ -143,7 +142,7 @@ static bool compare(const struct filter_node *n, const struct value *property)
 	return false;
 }
 
-/* Chains go on to the right without recursion: only parentheses and nots go deeper. */
+/* Chains lean to the right and are walked in a loop.  Only parentheses and nots recurse. */
 static bool matches(const struct filter_node *n, const struct value *const *values)
 {
 	for (; n->kind == FILTER_AND || n->kind == FILTER_OR; n = n->right) {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of two that begin alike, the longer one first. */
+/* A longer operator stands before its own prefix. */
 static const struct {
 	const char *wrong, *right;
 } operators[] = {

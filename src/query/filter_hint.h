@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Advice for a filter that is written as in SQL or C; for filter_parse.c
- * only. */
+ * Advice for filters written as in SQL or C; only for filter_parse.c. */
 #ifndef QUERY_FILTER_HINT_H
 #define QUERY_FILTER_HINT_H
 
 #include "base/buf.h"
 #include "base/span.h"
 
-/* Appends a sentence with a blank before it, if the token that is wrong is or holds an
- * operator of another language, a keyword in capitals or a double quote. */
+/* Appends a sentence with a space before it.  Does so if the token contains an operator of another
+ * language, an upper-case keyword or a double quote. */
 void filter_hint(struct span token, struct buf *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A token is cut out first, by blanks and parentheses outside quotes, and understood then
- * as a whole.  A doubled quote needs no care in cutting: it closes and opens again. */
+ * The lexer first cuts a token at blanks and parentheses outside of quotes, then interprets it.  A
+ * doubled quote needs no special case: it closes and opens again. */
 #include "query/filter_lex.h"
 
 #include "base/text.h"
@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-/* The ticks of every datetime literal before 1601: no row has one, so that all of them
- * compare alike. */
+/* The value of all datetime literals before 1601.  No row has such a time, so they compare
+ * alike. */
 #define TICKS_BEFORE_ALL INT64_C(-1)
 
 static bool is_blank(char c)
@@ -42,7 +42,7 @@ static enum err take_value(struct filter_token *t, enum err e)
 	return e == ERR_NO_MEMORY ? e : ERR_OK;
 }
 
-/* text is without the outer quotes; inside, quotes come in pairs only. */
+/* text is without the outer quotes.  Inner quotes must be doubled. */
 static enum err lex_string(struct arena *arena, struct span text, struct value *ret)
 {
 	char *p = arena_alloc(arena, text.n);
@@ -59,7 +59,8 @@ static enum err lex_string(struct arena *arena, struct span text, struct value *
 	return ERR_OK;
 }
 
-/* The '+' of an offset is a blank once a query string was decoded carelessly. */
+/* Restores the '+' of an offset, which a careless decoding of the query string turns into a
+ * space. */
 static enum err mend_offset(struct arena *arena, struct span *text)
 {
 	static const size_t offset = sizeof("+hh:mm") - 1;
@@ -90,7 +91,7 @@ static enum err lex_datetime(struct arena *arena, struct span text, struct value
 	return ERR_OK;
 }
 
-/* The dashed form only. */
+/* Accepts the form with dashes only. */
 static enum err lex_guid(struct arena *arena, struct span text, struct value *ret)
 {
 	return text.n == 36 ? edm_text_parse(EDM_GUID, text, ret, NULL, NULL) : ERR_VALUE_INVALID;
@@ -136,7 +137,7 @@ static const struct {
 	{ "binary", lex_binary },
 };
 
-/* PREFIX'...' with its first quote at `quote`. */
+/* Reads PREFIX'...'; the first quote is at `quote`. */
 static enum err lex_quoted(struct arena *arena, struct span s, size_t quote, struct value *ret)
 {
 	struct span prefix = span_make(s.p, quote);
@@ -160,7 +161,8 @@ static size_t count_digits(struct span s, size_t i)
 	return n;
 }
 
-/* Behind the integer part: where the fraction and the exponent end, 0 if they are wrong. */
+/* Returns where the fraction and the exponent end; i is behind the integer part.  0 if they are
+ * malformed. */
 static size_t scan_real(struct span s, size_t i)
 {
 	size_t n;
@@ -182,7 +184,7 @@ static size_t scan_real(struct span s, size_t i)
 	return i;
 }
 
-/* Int32, Int64 or Double: the first that holds it. */
+/* Takes the first type that can hold the value: Int32, Int64, Double. */
 static enum err lex_integer(struct span s, struct value *ret)
 {
 	int64_t v;
@@ -234,7 +236,7 @@ static bool is_constant(struct span s, struct value *ret)
 	return true;
 }
 
-/* t->text is set, and not empty. */
+/* t->text must be set and not empty. */
 static enum err understand(struct arena *arena, struct filter_token *t)
 {
 	struct span s = t->text;
@@ -268,7 +270,7 @@ enum err filter_lex_next(struct filter_lexer *l, struct filter_token *ret)
 	*ret = (struct filter_token){ .end = l->pos };
 	if (start == s.n)
 		return ERR_OK;
-	if (l->pos == start) { /* a parenthesis stops the cut where it begins */
+	if (l->pos == start) { /* the token is a parenthesis */
 		l->pos = ret->end = start + 1;
 		ret->kind = s.p[start] == '(' ? FILTER_TOKEN_OPEN : FILTER_TOKEN_CLOSE;
 	}

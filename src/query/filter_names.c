@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * From names to slots: once for the filter, and once per row for its properties. */
+ * Maps names to slots: once for a filter, and once for each row. */
 #include "query/filter_names.h"
 
 #include "codec/document_walk.h"
@@ -27,7 +27,7 @@ int filter_name_order(const void *a, const void *b)
 	return order(*(const struct span *)a, *(const struct span *)b);
 }
 
-/* Among the named slots; f->nslots if it is not there. */
+/* Searches the named slots.  Returns f->nslots if there is none. */
 static unsigned find_named(const struct filter *f, struct span name)
 {
 	unsigned from = FILTER_SLOT_NAMED, to = f->nslots;
@@ -57,7 +57,7 @@ bool filter_needs_properties(const struct filter *f)
 	return f->nslots > FILTER_SLOT_NAMED;
 }
 
-/* To the right a tree may be deep; to the left it is bounded. */
+/* Recurses to the left only: a tree can be deep to the right. */
 static bool node_uses(const struct filter_node *n, unsigned slot)
 {
 	for (; n != NULL; n = n->right) {
@@ -74,7 +74,7 @@ bool filter_uses(const struct filter *f, unsigned slot)
 	return node_uses(f->root, slot);
 }
 
-/* The number of slots that a property may fill; they are empty now. */
+/* Clears the named slots and returns how many there are. */
 static unsigned unbind(const struct filter *f, const struct value **values)
 {
 	for (unsigned slot = FILTER_SLOT_NAMED; slot < f->nslots; slot++)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * The numbering of a filter's names; for the filter_*.c only.  Slots from
- * FILTER_SLOT_NAMED on are in filter_name_order(), so that a name is found by halving. */
+ * The slots of a filter's names; only for the filter_*.c.  Slots from FILTER_SLOT_NAMED on are
+ * sorted by filter_name_order(), for a binary search. */
 #ifndef QUERY_FILTER_NAMES_H
 #define QUERY_FILTER_NAMES_H
 
 #include "query/filter.h"
 
-/* The slot of a name that has a fixed one, else FILTER_SLOT_NAMED. */
+/* Returns the fixed slot of this name, or FILTER_SLOT_NAMED. */
 unsigned filter_name_fixed(struct span name);
-/* For qsort() over spans: by length, last byte, all bytes.  The names of one entity differ
- * in the first two mostly (Value1, Value2), so that few of them are compared as a whole. */
+/* Compares spans for qsort(3): by length, then last byte, then all bytes.  Names like Value1 and
+ * Value2 differ in the first two, so few names are compared in full. */
 int filter_name_order(const void *a, const void *b);
-/* The slot of any name of f's, or f->nslots. */
+/* Returns the slot of a name, or f->nslots. */
 unsigned filter_name_find(const struct filter *f, struct span name);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The parser: by recursive descent, as deep as FILTER_DEPTH_MAX allows; chains of and/or
- * are loops.  The first thing that is wrong from the left is reported.  What the service
- * knows but does not implement is told apart from what is no filter at all: the former is
- * recognised at the word or the parenthesis that gives it away, the rest is not read. */
+ * A recursive-descent parser.  The recursion is limited by FILTER_DEPTH_MAX; and/or chains are
+ * loops.  It reports the leftmost error.
+ *
+ * It reports operations that the service does not implement with their own error.  It recognizes
+ * them by one word or parenthesis and stops there. */
 #include "base/text.h"
 #include "model/names.h"
 #include "query/filter.h"
@@ -12,16 +13,16 @@
 
 #include <stdlib.h>
 
-/* A comparison waits for its slot until all the names are known. */
+/* A comparison gets its slot once all names are known. */
 struct comparison {
 	struct filter_node node;
-	struct span name; /* in the text */
+	struct span name; /* borrowed from the text */
 	struct comparison *next;
 };
 
 struct parser {
 	struct filter_lexer lexer;
-	struct filter_token token; /* the next one, not taken yet */
+	struct filter_token token; /* the next token */
 	struct arena *arena;
 	struct comparison *comparisons;
 	size_t nleaves;
@@ -36,7 +37,7 @@ struct operand {
 	struct value literal;
 };
 
-/* How much of the filter an error shows: with the words around it, it fits a detail. */
+/* Bytes of the filter that a message quotes: the whole message must fit an err_detail. */
 #define SHOWN_MAX 200
 
 static enum err syntax_error(struct parser *p)
@@ -148,11 +149,11 @@ static enum err take_operand(struct parser *p, struct operand *ret)
 	if (e != ERR_OK)
 		return e;
 	if (is_name && p->token.kind == FILTER_TOKEN_OPEN)
-		return not_supported(p); /* a function */
+		return not_supported(p); /* a function call */
 	return is_arithmetic(p) ? not_supported(p) : ERR_OK;
 }
 
-/* For one more leaf of the tree: a comparison or a constant. */
+/* Checks the limit and counts a comparison or a constant. */
 static enum err count_leaf(struct parser *p)
 {
 	if (p->nleaves == FILTER_COMPARISONS_MAX)
@@ -208,7 +209,7 @@ static enum err add_comparison(struct parser *p, struct span name, enum filter_o
 	return ERR_OK;
 }
 
-/* Adds an operand that no operator follows. */
+/* Adds an operand that stands alone. */
 static enum err add_bare(
 	struct parser *p, const struct operand *operand, const struct filter_node **ret)
 {
@@ -243,7 +244,7 @@ static enum err take_comparison(struct parser *p, const struct filter_node **ret
 	return add_comparison(p, left.name, op, &right.literal, ret);
 }
 
-/* Takes the token that nests, too. */
+/* Also takes the token that opens the nesting. */
 static enum err go_deeper(struct parser *p)
 {
 	if (p->depth == FILTER_DEPTH_MAX)
@@ -289,8 +290,8 @@ static enum err take_unary(struct parser *p, const struct filter_node **ret)
 	return e;
 }
 
-/* kind: FILTER_OR, whose parts are chains of and; or FILTER_AND.  a and b and c becomes
- * a and (b and c). */
+/* Takes a chain of `or` whose operands are chains of `and`, or a chain of `and`.  `a and b and c`
+ * becomes `a and (b and c)`. */
 static enum err take_chain(struct parser *p, enum filter_kind kind, const struct filter_node **ret)
 {
 	const char *word = kind == FILTER_OR ? "or" : "and";
@@ -318,7 +319,7 @@ static enum err take_chain(struct parser *p, enum filter_kind kind, const struct
 	}
 }
 
-/* The different names behind the fixed ones, in order; they still lie in the text. */
+/* Collects the distinct names without a fixed slot, in order.  They still borrow from the text. */
 static void collect_names(const struct parser *p, struct filter *f)
 {
 	struct span *named = f->names + FILTER_SLOT_NAMED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The tree as text.  Only those parentheses are written that the tree needs: a filter that
- * was at its limit of depth stays within it. */
+ * Prints a tree.  Extra parentheses could push a filter over the depth limit, so only necessary
+ * ones are written. */
 #include "codec/edm_text.h"
 #include "query/filter.h"
 
@@ -51,7 +51,7 @@ static void put_literal(const struct value *v, struct buf *out)
 		buf_add_char(out, 'L');
 		break;
 	case EDM_DATETIME:
-		if (v->ticks < 0) /* before all that a row can have */
+		if (v->ticks < 0) /* stands for all times before 1601 */
 			buf_add_str(out, "datetime'1600-12-31T23:59:59.9999999Z'");
 		else
 			put_quoted("datetime", v, out);
@@ -97,8 +97,8 @@ static void put_group(const struct filter *f, const struct filter_node *n, struc
 	buf_add_char(out, ')');
 }
 
-/* The left part of a chain, or what a not turns round: inner binds tighter than outer, or
- * it needs parentheses. */
+/* Prints the left operand of a chain, or the operand of a not, in parentheses where it binds less
+ * tightly. */
 static void put_part(const struct filter *f, enum filter_kind outer,
 	const struct filter_node *inner, struct buf *out)
 {

@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Of one slot of the filter. */
+/* Per slot of the filter. */
 struct watched {
-	enum edm_type literal; /* of the last comparison with it; STRING: nothing to watch */
-	uint64_t missed;       /* rows whose String reads as that type */
+	enum edm_type literal; /* type of the last comparison; STRING: nothing to count */
+	uint64_t missed;       /* rows whose String parses as that type */
 };
 
 struct filter_watch {
@@ -57,14 +57,14 @@ void filter_watch_row(struct filter_watch *w, const struct value *const *values)
 	for (unsigned i = 0; i < w->filter->nslots; i++) {
 		const struct value *v = values[i];
 		struct value read;
-		struct buf none = { 0 }; /* no Binary is watched */
+		struct buf none = { 0 }; /* Binary is never counted */
 		if (w->slots[i].literal != EDM_STRING && v != NULL && v->type == EDM_STRING &&
 			edm_text_parse(w->slots[i].literal, v->bytes, &read, &none, NULL) == ERR_OK)
 			w->slots[i].missed++;
 	}
 }
 
-/* "Edm.DateTime" without "Edm." */
+/* "Edm.DateTime" without "Edm.". */
 static const char *short_name(enum edm_type type)
 {
 	return edm_name(type) + 4;

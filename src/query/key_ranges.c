@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Filters and bounds as sets of keys.  Chains of and, or are folded in pairs of equal weight,
- * which keeps a thousand points at n log n. */
+ * Turns filters and bounds into key sets.  Operands of and/or chains are combined in pairs of equal
+ * weight: a thousand points cost n log n. */
 #include "query/key_ranges.h"
 
 #include "query/key_set.h"
 
-/* Operands of a chain that wait for others of their weight: 2^12 is far beyond
- * FILTER_COMPARISONS_MAX. */
+/* Pending operands of a chain.  2^12 is far above FILTER_COMPARISONS_MAX. */
 #define FOLD_MAX 12
 
 /* ---- filters ---- */
@@ -46,7 +45,7 @@ static struct key_set set_of_leaf(struct key_builder *b, const struct filter_nod
 		return key_set_of_all(f->literal.boolean != negate);
 	if (f->slot != FILTER_SLOT_PK && f->slot != FILTER_SLOT_RK)
 		return key_set_of_all(true);
-	if (f->literal.type != EDM_STRING) /* every key is less */
+	if (f->literal.type != EDM_STRING) /* every key is less than a non-string */
 		return key_set_of_all(holds_for_less(f->op) != negate);
 	struct key_span spans[2];
 	struct span key = key_builder_key(b, f->literal.bytes);
@@ -55,7 +54,7 @@ static struct key_set set_of_leaf(struct key_builder *b, const struct filter_nod
 					 : key_set_of_rows(b, spans, n);
 }
 
-/* The operands of a chain of ands or ors, combined pair by pair as in a merge sort. */
+/* Combines the operands of an and/or chain in pairs, as merge sort does. */
 struct fold {
 	bool unite;
 	struct key_set sets[FOLD_MAX];
@@ -92,7 +91,7 @@ static void fold_operands(
 			negate = !negate;
 		if (is_leaf(f) || ((f->kind == FILTER_OR) != negate) != fold->unite)
 			break;
-		/* Chains lean to the right (query/filter.h): no recursion there. */
+		/* Chains lean to the right (query/filter.h), so only the left recurses. */
 		fold_operands(b, fold, f->left, negate);
 		f = f->right;
 	}
@@ -112,9 +111,9 @@ static struct key_set set_of(struct key_builder *b, const struct filter_node *f,
 	return fold.sets[0];
 }
 
-/* ---- the door ---- */
+/* ---- public functions ---- */
 
-/* ret->arena is the builder's; what it held before stays in it. */
+/* ret->arena is the builder's.  Its earlier contents remain in it. */
 static enum err finish(struct key_builder *b, struct key_set s, struct key_ranges *ret)
 {
 	ret->ranges = NULL;
@@ -143,8 +142,8 @@ enum err key_ranges_of_filter(const struct filter *f, struct key_ranges *ret)
 	return finish(&b, s, ret);
 }
 
-/* One end of a range in key order: `beyond` is the operator for the partitions that lie
- * wholly inside, `within` the one for the rows of the partition pk. */
+/* The keys on one side of a bound.  `beyond` is the operator for the partitions that are wholly
+ * inside, `within` the one for the rows of partition pk. */
 static struct key_set set_of_bound(struct key_builder *b, struct span pk, struct span rk,
 	enum filter_op beyond, enum filter_op within)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Sets of keys as sweeps over cuts.  A cut is a place between keys: before one, behind one,
- * or behind all; a span is what lies between two cuts, so that open and closed bounds need
- * no cases of their own. */
+ * Key sets as sweeps over cuts.  A cut is a position between keys: before a key, behind it, or
+ * behind all keys.  A span lies between two cuts, so open and closed bounds need no special
+ * cases. */
 #include "query/key_set.h"
 
 #include "model/key.h"
@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Segments and spans looked at for one filter: a few milliseconds, a few megabytes. */
+/* How many segments and spans a filter may cost: a few milliseconds and megabytes. */
 #define BUDGET 100000
-/* A set with at most so many segments of so many spans each is never simplified. */
+/* A set of at most this many segments, each of at most this many spans, is never simplified. */
 #define SMALL 4
 
 struct cut {
 	struct span key;
-	bool behind; /* the key; else before it */
-	bool end;    /* behind all keys; the others do not matter */
+	bool behind; /* behind the key; else before it */
+	bool end;    /* behind all keys; key and behind are unused */
 };
 
-/* lo.p and hi.p NULL: every key. */
+/* lo.p and hi.p are NULL: every key. */
 static const struct key_span every_key;
 static const struct key_range everything = { .rk = &every_key, .nrk = 1 };
 
@@ -57,7 +57,7 @@ static struct cut cut_max(struct cut a, struct cut b)
 	return cut_cmp(a, b) >= 0 ? a : b;
 }
 
-/* lo < hi. */
+/* lo must be less than hi. */
 static struct key_span span_between(struct cut lo, struct cut hi)
 {
 	struct key_span s = { 0 };
@@ -98,7 +98,7 @@ void key_builder_fini(struct key_builder *b)
 	free(b->ranges);
 }
 
-/* Room for n more elements of `size` behind the first len of *v. */
+/* Makes room for n more elements of `size` bytes behind the first len of *v. */
 static bool grow(struct key_builder *b, void **v, size_t *cap, size_t len, size_t n, size_t size)
 {
 	size_t want = len + n;
@@ -131,7 +131,7 @@ static bool reserve_ranges(struct key_builder *b, size_t n)
 	return ok;
 }
 
-/* False where nothing more shall be done. */
+/* Returns false if work must stop. */
 static bool spend(struct key_builder *b, size_t n)
 {
 	b->spent += n;
@@ -164,8 +164,8 @@ static struct key_set keep_ranges(struct key_builder *b, const struct key_range 
 	return s.v != NULL ? s : (struct key_set){ 0 };
 }
 
-/* In order form.  What lies behind the longest legal key decides no comparison with one,
- * so a longer one is cut: one byte more than any key keeps it different from all. */
+/* A key that is longer than any valid key is cut one byte behind the limit.  It still differs from
+ * every valid key, and its order is the same. */
 struct span key_builder_key(struct key_builder *b, struct span utf8)
 {
 	struct span key = { utf8.p, utf8.n > LIMIT_KEY_BYTES ? LIMIT_KEY_BYTES + 1 : utf8.n };
@@ -254,7 +254,7 @@ static struct key_rows combine_rows(
 
 /* ---- sets ---- */
 
-/* What stands between two cuts goes behind the scratch's last segment, or into it. */
+/* Appends a segment to the scratch, or extends the last one. */
 static void emit(struct key_builder *b, struct cut lo, struct cut hi, struct key_rows rows)
 {
 	struct key_range *last = b->nranges > 0 ? &b->ranges[b->nranges - 1] : NULL;
@@ -271,11 +271,11 @@ static void emit(struct key_builder *b, struct cut lo, struct cut hi, struct key
 		(struct key_range){ .pk = span_between(lo, hi), .rk = rows.v, .nrk = rows.n };
 }
 
-/* One of the two sets in a sweep over PartitionKeys. */
+/* One operand in a sweep over PartitionKeys. */
 struct sweep {
 	struct key_set set;
 	size_t i;
-	bool in; /* in segment i; else before it */
+	bool in; /* inside segment i; else before it */
 };
 
 static bool sweep_at_end(const struct sweep *s)
@@ -283,7 +283,7 @@ static bool sweep_at_end(const struct sweep *s)
 	return s->i == s->set.n;
 }
 
-/* Where it enters or leaves a segment next. */
+/* Returns the next cut at which it enters or leaves a segment. */
 static struct cut sweep_next(const struct sweep *s)
 {
 	if (sweep_at_end(s))
@@ -292,7 +292,7 @@ static struct cut sweep_next(const struct sweep *s)
 	return s->in ? cut_hi(pk) : cut_lo(pk);
 }
 
-/* Over every cut at `at`: a segment may begin where another ends. */
+/* Passes all cuts at `at`: a segment can begin where another ends. */
 static void sweep_pass(struct sweep *s, struct cut at)
 {
 	while (!sweep_at_end(s) && cut_cmp(sweep_next(s), at) == 0) {
@@ -337,7 +337,7 @@ static bool is_small(struct key_set s)
 	return true;
 }
 
-/* A big set becomes the box around it. */
+/* Replaces a large set by its bounding box. */
 static struct key_set simplify(struct key_builder *b, struct key_set s)
 {
 	if (is_small(s))
@@ -363,7 +363,7 @@ struct key_set key_set_combine_within_budget(
 		struct key_set ret = key_set_combine(b, unite, x, y);
 		if (b->e != ERR_RANGE)
 			return ret;
-		/* From here on sets are small, and every step is cheap. */
+		/* All sets are small from here on, so every step is cheap. */
 		b->e = ERR_OK;
 		b->limited = false;
 	}
@@ -374,7 +374,6 @@ struct key_set key_set_combine_within_budget(
 
 /* ---- where sets come from ---- */
 
-/* The keys k with `k op key`: up to two spans. */
 size_t key_spans_of(enum filter_op op, struct span key, struct key_span out[2])
 {
 	const struct cut first = { 0 }, end = { .end = true };
@@ -442,7 +441,6 @@ static const struct key_span *adopt_rows(struct key_builder *b, const struct key
 	return keep_rows(b, b->spans, b->nspans).v;
 }
 
-/* A copy in the builder's arena, with rows still shared where neighbours share them. */
 struct key_set key_set_copy(struct key_builder *b, const struct key_ranges *r)
 {
 	const struct key_span *theirs = NULL, *ours = NULL;

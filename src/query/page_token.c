@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Strict both ways: a token that decodes is, letter for letter, one that was written here,
- * so that nothing but a key that could exist ever comes out of a client's token. */
+ * The decoder accepts exactly the tokens that the encoder can write.  So a client's token always
+ * yields a valid key. */
 #include "query/page_token.h"
 
 #include "base/crypto.h"
@@ -8,16 +8,16 @@
 #include "model/key.h"
 #include "model/limits.h"
 
-/* The most characters that base64 needs for a key. */
+/* Characters of base64 for the longest key. */
 #define TEXT_MAX ((LIMIT_KEY_BYTES + 2) / 3 * 4)
 
-/* What takes the place of base64's three characters that headers and URLs change. */
+/* Replaces the three base64 characters that are unsafe in headers and URLs. */
 static char to_token(char c)
 {
 	return c == '=' ? '-' : c == '+' ? '_' : c == '/' ? '.' : c;
 }
 
-/* '\0' for base64's own: a token never holds them. */
+/* Returns '\0' for those three characters: a token has none of them. */
 static char from_token(char c)
 {
 	switch (c) {
@@ -50,7 +50,7 @@ static enum err refuse(struct err_detail *detail)
 	return err_set(detail, ERR_INVALID_INPUT, "The continuation token is not valid.");
 }
 
-/* "1!LEN!" with the length of what follows, without leading zeros. */
+/* Takes "1!LEN!" and checks that LEN, without leading zeros, is the length of the rest. */
 static bool take_head(struct span token, struct span *ret_text)
 {
 	size_t at = 2, len = 0;

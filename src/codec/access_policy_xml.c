@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stored access policies.  What a client left out comes back left out: an identifier
- * without a policy, a policy without a start.  An empty Start, Expiry or Permission is one
- * that was left out. */
+ * Parts that the client left out stay out: an identifier can have no policy, and a policy no start.
+ * An empty Start, Expiry or Permission counts as left out. */
 #include "codec/access_policy_xml.h"
 
 #include "base/clock.h"
@@ -16,7 +15,7 @@ static enum err keep(struct access_policies *p, struct span s, struct span *ret)
 	return ret->p == NULL ? ERR_NO_MEMORY : ERR_OK;
 }
 
-/* In the one form that clients read back: azure-cli 2.45 fails on every other. */
+/* Stores the one form that all clients can read: azure-cli 2.45 fails on others. */
 static enum err keep_time(struct access_policies *p, struct span s, struct span *ret)
 {
 	char text[CLOCK_TEXT_MAX];
@@ -26,7 +25,7 @@ static enum err keep_time(struct access_policies *p, struct span s, struct span 
 	return keep(p, span_make(text, (size_t)clock_format_full(ticks, text)), ret);
 }
 
-/* Each of r, a, u, d at most once, in any order. */
+/* Accepts each of r, a, u, d once, in any order. */
 static enum err keep_permission(struct access_policies *p, struct span s, struct span *ret)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -58,7 +57,7 @@ static enum err read_id(struct access_policies *p, const struct xml_node *node, 
 	return keep(p, id, ret);
 }
 
-/* An optional value; keep_it() checks and keeps it. */
+/* Reads an optional value, which keep_it() checks and stores. */
 static enum err read_value(struct access_policies *p, const struct xml_node *node,
 	enum err (*keep_it)(struct access_policies *p, struct span s, struct span *ret),
 	struct span *ret, struct err_detail *detail)

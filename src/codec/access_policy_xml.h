@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Stored access policies <-> the SignedIdentifiers document (protocol section 2.11). */
+ * Stored access policies as the SignedIdentifiers document (protocol section 2.11). */
 #ifndef CODEC_ACCESS_POLICY_XML_H
 #define CODEC_ACCESS_POLICY_XML_H
 
@@ -7,14 +7,16 @@
 #include "base/err.h"
 #include "model/access_policy.h"
 
-/* ret is zeroed first; arena_fini(&ret->arena) whatever the answer.  An empty text is no
- * policy.  Rules: at most 5, ids of 1 to 64 units, unique, times and permission letters
- * (raud) well-formed.  Times become UTC with seven digits.  ERR_XML_INVALID for what is not such a document, ERR_XML_VALUE for a
- * bad time or permission; a BOM, any encoding declaration that is UTF-8, comments are fine;
- * a DTD or an entity reference that is not predefined is ERR_XML_INVALID. */
+/* Parses the document.  ret is zeroed first; call arena_fini(&ret->arena) also after an error.  An
+ * empty text means no policies.  There are at most 5, with unique ids of 1 to 64 UTF-16 units.
+ * Times are converted to UTC with seven digits.
+ *
+ * ERR_XML_INVALID if the document has another form.  ERR_XML_VALUE for an invalid time or
+ * permission; the permission letters are r, a, u, d. */
 enum err access_policies_from_xml(
 	struct span xml, struct access_policies *ret, struct err_detail *detail);
-/* With the XML declaration, on one line.  An id that XML cannot carry sets out->failed. */
+/* Appends the document on one line, with the XML declaration.  Sets out->failed for an id that XML
+ * cannot contain. */
 void access_policies_to_xml(const struct access_policies *p, struct buf *out);
 
 #endif

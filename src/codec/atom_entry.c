@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * entry > content > m:properties > d:NAME.  (Entries of media have m:properties right in the
- * entry; so may these.)  Errors tell the line in the text that the parser saw; the hidden
- * references (xml_controls.h) change no line. */
+ * Reads entry > content > m:properties > d:NAME.  Media entries have m:properties directly in the
+ * entry; any entry may.
+ *
+ * Errors give the line of the text that the parser saw.  Hidden references (xml_controls.h) do not
+ * change lines. */
 #include "codec/atom_entry.h"
 
 #include "codec/xml_controls.h"
@@ -9,9 +11,9 @@
 #include "codec/xml_names.h"
 #include "model/limits.h"
 
-/* A row has up to 255, their envelope some more.  The parser keeps names until the document
- * was read, in a table that gets slow: those of elements are bounded here, of their attributes
- * by xml_scan.h, of instructions by xml_events.h; an entity that is none ends the reading. */
+/* A row has up to 255 elements, and the entry some more.  libxml2 keeps all names in a table that
+ * becomes slow.  So names are bounded: elements here, attributes by xml_scan.h, instructions by
+ * xml_events.h. */
 #define ELEMENTS_MAX 1000
 
 enum place {
@@ -23,15 +25,15 @@ enum place {
 };
 
 struct entry {
-	struct span text; /* what the parser sees */
+	struct span text; /* as the parser sees it */
 	const struct atom_reader *reader;
 	struct err_detail *detail;
 	enum place at;
-	bool in_content; /* m:properties stands in it */
+	bool in_content; /* m:properties is inside of it */
 	bool has_properties;
 	size_t elements;
-	size_t passing; /* elements that are passed over, open now */
-	bool hidden;    /* references are hidden in the text */
+	size_t passing; /* open elements that are skipped */
+	bool hidden;    /* the text has hidden references */
 	struct buf name, value;
 	struct atom_property property;
 	size_t offset; /* of the property */
@@ -71,7 +73,7 @@ static enum err read_type(struct entry *r, const struct xml_start *s)
 	if (!xml_attribute(s, ATOM_METADATA, "type", &type) || type.n == 0 ||
 		edm_from_name(type, &r->property.type))
 		return ERR_OK;
-	/* The service's own: what it is said to be does not matter. */
+	/* Timestamp is dropped, so its type does not matter. */
 	if (span_is(s->name, "Timestamp"))
 		return ERR_OK;
 	(void)err_set(&why, ERR_VALUE_INVALID,
@@ -121,7 +123,7 @@ static enum err on_start(void *arg, const struct xml_start *s)
 	}
 	if (r->at == IN_PROPERTY)
 		return at(r, ERR_VALUE_INVALID, s->offset, "A property may not hold elements.");
-	/* Passed over, a mistaken namespace would make a row without properties. */
+	/* Skipping a wrong namespace would make a row without properties. */
 	if (r->at == IN_PROPERTIES)
 		return span_is(s->space, ATOM_DATA)
 			? begin_property(r, s)
@@ -168,7 +170,7 @@ static enum err on_end(void *arg)
 	else if (r->at == IN_PROPERTIES)
 		r->at = r->in_content ? IN_CONTENT : IN_ENTRY;
 	else
-		r->at = IN_ENTRY; /* nothing follows the entry itself */
+		r->at = IN_ENTRY; /* nothing follows the entry */
 	return ERR_OK;
 }
 
@@ -181,8 +183,7 @@ static enum err on_text(void *arg, struct span text)
 	return ERR_OK;
 }
 
-/* Of an update with the wrong namespaces nothing else would be left: no properties is not what
- * was meant. */
+/* An entry with wrong namespaces would otherwise be an update without properties. */
 static enum err check_whole(const struct entry *r)
 {
 	if (!r->has_properties)
@@ -216,6 +217,6 @@ enum err atom_entry_read(
 	buf_fini(&out);
 	buf_fini(&r.name);
 	buf_fini(&r.value);
-	/* The service has one text for whatever cannot be read. */
+	/* The service has one message for all unreadable input. */
 	return e == ERR_XML_INVALID ? ERR_VALUE_INVALID : e;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reading an Atom entry for the properties in it (protocol sections 2.2, 2.6).  Namespaces
- * count, prefixes do not; what is not known is passed over, as the service did. */
+ * Reads the properties of an Atom entry (protocol sections 2.2, 2.6).  It matches namespaces,
+ * whatever the prefixes.  It skips unknown elements, as the service did. */
 #ifndef CODEC_ATOM_ENTRY_H
 #define CODEC_ATOM_ENTRY_H
 
@@ -16,20 +16,20 @@
 
 struct atom_property {
 	struct span name;
-	enum edm_type type; /* by m:type; String without */
-	bool is_null;       /* m:null="true"; it may have a text all the same */
-	struct span text;   /* as it stands */
+	enum edm_type type; /* from m:type; String by default */
+	bool is_null;       /* m:null="true"; text may be set too */
+	struct span text;   /* unchanged */
 };
 
-/* Called for each, in order; everything lives until it returns.  An error ends the reading:
- * the place is put to its detail. */
+/* take() is called for each property, in order.  Its data is valid only during the call.  An error
+ * ends the reading; the reader adds the position to the detail. */
 struct atom_reader {
 	enum err (*take)(void *arg, const struct atom_property *p, struct err_detail *detail);
 	void *arg;
 };
 
-/* ERR_VALUE_INVALID for what is no XML, or no Atom entry; ERR_BODY_TOO_LARGE; ERR_NO_MEMORY;
- * what the reader returned. */
+/* Reads one entry.  ERR_VALUE_INVALID if it is not XML or not an Atom entry; ERR_BODY_TOO_LARGE;
+ * ERR_NO_MEMORY; or the error of take(). */
 enum err atom_entry_read(
 	struct span text, const struct atom_reader *reader, struct err_detail *detail);
 

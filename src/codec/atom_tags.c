@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * A list in the order of the documents.  A row that lacks some properties is found again a little
- * further on; what is new is put in where it stands.  Rows that have little in common fill the
- * list, and from then on they are written without it. */
+ * A list in the order of the documents.  If a row lacks some properties, the next ones are found a
+ * few entries further on.  New properties are inserted at the position.  Rows that differ much fill
+ * the list; it is then no longer used. */
 #include "codec/atom_tags.h"
 
 #include "codec/atom_text.h"
 
 #define TAGS_MAX ((size_t)2 * LIMIT_PROPERTIES)
 #define LOOK_AHEAD 4
-/* Tags are copied in steps of this, which go beyond their end: mostly there are one or two. */
+/* Tags are copied in steps of this size, beyond their end.  Most need one or two steps. */
 #define STEP 16
 
 struct atom_tag {
-	struct span before; /* "X@odata.type":"Edm.Int64","X": */
+	struct span before; /* such as "X@odata.type":"Edm.Int64","X": */
 	struct span open, close;
 	enum atom_value kind;
 	struct atom_tag *next;
@@ -70,7 +70,7 @@ static char *put_text(char *to, const struct atom_tag *t, struct span text)
 	return to + text.n;
 }
 
-/* False for another kind of value, for what needs more in its tag, and for what is damaged. */
+/* Returns false for another kind of value, for a value whose tag differs, and for damaged text. */
 static bool put_element(const struct atom_tag *t, struct span text, struct buf *out)
 {
 	if (text.n > ATOM_SHORT || atom_value_of(text, t->kind == ATOM_QUOTED) != t->kind)
@@ -88,7 +88,7 @@ static bool put_element(const struct atom_tag *t, struct span text, struct buf *
 	return to != NULL;
 }
 
-/* By one of the next tags: the one that did it, or NULL. */
+/* Writes the element with one of the next tags and returns that tag, or NULL. */
 static struct atom_tag *put_next(struct atom_tag *t, struct document_walk *walk, struct buf *out)
 {
 	const char *from = walk->p;
@@ -114,7 +114,7 @@ void atom_tags_put(struct atom_place *at, struct document_walk *walk, struct buf
 
 /* ---- learning ---- */
 
-/* A copy at *room, with what the last step goes beyond it. */
+/* Copies s to *room, followed by the bytes that put_tag() may read. */
 static struct span keep(char **room, struct span s)
 {
 	char *p = *room;
@@ -125,8 +125,8 @@ static struct span keep(char **room, struct span s)
 	return span_make(p, s.n);
 }
 
-/* Whether other values of that kind are written in the same way, and by put_element(): blanks at an
- * end have to be said, and of a Double in quotes XML spells some differently. */
+/* Returns true if put_element() can write other values of this kind with the same tags.  Strings
+ * with blank ends need an attribute, and XML writes some Doubles differently. */
 static bool is_usual(const struct document_property *p, enum atom_value kind)
 {
 	if (p->text.n > ATOM_SHORT)
@@ -136,7 +136,7 @@ static bool is_usual(const struct document_property *p, enum atom_value kind)
 	return (kind == ATOM_QUOTED) == (p->type.n > 0) && !span_is(p->type, "Edm.Double");
 }
 
-/* No text has a < or >. */
+/* The text of an element has no < and >. */
 void atom_tags_learn(struct atom_tags *tags, struct atom_place *at, struct span before,
 	const struct document_property *p, struct span element)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every byte of a page passes through here: room is made for a piece at once, plain bytes go
- * eight at a time, and a string of a document is never unescaped before. */
+ * Every byte of a page passes here.  Room is reserved per piece, plain bytes are copied eight at a
+ * time, and JSON strings are not unescaped first. */
 #include "codec/atom_text.h"
 
 #include "base/text.h"
@@ -10,10 +10,10 @@
 
 #define PIECE 1024
 
-/* What becomes of a byte: eight bytes, so that they are copied at once, whatever it is. */
+/* The output for one byte: eight bytes, so that one copy writes it. */
 struct spelling {
 	char text[6];
-	uint8_t rare; /* by put_slowly() */
+	uint8_t rare; /* put_slowly() must handle it */
 	uint8_t n;
 };
 
@@ -26,7 +26,7 @@ struct spelling {
 #define NOTHING     { "", 0, 0 }
 #define RARE        { "", 1, 0 }
 
-/* 0xef: the first byte of U+F000 and above. */
+/* 0xef is the first byte of U+F000 and above. */
 #define MARKUP(backslash_) \
 	[0x00 ... 0x08] = RARE, ['\t'] = TWO('\t'), [0x0b ... 0x1f] = RARE, \
 	[' '] = FOUR(' '), TWO('$'), { "&amp;", 0, 5 }, ITSELF('\''), EIGHT('('), \
@@ -40,7 +40,7 @@ struct spelling {
 
 static const struct spelling spellings[][256] = {
 	{ MARKUP(ITSELF('\\')) },
-	/* In a document, and behind a backslash there. */
+	/* In a JSON string, and behind a backslash in it. */
 	{ MARKUP(NOTHING) },
 	{
 		[0x00 ... '!'] = RARE,
@@ -57,7 +57,7 @@ static const struct spelling spellings[][256] = {
 
 typedef uint8_t eight __attribute__((vector_size(8)));
 
-/* A backslash is none here, also where it means nothing. */
+/* A backslash is never plain, even outside of JSON. */
 static bool eight_are_plain(const unsigned char *p)
 {
 	eight v;
@@ -90,7 +90,7 @@ static char *put_reference(char *to, uint32_t cp)
 	return to;
 }
 
-/* U+FFFE and U+FFFF, or whatever else begins with 0xef. */
+/* Handles U+FFFE and U+FFFF, and all other characters that begin with 0xef. */
 static char *put_high(char *to, struct span s, size_t *ret_n)
 {
 	uint32_t cp = 0;
@@ -109,7 +109,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* \u00XX of a control: no other is written. */
+/* Handles \u00XX of a control character: documents have no other. */
 static char *put_escaped_control(char *to, struct span s, size_t *ret_n)
 {
 	*ret_n = 6;
@@ -119,7 +119,7 @@ static char *put_escaped_control(char *to, struct span s, size_t *ret_n)
 	return low < 0 ? NULL : put_reference(to, (uint32_t)((s.p[4] - '0') * 16 + low));
 }
 
-/* The escape that s begins with, of those that are rare; NULL if it is none that is written. */
+/* Writes the rare escape at s.  NULL if the encoder does not write such an escape. */
 static char *put_escape(char *to, struct span s, size_t *ret_n)
 {
 	*ret_n = 2;
@@ -137,7 +137,7 @@ static char *put_escape(char *to, struct span s, size_t *ret_n)
 	}
 }
 
-/* The byte or escape at s, one that is rare or not. */
+/* Writes the byte or escape at s, rare or not. */
 static char *put_slowly(char *to, struct span s, size_t *ret_n, bool json)
 {
 	unsigned char c = (unsigned char)s.p[0];
@@ -152,8 +152,9 @@ static char *put_slowly(char *to, struct span s, size_t *ret_n, bool json)
 	return c == 0xef ? put_high(to, s, ret_n) : put_reference(to, c);
 }
 
-/* n bytes without any branch, for nobody can foretell what comes next; *escaped: a backslash stood
- * in front of them, or is the last.  NULL where something rare is among them. */
+/* Writes n bytes without branches, which the CPU could not predict.  *escaped: a backslash precedes
+ * them, and afterwards: a backslash is the last byte.  Returns NULL if a rare byte is among
+ * them. */
 static inline char *put_bytes(
 	char *to, const unsigned char *p, size_t n, bool json, unsigned *escaped)
 {
@@ -170,7 +171,7 @@ static inline char *put_bytes(
 	return rare == 0 ? to : NULL;
 }
 
-/* From *at on to `end` at least, byte by byte or escape by escape. */
+/* Writes from *at on, up to `end` at least, one byte or escape at a time. */
 static char *put_rare_bytes(char *to, struct span s, size_t *at, size_t end, bool json)
 {
 	size_t n;
@@ -180,13 +181,13 @@ static char *put_rare_bytes(char *to, struct span s, size_t *at, size_t end, boo
 	return to;
 }
 
-/* From *at on, at least to `end` (but not behind a backslash), which may be in the middle of a
- * character. */
+/* Writes from *at on, up to `end` at least, but does not stop behind a backslash.  `end` can be
+ * inside a character. */
 static char *put_piece(char *to, struct span s, size_t *at, size_t end, bool json)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	unsigned escaped = 0;
-	bool plain = false; /* the last eight */
+	bool plain = false; /* the last eight bytes were plain */
 	size_t i, n;
 
 	for (i = *at; i < end && to != NULL; i += n) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Strings as the characters of an element.  What XML cannot carry becomes a reference, as the
- * service had it (&#x1;), and so does a carriage return, of which readers make a line feed. */
+ * Strings as the text of an element.  Characters that XML cannot contain become references such as
+ * &#x1;, as in the service.  So does a carriage return, which XML readers replace by a line
+ * feed. */
 #ifndef CODEC_ATOM_TEXT_H
 #define CODEC_ATOM_TEXT_H
 
@@ -9,19 +10,22 @@
 
 #include <stdbool.h>
 
-/* s is valid UTF-8. */
+/* Appends s, which must be valid UTF-8. */
 void atom_add_text(struct buf *out, struct span s);
-/* The same for what stands between the quotes of a string in a canonical document; false,
- * half-way, if that cannot be one. */
+/* Appends the inside of a JSON string of a canonical document.  Returns false if it is damaged; out
+ * then has a part of it. */
 bool atom_add_json_text(struct buf *out, struct span raw);
 
-/* What n bytes need at most: one may become &#x1F;, and the last reach beyond the end of a piece. */
+/* The most room that n bytes need: a byte can become &#x1F;, and copies reach beyond the end of a
+ * piece. */
 #define ATOM_TEXT_ROOM(n_) (6 * (n_) + 8)
 
-/* Either of them at `to`, where there is that room; behind it, or NULL. */
+/* Writes either of them to `to`, which must have that room.  Returns the end, or NULL if s is
+ * damaged. */
 char *atom_put_text(char *to, struct span s, bool json);
 
-/* Whether blanks at an end have to be said to count. */
+/* Return true if the text begins or ends with a blank: XML readers then need an attribute to keep
+ * it. */
 bool atom_has_blank_ends(struct span s);
 bool atom_json_has_blank_ends(struct span raw);
 

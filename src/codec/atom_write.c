@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Atom entries and feeds.  A page of a thousand rows is made here, so a canonical document is
- * never decoded: it is walked, and its values are copied, but for what markup needs escaped.
- * The prefixes are always d and m, and Atom has none: old clients look names up by them. */
+ * Writes Atom entries and feeds.  A page has up to a thousand rows, so a canonical document is not
+ * decoded.  It is walked, and its values are copied and escaped.
+ *
+ * The prefixes are always d and m, and Atom has none: old clients look names up by their prefix. */
 #include "base/clock.h"
 #include "codec/atom_entry.h"
 #include "codec/atom_tags.h"
@@ -20,14 +21,14 @@ struct writer {
 	const struct odata_style *style;
 	const struct odata_row *row;
 	struct buf *out;
-	char time[CLOCK_TEXT_MAX]; /* of the row */
+	char time[CLOCK_TEXT_MAX]; /* the row's Timestamp */
 };
 
 #define ATTRIBUTES_ROOM 64
 #define ELEMENT_ROOM(el_) \
 	(2 * (el_)->name.n + (el_)->type.n + ATOM_TEXT_ROOM((el_)->text.n) + ATTRIBUTES_ROOM + 16)
 
-/* The name of an element in the output. */
+/* Where an element's name is in the output. */
 struct tag {
 	size_t at, n;
 };
@@ -39,7 +40,7 @@ static void put_etag(struct writer *w)
 	char etag[ETAG_MAX];
 	size_t n = (size_t)etag_format(w->row->version, etag);
 
-	/* Without its quotes: W/"..." */
+	/* Without the quotes of W/"...". */
 	buf_add_str(w->out, " m:etag=\"W/&quot;");
 	buf_add(w->out, etag + 3, n - 4);
 	buf_add_str(w->out, "&quot;\"");
@@ -57,7 +58,7 @@ static void put_root(struct writer *w, const char *name)
 	buf_add_str(w->out, " xmlns=\"" ATOM_SPACE "\">");
 }
 
-/* Whole seconds, as the service. */
+/* In whole seconds, as the service does. */
 static void put_updated(struct writer *w)
 {
 	buf_add_str(w->out, "<updated>");
@@ -65,22 +66,22 @@ static void put_updated(struct writer *w)
 	buf_add_str(w->out, "Z</updated>");
 }
 
-/* What was written behind the content, to where there is room, becomes a part of it. */
+/* Makes the bytes up to `end`, which are already in the buffer, part of its content. */
 static void end_at(struct buf *out, char *end)
 {
 	out->len = (size_t)(end - out->data);
 	*end = '\0';
 }
 
-/* Again what stands at `from` in the output. */
+/* Appends n bytes of the output from `from` on once more. */
 static void repeat(struct buf *out, size_t from, size_t n)
 {
 	if (buf_reserve(out, n))
 		buf_add(out, out->data + from, n);
 }
 
-/* From <id> to the properties.  The text of `link`, the URL without its base, was written to
- * the output last. */
+/* Writes from <id> to the properties.  The caller has just written the link, which is the URL
+ * without its base. */
 static void put_head(struct writer *w, struct span set, size_t link, size_t n)
 {
 	struct buf *out = w->out;
@@ -105,7 +106,8 @@ static void put_tail(struct writer *w)
 	buf_add_str(w->out, "</m:properties></content></entry>");
 }
 
-/* A key in a URL; of what percent_encode_key() leaves only & means something here. */
+/* Writes a key in a URL.  Of the characters that percent_encode_key() leaves, only & must be
+ * escaped. */
 static void put_url_key(struct buf *out, struct span key)
 {
 	for (;;) {
@@ -169,10 +171,10 @@ void table_atom_render(const struct odata_style *style, struct span name, struct
 
 struct element {
 	struct span name;
-	struct span type; /* none for a String */
+	struct span type; /* empty for a String */
 	struct span text;
-	bool json;     /* a String as it stands in a document, with escapes */
-	bool preserve; /* one that begins or ends with a blank */
+	bool json;     /* a JSON string of a document, with its escapes */
+	bool preserve; /* begins or ends with a blank */
 };
 
 static char *put(char *to, struct span s)
@@ -181,7 +183,7 @@ static char *put(char *to, struct span s)
 	return to + s.n;
 }
 
-/* From behind the name to the text: ATTRIBUTES_ROOM and the type. */
+/* Writes from behind the name to the text.  Needs ATTRIBUTES_ROOM and the room of the type. */
 static char *put_attributes(char *to, const struct element *el)
 {
 	if (el->preserve)
@@ -195,8 +197,8 @@ static char *put_attributes(char *to, const struct element *el)
 	return to;
 }
 
-/* Nearly all: with a name that is written as it is, and a text that is not long.  A page has tens
- * of thousands, so room is made once. */
+/* Writes elements with a plain name and a short text: nearly all.  A page has tens of thousands, so
+ * the room is reserved once. */
 static char *put_short(char *to, const struct element *el)
 {
 	to = put(to, SPAN_LIT("<d:"));
@@ -214,7 +216,7 @@ static char *put_short(char *to, const struct element *el)
 	return to;
 }
 
-/* Begins an element; returns where its name stands, for its end. */
+/* Begins an element.  Returns where its name is, for the end tag. */
 static struct tag open_tag(struct writer *w, const struct element *el)
 {
 	struct buf *out = w->out;
@@ -270,7 +272,7 @@ static void put_string(struct writer *w, struct span name, struct span s)
 	(void)put_element(w, &el);
 }
 
-/* The one value that XML spells in another way than JSON. */
+/* XML spells one value differently from JSON. */
 static struct span spell(struct span type, struct span text)
 {
 	if (!span_is(type, "Edm.Double"))
@@ -280,7 +282,7 @@ static struct span spell(struct span type, struct span text)
 	return span_is(text, "-Infinity") ? SPAN_LIT("-INF") : text;
 }
 
-/* Nothing in such a text needs an escape. */
+/* The text must need no escapes. */
 static void put_typed(struct writer *w, struct span name, struct span type, struct span text)
 {
 	const struct element el = { .name = name, .type = type, .text = spell(type, text) };
@@ -300,7 +302,7 @@ static void put_timestamp(struct writer *w)
 	put_typed(w, SPAN_LIT("Timestamp"), SPAN_LIT("Edm.DateTime"), span_of(w->time));
 }
 
-/* False if the name is of no system property. */
+/* Returns false if this is not a system property. */
 static bool put_system(struct writer *w, struct span name)
 {
 	if (span_is(name, "PartitionKey"))
@@ -352,7 +354,7 @@ static enum err put_slot(struct writer *w, const struct document_property *p)
 	return put_element(w, &el);
 }
 
-/* The next one, whose tags the page has not had in this place. */
+/* Writes the next property, whose tags are not cached at this position. */
 static enum err put_new(struct writer *w, struct document_walk *walk, struct atom_place *place)
 {
 	struct document_property p;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Whoever reads a document here may be told less of what is wrong with it, but never looks
- * behind its end. */
+ * A damaged document can pass these checks, but no function reads behind its end. */
 #include "codec/document_walk.h"
 
 #include "base/text.h"
@@ -36,7 +35,7 @@ static bool is_escaped(const char *start, const char *quote)
 	return backslashes % 2 != 0;
 }
 
-/* At the opening quote; what stands between the quotes. */
+/* The walk is at the opening quote.  Sets *ret to the text between the quotes. */
 static bool take_string(struct document_walk *w, struct span *ret)
 {
 	if (left(w) < 2 || *w->p != '"')
@@ -85,7 +84,7 @@ static bool take_value(struct document_walk *w, struct document_property *p)
 	return p->text.n > 0;
 }
 
-/* Behind "X@odata.type": the type, and X again. */
+/* The walk is behind "X@odata.type".  Takes the type and the second X. */
 static bool take_type(struct document_walk *w, struct document_property *p)
 {
 	struct span name = span_make(p->name.p, p->name.n - annotation.n);
@@ -94,7 +93,7 @@ static bool take_type(struct document_walk *w, struct document_property *p)
 		span_eq(p->name, name);
 }
 
-/* Behind a value: the end, or a comma and more. */
+/* A value must be followed by the end, or by a comma and more text. */
 static bool ends_member(struct document_walk *w)
 {
 	return left(w) == 0 || (take(w, ',') && left(w) > 0);
@@ -156,7 +155,7 @@ const struct document_property *document_find(struct document_properties *d, str
 	return NULL;
 }
 
-/* Those that buf_add_json() writes. */
+/* Accepts the escapes that buf_add_json() writes. */
 static bool escapes_are_whole(struct span s)
 {
 	for (size_t i = 0; i < s.n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A stored canonical document (ITEM_CANONICAL), property by property, without the checks
- * that were made before it was stored: for scans that want few of its properties. */
+ * Walks a stored canonical document (ITEM_CANONICAL) property by property.  It skips the checks
+ * that were made before the document was stored.  For scans that need few properties. */
 #ifndef CODEC_DOCUMENT_WALK_H
 #define CODEC_DOCUMENT_WALK_H
 
@@ -13,38 +13,39 @@
 #include <stdbool.h>
 
 struct document_walk {
-	const char *p, *end; /* p: where the next property begins, to go back there */
+	const char *p, *end; /* p: start of the next property */
 };
 
 struct document_property {
 	struct span name;
-	struct span type; /* "Edm.Int64"; n is 0 where the value tells it */
-	struct span text; /* of the value, quotes included */
+	struct span type; /* such as "Edm.Int64"; n is 0 if the property has no annotation */
+	struct span text; /* of the value, with quotes */
 };
 
-/* False: it is no canonical document. */
+/* Returns false if the document is not canonical. */
 bool document_walk_begin(struct span document, struct document_walk *ret);
 
-/* ERR_NOT_FOUND behind the last property; ERR_CORRUPT: it is no canonical document. */
+/* Takes the next property.  ERR_NOT_FOUND behind the last one; ERR_CORRUPT if the document is not
+ * canonical. */
 enum err document_walk_next(struct document_walk *w, struct document_property *ret);
 
-/* The value of the next property, quotes included, where the document goes on with just `before`
- * (all that stands in front of a value); else false, and it was not touched. */
+/* Takes the value of the next property if `before`, the text in front of the value, matches.
+ * *ret_text includes quotes.  Else returns false and does not move. */
 bool document_walk_behind(struct document_walk *w, struct span before, struct span *ret_text);
 
-/* All properties, to look some up. */
+/* All properties, for lookups. */
 struct document_properties {
 	struct document_property all[LIMIT_PROPERTIES];
-	size_t n, next; /* next: behind the last one found */
+	size_t n, next; /* behind the last one found */
 };
 
-/* The rest of the walk.  ERR_CORRUPT. */
+/* Collects the rest of the walk.  ERR_CORRUPT. */
 enum err document_gather(struct document_walk *w, struct document_properties *ret);
-/* Quick where names are looked up in the document's order; NULL: no such property. */
+/* Returns the property or NULL.  Fast if the caller asks in the order of the document. */
 const struct document_property *document_find(struct document_properties *d, struct span name);
 
-/* Borrows from the document, or from the arena.  ERR_NOT_SUPPORTED for a Binary, whose bytes
- * entity_json_decode() gives; ERR_CORRUPT, ERR_NO_MEMORY. */
+/* Decodes a value, which borrows from the document or from the arena.  ERR_NOT_SUPPORTED for
+ * Binary: use entity_json_decode().  ERR_CORRUPT, ERR_NO_MEMORY. */
 enum err document_value(const struct document_property *p, struct arena *arena, struct value *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Typed values from text and back.  Numbers are read and written in the C locale whatever
- * the process has set: a point is a point.  A double is written with as few digits as
- * read back the same, in the service's spelling (1.5E+24). */
+ * Typed values from text and back.  Numbers use the C locale, whatever locale the process has.  A
+ * double is written with the fewest digits that parse to the same value, in the service's form
+ * (1.5E+24). */
 #include "codec/edm_text.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@ static locale_t enter_c_locale(void)
 {
 	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 
-	/* glibc hands out its built-in object here: no allocation, nothing to free. */
+	/* glibc returns a static object here: nothing to free, and it cannot fail. */
 	BUG_ON(c == (locale_t)0);
 	return uselocale(c);
 }
@@ -44,7 +44,7 @@ static size_t count_digits(struct span s, size_t i)
 	return n;
 }
 
-/* Decimal only: strtod() would also take hex, blanks and words. */
+/* strtod(3) would also accept hex, blanks and words. */
 static bool is_decimal(struct span s)
 {
 	size_t i = s.n > 0 && (s.p[0] == '-' || s.p[0] == '+');
@@ -107,7 +107,7 @@ static bool is_any_case(struct span s, const char *word)
 	return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
 }
 
-/* .NET writes "True", sheets write "TRUE". */
+/* .NET writes "True", spreadsheets write "TRUE". */
 static bool parse_boolean(struct span s, bool *ret)
 {
 	*ret = is_any_case(s, "true") || span_is(s, "1");
@@ -145,7 +145,7 @@ static bool take(struct span *s, char c)
 	return true;
 }
 
-/* Behind the point: 1 or more digits, of which 7 count. */
+/* The text begins behind the point.  Takes one or more digits; the first 7 count. */
 static bool take_fraction(struct span *s, int *ret)
 {
 	size_t n = count_digits(*s, 0);
@@ -158,7 +158,7 @@ static bool take_fraction(struct span *s, int *ret)
 	return n > 0;
 }
 
-/* Seconds to subtract for UTC. */
+/* *ret is the seconds to subtract for UTC. */
 static bool take_zone(struct span *s, int *ret)
 {
 	bool east = take(s, '+');
@@ -284,7 +284,7 @@ static enum err parse(enum edm_type type, struct span text, struct value *v, str
 	case EDM_GUID:
 		return parse_guid(text, v->guid) ? ERR_OK : ERR_VALUE_INVALID;
 	case EDM_BINARY:
-	case EDM_COUNT_: /* is none */
+	case EDM_COUNT_: /* not a type */
 		break;
 	}
 	return parse_binary(text, out, &v->bytes);
@@ -309,8 +309,8 @@ enum err edm_text_parse(enum edm_type type, struct span text, struct value *ret,
 		edm_name(type));
 }
 
-/* With the fewest digits that read back as d.  15 always do for a number that was given
- * with 15; below DBL_MIN there may be much shorter ones. */
+/* Writes d with the fewest digits that parse to d.  15 digits suffice for a number that was given
+ * with 15.  Below DBL_MIN much fewer can suffice. */
 static void shortest(double d, char out[DOUBLE_TEXT_MAX])
 {
 	int digits = fabs(d) < DBL_MIN ? 1 : 15;
@@ -409,7 +409,7 @@ void edm_text_format(const struct value *v, struct buf *out)
 		format_guid(v->guid, out);
 		break;
 	case EDM_BINARY:
-	case EDM_COUNT_: /* is none */
+	case EDM_COUNT_: /* not a type */
 		base64_encode(v->bytes, out);
 		break;
 	}

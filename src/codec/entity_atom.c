@@ -59,8 +59,8 @@ static enum err without_blanks(struct arena *arena, struct span *text)
 	return ERR_OK;
 }
 
-/* The text as its type's parser wants it: tools break lines where they like, and only in a
- * String does that matter.  A String's outlives the reader. */
+/* Returns the text that the parser of the type expects.  Tools break lines anywhere, which matters
+ * only in a String.  The copy of a String outlives the reader. */
 static enum err value_text(struct arena *arena, const struct atom_property *p, struct span *ret)
 {
 	if (p->type == EDM_STRING) {
@@ -125,7 +125,7 @@ struct table_decoder {
 	struct span name;
 };
 
-/* Other properties are the business of other versions: they are passed over. */
+/* Ignores unknown properties, which other protocol versions may have. */
 static enum err take_table(void *arg, const struct atom_property *p, struct err_detail *detail)
 {
 	struct table_decoder *d = arg;

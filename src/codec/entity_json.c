@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Entity <-> JSON.  A document is read in two passes: the scanner's members are gathered
- * by name first, because an annotation may stand behind its property, then each row
- * becomes a typed property.  So syntax errors win over all others, and every other error
- * is known with its place.  Strings without escapes borrow from the text. */
+ * The decoder makes two passes.  It first collects the scanner's members by name, because an
+ * annotation can follow its property.  Then each entry becomes a typed property.
+ *
+ * So a syntax error comes before all others, and each error has a position.  Strings without
+ * escapes borrow from the text. */
 #include "codec/entity_json.h"
 
 #include "base/clock.h"
@@ -33,7 +34,7 @@ static int shown(struct span name)
 	return name.n < 100 ? (int)name.n : 100;
 }
 
-/* Puts the place to what a lower check said. */
+/* Adds the position to the message of a lower layer. */
 static enum err at(struct decoder *d, enum err e, size_t offset, const char *message)
 {
 	return err_set_at(d->detail, e, d->text.p, offset, "%s", message);
@@ -64,7 +65,7 @@ static enum err duplicate(struct decoder *d, struct span name, size_t offset)
 		"The property '%.*s' is specified more than one time.", shown(name), name.p);
 }
 
-/* name is without "@odata.type".  A Timestamp is dropped, whatever it is said to be. */
+/* name is without "@odata.type".  Timestamp is dropped, whatever its type. */
 static enum err note_type(struct decoder *d, struct member *m, const struct json_member *j)
 {
 	struct span type;
@@ -146,7 +147,7 @@ static enum err gather(struct decoder *d)
 	enum json_scan_result r;
 	enum err e = ERR_OK;
 
-	/* A broken rule is reported only where no syntax error follows. */
+	/* A broken rule is reported only if the syntax is valid to the end. */
 	for (r = json_scan_next(&scan, d->text, &j); r == JSON_SCAN_MEMBER;
 		r = json_scan_next(&scan, d->text, &j)) {
 		if (e == ERR_OK)
@@ -173,7 +174,7 @@ static enum err infer_double(struct decoder *d, const struct member *m, struct v
 		: bad_value(d, m, ERR_VALUE_INVALID, "the number is too large");
 }
 
-/* Integer without annotation: Int32 where it fits, else by the rules. */
+/* An integer without annotation is Int32 if it fits; else the rules decide. */
 static enum err infer_integer(struct decoder *d, const struct member *m, struct value *ret)
 {
 	int64_t v;
@@ -191,7 +192,8 @@ static enum err infer_integer(struct decoder *d, const struct member *m, struct 
 	return ERR_OK;
 }
 
-/* Neither a null, which take_member() takes, nor an object, which the scanner refuses. */
+/* The token is never null, which take_member() handles, and never an object, which the scanner
+ * refuses. */
 static enum err infer(struct decoder *d, const struct member *m, struct value *ret)
 {
 	if (m->token == JSON_TOKEN_STRING) {
@@ -206,8 +208,8 @@ static enum err infer(struct decoder *d, const struct member *m, struct value *r
 	return ERR_OK;
 }
 
-/* Every type may be written as a string, some as a literal too.  As in infer() there is no
- * null and no object. */
+/* A string can represent every type, a literal only some.  The token is never null or an object, as
+ * in infer(). */
 static bool may_be_literal(enum edm_type type, enum json_token token)
 {
 	if (token == JSON_TOKEN_STRING)
@@ -280,7 +282,7 @@ static enum err take_member(struct decoder *d, const struct member *m)
 	enum err e;
 
 	if (!m->has_value)
-		return ERR_OK; /* an annotation of nothing */
+		return ERR_OK; /* an annotation without a property */
 	if (is_key(m->name))
 		return take_key(d, m);
 	if (span_is(m->name, "Timestamp")) {
@@ -300,7 +302,7 @@ static enum err build(struct decoder *d)
 		if (e != ERR_OK)
 			return e;
 	}
-	/* A property never counts four times its text: most need not be counted. */
+	/* A property counts less than four times its text, so most documents need no counting. */
 	if (d->text.n > LIMIT_ENTITY_BYTES / 4 && entity_size(d->entity) > LIMIT_ENTITY_BYTES)
 		return err_set(
 			d->detail, ERR_ENTITY_TOO_LARGE, "%s", err_text(ERR_ENTITY_TOO_LARGE));
@@ -328,7 +330,7 @@ enum err entity_json_decode(struct span text, enum entity_json_rules rules, stru
 	return e;
 }
 
-/* Property names are identifiers: nothing in them needs an escape. */
+/* Property names are identifiers and need no escapes. */
 static void put_name(struct span name, struct buf *out)
 {
 	if (out->len > 0 && out->data[out->len - 1] != '{')

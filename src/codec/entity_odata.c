@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rows as OData elements.  A page of a thousand rows is made here, so a canonical document
- * is never decoded: its members are copied as they are, all at once where the level keeps
- * every annotation.  Only what a user wrote in his own form goes through an entity. */
+ * Rows as OData elements.  A page has up to a thousand rows, so a canonical document is not
+ * decoded.  Its members are copied, all at once if the level keeps all annotations.  Only documents
+ * in another form are decoded to an entity. */
 #include "codec/entity_odata.h"
 
 #include "base/clock.h"
@@ -12,12 +12,12 @@
 
 static const struct span annotation = { "@odata.type", 11 };
 
-/* Members are counted from the outside: buf may hold other elements before this one. */
+/* out may hold earlier elements, so the writer tracks the commas itself. */
 struct writer {
 	const struct odata_style *style;
 	const struct odata_row *row;
 	struct buf *out;
-	bool begun; /* a member stands in the object */
+	bool begun; /* the object has a member */
 };
 
 static void separate(struct writer *w)
@@ -44,7 +44,7 @@ void entity_odata_url(
 	put_url(table, pk, rk, out);
 }
 
-/* The selected names go into the URL percent-encoded: they are whatever a client wrote. */
+/* The selected names come from the client, so they are percent-encoded. */
 static void put_metadata(struct writer *w)
 {
 	const struct odata_style *s = w->style;
@@ -129,7 +129,7 @@ static void put_timestamp(struct writer *w)
 	buf_add_char(w->out, '"');
 }
 
-/* False if the name is of no system property. */
+/* Returns false if this is not a system property. */
 static bool put_system(struct writer *w, struct span name)
 {
 	if (span_is(name, "PartitionKey"))
@@ -177,7 +177,7 @@ static enum err splice_annotated(struct writer *w)
 	return ERR_OK;
 }
 
-/* "X":1; annotated, with "X@odata.type":"..." before it where the document has that. */
+/* Copies "X":1.  annotated: with "X@odata.type":"..." before it, if the document has that. */
 static void put_member(struct writer *w, const struct document_property *p, bool annotated)
 {
 	const char *from = p->name.p - 1, *end = p->text.p + p->text.n;
@@ -232,7 +232,7 @@ static enum err splice(struct writer *w)
 
 static void put_property(struct writer *w, const struct property *p)
 {
-	/* It sets its own comma: the object has begun whenever a member stands in it. */
+	/* The function puts its own comma, as there always is a member before it. */
 	entity_json_encode_property(p->name, &p->value, w->style->level != ODATA_NONE, w->out);
 	w->begun = true;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Key <-> file name.  There is one writer of names; a name is read by undoing the escapes
- * loosely and then writing the key again: whatever differs is no key's name.  So the two
- * directions cannot drift apart. */
+ * Keys as file names.  Only one function writes names.  The decoder undoes the escapes loosely,
+ * writes the key again and compares.  So the two directions cannot differ. */
 #include "codec/filename.h"
 
 #include "base/crypto.h"
@@ -26,7 +25,7 @@ static bool is_escaped(unsigned char c, bool first)
 	return c == '%' || c == '/' || c < 0x20 || c == 0x7f || (first && c == '.');
 }
 
-/* The character at key[i] as it stands in a name; returns its bytes in the key. */
+/* Writes the character at key[i] as it stands in a name.  Returns its length in the key. */
 static size_t escape_at(struct span key, size_t i, char out[4], size_t *ret_len)
 {
 	static const char hex[] = "0123456789ABCDEF";
@@ -47,8 +46,8 @@ static size_t escape_at(struct span key, size_t i, char out[4], size_t *ret_len)
 	return n;
 }
 
-/* Writes whole characters as long as they fit into max bytes.  Returns the length, and
- * whether it was all. */
+/* Writes whole characters up to max bytes and returns the length.  *ret_all: the whole key did
+ * fit. */
 static size_t escape(struct span key, size_t max, char *out, bool *ret_all)
 {
 	size_t len = 0, i = 0;
@@ -124,7 +123,8 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Only what the writer escapes somewhere; where it does is for the comparison to say. */
+/* Accepts all characters that the encoder escapes anywhere.  The caller's comparison checks their
+ * positions. */
 static bool unescape(struct span stem, struct filename *ret)
 {
 	size_t len = 0;
@@ -153,7 +153,7 @@ static enum err refuse(struct err_detail *detail, struct span name)
 		(int)name.n, name.p);
 }
 
-/* stem as a key or the beginning of one, and only in the writer's spelling. */
+/* Decodes stem as a key, or as the start of one.  Only the encoder's spelling is valid. */
 static enum err decode_stem(
 	struct span stem, enum filename_kind kind, struct filename *ret, struct err_detail *detail)
 {
@@ -175,7 +175,7 @@ static enum err decode_stem(
 	return ERR_OK;
 }
 
-/* The last of the 52 characters carries one bit only. */
+/* The last of the 52 characters holds one bit. */
 static bool is_base32_digest(const char *p)
 {
 	for (size_t i = 0; i < BASE32_SHA256_LEN; i++) {
@@ -196,7 +196,8 @@ static enum err decode_digest(
 	size_t room = LIMIT_NAME_BYTES - suffix_len(kind);
 	enum err e;
 
-	/* The character that was cut off takes at most 4 bytes. */
+	/* The name is shorter than the limit only if the next character, of up to 4 bytes, did not
+	 * fit. */
 	if (stem.n > room || stem.n + 4 <= room)
 		return refuse(detail, stem);
 	if (!is_base32_digest(stem.p + stem.n - BASE32_SHA256_LEN))
@@ -209,7 +210,7 @@ static enum err decode_digest(
 static enum err decode_key(
 	struct span stem, enum filename_kind kind, struct filename *ret, struct err_detail *detail)
 {
-	/* There is a character: an empty name and ".json" never come here. */
+	/* stem is not empty: the caller refuses an empty name and ".json". */
 	if (stem.p[0] == '.')
 		return refuse(detail, stem);
 	if (span_eq(stem, empty_stem))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Key <-> file name.  One key has exactly one name and one name means exactly one key
+ * Keys as file names.  Each key has exactly one name, and each name stands for exactly one key
  * (docs/semantics.md, "Names and keys"):
- *   - the key in UTF-8; '%', '/', control characters and a leading '.' as %XX, upper case;
- *   - a row's name ends in ".json", which is not part of the key;
- *   - the empty key is "%_";
- *   - a name over 240 bytes (".json" counted) is cut at a character boundary so that with
- *     "%~", the 52 base32 characters of SHA-256(key) and ".json" it fits into 240. */
+ * - The name is the key in UTF-8.  '%', '/', control characters and a leading '.' become %XX, in
+ *   upper case.
+ * - A row's name ends in ".json", which is not part of the key.
+ * - The empty key is "%_".
+ * - A name over 240 bytes, ".json" included, becomes a digest name.  It is cut at a character
+ *   boundary and ends in "%~" and 52 base32 characters of SHA-256(key).  With ".json" it fits into
+ *   240 bytes. */
 #ifndef CODEC_FILENAME_H
 #define CODEC_FILENAME_H
 
@@ -22,30 +24,31 @@ enum filename_kind {
 
 enum filename_form {
 	FILENAME_KEY,      /* key is complete */
-	FILENAME_DIGEST,   /* a digest name: key holds the part before the cut */
-	FILENAME_ORDINARY, /* FILENAME_ROW only: the name of an ordinary file */
+	FILENAME_DIGEST,   /* a digest name: key is the part before the cut */
+	FILENAME_ORDINARY, /* only in a partition: the name of an ordinary file */
 };
 
 struct filename {
 	enum filename_form form;
-	char key[LIMIT_KEY_BYTES + 1]; /* UTF-8, NUL behind it */
+	char key[LIMIT_KEY_BYTES + 1]; /* UTF-8, followed by a NUL */
 	size_t key_len;
 };
 
-/* The one name of a legal key.  Writes at most LIMIT_NAME_BYTES bytes and a NUL; returns
- * the length. */
+/* Writes the name of a valid key and a NUL, at most LIMIT_NAME_BYTES and one.  Returns the
+ * length. */
 size_t filename_encode(struct span key, enum filename_kind kind, char out[LIMIT_NAME_BYTES + 1]);
 
-/* Whether the key's name takes the digest form. */
+/* Returns true if the name of the key is a digest name. */
 bool filename_is_long(struct span key, enum filename_kind kind);
 
-/* What a name means.  Row names: those that end in ".json" and do not begin with '.';
- * every other name in a partition is FILENAME_ORDINARY.  A name that is no key's name:
- * ERR_NAME_INVALID, ERR_NAME_NOT_UTF8, ERR_KEY_INVALID, ERR_KEY_TOO_LARGE or
- * ERR_NAME_TOO_LONG.  For FILENAME_DIGEST the form of the name is checked (length 240 or
- * a shorter one only because the next character would not have fitted; 52 base32
- * characters) but not the digest: the caller finds or is given the key and asks
- * filename_encode() whether it has this name. */
+/* Interprets a name.  In a partition, a row's name ends in ".json" and does not begin with '.'; any
+ * other name is FILENAME_ORDINARY.
+ *
+ * A name that no key has is ERR_NAME_INVALID, ERR_NAME_NOT_UTF8, ERR_KEY_INVALID, ERR_KEY_TOO_LARGE
+ * or ERR_NAME_TOO_LONG.
+ *
+ * The form of a digest name is checked, but not the digest.  The caller must find the key and
+ * compare its filename_encode(). */
 enum err filename_decode(
 	struct span name, enum filename_kind kind, struct filename *ret, struct err_detail *detail);
 

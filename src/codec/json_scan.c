@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The scanner.  Every helper moves a cursor and answers whether it went on, ran out of
- * text, or met a byte that no valid document can have there.  Nothing is kept between
- * calls but where the last complete member ended: a cut member is simply read again. */
+ * Each helper moves a cursor.  It reports success, the end of the text, or a byte that no valid
+ * document has at this position.  The only state between calls is the end of the last complete
+ * member: an incomplete member is read again. */
 #include "codec/json_scan.h"
 
 #include "base/compiler.h"
@@ -26,7 +26,7 @@ enum step {
 struct cursor {
 	const unsigned char *p;
 	size_t i, n;
-	const char *why; /* for the byte at i, with STEP_BAD */
+	const char *why; /* with STEP_BAD, describes the byte at i */
 	bool objects;
 };
 
@@ -65,7 +65,7 @@ static uint64_t has_zero_byte(uint64_t w)
 	return (w - ONES) & ~w & HIGHS;
 }
 
-/* Whether one of the eight bytes is a quote, a backslash, a control or not ASCII. */
+/* Returns true if one of eight bytes is a quote, a backslash, a control character or not ASCII. */
 static bool has_special(uint64_t w)
 {
 	uint64_t low = (w - ONES * 0x20) & ~w & HIGHS;
@@ -92,14 +92,14 @@ static void skip_plain(struct cursor *c)
 	}
 }
 
-/* What the byte behind a lead byte may be at least and at most. */
+/* The range of the byte behind a lead byte. */
 static void tail_range(unsigned char lead, unsigned char *ret_min, unsigned char *ret_max)
 {
 	*ret_min = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
 	*ret_max = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
 }
 
-/* One character that is not ASCII, with c->i left at the very byte that is wrong. */
+/* Takes one non-ASCII character.  On an error c->i is at the wrong byte. */
 static enum step take_utf8(struct cursor *c)
 {
 	static const char why[] = "a string must be valid UTF-8";
@@ -128,8 +128,8 @@ static int hex_value(unsigned char b)
 	return b >= 'a' && b <= 'f' ? b - 'a' + 10 : -1;
 }
 
-/* The four digits behind \u.  The first two tell a surrogate: low must be one of the
- * second half (DC00 to DFFF), otherwise it must not be. */
+/* Takes the four digits of \uXXXX.  low: they must be the second half of a surrogate pair, DC00 to
+ * DFFF; else they must not be.  The first two digits tell. */
 static enum step take_hex4(struct cursor *c, bool low, unsigned *ret)
 {
 	static const char unpaired[] = "a surrogate escape must be one of a pair";
@@ -165,7 +165,7 @@ static enum step take_unicode(struct cursor *c)
 	return s == STEP_OK ? take_hex4(c, true, &unit) : s;
 }
 
-/* At the backslash. */
+/* The cursor is at the backslash. */
 static enum step take_escape(struct cursor *c)
 {
 	c->i++;
@@ -190,7 +190,7 @@ static enum step take_escape(struct cursor *c)
 	}
 }
 
-/* At the opening quote. */
+/* The cursor is at the opening quote. */
 static enum step take_string(struct cursor *c, struct span *ret, bool *ret_escaped)
 {
 	size_t start = ++c->i;
@@ -243,7 +243,7 @@ static bool take_if(struct cursor *c, unsigned char a, unsigned char b)
 	return true;
 }
 
-/* Nothing but the number's end may follow; where the text ends, more digits may come. */
+/* Checks that the number ends here.  At the end of the text more digits may come. */
 static enum step end_number(struct cursor *c)
 {
 	unsigned char b;
@@ -287,7 +287,7 @@ static enum step take_word(
 	return s;
 }
 
-/* At the opening brace. */
+/* The cursor is at the opening brace. */
 static enum step take_object(struct cursor *c, struct json_member *m)
 {
 	struct json_scan inner = { .pos = c->i, .part = true };
@@ -340,7 +340,7 @@ static enum step take_value(struct cursor *c, struct json_member *m)
 	return s;
 }
 
-/* At the name's opening quote. */
+/* The cursor is at the opening quote of the name. */
 static enum step take_member(struct cursor *c, struct json_member *m)
 {
 	enum step s;
@@ -389,7 +389,8 @@ static enum step scan_open(struct json_scan *s, struct cursor *c)
 	return step;
 }
 
-/* Up to the quote of the next name; behind the closing brace the phase is PHASE_DONE. */
+/* Moves to the opening quote of the next name.  Behind the closing brace the phase is
+ * PHASE_DONE. */
 static enum step scan_separator(struct json_scan *s, struct cursor *c)
 {
 	bool first = s->phase == PHASE_FIRST;
@@ -446,7 +447,7 @@ static uint32_t unit_at(const char *p)
 	return v;
 }
 
-/* p is behind "\u"; *ret_used counts from there. */
+/* p is behind "\u"; *ret_used counts from p. */
 static uint32_t code_point_at(const char *p, size_t *ret_used)
 {
 	uint32_t high = unit_at(p);

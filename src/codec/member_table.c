@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rows begin on the caller's stack and move into the arena when there are many; the
- * index is open addressing, at most half full. */
+ * The rows begin in the struct and move to the arena when there are many.  The index uses open
+ * addressing and is at most half full. */
 #include "codec/member_table.h"
 
 #include "base/compiler.h"
@@ -14,7 +14,7 @@ void member_table_init(struct member_table *t, struct arena *arena)
 	t->cap = ARRAY_LEN(t->first);
 	t->index = NULL;
 	t->mask = 0;
-	/* Where the stack lies is not known to who writes the document. */
+	/* The author of a document cannot know the address of the stack. */
 	t->seed = (uint64_t)(uintptr_t)t * UINT64_C(0x9e3779b97f4a7c15);
 	t->arena = arena;
 }
@@ -96,7 +96,7 @@ static bool grow(struct member_table *t)
 	memcpy(rows, t->rows, t->n * sizeof(*rows));
 	t->rows = rows;
 	t->cap *= 2;
-	return rebuild_index(t); /* there are more than LINEAR_MAX */
+	return rebuild_index(t); /* there are more than LINEAR_MAX rows */
 }
 
 struct member *member_table_get(struct member_table *t, struct span name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The batch parser.  One pass over the lines with one cursor: a line is looked at against
- * the boundary of the batch and, inside a change set, against the change set's, so that
- * whatever delimiter a client forgot, the next one is still found. */
+ * The batch parser makes one pass over the lines.  It compares each line with the boundary of the
+ * batch and, inside a change set, with that of the change set.  So it still finds the next
+ * delimiter if a client left one out. */
 #include "codec/multipart.h"
 
 #include "base/text.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Far above what any client sends; keeps memory in proportion to the text. */
+/* Far above what clients send.  It bounds the memory for headers. */
 #define HEADERS_MAX 100
 #define BOUNDARY_MAX 256
 
@@ -23,7 +23,7 @@ enum delimiter {
 	DELIMITER_TEXT_END,
 };
 
-/* The head of a part or of a request. */
+/* The headers of a part or of a request. */
 struct head {
 	struct mime_header headers[HEADERS_MAX];
 	size_t n;
@@ -32,11 +32,11 @@ struct head {
 
 struct parser {
 	struct span text;
-	size_t pos;          /* the start of a line */
-	size_t mark;         /* of the line that was looked at last */
-	struct span outer;   /* boundaries */
-	struct span inner;   /* n 0: not in a change set */
-	enum delimiter last; /* the delimiter that was read last */
+	size_t pos;          /* at the start of a line */
+	size_t mark;         /* start of the line that was examined last */
+	struct span outer;   /* the boundaries */
+	struct span inner;   /* n is 0 outside of a change set */
+	enum delimiter last; /* the last delimiter */
 	size_t max_parts, cap;
 	struct arena *arena;
 	struct batch_body *ret;
@@ -66,7 +66,7 @@ static int shown(struct span s)
 
 /* ---- header values ---- */
 
-/* At the opening quote: the length up to behind the closing one. */
+/* s begins with a quote.  Returns the length with the closing quote. */
 static size_t quoted_length(struct span s)
 {
 	size_t i = 1;
@@ -76,7 +76,7 @@ static size_t quoted_length(struct span s)
 	return i < s.n ? i + 1 : s.n;
 }
 
-/* Up to the next ';' that stands in no quotes. */
+/* Returns the length up to the next ';' outside of quotes. */
 static size_t piece_length(struct span s)
 {
 	size_t i = 0;
@@ -154,7 +154,7 @@ static bool at_end(const struct parser *p)
 	return p->pos == p->text.n;
 }
 
-/* The line at the cursor without its end, and where the next one starts. */
+/* Returns the line at the cursor without its end.  *ret_next is the start of the next line. */
 static struct span peek_line(const struct parser *p, size_t *ret_next)
 {
 	struct span rest = skip(p->text, p->pos);
@@ -190,8 +190,8 @@ static enum delimiter classify(const struct parser *p, struct span line)
 	return DELIMITER_NONE;
 }
 
-/* Whether a delimiter stands at the cursor, or the text ends; it is then consumed and in
- * p->last.  Else *ret_line is the line, which is not consumed. */
+/* Returns true at a delimiter or at the end of the text, consumes it and sets p->last.  Else sets
+ * *ret_line to the line, which is not consumed. */
 static bool take_delimiter(struct parser *p, struct span *ret_line, size_t *ret_next)
 {
 	p->mark = p->pos;
@@ -207,7 +207,7 @@ static bool take_delimiter(struct parser *p, struct span *ret_line, size_t *ret_
 	return true;
 }
 
-/* Past everything up to a delimiter, which is in p->last. */
+/* Consumes everything up to a delimiter, and the delimiter, which is in p->last. */
 static void skip_to_delimiter(struct parser *p)
 {
 	struct span line;
@@ -217,7 +217,7 @@ static void skip_to_delimiter(struct parser *p)
 		p->pos = next;
 }
 
-/* Like take_delimiter(), past the empty lines at the cursor. */
+/* Skips empty lines, then does what take_delimiter() does. */
 static bool skip_empty_lines(struct parser *p, struct span *ret_line, size_t *ret_next)
 {
 	while (!take_delimiter(p, ret_line, ret_next)) {
@@ -263,8 +263,7 @@ static enum err add_header(struct parser *p, struct span line, struct head *ret)
 	return ERR_OK;
 }
 
-/* Headers up to the empty line; or up to a delimiter, p->last, where the empty line is
- * missing. */
+/* Reads headers up to an empty line, or up to a delimiter in p->last if that line is missing. */
 static enum err read_head(struct parser *p, struct head *ret)
 {
 	struct span line;
@@ -285,7 +284,7 @@ static enum err read_head(struct parser *p, struct head *ret)
 	return ERR_OK;
 }
 
-/* The head of a part, which cannot be all of it. */
+/* Reads the head of a part; a body must follow it. */
 static enum err read_part_head(struct parser *p, struct head *ret, struct span *ret_type)
 {
 	const struct span *type;
@@ -319,7 +318,7 @@ static enum err keep_headers(struct parser *p, const struct head *head, struct b
 
 /* ---- requests ---- */
 
-/* "POST http://host/acct/t HTTP/1.1".  The target may hold bare blanks. */
+/* Reads "POST http://host/acct/t HTTP/1.1".  The target may contain spaces. */
 static enum err read_request_line(struct parser *p, struct batch_part *part)
 {
 	struct span line;
@@ -344,7 +343,7 @@ static enum err read_request_line(struct parser *p, struct batch_part *part)
 	return ERR_OK;
 }
 
-/* Up to the delimiter; the line end before it belongs to the delimiter. */
+/* Reads up to the delimiter.  The line end before the delimiter belongs to it. */
 static void read_body_to_delimiter(struct parser *p, size_t start, struct span *ret)
 {
 	struct span line;
@@ -368,8 +367,8 @@ static bool parse_length(struct span s, size_t *ret)
 	return s.n > 0;
 }
 
-/* That many bytes.  Where more than empty lines follow, the length was too small (clients
- * count characters instead of bytes): the delimiter then says where the body ends. */
+/* Reads so many bytes.  Some clients count characters instead of bytes, so the length can be too
+ * small.  If text follows, the delimiter ends the body instead. */
 static enum err read_body_of_length(
 	struct parser *p, size_t start, struct span length, struct span *ret)
 {
@@ -390,7 +389,7 @@ static enum err read_body_of_length(
 			   : fail_at(p, start, "this body is shorter than its Content-Length");
 }
 
-/* p->last is the delimiter behind the request afterwards. */
+/* Afterwards p->last is the delimiter behind the request. */
 static enum err read_body(struct parser *p, struct batch_part *part)
 {
 	const struct span *length =
@@ -438,7 +437,7 @@ static enum err too_many(struct parser *p)
 	return e;
 }
 
-/* Behind the head of the part that holds it. */
+/* Reads a request behind the head of its part. */
 static enum err read_request(struct parser *p, const struct head *outside)
 {
 	struct batch_part part = { .in_change_set = p->inner.n > 0,
@@ -490,8 +489,8 @@ static enum err read_change(struct parser *p)
 	return read_request(p, &head);
 }
 
-/* After a delimiter of that kind: a part, unless the text ends, which happens where a client
- * forgot to close what it began ("--batch" without the final "--"). */
+/* Reads the parts behind delimiters of this kind.  The text may end behind a delimiter: some
+ * clients omit the closing one. */
 static enum err read_each(struct parser *p, enum delimiter kind, enum err (*read)(struct parser *p))
 {
 	struct span line;
@@ -519,7 +518,7 @@ static enum err read_change_set(struct parser *p, const struct head *head, struc
 		return fail_at(p, head->offset, "the change set's first delimiter is missing");
 	e = read_each(p, DELIMITER_INNER, read_change);
 	p->inner.n = 0;
-	/* Nothing is looked for between the end of a change set and the next part. */
+	/* Text between the end of a change set and the next part is ignored. */
 	if (e == ERR_OK && p->last == DELIMITER_INNER_END)
 		skip_to_delimiter(p);
 	return e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The body of a $batch request (protocol section 7): MIME parts, and the HTTP request in
- * each.  Every spelling that clients send: CRLF or bare LF, blank lines before a body,
- * missing final delimiters, quoted boundaries, a preamble, Content-ID in either head.
- * Everything borrows from the text. */
+ * The body of a $batch request (protocol section 7): MIME parts with one HTTP request each.
+ * Accepts all variants that clients send: CRLF or LF, blank lines before a body, missing final
+ * delimiters, quoted boundaries, a preamble, Content-ID in either head.  All spans borrow from the
+ * text. */
 #ifndef CODEC_MULTIPART_H
 #define CODEC_MULTIPART_H
 
@@ -14,40 +14,40 @@
 #include <stddef.h>
 
 struct mime_header {
-	struct span name, value; /* value without blanks around it */
+	struct span name, value; /* value has no blanks at its ends */
 };
 
-/* One request inside the batch. */
+/* One request in the batch. */
 struct batch_part {
 	bool in_change_set;
-	size_t change_set; /* its number, 0-based, if in_change_set */
+	size_t change_set; /* its 0-based number, if in_change_set */
 	struct span method, target;
 	struct mime_header *headers; /* of the request */
 	size_t nheaders;
-	struct span content_id; /* from either head; p NULL if none */
+	struct span content_id; /* from either head; p is NULL without one */
 	struct span body;
 };
 
 struct batch_body {
-	struct batch_part *parts; /* in their order */
+	struct batch_part *parts; /* in their order; the arena owns them */
 	size_t nparts;
-	size_t nchange_sets; /* also those without a part */
+	size_t nchange_sets; /* empty ones included */
 };
 
-/* content_type: of the whole request ("multipart/mixed; boundary=..."), body: all of it.
- * ERR_INVALID_INPUT with what is missing and the line; ERR_NO_MEMORY.  A part that is a
- * change set inside a change set is an error.  More than max_parts parts: parsing stops
- * there with ERR_BATCH_TOO_LARGE. */
+/* Parses the body of a request with this Content-Type ("multipart/mixed; boundary=...").
+ * ERR_INVALID_INPUT with the line and what is missing, also for a change set inside a change set.
+ * ERR_BATCH_TOO_LARGE at part max_parts + 1.  ERR_NO_MEMORY. */
 enum err batch_body_parse(struct span content_type, struct span body, size_t max_parts,
 	struct arena *arena, struct batch_body *ret, struct err_detail *detail);
 
-/* Whether the delimiter that closes the batch stands in the text: what ends before it may be
- * the beginning of something longer. */
+/* Returns true if the body has the closing delimiter of the batch.  Without it the text may be
+ * incomplete. */
 bool batch_body_is_closed(struct span content_type, struct span body);
 
-/* NULL if there is none; names are compared without case. */
+/* Returns the value, or NULL.  The case of names is ignored. */
 const struct span *mime_header_find(const struct mime_header *headers, size_t n, const char *name);
-/* A parameter of a header value ("boundary", "charset"), quotes taken off. */
+/* Finds a parameter of a header value, such as "boundary", and removes its quotes.  Returns false
+ * if there is none. */
 bool mime_parameter(struct span value, const char *name, struct span *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Prometheus' text format, version 0.0.4: a family of samples has a HELP and a TYPE line,
- * then its samples, one a line.  The caller keeps the samples of a family together, writes
- * each family once, and uses base units (seconds, bytes). */
+ * Prometheus' text format, version 0.0.4.  A family has a HELP and a TYPE line, then its samples,
+ * one a line.  The caller must write each family once, with all its samples, in base units
+ * (seconds, bytes). */
 #ifndef CODEC_PROMETHEUS_TEXT_H
 #define CODEC_PROMETHEUS_TEXT_H
 
@@ -11,17 +11,19 @@
 
 struct prometheus_sample {
 	const char *family;
-	const char *suffix; /* "_bucket" and its kin; NULL: none */
+	const char *suffix; /* such as "_bucket"; NULL: none */
 	struct {
-		const char *name;  /* NULL: no more */
-		struct span value; /* UTF-8; escaped by the writer */
+		const char *name;  /* NULL behind the last one */
+		struct span value; /* UTF-8; escaped on output */
 	} labels[PROMETHEUS_LABELS];
 	uint64_t value;
-	unsigned decimals; /* of value: it is value / 10^decimals */
+	unsigned decimals; /* the value shown is value / 10^decimals */
 };
 
-/* type: "counter" (a name in _total), "gauge", "histogram". */
+/* Appends the head of a family.  type is "counter" (name ends in _total), "gauge" or
+ * "histogram". */
 void prometheus_family(struct buf *out, const char *name, const char *type, const char *help);
+/* Appends one line. */
 void prometheus_sample(struct buf *out, const struct prometheus_sample *s);
 
 #endif

@@ -9,7 +9,7 @@ static int shown(struct span name)
 	return name.n < 100 ? (int)name.n : 100;
 }
 
-/* A buffer in the arena that base64 of n characters cannot outgrow. */
+/* Makes a buffer in the arena that fits the bytes of n base64 characters. */
 static bool bytes_buf(struct arena *arena, enum edm_type type, size_t n, struct buf *ret)
 {
 	size_t cap = type == EDM_BINARY ? n / 4 * 3 + 1 : 1;
@@ -23,8 +23,8 @@ static bool bytes_buf(struct arena *arena, enum edm_type type, size_t n, struct 
 	return ret->data != NULL;
 }
 
-/* "2026-11-20T12:29:19..." in the words of the service: 11/20/2026 12:29:19.  The text is a
- * date of that form, for nothing else is out of range; seconds may be missing. */
+/* Shows a date such as "2026-11-20T12:29:19" in the service's form, 11/20/2026 12:29:19.  Only
+ * dates are ever out of range.  The seconds may be missing. */
 static enum err bad_date(struct span name, struct span text, struct err_detail *detail)
 {
 	bool seconds = text.n >= 19 && text.p[16] == ':';

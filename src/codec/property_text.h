@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The value of a property from its text: one list of reasons to refuse one, whichever format
- * it came in. */
+ * Parses the value of a property for all formats, with the same messages. */
 #ifndef CODEC_PROPERTY_TEXT_H
 #define CODEC_PROPERTY_TEXT_H
 
@@ -9,8 +8,8 @@
 #include "base/span.h"
 #include "model/value.h"
 
-/* edm_text_parse(), with a message that names the property, but no place.  A String borrows
- * text, a Binary lives in the arena.  ERR_NO_MEMORY too. */
+/* Calls edm_text_parse() and names the property in the message, without a position.  A String
+ * borrows text; the arena owns a Binary.  ERR_NO_MEMORY too. */
 enum err property_text_parse(struct span name, enum edm_type type, struct span text,
 	struct arena *arena, struct value *ret, struct err_detail *detail);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Service properties.  IncludeAPIs and Days mean something only where their section is
- * enabled: there they must be, elsewhere they are checked and dropped, and not shown. */
+ * IncludeAPIs and Days are required in an enabled section.  Elsewhere they are checked, dropped and
+ * not shown. */
 #include "codec/service_properties_xml.h"
 
 #include "base/text.h"
@@ -144,12 +144,12 @@ static enum err read_metrics(
 
 /* ---- CORS ---- */
 
-/* What a list is made of. */
+/* The rules of one list. */
 struct list_kind {
 	bool (*good)(struct span item);
-	const char *what; /* it wants of an item */
-	size_t max;       /* items that name one thing */
-	size_t prefixes;  /* items that end in '*' on top of that; SIZE_MAX: they are no others */
+	const char *what; /* what an item must be */
+	size_t max;       /* the most items that are one name */
+	size_t prefixes;  /* the most items that end in '*'; SIZE_MAX: they count as names */
 };
 
 static bool is_printable(struct span s)
@@ -212,7 +212,7 @@ static enum err check_list(const struct xml_node *node, const struct list_kind *
 	return ERR_OK;
 }
 
-/* Adds the bytes to *total. */
+/* Adds the bytes of the list to *total. */
 static enum err read_list(struct service_properties *p, const struct xml_node *node,
 	const struct list_kind *kind, struct span *ret, size_t *total, struct err_detail *detail)
 {
@@ -339,7 +339,7 @@ enum err service_properties_load(struct span stored, struct service_properties *
 
 bool service_properties_have_cors(struct span stored)
 {
-	/* A value would have its '<' escaped. */
+	/* In a value, '<' would be escaped. */
 	static const struct span tag = SPAN_LIT(RULE_TAG);
 	return stored.n > 0 && memmem(stored.p, stored.n, tag.p, tag.n) != NULL;
 }

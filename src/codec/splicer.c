@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Each name is kept with the one that followed it last: in rows of one shape the next name
- * is found by one compare.  A name that was in this row already makes it unusual, as do
- * escapes in names and keys, types that the encoder writes in another way, numbers that it
- * spells otherwise. */
+ * For each name the splicer remembers the name that followed it last.  In rows of the same shape,
+ * one comparison finds the next name.
+ *
+ * It declines repeated names, escapes in names and keys, and types and numbers that the encoder
+ * writes differently. */
 #include "codec/splicer.h"
 
 #include "base/buf.h"
@@ -15,13 +16,13 @@
 #include <stdlib.h>
 
 #define NAMES_MAX 512
-#define SLOTS 2048 /* a power of two */
-/* Of a document that cannot break the limit of an entity: a property never counts four times
- * its text, and there are two keys. */
+#define SLOTS 2048 /* must be a power of two */
+/* A shorter document cannot exceed the limit of an entity: a property counts less than four times
+ * its text.  Two keys come on top. */
 #define TEXT_MAX (LIMIT_ENTITY_BYTES / 4 - 4 * LIMIT_KEY_BYTES)
-/* With so few digits every decimal number is its own shortest form. */
+/* A decimal number with so few digits is its own shortest form. */
 #define DOUBLE_DIGITS 15
-/* The longest value in quotes that has one spelling only: a date, a GUID. */
+/* The longest quoted value with only one valid form: a date or a GUID. */
 #define VALUE_MAX 64
 
 enum role {
@@ -29,22 +30,22 @@ enum role {
 	ROLE_TYPE, /* NAME@odata.type */
 	ROLE_PK,
 	ROLE_RK,
-	ROLE_DROPPED, /* the Timestamp and its type */
+	ROLE_DROPPED, /* Timestamp and its type */
 };
 
 struct known {
 	struct span name;
 	enum role role;
 	uint16_t next; /* the name that followed it last */
-	uint32_t row;  /* the last one that had it */
+	uint32_t row;  /* the last row that had it */
 };
 
 struct splicer {
-	struct known names[NAMES_MAX]; /* [0] stands for the beginning of a row */
-	uint16_t slots[SLOTS];         /* index in names; 0: free */
+	struct known names[NAMES_MAX]; /* [0] is the start of a row */
+	uint16_t slots[SLOTS];         /* index into names; 0: free */
 	size_t n;
 	uint32_t row;
-	struct arena arena; /* of the names */
+	struct arena arena; /* owns the names */
 };
 
 static const struct span annotation = { "@odata.type", 11 };
@@ -115,7 +116,7 @@ static uint16_t *slot_of(struct splicer *s, struct span name)
 	}
 }
 
-/* NULL: it is none that can be known. */
+/* Returns NULL if the name is invalid or there is no room for it. */
 static struct known *learn(struct splicer *s, struct span name, uint16_t *slot)
 {
 	enum role role;
@@ -131,7 +132,7 @@ static struct known *learn(struct splicer *s, struct span name, uint16_t *slot)
 	return &s->names[s->n++];
 }
 
-/* The name behind that of `last`; NULL where the row has it already, too. */
+/* Finds a name behind `last`.  Returns NULL also if the row has it already. */
 static struct known *find(struct splicer *s, struct known *last, struct span name)
 {
 	struct known *k = &s->names[last->next];
@@ -151,7 +152,7 @@ static struct known *find(struct splicer *s, struct known *last, struct span nam
 
 /* ---- values ---- */
 
-/* The escapes that the encoder writes, too.  The scanner has seen that they are whole. */
+/* Accepts the escapes that the encoder writes.  The scanner has checked that they are complete. */
 static bool escapes_are_plain(struct span s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -177,7 +178,7 @@ static bool is_plain_int32(struct span s)
 	return s.n <= 9 || edm_text_parse(EDM_INT32, s, &v, NULL, NULL) == ERR_OK;
 }
 
-/* What printf's "%.15g" would give, with a point.  s is a number with a point or an exponent. */
+/* Returns true if s is what printf("%.15g") writes, with a point.  s has a point or an exponent. */
 static bool is_plain_double(struct span s)
 {
 	size_t minus = s.p[0] == '-', point = minus, zeros = 0;
@@ -200,11 +201,11 @@ static bool is_plain(const struct json_member *m)
 		return is_plain_string(m);
 	if (m->token == JSON_TOKEN_INTEGER)
 		return is_plain_int32(m->value);
-	/* Else true or false. */
+	/* Only true and false are left. */
 	return m->token != JSON_TOKEN_NUMBER || is_plain_double(m->value);
 }
 
-/* With its type in front; those that need none are written without. */
+/* Accepts a value behind its annotation.  Types that need no annotation do not come here. */
 static bool is_plain_typed(enum edm_type type, const struct json_member *m)
 {
 	char text[VALUE_MAX + 1];
@@ -231,9 +232,9 @@ struct row {
 	struct arena *to;
 	struct spliced *ret;
 	size_t properties;
-	char *out; /* room for the whole text and a line end */
+	char *out; /* room for the text and a line end */
 	size_t n;
-	size_t from, end; /* of the text: what is to be copied as it is; end 0: nothing */
+	size_t from, end; /* range of the text to copy; end is 0 if there is none */
 };
 
 static void flush(struct row *r)
@@ -243,7 +244,8 @@ static void flush(struct row *r)
 	r->end = 0;
 }
 
-/* name: with its quotes, up to the scanner's place a value.  Blanks are left out. */
+/* Adds a member: its name with quotes, and the value up to the scanner's position.  White space is
+ * dropped. */
 static void put(struct row *r, const struct json_member *m)
 {
 	size_t name_n = m->name.n + 2;
@@ -274,7 +276,8 @@ static bool take_key(struct row *r, const struct json_member *m, bool pk)
 	return to->p != NULL;
 }
 
-/* The type, and behind it its property: role_of() knows no type of anything else. */
+/* Takes an annotation and the property that must follow it: role_of() accepts no other
+ * annotations. */
 static bool take_typed(struct row *r, const struct json_member *type, const struct known *k)
 {
 	struct span name = span_make(k->name.p, k->name.n - annotation.n);

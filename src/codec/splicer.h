@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The short way from a document to what is stored: one pass that checks it and copies its
- * members as they stand, where that is what decoding and encoding would give.  For bulk
- * loads, whose rows are mostly written so; for anything unusual the splicer has no answer.
- * It knows the names of the rows before, so a name is a compare and not a check. */
+ * The fast path from a document to the stored form.  In one pass it checks a document and copies
+ * its members unchanged.  It does so only if decoding and encoding would give the same bytes; it
+ * declines unusual documents.
+ *
+ * For bulk loads.  It remembers the names of earlier rows, so that it compares a name instead of
+ * checking it. */
 #ifndef CODEC_SPLICER_H
 #define CODEC_SPLICER_H
 
@@ -14,17 +16,17 @@
 struct splicer;
 
 struct spliced {
-	struct span pk, rk;   /* p NULL: not in the document; else checked */
-	struct span document; /* what entity_json_encode() with ENTITY_JSON_NEWLINE writes */
+	struct span pk, rk;   /* valid; p is NULL if the document has none */
+	struct span document; /* as entity_json_encode() writes it with ENTITY_JSON_NEWLINE */
 };
 
-/* NULL when memory is out. */
+/* Returns NULL when memory is out. */
 struct splicer *splicer_new(void);
-void splicer_free(struct splicer *s);          /* NULL is fine */
-size_t splicer_holds(const struct splicer *s); /* memory */
+void splicer_free(struct splicer *s);          /* accepts NULL */
+size_t splicer_holds(const struct splicer *s); /* bytes */
 
-/* False: nobody knows, ask entity_json_decode().  True: it would succeed, also under
- * entity_check() with any two keys, and *ret, whose memory is `to`'s, is what comes of it. */
+/* Returns false if the caller must use entity_json_decode().  Returns true if that would succeed,
+ * and entity_check() with any two keys too.  *ret is then the result, in memory of `to`. */
 bool splicer_take(struct splicer *s, struct span text, struct arena *to, struct spliced *ret);
 
 #endif

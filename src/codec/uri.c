@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Percent-encoding and the OData path.  A path is decoded first and read afterwards, as the
- * service does it: a quote is a quote whether it came as ' or as %27. */
+ * Percent-encoding and the OData path.  A path is decoded first and parsed then, as the service
+ * does: ' and %27 are the same quote. */
 #include "codec/uri.h"
 
 #include "base/text.h"
@@ -41,8 +41,8 @@ static bool is_encoded(struct span s, bool plus)
 	return false;
 }
 
-/* Into out, which has room for s.n bytes; false at a '%' without two hex digits (*ret_n is
- * then its place). */
+/* Decodes into out, which has room for s.n bytes.  Returns false at a '%' without two hex digits;
+ * *ret_n is then its offset. */
 static bool decode_into(struct span s, bool plus, char *out, size_t *ret_n)
 {
 	size_t n = 0;
@@ -132,7 +132,7 @@ void percent_encode_value(struct span value, struct buf *out)
 	}
 }
 
-/* What stands before the first c, which is taken off too; all of it where there is none. */
+/* Takes the text before the first c, and c itself; or all of s. */
 static struct span cut(struct span *s, char c)
 {
 	const char *at = s->n == 0 ? NULL : memchr(s->p, c, s->n);
@@ -144,7 +144,7 @@ static struct span cut(struct span *s, char c)
 	return head;
 }
 
-/* The absolute form's "http://" or "https://": its length, else 0. */
+/* Returns the length of "http://" or "https://" at the start, or 0. */
 static size_t scheme_length(struct span target)
 {
 	if (target.n >= 8 && strncasecmp(target.p, "https://", 8) == 0)
@@ -231,7 +231,7 @@ size_t query_params_count(const struct query_params *p, const char *name)
 	return n;
 }
 
-/* A decoded path being read. */
+/* Reads a decoded path. */
 struct reader {
 	struct span rest;
 	struct arena *arena;
@@ -253,7 +253,7 @@ static void skip_blanks(struct reader *r)
 		advance(r, 1);
 }
 
-/* The character c, with blanks before it. */
+/* Takes the character c, after blanks. */
 static bool take(struct reader *r, char c)
 {
 	skip_blanks(r);
@@ -275,8 +275,8 @@ static struct span take_name(struct reader *r)
 	return name;
 }
 
-/* Behind the opening quote: the length up to the closing one, and how many quotes are
- * doubled in it; false if it is not closed. */
+/* s begins behind the opening quote.  Returns the length up to the closing quote, and counts the
+ * doubled quotes.  False if the closing quote is missing. */
 static bool measure_literal(struct span s, size_t *ret_n, size_t *ret_doubled)
 {
 	*ret_doubled = 0;
@@ -320,7 +320,7 @@ static enum err take_literal(struct reader *r, struct span *ret, struct err_deta
 	return doubled == 0 ? ERR_OK : undouble(r, *ret, doubled, ret);
 }
 
-/* Tables('t'), behind the parenthesis; OData allows the key's name too. */
+/* Reads the rest of Tables('t').  OData also allows the name of the key. */
 static enum err read_table_key(struct reader *r, struct resource *ret, struct err_detail *detail)
 {
 	struct span name = take_name(r);
@@ -331,7 +331,7 @@ static enum err read_table_key(struct reader *r, struct resource *ret, struct er
 	return take_literal(r, &ret->table, detail);
 }
 
-/* PartitionKey='p',RowKey='r' in either order, behind the parenthesis. */
+/* Reads the rest of t(PartitionKey='p',RowKey='r'), in either order. */
 static enum err read_entity_keys(struct reader *r, struct resource *ret, struct err_detail *detail)
 {
 	ret->kind = RESOURCE_ENTITY;
@@ -375,7 +375,7 @@ static enum err read_path(struct reader *r, struct resource *ret, struct err_det
 	enum err e = ERR_OK;
 
 	if (r->rest.n == 0)
-		return ERR_OK; /* the service */
+		return ERR_OK; /* the path of the service */
 	name = take_name(r);
 	if (name.n == 0)
 		return bad_path(detail);
@@ -387,7 +387,7 @@ static enum err read_path(struct reader *r, struct resource *ret, struct err_det
 		e = read_set(r, name, ret, detail);
 	if (e != ERR_OK)
 		return e;
-	(void)take(r, '/'); /* "Tables/" is forgiven */
+	(void)take(r, '/'); /* "Tables/" is accepted */
 	return r->rest.n == 0 ? ERR_OK : bad_path(detail);
 }
 

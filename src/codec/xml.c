@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * A small tree made of xml_events.h, for documents of a fixed form, and what writers need. */
+ * Builds a small tree from the events of xml_events.h, and writes text and elements. */
 #include "codec/xml.h"
 
 #include "base/compiler.h"
 #include "base/text.h"
 #include "codec/xml_controls.h"
 
-/* An element that is not closed yet. */
+/* An open element. */
 struct level {
 	struct xml_node *node;
-	struct xml_node **tail; /* where its next element goes */
+	struct xml_node **tail; /* where its next child goes */
 	struct buf text;
 };
 
@@ -153,14 +153,14 @@ static const char *escape_of(char c)
 		return "&lt;";
 	case '>':
 		return "&gt;";
-	case '\r': /* a reader makes a line feed of a plain one */
+	case '\r': /* a reader replaces a plain one by a line feed */
 		return "&#xD;";
 	default:
 		return NULL;
 	}
 }
 
-/* The character that s begins with; false if XML cannot carry it. */
+/* Appends the first character of s.  Returns false if XML cannot contain it. */
 static bool add_char(struct buf *out, struct span s, size_t *ret_n)
 {
 	uint32_t cp;

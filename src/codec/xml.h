@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The common ground of the XML bodies of fixed form (policies, properties, stats): a strict
- * reader that makes a small tree, and what writers need. */
+ * For XML bodies of a fixed form (policies, properties, stats): a strict reader that builds a small
+ * tree, and functions for writers. */
 #ifndef CODEC_XML_H
 #define CODEC_XML_H
 
@@ -16,35 +16,35 @@
 
 /* An element.  Prefixes, attributes, comments and processing instructions are dropped. */
 struct xml_node {
-	struct span name; /* without prefix */
-	struct span text; /* all characters that stand in it directly, CDATA too; never NULL */
+	struct span name;              /* without prefix */
+	struct span text;              /* its own characters, CDATA included; never NULL */
 	struct xml_node *first, *next; /* its elements; its next sibling */
 };
 
-/* The document's root; everything lives in the arena.  The errors of xml_events(), with
- * XML_BYTES_MAX. */
+/* Sets *ret to the root of the document; the arena owns the tree.  The errors are those of
+ * xml_events() with XML_BYTES_MAX. */
 enum err xml_parse(
 	struct span text, struct arena *arena, struct xml_node **ret, struct err_detail *detail);
 
-/* One child that an element may have; the table of them ends with name == NULL. */
+/* A child that an element can have.  A table of them ends with name == NULL. */
 struct xml_field {
 	const char *name;
 	bool required;
 };
-/* Sorts the children of an element, which holds nothing else but blanks, by the table:
- * ret[i] is the child fields[i].name or NULL.  ERR_XML_INVALID, naming it, for a child that
- * is unknown, stands twice, or is missing. */
+/* Sorts the children of an element by the table: ret[i] is the child fields[i].name or NULL.
+ * ERR_XML_INVALID for text, and for an unknown, repeated or missing child, which the message
+ * names. */
 enum err xml_fields(const struct xml_node *node, const struct xml_field *fields,
 	const struct xml_node **ret, struct err_detail *detail);
-/* The text of an element without elements in it, as it stands.  ERR_XML_INVALID. */
+/* Sets *ret to the text of an element without inner elements.  ERR_XML_INVALID. */
 enum err xml_text(const struct xml_node *node, struct span *ret, struct err_detail *detail);
 
-/* s with what markup needs escaped.  What XML cannot carry (control characters, U+FFFE,
- * invalid UTF-8) sets out->failed. */
+/* Appends s with markup escaped.  Sets out->failed for characters that XML cannot contain: control
+ * characters, U+FFFE, U+FFFF, invalid UTF-8. */
 void xml_add_text(struct buf *out, struct span s);
-/* The same for people: what XML cannot carry is left out. */
+/* Appends s as a message for people: characters that XML cannot contain are dropped. */
 void xml_add_message(struct buf *out, struct span s);
-/* <name>text</name>, or <name /> where the text is empty. */
+/* Appends <name>text</name>, or <name /> if text is empty. */
 void xml_add_element(struct buf *out, const char *name, struct span text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A hidden reference is the mark, a character that XML can carry and hardly anybody uses, and
- * a letter for what is hidden.  A mark that was there before becomes two: so every text comes
- * back as it was.  Letters, because nothing that markup means can come of them. */
+ * A hidden reference is a mark and a letter for the character.  The mark is a character that XML
+ * can contain and that is rarely used.  A mark in the text is hidden too, so every text is restored
+ * exactly.  Letters have no meaning in markup. */
 #include "codec/xml_controls.h"
 
 #include "base/text.h"
@@ -33,7 +33,7 @@ static int digit_of(char c, uint32_t base)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The length of the character reference that s begins with; 0 if there is none. */
+/* Returns the length of the character reference at the start of s, or 0. */
 static size_t reference(struct span s, uint32_t *ret)
 {
 	uint32_t cp = 0, base = 10;
@@ -50,7 +50,7 @@ static size_t reference(struct span s, uint32_t *ret)
 		int digit = digit_of(s.p[i], base);
 		if (digit < 0)
 			break;
-		/* Beyond this it is no character, however it goes on. */
+		/* Larger numbers are invalid, however they continue. */
 		cp = cp > 0x10ffff ? cp : cp * base + (uint32_t)digit;
 	}
 	if (i == first || i == s.n || s.p[i] != ';')
@@ -59,7 +59,7 @@ static size_t reference(struct span s, uint32_t *ret)
 	return i + 1;
 }
 
-/* Which letter hides the character; -1 if it needs none. */
+/* Returns the letter that hides the character; -1 if it needs none. */
 static int letter_of(uint32_t cp)
 {
 	if (cp == MARK_CP)
@@ -104,13 +104,13 @@ static void add_verbatim(struct buf *out, struct span s)
 	}
 }
 
-/* The next piece of the document; returns its length. */
+/* Appends the next piece of the document and returns its length. */
 static size_t hide_one(struct span s, struct buf *out)
 {
 	uint32_t cp = 0;
 	size_t n = s.p[0] == '<' ? xml_verbatim(s) : 0;
 
-	/* In these a reference is none. */
+	/* There are no references inside of these. */
 	if (n > 0) {
 		add_verbatim(out, span_make(s.p, n));
 		return n;

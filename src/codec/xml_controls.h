@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * References to characters that XML cannot carry: &#x1;, and its kin for U+0000 to U+001F,
- * U+FFFE and U+FFFF.  No parser takes them; but they are how values that hold such characters
- * are written in ATOM, so they are hidden from the parser, and shown again in the values. */
+ * References to characters that XML cannot contain: &#x1; and others, for U+0000 to U+001F, U+FFFE
+ * and U+FFFF.  XML parsers refuse them, but the service's ATOM uses them.  So they are hidden from
+ * the parser and restored in the values. */
 #ifndef CODEC_XML_CONTROLS_H
 #define CODEC_XML_CONTROLS_H
 
@@ -11,15 +11,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True: out holds the document with them hidden, by at most half as many bytes longer.  False:
- * it has none, nothing was written.  Whether memory was out is out's to tell (buf_ok()). */
+/* Hides the references of a document.  Returns true if there are any; out then has the document, at
+ * most half as long again.  The caller must check buf_ok(out).  Returns false and writes nothing if
+ * there are none. */
 bool xml_controls_hide(struct span document, struct buf *out);
 
-/* Characters of a document in which they were hidden, as they were meant: in place, returns
- * the new length. */
+/* Restores hidden characters in place.  Returns the new length. */
 size_t xml_controls_show(char *text, size_t n);
 
-/* Whether XML can carry the character; as a reference it can carry no other either. */
+/* Returns true if XML can contain the character, directly or as a reference. */
 bool xml_can_carry(uint32_t cp);
 
 #endif

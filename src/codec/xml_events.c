@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The only user of libxml2, by its SAX interface: nothing that the library would build or do
- * for a DTD, an entity or a declared encoding ever happens, because no handler for it is
- * there, and the first sign of a DTD stops the parser.  The text is checked to be UTF-8
- * before the library sees it, and the library is told to ignore the declared encoding, so
- * that no converter is ever loaded for a stranger. */
+ * The only user of libxml2, by its SAX interface.  There are no handlers for DTDs, entities and
+ * encodings, and a DTD stops the parser.  The text is checked to be UTF-8 first.  The library
+ * ignores the declared encoding, so it never loads a converter. */
 #include "codec/xml_events.h"
 
 #include "base/compiler.h"
@@ -17,7 +15,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* Of the words of the library. */
+/* Bytes of a message of the library. */
 #define WORDS_MAX 150
 #define BOM "\xef\xbb\xbf"
 
@@ -26,18 +24,18 @@ struct parse {
 	const struct xml_handler *handler;
 	void *arg;
 	struct span text;
-	struct span left; /* of the text, to be read */
+	struct span left; /* the rest of the text */
 	size_t depth, instructions;
-	bool any;       /* there is a root */
-	enum err error; /* why we stopped the parser */
+	bool any;       /* a root element was read */
+	enum err error; /* why rowfs stopped the parser */
 	struct err_detail *detail;
-	struct err_detail mistake; /* the library's first; line 0 without one */
+	struct err_detail mistake; /* the library's first error; line is 0 without one */
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Whether the library was refused memory in this parse.  It does not always say so: where it
- * has none for a name it blames the document. */
+/* The library got no memory in this parse.  It does not always report that: it blames the document
+ * if it has no memory for a name. */
 static _Thread_local bool starved;
 
 static void *seen(void *p)
@@ -76,7 +74,7 @@ static void ends_with(struct parse *p, enum err e)
 	xmlStopParser(p->ctxt);
 }
 
-/* Where the library is in the text: about the end of what it tells of. */
+/* The library's position in the text: near the end of the event. */
 static size_t place(const struct parse *p)
 {
 	long at = xmlByteConsumed(p->ctxt);
@@ -139,7 +137,7 @@ static void on_dtd(void *arg, const xmlChar *name, const xmlChar *id, const xmlC
 	refuse(arg, "a document type is not allowed");
 }
 
-/* The library keeps every target in its dictionary, which gets slow. */
+/* The library keeps every target in its dictionary, which becomes slow. */
 static void on_instruction(void *arg, const xmlChar *target, const xmlChar *data)
 {
 	struct parse *p = arg;
@@ -147,7 +145,7 @@ static void on_instruction(void *arg, const xmlChar *target, const xmlChar *data
 		refuse(p, "too many processing instructions");
 }
 
-/* The library's words are a line or more, and may quote any length of the document. */
+/* The library's messages can be several lines and quote any length of the document. */
 static void tell(const xmlError *mistake, struct err_detail *ret)
 {
 	const char *words = mistake->message == NULL ? "" : mistake->message;
@@ -160,8 +158,8 @@ static void tell(const xmlError *mistake, struct err_detail *ret)
 	ret->column = mistake->int2 > 0 ? (unsigned)mistake->int2 : 1;
 }
 
-/* At the first mistake the parser ends: what it makes of the rest is guesswork, and where it
- * thinks that tags begin nobody has looked (xml_scan.h). */
+/* Stops at the first error.  The parser would guess at the rest, where xml_scan.h has not checked
+ * the tags. */
 static void on_mistake(void *arg, xmlErrorPtr mistake)
 {
 	struct parse *p = arg;
@@ -171,7 +169,7 @@ static void on_mistake(void *arg, xmlErrorPtr mistake)
 	xmlStopParser(p->ctxt);
 }
 
-/* No handler of entities: none but the predefined ones can be declared without a DTD. */
+/* There is no handler of entities: without a DTD only predefined entities exist. */
 static const xmlSAXHandler handlers = {
 	.initialized = XML_SAX2_MAGIC,
 	.startElementNs = on_start,
@@ -185,7 +183,8 @@ static const xmlSAXHandler handlers = {
 	.serror = on_mistake,
 };
 
-/* The library gives five pointers for each: name, prefix, space, begin and end of the value. */
+/* The library has five pointers for each attribute: name, prefix, namespace, begin and end of the
+ * value. */
 bool xml_attribute(
 	const struct xml_start *start, const char *space, const char *name, struct span *ret)
 {
@@ -211,8 +210,8 @@ struct span xml_skip_bom(struct span text)
 	return span_starts(text, SPAN_LIT(BOM)) ? span_make(text.p + 3, text.n - 3) : text;
 }
 
-/* The quoted value of encoding= in the declaration; empty if there is none.  How the
- * declaration is spelled otherwise is the parser's to judge. */
+/* Returns the quoted value of encoding= in the declaration, or nothing.  The parser checks the rest
+ * of the declaration. */
 static struct span declared_encoding(struct span text)
 {
 	static const struct span word = SPAN_LIT("encoding");
@@ -249,7 +248,7 @@ static enum err check_text(struct span text, size_t bytes_max, struct err_detail
 	if (!utf8_valid(text))
 		return err_set_at(detail, ERR_XML_INVALID, text.p, utf8_valid_prefix(text),
 			"The XML document is not valid UTF-8.");
-	/* The library would take it for the end. */
+	/* The library would stop there without an error. */
 	const char *nul = memchr(text.p, '\0', text.n);
 	if (nul != NULL)
 		return err_set_at(detail, ERR_XML_INVALID, text.p, (size_t)(nul - text.p),
@@ -275,8 +274,8 @@ static void ignore(void *arg, xmlError *error)
 	(void)error;
 }
 
-/* Behind a mistake the parser would go on, and make something else of the rest than what was
- * looked at before (xml_scan.h): for it the document ends there. */
+/* Ends the input after an error.  The parser would otherwise continue and read tags that xml_scan.h
+ * has not checked. */
 static int read_text(void *arg, char *buf, int n)
 {
 	struct parse *p = arg;
@@ -313,7 +312,7 @@ enum err xml_events(struct span text, size_t bytes_max, const struct xml_handler
 	if (e != ERR_OK)
 		return e;
 	BUG_ON(pthread_once(&once, start_library) != 0);
-	/* The thread's: else it would print that memory is out. */
+	/* Set for each thread: the library otherwise prints when memory is out. */
 	xmlSetStructuredErrorFunc(NULL, ignore);
 	starved = false;
 	struct parse p = { .ctxt = xmlNewParserCtxt(),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Only what is written so is read so: _x0020_ remains what it is. */
+ * Only escapes that the writer produces are decoded: _x0020_ stays as it is. */
 #include "codec/xml_names.h"
 
 #include "base/compiler.h"
@@ -7,7 +7,7 @@
 
 #define ESCAPE_BYTES 7 /* _x00AA_ */
 
-/* Of the characters above ASCII, what XML 1.0 (fifth edition) takes in a name. */
+/* The characters above ASCII that XML 1.0 (fifth edition) allows in a name. */
 static bool is_name_char(uint32_t cp)
 {
 	static const struct {
@@ -45,8 +45,7 @@ static int digit_of(char c)
 	return p == NULL ? -1 : (int)(p - digits);
 }
 
-/* Whether s begins with what the writer would have written for some character, but for the
- * last underscore. */
+/* Returns true if s begins with an escape of the writer, apart from the last underscore. */
 static bool begins_escape(struct span s, uint32_t *ret_cp)
 {
 	uint32_t cp = 0;
@@ -68,8 +67,8 @@ static bool is_escape(struct span s, uint32_t *ret_cp)
 	return begins_escape(s, ret_cp) && s.p[ESCAPE_BYTES - 1] == '_';
 }
 
-/* Whether a name's beginning would be read as an escape once it is written: what follows may
- * begin with an underscore only then. */
+/* Returns true if the start of the name, once written, would look like an escape.  The text behind
+ * it begins with an underscore only in some cases. */
 static bool would_be_escape(struct span name)
 {
 	uint32_t cp, next = 0;

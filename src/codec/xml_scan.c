@@ -22,7 +22,7 @@ size_t xml_verbatim(struct span s)
 	return 0;
 }
 
-/* At the tag's <; returns its length, counts what stands in quotes. */
+/* s begins with the < of a tag.  Returns its length and counts the quoted values. */
 static size_t take_tag(struct span s, size_t *ret_quoted)
 {
 	size_t i = 1;

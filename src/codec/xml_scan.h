@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What is looked at in an XML document before the parser sees it.  It holds as far as the
- * document is well-formed; the parser stops where that ends. */
+ * Checks an XML document before the parser sees it.  The result is valid as far as the document is
+ * well-formed; the parser stops there. */
 #ifndef CODEC_XML_SCAN_H
 #define CODEC_XML_SCAN_H
 
@@ -11,13 +11,12 @@
 
 #define XML_ATTRIBUTES_MAX 32
 
-/* Whether no tag has more than XML_ATTRIBUTES_MAX attributes, namespaces included: the time
- * that the parser takes for one grows with the square of their number.  Where the first one
- * begins that has. */
+/* Returns true if no tag has more than XML_ATTRIBUTES_MAX attributes, namespaces included.  The
+ * parser's time for a tag grows with the square of their number.  *ret_offset is the first tag with
+ * more. */
 bool xml_tags_are_small(struct span document, size_t *ret_offset);
 
-/* The length of the comment, instruction or CDATA section that s begins with; 0 if there is
- * none. */
+/* Returns the length of the comment, instruction or CDATA section at the start of s, or 0. */
 size_t xml_verbatim(struct span s);
 
 #endif

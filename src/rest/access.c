@@ -89,7 +89,7 @@ static enum err collect_sas(
 	return ERR_OK;
 }
 
-static enum err check_header(const struct call_facts *f, struct span header, struct access *ret,
+static enum err check_header(const struct access_facts *f, struct span header, struct access *ret,
 	struct err_detail *detail)
 {
 	if (request_header_count(f->request, "Authorization") > 1)
@@ -98,10 +98,11 @@ static enum err check_header(const struct call_facts *f, struct span header, str
 	return auth_shared_key(f, header, ret, detail);
 }
 
-static enum err check_sas(const struct call_facts *f, struct access *ret, struct err_detail *detail)
+static enum err check_sas(
+	const struct access_facts *f, struct access *ret, struct err_detail *detail)
 {
 	struct sas s;
-	enum err e = collect_sas(&f->target->params, &s, detail);
+	enum err e = collect_sas(&f->url->params, &s, detail);
 
 	if (e == ERR_OK)
 		e = auth_sas(f, &s, ret, detail);
@@ -110,7 +111,7 @@ static enum err check_sas(const struct call_facts *f, struct access *ret, struct
 	return e;
 }
 
-enum err access_check(const struct call_facts *f, struct access *ret, struct err_detail *detail)
+enum err access_check(const struct access_facts *f, struct access *ret, struct err_detail *detail)
 {
 	struct span header = request_header(f->request, "Authorization");
 	struct span signature;
@@ -118,7 +119,7 @@ enum err access_check(const struct call_facts *f, struct access *ret, struct err
 	*ret = (struct access){ 0 };
 	if (header.p != NULL)
 		return check_header(f, header, ret, detail);
-	if (query_params_find(&f->target->params, "sig", &signature))
+	if (query_params_find(&f->url->params, "sig", &signature))
 		return check_sas(f, ret, detail);
 	if (!f->request->peer->trusted)
 		return err_set(detail, ERR_AUTH_NONE,

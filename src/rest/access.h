@@ -8,7 +8,7 @@
 #include "base/span.h"
 #include "query/key_ranges.h"
 #include "rest/request.h"
-#include "rest/target.h"
+#include "rest/request_url.h"
 #include "service/core/accounts.h"
 #include "service/core/service.h"
 
@@ -42,10 +42,10 @@ struct access_need {
 	uint32_t table_all;     /* table SAS: all of these sp letters; 0: never */
 };
 
-struct call_facts {
+struct access_facts {
 	struct service *service;
 	const struct request *request;
-	const struct target *target;        /* account, table, query parameters */
+	const struct request_url *url;      /* account, table, query parameters */
 	const struct account_secrets *keys; /* of the target's account */
 	int64_t now;                        /* ticks */
 };
@@ -55,7 +55,7 @@ struct call_facts {
  * stored policy) is decided here, nothing about the operation.  access_fini() if ERR_OK.
  * ERR_AUTH_BEARER, ERR_AUTH_NONE (no credential), ERR_AUTH_FAILED, ERR_AUTH_HEADER, ERR_SAS_IP, ERR_SAS_PROTOCOL ...; detail says which
  * part was wrong, and never holds a key or the right signature. */
-enum err access_check(const struct call_facts *f, struct access *ret, struct err_detail *detail);
+enum err access_check(const struct access_facts *f, struct access *ret, struct err_detail *detail);
 void access_fini(struct access *a);
 
 /* Whether the credential allows an operation on this table ("" where the operation is on

@@ -15,10 +15,10 @@
 #define AUTH_SIGNATURE_BYTES 32
 
 /* The value of an Authorization header.  ret is filled on ERR_OK. */
-enum err auth_shared_key(const struct call_facts *f, struct span header, struct access *ret,
+enum err auth_shared_key(const struct access_facts *f, struct span header, struct access *ret,
 	struct err_detail *detail);
 /* The SAS parameters of the query.  ret is zeroed before, access_fini() in any case. */
-enum err auth_sas(const struct call_facts *f, const struct sas *s, struct access *ret,
+enum err auth_sas(const struct access_facts *f, const struct sas *s, struct access *ret,
 	struct err_detail *detail);
 
 /* False if it is not base64 of as many bytes as a signature has. */

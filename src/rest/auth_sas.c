@@ -60,11 +60,11 @@ static enum err check_form(const struct sas *s, struct err_detail *detail)
 }
 
 static enum err check_signature(
-	const struct call_facts *f, const struct sas *s, struct err_detail *detail)
+	const struct access_facts *f, const struct sas *s, struct err_detail *detail)
 {
 	struct buf text = BUF_INIT(SAS_STRING_LIMIT);
 	uint8_t signature[AUTH_SIGNATURE_BYTES];
-	enum err e = sas_string_to_sign(s, span_of(f->target->account), &text);
+	enum err e = sas_string_to_sign(s, span_of(f->url->account), &text);
 
 	if (e == ERR_INVALID_INPUT)
 		e = err_set(detail, ERR_AUTH_FAILED, "The token has a line break in a field.");
@@ -173,7 +173,7 @@ static enum err give_table(const struct sas *s, const struct sas_terms *t, struc
 	return key_ranges_between(s->spk, s->srk, s->epk, s->erk, &ret->limit);
 }
 
-enum err auth_sas(const struct call_facts *f, const struct sas *s, struct access *ret,
+enum err auth_sas(const struct access_facts *f, const struct sas *s, struct access *ret,
 	struct err_detail *detail)
 {
 	struct sas_terms t = { 0 };
@@ -182,7 +182,7 @@ enum err auth_sas(const struct call_facts *f, const struct sas *s, struct access
 	if (e == ERR_OK)
 		e = check_signature(f, s, detail);
 	if (e == ERR_OK)
-		e = sas_terms_read(f->service, span_of(f->target->account), s, &t, detail);
+		e = sas_terms_read(f->service, span_of(f->url->account), s, &t, detail);
 	if (e == ERR_OK)
 		e = check_times(&t, f->now, detail);
 	if (e == ERR_OK)

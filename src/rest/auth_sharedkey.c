@@ -141,7 +141,8 @@ static struct span sent_date(const struct request *r)
 	return date.n > 0 ? date : request_header(r, "Date");
 }
 
-static enum err check_date(const struct call_facts *f, struct span date, struct err_detail *detail)
+static enum err check_date(
+	const struct access_facts *f, struct span date, struct err_detail *detail)
 {
 	int64_t ticks;
 
@@ -218,38 +219,38 @@ static struct span behind_account(struct span path)
 	return slash == NULL ? SPAN_LIT("") : skip(path, (size_t)(slash - path.p));
 }
 
-static bool starts_with_account(const struct target *t, struct span path)
+static bool starts_with_account(const struct request_url *url, struct span path)
 {
-	struct span name = span_of(t->account);
+	struct span name = span_of(url->account);
 
 	return path.n > name.n && span_starts(skip(path, 1), name) &&
 		(path.n == name.n + 1 || path.p[name.n + 1] == '/');
 }
 
-static bool applies(const struct target *t, enum path_form form)
+static bool applies(const struct request_url *url, enum path_form form)
 {
 	if (form == PATH_AS_SENT)
 		return true;
-	if (!t->path_style)
+	if (!url->path_style)
 		return false;
-	return form == PATH_WITHOUT_SUFFIX ? t->secondary
-					   : starts_with_account(t, behind_account(t->path));
+	return form == PATH_WITHOUT_SUFFIX ? url->secondary
+					   : starts_with_account(url, behind_account(url->path));
 }
 
 /* The path says "/" where there is none; in path style the account stands here twice. */
 static void add_resource(
-	const struct target *t, enum path_form form, enum quote_form quotes, struct buf *out)
+	const struct request_url *url, enum path_form form, enum quote_form quotes, struct buf *out)
 {
-	struct span path = form == PATH_AS_SENT ? t->path : behind_account(t->path);
+	struct span path = form == PATH_AS_SENT ? url->path : behind_account(url->path);
 
 	for (int i = 0; i < (form == PATH_WITHOUT_SUFFIX ? 2 : 1); i++) {
 		buf_add_char(out, '/');
-		buf_add_str(out, t->account);
+		buf_add_str(out, url->account);
 	}
-	add_path(t->path.n > 0 ? path : SPAN_LIT("/"), quotes, out);
-	if (t->comp.p != NULL) {
+	add_path(url->path.n > 0 ? path : SPAN_LIT("/"), quotes, out);
+	if (url->comp.p != NULL) {
 		buf_add_str(out, "?comp=");
-		buf_add_span(out, t->comp);
+		buf_add_span(out, url->comp);
 	}
 }
 
@@ -259,7 +260,7 @@ static void add_line(struct buf *out, struct span value)
 	buf_add_char(out, '\n');
 }
 
-static void make_string(const struct call_facts *f, bool lite, enum path_form form,
+static void make_string(const struct access_facts *f, bool lite, enum path_form form,
 	enum quote_form quotes, struct buf *out)
 {
 	const struct request *r = f->request;
@@ -271,19 +272,19 @@ static void make_string(const struct call_facts *f, bool lite, enum path_form fo
 		add_line(out, request_header(r, "Content-Type"));
 	}
 	add_line(out, sent_date(r));
-	add_resource(f->target, form, quotes, out);
+	add_resource(f->url, form, quotes, out);
 }
 
 /* ---- the check ---- */
 
-static bool any_spelling(const struct call_facts *f, bool lite,
+static bool any_spelling(const struct access_facts *f, bool lite,
 	const uint8_t signature[AUTH_SIGNATURE_BYTES], struct buf *text)
 {
-	bool quoted = memchr(f->target->path.p, '\'', f->target->path.n) != NULL ||
-		memmem(f->target->path.p, f->target->path.n, "%27", 3) != NULL;
+	bool quoted = memchr(f->url->path.p, '\'', f->url->path.n) != NULL ||
+		memmem(f->url->path.p, f->url->path.n, "%27", 3) != NULL;
 
 	for (enum path_form form = 0; form < PATH_FORMS_; form++) {
-		if (!applies(f->target, form))
+		if (!applies(f->url, form))
 			continue;
 		for (enum quote_form q = 0; q < (quoted ? QUOTE_FORMS_ : 1); q++) {
 			make_string(f, lite, form, q, text);
@@ -295,7 +296,7 @@ static bool any_spelling(const struct call_facts *f, bool lite,
 }
 
 static enum err check_signature(
-	const struct call_facts *f, const struct credential *c, struct err_detail *detail)
+	const struct access_facts *f, const struct credential *c, struct err_detail *detail)
 {
 	struct buf text = BUF_INIT(SAS_STRING_LIMIT);
 	uint8_t signature[AUTH_SIGNATURE_BYTES];
@@ -311,7 +312,7 @@ static enum err check_signature(
 	return e;
 }
 
-enum err auth_shared_key(const struct call_facts *f, struct span header, struct access *ret,
+enum err auth_shared_key(const struct access_facts *f, struct span header, struct access *ret,
 	struct err_detail *detail)
 {
 	struct credential c = { 0 };
@@ -319,10 +320,10 @@ enum err auth_shared_key(const struct call_facts *f, struct span header, struct 
 
 	if (e != ERR_OK)
 		return e;
-	if (!span_is(c.account, f->target->account))
+	if (!span_is(c.account, f->url->account))
 		return err_set(detail, ERR_AUTH_FAILED,
 			"The Authorization header is of the account '%.*s', the URL of '%s'.",
-			shown(c.account), c.account.p, f->target->account);
+			shown(c.account), c.account.p, f->url->account);
 	e = check_date(f, sent_date(f->request), detail);
 	if (e == ERR_OK)
 		e = check_signature(f, &c, detail);

@@ -10,7 +10,7 @@
 #define URL_LIMIT ((size_t)64 << 10)
 
 /* A list of tokens without case (RFC 7240). */
-static bool prefers(const struct call *c, const char *token)
+static bool prefers(const struct request_context *c, const char *token)
 {
 	struct span list = request_header(c->request, "Prefer");
 	size_t n = strlen(token);
@@ -25,25 +25,25 @@ static bool prefers(const struct call *c, const char *token)
 	return false;
 }
 
-bool call_wants_no_content(const struct call *c)
+bool context_wants_no_content(const struct request_context *c)
 {
 	return prefers(c, "return-no-content");
 }
 
-const char *call_preference(const struct call *c)
+const char *context_preference(const struct request_context *c)
 {
-	if (call_wants_no_content(c))
+	if (context_wants_no_content(c))
 		return "return-no-content";
 	return prefers(c, "return-content") ? "return-content" : NULL;
 }
 
-struct odata_style call_style(const struct call *c)
+struct odata_style context_style(const struct request_context *c)
 {
 	return (struct odata_style){ .level = c->level,
 		.single = true,
-		.base = c->target.base,
-		.account = span_of(c->target.account),
-		.table = c->target.resource.table,
+		.base = c->url.base,
+		.account = span_of(c->url.account),
+		.table = c->url.resource.table,
 		.all = true };
 }
 
@@ -54,7 +54,7 @@ void response_etag(struct response *r, int64_t version)
 	response_header_str(r, "ETag", etag);
 }
 
-void response_odata(const struct call *c, struct response *r, int status, bool body)
+void response_odata(const struct request_context *c, struct response *r, int status, bool body)
 {
 	r->status = status;
 	response_header_str(r, "Cache-Control", "no-cache");
@@ -64,7 +64,7 @@ void response_odata(const struct call *c, struct response *r, int status, bool b
 			r, "Content-Type", c->format->content_type(c->level, BODY_ELEMENTS));
 }
 
-static enum err read_body(struct call *c, struct entity_change *change)
+static enum err read_body(struct request_context *c, struct entity_change *change)
 {
 	enum err e = format_of_body(request_header(c->request, "Content-Type"), c->version,
 		&c->body_format, &c->detail);
@@ -73,7 +73,7 @@ static enum err read_body(struct call *c, struct entity_change *change)
 	return e;
 }
 
-static enum err read_insert(struct call *c, struct entity_change *change)
+static enum err read_insert(struct request_context *c, struct entity_change *change)
 {
 	enum err e = read_body(c, change);
 	if (e != ERR_OK)
@@ -83,18 +83,18 @@ static enum err read_insert(struct call *c, struct entity_change *change)
 	change->op.kind = ENTITY_INSERT;
 	change->op.pk = change->entity.pk;
 	change->op.rk = change->entity.rk;
-	change->no_content = call_wants_no_content(c);
+	change->no_content = context_wants_no_content(c);
 	return ERR_OK;
 }
 
-static enum err read_update(struct call *c, struct entity_change *change)
+static enum err read_update(struct request_context *c, struct entity_change *change)
 {
 	const struct entity_request r = { .method = c->method,
 		.if_match = request_header(c->request, "If-Match"),
 		.if_match_count = request_header_count(c->request, "If-Match"),
 		.if_none_match = request_header(c->request, "If-None-Match").p != NULL };
-	change->op.pk = c->target.resource.pk;
-	change->op.rk = c->target.resource.rk;
+	change->op.pk = c->url.resource.pk;
+	change->op.rk = c->url.resource.rk;
 	enum err e = entity_request_read(&r, &change->op, &c->detail);
 	if (e != ERR_OK || change->op.kind == ENTITY_DELETE)
 		return e;
@@ -103,10 +103,10 @@ static enum err read_update(struct call *c, struct entity_change *change)
 			   : e;
 }
 
-enum err entity_change_read(struct call *c, struct entity_change *ret)
+enum err entity_change_read(struct request_context *c, struct entity_change *ret)
 {
 	*ret = (struct entity_change){ .op = { .attrs = ATTRS_UNSET } };
-	bool insert = c->target.resource.kind == RESOURCE_ENTITIES;
+	bool insert = c->url.resource.kind == RESOURCE_ENTITIES;
 	enum err e = insert ? read_insert(c, ret) : read_update(c, ret);
 	if (e != ERR_OK)
 		return e;
@@ -121,15 +121,14 @@ void entity_change_fini(struct entity_change *change)
 }
 
 static enum err answer_insert(
-	const struct call *c, const struct entity_change *change, struct response *r)
+	const struct request_context *c, const struct entity_change *change, struct response *r)
 {
 	response_odata(c, r, change->no_content ? 204 : 201, !change->no_content);
-	const char *preference = call_preference(c);
+	const char *preference = context_preference(c);
 	if (preference != NULL)
 		response_header_str(r, "Preference-Applied", preference);
 	struct buf url = BUF_INIT(URL_LIMIT);
-	entity_odata_url(
-		c->target.base, c->target.resource.table, change->op.pk, change->op.rk, &url);
+	entity_odata_url(c->url.base, c->url.resource.table, change->op.pk, change->op.rk, &url);
 	response_header(r, "Location", buf_span(&url));
 	if (change->no_content)
 		response_header(r, "DataServiceId", buf_span(&url));
@@ -140,7 +139,7 @@ static enum err answer_insert(
 		return ERR_NO_MEMORY;
 	if (change->no_content)
 		return ERR_OK;
-	struct odata_style style = call_style(c);
+	struct odata_style style = context_style(c);
 	struct odata_row row = { .pk = change->op.pk,
 		.rk = change->op.rk,
 		.version = change->op.version,
@@ -149,7 +148,7 @@ static enum err answer_insert(
 }
 
 enum err entity_change_answer(
-	const struct call *c, const struct entity_change *change, struct response *r)
+	const struct request_context *c, const struct entity_change *change, struct response *r)
 {
 	if (change->op.kind == ENTITY_INSERT)
 		return answer_insert(c, change, r);

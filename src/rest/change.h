@@ -4,7 +4,7 @@
 #ifndef REST_CHANGE_H
 #define REST_CHANGE_H
 
-#include "rest/call.h"
+#include "rest/context.h"
 #include "service/change/entities.h"
 
 #include <stdbool.h>
@@ -18,20 +18,20 @@ struct entity_change {
 /* Reads keys, conditions and body from c (its route is an insert, PUT, MERGE, PATCH or
  * DELETE), and checks what does not depend on the store, access to the row included.
  * entity_change_fini() whatever the answer. */
-enum err entity_change_read(struct call *c, struct entity_change *ret);
+enum err entity_change_read(struct request_context *c, struct entity_change *ret);
 /* What the client is told once op was applied. */
 enum err entity_change_answer(
-	const struct call *c, const struct entity_change *change, struct response *r);
+	const struct request_context *c, const struct entity_change *change, struct response *r);
 void entity_change_fini(struct entity_change *change);
 
 /* The Prefer header of an insert or a table's creation: 0, or the Preference-Applied. */
-const char *call_preference(const struct call *c);
-bool call_wants_no_content(const struct call *c);
+const char *context_preference(const struct request_context *c);
+bool context_wants_no_content(const struct request_context *c);
 /* How this call's answers show rows of its table. */
-struct odata_style call_style(const struct call *c);
+struct odata_style context_style(const struct request_context *c);
 void response_etag(struct response *r, int64_t version);
 /* Cache-Control and its kin of answers to OData operations, with the body's type where
  * there is a body. */
-void response_odata(const struct call *c, struct response *r, int status, bool body);
+void response_odata(const struct request_context *c, struct response *r, int status, bool body);
 
 #endif

@@ -21,7 +21,7 @@
 #define HEADERS_USUAL 512 /* bytes: so that they need not grow */
 
 struct handling {
-	struct call call;
+	struct request_context context;
 	struct arena arena;
 	uint64_t since_us;
 	const struct route *route;
@@ -62,7 +62,7 @@ static void make_request_id(const uint8_t *given, char out[37])
 static bool account_exists(void *arg, struct span name)
 {
 	struct handling *h = arg;
-	struct call *c = &h->call;
+	struct request_context *c = &h->context;
 	if (h->has_secrets)
 		account_secrets_fini(&c->secrets);
 	enum err e = account_secrets_get(c->service, name, &c->secrets);
@@ -76,13 +76,14 @@ static bool account_exists(void *arg, struct span name)
 	return h->has_secrets;
 }
 
-static enum err read_target(struct handling *h)
+static enum err read_url(struct handling *h)
 {
-	struct call *c = &h->call;
-	enum err e = target_parse(c->request, account_exists, h, c->arena, &c->target, &c->detail);
-	h->xml = c->target.comp.p != NULL || c->target.restype.p != NULL;
+	struct request_context *c = &h->context;
+	enum err e =
+		request_url_parse(c->request, account_exists, h, c->arena, &c->url, &c->detail);
+	h->xml = c->url.comp.p != NULL || c->url.restype.p != NULL;
 	/* The reading that was chosen need not be the one that was asked for last. */
-	struct span account = span_of(c->target.account);
+	struct span account = span_of(c->url.account);
 	if (e == ERR_OK && !(h->has_secrets && span_is(account, h->found)))
 		(void)account_exists(h, account);
 	return e;
@@ -92,17 +93,17 @@ static enum err read_target(struct handling *h)
  * wrong here is told only to those who may know. */
 static void read_format(struct handling *h)
 {
-	struct call *c = &h->call;
+	struct request_context *c = &h->context;
 	struct err_detail before = c->detail;
 	c->detail = (struct err_detail){ 0 };
-	h->version = call_read_version(c);
-	h->format = call_negotiate(c);
+	h->version = context_read_version(c);
+	h->format = context_negotiate(c);
 	h->format_detail = c->detail;
 	c->detail = before;
 }
 
 /* Where two would contradict each other, neither can be taken. */
-static enum err check_once(struct call *c)
+static enum err check_once(struct request_context *c)
 {
 	static const char *const headers[] = { "x-ms-version", "x-ms-date", "Content-Type",
 		"Content-MD5", "If-Match", "If-None-Match" };
@@ -113,13 +114,13 @@ static enum err check_once(struct call *c)
 			return err_set(&c->detail, ERR_HEADER_INVALID,
 				"The header %s was sent more than once.", headers[i]);
 	for (size_t i = 0; i < ARRAY_LEN(params); i++)
-		if (query_params_count(&c->target.params, params[i]) > 1)
+		if (query_params_count(&c->url.params, params[i]) > 1)
 			return err_set(&c->detail, ERR_QUERY_VALUE,
 				"The parameter %s was sent more than once.", params[i]);
 	return ERR_OK;
 }
 
-static enum err check_md5(struct call *c)
+static enum err check_md5(struct request_context *c)
 {
 	struct span sent = request_header(c->request, "Content-MD5");
 	if (sent.p == NULL || sent.n == 0)
@@ -144,15 +145,15 @@ static bool is_challenge(enum err e)
 
 static enum err authenticate(struct handling *h)
 {
-	struct call *c = &h->call;
+	struct request_context *c = &h->context;
 	if (h->unknown != ERR_OK)
 		return h->unknown;
 	if (!h->has_secrets)
 		return err_set(&c->detail, ERR_AUTH_FAILED, "There is no account '%s' here.",
-			c->target.account);
-	struct call_facts facts = { .service = c->service,
+			c->url.account);
+	struct access_facts facts = { .service = c->service,
 		.request = c->request,
-		.target = &c->target,
+		.url = &c->url,
 		.keys = &c->secrets,
 		.now = clock_ticks() };
 	enum err e = access_check(&facts, &c->access, &c->detail);
@@ -162,17 +163,17 @@ static enum err authenticate(struct handling *h)
 
 static enum err authorize(struct handling *h)
 {
-	struct call *c = &h->call;
+	struct request_context *c = &h->context;
 	/* Each part of a batch is judged by itself. */
 	if (h->route->body == ROUTE_MULTIPART && c->access.kind == ACCESS_TABLE_SAS)
 		return ERR_OK;
-	return access_allows(&c->access, &h->route->need, c->target.resource.table, &c->detail);
+	return access_allows(&c->access, &h->route->need, c->url.resource.table, &c->detail);
 }
 
 /* Everything that is judged before the operation. */
 static enum err judge(struct handling *h)
 {
-	struct call *c = &h->call;
+	struct request_context *c = &h->context;
 	enum err e = authenticate(h);
 	if (e != ERR_OK || h->head_only)
 		return e;
@@ -180,7 +181,7 @@ static enum err judge(struct handling *h)
 	if (e == ERR_OK && h->version != ERR_OK)
 		e = err_set(&c->detail, h->version, "x-ms-version is a date from 2009-04-14 on.");
 	if (e == ERR_OK)
-		e = call_read_method(c);
+		e = context_read_method(c);
 	if (e == ERR_OK)
 		e = route_find(c, &h->route);
 	if (h->route != NULL)
@@ -192,7 +193,7 @@ static enum err judge(struct handling *h)
 	if (e == ERR_OK)
 		e = authorize(h);
 	if (e == ERR_OK)
-		e = call_options(c);
+		e = context_options(c);
 	if (e == ERR_OK)
 		e = check_md5(c);
 	if (e == ERR_OK && c->request->body.n > LIMIT_BATCH_BYTES)
@@ -203,15 +204,15 @@ static enum err judge(struct handling *h)
 static enum err serve(struct handling *h, struct response *r)
 {
 	enum err e = judge(h);
-	return e == ERR_OK && !h->head_only ? h->route->op(&h->call, r) : e;
+	return e == ERR_OK && !h->head_only ? h->route->op(&h->context, r) : e;
 }
 
 /* Rules that cannot be read are as good as none: the request itself does not fail. */
 static void load_cors(struct handling *h)
 {
 	struct span stored = { 0 };
-	if (h->has_secrets && version_has(h->call.version, VERSION_CORS))
-		stored = buf_span(&h->call.secrets.properties);
+	if (h->has_secrets && version_has(h->context.version, VERSION_CORS))
+		stored = buf_span(&h->context.secrets.properties);
 	if (!service_properties_have_cors(stored) ||
 		service_properties_load(stored, &h->cors) != ERR_OK)
 		h->cors.ncors = 0;
@@ -237,7 +238,7 @@ void rest_name_operations(struct service *service)
 static void count(const struct handling *h, struct service *service, const struct response *r)
 {
 	int status = r->outcome != 0 ? r->outcome : r->status;
-	const struct request *q = h->call.request;
+	const struct request *q = h->context.request;
 	enum rest_operation o = h->route != NULL ? h->route->operation
 		: is_preflight(q)                ? REST_PREFLIGHT
 						 : REST_OTHER;
@@ -250,7 +251,7 @@ static void count(const struct handling *h, struct service *service, const struc
 
 /* ---- what every answer carries ---- */
 
-static void add_common(const struct call *c, struct response *r)
+static void add_common(const struct request_context *c, struct response *r)
 {
 	response_header_str(r, "Server", "rowfs");
 	response_header_str(r, "x-ms-request-id", c->request_id);
@@ -265,8 +266,8 @@ static void add_common(const struct call *c, struct response *r)
 
 static void add_preference(const struct handling *h, struct response *r)
 {
-	const char *preference = h->route != NULL && span_is(h->call.method, "POST") && !h->xml
-		? call_preference(&h->call)
+	const char *preference = h->route != NULL && span_is(h->context.method, "POST") && !h->xml
+		? context_preference(&h->context)
 		: NULL;
 	if (preference != NULL && h->route->body == ROUTE_ODATA)
 		response_header_str(r, "Preference-Applied", preference);
@@ -287,7 +288,7 @@ static void add_challenge(const struct request *q, struct response *r)
 
 static void fail(const struct handling *h, enum err e, struct response *r)
 {
-	const struct call *c = &h->call;
+	const struct request_context *c = &h->context;
 	struct error_facts facts = { .e = e,
 		.detail = &c->detail,
 		.request_id = c->request_id,
@@ -302,7 +303,7 @@ static void fail(const struct handling *h, enum err e, struct response *r)
 
 static void begin(struct handling *h, struct service *service, const struct request *request)
 {
-	struct call *c = &h->call;
+	struct request_context *c = &h->context;
 	c->service = service;
 	c->request = request;
 	h->since_us = request->since_us != 0 ? request->since_us : clock_mono_us();
@@ -322,7 +323,7 @@ static enum err handle(struct service *service, const struct request *request, b
 	begin(&h, service, request);
 	(void)buf_reserve(&ret->headers, HEADERS_USUAL);
 	h.head_only = head_only;
-	enum err e = read_target(&h);
+	enum err e = read_url(&h);
 	read_format(&h);
 	load_cors(&h);
 	if (e == ERR_OK && is_preflight(request))
@@ -333,16 +334,16 @@ static enum err handle(struct service *service, const struct request *request, b
 		e = ERR_NO_MEMORY;
 	if (e != ERR_OK)
 		fail(&h, e, ret);
-	add_common(&h.call, ret);
+	add_common(&h.context, ret);
 	if (!is_preflight(request))
 		cors_decorate(&h.cors, request, ret);
 	if (e != ERR_OK || !head_only)
 		count(&h, service, ret);
 	service_properties_fini(&h.cors);
 	if (h.has_access)
-		access_fini(&h.call.access);
+		access_fini(&h.context.access);
 	if (h.has_secrets)
-		account_secrets_fini(&h.call.secrets);
+		account_secrets_fini(&h.context.secrets);
 	arena_fini(&h.arena);
 	return e;
 }
@@ -372,7 +373,7 @@ void rest_refuse(
 	/* Not parsed: a guess at whether its bodies are XML. */
 	h.xml = memmem(request->target.p, request->target.n, "comp=", 5) != NULL;
 	fail(&h, e, ret);
-	add_common(&h.call, ret);
+	add_common(&h.context, ret);
 	if (service != NULL)
 		count(&h, service, ret);
 	arena_fini(&h.arena);

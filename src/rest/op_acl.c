@@ -2,15 +2,15 @@
  * Get and Set Table ACL.  The text of the store is read before it is shown: older versions
  * kept times as they were sent. */
 #include "codec/access_policy_xml.h"
-#include "rest/call.h"
+#include "rest/context.h"
 #include "service/core/tables.h"
 
-enum err op_get_acl(struct call *c, struct response *r)
+enum err op_get_acl(struct request_context *c, struct response *r)
 {
 	struct access_policies p = { 0 };
 	struct buf stored = BUF_INIT(RESPONSE_BODY_LIMIT);
 	uint64_t table;
-	enum err e = call_table(c, &table);
+	enum err e = context_table(c, &table);
 	if (e == ERR_OK)
 		e = table_policies_get(c->service, table, &stored);
 	if (e == ERR_OK)
@@ -28,7 +28,7 @@ enum err op_get_acl(struct call *c, struct response *r)
 	return ERR_OK;
 }
 
-static enum err set(struct call *c, uint64_t table, const struct access_policies *p)
+static enum err set(struct request_context *c, uint64_t table, const struct access_policies *p)
 {
 	struct buf xml = BUF_INIT(RESPONSE_BODY_LIMIT);
 	if (p->n > 0)
@@ -40,11 +40,11 @@ static enum err set(struct call *c, uint64_t table, const struct access_policies
 	return e;
 }
 
-enum err op_set_acl(struct call *c, struct response *r)
+enum err op_set_acl(struct request_context *c, struct response *r)
 {
 	struct access_policies p;
 	uint64_t table;
-	enum err e = call_table(c, &table);
+	enum err e = context_table(c, &table);
 	if (e != ERR_OK)
 		return e;
 	e = access_policies_from_xml(c->request->body, &p, &c->detail);

@@ -16,13 +16,13 @@
 struct part {
 	const struct batch_part *text;
 	struct request request;
-	struct call call;
+	struct request_context context;
 	const struct route *route;
 	struct entity_change change;
 };
 
 struct batch {
-	struct call *c; /* of the whole */
+	struct request_context *c; /* of the whole */
 	struct batch_body body;
 	struct part *parts; /* of the first change set, or the query */
 	size_t n;
@@ -34,7 +34,7 @@ struct batch {
 static enum err read_part_headers(struct part *p)
 {
 	struct header *headers =
-		arena_alloc(p->call.arena, (p->text->nheaders + 1) * sizeof(*headers));
+		arena_alloc(p->context.arena, (p->text->nheaders + 1) * sizeof(*headers));
 	if (headers == NULL)
 		return ERR_NO_MEMORY;
 	for (size_t i = 0; i < p->text->nheaders; i++)
@@ -44,33 +44,34 @@ static enum err read_part_headers(struct part *p)
 		.headers = headers,
 		.nheaders = p->text->nheaders,
 		.body = p->text->body,
-		.peer = p->call.request->peer };
-	p->call.request = &p->request;
+		.peer = p->context.request->peer };
+	p->context.request = &p->request;
 	return ERR_OK;
 }
 
 /* The credential is that of the whole; its keys stay where they are. */
-static void begin_part(struct part *p, const struct call *whole, const struct batch_part *text)
+static void begin_part(
+	struct part *p, const struct request_context *whole, const struct batch_part *text)
 {
 	p->text = text;
-	p->call = *whole;
-	explicit_bzero(&p->call.secrets.keys, sizeof(p->call.secrets.keys));
-	p->call.secrets.properties = (struct buf){ 0 };
-	p->call.in_batch = true;
-	p->call.detail = (struct err_detail){ 0 };
+	p->context = *whole;
+	explicit_bzero(&p->context.secrets.keys, sizeof(p->context.secrets.keys));
+	p->context.secrets.properties = (struct buf){ 0 };
+	p->context.in_batch = true;
+	p->context.detail = (struct err_detail){ 0 };
 }
 
 /* A part that asks for nothing is answered as it spoke.  Old clients ask for ATOM in every
  * part, also of versions without it, and live without: most answers are empty. */
-static void choose_format(struct call *c)
+static void choose_format(struct request_context *c)
 {
 	struct span type = request_header(c->request, "Content-Type"), format;
 	const struct format *own;
 
-	if (call_negotiate(c) != ERR_OK)
+	if (context_negotiate(c) != ERR_OK)
 		c->detail = (struct err_detail){ 0 };
 	if (type.p != NULL && request_header(c->request, "Accept").p == NULL &&
-		!call_param(c, "$format", &format) &&
+		!context_param(c, "$format", &format) &&
 		format_of_body(type, c->version, &own, NULL) == ERR_OK)
 		c->format = own;
 }
@@ -85,22 +86,21 @@ static bool account_exists(void *arg, struct span name)
 	return there;
 }
 
-static enum err read_part(struct part *p, const struct call *whole)
+static enum err read_part(struct part *p, const struct request_context *whole)
 {
-	struct call *c = &p->call;
+	struct request_context *c = &p->context;
 	enum err e = read_part_headers(p);
 	if (e == ERR_OK)
-		e = target_parse_part(&whole->target, p->text->target, account_exists, c->service,
-			c->arena, &c->target, &c->detail);
+		e = request_url_parse_part(&whole->url, p->text->target, account_exists, c->service,
+			c->arena, &c->url, &c->detail);
 	if (e == ERR_OK)
-		e = call_read_method(c);
+		e = context_read_method(c);
 	if (e == ERR_OK)
 		choose_format(c);
 	if (e == ERR_OK)
 		e = route_find(c, &p->route);
 	if (e == ERR_OK)
-		e = access_allows(
-			&c->access, &p->route->need, c->target.resource.table, &c->detail);
+		e = access_allows(&c->access, &p->route->need, c->url.resource.table, &c->detail);
 	return e;
 }
 
@@ -114,13 +114,13 @@ static bool is_query(const struct route *r)
 	return r->op == op_get_entity || r->op == op_query_entities;
 }
 
-static enum err read_change(struct part *p, const struct call *whole)
+static enum err read_change(struct part *p, const struct request_context *whole)
 {
 	enum err e = read_part(p, whole);
 	if (e == ERR_OK && !is_change(p->route))
-		e = err_set(&p->call.detail, ERR_INVALID_INPUT,
+		e = err_set(&p->context.detail, ERR_INVALID_INPUT,
 			"A change set holds operations that change one entity, nothing else.");
-	return e == ERR_OK ? entity_change_read(&p->call, &p->change) : e;
+	return e == ERR_OK ? entity_change_read(&p->context, &p->change) : e;
 }
 
 /* ---- the answer ---- */
@@ -191,11 +191,12 @@ static enum err write_done(const struct batch *b, struct response *r)
 		const struct part *p = &b->parts[i];
 		struct response one;
 		response_init(&one);
-		e = entity_change_answer(&p->call, &p->change, &one);
+		e = entity_change_answer(&p->context, &p->change, &one);
 		if (e == ERR_OK && !buf_ok(&one.body))
 			e = ERR_NO_MEMORY;
 		buf_addf(&r->body, "--%s\r\n", boundary);
-		write_http(p, p->call.format, &one, p->change.op.kind == ENTITY_INSERT, &r->body);
+		write_http(
+			p, p->context.format, &one, p->change.op.kind == ENTITY_INSERT, &r->body);
 		response_fini(&one);
 	}
 	buf_addf(&r->body, "--%s--\r\n", boundary);
@@ -208,7 +209,7 @@ static void write_failed(
 {
 	char boundary[40];
 	const struct part *p = detail->op < b->n ? &b->parts[detail->op] : NULL;
-	const struct call *c = p != NULL && p->text != NULL ? &p->call : b->c;
+	const struct request_context *c = p != NULL && p->text != NULL ? &p->context : b->c;
 	struct response one;
 	struct error_facts facts = { .e = e,
 		.detail = detail,
@@ -218,7 +219,7 @@ static void write_failed(
 		.level = c->level };
 	response_init(&one);
 	response_error(&one, &facts);
-	const char *preference = c != b->c ? call_preference(c) : NULL;
+	const char *preference = c != b->c ? context_preference(c) : NULL;
 	if (preference != NULL)
 		response_header_str(&one, "Preference-Applied", preference);
 	begin_set(b, boundary, r);
@@ -242,7 +243,7 @@ static enum err read_changes(struct batch *b, struct err_detail *detail)
 		enum err e = read_change(&b->parts[i], b->c);
 		if (e == ERR_OK)
 			continue;
-		*detail = b->parts[i].call.detail;
+		*detail = b->parts[i].context.detail;
 		detail->op = i;
 		return e;
 	}
@@ -257,8 +258,8 @@ static bool same_table(struct span a, struct span b)
 static enum err check_tables(const struct batch *b, struct err_detail *detail)
 {
 	for (size_t i = 1; i < b->n; i++)
-		if (!same_table(b->parts[0].call.target.resource.table,
-			    b->parts[i].call.target.resource.table)) {
+		if (!same_table(b->parts[0].context.url.resource.table,
+			    b->parts[i].context.url.resource.table)) {
 			detail->op = i;
 			return ERR_BATCH_PARTITIONS;
 		}
@@ -268,7 +269,7 @@ static enum err check_tables(const struct batch *b, struct err_detail *detail)
 static enum err apply_changes(struct batch *b, struct err_detail *detail)
 {
 	uint64_t table;
-	enum err e = call_table(&b->parts[0].call, &table);
+	enum err e = context_table(&b->parts[0].context, &table);
 	struct entity_op *ops = calloc(b->n, sizeof(*ops));
 	if (ops == NULL)
 		e = ERR_NO_MEMORY;
@@ -327,29 +328,29 @@ static enum err run_query(struct batch *b, struct response *r)
 	response_init(&one);
 	enum err e = read_part(p, b->c);
 	if (e == ERR_OK && !is_query(p->route))
-		e = err_set(&p->call.detail, ERR_INVALID_INPUT,
+		e = err_set(&p->context.detail, ERR_INVALID_INPUT,
 			"Outside of a change set a batch holds one query, nothing else.");
 	if (e == ERR_OK)
-		e = p->route->op(&p->call, &one);
+		e = p->route->op(&p->context, &one);
 	if (e == ERR_OK && (!buf_ok(&one.body) || !buf_ok(&one.headers)))
 		e = ERR_NO_MEMORY;
 	if (fails_whole(e)) {
 		response_fini(&one);
-		b->c->detail = p->call.detail;
+		b->c->detail = p->context.detail;
 		return e;
 	}
 	if (e != ERR_OK) {
 		struct error_facts facts = { .e = e,
-			.detail = &p->call.detail,
+			.detail = &p->context.detail,
 			.request_id = b->c->request_id,
-			.format = p->call.format,
-			.level = p->call.level };
+			.format = p->context.format,
+			.level = p->context.level };
 		response_error(&one, &facts);
 	}
 	begin_answer(b, r);
 	r->outcome = e != ERR_OK ? err_http(e) : 0;
 	buf_addf(&r->body, "--%s\r\n", b->boundary);
-	write_http(p, p->call.format, &one, false, &r->body);
+	write_http(p, p->context.format, &one, false, &r->body);
 	end_answer(b, r);
 	response_fini(&one);
 	return ERR_OK;
@@ -359,7 +360,7 @@ static enum err run_query(struct batch *b, struct response *r)
 
 static enum err check_shape(const struct batch *b)
 {
-	struct call *c = b->c;
+	struct request_context *c = b->c;
 	size_t queries = 0;
 	for (size_t i = 0; i < b->body.nparts; i++)
 		queries += !b->body.parts[i].in_change_set;
@@ -397,7 +398,7 @@ static enum err too_many(struct batch *b, struct response *r)
 	return ERR_OK;
 }
 
-enum err op_batch(struct call *c, struct response *r)
+enum err op_batch(struct request_context *c, struct response *r)
 {
 	struct batch b = { .c = c };
 	enum err e = batch_body_parse(request_header(c->request, "Content-Type"), c->request->body,

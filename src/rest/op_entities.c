@@ -8,10 +8,10 @@
 /* What an answer has beside the document, most of the time. */
 #define METADATA_USUAL 512
 
-static enum err apply_one(struct call *c, struct response *r)
+static enum err apply_one(struct request_context *c, struct response *r)
 {
 	uint64_t table;
-	enum err e = call_table(c, &table);
+	enum err e = context_table(c, &table);
 	if (e != ERR_OK)
 		return e;
 	struct entity_change change;
@@ -25,22 +25,22 @@ static enum err apply_one(struct call *c, struct response *r)
 	return e;
 }
 
-enum err op_insert_entity(struct call *c, struct response *r)
+enum err op_insert_entity(struct request_context *c, struct response *r)
 {
 	return apply_one(c, r);
 }
 
-enum err op_change_entity(struct call *c, struct response *r)
+enum err op_change_entity(struct request_context *c, struct response *r)
 {
 	return apply_one(c, r);
 }
 
-enum err op_get_entity(struct call *c, struct response *r)
+enum err op_get_entity(struct request_context *c, struct response *r)
 {
 	uint64_t table;
-	struct odata_style style = call_style(c);
-	const struct resource *at = &c->target.resource;
-	enum err e = call_table(c, &table);
+	struct odata_style style = context_style(c);
+	const struct resource *at = &c->url.resource;
+	enum err e = context_table(c, &table);
 	if (e == ERR_OK)
 		e = key_check(at->pk, "PartitionKey", &c->detail);
 	if (e == ERR_OK)

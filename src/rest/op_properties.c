@@ -5,9 +5,9 @@
 #include "codec/service_properties_xml.h"
 #include "codec/xml.h"
 #include "model/versions.h"
-#include "rest/call.h"
+#include "rest/context.h"
 
-static enum properties_form form_of(const struct call *c)
+static enum properties_form form_of(const struct request_context *c)
 {
 	return version_has(c->version, VERSION_METRICS) ? PROPERTIES_NEW : PROPERTIES_OLD;
 }
@@ -21,7 +21,7 @@ static enum err answer(struct response *r)
 	return ERR_OK;
 }
 
-enum err op_get_properties(struct call *c, struct response *r)
+enum err op_get_properties(struct request_context *c, struct response *r)
 {
 	struct service_properties p;
 	enum err e = service_properties_load(buf_span(&c->secrets.properties), &p);
@@ -36,7 +36,7 @@ enum err op_get_properties(struct call *c, struct response *r)
 /* The sections of the request over those that were there. */
 static enum err change(void *arg, struct span old, struct buf *ret)
 {
-	struct call *c = arg;
+	struct request_context *c = arg;
 	struct service_properties p;
 	enum err e = service_properties_load(old, &p);
 	if (e == ERR_OK)
@@ -47,10 +47,10 @@ static enum err change(void *arg, struct span old, struct buf *ret)
 	return e;
 }
 
-enum err op_set_properties(struct call *c, struct response *r)
+enum err op_set_properties(struct request_context *c, struct response *r)
 {
 	enum err e = account_properties_change(
-		c->service, ORIGIN_REST, span_of(c->target.account), change, c, &c->detail);
+		c->service, ORIGIN_REST, span_of(c->url.account), change, c, &c->detail);
 	if (e == ERR_OK)
 		r->status = 202;
 	return e;
@@ -70,7 +70,7 @@ static void add_http_date(struct buf *out, int64_t ticks)
 		months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-enum err op_get_stats(struct call *c, struct response *r)
+enum err op_get_stats(struct request_context *c, struct response *r)
 {
 	(void)c;
 	buf_add_str(&r->body,

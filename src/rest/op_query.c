@@ -13,7 +13,7 @@
 #define PAGE_BYTES ((size_t)4 << 20)
 
 struct page {
-	struct call *c;
+	struct request_context *c;
 	struct odata_style style;
 	struct response *r;
 	bool any;
@@ -37,12 +37,12 @@ static bool add_row(void *arg, const struct query_row *row)
 	return p->e == ERR_OK && p->r->body.len < PAGE_BYTES;
 }
 
-static enum err read_token(struct call *c, const char *name, struct span *ret)
+static enum err read_token(struct request_context *c, const char *name, struct span *ret)
 {
 	struct span token;
 	*ret = (struct span){ 0 };
 	/* A present but empty NextRowKey is what some clients make of one that was absent. */
-	if (!call_param(c, name, &token) || token.n == 0)
+	if (!context_param(c, name, &token) || token.n == 0)
 		return ERR_OK;
 	struct buf key = BUF_INIT(LIMIT_KEY_BYTES);
 	enum err e = page_token_decode(token, &key, &c->detail);
@@ -64,11 +64,11 @@ static enum err write_token(struct response *r, const char *name, const struct b
 	return ok ? ERR_OK : ERR_NO_MEMORY;
 }
 
-static enum err write_page(struct call *c, struct page *page, const struct query *q)
+static enum err write_page(struct request_context *c, struct page *page, const struct query *q)
 {
 	struct span select;
 	struct query_end end;
-	if (!call_param(c, "$select", &select))
+	if (!context_param(c, "$select", &select))
 		select.p = NULL;
 	struct span metadata_select = select;
 	if (page->style.all)
@@ -89,14 +89,14 @@ static enum err write_page(struct call *c, struct page *page, const struct query
 	return e;
 }
 
-enum err op_query_entities(struct call *c, struct response *r)
+enum err op_query_entities(struct request_context *c, struct response *r)
 {
-	struct page page = { .c = c, .style = call_style(c), .r = r };
+	struct page page = { .c = c, .style = context_style(c), .r = r };
 	struct query q = { .max_bytes = PAGE_BYTES, .throttled = true };
 	struct filter filter = { 0 };
 	struct span text = { 0 };
 	page.style.single = false;
-	enum err e = call_table(c, &q.table_id);
+	enum err e = context_table(c, &q.table_id);
 	if (e == ERR_OK)
 		e = page_options(c, &q.top, &q.deadline_us);
 	if (e == ERR_OK)
@@ -108,7 +108,7 @@ enum err op_query_entities(struct call *c, struct response *r)
 	if (e == ERR_OK && q.from_pk.p == NULL && q.from_rk.p != NULL)
 		e = err_set(&c->detail, ERR_INVALID_INPUT,
 			"NextRowKey was sent without NextPartitionKey.");
-	if (e == ERR_OK && call_param(c, "$filter", &text)) {
+	if (e == ERR_OK && context_param(c, "$filter", &text)) {
 		e = filter_parse(text, &filter, &c->detail);
 		c->detail.line = 0; /* it has one line */
 		q.filter = &filter;

@@ -9,7 +9,7 @@
 #include "service/core/tables.h"
 
 struct table_page {
-	struct call *c;
+	struct request_context *c;
 	struct odata_style style;
 	struct response *r;
 	const struct filter *filter;
@@ -44,11 +44,11 @@ static bool add_table(void *arg, const struct item *it)
 }
 
 /* Any name but TableName is a mistake. */
-static enum err read_filter(struct call *c, struct filter *ret, unsigned *ret_slot)
+static enum err read_filter(struct request_context *c, struct filter *ret, unsigned *ret_slot)
 {
 	struct span text = { 0 };
 	*ret_slot = FILTER_SLOT_NAMED;
-	if (!call_param(c, "$filter", &text))
+	if (!context_param(c, "$filter", &text))
 		text = SPAN_LIT("");
 	enum err e = filter_parse_folded(text, ret, &c->detail);
 	c->detail.line = 0; /* it has one line */
@@ -60,10 +60,10 @@ static enum err read_filter(struct call *c, struct filter *ret, unsigned *ret_sl
 	return e;
 }
 
-static enum err read_next(struct call *c, struct buf *ret)
+static enum err read_next(struct request_context *c, struct buf *ret)
 {
 	struct span token;
-	if (!call_param(c, "NextTableName", &token) || token.n == 0)
+	if (!context_param(c, "NextTableName", &token) || token.n == 0)
 		return ERR_OK;
 	enum err e = page_token_decode(token, ret, &c->detail);
 	if (e == ERR_OK && ret->data != NULL)
@@ -73,7 +73,7 @@ static enum err read_next(struct call *c, struct buf *ret)
 
 static enum err list_tables(struct table_page *p, struct span from)
 {
-	struct call *c = p->c;
+	struct request_context *c = p->c;
 	response_odata(c, p->r, 200, true);
 	c->format->begin_feed(
 		&p->style, SPAN_LIT("Tables"), (struct span){ 0 }, c->arena, &p->r->body);
@@ -90,11 +90,11 @@ static enum err list_tables(struct table_page *p, struct span from)
 	return e;
 }
 
-enum err op_query_tables(struct call *c, struct response *r)
+enum err op_query_tables(struct request_context *c, struct response *r)
 {
 	struct filter filter = { 0 };
 	struct buf from = BUF_INIT(LIMIT_KEY_BYTES);
-	struct table_page p = { .c = c, .style = call_style(c), .r = r, .filter = &filter };
+	struct table_page p = { .c = c, .style = context_style(c), .r = r, .filter = &filter };
 	p.style.single = false;
 	p.next = BUF_INIT(1024);
 	enum err e = page_options(c, &p.top, &p.deadline_us);
@@ -111,34 +111,34 @@ enum err op_query_tables(struct call *c, struct response *r)
 }
 
 /* Table operations say that the resource is missing, entity operations that the table is. */
-static enum err find(struct call *c, struct item *ret)
+static enum err find(struct request_context *c, struct item *ret)
 {
-	enum err e = table_find_in(c->service, c->secrets.id, c->target.resource.table, ret);
+	enum err e = table_find_in(c->service, c->secrets.id, c->url.resource.table, ret);
 	return e == ERR_TABLE_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 
-enum err op_get_table(struct call *c, struct response *r)
+enum err op_get_table(struct request_context *c, struct response *r)
 {
 	struct item it = { 0 };
 	enum err e = find(c, &it);
 	if (e != ERR_OK)
 		return e;
-	struct odata_style style = call_style(c);
+	struct odata_style style = context_style(c);
 	response_odata(c, r, 200, true);
 	c->format->write_table(&style, it.name, &r->body);
 	item_fini(&it);
 	return ERR_OK;
 }
 
-static void table_url(const struct call *c, struct span name, struct buf *out)
+static void table_url(const struct request_context *c, struct span name, struct buf *out)
 {
-	buf_add_span(out, c->target.base);
+	buf_add_span(out, c->url.base);
 	buf_add_str(out, "Tables('");
 	buf_add_span(out, name);
 	buf_add_str(out, "')");
 }
 
-enum err op_create_table(struct call *c, struct response *r)
+enum err op_create_table(struct request_context *c, struct response *r)
 {
 	struct span name;
 	enum err e = format_of_body(request_header(c->request, "Content-Type"), c->version,
@@ -149,8 +149,8 @@ enum err op_create_table(struct call *c, struct response *r)
 		e = table_create(c->service, ORIGIN_REST, c->secrets.id, name, NULL, &c->detail);
 	if (e != ERR_OK)
 		return e;
-	bool no_content = call_wants_no_content(c);
-	const char *preference = call_preference(c);
+	bool no_content = context_wants_no_content(c);
+	const char *preference = context_preference(c);
 	struct buf url = BUF_INIT(4096);
 	table_url(c, name, &url);
 	response_odata(c, r, no_content ? 204 : 201, !no_content);
@@ -160,13 +160,13 @@ enum err op_create_table(struct call *c, struct response *r)
 	if (no_content)
 		response_header(r, "DataServiceId", buf_span(&url));
 	buf_fini(&url);
-	struct odata_style style = call_style(c);
+	struct odata_style style = context_style(c);
 	if (!no_content)
 		c->format->write_table(&style, name, &r->body);
 	return ERR_OK;
 }
 
-enum err op_delete_table(struct call *c, struct response *r)
+enum err op_delete_table(struct request_context *c, struct response *r)
 {
 	struct item it = { 0 };
 	enum err e = find(c, &it);
@@ -179,11 +179,11 @@ enum err op_delete_table(struct call *c, struct response *r)
 	return e == ERR_TABLE_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 
-enum err op_get_service(struct call *c, struct response *r)
+enum err op_get_service(struct request_context *c, struct response *r)
 {
 	response_odata(c, r, 200, false);
 	response_header_str(r, "Content-Type", c->format->content_type(c->level, BODY_SERVICE));
-	struct odata_style style = call_style(c);
+	struct odata_style style = context_style(c);
 	c->format->write_service(&style, &r->body);
 	return ERR_OK;
 }

@@ -80,7 +80,7 @@ static bool condition_holds(enum route_condition condition, bool if_match)
 	return true;
 }
 
-static enum err find(const struct target *t, struct span method, bool if_match,
+static enum err find(const struct request_url *url, struct span method, bool if_match,
 	const struct route **ret, struct err_detail *detail)
 {
 	bool resource = false;
@@ -88,8 +88,8 @@ static enum err find(const struct target *t, struct span method, bool if_match,
 	struct span wanted = span_is(method, "HEAD") ? SPAN_LIT("GET") : method;
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
 		const struct route *r = &routes[i];
-		if (r->kind != t->resource.kind || !parameter_is(t->restype, r->restype) ||
-			!parameter_is(t->comp, r->comp))
+		if (r->kind != url->resource.kind || !parameter_is(url->restype, r->restype) ||
+			!parameter_is(url->comp, r->comp))
 			continue;
 		resource = true;
 		if (!span_is(wanted, r->method) || !condition_holds(r->condition, if_match))
@@ -100,18 +100,18 @@ static enum err find(const struct target *t, struct span method, bool if_match,
 	if (resource)
 		return err_set(
 			detail, ERR_METHOD_NOT_ALLOWED, "%s", err_text(ERR_METHOD_NOT_ALLOWED));
-	if (t->resource.kind == RESOURCE_METADATA)
+	if (url->resource.kind == RESOURCE_METADATA)
 		return ERR_NOT_SUPPORTED;
-	return t->comp.p != NULL || t->restype.p != NULL
+	return url->comp.p != NULL || url->restype.p != NULL
 		? err_set(detail, ERR_QUERY_VALUE,
 			  "The parameters restype and comp do not name an operation here.")
 		: ERR_URI_INVALID;
 }
 
-enum err route_find(struct call *c, const struct route **ret)
+enum err route_find(struct request_context *c, const struct route **ret)
 {
 	bool if_match = request_header(c->request, "If-Match").p != NULL;
-	enum err e = find(&c->target, c->method, if_match, ret, &c->detail);
+	enum err e = find(&c->url, c->method, if_match, ret, &c->detail);
 	if (e != ERR_OK || version_has(c->version, (*ret)->since))
 		return e;
 	if ((*ret)->condition == ROUTE_NO_IF_MATCH)

@@ -6,7 +6,7 @@
 
 #include "model/versions.h"
 #include "rest/access.h"
-#include "rest/call.h"
+#include "rest/context.h"
 #include "rest/operations.h"
 
 enum route_condition {
@@ -37,6 +37,6 @@ struct route {
 /* What the call's method on its target is.  ERR_METHOD_NOT_ALLOWED where the resource has
  * others, ERR_URI_INVALID where it has none; before the operation's first version
  * ERR_HEADER_MISSING (an upsert was an update without its If-Match) or ERR_NOT_SUPPORTED. */
-enum err route_find(struct call *c, const struct route **ret);
+enum err route_find(struct request_context *c, const struct route **ret);
 
 #endif

@@ -4,11 +4,11 @@
 #include "model/versions.h"
 #include "query/select.h"
 
-enum err select_read(struct call *c, struct odata_style *style)
+enum err select_read(struct request_context *c, struct odata_style *style)
 {
 	struct span list;
 	struct selection selection;
-	if (!version_has(c->version, VERSION_SELECT) || !call_param(c, "$select", &list))
+	if (!version_has(c->version, VERSION_SELECT) || !context_param(c, "$select", &list))
 		return ERR_OK;
 	enum err e = selection_parse(list, c->arena, &selection, &c->detail);
 	if (e != ERR_OK || selection.all)

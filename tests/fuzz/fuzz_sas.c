@@ -198,10 +198,10 @@ static void holds_its_rows(const struct access *a, const struct sas *s)
 	}
 }
 
-static void is_good(const struct world *w, const struct call_facts *f, const struct access *a)
+static void is_good(const struct world *w, const struct access_facts *f, const struct access *a)
 {
 	static const struct access_need acl = { 0 };
-	struct sas s = sas_of(&f->target->params);
+	struct sas s = sas_of(&f->url->params);
 
 	MUST(a->kind != ACCESS_OWNER);
 	MUST((a->kind == ACCESS_ACCOUNT_SAS) == sas_is_account(&s));
@@ -223,12 +223,12 @@ static void ask(const struct world *w, struct query_params params, uint8_t who,
 		.headers = headers,
 		.nheaders = (who & HAS_HEADER) != 0 ? 2 : 1,
 		.peer = &peer };
-	struct target t = { .path = SPAN_LIT("/devstoreaccount1-secondary/Tab(%27')"),
+	struct request_url t = { .path = SPAN_LIT("/devstoreaccount1-secondary/Tab(%27')"),
 		.params = params,
 		.path_style = true,
 		.secondary = true,
 		.account = "devstoreaccount1" };
-	struct call_facts f = { w->service, &r, &t, &w->secrets, NOW };
+	struct access_facts f = { w->service, &r, &t, &w->secrets, NOW };
 	struct access a;
 	struct err_detail detail = { 0 };
 

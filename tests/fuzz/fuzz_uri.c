@@ -6,7 +6,7 @@
 #include "codec/uri.h"
 #include "fuzz.h"
 #include "model/names.h"
-#include "rest/target.h"
+#include "rest/request_url.h"
 
 static void values(struct span text, struct arena *arena)
 {
@@ -105,8 +105,8 @@ static void targets(struct span text, struct arena *arena)
 	const struct peer peer = { .is_unix = host.n == 0 };
 	const struct request r = { SPAN_LIT("GET"), target, headers, 2, SPAN_LIT(""), &peer };
 	struct err_detail why = { 0 };
-	struct target t, part;
-	enum err e = target_parse(&r, exists, NULL, arena, &t, &why);
+	struct request_url t, part;
+	enum err e = request_url_parse(&r, exists, NULL, arena, &t, &why);
 
 	if (e != ERR_OK) {
 		MUST(e == ERR_INVALID_INPUT && why.text[0] != '\0');
@@ -117,7 +117,7 @@ static void targets(struct span text, struct arena *arena)
 	MUST(t.path.n > 0 && t.path.p[0] == '/');
 	/* A batch may repeat its own target: the same resource then, unless a table of the
 	 * account's name stands in the way. */
-	e = target_parse_part(&t, target, exists, NULL, arena, &part, &why);
+	e = request_url_parse_part(&t, target, exists, NULL, arena, &part, &why);
 	MUST(e == ERR_OK || e == ERR_INVALID_INPUT);
 	MUST(strcmp(part.account, t.account) == 0);
 	if (e == ERR_OK && t.path_style && t.resource.kind == RESOURCE_ENTITY)

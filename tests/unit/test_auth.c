@@ -129,7 +129,7 @@ static enum err check_full(
 		.nheaders = a->nheaders + 1,
 		.peer = &a->peer };
 	struct arena arena = { 0 };
-	struct target target;
+	struct request_url target;
 
 	for (size_t i = 0; i < a->nheaders; i++) {
 		headers[i + 1] = (struct header){ span_of(a->names[i]), span_of(a->values[i]) };
@@ -137,10 +137,10 @@ static enum err check_full(
 			headers[0].value = span_of(a->values[i]);
 	}
 	struct err_detail why = { 0 };
-	if (target_parse(&r, exists, NULL, &arena, &target, &why) != ERR_OK)
+	if (request_url_parse(&r, exists, NULL, &arena, &target, &why) != ERR_OK)
 		printf("# %s: %s\n", a->target, why.text);
 	MUST(why.text[0] == '\0');
-	struct call_facts f = { w->service, &r, &target, &w->secrets, a->now };
+	struct access_facts f = { w->service, &r, &target, &w->secrets, a->now };
 	enum err e = access_check(&f, ret, detail);
 	arena_fini(&arena);
 	return e;
@@ -607,8 +607,8 @@ TEST(an_empty_path_is_signed_as_a_slash)
 	struct request r = {
 		.method = SPAN_LIT("GET"), .headers = headers, .nheaders = 2, .peer = &a.peer
 	};
-	struct target t = { .path = SPAN_LIT(""), .account = ACCOUNT };
-	struct call_facts f = { w.service, &r, &t, &w.secrets, NOON };
+	struct request_url t = { .path = SPAN_LIT(""), .account = ACCOUNT };
+	struct access_facts f = { w.service, &r, &t, &w.secrets, NOON };
 	struct access access;
 
 	CHECK_ERR(access_check(&f, &access, NULL), ERR_OK);
@@ -1592,7 +1592,7 @@ TEST(a_token_long_as_a_url_is_no_trouble)
 
 /* A request of our own making, signed with the first key as one of this path. */
 static enum err check_made(
-	const struct world *w, const struct target *t, const char *path, struct span type)
+	const struct world *w, const struct request_url *t, const char *path, struct span type)
 {
 	char value[128];
 	struct buf text = BUF_INIT(4u << 20);
@@ -1614,7 +1614,7 @@ static enum err check_made(
 	struct request r = {
 		.method = SPAN_LIT("GET"), .headers = headers, .nheaders = 3, .peer = &peer
 	};
-	struct call_facts f = { w->service, &r, t, &w->secrets, NOON };
+	struct access_facts f = { w->service, &r, t, &w->secrets, NOON };
 	enum err e = access_check(&f, &access, &detail);
 	memcpy(last_text, detail.text, sizeof(last_text));
 	return e;
@@ -1623,7 +1623,7 @@ static enum err check_made(
 TEST(a_string_to_sign_beyond_its_limit_is_never_a_match)
 {
 	struct world w = world_new();
-	struct target t = { .path = SPAN_LIT("/T"), .account = ACCOUNT };
+	struct request_url t = { .path = SPAN_LIT("/T"), .account = ACCOUNT };
 	char *type = malloc(SAS_STRING_LIMIT + 1);
 
 	MUST(type != NULL);
@@ -1637,7 +1637,7 @@ TEST(a_string_to_sign_beyond_its_limit_is_never_a_match)
 TEST(a_path_without_a_segment_has_nothing_behind_it)
 {
 	struct world w = world_new();
-	struct target t = {
+	struct request_url t = {
 		.path = SPAN_LIT(""), .account = ACCOUNT, .path_style = true, .secondary = true
 	};
 

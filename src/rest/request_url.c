@@ -2,7 +2,7 @@
  * Where the account stands in a request.  The text alone does not tell: "/a/b" is a table of
  * the account in the Host or the table b of account a, so every reading is a candidate and
  * the accounts that exist decide. */
-#include "rest/target.h"
+#include "rest/request_url.h"
 
 #include "model/names.h"
 
@@ -24,7 +24,7 @@ struct parser {
 	account_exists_fn exists;
 	void *arg;
 	struct span host; /* with its port */
-	struct target *target;
+	struct request_url *url;
 	struct err_detail *detail;
 };
 
@@ -47,7 +47,7 @@ static bool starts_nocase(struct span s, struct span prefix)
 }
 
 /* Fills path and query; ret_host->p is NULL unless the form is absolute. */
-static void split(struct span target, struct target *ret, struct span *ret_host)
+static void split(struct span target, struct request_url *ret, struct span *ret_host)
 {
 	struct url_parts parts;
 
@@ -206,14 +206,14 @@ static bool may_lack_account(struct span path, const struct reading *r)
 
 static enum err choose(struct parser *p, struct reading *ret)
 {
-	struct reading host = read_host(p->host), path = read_path(p->target->path);
+	struct reading host = read_host(p->host), path = read_path(p->url->path);
 	struct reading authorization = read_authorization(p->request);
 
 	if (is_there(p, &host))
 		*ret = host;
 	else if (is_there(p, &path))
 		*ret = path;
-	else if (may_lack_account(p->target->path, &path) && is_there(p, &authorization))
+	else if (may_lack_account(p->url->path, &path) && is_there(p, &authorization))
 		*ret = authorization;
 	else
 		*ret = best_of_none(host, path, authorization);
@@ -236,36 +236,36 @@ static enum err make_base(struct parser *p, const struct reading *r, struct aren
 			memcpy(text + n, pieces[i].p, pieces[i].n);
 		n += pieces[i].n;
 	}
-	p->target->base = span_make(text, n);
+	p->url->base = span_make(text, n);
 	return ERR_OK;
 }
 
 /* path: without the account's prefix. */
 static enum err parse_rest(
-	struct target *t, struct span path, struct arena *arena, struct err_detail *detail)
+	struct request_url *url, struct span path, struct arena *arena, struct err_detail *detail)
 {
-	enum err e = query_params_parse(t->query, arena, &t->params, detail);
+	enum err e = query_params_parse(url->query, arena, &url->params, detail);
 
 	if (e == ERR_OK)
-		e = resource_parse(path, arena, &t->resource, detail);
+		e = resource_parse(path, arena, &url->resource, detail);
 	if (e != ERR_OK)
 		return e;
-	if (!query_params_find(&t->params, "comp", &t->comp))
-		t->comp = (struct span){ NULL, 0 };
-	if (!query_params_find(&t->params, "restype", &t->restype))
-		t->restype = (struct span){ NULL, 0 };
+	if (!query_params_find(&url->params, "comp", &url->comp))
+		url->comp = (struct span){ NULL, 0 };
+	if (!query_params_find(&url->params, "restype", &url->restype))
+		url->restype = (struct span){ NULL, 0 };
 	return ERR_OK;
 }
 
-enum err target_parse(const struct request *r, account_exists_fn exists, void *arg,
-	struct arena *arena, struct target *ret, struct err_detail *detail)
+enum err request_url_parse(const struct request *r, account_exists_fn exists, void *arg,
+	struct arena *arena, struct request_url *ret, struct err_detail *detail)
 {
 	struct parser p = { r, exists, arg, { NULL, 0 }, ret, detail };
 	struct reading reading;
 	struct span absolute;
 	enum err e;
 
-	*ret = (struct target){ 0 };
+	*ret = (struct request_url){ 0 };
 	split(r->target, ret, &absolute);
 	if (ret->path.n == 0 || ret->path.p[0] != '/')
 		return err_set(detail, ERR_INVALID_INPUT, "The URL's path must begin with '/'.");
@@ -292,7 +292,7 @@ static enum err names_another(const struct reading *r, struct err_detail *detail
 
 /* Takes the outer account's segment off; a path of one segment may be a resource alone. */
 static enum err strip_account(
-	const struct target *outer, struct span *path, struct err_detail *detail)
+	const struct request_url *outer, struct span *path, struct err_detail *detail)
 {
 	struct reading r = read_path(*path);
 	bool last = r.prefix.n == path->n;
@@ -307,7 +307,7 @@ static enum err strip_account(
 }
 
 /* Of an absolute URL whose path names no account. */
-static enum err check_part_host(const struct target *outer, struct span host,
+static enum err check_part_host(const struct request_url *outer, struct span host,
 	account_exists_fn exists, void *arg, struct err_detail *detail)
 {
 	struct reading r = read_host(host);
@@ -320,8 +320,9 @@ static enum err check_part_host(const struct target *outer, struct span host,
 	return names_another(&r, detail);
 }
 
-enum err target_parse_part(const struct target *outer, struct span target, account_exists_fn exists,
-	void *arg, struct arena *arena, struct target *ret, struct err_detail *detail)
+enum err request_url_parse_part(const struct request_url *outer, struct span target,
+	account_exists_fn exists, void *arg, struct arena *arena, struct request_url *ret,
+	struct err_detail *detail)
 {
 	struct span host, path;
 	enum err e;

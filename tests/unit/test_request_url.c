@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * rest/target.h, and the plain data beside it: rest/request.h and rest/response.h. */
+ * rest/request_url.h, and the plain data beside it: rest/request.h and rest/response.h. */
 #include "check.h"
 #include "rest/request.h"
+#include "rest/request_url.h"
 #include "rest/response.h"
-#include "rest/target.h"
 
 #include <stdlib.h>
 
 static struct arena arena;
 static struct err_detail why;
-static struct target t;
+static struct request_url t;
 static struct peer peer;
 static struct header headers[4];
 static struct request request;
@@ -36,7 +36,7 @@ static enum err parse(const char *host, const char *target, const char *authoriz
 		.nheaders = n,
 		.peer = &peer };
 	why.text[0] = '\0';
-	return target_parse(&request, exists, NULL, &arena, &t, &why);
+	return request_url_parse(&request, exists, NULL, &arena, &t, &why);
 }
 
 static const char *text_of(struct span s)
@@ -258,10 +258,11 @@ TEST(authorization_headers_of_any_shape_are_survived)
 static const char *signed_part_of(
 	const char *host, const char *outer, const char *authorization, const char *target)
 {
-	static struct target part;
+	static struct request_url part;
 
 	CHECK_ERR(parse(host, outer, authorization), ERR_OK);
-	if (target_parse_part(&t, span_of(target), exists, NULL, &arena, &part, &why) != ERR_OK)
+	if (request_url_parse_part(&t, span_of(target), exists, NULL, &arena, &part, &why) !=
+		ERR_OK)
 		return why.text;
 	CHECK_EQ_STR(part.account, t.account);
 	CHECK(span_eq(part.base, t.base));

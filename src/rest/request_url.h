@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The request target in all its layouts: path style, host style, -secondary, absolute form,
  * the doubled account of old clients (protocol section 1.1). */
-#ifndef REST_TARGET_H
-#define REST_TARGET_H
+#ifndef REST_REQUEST_URL_H
+#define REST_REQUEST_URL_H
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-struct target {
+struct request_url {
 	struct span path;  /* as on the wire, without host and query: what is signed */
 	struct span query; /* as on the wire, without '?' */
 	struct query_params params;
@@ -36,8 +36,8 @@ typedef bool (*account_exists_fn)(void *arg, struct span name);
  * about well-formed names only.  Two parameters comp or restype: the first counts.
  * ERR_INVALID_INPUT for what cannot be parsed, names no account or comes without a Host;
  * ERR_NO_MEMORY. */
-enum err target_parse(const struct request *r, account_exists_fn exists, void *arg,
-	struct arena *arena, struct target *ret, struct err_detail *detail);
+enum err request_url_parse(const struct request *r, account_exists_fn exists, void *arg,
+	struct arena *arena, struct request_url *ret, struct err_detail *detail);
 
 /* The target of a request inside a batch: absolute, "/account/t", "/t" or "t".  It is read
  * as one of the outer target's account, whose account, host, base and layout it gets.
@@ -46,7 +46,8 @@ enum err target_parse(const struct request *r, account_exists_fn exists, void *a
  * label, if the outer URL itself names its account (no matter whether that account exists),
  * else if there is such an account: a proxy may have changed the outer host.
  * ERR_NO_MEMORY. */
-enum err target_parse_part(const struct target *outer, struct span target, account_exists_fn exists,
-	void *arg, struct arena *arena, struct target *ret, struct err_detail *detail);
+enum err request_url_parse_part(const struct request_url *outer, struct span target,
+	account_exists_fn exists, void *arg, struct arena *arena, struct request_url *ret,
+	struct err_detail *detail);
 
 #endif

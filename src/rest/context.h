@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * One request in the hands of an operation: everything that was found out about it. */
-#ifndef REST_CALL_H
-#define REST_CALL_H
+#ifndef REST_CONTEXT_H
+#define REST_CONTEXT_H
 
 #include "base/arena.h"
 #include "rest/access.h"
 #include "rest/format.h"
 #include "rest/request.h"
+#include "rest/request_url.h"
 #include "rest/response.h"
-#include "rest/target.h"
 #include "service/core/accounts.h"
 
 #include <stdint.h>
 
-struct call {
+struct request_context {
 	struct service *service;
 	const struct request *request;
 	struct span method; /* the effective one: after X-HTTP-Method */
-	struct target target;
+	struct request_url url;
 	struct account_secrets secrets; /* wiped by handle.c */
 	struct access access;
 	int version;      /* 20190202 (model/versions.h) */
@@ -32,42 +32,42 @@ struct call {
 };
 
 /* Fills the response on ERR_OK; else handle.c writes the error. */
-typedef enum err (*op_fn)(struct call *c, struct response *r);
+typedef enum err (*op_fn)(struct request_context *c, struct response *r);
 
 /* The id of the table that the target names: ERR_TABLE_NOT_FOUND. */
-enum err call_table(struct call *c, uint64_t *ret_id);
+enum err context_table(struct request_context *c, uint64_t *ret_id);
 /* A query parameter; false if it is not there. */
-bool call_param(const struct call *c, const char *name, struct span *ret);
+bool context_param(const struct request_context *c, const char *name, struct span *ret);
 
 /* The version of the header, else of the parameters of a SAS.  Without any it is today's, but
  * the oldest for who names ATOM, as clients did before there were versions; so it is also with
  * ERR_HEADER_INVALID, for one that is none. */
-enum err call_read_version(struct call *c);
+enum err context_read_version(struct request_context *c);
 /* The method that counts (X-HTTP-Method). */
-enum err call_read_method(struct call *c);
+enum err context_read_method(struct request_context *c);
 /* The answer's format and level. */
-enum err call_negotiate(struct call *c);
+enum err context_negotiate(struct request_context *c);
 
 /* The options that every operation shares: `timeout`, and no option that is none: $orderby and
  * its kin are ERR_NOT_SUPPORTED, another name with a dollar ERR_INVALID_INPUT. */
-enum err call_options(struct call *c);
+enum err context_options(struct request_context *c);
 
 /* One file each; the table of routes (route.c) names them. */
-enum err op_get_service(struct call *c, struct response *r);
-enum err op_query_tables(struct call *c, struct response *r);
-enum err op_get_table(struct call *c, struct response *r);
-enum err op_create_table(struct call *c, struct response *r);
-enum err op_delete_table(struct call *c, struct response *r);
-enum err op_query_entities(struct call *c, struct response *r);
-enum err op_get_entity(struct call *c, struct response *r);
-enum err op_insert_entity(struct call *c, struct response *r);
+enum err op_get_service(struct request_context *c, struct response *r);
+enum err op_query_tables(struct request_context *c, struct response *r);
+enum err op_get_table(struct request_context *c, struct response *r);
+enum err op_create_table(struct request_context *c, struct response *r);
+enum err op_delete_table(struct request_context *c, struct response *r);
+enum err op_query_entities(struct request_context *c, struct response *r);
+enum err op_get_entity(struct request_context *c, struct response *r);
+enum err op_insert_entity(struct request_context *c, struct response *r);
 /* PUT, MERGE, DELETE of one entity, with and without If-Match. */
-enum err op_change_entity(struct call *c, struct response *r);
-enum err op_batch(struct call *c, struct response *r);
-enum err op_get_acl(struct call *c, struct response *r);
-enum err op_set_acl(struct call *c, struct response *r);
-enum err op_get_properties(struct call *c, struct response *r);
-enum err op_set_properties(struct call *c, struct response *r);
-enum err op_get_stats(struct call *c, struct response *r);
+enum err op_change_entity(struct request_context *c, struct response *r);
+enum err op_batch(struct request_context *c, struct response *r);
+enum err op_get_acl(struct request_context *c, struct response *r);
+enum err op_set_acl(struct request_context *c, struct response *r);
+enum err op_get_properties(struct request_context *c, struct response *r);
+enum err op_set_properties(struct request_context *c, struct response *r);
+enum err op_get_stats(struct request_context *c, struct response *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rest/call.h"
+#include "rest/context.h"
 
 #include "base/text.h"
 #include "model/versions.h"
@@ -8,14 +8,14 @@
 
 #include <strings.h>
 
-bool call_param(const struct call *c, const char *name, struct span *ret)
+bool context_param(const struct request_context *c, const char *name, struct span *ret)
 {
-	return query_params_find(&c->target.params, name, ret);
+	return query_params_find(&c->url.params, name, ret);
 }
 
-enum err call_table(struct call *c, uint64_t *ret_id)
+enum err context_table(struct request_context *c, uint64_t *ret_id)
 {
-	return table_id(c->service, c->secrets.id, c->target.resource.table, ret_id);
+	return table_id(c->service, c->secrets.id, c->url.resource.table, ret_id);
 }
 
 static bool holds(struct span text, struct span wanted)
@@ -27,30 +27,31 @@ static bool holds(struct span text, struct span wanted)
 }
 
 /* application/xml does not count: browsers ask for it, and what is XML in every version. */
-static bool names_atom(const struct call *c)
+static bool names_atom(const struct request_context *c)
 {
 	static const struct span atom = { "application/atom+xml", 20 };
 	struct span format;
-	if (call_param(c, "$format", &format) && (span_is(format, "atom") || holds(format, atom)))
+	if (context_param(c, "$format", &format) &&
+		(span_is(format, "atom") || holds(format, atom)))
 		return true;
 	return holds(request_header(c->request, "Accept"), atom) ||
 		holds(request_header(c->request, "Content-Type"), atom);
 }
 
-enum err call_read_version(struct call *c)
+enum err context_read_version(struct request_context *c)
 {
 	struct span sent = request_header(c->request, "x-ms-version");
-	bool said =
-		sent.p != NULL || call_param(c, "api-version", &sent) || call_param(c, "sv", &sent);
+	bool said = sent.p != NULL || context_param(c, "api-version", &sent) ||
+		context_param(c, "sv", &sent);
 	c->version = said ? version_parse(sent) : 0;
 	if (version_has(c->version, VERSION_KNOWN))
 		return ERR_OK;
-	bool xml = c->target.comp.p != NULL || c->target.restype.p != NULL;
+	bool xml = c->url.comp.p != NULL || c->url.restype.p != NULL;
 	c->version = !xml && names_atom(c) ? VERSION_OLDEST : VERSION_NEWEST;
 	return said ? ERR_HEADER_INVALID : ERR_OK;
 }
 
-enum err call_read_method(struct call *c)
+enum err context_read_method(struct request_context *c)
 {
 	return entity_request_method(c->request->method,
 		request_header(c->request, "X-HTTP-Method"),
@@ -58,7 +59,7 @@ enum err call_read_method(struct call *c)
 }
 
 /* A header that is a list may come in several lines (RFC 9110 section 5.3). */
-static enum err join_headers(struct call *c, const char *name, struct span *ret)
+static enum err join_headers(struct request_context *c, const char *name, struct span *ret)
 {
 	size_t count = request_header_count(c->request, name), n = 0;
 	*ret = request_header(c->request, name);
@@ -83,10 +84,10 @@ static enum err join_headers(struct call *c, const char *name, struct span *ret)
 	return ERR_OK;
 }
 
-enum err call_negotiate(struct call *c)
+enum err context_negotiate(struct request_context *c)
 {
 	struct span format = { 0 }, accept = { 0 };
-	if (!call_param(c, "$format", &format))
+	if (!context_param(c, "$format", &format))
 		format.p = NULL;
 	enum err e = join_headers(c, "Accept", &accept);
 	c->format = format_default(c->version);
@@ -96,7 +97,7 @@ enum err call_negotiate(struct call *c)
 		: format_negotiate(format, accept, c->version, &c->format, &c->level, &c->detail);
 }
 
-static enum err check_option(struct call *c, struct span name)
+static enum err check_option(struct request_context *c, struct span name)
 {
 	static const char *const known[] = { "$filter", "$select", "$top", "$format" };
 	static const char *const odata[] = { "$orderby", "$skip", "$skiptoken", "$expand",
@@ -112,18 +113,18 @@ static enum err check_option(struct call *c, struct span name)
 		err_text(ERR_INVALID_INPUT), name.n < 60 ? (int)name.n : 60, name.p);
 }
 
-enum err call_options(struct call *c)
+enum err context_options(struct request_context *c)
 {
 	struct span text;
 	int64_t seconds = 0;
-	const struct query_params *params = &c->target.params;
+	const struct query_params *params = &c->url.params;
 	for (size_t i = 0; i < params->n; i++) {
 		struct span name = params->all[i].name;
 		enum err e = name.n > 0 && name.p[0] == '$' ? check_option(c, name) : ERR_OK;
 		if (e != ERR_OK)
 			return e;
 	}
-	if (call_param(c, "timeout", &text) &&
+	if (context_param(c, "timeout", &text) &&
 		(!text_to_i64(text, &seconds) || seconds < 1 || seconds > INT32_MAX))
 		return err_set(&c->detail, ERR_QUERY_VALUE,
 			"%s 'timeout' is a number of seconds from 1 on.",

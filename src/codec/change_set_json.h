@@ -2,7 +2,8 @@
  * A change set as JSON: an array of operations, or the operations one after another (JSON
  * lines).  An operation is an object: one of insert, upsert, merge, replace, upsert_merge,
  * delete with an entity, and maybe "if_match", in either order.  What an entity may hold is
- * codec/entity_json.h's business; here it is found, with its place. */
+ * codec/entity_json.h's business; here it is found, with its place.  Not jansson's: a row must
+ * reach entity_json.h byte for byte, and an error must name the place of its value. */
 #ifndef CODEC_CHANGE_SET_JSON_H
 #define CODEC_CHANGE_SET_JSON_H
 

@@ -94,20 +94,23 @@ static void tell(struct buf *out, unsigned slot, struct span name, const struct 
 			(int)name.n, name.p, edm_name(s->literal));
 }
 
-void filter_watch_tell(const struct filter_watch *w, struct buf *out)
+void filter_watch_tell(const struct filter_watch *w, struct json_build *b)
 {
-	const char *comma = "";
+	bool any = false;
 	for (unsigned i = 0; i < w->filter->nslots; i++) {
 		struct buf text = BUF_INIT(4096);
 		if (w->slots[i].literal == EDM_STRING ||
 			(i >= FILTER_SLOT_NAMED && w->slots[i].missed == 0))
 			continue;
 		tell(&text, i, w->filter->names[i], &w->slots[i]);
-		buf_add_str(out, comma);
-		buf_add_json(out, buf_ok(&text) ? buf_span(&text) : SPAN_LIT(""));
+		if (!any)
+			json_open_array(b, "notes");
+		any = true;
+		json_add_text(b, NULL, buf_span(&text));
 		if (!buf_ok(&text))
-			out->failed = true;
+			b->failed = true;
 		buf_fini(&text);
-		comma = ",";
 	}
+	if (any)
+		json_close(b);
 }

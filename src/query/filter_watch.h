@@ -4,6 +4,7 @@
 #ifndef QUERY_FILTER_WATCH_H
 #define QUERY_FILTER_WATCH_H
 
+#include "codec/json_build.h"
 #include "query/filter.h"
 
 struct filter_watch;
@@ -15,8 +16,8 @@ void filter_watch_free(struct filter_watch *w); /* Accepts NULL. */
 void filter_watch_clear(struct filter_watch *w);
 /* Counts one row.  values is that of filter_eval(). */
 void filter_watch_row(struct filter_watch *w, const struct value *const *values);
-/* Appends JSON strings with commas between them.  There is one for each property with missed rows,
- * and one for each key that the filter compares with a non-string. */
-void filter_watch_tell(const struct filter_watch *w, struct buf *out);
+/* Adds "notes", an array with a text for each property of which rows were missed, and for each key
+ * that is compared with something else than a string.  Adds nothing where there is none. */
+void filter_watch_tell(const struct filter_watch *w, struct json_build *b);
 
 #endif

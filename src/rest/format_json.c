@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * JSON at its three levels of metadata (protocol sections 2.1 to 2.5, 8.1). */
 #include "codec/entity_json.h"
+#include "codec/json_build.h"
 #include "codec/json_scan.h"
 #include "rest/format.h"
 
@@ -37,7 +38,8 @@ static enum err read_entity(struct span body, struct entity *ret, struct err_det
 	return e == ERR_INVALID_INPUT || e == ERR_INCOMPLETE ? ERR_VALUE_INVALID : e;
 }
 
-/* Other members are the business of other versions: they are passed over. */
+/* Other members are the business of other versions: they are passed over.  Not by
+ * jansson: where memory runs out in a string, it reports a syntax error. */
 static enum err read_table(
 	struct span body, struct arena *arena, struct span *ret_name, struct err_detail *detail)
 {
@@ -74,36 +76,46 @@ static enum err write_entity(
 	return entity_odata_render(style, row, out);
 }
 
-/* The members of one table, behind what the caller wrote. */
-static void table_members(const struct odata_style *style, struct span name, struct buf *out)
+/* The base of the request's URLs with what follows it. */
+static void add_url(struct json_build *b, const char *name, const struct odata_style *style,
+	const char *path, struct span last, const char *end)
 {
+	struct buf url = BUF_INIT(URL_LIMIT);
+	buf_add_span(&url, style->base);
+	buf_add_str(&url, path);
+	buf_add_span(&url, last);
+	buf_add_str(&url, end);
+	if (!buf_ok(&url))
+		b->failed = true;
+	json_add_text(b, name, buf_span(&url));
+	buf_fini(&url);
+}
+
+static void table_members(struct json_build *b, const struct odata_style *style, struct span name)
+{
+	char text[256];
 	if (style->level == ODATA_FULL) {
-		buf_add_str(out, "\"odata.type\":\"");
-		buf_add_span(out, style->account);
-		buf_add_str(out, ".Tables\",\"odata.id\":\"");
-		buf_add_span(out, style->base);
-		buf_add_str(out, "Tables('");
-		buf_add_span(out, name);
-		buf_add_str(out, "')\",\"odata.editLink\":\"Tables('");
-		buf_add_span(out, name);
-		buf_add_str(out, "')\",");
+		(void)snprintf(
+			text, sizeof(text), "%.*s.Tables", (int)style->account.n, style->account.p);
+		json_add_str(b, "odata.type", text);
+		add_url(b, "odata.id", style, "Tables('", name, "')");
+		(void)snprintf(text, sizeof(text), "Tables('%.*s')", (int)name.n, name.p);
+		json_add_str(b, "odata.editLink", text);
 	}
-	buf_add_str(out, "\"TableName\":\"");
-	buf_add_span(out, name);
-	buf_add_str(out, "\"}");
+	json_add_text(b, "TableName", name);
 }
 
 static void write_table(const struct odata_style *style, struct span name, struct buf *out)
 {
-	buf_add_char(out, '{');
-	if (style->level != ODATA_NONE) {
-		buf_add_str(out, "\"odata.metadata\":\"");
-		buf_add_span(out, style->base);
-		buf_add_str(out, "$metadata#Tables/@Element\",");
-	}
-	table_members(style, name, out);
+	struct json_build b;
+	json_begin(&b);
+	if (style->level != ODATA_NONE)
+		add_url(&b, "odata.metadata", style, "$metadata#Tables/@Element", SPAN_LIT(""), "");
+	table_members(&b, style, name);
+	json_end(&b, out);
 }
 
+/* The frame of a feed is written piece by piece, since its rows are copied into it. */
 static void begin_feed(struct odata_style *style, struct span what, struct span select,
 	struct arena *arena, struct buf *out)
 {
@@ -137,8 +149,12 @@ static enum err feed_entity(
 static void feed_table(
 	const struct odata_style *style, struct span name, bool first, struct buf *out)
 {
-	buf_add_str(out, first ? "{" : ",{");
-	table_members(style, name, out);
+	struct json_build b;
+	if (!first)
+		buf_add_char(out, ',');
+	json_begin(&b);
+	table_members(&b, style, name);
+	json_end(&b, out);
 }
 
 static void end_feed(const struct odata_style *style, struct buf *out)
@@ -149,22 +165,27 @@ static void end_feed(const struct odata_style *style, struct buf *out)
 
 static void write_service(const struct odata_style *style, struct buf *out)
 {
-	buf_add_char(out, '{');
-	if (style->level != ODATA_NONE) {
-		buf_add_str(out, "\"odata.metadata\":\"");
-		buf_add_span(out, style->base);
-		buf_add_str(out, "$metadata\",");
-	}
-	buf_add_str(out, "\"value\":[{\"name\":\"Tables\",\"url\":\"Tables\"}]}");
+	struct json_build b;
+	json_begin(&b);
+	if (style->level != ODATA_NONE)
+		add_url(&b, "odata.metadata", style, "$metadata", SPAN_LIT(""), "");
+	json_open_array(&b, "value");
+	json_open_object(&b, NULL);
+	json_add_str(&b, "name", "Tables");
+	json_add_str(&b, "url", "Tables");
+	json_end(&b, out);
 }
 
 static void write_error(const char *code, struct span message, struct buf *out)
 {
-	buf_add_str(out, "{\"odata.error\":{\"code\":\"");
-	buf_add_str(out, code);
-	buf_add_str(out, "\",\"message\":{\"lang\":\"en-US\",\"value\":");
-	buf_add_json(out, message);
-	buf_add_str(out, "}}}");
+	struct json_build b;
+	json_begin(&b);
+	json_open_object(&b, "odata.error");
+	json_add_str(&b, "code", code);
+	json_open_object(&b, "message");
+	json_add_str(&b, "lang", "en-US");
+	json_add_text(&b, "value", message);
+	json_end(&b, out);
 }
 
 const struct format format_json = {

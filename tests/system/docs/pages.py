@@ -50,13 +50,14 @@ def commands_of_block(place, lines):
 
 
 def blocks_of_markdown(lines):
-    """(number of the first line, lines) of what is fenced or indented."""
-    block, fenced = None, False
+    """(number of the first line, lines) of what is fenced or indented.  A fence that says `text` is a
+    picture: nobody types it."""
+    block, fenced, picture = None, False, False
     for number, line in enumerate([*lines, ""], 1):
         if line.startswith("```"):
-            if fenced:
+            if fenced and not picture:
                 yield block
-            block, fenced = (number + 1, []), not fenced
+            block, fenced, picture = (number + 1, []), not fenced, line == "```text"
         elif fenced:
             block[1].append(line)
         elif line.startswith("    ") and (block or not lines[number - 2].strip()):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tool matrix: what a tool is, under which conditions it is tried, and what was seen.
 
-docs/tools.md holds what is expected; test_matrix.py compares.  The tools stand in
+docs/tools-cells.md holds what is expected; test_matrix.py compares.  The tools stand in
 matrix_shell.py, matrix_editors.py and matrix_copy.py, each with a list TOOLS.
 
 A script runs in the directory of a partition with the row r.json = OLD, and finds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/tools.md: reads the tables that the tests compare with, and writes them.
+"""docs/tools-cells.md: reads the tables that the tests compare with, and writes them.
 
 Each condition has a section whose heading is its name, with one table in it.  These are the tools
 of Debian 12; where those of 13 do otherwise the section NEWER says so.  The writer
@@ -15,7 +15,7 @@ import re
 from conftest import TOP
 from matrix import CONDITIONS, NONE, NOT_TRIED, Cell
 
-PAGE = TOP / "docs" / "tools.md"
+PAGE = TOP / "docs" / "tools-cells.md"
 HEAD = ("| tool | exit | says | row | refused bytes | row before |",
         "| --- | --- | --- | --- | --- | --- |")
 NEWER = "Debian 13"

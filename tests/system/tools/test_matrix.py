@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every tool under every condition: what docs/tools.md says, cell by cell.
+"""Every tool under every condition: what docs/tools-cells.md says, cell by cell.
 
 ROWFS_MATRIX_WRITE=1 puts what was seen into the page; what must hold whatever the page says
 is asserted all the same."""

@@ -11,12 +11,14 @@ quotes     in the man pages no Ql within a Ql, and no " of an example that roff 
 needs      README names the libraries that meson.build asks for, with their versions
 env.md     has each variable that the program reads
 links      relative links in README and docs/ lead somewhere
+pictures   docs/pictures has what docs/pictures.py draws of the pages
 usage: docs.py TOP [--errors | --versions]    prints the table for errors.md or rest.md instead
 """
 
 import glob
 import os
 import re
+import subprocess
 import sys
 
 ROW = re.compile(r'^\s*X\((\w+),\s*(\w+),\s*(\d+),\s*"([^"]*)",\s*"((?:\\.|[^"\\])*)"\)', re.M)
@@ -183,6 +185,13 @@ def check_links(top, say):
                 say(f"{os.path.relpath(page, top)}: dead link {target}")
 
 
+def check_pictures(top, say):
+    done = subprocess.run([sys.executable, "-B", os.path.join(top, "docs/pictures.py"), "--check"],
+                          capture_output=True, text=True)
+    for line in done.stdout.splitlines() or [done.stderr] * (done.returncode != 0):
+        say(line)
+
+
 def main(argv):
     top = argv[1]
     if "--errors" in argv:
@@ -193,7 +202,7 @@ def main(argv):
         return 0
     findings = []
     for check in (check_errors, check_versions, check_commands, check_mount_options, check_promises,
-                  check_quotes, check_needs, check_variables, check_links):
+                  check_quotes, check_needs, check_variables, check_links, check_pictures):
         try:
             check(top, findings.append)
         except FileNotFoundError as e:

@@ -68,7 +68,8 @@ enum err store_open_memory(struct store **ret);
 enum store_fault_mask {
 	FAULT_READS = 1,
 	FAULT_APPLY_BEFORE = 2,
-	FAULT_APPLY_AFTER = 4
+	FAULT_APPLY_AFTER = 4,
+	FAULT_STAYS = 8 /* every call from then on */
 };
 enum err store_open_fault(struct store *inner, struct store **ret);
 void store_fault_arm(struct store *fault, unsigned mask, unsigned k, enum err error);

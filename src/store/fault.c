@@ -26,8 +26,10 @@ static enum err strike(struct store *s, unsigned kind)
 	struct fault_store *f = of(s);
 	enum err e = ERR_OK;
 	mutex_lock(&f->lock);
-	if (f->mask & kind && f->countdown > 0 && --f->countdown == 0)
+	if (f->mask & kind && f->countdown > 0 && --f->countdown == 0) {
 		e = f->error;
+		f->countdown = f->mask & FAULT_STAYS ? 1 : 0;
+	}
 	mutex_unlock(&f->lock);
 	return e;
 }

@@ -504,7 +504,7 @@ TEST(a_full_disk_ends_the_import_behind_what_was_committed)
 		struct world *w = world_new(TRANSFER_NDJSON, at_once);
 		struct buf b = numbered(2500);
 		begin(w);
-		store_fault_arm(w->faults, FAULT_APPLY_BEFORE, 3, ERR_NO_SPACE);
+		store_fault_arm(w->faults, FAULT_APPLY_BEFORE | FAULT_STAYS, 3, ERR_NO_SPACE);
 		enum err e = feed_span(w, buf_span(&b), &why);
 		if (e == ERR_OK)
 			e = importer_end(w->importer, &why);
@@ -521,6 +521,20 @@ TEST(a_full_disk_ends_the_import_behind_what_was_committed)
 		buf_fini(&b);
 		world_free(w);
 	}
+}
+
+TEST(where_room_is_short_fewer_rows_are_committed_at_once)
+{
+	struct world *w = world_new(TRANSFER_NDJSON, true);
+	struct buf b = numbered(2500);
+	begin(w);
+	store_fault_arm(w->faults, FAULT_APPLY_BEFORE, 3, ERR_NO_SPACE);
+	CHECK_ERR(feed_span(w, buf_span(&b), NULL), ERR_OK);
+	CHECK_ERR(end(w), ERR_OK);
+	CHECK_EQ_INT(importer_counts(w->importer)->done, 2500);
+	CHECK_EQ_STR(told(w), "");
+	buf_fini(&b);
+	world_free(w);
 }
 
 TEST(an_end_that_failed_can_be_tried_again)
@@ -676,6 +690,7 @@ RUN_TESTS(T(ndjson_is_the_same_in_pieces_of_any_size), T(csv_is_the_same_in_piec
 	T(many_records_are_many_commits),
 	T(what_a_row_is_decoded_to_is_kept_only_where_it_is_needed),
 	T(a_full_disk_ends_the_import_behind_what_was_committed),
+	T(where_room_is_short_fewer_rows_are_committed_at_once),
 	T(an_end_that_failed_can_be_tried_again), T(a_cancelled_import_keeps_what_is_committed),
 	T(a_table_that_is_not_there_ends_the_import), T(records_with_the_same_keys_act_in_order),
 	T(records_of_a_partition_may_leave_its_key_out),

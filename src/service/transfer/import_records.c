@@ -75,6 +75,9 @@ static enum err commit_rows(struct importer *im, struct err_detail *why)
 			im->counts.done += n;
 			at += n;
 			piece = n * 2;
+		} else if (e == ERR_NO_SPACE && n > 1) {
+			/* Fewer rows may find room. */
+			piece = n / 2;
 		} else if (!is_refusal(e, im->options.mode)) {
 			im->undecided = c->places[at];
 			place_in_input(why, c->places[at]);

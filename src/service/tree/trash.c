@@ -14,6 +14,8 @@
 #define RETRIES 64
 /* Files removed by one change set, at most. */
 #define TRIM_BATCH 256
+/* On a full disk, where a large one may not find room. */
+#define TRIM_BATCH_FULL 16
 /* Over a bound, so much of it is freed besides. */
 #define SLACK 64
 /* What stays on a full disk: who removed a row to write a new one, and then could not, has
@@ -249,7 +251,7 @@ static bool goes(const struct batch *b, const struct item *it)
 static bool pick(void *arg, const struct item *it)
 {
 	struct batch *b = arg;
-	bool wanted = b->n < TRIM_BATCH && goes(b, it);
+	bool wanted = b->n < (b->all ? TRIM_BATCH_FULL : TRIM_BATCH) && goes(b, it);
 	if (!wanted || b->watch->in_use(b->watch->arg, it->id)) {
 		if (it->version < b->oldest_left)
 			b->oldest_left = it->version;
@@ -298,13 +300,13 @@ static bool is_over(const struct trash *t, int64_t expired)
 static enum err trim_batch(struct trash *t, struct batch *b)
 {
 	mutex_lock(&t->lock);
-	bool over = is_over(t, b->expired);
+	b->all = b->all || t->full;
+	bool over = b->all || is_over(t, b->expired);
 	b->files = t->files;
 	b->bytes = t->bytes;
 	b->files_max = t->limits.files;
 	b->bytes_max = t->limits.bytes != 0 ? t->limits.bytes : UINT64_MAX;
 	b->slack = is_beyond(b, b->files_max, b->bytes_max);
-	b->all = t->full;
 	t->full = false;
 	mutex_unlock(&t->lock);
 	b->n = 0;

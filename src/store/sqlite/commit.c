@@ -31,18 +31,6 @@
 #define SLICE_BYTES ((uint64_t)4 << 20)
 #define SLICE_US 5000
 
-/* Kept free on the disk for what removes, and the rest of it that nothing else may use; and
- * what a change may add besides its bytes. */
-#define ROOM_RESERVED (1024 * 1024)
-#define ROOM_LAST (ROOM_RESERVED / 8)
-#define ROOM_PER_CHANGE 1024
-#define ROOM_INSIDE (64 * 1024)
-#define ROOM_FOR_MOVES (64 * 1024)
-#define SQL_PAGE_BYTES 4096u
-/* So much free space is taken for granted for so long. */
-#define ROOM_PLENTY ((uint64_t)512 << 20)
-#define ROOM_PLENTY_US 20000
-
 struct sql_set {
 	struct change *changes;
 	size_t n; /* 0: it only asks for room */
@@ -92,99 +80,12 @@ static void roll_back(struct sql_writer *w, const struct sql_counters *before)
 	w->now = *before;
 }
 
-/* ---- room on the disk ---- */
-
-static bool has_room(struct sql_store *st, uint64_t bytes)
+static void want_add(struct sql_want *w, const struct sql_set *set)
 {
-	struct statvfs fs;
-	if (fstatvfs(st->hold_fd, &fs) != 0)
-		return true;
-	uint64_t blocks = geteuid() == 0 ? fs.f_bfree : fs.f_bavail;
-	if (blocks * fs.f_frsize >= sql_log_bytes(st) + ROOM_PLENTY)
-		atomic_store(&st->roomy_until_us, clock_mono_us() + ROOM_PLENTY_US);
-	return blocks * fs.f_frsize >= bytes;
-}
-
-/* Besides the log, which is copied into the store's file.  Where there was plenty a moment ago
- * nothing is asked: should somebody else have filled the disk since, SQLite finds out. */
-static bool has_room_beside_log(struct sql_store *st, uint64_t bytes)
-{
-	if (bytes < ROOM_PLENTY / 2 && clock_mono_us() < atomic_load(&st->roomy_until_us))
-		return true;
-	return has_room(st, sql_log_bytes(st) + bytes);
-}
-
-static uint64_t bytes_of_pages(struct sql_conn *c, const char *pragma)
-{
-	sqlite3_stmt *st;
-	uint64_t pages = 0;
-	if (sqlite3_prepare_v2(c->db, pragma, -1, &st, NULL) == SQLITE_OK) {
-		if (sqlite3_step(st) == SQLITE_ROW)
-			pages = (uint64_t)sqlite3_column_int64(st, 0);
-		(void)sqlite3_finalize(st);
-	}
-	return pages * SQL_PAGE_BYTES;
-}
-
-/* Of free pages inside the store: what was removed before. */
-static uint64_t free_inside(struct sql_conn *c)
-{
-	return bytes_of_pages(c, "PRAGMA freelist_count");
-}
-
-/* By which the store's file will grow when the log is copied into it. */
-static uint64_t still_to_copy(const struct sql_store *st)
-{
-	struct stat file;
-	uint64_t all = bytes_of_pages(st->writer.conn, "PRAGMA page_count");
-	uint64_t there = fstat(st->hold_fd, &file) == 0 ? (uint64_t)file.st_size : 0;
-	return all > there ? all - there : 0;
-}
-
-static uint64_t bytes_added(const struct change *c)
-{
-	bool file = c->op == CHANGE_DELETE && (c->flags & CHANGE_TO_FILE) != 0;
-	bool adds = c->op == CHANGE_PUT || c->op == CHANGE_WRITE || file || c->body.p != NULL;
-	/* A document that changes its place leaves as much behind. */
-	bool freed =
-		(c->flags & CHANGE_FREED) || (c->op == CHANGE_MOVE && c->body.n <= ROOM_FOR_MOVES);
-	uint64_t bytes = file ? c->offset : c->body.n;
-	return adds && !freed ? ROOM_PER_CHANGE + 2 * bytes : 0;
-}
-
-/* What some sets want of the disk. */
-struct want {
-	uint64_t adds, reserved; /* bytes: what they add; what is to be free besides */
-};
-
-static void want_add(struct want *w, const struct sql_set *set)
-{
-	bool reserved = set->n > 0;
 	w->adds += set->room;
-	for (size_t i = 0; i < set->n; i++) {
-		w->adds += bytes_added(&set->changes[i]);
-		reserved = reserved && (set->changes[i].flags & CHANGE_RESERVED) != 0;
-	}
-	if (!reserved)
-		w->reserved = ROOM_RESERVED;
-}
-
-/* What adds to the store is refused a little before the disk is full: removing takes some
- * space too, in the log and where the log is copied to, and must go on working.  Under a held
- * view both are refused while the log can still be copied: its end gives the space back. */
-static enum err check_room(struct sql_store *st, const struct want *w)
-{
-	uint64_t adds = w->adds;
-	bool held = atomic_load(&st->held) > 0;
-	if ((adds == 0 && !held) || has_room_beside_log(st, w->reserved + adds))
-		return ERR_OK;
-	/* From its beginning the log overwrites itself, and free pages inside the store are as
-	 * good as free space. */
-	uint64_t inside = sql_log_begin_anew(&st->writer, 0) ? free_inside(st->writer.conn) : 0;
-	uint64_t kept = adds > 0 ? w->reserved + adds : ROOM_RESERVED / 2;
-	if (inside >= kept || inside >= 2 * adds + ROOM_INSIDE)
-		return ERR_OK;
-	return has_room(st, still_to_copy(st) + kept - inside) ? ERR_OK : ERR_NO_SPACE;
+	w->reserved = w->reserved && set->n > 0;
+	for (size_t i = 0; i < set->n; i++)
+		sql_want_add(w, &set->changes[i]);
 }
 
 /* ---- the leader's transactions of one set ---- */
@@ -222,12 +123,12 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 	struct sql_writer *w = &st->writer;
 	size_t op = 0;
 	bool all = false; /* was reclaimed */
-	struct want want = { .reserved = ROOM_LAST };
+	struct sql_want want = { .reserved = true };
 	want_add(&want, set);
-	enum err e = check_room(st, &want);
+	enum err e = sql_check_room(st, &want);
 	if (e == ERR_OK)
 		e = try_alone(w, set, &op, &all);
-	if (e == ERR_NO_SPACE && sql_log_begin_anew(w, 0) && check_room(st, &want) == ERR_OK) {
+	if (e == ERR_NO_SPACE && sql_log_begin_anew(w, 0) && sql_check_room(st, &want) == ERR_OK) {
 		changes_fini(set->changes, set->n);
 		e = try_alone(w, set, &op, &all);
 	}
@@ -236,6 +137,8 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 	if (set->n > 0 || set->probes)
 		atomic_store(&st->disk_refused, e == ERR_IO || e == ERR_READ_ONLY);
 	blame(set, op, e);
+	if (e == ERR_NO_SPACE)
+		sql_tell_room(st, set->detail);
 }
 
 /* Whether pages of this transaction are in the log already; perhaps of an earlier one. */
@@ -277,10 +180,10 @@ static bool run_together(struct sql_store *st, struct sql_set *sets)
 {
 	struct sql_writer *w = &st->writer;
 	struct sql_counters before = w->now;
-	struct want want = { .reserved = ROOM_LAST };
+	struct sql_want want = { .reserved = true };
 	for (const struct sql_set *s = sets; s; s = s->next)
 		want_add(&want, s);
-	if (check_room(st, &want) != ERR_OK)
+	if (sql_check_room(st, &want) != ERR_OK)
 		return false;
 	enum err e = begin(w);
 	for (struct sql_set *s = sets; s && e == ERR_OK; s = s->next)
@@ -519,7 +422,7 @@ static bool is_on_read_only_disk(const struct sql_store *st)
 enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 {
 	struct sql_store *st = sql_of(s);
-	uint64_t adds = 4 * ROOM_PER_CHANGE + 2 * bytes;
+	struct sql_want want = { .adds = 4 * SQL_ROOM_PER_CHANGE + 2 * bytes };
 	if (st->read_only)
 		return ERR_OK;
 	if (is_replaced(st))
@@ -527,10 +430,10 @@ enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 	if (is_on_read_only_disk(st))
 		return err_set(reterr, ERR_READ_ONLY, "the disk of the store is read-only");
 	bool refused = atomic_load(&st->disk_refused);
-	if (!refused && has_room_beside_log(st, ROOM_RESERVED + adds))
+	if (!refused && sql_has_room_beside_log(st, &want))
 		return ERR_OK;
 	struct sql_set set = {
-		.room = adds,
+		.room = want.adds,
 		.probes = refused,
 		.detail = reterr,
 		.wake = PTHREAD_COND_INITIALIZER,

@@ -13,6 +13,10 @@
 /* A writer that nobody waits for copies it before, beside the others. */
 #define COPY_EARLY_FRAMES (COPY_FRAMES / 2)
 
+/* Kept behind the store's end, for pages that removals add: else the log could not be copied any
+ * more once a commit has used up what is free. */
+#define KEPT_FOR_GROWTH (64 << 10)
+
 /* How long writers wait for readers where the log shall begin anew. */
 #define LOG_WAIT_MS 1500
 
@@ -55,6 +59,17 @@ static bool checkpoint(struct sql_writer *w, int mode, int wait_ms)
 bool sql_log_begin_anew(struct sql_writer *w, int wait_ms)
 {
 	return checkpoint(w, SQLITE_CHECKPOINT_RESTART, wait_ms);
+}
+
+bool sql_log_cut(struct sql_store *st)
+{
+	if (!checkpoint(&st->writer, SQLITE_CHECKPOINT_TRUNCATE, 0))
+		return false;
+	struct stat file;
+	(void)fallocate(st->wal_fd, FALLOC_FL_KEEP_SIZE, 0, SQL_LOG_KEPT);
+	if (fstat(st->hold_fd, &file) == 0)
+		(void)fallocate(st->hold_fd, FALLOC_FL_KEEP_SIZE, file.st_size, KEPT_FOR_GROWTH);
+	return true;
 }
 
 bool sql_log_is_long(const struct sql_store *st)

@@ -14,6 +14,9 @@
 /* A log beyond this is brought back. */
 #define SQL_LOG_BYTES ((uint64_t)96 << 20)
 
+/* Space that a log keeps where it is cut, for commits that remove. */
+#define SQL_LOG_KEPT ((uint64_t)128 << 10)
+
 /* As many items at most are reclaimed by one commit. */
 #define SQL_SLICE_ITEMS 1024
 
@@ -79,6 +82,25 @@ static inline bool sql_has_to_reclaim(const struct sql_store *st)
 	return atomic_load(&r->begun) != atomic_load(&r->ended);
 }
 
+/* ---- room.c ---- */
+
+/* What a change may add besides its bytes. */
+#define SQL_ROOM_PER_CHANGE 1024
+
+/* What change sets want of the disk. */
+struct sql_want {
+	uint64_t adds; /* bytes */
+	bool reserved; /* all changes are CHANGE_RESERVED */
+};
+void sql_want_add(struct sql_want *w, const struct change *c);
+/* Whether there is room even if the log is copied.  For any thread. */
+bool sql_has_room_beside_log(struct sql_store *st, const struct sql_want *w);
+/* ERR_NO_SPACE.  The leader's, between transactions: copies and cuts the log where room is
+ * short. */
+enum err sql_check_room(struct sql_store *st, const struct sql_want *w);
+/* Why there is none, for the user. */
+void sql_tell_room(struct sql_store *st, struct err_detail *detail);
+
 /* ---- reclaimer.c ---- */
 
 /* Where there is something to reclaim the thread goes on with it.  With the lock held. */
@@ -105,6 +127,9 @@ void sql_log_watch(struct sql_store *st);
 /* Copies the log into the store, so that it begins anew in the space that it has; not while
  * somebody has an older view open, which is waited for so long. */
 bool sql_log_begin_anew(struct sql_writer *w, int wait_ms);
+/* The same, and gives the log's space back but for a little, which what removes needs.  It
+ * waits for nobody. */
+bool sql_log_cut(struct sql_store *st);
 /* SQLite begins the log anew by itself where it finds a moment without readers.  Readers who
  * overlap leave none, so this makes one: nothing is written meanwhile, and queries give up
  * their views soon.  Views that are held on purpose are not waited for; one that stays all the

@@ -29,6 +29,32 @@ def full(rowfs, mount, small_disk):
     return m, part
 
 
+@pytest.mark.parametrize("mib, least", [(4, 0.75), (16, 0.9), (64, 0.95)])
+def test_S7_a_small_disk_is_used_but_for_what_is_kept(rowfs, mount, small_disk, work, mib, least):
+    """An import fills it; the refusal says what is kept, and rows can be removed by that."""
+    sh(f"mount -o remount,size={mib}m '{small_disk}'")
+    rowfs("init", small_disk / "s.rowfs")
+    m = mount(small_disk / "s.rowfs")
+    m.allow("ENOSPC|No space|NO_SPACE|full")
+    part = m / "acct1/Tab/p"
+    part.mkdir(parents=True)
+    with open(work / "in.ndjson", "w") as f:
+        for i in range(mib * 200):
+            f.write(json.dumps({"PartitionKey": "p", "RowKey": f"{i:06}", "pad": "x" * 6000}) + "\n")
+    done = rowfs("import", m.store, "acct1/Tab", work / "in.ndjson", check=False)
+    kept = min(1 << 20, mib << 17)
+    assert done.returncode == 1
+    assert f" of {mib << 20} bytes of its disk are free; {kept} are kept so that" in done.stderr
+    assert os.path.getsize(m.store) > least * (mib << 20)
+    with raises("ENOSPC"):
+        put(part / "more.json", json.dumps({"pad": "y" * 20000}))
+    names = rows(part)
+    for name in names[:400]:
+        os.unlink(part / name)
+    assert rows(part) == names[400:] and names[:400][-1] in trash(m)[-1]
+    put(part / "more.json", json.dumps({"pad": "y" * 20000}))
+
+
 def trash(m):
     return sorted(os.listdir(m / ".rowfs/trash"))
 
@@ -155,7 +181,7 @@ def test_E9_what_is_written_after_a_refusal_is_kept_behind_it(full):
 
 @pytest.mark.parametrize("size", [100, 32000, 64 << 10])
 def test_E9_what_is_refused_leaves_room_for_removing(fuller, size):
-    """The oldest go first, and the last 128 KiB are for what removes alone."""
+    """The oldest go first, and the last eighth of the reserve is for what removes alone."""
     m, part = fuller
     refused = [i for i in range(300) if not accepted(part / "r.json", document(size, i))]
     assert len(refused) > 10

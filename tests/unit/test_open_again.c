@@ -6,7 +6,7 @@
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
 #include "fs/tree/attr.h"
-#include "fs/write/stages.h"
+#include "fs/write/notes.h"
 
 #define THREAD 4711
 #define DIRECTORY UINT64_C(2000)

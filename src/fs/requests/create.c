@@ -5,6 +5,7 @@
 #include "fs/requests/refusal.h"
 #include "fs/tree/attr.h"
 #include "fs/tree/locks.h"
+#include "fs/write/notes.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
 

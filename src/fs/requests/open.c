@@ -10,6 +10,7 @@
 #include "fs/requests/refusal.h"
 #include "fs/tree/trash_dir.h"
 #include "fs/write/habits.h"
+#include "fs/write/notes.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
 

@@ -29,7 +29,7 @@
 #include "fs/virtual/snapshot.h"
 #include "fs/virtual/stats.h"
 #include "fs/write/habits.h"
-#include "fs/write/stages.h"
+#include "fs/write/notes.h"
 #include "service/tree/tree.h"
 
 #include <errno.h>

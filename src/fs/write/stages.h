@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The table of all stages, and the notes about threads that will come back for one.
+ * The table of all stages, by name and by node.
  *
- * open(2) for writing finds a committed node, which must not be written.  The answer
- * ESTALE makes the kernel walk the path once more, with fresh lookups, in the same thread;
- * a note remembers the thread, and its lookup of a row's name is given a private node.  If
- * the second try would fail as well (a link in /proc/self/fd is opened without lookups; the
- * row was replaced in between), the handle gets a stage without a node: direct I/O.
- * Where a thread overwrites one row after the other its look-up is given a stage at once. */
+ * A writer's stage has a node that no other look-up is given.  A handle that comes by a committed
+ * node has a stage without a node of its own: direct I/O.  A thread that overwrites one row after
+ * the other is given a stage at its look-up (fs/write/habits.h). */
 #ifndef FS_WRITE_STAGES_H
 #define FS_WRITE_STAGES_H
 
@@ -34,50 +31,5 @@ void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char 
 /* Mode, owner or times of a row or of the empty file before it were set: who has it open for writing
  * is shown them, too. */
 void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id);
-
-struct notes;
-struct notes *notes_new(void);
-void notes_free(struct fs *fs, struct notes *n);
-enum note_state {
-	NOTE_NONE,   /* first try: ESTALE was noted */
-	NOTE_SECOND, /* this thread was told ESTALE a moment ago, and walked again */
-	NOTE_LINK,   /* the same, but it looked no name up: it comes by a link in /proc/self/fd */
-};
-enum note_what {
-	NOTE_STAT,
-	NOTE_READ,
-	NOTE_WRITE,
-};
-/* What a thread wants of nid (an open, but for NOTE_STAT) cannot be served as it is.  item: what the
- * node stands for, as far as it is known (NULL: not); a note holds for one name and a short time
- * only. */
-enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
-	const struct item *item, enum note_what what);
-/* The thread may have come for another than the item: only the name that its walk looks up tells. */
-void notes_unname(struct notes *n, pid_t tid);
-/* The thread's look-up of this name found nothing: if the next one does not find it, or is of another
- * name, its walk is over, and its next open a first try. */
-void notes_missed(struct notes *n, pid_t tid, uint64_t dir_id, struct span name);
-/* The thread's look-up of this name gave it this node, which it may be about to ask for: its walk ends
- * there, whatever name that had before.  Whether any thread that was told to look again, in order to
- * read, has found it. */
-void notes_found(struct notes *n, pid_t tid, uint64_t dir_id, struct span name, uint64_t nid);
-bool notes_await(struct notes *n, uint64_t nid);
-/* Whether this thread is looking up this name in order to write; *ret_stage is the stage
- * that it was given for it before (with a reference), or NULL.  A note of no known name is for
- * this one from now on. */
-bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name,
-	struct stage **ret_stage);
-/* Nothing was refused, but the thread may come back to write (fs/write/habits.h): its look-up of this
- * name is given a stage.  False: not now, it has a note; if that was a guess as well, which it did
- * not follow, that has gone. */
-bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name);
-/* Whether the thread was given this stage by a guess. */
-bool notes_guessed(struct notes *n, pid_t tid, const struct stage *s);
-/* Takes over one reference of the stage. */
-void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s);
-void notes_clear(struct fs *fs, struct notes *n, pid_t tid);
-/* Whether the thread was told to come back for this very stage, or this very node. */
-bool notes_expects(struct notes *n, pid_t tid, const struct stage *s, uint64_t nid);
 
 #endif

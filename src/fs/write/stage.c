@@ -7,8 +7,7 @@
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
-#include "fs/tree/attr.h"
-#include "fs/tree/held.h"
+#include "fs/write/stage_check.h"
 #include "fs/write/stage_commit.h"
 #include "service/core/admission.h"
 
@@ -432,43 +431,6 @@ void stage_take_stale(struct stage *s, struct stale *ret)
 	mutex_unlock(&s->lock);
 }
 
-static void overlay(struct attrs *to, const struct attrs *from, uint32_t mask)
-{
-	if ((mask & ATTR_MODE) != 0)
-		to->mode = from->mode;
-	if ((mask & ATTR_UID) != 0)
-		to->uid = from->uid;
-	if ((mask & ATTR_GID) != 0)
-		to->gid = from->gid;
-	if ((mask & ATTR_MTIME) != 0)
-		to->mtime_ns = from->mtime_ns;
-}
-
-enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask)
-{
-	enum err e = ERR_OK;
-	mutex_lock(&s->lock);
-	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
-	bool now_too = id != 0 && !s->dirty;
-	/* What the row or the file has now it keeps, unless somebody else sets it; but the empty
-	 * file's time is not the row's. */
-	uint32_t kept = !now_too ? mask : s->draft ? mask & ATTR_MTIME : 0;
-	overlay(&s->attrs, attrs, kept);
-	if (now_too) {
-		struct item now = { 0 };
-		e = tree_set_attrs(fs->service, id, attrs, mask, &now);
-		if (e == ERR_OK) {
-			s->base.attrs = now.attrs;
-			s->changed = true;
-			/* They were set by the stage's node. */
-			notify_attributes(fs->notifier, nid_of(&now));
-		}
-		item_fini(&now);
-	}
-	mutex_unlock(&s->lock);
-	return e;
-}
-
 void stage_set_match(struct stage *s, int64_t if_match)
 {
 	mutex_lock(&s->lock);
@@ -483,44 +445,4 @@ int64_t stage_match(struct stage *s)
 	int64_t if_match = s->if_match;
 	mutex_unlock(&s->lock);
 	return if_match;
-}
-
-void stage_look(struct fs *fs, struct stage *s)
-{
-	struct item now = { 0 };
-	mutex_lock(&s->lock);
-	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
-	if (id != 0 && store_get(fs->store, NULL, id, WANT_ATTRS, &now) == ERR_OK) {
-		struct attrs old = s->base.attrs;
-		s->base.attrs = now.attrs;
-		if (now.version != s->base.version) { /* of another document */
-			s->base.attrs.mtime_ns = old.mtime_ns;
-			s->base.attrs.ctime_ns = old.ctime_ns;
-		}
-	}
-	mutex_unlock(&s->lock);
-	item_fini(&now);
-}
-
-void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
-{
-	mutex_lock(&s->lock);
-	struct item shown = { .id = s->base.id,
-		.kind = ITEM_ROW,
-		.version = s->base.version,
-		.attrs = s->base.attrs,
-		.size = s->unread ? s->base.size : s->buf.len };
-	if (s->attrs.mode != MODE_UNSET)
-		shown.attrs.mode = s->attrs.mode;
-	if (s->attrs.uid != OWNER_UNSET)
-		shown.attrs.uid = s->attrs.uid;
-	if (s->attrs.gid != OWNER_UNSET)
-		shown.attrs.gid = s->attrs.gid;
-	if (s->attrs.mtime_ns != TIME_UNSET)
-		shown.attrs.mtime_ns = s->attrs.mtime_ns;
-	if (shown.id == 0)
-		shown.id = s->draft_id != 0 ? s->draft_id
-					    : (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
-	attr_of_item(fs, &shown, ret);
-	mutex_unlock(&s->lock);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * A stage's document and its way into the store: private to stage.c, which decides when.
- * The caller holds the stage's lock. */
+ * A stage's way into the store: private to stage.c, which decides when.  The caller holds the
+ * stage's lock. */
 #ifndef FS_WRITE_STAGE_COMMIT_H
 #define FS_WRITE_STAGE_COMMIT_H
 
 #include "fs/write/stage.h"
 
-/* Everything that the document must be to become the row; remembers that it is. */
-enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail);
-/* Strictly sequential writes: refused at the first byte that no document can hold, or when
- * the document is complete and breaks a rule. */
-enum err stage__check_so_far(struct fs *fs, struct stage *s, struct err_detail *detail);
 /* Puts the complete document where the row is now (it may have been renamed meanwhile) and
  * forgets earlier refusals.  ERR_GONE, ERR_CONDITION_NOT_MET, what the check says, and what
  * the store says. */

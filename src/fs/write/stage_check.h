@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * What a stage's document must be to become its row: private to stage.c and stage_commit.c.
+ * The caller holds the stage's lock. */
+#ifndef FS_WRITE_STAGE_CHECK_H
+#define FS_WRITE_STAGE_CHECK_H
+
+#include "fs/write/stage.h"
+
+struct row_keys {
+	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* UTF-8 */
+	size_t pk_n, rk_n;
+};
+
+/* Fills in the row's keys, from the name or, where that is a digest, from the document. */
+enum err stage__keys(struct fs *fs, struct stage *s, struct row_keys *k, struct err_detail *detail);
+/* Checks the whole document, and remembers that it is valid. */
+enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail);
+/* Checks what strictly sequential writes have brought so far: refuses the first byte that no
+ * document can hold.  Checks the whole document once it is complete. */
+enum err stage__check_so_far(struct fs *fs, struct stage *s, struct err_detail *detail);
+
+#endif

@@ -42,12 +42,9 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 		reply_err(c, e);
 		return;
 	}
-	if (fresh) {
-		const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
-		s->attrs = attr_for_new(fs, &s->at.dir, mode, ctx->uid, ctx->gid, false);
-		s->loaded = false;
-	}
-	s->admitted = s->at.dir.kind == ITEM_PARTITION; /* op_create() */
+	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+	struct attrs attrs = attr_for_new(fs, &s->at.dir, mode, ctx->uid, ctx->gid, false);
+	stage_created(s, fresh ? &attrs : NULL); /* op_create() has let it in */
 	stages_add(fs->stages, s, 0);
 	struct handle *h = open_handle(c, HANDLE_STAGE, s->nid, fi);
 	if (h == NULL) {
@@ -56,9 +53,7 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 		return;
 	}
 	h->stage = s;
-	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid);
-	if ((fi->flags & O_TRUNC) != 0)
-		stage_open_truncated(s);
+	stage_opened(fs, s, ctx->uid, (fi->flags & O_TRUNC) != 0);
 	/* Who only reads changes nothing later, when the mount may be read-only. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY)
 		(void)stage_settle(fs, s);

@@ -34,7 +34,7 @@ static void reply_slice(struct call *c, struct span all, size_t size, off_t offs
 static void read_stage(struct call *c, struct stage *s, size_t size, off_t offset)
 {
 	struct buf out = BUF_INIT(LIMIT_DOCUMENT_BYTES);
-	(void)stage_read(s, (uint64_t)offset, size, &out);
+	stage_read(s, (uint64_t)offset, size, &out);
 	if (buf_ok(&out))
 		reply_bytes(c, out.data, out.len);
 	else
@@ -135,14 +135,10 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 
 static enum err write_stage(struct handle *h, struct fs *fs, off_t offset, struct span bytes)
 {
-	struct stage *s = h->stage;
 	/* Without a node of its own the kernel's idea of the end is the committed row's. */
-	if (h->append && h->nodeless) {
-		mutex_lock(&s->lock);
-		offset = (off_t)s->buf.len;
-		mutex_unlock(&s->lock);
-	}
-	return stage_write(fs, s, (uint64_t)offset, bytes);
+	if (h->append && h->nodeless)
+		return stage_append(fs, h->stage, bytes);
+	return stage_write(fs, h->stage, (uint64_t)offset, bytes);
 }
 
 static enum err write_file(struct handle *h, struct fs *fs, off_t offset, struct span bytes)

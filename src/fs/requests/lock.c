@@ -38,11 +38,10 @@ static enum err find_subject(struct subject *l, const struct handle *h, bool sho
 	if (s == NULL)
 		return ERR_OK;
 	enum err e = shows ? stage_settle(l->fs, s) : ERR_OK;
-	mutex_lock(&s->lock);
-	l->id = s->row_id != 0 ? s->row_id : s->draft_id;
-	if (s->row_id == 0)
+	struct item held = stage_item(s);
+	l->id = held.id;
+	if (held.kind != ITEM_ROW)
 		name_subject(l, s->dir_id, s->name);
-	mutex_unlock(&s->lock);
 	return e;
 }
 

@@ -224,16 +224,14 @@ static void open_stage(
 		return;
 	}
 	h->stage = s;
-	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid);
+	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid, (fi->flags & O_TRUNC) != 0);
 	/* What was asked by its node before tells nothing any more that is on its way. */
 	if (!nodeless && atomic_load(&s->asked))
 		notify_attributes(c->fs->notifier, nid);
-	if (wants_write(fi) && !nodeless && s->of_row)
+	if (wants_write(fi) && !nodeless && s->is.name == NAME_ROW)
 		habits_overwrote(c->fs->habits, h->opener);
 	h->nodeless = nodeless;
 	fi->direct_io = nodeless;
-	if ((fi->flags & O_TRUNC) != 0)
-		stage_open_truncated(s);
 	notes_clear(c->fs, c->fs->notes, h->opener);
 	struct fs *fs = c->fs;
 	bool cut = nodeless && (fi->flags & O_TRUNC) != 0;

@@ -95,14 +95,12 @@ static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
 		enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, ret);
 		return e == ERR_NOT_FOUND ? ERR_GONE : e;
 	}
-	mutex_lock(&s->lock);
-	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
-	int64_t version = s->base_version;
-	mutex_unlock(&s->lock);
+	struct item held = stage_item(s);
 	stages_unref(fs, fs->stages, s);
-	enum err e = id == 0 ? ERR_NOT_FOUND : store_get(fs->store, NULL, id, WANT_ATTRS, ret);
+	enum err e =
+		held.id == 0 ? ERR_NOT_FOUND : store_get(fs->store, NULL, held.id, WANT_ATTRS, ret);
 	if (e == ERR_OK && ret->kind == ITEM_ROW)
-		ret->version = version;
+		ret->version = held.version;
 	return e == ERR_NOT_FOUND ? ERR_NO_ATTRIBUTE : e;
 }
 

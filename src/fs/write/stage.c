@@ -15,12 +15,17 @@
 
 /* ---- life ---- */
 
-static void take_document(struct fs *fs, struct stage *s, struct span document)
+static enum err take_document(struct fs *fs, struct stage *s, struct span document)
 {
 	buf_add_span(&s->buf, document);
 	held_set(fs, &s->held, s->buf.cap);
-	s->checked_len = s->buf.len;
-	s->unread = false;
+	if (!buf_ok(&s->buf)) {
+		buf_clear(&s->buf);
+		return ERR_NO_MEMORY;
+	}
+	s->check.len = s->buf.len;
+	stage_step(&s->is, STAGE_READ);
+	return ERR_OK;
 }
 
 enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret)
@@ -31,22 +36,24 @@ enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct s
 		return ERR_NO_MEMORY;
 	}
 	s->buf = BUF_INIT(LIMIT_DOCUMENT_BYTES);
-	s->sequential = true;
-	s->loaded = true;
-	s->attrs = ATTRS_UNSET;
-	s->draft = true;
-	atomic_store(&s->settled, item != NULL);
+	s->check.sequential = true;
+	s->commit.loaded = true;
+	s->commit.attrs = ATTRS_UNSET;
+	s->is.document = DOC_CLEAN;
+	s->is.name = NAME_NEW;
+	enum err e = ERR_OK;
 	if (item != NULL) {
 		s->base = *item;
 		*item = (struct item){ 0 };
-		s->of_row = s->base.kind == ITEM_ROW;
-		s->draft = !s->of_row;
-		*(s->draft ? &s->draft_id : &s->row_id) = s->base.id;
 		s->base_version = s->base.version;
-		s->unread = !s->draft;
-		if (s->base.body.n > 0)
-			take_document(fs, s, s->base.body);
-		s->has_keys = (s->base.flags & ITEM_KEYS_INSIDE) != 0;
+		s->check.has_keys = (s->base.flags & ITEM_KEYS_INSIDE) != 0;
+		s->is.name = NAME_FILE;
+		if (s->base.kind == ITEM_ROW) {
+			s->is.name = NAME_ROW;
+			s->is.document = DOC_UNREAD;
+			if (s->base.body.n > 0)
+				e = take_document(fs, s, s->base.body);
+		}
 	} else {
 		s->base.attrs = ATTRS_UNSET;
 		s->base.version = clock_ticks();
@@ -58,12 +65,20 @@ enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct s
 	memcpy(s->now_name, at->name.p, at->name.n);
 	s->at.name = span_make(s->now_name, s->name_len);
 	*at = (struct target){ 0 };
-	if (!buf_ok(&s->buf)) {
+	if (e == ERR_OK)
+		*ret = s;
+	else
 		stage_free(fs, s);
-		return ERR_NO_MEMORY;
-	}
-	*ret = s;
-	return ERR_OK;
+	return e;
+}
+
+void stage_created(struct stage *s, const struct attrs *attrs)
+{
+	s->commit.admitted = s->at.dir.kind == ITEM_PARTITION;
+	if (attrs == NULL)
+		return;
+	s->commit.attrs = *attrs;
+	s->commit.loaded = false;
 }
 
 void stage_free(struct fs *fs, struct stage *s)
@@ -99,8 +114,9 @@ static enum err refuse(struct fs *fs, struct stage *s, const char *call, enum er
 {
 	char rejected[REJECTED_NAME_MAX] = "";
 	if (s->buf.len > 0)
-		(void)rejected_save(fs, s->at.name, buf_span(&s->buf), &s->rejected_id, rejected);
-	s->rejected_len = s->buf.len;
+		(void)rejected_save(
+			fs, s->at.name, buf_span(&s->buf), &s->refused.kept_id, rejected);
+	s->refused.kept_len = s->buf.len;
 	tell(fs, s, call, e, detail, rejected);
 	return e;
 }
@@ -110,18 +126,17 @@ static enum err refuse(struct fs *fs, struct stage *s, const char *call, enum er
 static void put_aside(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes,
 	char out_rejected[REJECTED_NAME_MAX])
 {
-	s->missing = true;
-	s->rejected_len = s->buf.len;
+	s->refused.kept_len = s->buf.len;
 	(void)rejected_save_with(fs, s->at.name, buf_span(&s->buf), (size_t)offset, bytes,
-		&s->rejected_id, out_rejected);
+		&s->refused.kept_id, out_rejected);
 }
 
 /* A write behind such a one. */
 static enum err write_aside(struct fs *fs, struct stage *s, struct span bytes)
 {
-	if (s->rejected_id != 0 && rejected_append(fs, s->rejected_id, bytes) != ERR_OK)
-		s->rejected_id = 0;
-	return s->error;
+	if (s->refused.kept_id != 0 && rejected_append(fs, s->refused.kept_id, bytes) != ERR_OK)
+		s->refused.kept_id = 0;
+	return s->refused.error;
 }
 
 /* ---- what the doors call ---- */
@@ -129,102 +144,120 @@ static enum err write_aside(struct fs *fs, struct stage *s, struct span bytes)
 bool stage_is_current(struct stage *s, const struct item *item)
 {
 	mutex_lock(&s->lock);
-	bool current = !s->dirty && s->loaded && s->base.id == item->id &&
-		s->base_version == item->version;
+	bool current = (s->is.document == DOC_UNREAD || s->is.document == DOC_CLEAN) &&
+		s->commit.loaded && s->base.id == item->id && s->base_version == item->version;
 	if (current)
 		s->base.attrs = item->attrs;
 	mutex_unlock(&s->lock);
 	return current;
 }
 
-enum err stage_load(struct fs *fs, struct stage *s)
+/* Nothing to do but in DOC_UNREAD. */
+static enum err load_locked(struct fs *fs, struct stage *s)
 {
-	enum err e = ERR_OK;
+	if (s->is.document != DOC_UNREAD)
+		return ERR_OK;
 	struct item row = { 0 };
-	mutex_lock(&s->lock);
-	if (s->unread)
-		e = store_get(fs->store, NULL, s->row_id, WANT_BODY, &row);
-	if (e == ERR_NOT_FOUND || (e == ERR_OK && s->unread && nid_of(&row) != nid_of(&s->base)))
+	enum err e = store_get(fs->store, NULL, s->base.id, WANT_BODY, &row);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && nid_of(&row) != nid_of(&s->base)))
 		e = ERR_GONE;
-	if (e == ERR_OK && s->unread) {
-		take_document(fs, s, row.body);
+	if (e == ERR_OK)
+		e = take_document(fs, s, row.body);
+	if (e == ERR_OK) {
 		s->base.attrs = row.attrs;
 		s->base.version = s->base_version = row.version;
 	}
-	if (e == ERR_OK && !buf_ok(&s->buf))
-		e = ERR_NO_MEMORY;
-	mutex_unlock(&s->lock);
 	item_fini(&row);
 	return e;
 }
 
-void stage_open_truncated(struct stage *s)
+enum err stage_load(struct fs *fs, struct stage *s)
 {
 	mutex_lock(&s->lock);
-	s->unread = false;
-	buf_clear(&s->buf);
-	s->loaded = false;
-	s->scan = (struct json_scan){ 0 };
-	s->sequential = true;
-	s->checked_len = 0;
-	s->dirty = s->poisoned = s->missing = s->emptied = false;
+	enum err e = load_locked(fs, s);
+	if (e == ERR_OK && !buf_ok(&s->buf))
+		e = ERR_NO_MEMORY;
 	mutex_unlock(&s->lock);
+	return e;
+}
+
+/* The document is checked again from its start. */
+static void check_anew(struct stage *s, bool sequential)
+{
+	s->check.scan = (struct json_scan){ 0 };
+	s->check.len = 0;
+	s->check.sequential = sequential;
 }
 
 /* A refused write does not move its writer on.  One that goes on all the same, as shells do,
  * comes with other bytes, and they belong behind those; one that tries again has the same. */
 static uint64_t after_refused(const struct stage *s, uint64_t offset, struct span bytes)
 {
-	if (!s->poisoned || !s->sequential || offset != s->refused_at || offset >= s->buf.len)
+	if (s->is.document != DOC_REFUSED || !s->check.sequential || offset != s->refused.at ||
+		offset >= s->buf.len)
 		return offset;
 	size_t left = s->buf.len - (size_t)offset;
 	bool again = memcmp(s->buf.data + offset, bytes.p, bytes.n < left ? bytes.n : left) == 0;
 	return again ? offset : s->buf.len;
 }
 
+/* Puts the bytes into the document. */
+static enum err take(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes,
+	struct err_detail *detail)
+{
+	if (offset + bytes.n > LIMIT_DOCUMENT_BYTES)
+		return err_set(detail, ERR_BODY_TOO_LARGE, "a document may have %d bytes at most",
+			LIMIT_DOCUMENT_BYTES);
+	if (offset + bytes.n > s->buf.cap && !held_may_grow(fs, s->uid))
+		return err_set(detail, ERR_NO_MEMORY, "Too much is being written at once.");
+	bool taken = buf_write_at(&s->buf, (size_t)offset, bytes.p, bytes.n);
+	held_set(fs, &s->held, s->buf.cap);
+	return taken ? ERR_OK : ERR_NO_MEMORY;
+}
+
+/* Shells hear what a write says, not what a close does. */
+static enum err check_taken(struct fs *fs, struct stage *s, struct err_detail *detail)
+{
+	enum err e = ERR_OK;
+	/* Appending keeps the checked part; anything else is checked again. */
+	if (!s->check.sequential || s->check.len > s->buf.len)
+		s->check.len = 0;
+	if (s->check.sequential)
+		e = stage__check_so_far(fs, s, detail);
+	return e == ERR_OK ? service_room(fs->service, s->buf.len, detail) : e;
+}
+
 static enum err write_locked(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes)
 {
 	struct err_detail detail = { 0 };
 	char rejected[REJECTED_NAME_MAX] = "";
-	enum err e = ERR_OK;
-	bool taken = false;
-	if (s->missing)
+	enum err e = load_locked(fs, s);
+	if (e != ERR_OK)
+		return e;
+	if (s->is.document == DOC_ASIDE)
 		return write_aside(fs, s, bytes);
+	bool before = s->is.document == DOC_REFUSED;
 	offset = after_refused(s, offset, bytes);
-	if (offset != s->buf.len && !s->poisoned)
-		s->sequential = false;
-	if (offset + bytes.n > LIMIT_DOCUMENT_BYTES)
-		e = err_set(&detail, ERR_BODY_TOO_LARGE, "a document may have %d bytes at most",
-			LIMIT_DOCUMENT_BYTES);
-	else if (offset + bytes.n > s->buf.cap && !held_may_grow(fs, s->uid))
-		e = err_set(&detail, ERR_NO_MEMORY, "Too much is being written at once.");
-	else if (!(taken = buf_write_at(&s->buf, (size_t)offset, bytes.p, bytes.n)))
-		e = ERR_NO_MEMORY;
+	if (offset != s->buf.len && !before)
+		s->check.sequential = false;
+	e = take(fs, s, offset, bytes, &detail);
+	bool taken = e == ERR_OK;
 	if (!taken)
 		put_aside(fs, s, offset, bytes, rejected);
-	if (s->poisoned)
-		e = s->error;
-	held_set(fs, &s->held, s->buf.cap);
-	s->dirty = true;
-	s->emptied = s->told = false;
+	if (taken && !before)
+		e = check_taken(fs, s, &detail);
 	if (e == ERR_OK) {
-		/* Appending keeps the checked part; anything else is checked again. */
-		if (!s->sequential || s->checked_len > s->buf.len)
-			s->checked_len = 0;
-		if (s->sequential)
-			e = stage__check_so_far(fs, s, &detail);
-		/* Shells hear what a write says, not what a close does. */
-		if (e == ERR_OK)
-			e = service_room(fs->service, s->buf.len, &detail);
+		stage_step(&s->is, STAGE_WRITE);
+		return before ? s->refused.error : ERR_OK;
 	}
-	if (e != ERR_OK && !s->poisoned) {
-		s->poisoned = true;
-		s->refused_at = offset;
-		s->error = e;
-		if (taken)
-			return refuse(fs, s, "write", e, &detail);
-		tell(fs, s, "write", e, &detail, rejected);
-	}
+	stage_step(&s->is, taken ? STAGE_REFUSE : STAGE_SET_ASIDE);
+	if (before)
+		return s->refused.error;
+	s->refused.at = offset;
+	s->refused.error = e;
+	if (taken)
+		return refuse(fs, s, "write", e, &detail);
+	tell(fs, s, "write", e, &detail, rejected);
 	return e;
 }
 
@@ -236,70 +269,88 @@ enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct spa
 	return e;
 }
 
-enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size)
+enum err stage_append(struct fs *fs, struct stage *s, struct span bytes)
 {
-	enum err e = ERR_OK;
 	mutex_lock(&s->lock);
-	if (size > LIMIT_DOCUMENT_BYTES) {
-		e = ERR_BODY_TOO_LARGE;
-	} else if (size > s->buf.cap && !held_may_grow(fs, s->uid)) {
-		e = ERR_NO_MEMORY;
-	} else if (size != s->buf.len || s->poisoned) {
-		if (!buf_resize(&s->buf, (size_t)size))
-			e = ERR_NO_MEMORY;
-		s->scan = (struct json_scan){ 0 };
-		s->checked_len = 0;
-		s->sequential = size == 0;
-		s->poisoned = s->missing = false;
-		s->emptied = size == 0;
-		s->dirty = size != 0;
-		s->told = false;
-		held_set(fs, &s->held, s->buf.cap);
-	}
+	enum err e = write_locked(fs, s, s->buf.len, bytes);
 	mutex_unlock(&s->lock);
 	return e;
 }
 
-size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out)
+static enum err truncate_locked(struct fs *fs, struct stage *s, uint64_t size)
+{
+	enum err e = load_locked(fs, s);
+	if (e != ERR_OK)
+		return e;
+	if (size > LIMIT_DOCUMENT_BYTES)
+		return ERR_BODY_TOO_LARGE;
+	if (size > s->buf.cap && !held_may_grow(fs, s->uid))
+		return ERR_NO_MEMORY;
+	if (size == s->buf.len && !stage_is_refused(&s->is))
+		return ERR_OK;
+	if (!buf_resize(&s->buf, (size_t)size))
+		return ERR_NO_MEMORY;
+	check_anew(s, size == 0);
+	stage_step(&s->is, size == 0 ? STAGE_EMPTY : STAGE_RESIZE);
+	held_set(fs, &s->held, s->buf.cap);
+	return ERR_OK;
+}
+
+enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size)
+{
+	pthread_mutex_lock(&s->lock);
+	enum err e = truncate_locked(fs, s, size);
+	pthread_mutex_unlock(&s->lock);
+	return e;
+}
+
+void stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out)
 {
 	mutex_lock(&s->lock);
 	if (offset < s->buf.len) {
 		size_t left = s->buf.len - (size_t)offset;
-		n = n < left ? n : left;
-		buf_add(out, s->buf.data + offset, n);
-	} else {
-		n = 0;
+		buf_add(out, s->buf.data + offset, n < left ? n : left);
 	}
 	mutex_unlock(&s->lock);
-	return n;
 }
 
 static enum err settle_locked(struct fs *fs, struct stage *s)
 {
-	if (!s->draft || s->draft_id != 0)
+	if (stage__item(s) != 0)
 		return ERR_OK;
 	struct item file = { 0 };
 	const struct spot at = target_spot(&s->at, ITEM_FILE);
-	struct attrs attrs = s->attrs;
+	struct attrs attrs = s->commit.attrs;
 	/* Another door may have made the row meanwhile: nothing waits behind it. */
 	enum err e = target_item(fs, &s->at, WANT_ATTRS, &file);
 	if (e == ERR_OK) {
 		item_fini(&file);
-		atomic_store(&s->settled, true);
+		stage_step(&s->is, STAGE_SHOW_NOTHING);
 		return ERR_OK;
 	}
 	e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
 	if (e == ERR_OK) {
-		s->draft_id = file.id;
+		s->base.id = file.id;
+		s->base.edition = file.edition;
 		s->base.attrs = file.attrs;
-		s->attrs.mode = MODE_UNSET; /* the file has it, and may get another */
-		s->attrs.uid = OWNER_UNSET;
-		s->attrs.gid = OWNER_UNSET;
+		s->commit.attrs.mode = MODE_UNSET; /* the file has it, and may get another */
+		s->commit.attrs.uid = OWNER_UNSET;
+		s->commit.attrs.gid = OWNER_UNSET;
 		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
 	}
-	atomic_store(&s->settled, true); /* only now: who finds it unset waits for the lock */
+	/* Only now: another thread that still finds it new waits for the lock. */
+	stage_step(&s->is, e == ERR_OK ? STAGE_SHOW_FILE : STAGE_SHOW_NOTHING);
 	item_fini(&file);
 	return e;
+}
+
+struct item stage_item(struct stage *s)
+{
+	pthread_mutex_lock(&s->lock);
+	struct item held = { .id = stage__item(s), .version = s->base_version };
+	held.kind = s->is.name == NAME_ROW ? ITEM_ROW : ITEM_FILE;
+	pthread_mutex_unlock(&s->lock);
+	return held;
 }
 
 enum err stage_settle(struct fs *fs, struct stage *s)
@@ -318,28 +369,25 @@ static enum err settle_and_tell(struct fs *fs, struct stage *s, const char *call
 	return e;
 }
 
-/* A refused write stays refused, and a lost update lost, until other bytes are written. */
-static bool is_final(const struct stage *s)
+/* Writes were refused, and the bytes of some that came later are not kept yet. */
+static bool has_more_refused(const struct stage *s)
 {
-	return s->poisoned ||
-		(s->told && (s->error == ERR_CONDITION_NOT_MET || s->error == ERR_GONE));
+	return stage_is_refused(&s->is) && s->refused.kept_len != s->buf.len;
 }
 
-/* Commits a dirty stage or says why not. */
-static enum err finish(struct fs *fs, struct stage *s, const char *call, bool durable)
+/* Commits an edited stage or says why not.  A refused write stays refused, and a lost update lost. */
+static enum err finish(struct fs *fs, struct stage *s, const char *call)
 {
-	if (is_final(s))
-		return s->poisoned && s->rejected_len != s->buf.len
-			? refuse(fs, s, call, s->error, NULL)
-			: s->error;
+	if (stage_is_final(&s->is))
+		return has_more_refused(s) ? refuse(fs, s, call, s->refused.error, NULL)
+					   : s->refused.error;
 	struct err_detail detail = { 0 };
-	enum err e = stage__check(fs, s, &detail);
-	if (e == ERR_OK)
-		e = stage__commit(fs, s, durable, &detail);
+	enum err e = stage__commit(fs, s, &detail);
 	if (e == ERR_OK)
 		return ERR_OK;
-	s->told = true;
-	s->error = e;
+	bool lost = e == ERR_CONDITION_NOT_MET || e == ERR_GONE;
+	stage_step(&s->is, lost ? STAGE_LOSE : STAGE_FAIL);
+	s->refused.error = e;
 	return refuse(fs, s, call, e, &detail);
 }
 
@@ -347,12 +395,13 @@ enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 {
 	enum err e = ERR_OK;
 	mutex_lock(&s->lock);
-	if (!s->dirty)
+	bool edited = stage_is_edited(&s->is);
+	if (!edited)
 		e = settle_and_tell(fs, s, "close");
 	if (e == ERR_OK && by_opener) {
-		if (s->dirty)
-			e = finish(fs, s, "close", false);
-		else if (s->emptied)
+		if (edited)
+			e = finish(fs, s, "close");
+		else if (s->is.document == DOC_EMPTIED)
 			e = refuse(fs, s, "close", ERR_EMPTY, NULL);
 		if (e != ERR_OK)
 			(void)settle_locked(fs, s); /* the new name stays, whatever comes */
@@ -364,11 +413,8 @@ enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 enum err stage_fsync(struct fs *fs, struct stage *s)
 {
 	mutex_lock(&s->lock);
-	enum err e = ERR_OK;
-	if (s->dirty)
-		e = finish(fs, s, "fsync", false);
-	else
-		e = settle_and_tell(fs, s, "fsync");
+	enum err e =
+		stage_is_edited(&s->is) ? finish(fs, s, "fsync") : settle_and_tell(fs, s, "fsync");
 	mutex_unlock(&s->lock);
 	return e;
 }
@@ -377,19 +423,25 @@ enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
 	mutex_lock(&s->lock);
 	enum err e = ERR_OK;
-	if (!s->admitted && s->at.dir.kind == ITEM_PARTITION) {
+	if (!s->commit.admitted && s->at.dir.kind == ITEM_PARTITION) {
 		e = admission_in(fs->service, &s->at.dir, HEAT_CHANGED, 1, detail);
-		s->admitted = e == ERR_OK;
+		s->commit.admitted = e == ERR_OK;
 	}
 	mutex_unlock(&s->lock);
 	return e;
 }
 
-void stage_opened(const struct fs *fs, struct stage *s, uid_t uid)
+void stage_opened(const struct fs *fs, struct stage *s, uid_t uid, bool truncated)
 {
 	mutex_lock(&s->lock);
 	if (atomic_fetch_add(&s->handles, 1) == 0 || held_is_first(fs, s->uid))
 		s->uid = uid;
+	if (truncated) {
+		buf_clear(&s->buf);
+		check_anew(s, true);
+		s->commit.loaded = false;
+		stage_step(&s->is, STAGE_OPEN_EMPTY);
+	}
 	mutex_unlock(&s->lock);
 }
 
@@ -406,14 +458,12 @@ void stage_close(struct fs *fs, struct stage *s)
 		return;
 	}
 	/* What a close refused is not committed behind its back. */
-	if (s->dirty && !s->poisoned && !s->told)
-		(void)finish(fs, s, "close", false);
-	else if (s->poisoned && s->rejected_len != s->buf.len)
-		(void)refuse(fs, s, "write", s->error, NULL);
-	if (s->draft)
-		(void)settle_locked(fs, s);
-	s->dirty = false;
-	s->if_match = MATCH_UNSET;
+	if (s->is.document == DOC_WRITING)
+		(void)finish(fs, s, "close");
+	else if (has_more_refused(s))
+		(void)refuse(fs, s, "write", s->refused.error, NULL);
+	(void)settle_locked(fs, s);
+	s->commit.if_match = MATCH_UNSET;
 	mutex_unlock(&s->lock);
 }
 
@@ -421,28 +471,30 @@ void stage_take_stale(struct stage *s, struct stale *ret)
 {
 	mutex_lock(&s->lock);
 	/* The order matters: a lookup marks first and reads the store then. */
-	ret->any = s->changed && atomic_load(&s->exposed);
-	ret->content = s->changed_content;
-	ret->nid = s->changed_content ? s->old_nid : s->row_id != 0 ? nid_of(&s->base) : 0;
+	ret->any = s->stale.changed != CHANGED_NOTHING && atomic_load(&s->exposed);
+	ret->content = s->stale.changed == CHANGED_CONTENT;
+	ret->nid = s->is.name == NAME_ROW ? nid_of(&s->base) : 0;
+	if (ret->content)
+		ret->nid = s->stale.old_nid;
 	ret->dir_nid = nid_make(s->at.dir.id, 0);
 	memcpy(ret->name, s->at.name.p, s->at.name.n);
 	ret->name[s->at.name.n] = 0;
-	s->changed = s->changed_content = false;
+	s->stale.changed = CHANGED_NOTHING;
 	mutex_unlock(&s->lock);
 }
 
 void stage_set_match(struct stage *s, int64_t if_match)
 {
 	mutex_lock(&s->lock);
-	s->if_match = if_match;
-	s->told = false; /* what was refused under another one is asked again */
+	s->commit.if_match = if_match;
+	stage_step(&s->is, STAGE_MATCH);
 	mutex_unlock(&s->lock);
 }
 
 int64_t stage_match(struct stage *s)
 {
 	mutex_lock(&s->lock);
-	int64_t if_match = s->if_match;
+	int64_t if_match = s->commit.if_match;
 	mutex_unlock(&s->lock);
 	return if_match;
 }

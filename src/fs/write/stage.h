@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Staging: the private document of one writer of a row.  It has a node of its own that
- * nobody else is given, so the writer sees what it wrote and everyone else the last
- * committed row.  A commit is an upsert of the whole document (docs/semantics.md, "A write
- * is staged").
+ * A staged write: the private document of one writer of a row.  It has a node of its own that no
+ * other look-up is given.  So its writer sees what it wrote, and everyone else the last committed
+ * row.  A commit is an upsert of the whole document (docs/semantics.md, "A write is staged").
  *
- *   state      what holds                                  close by the opener
- *   clean      buf is the row as loaded or committed       nothing, success
- *   emptied    truncated to nothing, nothing written       O_TRUNC: nothing, success
- *                                                          ftruncate: ERR_EMPTY
- *   dirty      bytes were written since                    complete: commit; else the error
- *   poisoned   a write was refused                         the same error again,
- *                                                          until it is truncated
- *
- * A stage of a name that did not exist is a draft: an ordinary empty file of that name is
- * kept in the store as soon as anyone could see it (stage_settle), and goes with the first
- * commit. */
+ * Its states stand in stage_state.h.  The calls go one way: stages.c, stage.c, stage_commit.c,
+ * stage_check.c, stage_state.c.  A stage of a new name becomes visible as an empty ordinary file as
+ * soon as anyone could see the name (stage_settle). */
 #ifndef FS_WRITE_STAGE_H
 #define FS_WRITE_STAGE_H
 
@@ -23,87 +14,118 @@
 #include "codec/json_scan.h"
 #include "fs/core/state.h"
 #include "fs/tree/names.h"
+#include "fs/write/stage_state.h"
 
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
-struct stage {
-	uint64_t nid;
-	struct stage *next, *next_node; /* in their buckets; guarded by the table's lock */
-	unsigned refs;                  /* handles and notes; guarded by the table's lock */
-	uint64_t dir_id;                /* where it was opened, and under which name; constant */
-	char name[COMPONENT_MAX];
-	size_t name_len;
-	bool of_row;         /* that was there when it was opened; constant */
-	atomic_bool exposed; /* another node was given out for the name meanwhile */
-	atomic_bool asked;   /* somebody else asked for attributes by its node */
-	atomic_bool settled; /* no draft that only the daemon knows of (any more) */
-
-	struct mutex lock;   /* for all below */
-	atomic_uint handles; /* changed under the lock */
-	struct target at;    /* where the row is now; owns its dir; its name is now_name */
-	char now_name[COMPONENT_MAX];
-	struct item base;  /* the row or draft as loaded, without body */
-	uint64_t row_id;   /* the row it was loaded from or committed as; 0: none yet */
-	uint64_t draft_id; /* the empty file that holds the name; 0: none */
-	bool draft;        /* made by create(2): nothing of this name existed */
-	bool changed;      /* since stage_take_stale() was asked last */
-	bool changed_content;
-	uint64_t old_nid;     /* what the last commit replaced, row or draft; 0: none */
-	int64_t base_version; /* of the row as loaded or committed */
-	bool loaded;          /* opened without O_TRUNC: commit only over base_version */
-	int64_t if_match; /* of the next commit: what must hold of the row (MATCH_UNSET: nothing) */
-	bool unread;      /* not opened yet: buf lacks the row's document */
-	bool admitted;    /* the next commit was let in and counted (service/core/admission.h) */
-	struct buf buf;
-	size_t held; /* of buf, as counted (held.h) */
-	uid_t uid;   /* the one of its openers who has the smallest share (held.h) */
-	bool dirty, poisoned;
-	bool missing;    /* bytes of refused writes are in rejected/ and not in buf */
-	bool emptied;    /* by ftruncate, not by O_TRUNC */
-	bool sequential; /* all writes came in order from an empty start */
-	struct json_scan scan;
-	size_t checked_len; /* buf up to here is known to be a valid document */
-	bool has_keys;
-	bool told;            /* a close failed, and nothing was written since */
-	enum err error;       /* of the refused write or close */
-	struct attrs attrs;   /* set on an open handle: hold over the commit */
-	uint64_t rejected_id; /* where the refused bytes are kept; 0: nowhere */
-	size_t rejected_len;  /* how many there were then, kept or not */
-	uint64_t refused_at;  /* poisoned: the offset of the write that was refused */
+enum stage_change {
+	CHANGED_NOTHING,
+	CHANGED_ATTRS,
+	CHANGED_CONTENT,
 };
 
-/* A stage of the item (NULL: of a name that does not exist); a row that comes without its
- * document has it read when it is opened (stage_load).  Takes over *at and *item.  Nobody else knows it yet. */
+struct stage {
+	/* Its place in the table: the table's lock guards it (stages.c). */
+	uint64_t nid;                   /* constant once it is there */
+	struct stage *next, *next_node; /* in their buckets */
+	unsigned refs;                  /* handles and notes */
+
+	/* Where it was opened, and under which name: constant. */
+	uint64_t dir_id;
+	char name[COMPONENT_MAX];
+	size_t name_len;
+
+	/* What the kernel may have seen meanwhile.  Any thread sets them, without a lock. */
+	atomic_bool exposed; /* another node was given out for the name */
+	atomic_bool asked;   /* somebody else asked for attributes by its node */
+
+	pthread_mutex_t lock; /* guards all below; is.name and handles may be read without it */
+	struct stage_state is;
+	atomic_uint handles;
+
+	/* What holds the name, and where that is now. */
+	struct target at; /* owns its dir; its name is now_name */
+	char now_name[COMPONENT_MAX];
+	struct item base;     /* the row or empty file as loaded or committed, without body */
+	int64_t base_version; /* the row's; a rename moves it on, but not base.version */
+
+	/* The document. */
+	struct buf buf;
+	size_t held; /* of buf, as counted (held.h) */
+	uid_t uid;   /* of its openers the one who has the smallest share (held.h) */
+	struct {
+		bool sequential; /* all writes came in order from an empty start */
+		struct json_scan scan;
+		size_t len;    /* buf up to here is known to be a valid document */
+		bool has_keys; /* if so: whether it holds its keys */
+	} check;
+
+	/* What the next commit takes along. */
+	struct {
+		bool loaded;        /* opened without O_TRUNC: commit only over base_version */
+		int64_t if_match;   /* what must hold of the row (MATCH_UNSET: nothing) */
+		bool admitted;      /* it was let in and counted (service/core/admission.h) */
+		struct attrs attrs; /* set on an open handle: hold over the commit */
+	} commit;
+
+	/* The last refusal, of a write or a commit. */
+	struct {
+		enum err error;
+		uint64_t at;      /* the offset of the write that was refused */
+		uint64_t kept_id; /* the file of the bytes in rejected/; 0: none */
+		size_t kept_len;  /* how many there were then, kept or not */
+	} refused;
+
+	/* What stage_take_stale() has not told yet. */
+	struct {
+		enum stage_change changed;
+		uint64_t old_nid; /* what the last commit replaced, row or empty file; 0: none */
+	} stale;
+};
+
+/* The id that stage_item() returns.  The caller holds the lock. */
+static inline uint64_t stage__item(const struct stage *s)
+{
+	return s->is.name >= NAME_FILE ? s->base.id : 0;
+}
+
+/* Makes a stage of the item, or of a name that does not exist (NULL).  A row that comes without its
+ * document has it read by stage_load().  Takes over *at and *item.  Nobody else knows it yet. */
 enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret);
+/* create(2) made it, and let its next commit in.  attrs: of a name that did not exist; else NULL. */
+void stage_created(struct stage *s, const struct attrs *attrs);
 void stage_free(struct fs *fs, struct stage *s);
 
-/* Whether it still holds what the item holds, untouched: then its attributes are the item's from
- * now on. */
+/* Returns whether it still holds what the item holds, untouched.  Its attributes are the item's
+ * from now on then. */
 bool stage_is_current(struct stage *s, const struct item *item);
 /* Before it is opened without O_TRUNC.  ERR_GONE: what it stands for has been replaced or removed
  * since its name was looked up. */
 enum err stage_load(struct fs *fs, struct stage *s);
-/* The handle was opened with O_TRUNC. */
-void stage_open_truncated(struct stage *s);
-/* The three that write and commit note the reason of what they refuse, with the bytes. */
-/* Bytes at offset.  An error is the answer to write(2). */
+/* Before it is opened for writing: lets its next commit in, or not (ERR_THROTTLED). */
+enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail);
+/* One more handle; truncated: with O_TRUNC. */
+void stage_opened(const struct fs *fs, struct stage *s, uid_t uid, bool truncated);
+bool stage_is_open(struct stage *s);
+/* One handle less.  With the last one a complete document is committed, and another one goes to
+ * rejected/. */
+void stage_close(struct fs *fs, struct stage *s);
+
+/* These four, and the last close, note the reason of a refusal, and keep the bytes. */
+/* write(2); an error is its answer. */
 enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes);
-/* ftruncate(2). */
-enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size);
-size_t stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out);
-/* A close(2); only one in the process that opened the file commits and can fail. */
+/* The same at the document's end. */
+enum err stage_append(struct fs *fs, struct stage *s, struct span bytes);
+/* close(2); only one in the process that opened the file commits and can fail. */
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener);
 /* fsync(2): commits; not synced yet. */
 enum err stage_fsync(struct fs *fs, struct stage *s);
-/* Before it is opened for writing: lets its next commit in, or not (ERR_THROTTLED). */
-enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail);
-/* One more handle; one handle less.  With the last one what is complete is committed, what
- * is not goes to rejected/. */
-void stage_opened(const struct fs *fs, struct stage *s, uid_t uid);
-bool stage_is_open(struct stage *s);
-void stage_close(struct fs *fs, struct stage *s);
+
+/* ftruncate(2). */
+enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size);
+void stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out);
 /* What the last change made wrong in the kernel: the name under which the row is now, and
  * the committed node that it may lead to. */
 struct stale {
@@ -120,10 +142,12 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
  * loaded the row.  It ends with the last of them at the latest. */
 void stage_set_match(struct stage *s, int64_t if_match);
 int64_t stage_match(struct stage *s);
-/* Mode, owner and times as somebody else may have set them since it was opened. */
+/* Looks for mode, owner and times as somebody else may have set them since it was opened. */
 void stage_look(struct fs *fs, struct stage *s);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
-/* Makes a draft visible: keeps an empty ordinary file of its name. */
+/* Returns id, kind and version of the row or empty file that holds its name; id 0: none does. */
+struct item stage_item(struct stage *s);
+/* Makes a new name visible: keeps an empty ordinary file of it. */
 enum err stage_settle(struct fs *fs, struct stage *s);
 
 #endif

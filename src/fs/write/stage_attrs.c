@@ -21,18 +21,19 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 {
 	enum err e = ERR_OK;
 	pthread_mutex_lock(&s->lock);
-	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
-	bool now_too = id != 0 && !s->dirty;
+	uint64_t id = stage__item(s);
+	bool now_too = id != 0 && !stage_is_edited(&s->is);
 	/* What the row or the file has now it keeps, unless somebody else sets it; but the empty
 	 * file's time is not the row's. */
-	uint32_t kept = !now_too ? mask : s->draft ? mask & ATTR_MTIME : 0;
-	overlay(&s->attrs, attrs, kept);
+	uint32_t kept = !now_too ? mask : s->is.name == NAME_FILE ? mask & ATTR_MTIME : 0;
+	overlay(&s->commit.attrs, attrs, kept);
 	if (now_too) {
 		struct item now = { 0 };
 		e = tree_set_attrs(fs->service, id, attrs, mask, &now);
 		if (e == ERR_OK) {
 			s->base.attrs = now.attrs;
-			s->changed = true;
+			if (s->stale.changed == CHANGED_NOTHING)
+				s->stale.changed = CHANGED_ATTRS;
 			/* They were set by the stage's node. */
 			notify_attributes(fs->notifier, nid_of(&now));
 		}
@@ -46,7 +47,7 @@ void stage_look(struct fs *fs, struct stage *s)
 {
 	struct item now = { 0 };
 	pthread_mutex_lock(&s->lock);
-	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
+	uint64_t id = stage__item(s);
 	if (id != 0 && store_get(fs->store, NULL, id, WANT_ATTRS, &now) == ERR_OK) {
 		struct attrs old = s->base.attrs;
 		s->base.attrs = now.attrs;
@@ -66,18 +67,15 @@ void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 		.kind = ITEM_ROW,
 		.version = s->base.version,
 		.attrs = s->base.attrs,
-		.size = s->unread ? s->base.size : s->buf.len };
-	if (s->attrs.mode != MODE_UNSET)
-		shown.attrs.mode = s->attrs.mode;
-	if (s->attrs.uid != OWNER_UNSET)
-		shown.attrs.uid = s->attrs.uid;
-	if (s->attrs.gid != OWNER_UNSET)
-		shown.attrs.gid = s->attrs.gid;
-	if (s->attrs.mtime_ns != TIME_UNSET)
-		shown.attrs.mtime_ns = s->attrs.mtime_ns;
+		.size = s->is.document == DOC_UNREAD ? s->base.size : s->buf.len };
+	const struct attrs *set = &s->commit.attrs;
+	overlay(&shown.attrs, set,
+		(set->mode != MODE_UNSET ? ATTR_MODE : 0) |
+			(set->uid != OWNER_UNSET ? ATTR_UID : 0) |
+			(set->gid != OWNER_UNSET ? ATTR_GID : 0) |
+			(set->mtime_ns != TIME_UNSET ? ATTR_MTIME : 0));
 	if (shown.id == 0)
-		shown.id = s->draft_id != 0 ? s->draft_id
-					    : (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
+		shown.id = (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
 	attr_of_item(fs, &shown, ret);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -45,7 +45,7 @@ enum err stage__keys(struct fs *fs, struct stage *s, struct row_keys *k, struct 
 
 enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
-	if (s->checked_len == s->buf.len && s->buf.len > 0)
+	if (s->check.len == s->buf.len && s->buf.len > 0)
 		return ERR_OK;
 	struct row_keys *k = malloc(sizeof(*k));
 	if (k == NULL)
@@ -53,9 +53,9 @@ enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
 	enum err e = stage__keys(fs, s, k, detail);
 	if (e == ERR_OK)
 		e = document_check(buf_span(&s->buf), span_make(k->pk, k->pk_n),
-			span_make(k->rk, k->rk_n), NULL, &s->has_keys, detail);
+			span_make(k->rk, k->rk_n), NULL, &s->check.has_keys, detail);
 	if (e == ERR_OK)
-		s->checked_len = s->buf.len;
+		s->check.len = s->buf.len;
 	free(k);
 	return e;
 }
@@ -64,7 +64,7 @@ enum err stage__check_so_far(struct fs *fs, struct stage *s, struct err_detail *
 {
 	struct json_member member;
 	for (;;) {
-		switch (json_scan_next(&s->scan, buf_span(&s->buf), &member)) {
+		switch (json_scan_next(&s->check.scan, buf_span(&s->buf), &member)) {
 		case JSON_SCAN_MEMBER:
 			break;
 		case JSON_SCAN_MORE:
@@ -72,8 +72,8 @@ enum err stage__check_so_far(struct fs *fs, struct stage *s, struct err_detail *
 		case JSON_SCAN_END:
 			return stage__check(fs, s, detail);
 		case JSON_SCAN_BAD:
-			return err_set_at(detail, ERR_INVALID_INPUT, s->buf.data, s->scan.bad_at,
-				"%s", s->scan.why);
+			return err_set_at(detail, ERR_INVALID_INPUT, s->buf.data,
+				s->check.scan.bad_at, "%s", s->check.scan.why);
 		}
 	}
 }

@@ -45,7 +45,7 @@ static enum err follow_to_row(struct fs *fs, struct stage *s)
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && row.kind != ITEM_ROW))
 		e = ERR_GONE;
 	if (e == ERR_OK)
-		s->draft_id = 0;
+		stage_step(&s->is, STAGE_FILE_GONE);
 	item_fini(&row);
 	return e;
 }
@@ -53,13 +53,13 @@ static enum err follow_to_row(struct fs *fs, struct stage *s)
 /* Where the row is now: it may have been renamed, or removed, since it was opened. */
 static enum err follow(struct fs *fs, struct stage *s)
 {
-	uint64_t id = s->row_id != 0 ? s->row_id : s->draft_id;
-	enum item_kind kind = s->row_id != 0 ? ITEM_ROW : ITEM_FILE;
+	uint64_t id = stage__item(s);
+	bool row = s->is.name == NAME_ROW;
 	if (id == 0)
 		return refresh_target(fs, s, s->dir_id, s->at.name);
 	struct item it = { 0 };
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &it);
-	if (e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != kind))
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != (row ? ITEM_ROW : ITEM_FILE)))
 		e = ERR_GONE;
 	if (e == ERR_OK) {
 		char name[COMPONENT_MAX];
@@ -67,11 +67,11 @@ static enum err follow(struct fs *fs, struct stage *s)
 		e = refresh_target(fs, s, it.parent, span_make(name, n));
 		s->base.attrs = it.attrs;
 		/* A rename gives another version to the content that was loaded. */
-		if (s->row_id != 0 && it.edition == s->base.edition)
+		if (row && it.edition == s->base.edition)
 			s->base_version = it.version;
 	}
 	item_fini(&it);
-	if (e == ERR_GONE && s->row_id == 0 && !s->loaded)
+	if (e == ERR_GONE && !row && !s->commit.loaded)
 		e = follow_to_row(fs, s);
 	return e;
 }
@@ -98,8 +98,9 @@ static enum err adopt(
  * has not seen a row that REST made since.  ERR_CONDITION_NOT_MET: no row can meet both. */
 static enum err match_of(const struct stage *s, int64_t *ret)
 {
-	int64_t own = !s->loaded ? MATCH_UNSET : s->row_id != 0 ? s->base_version : MATCH_ABSENT;
-	int64_t asked = s->if_match;
+	int64_t own = MATCH_UNSET, asked = s->commit.if_match;
+	if (s->commit.loaded)
+		own = s->is.name == NAME_ROW ? s->base_version : MATCH_ABSENT;
 	if (asked == MATCH_PRESENT && own != MATCH_UNSET && own != MATCH_ABSENT)
 		asked = own;
 	*ret = own != MATCH_UNSET ? own : asked;
@@ -114,11 +115,12 @@ static bool asks_for_row(int64_t match)
 
 static void set_conditions(const struct stage *s, int64_t match, struct entity_op *op)
 {
-	op->if_id = s->row_id;
+	bool row = s->is.name == NAME_ROW;
+	op->if_id = row ? s->base.id : 0;
 	if (match == MATCH_ABSENT) {
 		op->kind = ENTITY_INSERT;
 		op->if_id = 0;
-	} else if (match == MATCH_PRESENT && s->row_id == 0) {
+	} else if (match == MATCH_PRESENT && !row) {
 		op->kind = ENTITY_REPLACE;
 	} else if (asks_for_row(match) && match != MATCH_PRESENT) {
 		op->if_match = true;
@@ -131,16 +133,12 @@ static void committed(struct stage *s, struct item *now)
 	item_fini(&s->base);
 	s->base = *now;
 	*now = (struct item){ 0 };
-	s->row_id = s->base.id;
 	s->base_version = s->base.version;
-	s->draft = false;
-	s->draft_id = 0;
-	atomic_store(&s->settled, true);
-	s->dirty = s->emptied = false;
-	s->changed = s->changed_content = true;
-	s->loaded = s->loaded || s->if_match != MATCH_UNSET;
-	s->if_match = MATCH_UNSET;
-	s->attrs = ATTRS_UNSET; /* the row has them, and may get others */
+	stage_step(&s->is, STAGE_COMMIT);
+	s->stale.changed = CHANGED_CONTENT;
+	s->commit.loaded = s->commit.loaded || s->commit.if_match != MATCH_UNSET;
+	s->commit.if_match = MATCH_UNSET;
+	s->commit.attrs = ATTRS_UNSET; /* the row has them, and may get others */
 }
 
 /* Mode and owner of the empty file go over to the row. */
@@ -154,50 +152,45 @@ static void inherit(struct attrs *to, const struct attrs *from)
 		to->gid = from->gid;
 }
 
-/* Of the empty file that holds the name; 0: none does. */
-static uint64_t draft_nid(const struct stage *s)
-{
-	if (s->draft_id == 0)
-		return 0;
-	return nid_make(s->draft_id, s->base.id == s->draft_id ? s->base.edition : 0);
-}
-
 static enum err no_match(const struct stage *s, struct err_detail *detail)
 {
-	return s->if_match == MATCH_UNSET
+	return s->commit.if_match == MATCH_UNSET
 		? ERR_CONDITION_NOT_MET
 		: err_set(detail, ERR_CONDITION_NOT_MET, "%s", MATCH_NOT_MET_TEXT);
 }
 
-static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bool durable,
-	struct err_detail *detail)
+static enum err put(
+	struct fs *fs, struct stage *s, const struct row_keys *k, struct err_detail *detail)
 {
 	int64_t match;
 	if (match_of(s, &match) != ERR_OK)
 		return no_match(s, detail);
 	struct entity_op op = { .kind = ENTITY_UPSERT,
 		.document = buf_span(&s->buf),
-		.document_has_keys = s->has_keys,
-		.attrs = s->attrs,
-		.admitted = s->admitted };
-	s->admitted = false;
+		.document_has_keys = s->check.has_keys,
+		.attrs = s->commit.attrs,
+		.admitted = s->commit.admitted };
+	bool row = s->is.name == NAME_ROW, file = s->is.name == NAME_FILE;
+	s->commit.admitted = false;
 	op.pk = span_make(k->pk, k->pk_n);
 	op.rk = span_make(k->rk, k->rk_n);
-	if (s->draft_id != 0)
+	if (file)
 		inherit(&op.attrs, &s->base.attrs);
 	set_conditions(s, match, &op);
-	struct place draft = { .id = s->draft_id };
+	struct place draft = { .id = s->base.id };
 	struct item now = { 0 }, replaced = { 0 };
 	enum err e = entity_commit_document(fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op,
-		s->draft_id != 0 ? &draft : NULL, durable, &now, &replaced, detail);
-	if (e == ERR_NOT_FOUND && s->row_id != 0)
+		file ? &draft : NULL, false, &now, &replaced, detail);
+	if (e == ERR_NOT_FOUND && row)
 		e = ERR_GONE;
 	else if (e == ERR_ENTITY_EXISTS || (e == ERR_NOT_FOUND && asks_for_row(match)))
 		e = ERR_CONDITION_NOT_MET;
 	if (e == ERR_CONDITION_NOT_MET)
 		e = no_match(s, detail);
 	if (e == ERR_OK) {
-		s->old_nid = replaced.kind == ITEM_ROW ? nid_of(&replaced) : draft_nid(s);
+		s->stale.old_nid = file ? nid_of(&s->base) : 0;
+		if (replaced.kind == ITEM_ROW)
+			s->stale.old_nid = nid_of(&replaced);
 		committed(s, &now);
 	}
 	item_fini(&replaced);
@@ -207,29 +200,27 @@ static enum err put(struct fs *fs, struct stage *s, const struct row_keys *k, bo
 static void accepted(struct fs *fs, struct stage *s)
 {
 	reasons_clear(fs->reasons, s->dir_id, s->at.name);
-	if (s->rejected_id != 0)
-		rejected_drop(fs, s->rejected_id);
-	s->rejected_id = 0;
-	s->rejected_len = 0;
+	if (s->refused.kept_id != 0)
+		rejected_drop(fs, s->refused.kept_id);
+	s->refused.kept_id = 0;
+	s->refused.kept_len = 0;
 	rejected_retry_in_turn(fs);
 }
 
 /* A row is mostly still where it was: the condition of the commit finds out, which is cheaper than
  * to look first.  *ret_look: it may be elsewhere, and what was found wrong may be due to that. */
-static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k, bool durable,
-	bool *ret_look, struct err_detail *detail)
+static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k, bool *ret_look,
+	struct err_detail *detail)
 {
 	*ret_look = true;
-	if (s->row_id == 0 || s->at.dir.kind != ITEM_PARTITION || s->at.digest)
+	if (s->is.name != NAME_ROW || s->at.dir.kind != ITEM_PARTITION || s->at.digest)
 		return ERR_GONE;
-	enum err e = stage__check(fs, s, detail);
-	if (e == ERR_OK)
-		e = stage__keys(fs, s, k, detail);
+	enum err e = stage__keys(fs, s, k, detail);
 	if (e != ERR_OK)
 		return e;
-	e = put(fs, s, k, durable, detail);
+	e = put(fs, s, k, detail);
 	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND || e == ERR_CONDITION_NOT_MET;
-	s->admitted = *ret_look; /* it was counted */
+	s->commit.admitted = *ret_look; /* it was counted */
 	return e;
 }
 
@@ -237,8 +228,8 @@ static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k,
 #define LOOKS 64
 /* Looks first where the row is.  *ret_look: it was elsewhere again by then, or its first document
  * came to the name, which follow() has the last word on. */
-static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys *k, bool durable,
-	bool *ret_look, struct err_detail *detail)
+static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys *k, bool *ret_look,
+	struct err_detail *detail)
 {
 	uint64_t dir = s->at.dir.id;
 	int64_t version = s->base_version;
@@ -246,9 +237,9 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 	*ret_look = false;
 	enum err e = follow(fs, s);
 	bool moved = e == ERR_OK && s->at.dir.id != dir;
-	s->admitted = s->admitted && !moved;
-	if (moved || (e == ERR_OK && s->has_keys))
-		s->checked_len = 0;
+	s->commit.admitted = s->commit.admitted && !moved;
+	if (moved || (e == ERR_OK && s->check.has_keys))
+		s->check.len = 0;
 	if (e == ERR_OK)
 		e = stage__check(fs, s, detail);
 	if (e == ERR_OK)
@@ -257,30 +248,26 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 		e = adopt(fs, s, k, detail);
 	if (e != ERR_OK)
 		return e;
-	e = put(fs, s, k, durable, detail);
+	e = put(fs, s, k, detail);
 	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND ||
 		(e == ERR_CONDITION_NOT_MET && s->base_version != version);
-	s->admitted = *ret_look;
+	s->commit.admitted = *ret_look;
 	return e;
 }
 
-enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_detail *detail)
+enum err stage__commit(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
 	lock_assert_held(&s->lock);
 	struct row_keys *k = malloc(sizeof(*k));
 	if (k == NULL)
 		return ERR_NO_MEMORY;
-	bool joins = s->draft;
-	bool look;
-	enum err e = put_as_known(fs, s, k, durable, &look, detail);
-	if (!look) {
-		if (e == ERR_OK)
-			accepted(fs, s);
-		free(k);
-		return e;
-	}
+	bool joins = s->is.name != NAME_ROW;
+	bool look = false;
+	enum err e = stage__check(fs, s, detail);
+	if (e == ERR_OK)
+		e = put_as_known(fs, s, k, &look, detail);
 	for (int tries = 0; look && tries < LOOKS; tries++)
-		e = put_where_it_is(fs, s, k, durable, &look, detail);
+		e = put_where_it_is(fs, s, k, &look, detail);
 	if (e == ERR_OK && joins)
 		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
 	if (e == ERR_OK)

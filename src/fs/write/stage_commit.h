@@ -6,9 +6,9 @@
 
 #include "fs/write/stage.h"
 
-/* Puts the complete document where the row is now (it may have been renamed meanwhile) and
- * forgets earlier refusals.  ERR_GONE, ERR_CONDITION_NOT_MET, what the check says, and what
- * the store says. */
-enum err stage__commit(struct fs *fs, struct stage *s, bool durable, struct err_detail *detail);
+/* Checks the document, puts it where the row is now, and forgets earlier refusals.  The row may
+ * have been renamed meanwhile.  Returns ERR_GONE, ERR_CONDITION_NOT_MET, what the check says, or
+ * what the store says; then the stage's state is as before. */
+enum err stage__commit(struct fs *fs, struct stage *s, struct err_detail *detail);
 
 #endif

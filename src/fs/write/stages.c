@@ -77,12 +77,12 @@ static struct stage *find_stage(struct stages *t, uint64_t nid)
  * keep what that one found, and nobody would tell it of the commit. */
 static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket, pid_t tid)
 {
-	if (tid != 0 && s->row_id != 0) {
+	if (tid != 0 && s->is.name == NAME_ROW) {
 		uint64_t which = mix(mix(mix(0, (uint64_t)tid), atomic_load(&t->given[bucket])),
 			atomic_load(&t->given_any));
 		/* The one before may be open: then a node beside it, that tells the row too. */
 		for (unsigned i = 0; i < GUESSES_AT_ONCE; i++) {
-			uint64_t nid = nid_make_private(s->row_id, which + i);
+			uint64_t nid = nid_make_private(s->base.id, which + i);
 			if (find_stage(t, nid) == NULL)
 				return nid;
 		}
@@ -168,10 +168,7 @@ void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id)
 		mutex_unlock(&t->lock);
 		while (n > 0) {
 			struct stage *s = some[--n];
-			mutex_lock(&s->lock);
-			bool is = s->row_id == id || s->draft_id == id;
-			mutex_unlock(&s->lock);
-			if (is)
+			if (stage_item(s).id == id)
 				notify_attributes(fs->notifier, s->nid);
 			stages_unref(fs, t, s);
 		}
@@ -189,7 +186,7 @@ static struct stage *expose_bucket(
 		if (s->dir_id != dir_id || (name != NULL && strcmp(s->name, name) != 0))
 			continue;
 		atomic_store(&s->exposed, true);
-		if (draft == NULL && !atomic_load(&s->settled)) {
+		if (draft == NULL && atomic_load(&s->is.name) == NAME_NEW) {
 			s->refs++;
 			draft = s;
 		}

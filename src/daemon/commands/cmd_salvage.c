@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/new_file.h"
 #include "codec/json_build.h"
-#include "daemon/commands/salvaged.h"
-#include "daemon/serve/signals.h"
+#include "daemon/core/signals.h"
+#include "daemon/serve/salvaged.h"
 #include "service/check/verify.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * has, and the ordinary files among them are counted.  Which partitions are hot is known
  * only where the store is being served. */
 #include "codec/json_build.h"
-#include "daemon/commands/progress.h"
+#include "daemon/core/progress.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/core/admission.h"

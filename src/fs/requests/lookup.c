@@ -6,6 +6,7 @@
 #include "fs/requests/ops.h"
 #include "fs/tree/attr.h"
 #include "fs/write/habits.h"
+#include "fs/write/look.h"
 #include "fs/write/notes.h"
 
 /* A control file, or .rowfs: its name means the same for as long as its directory is; its

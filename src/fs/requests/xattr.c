@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/requests/xattr.h"
 
-#include "base/lock.h"
 #include "fs/cache/blob.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"

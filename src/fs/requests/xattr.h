@@ -16,9 +16,6 @@ const char *xattr_behind_prefix(const char *name);
 /* ERR_NO_ATTRIBUTE.  What tells the version tells that of the node's content, also when the row
  * has another one by now; ERR_GONE where that is not known any more. */
 enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
-/* Of an item in a view; name: behind "user.rowfs.".  ERR_NO_ATTRIBUTE. */
-enum err xattr_in_view(struct fs *fs, struct store_view *view, const struct item *it,
-	const char *name, struct buf *out);
 /* user.rowfs.if_match only, of a descriptor that writes a row, or of an ordinary file; by a row's
  * path, and for others: ERR_NOT_PERMITTED. */
 enum err xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value,

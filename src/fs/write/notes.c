@@ -2,6 +2,7 @@
 #include "fs/write/notes.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ struct note {
 };
 
 struct notes {
-	pthread_mutex_t lock;
+	struct mutex lock;
 	atomic_int live;
 	size_t turn;                           /* the set to tidy next; guarded by lock */
 	uint64_t tidied_us;                    /* guarded by lock */
@@ -37,7 +38,7 @@ struct notes {
 struct notes *notes_new(void)
 {
 	struct notes *n = calloc(1, sizeof(*n));
-	if (n != NULL && pthread_mutex_init(&n->lock, NULL) != 0) {
+	if (n != NULL && mutex_init(&n->lock, RANK_NOTES) != 0) {
 		free(n);
 		return NULL;
 	}
@@ -168,7 +169,7 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	const struct item *item, enum note_what what)
 {
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
 	enum note_state state = NOTE_NONE;
@@ -181,7 +182,7 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 		set_note(note, tid, nid, item, what);
 		atomic_fetch_add(&n->live, 1);
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
@@ -195,7 +196,7 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
 {
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
 	bool made = note == NULL;
@@ -209,7 +210,7 @@ bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, str
 		note->guessed = 1;
 		atomic_fetch_add(&n->live, 1);
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
@@ -220,20 +221,20 @@ bool notes_guessed(struct notes *n, pid_t tid, const struct stage *s)
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	const struct note *note = find_note(n, tid);
 	bool guessed = note != NULL && note->guessed != 0 && note->stage == s;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return guessed;
 }
 
 void notes_unname(struct notes *n, pid_t tid)
 {
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL)
 		note->dir_id = 0;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 }
 
 bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name,
@@ -242,7 +243,7 @@ bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_i
 	if (atomic_load(&n->live) == 0)
 		return false;
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
 	if (note != NULL && note->missed && !is_for(note, dir_id, name)) {
@@ -257,7 +258,7 @@ bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_i
 	if (wants && note->guessed != 0)
 		wants = note->guessed++ < GUESS_LOOKUPS;
 	*ret_stage = wants && note->stage != NULL ? stages_get(fs->stages, note->stage->nid) : NULL;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 	while (nexpired > 0)
 		drop_stage(fs, expired[--nexpired]);
@@ -268,22 +269,22 @@ void notes_missed(struct notes *n, pid_t tid, uint64_t dir_id, struct span name)
 {
 	if (atomic_load(&n->live) == 0)
 		return;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL && is_for(note, dir_id, name))
 		note->missed = true;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 }
 
 void notes_found(struct notes *n, pid_t tid, uint64_t dir_id, struct span name, uint64_t nid)
 {
 	if (atomic_load(&n->live) == 0)
 		return;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL && note->what != NOTE_WRITE && is_for(note, dir_id, name))
 		note->found = nid;
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 }
 
 bool notes_await(struct notes *n, uint64_t nid)
@@ -291,25 +292,25 @@ bool notes_await(struct notes *n, uint64_t nid)
 	bool found = false;
 	if (atomic_load(&n->live) == 0)
 		return false;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	for (size_t i = 0; i < NOTE_SETS * NOTE_SET && !found; i++) {
 		const struct note *note = &n->sets[i / NOTE_SET][i % NOTE_SET];
 		found = note->found == nid && note->what == NOTE_READ;
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return found;
 }
 
 void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s)
 {
 	struct stage *dropped = s;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL) {
 		dropped = note->stage;
 		note->stage = s;
 	}
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 }
 
@@ -318,11 +319,11 @@ void notes_clear(struct fs *fs, struct notes *n, pid_t tid)
 	if (atomic_load(&n->live) == 0)
 		return;
 	struct stage *dropped = NULL;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	struct note *note = find_note(n, tid);
 	if (note != NULL)
 		dropped = clear(n, note);
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	drop_stage(fs, dropped);
 }
 
@@ -330,10 +331,10 @@ bool notes_expects(struct notes *n, pid_t tid, const struct stage *s, uint64_t n
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
-	pthread_mutex_lock(&n->lock);
+	mutex_lock(&n->lock);
 	const struct note *note = find_note(n, tid);
 	bool expects = note != NULL && !note->missed && (note->stage == s || note->nid == nid);
-	pthread_mutex_unlock(&n->lock);
+	mutex_unlock(&n->lock);
 	return expects;
 }
 
@@ -343,6 +344,6 @@ void notes_free(struct fs *fs, struct notes *n)
 		return;
 	for (size_t i = 0; i < NOTE_SETS * NOTE_SET; i++)
 		drop_stage(fs, clear(n, &n->sets[i / NOTE_SET][i % NOTE_SET]));
-	pthread_mutex_destroy(&n->lock);
+	mutex_destroy(&n->lock);
 	free(n);
 }

@@ -7,6 +7,7 @@
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
+#include "fs/tree/held.h"
 #include "fs/write/stage_check.h"
 #include "fs/write/stage_commit.h"
 #include "service/core/admission.h"
@@ -298,9 +299,9 @@ static enum err truncate_locked(struct fs *fs, struct stage *s, uint64_t size)
 
 enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	enum err e = truncate_locked(fs, s, size);
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
@@ -346,10 +347,10 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 
 struct item stage_item(struct stage *s)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	struct item held = { .id = stage__item(s), .version = s->base_version };
 	held.kind = s->is.name == NAME_ROW ? ITEM_ROW : ITEM_FILE;
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return held;
 }
 

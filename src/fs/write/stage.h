@@ -41,7 +41,7 @@ struct stage {
 	atomic_bool exposed; /* another node was given out for the name */
 	atomic_bool asked;   /* somebody else asked for attributes by its node */
 
-	pthread_mutex_t lock; /* guards all below; is.name and handles may be read without it */
+	struct mutex lock; /* guards all below; is.name and handles may be read without it */
 	struct stage_state is;
 	atomic_uint handles;
 

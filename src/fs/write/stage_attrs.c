@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Mode, owner and times of a stage: set by its handles or on the item that holds its name. */
+#include "base/lock.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 #include "fs/tree/attr.h"
@@ -20,7 +21,7 @@ static void overlay(struct attrs *to, const struct attrs *from, uint32_t mask)
 enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask)
 {
 	enum err e = ERR_OK;
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	uint64_t id = stage__item(s);
 	bool now_too = id != 0 && !stage_is_edited(&s->is);
 	/* What the row or the file has now it keeps, unless somebody else sets it; but the empty
@@ -39,14 +40,14 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 		}
 		item_fini(&now);
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	return e;
 }
 
 void stage_look(struct fs *fs, struct stage *s)
 {
 	struct item now = { 0 };
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	uint64_t id = stage__item(s);
 	if (id != 0 && store_get(fs->store, NULL, id, WANT_ATTRS, &now) == ERR_OK) {
 		struct attrs old = s->base.attrs;
@@ -56,13 +57,13 @@ void stage_look(struct fs *fs, struct stage *s)
 			s->base.attrs.ctime_ns = old.ctime_ns;
 		}
 	}
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 	item_fini(&now);
 }
 
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 {
-	pthread_mutex_lock(&s->lock);
+	mutex_lock(&s->lock);
 	struct item shown = { .id = s->base.id,
 		.kind = ITEM_ROW,
 		.version = s->base.version,
@@ -77,5 +78,5 @@ void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 	if (shown.id == 0)
 		shown.id = (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
 	attr_of_item(fs, &shown, ret);
-	pthread_mutex_unlock(&s->lock);
+	mutex_unlock(&s->lock);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/write/stage_commit.h"
 
+#include "base/lock.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
+#include "fs/tree/facts.h"
 #include "fs/write/stage_check.h"
 #include "model/key.h"
 

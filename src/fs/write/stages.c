@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/write/stages.h"
 
+#include "base/lock.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 

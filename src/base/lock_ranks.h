@@ -60,7 +60,7 @@
 	/* The socket and the program. */ \
 	X(WATCH, "rest/watch.c", "the list of connections, and that their descriptors are open") \
 	X(CONTROL, "daemon/control/server.c", "how many commands are served") \
-	X(SIGNALS, "daemon/serve/signals.c", "which thread is woken by which signal") \
+	X(SIGNALS, "daemon/core/signals.c", "which thread is woken by which signal") \
 	/* The ground: may be taken under every other lock. */ \
 	X(WORKERS, "base/workers.c", "a queue of jobs") \
 	X(LOG, "base/log.c", "how many warnings may still be written")

@@ -28,6 +28,9 @@ OTHER = [
 # Every error of the mount is answered by reply_err(), which notes the reason of a refusal.
 REPLY = re.compile(r"\bfuse_reply_err[ \t]*\(")
 REPLIES = {"src/fs/requests/reply.c", "src/fs/tree/locks.c", "src/fs/cache/notify.c"}
+# A lock has a rank, so that builds for tests check the order.
+LOCK = re.compile(r"\bpthread_(?:mutex|rwlock)_|\bpthread_cond_\w*wait\b|\bPTHREAD_(?:MUTEX|RWLOCK)_")
+RANK = re.compile(r'\bX\((\w+), "([^"]+)"')
 # Comments and literals, in the order in which they can begin.
 BLANK = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
@@ -47,13 +50,25 @@ def check(path, text, say):
                 say(f"{path}:{number}: {m[1]}: use {FUNCTIONS[m[1]]}")
         if path.startswith("src/") and path not in REPLIES and REPLY.search(line):
             say(f"{path}:{number}: fuse_reply_err: use reply_err() of fs/requests/ops.h")
+        if path.startswith("src/") and path != "src/base/lock.h" and LOCK.search(line):
+            say(f"{path}:{number}: a lock without a rank: use base/lock.h")
         for pattern, what in OTHER:
             if pattern.search(line):
                 say(f"{path}:{number}: {what}")
 
 
+def check_ranks(top, say):
+    path = os.path.join(top, "src/base/lock_ranks.h")
+    if not os.path.exists(path):
+        return
+    for rank, file in RANK.findall(open(path, encoding="utf-8").read()):
+        if not os.path.exists(os.path.join(top, "src", file)):
+            say(f"src/base/lock_ranks.h: {rank}: there is no {file}")
+
+
 def main(top):
     findings, count = [], 0
+    check_ranks(top, findings.append)
     for root in ("src", "mount-helper", "tests"):
         for folder, subfolders, names in os.walk(os.path.join(top, root)):
             subfolders[:] = [f for f in subfolders if f != "node_modules"]

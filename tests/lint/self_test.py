@@ -56,12 +56,16 @@ FLOOR_FINDINGS = [
 BANNED = (
     SPDX + "int f(void)\n{\n\tstrcpy(a, b);\n\tmy_strcpy(a, b); /* strcpy( */\n\tg(\"atoi(\");\n"
     "\tx.random(1);\n\t// no\n\treturn atoi(s);\n}\ntypedef struct x y;\np = malloc(n * sizeof(*p));\n"
+    "pthread_mutex_lock(&m);\npthread_cond_signal(&c);\n"
 )
+RANKS = SPDX + '#define LOCKS(X) X(A, "a.c", "a") X(GONE, "gone.c", "b")\n'
 BANNED_FINDINGS = [
     "src/a.c:4: strcpy: use buf.h or memcpy",
     "src/a.c:8: // comment",
     "src/a.c:9: atoi: use text_to_i64",
     "src/a.c:11: typedef of a struct, enum or union",
+    "src/a.c:13: a lock without a rank: use base/lock.h",
+    "src/base/lock_ranks.h: GONE: there is no gone.c",
     "src/a.c:12: allocation by multiplication: calloc or reallocarray",
     "src/b.c:1: no SPDX line first",
 ]
@@ -119,6 +123,7 @@ expect("floors.py", {**TREE, "docs/floors.txt": FLOORS}, FLOOR_FINDINGS)
 clean = {"src/base/ok.h": "", "src/codec/text.h": '#include "base/ok.h"\n', "docs/floors.txt": FLOORS}
 expect("floors.py", clean, [])
 expect("calls.py", CALLS, CALL_FINDINGS, compile_all)
-expect("banned.py", {"src/a.c": BANNED, "src/b.c": "int x;\n"}, BANNED_FINDINGS)
-expect("banned.py", {"src/a.c": SPDX}, [])
+expect("banned.py",
+       {"src/a.c": BANNED, "src/b.c": "int x;\n", "src/base/lock_ranks.h": RANKS}, BANNED_FINDINGS)
+expect("banned.py", {"src/a.c": SPDX, "src/base/lock_ranks.h": RANKS.replace("gone", "a")}, [])
 print("the lints find what they should")

@@ -13,8 +13,10 @@
  *  2. Versions (100 ns ticks, base/clock.h) are chosen by the caller, before the call, and
  *     must exceed the version of what they change, else ERR_STALE_VERSION and nothing is
  *     applied: take a later one and call again.  So a retry is idempotent.
- *  3. A call may block; nothing above holds a lock across one.  ERR_OUTCOME_UNKNOWN and
- *     ERR_THROTTLED are possible answers of every call.
+ *  3. A call may block.  Its caller may hold only locks that stand above STORE_CALL in
+ *     base/lock_ranks.h: those of one thing (a staged write, a listing), and those around a
+ *     change set.  Every call asserts that.  ERR_OUTCOME_UNKNOWN and ERR_THROTTLED are
+ *     possible answers of every call.
  *  4. Keys arrive in order form (model/key.h): no NUL, memcmp order is the service's.
  *  5. Listings name the next key, never an offset, and may stop early.
  *  6. Ids come from the engine: greater than STORE_ID_FIRST, less than 2^40, stable, never
@@ -127,7 +129,8 @@ enum store_want {
 struct store_view;
 
 /* Return false to stop the listing.  The item is borrowed for the call only (take it over
- * with item_copy()).  No call into the store from here. */
+ * with item_copy()).  The engine may hold a lock: from here no call into the store, and only locks
+ * below the engines' in base/lock_ranks.h. */
 typedef bool (*store_list_fn)(void *arg, const struct item *it);
 
 /* ---- changing ---- */

@@ -4,7 +4,7 @@
  * handler.  It leaves the work here instead; one thread sends it.  Only where the handler's own
  * reply is to be sent behind it, which wakes whoever waits at once, two threads of the request loop
  * at a time do both by themselves: others are left.  Threads of other doors (commands,
- * REST) hold no lock and call the kernel inline, through the service's event. */
+ * REST) hold no lock of the kernel and call it inline, through the service's event. */
 #ifndef FS_CACHE_NOTIFY_H
 #define FS_CACHE_NOTIFY_H
 

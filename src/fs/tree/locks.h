@@ -24,7 +24,7 @@ void locks_free(struct locks *l);
 struct lock_id {
 	uint64_t now, before;
 };
-/* Asked so that no locks_move() comes between: may read the store, and takes no other lock. */
+/* Asked under LOCKS (base/lock_ranks.h), so that no locks_move() comes between.  May read the store. */
 typedef struct lock_id (*lock_id_fn)(const void *arg);
 
 struct lock_ask {

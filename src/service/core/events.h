@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Who wants to know about committed changes.  A subscriber is called by the thread that
- * made the change, after the commit, with no lock held, before the change is
- * acknowledged: what it does (dropping kernel caches) is done when the door answers. */
+ * made the change, after the commit, before the change is acknowledged: what it does
+ * (dropping kernel caches) is done when the door answers.
+ * The thread holds EVENTS, DOORS if the change did not come by the mount, and what the door
+ * held when it made the change, such as a STAGE.  So a subscriber takes only locks below
+ * EVENTS in base/lock_ranks.h.  It never waits for the kernel when the change came by the mount. */
 #ifndef SERVICE_CORE_EVENTS_H
 #define SERVICE_CORE_EVENTS_H
 

@@ -72,8 +72,9 @@ size_t views_list(struct views *vs, struct view_info *out, size_t max);
 /* log_max: the growth of the log that ends a view; lifetime_s: of snapshots made from now
  * on, 0: no limit. */
 void views_set_bounds(struct views *vs, uint64_t log_max, uint64_t lifetime_s);
-/* Told of each that was let go or ended, with no lock held, by the thread that did it; why:
- * one line, NULL where somebody let it go.  There is one fn, which several threads may call at
+/* Told of each that was let go or ended, by the thread that did it; why: one line, NULL where
+ * somebody let it go.  The thread holds VIEWS_ENDED, and may hold locks above it
+ * (base/lock_ranks.h): it may have found the disk full at a commit.  There is one fn, which several threads may call at
  * once; NULL: nobody any more, and no call is running when this returns. */
 typedef void (*view_ended_fn)(void *arg, const struct view_info *info, const char *why);
 void views_on_end(struct views *vs, view_ended_fn fn, void *arg);

@@ -5,10 +5,10 @@
 
 #include "base/compiler.h"
 
+#include <errno.h>
 #include <stdio.h>
-
-/* More than any thread holds at once. */
-#define HELD_MAX 16
+#include <stdlib.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name, *file, *guards;
@@ -21,16 +21,16 @@ static const struct {
 static _Thread_local struct {
 	const void *lock;
 	enum lock_rank rank;
-} held[HELD_MAX];
+} held[LOCK_RANKS_]; /* their ranks grow */
 static _Thread_local size_t nheld;
 
+/* Not by the log, which takes a lock. */
 NORETURN static void stop(enum lock_rank rank, const char *why, enum lock_rank other)
 {
-	char text[512];
-	(void)snprintf(text, sizeof(text), "lock %s (%s: %s) %s %s (%s: %s)", ranks[rank].name,
-		ranks[rank].file, ranks[rank].guards, why, ranks[other].name, ranks[other].file,
-		ranks[other].guards);
-	bug_stop(text, __FILE__, __LINE__);
+	(void)dprintf(STDERR_FILENO, "%s: internal error: lock %s (%s: %s) %s %s (%s: %s)\n",
+		program_invocation_short_name, ranks[rank].name, ranks[rank].file,
+		ranks[rank].guards, why, ranks[other].name, ranks[other].file, ranks[other].guards);
+	abort();
 }
 
 static enum lock_rank innermost(void)
@@ -47,7 +47,8 @@ void lock_may_take(enum lock_rank rank)
 
 void lock_takes(const void *lock, enum lock_rank rank)
 {
-	BUG_ON(rank == RANK_NONE || nheld == HELD_MAX);
+	if (rank == RANK_NONE)
+		stop(rank, "was never initialized; the innermost lock that is held:", innermost());
 	lock_may_take(rank);
 	held[nheld].lock = lock;
 	held[nheld++].rank = rank;

@@ -43,7 +43,7 @@
 	X(HEAT, "service/core/heat.c", "one set of counted partitions") \
 	X(TRASH, "service/tree/trash.c", "how much is in the trash") \
 	/* Tables of the mount. */ \
-	X(NOTES, "fs/write/stages.c", "notes: opens that were refused and will be tried again") \
+	X(NOTES, "fs/write/notes.c", "notes: opens that were refused and will be tried again") \
 	X(STAGES, "fs/write/stages.c", "stages by name and by node, and their references") \
 	X(HANDLES, "fs/tree/handle.c", "the list of open handles") \
 	X(BLOBS, "fs/cache/blob.c", "contents of rows by node, and their pins") \
@@ -71,6 +71,7 @@ enum lock_rank {
 #define X(rank_, file_, guards_) RANK_##rank_,
 	LOCK_RANKS(X)
 #undef X
+	LOCK_RANKS_
 };
 
 #endif

@@ -24,7 +24,12 @@ enum err store_salvage(
 
 enum err store_open_memory(struct store **ret)
 {
-	return mem_store_open(ret);
+	return mem_store_open(STORE_ABILITIES_MEMORY, ret);
+}
+
+enum err store_open_memory_with(unsigned abilities, struct store **ret)
+{
+	return mem_store_open(abilities, ret);
 }
 
 void store_set_file_limits(struct store *s, uint64_t one, uint64_t all)

@@ -62,6 +62,10 @@ enum err store_salvage(
 
 /* The in-memory engine: the oracle of the tests.  Empty, gone at close. */
 enum err store_open_memory(struct store **ret);
+#define STORE_ABILITIES_MEMORY \
+	(STORE_CAN_VIEW | STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN | STORE_COUNTS_EXACT)
+/* The same with some of its abilities only, as an engine over a network would have them. */
+enum err store_open_memory_with(unsigned abilities, struct store **ret);
 
 /* A layer over another engine (which it owns) that fails on demand: the k-th call from now
  * (1 is the next; 0: none) of the kinds in mask answers `error` instead. */

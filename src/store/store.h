@@ -8,7 +8,7 @@
  *
  * Rules:
  *  1. Atomicity is asked for by one call of apply() and by nothing else; no transaction
- *     handle crosses this interface.  The caller keeps a change set inside one partition,
+ *     handle crosses this interface.  The caller keeps a change set inside one directory,
  *     or checks STORE_CAN_SPAN first.
  *  2. Versions (100 ns ticks, base/clock.h) are chosen by the caller, before the call, and
  *     must exceed the version of what they change, else ERR_STALE_VERSION and nothing is
@@ -246,11 +246,15 @@ struct change {
  * instead.  Views of before show everything until they are closed. */
 
 enum store_ability {
-	STORE_CAN_VIEW = 1,      /* views of the whole store */
-	STORE_CAN_MOVE_DIRS = 2, /* MOVE of partitions and tables; without: ERR_CROSS_DEVICE */
-	STORE_CAN_SPAN = 4,      /* change sets over several partitions, tables, accounts */
-	STORE_COUNTS_EXACT = 8,  /* item.size of directories is exact */
-	STORE_READ_ONLY = 16,    /* every apply() answers ERR_READ_ONLY */
+	STORE_CAN_VIEW = 1,      /* views of the whole store; without: view_open() gives NULL */
+	STORE_CAN_MOVE_DIRS = 2, /* MOVE of directories; without: ERR_CROSS_DEVICE */
+	/* Change sets over several directories, also a MOVE from one to another; without:
+	 * ERR_CROSS_DEVICE.  A change stands in the directory of its item, CHANGE_ATTRS of a
+	 * directory in that directory.  A partition that a set makes or empties does not count. */
+	STORE_CAN_SPAN = 4,
+	STORE_COUNTS_EXACT = 8, /* item.size of directories is exact; without: 0 means empty, and
+				   any other size is an estimate */
+	STORE_READ_ONLY = 16,   /* every apply() answers ERR_READ_ONLY */
 };
 
 #define STORE_COMMIT_SIZES 8
@@ -315,7 +319,8 @@ struct store_ops {
 	int64_t (*version_floor)(struct store *s);
 
 	/* held: it may stay open for long, so no change set may wait for its end.  One that is
-	 * not is closed within a second or so, and a change set may wait for that long. */
+	 * not is closed within a second or so, and a change set may wait for that long.  *ret is
+	 * NULL, which means now, where the engine has no views. */
 	enum err (*view_open)(struct store *s, bool held, struct store_view **ret);
 	void (*view_close)(struct store *s, struct store_view *v);
 
@@ -355,7 +360,8 @@ enum err store_apply(
 enum err store_room(struct store *s, uint64_t bytes, struct err_detail *reterr);
 enum err store_sync(struct store *s);
 int64_t store_version_floor(struct store *s);
-/* Of this moment: all that was acknowledged before is in it.  To be closed soon. */
+/* Of this moment: all that was acknowledged before is in it.  To be closed soon.  *ret is NULL
+ * where the engine has no views: the caller reads what is there now. */
 enum err store_view_open(struct store *s, struct store_view **ret);
 /* The same for a view that may stay open for long.  What is changed meanwhile costs space on
  * disk until it is closed: bound it (service/view/views.h). */

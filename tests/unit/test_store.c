@@ -58,6 +58,38 @@ static struct store *open_memory(void)
 	return store_open_memory(&s) == ERR_OK ? s : NULL;
 }
 
+/* As an engine over a network: each ability off by itself, and all of them. */
+static struct store *open_without(unsigned abilities)
+{
+	struct store *s;
+	return store_open_memory_with(STORE_ABILITIES_MEMORY & ~abilities, &s) == ERR_OK ? s : NULL;
+}
+
+static struct store *open_without_views(void)
+{
+	return open_without(STORE_CAN_VIEW);
+}
+
+static struct store *open_without_moves(void)
+{
+	return open_without(STORE_CAN_MOVE_DIRS);
+}
+
+static struct store *open_without_spans(void)
+{
+	return open_without(STORE_CAN_SPAN);
+}
+
+static struct store *open_without_counts(void)
+{
+	return open_without(STORE_COUNTS_EXACT);
+}
+
+static struct store *open_bare(void)
+{
+	return open_without(STORE_ABILITIES_MEMORY);
+}
+
 /* The engines under the fault layer, unarmed: it must be transparent. */
 static struct store *fault_inner;
 
@@ -87,6 +119,11 @@ static void limits_inner(struct store *s, uint64_t one, uint64_t all)
 static const struct contract_engine engines[] = {
 	{ "memory", open_memory, NULL, store_set_file_limits },
 	{ "sqlite", open_sqlite, reopen_sqlite, store_set_file_limits },
+	{ "memory without views", open_without_views, NULL, store_set_file_limits },
+	{ "memory without moves of directories", open_without_moves, NULL, store_set_file_limits },
+	{ "memory without spans", open_without_spans, NULL, store_set_file_limits },
+	{ "memory without counts", open_without_counts, NULL, store_set_file_limits },
+	{ "memory without any ability", open_bare, NULL, store_set_file_limits },
 	{ "fault over memory", open_fault_memory, NULL, limits_inner },
 	{ "fault over sqlite", open_fault_sqlite, NULL, limits_inner },
 };

@@ -16,6 +16,7 @@
 
 struct service {
 	struct store *store;
+	unsigned abilities;
 	_Atomic int64_t last_version;
 	struct heat *heat;
 	struct metrics *metrics;
@@ -52,7 +53,10 @@ enum err service_new(struct store *store, struct service **ret)
 		store_close(store);
 		return ERR_NO_MEMORY;
 	}
+	struct store_info info;
+	store_info(store, &info);
 	s->store = store;
+	s->abilities = info.abilities;
 	atomic_init(&s->last_version, store_version_floor(store));
 	rwlock_init(&s->events_lock, RANK_EVENTS);
 	rwlock_init(&s->doors_lock, RANK_DOORS);
@@ -91,6 +95,11 @@ void service_free(struct service *s)
 struct store *service_store(struct service *s)
 {
 	return s->store;
+}
+
+bool service_can(const struct service *s, unsigned abilities)
+{
+	return (s->abilities & abilities) == abilities;
 }
 
 struct heat *service_heat(struct service *s)

@@ -23,6 +23,9 @@ struct views;
 enum err service_new(struct store *store, struct service **ret);
 void service_free(struct service *s); /* closes the store; NULL is fine */
 struct store *service_store(struct service *s);
+/* Whether the engine has all of these (enum store_ability).  Where it has not, its answer, mostly
+ * ERR_CROSS_DEVICE, goes to the caller; ask only where there is another way to do it. */
+bool service_can(const struct service *s, unsigned abilities);
 struct heat *service_heat(struct service *s);       /* of the partitions */
 struct metrics *service_metrics(struct service *s); /* of the doors */
 struct partition_keys *service_partition_keys(struct service *s);

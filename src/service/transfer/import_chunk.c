@@ -136,15 +136,21 @@ static bool put_row(struct import_chunk *c, size_t i, uint64_t table_id)
 	return order_form(&c->text, op->pk, &at->pk) && order_form(&c->text, op->rk, &at->key);
 }
 
+size_t chunk_partition(const struct import_chunk *c, size_t at, size_t n)
+{
+	size_t same = 1;
+	while (same < n && span_eq(c->ops[at + same].pk, c->ops[at].pk))
+		same++;
+	return same;
+}
+
 /* Bulk loads are counted, never refused. */
 static void count(
 	const struct import_chunk *c, size_t at, size_t n, struct service *s, uint64_t table_id)
 {
-	for (size_t i = at, end = at + n, same; i < end; i += same) {
-		struct span pk = c->ops[i].pk;
-		for (same = 1; i + same < end && span_eq(c->ops[i + same].pk, pk);)
-			same++;
-		admission_count(s, table_id, pk, HEAT_CHANGED, same);
+	for (size_t end = at + n, same; at < end; at += same) {
+		same = chunk_partition(c, at, end - at);
+		admission_count(s, table_id, c->ops[at].pk, HEAT_CHANGED, same);
 	}
 }
 

@@ -85,6 +85,8 @@ bool chunk_has(struct import_chunk *c, const struct import_row *row);
 void chunk_append(struct import_chunk *c, enum entity_op_kind kind, struct import_place at,
 	const struct import_row *row, size_t text_n);
 bool chunk_full(const struct import_chunk *c);
+/* How many of the n rows from `at` on are of one partition with the first. */
+size_t chunk_partition(const struct import_chunk *c, size_t at, size_t n);
 /* Empty again. */
 void chunk_clear(struct import_chunk *c);
 /* Commits n rows from ops[at] on, or none.  why->op: one to blame, counted from there. */

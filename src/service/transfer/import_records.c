@@ -69,6 +69,8 @@ static enum err commit_rows(struct importer *im, struct err_detail *why)
 	size_t at = 0, piece = c->n;
 	while (at < c->n) {
 		size_t n = piece < c->n - at ? piece : c->n - at;
+		if (!service_can(im->service, STORE_CAN_SPAN))
+			n = chunk_partition(c, at, n);
 		*why = (struct err_detail){ 0 };
 		enum err e = chunk_apply(c, at, n, im->service, im->origin, im->table_id, why);
 		if (e == ERR_OK) {

@@ -210,7 +210,7 @@ enum err trash_unlink(
 	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail)
 {
 	*ret_kept = false;
-	if (t->limits.bytes == 0)
+	if (t->limits.bytes == 0 || !service_can(t->service, STORE_CAN_SPAN))
 		return tree_unlink(t->service, at, NULL, detail);
 	enum err e = ERR_GONE;
 	for (int tries = 0; tries < RETRIES && e == ERR_GONE; tries++)

@@ -30,9 +30,9 @@ void trash_free(struct trash *t); /* NULL is fine */
 /* tree_unlink() of a row, whose bytes become a file named "TIME-TABLE-PARTITION-ROW.json" (as
  * the path's components are spelled; cut where that is too long), with the row's mode, owner
  * and time; its ctime is the moment of the removal.  A row that is larger than the bound, or
- * for which there is no space or quota, is removed all the same: *ret_kept tells.  On a full
- * disk rows up to 64 KiB are kept nevertheless, and the next trash_trim() leaves the last few
- * only.
+ * for which there is no space or quota, is removed all the same, and so is every row where the
+ * engine lacks STORE_CAN_SPAN: *ret_kept tells.  On a full disk rows up to 64 KiB are kept
+ * nevertheless, and the next trash_trim() leaves the last few only.
  * ERR_NOT_FOUND. */
 enum err trash_unlink(
 	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail);

@@ -123,6 +123,8 @@ struct change tree__orphan(struct place at, uint64_t id, char key[24])
 
 enum err tree_orphan(struct service *s, const struct spot *at, struct err_detail *detail)
 {
+	if (!service_can(s, STORE_CAN_SPAN))
+		return tree_unlink(s, at, NULL, detail);
 	struct item it = { 0 };
 	enum err e = store_child(
 		service_store(s), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &it);

@@ -31,7 +31,8 @@ size_t tree_draft_removal(struct service *s, const struct spot *at, struct chang
 enum err tree_create_file(struct service *s, const struct spot *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail);
 
-/* Takes an ordinary file out of sight while it is open; tree_drop() removes it for good. */
+/* Takes an ordinary file out of sight while it is open; tree_drop() removes it for good.  Without
+ * STORE_CAN_SPAN it is removed at once: who has it open gets ERR_NOT_FOUND from then on. */
 enum err tree_orphan(struct service *s, const struct spot *at, struct err_detail *detail);
 enum err tree_drop(struct service *s, uint64_t id);
 /* Removes what a process that was killed left out of sight. */

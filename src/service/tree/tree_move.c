@@ -354,7 +354,8 @@ static enum err apply_move(struct service *s, struct change *move, const struct 
 	char key[24];
 	struct change all[4] = { 0 };
 	size_t n = 0;
-	if ((flags & TREE_KEEP_REPLACED) != 0 && target->kind == ITEM_FILE)
+	if ((flags & TREE_KEEP_REPLACED) != 0 && target->kind == ITEM_FILE &&
+		service_can(s, STORE_CAN_SPAN))
 		all[n++] = tree__orphan(move->to, target->id, key);
 	size_t at = n++;
 	all[at] = *move;

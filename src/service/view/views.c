@@ -44,11 +44,13 @@ static void settle(struct view *v)
 	lock_assert_held(&v->views->lock);
 	struct views *vs = v->views;
 	struct store_view *unused = NULL;
-	if (v->ended && v->uses == 0) {
+	bool closes = v->ended && v->uses == 0 && !v->closed;
+	if (closes) {
 		unused = v->store_view;
 		v->store_view = NULL;
+		v->closed = true;
 	}
-	bool counts = unused != NULL && v->let_go;
+	bool counts = closes && v->let_go;
 	if (v->ended && v->uses == 0 && !v->streams)
 		free(v);
 	mutex_unlock(&vs->lock);
@@ -197,6 +199,9 @@ static enum err open_view(struct views *vs, struct span name, bool streams, stru
 	store_info(vs->store, &store);
 	v->log_before = store.log_bytes;
 	enum err e = store_view_hold(vs->store, &v->store_view);
+	/* A stream reads what is there now; a snapshot of no moment is none. */
+	if (e == ERR_OK && !streams && v->store_view == NULL)
+		e = ERR_NOT_SUPPORTED;
 	if (e != ERR_OK) {
 		free(v);
 		return e;

@@ -34,7 +34,7 @@ struct view_info {
 
 /* ---- streams ---- */
 
-/* A view of this moment; what: said where views are listed and when it is ended (cut at
+/* A view of this moment, or of now where the engine has no views; what: said where views are listed and when it is ended (cut at
  * SNAPSHOT_NAME_MAX bytes).  The caller views_close()s.  ERR_THROTTLED: STREAMS_MAX are open,
  * and none was closed within 0.2 s; up to 4 callers at a time wait for that. */
 enum err views_open(struct views *vs, struct span what, struct view **ret);
@@ -46,7 +46,8 @@ void view_end(struct view *v);
 /* ---- snapshots ---- */
 
 /* ERR_NAME_EXISTS; ERR_NAME_INVALID (empty, or a leading dot), ERR_NAME_TOO_LONG,
- * ERR_NAME_NOT_UTF8; ERR_NO_SPACE: SNAPSHOTS_MAX are held. */
+ * ERR_NAME_NOT_UTF8; ERR_NO_SPACE: SNAPSHOTS_MAX are held; ERR_NOT_SUPPORTED: the engine has no
+ * views. */
 enum err snapshot_make(
 	struct views *vs, struct span name, struct view_info *ret, struct err_detail *detail);
 /* Lets it go; uses that have begun are finished.  ERR_NOT_FOUND. */

@@ -13,11 +13,12 @@
 
 struct view {
 	struct views *views;
-	struct store_view *store_view; /* NULL once it is closed */
+	struct store_view *store_view; /* NULL: the engine has no views, or it is closed */
 	struct view_info info;         /* left_s, log_bytes: when asked */
 	uint64_t ends_us;              /* monotonic; 0: no limit */
 	uint64_t log_before;           /* bytes of the log when it was opened */
 	unsigned uses;
+	bool closed; /* or being closed */
 	bool ended;
 	bool let_go;  /* by views_end(): its closing counts */
 	bool streams; /* its opener will close it */

@@ -100,6 +100,20 @@ static enum err look(
 	return e;
 }
 
+/* All changes of a set stand in one directory.  A partition that went and came back in between
+ * has another id and is the same one. */
+static enum err stay_inside(struct mem_work *w, uint64_t dir)
+{
+	struct node *n = state_by_id(w->s, dir);
+	if (w->abilities & STORE_CAN_SPAN || !n || n->it.id == w->unit.id)
+		return ERR_OK;
+	if (w->unit.kind == ITEM_NONE)
+		return item_copy(&w->unit, &n->it);
+	bool same = n->it.kind == ITEM_PARTITION && n->it.parent == w->unit.parent &&
+		span_eq(n->it.key, w->unit.key);
+	return same ? ERR_OK : ERR_CROSS_DEVICE;
+}
+
 static enum err fits(
 	struct mem_work *w, uint64_t parent, enum item_kind kind, enum item_class class)
 {
@@ -225,6 +239,8 @@ static enum err leave_file(struct mem_work *w, struct change *c, const struct it
 	struct where to = { 0 };
 	struct item file = rules_file_left(row, c);
 	enum err e = look(w, &c->to, true, c->version, &to);
+	if (e == ERR_OK)
+		e = stay_inside(w, to.parent);
 	if (e == ERR_OK && there(&to))
 		e = rules_exists(to.it.kind);
 	if (e == ERR_OK)
@@ -503,6 +519,12 @@ static enum err move_any(struct mem_work *w, struct change *c, const struct item
 	struct turn t = { c->to_kind, c->body, c->item_flags };
 	enum err e = look(w, &c->to, true, c->version, &to);
 	c->made_partition = to.made;
+	bool dirs =
+		item_is_dir(it->kind) || (c->flags & CHANGE_EXCHANGE && item_is_dir(to.it.kind));
+	if (e == ERR_OK && dirs && !(w->abilities & STORE_CAN_MOVE_DIRS))
+		e = ERR_CROSS_DEVICE;
+	if (e == ERR_OK)
+		e = stay_inside(w, to.parent);
 	if (e == ERR_OK)
 		e = rules_to_match(c, there(&to) ? &to.it : NULL);
 	if (e == ERR_OK && there(&to) && to.it.id == it->id)
@@ -543,6 +565,9 @@ enum err mem_apply_one(struct mem_work *w, struct change *c)
 	enum err e = look(w, &c->at, c->op == CHANGE_PUT, c->version, &at);
 	if (e == ERR_OK)
 		e = rules_cond(c, there(&at) ? &at.it : NULL);
+	bool itself = c->op == CHANGE_ATTRS && item_is_dir(at.it.kind);
+	if (e == ERR_OK)
+		e = stay_inside(w, itself ? at.it.id : at.parent);
 	if (c->op == CHANGE_PUT)
 		c->made_partition = at.made;
 	if (e == ERR_OK && c->op == CHANGE_PUT)

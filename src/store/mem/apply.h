@@ -7,6 +7,8 @@
 
 struct mem_work {
 	struct state *s; /* may be changed; thrown away on failure */
+	unsigned abilities;
+	struct item unit; /* without STORE_CAN_SPAN: the directory of the first change */
 	uint64_t next_id;
 	uint64_t file_bytes, limit_file, limit_files;
 	struct change *set;

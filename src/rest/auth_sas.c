@@ -7,6 +7,7 @@
 #include "model/names.h"
 #include "model/versions.h"
 #include "rest/auth.h"
+#include "rest/signature.h"
 
 #define SHOWN 64
 
@@ -63,15 +64,15 @@ static enum err check_signature(
 	const struct access_facts *f, const struct sas *s, struct err_detail *detail)
 {
 	struct buf text = BUF_INIT(SAS_STRING_LIMIT);
-	uint8_t signature[AUTH_SIGNATURE_BYTES];
+	uint8_t signature[SIGNATURE_BYTES];
 	enum err e = sas_string_to_sign(s, span_of(f->url->account), &text);
 
 	if (e == ERR_INVALID_INPUT)
 		e = err_set(detail, ERR_AUTH_FAILED, "The token has a line break in a field.");
 	else if (e == ERR_OK &&
-		(!auth_signature(s->sig, signature) ||
-			!auth_signed(&f->keys->keys, buf_span(&text), signature)))
-		e = auth_mismatch(buf_span(&text), detail);
+		(!signature_parse(s->sig, signature) ||
+			!signature_matches(&f->keys->keys, buf_span(&text), signature)))
+		e = signature_mismatch(buf_span(&text), detail);
 	buf_fini(&text);
 	return e;
 }

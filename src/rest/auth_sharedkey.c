@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "rest/auth.h"
+#include "rest/signature.h"
 
 #include <inttypes.h>
 #include <strings.h>
@@ -278,7 +279,7 @@ static void make_string(const struct access_facts *f, bool lite, enum path_form 
 /* ---- the check ---- */
 
 static bool any_spelling(const struct access_facts *f, bool lite,
-	const uint8_t signature[AUTH_SIGNATURE_BYTES], struct buf *text)
+	const uint8_t signature[SIGNATURE_BYTES], struct buf *text)
 {
 	bool quoted = memchr(f->url->path.p, '\'', f->url->path.n) != NULL ||
 		memmem(f->url->path.p, f->url->path.n, "%27", 3) != NULL;
@@ -288,7 +289,8 @@ static bool any_spelling(const struct access_facts *f, bool lite,
 			continue;
 		for (enum quote_form q = 0; q < (quoted ? QUOTE_FORMS_ : 1); q++) {
 			make_string(f, lite, form, q, text);
-			if (buf_ok(text) && auth_signed(&f->keys->keys, buf_span(text), signature))
+			if (buf_ok(text) &&
+				signature_matches(&f->keys->keys, buf_span(text), signature))
 				return true;
 		}
 	}
@@ -299,14 +301,14 @@ static enum err check_signature(
 	const struct access_facts *f, const struct credential *c, struct err_detail *detail)
 {
 	struct buf text = BUF_INIT(SAS_STRING_LIMIT);
-	uint8_t signature[AUTH_SIGNATURE_BYTES];
+	uint8_t signature[SIGNATURE_BYTES];
 	enum err e = ERR_OK;
 
 	(void)buf_reserve(&text, STRING_USUAL);
-	if (!auth_signature(c->signature, signature) ||
+	if (!signature_parse(c->signature, signature) ||
 		!any_spelling(f, c->lite, signature, &text)) {
 		make_string(f, c->lite, PATH_AS_SENT, QUOTES_AS_SENT, &text);
-		e = buf_ok(&text) ? auth_mismatch(buf_span(&text), detail) : ERR_NO_MEMORY;
+		e = buf_ok(&text) ? signature_mismatch(buf_span(&text), detail) : ERR_NO_MEMORY;
 	}
 	buf_fini(&text);
 	return e;

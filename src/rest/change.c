@@ -147,7 +147,7 @@ static enum err answer_insert(
 	return c->format->write_entity(&style, &row, &r->body);
 }
 
-enum err entity_change_answer(
+enum err entity_change_respond(
 	const struct request_context *c, const struct entity_change *change, struct response *r)
 {
 	if (change->op.kind == ENTITY_INSERT)

@@ -20,7 +20,7 @@ struct entity_change {
  * entity_change_fini() whatever the answer. */
 enum err entity_change_read(struct request_context *c, struct entity_change *ret);
 /* What the client is told once op was applied. */
-enum err entity_change_answer(
+enum err entity_change_respond(
 	const struct request_context *c, const struct entity_change *change, struct response *r);
 void entity_change_fini(struct entity_change *change);
 

@@ -9,7 +9,7 @@
 #include "rest/connection.h"
 
 #include "base/crypto.h"
-#include "rest/doubt.h"
+#include "rest/current_socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -29,17 +29,17 @@ enum MHD_Result connection_request_part(void *arg, struct MHD_Connection *mhd, c
 	(void)url;
 	if (c == NULL)
 		return MHD_NO;
-	doubt_at(c->watched.fd);
-	switch (c->stage) {
-	case STAGE_HEAD:
+	current_socket_set(c->watchdog.fd);
+	switch (c->state) {
+	case STATE_HEAD:
 		return connection_begin(c, method, version);
-	case STAGE_BODY:
+	case STATE_BODY:
 		return *size > 0 ? connection_take_body(c, data, size) : connection_dispatch(c);
-	case STAGE_DONE:
-		return connection_answer(c);
-	case STAGE_SENT:
-	case STAGE_WORK:
-	case STAGE_NONE:
+	case STATE_DONE:
+		return connection_respond(c);
+	case STATE_SENT:
+	case STATE_WORK:
+	case STATE_NONE:
 		break;
 	}
 	return MHD_NO;
@@ -80,12 +80,12 @@ void *connection_target(void *arg, const char *target, struct MHD_Connection *mh
 	(void)arg;
 	if (c == NULL)
 		return NULL;
-	doubt_at(c->watched.fd);
+	current_socket_set(c->watchdog.fd);
 	count_request(c);
 	buf_clear(&c->target);
 	buf_add_str(&c->target, target != NULL ? target : "");
 	hide_query(target);
-	c->stage = STAGE_HEAD;
+	c->state = STATE_HEAD;
 	c->late = atomic_load(&c->rest->stopping);
 	c->close = false;
 	c->received = c->progress = 0;
@@ -93,7 +93,7 @@ void *connection_target(void *arg, const char *target, struct MHD_Connection *mh
 	c->refusal_status = 0;
 	c->method = NULL;
 	c->nheaders = 0;
-	watch_phase(&c->watched, PHASE_HEAD, c->rest->limits.head_ms);
+	watchdog_phase(&c->watchdog, PHASE_HEAD, c->rest->limits.head_ms);
 	return c;
 }
 
@@ -114,15 +114,15 @@ void connection_completed(
 	(void)why;
 	if (c == NULL)
 		return;
-	doubt_at(c->watched.fd);
-	c->stage = STAGE_NONE;
+	current_socket_set(c->watchdog.fd);
+	c->state = STATE_NONE;
 	forget(&c->target);
 	forget(&c->body);
 	(void)connection_hold(c, 0);
 	response_fini(&c->response);
 	response_init(&c->response);
 	*context = NULL;
-	watch_phase(&c->watched, PHASE_IDLE, c->rest->limits.idle_ms);
+	watchdog_phase(&c->watchdog, PHASE_IDLE, c->rest->limits.idle_ms);
 }
 
 static void find_ip(struct connection *c, const struct sockaddr *address)
@@ -162,7 +162,8 @@ static struct connection *connection_new(struct endpoint *e, struct MHD_Connecti
 	c->rest = e->rest;
 	c->mhd = mhd;
 	c->thread = pthread_self();
-	c->watched.fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	c->watchdog.fd =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 	c->target = BUF_INIT(CONNECTION_MEMORY);
 	c->body = BUF_INIT(BODY_LIMIT);
 	response_init(&c->response);
@@ -170,7 +171,7 @@ static struct connection *connection_new(struct endpoint *e, struct MHD_Connecti
 	c->peer.is_unix = e->listener.is_unix;
 	c->peer.tls = e->rest->tls && !e->listener.is_unix;
 	if (c->peer.is_unix)
-		c->peer.trusted = is_trusted(e->rest, c->watched.fd);
+		c->peer.trusted = is_trusted(e->rest, c->watchdog.fd);
 	else
 		find_ip(c,
 			MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
@@ -197,9 +198,9 @@ void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
 		c = connection_new(e, mhd);
 		*context = c; /* NULL: its requests are not answered */
 		if (c != NULL)
-			watch_add(e->rest->watch, &c->watched, e->rest->limits.head_ms);
+			watchdog_add(e->rest->watchdog, &c->watchdog, e->rest->limits.head_ms);
 	} else if (c != NULL) {
-		watch_remove(e->rest->watch, &c->watched);
+		watchdog_remove(e->rest->watchdog, &c->watchdog);
 		connection_free(c);
 		*context = NULL;
 	}

@@ -6,17 +6,17 @@
  * may block; answer.c sends what came of it.
  *
  * Threads: a connection belongs to the MHD thread that serves it, and while it is suspended
- * (STAGE_WORK) to the worker. */
+ * (STATE_WORK) to the worker. */
 #ifndef REST_CONNECTION_H
 #define REST_CONNECTION_H
 
 #include "base/workers.h"
 #include "model/limits.h"
+#include "rest/burst.h"
 #include "rest/handle.h"
 #include "rest/listen.h"
 #include "rest/rest.h"
-#include "rest/tide.h"
-#include "rest/watch.h"
+#include "rest/watchdog.h"
 
 #include <microhttpd.h>
 
@@ -52,11 +52,11 @@ struct rest {
 	bool tls, tls_legacy;
 	const char *cert, *key; /* the caller's */
 	struct workers *workers, *long_workers;
-	struct watch *watch;
+	struct watchdog *watchdog;
 	atomic_bool stopping;
 	atomic_size_t held;      /* of limits.memory_kib */
 	atomic_size_t held_high; /* the most since the watch last looked */
-	struct tide tide;        /* the watch's */
+	struct burst burst;      /* the watch's */
 	char tenant[sizeof(REST_TENANT_DEFAULT)];
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
@@ -64,18 +64,18 @@ struct rest {
 	atomic_bool started;
 };
 
-enum stage {
-	STAGE_NONE, /* between requests */
-	STAGE_HEAD, /* the handler was not called yet */
-	STAGE_BODY,
-	STAGE_WORK, /* suspended */
-	STAGE_DONE, /* the response is there, and to be sent */
-	STAGE_SENT,
+enum request_state {
+	STATE_NONE, /* between requests */
+	STATE_HEAD, /* the handler was not called yet */
+	STATE_BODY,
+	STATE_WORK, /* suspended */
+	STATE_DONE, /* the response is there, and to be sent */
+	STATE_SENT,
 };
 
 /* A connection, and the one request that it is at. */
 struct connection {
-	struct watched watched; /* first */
+	struct watchdog_entry watchdog; /* first */
 	struct job job;
 	struct rest *rest;
 	struct MHD_Connection *mhd;
@@ -83,7 +83,7 @@ struct connection {
 	struct peer peer;
 	uint8_t id[REQUEST_ID_BYTES]; /* random, but for a count of its requests */
 
-	enum stage stage;
+	enum request_state state;
 	bool late;  /* came when the server was being stopped already */
 	bool close; /* after the answer: what follows on the wire is not a request */
 	struct buf target;
@@ -114,7 +114,7 @@ bool connection_hold_body(struct connection *c, const struct buf *body);
  * a reading that is too much by a refusal.  Any thread that has the connection; may be repeated. */
 void connection_hold_response(struct connection *c);
 /* Sends c->response.  MHD_NO: the connection is to be closed. */
-enum MHD_Result connection_answer(struct connection *c);
+enum MHD_Result connection_respond(struct connection *c);
 /* Sends the refusal: the response that is there already, or the one of this error. */
 enum MHD_Result connection_refuse(struct connection *c, enum err e);
 

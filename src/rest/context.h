@@ -31,9 +31,6 @@ struct request_context {
 	struct err_detail detail; /* of the error that an operation returns */
 };
 
-/* Fills the response on ERR_OK; else handle.c writes the error. */
-typedef enum err (*op_fn)(struct request_context *c, struct response *r);
-
 /* The id of the table that the target names: ERR_TABLE_NOT_FOUND. */
 enum err context_table(struct request_context *c, uint64_t *ret_id);
 /* A query parameter; false if it is not there. */
@@ -51,23 +48,5 @@ enum err context_negotiate(struct request_context *c);
 /* The options that every operation shares: `timeout`, and no option that is none: $orderby and
  * its kin are ERR_NOT_SUPPORTED, another name with a dollar ERR_INVALID_INPUT. */
 enum err context_options(struct request_context *c);
-
-/* One file each; the table of routes (route.c) names them. */
-enum err op_get_service(struct request_context *c, struct response *r);
-enum err op_query_tables(struct request_context *c, struct response *r);
-enum err op_get_table(struct request_context *c, struct response *r);
-enum err op_create_table(struct request_context *c, struct response *r);
-enum err op_delete_table(struct request_context *c, struct response *r);
-enum err op_query_entities(struct request_context *c, struct response *r);
-enum err op_get_entity(struct request_context *c, struct response *r);
-enum err op_insert_entity(struct request_context *c, struct response *r);
-/* PUT, MERGE, DELETE of one entity, with and without If-Match. */
-enum err op_change_entity(struct request_context *c, struct response *r);
-enum err op_batch(struct request_context *c, struct response *r);
-enum err op_get_acl(struct request_context *c, struct response *r);
-enum err op_set_acl(struct request_context *c, struct response *r);
-enum err op_get_properties(struct request_context *c, struct response *r);
-enum err op_set_properties(struct request_context *c, struct response *r);
-enum err op_get_stats(struct request_context *c, struct response *r);
 
 #endif

@@ -11,6 +11,7 @@
 #include "rest/change.h"
 #include "rest/cors.h"
 #include "rest/error_body.h"
+#include "rest/ops.h"
 #include "rest/rest.h"
 #include "rest/route.h"
 #include "service/core/metrics.h"
@@ -204,7 +205,7 @@ static enum err judge(struct handling *h)
 static enum err serve(struct handling *h, struct response *r)
 {
 	enum err e = judge(h);
-	return e == ERR_OK && !h->head_only ? h->route->op(&h->context, r) : e;
+	return e == ERR_OK && !h->head_only ? op_run(&h->context, h->route->operation, r) : e;
 }
 
 /* Rules that cannot be read are as good as none: the request itself does not fail. */

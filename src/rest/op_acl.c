@@ -2,7 +2,7 @@
  * Get and Set Table ACL.  The text of the store is read before it is shown: older versions
  * kept times as they were sent. */
 #include "codec/access_policy_xml.h"
-#include "rest/context.h"
+#include "rest/ops.h"
 #include "service/core/tables.h"
 
 enum err op_get_acl(struct request_context *c, struct response *r)

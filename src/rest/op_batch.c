@@ -7,6 +7,7 @@
 #include "model/names.h"
 #include "rest/change.h"
 #include "rest/error_body.h"
+#include "rest/ops.h"
 #include "rest/route.h"
 
 #include <stdio.h>
@@ -104,14 +105,14 @@ static enum err read_part(struct part *p, const struct request_context *whole)
 	return e;
 }
 
-static bool is_change(const struct route *r)
-{
-	return r->op == op_insert_entity || r->op == op_change_entity;
-}
-
 static bool is_query(const struct route *r)
 {
-	return r->op == op_get_entity || r->op == op_query_entities;
+	return r->operation == REST_QUERY_ENTITY || r->operation == REST_QUERY_ENTITIES;
+}
+
+static bool is_change(const struct route *r)
+{
+	return r->kind == RESOURCE_ENTITY ? !is_query(r) : r->operation == REST_INSERT_ENTITY;
 }
 
 static enum err read_change(struct part *p, const struct request_context *whole)
@@ -191,7 +192,7 @@ static enum err write_done(const struct batch *b, struct response *r)
 		const struct part *p = &b->parts[i];
 		struct response one;
 		response_init(&one);
-		e = entity_change_answer(&p->context, &p->change, &one);
+		e = entity_change_respond(&p->context, &p->change, &one);
 		if (e == ERR_OK && !buf_ok(&one.body))
 			e = ERR_NO_MEMORY;
 		buf_addf(&r->body, "--%s\r\n", boundary);
@@ -331,7 +332,8 @@ static enum err run_query(struct batch *b, struct response *r)
 		e = err_set(&p->context.detail, ERR_INVALID_INPUT,
 			"Outside of a change set a batch holds one query, nothing else.");
 	if (e == ERR_OK)
-		e = p->route->op(&p->context, &one);
+		e = p->route->operation == REST_QUERY_ENTITY ? op_get_entity(&p->context, &one)
+							     : op_query_entities(&p->context, &one);
 	if (e == ERR_OK && (!buf_ok(&one.body) || !buf_ok(&one.headers)))
 		e = ERR_NO_MEMORY;
 	if (fails_whole(e)) {

@@ -2,6 +2,7 @@
  * One entity: get, insert, update, merge, upsert, delete (protocol sections 2.5 to 2.9). */
 #include "model/key.h"
 #include "rest/change.h"
+#include "rest/ops.h"
 #include "rest/select.h"
 #include "service/core/admission.h"
 
@@ -20,7 +21,7 @@ static enum err apply_one(struct request_context *c, struct response *r)
 		e = entities_apply(c->service, ORIGIN_REST, table, &change.op, 1,
 			ENTITIES_SET | ENTITIES_DURABLE, &c->detail);
 	if (e == ERR_OK)
-		e = entity_change_answer(c, &change, r);
+		e = entity_change_respond(c, &change, r);
 	entity_change_fini(&change);
 	return e;
 }

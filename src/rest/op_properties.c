@@ -5,7 +5,7 @@
 #include "codec/service_properties_xml.h"
 #include "codec/xml.h"
 #include "model/versions.h"
-#include "rest/context.h"
+#include "rest/ops.h"
 
 static enum properties_form form_of(const struct request_context *c)
 {

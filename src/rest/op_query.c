@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "query/page_token.h"
 #include "rest/change.h"
+#include "rest/ops.h"
 #include "rest/page.h"
 #include "rest/select.h"
 #include "service/query/queries.h"

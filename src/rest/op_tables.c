@@ -5,6 +5,7 @@
 #include "model/names.h"
 #include "query/page_token.h"
 #include "rest/change.h"
+#include "rest/ops.h"
 #include "rest/page.h"
 #include "service/core/tables.h"
 

@@ -30,7 +30,6 @@ struct route {
 	enum version_rule since; /* before: ERR_HEADER_MISSING or ERR_NOT_SUPPORTED */
 	enum route_body body;
 	struct access_need need;
-	op_fn op;
 	enum rest_operation operation;
 };
 

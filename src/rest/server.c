@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "rest/connection.h"
-#include "rest/doubt.h"
+#include "rest/malformed.h"
 #include "rest/tls.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static void on_message(void *arg, const char *fmt, va_list args)
 	struct rest *r = arg;
 	char text[sizeof(r->complaint)];
 	if (atomic_load(&r->started)) {
-		doubt_hear(r, fmt, args);
+		malformed_on_message(r, fmt, args);
 		(void)vsnprintf(text, sizeof(text), fmt, args);
 		log_debug("REST: %s", text);
 		return;
@@ -67,7 +67,7 @@ static void after_round(void *arg, size_t connections)
 {
 	struct rest *r = arg;
 	size_t high = atomic_exchange(&r->held_high, atomic_load(&r->held));
-	if (!tide_is_out(&r->tide, high + connections * CONNECTION_MEMORY))
+	if (!burst_is_over(&r->burst, high + connections * CONNECTION_MEMORY))
 		return;
 	store_give_back(service_store(r->service));
 	memory_give_back();
@@ -166,7 +166,7 @@ static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_deta
 		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)CONNECTION_MEMORY, NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, connections, NULL },
-		{ MHD_OPTION_CONNECTION_TIMEOUT, 0, NULL }, /* rest/watch.h */
+		{ MHD_OPTION_CONNECTION_TIMEOUT, 0, NULL }, /* rest/watchdog.h */
 		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)connection_completed, NULL },
 		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connection_notify, e },
 		{ MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)connection_target, NULL },
@@ -216,7 +216,7 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 	if (e == ERR_OK)
 		e = open_listeners(r, o, detail);
 	if (e == ERR_OK)
-		e = watch_start(crowd(r), after_round, r, &r->watch);
+		e = watchdog_start(crowd(r), after_round, r, &r->watchdog);
 	if (e == ERR_OK)
 		e = workers_start(WORKERS, &r->workers);
 	if (e == ERR_OK)
@@ -269,8 +269,8 @@ static void finish_requests(struct rest *r)
 	size_t at[PHASES];
 	uint64_t end = clock_mono_us() + STOP_MS * 1000;
 	for (;;) {
-		watch_dismiss_idle(r->watch);
-		watch_count(r->watch, at);
+		watchdog_dismiss_idle(r->watchdog);
+		watchdog_count(r->watchdog, at);
 		if (at[PHASE_HEAD] + at[PHASE_BODY] + at[PHASE_WORK] + at[PHASE_REPLY] == 0)
 			return;
 		uint64_t now = clock_mono_us();
@@ -281,7 +281,7 @@ static void finish_requests(struct rest *r)
 			break;
 		(void)usleep(STOP_ROUND_US);
 	}
-	watch_hang_up(r->watch);
+	watchdog_hang_up(r->watchdog);
 }
 
 void rest_stop(struct rest *r)
@@ -289,7 +289,7 @@ void rest_stop(struct rest *r)
 	if (r == NULL)
 		return;
 	atomic_store(&r->stopping, true);
-	if (r->watch != NULL)
+	if (r->watchdog != NULL)
 		finish_requests(r);
 	if (r->workers != NULL)
 		workers_stop(r->workers);
@@ -303,6 +303,6 @@ void rest_stop(struct rest *r)
 		tls_unload();
 	workers_free(r->workers);
 	workers_free(r->long_workers);
-	watch_stop(r->watch);
+	watchdog_stop(r->watchdog);
 	free(r);
 }

@@ -3,7 +3,8 @@
  * and GnuTLS does not tell when it is done. */
 #include "rest/tls.h"
 
-#include "rest/doubt.h"
+#include "rest/connection.h"
+#include "rest/current_socket.h"
 #include "rest/tls_files.h"
 
 #include <dlfcn.h>
@@ -107,7 +108,7 @@ void tls_unload(void)
 	}
 }
 
-/* ---- what the library calls, see doubt.c ---- */
+/* ---- what the library calls, see current_socket.h ---- */
 
 static void *real(const char *name)
 {
@@ -123,7 +124,7 @@ ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t n)
 	} f = { atomic_load_explicit(&address, memory_order_relaxed) };
 	if (f.found == NULL)
 		atomic_store(&address, f.found = real("gnutls_record_recv"));
-	doubt_at(gnutls_transport_get_int(session));
+	current_socket_set(gnutls_transport_get_int(session));
 	return f.call(session, data, n);
 }
 
@@ -136,7 +137,7 @@ ssize_t gnutls_record_send(gnutls_session_t session, const void *data, size_t n)
 	} f = { atomic_load_explicit(&address, memory_order_relaxed) };
 	if (f.found == NULL)
 		atomic_store(&address, f.found = real("gnutls_record_send"));
-	doubt_at(gnutls_transport_get_int(session));
+	current_socket_set(gnutls_transport_get_int(session));
 	return f.call(session, data, n);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What is judged here is judged again, and properly, when the request is handled: a mistake
  * costs time, nothing else. */
-#include "rest/lane.h"
+#include "rest/request_cost.h"
 
 #include "codec/uri.h"
 #include "query/key_ranges.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "rest/tide.h"
+#include "rest/burst.h"
 
-#include "rest/watch.h"
+#include "rest/watchdog.h"
 
 /* Less is not worth the milliseconds that it takes to return it. */
 #define BURST_BYTES ((size_t)4 << 20)
-#define QUIET_ROUNDS (3000 / WATCH_ROUND_MS)
+#define QUIET_ROUNDS (3000 / WATCHDOG_ROUND_MS)
 
-bool tide_is_out(struct tide *t, size_t bytes)
+bool burst_is_over(struct burst *t, size_t bytes)
 {
 	if (bytes > t->high)
 		t->high = bytes;
@@ -17,6 +17,6 @@ bool tide_is_out(struct tide *t, size_t bytes)
 	}
 	if (++t->quiet < QUIET_ROUNDS)
 		return false;
-	*t = (struct tide){ .high = bytes };
+	*t = (struct burst){ .high = bytes };
 	return true;
 }

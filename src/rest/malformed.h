@@ -2,21 +2,18 @@
  * Requests that are no HTTP, or that two programs could read in two ways.  libmicrohttpd judges some of
  * them itself, before it calls a handler: it answers with a page of its own, some with two heads,
  * and a chunk's line that is too long with 500.  Here they get one answer of ours, and the end. */
-#ifndef REST_DOUBT_H
-#define REST_DOUBT_H
+#ifndef REST_MALFORMED_H
+#define REST_MALFORMED_H
 
 #include "rest/connection.h"
 
 #include <stdarg.h>
 
-/* The library is at this connection now, in this thread.  Every callback says so; between
- * callbacks, what doubt.c has of recv(2) and its kin does. */
-void doubt_at(int fd);
 /* A message of the library.  Before it answers an error it tells its status here: then our answer is
  * sent and the socket shut, so that the library's own goes nowhere. */
-void doubt_hear(struct rest *r, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
+void malformed_on_message(struct rest *r, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 /* Whether each line of the head ends in CR LF and no value holds a NUL, at which the library has
  * cut it.  method and version as the handler got them. */
-bool doubt_none(const struct connection *c, const char *method, const char *version);
+bool head_is_well_formed(const struct connection *c, const char *method, const char *version);
 
 #endif

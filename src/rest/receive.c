@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "rest/connection.h"
 #include "rest/cors.h"
-#include "rest/doubt.h"
-#include "rest/lane.h"
+#include "rest/malformed.h"
+#include "rest/request_cost.h"
 
 #include <string.h>
 #include <strings.h>
@@ -106,19 +106,19 @@ static void admit(struct connection *c)
 	c->refusal = rest_admit(c->rest->service, &q, &c->response);
 	c->admitted = c->refusal == ERR_OK;
 	if (c->admitted)
-		atomic_store_explicit(&c->watched.known, true, memory_order_relaxed);
+		atomic_store_explicit(&c->watchdog.known, true, memory_order_relaxed);
 }
 
 enum MHD_Result connection_begin(struct connection *c, const char *method, const char *version)
 {
 	uint64_t length;
-	c->stage = STAGE_BODY;
+	c->state = STATE_BODY;
 	c->method = method;
 	c->nheaders = 0;
 	c->since_us = 0;
 	c->too_many_headers = c->bad_header = c->admitted = false;
 	(void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, keep_header, c);
-	if (!c->too_many_headers && !doubt_none(c, method, version))
+	if (!c->too_many_headers && !head_is_well_formed(c, method, version))
 		c->bad_header = true;
 	struct request q = connection_request(c);
 	if (!head_fits(c)) {
@@ -131,7 +131,7 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 	enum err e = check_framing(c, &q, &length);
 	if (e != ERR_OK)
 		return connection_refuse(c, e);
-	watch_phase(&c->watched, PHASE_BODY, c->rest->limits.progress_ms);
+	watchdog_phase(&c->watchdog, PHASE_BODY, c->rest->limits.progress_ms);
 	bool waits = request_header_count(&q, MHD_HTTP_HEADER_EXPECT) > 0;
 	if (length > BODY_LIMIT)
 		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
@@ -169,7 +169,7 @@ enum MHD_Result connection_take_body(struct connection *c, const char *data, siz
 	keep_body(c, data, *n);
 	if (c->received - c->progress >= PROGRESS_BYTES) {
 		c->progress = c->received;
-		watch_phase(&c->watched, PHASE_BODY, c->rest->limits.progress_ms);
+		watchdog_phase(&c->watchdog, PHASE_BODY, c->rest->limits.progress_ms);
 	}
 	*n = 0;
 	return MHD_YES;
@@ -185,7 +185,7 @@ static void run_job(struct job *job)
 	rest_handle(c->rest->service, &q, &c->response);
 	/* Now, not when it is sent: the loop may be behind with many. */
 	connection_hold_response(c);
-	c->stage = STAGE_DONE;
+	c->state = STATE_DONE;
 	MHD_resume_connection(c->mhd); /* it may be gone when this returns */
 }
 
@@ -199,12 +199,12 @@ enum MHD_Result connection_dispatch(struct connection *c)
 		return connection_refuse(c, ERR_NO_MEMORY);
 	if (c->late)
 		return connection_refuse(c, ERR_THROTTLED);
-	watch_phase(&c->watched, PHASE_WORK, UINT32_MAX);
+	watchdog_phase(&c->watchdog, PHASE_WORK, UINT32_MAX);
 	if (rest_is_quick(&q)) {
 		rest_handle(c->rest->service, &q, &c->response);
-		return connection_answer(c);
+		return connection_respond(c);
 	}
-	c->stage = STAGE_WORK;
+	c->state = STATE_WORK;
 	c->job.run = run_job;
 	struct workers *w = request_may_be_long(&q) ? c->rest->long_workers : c->rest->workers;
 	/* In this order: the job may be done before submitting it returns. */
@@ -213,7 +213,7 @@ enum MHD_Result connection_dispatch(struct connection *c)
 		return MHD_YES;
 	c->late = true;
 	rest_refuse(c->rest->service, &q, ERR_THROTTLED, &c->response);
-	c->stage = STAGE_DONE;
+	c->state = STATE_DONE;
 	MHD_resume_connection(c->mhd);
 	return MHD_YES;
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * When a burst is over: bytes by the round, as the watch tells them. */
+ * When a burst is over: bytes by the round, as the watchdog reports them. */
 #include "check.h"
-#include "rest/tide.h"
+#include "rest/burst.h"
 
 #include <stddef.h>
 
 #define MIB(n_) ((size_t)(n_) << 20)
 #define ENOUGH 100 /* rounds */
 
-/* In how many of so many rounds of this load the tide was out. */
-static unsigned rounds(struct tide *t, size_t bytes, unsigned n)
+/* In how many of so many rounds of this load the burst was over. */
+static unsigned rounds(struct burst *t, size_t bytes, unsigned n)
 {
 	unsigned out = 0;
 	while (n-- > 0)
-		out += tide_is_out(t, bytes);
+		out += burst_is_over(t, bytes);
 	return out;
 }
 
 TEST(a_burst_ends_once)
 {
-	struct tide t = { 0 };
+	struct burst t = { 0 };
 	CHECK_EQ_INT(rounds(&t, MIB(1), ENOUGH), 0);
 	CHECK_EQ_INT(rounds(&t, MIB(64), ENOUGH), 0);
 	CHECK_EQ_INT(rounds(&t, MIB(1), ENOUGH), 1);
@@ -30,7 +30,7 @@ TEST(a_burst_ends_once)
 
 TEST(a_load_that_comes_again_and_again_is_no_end)
 {
-	struct tide t = { 0 };
+	struct burst t = { 0 };
 	for (int i = 0; i < ENOUGH; i++) {
 		CHECK_EQ_INT(rounds(&t, MIB(64), 1), 0);
 		CHECK_EQ_INT(rounds(&t, 0, 10), 0);
@@ -39,7 +39,7 @@ TEST(a_load_that_comes_again_and_again_is_no_end)
 
 TEST(a_little_is_no_burst)
 {
-	struct tide t = { 0 };
+	struct burst t = { 0 };
 	CHECK_EQ_INT(rounds(&t, MIB(3), 1), 0);
 	CHECK_EQ_INT(rounds(&t, 0, ENOUGH), 0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Which requests may keep a thread busy for seconds: queries that look for their rows.  They
  * have threads of their own, so that everybody else never waits for them. */
-#ifndef REST_LANE_H
-#define REST_LANE_H
+#ifndef REST_REQUEST_COST_H
+#define REST_REQUEST_COST_H
 
 #include "rest/request.h"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Tells when a burst of load is over, so that memory can be returned once and not under load. */
-#ifndef REST_TIDE_H
-#define REST_TIDE_H
+#ifndef REST_BURST_H
+#define REST_BURST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* All zero at first.  One thread's. */
-struct tide {
+struct burst {
 	size_t high;    /* the most bytes since the last burst ended */
 	unsigned quiet; /* rounds since the load was last near that */
 };
 
 /* Takes the load of this round, in bytes.  Returns true once after a burst, when the load has stayed
  * low for three seconds. */
-bool tide_is_out(struct tide *t, size_t bytes);
+bool burst_is_over(struct burst *t, size_t bytes);
 
 #endif

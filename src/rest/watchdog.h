@@ -2,8 +2,8 @@
  * Who is connected, what each is at, and until when: a thread hangs up on those who are
  * overdue.  The HTTP library's own time limit begins anew with each byte, so that a client
  * that sends one a minute could stay for ever. */
-#ifndef REST_WATCH_H
-#define REST_WATCH_H
+#ifndef REST_WATCHDOG_H
+#define REST_WATCHDOG_H
 
 #include "base/err.h"
 
@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct watch;
+struct watchdog;
 
 /* How often the thread looks at all connections. */
-#define WATCH_ROUND_MS 100
+#define WATCHDOG_ROUND_MS 100
 
 enum phase {
 	PHASE_IDLE,  /* no request line yet */
@@ -27,8 +27,8 @@ enum phase {
 };
 
 /* Part of what a connection is.  The phase and its end are set without a lock. */
-struct watched {
-	struct watched *next, *prev; /* older, newer */
+struct watchdog_entry {
+	struct watchdog_entry *next, *prev; /* older, newer */
 	int fd;
 	bool hung_up;      /* the watch's */
 	uint64_t since;    /* when it came */
@@ -38,29 +38,30 @@ struct watched {
 };
 
 /* Called after each round, from the watch's thread and without its lock. */
-typedef void (*watch_round_fn)(void *arg, size_t connections);
+typedef void (*watchdog_round_fn)(void *arg, size_t connections);
 
 /* crowd: with so many connections and more, those that are idle or slow to say what they want are
  * given little time, and of those that are not `known` the oldest go at once. */
-enum err watch_start(size_t crowd, watch_round_fn after_round, void *arg, struct watch **ret);
+enum err watchdog_start(
+	size_t crowd, watchdog_round_fn after_round, void *arg, struct watchdog **ret);
 /* When nobody is connected any more.  NULL is fine. */
-void watch_stop(struct watch *w);
+void watchdog_stop(struct watchdog *w);
 
-void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms);
+void watchdog_add(struct watchdog *w, struct watchdog_entry *c, uint32_t phase_ms);
 /* Before the descriptor is closed: nobody is hung up on afterwards. */
-void watch_remove(struct watch *w, struct watched *c);
+void watchdog_remove(struct watchdog *w, struct watchdog_entry *c);
 
 /* The one with this descriptor, or NULL.  It stays while the caller knows that nobody closes it. */
-struct watched *watch_find(struct watch *w, int fd);
+struct watchdog_entry *watchdog_find(struct watchdog *w, int fd);
 
 /* The connection is at this now and must have left it in that time; UINT32_MAX: no limit. */
-void watch_phase(struct watched *c, enum phase phase, uint32_t ms);
+void watchdog_phase(struct watchdog_entry *c, enum phase phase, uint32_t ms);
 
 /* Asks those who are idle to go: what they have sent already is still read. */
-void watch_dismiss_idle(struct watch *w);
+void watchdog_dismiss_idle(struct watchdog *w);
 /* Hangs up on all but those in PHASE_WORK. */
-void watch_hang_up(struct watch *w);
+void watchdog_hang_up(struct watchdog *w);
 /* How many are in each phase. */
-void watch_count(struct watch *w, size_t ret[PHASES]);
+void watchdog_count(struct watchdog *w, size_t ret[PHASES]);
 
 #endif

@@ -2,7 +2,7 @@
  * One list under one lock; the thread looks at all of it a few times a second.  A number
  * of a descriptor is used under the lock only, and a connection leaves the list before the
  * library closes it: so a hang-up never meets another connection of that number. */
-#include "rest/watch.h"
+#include "rest/watchdog.h"
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -20,26 +20,26 @@
 /* A connection without a credential gets this long at least: some round trips. */
 #define STRANGER_MS 500
 
-struct watch {
+struct watchdog {
 	struct mutex lock; /* the list, and that its descriptors are open */
 	pthread_cond_t wake;
 	pthread_t thread;
-	struct watched *first, *last;
+	struct watchdog_entry *first, *last;
 	size_t n, crowd;
 	unsigned rounds;
 	bool stopping;
-	watch_round_fn after_round;
+	watchdog_round_fn after_round;
 	void *arg;
 };
 
-void watch_phase(struct watched *c, enum phase phase, uint32_t ms)
+void watchdog_phase(struct watchdog_entry *c, enum phase phase, uint32_t ms)
 {
 	uint64_t end = ms == UINT32_MAX ? UINT64_MAX : clock_mono_coarse_us() + (uint64_t)ms * 1000;
 	atomic_store_explicit(&c->deadline, end, memory_order_relaxed);
 	atomic_store_explicit(&c->phase, phase, memory_order_release);
 }
 
-static bool is_overdue(const struct watch *w, struct watched *c, uint64_t now)
+static bool is_overdue(const struct watchdog *w, struct watchdog_entry *c, uint64_t now)
 {
 	uint64_t end = atomic_load_explicit(&c->deadline, memory_order_relaxed);
 	uint32_t phase = atomic_load_explicit(&c->phase, memory_order_acquire);
@@ -55,7 +55,7 @@ static bool is_overdue(const struct watch *w, struct watched *c, uint64_t now)
 
 /* The HTTP library misses an end of input that comes together with the last bytes, where the
  * request is not complete.  This wakes it; who is sent an answer all the same still gets it. */
-static void let_go(struct watched *c)
+static void let_go(struct watchdog_entry *c)
 {
 	uint32_t phase = atomic_load_explicit(&c->phase, memory_order_acquire);
 	struct pollfd at = { .fd = c->fd, .events = POLLRDHUP };
@@ -65,10 +65,10 @@ static void let_go(struct watched *c)
 
 /* Cuts connections without a credential, the oldest first, so that a new one need not wait for the
  * time limits of thousands. */
-static void make_room(struct watch *w, uint64_t now)
+static void make_room(struct watchdog *w, uint64_t now)
 {
 	size_t left = w->n;
-	for (struct watched *c = w->last; c != NULL && left >= w->crowd; c = c->prev) {
+	for (struct watchdog_entry *c = w->last; c != NULL && left >= w->crowd; c = c->prev) {
 		uint32_t phase = atomic_load_explicit(&c->phase, memory_order_acquire);
 		bool may_stay = atomic_load_explicit(&c->known, memory_order_relaxed) ||
 			phase == PHASE_WORK || phase == PHASE_REPLY ||
@@ -82,12 +82,12 @@ static void make_room(struct watch *w, uint64_t now)
 	}
 }
 
-static void round_of(struct watch *w)
+static void round_of(struct watchdog *w)
 {
 	lock_assert_held(&w->lock);
 	uint64_t now = clock_mono_us();
 	bool leavers = ++w->rounds % ROUNDS_TO_LEAVERS == 0;
-	for (struct watched *c = w->first; c != NULL; c = c->next) {
+	for (struct watchdog_entry *c = w->first; c != NULL; c = c->next) {
 		if (is_overdue(w, c, now))
 			(void)shutdown(c->fd, SHUT_RDWR);
 		else if (leavers)
@@ -98,12 +98,12 @@ static void round_of(struct watch *w)
 
 static void *run(void *arg)
 {
-	struct watch *w = arg;
+	struct watchdog *w = arg;
 	mutex_lock(&w->lock);
 	while (!w->stopping) {
 		struct timespec until;
 		(void)clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += WATCH_ROUND_MS * 1000000L;
+		until.tv_nsec += WATCHDOG_ROUND_MS * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000L;
 		until.tv_nsec %= 1000000000L;
 		(void)cond_wait_until(&w->wake, &w->lock, &until);
@@ -117,9 +117,10 @@ static void *run(void *arg)
 	return NULL;
 }
 
-enum err watch_start(size_t crowd, watch_round_fn after_round, void *arg, struct watch **ret)
+enum err watchdog_start(
+	size_t crowd, watchdog_round_fn after_round, void *arg, struct watchdog **ret)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct watchdog *w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
 	w->crowd = crowd;
@@ -137,7 +138,7 @@ enum err watch_start(size_t crowd, watch_round_fn after_round, void *arg, struct
 	return ERR_OK;
 }
 
-void watch_stop(struct watch *w)
+void watchdog_stop(struct watchdog *w)
 {
 	if (w == NULL)
 		return;
@@ -151,9 +152,9 @@ void watch_stop(struct watch *w)
 	free(w);
 }
 
-void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms)
+void watchdog_add(struct watchdog *w, struct watchdog_entry *c, uint32_t phase_ms)
 {
-	watch_phase(c, PHASE_IDLE, phase_ms);
+	watchdog_phase(c, PHASE_IDLE, phase_ms);
 	c->since = clock_mono_us();
 	mutex_lock(&w->lock);
 	c->prev = NULL;
@@ -167,7 +168,7 @@ void watch_add(struct watch *w, struct watched *c, uint32_t phase_ms)
 	mutex_unlock(&w->lock);
 }
 
-void watch_remove(struct watch *w, struct watched *c)
+void watchdog_remove(struct watchdog *w, struct watchdog_entry *c)
 {
 	mutex_lock(&w->lock);
 	if (c->prev != NULL)
@@ -182,40 +183,40 @@ void watch_remove(struct watch *w, struct watched *c)
 	mutex_unlock(&w->lock);
 }
 
-struct watched *watch_find(struct watch *w, int fd)
+struct watchdog_entry *watchdog_find(struct watchdog *w, int fd)
 {
 	mutex_lock(&w->lock);
-	struct watched *c = w->first;
+	struct watchdog_entry *c = w->first;
 	while (c != NULL && c->fd != fd)
 		c = c->next;
 	mutex_unlock(&w->lock);
 	return c;
 }
 
-void watch_dismiss_idle(struct watch *w)
+void watchdog_dismiss_idle(struct watchdog *w)
 {
 	mutex_lock(&w->lock);
-	for (struct watched *c = w->first; c != NULL; c = c->next)
+	for (struct watchdog_entry *c = w->first; c != NULL; c = c->next)
 		if (atomic_load_explicit(&c->phase, memory_order_acquire) == PHASE_IDLE)
 			(void)shutdown(c->fd, SHUT_RD);
 	mutex_unlock(&w->lock);
 }
 
-void watch_hang_up(struct watch *w)
+void watchdog_hang_up(struct watchdog *w)
 {
 	mutex_lock(&w->lock);
-	for (struct watched *c = w->first; c != NULL; c = c->next)
+	for (struct watchdog_entry *c = w->first; c != NULL; c = c->next)
 		if (atomic_load_explicit(&c->phase, memory_order_acquire) != PHASE_WORK)
 			(void)shutdown(c->fd, SHUT_RDWR);
 	mutex_unlock(&w->lock);
 }
 
-void watch_count(struct watch *w, size_t ret[PHASES])
+void watchdog_count(struct watchdog *w, size_t ret[PHASES])
 {
 	for (size_t i = 0; i < PHASES; i++)
 		ret[i] = 0;
 	mutex_lock(&w->lock);
-	for (struct watched *c = w->first; c != NULL; c = c->next)
+	for (struct watchdog_entry *c = w->first; c != NULL; c = c->next)
 		ret[atomic_load_explicit(&c->phase, memory_order_acquire)]++;
 	mutex_unlock(&w->lock);
 }

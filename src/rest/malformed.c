@@ -5,8 +5,9 @@
  *   below (the program's own definition comes before libc's), and note the descriptor for their
  *   thread.  Where they are not called, the library's answer goes out as before.
  * - A connection is served by one thread for all its life, so nobody else closes it meanwhile. */
-#include "rest/doubt.h"
+#include "rest/malformed.h"
 
+#include "rest/current_socket.h"
 #include "rest/tls.h"
 
 #include <pthread.h>
@@ -21,27 +22,6 @@
 /* How libmicrohttpd 0.9.75 to 1.0.1 begin the message. */
 #define ERROR_MESSAGE "Error processing request"
 #define DRAIN_BYTES ((size_t)1 << 20)
-
-static _Thread_local int at_fd = -1;
-
-void doubt_at(int fd)
-{
-	at_fd = fd;
-}
-
-/* ---- what the library calls ---- */
-
-ssize_t recv(int fd, void *buf, size_t n, int flags)
-{
-	at_fd = fd;
-	return syscall(SYS_recvfrom, fd, buf, n, flags, NULL, NULL);
-}
-
-ssize_t send(int fd, const void *buf, size_t n, int flags)
-{
-	at_fd = fd;
-	return syscall(SYS_sendto, fd, buf, n, flags, NULL, 0);
-}
 
 /* ---- our answer ---- */
 
@@ -74,7 +54,7 @@ static void drain(int fd)
 /* The socket has room: nothing was begun to be answered since all before was sent. */
 static void send_answer(struct connection *c, struct span answer)
 {
-	int fd = c->watched.fd;
+	int fd = c->watchdog.fd;
 	const union MHD_ConnectionInfo *tls = c->peer.tls
 		? MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)
 		: NULL;
@@ -96,7 +76,7 @@ static void answer(struct connection *c, unsigned status)
 {
 	struct buf out = BUF_INIT(RESPONSE_HEADERS_LIMIT);
 	struct response *r = &c->response;
-	if (c->stage != STAGE_BODY) { /* the head is not whole: what is noted is of another one */
+	if (c->state != STATE_BODY) { /* the head is not whole: what is noted is of another one */
 		c->method = NULL;
 		c->nheaders = 0;
 	}
@@ -115,11 +95,11 @@ static void answer(struct connection *c, unsigned status)
 	buf_fini(&out);
 	buf_fini(&c->body);
 	(void)connection_hold(c, 0);
-	c->stage = STAGE_SENT;
-	watch_phase(&c->watched, PHASE_REPLY, 0);
+	c->state = STATE_SENT;
+	watchdog_phase(&c->watchdog, PHASE_REPLY, 0);
 }
 
-void doubt_hear(struct rest *r, const char *fmt, va_list args)
+void malformed_on_message(struct rest *r, const char *fmt, va_list args)
 {
 	if (strncmp(fmt, ERROR_MESSAGE, strlen(ERROR_MESSAGE)) != 0)
 		return;
@@ -127,8 +107,9 @@ void doubt_hear(struct rest *r, const char *fmt, va_list args)
 	va_copy(copy, args);
 	unsigned status = va_arg(copy, unsigned);
 	va_end(copy);
-	struct connection *c = (struct connection *)(void *)watch_find(r->watch, at_fd);
-	bool before_answer = c != NULL && c->stage <= STAGE_BODY;
+	struct connection *c =
+		(struct connection *)(void *)watchdog_find(r->watchdog, current_socket());
+	bool before_answer = c != NULL && c->state <= STATE_BODY;
 	if (before_answer && pthread_equal(c->thread, pthread_self()) && status >= 400)
 		answer(c, status);
 }
@@ -138,7 +119,7 @@ void doubt_hear(struct rest *r, const char *fmt, va_list args)
 /* The library puts NULs over the line ends of the text that it has read, and tells where in it the
  * parts begin; so a line that ended in anything but CR LF leaves another distance. */
 #if MHD_VERSION < 0x01000000
-bool doubt_none(const struct connection *c, const char *method, const char *version)
+bool head_is_well_formed(const struct connection *c, const char *method, const char *version)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -155,7 +136,7 @@ bool doubt_none(const struct connection *c, const char *method, const char *vers
 }
 #else
 /* It has an option for that: server.c. */
-bool doubt_none(const struct connection *c, const char *method, const char *version)
+bool head_is_well_formed(const struct connection *c, const char *method, const char *version)
 {
 	(void)c;
 	(void)method;

@@ -62,7 +62,7 @@ static ssize_t read_outgoing(void *arg, uint64_t at, char *buf, size_t max)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	size_t n = o->n - (size_t)at < max ? o->n - (size_t)at : max;
 	memcpy(buf, o->data + at, n);
-	watch_phase(&o->c->watched, PHASE_REPLY, o->c->rest->limits.progress_ms);
+	watchdog_phase(&o->c->watchdog, PHASE_REPLY, o->c->rest->limits.progress_ms);
 	return (ssize_t)n;
 }
 
@@ -183,28 +183,28 @@ void connection_hold_response(struct connection *c)
 	rest_refuse(NULL, &q, ERR_THROTTLED, r);
 }
 
-enum MHD_Result connection_answer(struct connection *c)
+enum MHD_Result connection_respond(struct connection *c)
 {
 	connection_hold_response(c);
 	log_failure(c);
 	/* A preflight has no credential. */
 	if (c->response.status != 0 && c->response.status < 400 &&
 		strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) != 0)
-		atomic_store_explicit(&c->watched.known, true, memory_order_relaxed);
-	c->stage = STAGE_SENT;
+		atomic_store_explicit(&c->watchdog.known, true, memory_order_relaxed);
+	c->state = STATE_SENT;
 	/* Without a status, memory was not even enough for an error. */
 	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;
 	if (m == NULL || !add_headers(c, m)) {
 		log_client(LOG_KIND_REST, log_source(c->peer.ip), "REST: no memory for an answer");
 		if (m != NULL)
 			MHD_destroy_response(m);
-		watch_phase(&c->watched, PHASE_REPLY, 0);
+		watchdog_phase(&c->watchdog, PHASE_REPLY, 0);
 		return MHD_NO;
 	}
 	/* A head with thousands of parameters leaves the library no room for an answer, and it
 	 * does not hang up by itself. */
 	enum MHD_Result ret = MHD_queue_response(c->mhd, (unsigned)c->response.status, m);
-	watch_phase(&c->watched, PHASE_REPLY, ret == MHD_YES ? c->rest->limits.progress_ms : 0);
+	watchdog_phase(&c->watchdog, PHASE_REPLY, ret == MHD_YES ? c->rest->limits.progress_ms : 0);
 	MHD_destroy_response(m);
 	return ret;
 }
@@ -216,5 +216,5 @@ enum MHD_Result connection_refuse(struct connection *c, enum err e)
 		rest_refuse(c->rest->service, &q, e, &c->response);
 	if (c->refusal_status != 0)
 		c->response.status = c->refusal_status;
-	return connection_answer(c);
+	return connection_respond(c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Which credential a request has, and what it is good for.  An Authorization header is
- * taken before the parameters of a SAS; whoever is trusted and sends either of them is
- * judged by it all the same, so that a client can be tried out over a Unix socket. */
+ * Finds and checks the credential of a request.  An Authorization header comes before the
+ * parameters of a SAS.  A trusted peer that sends either of them is judged by it.  So clients can
+ * be tested over a Unix socket. */
 #include "rest/access.h"
 
 #include "base/text.h"
@@ -82,7 +82,7 @@ void access_fini(struct access *a)
 
 /* ---- what it allows ---- */
 
-/* The bits as letters. */
+/* Writes the letters of the set. */
 static const char *letters(uint32_t bits, char out[27])
 {
 	size_t n = 0;
@@ -95,7 +95,7 @@ static const char *letters(uint32_t bits, char out[27])
 	return out;
 }
 
-/* A permission that the token lacks; before there were codes for it, nothing was there. */
+/* Refuses for a missing permission.  Versions without these codes report a missing resource. */
 static enum err lacks(
 	const struct access *a, const char *how, uint32_t wanted, struct err_detail *detail)
 {
@@ -170,7 +170,7 @@ enum err access_allows_row(const struct access *a, struct span pk, struct span r
 
 	if (!a->has_limit)
 		return ERR_OK;
-	/* What is no key is outside every range. */
+	/* An invalid key is outside of every range. */
 	if (pk.n > sizeof(pk_order) || rk.n > sizeof(rk_order) || !utf8_valid(pk) ||
 		!utf8_valid(rk))
 		return ERR_NOT_PERMITTED;

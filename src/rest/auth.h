@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What access.c shares with the two kinds of credential; for these files alone. */
+ * The two kinds of credential; private to access.c and the files of these functions. */
 #ifndef REST_AUTH_H
 #define REST_AUTH_H
 
@@ -8,10 +8,11 @@
 #include "rest/access.h"
 #include "service/sas/sas.h"
 
-/* The value of an Authorization header.  ret is filled on ERR_OK. */
+/* Checks an Authorization header.  ret is set on ERR_OK. */
 enum err auth_shared_key(const struct access_facts *f, struct span header, struct access *ret,
 	struct err_detail *detail);
-/* The SAS parameters of the query.  ret is zeroed before, access_fini() in any case. */
+/* Checks the parameters of a SAS.  The caller zeroes ret and calls access_fini(), also after an
+ * error. */
 enum err auth_sas(const struct access_facts *f, const struct sas *s, struct access *ret,
 	struct err_detail *detail);
 

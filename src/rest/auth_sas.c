@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Account and table SAS (protocol sections 4.5 and 4.6).  The order is signature, time,
- * address, protocol.  Nothing is read from the store for a token that nobody signed. */
+ * Account and table SAS (protocol sections 4.5 and 4.6).  The checks are, in this order: form,
+ * signature, time, address, protocol.  Only a correctly signed token causes a read of the store. */
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "model/limits.h"
@@ -41,8 +41,8 @@ static enum err check_table_fields(const struct sas *s, struct err_detail *detai
 	return s->erk.p != NULL && s->epk.p == NULL ? missing("epk", detail) : ERR_OK;
 }
 
-/* A version that is newer than this program signs what the newest known one does, or its
- * signature does not match. */
+/* A newer version than this program knows is checked by the rules of the newest known one.  If they
+ * differ, the signature does not match. */
 static enum err check_form(const struct sas *s, struct err_detail *detail)
 {
 	bool of_account = sas_is_account(s);
@@ -150,7 +150,7 @@ static enum err read_letters(struct span text, const char *name, const char *all
 static enum err give_account(const struct sas *s, const struct sas_terms *t, struct access *ret,
 	struct err_detail *detail)
 {
-	/* Most letters are about the other services, which get new ones now and then. */
+	/* Most letters belong to other services, which add new ones. */
 	static const char any[] = "abcdefghijklmnopqrstuvwxyz";
 
 	ret->kind = ACCESS_ACCOUNT_SAS;
@@ -160,7 +160,7 @@ static enum err give_account(const struct sas *s, const struct sas_terms *t, str
 	return e == ERR_OK ? read_letters(s->srt, "srt", any, &ret->resource_types, detail) : e;
 }
 
-/* A bound that is there counts even where it is empty: "" is the first key. */
+/* An empty bound counts if it is present: "" is the first key. */
 static enum err give_table(const struct sas *s, const struct sas_terms *t, struct access *ret,
 	struct err_detail *detail)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * SharedKey and SharedKeyLite (protocol section 4.2).  What is signed is the path as it
- * travelled, but clients and HTTP libraries do not agree on how it travels: a request is
- * taken if either key signed one of a few spellings of the same resource. */
+ * SharedKey and SharedKeyLite (protocol section 4.2).  The signature covers the path as sent, but
+ * clients and HTTP libraries differ in how they encode it.  A request is valid if either key signed
+ * one of a few forms of the same resource. */
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "rest/auth.h"
@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #define WINDOW (15 * 60 * TICKS_PER_SECOND)
-#define STRING_USUAL 256 /* bytes to sign: so that they need not grow */
+#define STRING_USUAL 256 /* the usual size of the string to sign, reserved at once */
 
 struct credential {
 	bool lite;
@@ -25,7 +25,7 @@ static bool same_word(struct span a, const char *b)
 	return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
 }
 
-/* Up to the first c, which is left out of both; false without one. */
+/* Splits s at the first c, which is in neither part.  Returns false without a c. */
 static bool split(struct span s, char c, struct span *ret_left, struct span *ret_right)
 {
 	const char *at = s.n > 0 ? memchr(s.p, c, s.n) : NULL;
@@ -54,7 +54,7 @@ static enum err check_scheme(struct span scheme, struct err_detail *detail)
 		"The scheme is SharedKey or SharedKeyLite, not '%.*s'.", shown(scheme), scheme.p);
 }
 
-/* "SharedKey account:signature" */
+/* Parses "SharedKey account:signature". */
 static enum err parse_header(struct span header, struct credential *ret, struct err_detail *detail)
 {
 	struct span scheme, rest;
@@ -78,7 +78,7 @@ static enum err parse_header(struct span header, struct credential *ret, struct 
 
 /* ---- the date ---- */
 
-/* From min to max digits. */
+/* Takes min to max digits. */
 static bool take_number(struct span *s, size_t min, size_t max, int *ret)
 {
 	size_t n = 0;
@@ -100,7 +100,7 @@ static bool take(struct span *s, const char *text)
 	return true;
 }
 
-/* One of the names, each three letters; counted from 0. */
+/* Takes one of the names of three letters; *ret counts from 0. */
 static bool take_name(struct span *s, const char *names, int *ret)
 {
 	for (*ret = 0; *names != '\0'; names += 3, ++*ret) {
@@ -112,8 +112,8 @@ static bool take_name(struct span *s, const char *names, int *ret)
 	return false;
 }
 
-/* RFC 1123: "Fri, 20 Nov 2026 12:29:19 GMT".  The name of the day is not compared with the
- * date: it says nothing new. */
+/* Parses an RFC 1123 date: "Fri, 20 Nov 2026 12:29:19 GMT".  The weekday is not compared with the
+ * date. */
 static bool parse_date(struct span s, int64_t *ret_ticks)
 {
 	int weekday, day, month, year, hours, minutes, seconds;
@@ -134,7 +134,7 @@ static bool parse_date(struct span s, int64_t *ret_ticks)
 	return true;
 }
 
-/* x-ms-date wins: browsers and some HTTP libraries set Date by themselves. */
+/* x-ms-date comes first: browsers and some HTTP libraries set Date themselves. */
 static struct span sent_date(const struct request *r)
 {
 	struct span date = request_header(r, "x-ms-date");
@@ -165,8 +165,8 @@ static enum err check_date(
 
 /* ---- the string to sign ---- */
 
-/* One request has a few spellings, and every one of them names the same resource: the
- * signature of one is as good as that of another. */
+/* The forms of a request's path.  All of them name the same resource, so a signature of any of them
+ * is valid. */
 enum path_form {
 	PATH_AS_SENT,
 	PATH_WITHOUT_SUFFIX,  /* "/acct-secondary/T" as "/acct/T" */
@@ -174,7 +174,7 @@ enum path_form {
 	PATH_FORMS_,
 };
 
-/* HTTP libraries encode quotes, or decode them, after the client has signed. */
+/* HTTP libraries may encode or decode quotes after the client has signed. */
 enum quote_form {
 	QUOTES_AS_SENT,
 	QUOTES_PLAIN,
@@ -189,7 +189,7 @@ static struct span skip(struct span s, size_t n)
 	return span_make(s.p + n, s.n - n);
 }
 
-/* The quote at the beginning; n is 0 if there is none. */
+/* Returns the quote at the start of s; n is 0 if there is none. */
 static struct span leading_quote(struct span s)
 {
 	if (span_starts(s, plain_quote))
@@ -212,7 +212,7 @@ static void add_path(struct span path, enum quote_form quotes, struct buf *out)
 	}
 }
 
-/* The path behind its first segment. */
+/* Returns the path behind its first segment. */
 static struct span behind_account(struct span path)
 {
 	const char *slash = path.n > 1 ? memchr(path.p + 1, '/', path.n - 1) : NULL;
@@ -238,7 +238,8 @@ static bool applies(const struct request_url *url, enum path_form form)
 					   : starts_with_account(url, behind_account(url->path));
 }
 
-/* The path says "/" where there is none; in path style the account stands here twice. */
+/* Adds the canonical resource.  An empty path is signed as "/".  In path style the account appears
+ * twice. */
 static void add_resource(
 	const struct request_url *url, enum path_form form, enum quote_form quotes, struct buf *out)
 {

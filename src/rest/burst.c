@@ -3,7 +3,7 @@
 
 #include "rest/watchdog.h"
 
-/* Less is not worth the milliseconds that it takes to return it. */
+/* A smaller burst is not worth the milliseconds that returning memory takes. */
 #define BURST_BYTES ((size_t)4 << 20)
 #define QUIET_ROUNDS (3000 / WATCHDOG_ROUND_MS)
 

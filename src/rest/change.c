@@ -9,7 +9,7 @@
 
 #define URL_LIMIT ((size_t)64 << 10)
 
-/* A list of tokens without case (RFC 7240). */
+/* Searches a list of tokens, ignoring case (RFC 7240). */
 static bool prefers(const struct request_context *c, const char *token)
 {
 	struct span list = request_header(c->request, "Prefer");

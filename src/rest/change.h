@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The change of one entity that a request asks for, by itself or as a part of a batch: read
- * from the request, applied by service/change/entities.h, answered. */
+ * The change of one entity by a request, alone or in a batch: parse the request, then write the
+ * response.  service/change/entities.h applies the change in between. */
 #ifndef REST_CHANGE_H
 #define REST_CHANGE_H
 
@@ -15,23 +15,24 @@ struct entity_change {
 	bool no_content; /* an insert with Prefer: return-no-content */
 };
 
-/* Reads keys, conditions and body from c (its route is an insert, PUT, MERGE, PATCH or
- * DELETE), and checks what does not depend on the store, access to the row included.
- * entity_change_fini() whatever the answer. */
+/* Reads keys, preconditions and body of an insert, PUT, MERGE, PATCH or DELETE.  Checks everything
+ * that does not depend on the store, and the access to the row.  Call entity_change_fini() also
+ * after an error. */
 enum err entity_change_read(struct request_context *c, struct entity_change *ret);
-/* What the client is told once op was applied. */
+/* Writes the response after op was applied. */
 enum err entity_change_respond(
 	const struct request_context *c, const struct entity_change *change, struct response *r);
 void entity_change_fini(struct entity_change *change);
 
-/* The Prefer header of an insert or a table's creation: 0, or the Preference-Applied. */
+/* Returns the value for Preference-Applied, from the Prefer header of an insert or of a table's
+ * creation; or NULL. */
 const char *context_preference(const struct request_context *c);
 bool context_wants_no_content(const struct request_context *c);
-/* How this call's answers show rows of its table. */
+/* Returns how responses show rows of the URL's table. */
 struct odata_style context_style(const struct request_context *c);
 void response_etag(struct response *r, int64_t version);
-/* Cache-Control and its kin of answers to OData operations, with the body's type where
- * there is a body. */
+/* Adds the headers of every OData response: Cache-Control and X-Content-Type-Options, and
+ * Content-Type if there is a body. */
 void response_odata(const struct request_context *c, struct response *r, int status, bool body);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * What MHD calls: a connection comes and goes, and in between a request at a time.
+ * The callbacks of MHD for connections and requests.
  *
- * Surprising:
- * - MHD unescapes and cuts up the target before the handler sees it, so the raw one is
- *   copied where MHD would log it.
- * - MHD does not read while a connection is suspended, and takes a half-closed one for
- *   closed: a client that sends its request and shuts down its side may get no answer. */
+ * - MHD decodes and splits the target before it calls the handler.  So the raw target is copied in
+ *   the callback for logging.
+ * - MHD does not read while a connection is suspended, and treats a half-closed one as closed.  A
+ *   client that shuts down its side after the request may get no response. */
 #include "rest/connection.h"
 
 #include "base/crypto.h"
@@ -17,7 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* What a connection may keep for its next request. */
+/* How much memory of each buffer a connection keeps for its next request. */
 #define KEPT_BYTES ((size_t)16 << 10)
 
 enum MHD_Result connection_request_part(void *arg, struct MHD_Connection *mhd, const char *url,
@@ -52,9 +51,9 @@ static struct connection *connection_of(struct MHD_Connection *mhd)
 	return info != NULL ? info->socket_context : NULL;
 }
 
-/* The library would parse the query into the connection's memory, and with thousands of
- * parameters has none left for an answer: then it neither answers nor hangs up.  The text is
- * in its own buffer, and ends for it at the first NUL. */
+/* Hides the query from MHD, which would parse it into the connection's memory.  With thousands of
+ * parameters it would have no memory for a response, and would neither answer nor close.  MHD's
+ * text is in its own buffer and ends at the first NUL. */
 static void hide_query(const char *target)
 {
 	union {
@@ -66,7 +65,7 @@ static void hide_query(const char *target)
 		mark[1] = '\0';
 }
 
-/* Its last four bytes: the others tell connections apart. */
+/* Counts in the last four bytes of the id.  The other bytes differ between connections. */
 static void count_request(struct connection *c)
 {
 	for (size_t i = sizeof(c->id); i-- > sizeof(c->id) - 4;)
@@ -196,7 +195,7 @@ void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
 	struct connection *c = *context;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		c = connection_new(e, mhd);
-		*context = c; /* NULL: its requests are not answered */
+		*context = c; /* NULL: MHD closes it at its first request */
 		if (c != NULL)
 			watchdog_add(e->rest->watchdog, &c->watchdog, e->rest->limits.head_ms);
 	} else if (c != NULL) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * HTTP, by libmicrohttpd: what the files that know it share.  Each listening socket has an
- * MHD daemon with as many epoll threads as there are CPUs (server.c).  A connection's
- * request is collected (intake.c); what can be answered in a moment is answered in that
- * thread, everything else suspends its connection and goes to the workers, whose threads
- * may block; answer.c sends what came of it.
+ * HTTP with libmicrohttpd (MHD): what its users share.
  *
- * Threads: a connection belongs to the MHD thread that serves it, and while it is suspended
- * (STATE_WORK) to the worker. */
+ * Each listening socket has an MHD daemon with one epoll thread per CPU (server.c).  receive.c
+ * collects a request.  That thread answers quick requests itself.  For others it suspends the
+ * connection and submits a job to the workers, which may block.  respond.c sends the response.
+ *
+ * Threads: a connection belongs to the MHD thread that serves it; while it is suspended
+ * (STATE_WORK), to the worker. */
 #ifndef REST_CONNECTION_H
 #define REST_CONNECTION_H
 
@@ -26,16 +26,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory for what a request says before its body, and for the head of the answer; MHD
- * clears all of it for each request.  It answers 414 or 431 where it does not do. */
+/* Memory for the head of a request and the head of the response.  MHD clears it for each request,
+ * and answers 414 or 431 if it is too small. */
 #define CONNECTION_MEMORY ((size_t)64 << 10)
 #define HEADERS_MAX 256
-/* The multipart lines around the operations of a batch have room too. */
+/* A batch may have multipart lines in addition to its operations. */
 #define BODY_LIMIT ((size_t)LIMIT_BATCH_BYTES + ((size_t)64 << 10))
-/* Bodies and answers above this count against rest_limits.memory_kib, and such bodies are
- * taken only from those whose credential is good; less is always there for everybody. */
+/* Larger bodies and responses count against rest_limits.memory_kib.  Larger bodies also need a
+ * valid credential.  Smaller ones are always possible. */
 #define SMALL_BYTES ((size_t)64 << 10)
-/* What must have moved in a progress_ms. */
+/* How many bytes must move in each progress_ms. */
 #define PROGRESS_BYTES ((size_t)64 << 10)
 
 struct endpoint {
@@ -50,97 +50,100 @@ struct rest {
 	uid_t trusted[REST_TRUSTED_MAX + 2];
 	size_t ntrusted;
 	bool tls, tls_legacy;
-	const char *cert, *key; /* the caller's */
+	const char *cert, *key; /* owned by the caller */
 	struct workers *workers, *long_workers;
 	struct watchdog *watchdog;
 	atomic_bool stopping;
-	atomic_size_t held;      /* of limits.memory_kib */
-	atomic_size_t held_high; /* the most since the watch last looked */
-	struct burst burst;      /* the watch's */
+	atomic_size_t held;      /* bytes, of limits.memory_kib */
+	atomic_size_t held_high; /* the maximum since the watchdog's last round */
+	struct burst burst;      /* the watchdog's */
 	char tenant[sizeof(REST_TENANT_DEFAULT)];
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
-	char complaint[200]; /* MHD's, while it starts */
+	char complaint[200]; /* of MHD, during the start */
 	atomic_bool started;
 };
 
 enum request_state {
 	STATE_NONE, /* between requests */
-	STATE_HEAD, /* the handler was not called yet */
+	STATE_HEAD, /* the request line is complete */
 	STATE_BODY,
 	STATE_WORK, /* suspended */
-	STATE_DONE, /* the response is there, and to be sent */
+	STATE_DONE, /* the response is ready to be sent */
 	STATE_SENT,
 };
 
-/* A connection, and the one request that it is at. */
+/* A connection and its current request. */
 struct connection {
-	struct watchdog_entry watchdog; /* first */
+	struct watchdog_entry watchdog; /* must be first */
 	struct job job;
 	struct rest *rest;
 	struct MHD_Connection *mhd;
-	pthread_t thread; /* the library's, that serves it */
+	pthread_t thread; /* MHD's, which serves it */
 	struct peer peer;
-	uint8_t id[REQUEST_ID_BYTES]; /* random, but for a count of its requests */
+	uint8_t id[REQUEST_ID_BYTES]; /* random; the last bytes count its requests */
 
 	enum request_state state;
-	bool late;  /* came when the server was being stopped already */
-	bool close; /* after the answer: what follows on the wire is not a request */
+	bool late;  /* the request began while the server was stopping */
+	bool close; /* close after the response: the bytes that follow are not a request */
 	struct buf target;
 	struct header headers[HEADERS_MAX];
 	size_t nheaders;
 	bool too_many_headers, bad_header;
 	const char *method;
-	bool admitted; /* the head was found good enough for a large body */
+	bool admitted; /* the head allows a large body */
 	struct buf body;
-	uint64_t since_us;           /* when it had come whole; 0: not yet */
-	size_t held;                 /* its part of rest.held */
-	uint64_t received, progress; /* bytes of the body; when the time was last extended */
-	enum err refusal;            /* ERR_OK: to be handled; the response may be there already */
-	int refusal_status;          /* 0: the error's own */
+	/* clock_mono_us() when the request was complete; 0: incomplete */
+	uint64_t since_us;
+	size_t held; /* its part of rest.held */
+	/* bytes of the body: all, and at the last extension of the deadline */
+	uint64_t received, progress;
+	enum err refusal;   /* ERR_OK: none; else response may be set already */
+	int refusal_status; /* 0: that of the error */
 	struct response response;
 };
 
-/* ---- answer.c ---- */
+/* ---- respond.c ---- */
 
-/* The request as far as it has come: it points into the connection. */
+/* Returns the request as far as it was received.  It borrows from the connection. */
 struct request connection_request(const struct connection *c);
-/* The connection holds n bytes of rest_limits.memory_kib from now on; false: that is more
- * than there may be. */
+/* Sets the connection's part of rest_limits.memory_kib to n bytes.  Returns false if that exceeds
+ * the limit; the bytes are counted all the same. */
 bool connection_hold(struct connection *c, size_t n);
-/* As much as this body takes; a small one counts nothing. */
+/* Counts the memory of a body; a small one counts as nothing. */
 bool connection_hold_body(struct connection *c, const struct buf *body);
-/* Counts c->response, which stays in memory for as long as its client takes to read it.  Replaces
- * a reading that is too much by a refusal.  Any thread that has the connection; may be repeated. */
+/* Counts c->response until its client has read it.  If a read's response exceeds the limit,
+ * replaces it by a refusal.  Call it from the thread that has the connection; it may be
+ * repeated. */
 void connection_hold_response(struct connection *c);
-/* Sends c->response.  MHD_NO: the connection is to be closed. */
+/* Queues c->response.  Returns MHD_NO if the connection must be closed. */
 enum MHD_Result connection_respond(struct connection *c);
-/* Sends the refusal: the response that is there already, or the one of this error. */
+/* Sends a refusal: the response that is set, or that of this error. */
 enum MHD_Result connection_refuse(struct connection *c, enum err e);
 
-/* ---- intake.c ---- */
+/* ---- receive.c ---- */
 
-/* The head is there: it is judged before a byte of the body is taken. */
+/* Checks the head before any byte of the body is taken. */
 enum MHD_Result connection_begin(struct connection *c, const char *method, const char *version);
-/* A piece of the body; *n is what is left of it, 0. */
+/* Takes a part of the body and sets *n to 0, the bytes left. */
 enum MHD_Result connection_take_body(struct connection *c, const char *data, size_t *n);
-/* The request is whole: it is answered now, or handed to the workers. */
+/* Handles a complete request now, or hands it to the workers. */
 enum MHD_Result connection_dispatch(struct connection *c);
 
 /* ---- connection.c: what MHD calls ---- */
 
-/* MHD_AcceptPolicyCallback; arg: the struct endpoint, here and below. */
+/* MHD_AcceptPolicyCallback.  arg is the struct endpoint, here and below. */
 enum MHD_Result connection_accept(void *arg, const struct sockaddr *address, socklen_t n);
-/* MHD_NotifyConnectionCallback */
+/* MHD_NotifyConnectionCallback. */
 void connection_notify(void *arg, struct MHD_Connection *mhd, void **context,
 	enum MHD_ConnectionNotificationCode what);
-/* MHD_OPTION_URI_LOG_CALLBACK: the request line is complete.  The result becomes the
- * request's context. */
+/* MHD_OPTION_URI_LOG_CALLBACK: the request line is complete.  The result becomes the context of the
+ * request. */
 void *connection_target(void *arg, const char *target, struct MHD_Connection *mhd);
-/* MHD_AccessHandlerCallback */
+/* MHD_AccessHandlerCallback. */
 enum MHD_Result connection_request_part(void *arg, struct MHD_Connection *mhd, const char *url,
 	const char *method, const char *version, const char *data, size_t *size, void **context);
-/* MHD_RequestCompletedCallback */
+/* MHD_RequestCompletedCallback. */
 void connection_completed(
 	void *arg, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode why);
 

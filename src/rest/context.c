@@ -26,7 +26,8 @@ static bool holds(struct span text, struct span wanted)
 	return false;
 }
 
-/* application/xml does not count: browsers ask for it, and what is XML in every version. */
+/* application/xml does not count: browsers ask for it, and some operations use XML in every
+ * version. */
 static bool names_atom(const struct request_context *c)
 {
 	static const struct span atom = { "application/atom+xml", 20 };
@@ -58,7 +59,7 @@ enum err context_read_method(struct request_context *c)
 		request_header_count(c->request, "X-HTTP-Method"), &c->method);
 }
 
-/* A header that is a list may come in several lines (RFC 9110 section 5.3). */
+/* A list header may have several lines (RFC 9110 section 5.3). */
 static enum err join_headers(struct request_context *c, const char *name, struct span *ret)
 {
 	size_t count = request_header_count(c->request, name), n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One request in the hands of an operation: everything that was found out about it. */
+ * The context of a request: what handle.c finds out before it runs the operation. */
 #ifndef REST_CONTEXT_H
 #define REST_CONTEXT_H
 
@@ -16,37 +16,37 @@
 struct request_context {
 	struct service *service;
 	const struct request *request;
-	struct span method; /* the effective one: after X-HTTP-Method */
+	struct span method; /* after X-HTTP-Method */
 	struct request_url url;
-	struct account_secrets secrets; /* wiped by handle.c */
+	struct account_secrets secrets; /* handle.c frees and wipes it */
 	struct access access;
-	int version;      /* 20190202 (model/versions.h) */
-	unsigned seconds; /* what `timeout` allows; 0: nothing was said */
+	int version;      /* such as 20190202 (model/versions.h) */
+	unsigned seconds; /* from `timeout`; 0: not given */
 	bool in_batch;
-	const struct format *format; /* of the answer */
+	const struct format *format; /* of the response */
 	enum odata_level level;
 	const struct format *body_format; /* of the request's body */
 	char request_id[37];
-	struct arena *arena;      /* everything that lives as long as the request */
-	struct err_detail detail; /* of the error that an operation returns */
+	struct arena *arena;      /* owns everything that lives as long as the request */
+	struct err_detail detail; /* of the operation's error */
 };
 
-/* The id of the table that the target names: ERR_TABLE_NOT_FOUND. */
+/* Sets *ret_id to the id of the URL's table.  ERR_TABLE_NOT_FOUND. */
 enum err context_table(struct request_context *c, uint64_t *ret_id);
-/* A query parameter; false if it is not there. */
+/* Sets *ret to the value of a query parameter.  Returns false if it is absent. */
 bool context_param(const struct request_context *c, const char *name, struct span *ret);
 
-/* The version of the header, else of the parameters of a SAS.  Without any it is today's, but
- * the oldest for who names ATOM, as clients did before there were versions; so it is also with
- * ERR_HEADER_INVALID, for one that is none. */
+/* Sets the version from the header, or from the parameters of a SAS.  Without either it is the
+ * newest one, or the oldest one for a client that names ATOM: clients without versions did so.  The
+ * same default applies with ERR_HEADER_INVALID, for an unknown version. */
 enum err context_read_version(struct request_context *c);
-/* The method that counts (X-HTTP-Method). */
+/* Sets the method, after X-HTTP-Method. */
 enum err context_read_method(struct request_context *c);
-/* The answer's format and level. */
+/* Sets the format and level of the response. */
 enum err context_negotiate(struct request_context *c);
 
-/* The options that every operation shares: `timeout`, and no option that is none: $orderby and
- * its kin are ERR_NOT_SUPPORTED, another name with a dollar ERR_INVALID_INPUT. */
+/* Reads `timeout` and checks the other options.  ERR_NOT_SUPPORTED for OData options such as
+ * $orderby.  ERR_INVALID_INPUT for other names with a '$'. */
 enum err context_options(struct request_context *c);
 
 #endif

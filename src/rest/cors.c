@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Cross-origin requests.  The first rule in stored order whose origins and methods match is
- * the rule; what it then refuses, no later one allows. */
+ * Cross-origin requests.  The first rule, in stored order, that matches the origin and the method
+ * decides.  A later rule cannot allow what it refuses. */
 #include "rest/cors.h"
 
 #include "base/buf.h"
@@ -13,7 +13,7 @@ static bool same_name(struct span a, struct span b)
 	return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
-/* Whether an item of a list of headers ("x", "x-ms-*", "*") means this one. */
+/* Returns true if an item ("x", "x-ms-*", "*") matches this header name. */
 static bool item_matches(struct span item, struct span name)
 {
 	if (!span_ends(item, SPAN_LIT("*")))
@@ -47,7 +47,7 @@ static bool any_origin(const struct cors_rule *rule)
 	return listed(rule->origins, SPAN_LIT("*"));
 }
 
-/* origin.p NULL: none was sent, which only a rule for all suits. */
+/* origin.p NULL: the client sent none, and only a rule for all origins matches. */
 static const struct cors_rule *find_rule(
 	const struct service_properties *p, struct span origin, struct span method)
 {
@@ -66,7 +66,7 @@ static bool headers_allowed(const struct cors_rule *rule, struct span wanted)
 	struct span name;
 	while (cors_list_next(&wanted, &name)) {
 		if (name.n == 0)
-			continue; /* an empty element of a header's list means nothing */
+			continue; /* an empty element of a header list has no meaning */
 		if (!cors_is_header_name(name) || !header_listed(rule->allowed, name))
 			return false;
 	}
@@ -106,7 +106,7 @@ static void add_name(struct buf *out, struct span name)
 	buf_add_span(out, name);
 }
 
-/* The headers of the answer that a prefix means. */
+/* Adds the response's headers that begin with a prefix. */
 static void add_expanded(struct buf *out, struct span prefix, const struct response *r)
 {
 	const char *name, *value;
@@ -145,7 +145,7 @@ void cors_decorate(
 	bool reads = span_is(request->method, "GET") || span_is(request->method, "HEAD");
 	const struct cors_rule *rule = find_rule(p, origin, request->method);
 	bool any = rule != NULL && any_origin(rule);
-	/* A cache may keep what is the same for every origin. */
+	/* Caches may reuse a response that is the same for all origins. */
 	if (reads && !any)
 		response_header_str(r, "Vary", "Origin");
 	if (rule == NULL || (origin.p == NULL && !reads))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The service's own text comes first, for clients that compare it; what is wrong here in
- * particular follows. */
+ * The service's own text comes first, because clients compare it.  The specific cause follows. */
 #include "rest/error_body.h"
 
 #include "base/clock.h"
@@ -10,7 +9,7 @@
 
 #define MESSAGE_LIMIT 4096
 
-/* Texts of the service's own that carry what is particular, and stand alone. */
+/* Details that are complete texts of the service. */
 static bool stands_alone(const char *text)
 {
 	static const char *const beginnings[] = { "Bad Request - Error in query syntax.",
@@ -62,7 +61,7 @@ void response_error(struct response *r, const struct error_facts *f)
 {
 	struct buf message = BUF_INIT(MESSAGE_LIMIT);
 	add_message(f, &message);
-	/* Details quote what the client sent, cut at a length. */
+	/* Details quote the client's input and may be cut inside a character. */
 	struct span text = buf_span(&message);
 	text.n = utf8_valid_prefix(text);
 	response_clear(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What an error looks like on the wire (protocol section 8). */
+ * Error responses (protocol section 8). */
 #ifndef REST_ERROR_BODY_H
 #define REST_ERROR_BODY_H
 
@@ -11,12 +11,12 @@ struct error_facts {
 	const struct err_detail *detail; /* may be NULL */
 	const char *request_id;
 	bool indexed; /* in a change set: the message begins with detail->op */
-	bool xml;     /* an operation whose bodies are XML, whatever was negotiated */
+	bool xml;     /* the operation's bodies are XML, whatever was negotiated */
 	const struct format *format;
 	enum odata_level level;
 };
 
-/* Replaces what the response held by the error: status, body, Content-Type, x-ms-error-code. */
+/* Replaces the response by the error: status, headers and body. */
 void response_error(struct response *r, const struct error_facts *f);
 
 #endif

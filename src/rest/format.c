@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Negotiation.  Which versions speak which format: model/versions.h. */
+ * Negotiates formats.  model/versions.h says which versions have which format. */
 #include "rest/format.h"
 
 #include "base/text.h"
@@ -10,7 +10,7 @@
 
 enum media {
 	MEDIA_OTHER,
-	MEDIA_ANY, /* the version's own choice */
+	MEDIA_ANY, /* the version's default */
 	MEDIA_JSON,
 	MEDIA_ATOM,
 };
@@ -20,7 +20,7 @@ static bool same(struct span a, const char *b)
 	return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
 }
 
-/* Cuts off what stands before `by`; the rest stays in *s. */
+/* Takes the text before `by`, and `by` itself.  The rest stays in *s. */
 static struct span take_until(struct span *s, char by)
 {
 	const char *at = s->n == 0 ? NULL : memchr(s->p, by, s->n);
@@ -84,7 +84,7 @@ static enum err read_level(struct span odata, enum odata_level *ret, struct err_
 	return ERR_OK;
 }
 
-/* One media type with its parameters.  What is refused leaves *ret as it was. */
+/* Reads one media type with its parameters.  On an error *ret is unchanged. */
 static enum err choose(struct span range, int version, const struct format **ret,
 	enum odata_level *ret_level, struct err_detail *detail)
 {
@@ -109,7 +109,7 @@ static enum err choose(struct span range, int version, const struct format **ret
 	return ERR_OK;
 }
 
-/* The weight of a range in thousandths. */
+/* Returns the weight of a range in thousandths. */
 static int quality(struct span range)
 {
 	struct span q;
@@ -127,7 +127,7 @@ static int quality(struct span range)
 	return value;
 }
 
-/* $format has names of its own. */
+/* $format has short names. */
 static struct span long_form(struct span format)
 {
 	if (same(format, "json"))

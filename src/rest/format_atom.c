@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ATOM (protocol sections 2.1 to 2.6, 8.1).  There is one level of metadata: all of it. */
+ * ATOM (protocol sections 2.1 to 2.6, 8.1).  It has one level of metadata: all. */
 #include "codec/atom_entry.h"
 #include "codec/atom_tags.h"
 #include "codec/entity_atom.h"
@@ -45,7 +45,7 @@ static void write_table(const struct odata_style *style, struct span name, struc
 	table_atom_render(style, name, out);
 }
 
-/* Which properties were selected, the entries tell. */
+/* The head of a feed does not name the selected properties. */
 static void begin_feed(struct odata_style *style, struct span what, struct span select,
 	struct arena *arena, struct buf *out)
 {

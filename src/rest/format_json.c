@@ -21,7 +21,7 @@ static const char *content_type(enum odata_level level, enum body_kind kind)
 	return "application/json;odata=minimalmetadata;streaming=true;charset=utf-8";
 }
 
-/* Some clients begin with a byte order mark. */
+/* Some clients send a byte order mark. */
 static struct span without_bom(struct span body)
 {
 	if (span_starts(body, SPAN_LIT("\xef\xbb\xbf")))
@@ -34,12 +34,12 @@ static enum err read_entity(struct span body, struct entity *ret, struct err_det
 	enum err e = entity_json_decode(without_bom(body), ENTITY_JSON_REST, ret, NULL, detail);
 	if (e == ERR_EMPTY)
 		return err_set(detail, ERR_VALUE_INVALID, "The body is empty.");
-	/* The service has one text for whatever cannot be read. */
+	/* The service has one message for all unreadable input. */
 	return e == ERR_INVALID_INPUT || e == ERR_INCOMPLETE ? ERR_VALUE_INVALID : e;
 }
 
-/* Other members are the business of other versions: they are passed over.  Not by
- * jansson: where memory runs out in a string, it reports a syntax error. */
+/* Ignores unknown members, which other protocol versions may have.  jansson is not used here: it
+ * reports a syntax error if memory runs out in a string. */
 static enum err read_table(
 	struct span body, struct arena *arena, struct span *ret_name, struct err_detail *detail)
 {
@@ -76,7 +76,7 @@ static enum err write_entity(
 	return entity_odata_render(style, row, out);
 }
 
-/* The base of the request's URLs with what follows it. */
+/* Adds a URL: the base of the request, then path, last and end. */
 static void add_url(struct json_build *b, const char *name, const struct odata_style *style,
 	const char *path, struct span last, const char *end)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The order in which a request is judged: its form, its credential, its version, what it
- * names, whether the credential allows that, then the operation.  So nobody without a
- * credential learns what an account holds. */
+ * Handles a request.  The order of the checks is: form, credential, version, resource, permission;
+ * then the operation runs.  So a client without a credential learns nothing about an account. */
 #include "rest/handle.h"
 
 #include "base/clock.h"
@@ -19,26 +18,26 @@
 #include <strings.h>
 
 #define CLIENT_ID_MAX 1024
-#define HEADERS_USUAL 512 /* bytes: so that they need not grow */
+#define HEADERS_USUAL 512 /* bytes, reserved at once */
 
 struct handling {
 	struct request_context context;
 	struct arena arena;
 	uint64_t since_us;
 	const struct route *route;
-	bool head_only; /* rest_admit() */
+	bool head_only; /* called by rest_admit() */
 	bool has_secrets, has_access;
-	enum err unknown;         /* why nobody can say whether an account exists; ERR_OK */
-	enum err version, format; /* what is wrong with them */
+	enum err unknown;         /* why the account's existence is unknown; else ERR_OK */
+	enum err version, format; /* errors that are reported later */
 	struct err_detail format_detail;
-	char found[LIMIT_ACCOUNT_NAME_MAX + 1]; /* whose secrets they are */
+	char found[LIMIT_ACCOUNT_NAME_MAX + 1]; /* the account that the secrets belong to */
 	bool xml;                               /* errors are XML */
-	struct service_properties cors;         /* of the account; without rules most of the time */
+	struct service_properties cors;         /* of the account; most have no rules */
 };
 
 /* ---- what the request is ---- */
 
-/* Version 4, as clients expect of a request id. */
+/* Makes a UUID of version 4, as clients expect. */
 static void make_request_id(const uint8_t *given, char out[37])
 {
 	static const char digits[] = "0123456789abcdef";
@@ -58,8 +57,8 @@ static void make_request_id(const uint8_t *given, char out[37])
 	*out = '\0';
 }
 
-/* Which accounts exist is asked while the target is read; what was found is kept, since it
- * usually is the target's. */
+/* Called while the URL is parsed.  It keeps the secrets, since this is usually the URL's
+ * account. */
 static bool account_exists(void *arg, struct span name)
 {
 	struct handling *h = arg;
@@ -70,7 +69,7 @@ static bool account_exists(void *arg, struct span name)
 	h->has_secrets = e == ERR_OK;
 	if (e != ERR_OK && e != ERR_ACCOUNT_NOT_FOUND)
 		h->unknown = e;
-	/* A copy: the name is gone when the target is read. */
+	/* Copy the name: it is valid only during the call. */
 	BUG_ON(name.n >= sizeof(h->found));
 	memcpy(h->found, name.p, name.n);
 	h->found[name.n] = '\0';
@@ -83,15 +82,15 @@ static enum err read_url(struct handling *h)
 	enum err e =
 		request_url_parse(c->request, account_exists, h, c->arena, &c->url, &c->detail);
 	h->xml = c->url.comp.p != NULL || c->url.restype.p != NULL;
-	/* The reading that was chosen need not be the one that was asked for last. */
+	/* The parser may choose another account than it asked for last. */
 	struct span account = span_of(c->url.account);
 	if (e == ERR_OK && !(h->has_secrets && span_is(account, h->found)))
 		(void)account_exists(h, account);
 	return e;
 }
 
-/* Also of what is refused: errors take the negotiated format where there is one.  What is
- * wrong here is told only to those who may know. */
+/* Also for requests that are refused: errors use the negotiated format.  Problems found here are
+ * reported later, to authenticated clients. */
 static void read_format(struct handling *h)
 {
 	struct request_context *c = &h->context;
@@ -103,7 +102,7 @@ static void read_format(struct handling *h)
 	c->detail = before;
 }
 
-/* Where two would contradict each other, neither can be taken. */
+/* Two values could contradict each other. */
 static enum err check_once(struct request_context *c)
 {
 	static const char *const headers[] = { "x-ms-version", "x-ms-date", "Content-Type",
@@ -165,13 +164,13 @@ static enum err authenticate(struct handling *h)
 static enum err authorize(struct handling *h)
 {
 	struct request_context *c = &h->context;
-	/* Each part of a batch is judged by itself. */
+	/* Each part of a batch is checked by itself. */
 	if (h->route->body == ROUTE_MULTIPART && c->access.kind == ACCESS_TABLE_SAS)
 		return ERR_OK;
 	return access_allows(&c->access, &h->route->need, c->url.resource.table, &c->detail);
 }
 
-/* Everything that is judged before the operation. */
+/* Makes all checks before the operation. */
 static enum err judge(struct handling *h)
 {
 	struct request_context *c = &h->context;
@@ -208,7 +207,7 @@ static enum err serve(struct handling *h, struct response *r)
 	return e == ERR_OK && !h->head_only ? op_run(&h->context, h->route->operation, r) : e;
 }
 
-/* Rules that cannot be read are as good as none: the request itself does not fail. */
+/* Unreadable rules count as none: the request itself does not fail. */
 static void load_cors(struct handling *h)
 {
 	struct span stored = { 0 };
@@ -250,7 +249,7 @@ static void count(const struct handling *h, struct service *service, const struc
 		service_metrics(service), METRICS_REST, o, clock_mono_us() - h->since_us, end);
 }
 
-/* ---- what every answer carries ---- */
+/* ---- headers of every response ---- */
 
 static void add_common(const struct request_context *c, struct response *r)
 {
@@ -259,7 +258,7 @@ static void add_common(const struct request_context *c, struct response *r)
 	struct span id = request_header(c->request, "x-ms-client-request-id");
 	if (id.p != NULL && id.n > 0 && id.n <= CLIENT_ID_MAX)
 		response_header(r, "x-ms-client-request-id", id);
-	/* Also with what was refused before its version was looked at. */
+	/* Also if the request was refused before its version was checked. */
 	struct span version = request_header(c->request, "x-ms-version");
 	if (version_has(version_parse(version), VERSION_ECHO))
 		response_header(r, "x-ms-version", version);
@@ -274,8 +273,8 @@ static void add_preference(const struct handling *h, struct response *r)
 		response_header_str(r, "Preference-Applied", preference);
 }
 
-/* Where a token would come from: unquoted and with a blank between, as the service writes it
- * and SDKs read it. */
+/* Names the source of tokens: unquoted and with a space between, as the service writes it and SDKs
+ * parse it. */
 static void add_challenge(const struct request *q, struct response *r)
 {
 	struct buf value = BUF_INIT(256);
@@ -371,7 +370,7 @@ void rest_refuse(
 	response_init(ret);
 	begin(&h, NULL, request);
 	read_format(&h);
-	/* Not parsed: a guess at whether its bodies are XML. */
+	/* The URL is not parsed here, so this is a guess. */
 	h.xml = memmem(request->target.p, request->target.n, "comp=", 5) != NULL;
 	fail(&h, e, ret);
 	add_common(&h.context, ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * From request to answer: no socket, no HTTP library; what tests and fuzzers call. */
+ * From a request to a response, without sockets and HTTP library.  Tests and fuzzers call this. */
 #ifndef REST_HANDLE_H
 #define REST_HANDLE_H
 
@@ -7,25 +7,24 @@
 #include "rest/response.h"
 #include "service/core/service.h"
 
-/* So that the socket's operations are there to be read in service/core/metrics.h. */
+/* Registers the names of the REST operations with the metrics. */
 void rest_name_operations(struct service *service);
 
-/* Always makes the response (response_init() is called here: what it held before is lost);
- * an error is an answer too.  By any number of threads at once. */
+/* Handles a request and initializes the response; an error is a response too.  Any number of
+ * threads may call it. */
 void rest_handle(struct service *service, const struct request *request, struct response *ret);
 
-/* What the head alone decides, before memory is given to a body: the body of the request is
- * not looked at.  ERR_OK: rest_handle() would take its target and credential, now; *ret is
- * empty.  Else the error, and *ret is the answer that rest_handle() would give.  Like it,
- * makes the response; takes a bounded moment. */
+/* Checks what the head alone decides, before memory is spent on a body.  It ignores the body.
+ * ERR_OK: rest_handle() would accept the URL and the credential now; *ret is empty.  Else *ret is
+ * the response that rest_handle() would give.  Takes a bounded time. */
 enum err rest_admit(struct service *service, const struct request *request, struct response *ret);
 
-/* Whether answering takes a bounded moment: a point read, an OPTIONS; else it may wait for
- * a commit or scan. */
+/* Returns true if handling takes a bounded time: OPTIONS, or a read of one entity.  Others may scan
+ * or wait for a commit. */
 bool rest_is_quick(const struct request *request);
 
-/* An answer for what never became a request: HTTP errors that the server finds by itself
- * (body too large, bad length).  service: counts it; NULL: it was counted already. */
+/* Makes the response for an error that the HTTP server finds, such as a body that is too large.
+ * service counts it; NULL: it was counted already. */
 void rest_refuse(
 	struct service *service, const struct request *request, enum err e, struct response *ret);
 

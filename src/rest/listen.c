@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Listening sockets are made here and not by the HTTP library: so that a failure can be
- * told in the user's words, port 0 can be asked for, and the mode of a Unix socket is right
- * from its first moment. */
+ * rowfs creates the listening sockets itself, not MHD.  So it can explain errors, choose port 0,
+ * and give a Unix socket its mode from the start. */
 #include "rest/listen.h"
 
 #include "base/compiler.h"
@@ -19,9 +18,9 @@
 #include <unistd.h>
 
 #define UNIX_PREFIX "unix:"
-/* Where the second address of "localhost" must get the port that the first was given. */
+/* Tries for "localhost:0": the second address must get the same port as the first. */
 #define PORT_TRIES 16
-/* An address as text, with the interface of a link-local one. */
+/* A numeric address, with the interface of a link-local one. */
 #define NUMERIC_HOST_MAX 80
 
 struct where {
@@ -43,7 +42,7 @@ static enum err parse_port(
 	return ERR_OK;
 }
 
-/* HOST:PORT, [IPV6]:PORT. */
+/* Parses HOST:PORT or [IPV6]:PORT. */
 static enum err parse_tcp(const char *endpoint, struct where *ret, struct err_detail *detail)
 {
 	const char *colon = strrchr(endpoint, ':');
@@ -121,17 +120,17 @@ static void set_port(struct sockaddr *address, in_port_t port)
 		((struct sockaddr_in6 *)(void *)address)->sin6_port = port;
 }
 
-/* In network order. */
+/* Returns the port in network order. */
 static in_port_t port_of(int fd)
 {
-	struct sockaddr_in6 any = { 0 }; /* the port stands at the same place in both */
+	struct sockaddr_in6 any = { 0 }; /* the port is at the same offset in both */
 	socklen_t n = sizeof(any);
 	if (getsockname(fd, (struct sockaddr *)&any, &n) != 0)
 		return 0;
 	return any.sin6_port;
 }
 
-/* A listening socket, or -1 with errno. */
+/* Returns a listening socket, or -1 with errno. */
 static int open_tcp(const struct addrinfo *a, in_port_t port, bool only_v6)
 {
 	struct sockaddr_storage address;
@@ -164,8 +163,8 @@ static void describe_tcp(struct listener *l, const struct addrinfo *a, bool tls)
 		v6 ? "[" : "", host, v6 ? "]" : "", (unsigned)ntohs(port_of(l->fd)));
 }
 
-/* Both addresses of a name on one port.  A machine without IPv6, say, cannot have the
- * other one: that is no failure. */
+/* Binds both addresses of a name to one port.  An address that the machine lacks, such as an IPv6
+ * one, is skipped. */
 static int open_pair(const struct addrinfo *a, struct listener out[2], size_t *n, bool tls)
 {
 	int code = 0;
@@ -231,7 +230,7 @@ static socklen_t unix_address(const char *path, struct sockaddr_un *ret)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path) + 1);
 }
 
-/* Makes way: a socket that nobody listens on goes, everything else stays. */
+/* Removes a socket file on which no process listens.  Other files stay. */
 static enum err clear_stale(const char *endpoint, const char *path, struct err_detail *detail)
 {
 	struct stat st;
@@ -249,7 +248,7 @@ static enum err clear_stale(const char *endpoint, const char *path, struct err_d
 	close(fd);
 	if (code == ENOENT)
 		return ERR_OK;
-	/* EAGAIN: it is there, and has much to do. */
+	/* EAGAIN: a process listens, and its queue is full. */
 	if (code == 0 || code == EAGAIN)
 		return err_set(detail, ERR_BUSY,
 			"'%s' is in use by another process (see: ss -lxp); end it, or choose another "
@@ -272,7 +271,7 @@ static int open_unix(struct listener *l, bool open_to_all)
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (l->fd < 0)
 		return errno;
-	/* The file gets the socket's mode, less the umask: never more than this, at no time. */
+	/* The file gets the mode of the socket, less the umask, so it never has more. */
 	if (fchmod(l->fd, 0600) == 0 && bind(l->fd, (struct sockaddr *)&address, n) == 0) {
 		if (lstat(l->path, &st) == 0 && chmod(l->path, open_to_all ? 0666 : 0600) == 0 &&
 			listen(l->fd, SOMAXCONN) == 0) {

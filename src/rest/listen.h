@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sockets that listen: an endpoint's text, what it is bound to, and the file of a Unix
- * socket, which is made, replaced if it is stale, and removed here. */
+ * Listening sockets: parses endpoints, binds them, and creates and removes the file of a Unix
+ * socket. */
 #ifndef REST_LISTEN_H
 #define REST_LISTEN_H
 
@@ -12,27 +12,28 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* One name can have several addresses. */
+/* A name can have several addresses. */
 #define LISTENERS_MAX (2 * REST_ENDPOINTS_MAX)
 
 struct listener {
 	int fd;
 	bool is_unix;
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* Unix */
-	dev_t device;                                           /* of that file, to know it again */
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* of a Unix socket */
+	/* identify the file of the Unix socket */
+	dev_t device;
 	ino_t inode;
-	char text[160]; /* "http://127.0.0.1:10002", "unix:/path" */
+	char text[160]; /* such as "http://127.0.0.1:10002" or "unix:/path" */
 };
 
-/* ERR_INVALID_INPUT, with what is wrong. */
+/* Checks the syntax.  ERR_INVALID_INPUT with the reason. */
 enum err endpoint_check(const char *endpoint, struct err_detail *detail);
 
-/* Binds an endpoint and listens: adds one listener, or two for "localhost".  tls: for the
- * text; open_to_all: others than the owner may connect to the Unix socket.  On failure
- * nothing is added; ERR_BUSY, ERR_ACCESS, ERR_INVALID_INPUT, ERR_IO. */
+/* Binds an endpoint and listens.  Adds one listener, or two for "localhost", and increases *n.
+ * tls: only for the text.  open_to_all: all users may connect to the Unix socket.  On an error
+ * nothing is added.  ERR_BUSY, ERR_ACCESS, ERR_INVALID_INPUT, ERR_IO. */
 enum err listen_at(const char *endpoint, bool tls, bool open_to_all, struct listener *list,
 	size_t *n, struct err_detail *detail);
-/* Removes the file of a Unix socket if it still is ours. */
+/* Closes the socket.  Removes the file of a Unix socket if it is still the same file. */
 void listener_close(struct listener *l);
 
 #endif

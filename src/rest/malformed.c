@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Surprising:
- * - The library has no callback for errors that it finds itself, but it logs each before it answers.
- *   The message does not name the connection.  So the library's recv(2) and send(2) are those
- *   below (the program's own definition comes before libc's), and note the descriptor for their
- *   thread.  Where they are not called, the library's answer goes out as before.
- * - A connection is served by one thread for all its life, so nobody else closes it meanwhile. */
+ * MHD has no callback for errors that it finds itself, but it logs each one before it responds.
+ * The message does not name the connection; current_socket() does.
+ *
+ * One thread serves a connection all its life, so no other thread closes it meanwhile. */
 #include "rest/malformed.h"
 
 #include "rest/current_socket.h"
@@ -19,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How libmicrohttpd 0.9.75 to 1.0.1 begin the message. */
+/* The start of the message in libmicrohttpd 0.9.75 to 1.0.1. */
 #define ERROR_MESSAGE "Error processing request"
 #define DRAIN_BYTES ((size_t)1 << 20)
 
-/* ---- our answer ---- */
+/* ---- the response ---- */
 
 static void add_head(const struct response *r, struct buf *out)
 {
@@ -39,7 +37,7 @@ static void add_head(const struct response *r, struct buf *out)
 	buf_add_str(out, "\r\n");
 }
 
-/* Closing a socket with unread bytes sends a reset, which can overtake the answer. */
+/* Closing a socket with unread bytes sends a reset, which can overtake the response. */
 static void drain(int fd)
 {
 	char waste[4096];
@@ -51,7 +49,7 @@ static void drain(int fd)
 	}
 }
 
-/* The socket has room: nothing was begun to be answered since all before was sent. */
+/* The socket has room: everything before was sent, and no response has begun. */
 static void send_answer(struct connection *c, struct span answer)
 {
 	int fd = c->watchdog.fd;
@@ -76,14 +74,15 @@ static void answer(struct connection *c, unsigned status)
 {
 	struct buf out = BUF_INIT(RESPONSE_HEADERS_LIMIT);
 	struct response *r = &c->response;
-	if (c->state != STATE_BODY) { /* the head is not whole: what is noted is of another one */
+	/* the head is incomplete: these fields belong to an earlier request */
+	if (c->state != STATE_BODY) {
 		c->method = NULL;
 		c->nheaders = 0;
 	}
 	struct request q = connection_request(c);
 	response_clear(r);
 	rest_refuse(c->rest->service, &q, error_of(status), r);
-	/* The library's word for a line of a chunk that does not fit. */
+	/* MHD's status for a chunk line that is too long. */
 	if (status == MHD_HTTP_INTERNAL_SERVER_ERROR)
 		status = MHD_HTTP_BAD_REQUEST;
 	r->status = (int)status;
@@ -114,10 +113,10 @@ void malformed_on_message(struct rest *r, const char *fmt, va_list args)
 		answer(c, status);
 }
 
-/* ---- the head in the library's memory ---- */
+/* ---- the head in MHD's memory ---- */
 
-/* The library puts NULs over the line ends of the text that it has read, and tells where in it the
- * parts begin; so a line that ended in anything but CR LF leaves another distance. */
+/* MHD replaces the line ends in its buffer by NULs and points into it.  A line that does not end in
+ * CR LF changes the distances. */
 #if MHD_VERSION < 0x01000000
 bool head_is_well_formed(const struct connection *c, const char *method, const char *version)
 {
@@ -135,7 +134,7 @@ bool head_is_well_formed(const struct connection *c, const char *method, const c
 	return method + info->header_size == line_end + 4;
 }
 #else
-/* It has an option for that: server.c. */
+/* This version has an option for it (server.c). */
 bool head_is_well_formed(const struct connection *c, const char *method, const char *version)
 {
 	(void)c;

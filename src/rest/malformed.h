@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Requests that are no HTTP, or that two programs could read in two ways.  libmicrohttpd judges some of
- * them itself, before it calls a handler: it answers with a page of its own, some with two heads,
- * and a chunk's line that is too long with 500.  Here they get one answer of ours, and the end. */
+ * Requests that are not valid HTTP, or that two programs could read differently.  MHD checks some
+ * of them before it calls a handler.  Its own responses are unusable: some have two heads, and an
+ * overlong chunk line gets 500.  Here such a request gets one response, and the connection is
+ * closed. */
 #ifndef REST_MALFORMED_H
 #define REST_MALFORMED_H
 
@@ -9,11 +10,11 @@
 
 #include <stdarg.h>
 
-/* A message of the library.  Before it answers an error it tells its status here: then our answer is
- * sent and the socket shut, so that the library's own goes nowhere. */
+/* Handles a log message of MHD.  MHD logs an error with its status before it responds.  This
+ * function then sends a response and shuts the socket down, so that MHD's response goes nowhere. */
 void malformed_on_message(struct rest *r, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
-/* Whether each line of the head ends in CR LF and no value holds a NUL, at which the library has
- * cut it.  method and version as the handler got them. */
+/* Returns true if each line of the head ends in CR LF and no value contains NUL, where MHD cut it.
+ * method and version are the handler's arguments. */
 bool head_is_well_formed(const struct connection *c, const char *method, const char *version);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Get and Set Table ACL.  The text of the store is read before it is shown: older versions
- * kept times as they were sent. */
+ * Get and Set Table ACL.  The stored text is parsed before it is returned: older versions of rowfs
+ * stored times as they were sent. */
 #include "codec/access_policy_xml.h"
 #include "rest/ops.h"
 #include "service/core/tables.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Entity group transactions (protocol section 7).  A batch is one change set, or one query.
- * What is wrong with the batch as a whole is an ordinary error; what is wrong with one
- * operation is told in the one part of the answer, with the operation's index. */
+ * Entity group transactions (protocol section 7).  A batch is one change set or one query.  An
+ * error of the whole batch is an ordinary error.  An error of one operation is reported in the only
+ * part of the response, with the index of the operation. */
 #include "base/crypto.h"
 #include "codec/multipart.h"
 #include "model/names.h"
@@ -23,14 +23,14 @@ struct part {
 };
 
 struct batch {
-	struct request_context *c; /* of the whole */
+	struct request_context *c; /* of the whole batch */
 	struct batch_body body;
 	struct part *parts; /* of the first change set, or the query */
 	size_t n;
 	char boundary[40];
 };
 
-/* ---- from the text of a part to a call ---- */
+/* ---- from the text of a part to a context ---- */
 
 static enum err read_part_headers(struct part *p)
 {
@@ -50,7 +50,7 @@ static enum err read_part_headers(struct part *p)
 	return ERR_OK;
 }
 
-/* The credential is that of the whole; its keys stay where they are. */
+/* A part uses the credential of the batch, without a copy of its keys. */
 static void begin_part(
 	struct part *p, const struct request_context *whole, const struct batch_part *text)
 {
@@ -62,8 +62,8 @@ static void begin_part(
 	p->context.detail = (struct err_detail){ 0 };
 }
 
-/* A part that asks for nothing is answered as it spoke.  Old clients ask for ATOM in every
- * part, also of versions without it, and live without: most answers are empty. */
+/* Without an Accept header, the format of a part's body decides.  Old clients request ATOM in every
+ * part, also in versions without it.  That is no error, since most responses are empty. */
 static void choose_format(struct request_context *c)
 {
 	struct span type = request_header(c->request, "Content-Type"), format;
@@ -124,7 +124,7 @@ static enum err read_change(struct part *p, const struct request_context *whole)
 	return e == ERR_OK ? entity_change_read(&p->context, &p->change) : e;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static void make_boundary(char out[40], const char *name)
 {
@@ -135,7 +135,7 @@ static void make_boundary(char out[40], const char *name)
 	(void)snprintf(out, 40, "%s_%016llx", name, (unsigned long long)n);
 }
 
-/* The answer to one request as text. */
+/* Writes the response to one request as text. */
 static void write_http(const struct part *p, const struct format *format, const struct response *r,
 	bool insert, struct buf *out)
 {
@@ -182,7 +182,7 @@ static void begin_set(const struct batch *b, char boundary[40], struct response 
 		b->boundary, boundary);
 }
 
-/* All of a change set that was applied. */
+/* Writes the responses of a change set that was applied. */
 static enum err write_done(const struct batch *b, struct response *r)
 {
 	char boundary[40];
@@ -204,7 +204,7 @@ static enum err write_done(const struct batch *b, struct response *r)
 	return e;
 }
 
-/* One part for a change set of which nothing was done. */
+/* Writes one part for a change set that failed. */
 static void write_failed(
 	const struct batch *b, enum err e, const struct err_detail *detail, struct response *r)
 {
@@ -230,7 +230,7 @@ static void write_failed(
 	response_fini(&one);
 }
 
-/* What is not the fault of one operation is to be tried again as a whole. */
+/* Other errors than an operation's fail the batch, so that the client retries it. */
 static bool fails_whole(enum err e)
 {
 	return e != ERR_OK && err_http(e) >= 500 && e != ERR_NOT_SUPPORTED;
@@ -285,7 +285,7 @@ static enum err apply_changes(struct batch *b, struct err_detail *detail)
 	return e;
 }
 
-/* The service does the first change set of a batch, and refuses those behind it. */
+/* The service applies the first change set of a batch and refuses the others. */
 static void refuse_later_sets(const struct batch *b, struct response *r)
 {
 	for (size_t i = 1; i < b->body.nchange_sets; i++) {

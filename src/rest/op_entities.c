@@ -6,7 +6,7 @@
 #include "rest/select.h"
 #include "service/core/admission.h"
 
-/* What an answer has beside the document, most of the time. */
+/* The usual size of a response's metadata. */
 #define METADATA_USUAL 512
 
 static enum err apply_one(struct request_context *c, struct response *r)
@@ -48,7 +48,7 @@ enum err op_get_entity(struct request_context *c, struct response *r)
 		e = key_check(at->rk, "RowKey", &c->detail);
 	if (e == ERR_OK)
 		e = select_read(c, &style);
-	/* What the token does not show does not exist. */
+	/* A row outside of the token's range does not exist. */
 	if (e == ERR_OK && access_allows_row(&c->access, at->pk, at->rk) != ERR_OK)
 		e = ERR_NOT_FOUND;
 	if (e == ERR_OK)

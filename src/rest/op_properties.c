@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Get and Set Service Properties, Get Service Stats.  There is one copy of the data, so the
- * secondary is always as fresh as the question. */
+ * secondary is never behind. */
 #include "base/clock.h"
 #include "codec/service_properties_xml.h"
 #include "codec/xml.h"
@@ -33,7 +33,7 @@ enum err op_get_properties(struct request_context *c, struct response *r)
 	return e;
 }
 
-/* The sections of the request over those that were there. */
+/* Replaces the sections that the request has. */
 static enum err change(void *arg, struct span old, struct buf *ret)
 {
 	struct request_context *c = arg;
@@ -56,7 +56,7 @@ enum err op_set_properties(struct request_context *c, struct response *r)
 	return e;
 }
 
-/* "Wed, 23 Oct 2013 22:05:54 GMT" */
+/* Adds a date such as "Wed, 23 Oct 2013 22:05:54 GMT". */
 static void add_http_date(struct buf *out, int64_t ticks)
 {
 	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
@@ -65,7 +65,7 @@ static void add_http_date(struct buf *out, int64_t ticks)
 	struct timespec t = ticks_to_timespec(ticks);
 	struct tm tm;
 	if (gmtime_r(&t.tv_sec, &tm) == NULL)
-		return; /* no year that fits: the element may be empty */
+		return; /* the year is out of range: leave the element empty */
 	buf_addf(out, "%s, %02d %s %d %02d:%02d:%02d GMT", days[tm.tm_wday], tm.tm_mday,
 		months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }

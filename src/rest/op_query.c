@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Query Entities (protocol sections 2.4 and 6): one page, and where the next one begins. */
+ * Query Entities (protocol sections 2.4 and 6): one page, and the token of the next one. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "query/page_token.h"
@@ -34,7 +34,7 @@ static bool add_row(void *arg, const struct query_row *row)
 	if (p->e == ERR_OK && !buf_ok(&p->r->body))
 		p->e = ERR_NO_MEMORY;
 	p->any = true;
-	/* Metadata and the nulls of $select count for the page as the documents do. */
+	/* The limit counts metadata and the nulls of $select too. */
 	return p->e == ERR_OK && p->r->body.len < PAGE_BYTES;
 }
 
@@ -42,7 +42,7 @@ static enum err read_token(struct request_context *c, const char *name, struct s
 {
 	struct span token;
 	*ret = (struct span){ 0 };
-	/* A present but empty NextRowKey is what some clients make of one that was absent. */
+	/* Some clients send an empty NextRowKey instead of none. */
 	if (!context_param(c, name, &token) || token.n == 0)
 		return ERR_OK;
 	struct buf key = BUF_INIT(LIMIT_KEY_BYTES);
@@ -111,12 +111,12 @@ enum err op_query_entities(struct request_context *c, struct response *r)
 			"NextRowKey was sent without NextPartitionKey.");
 	if (e == ERR_OK && context_param(c, "$filter", &text)) {
 		e = filter_parse(text, &filter, &c->detail);
-		c->detail.line = 0; /* it has one line */
+		c->detail.line = 0; /* it is one line */
 		q.filter = &filter;
 	}
 	if (c->access.has_limit)
 		q.limit = &c->access.limit;
-	/* Zero rows are asked for, and that is no page of a larger answer. */
+	/* $top=0 returns no rows and no token. */
 	if (e == ERR_OK && q.top == 0) {
 		response_odata(c, r, 200, true);
 		c->format->begin_feed(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tables: query, get, create, delete; and the service document (protocol sections 2.1 to
- * 2.3, 2.16).  Table names are compared without case, so the filter is folded too. */
+ * Tables: query, get, create, delete; and the service document (protocol sections 2.1 to 2.3,
+ * 2.16).  Table names are compared without case, so the filter is folded. */
 #include "base/clock.h"
 #include "model/names.h"
 #include "query/page_token.h"
@@ -17,7 +17,7 @@ struct table_page {
 	unsigned slot; /* of TableName in the filter */
 	size_t top, n;
 	uint64_t deadline_us;
-	struct buf next; /* the key of the first table that is not on this page */
+	struct buf next; /* the key of the first table of the next page */
 	bool more;
 };
 
@@ -44,7 +44,7 @@ static bool add_table(void *arg, const struct item *it)
 	return true;
 }
 
-/* Any name but TableName is a mistake. */
+/* Accepts only the name TableName. */
 static enum err read_filter(struct request_context *c, struct filter *ret, unsigned *ret_slot)
 {
 	struct span text = { 0 };
@@ -52,7 +52,7 @@ static enum err read_filter(struct request_context *c, struct filter *ret, unsig
 	if (!context_param(c, "$filter", &text))
 		text = SPAN_LIT("");
 	enum err e = filter_parse_folded(text, ret, &c->detail);
-	c->detail.line = 0; /* it has one line */
+	c->detail.line = 0; /* it is one line */
 	for (unsigned i = 0; e == ERR_OK && i < ret->nslots; i++)
 		if (filter_uses(ret, i) && !span_is(ret->names[i], "TableName"))
 			return err_set(&c->detail, ERR_INVALID_INPUT,
@@ -111,7 +111,7 @@ enum err op_query_tables(struct request_context *c, struct response *r)
 	return e;
 }
 
-/* Table operations say that the resource is missing, entity operations that the table is. */
+/* Table operations report a missing resource, entity operations a missing table. */
 static enum err find(struct request_context *c, struct item *ret)
 {
 	enum err e = table_find_in(c->service, c->secrets.id, c->url.resource.table, ret);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The operations as service/core/metrics.h counts them: the service's own names, those of its
- * logs. */
+ * The operations that service/core/metrics.h counts.  The names are those of the service's logs. */
 #ifndef REST_OPERATIONS_H
 #define REST_OPERATIONS_H
 
@@ -20,7 +19,7 @@
 	X(DELETE_ENTITY, "DeleteEntity") \
 	X(BATCH, "EntityGroupTransaction") \
 	X(PREFLIGHT, "PreflightTableRequest") \
-	X(OTHER, "Other") /* refused before it was known what it was */
+	X(OTHER, "Other") /* refused before the operation was known */
 /* clang-format on */
 
 enum rest_operation {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What all paged answers share. */
+ * Options of all paged responses. */
 #ifndef REST_PAGE_H
 #define REST_PAGE_H
 
@@ -7,8 +7,8 @@
 
 #define PAGE_ROWS 1000
 
-/* $top (0 to 1000; 1000 where absent), and when to stop: 5 seconds, or `timeout` if that is
- * less.  ERR_INVALID_INPUT for a bad $top. */
+/* Reads $top, 0 to 1000 and 1000 by default.  The deadline is in 5 s, or earlier by `timeout`.
+ * ERR_INVALID_INPUT for an invalid $top. */
 enum err page_options(struct request_context *c, size_t *ret_top, uint64_t *ret_deadline_us);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A request comes in: its head is judged, its body taken, and the whole handed to who
- * answers it.
+ * Receives a request: checks its head, takes its body, and dispatches it.
  *
- * Surprising: an answer can be given before the body came or after all of it, not in
- * between: a body that is not taken is read on to a bound, and thrown away. */
+ * MHD can send a response before or after the body, but not during it.  So a refused body is read
+ * up to a limit and discarded. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "rest/connection.h"
@@ -14,16 +13,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of CONNECTION_MEMORY, what the head of the answer needs, and what MHD notes down for a header. */
+/* What the response's head needs of CONNECTION_MEMORY, and what MHD needs for each header. */
 #define ANSWER_MEMORY ((size_t)4 << 10)
 #define HEADER_MEMORY 80
-/* How much more is read so that the client gets the refusal and not a reset. */
+/* How much of a refused body is read, so that the client gets the response and not a reset. */
 #define DRAIN_LIMIT ((uint64_t)16 << 20)
 
 /* ---- the head ---- */
 
-/* Otherwise the same bytes would be another header, or none, for who is in front of this
- * server: "Content-Length : 5", or "A: b\rContent-Length: 5". */
+/* Refuses headers that a proxy in front of this server could read differently, such as
+ * "Content-Length : 5" or "A: b\rContent-Length: 5". */
 static bool is_sound(const struct header *h)
 {
 	return cors_is_header_name(h->name) &&
@@ -59,7 +58,7 @@ static enum err refused_with(struct connection *c, enum err e)
 	return e;
 }
 
-/* Whether the head leaves room for that of the answer in MHD's memory. */
+/* Returns true if MHD's memory has room for the head of the response. */
 static bool head_fits(const struct connection *c)
 {
 	const union MHD_ConnectionInfo *info =
@@ -69,8 +68,8 @@ static bool head_fits(const struct connection *c)
 		n + (c->nheaders + 1) * HEADER_MEMORY + ANSWER_MEMORY <= CONNECTION_MEMORY;
 }
 
-/* What two programs could take for different hosts, headers or lengths is refused, so that
- * nothing in front of this server can be made to see another request than it does. */
+/* Refuses requests whose host, headers or length are ambiguous.  Otherwise a proxy could see
+ * another request than this server. */
 static enum err check_framing(struct connection *c, const struct request *q, uint64_t *ret_length)
 {
 	size_t lengths = request_header_count(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -96,7 +95,7 @@ static bool is_preflight(const struct connection *c)
 	return strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) == 0;
 }
 
-/* Before memory is taken for more than a little.  A preflight's body is for nobody. */
+/* Checks the credential before a large body takes memory.  The body of a preflight is ignored. */
 static void admit(struct connection *c)
 {
 	if (c->admitted || is_preflight(c) || c->refusal != ERR_OK)
@@ -137,7 +136,7 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
 	else if (length > SMALL_BYTES || waits)
 		admit(c);
-	/* Who waits for 100 Continue has sent nothing, and needs not to. */
+	/* A client that waits for 100 Continue has sent no body and need not send one. */
 	if (c->refusal != ERR_OK && (waits || length > BODY_LIMIT + DRAIN_LIMIT))
 		return connection_refuse(c, refused_with(c, c->refusal));
 	return MHD_YES;
@@ -183,10 +182,10 @@ static void run_job(struct job *job)
 		(struct connection *)(void *)((char *)job - offsetof(struct connection, job));
 	struct request q = connection_request(c);
 	rest_handle(c->rest->service, &q, &c->response);
-	/* Now, not when it is sent: the loop may be behind with many. */
+	/* Count it now: MHD may send it much later. */
 	connection_hold_response(c);
 	c->state = STATE_DONE;
-	MHD_resume_connection(c->mhd); /* it may be gone when this returns */
+	MHD_resume_connection(c->mhd); /* c may be freed when this returns */
 }
 
 enum MHD_Result connection_dispatch(struct connection *c)
@@ -207,7 +206,7 @@ enum MHD_Result connection_dispatch(struct connection *c)
 	c->state = STATE_WORK;
 	c->job.run = run_job;
 	struct workers *w = request_may_be_long(&q) ? c->rest->long_workers : c->rest->workers;
-	/* In this order: the job may be done before submitting it returns. */
+	/* Suspend first: the job can end before workers_submit() returns. */
 	MHD_suspend_connection(c->mhd);
 	if (workers_submit(w, &c->job))
 		return MHD_YES;

@@ -5,7 +5,7 @@
 
 #include <strings.h>
 
-/* Their last letters tell most names of one length apart. */
+/* The last letter differs in most names of the same length. */
 static bool is_named(const struct header *h, struct span name)
 {
 	return h->name.n == name.n &&
@@ -21,7 +21,7 @@ struct span request_header(const struct request *r, const char *name)
 	for (size_t i = 0; i < r->nheaders; i++) {
 		if (!is_named(&r->headers[i], wanted))
 			continue;
-		/* Never NULL: that would say that the header is absent. */
+		/* Never NULL, which means that the header is absent. */
 		struct span value = text_trim_line(r->headers[i].value);
 		return value.p == NULL ? SPAN_LIT("") : value;
 	}

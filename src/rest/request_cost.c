@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What is judged here is judged again, and properly, when the request is handled: a mistake
- * costs time, nothing else. */
+ * The request is parsed again when it is handled.  An error here only costs time. */
 #include "rest/request_cost.h"
 
 #include "codec/uri.h"
@@ -9,10 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* A longer filter is not looked into. */
+/* A longer filter is not parsed here. */
 #define FILTER_BYTES 1024
 
-/* One whose rows are all in a few places, and all match, or are few. */
+/* Returns true if the rows are in a few ranges, and all of them match or they are few. */
 static bool costs_what_it_holds(const struct filter *f, enum key_plan plan)
 {
 	bool keys_only = !filter_needs_properties(f) && !filter_uses(f, FILTER_SLOT_TIMESTAMP);
@@ -27,7 +26,7 @@ static bool is_short(struct span text)
 	if (text.n > FILTER_BYTES)
 		return false;
 	if (filter_parse(text, &f, NULL) != ERR_OK)
-		ret = true; /* an error is answered soon */
+		ret = true; /* an invalid filter is answered soon */
 	else if (key_ranges_of_filter(&f, &keys) == ERR_OK)
 		ret = costs_what_it_holds(&f, key_ranges_plan(&keys));
 	key_ranges_fini(&keys);

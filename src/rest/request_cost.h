@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Which requests may keep a thread busy for seconds: queries that look for their rows.  They
- * have threads of their own, so that everybody else never waits for them. */
+ * Decides which requests may occupy a thread for seconds: queries that search for their rows.  They
+ * have their own threads, so that other requests do not wait for them. */
 #ifndef REST_REQUEST_COST_H
 #define REST_REQUEST_COST_H
 
@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* A query, unless its page costs what it holds: no $filter, or a short one that names its
- * rows' keys, or its partitions and no property; and a batch with a query.  The judgement
- * is made where connections are served: a few us, 1 ms at most whatever the request says. */
+/* Returns true for a query that may scan, and for a batch with a query.  A query is short without
+ * $filter, or if a short $filter names keys of rows, or partitions and no property.  Takes a few
+ * us, at most 1 ms. */
 bool request_may_be_long(const struct request *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Where the account stands in a request.  The text alone does not tell: "/a/b" is a table of
- * the account in the Host or the table b of account a, so every reading is a candidate and
- * the accounts that exist decide. */
+ * Finds the account of a request.  The text can be ambiguous: "/a/b" is a resource "a/b" of the
+ * Host's account, or the table b of account a.  So each interpretation is a candidate, and the
+ * existing accounts decide. */
 #include "rest/request_url.h"
 
 #include "model/names.h"
@@ -12,11 +12,11 @@
 
 static const struct span secondary_suffix = { "-secondary", 10 };
 
-/* One way to read the request. */
+/* One interpretation of the request. */
 struct reading {
-	char account[LIMIT_ACCOUNT_NAME_MAX + 1]; /* "" where it gives no account */
+	char account[LIMIT_ACCOUNT_NAME_MAX + 1]; /* "" if it yields no account */
 	bool secondary;
-	struct span prefix; /* of the path, that belongs to the account: "/acct" */
+	struct span prefix; /* the part of the path that names the account: "/acct" */
 };
 
 struct parser {
@@ -33,7 +33,7 @@ static struct span skip(struct span s, size_t n)
 	return span_make(s.p + n, s.n - n);
 }
 
-/* The offset of the first c; s.n if there is none. */
+/* Returns the offset of the first c, or s.n. */
 static size_t find(struct span s, char c)
 {
 	const char *at = s.n == 0 ? NULL : memchr(s.p, c, s.n);
@@ -46,7 +46,7 @@ static bool starts_nocase(struct span s, struct span prefix)
 	return s.n >= prefix.n && strncasecmp(s.p, prefix.p, prefix.n) == 0;
 }
 
-/* Fills path and query; ret_host->p is NULL unless the form is absolute. */
+/* Sets path and query.  ret_host->p is NULL unless the form is absolute. */
 static void split(struct span target, struct request_url *ret, struct span *ret_host)
 {
 	struct url_parts parts;
@@ -89,7 +89,7 @@ static enum err find_host(struct parser *p, struct span absolute)
 	return check_host(host, p->detail);
 }
 
-/* Takes the name if it is one that an account can have. */
+/* Takes the name if an account can have it. */
 static void set_account(struct reading *r, struct span name)
 {
 	if (span_ends(name, secondary_suffix)) {
@@ -102,7 +102,7 @@ static void set_account(struct reading *r, struct span name)
 	r->account[name.n] = '\0';
 }
 
-/* "/acct/acct/x": old clients name the account again in the path of the secondary. */
+/* Old clients repeat the account in the path of the secondary: "/acct/acct/x". */
 static size_t doubled_length(const struct reading *r, struct span rest)
 {
 	struct span name = span_of(r->account);
@@ -130,7 +130,7 @@ static struct reading read_path(struct span path)
 	return r;
 }
 
-/* Digits and dots only, or brackets: an address, which names nobody. */
+/* Returns true for an IP address, which names no account: only digits and dots, or brackets. */
 static bool is_address(struct span host)
 {
 	for (size_t i = 0; i < host.n; i++) {
@@ -142,7 +142,7 @@ static bool is_address(struct span host)
 	return true;
 }
 
-/* The first of several labels; the labels of a host have no case. */
+/* Takes the first of several labels; their case is ignored. */
 static struct reading read_host(struct span host)
 {
 	struct reading r = { 0 };
@@ -159,7 +159,7 @@ static struct reading read_host(struct span host)
 	return r;
 }
 
-/* "SharedKey acct:signature".  The whole path is then the resource. */
+/* Reads "SharedKey acct:signature".  The whole path is then the resource. */
 static struct reading read_authorization(const struct request *request)
 {
 	struct reading r = { 0 };
@@ -186,8 +186,8 @@ static bool same_account(const struct reading *a, const struct reading *b)
 	return a->account[0] != '\0' && strcmp(a->account, b->account) == 0;
 }
 
-/* Nobody exists: the reading that the signature agrees with, else the likelier one, so that
- * the answer speaks of the account that was meant. */
+/* No candidate exists.  Chooses the one that matches the signature, else the likelier one, so that
+ * the error names the account that the client meant. */
 static struct reading best_of_none(
 	struct reading host, struct reading path, struct reading authorization)
 {
@@ -198,7 +198,7 @@ static struct reading best_of_none(
 	return path.account[0] != '\0' ? path : authorization;
 }
 
-/* Clients that leave the account out of the path have one segment there. */
+/* A client that omits the account from the path has one segment there. */
 static bool may_lack_account(struct span path, const struct reading *r)
 {
 	return r->account[0] == '\0' || r->prefix.n == path.n;
@@ -240,7 +240,7 @@ static enum err make_base(struct parser *p, const struct reading *r, struct aren
 	return ERR_OK;
 }
 
-/* path: without the account's prefix. */
+/* path is without the account's prefix. */
 static enum err parse_rest(
 	struct request_url *url, struct span path, struct arena *arena, struct err_detail *detail)
 {
@@ -290,7 +290,7 @@ static enum err names_another(const struct reading *r, struct err_detail *detail
 		"A request in a batch names another account: '%s'.", r->account);
 }
 
-/* Takes the outer account's segment off; a path of one segment may be a resource alone. */
+/* Removes the outer account's segment.  A path of one segment can be a resource alone. */
 static enum err strip_account(
 	const struct request_url *outer, struct span *path, struct err_detail *detail)
 {
@@ -306,7 +306,7 @@ static enum err strip_account(
 	return ERR_OK;
 }
 
-/* Of an absolute URL whose path names no account. */
+/* Checks the host of an absolute URL whose path names no account. */
 static enum err check_part_host(const struct request_url *outer, struct span host,
 	account_exists_fn exists, void *arg, struct err_detail *detail)
 {

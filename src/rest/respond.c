@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Answers: the response of the floors below becomes MHD's, within the memory that all
- * connections may hold together. */
+ * Converts a response to MHD's, within the memory limit of all connections. */
 #include "base/log.h"
 #include "rest/connection.h"
 #include "service/core/heat.h"
@@ -9,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The body of an answer that takes several writes, to see whether the client reads it. */
+/* A body that needs several writes, so that rowfs sees if the client reads it. */
 struct outgoing {
 	struct connection *c;
 	char *data;
@@ -24,7 +23,7 @@ bool connection_hold(struct connection *c, size_t n)
 	if (n == before)
 		return true;
 	c->held = n;
-	/* Modulo its size: the difference may be negative. */
+	/* Unsigned arithmetic: the difference may be negative. */
 	size_t all = atomic_fetch_add(&c->rest->held, n - before) + (n - before);
 	size_t high = atomic_load_explicit(&c->rest->held_high, memory_order_relaxed);
 	while (all > high && !atomic_compare_exchange_weak(&c->rest->held_high, &high, all))
@@ -43,7 +42,7 @@ struct request connection_request(const struct connection *c)
 {
 	return (struct request){
 		.method = c->method != NULL ? span_of(c->method) : SPAN_LIT(""),
-		/* Never NULL, also where there is none ("GET \0 HTTP/1.1"). */
+		/* Never NULL, not even without a target ("GET \0 HTTP/1.1"). */
 		.target = c->target.len > 0 ? buf_span(&c->target) : SPAN_LIT(""),
 		.headers = c->headers,
 		.nheaders = c->nheaders,
@@ -91,7 +90,7 @@ static bool may_have_body(int status)
 	return status != MHD_HTTP_NO_CONTENT && status != MHD_HTTP_NOT_MODIFIED;
 }
 
-/* The body's memory moves into the result. */
+/* Moves the memory of the body into the result. */
 static struct MHD_Response *response_with_body(struct connection *c)
 {
 	static char none[] = "";
@@ -109,7 +108,7 @@ static struct MHD_Response *response_with_body(struct connection *c)
 	return ret;
 }
 
-/* The library writes these itself, from what is true. */
+/* MHD writes these headers itself. */
 static bool is_left_out(const struct response *r, const char *name)
 {
 	if (strchr("CcTt", name[0]) == NULL)
@@ -128,7 +127,7 @@ static bool add_headers(const struct connection *c, struct MHD_Response *m)
 	for (size_t at = 0; response_header_next(r, &at, &name, &value);)
 		if (!is_left_out(r, name))
 			ok = MHD_add_response_header(m, name, value) == MHD_YES && ok;
-	/* The service sends it with 204 as well, and clients look for it. */
+	/* The service sends it with 204 too, and clients expect it. */
 	if (r->status == MHD_HTTP_NO_CONTENT) {
 		(void)MHD_set_response_options(
 			m, MHD_RF_INSANITY_HEADER_CONTENT_LENGTH, MHD_RO_END);
@@ -141,13 +140,13 @@ static bool add_headers(const struct connection *c, struct MHD_Response *m)
 	return ok;
 }
 
-/* Without the query, which may hold a signature. */
+/* The query is left out: it may contain a signature. */
 static void log_failure(const struct connection *c)
 {
 	const struct response *r = &c->response;
 	if (r->status < 500 || r->status == MHD_HTTP_NOT_IMPLEMENTED || c->late)
 		return;
-	/* A throttle was asked for, and refuses a great deal. */
+	/* A configured throttle refuses many requests on purpose. */
 	if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE &&
 		heat_target(service_heat(c->rest->service)) != 0)
 		return;
@@ -159,8 +158,8 @@ static void log_failure(const struct connection *c)
 		code != NULL ? code : "-", id != NULL ? id : "-");
 }
 
-/* Whether the answer tells what is there, not what was done: the latter must not become an
- * error.  Of a batch the first part tells. */
+/* Returns true for the result of a read.  The result of a change must not become an error.  The
+ * first part of a batch decides. */
 static bool is_a_reading(const struct response *r)
 {
 	static const char line[] = "\r\n\r\nHTTP/1.1 ";
@@ -192,7 +191,7 @@ enum MHD_Result connection_respond(struct connection *c)
 		strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) != 0)
 		atomic_store_explicit(&c->watchdog.known, true, memory_order_relaxed);
 	c->state = STATE_SENT;
-	/* Without a status, memory was not even enough for an error. */
+	/* Without a status there was no memory even for an error. */
 	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;
 	if (m == NULL || !add_headers(c, m)) {
 		log_client(LOG_KIND_REST, log_source(c->peer.ip), "REST: no memory for an answer");
@@ -201,8 +200,8 @@ enum MHD_Result connection_respond(struct connection *c)
 		watchdog_phase(&c->watchdog, PHASE_REPLY, 0);
 		return MHD_NO;
 	}
-	/* A head with thousands of parameters leaves the library no room for an answer, and it
-	 * does not hang up by itself. */
+	/* MHD has no room for a response if the head has thousands of parameters.  It does not
+	 * close the connection itself then. */
 	enum MHD_Result ret = MHD_queue_response(c->mhd, (unsigned)c->response.status, m);
 	watchdog_phase(&c->watchdog, PHASE_REPLY, ret == MHD_YES ? c->rest->limits.progress_ms : 0);
 	MHD_destroy_response(m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Answers.  Headers are one run of NUL-terminated strings: the server hands them to its
- * library as they are. */
+ * The headers are a sequence of NUL-terminated strings, which the server passes to MHD
+ * unchanged. */
 #include "rest/response.h"
 
 #include "base/compiler.h"
@@ -27,8 +27,8 @@ void response_clear(struct response *r)
 	r->status = r->outcome = 0;
 }
 
-/* A line end in a value would begin another header, a NUL would end this one; a tab is what
- * the server's library does not send. */
+/* A line end in a value would start another header, and NUL would end it.  MHD does not send
+ * tabs. */
 static bool may_stand(unsigned char c)
 {
 	return c >= 0x20 && c != 0x7f;
@@ -39,7 +39,7 @@ void response_header(struct response *r, const char *name, struct span value)
 	struct buf *all = &r->headers;
 	size_t name_len = strlen(name) + 1, n = 0;
 
-	/* All of it or nothing: half a header would shift all that follow. */
+	/* Add it completely or not at all: a partial header would shift the following ones. */
 	if (!buf_reserve(all, name_len + value.n + 1))
 		return;
 	char *out = all->data + all->len;

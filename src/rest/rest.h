@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The REST socket: the Table service's protocol over HTTP.  This is the floor's only door;
- * docs/rest.md tells what is behind it. */
+ * The REST socket: the Table service's protocol over HTTP.  This is the public header of the layer;
+ * docs/rest.md describes the protocol. */
 #ifndef REST_REST_H
 #define REST_REST_H
 
@@ -18,51 +18,53 @@ struct rest;
 /* Where the emulator of the service listens for tables. */
 #define REST_DEFAULT_ENDPOINT "127.0.0.1:10002"
 #define REST_TRUSTED_MAX 16
-/* In the form that SDKs read; nobody's tenant. */
+/* In the form that SDKs parse; no real tenant has it. */
 #define REST_TENANT_DEFAULT "00000000-0000-0000-0000-000000000000"
 
-/* How long clients may take and how many there may be; 0: the default. */
+/* Limits for clients; 0: the default. */
 struct rest_limits {
-	uint32_t connections; /* of all endpoints together: 4096, or what open files allow */
-	uint32_t head_ms;     /* from a request's first line to the end of its headers: 30 s */
-	uint32_t idle_ms;     /* without a request on an open connection: 120 s */
-	uint32_t progress_ms; /* for each 64 KiB of a body or of an answer: 30 s */
-	uint32_t memory_kib;  /* for all bodies and answers above 64 KiB together: 256 MiB */
+	uint32_t connections; /* of all endpoints together: 4096, or as open files allow */
+	/* ms from the first line of a request to the end of its headers: 30 s */
+	uint32_t head_ms;
+	uint32_t idle_ms;     /* ms without a request on an open connection: 120 s */
+	uint32_t progress_ms; /* ms for each 64 KiB of a body or a response: 30 s */
+	uint32_t memory_kib;  /* KiB of all bodies and responses above 64 KiB: 256 MiB */
 };
 
 struct rest_options {
-	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (a port of the system's choice),
-	 * "unix:/path". */
+	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (any free port), "unix:/path". */
 	const char *endpoints[REST_ENDPOINTS_MAX];
 	size_t nendpoints;
-	const char *tenant; /* a UUID, which challenges name; NULL: REST_TENANT_DEFAULT */
-	/* PEM files: the TCP endpoints speak TLS; both or neither.  They outlive the server. */
+	const char *tenant; /* a UUID for challenges; NULL: REST_TENANT_DEFAULT */
+	/* PEM files; with them the TCP endpoints use TLS.  Give both or neither.  The strings must
+	 * outlive the server. */
 	const char *cert, *key;
-	bool tls_legacy; /* also ciphers without forward secrecy, and CBC */
-	/* On Unix sockets, who needs no signature: the owner of this process and root always,
-	 * unless `untrusting`; these user ids too (the socket is then open to all, else 0600). */
+	bool tls_legacy; /* also allow ciphers without forward secrecy, and CBC */
+	/* Users that need no signature on Unix sockets: root and the owner of this process, unless
+	 * `untrusting`, and these user ids.  With such ids all users may connect; else the mode is
+	 * 0600. */
 	uid_t trusted[REST_TRUSTED_MAX];
 	size_t ntrusted;
 	bool untrusting;
 	struct rest_limits limits;
 };
 
-/* Checks one endpoint's spelling without opening anything: ERR_INVALID_INPUT with why. */
+/* Checks the syntax of an endpoint.  ERR_INVALID_INPUT with the reason. */
 enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail);
 
-/* Opens every endpoint and serves in threads of its own, until rest_stop().  The service
- * stays the caller's and must outlive it.  On failure nothing is left open, and detail
- * names the endpoint: ERR_BUSY (address in use), ERR_ACCESS, ERR_INVALID_INPUT, ERR_IO. */
+/* Opens all endpoints and serves them in its own threads until rest_stop().  The caller keeps the
+ * service, which must outlive the server.  On an error nothing stays open, and detail names the
+ * endpoint: ERR_BUSY (address in use), ERR_ACCESS, ERR_INVALID_INPUT, ERR_IO. */
 enum err rest_start(struct service *service, const struct rest_options *options, struct rest **ret,
 	struct err_detail *detail);
-/* "http://127.0.0.1:10002", "https://...", "unix:/path": with the real port; one for each
- * socket ("localhost" can be two); NULL behind the last. */
+/* Returns the text of the i-th socket with its real port, such as "http://127.0.0.1:10002" or
+ * "unix:/path".  "localhost" can have two.  NULL behind the last one. */
 const char *rest_endpoint(const struct rest *r, size_t i);
-/* Reads certificate and key again, for connections that come from now on.  On failure all stays as
- * it was, and detail says why.  One thread at a time; nothing to do without TLS. */
+/* Reads certificate and key again, for new connections.  On an error the old ones stay and detail
+ * has the reason.  Only one thread may call it at a time.  Does nothing without TLS. */
 enum err rest_reload(struct rest *r, struct err_detail *detail);
-/* Takes no new request, finishes what is being worked on (waiting at most a few seconds for
- * slow readers of answers), closes all.  NULL is fine. */
+/* Accepts no new requests, finishes those in work, and closes everything.  It waits a few seconds
+ * at most for slow readers.  NULL is allowed. */
 void rest_stop(struct rest *r);
 
 #endif

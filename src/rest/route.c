@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The table of routes: protocol section 2.0, with what sections 4.5 and 4.6 ask of a
- * SAS.  A merge without a body condition is an upsert, hence the two rows of each. */
+ * The table of routes: protocol section 2.0, with the SAS permissions of sections 4.5 and 4.6.  PUT
+ * and MERGE without If-Match are upserts, so each has two rows. */
 #include "rest/route.h"
 
 #define P(letter_) PERMISSION(letter_)
@@ -51,7 +51,7 @@ static const struct route routes[] = {
 	{ RESOURCE_ENTITY, NULL, NULL, "DELETE", ROUTE_ANY, VERSION_KNOWN, ROUTE_EMPTY,
 		{ P('o'), P('d'), 0, P('d') }, REST_DELETE_ENTITY },
 
-	/* Each part is judged by its own row. */
+	/* Each part is checked by its own route. */
 	{ RESOURCE_BATCH, NULL, NULL, "POST", ROUTE_ANY, VERSION_KNOWN, ROUTE_MULTIPART,
 		{ P('o'), 0, 0, 0 }, REST_BATCH },
 };
@@ -81,7 +81,7 @@ static enum err find(const struct request_url *url, struct span method, bool if_
 	const struct route **ret, struct err_detail *detail)
 {
 	bool resource = false;
-	/* HEAD is GET without its body, which the server leaves out. */
+	/* HEAD is GET; MHD omits the body. */
 	struct span wanted = span_is(method, "HEAD") ? SPAN_LIT("GET") : method;
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
 		const struct route *r = &routes[i];

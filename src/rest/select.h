@@ -5,9 +5,9 @@
 
 #include "rest/context.h"
 
-/* Puts the names of $select into the style; they live in c->arena.  Without one, with "*",
- * and in versions that know no $select, style->all stays.  ERR_INVALID_INPUT for a list
- * that is too long or a name that can be no property's. */
+/* Sets the names of $select in the style; c->arena owns the array.  style->all stays without
+ * $select, with "*", and in versions without $select.  ERR_INVALID_INPUT for too many names and
+ * invalid ones. */
 enum err select_read(struct request_context *c, struct odata_style *style);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The server: its sockets, MHD's daemons, workers and limits, from start to stop.
+ * The server: starts and stops its sockets, MHD's daemons, workers and limits.
  *
- * Surprising: MHD_stop_daemon() must not find a suspended connection: workers end first. */
+ * MHD_stop_daemon() must not find a suspended connection, so the workers end first. */
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log.h"
@@ -25,18 +25,18 @@
 #define DEFAULT_IDLE_MS 120000
 #define DEFAULT_PROGRESS_MS 30000
 #define DEFAULT_MEMORY_KIB (256 << 10)
-/* So that as many durable writers can share one commit. */
+/* As many durable writers can share one commit. */
 #define WORKERS 32
-/* For what may take seconds, beside the others: enough to keep disk and CPUs busy. */
+/* For requests that may take seconds: enough to keep disk and CPUs busy. */
 #define LONG_WORKERS 8
 #define LOOPS_MAX 8
-/* Descriptors for the store, commands, the mount. */
+/* Descriptors for the store, commands and the mount. */
 #define OTHER_FILES 256
-/* rest_stop(): how long clients may take to send or to read what was begun. */
+/* How long rest_stop() waits for clients that send or read. */
 #define STOP_MS 3000
 #define STOP_ROUND_US 2000
 
-/* Targets are taken raw. */
+/* Keeps targets as they were sent. */
 static size_t leave_escaped(void *arg, struct MHD_Connection *mhd, char *text)
 {
 	(void)arg;
@@ -55,14 +55,15 @@ static void on_message(void *arg, const char *fmt, va_list args)
 		log_debug("REST: %s", text);
 		return;
 	}
-	/* The first one is the cause. */
+	/* The first message is the cause. */
 	if (r->complaint[0] != '\0')
 		return;
 	(void)vsnprintf(r->complaint, sizeof(r->complaint), fmt, args);
 	r->complaint[strcspn(r->complaint, "\n")] = '\0';
 }
 
-/* Not in the thread that frees: it would wait, and free again at the next request. */
+/* Runs in the watchdog's thread.  A worker would delay its request, and repeat this at the next
+ * one. */
 static void after_round(void *arg, size_t connections)
 {
 	struct rest *r = arg;
@@ -82,7 +83,7 @@ static unsigned loops(void)
 	return n < 1 ? 1 : n > LOOPS_MAX ? LOOPS_MAX : (unsigned)n;
 }
 
-/* What may be open at once, less what others need. */
+/* Raises the limit of open files and returns the connections that it allows. */
 static uint32_t allowed_connections(uint32_t wanted)
 {
 	struct rlimit r;
@@ -144,7 +145,7 @@ static unsigned connections_each(const struct rest *r)
 	return r->limits.connections / (unsigned)r->nendpoints;
 }
 
-/* From so many on, on whichever endpoint: one of them may be almost full. */
+/* The limit applies to each endpoint: one of them may be almost full. */
 static unsigned crowd(const struct rest *r)
 {
 	return connections_each(r) - connections_each(r) / 8;
@@ -156,8 +157,8 @@ static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_deta
 	unsigned threads = loops();
 	unsigned connections = connections_each(r);
 	if (connections < threads)
-		connections = threads; /* each thread has its part of them */
-	/* Its own descriptor: MHD closes it, on failure only sometimes. */
+		connections = threads; /* each thread gets a share of them */
+	/* MHD closes its own descriptor; on an error it sometimes does not. */
 	int fd = fcntl(e->listener.fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return err_set(
@@ -166,14 +167,14 @@ static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_deta
 		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)CONNECTION_MEMORY, NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, connections, NULL },
-		{ MHD_OPTION_CONNECTION_TIMEOUT, 0, NULL }, /* rest/watchdog.h */
+		{ MHD_OPTION_CONNECTION_TIMEOUT, 0, NULL }, /* see rest/watchdog.h */
 		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)connection_completed, NULL },
 		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connection_notify, e },
 		{ MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)connection_target, NULL },
 		{ MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escaped, NULL },
-		{ MHD_OPTION_END, 0, NULL }, /* threads */
-		{ MHD_OPTION_END, 0, NULL }, /* TLS */
-		{ MHD_OPTION_END, 0, NULL }, /* strictness */
+		{ MHD_OPTION_END, 0, NULL }, /* for threads */
+		{ MHD_OPTION_END, 0, NULL }, /* for TLS */
+		{ MHD_OPTION_END, 0, NULL }, /* for strictness */
 		{ MHD_OPTION_END, 0, NULL },
 		{ MHD_OPTION_END, 0, NULL },
 	};
@@ -187,7 +188,7 @@ static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_deta
 	if (with_tls)
 		tls_options(r->tls_legacy, options + n);
 	r->complaint[0] = '\0';
-	/* The logger first: other options complain through it. */
+	/* The logger comes first: MHD reports errors in other options through it. */
 	e->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
 			MHD_USE_ERROR_LOG | (with_tls ? MHD_USE_TLS : 0),
 		0, connection_accept, e, connection_request_part, e, MHD_OPTION_EXTERNAL_LOGGER,
@@ -263,7 +264,7 @@ const char *rest_endpoint(const struct rest *r, size_t i)
 	return i < r->nendpoints ? r->endpoints[i].listener.text : NULL;
 }
 
-/* Until what was begun is answered; a client that is too slow is given up. */
+/* Waits until the requests in work are answered.  Slow clients are cut off. */
 static void finish_requests(struct rest *r)
 {
 	size_t at[PHASES];
@@ -274,7 +275,7 @@ static void finish_requests(struct rest *r)
 		if (at[PHASE_HEAD] + at[PHASE_BODY] + at[PHASE_WORK] + at[PHASE_REPLY] == 0)
 			return;
 		uint64_t now = clock_mono_us();
-		/* Who is being worked for has the whole time for its answer then. */
+		/* A request in work has the whole time for its response later. */
 		if (at[PHASE_WORK] > 0)
 			end = now + STOP_MS * 1000;
 		if (now >= end)
@@ -296,7 +297,7 @@ void rest_stop(struct rest *r)
 	if (r->long_workers != NULL)
 		workers_stop(r->long_workers);
 	for (size_t i = 0; i < r->nendpoints; i++) {
-		MHD_stop_daemon(r->endpoints[i].daemon); /* NULL is fine */
+		MHD_stop_daemon(r->endpoints[i].daemon); /* accepts NULL */
 		listener_close(&r->endpoints[i].listener);
 	}
 	if (r->tls)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define SHOWN_MAX 192 /* of a string to sign: the detail has room for some more */
+#define SHOWN_MAX 192 /* of a string to sign; the detail has some more text */
 
 bool signature_parse(struct span text, uint8_t out[SIGNATURE_BYTES])
 {
@@ -19,9 +19,9 @@ bool signature_matches(
 	uint8_t right[SIGNATURE_BYTES];
 	bool found = false;
 
-	/* That the first key does tells nothing of the key. */
+	/* Stopping at the first matching key reveals nothing about the keys. */
 	for (size_t i = 0; i < ARRAY_LEN(keys->key) && !found; i++) {
-		/* An empty key is no key: everybody could sign with it. */
+		/* Anybody could sign with an empty key. */
 		if (keys->len[i] == 0)
 			continue;
 		crypto_hmac_sha256(span_make(keys->key[i], keys->len[i]), text, right);
@@ -31,7 +31,7 @@ bool signature_matches(
 	return found;
 }
 
-/* One line of ASCII. */
+/* Writes the text as one line of ASCII. */
 static void show(struct span text, char out[SHOWN_MAX])
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * HMAC-SHA256 signatures, which both kinds of credential use. */
+ * HMAC-SHA256 signatures, for both kinds of credential. */
 #ifndef REST_SIGNATURE_H
 #define REST_SIGNATURE_H
 
@@ -12,13 +12,13 @@
 
 #define SIGNATURE_BYTES 32
 
-/* False if it is not base64 of as many bytes as a signature has. */
+/* Decodes a signature.  Returns false unless text is base64 of SIGNATURE_BYTES bytes. */
 bool signature_parse(struct span text, uint8_t out[SIGNATURE_BYTES]);
-/* Whether either key of the account signed the text. */
+/* Returns true if either key of the account signed the text. */
 bool signature_matches(const struct account_keys *keys, struct span text,
 	const uint8_t signature[SIGNATURE_BYTES]);
-/* ERR_AUTH_FAILED with what should have been signed, as far as there is room: it holds
- * nothing but what the client sent, and is what a developer needs to find the mistake. */
+/* Returns ERR_AUTH_FAILED with the string to sign in the detail, as far as it fits.  It contains
+ * only what the client sent, and developers need it to find their error. */
 enum err signature_mismatch(struct span string_to_sign, struct err_detail *detail);
 
 #endif

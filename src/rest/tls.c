@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Surprising: a certificate that was replaced is kept until the end.  A handshake may still use it,
- * and GnuTLS does not tell when it is done. */
+ * A replaced certificate is kept until the end.  A handshake may still use it, and GnuTLS does not
+ * tell when it is finished. */
 #include "rest/tls.h"
 
 #include "rest/connection.h"
@@ -36,7 +36,7 @@ static gnutls_datum_t datum(const struct buf *b)
 	return (gnutls_datum_t){ (unsigned char *)b->data, (unsigned)b->len };
 }
 
-/* That they belong together is known to credentials only. */
+/* GnuTLS checks only in credentials that both belong together. */
 static int check_pair(const gnutls_datum_t *cert, const gnutls_datum_t *key)
 {
 	gnutls_certificate_credentials_t c;
@@ -157,7 +157,7 @@ static int retrieve(gnutls_session_t session, const struct gnutls_cert_retr_st *
 	(void)session;
 	(void)info;
 	*ocsp = NULL;
-	*n_ocsp = *flags = 0; /* all of it stays ours */
+	*n_ocsp = *flags = 0; /* GnuTLS must not free them */
 	*chain = p->chain;
 	*n = p->n;
 	*key = p->key;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * TLS of the TCP endpoints, which libmicrohttpd does with GnuTLS: which ciphers, and which
- * certificate a handshake gets.  The library's call for a certificate has no argument of ours, so a
- * process has one certificate at a time. */
+ * TLS of the TCP endpoints, done by MHD with GnuTLS: the ciphers and the certificate.  MHD's
+ * callback for the certificate has no argument for us, so a process has one certificate at a
+ * time. */
 #ifndef REST_TLS_H
 #define REST_TLS_H
 
@@ -12,14 +12,15 @@
 
 struct MHD_OptionItem;
 
-/* Reads the files, and gives their certificate to every handshake from now on.  On failure nothing
- * changes; detail names the file and what is wrong.  One thread at a time. */
+/* Reads the files and uses their certificate for new handshakes.  On an error the old one stays,
+ * and detail names the file and the problem.  Only one thread may call it at a time. */
 enum err tls_load(const char *cert, const char *key, struct err_detail *detail);
-/* Frees what tls_load() made, once no daemon runs. */
+/* Frees the certificates.  No daemon may be running. */
 void tls_unload(void);
-/* Sends text on a session, as far as its socket has room, and ends it.  session: GnuTLS's. */
+/* Sends text on a GnuTLS session as far as its socket has room, then ends the session. */
 void tls_send(void *session, struct span text);
-/* Fills two options of a daemon: ret[0] and ret[1]. */
+/* Sets ret[0] and ret[1], two options of a daemon.  legacy: also allow ciphers without forward
+ * secrecy. */
 void tls_options(bool legacy, struct MHD_OptionItem *ret);
 
 #endif

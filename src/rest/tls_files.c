@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Whether certificate and key are a pair is told by the TLS library; here it is only made
- * sure that each file is what it should be, since that library's messages name no file. */
+ * GnuTLS checks that certificate and key are a pair.  Its messages name no file, so this file
+ * checks that each has the right kind of content. */
 #include "rest/tls_files.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A chain of certificates is some KiB. */
+/* A certificate chain has some KiB. */
 #define FILE_LIMIT ((size_t)1 << 20)
 
-/* All the memory at first: growing would leave copies of the key behind. */
+/* Reserves all memory first: growing the buffer would leave copies of the key behind. */
 static enum err read_file(const char *path, struct buf *ret, struct err_detail *detail)
 {
 	*ret = BUF_INIT(FILE_LIMIT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The certificate and the key of TLS, read into memory.  The key is wiped when it was used. */
+ * Reads the certificate and the key of TLS into memory.  The key is wiped after use. */
 #ifndef REST_TLS_FILES_H
 #define REST_TLS_FILES_H
 
@@ -7,7 +7,8 @@
 #include "base/err.h"
 
 struct tls_files {
-	struct buf cert, key; /* PEM, NUL-terminated */
+	/* On ERR_OK call tls_files_fini().  On an error detail names the file and the problem. */
+	struct buf cert, key;
 };
 
 /* tls_files_fini() if ERR_OK.  detail names the file and what is wrong with it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One list under one lock; the thread looks at all of it a few times a second.  A number
- * of a descriptor is used under the lock only, and a connection leaves the list before the
- * library closes it: so a hang-up never meets another connection of that number. */
+ * One list with one lock; the thread checks the whole list in each round.  Descriptors are used
+ * only under the lock, and a connection leaves the list before MHD closes it.  So the watchdog
+ * never shuts down another connection with the same number. */
 #include "rest/watchdog.h"
 
 #include "base/clock.h"
@@ -15,13 +15,13 @@
 #include <time.h>
 
 #define ROUNDS_TO_LEAVERS 10
-/* What a connection that is idle, or is slow to say what it wants, gets in a crowd. */
+/* The deadline of idle and slow connections in a crowd. */
 #define CROWDED_MS 5000
-/* A connection without a credential gets this long at least: some round trips. */
+/* Without a credential a connection has at least this long: some round trips. */
 #define STRANGER_MS 500
 
 struct watchdog {
-	struct mutex lock; /* the list, and that its descriptors are open */
+	struct mutex lock; /* the list; its descriptors are open while it is held */
 	pthread_cond_t wake;
 	pthread_t thread;
 	struct watchdog_entry *first, *last;
@@ -47,14 +47,14 @@ static bool is_overdue(const struct watchdog *w, struct watchdog_entry *c, uint6
 		return false;
 	if (now >= end)
 		return true;
-	/* Its time is counted from when it is seen to be crowded. */
+	/* The short time starts when a round first sees the crowd. */
 	if (phase != PHASE_REPLY && w->n >= w->crowd && end - now > CROWDED_MS * 1000)
 		atomic_compare_exchange_strong(&c->deadline, &end, now + CROWDED_MS * 1000);
 	return false;
 }
 
-/* The HTTP library misses an end of input that comes together with the last bytes, where the
- * request is not complete.  This wakes it; who is sent an answer all the same still gets it. */
+/* MHD misses an end of input that arrives with the last bytes of an incomplete request.  This wakes
+ * it.  A client can still receive a response. */
 static void let_go(struct watchdog_entry *c)
 {
 	uint32_t phase = atomic_load_explicit(&c->phase, memory_order_acquire);
@@ -63,8 +63,8 @@ static void let_go(struct watchdog_entry *c)
 		(void)shutdown(c->fd, SHUT_RD);
 }
 
-/* Cuts connections without a credential, the oldest first, so that a new one need not wait for the
- * time limits of thousands. */
+/* Closes connections without a credential, the oldest first.  So a new connection does not wait for
+ * the deadlines of thousands. */
 static void make_room(struct watchdog *w, uint64_t now)
 {
 	size_t left = w->n;

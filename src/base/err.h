@@ -120,7 +120,7 @@ enum MUST_CHECK err {
 	ERR_COUNT_
 };
 
-/* Where and why an operation failed, for users.  Callers put it on their stack and may pass NULL.
+/* Details of a failure, for users.  Callers put it on their stack and may pass NULL.
  * Functions take it as their last argument and fill it only on failure. */
 struct err_detail {
 	size_t op;       /* 0-based index of the operation in a change set */

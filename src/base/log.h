@@ -19,7 +19,7 @@ enum log_level {
 	LOG_LEVEL_DEBUG
 };
 
-/* What a warning is about. */
+/* The subject of a warning. */
 enum log_kind {
 	LOG_KIND_OWN, /* the process itself */
 	LOG_KIND_COMMAND,

@@ -28,7 +28,7 @@ struct writer {
 #define ELEMENT_ROOM(el_) \
 	(2 * (el_)->name.n + (el_)->type.n + ATOM_TEXT_ROOM((el_)->text.n) + ATTRIBUTES_ROOM + 16)
 
-/* Where an element's name is in the output. */
+/* The position of an element's name in the output. */
 struct tag {
 	size_t at, n;
 };

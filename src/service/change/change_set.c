@@ -21,11 +21,11 @@ struct change_set_item {
 struct reader {
 	struct change_set *set;
 	const struct change_set_place *at;
-	struct span pk;            /* of operations that leave it out; p NULL: none may */
+	struct span pk;            /* for operations without one; p NULL: each must have one */
 	struct err_detail *detail; /* never NULL */
 };
 
-/* ---- errors with their place ---- */
+/* ---- errors with their position ---- */
 
 static enum err put_place(
 	const struct change_set *set, struct err_detail *detail, enum err e, size_t offset)
@@ -40,7 +40,7 @@ static enum err fail_at(struct reader *r, enum err e, size_t offset, const char 
 	return err_set_at(r->detail, e, r->set->text.p, offset, "%s", why);
 }
 
-/* e is about a part of the text, in which the detail's offset counts. */
+/* Converts an error in a part of the text, to which the detail's offset refers. */
 static enum err rebase(struct reader *r, enum err e, struct span part)
 {
 	size_t offset = (size_t)(part.p - r->set->text.p);
@@ -63,7 +63,7 @@ static enum err make_room(struct change_set *set, size_t n)
 	return ERR_OK;
 }
 
-/* What every operation must be, after it was read with e. */
+/* Makes the checks of every operation after it was read with result e. */
 static enum err finish_op(struct reader *r, size_t i, enum err e)
 {
 	struct entity_op *op = &r->set->ops[i];
@@ -96,7 +96,7 @@ static const enum entity_op_kind kinds[CHANGE_VERB_COUNT_] = {
 	[CHANGE_VERB_UPSERT_MERGE] = ENTITY_UPSERT_MERGE,
 };
 
-/* Without a condition any version will do. */
+/* Without a precondition any version matches. */
 static enum err read_condition(
 	struct reader *r, const struct change_set_json_op *json, struct entity_op *op)
 {
@@ -179,8 +179,7 @@ static size_t header_count(const struct batch_part *part, const char *name)
 	return count;
 }
 
-/* Takes the account's segment off, which old clients double; what stands last is a table,
- * whatever its name. */
+/* Removes the account's segment, which old clients repeat.  The last segment always is a table. */
 static struct span strip_account(struct span path, struct span account)
 {
 	for (int i = 0; i < 2; i++) {
@@ -218,7 +217,7 @@ static enum err read_body(struct reader *r, const struct batch_part *part, struc
 	if (e == ERR_EMPTY)
 		return fail_at(r, ERR_VALUE_INVALID, (size_t)(part->method.p - r->set->text.p),
 			"The body of the operation is empty.");
-	/* Of the set, nothing is missing. */
+	/* The set is complete, so the entity is invalid. */
 	return e == ERR_OK ? e : rebase(r, e == ERR_INCOMPLETE ? ERR_VALUE_INVALID : e, part->body);
 }
 
@@ -296,8 +295,8 @@ static enum err read_part(struct reader *r, const struct batch_part *part, size_
 		"A change set holds operations that change one entity, nothing else.");
 }
 
-/* The first line is "--" and the boundary, which nothing else tells here.  p NULL: it is no
- * such line, or none yet. */
+/* The first line is "--" and the boundary.  Returns the Content-Type that it implies; p is NULL if
+ * it is another line, or incomplete. */
 static struct span content_type(struct reader *r, struct span text, enum err *ret_error)
 {
 	const char *end = memchr(text.p, '\n', text.n);
@@ -323,7 +322,7 @@ static struct span content_type(struct reader *r, struct span text, enum err *re
 	return span_make(type, n + m + 1);
 }
 
-/* text: from the first delimiter on. */
+/* text begins at the first delimiter. */
 static enum err read_batch(struct reader *r, struct span text)
 {
 	struct change_set *set = r->set;
@@ -338,7 +337,7 @@ static enum err read_batch(struct reader *r, struct span text)
 			"missing.");
 	if (e != ERR_OK)
 		return e;
-	/* With the text's own beginning, so that places are right. */
+	/* Parses from the start of the text, so that positions are correct. */
 	e = batch_body_parse(type, set->text, LIMIT_BATCH_OPS, &set->arena, &body, r->detail);
 	if (e == ERR_OK)
 		e = make_room(set, body.nparts);
@@ -386,7 +385,7 @@ enum err change_set_apply(struct service *s, enum origin origin, uint64_t table_
 	*detail = (struct err_detail){ 0 };
 	enum err e =
 		entities_apply(s, origin, table_id, set->ops, set->n, flags | ENTITIES_SET, detail);
-	/* What is the store's fault is no operation's. */
+	/* Errors of the store blame no operation. */
 	set->blames = e != ERR_OK && e != ERR_TABLE_NOT_FOUND && e != ERR_GONE &&
 		(err_http(e) < 500 || e == ERR_NOT_SUPPORTED);
 	if (set->blames)

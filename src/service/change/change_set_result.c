@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The outcome of a change set as JSON: what reading .batch gives.  Not by codec/json_build.h: with it a set of 100
- * upserts took 1,170 us where it took 950. */
+ * The result of a change set as JSON, which reading .batch returns. */
 #include "base/compiler.h"
 #include "codec/change_set_json.h"
 #include "model/etag.h"
@@ -27,7 +26,7 @@ static void add_text(struct buf *out, const char *name, struct span text)
 	buf_add_json(out, text);
 }
 
-/* What the operation is, without braces. */
+/* Adds the members that identify the operation. */
 static void add_subject(struct buf *out, const struct entity_op *op)
 {
 	add_text(out, "operation", span_of(kind_text(op->kind)));

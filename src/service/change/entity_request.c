@@ -35,7 +35,7 @@ static enum err read_condition(
 			span_is(r->method, "DELETE") ? "DELETE" : "PUT");
 	if (r->if_match.p == NULL)
 		return ERR_OK;
-	if (r->if_match_count > 1) /* in a part of a batch */
+	if (r->if_match_count > 1) /* only possible in a part of a batch */
 		return err_set(detail, ERR_INVALID_INPUT,
 			"More than one If-Match is specified. Please make sure only one etag "
 			"value is specified and is valid.");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One read for each row, so that a damaged one costs no other. */
+ * Reads each row by itself, so that a damaged row does not affect others. */
 #include "service/check/salvage.h"
 
 #include "codec/entity_json.h"
@@ -63,14 +63,14 @@ static enum err put_row(struct work *w, const struct item *row, struct span pk, 
 	return w->to->row(w->to->arg, buf_span(&w->line)) ? ERR_OK : ERR_CANCELLED;
 }
 
-/* As a bad checksum and a bad sector are told. */
+/* A bad checksum or a bad sector. */
 static bool is_damage(enum err e)
 {
 	return e == ERR_CORRUPT || e == ERR_IO;
 }
 
-/* The child of a directory behind *at.  The view is in use for so long only: whoever takes what is
- * written may take his time, and must not keep the log on disk from beginning anew. */
+/* Takes the next child.  The view is in use only during the call.  A slow reader of the output must
+ * not keep the log on disk from restarting. */
 static enum err next(struct work *w, uint64_t directory, struct item *at)
 {
 	struct store_view *v;

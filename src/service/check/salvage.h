@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What can still be read of a table in a damaged store, row by row, as NDJSON. */
+ * Recovers the readable rows of a table in a damaged store as NDJSON. */
 #ifndef SERVICE_CHECK_SALVAGE_H
 #define SERVICE_CHECK_SALVAGE_H
 
@@ -8,22 +8,21 @@
 #include "store/engines.h"
 
 struct salvage {
-	/* A line of NDJSON.  False: stop, ERR_CANCELLED. */
+	/* Takes a line of NDJSON.  Returns false to stop: ERR_CANCELLED. */
 	bool (*row)(void *arg, struct span line);
-	/* What is left out, and why: a line for people. */
+	/* Takes a message that says what was left out, and why. */
 	void (*lost)(void *arg, const char *what);
 	void *arg;
 	uint64_t rows, losses;
 };
 
-/* All rows of the table as of now, in their order, but for what cannot be read: a row that is
- * damaged is left out, and of a partition that cannot be listed what stands behind the damage.
- * ERR_CORRUPT, ERR_IO only where the table itself cannot be listed; ERR_THROTTLED, ERR_GONE: of
- * the view (views.h). */
+/* Writes all rows of the table, in order.  Leaves out damaged rows, and the rest of a partition
+ * that cannot be listed.  ERR_CORRUPT and ERR_IO only if the table itself cannot be listed;
+ * ERR_THROTTLED and ERR_GONE from the view (views.h). */
 enum err service_salvage(struct service *s, uint64_t table_id, struct salvage *to);
 
-/* store_salvage(), with documents and accounts judged here: of s only lost, progress, arg and
- * take_doubtful need to be set. */
+/* Calls store_salvage() and checks documents and accounts.  The caller sets only lost, progress,
+ * arg and take_doubtful of s. */
 enum err service_salvage_store(
 	const char *from, const char *to, struct store_salvage *s, struct err_detail *detail);
 

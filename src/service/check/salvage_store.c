@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Judges documents and the keys of accounts in a salvage, which the engine cannot. */
+ * Checks documents and account keys during a salvage; the engine cannot. */
 #include "codec/entity_json.h"
 #include "service/check/salvage.h"
 #include "service/core/accounts.h"
@@ -9,8 +9,8 @@ struct judge {
 	struct entity entity;
 };
 
-/* The mark of canonical form came with the row, from a page that is sound; a row that has lost its
- * marks is read as any document. */
+/* ITEM_CANONICAL comes from an intact page.  A row without its flags is decoded like any
+ * document. */
 static bool on_row(void *arg, const struct item *row, uint32_t *flags)
 {
 	struct judge *j = arg;

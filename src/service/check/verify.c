@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The check of a whole store.  The engine says what it alone can know; here every item is
- * held against the rules of the model: names, keys and their file names, documents. */
+ * The check of a whole store.  The engine checks itself.  This file checks every item against the
+ * rules of the model: names, keys, file names and documents. */
 #include "service/check/verify.h"
 
 #include "base/clock.h"
@@ -29,13 +29,13 @@ struct verify {
 	void *arg;
 	struct verify_counts *counts;
 	bool stopped;
-	bool no_memory; /* then it is stopped, too */
-	bool exact;     /* the engine counts children */
+	bool no_memory; /* memory is out; `stopped` is set too */
+	bool exact;     /* the engine counts children exactly */
 
-	/* Where we are, for the findings. */
+	/* The current path, for findings. */
 	struct span account, table, partition;
-	enum item_kind dir; /* what the directory being listed is */
-	uint64_t children;  /* of it */
+	enum item_kind dir; /* the kind of the directory being listed */
+	uint64_t children;  /* of that directory */
 	uint64_t done;
 	struct entity entity;
 };
@@ -48,7 +48,7 @@ static bool find(struct verify *v, const char *finding)
 	return !v->stopped;
 }
 
-/* That says nothing about the store. */
+/* A lack of memory is no finding about the store. */
 static bool lacks_memory(struct verify *v, bool lacks)
 {
 	v->no_memory = v->no_memory || lacks;
@@ -61,7 +61,7 @@ static int shown(struct span s)
 	return (int)(s.n < NAME_SHOWN ? s.n : NAME_SHOWN);
 }
 
-/* A finding about the item `name` where we are. */
+/* Reports a finding about the item `name` at the current path. */
 static void PRINTF_LIKE(3, 4) report(struct verify *v, struct span name, const char *fmt, ...)
 {
 	char what[256], line[768];
@@ -77,7 +77,7 @@ static void PRINTF_LIKE(3, 4) report(struct verify *v, struct span name, const c
 	(void)find(v, line);
 }
 
-/* The engine's findings come through here, so that they are counted. */
+/* Counts the engine's findings too. */
 static bool engine_finding(void *arg, const char *finding)
 {
 	return find(arg, finding);
@@ -90,7 +90,7 @@ static void engine_progress(void *arg, uint64_t done, uint64_t total)
 		v->progress(v->arg, done, total);
 }
 
-/* Every key has one name, and the name leads back to it. */
+/* Every key must have one name, which leads back to it. */
 static void check_name(struct verify *v, struct span key, enum filename_kind kind)
 {
 	char name[LIMIT_NAME_BYTES + 1];
@@ -108,7 +108,7 @@ static void check_name(struct verify *v, struct span key, enum filename_kind kin
 			shown(span_make(name, n)), name);
 }
 
-/* The key out of its order form; false, with a finding, if it breaks a rule. */
+/* Converts a key from its order form.  Reports a finding and returns false if it is invalid. */
 static bool check_key(struct verify *v, const struct item *it, const char *what,
 	enum filename_kind kind, char out[LIMIT_KEY_BYTES])
 {
@@ -142,7 +142,7 @@ static void check_keys_inside(struct verify *v, const struct item *it, struct sp
 		report(v, key, "the document of a long key does not hold its keys");
 }
 
-/* What is spliced into answers without being read must be what would be rendered. */
+/* Responses contain canonical documents unread, so they must have the exact form. */
 static void check_canonical(struct verify *v, const struct item *it, struct span key)
 {
 	if ((it->flags & ITEM_CANONICAL) == 0)
@@ -185,7 +185,7 @@ static void tell_done(struct verify *v)
 {
 	v->done++;
 	if (v->progress != NULL && v->done % 256 == 0)
-		v->progress(v->arg, v->done, 0); /* how many there are is not known */
+		v->progress(v->arg, v->done, 0); /* the total is unknown */
 }
 
 static bool on_row(void *arg, const struct item *it)
@@ -202,9 +202,10 @@ static bool on_row(void *arg, const struct item *it)
 	return !v->stopped;
 }
 
-/* A name that it can have: anywhere one with a leading dot; in a partition a file may have a row's (an
- * editor makes it, empty, before it writes), in a table a folder that of a partition whose key is
- * not known.  v->dir of the root: ITEM_NONE. */
+/* Returns true if an ordinary file or folder may have this name.  A leading dot is allowed
+ * everywhere.  In a partition, a file may have a row's name: editors create it empty before they
+ * write.  In a table, a folder may have the digest name of a partition whose key is unknown.
+ * v->dir is ITEM_NONE for the root. */
 static bool file_name_is_allowed(const struct verify *v, const struct item *it)
 {
 	struct filename f;
@@ -253,7 +254,7 @@ static void check_count(struct verify *v, const struct item *dir, struct span na
 			v->children);
 }
 
-/* The first folder of dir behind *at, as walk_next(). */
+/* Takes the next folder of dir, as walk_next() does. */
 static enum err next_folder(struct verify *v, uint64_t dir, struct item *at)
 {
 	enum err e;
@@ -263,7 +264,7 @@ static enum err next_folder(struct verify *v, uint64_t dir, struct item *at)
 	return e;
 }
 
-/* What cannot be read is told, and what stands beside it is verified. */
+/* Reports unreadable parts, so that the check continues. */
 static enum err tolerate(struct verify *v, struct span name, enum err e)
 {
 	if (e != ERR_CORRUPT)
@@ -280,8 +281,8 @@ static enum err list_files(struct verify *v, uint64_t dir, enum item_kind kind)
 				    false, WANT_ATTRS, on_file, v);
 }
 
-/* The files of a folder.  *ret_within: what is in it may be looked at.  A folder that is kept
- * under two places, which the engine tells, may hold itself. */
+/* Verifies the files of a folder.  *ret_within: its contents may be visited.  The engine reports a
+ * folder with two parents, which could contain itself. */
 static enum err verify_folder(struct verify *v, const struct item *folder, bool *ret_within)
 {
 	struct item as_kept = { 0 };
@@ -297,8 +298,8 @@ static enum err verify_folder(struct verify *v, const struct item *folder, bool 
 	return e;
 }
 
-/* The folders in top, however deep they are: the way up is asked of the store, so that the way
- * down need not be remembered. */
+/* Verifies all folders below top, at any depth.  It asks the store for the way up and so needs no
+ * stack. */
 static enum err verify_folders(struct verify *v, uint64_t top)
 {
 	struct item at = { 0 };
@@ -346,7 +347,7 @@ static enum err verify_partition(struct verify *v, const struct item *it)
 	return tolerate(v, name, e);
 }
 
-/* Calls fn for every keyed child of dir, and counts all children. */
+/* Calls fn for each keyed child of dir, and counts all children. */
 static enum err each_child(struct verify *v, uint64_t dir, enum item_kind kind,
 	enum err (*fn)(struct verify *v, const struct item *it), uint64_t *ret_children)
 {
@@ -445,13 +446,13 @@ static enum err verify_account(struct verify *v, const struct item *it)
 	return tolerate(v, it->key, e);
 }
 
-/* A folder that the store has always, of those that a mount shows in .rowfs. */
+/* Verifies a fixed folder that the mount shows in .rowfs. */
 static enum err verify_fixed(struct verify *v, uint64_t id)
 {
 	struct item it = { 0 };
 	enum err e = store_get(v->store, v->view, id, WANT_ATTRS, &it);
 	if (e != ERR_OK)
-		return e == ERR_NOT_FOUND ? ERR_OK : e; /* the engine tells */
+		return e == ERR_NOT_FOUND ? ERR_OK : e; /* the engine reports it */
 	v->account = SPAN_LIT(".rowfs");
 	v->table = it.key;
 	v->children = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Accounts.  The body of an account item holds its secrets as lines of text,
- * "key1=BASE64", "key2=BASE64" and, where they were ever set, "properties=BASE64" with the
- * service properties; lines that this version does not know are refused rather than lost at
- * the next regenerate.  Keys are wiped from our own memory. */
+ * The body of an account's item has lines of text: "key1=BASE64", "key2=BASE64" and, if they were
+ * ever set, "properties=BASE64" with the service properties.  Unknown lines are refused: the next
+ * change would lose them.  Keys are wiped from memory after use. */
 #include "service/core/accounts.h"
 
 #include "base/crypto.h"
@@ -55,7 +54,7 @@ static bool parse_key(struct span text, struct account_keys *ret, int which)
 	return ok;
 }
 
-/* Takes "name=TEXT\n" off the front of *body. */
+/* Takes "name=TEXT\n" from the front of *body. */
 static bool take_line(struct span *body, struct span name, struct span *ret)
 {
 	const char *end = body->n == 0 ? NULL : memchr(body->p, '\n', body->n);
@@ -67,7 +66,7 @@ static bool take_line(struct span *body, struct span name, struct span *ret)
 	return true;
 }
 
-/* ret->properties is an empty buffer. */
+/* ret->properties must be an empty buffer. */
 static enum err parse(struct span body, struct account_secrets *ret)
 {
 	struct span text;
@@ -101,7 +100,7 @@ static struct place place_of(struct span name)
 	return (struct place){ .parent = STORE_ROOT, .class = CLASS_KEYED, .key = name };
 }
 
-/* Account items that passed through our hands hold keys. */
+/* Wipes an account's item, which contains keys. */
 static void wipe_item(struct item *it)
 {
 	if (it->body.p != NULL)
@@ -109,13 +108,13 @@ static void wipe_item(struct item *it)
 	item_fini(it);
 }
 
-/* Writes the secrets; cond says whether the account is made or changed. */
+/* Writes the secrets.  cond says if the account must exist. */
 static enum err put(struct service *s, enum origin origin, struct span name,
 	const struct account_keys *keys, struct span properties, enum change_cond cond,
 	int64_t cond_version, struct err_detail *detail)
 {
 	struct buf body = BUF_INIT(BODY_LIMIT);
-	/* No piece of it stays behind where the buffer grows. */
+	/* Reserves all memory first: growing the buffer would leave copies behind. */
 	enum err e = buf_reserve(&body, 1024 + properties.n / 3 * 4) ? ERR_OK : ERR_NO_MEMORY;
 	if (e == ERR_OK)
 		e = format(keys, properties, &body);
@@ -174,7 +173,7 @@ enum err account_find(struct service *s, struct span name, struct item *ret)
 
 enum err account_secrets_read(struct span body, struct account_secrets *ret)
 {
-	/* Two more: what padding stands for. */
+	/* Two more bytes for base64's padding. */
 	*ret = (struct account_secrets){ .properties = BUF_INIT(PROPERTIES_MAX + 2) };
 	enum err e = parse(body, ret);
 	if (e != ERR_OK)
@@ -226,8 +225,8 @@ enum err account_keys_get(struct service *s, struct span name, struct account_ke
 	return ERR_OK;
 }
 
-/* Reads, changes, writes what nobody else changed meanwhile; an error of change() ends it.
- * The account's version moves on with its tables too, so another try is not rare. */
+/* Reads, changes and writes the secrets, and repeats that after a lost race.  An error of change()
+ * ends it.  Changes of the account's tables change its version too, so repetitions are common. */
 static enum err change_secrets(struct service *s, enum origin origin, struct span name,
 	enum err (*change)(void *arg, struct account_secrets *a), void *arg,
 	struct err_detail *detail)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a key in a message. */
+/* Bytes of a key in a message. */
 #define SHOWN_BYTES 80
 
 enum err admission_entities(struct service *s, uint64_t table_id, struct span pk,
@@ -42,7 +42,7 @@ enum err admission_in_id(
 	struct partition_key key;
 	if (n == 0 && heat_target(service_heat(s)) == 0)
 		return ERR_OK;
-	/* Whatever became of the directory: to say so is not for here. */
+	/* The caller reports a missing directory itself. */
 	if (partition_keys_get(service_partition_keys(s), dir, &key) != ERR_OK)
 		return ERR_OK;
 	return admission_entities(s, key.table, span_make(key.pk, key.pk_n), kind, n, detail);
@@ -54,7 +54,7 @@ void admission_count(
 	heat_count(service_heat(s), clock_mono_coarse_us(), table_id, pk, kind, (uint32_t)n);
 }
 
-/* ---- what was counted ---- */
+/* ---- reading ---- */
 
 static bool copy_name(struct span name, char *out, size_t cap)
 {
@@ -65,7 +65,7 @@ static bool copy_name(struct span name, char *out, size_t cap)
 	return true;
 }
 
-/* ERR_NOT_FOUND: the table is no more. */
+/* ERR_NOT_FOUND if the table was removed. */
 static enum err find_names(struct store *store, struct hot_partition *p)
 {
 	struct item table = { 0 }, account = { 0 };
@@ -91,7 +91,7 @@ struct hottest *hottest_partitions(struct service *s)
 		return NULL;
 	}
 	size_t n;
-	bool hidden; /* colder ones, behind those of tables that are gone */
+	bool hidden; /* removed tables may have hidden colder partitions */
 	do {
 		n = heat_hottest(service_heat(s), clock_mono_us(), spots, HOTTEST_MAX);
 		hidden = false;

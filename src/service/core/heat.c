@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A table of 64 sets of 16 partitions, each set with its lock: a count is a hash, a lock that
- * hardly anyone else wants, and a comparison of keys. */
+ * A table of 64 sets of 16 partitions; each set has its own lock, which rarely has contention. */
 #include "service/core/heat.h"
 
 #include "base/lock.h"
@@ -14,8 +13,8 @@
 
 struct partition {
 	uint64_t table, hash;
-	uint64_t second; /* the current one as of the last count */
-	uint64_t total;  /* of all the seconds below */
+	uint64_t second; /* the current second at the last count */
+	uint64_t total;  /* the sum of all seconds */
 	uint32_t seconds[HEAT_WINDOW_S][HEAT_KINDS_];
 	size_t pk_n;
 	char pk[];
@@ -83,7 +82,7 @@ static uint32_t *second_of(struct partition *p, uint64_t second)
 	return p->seconds[second % HEAT_WINDOW_S];
 }
 
-/* Makes `second` the current one; the seconds since the last count were empty. */
+/* Makes `second` current.  The seconds since the last count are empty. */
 static void advance(struct partition *p, uint64_t second)
 {
 	uint64_t gone = second > p->second ? second - p->second : 0;
@@ -158,7 +157,7 @@ static bool is_over(struct partition *p, uint32_t target)
 	return target != 0 && (uint64_t)now[HEAT_CHANGED] + now[HEAT_READ] >= target;
 }
 
-/* False: over the target, and nothing was counted. */
+/* Returns false and counts nothing if the partition is over the limit. */
 static bool count(struct heat *h, uint64_t now_us, uint64_t table, struct span pk,
 	enum heat_kind kind, uint32_t n, uint32_t target)
 {
@@ -215,7 +214,7 @@ static void describe(const struct partition *p, struct hot_spot *ret)
 	}
 }
 
-/* Puts p where it belongs among the n hottest so far; returns how many there are now. */
+/* Inserts p among the n hottest.  Returns how many there are now. */
 static size_t insert(struct hot_spot *all, size_t n, size_t max, const struct partition *p)
 {
 	size_t at = n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A few slots, each for all names that fall into it. */
+ * A hash table without chains: each slot holds one entry, and a new entry replaces the old one. */
 #include "service/core/known.h"
 
 #include "base/lock.h"
@@ -9,9 +9,9 @@
 
 #define ACCOUNTS 16
 #define CHILDREN 1024
-/* A longer key is not remembered. */
+/* Longer keys are not cached. */
 #define KEY_MAX 64
-/* An account with more than this is not remembered. */
+/* An account with larger properties is not cached. */
 #define PROPERTIES_MAX 4096
 
 struct account_slot {
@@ -21,16 +21,16 @@ struct account_slot {
 };
 
 struct child_slot {
-	uint64_t moment;     /* another one than known.moment: forgotten */
-	uint64_t id, parent; /* id 0: free */
+	uint64_t moment;     /* the entry is valid if this equals known.moment */
+	uint64_t id, parent; /* id is 0 if the slot is free */
 	size_t key_n;
 	char key[KEY_MAX];
 };
 
 struct known {
-	struct mutex lock; /* guards what follows */
-	uint64_t moment;   /* moves on whenever all is forgotten */
-	unsigned changing; /* changes that are being made */
+	struct mutex lock; /* guards the members below */
+	uint64_t moment;   /* increases when the cache is cleared */
+	unsigned changing; /* changes in progress */
 	struct account_slot accounts[ACCOUNTS];
 	struct child_slot children[CHILDREN];
 };
@@ -67,7 +67,7 @@ void known_free(struct known *k)
 	free(k);
 }
 
-/* Rows and files change no directory; what is named by its id may be one. */
+/* Rows and files do not affect directories.  An item named by its id can be a directory. */
 static bool is_below_tables(const struct change *c)
 {
 	switch (c->op) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * What every request asks before its own question, remembered: which account has which
- * secrets, which table and which partition has which id.  All of it is forgotten before and
- * after any change that could make it wrong, and what is read meanwhile is not remembered; so
- * it is never older than what the store would answer.  For any number of threads.
+ * A cache for the first lookups of every request: the secrets of accounts, and the ids of tables
+ * and partitions.  Any number of threads may use it.
  *
- * Surprising: a partition is remembered when its last row and the partition itself are gone.
- * Ids are never used again, so nothing is found in it then, and who finds nothing in what was
- * remembered asks the store. */
+ * It never returns older data than the store.  A change that could make an entry wrong clears the
+ * cache before and after it, and data read in between is not cached.
+ *
+ * A partition can stay in the cache after it was removed.  Ids are never used again, so nothing is
+ * found in it, and the caller then asks the store. */
 #ifndef SERVICE_CORE_KNOWN_H
 #define SERVICE_CORE_KNOWN_H
 
@@ -23,18 +23,21 @@ struct known;
 struct known *known_new(void);
 void known_free(struct known *k);
 
-/* Whether these changes could make wrong what is remembered; then known_changing() before
- * they are applied and known_changed() when they are, or have failed. */
+/* Returns true if these changes can make an entry wrong.  Then call known_changing() before they
+ * are applied, and known_changed() afterwards, also if they failed. */
 bool known_is_touched(const struct change *changes, size_t n);
 void known_changing(struct known *k);
 void known_changed(struct known *k);
 
-/* account_secrets_fini() if true; else *ret_moment is for remembering what is read now. */
+/* Returns true and sets *ret if the account is cached; the caller frees it with
+ * account_secrets_fini().  Else sets *ret_moment, which known_account_is() needs. */
 bool known_account(
 	struct known *k, struct span name, struct account_secrets *ret, uint64_t *ret_moment);
+/* Adds an account that was read since known_account() set `moment`. */
 void known_account_is(
 	struct known *k, struct span name, const struct account_secrets *a, uint64_t moment);
-/* A table of an account, a partition of a table, by the key of its item. */
+/* Do the same for the id of a child, by the key of its item: a table of an account, or a partition
+ * of a table. */
 bool known_child(
 	struct known *k, uint64_t parent, struct span key, uint64_t *ret_id, uint64_t *ret_moment);
 void known_child_is(

@@ -14,7 +14,7 @@ struct counters {
 };
 
 struct door {
-	_Atomic(const char *) names[METRICS_OPERATIONS]; /* NULL: no such operation */
+	_Atomic(const char *) names[METRICS_OPERATIONS]; /* NULL: there is no such operation */
 	struct counters operations[METRICS_OPERATIONS];
 };
 
@@ -47,7 +47,7 @@ static size_t bucket_of(uint64_t us)
 	return i;
 }
 
-/* Who sees this sees what was counted before it. */
+/* A reader that sees this count also sees the counts before it. */
 static void add(atomic_uint_fast64_t *counter, uint64_t n)
 {
 	atomic_fetch_add_explicit(counter, n, memory_order_release);
@@ -90,7 +90,7 @@ bool metrics_read(const struct metrics *m, enum metrics_door door, size_t operat
 		return false;
 	const struct counters *c = &m->doors[door].operations[operation];
 	*ret = (struct metrics_figures){ .name = atomic_load(&m->doors[door].names[operation]) };
-	/* Last counted, first read. */
+	/* Read in the reverse order of counting. */
 	ret->refused = atomic_load(&c->refused);
 	ret->failed = atomic_load(&c->failed);
 	ret->total_us = atomic_load(&c->total_us);
@@ -112,7 +112,7 @@ uint64_t metrics_percentile_us(const struct metrics_figures *f, unsigned percent
 	uint64_t seen = 0;
 	for (size_t i = 0; i < METRICS_BUCKETS; i++) {
 		seen += f->buckets[i];
-		/* In this order nothing overflows in the life of a machine. */
+		/* This product cannot overflow in practice. */
 		if (seen > 0 && seen * 100 >= f->count * percent) {
 			uint64_t bound = metrics_bucket_us(i);
 			return bound < f->max_us ? bound : f->max_us;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * How often each operation of each door was asked for, how it ended, how long it took.
- * Counters without locks: counting costs some tens of nanoseconds, and who reads them sees
- * each counter as of some moment during the reading, but never more errors than operations
- * or a mean above the longest. */
+ * Counts and latencies of operations, by front end.  The counters have no locks; a count takes some
+ * tens of nanoseconds.  A reader gets each counter as of some time during the read.  But it never
+ * sees more errors than operations, or a mean above the maximum. */
 #ifndef SERVICE_CORE_METRICS_H
 #define SERVICE_CORE_METRICS_H
 
@@ -19,24 +18,25 @@ enum metrics_door {
 
 enum metrics_end {
 	METRICS_DONE,
-	METRICS_REFUSED, /* an error that is the caller's to mend; HTTP: 4xx */
-	METRICS_FAILED,  /* all others; HTTP: 5xx */
+	METRICS_REFUSED, /* an error that the caller can correct; HTTP: 4xx */
+	METRICS_FAILED,  /* any other error; HTTP: 5xx */
 };
 
-/* Operations that a door may have. */
+/* The most operations of a front end. */
 #define METRICS_OPERATIONS 32
-/* Of latencies: the i-th counts those of at most 16 << i microseconds that the one before
- * does not; the last one has no bound.  So 16 us to 8.4 s. */
+/* Buckets of latencies.  The i-th counts latencies of up to 16 << i microseconds that the one
+ * before does not count.  The last one has no limit.  So they range from 16 us to 8.4 s. */
 #define METRICS_BUCKETS 21
 
 struct metrics;
 
-struct metrics *metrics_new(void); /* NULL: no memory */
+struct metrics *metrics_new(void); /* NULL when memory is out */
 void metrics_free(struct metrics *m);
 
-/* Names a door's operations 0 to n - 1: before that it has none to read.  The strings must
- * live as long as the program does, the array need not. */
+/* Names operations 0 to n - 1; without names there is nothing to read.  The strings must live as
+ * long as the program; the array is copied. */
 void metrics_name(struct metrics *m, enum metrics_door door, const char *const *names, size_t n);
+/* Counts one operation that took `us` microseconds.  Any thread may call it. */
 void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, uint64_t us,
 	enum metrics_end end);
 
@@ -50,13 +50,13 @@ struct metrics_figures {
 	uint64_t buckets[METRICS_BUCKETS];
 };
 
-/* False: the door has no such operation. */
+/* Returns false if there is no such operation. */
 bool metrics_read(const struct metrics *m, enum metrics_door door, size_t operation,
 	struct metrics_figures *ret);
-/* The bound of a bucket; UINT64_MAX: none. */
+/* Returns the limit of a bucket; UINT64_MAX: none. */
 uint64_t metrics_bucket_us(size_t bucket);
-/* So many percent took no longer: the bound of the bucket in which they end, or the longest
- * of all where that is less. */
+/* Returns a latency that `percent` percent did not exceed: the limit of their last bucket, or the
+ * maximum if that is less. */
 uint64_t metrics_percentile_us(const struct metrics_figures *f, unsigned percent);
 
 #endif

@@ -17,8 +17,8 @@ struct slot {
 
 struct partition_keys {
 	struct store *store;
-	struct mutex lock; /* guards what follows */
-	uint64_t moves;    /* what was read before the last one is not remembered */
+	struct mutex lock; /* guards the members below */
+	uint64_t moves;    /* counts moves: a read that began before the last one is not cached */
 	struct slot *slots[SLOTS];
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Table and PartitionKey of partitions by their ids, remembered: what opens a row by its id
- * would ask the store for its partition each time.  256 partitions at most, each with its
- * key.  By any number of threads. */
+ * A cache of table and PartitionKey by the id of a partition.  Opening a row by its id needs both.
+ * It has up to 256 partitions; any number of threads may use it. */
 #ifndef SERVICE_CORE_PARTITION_KEYS_H
 #define SERVICE_CORE_PARTITION_KEYS_H
 
@@ -15,12 +14,12 @@ struct partition_key {
 };
 
 struct partition_keys;
-struct partition_keys *partition_keys_new(struct store *store); /* NULL: no memory */
+struct partition_keys *partition_keys_new(struct store *store); /* NULL when memory is out */
 void partition_keys_free(struct partition_keys *k);
 
-/* ERR_NOT_FOUND: no item, or no partition. */
+/* Sets *ret.  ERR_NOT_FOUND if there is no item, or if it is not a partition. */
 enum err partition_keys_get(struct partition_keys *k, uint64_t id, struct partition_key *ret);
-/* A directory was moved: nothing is known any more. */
+/* Clears the cache.  Call it after a directory was moved. */
 void partition_keys_forget(struct partition_keys *k);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tables.  The key of a table item is its name in lower case, which makes names
- * case-insensitive; the name in its own case stands beside it. */
+ * The key of a table's item is its name in lower case, so names are case-insensitive.  The item
+ * also has the name in its own case. */
 #include "service/core/tables.h"
 
 #include "model/names.h"
@@ -66,7 +66,7 @@ enum err table_create(struct service *s, enum origin origin, uint64_t account_id
 		.attrs = ATTRS_UNSET };
 	e = service_apply(s, origin, &c, 1, true, detail);
 	if (e == ERR_OK && ret != NULL) {
-		*ret = c.now; /* no copy: it is made, so nothing may fail any more */
+		*ret = c.now; /* moved, not copied: nothing may fail after the commit */
 		c.now = (struct item){ 0 };
 	}
 	changes_fini(&c, 1);

@@ -7,10 +7,10 @@
 
 #include <stdlib.h>
 
-/* What an import reads: 65,536 cells and 8 MiB a record. */
+/* The limits of an import: 65,536 fields and 8 MiB a record. */
 #define NAMES_MAX ((65536 - 3) / 2)
 #define HEADER_MAX ((size_t)8 << 20)
-#define HEADER_BASE 64 /* the keys, Timestamp, the line's end */
+#define HEADER_BASE 64 /* for the keys, Timestamp and the line end */
 #define SLOTS ((size_t)65536)
 
 struct csv_writer {
@@ -18,9 +18,9 @@ struct csv_writer {
 	struct span *names;
 	size_t n, cap;
 	size_t header_bytes;
-	uint32_t *slots;          /* index + 1 by the hash of the name; 0: free */
-	const struct value **row; /* the row's values by column */
-	struct arena arena;       /* of the names */
+	uint32_t *slots;          /* hash table of index + 1; 0: free */
+	const struct value **row; /* the values of a row, by column */
+	struct arena arena;       /* owns the names */
 };
 
 struct csv_writer *csv_writer_new(bool with_time)
@@ -56,7 +56,7 @@ static uint32_t hash(struct span s)
 	return h ^ (h >> 15);
 }
 
-/* The slot of the column with this name, or the free one where it would go. */
+/* Returns the slot of this column, or the free one for it. */
 static uint32_t *slot_of(struct csv_writer *w, struct span name)
 {
 	for (uint32_t at = hash(name);; at++) {
@@ -102,7 +102,7 @@ void csv_writer_header(struct csv_writer *w, struct buf *out)
 	if (w->with_time)
 		buf_add_str(out, ",Timestamp");
 	for (size_t i = 0; i < w->n; i++) {
-		/* Names of properties need no quotes. */
+		/* Property names need no quotes. */
 		buf_add_char(out, ',');
 		buf_add_span(out, w->names[i]);
 		buf_add_char(out, ',');

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rows as CSV (docs/formats.md): a header that names every column, then one record a row.
- * The columns must be known before the header: from a list, or from a first look at every
- * row. */
+ * Rows as CSV (docs/formats.md): a header with all columns, then one record a row.  The columns
+ * must be known before the header, from a list or from a first pass over the rows. */
 #ifndef SERVICE_QUERY_CSV_WRITER_H
 #define SERVICE_QUERY_CSV_WRITER_H
 
@@ -11,18 +10,18 @@
 
 struct csv_writer;
 
-/* with_time: a column Timestamp behind the keys.  NULL: no memory. */
+/* with_time: add a column Timestamp behind the keys.  NULL when memory is out. */
 struct csv_writer *csv_writer_new(bool with_time);
-void csv_writer_free(struct csv_writer *w); /* NULL is fine */
+void csv_writer_free(struct csv_writer *w); /* accepts NULL */
 
-/* A property's two columns, NAME and NAME@type, in the order of the calls, each name once.
- * Copies the name.  ERR_TOO_MANY_PROPERTIES: an import could not read a header with more;
- * ERR_NO_MEMORY. */
+/* Adds the two columns of a property, NAME and NAME@type, unless they exist.  Copies the name.
+ * ERR_TOO_MANY_PROPERTIES: an import could not read such a header; ERR_NO_MEMORY. */
 enum err csv_writer_add(struct csv_writer *w, struct span name);
 
+/* Appends the header. */
 void csv_writer_header(struct csv_writer *w, struct buf *out);
-/* e has keys and Timestamp; properties without a column are left out.  Columns are added no
- * more after the first row.  ERR_NO_MEMORY. */
+/* Appends a record.  e must have keys and Timestamp; properties without a column are left out.  No
+ * columns may be added after the first row.  ERR_NO_MEMORY. */
 enum err csv_writer_row(struct csv_writer *w, const struct entity *e, struct buf *out);
 
 #endif

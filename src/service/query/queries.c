@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Queries walk the key ranges in order: partitions by seek, in each its spans of RowKeys.
- * After the last row that may be handed out the walk goes on to the next row, whose key is
- * where the next call starts; if that is far, to a place that may lead to nothing.
- * A deadline stops between two units of work (a row, a span of RowKeys, a PartitionKey that
- * is not there), and only after the first one, so that whoever comes again with next_pk and
- * next_rk always gets on.  It stops only where the next unit has a legal key to name.
- * An open view holds the store's log back.  So a walk changes its view between partitions,
- * and forgets then what it knows of those to come; within one, where a change set would come
- * apart, it stops as at a deadline.  What is done with each row stands in query_run.c. */
+ * Walks the key ranges in order: seeks partitions, and in each its spans of RowKeys.
+ *
+ * After the last row that may be returned, the walk continues to the next row, where the next call
+ * starts.  If that row is far, it returns a key that may lead to no row.
+ *
+ * A deadline stops between two units of work: a row, a span of RowKeys, a missing PartitionKey.  It
+ * never stops before the first one, so that repeated calls make progress.  It stops only if the
+ * next unit has a valid key to return.
+ *
+ * An open view keeps the log on disk from restarting.  So the walk replaces its view between
+ * partitions and lists the rest again.  Inside a partition that would split a change set, so the
+ * walk stops there as at a deadline.  query_run.c handles each row. */
 #include "service/query/queries.h"
 
 #include "base/clock.h"
@@ -18,18 +21,18 @@
 
 #include <stdlib.h>
 
-/* A view of the query's own is changed at the next partition. */
+/* The query's own view is replaced at the next partition after this time. */
 #define VIEW_US (250u * 1000)
-/* Partitions listed by one call; the first calls list few, for queries that end early. */
+/* Partitions listed by one call.  The first calls list few, for queries that end early. */
 #define BATCH_FIRST 4
 #define BATCH_MAX 256
 #define BATCH_BYTES (64u << 10)
-/* A partition with at most so many children for each span is read through instead. */
+/* A partition with at most so many children per span is scanned instead. */
 #define DENSE 8
 
 /* ---- the view ---- */
 
-/* One row is consistent in itself. */
+/* A single row needs no view. */
 static bool wants_view(const struct query_run *r)
 {
 	return r->end->plan != KEY_PLAN_NOTHING && r->end->plan != KEY_PLAN_POINT;
@@ -56,7 +59,7 @@ static bool view_is_old(const struct query_run *r)
 	return query_run_view_is_older(r, clock_mono_us(), VIEW_US);
 }
 
-/* Nothing that was read in the old one may be used in the new one. */
+/* No data of the old view may be used with the new one. */
 static void renew_view(struct query_run *r)
 {
 	close_view(r);
@@ -77,8 +80,7 @@ static bool enter(struct query_run *r, const struct query_partition *p)
 	return true;
 }
 
-/* Whether the partition may be read now; one that is only looked at for the next row's key,
- * too. */
+/* Returns true if the throttle admits the partition, also for the search of the next row. */
 static bool is_admitted(struct query_run *r)
 {
 	struct span pk = { r->pk, r->pk_order.n };
@@ -106,8 +108,8 @@ static void read_rows(
 		bool inside = from.p != NULL && key_span_compare(s, from) == 0;
 		size_t left = (size_t)(end - s);
 		size_t n = left > 1 && p->size / DENSE <= left ? left : 1;
-		/* Before its first span, the partition itself will do.  Never inside: that is the
-		 * first unit of all. */
+		/* Before the first span the start of the partition will do.  `inside` is never true
+		 * here: it is the first unit of all. */
 		struct span lo = s->lo.p != NULL && s != range->rk ? s->lo : SPAN_LIT("");
 		if (query_run_is_enough(r) && query_run_is_key(lo)) {
 			query_run_stop_at(r, p->key, lo);
@@ -164,7 +166,7 @@ static void read_one_partition(struct query_run *r, struct span pk, const struct
 	r->moved = true;
 }
 
-/* Partitions in between two calls of the store. */
+/* Partitions between two calls of the store. */
 struct batch {
 	const struct query_run *run;
 	struct query_partition v[BATCH_MAX];
@@ -195,7 +197,7 @@ static bool on_partition(void *arg, const struct item *it)
 	return !b->more;
 }
 
-/* The next partitions behind `after`. */
+/* Lists the next partitions behind `after`. */
 static void fill(struct query_run *r, struct batch *b, const struct buf *after, bool inclusive)
 {
 	arena_reset(&b->keys);
@@ -210,7 +212,7 @@ static void fill(struct query_run *r, struct batch *b, const struct buf *after, 
 		r->e = e;
 }
 
-/* Those that are left for another view are to be listed anew: b->more. */
+/* With a new view the rest must be listed again: b->more. */
 static void read_batch(
 	struct query_run *r, struct batch *b, const struct key_range *range, struct buf *after)
 {
@@ -241,7 +243,7 @@ static void read_partitions(
 	b->max = 0;
 	buf_clear(after);
 	buf_add_span(after, start);
-	if (!buf_reserve(after, 1)) /* so that an empty key is one, too */
+	if (!buf_reserve(after, 1)) /* gives an empty key a p that is not NULL */
 		r->e = ERR_NO_MEMORY;
 	do {
 		if (!query_run_stopped(r) && view_is_old(r))
@@ -276,7 +278,7 @@ static enum err walk(struct query_run *r)
 	return r->e;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole query ---- */
 
 static enum err plan(struct query_run *r)
 {

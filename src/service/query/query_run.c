@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * The rows of a query, one after the other: whether it is time to stop, whether the filter takes
- * the row, handing it out.  What is done for each row of a table stands here. */
+ * Handles each row of a query: checks the limits, evaluates the filter, returns the row. */
 #include "service/query/query_run.h"
 
 #include "base/clock.h"
 #include "codec/entity_json.h"
 #include "model/key.h"
 
-/* The clock is looked at after so many rows or so many bytes of documents. */
+/* The clock is checked after so many rows, or bytes of documents. */
 #define CLOCK_ROWS 64
 #define CLOCK_BYTES (256u << 10)
-/* Units of work that find nothing, for the next row's key. */
+/* Units of work in search of the next row's key. */
 #define LOOK_AHEAD 64
-/* A view of the query's own that is older ends the page. */
+/* An own view that is older ends the page. */
 #define VIEW_MAX_US (1000u * 1000)
 
 /* ---- stopping ---- */
@@ -35,7 +34,7 @@ bool query_run_is_enough(struct query_run *r)
 	return r->ahead > LOOK_AHEAD || out_of_time(r);
 }
 
-/* The key in UTF-8, with a place of its own even where it is empty. */
+/* Writes the key in UTF-8.  Its data is not NULL even if it is empty. */
 static void name_key(struct buf *out, struct span order)
 {
 	buf_clear(out);
@@ -80,7 +79,7 @@ static bool decode(struct query_run *r, const struct item *it, struct span pk, s
 	return true;
 }
 
-/* The properties that the filter names.  Mostly there is no need to decode the others. */
+/* Binds the properties that the filter names.  Usually the document need not be decoded. */
 static bool bind_properties(struct query_run *r, const struct item *it, struct span pk,
 	struct span rk, bool *ret_decoded)
 {
@@ -153,7 +152,7 @@ static void look_at(struct query_run *r, const struct item *it)
 	hand_out(r, &row);
 }
 
-/* What was read counts, wanted or not. */
+/* Counts what was read, whether it matches or not. */
 static bool count(struct query_run *r, const struct item *it)
 {
 	if (it->key.n > LIMIT_KEY_BYTES) {
@@ -171,7 +170,7 @@ static bool is_late(struct query_run *r)
 	return look && out_of_time(r);
 }
 
-/* A row in the ranges.  False: no more. */
+/* Takes a row in the ranges.  Returns false to stop. */
 static bool take_row(struct query_run *r, const struct item *it)
 {
 	if (!count(r, it))
@@ -185,7 +184,7 @@ static bool take_row(struct query_run *r, const struct item *it)
 	return !query_run_stopped(r);
 }
 
-/* A row between the spans. */
+/* Takes a row between the spans. */
 static bool pass_row(struct query_run *r, const struct item *it)
 {
 	if (!count(r, it))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A piece is cut off first and decoded then, so that only what stands there as it is can
- * divide; quotes count in either spelling, as they will for the filter. */
+ * A part is cut first and decoded then, so that only a literal '&' separates.  Quotes count in both
+ * forms, ' and %27, as in the filter. */
 #include "service/query/row_query.h"
 
 #include "base/text.h"
@@ -23,7 +23,7 @@ static const struct {
 	{ ".ndjson", ROW_FORM_NDJSON },
 };
 
-/* No options end in one: a dot stands in numbers and in quotes only. */
+/* Options never end in a suffix: a dot occurs only in numbers and quotes. */
 static enum row_form take_suffix(struct span *text)
 {
 	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
@@ -36,7 +36,7 @@ static enum row_form take_suffix(struct span *text)
 	return ROW_FORM_NONE;
 }
 
-/* Up to the next '&' outside quotes, which is taken off too. */
+/* Takes the text up to the next '&' outside of quotes, and the '&'. */
 static struct span take_piece(struct span *text)
 {
 	bool quoted = false;
@@ -60,8 +60,8 @@ enum option {
 
 static const char *const names[OPTION_COUNT_] = { "filter", "select", "top" };
 
-/* The name before '=' of what looks like an option, whether there is such a one or not: a
- * filter has blanks or quotes before any '='. */
+/* Splits the name off if the part looks like an option, known or not.  A filter has blanks or
+ * quotes before any '='. */
 static bool split_name(struct span piece, struct span *ret_name, struct span *ret_value)
 {
 	const char *equals = memchr(piece.p, '=', piece.n);
@@ -100,7 +100,7 @@ static enum err read_filter(struct span text, struct filter *ret, struct err_det
 			"Position %zu in '%.*s': filters know no functions, no arithmetic, "
 			"and compare a property with a literal only.",
 			utf16_len(span_make(text.p, why.offset)), shown(text), text.p);
-	why.line = 0; /* it has one line */
+	why.line = 0; /* it is one line */
 	if (e != ERR_OK && detail != NULL)
 		*detail = why;
 	return e;

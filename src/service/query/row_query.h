@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * The options of a query as one component of a path:
  *
- *	Rating ge 4
- *	filter=PartitionKey eq 'Football' and Rating gt 3&top=10&select=Text,Rating.ndjson
+ * 	Rating ge 4
+ * 	filter=PartitionKey eq 'Football' and Rating gt 3&top=10&select=Text,Rating.ndjson
  *
- * NAME=VALUE with '&' between them, each name once, in any order: filter, select, top, as in
- * REST; the '$' before a name may be left out, and the first piece may be a filter without a
- * name.  Empty pieces are left out; no options: all rows.  A '&' inside a quoted literal
- * divides nothing.  %XX is the byte XX, so that a name can hold '/' (%2F), '%' (%25) and an
- * '&' that divides nothing (%26); a '+' is a plus.  A suffix says that the rows come as text,
- * and how. */
+ * Options are NAME=VALUE with '&' between them: filter, select and top, as in REST, each once and
+ * in any order.  The '$' before a name is optional.  The first part may be a filter without a name.
+ * Empty parts are ignored; without options all rows match.  An '&' inside a quoted literal does not
+ * separate.
+ *
+ * %XX is the byte XX, so that a name can contain '/' (%2F), '%' (%25) and a literal '&' (%26).  A
+ * '+' is a plus.  A suffix selects a text form for the rows. */
 #ifndef SERVICE_QUERY_ROW_QUERY_H
 #define SERVICE_QUERY_ROW_QUERY_H
 
@@ -23,24 +24,24 @@ enum row_form {
 	ROW_FORM_NDJSON,  /* ".ndjson": one object a line */
 	ROW_FORM_JSON,    /* ".json": one array */
 	ROW_FORM_CSV,     /* ".csv": docs/formats.md */
-	ROW_FORM_COUNT,   /* ".count": how many */
-	ROW_FORM_EXPLAIN, /* ".explain": how they are found, at what cost */
+	ROW_FORM_COUNT,   /* ".count": their number */
+	ROW_FORM_EXPLAIN, /* ".explain": the plan and its cost */
 };
 
 struct row_query {
 	enum row_form form;
 	struct filter filter; /* root NULL: all rows */
-	uint64_t top;         /* only the first so many; 0: all */
+	uint64_t top;         /* only the first rows; 0: all */
 	struct selection select;
 	struct arena arena;
 };
 
-/* All rows in this form; needs no row_query_fini(). */
+/* All rows in this form.  Needs no row_query_fini(). */
 #define ROW_QUERY_ALL(form_) ((struct row_query){ .form = (form_), .select = SELECTION_ALL })
 
-/* ret owns what it holds (text is not needed afterwards) and can be moved by assignment;
- * row_query_fini() it whatever the answer.  ERR_INVALID_INPUT with the reason, for a filter
- * "Syntax error at position N in '...'."; ERR_NO_MEMORY. */
+/* Parses the options.  ret keeps no reference to text and can be moved by assignment.  Call
+ * row_query_fini() also after an error.  ERR_INVALID_INPUT with the reason, for a filter "Syntax
+ * error at position N in '...'."; ERR_NO_MEMORY. */
 enum err row_query_parse(struct span text, struct row_query *ret, struct err_detail *detail);
 void row_query_fini(struct row_query *q);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * A stream is a query in pages.  A page ends after PAGE_BYTES of text or PAGE_US, whichever
- * comes first, so that where nothing matches, too, somebody who gave up is noticed soon.  The
- * text of the last page is kept for reads that go back a little.
- * The view is in use during a page only: in between it can be ended. */
+ * A stream is a query in pages.  A page ends after PAGE_BYTES of text or PAGE_US.  So an interrupt
+ * is noticed soon even if no row matches.  The text of the last page is kept for reads that go back
+ * a little.
+ *
+ * The view is in use only during a page, so it can be ended between pages. */
 #include "service/query/row_stream.h"
 
 #include "base/clock.h"
@@ -22,7 +23,7 @@
 #define TEXT_MAX ((size_t)16 << 20)
 
 enum phase {
-	PHASE_LOOK, /* for the names of a CSV file's columns */
+	PHASE_LOOK, /* collects the names of a CSV file's columns */
 	PHASE_HEAD,
 	PHASE_ROWS,
 	PHASE_END,
@@ -36,22 +37,22 @@ struct row_stream {
 	bool limited;
 	struct row_query query;
 	const struct query_viewer *viewer;
-	bool with_time; /* Timestamp is wanted */
+	bool with_time; /* Timestamp is selected */
 	struct csv_writer *csv;
-	struct filter_watch *watch; /* of .explain */
+	struct filter_watch *watch; /* for .explain */
 
 	enum phase phase;
-	struct buf next_pk, next_rk; /* where the next page begins; data NULL: from the start */
-	uint64_t rows;               /* written */
+	struct buf next_pk, next_rk; /* start of the next page; data NULL: the start of the table */
+	uint64_t rows;               /* rows written */
 	uint64_t looked_at, matched;
 	enum key_plan plan;
 
 	struct buf text; /* of the last page */
-	uint64_t base;   /* where it stands in the stream */
+	uint64_t base;   /* its offset in the stream */
 
-	struct entity entity;      /* of a row that the query did not decode */
-	struct property *selected; /* of a row; as many as are selected */
-	enum err e;                /* of the page */
+	struct entity entity;      /* a row that the query did not decode */
+	struct property *selected; /* of a row; room for all selected ones */
+	enum err e;                /* the error of the page */
 };
 
 /* ---- rows ---- */
@@ -73,7 +74,7 @@ static const struct entity *entity_of(struct row_stream *s, const struct query_r
 	return e;
 }
 
-/* The row with no more than the selected properties; borrows from e. */
+/* Returns the row with only the selected properties; borrows from e. */
 static struct entity select_from(struct row_stream *s, const struct entity *e)
 {
 	const struct selection *select = &s->query.select;
@@ -90,7 +91,7 @@ static unsigned json_flags(const struct row_stream *s)
 	return ENTITY_JSON_PK | ENTITY_JSON_RK | (s->with_time ? ENTITY_JSON_TIMESTAMP : 0u);
 }
 
-/* A document in canonical form is put behind the keys as it is. */
+/* Copies a canonical document behind the keys. */
 static void splice(struct row_stream *s, const struct query_row *row)
 {
 	struct entity keys = { .pk = row->pk,
@@ -190,7 +191,7 @@ static void take_key(struct buf *to, struct buf *from)
 	*from = (struct buf){ 0 };
 }
 
-/* *ret_done: there are no more rows. */
+/* Sets *ret_done after the last row. */
 static enum err walk_on(struct row_stream *s, bool *ret_done)
 {
 	const struct row_query *rq = &s->query;
@@ -305,7 +306,7 @@ static enum err write_rows(struct row_stream *s)
 	uint64_t rows = s->rows;
 	enum err e = walk_on(s, &done);
 	if (e != ERR_OK) {
-		/* The next page begins where this one did. */
+		/* The next page starts where this one did. */
 		buf_clear(&s->text);
 		s->rows = rows;
 	} else if (done) {
@@ -323,7 +324,7 @@ static void start_again(struct row_stream *s)
 		s->phase = PHASE_HEAD;
 }
 
-/* The next piece of text, which may be empty, in place of the last one. */
+/* Replaces the text by the next piece, which may be empty. */
 static enum err go_on(struct row_stream *s)
 {
 	enum err e = ERR_OK;
@@ -343,7 +344,7 @@ static enum err go_on(struct row_stream *s)
 		break;
 	}
 	if (e == ERR_OK && !buf_ok(&s->text)) {
-		start_again(s); /* a head or a tail is lost */
+		start_again(s); /* a head or a tail was lost */
 		e = ERR_NO_MEMORY;
 	}
 	return e;
@@ -351,7 +352,7 @@ static enum err go_on(struct row_stream *s)
 
 /* ---- reading ---- */
 
-/* What is there at this offset. */
+/* Copies the text at this offset. */
 static size_t take(const struct row_stream *s, uint64_t offset, size_t n, struct buf *out)
 {
 	if (offset < s->base || offset - s->base >= s->text.len)
@@ -392,7 +393,7 @@ enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 		if (e != ERR_OK)
 			break;
 	}
-	/* The next read will meet the error again. */
+	/* The next read meets the error again. */
 	if (got > 0)
 		e = ERR_OK;
 	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : explain_error(e, detail);

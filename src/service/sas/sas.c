@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The strings to sign are lines in a fixed order, one for each field whether it is there or
- * not.  That is what makes them unambiguous as long as no field holds a line break, so a
- * field with one is refused before anything is signed or compared. */
+ * The string to sign has one line for each field, present or not, in a fixed order.  It is
+ * unambiguous only if no field has a line break.  So such a field is refused before a string is
+ * signed or compared. */
 #include "service/sas/sas.h"
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ struct field {
 	enum version_rule since;
 };
 
-/* sig comes last in a URL: it is the part that people cut off. */
+/* sig comes last in a URL: people tend to cut it off. */
 static const struct field fields[] = {
 	{ "sv", offsetof(struct sas, sv), FOR_BOTH, VERSION_KNOWN },
 	{ "ss", offsetof(struct sas, ss), FOR_ACCOUNT, VERSION_KNOWN },
@@ -157,7 +157,7 @@ bool sas_ip_holds(const struct sas_ip *r, const char *ip)
 	int family;
 	size_t n;
 
-	/* "fe80::1%eth0": the zone is no part of the address. */
+	/* The zone of "fe80::1%eth0" is not part of the address. */
 	n = strcspn(ip, "%");
 	if (!parse_address(span_make(ip, n), &family, address) || family != r->family)
 		return false;
@@ -189,7 +189,7 @@ static void add_lines(struct buf *out, const struct span *values, size_t n)
 		add_line(out, values[i]);
 }
 
-/* "/table/account/name", the name in lower case. */
+/* Adds "/table/account/name", with the name in lower case. */
 static void add_resource(struct buf *out, struct span account, struct span table, int version)
 {
 	buf_add_str(out, version_has(version, VERSION_SAS_PREFIX) ? "/table/" : "/");
@@ -217,7 +217,7 @@ static void add_table_string(const struct sas *s, struct span account, int versi
 	buf_add_span(out, s->erk);
 }
 
-/* Here the last line ends, too. */
+/* The last line has a line end too. */
 static void add_account_string(
 	const struct sas *s, struct span account, int version, struct buf *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A table SAS can leave its start, expiry and permissions to a policy that is stored with
- * the table: it can be changed or withdrawn after the token was given away. */
+ * A table SAS may leave start, expiry and permissions to a policy that is stored with the table.
+ * So they can be changed or revoked after the token was issued. */
 #include "codec/access_policy_xml.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
@@ -17,7 +17,7 @@ static enum err read_policies(
 	if (e == ERR_OK)
 		e = table_policies_get(service, it.id, &t->xml);
 	item_fini(&it);
-	/* A table that is not there has no policies. */
+	/* A missing table has no policies. */
 	if (e == ERR_TABLE_NOT_FOUND)
 		return ERR_OK;
 	if (e == ERR_OK)

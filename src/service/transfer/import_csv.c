@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * CSV in (docs/formats.md): RFC 4180 with a header line.  A column NAME may have a column
- * NAME@type beside it, as Azure's tools write it, or give the type of all its values by
- * being called NAME@Edm.Int32; else its values are strings.  A cell with nothing in it
- * is no property; "" is an empty string. */
+ * Parses CSV (docs/formats.md): RFC 4180 with a header.  A column NAME is a string by default.  A
+ * column NAME@type beside it, as Azure's tools write it, has the types of its values.  A column
+ * NAME@Edm.Int32 has values of that type.  An empty field is no property; "" is an empty string. */
 #include "base/text.h"
 #include "codec/edm_text.h"
 #include "service/transfer/import_parts.h"
@@ -24,7 +23,7 @@ struct column {
 	struct span name; /* of the property */
 	enum column_role role;
 	enum edm_type type;
-	size_t type_column; /* where the types stand, plus 1; 0: nowhere */
+	size_t type_column; /* index of the column with the types, plus 1; 0: none */
 };
 
 struct cell {
@@ -40,13 +39,13 @@ struct csv_header {
 	struct arena names;
 };
 
-/* ---- records and cells ---- */
+/* ---- records and fields ---- */
 
 enum split_state {
 	AT_CELL,
 	IN_PLAIN,
 	IN_QUOTES,
-	BEHIND_QUOTE /* inside quotes: the end, or half of a doubled one */
+	BEHIND_QUOTE /* inside of quotes: the closing quote, or the first one of a pair */
 };
 
 static enum split_state step(enum split_state state, char c)
@@ -77,7 +76,7 @@ static bool blank(struct span record)
 	return record.n == 0 || (record.n == 1 && record.p[0] == '\r');
 }
 
-/* Room for one more of something. */
+/* Makes room for one more element. */
 static bool grow(void **array, size_t *cap, size_t n, size_t size)
 {
 	if (n < *cap)
@@ -105,8 +104,8 @@ static enum err add_cell(
 	return ERR_OK;
 }
 
-/* What stands in the quotes at s, to *out, which moves on; answers what is behind them,
- * p NULL: they are not closed. */
+/* Copies the quoted text at s to *out.  Returns the text behind it; p is NULL if the closing quote
+ * is missing. */
 static struct span unquote(struct span s, char **out)
 {
 	for (;;) {
@@ -124,7 +123,7 @@ static struct span unquote(struct span s, char **out)
 	}
 }
 
-/* Up to the comma, or to the end. */
+/* Returns the text up to the comma, or to the end. */
 static struct span up_to_comma(struct span s)
 {
 	const char *comma = s.n > 0 ? memchr(s.p, ',', s.n) : NULL;
@@ -139,7 +138,7 @@ static bool only_returns(struct span s)
 	return true;
 }
 
-/* One cell off the front of *left, its text to *out. */
+/* Takes a field from *left and copies its text to *out. */
 static enum err take_cell(
 	struct csv_header *h, struct span *left, char **out, struct err_detail *detail)
 {
@@ -223,7 +222,7 @@ static bool type_from_text(struct span text, enum edm_type *ret)
 	return edm_from_name(span_make(full, text.n + 4), ret);
 }
 
-/* Columns that hold nothing of the row's own. */
+/* Columns that are not properties of the row. */
 static bool is_dropped(struct span title)
 {
 	return span_is(title, "Timestamp") || span_starts(title, SPAN_LIT("Timestamp@")) ||
@@ -256,7 +255,7 @@ static enum err parse_title(struct span title, struct column *c, struct err_deta
 	return ERR_OK;
 }
 
-/* Value columns by name, of one name in their order. */
+/* Orders value columns by name, then by position. */
 static int by_name(const void *a, const void *b, void *columns)
 {
 	const struct column *c = columns;
@@ -267,7 +266,7 @@ static int by_name(const void *a, const void *b, void *columns)
 	return i < k ? -1 : i > k;
 }
 
-/* The first value column of this name; columns are the n of `order`. */
+/* Finds the first value column with this name among the n of `order`. */
 static struct column *find_value(
 	struct csv_header *h, const size_t *order, size_t n, struct span name)
 {
@@ -283,7 +282,7 @@ static struct column *find_value(
 	return found ? &h->columns[order[low]] : NULL;
 }
 
-/* Gives every value column the column of its types; a type column must have one. */
+/* Assigns the type columns to the value columns.  Each type column must have one. */
 static enum err pair_columns(struct csv_header *h, struct err_detail *detail)
 {
 	size_t n = 0;
@@ -358,7 +357,7 @@ static enum err header(
 
 /* ---- rows ---- */
 
-/* Whether the cell is a property, and of which type. */
+/* Finds out if the field is a property, and its type. */
 static enum err type_of(const struct csv_header *h, size_t i, bool *ret_absent, enum edm_type *ret,
 	struct err_detail *detail)
 {
@@ -433,7 +432,7 @@ static enum err parse(struct csv_header *h, struct span record, struct arena *te
 	return e;
 }
 
-/* A writer that dies in a record leaves a shorter one. */
+/* A program that dies while writing leaves a shorter record. */
 static bool cut(const struct csv_header *h)
 {
 	return h->ncells < h->n;

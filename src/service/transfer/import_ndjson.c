@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * NDJSON in: one row a line, an object as in a row file with PartitionKey and RowKey.
- * Blank lines are skipped. */
+ * Parses NDJSON: one row a line, as an object with PartitionKey and RowKey.  Skips blank lines. */
 #include "service/transfer/import_parts.h"
 
 #include <string.h>

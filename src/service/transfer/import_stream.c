@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES (16u << 10) /* at once */
+#define BLOCK_BYTES (16u << 10) /* read at once */
 
-/* Asked also where nothing is committed for long, as of an input without a good record. */
+/* Also asks while nothing is committed, as with an input without valid records. */
 static bool is_wanted(const struct importer *im, const struct import_options *o)
 {
 	return o->on_progress == NULL || o->on_progress(o->arg, importer_counts(im));
@@ -27,7 +27,7 @@ static enum err feed_file(struct importer *im, FILE *in, const struct import_opt
 		else
 			e = importer_flush(im, detail);
 		if (e == ERR_OK && !is_wanted(im, options)) {
-			e = importer_flush(im, detail); /* what was read is not lost */
+			e = importer_flush(im, detail); /* keep what was read */
 			e = e == ERR_OK ? ERR_CANCELLED : e;
 		}
 		if (e != ERR_OK)

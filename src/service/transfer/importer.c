@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The importer cuts what it is fed into records; import_records.c makes rows of them.
- * What of a record came with earlier pieces is held, with the line end once that has come,
- * until the pieces behind it are done: importer_rest() finds it there. */
+ * Cuts the input into records; import_records.c makes rows of them.  The start of an incomplete
+ * record is held, later with its line end, until the pieces behind it are done: importer_rest()
+ * needs it. */
 #include "service/transfer/importer.h"
 
 #include "service/transfer/import_parts.h"
@@ -64,7 +64,7 @@ static uint64_t count_lines(struct span s)
 {
 	uint64_t n = 0;
 	if (s.n == 0)
-		return 0; /* nor may anything be added to a null pointer */
+		return 0; /* arithmetic on a null pointer is undefined */
 	for (const char *end = s.p + s.n, *p = s.p; p < end; p++) {
 		p = memchr(p, '\n', (size_t)(end - p));
 		if (p == NULL)
@@ -94,7 +94,7 @@ static size_t held_len(const struct importer *im)
 
 static void drop_held(struct importer *im)
 {
-	/* A long one gives its memory back. */
+	/* Frees the memory of a long record. */
 	if (im->held.cap > CHUNK_BYTES / 4)
 		buf_fini(&im->held);
 	im->held.limit = HELD_LIMIT;
@@ -117,7 +117,7 @@ static enum err skip(struct importer *im, struct span piece, struct err_detail *
 	return ERR_OK;
 }
 
-/* More of a record; held.data is all of it. */
+/* Adds a part of a record; afterwards held has all of it. */
 static enum err hold(struct importer *im, struct span piece)
 {
 	if (!im->holding) {
@@ -132,13 +132,13 @@ static enum err hold(struct importer *im, struct span piece)
 	return ERR_NO_MEMORY;
 }
 
-/* n: bytes of the record, without its line end. */
+/* n is the size of the record without its line end. */
 static bool fits(const struct importer *im, size_t n)
 {
 	return !im->skipping && n <= RECORD_LIMIT - held_len(im);
 }
 
-/* What ends with a record's line end. */
+/* Takes a piece that ends with the line end of a record. */
 static enum err take_end(struct importer *im, struct span piece, struct err_detail *why)
 {
 	struct import_place at = place(im);
@@ -156,12 +156,12 @@ static enum err take_end(struct importer *im, struct span piece, struct err_deta
 	im->lines += count_lines(record);
 	if (e == ERR_OK)
 		e = records_take(im, at, span_make(record.p, record.n - 1), why);
-	/* Its bytes stay, for importer_rest(). */
+	/* The bytes stay for importer_rest(). */
 	im->holding = false;
 	return e;
 }
 
-/* What only began like a byte order mark belongs to the first record. */
+/* Bytes that only began like a byte order mark belong to the first record. */
 static enum err unmark(struct importer *im)
 {
 	struct span begun = span_make(mark, im->mark_n);
@@ -186,7 +186,7 @@ static enum err take_mark(struct importer *im, struct span *bytes)
 	return ERR_OK;
 }
 
-/* All complete records; *ret_tail is what is behind them. */
+/* Takes all complete records.  *ret_tail is the rest. */
 static enum err take_pieces(
 	struct importer *im, struct span bytes, struct span *ret_tail, struct err_detail *why)
 {
@@ -206,7 +206,7 @@ static enum err take_pieces(
 
 /* ---- the calls ---- */
 
-/* Between calls an importer that works at once holds no rows. */
+/* With at_once, an importer holds no rows between calls. */
 static void rest(struct importer *im)
 {
 	if (!im->options.at_once)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Import: bytes of NDJSON or CSV in, in pieces of any size, rows of a table out, many a
- * commit.  `rowfs import` and the files .rows.ndjson and .rows.csv of the mount feed it.
+ * Import: takes NDJSON or CSV in pieces of any size, and commits rows in large change sets.  `rowfs
+ * import` and the mount's files .rows.ndjson and .rows.csv use it.
  *
- * Records act in their order, also where two have the same keys.  A record that is refused
- * (it breaks a rule, or the mode does not allow it) costs its neighbours nothing, or ends
- * the import: those before it are in the store then, those behind it are not.
+ * Records act in their order, even with equal keys.  A record is refused if it breaks a rule or the
+ * mode forbids it.  Then either the import continues with the next record, or it ends: earlier
+ * records are in the store, later ones are not.
  *
- * Memory: 1,000 rows or 4 MiB of text and one record (8 MiB) while it works; where
- * `at_once`, between two calls only the record that is not complete.  Not for several
- * threads at once. */
+ * Memory: 1,000 rows or 4 MiB of text, and one record (8 MiB).  With `at_once`, only the incomplete
+ * record between two calls.  Only one thread may use an importer at a time. */
 #ifndef SERVICE_TRANSFER_IMPORTER_H
 #define SERVICE_TRANSFER_IMPORTER_H
 
@@ -28,66 +27,67 @@ enum import_mode {
 
 struct import_counts {
 	uint64_t lines;   /* records read */
-	uint64_t done;    /* committed */
-	uint64_t refused; /* bad or conflicting; each was told to on_error */
-	uint64_t bytes;   /* of input consumed */
+	uint64_t done;    /* records committed */
+	uint64_t refused; /* invalid or in conflict; each was passed to on_error */
+	uint64_t bytes;   /* bytes of input consumed */
 };
 
 struct import_options {
 	enum transfer_format format;
 	enum import_mode mode;
-	bool in_partition;  /* importer_aim() says which: a record may leave PartitionKey out,
-			       and must not have another one */
-	bool stop_at_error; /* false: go on with the next record */
-	bool at_once;       /* every call commits what it completed, and refuses a record whose
-			       end has not come as soon as no row can begin so; false: chunks,
-			       across calls */
-	/* A refused record, why and where: detail->line is that of the input, detail->column 0
-	 * where no place in it is known.  NULL: nobody wants to know. */
+	/* importer_aim() names the partition: a record may omit PartitionKey and must not have
+	 * another one */
+	bool in_partition;
+	bool stop_at_error; /* false: continue with the next record */
+	/* each call commits the complete records, and refuses an incomplete record as soon as it
+	 * cannot become a row; false: collects rows across calls */
+	bool at_once;
+	/* Takes a refused record, with the reason.  detail->line is that of the input;
+	 * detail->column is 0 if the position is unknown.  May be NULL. */
 	void (*on_error)(void *arg, enum err e, const struct err_detail *detail);
-	/* After every commit, and import_stream() now and then; false cancels (what is committed
-	 * stands).  May be NULL. */
+	/* Called after each commit, and at times by import_stream().  False cancels; committed rows
+	 * stay.  May be NULL. */
 	bool (*on_progress)(void *arg, const struct import_counts *counts);
-	/* Whether rows of this partition may be changed, else the record is refused; asked once
-	 * for rows of one that come in succession.  NULL: all. */
+	/* Returns ERR_OK if rows of this partition may be changed, else the record is refused.
+	 * Called once for consecutive rows of a partition.  NULL: all may. */
 	enum err (*may_change)(void *arg, uint64_t table_id, struct span pk);
 	void *arg;
 };
 
 struct importer;
 
-/* options are copied.  Where in_partition, importer_aim() comes before the first record. */
+/* Copies the options.  With in_partition, importer_aim() must be called before the first record. */
 enum err importer_new(struct service *s, enum origin origin, uint64_t table_id,
 	const struct import_options *options, struct importer **ret);
-/* Memory between two calls, about. */
+/* Returns about how many bytes it holds between two calls. */
 size_t importer_holds(const struct importer *im);
-void importer_free(struct importer *im); /* what is not committed is forgotten; NULL is fine */
+void importer_free(struct importer *im); /* drops rows that are not committed; accepts NULL */
 
-/* Into this partition from now on; no record may wait. */
+/* Sets the partition of the following records.  No record may be pending. */
 enum err importer_aim(struct importer *im, uint64_t table_id, struct span pk);
 
-/* The next bytes.  ERR_OK also where records were refused and the import goes on.  An error
- * ends it: detail->line is the first record that is not in the store, and every later call
- * answers the same.  ERR_CANCELLED: on_progress said so. */
+/* Takes the next bytes.  ERR_OK even if records were refused and the import continues.  An error
+ * ends the import: detail->line is the first record that is not in the store, and later calls
+ * return the same error.  ERR_CANCELLED: on_progress() returned false. */
 enum err importer_feed(struct importer *im, struct span bytes, struct err_detail *detail);
 
-/* Commits the complete records that wait.  Errors as above. */
+/* Commits the pending complete records.  The errors are those of importer_feed(). */
 enum err importer_flush(struct importer *im, struct err_detail *detail);
 
-/* The input ends here: the last record may lack its line end, and all is committed.  Where
- * that record is refused and stop_at_error: its error, and it is as if this had not been
- * called: more bytes may complete it. */
+/* Ends the input: the last record may lack its line end, and everything is committed.  If that
+ * record is refused with stop_at_error, returns its error, and the call has no effect: more bytes
+ * may complete the record. */
 enum err importer_end(struct importer *im, struct err_detail *detail);
 
-/* Where stop_at_error and at_once, after an importer_feed() of these bytes failed, or before
- * it, or, without bytes, after an importer_end() failed: the input up to them from the first
- * record on that is not in the store. */
+/* With stop_at_error and at_once: appends the input from the first record on that is not in the
+ * store.  Call it after importer_feed() with these bytes failed, or before it.  Call it without
+ * bytes after importer_end() failed. */
 void importer_rest(const struct importer *im, struct span bytes, struct buf *out);
 
 const struct import_counts *importer_counts(const struct importer *im);
 
-/* Feeds all of `in` and makes it durable.  ERR_OK if the input was read to its end, even
- * if records were refused; else detail->line as above, 0 where the input cannot be read. */
+/* Imports all of `in` and makes it durable.  ERR_OK if the input was read to its end, even if
+ * records were refused.  Else detail->line is as above, or 0 if the input cannot be read. */
 enum err import_stream(struct service *s, enum origin origin, uint64_t table_id, FILE *in,
 	const struct import_options *options, struct import_counts *counts,
 	struct err_detail *detail);

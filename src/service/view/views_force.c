@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What ends a held view by force: its lifetime, the log, a full disk.  One thread watches what
- * is held; without anything it sleeps. */
+ * Ends long-lived views by force: after their lifetime, for the log, and on a full disk.  One
+ * thread checks them; without any it sleeps. */
 #include "base/clock.h"
 #include "base/lock.h"
 #include "service/view/views.h"
@@ -10,13 +10,13 @@
 #include <stdio.h>
 
 #define WATCH_US 100000
-/* Who finds the disk full waits so long for the uses of what is ended for it. */
+/* How long a writer waits on a full disk until the uses of an ended view have finished. */
 #define ROOM_WAIT_US 2000000
-/* Where the log grew by less, it is not worth ending a view where the disk is full. */
+/* If the log grew by less, ending a view gains nothing on a full disk. */
 #define ROOM_WORTH_BYTES ((uint64_t)128 << 10)
 #define WHY_MAX 160
 
-/* The first that must go, and why; NULL: none. */
+/* Returns the first view that must end, and why; or NULL. */
 static struct view *overdue(struct views *vs, uint64_t log, char why[WHY_MAX])
 {
 	lock_assert_held(&vs->lock);

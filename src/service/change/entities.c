@@ -10,10 +10,10 @@
 
 #include <stdlib.h>
 
-/* How often a change without a condition of its own is tried again after it lost a race. */
+/* How often a change without a precondition is repeated after a lost race. */
 #define RETRIES 64
 
-#define IMPOSSIBLE (-1) /* a version that no row has */
+#define IMPOSSIBLE (-1) /* no row has this version */
 
 static enum err order_key(
 	struct span key, const char *what, char out[LIMIT_KEY_BYTES], struct err_detail *detail)
@@ -76,7 +76,7 @@ enum err entity_of_item(const struct item *it, struct span pk, struct entity *re
 	return ERR_OK;
 }
 
-/* Rows whose keys do not fit into a file name carry them inside. */
+/* A row whose keys do not fit into file names has them in its document. */
 static unsigned keys_flags(struct span pk, struct span rk)
 {
 	bool inside =
@@ -101,7 +101,8 @@ static enum err render(const struct entity_op *op, const struct entity *entity,
 	return ERR_OK;
 }
 
-/* The merge of what is there with what was sent, on condition that it is still there. */
+/* Merges the entity into the existing row, and makes the change conditional on that row's
+ * version. */
 static enum err merge_body(struct service *s, uint64_t table_id, const struct entity_op *op,
 	struct entity_work *w, struct change *c, struct err_detail *detail)
 {
@@ -187,7 +188,7 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 	return render(op, op->entity, w, c);
 }
 
-/* The rules of a change set (protocol section 7): one partition, each row once. */
+/* Checks the rules of a change set (protocol section 7): one partition, each row once. */
 static enum err check_set(const struct entity_op *ops, size_t n, struct err_detail *reterr)
 {
 	if (n == 0 || n > LIMIT_BATCH_OPS) {
@@ -216,8 +217,8 @@ static void postpone(
 	c->body = SPAN_LIT("{}");
 }
 
-/* The store refused the change of w, as it had to: what is wrong is known already, but for
- * a row that was not there and now is. */
+/* The store had to refuse this change; its real error is known.  But if the row was missing and now
+ * exists, the merge must be repeated. */
 static enum err postponed(struct entity_work *w, enum err e, struct err_detail *detail)
 {
 	if (w->pending == ERR_OK || (e != ERR_CONDITION_NOT_MET && e != ERR_NOT_FOUND))
@@ -252,8 +253,8 @@ static enum err prepare_all(
 	return ERR_OK;
 }
 
-/* Makes reterr->op, the index of a change, that of an operation.  *ret_again: what was looked
- * at was another thing by the time of the commit, which is no operation's fault. */
+/* Converts reterr->op from the index of a change to that of an operation.  *ret_again: another
+ * thread changed what was read before, which is no operation's fault. */
 static enum err blame(
 	struct entity_set *set, enum err e, struct err_detail *reterr, bool *ret_again)
 {
@@ -270,8 +271,8 @@ static enum err blame(
 	return e;
 }
 
-/* Behind all others a change that cannot be done: whatever is refused before it would have
- * been refused, and nothing is kept. */
+/* Adds an impossible change at the end.  Errors of the changes before it are reported first, and
+ * nothing is committed. */
 static enum err apply_to_check(
 	struct service *s, enum origin origin, struct entity_set *set, struct err_detail *reterr)
 {
@@ -325,7 +326,7 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 	return ERR_OK;
 }
 
-/* Change sets may be refused; bulk loads, of whatever partitions, are only counted. */
+/* Change sets can be refused.  Bulk loads are only counted. */
 static enum err admit(struct service *s, uint64_t table_id, const struct entity_op *ops, size_t n,
 	unsigned flags, struct err_detail *detail)
 {
@@ -336,7 +337,7 @@ static enum err admit(struct service *s, uint64_t table_id, const struct entity_
 		for (same = 1; i + same < n && span_eq(ops[i + same].pk, pk);)
 			same++;
 		if (key_check(pk, "PartitionKey", NULL) != ERR_OK)
-			continue; /* prepare() will say so */
+			continue; /* prepare() reports the error */
 		if ((flags & ENTITIES_SET) != 0)
 			return admission_entities(s, table_id, pk, HEAT_CHANGED, n, detail);
 		admission_count(s, table_id, pk, HEAT_CHANGED, same);
@@ -355,7 +356,7 @@ enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id
 		e = admit(s, table_id, ops, n, flags, reterr);
 	if (e != ERR_OK || n == 0)
 		return e;
-	size_t room = n + 1; /* apply_to_check() */
+	size_t room = n + 1; /* for apply_to_check() */
 	for (size_t i = 0; i < n; i++)
 		room += companions_max(&ops[i]);
 	struct entity_set set = { .ops = ops, .n = n };

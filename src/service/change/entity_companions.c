@@ -12,7 +12,7 @@ static bool makes_row(const struct entity_op *op)
 
 static bool makes_long_partition(const struct entity_op *op)
 {
-	/* Three bytes of a name for one of the key are the most. */
+	/* One byte of a key needs at most three bytes in a name. */
 	return op->pk.n > LIMIT_NAME_BYTES / 3 && makes_row(op) &&
 		filename_is_long(op->pk, FILENAME_PARTITION);
 }
@@ -41,20 +41,20 @@ static void add_adoption(struct entity_set *set, const struct entity_work *w, si
 	c->to.key = span_make(w->pk, pk_len);
 	c->to_kind = ITEM_PARTITION;
 	c->flags = CHANGE_NO_REPLACE;
-	/* By id alone it would be taken away from where somebody renamed it to. */
+	/* Without a condition, a folder that was renamed meanwhile would be moved from there. */
 	c->cond = COND_VERSION;
 	c->cond_version = folder->version;
 }
 
-/* A partition that the operation will make: the directory that a mount made under its digest
- * name becomes it; where there is none, none may come in between. */
+/* For an operation that makes a partition: the folder under its digest name becomes the partition.
+ * Without one, none may be created meanwhile. */
 static enum err plan_folder(struct service *s, uint64_t table_id, struct entity_set *set, size_t i)
 {
 	const struct entity_op *op = &set->ops[i];
 	struct entity_work *w = &set->works[i];
 	struct item it = { 0 };
 	if (key_check(op->pk, "PartitionKey", NULL) != ERR_OK)
-		return ERR_OK; /* will be said when the change is built */
+		return ERR_OK; /* reported when the change is built */
 	key_to_order(op->pk.p, op->pk.n, w->pk);
 	enum err e = store_child(service_store(s), NULL, table_id, CLASS_KEYED,
 		span_make(w->pk, op->pk.n), WANT_ATTRS, &it);
@@ -89,7 +89,7 @@ struct change *entity_set_behind(struct entity_set *set)
 	return &set->changes[set->before + set->n + set->behind++];
 }
 
-/* The store's condition that a name is free comes with making something there. */
+/* The store can check that a name is free only by creating something there. */
 static void add_no_folder(struct entity_set *set, uint64_t table_id, const struct entity_work *w)
 {
 	struct place at = { .parent = table_id, .class = CLASS_NAMED };
@@ -117,7 +117,7 @@ static enum err find_draft_dir(struct service *s, uint64_t table_id, struct enti
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-/* The empty file that waits under the name of a row that goes: it would come to light. */
+/* Removes the empty file under the name of a removed row, which would become visible. */
 static enum err add_draft_removal(
 	struct service *s, uint64_t table_id, struct entity_set *set, size_t i)
 {

@@ -24,23 +24,24 @@ struct service {
 	struct known *known;
 	struct views *views;
 	atomic_bool read_only, sync;
-	struct rwlock doors_lock; /* read: a door but the mount changes something */
+	struct rwlock doors_lock; /* for reading: a front end other than the mount makes a change */
 
-	struct rwlock events_lock; /* read: a call is running; write: the subscriber changes */
-	event_fn on_event;         /* guarded by events_lock */
+	/* for reading: a call is running; for writing: the subscriber changes */
+	struct rwlock events_lock;
+	event_fn on_event; /* guarded by events_lock */
 	void *event_arg;
 	const struct set_watch *set_watch; /* guarded by events_lock; may be NULL */
 	_Atomic bool watched;
 
-	/* Change sets that may be seen and whose subscriber has not kept what it keeps of them. */
+	/* Change sets that may be visible, and whose before-images are not retained yet. */
 	struct mutex unkept_lock;
 	pthread_cond_t kept;
-	struct unkept *first, *last; /* by when they began; guarded by unkept_lock */
+	struct unkept *first, *last; /* in the order of their start; guarded by unkept_lock */
 	uint64_t begun;              /* guarded by unkept_lock */
-	atomic_uint changing;        /* how many; changed under unkept_lock */
+	atomic_uint changing;        /* their number; changed under unkept_lock */
 };
 
-/* In the frame of who applies it. */
+/* On the stack of the thread that applies the change set. */
 struct unkept {
 	struct unkept *previous, *next;
 	uint64_t number;
@@ -129,7 +130,8 @@ struct partition_keys *service_partition_keys(struct service *s)
 
 void service_set_read_only(struct service *s, bool read_only)
 {
-	/* What the kernel has let in may come by any door: a control file's change set. */
+	/* A write that the kernel admitted can arrive as another front end's change, as from a
+	 * control file. */
 	rwlock_rdlock(&s->events_lock);
 	if (read_only && s->set_watch != NULL)
 		s->set_watch->settle(s->event_arg);
@@ -137,7 +139,7 @@ void service_set_read_only(struct service *s, bool read_only)
 	atomic_store(&s->read_only, read_only);
 	if (!read_only)
 		return;
-	/* From here on nobody new takes it for long. */
+	/* From here on new holders keep this lock only briefly. */
 	rwlock_wrlock(&s->doors_lock);
 	rwlock_unlock(&s->doors_lock);
 }
@@ -174,7 +176,7 @@ void service_wait_kept(struct service *s)
 	mutex_lock(&s->unkept_lock);
 	const uint64_t last = s->begun;
 	while (s->first != NULL && s->first->number <= last) {
-		/* Looked again now and then: glibc before 2.41 can lose a wake-up (its bug 25847). */
+		/* Check again every second: glibc before 2.41 can lose a wake-up (bug 25847). */
 		struct timespec until;
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
@@ -193,7 +195,7 @@ void service_set_sync(struct service *s)
 	atomic_store(&s->sync, true);
 }
 
-/* The first of n versions in a row. */
+/* Returns the first of n consecutive versions. */
 static int64_t take_versions(struct service *s, size_t n)
 {
 	int64_t now = clock_ticks();
@@ -307,11 +309,11 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 			if (watched)
 				changes[i].flags |= CHANGE_WANT_OLD;
 		}
-		/* Readers see the change from here on: what they may have cached must go at
-		 * once, and not wait for the disk. */
+		/* Readers see the change from here on.  Their caches must be invalidated at once,
+		 * before the sync. */
 		e = store_apply(s->store, changes, n, durable && !watched, reterr);
 	} while (e == ERR_STALE_VERSION || (e == ERR_NO_SPACE && views_make_room(s->views, room)));
-	/* Else it may still be made, at any time: nothing is remembered any more. */
+	/* With an unknown outcome the change may still happen, so the cache stays off. */
 	if (touched && e != ERR_OUTCOME_UNKNOWN)
 		known_changed(s->known);
 	if (moves)
@@ -335,7 +337,7 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 {
 	if (origin == ORIGIN_MOUNT)
 		return apply(s, origin, changes, n, durable, reterr);
-	/* Before the lock as well: who waits for it is not kept waiting by new ones. */
+	/* Check before the lock too, so that new threads do not delay service_set_read_only(). */
 	bool refused = service_is_read_only(s);
 	enum err e = ERR_OK;
 	if (!refused) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The service: what accounts, tables, entities and files mean.  Both doors, the commands
- * and the tests change the store through this floor and nowhere else; reading an item as
- * it is may go straight to store/store.h.  Safe for any number of threads. */
+ * The service: what accounts, tables, entities and files mean.  The front ends and the tests change
+ * the store only through this layer.  They may read items directly with store/store.h.  Any number
+ * of threads may use it. */
 #ifndef SERVICE_CORE_SERVICE_H
 #define SERVICE_CORE_SERVICE_H
 
@@ -19,48 +19,49 @@ struct metrics;
 struct partition_keys;
 struct views;
 
-/* Owns the store from now on, also on failure. */
+/* Takes ownership of the store, also on failure. */
 enum err service_new(struct store *store, struct service **ret);
-void service_free(struct service *s); /* closes the store; NULL is fine */
+void service_free(struct service *s); /* closes the store; accepts NULL */
 struct store *service_store(struct service *s);
 /* Whether the engine has all of these (enum store_ability).  Where it has not, its answer, mostly
  * ERR_CROSS_DEVICE, goes to the caller; ask only where there is another way to do it. */
 bool service_can(const struct service *s, unsigned abilities);
 struct heat *service_heat(struct service *s);       /* of the partitions */
-struct metrics *service_metrics(struct service *s); /* of the doors */
+struct metrics *service_metrics(struct service *s); /* of the front ends */
 struct partition_keys *service_partition_keys(struct service *s);
 struct known *service_known(struct service *s);
-struct views *service_views(struct service *s); /* snapshots, and those of streams */
+struct views *service_views(struct service *s); /* snapshots and the views of streams */
 
-/* While it is read-only, changes of every door but the mount are ERR_READ_ONLY: there the
- * kernel refuses them, and what it let in before that is still committed.  Returns when the
- * changes that had begun have ended, and files that were open for writing are closed. */
+/* While the service is read-only, changes of all front ends but the mount are ERR_READ_ONLY.  In
+ * the mount the kernel refuses new ones, and rowfs still commits those that the kernel admitted
+ * before.  Returns when the changes that had begun have ended, and files that were open for writing
+ * are closed. */
 void service_set_read_only(struct service *s, bool read_only);
 bool service_is_read_only(struct service *s);
-/* Whether a change set is under way that readers of the store may see and of which the subscriber
- * has not kept what it keeps (events.h).  False: it has, of all that anybody has seen.  Any thread. */
+/* Returns true if readers may see a change set whose before-images the subscriber has not retained
+ * yet (events.h).  False: all that anybody has seen is retained.  Any thread. */
 bool service_is_changing(const struct service *s);
-/* Waits until that is done of all that the caller has seen: no longer than the commits that are
- * under way take, and for none that begins later.  Any thread but one inside a subscriber's call. */
+/* Waits until the before-images of all change sets that the caller may have seen are retained.  It
+ * waits for commits in progress only, not for later ones.  Any thread except one inside a
+ * subscriber's call. */
 void service_wait_kept(struct service *s);
 /* From now on every change is durable before it is acknowledged. */
 void service_set_sync(struct service *s);
 
-/* A version later than every one given out before, also when the clock stood still or
- * went back. */
+/* Returns a version later than all earlier ones, even if the clock stood still or went back. */
 int64_t service_next_version(struct service *s);
 
-/* The one way to the store for every change: gives the changes versions (each later than
- * the one before it), applies them, takes a later version and tries again on
- * ERR_STALE_VERSION (on ERR_NO_SPACE where a snapshot gives way), and tells the subscribers
- * before it returns.  The caller changes_fini()s. */
+/* Applies a change set; every change takes this way.  Gives the changes versions, each later than
+ * the one before.  Repeats with later versions on ERR_STALE_VERSION, and on ERR_NO_SPACE if a
+ * long-lived view could be ended.  Calls the subscriber before it returns.  The caller must call
+ * changes_fini(). */
 enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
 	bool durable, struct err_detail *reterr);
 
-/* As store_room(); held views give way as they do in service_apply(). */
+/* Calls store_room(), and ends long-lived views as service_apply() does. */
 enum err service_room(struct service *s, uint64_t bytes, struct err_detail *reterr);
 
-/* Around service_apply(), for the set_watch of events.h. */
+/* Call these around service_apply() of several rows, for set_watch in events.h. */
 uint64_t service_set_begins(struct service *s, const struct change *changes, size_t n);
 void service_set_ended(struct service *s, uint64_t token);
 

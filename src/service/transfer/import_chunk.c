@@ -13,7 +13,7 @@ static uint32_t hash_more(uint32_t h, struct span s)
 	return (h ^ 0xFFu) * 16777619u;
 }
 
-/* The slot of the row with these keys, or the free one where it would go. */
+/* Returns the slot of the row with these keys, or the free one for it. */
 static uint16_t *slot_of(struct import_chunk *c, struct span pk, struct span rk)
 {
 	uint32_t h = hash_more(hash_more(2166136261u, pk), rk);
@@ -55,7 +55,7 @@ void chunk_append(struct import_chunk *c, enum entity_op_kind kind, struct impor
 		c->used = c->decoded;
 }
 
-/* The memory is the key's own where it can be. */
+/* Converts a key to order form; uses the key's own memory if both are equal. */
 static bool order_form(struct arena *text, struct span key, struct span *ret)
 {
 	*ret = key;
@@ -78,13 +78,12 @@ static enum change_cond cond_of(enum entity_op_kind kind)
 
 /* ---- the order of the rows in the store ---- */
 
-/* New rows lie behind each other as they come, as many on a page as fit on it: with rows of
- * a quarter of a page an eighth of it stays empty.  So a row that does not fit any more may
- * let one of the next few pass. */
+/* The store appends new rows to pages.  With rows of a quarter of a page, an eighth of each page
+ * would stay empty.  So one of the next few rows may come before a row that does not fit. */
 #define PAGE_BYTES 4088u
-#define PAGE_SHARE 8 /* smaller rows lose too little to be taken out of their order */
+#define PAGE_SHARE 8 /* with smaller rows little space is lost, so they keep their order */
 #define WINDOW 8
-#define ROW_EXTRA 20u /* of a row, beside its key and document */
+#define ROW_EXTRA 20u /* bytes of a row besides its key and document */
 
 static size_t bytes_of(const struct entity_op *op)
 {
@@ -92,7 +91,7 @@ static size_t bytes_of(const struct entity_op *op)
 	return n < PAGE_BYTES ? n : PAGE_BYTES;
 }
 
-/* The first of the window that fits, or the first of all. */
+/* Returns the first row of the window that fits, else the first row. */
 static size_t choose(const struct import_chunk *c, const uint16_t *window, size_t n, size_t room)
 {
 	for (size_t i = 0; i < n; i++)
@@ -101,7 +100,7 @@ static size_t choose(const struct import_chunk *c, const uint16_t *window, size_
 	return 0;
 }
 
-/* Fills c->order[0..n) with the indexes from `at` on. */
+/* Sets c->order[0..n) to the indexes from `at` on. */
 static void put_in_order(struct import_chunk *c, size_t at, size_t n)
 {
 	uint16_t window[WINDOW];
@@ -136,15 +135,7 @@ static bool put_row(struct import_chunk *c, size_t i, uint64_t table_id)
 	return order_form(&c->text, op->pk, &at->pk) && order_form(&c->text, op->rk, &at->key);
 }
 
-size_t chunk_partition(const struct import_chunk *c, size_t at, size_t n)
-{
-	size_t same = 1;
-	while (same < n && span_eq(c->ops[at + same].pk, c->ops[at].pk))
-		same++;
-	return same;
-}
-
-/* Bulk loads are counted, never refused. */
+/* Bulk loads are counted but never refused. */
 static void count(
 	const struct import_chunk *c, size_t at, size_t n, struct service *s, uint64_t table_id)
 {
@@ -154,8 +145,8 @@ static void count(
 	}
 }
 
-/* As entities_apply() would do it: what is left of its work where there are documents, and
- * nothing beside the rows is to be changed. */
+/* Does what entities_apply() would do, without the steps that documents make unnecessary.  There
+ * are no companion changes. */
 enum err chunk_apply(struct import_chunk *c, size_t at, size_t n, struct service *s,
 	enum origin origin, uint64_t table_id, struct err_detail *why)
 {
@@ -181,7 +172,7 @@ bool chunk_full(const struct import_chunk *c)
 void chunk_clear(struct import_chunk *c)
 {
 	for (size_t i = 0; i < CHUNK_ROWS && i <= c->decoded; i++) {
-		/* Big rows give their memory back, the many small ones keep it. */
+		/* Frees the memory of big rows; small ones keep it for reuse. */
 		if (c->bytes > CHUNK_BYTES / 4)
 			entity_fini(&c->entities[i]);
 		else

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Records become rows of a chunk, and a chunk is committed as one change set; around rows
- * that the store refuses (one exists, one does not) it is committed in pieces that grow
- * again. */
+ * Makes rows of records, collects them in a chunk, and commits a chunk as one change set.  If the
+ * store refuses a row, the chunk is committed in pieces, which then grow again. */
 #include "codec/filename.h"
 #include "service/transfer/import_parts.h"
 
@@ -22,7 +21,7 @@ static enum entity_op_kind op_of(enum import_mode mode)
 	return ENTITY_UPSERT;
 }
 
-/* Whether the error is the row's own: the others can be committed without it. */
+/* Returns true if the error concerns only one row: the others can be committed without it. */
 static bool is_refusal(enum err e, enum import_mode mode)
 {
 	if (e == ERR_NOT_FOUND)
@@ -32,7 +31,7 @@ static bool is_refusal(enum err e, enum import_mode mode)
 		e != ERR_TABLE_NOT_FOUND && e != ERR_ACCOUNT_NOT_FOUND && e != ERR_GONE;
 }
 
-/* A place in the record becomes one in the input. */
+/* Converts a position in the record to one in the input. */
 static void place_in_input(struct err_detail *detail, struct import_place at)
 {
 	if (detail->line == 0)
@@ -48,10 +47,10 @@ static enum err refuse(
 	im->counts.refused++;
 	if (im->options.on_error != NULL)
 		im->options.on_error(im->options.arg, e, why);
-	/* A lack of memory is no fault of the record's. */
+	/* A lack of memory is not the record's fault. */
 	if (im->options.stop_at_error || e == ERR_NO_MEMORY)
 		return e;
-	*why = (struct err_detail){ 0 }; /* the next one's may say less */
+	*why = (struct err_detail){ 0 }; /* the next detail may set fewer members */
 	return ERR_OK;
 }
 
@@ -62,7 +61,7 @@ static enum err report(struct importer *im)
 	return on ? ERR_OK : ERR_CANCELLED;
 }
 
-/* Commits all of the chunk that is not refused. */
+/* Commits all rows of the chunk that are not refused. */
 static enum err commit_rows(struct importer *im, struct err_detail *why)
 {
 	struct import_chunk *c = im->chunk;
@@ -78,7 +77,7 @@ static enum err commit_rows(struct importer *im, struct err_detail *why)
 			at += n;
 			piece = n * 2;
 		} else if (e == ERR_NO_SPACE && n > 1) {
-			/* Fewer rows may find room. */
+			/* Fewer rows may fit. */
 			piece = n / 2;
 		} else if (!is_refusal(e, im->options.mode)) {
 			im->undecided = c->places[at];
@@ -89,7 +88,7 @@ static enum err commit_rows(struct importer *im, struct err_detail *why)
 			if (e != ERR_OK)
 				return e;
 		} else {
-			/* The one to blame is tried alone, after those before it. */
+			/* The row to blame is tried alone, after the rows before it. */
 			piece = why->op > 0 && why->op < n ? why->op : 1;
 		}
 	}
@@ -113,7 +112,7 @@ static enum err make_chunk(struct importer *im)
 	return im->chunk != NULL ? ERR_OK : ERR_NO_MEMORY;
 }
 
-/* Who may change the partition is asked once for rows in succession, and anew for each chunk. */
+/* The check is made once for consecutive rows of a partition, and again for each chunk. */
 static enum err may_change(struct importer *im, struct span pk)
 {
 	const struct import_chunk *c = im->chunk;
@@ -122,7 +121,7 @@ static enum err may_change(struct importer *im, struct span pk)
 	return im->options.may_change(im->options.arg, im->table_id, pk);
 }
 
-/* *row has the keys of the record, p NULL where it has none. */
+/* *row has the keys of the record; p is NULL for a missing one. */
 static enum err take_keys(struct importer *im, struct import_row *row, struct err_detail *why)
 {
 	if (im->options.in_partition && row->pk.p == NULL)
@@ -142,14 +141,14 @@ static bool is_merge(const struct importer *im)
 	return im->options.mode == IMPORT_MERGE;
 }
 
-/* Then the document is not all that a row is. */
+/* Then the document alone is not enough. */
 static bool needs_entity(const struct importer *im, const struct import_row *row)
 {
 	return is_merge(im) || filename_is_long(row->pk, FILENAME_PARTITION) ||
 		filename_is_long(row->rk, FILENAME_ROW);
 }
 
-/* The entity of the record, with its keys, checked. */
+/* Decodes and checks the record, with its keys. */
 static enum err parse(
 	struct importer *im, struct span record, struct import_row *row, struct err_detail *why)
 {
@@ -177,7 +176,7 @@ static enum err parse(
 	return err;
 }
 
-/* The row in the form in which it is stored, in the chunk's memory. */
+/* Encodes the row in its stored form, in the chunk's memory. */
 static enum err render(struct importer *im, struct import_row *row)
 {
 	struct arena *text = &im->chunk->text;
@@ -192,7 +191,7 @@ static enum err render(struct importer *im, struct import_row *row)
 	return all ? ERR_OK : ERR_NO_MEMORY;
 }
 
-/* An entity stays in the chunk's next place for one, with the record behind it. */
+/* An entity stays at the chunk's next index, and borrows from the record. */
 static enum err decode(
 	struct importer *im, struct span record, struct import_row *row, struct err_detail *why)
 {
@@ -203,7 +202,7 @@ static enum err decode(
 	return e != ERR_OK || needs_entity(im, row) ? e : render(im, row);
 }
 
-/* Most records are known without decoding them.  *ret_known; else nobody knows. */
+/* Most records need no decoding.  *ret_known is false if this one does. */
 static enum err splice(struct importer *im, struct span record, struct import_row *row,
 	bool *ret_known, struct err_detail *why)
 {
@@ -231,7 +230,7 @@ static enum err read_row(
 	return e != ERR_OK || known ? e : decode(im, record, row, why);
 }
 
-/* In the order of the input: first what stands before it. */
+/* Reports in the order of the input: first commits the rows before it. */
 static enum err bad_record(
 	struct importer *im, struct import_place at, enum err e, struct err_detail *why)
 {
@@ -240,7 +239,7 @@ static enum err bad_record(
 	if (c != NULL)
 		entity_fini(&c->entities[c->decoded]);
 	enum err before = records_commit(im, why);
-	/* The commit of no rows leaves the text of the refused ones. */
+	/* A commit of no rows leaves the text of refused ones. */
 	if (c != NULL)
 		arena_reset(&c->text);
 	if (before != ERR_OK)
@@ -259,7 +258,7 @@ static enum err add_row(
 	struct import_row row;
 	e = read_row(im, record, &row, why);
 	if (e == ERR_OK && chunk_has(im->chunk, &row)) {
-		/* A second row with these keys waits for the first one. */
+		/* A second row with the same keys must wait for the first one. */
 		e = records_commit(im, why);
 		if (e != ERR_OK)
 			return e;
@@ -302,7 +301,7 @@ enum err records_too_long(struct importer *im, struct import_place at, struct er
 	return bad_record(im, at, ERR_BODY_TOO_LARGE, why);
 }
 
-/* Those who give a line without its end often close without looking. */
+/* Programs that write a line without its end often close without checking the result. */
 enum err records_check_begun(
 	struct importer *im, struct import_place at, struct span begun, struct err_detail *why)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names begin with the time of the removal, so key order is the order of age; a file's
- * version is that time, since nothing writes to it again. */
+ * Names begin with the time of the removal, so they sort by age.  A file's version is that time
+ * too: it is never written again. */
 #include "service/tree/trash.h"
 
 #include "base/lock.h"
@@ -10,16 +10,16 @@
 
 #include <stdlib.h>
 
-/* How often a removal is tried again after it lost a race. */
+/* How often a removal is repeated after a lost race. */
 #define RETRIES 64
-/* Files removed by one change set, at most. */
+/* The most files that one change set removes. */
 #define TRIM_BATCH 256
-/* On a full disk, where a large one may not find room. */
+/* The same on a full disk, where a large change set may find no room. */
 #define TRIM_BATCH_FULL 16
-/* Over a bound, so much of it is freed besides. */
+/* If a limit is exceeded, 1/SLACK of it is freed in addition. */
 #define SLACK 64
-/* What stays on a full disk: who removed a row to write a new one, and then could not, has
- * the one from before. */
+/* The files that stay on a full disk.  A user who removed a row to write a new one, and then could
+ * not, still has the old one. */
 #define FULL_FILES 8
 #define FULL_BYTES ((uint64_t)512 << 10)
 #define FULL_ROW_BYTES (FULL_BYTES / FULL_FILES)
@@ -28,10 +28,10 @@ struct trash {
 	struct service *service;
 	struct trash_limits limits;
 	struct mutex lock;
-	uint64_t files, bytes; /* guarded by lock, as all below */
-	int64_t oldest;        /* no file is older; INT64_MAX: there is none */
+	uint64_t files, bytes; /* guarded by lock, like the members below */
+	int64_t oldest;        /* no file is older; INT64_MAX: no file */
 	bool trimming;
-	bool full; /* there was no space for a file: all but the last few give way */
+	bool full; /* a file found no space: only the last few may stay */
 };
 
 /* ---- life ---- */
@@ -95,7 +95,7 @@ struct name {
 	size_t n;
 };
 
-/* As much of the component as fits with `after` bytes behind it. */
+/* Adds as much of the component as fits with `after` bytes behind it. */
 static void add_component(struct name *name, char before, struct span s, size_t after)
 {
 	size_t room = LIMIT_FILE_NAME_BYTES - after - name->n;
@@ -148,7 +148,7 @@ static bool is_no_room(enum err e)
 	return e == ERR_QUOTA || e == ERR_NO_SPACE || e == ERR_FILE_TOO_LARGE;
 }
 
-/* The row goes, its bytes stay: all of it or nothing. */
+/* Removes the row and keeps its bytes, in one change set. */
 static enum err move_row(struct trash *t, const struct spot *at, const struct item *row,
 	struct span name, uint32_t flags, struct err_detail *detail)
 {
@@ -220,9 +220,9 @@ enum err trash_unlink(
 
 /* ---- the bounds ---- */
 
-/* The oldest files, as many as have to go. */
+/* The oldest files that must be removed. */
 struct batch {
-	uint64_t files, bytes; /* that are left without them */
+	uint64_t files, bytes; /* what remains without them */
 	uint64_t files_max, bytes_max;
 	int64_t expired;
 	bool slack, all;
@@ -238,7 +238,7 @@ static bool is_beyond(const struct batch *b, uint64_t files_max, uint64_t bytes_
 	return b->files > files_max || b->bytes > bytes_max;
 }
 
-/* What goes for the slack alone is small: it must not cost more than it saves. */
+/* Files removed only for the slack must be small: otherwise it would cost more than it saves. */
 static bool goes(const struct batch *b, const struct item *it)
 {
 	uint64_t files = b->files_max / SLACK, bytes = b->bytes_max / SLACK;
@@ -269,7 +269,7 @@ static bool pick(void *arg, const struct item *it)
 	return true;
 }
 
-/* ERR_GONE: one was removed or moved out in between. */
+/* ERR_GONE: a file was removed or moved out meanwhile. */
 static enum err remove_batch(struct trash *t, const struct batch *b)
 {
 	struct change *c = calloc(b->n, sizeof(*c));
@@ -289,14 +289,14 @@ static enum err remove_batch(struct trash *t, const struct batch *b)
 	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
-/* Over a bound of 0 bytes nothing is: it only says that nothing comes any more. */
+/* A limit of 0 bytes is never exceeded: it means that no more files are added. */
 static bool is_over(const struct trash *t, int64_t expired)
 {
 	return (t->full && t->files > 0) || t->files > t->limits.files ||
 		(t->limits.bytes != 0 && t->bytes > t->limits.bytes) || t->oldest < expired;
 }
 
-/* b->n 0: nothing had to go. */
+/* b->n is 0 if there was nothing to remove. */
 static enum err trim_batch(struct trash *t, struct batch *b)
 {
 	mutex_lock(&t->lock);
@@ -322,7 +322,7 @@ static enum err trim_batch(struct trash *t, struct batch *b)
 	mutex_lock(&t->lock);
 	for (size_t i = 0; e == ERR_OK && i < b->n; i++)
 		take_out(t, b->item[i].size);
-	/* What came in between may be the oldest now; it is younger than that. */
+	/* Files that arrived meanwhile are younger. */
 	if (e == ERR_OK && t->files > 0)
 		t->oldest = b->oldest_left == INT64_MAX ? b->expired : b->oldest_left;
 	mutex_unlock(&t->lock);

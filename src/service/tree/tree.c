@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Applies one change and hands its item to the caller. */
+/* Applies one change and moves its item to the caller. */
 static enum err apply_one(
 	struct service *s, struct change *c, struct item *ret, struct err_detail *detail)
 {

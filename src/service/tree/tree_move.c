@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * rename(2) in all its forms: what moves, what it becomes on the way, what gives way to it. */
+ * rename(2) in all forms: the item that moves, its conversion, and the item that it replaces. */
 #include "base/clock.h"
 #include "codec/filename.h"
 #include "model/key.h"
@@ -9,18 +9,17 @@
 
 #include <stdlib.h>
 
-/* One thing on its way to another place: what it is, what it becomes, what its document
- * will be. */
+/* An item on its way to another name, with its conversion. */
 struct passenger {
-	struct item item; /* with body, if a row */
+	struct item item; /* with its body, if it is a row */
 	const struct spot *from, *to;
 	enum item_kind becomes;
-	struct buf body; /* its new document */
+	struct buf body; /* the new document */
 	bool new_body;
 	uint32_t flags;
-	bool exact;       /* all this holds for the version that was read and for no other */
+	bool exact;       /* valid only for the version that was read */
 	bool rekeyed;     /* a partition that gets another key */
-	bool keys_in_all; /* ... one that every row's document must hold */
+	bool keys_in_all; /* ... which every row's document must contain */
 };
 
 static void passenger_fini(struct passenger *p)
@@ -29,7 +28,7 @@ static void passenger_fini(struct passenger *p)
 	buf_fini(&p->body);
 }
 
-/* What an item becomes at its new place; ITEM_NONE: it may not go there. */
+/* Returns the kind that an item gets at the new name; ITEM_NONE: it may not go there. */
 static enum item_kind kind_there(const struct item *it, const struct spot *to)
 {
 	enum item_kind k = it->kind;
@@ -57,7 +56,7 @@ static void keys_of_spot(const struct spot *at, struct keys *k)
 	k->rk_span = span_make(k->rk, at->key.n);
 }
 
-/* A row under a new key: a document that holds the old one is rendered anew. */
+/* For a row with a new key: encodes a document again if it contains the old key. */
 static enum err rewrite_keys(struct passenger *p, const struct keys *k)
 {
 	bool inside = filename_is_long(k->pk_span, FILENAME_PARTITION) ||
@@ -81,7 +80,7 @@ static enum err rewrite_keys(struct passenger *p, const struct keys *k)
 	return result;
 }
 
-/* An ordinary file that becomes a row: its content must be the row's document. */
+/* For an ordinary file that becomes a row: its content must be a valid document. */
 static enum err board_file(
 	struct service *s, struct passenger *p, const struct keys *k, struct err_detail *detail)
 {
@@ -95,9 +94,8 @@ static enum err board_file(
 	return e;
 }
 
-/* A partition under a new key: documents that hold keys must hold this one, and all must if
- * its name is a digest.  Then a row that comes in between must not be missed, which moves
- * the partition's version on. */
+/* For a partition with a new key: documents with keys must be rewritten; all of them if its name is
+ * a digest.  Then the partition's version must not change, so that no new row is missed. */
 static void board_partition(struct passenger *p)
 {
 	char pk[LIMIT_KEY_BYTES];
@@ -121,8 +119,8 @@ static enum err board(struct service *s, struct passenger *p, const struct spot 
 	p->becomes = kind_there(&p->item, to);
 	if (p->becomes == ITEM_NONE)
 		return ERR_NOT_PERMITTED;
-	/* A row that stays one as it is counts too: it may be given keys inside meanwhile, and
-	 * would go with the old ones. */
+	/* A row that remains a row is checked too: a change could add keys to its document, and the
+	 * move would leave the old ones in it. */
 	p->exact = p->item.kind == ITEM_FILE || p->becomes == ITEM_ROW;
 	if (p->becomes == ITEM_PARTITION)
 		board_partition(p);
@@ -137,8 +135,8 @@ static enum err board(struct service *s, struct passenger *p, const struct spot 
 	return e;
 }
 
-/* The rows of a partition that are rendered anew when it gets another key: those whose
- * documents hold keys, or all. */
+/* The rows of a partition to rewrite for another key: those with keys in their documents, or
+ * all. */
 struct keyed_rows {
 	struct item *rows;
 	size_t n, cap;
@@ -224,14 +222,14 @@ static enum err find_keyed(struct service *s, const struct passenger *p, struct 
 	return e == ERR_OK ? r->error : e;
 }
 
-/* A row that is no longer where it was listed: changes[0] is the move itself. */
+/* A row is not where it was listed; changes[0] is the move itself. */
 static enum err row_left(enum err e, const struct err_detail *detail)
 {
 	return e == ERR_NOT_FOUND && detail->op > 0 ? ERR_GONE : e;
 }
 
-/* Moves a partition to another key (or exchanges two), with the rows whose documents hold
- * the old one or must hold the new one. */
+/* Moves a partition to another key, or exchanges two.  Rewrites the rows whose documents contain
+ * the old key or must contain the new one. */
 static enum err move_partition(struct service *s, const struct passenger *p,
 	const struct passenger *other, struct change *move, struct err_detail *detail)
 {
@@ -301,8 +299,8 @@ static void fill_move(
 	}
 }
 
-/* What stands at the destination; kind is ITEM_NONE if nothing does.  In an exchange it has
- * been read already, and what was read is what the condition must be about. */
+/* Reads the item at the destination; its kind is ITEM_NONE if there is none.  In an exchange it was
+ * read before, and the conditions must be about that version. */
 static enum err look_at_target(
 	struct service *s, const struct spot *to, const struct passenger *other, struct item *ret)
 {
@@ -313,7 +311,7 @@ static enum err look_at_target(
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-/* The condition of a file that becomes a row, on the row that is there. */
+/* Returns the precondition of a file that becomes a row, on the existing row. */
 static int64_t match_of(const struct passenger *p)
 {
 	bool asks = p->item.kind == ITEM_FILE && p->becomes == ITEM_ROW;
@@ -330,7 +328,7 @@ static enum err check_match(const struct passenger *p, const struct item *there)
 	return ERR_CONDITION_NOT_MET;
 }
 
-/* That the commit meets what check_match() has seen. */
+/* Makes the commit depend on what check_match() has seen. */
 static void fill_match(struct change *c, const struct passenger *p, const struct passenger *other,
 	const struct item *target)
 {
@@ -346,7 +344,7 @@ static void fill_match(struct change *c, const struct passenger *p, const struct
 	}
 }
 
-/* The move, with what goes in the same step: the replaced file out of sight, empty files
+/* Applies the move with its companion changes: hides the replaced file, and removes empty files
  * behind the rows. */
 static enum err apply_move(struct service *s, struct change *move, const struct passenger *p,
 	const struct item *target, unsigned flags, struct err_detail *detail)
@@ -376,12 +374,12 @@ static enum err make_move(struct service *s, struct change *c, const struct pass
 {
 	enum err e = p->item.kind == ITEM_PARTITION ? move_partition(s, p, other, c, detail)
 						    : apply_move(s, c, p, target, flags, detail);
-	/* The condition held a moment ago; the next look tells whether it still does. */
+	/* The condition held before; the next try checks it again. */
 	bool came = e == ERR_ENTITY_EXISTS && (flags & TREE_NO_REPLACE) == 0;
 	return e == ERR_CONDITION_NOT_MET || came ? ERR_GONE : e;
 }
 
-/* ERR_GONE: something was another thing by the time of the commit than when it was read. */
+/* ERR_GONE: an item changed between the read and the commit. */
 static enum err move_once(struct service *s, const struct spot *from, const struct spot *to,
 	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail)
 {
@@ -417,7 +415,7 @@ static enum err move_once(struct service *s, const struct spot *from, const stru
 	return e;
 }
 
-/* A row that goes to another partition counts in both, or is refused and counts in neither. */
+/* A row that moves to another partition counts in both; if it is refused, in neither. */
 static enum err admit_move(struct service *s, const struct spot *from, const struct spot *to,
 	struct err_detail *detail)
 {
@@ -448,7 +446,7 @@ enum err tree_move(struct service *s, const struct spot *from, const struct spot
 	return e;
 }
 
-/* The removal of a file that must be as it was read, and empty. */
+/* Adds the removal of a file that must be unchanged and empty. */
 static enum err add_removal(
 	struct service *s, const struct spot *at, struct change *set, size_t *n, struct attrs *was)
 {
@@ -480,7 +478,7 @@ enum err tree_move_empty(struct service *s, const struct spot *from, const struc
 	size_t n = 0;
 	enum err e = add_removal(s, from, set, &n, &attrs);
 	if (e == ERR_OK && attrs.if_match != MATCH_UNSET && attrs.if_match != MATCH_ABSENT)
-		return ERR_CONDITION_NOT_MET; /* where it waits no row is */
+		return ERR_CONDITION_NOT_MET; /* no row exists at that name */
 	if (e == ERR_OK)
 		e = add_removal(s, to, set, &n, &replaced);
 	if (e == ERR_NOT_FOUND && n > 0)
@@ -502,8 +500,8 @@ enum err tree_move_empty(struct service *s, const struct spot *from, const struc
 	return e == ERR_CONDITION_NOT_MET || e == ERR_NAME_EXISTS ? ERR_GONE : e;
 }
 
-/* A folder holds no rows, so there is no document that would have to be told the key.  The
- * table shows the same names as before: its mtime stays, which rsync may have set by now. */
+/* A folder has no rows, so no document needs the key.  The table shows the same names as before, so
+ * its mtime stays: rsync may have set it. */
 static enum err adopt(struct service *s, const struct item *folder, struct span pk_order,
 	struct item *ret, struct err_detail *detail)
 {
@@ -537,7 +535,7 @@ enum err tree_adopt(struct service *s, const struct item *folder, struct span pk
 	enum err e = adopt(s, folder, pk_order, ret, detail);
 	if (e != ERR_NAME_EXISTS)
 		return e;
-	/* Another door may have done just this in between. */
+	/* Another front end may have done the same meanwhile. */
 	struct item now = { 0 };
 	if (store_get(service_store(s), NULL, folder->id, WANT_ATTRS, &now) == ERR_OK &&
 		now.kind == ITEM_PARTITION && span_eq(now.key, pk_order)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A view is in the list until it ends: closed by its stream, let go by name, or by force.
- * The engine's view goes with the last use, the rest with the stream that opened it. */
+ * A view is in the list until it ends: its stream closes it, a user removes it by name, or it is
+ * ended by force.  The engine's view is closed at the last use; the struct lives until its stream
+ * closes it. */
 #include "service/view/views.h"
 
 #include "base/clock.h"
@@ -11,8 +12,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A close(2) returns before its release has come here: who opens a stream right behind it may
- * find the place still taken.  Few wait at a time: their threads are those that releases need. */
+/* close(2) returns before the kernel sends the release.  So a program that opens the next
+ * stream at once may find the old one still counted.  Only few threads may wait: releases need
+ * threads too. */
 #define STREAM_WAIT_US 200000
 #define STREAM_WAITERS_MAX 4
 
@@ -38,7 +40,7 @@ static struct view_info info_of(const struct view *v, uint64_t log)
 
 /* ---- the end of one ---- */
 
-/* Releases the lock, then closes and frees what nobody needs any more. */
+/* Releases the lock, then closes and frees what is no longer used. */
 static void settle(struct view *v)
 {
 	lock_assert_held(&v->views->lock);
@@ -103,7 +105,7 @@ void views_end(struct view *v, uint64_t log, const char *why)
 
 /* ---- opening ---- */
 
-/* The thread is started with the first view: a process that forked before has none. */
+/* The thread starts with the first view: a process that forked earlier would lose it. */
 static enum err start_watching(struct views *vs)
 {
 	if (!vs->watching && pthread_create(&vs->watcher, NULL, views_watch, vs) != 0)
@@ -150,7 +152,7 @@ static enum err take_number(struct views *vs, struct view *v, struct err_detail 
 	return ERR_OK;
 }
 
-/* Of the streams; waits for one, a little.  False: there is none. */
+/* Takes a slot for a stream and waits a little for one.  Returns false if there is none. */
 static bool take_place(struct views *vs)
 {
 	mutex_lock(&vs->lock);
@@ -176,7 +178,7 @@ static enum err append(struct views *vs, struct view *v, bool log_rests, struct 
 		e = take_number(vs, v, detail);
 	if (e != ERR_OK)
 		return e;
-	/* One that could not yet begin anew after the last views is still theirs. */
+	/* A log that has not restarted since the last views still counts for them. */
 	if (vs->first == NULL && (log_rests || v->log_before < vs->log_base))
 		vs->log_base = v->log_before;
 	*vs->last = v;
@@ -297,7 +299,7 @@ enum err snapshot_drop(struct views *vs, struct span name)
 	return ERR_OK;
 }
 
-/* Releases the lock.  none: the answer where v is NULL. */
+/* Releases the lock.  none: the result if v is NULL. */
 static enum err tell(
 	struct views *vs, const struct view *v, uint64_t log, enum err none, struct view_info *ret)
 {

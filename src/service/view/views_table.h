@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of held views: for views.c, which keeps it, and views_force.c, which watches it. */
+ * The table of long-lived views: views.c maintains it, views_force.c ends views. */
 #ifndef SERVICE_VIEW_VIEWS_TABLE_H
 #define SERVICE_VIEW_VIEWS_TABLE_H
 
@@ -13,37 +13,37 @@
 
 struct view {
 	struct views *views;
-	struct store_view *store_view; /* NULL: the engine has no views, or it is closed */
-	struct view_info info;         /* left_s, log_bytes: when asked */
+	struct store_view *store_view; /* NULL after it was closed */
+	struct view_info info;         /* left_s and log_bytes are computed when asked */
 	uint64_t ends_us;              /* monotonic; 0: no limit */
-	uint64_t log_before;           /* bytes of the log when it was opened */
+	uint64_t log_before;           /* bytes of the log at the opening */
 	unsigned uses;
 	bool closed; /* or being closed */
 	bool ended;
-	bool let_go;  /* by views_end(): its closing counts */
+	bool let_go;  /* ended by views_end(): its closing counts as room */
 	bool streams; /* its opener will close it */
 	struct view *next;
 };
 
 struct views {
 	struct store *store;
-	struct mutex lock; /* guards what follows, and the members of all views */
+	struct mutex lock; /* guards the members below, and those of all views */
 	pthread_cond_t wake, closed, stream_closed;
 	struct view *first, **last; /* oldest first */
-	uint32_t numbers;           /* the last one given out */
-	int64_t changed;            /* when the names did; ticks */
+	uint32_t numbers;           /* the last number in use */
+	int64_t changed;            /* of the names, in ticks */
 	uint64_t log_max, lifetime_s;
-	unsigned streams;  /* in the list, or about to be */
-	unsigned waiting;  /* for one of them to be closed */
-	uint64_t log_base; /* bytes of the log when it was last at rest */
-	uint64_t room;     /* how many were let go and are closed */
-	unsigned closing;  /* that were let go and are not */
+	unsigned streams;  /* in the list, or being opened */
+	unsigned waiting;  /* threads that wait for a stream to be closed */
+	uint64_t log_base; /* bytes of the log when no view held it back */
+	uint64_t room;     /* views that were ended and closed */
+	unsigned closing;  /* views that were ended and are not closed */
 	bool watching, stopping;
 	pthread_t watcher;
 
-	struct mutex room_lock; /* one at a time makes room; taken before `lock` */
+	struct mutex room_lock; /* one thread at a time makes room; taken before `lock` */
 
-	struct rwlock ended_lock; /* read: a call is running */
+	struct rwlock ended_lock; /* for reading: a call is running */
 	view_ended_fn on_end;     /* guarded by ended_lock */
 	void *on_end_arg;
 };
@@ -54,17 +54,17 @@ static inline struct timespec views_timespec(uint64_t mono_us)
 		.tv_nsec = (long)(mono_us % VIEWS_US_PER_SECOND) * 1000 };
 }
 
-/* Bytes of the log on disk; with no lock held. */
+/* Returns the bytes of the log on disk.  No lock may be held. */
 uint64_t views_log(struct views *vs);
 static inline uint64_t views_growth(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
 
-/* Takes it out, closes it unless it is in use, and tells; why as in view_ended_fn.  With the
- * lock held, which is given up. */
+/* Ends a view: removes it from the list, closes it unless it is in use, and reports it.  why as in
+ * view_ended_fn.  The caller holds the lock, which is released. */
 void views_end(struct view *v, uint64_t log, const char *why);
-/* The thread that watches; arg: struct views. */
+/* The watching thread; arg is struct views. */
 void *views_watch(void *arg);
 
 #endif

@@ -62,13 +62,16 @@ void sweep_begin(const char *folder);
 void sweep_end(void);
 
 struct sweep_options {
-	bool all;         /* every n, or as many as `most` of the large ones */
-	unsigned most;    /* calls of one case that fail in turn; beyond, samples */
-	unsigned seed;    /* of the samples */
+	bool all;      /* every n, or as many as `most` of the large ones */
+	unsigned most; /* calls of one case that fail in turn; beyond, samples */
+	unsigned seed; /* of the samples */
+	unsigned part; /* of so many `parts` this one: every parts-th case; from 1 on */
+	unsigned parts;
 	const char *only; /* a part of the name of a case, or NULL */
 	bool loud;        /* says each one */
 };
 struct sweep_counts {
+	uint64_t seen; /* cases of any part */
 	uint64_t cases, points, failures;
 };
 void sweep_run(const struct sweep_case *cases, const struct sweep_options *options,

@@ -11,11 +11,13 @@
 #include <sys/stat.h>
 
 static const char usage[] =
-	"usage: test_every_call [--all] [--most N] [--seed N] [--only TEXT] [--folder DIR] [--loud]\n"
+	"usage: test_every_call [--all] [--most N] [--seed N] [--part K/N]\n"
+	"                       [--only TEXT] [--folder DIR] [--loud]\n"
 	"  --all          every call of every operation (of the largest: N of them)\n"
 	"  --most N       of one operation and one fault fail so many calls, the first N/2 and\n"
 	"                 samples of the others (default 16; with --all 2000)\n"
 	"  --seed N       of the samples\n"
+	"  --part K/N     of N parts of the operations the K-th, from 1 on\n"
 	"  --only TEXT    operations whose name holds it\n"
 	"  --folder DIR   where the stores are made (default /dev/shm, else /tmp)\n"
 	"  --loud         tells each point, and what differs\n";
@@ -34,13 +36,14 @@ int main(int argc, char **argv)
 		{ "all", no_argument, NULL, 'a' },
 		{ "most", required_argument, NULL, 'm' },
 		{ "seed", required_argument, NULL, 's' },
+		{ "part", required_argument, NULL, 'p' },
 		{ "only", required_argument, NULL, 'o' },
 		{ "folder", required_argument, NULL, 'f' },
 		{ "loud", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct sweep_options options = { .seed = 1 };
+	struct sweep_options options = { .seed = 1, .part = 1, .parts = 1 };
 	struct sweep_counts counts = { 0 };
 	struct stat st;
 	const char *folder = stat("/dev/shm", &st) == 0 ? "/dev/shm" : "/tmp";
@@ -56,6 +59,11 @@ int main(int argc, char **argv)
 		case 's':
 			options.seed = (unsigned)strtoul(optarg, NULL, 10);
 			break;
+		case 'p':
+			if (sscanf(optarg, "%u/%u", &options.part, &options.parts) != 2 ||
+				options.part < 1 || options.part > options.parts)
+				options.parts = 0;
+			break;
 		case 'o':
 			options.only = optarg;
 			break;
@@ -69,6 +77,10 @@ int main(int argc, char **argv)
 			(void)fputs(usage, c == 'h' ? stdout : stderr);
 			return c == 'h' ? 0 : 2;
 		}
+	}
+	if (options.parts == 0) {
+		(void)fputs(usage, stderr);
+		return 2;
 	}
 	if (options.most == 0)
 		options.most = options.all ? 2000 : 16;

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-from rooms import Rooms
+from floor_rules import Rooms
 
 
 def objects(build):

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-from rooms import Rooms
+from floor_rules import Rooms
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 

@@ -1,49 +1,128 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What docs/floors.txt says; read by floors.py and calls.py."""
+"""Checks tests/rooms.txt, which says which tests a change can break; or asks it.
 
+Reports: a folder of src/ without a line, a path that does not exist, a suite that meson does not
+know, a folder of tests/system that no line names, a test file that imports a module of another
+folder than its own and helpers/.
+usage: rooms.py TOP            check
+       rooms.py TOP FILE...    print what to run if these files change: a line of suites, then
+                               a system test a line
+"""
+
+import os
+import re
 import sys
 
+SUITES = {"unit", "fuzz", "lint"}
+SYSTEM = "tests/system"
 
-class Rooms:
-    def __init__(self, path):
-        self.level, self.doors, self.owners, self.apart = {}, {}, [], {}
-        self.circles = []
-        level = 0
-        for line in open(path, encoding="utf-8"):
-            words = line.split("#")[0].split()
-            if not words:
+
+def read_rooms(top):
+    """{path: (suites, system tests)}, in the order of the file."""
+    rooms = {}
+    for number, line in enumerate(open(os.path.join(top, "tests/rooms.txt")), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        parts = [p.split() for p in (line + " ").split("|")]
+        if len(parts) != 3 or len(parts[0]) != 1:
+            sys.exit(f"tests/rooms.txt:{number}: not PATH | SUITES | TESTS: {line}")
+        rooms[parts[0][0]] = (parts[1], parts[2])
+    return rooms
+
+
+def system_tests(top):
+    """{folder: [test file]} of tests/system."""
+    found = {}
+    for folder in sorted(os.listdir(os.path.join(top, SYSTEM))):
+        path = os.path.join(top, SYSTEM, folder)
+        if os.path.isdir(path):
+            names = sorted(n for n in os.listdir(path) if re.fullmatch(r"test_\w+\.py", n))
+            if names:
+                found[folder] = names
+    return found
+
+
+def check(top, say):
+    rooms, tests, used = read_rooms(top), system_tests(top), set()
+    for folder, _, names in os.walk(os.path.join(top, "src")):
+        path = os.path.relpath(folder, top) + "/"
+        if any(n.endswith((".c", ".h")) for n in names) and path not in rooms:
+            say(f"{path} has no line")
+    for path, (suites, chosen) in rooms.items():
+        if path not in (".", "meson") and not os.path.exists(os.path.join(top, path)):
+            say(f"{path} does not exist")
+        for suite in set(suites) - SUITES:
+            say(f"{path}: there is no suite {suite}")
+        for test in chosen:
+            if not os.path.exists(os.path.join(top, SYSTEM, test)):
+                say(f"{path}: {SYSTEM}/{test} does not exist")
+            used.add(test.split("/")[0])
+    # A change of such tests runs them; no change of src/ needs them beside the others.
+    for folder in sorted(set(tests) - used):
+        say(f"no line names a test of {SYSTEM}/{folder}")
+    check_imports(top, tests, say)
+
+
+def check_imports(top, tests, say):
+    """A test may use its own folder, helpers/ and conftest.py."""
+    modules = {}
+    for folder in os.listdir(os.path.join(top, SYSTEM)):
+        if os.path.isdir(os.path.join(top, SYSTEM, folder)) and folder != "helpers":
+            for name in os.listdir(os.path.join(top, SYSTEM, folder)):
+                modules.setdefault(name.removesuffix(".py"), folder)
+    for folder in [*tests, "helpers"]:
+        for name in sorted(os.listdir(os.path.join(top, SYSTEM, folder))):
+            if not name.endswith(".py"):
                 continue
-            kind, rest = words[0], words[1:]
-            if kind == "floor":
-                for name in rest:
-                    self.level[name] = level
-                level += 1
-            elif kind == "door":
-                self.doors[rest[0]] = rest[1:]
-            elif kind == "owner":
-                self.owners.append((rest[0], rest[1:]))
-            elif kind == "apart":
-                self.apart[rest[0]] = rest[1:]
-            elif kind == "circle":
-                self.circles.append(sorted(rest))
-            else:
-                sys.exit(f"{path}: unknown rule: {kind}")
+            text = open(os.path.join(top, SYSTEM, folder, name)).read()
+            for module in re.findall(r"^\s*(?:from|import) (\w+)", text, re.M):
+                if modules.get(module, folder) != folder and not os.path.exists(
+                        os.path.join(top, SYSTEM, "helpers", module + ".py")):
+                    say(f"{SYSTEM}/{folder}/{name} imports {module} of {modules[module]}/: move what "
+                        "both need to helpers/")
 
-    def room(self, path):
-        """The deepest room that holds this file of src/; None: it is in none."""
-        folder = path
-        while "/" in folder:
-            folder = folder.rsplit("/", 1)[0]
-            if folder in self.level:
-                return folder
-        return None
 
-    def highest(self, folder):
-        rooms = [r for r in self.level if r == folder or r.startswith(folder + "/")]
-        return max(rooms, key=self.level.get, default=None)
+def own_tests(top, path):
+    """What a changed file below tests/system runs besides."""
+    parts = path.split("/")
+    if len(parts) < 4 or parts[2] == "helpers":
+        return []
+    folder, name = parts[2], parts[3]
+    if not name.endswith(".py"):
+        return []
+    test = f"{folder}/{name}" if name.startswith("test_") else folder
+    return [test] if os.path.exists(os.path.join(top, SYSTEM, test)) else []
 
-    def is_door(self, header):
-        return any(header in headers for headers in self.doors.values())
 
-    def may_use(self, mine, theirs):
-        return mine == theirs or self.level[theirs] < self.level[mine]
+def choose(top, paths):
+    """(suites, system tests) of these files."""
+    rooms, suites, chosen = read_rooms(top), set(), []
+    for path in paths:
+        fits = [p for p in rooms if path.startswith(p)] or ["."]
+        room = rooms[max(fits, key=len)]
+        suites.update(room[0])
+        chosen += room[1]
+        if path.startswith(SYSTEM + "/"):
+            chosen += own_tests(top, path)
+    chosen = list(dict.fromkeys(chosen))
+    return sorted(suites), [c for c in chosen if "/" not in c or c.split("/")[0] not in chosen]
+
+
+def main():
+    top = sys.argv[1]
+    if len(sys.argv) > 2:
+        suites, chosen = choose(top, sys.argv[2:])
+        print(" ".join(suites), *chosen, sep="\n")
+        return 0
+    findings = []
+    check(top, findings.append)
+    for f in findings:
+        print(f"tests/rooms.txt: {f}")
+    print(f"{len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows that floors.py, calls.py and banned.py find what they claim to find: each gets a small tree
+"""Shows that floors.py, calls.py, banned.py and rooms.py find what they claim to find: each gets a small tree
 with one violation of each kind.  A lint that cannot fail is worth nothing."""
 
 import os
@@ -70,6 +70,21 @@ BANNED_FINDINGS = [
     "src/b.c:1: no SPDX line first",
 ]
 
+ROOMS_TREE = {
+    "src/base/a.c": "", "src/fs/tree/a.c": "",
+    "tests/system/rest/test_b.py": "import test_a\nimport a\n", "tests/system/helpers/a.py": "",
+    "tests/system/fs/test_a.py": "",
+    "tests/rooms.txt": "src/base/ | unit | rest gone/test_a.py\nsrc/gone/ | fast |\n",
+}
+ROOMS_FINDINGS = ["tests/rooms.txt: " + f for f in (
+    "src/fs/tree/ has no line",
+    "src/gone/ does not exist",
+    "src/gone/: there is no suite fast",
+    "src/base/: tests/system/gone/test_a.py does not exist",
+    "no line names a test of tests/system/fs",
+    "tests/system/rest/test_b.py imports test_a of fs/: move what both need to helpers/",
+)]
+
 
 # What calls.py reads is compiled: a call up, one sideways, a circle in one room, and good ones.
 CALLS = {
@@ -106,8 +121,8 @@ def run(script, files, prepare=lambda top: None):
             with open(os.path.join(top, path), "w") as f:
                 f.write(text)
         prepare(top)
-        done = subprocess.run([sys.executable, "-B", os.path.join(HERE, script), top,
-                               os.path.join(top, "build")],
+        build = [os.path.join(top, "build")] if script == "calls.py" else []
+        done = subprocess.run([sys.executable, "-B", os.path.join(HERE, script), top, *build],
                               capture_output=True, text=True)
     lines = done.stdout.split("\n")[:-2]  # without the count
     return done.returncode, sorted(lines)
@@ -126,4 +141,8 @@ expect("calls.py", CALLS, CALL_FINDINGS, compile_all)
 expect("banned.py",
        {"src/a.c": BANNED, "src/b.c": "int x;\n", "src/base/lock_ranks.h": RANKS}, BANNED_FINDINGS)
 expect("banned.py", {"src/a.c": SPDX, "src/base/lock_ranks.h": RANKS.replace("gone", "a")}, [])
+expect("rooms.py", ROOMS_TREE, ROOMS_FINDINGS)
+del ROOMS_TREE["src/fs/tree/a.c"]
+expect("rooms.py", {**ROOMS_TREE, "tests/system/rest/test_b.py": "import a\n",
+                    "tests/rooms.txt": "src/base/ | unit | rest fs/test_a.py\n"}, [])
 print("the lints find what they should")

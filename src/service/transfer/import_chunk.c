@@ -135,6 +135,14 @@ static bool put_row(struct import_chunk *c, size_t i, uint64_t table_id)
 	return order_form(&c->text, op->pk, &at->pk) && order_form(&c->text, op->rk, &at->key);
 }
 
+size_t chunk_partition(const struct import_chunk *c, size_t at, size_t n)
+{
+	size_t same = 1;
+	while (same < n && span_eq(c->ops[at + same].pk, c->ops[at].pk))
+		same++;
+	return same;
+}
+
 /* Bulk loads are counted but never refused. */
 static void count(
 	const struct import_chunk *c, size_t at, size_t n, struct service *s, uint64_t table_id)

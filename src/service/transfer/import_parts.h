@@ -87,6 +87,8 @@ bool chunk_has(struct import_chunk *c, const struct import_row *row);
 void chunk_append(struct import_chunk *c, enum entity_op_kind kind, struct import_place at,
 	const struct import_row *row, size_t text_n);
 bool chunk_full(const struct import_chunk *c);
+/* Returns how many of the n rows from `at` on share the partition of the first. */
+size_t chunk_partition(const struct import_chunk *c, size_t at, size_t n);
 /* Empties the chunk. */
 void chunk_clear(struct import_chunk *c);
 /* Commits n rows from ops[at] on, or none.  why->op is the row to blame, counted from there. */

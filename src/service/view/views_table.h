@@ -13,7 +13,7 @@
 
 struct view {
 	struct views *views;
-	struct store_view *store_view; /* NULL after it was closed */
+	struct store_view *store_view; /* NULL: closed, or the engine has no views */
 	struct view_info info;         /* left_s and log_bytes are computed when asked */
 	uint64_t ends_us;              /* monotonic; 0: no limit */
 	uint64_t log_before;           /* bytes of the log at the opening */

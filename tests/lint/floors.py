@@ -5,7 +5,7 @@
 Reports: an include that goes up or sideways, a circle of headers, a private header used
 from outside its folder, a foreign header outside its owner, a .c file whose first include
 is not its own header (being first proves that the header stands alone), an include of ours
-that does not exist.  usage: floors.py TOP
+that does not exist, a room without a README.md.  usage: floors.py TOP
 """
 
 import os
@@ -107,6 +107,9 @@ def main(top):
     for path in sources(src):
         count += 1
         graph[path] = check_file(src, path, rules, findings.append)
+    for room in sorted({rules.room(path) for path in graph} - {None}):
+        if not os.path.exists(os.path.join(src, room, "README.md")):
+            findings.append(f"{room}/ has no README.md: what comes in, goes out, may be touched")
     check_circles(graph, findings.append)
     check_apart(top, rules, findings.append)
     for line in findings:

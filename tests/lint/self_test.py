@@ -40,7 +40,9 @@ TREE = {
     "src/odd/a.c": "",
     "mount-helper/m.c": '#include "fs/high/h.h"\n',
 }
+TREE.update({f"src/{room}/README.md": "" for room in ("base", "codec", "query", "store", "fs/low")})
 FLOOR_FINDINGS = [
+    "fs/high/ has no README.md: what comes in, goes out, may be touched",
     "base/up.h (base) includes codec/text.h (codec)",
     "query/side.c (query) includes codec/text.h (codec)",
     'query/gone.c: "base/gone.h" is not in src/',
@@ -135,7 +137,8 @@ def expect(script, files, want, prepare=lambda top: None):
 
 
 expect("floors.py", {**TREE, "docs/floors.txt": FLOORS}, FLOOR_FINDINGS)
-clean = {"src/base/ok.h": "", "src/codec/text.h": '#include "base/ok.h"\n', "docs/floors.txt": FLOORS}
+clean = {"src/base/ok.h": "", "src/codec/text.h": '#include "base/ok.h"\n', "docs/floors.txt": FLOORS,
+         "src/base/README.md": "", "src/codec/README.md": ""}
 expect("floors.py", clean, [])
 expect("calls.py", CALLS, CALL_FINDINGS, compile_all)
 expect("banned.py",

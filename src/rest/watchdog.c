@@ -126,7 +126,7 @@ enum err watchdog_start(
 	w->crowd = crowd;
 	w->after_round = after_round;
 	w->arg = arg;
-	mutex_init(&w->lock, RANK_WATCH);
+	mutex_init(&w->lock, RANK_WATCHDOG);
 	pthread_cond_init(&w->wake, NULL);
 	if (pthread_create(&w->thread, NULL, run, w) != 0) {
 		pthread_cond_destroy(&w->wake);

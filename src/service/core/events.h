@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Events about committed changes.  The thread that made a change calls the subscriber after the
- * commit and before the change is acknowledged, without locks.  So the kernel's caches are
- * invalidated when the client gets its reply. */
+ * commit and before the change is acknowledged.  So the kernel's caches are invalidated when the
+ * client gets its reply.
+ * The thread holds EVENTS, and DOORS unless the change came by the mount.  It may hold a lock of
+ * its front end, such as STAGE.  So a subscriber takes only locks below EVENTS in
+ * base/lock_ranks.h.  It never waits for the kernel if the change came by the mount. */
 #ifndef SERVICE_CORE_EVENTS_H
 #define SERVICE_CORE_EVENTS_H
 

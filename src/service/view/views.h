@@ -78,8 +78,9 @@ size_t views_list(struct views *vs, struct view_info *out, size_t max);
 /* log_max: the growth of the log that ends a view, in bytes.  lifetime_s: of snapshots that are
  * made later; 0: no limit. */
 void views_set_bounds(struct views *vs, uint64_t log_max, uint64_t lifetime_s);
-/* Called for each view that was removed or ended, without locks, by the thread that did it.  why:
- * one line; NULL for a removal.  Several threads may call it at once.  With fn NULL, views_on_end()
+/* Called for each view that was removed or ended, by the thread that did it.  That thread holds
+ * VIEWS_ENDED, and may hold locks above it (base/lock_ranks.h), since a commit ends views on a full
+ * disk.  why: one line; NULL for a removal.  Several threads may call it at once.  With fn NULL, views_on_end()
  * returns when no call is running. */
 typedef void (*view_ended_fn)(void *arg, const struct view_info *info, const char *why);
 void views_on_end(struct views *vs, view_ended_fn fn, void *arg);

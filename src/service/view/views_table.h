@@ -54,7 +54,7 @@ static inline struct timespec views_timespec(uint64_t mono_us)
 		.tv_nsec = (long)(mono_us % VIEWS_US_PER_SECOND) * 1000 };
 }
 
-/* Returns the bytes of the log on disk.  No lock may be held. */
+/* Returns the bytes of the log on disk.  Calls the store, so the caller does not hold VIEWS. */
 uint64_t views_log(struct views *vs);
 static inline uint64_t views_growth(uint64_t now, uint64_t before)
 {

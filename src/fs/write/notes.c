@@ -52,6 +52,7 @@ static struct note *set_of(struct notes *n, pid_t tid)
 
 static struct note *find_note(struct notes *n, pid_t tid)
 {
+	lock_assert_held(&n->lock);
 	struct note *set = set_of(n, tid);
 	for (size_t i = 0; i < NOTE_SET; i++)
 		if (set[i].tid == tid)
@@ -72,6 +73,7 @@ static struct stage *clear(struct notes *n, struct note *note)
 /* A free one, or the oldest. */
 static struct note *note_for(struct notes *n, pid_t tid)
 {
+	lock_assert_held(&n->lock);
 	struct note *set = set_of(n, tid), *oldest = set;
 	for (size_t i = 0; i < NOTE_SET; i++) {
 		if (set[i].tid == 0)
@@ -107,6 +109,7 @@ static size_t expire_set(struct notes *n, struct note *set, uint64_t now, struct
 #define EXPIRE_MAX ((EXPIRE_SETS + 1) * NOTE_SET)
 static size_t expire(struct notes *n, pid_t tid, struct stage *dropped[EXPIRE_MAX])
 {
+	lock_assert_held(&n->lock);
 	uint64_t now = clock_mono_us();
 	size_t count = expire_set(n, set_of(n, tid), now, dropped);
 	if (now - n->tidied_us < EXPIRE_EVERY_US)

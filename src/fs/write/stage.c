@@ -156,6 +156,7 @@ bool stage_is_current(struct stage *s, const struct item *item)
 /* Nothing to do but in DOC_UNREAD. */
 static enum err load_locked(struct fs *fs, struct stage *s)
 {
+	lock_assert_held(&s->lock);
 	if (s->is.document != DOC_UNREAD)
 		return ERR_OK;
 	struct item row = { 0 };
@@ -230,6 +231,7 @@ static enum err check_taken(struct fs *fs, struct stage *s, struct err_detail *d
 
 static enum err write_locked(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes)
 {
+	lock_assert_held(&s->lock);
 	struct err_detail detail = { 0 };
 	char rejected[REJECTED_NAME_MAX] = "";
 	enum err e = load_locked(fs, s);
@@ -280,6 +282,7 @@ enum err stage_append(struct fs *fs, struct stage *s, struct span bytes)
 
 static enum err truncate_locked(struct fs *fs, struct stage *s, uint64_t size)
 {
+	lock_assert_held(&s->lock);
 	enum err e = load_locked(fs, s);
 	if (e != ERR_OK)
 		return e;
@@ -317,6 +320,7 @@ void stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out)
 
 static enum err settle_locked(struct fs *fs, struct stage *s)
 {
+	lock_assert_held(&s->lock);
 	if (stage__item(s) != 0)
 		return ERR_OK;
 	struct item file = { 0 };
@@ -379,6 +383,7 @@ static bool has_more_refused(const struct stage *s)
 /* Commits an edited stage or says why not.  A refused write stays refused, and a lost update lost. */
 static enum err finish(struct fs *fs, struct stage *s, const char *call)
 {
+	lock_assert_held(&s->lock);
 	if (stage_is_final(&s->is))
 		return has_more_refused(s) ? refuse(fs, s, call, s->refused.error, NULL)
 					   : s->refused.error;

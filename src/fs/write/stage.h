@@ -85,9 +85,10 @@ struct stage {
 	} stale;
 };
 
-/* The id that stage_item() returns.  The caller holds the lock. */
+/* The id that stage_item() returns. */
 static inline uint64_t stage__item(const struct stage *s)
 {
+	lock_assert_held(&s->lock);
 	return s->is.name >= NAME_FILE ? s->base.id : 0;
 }
 

@@ -45,6 +45,7 @@ enum err stage__keys(struct fs *fs, struct stage *s, struct row_keys *k, struct 
 
 enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
+	lock_assert_held(&s->lock);
 	if (s->check.len == s->buf.len && s->buf.len > 0)
 		return ERR_OK;
 	struct row_keys *k = malloc(sizeof(*k));
@@ -62,6 +63,7 @@ enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
 
 enum err stage__check_so_far(struct fs *fs, struct stage *s, struct err_detail *detail)
 {
+	lock_assert_held(&s->lock);
 	struct json_member member;
 	for (;;) {
 		switch (json_scan_next(&s->check.scan, buf_span(&s->buf), &member)) {

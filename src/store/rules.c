@@ -129,6 +129,7 @@ struct item rules_file_left(const struct item *row, const struct change *c)
 		.id = rules_left_id(row->id),
 		.kind = ITEM_FILE,
 		.version = c->version,
+		.born = row->born,
 		.attrs = rules_attrs_moved(row),
 		.size = row->size,
 		.name = SPAN_LIT(""),

@@ -101,6 +101,9 @@ struct item {
 			     row: (id, edition) names one immutable row content. */
 	int64_t version;  /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
 			    of content or membership */
+	int64_t born;     /* ticks.  Rows and files: the version with which it was made, whatever
+			     changes, replaces or moves it afterwards; a file that a row leaves
+			     behind has the row's.  0: not known.  Directories: 0 */
 	struct attrs attrs;
 	uint64_t size;    /* rows and files: bytes; directories: number of children */
 	struct span key;  /* order form (CLASS_KEYED) or name bytes */

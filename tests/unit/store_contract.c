@@ -874,6 +874,41 @@ static void files_and_rows_turn_into_each_other(struct world *w)
 	CHECK_EQ_INT(w->c.now.flags, 0);
 }
 
+/* Whatever changes, replaces, moves or turns it. */
+static void what_is_made_keeps_the_time_at_which_it_was(struct world *w)
+{
+	uint64_t r = made(w, put(ITEM_ROW, row_of(w, "p", "a"), "{}"));
+	int64_t born = w->clock;
+	CHECK_EQ_INT(w->c.now.born, born);
+	CHECK_ERR(apply(w, put(ITEM_ROW, row_of(w, "p", "a"), "{\"A\":1}")), ERR_OK);
+	CHECK_EQ_INT(w->c.now.born, born);
+	CHECK_ERR(apply(w, moving(by_id(r), row_of(w, "q", "b"), 0)), ERR_OK);
+	CHECK_ERR(apply(w, put(ITEM_ROW, row_of(w, "p", "a"), "{}")), ERR_OK);
+	CHECK_EQ_INT(w->c.now.born, w->clock);
+	uint64_t p = partition(w, "p");
+	struct change c = moving(by_id(r), file_of(p, "f"), 0);
+	c.to_kind = ITEM_FILE;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	c = (struct change){ .op = CHANGE_WRITE, .at = by_id(r), .body = SPAN_LIT("{ }") };
+	CHECK_ERR(apply(w, c), ERR_OK);
+	struct item it = item_by_id(w, r);
+	CHECK_EQ_INT(it.born, born);
+	CHECK(it.version > born);
+	item_fini(&it);
+	/* A file's own, though it is empty again. */
+	uint64_t f = made(w, put(ITEM_FILE, file_of(p, "g"), ""));
+	born = w->clock;
+	c.at = by_id(f);
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_ERR(apply(w, (struct change){ .op = CHANGE_RESIZE, .at = by_id(f) }), ERR_OK);
+	it = item_by_id(w, f);
+	CHECK_EQ_INT(it.born, born);
+	item_fini(&it);
+	it = item_by_id(w, p);
+	CHECK_EQ_INT(it.born, 0);
+	item_fini(&it);
+}
+
 static void a_removed_row_may_leave_a_file(struct world *w)
 {
 	struct store_info info;
@@ -1469,6 +1504,7 @@ static const struct promise {
 	P_NEEDS(STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN, a_directory_cannot_move_into_itself),
 	P_NEEDS(STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN, a_moved_partition_or_table_takes_all_along),
 	P(files_and_rows_turn_into_each_other),
+	P_NEEDS(STORE_CAN_SPAN, what_is_made_keeps_the_time_at_which_it_was),
 	P_NEEDS(STORE_CAN_SPAN, a_removed_row_may_leave_a_file),
 	P(a_draft_under_a_rows_name_becomes_the_row),
 	P_NEEDS(STORE_CAN_MOVE_DIRS, a_pending_folder_becomes_a_partition),

@@ -259,7 +259,8 @@ static bool same_item(const struct item *a, const struct item *b)
 		return false;
 	return a->id == b->id && a->parent == b->parent && a->class == b->class &&
 		a->flags == b->flags && a->edition == b->edition && a->version == b->version &&
-		a->size == b->size && memcmp(&a->attrs.mode, &b->attrs.mode, 12) == 0 &&
+		a->born == b->born && a->size == b->size &&
+		memcmp(&a->attrs.mode, &b->attrs.mode, 12) == 0 &&
 		a->attrs.mtime_ns == b->attrs.mtime_ns && a->attrs.ctime_ns == b->attrs.ctime_ns &&
 		a->attrs.if_match == b->attrs.if_match && span_eq(a->key, b->key) &&
 		span_eq(a->name, b->name) && span_eq(a->body, b->body);

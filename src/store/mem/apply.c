@@ -191,6 +191,7 @@ static enum err put_new(struct mem_work *w, struct change *c, const struct where
 		.flags = c->item_flags & ITEM_FLAGS_PUBLIC,
 		.edition = c->kind == ITEM_ROW ? 1 : 0,
 		.version = c->version,
+		.born = item_is_dir(c->kind) ? 0 : c->version,
 		.attrs = c->attrs,
 		.size = c->kind == ITEM_ROW ? c->body.n : 0,
 		.key = at->key.p ? at->key : SPAN_LIT(""),

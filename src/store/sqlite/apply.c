@@ -180,6 +180,7 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 		.flags = c->item_flags & ITEM_FLAGS_PUBLIC,
 		.edition = c->kind == ITEM_ROW,
 		.version = c->version,
+		.born = item_is_dir(c->kind) ? 0 : c->version,
 		.attrs = c->attrs,
 		.size = c->kind == ITEM_ROW ? c->body.n : 0,
 		.key = f->key,

@@ -18,8 +18,8 @@
 _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && ITEM_ROW == 4 &&
 		ITEM_FILE == 5 && ITEM_FOLDER == 6 && SQL_CHUNK == 16384 && SQL_IS_INLINE == 256 &&
 		RULES_ID_LEFT == 549755813888 && STORE_ID_BITS == 40 && STORE_ID_FIRST == 1024 &&
-		SQL_ATTRS_PLAIN == 28 && SQL_ATTRS_BYTES == 36 && ITEM_MADE == 1 &&
-		ITEM_KEYS_INSIDE + ITEM_CANONICAL == 6,
+		SQL_ATTRS_PLAIN == 28 && SQL_ATTRS_BYTES == 36 && SQL_BORN_BYTES == 8 &&
+		ITEM_MADE == 1 && ITEM_KEYS_INSIDE + ITEM_CANONICAL == 6,
 	"kept in files: the numbers in the texts below and in conn.c");
 
 #define TEXT_MAX 1024
@@ -76,7 +76,8 @@ static const char *const queries[] = {
 	" THEN 'the number of its edition is wrong'"
 	" WHEN ifnull(length(attrs),28)<>28 AND (kind<>5 OR length(attrs)<>36)"
 	" THEN 'its mode, owner and times cannot be read'"
-	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 THEN 'it has a name that only tables have'"
+	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 AND NOT (kind IN (4,5) AND length(name)=8)"
+	" THEN 'it has a name that only tables have'"
 	" WHEN version>(SELECT value FROM meta WHERE name='version_high')"
 	" THEN 'it is of a version later than any given out'"
 	" END" AT " FROM item i",

@@ -43,11 +43,11 @@ enum err sql_item_new_id(struct sql_writer *w, uint64_t *ret)
 static enum err write_item(struct sql_writer *w, enum sql_stmt which, const struct item *it)
 {
 	sqlite3_stmt *st;
-	uint8_t attrs_mem[SQL_ATTRS_BYTES];
+	uint8_t mem[SQL_BOUND_BYTES];
 	enum err e = sql_prepare(w->conn, which, &st);
 	if (e != ERR_OK)
 		return e;
-	sql_bind_item(st, it, attrs_mem);
+	sql_bind_item(st, it, mem);
 	char sum[24];
 	if (it->id == STORE_TRASH)
 		(void)sqlite3_bind_blob(st, 11, sum,

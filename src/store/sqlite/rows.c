@@ -94,6 +94,17 @@ static struct attrs attrs_of(sqlite3_stmt *st)
 	return a;
 }
 
+/* Of a row or file.  None is kept of one that nobody has changed, and of one that a rowfs that
+ * kept none has changed. */
+static int64_t born_of(sqlite3_stmt *st, const struct item *it)
+{
+	struct span s = sql_column_span(st, COL_NAME);
+	if (s.n == SQL_BORN_BYTES)
+		return get64(s.p);
+	bool changed = it->kind == ITEM_ROW ? it->edition > 1 : it->size > 0;
+	return changed ? 0 : it->version;
+}
+
 /* Borrows from the statement; body: its column, if it is asked for. */
 static void item_of(sqlite3_stmt *st, unsigned want, uint64_t parent, enum item_class class,
 	int body, struct item *it)
@@ -113,6 +124,8 @@ static void item_of(sqlite3_stmt *st, unsigned want, uint64_t parent, enum item_
 	};
 	if (it->kind == ITEM_TABLE)
 		it->name = sql_column_span(st, COL_NAME);
+	else if (!item_is_dir(it->kind))
+		it->born = born_of(st, it);
 	if (rules_wants_body(want, it))
 		it->body = sql_column_span(st, body);
 }
@@ -145,7 +158,7 @@ static void bind_or_null(sqlite3_stmt *st, int at, int64_t v)
 		(void)sqlite3_bind_null(st, at);
 }
 
-void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t attrs_mem[SQL_ATTRS_BYTES])
+void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t mem[SQL_BOUND_BYTES])
 {
 	bind_place(st, it->parent, it->class, it->key);
 	(void)sqlite3_bind_int64(st, 4, (int64_t)it->id);
@@ -157,13 +170,18 @@ void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t attrs_mem[SQ
 	if (attrs_are_unset(&it->attrs)) {
 		(void)sqlite3_bind_null(st, 10);
 	} else {
-		int n = pack_attrs(&it->attrs, attrs_mem);
-		(void)sqlite3_bind_blob(st, 10, attrs_mem, n, SQLITE_STATIC);
+		int n = pack_attrs(&it->attrs, mem);
+		(void)sqlite3_bind_blob(st, 10, mem, n, SQLITE_STATIC);
 	}
-	if (it->name.n)
+	if (it->born != 0 && it->born != it->version) {
+		put64(mem + SQL_ATTRS_BYTES, it->born);
+		(void)sqlite3_bind_blob(
+			st, 11, mem + SQL_ATTRS_BYTES, SQL_BORN_BYTES, SQLITE_STATIC);
+	} else if (it->name.n) {
 		sql_bind_span(st, 11, it->name);
-	else
+	} else {
 		(void)sqlite3_bind_null(st, 11);
+	}
 }
 
 /* What the statement, which stands at its row, has; it is reset. */

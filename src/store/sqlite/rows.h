@@ -48,12 +48,15 @@ enum err sql_file_read(
 /* The sum of the files' sizes. */
 enum err sql_file_bytes(struct sql_conn *c, uint64_t *ret);
 
-/* Binds ?1 to ?11 of SQL_ITEM_INSERT and SQL_ITEM_UPDATE.  attrs_mem holds the packed
- * attributes until the statement is reset. */
+/* Binds ?1 to ?11 of SQL_ITEM_INSERT and SQL_ITEM_UPDATE.  mem holds what is packed
+ * until the statement is reset. */
 #define SQL_ATTRS_BYTES 36
 #define SQL_ATTRS_PLAIN \
 	28 /* without attrs.if_match, which few files have; all that was written
 				  before there was one */
-void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t attrs_mem[SQL_ATTRS_BYTES]);
+/* item.born, in the column of the name, which rows and files have none of. */
+#define SQL_BORN_BYTES 8
+#define SQL_BOUND_BYTES (SQL_ATTRS_BYTES + SQL_BORN_BYTES)
+void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t mem[SQL_BOUND_BYTES]);
 
 #endif

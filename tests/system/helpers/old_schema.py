@@ -20,7 +20,7 @@ def as_version_1(store):
         small = "(SELECT id FROM item WHERE kind=5 AND flags&256)"
         db.executescript(f"""
             INSERT INTO meta SELECT 'file_bytes',ifnull(sum(size),0) FROM item WHERE kind=5;
-            UPDATE item SET name=NULL WHERE id=3;
+            UPDATE item SET name=NULL WHERE id=3 OR kind IN (4,5);
             INSERT INTO chunk SELECT i.id,0,o.body FROM item i JOIN obj o
                 ON o.id=i.id&549755813887 WHERE i.id IN {small};
             UPDATE obj SET body=NULL WHERE id IN (SELECT id&549755813887 FROM item WHERE id IN {small});

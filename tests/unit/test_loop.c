@@ -77,12 +77,18 @@ static void close_device(struct device *d)
 	sem_destroy(&d->ended);
 }
 
+static bool take_none(void *arg, const void *request, size_t n)
+{
+	(void)arg, (void)request, (void)n;
+	return false;
+}
+
 #define ENDS_WITH(want_, ...) \
 	do { \
 		static const int errors[] = { __VA_ARGS__ }; \
 		struct device d; \
 		REQUIRE(open_device(&d, errors, sizeof(errors) / sizeof(errors[0]))); \
-		CHECK_ERR(loop_run(d.session, &d.ended), want_); \
+		CHECK_ERR(loop_run(d.session, &d.ended, take_none, NULL), want_); \
 		CHECK(atomic_load(&d.reads) >= d.n); \
 		close_device(&d); \
 	} while (0)
@@ -126,7 +132,7 @@ TEST(it_can_be_ended_while_all_wait_for_requests)
 	pthread_t other;
 	REQUIRE(open_device(&d, NULL, 0));
 	REQUIRE(pthread_create(&other, NULL, end_it, &d) == 0);
-	CHECK_ERR(loop_run(d.session, &d.ended), ERR_OK);
+	CHECK_ERR(loop_run(d.session, &d.ended, take_none, NULL), ERR_OK);
 	CHECK_EQ_INT(atomic_load(&d.reads), THREADS);
 	pthread_join(other, NULL);
 	close_device(&d);
@@ -138,7 +144,7 @@ TEST(it_can_be_ended_before_it_begins)
 	REQUIRE(open_device(&d, NULL, 0));
 	fuse_session_exit(d.session);
 	sem_post(&d.ended);
-	CHECK_ERR(loop_run(d.session, &d.ended), ERR_OK);
+	CHECK_ERR(loop_run(d.session, &d.ended, take_none, NULL), ERR_OK);
 	CHECK_EQ_INT(atomic_load(&d.reads), 0);
 	close_device(&d);
 }

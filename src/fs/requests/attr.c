@@ -133,60 +133,76 @@ static void reply_gone(struct call *c, uint64_t nid, bool set)
 	blobs_unpin(fs->blobs, blob);
 }
 
-void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+static void answer_getattr(struct call *c, uint64_t nid)
 {
-	struct call c = call_begin(req, OP_GETATTR, nid, NULL);
 	struct stat st;
-	if (vnode_ops_of(c.fs, nid) != NULL) {
-		virtual_getattr(&c, nid);
+	if (vnode_ops_of(c->fs, nid) != NULL) {
+		virtual_getattr(c, nid);
 		return;
 	}
 	struct stage *s = NULL;
-	if (nid_is_private(nid) && !stands_for_row(&c, nid, &s)) {
+	if (nid_is_private(nid) && !stands_for_row(c, nid, &s)) {
 		if (s == NULL) {
-			if (held_attributes(c.fs, nid, NULL, false, &st))
-				reply_attr(&c, &st, 0);
+			if (held_attributes(c->fs, nid, NULL, false, &st))
+				reply_attr(c, &st, 0);
 			else
-				reply_again(&c);
+				reply_again(c);
 			return;
 		}
-		stage_look(c.fs, s);
-		stage_stat(c.fs, s, &st);
-		reply_attr(&c, &st, 0);
-		stages_unref(c.fs, c.fs->stages, s);
+		stage_look(c->fs, s);
+		stage_stat(c->fs, s, &st);
+		reply_attr(c, &st, 0);
+		stages_unref(c->fs, c->fs->stages, s);
 		return;
 	}
 	struct item item = { 0 };
-	enum err e = store_get(c.fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
+	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
 	bool lasts = !nid_is_private(nid);
-	fuse_ino_t asked = nid;
+	uint64_t asked = nid;
 	if (!lasts && e == ERR_OK)
 		nid = nid_of(&item);
 	bool current = e == ERR_OK && nid_of(&item) == nid;
 	const struct item *row = e == ERR_OK ? &item : NULL;
 	if (e != ERR_OK && e != ERR_NOT_FOUND) {
-		reply_err(&c, e);
-	} else if ((!current && old_attributes(c.fs, nid, row, &st)) ||
-		(asked != nid_of(&item) && held_attributes(c.fs, asked, row, row == NULL, &st))) {
-		reply_attr(&c, &st, 0);
+		reply_err(c, e);
+	} else if ((!current && old_attributes(c->fs, nid, row, &st)) ||
+		(asked != nid_of(&item) && held_attributes(c->fs, asked, row, row == NULL, &st))) {
+		reply_attr(c, &st, 0);
 	} else if (e == ERR_OK && current) {
-		bool lasting = !attr_is_resizing(c.fs, &item) && lasts;
-		attr_of_item(c.fs, &item, &st);
-		reply_attr(&c, &st, lasting ? CACHE_SECONDS : 0);
-	} else if (e == ERR_OK && !handles_of_file(c.fs, asked)) {
+		bool lasting = !attr_is_resizing(c->fs, &item) && lasts;
+		attr_of_item(c->fs, &item, &st);
+		reply_attr(c, &st, lasting ? CACHE_SECONDS : 0);
+	} else if (e == ERR_OK && !handles_of_file(c->fs, asked)) {
 		/* Who opened it while it was an ordinary file has pages of it, that end where
 		 * it ended. */
-		e = row_attributes(c.fs, nid, &item, &st);
+		e = row_attributes(c->fs, nid, &item, &st);
 		if (e == ERR_OK)
-			reply_attr(&c, &st, 0);
+			reply_attr(c, &st, 0);
 		else
-			reply_err(&c, e);
+			reply_err(c, e);
 	} else if (e == ERR_NOT_FOUND) {
-		reply_gone(&c, nid, false);
+		reply_gone(c, nid, false);
 	} else {
-		reply_again(&c);
+		reply_again(c);
 	}
 	item_fini(&item);
+}
+
+void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct call c = call_begin(req, OP_GETATTR, nid, NULL);
+	(void)fi;
+	answer_getattr(&c, nid);
+}
+
+bool op_statx(struct fs *fs, const void *request, size_t n)
+{
+	struct statx_request r;
+	if (!statx_is(request, n, &r))
+		return false;
+	struct call c = call_begin_own(fs, OP_GETATTR, r.nid, r.unique, r.tid);
+	answer_getattr(&c, r.nid);
+	return true;
 }
 
 /* ---- access ---- */

@@ -14,7 +14,9 @@
 /* One request on its way: begin, then one of the replies, which counts it. */
 struct call {
 	struct fs *fs;
-	fuse_req_t req;
+	fuse_req_t req;  /* NULL: */
+	uint64_t unique; /* the number of a request that libfuse does not know (statx.c) */
+	pid_t tid;       /* the client's thread */
 	enum op op;
 	uint64_t start_us;
 	/* Its object, where the reason of a refusal is noted: the node, or a name in the directory
@@ -33,6 +35,9 @@ struct call {
 
 /* name NULL: it is about the node itself. */
 struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name);
+/* Of a request that libfuse does not know: it may be answered by reply_attr() and reply_err() and
+ * their like only. */
+struct call call_begin_own(struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid);
 pid_t call_thread(const struct call *c);
 /* The only way to answer an error, so that every refusal has its reason (fs/requests/refusal.h).  ERR_OK too.
  * fsync(2) says EIO for EINVAL. */
@@ -45,6 +50,16 @@ void note_refusal(struct call *c, enum err e, const char *rejected);
 /* Whether the caller may have one more file open; false: the reply is sent. */
 bool may_open(struct call *c);
 void reply_attr(struct call *c, const struct stat *st, double timeout);
+/* statx(2), which libfuse does not know (statx.c). */
+struct statx_request {
+	uint64_t nid, unique;
+	pid_t tid;
+};
+/* Whether the request, of n bytes, is one. */
+bool statx_is(const void *request, size_t n, struct statx_request *ret);
+/* reply_attr() and reply_err() of statx(2), after it was counted. */
+void reply_statx(struct call *c, const struct stat *st, double timeout);
+void reply_statx_errno(struct call *c, int code);
 /* A node with its attributes. */
 void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entry_timeout);
 /* The name means nothing, and will until something changes. */
@@ -124,6 +139,8 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	const char *new_name, unsigned flags);
 void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
+/* Answers the request, of n bytes, if it is a statx; else false. */
+bool op_statx(struct fs *fs, const void *request, size_t n);
 void op_access(fuse_req_t req, fuse_ino_t nid, int mask);
 void op_setattr(
 	fuse_req_t req, fuse_ino_t nid, struct stat *st, int to_set, struct fuse_file_info *fi);

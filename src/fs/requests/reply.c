@@ -10,24 +10,33 @@
 
 #include <errno.h>
 
-struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
+struct call call_begin_own(struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid)
 {
-	struct fs *fs = fuse_req_userdata(req);
 	atomic_fetch_add(&fs->in_flight, 1);
-	bool opened = op == OP_READ || op == OP_WRITE || op == OP_FLUSH || op == OP_FSYNC ||
-		op == OP_READDIR || op == OP_READDIRPLUS || op == OP_RELEASE;
-	return (struct call){ .fs = fs,
-		.req = req,
+	return (struct call){
+		.fs = fs,
+		.unique = unique,
+		.tid = tid,
 		.op = op,
 		.start_us = clock_mono_us(),
 		.nid = nid,
-		.name = name,
-		.opened = opened };
+	};
+}
+
+struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
+{
+	struct call c = call_begin_own(
+		fuse_req_userdata(req), op, nid, /* unique */ 0, fuse_req_ctx(req)->pid);
+	c.req = req;
+	c.name = name;
+	c.opened = op == OP_READ || op == OP_WRITE || op == OP_FLUSH || op == OP_FSYNC ||
+		op == OP_READDIR || op == OP_READDIRPLUS || op == OP_RELEASE;
+	return c;
 }
 
 pid_t call_thread(const struct call *c)
 {
-	return fuse_req_ctx(c->req)->pid;
+	return c->tid;
 }
 
 void call_done(struct call *c, int code)
@@ -39,7 +48,10 @@ void call_done(struct call *c, int code)
 static void reply_errno(struct call *c, int code)
 {
 	call_done(c, code);
-	fuse_reply_err(c->req, code);
+	if (c->req != NULL)
+		fuse_reply_err(c->req, code);
+	else
+		reply_statx_errno(c, code);
 }
 
 void note_refusal(struct call *c, enum err e, const char *rejected)
@@ -92,7 +104,10 @@ bool may_open(struct call *c)
 void reply_attr(struct call *c, const struct stat *st, double timeout)
 {
 	call_done(c, 0);
-	fuse_reply_attr(c->req, st, timeout);
+	if (c->req != NULL)
+		fuse_reply_attr(c->req, st, timeout);
+	else
+		reply_statx(c, st, timeout);
 }
 
 void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entry_timeout)

@@ -31,6 +31,8 @@ struct worker {
 
 struct loop {
 	struct fuse_session *session;
+	loop_take_fn take_first;
+	void *arg;
 	sem_t ready, go; /* no request is taken before all threads run */
 	sem_t *ended;    /* posted by each thread that has */
 	atomic_int code; /* negative: why the first of them did */
@@ -62,7 +64,8 @@ static void *work(void *arg)
 			continue;
 		if (got <= 0)
 			break;
-		fuse_session_process_buf(l->session, &w->buf);
+		if (!l->take_first(l->arg, w->buf.mem, w->buf.size))
+			fuse_session_process_buf(l->session, &w->buf);
 	}
 	/* ECONNABORTED: it was unmounted while a request was on its way here. */
 	int none = 0;
@@ -109,12 +112,14 @@ static void end_workers(struct loop *l)
 	}
 }
 
-enum err loop_run(struct fuse_session *session, sem_t *ended)
+enum err loop_run(struct fuse_session *session, sem_t *ended, loop_take_fn take_first, void *arg)
 {
 	struct loop *l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return ERR_NO_MEMORY;
 	l->session = session;
+	l->take_first = take_first;
+	l->arg = arg;
 	l->ended = ended;
 	sem_init(&l->ready, 0, 0);
 	sem_init(&l->go, 0, 0);

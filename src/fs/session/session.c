@@ -139,9 +139,14 @@ static void prepare_end(struct fs *fs)
 	sem_init(&fs->ended, 0, 0);
 }
 
+static bool take_first(void *arg, const void *request, size_t n)
+{
+	return op_statx(arg, request, n);
+}
+
 enum err fs_run(struct fs *fs)
 {
-	return loop_run(fs->session, &fs->ended);
+	return loop_run(fs->session, &fs->ended, take_first, fs);
 }
 
 void fs_end(struct fs *fs)

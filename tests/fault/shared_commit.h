@@ -12,13 +12,17 @@
 struct writer {
 	pthread_t thread;
 	const char *key;
+	size_t bytes; /* of its row; 0: a small one */
 	enum err result;
 };
 
 static inline void *write_one(void *arg)
 {
 	struct writer *w = arg;
-	w->result = put_row(w->key);
+	static char zeros[1 << 20];
+	w->result = w->bytes == 0
+		? put_row(w->key)
+		: apply(put(ITEM_ROW, row_at("p", w->key), span_make(zeros, w->bytes)));
 	return NULL;
 }
 
@@ -43,12 +47,12 @@ static inline void wait_queued(struct sql_set **const *tail_was)
 	}
 }
 
-/* One commit waits in its write; those of two others wait for it, and will share the next one. */
-static inline void gather(struct writer w[3])
+/* One commit waits in its write; those of two others wait for it, and will share the next one.  third: as writer.bytes. */
+static inline void gather_with(struct writer w[3], size_t third)
 {
 	static const char *const keys[] = { "first", "second", "third" };
 	for (int i = 0; i < 3; i++)
-		w[i] = (struct writer){ .key = keys[i] };
+		w[i] = (struct writer){ .key = keys[i], .bytes = i == 2 ? third : 0 };
 	calls_strike(CALLS_STALL, CALLS_WRITE, false, 1, 0);
 	CHECK(pthread_create(&w[0].thread, NULL, write_one, &w[0]) == 0);
 	while (calls_now()->struck == 0)
@@ -58,6 +62,11 @@ static inline void gather(struct writer w[3])
 	struct sql_set **tail = queue_tail();
 	CHECK(pthread_create(&w[2].thread, NULL, write_one, &w[2]) == 0);
 	wait_queued(&tail);
+}
+
+static inline void gather(struct writer w[3])
+{
+	gather_with(w, 0);
 }
 
 static inline void join(struct writer w[3])

@@ -59,6 +59,32 @@ TEST(a_shared_commit_without_room_is_refused_to_each)
 	end();
 }
 
+TEST(a_small_set_is_not_refused_for_a_large_one_behind_it)
+{
+	struct writer w[3];
+	begin();
+	gather_with(w, 1 << 20);
+	fill_disk(2);
+	(void)calls_stop();
+	join(w);
+	CHECK_ERR(w[1].result, ERR_OK);
+	CHECK_ERR(w[2].result, ERR_NO_SPACE);
+	fill_disk(-1);
+	end();
+}
+
+TEST(a_refusal_says_what_is_free_and_what_is_kept)
+{
+	begin();
+	fill_disk(1);
+	struct change c = row("p", "a");
+	CHECK_ERR(store_apply(store, &c, 1, false, &detail), ERR_NO_SPACE);
+	CHECK(strstr(detail.text, " 1048576 of ") != NULL);
+	CHECK(strstr(detail.text, " 1048576 are kept so that rows can still be removed.") != NULL);
+	fill_disk(-1);
+	end();
+}
+
 TEST(space_inside_the_store_is_as_good_as_on_the_disk)
 {
 	begin();
@@ -111,6 +137,20 @@ static enum err overwrite(const char *key)
 	static char body[1 << 20];
 	memset(body, (int)(version % 100), sizeof(body));
 	return apply(put(ITEM_ROW, row_at("p", key), span_make(body, sizeof(body))));
+}
+
+/* The file of the log keeps the size that it had, unless it is cut. */
+TEST(the_log_gives_way_where_room_is_short)
+{
+	begin();
+	for (int i = 0; i < 4; i++)
+		CHECK_ERR(overwrite("a"), ERR_OK);
+	CHECK(sql_log_bytes(sql_of(store)) > 4 << 20);
+	fill_disk(2);
+	CHECK_ERR(put_row("b"), ERR_OK);
+	CHECK(sql_log_bytes(sql_of(store)) < 1 << 20);
+	fill_disk(-1);
+	end();
 }
 
 TEST(what_is_kept_for_the_superuser_is_not_room_for_others)
@@ -230,6 +270,9 @@ TEST(a_store_that_is_read_has_room_for_whatever_is_not_written)
 /* clang-format off */
 RUN_TESTS(
 	T(a_shared_commit_without_room_is_refused_to_each),
+	T(a_small_set_is_not_refused_for_a_large_one_behind_it),
+	T(the_log_gives_way_where_room_is_short),
+	T(a_refusal_says_what_is_free_and_what_is_kept),
 	T(space_inside_the_store_is_as_good_as_on_the_disk),
 	T(what_is_removed_with_its_directory_gives_room_at_once),
 	T(what_is_kept_for_the_superuser_is_not_room_for_others),

@@ -416,7 +416,7 @@ def test_E12_ordinary_answers_are_no_refusals(at):
 def test_E12_every_error_of_the_list_is_shown_or_accounted_for():
     found = tables()
     shown = {r[0] for r in REFUSALS}
-    answers, elsewhere = found["Answers without a reason"], found["Errors of other doors"]
+    answers, elsewhere = found["Answers without a reason"], found["Errors of other front ends"]
     faults = found["Faults"]
     for s in (*answers, *elsewhere, *faults):
         assert s in LIST, f"docs/errors.md: {s} is no error"

@@ -11,6 +11,7 @@ quotes     in the man pages no Ql within a Ql, and no " of an example that roff 
 needs      README names the libraries that meson.build asks for, with their versions
 env.md     has each variable that the program reads
 links      relative links in README and docs/ lead somewhere
+sources    files of src/ that pages name by folder and name are there
 pictures   docs/pictures has what docs/pictures.py draws of the pages
 usage: docs.py TOP [--errors | --versions]    prints the table for errors.md or rest.md instead
 """
@@ -185,6 +186,14 @@ def check_links(top, say):
                 say(f"{os.path.relpath(page, top)}: dead link {target}")
 
 
+def check_sources(top, say):
+    folders = "|".join(sorted(os.listdir(os.path.join(top, "src"))))
+    for page in sorted(glob.glob(os.path.join(top, "docs/*.md"))):
+        for path in sorted(set(re.findall(rf"`((?:{folders})/[a-z0-9_/]+\.[ch])`", read(page)))):
+            if not os.path.exists(os.path.join(top, "src", path)):
+                say(f"{os.path.relpath(page, top)} names src/{path}, which is not there")
+
+
 def check_pictures(top, say):
     done = subprocess.run([sys.executable, "-B", os.path.join(top, "docs/pictures.py"), "--check"],
                           capture_output=True, text=True)
@@ -202,7 +211,8 @@ def main(argv):
         return 0
     findings = []
     for check in (check_errors, check_versions, check_commands, check_mount_options, check_promises,
-                  check_quotes, check_needs, check_variables, check_links, check_pictures):
+                  check_quotes, check_needs, check_variables, check_links, check_sources,
+                  check_pictures):
         try:
             check(top, findings.append)
         except FileNotFoundError as e:

@@ -14,10 +14,6 @@ struct reasons;
 struct reasons *reasons_new(void);
 void reasons_free(struct reasons *r);
 
-/* The reason, in user.rowfs.error, of ERR_CONDITION_NOT_MET for user.rowfs.if_match. */
-#define MATCH_NOT_MET_TEXT \
-	"the row is not as user.rowfs.if_match says: read it again, and set its new ETag"
-
 struct refusal {
 	const char *call; /* "write", "close", "rename", ... */
 	uint64_t dir;     /* item id of the directory */

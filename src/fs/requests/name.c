@@ -3,7 +3,6 @@
 #include "fs/cache/notify.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
-#include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
 #include "fs/requests/ops.h"
 #include "fs/requests/refusal.h"

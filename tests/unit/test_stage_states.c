@@ -112,7 +112,7 @@ static enum err apply(
 	return full ? ERR_NO_SPACE : real->apply(s, changes, n, durable, detail);
 }
 
-/* By another door. */
+/* By another front end. */
 static void change(enum entity_op_kind kind, const char *json)
 {
 	struct entity e = { 0 };
@@ -392,7 +392,7 @@ TEST(calls_move_the_name_as_the_table_says)
 	end();
 }
 
-TEST(what_another_door_made_needs_no_empty_file)
+TEST(a_row_of_another_front_end_needs_no_empty_file)
 {
 	begin();
 	struct stage *s = stage(false, 0);
@@ -407,4 +407,4 @@ TEST(what_another_door_made_needs_no_empty_file)
 RUN_TESTS(T(a_step_leads_where_the_table_says_or_stops_the_program), T(every_event_has_its_line),
 	T(a_state_says_what_is_to_be_committed_and_what_is_final),
 	T(calls_move_the_document_as_the_table_says), T(calls_move_the_name_as_the_table_says),
-	T(what_another_door_made_needs_no_empty_file))
+	T(a_row_of_another_front_end_needs_no_empty_file))

@@ -326,7 +326,7 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 	struct item file = { 0 };
 	const struct spot at = target_spot(&s->at, ITEM_FILE);
 	struct attrs attrs = s->commit.attrs;
-	/* Another door may have made the row meanwhile: nothing waits behind it. */
+	/* Another front end may have made the row meanwhile; it needs no empty file. */
 	enum err e = target_item(fs, &s->at, WANT_ATTRS, &file);
 	if (e == ERR_OK) {
 		item_fini(&file);

@@ -102,15 +102,15 @@ void stage_free(struct fs *fs, struct stage *s);
 /* Returns whether it still holds what the item holds, untouched.  Its attributes are the item's
  * from now on then. */
 bool stage_is_current(struct stage *s, const struct item *item);
-/* Before it is opened without O_TRUNC.  ERR_GONE: what it stands for has been replaced or removed
- * since its name was looked up. */
+/* Reads the row's document, before an open without O_TRUNC.  ERR_GONE: the row was replaced or
+ * removed after the look-up of its name. */
 enum err stage_load(struct fs *fs, struct stage *s);
-/* Before it is opened for writing: lets its next commit in, or not (ERR_THROTTLED). */
+/* Lets its next commit in, before an open for writing.  ERR_THROTTLED. */
 enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail);
-/* One more handle; truncated: with O_TRUNC. */
+/* Counts one more handle; truncated: opened with O_TRUNC. */
 void stage_opened(const struct fs *fs, struct stage *s, uid_t uid, bool truncated);
 bool stage_is_open(struct stage *s);
-/* One handle less.  With the last one a complete document is committed, and another one goes to
+/* Counts one handle less.  The last one commits a complete document, and moves any other to
  * rejected/. */
 void stage_close(struct fs *fs, struct stage *s);
 
@@ -127,8 +127,8 @@ enum err stage_fsync(struct fs *fs, struct stage *s);
 /* ftruncate(2). */
 enum err stage_truncate(struct fs *fs, struct stage *s, uint64_t size);
 void stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out);
-/* What the last change made wrong in the kernel: the name under which the row is now, and
- * the committed node that it may lead to. */
+/* What the kernel knows wrong since the last change: the name under which the row is now, and the
+ * committed node that it may lead to. */
 struct stale {
 	bool any;     /* false: the kernel knows no node of it but the stage's own */
 	bool content; /* the node is an old version; else only its attributes are wrong */
@@ -137,13 +137,13 @@ struct stale {
 	char name[COMPONENT_MAX];
 };
 void stage_take_stale(struct stage *s, struct stale *ret);
-/* chmod, chown, utimensat on the handle: mask of enum attrs_mask. */
+/* chmod(2), chown(2), utimensat(2) on the handle; mask of enum attrs_mask. */
 enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *attrs, uint32_t mask);
-/* user.rowfs.if_match of the descriptors: for the next commit.  After that they are as those that
- * loaded the row.  It ends with the last of them at the latest. */
+/* Sets user.rowfs.if_match for the next commit.  After that commit the stage counts as loaded.  The
+ * last close ends the condition at the latest. */
 void stage_set_match(struct stage *s, int64_t if_match);
 int64_t stage_match(struct stage *s);
-/* Looks for mode, owner and times as somebody else may have set them since it was opened. */
+/* Takes over mode, owner and times that another request set on the item since the open. */
 void stage_look(struct fs *fs, struct stage *s);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
 /* Returns id, kind and version of the row or empty file that holds its name; id 0: none does. */

@@ -20,8 +20,8 @@ enum stage_document {
 	/* To be committed. */
 	DOC_WRITING, /* a close commits */
 	DOC_FAILED,  /* a commit failed: the next close tries again, the last one does not */
-	/* Final until the document is truncated; of DOC_LOST also until it is written. */
-	DOC_LOST,    /* the row was changed or removed meanwhile */
+	/* Every close fails as before, until ftruncate(2) or O_TRUNC cuts the document. */
+	DOC_LOST,    /* the row is another or gone; write(2) and a new if_match end this, too */
 	DOC_REFUSED, /* write(2) was refused; the document has the bytes */
 	DOC_ASIDE, /* write(2) was refused; the bytes are in rejected/ and the document lacks them */
 	DOC_COUNT_
@@ -75,7 +75,7 @@ enum stage_event {
 	STAGE_COMMIT, /* the row is in the store */
 	/* To the name. */
 	STAGE_SHOW_FILE,    /* an empty file was made, since others may see the name */
-	STAGE_SHOW_NOTHING, /* none could be made, or another door made the row */
+	STAGE_SHOW_NOTHING, /* none could be made, or another front end made the row */
 	STAGE_FILE_GONE,    /* another writer's first commit replaced the empty file */
 	STAGE_EVENTS_
 };

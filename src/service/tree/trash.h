@@ -33,8 +33,8 @@ void trash_free(struct trash *t); /* accepts NULL */
  * row's mode, owner and time; its ctime is the time of the removal.
  *
  * A row that is too large, or for which there is no space or quota, is removed too: *ret_kept is
- * then false.  On a full disk rows up to 64 KiB are still kept, and the next trash_trim() leaves
- * only the last few.  ERR_NOT_FOUND. */
+ * then false.  So is every row if the engine lacks STORE_CAN_SPAN.  On a full disk rows up to
+ * 64 KiB are still kept, and the next trash_trim() leaves only the last few.  ERR_NOT_FOUND. */
 enum err trash_unlink(
 	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail);
 /* Call it when a file of this size left the trash in another way: removed, or moved out. */

@@ -31,7 +31,8 @@ size_t tree_draft_removal(struct service *s, const struct spot *at, struct chang
 enum err tree_create_file(struct service *s, const struct spot *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail);
 
-/* Hides an ordinary file while it is open; tree_drop() removes it. */
+/* Hides an ordinary file while it is open; tree_drop() removes it.  Removes it at once if the
+ * engine lacks STORE_CAN_SPAN: its readers then get ERR_NOT_FOUND. */
 enum err tree_orphan(struct service *s, const struct spot *at, struct err_detail *detail);
 enum err tree_drop(struct service *s, uint64_t id);
 /* Removes the hidden files that a killed process left. */

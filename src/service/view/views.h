@@ -38,7 +38,8 @@ struct view_info {
 
 /* ---- streams ---- */
 
-/* Opens a view of the current state.  what describes it in lists and messages, and is cut at
+/* Opens a view of the current state.  If the engine has no views, its uses read what is there at
+ * that time.  what describes it in lists and messages, and is cut at
  * SNAPSHOT_NAME_MAX bytes.  The caller must call views_close().  ERR_THROTTLED: STREAMS_MAX are
  * open and none was closed within 0.2 s.  Up to 4 callers wait for that at a time. */
 enum err views_open(struct views *vs, struct span what, struct view **ret);
@@ -50,7 +51,8 @@ void view_end(struct view *v);
 /* ---- snapshots ---- */
 
 /* Makes a snapshot.  ERR_NAME_EXISTS; ERR_NAME_INVALID (empty, or a leading dot),
- * ERR_NAME_TOO_LONG, ERR_NAME_NOT_UTF8; ERR_NO_SPACE: SNAPSHOTS_MAX are held. */
+ * ERR_NAME_TOO_LONG, ERR_NAME_NOT_UTF8; ERR_NO_SPACE: SNAPSHOTS_MAX are held; ERR_NOT_SUPPORTED:
+ * the engine has no views. */
 enum err snapshot_make(
 	struct views *vs, struct span name, struct view_info *ret, struct err_detail *detail);
 /* Removes a snapshot; uses in progress finish.  ERR_NOT_FOUND. */

@@ -23,6 +23,7 @@
 	X(DOORS, "service/core/service.c", "rwlock: read while a door but the mount changes something") \
 	X(VIEWS_ROOM, "service/view/views_table.h", "who ends held views because the disk is full: one at a time") \
 	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \
+	X(STORE_HANDLES, "store/mem/engine.c", "rwlock: the handles on an in-memory store; read while a change is told to the others") \
 	X(EVENTS, "service/core/service.c", "rwlock: the subscriber to events; read while it is called") \
 	/* The only table that asks the store: which row a lock belongs to now. */ \
 	X(LOCKS, "fs/tree/lock_table.h", "all locks of flock(2) and fcntl(2), and who waits for them") \

@@ -32,6 +32,11 @@ enum err store_open_memory_with(unsigned abilities, struct store **ret)
 	return mem_store_open(abilities, ret);
 }
 
+enum err store_open_memory_again(struct store *s, struct store **ret)
+{
+	return mem_store_open_again(s, ret);
+}
+
 void store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 {
 	if (!sql_store_set_file_limits(s, one, all))

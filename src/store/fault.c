@@ -127,6 +127,11 @@ static enum err fault_copy(
 	return store_copy(of(s)->inner, v, fd, fn, arg);
 }
 
+static void fault_listen(struct store *s, store_foreign_fn fn, void *arg)
+{
+	store_listen(of(s)->inner, fn, arg);
+}
+
 static void fault_close(struct store *s)
 {
 	store_close(of(s)->inner);
@@ -149,6 +154,7 @@ static const struct store_ops ops = {
 	.info = fault_info,
 	.check = fault_check,
 	.copy = fault_copy,
+	.listen = fault_listen,
 	.close = fault_close,
 };
 

@@ -202,6 +202,12 @@ enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn
 	return s->ops->copy ? s->ops->copy(s, v, fd, fn, arg) : ERR_NOT_SUPPORTED;
 }
 
+void store_listen(struct store *s, store_foreign_fn fn, void *arg)
+{
+	if (s->ops->listen)
+		s->ops->listen(s, fn, arg);
+}
+
 void store_give_back(struct store *s)
 {
 	lock_assert_above(RANK_STORE_CALL);

@@ -12,7 +12,8 @@
  *     or checks STORE_CAN_SPAN first.
  *  2. Versions (100 ns ticks, base/clock.h) are chosen by the caller, before the call, and
  *     must exceed the version of what they change, else ERR_STALE_VERSION and nothing is
- *     applied: take a later one and call again.  So a retry is idempotent.
+ *     applied: take a later one than version_floor() and call again, a bounded number of
+ *     times.  So a retry is idempotent.
  *  3. A call may block.  Its caller may hold only locks that stand above STORE_CALL in
  *     base/lock_ranks.h: those of one thing (a staged write, a listing), and those around a
  *     change set.  Every call asserts that.  ERR_OUTCOME_UNKNOWN and ERR_THROTTLED are
@@ -20,7 +21,8 @@
  *  4. Keys arrive in order form (model/key.h): no NUL, memcmp order is the service's.
  *  5. Listings name the next key, never an offset, and may stop early.
  *  6. Ids come from the engine: greater than STORE_ID_FIRST, less than 2^40, stable, never
- *     used again, carried through moves.  CHANGE_TO_FILE gives rules_left_id().
+ *     used again, carried through moves.  CHANGE_TO_FILE gives rules_left_id().  Their order
+ *     means nothing: an engine may take them in blocks.
  *  7. Every call may be made by many threads at once.
  */
 #ifndef STORE_STORE_H
@@ -283,6 +285,10 @@ struct store_info {
 /* One finding of check(); return false to stop. */
 typedef bool (*store_check_fn)(void *arg, const char *finding);
 typedef void (*store_progress_fn)(void *arg, uint64_t done, uint64_t total);
+/* A change set that another process has committed, with the results that its apply() gave; `old` is
+ * there, but for its body.  When it returns, all that could be wrong now is forgotten: only then is
+ * the set acknowledged to its writer.  It must not call apply(). */
+typedef void (*store_foreign_fn)(void *arg, const struct change *changes, size_t n);
 /* About every MiB: so many bytes of so many; return false to stop. */
 typedef bool (*store_copy_fn)(void *arg, uint64_t done, uint64_t total);
 
@@ -337,6 +343,9 @@ struct store_ops {
 	enum err (*copy)(
 		struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
 
+	/* Tells fn of foreign change sets from now on; returns when no call of the one before is
+	 * running.  NULL: this process alone changes the store. */
+	void (*listen)(struct store *s, store_foreign_fn fn, void *arg);
 	/* Drops what only makes later reads quicker.  NULL: the engine has no such cache. */
 	void (*give_back)(struct store *s);
 	/* Clean: nothing to recover at the next open. */
@@ -374,6 +383,8 @@ void store_info(struct store *s, struct store_info *ret);
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
 /* ERR_NOT_SUPPORTED: the engine has no file. */
 enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
+/* fn NULL: nobody wants to know any more. */
+void store_listen(struct store *s, store_foreign_fn fn, void *arg);
 /* Frees the caches of idle readers; for after a burst. */
 void store_give_back(struct store *s);
 void store_close(struct store *s); /* NULL is fine */

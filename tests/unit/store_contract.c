@@ -1465,6 +1465,97 @@ static void views_are_of_a_moment_or_of_now(struct world *w)
 	store_view_close(w->s, held);
 }
 
+/* ---- several handles on one store ---- */
+
+struct heard {
+	unsigned calls;
+	struct change last; /* without what its spans point to */
+	bool old_body, visible;
+	struct store *s;
+};
+
+static void on_foreign(void *arg, const struct change *changes, size_t n)
+{
+	struct heard *h = arg;
+	struct item it = { 0 };
+	h->calls++;
+	h->last = changes[n - 1];
+	h->old_body = h->last.old.body.p != NULL;
+	h->visible = store_get(h->s, NULL, h->last.now.id, WANT_ATTRS, &it) == ERR_OK &&
+		it.version == h->last.now.version;
+	item_fini(&it);
+}
+
+static void foreign_changes_are_told_before_they_are_acknowledged(struct world *w)
+{
+	struct heard h = { 0 };
+	struct change again;
+	if (!w->engine->again)
+		return;
+	uint64_t a = row(w, "p", "a", "1");
+	h.s = w->engine->again(w->s);
+	store_listen(h.s, on_foreign, &h);
+	row(w, "p", "a", "2");
+	CHECK_EQ_INT(h.calls, 1);
+	CHECK(h.visible && !h.old_body);
+	CHECK_EQ_INT(h.last.op, CHANGE_PUT);
+	CHECK(h.last.old.id == a && h.last.now.id == a);
+	CHECK(h.last.old.edition == 1 && h.last.now.edition == 2);
+	CHECK_ERR(apply(w, removal(by_id(w->table), 0)), ERR_NOT_EMPTY);
+	CHECK_EQ_INT(h.calls, 1); /* nothing was changed */
+	again = put(ITEM_ROW, row_of(w, "p", "a"), "3");
+	again.version = ++w->clock;
+	CHECK_ERR(store_apply(h.s, &again, 1, false, NULL), ERR_OK);
+	changes_fini(&again, 1);
+	CHECK_EQ_INT(h.calls, 1); /* its own */
+	store_listen(h.s, NULL, NULL);
+	row(w, "p", "a", "4");
+	CHECK_EQ_INT(h.calls, 1);
+	store_close(h.s);
+}
+
+static void the_version_floor_covers_foreign_changes(struct world *w)
+{
+	if (!w->engine->again)
+		return;
+	struct store *other = w->engine->again(w->s);
+	w->clock = 5000000;
+	uint64_t a = row(w, "p", "a", "1");
+	CHECK(store_version_floor(other) >= w->clock);
+	struct change c = put(ITEM_ROW, row_of(w, "p", "a"), "2");
+	c.version = 4000000;
+	CHECK_ERR(store_apply(other, &c, 1, false, NULL), ERR_STALE_VERSION);
+	c.version = store_version_floor(other) + 1;
+	CHECK_ERR(store_apply(other, &c, 1, false, NULL), ERR_OK);
+	CHECK_EQ_INT(c.now.id, a);
+	changes_fini(&c, 1);
+	store_close(other);
+}
+
+static void two_handles_never_give_the_same_id(struct world *w)
+{
+	enum {
+		N = 120
+	};
+	uint64_t ids[N];
+	if (!w->engine->again)
+		return;
+	struct store *stores[2] = { w->s, w->engine->again(w->s) };
+	for (int i = 0; i < N; i++) {
+		char key[16];
+		(void)snprintf(key, sizeof(key), "%d", i / 2);
+		/* Every second row is removed at once: its id is not given again. */
+		w->s = stores[i / 7 % 2];
+		ids[i] = row(w, "p", key, "{}");
+		if (i % 2 == 0)
+			CHECK_ERR(apply(w, removal(by_id(ids[i]), 0)), ERR_OK);
+		for (int j = 0; j < i; j++)
+			CHECK(ids[j] != ids[i]);
+	}
+	w->s = stores[0];
+	store_close(stores[1]);
+}
+
 /* clang-format off */
 #define P(name_) { #name_, name_, 0 }
 #define P_NEEDS(abilities_, name_) { #name_, name_, abilities_ }
@@ -1530,6 +1621,9 @@ static const struct promise {
 	P(sets_span_directories_or_are_refused),
 	P(a_set_inside_one_directory_needs_no_ability),
 	P(views_are_of_a_moment_or_of_now),
+	P(foreign_changes_are_told_before_they_are_acknowledged),
+	P(the_version_floor_covers_foreign_changes),
+	P(two_handles_never_give_the_same_id),
 };
 
 unsigned contract_count(void)

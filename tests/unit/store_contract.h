@@ -13,6 +13,9 @@ struct contract_engine {
 	struct store *(*reopen)(struct store *s);
 	/* store_set_file_limits() on the engine inside. */
 	void (*limits)(struct store *s, uint64_t one, uint64_t all);
+	/* Another handle on the same store, as another process would have one; NULL where one
+	 * process has the store for itself. */
+	struct store *(*again)(struct store *s);
 };
 
 unsigned contract_count(void);

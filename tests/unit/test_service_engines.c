@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * The service over engines that can do less, as one over a network will: what still works, and what
- * is refused with which error.  Every set of abilities, each in memory. */
+ * is refused with which error.  Every set of abilities, each in memory.  And beside another service
+ * on the same store, whose changes are foreign. */
+#include "base/clock.h"
 #include "check.h"
 #include "model/key.h"
 #include "service/change/entities.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
+#include "service/core/partition_keys.h"
 #include "service/core/tables.h"
 #include "service/transfer/importer.h"
 #include "service/tree/trash.h"
@@ -289,10 +292,182 @@ TEST(a_table_goes_with_all_that_is_in_it)
 	}
 }
 
+/* ---- another process with the same store ---- */
+
+/* Two services on one store; the second one is the foreign writer. */
+struct pair {
+	struct world here, there;
+};
+
+static struct pair pair_new(void)
+{
+	struct pair p = { .here = world_with(STORE_ABILITIES_MEMORY) };
+	struct store *again;
+	MUST(store_open_memory_again(service_store(p.here.service), &again) == ERR_OK);
+	p.there = p.here;
+	MUST(service_new(again, &p.there.service) == ERR_OK);
+	return p;
+}
+
+static void pair_free(struct pair *p)
+{
+	service_free(p->here.service);
+	service_free(p->there.service);
+}
+
+struct told {
+	unsigned calls, foreign;
+	uint64_t old_edition, edition;
+	bool body;
+};
+
+static void on_event(void *arg, enum origin origin, const struct change *changes, size_t n)
+{
+	struct told *t = arg;
+	t->calls++;
+	t->foreign += origin == ORIGIN_FOREIGN;
+	t->old_edition = changes[n - 1].old.edition;
+	t->edition = changes[n - 1].now.edition;
+	t->body = changes[n - 1].old.body.p != NULL;
+}
+
+TEST(a_foreign_change_is_the_same_event_without_the_old_bytes)
+{
+	struct pair p = pair_new();
+	struct told told = { 0 };
+	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
+	service_subscribe(p.here.service, on_event, &told);
+	CHECK_ERR(put_row(&p.there, "p", "1"), ERR_OK);
+	CHECK(told.calls == 1 && told.foreign == 1 && !told.body);
+	CHECK(told.old_edition == 1 && told.edition == 2);
+	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
+	CHECK(told.calls == 2 && told.foreign == 1 && told.body);
+	service_unsubscribe(p.here.service);
+	CHECK_ERR(put_row(&p.there, "p", "1"), ERR_OK);
+	CHECK_EQ_INT(told.calls, 2);
+	pair_free(&p);
+}
+
+static struct account_keys secrets_of(struct world *w)
+{
+	struct account_secrets a;
+	MUST(account_secrets_get(w->service, SPAN_LIT("acct"), &a) == ERR_OK);
+	struct account_keys keys = a.keys;
+	account_secrets_fini(&a);
+	return keys;
+}
+
+/* Every cache of the service: secrets, ids of tables and partitions, keys of partitions. */
+TEST(what_is_remembered_is_forgotten_with_a_foreign_change)
+{
+	struct pair p = pair_new();
+	struct item it = { 0 };
+	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
+	struct account_keys before = secrets_of(&p.here);
+	CHECK_ERR(account_key_regenerate(
+			  p.there.service, ORIGIN_COMMAND, SPAN_LIT("acct"), 1, NULL, NULL),
+		ERR_OK);
+	struct account_keys after = secrets_of(&p.here);
+	CHECK(memcmp(&before, &after, sizeof(before)) != 0);
+
+	CHECK_ERR(row_is(&p.here, "p", "1"), ERR_OK);
+	struct item dir = child(&p.here, p.here.table, CLASS_KEYED, "p"), table = { 0 };
+	struct partition_key key;
+	struct partition_keys *keys = service_partition_keys(p.here.service);
+	CHECK_ERR(partition_keys_get(keys, dir.id, &key), ERR_OK);
+	MUST(store_get(service_store(p.there.service), NULL, p.there.table, 0, &table) == ERR_OK);
+	struct spot from = spot(&table, CLASS_KEYED, "p"), to = spot(&table, CLASS_KEYED, "moved");
+	CHECK_ERR(tree_move(p.there.service, &from, &to, 0, NULL, NULL, NULL), ERR_OK);
+	CHECK_ERR(partition_keys_get(keys, dir.id, &key), ERR_OK);
+	CHECK(span_is(span_make(key.pk, key.pk_n), "moved"));
+	CHECK_ERR(row_is(&p.here, "p", "1"), ERR_NOT_FOUND);
+	CHECK_ERR(row_is(&p.here, "moved", "1"), ERR_OK);
+
+	CHECK_ERR(table_delete(p.there.service, ORIGIN_REST, p.there.table, NULL), ERR_OK);
+	CHECK_ERR(table_find(p.here.service, SPAN_LIT("acct"), SPAN_LIT("Tab"), &it),
+		ERR_TABLE_NOT_FOUND);
+	item_fini(&dir);
+	item_fini(&table);
+	pair_free(&p);
+}
+
+/* The store below, with what a test does to its answers. */
+static const struct store_ops *inner_ops;
+static struct store_ops meddled;
+static unsigned applied;
+
+static enum err count_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
+{
+	applied++;
+	return inner_ops->apply(s, changes, n, durable, reterr);
+}
+
+static enum err always_stale(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr)
+{
+	(void)s;
+	(void)changes;
+	(void)n;
+	(void)durable;
+	(void)reterr;
+	applied++;
+	return ERR_STALE_VERSION;
+}
+
+static void meddle(struct world *w,
+	enum err (*fn)(struct store *, struct change *, size_t, bool, struct err_detail *))
+{
+	struct store *s = service_store(w->service);
+	inner_ops = s->ops;
+	meddled = *inner_ops;
+	meddled.apply = fn;
+	s->ops = &meddled;
+	applied = 0;
+}
+
+/* The engine does not tell of the other's change here: the answer alone has to do. */
+TEST(a_writer_whose_clock_is_behind_takes_the_version_that_it_found)
+{
+	struct pair p = pair_new();
+	struct store *there = service_store(p.there.service);
+	store_listen(service_store(p.here.service), NULL, NULL);
+	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
+	struct change c = { .op = CHANGE_PUT,
+		.kind = ITEM_ROW,
+		.at = { .parent = p.there.table, .has_pk = true, .pk = SPAN_LIT("p") },
+		.attrs = ATTRS_UNSET };
+	c.at.key = SPAN_LIT("1");
+	c.body = SPAN_LIT("{}\n");
+	c.version = clock_ticks() + 3600 * TICKS_PER_SECOND;
+	MUST(store_apply(there, &c, 1, false, NULL) == ERR_OK);
+	changes_fini(&c, 1);
+	meddle(&p.here, count_apply);
+	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
+	CHECK_EQ_INT(applied, 2);
+	CHECK(service_next_version(p.here.service) > c.version);
+	pair_free(&p);
+}
+
+TEST(a_change_that_is_always_overtaken_is_refused_at_last)
+{
+	struct world w = world_with(STORE_ABILITIES_MEMORY);
+	meddle(&w, always_stale);
+	uint64_t since = clock_mono_us();
+	CHECK_ERR(put_row(&w, "p", "1"), ERR_THROTTLED);
+	CHECK(applied > 8 && applied < 100);
+	CHECK(clock_mono_us() - since > 100000);
+	service_free(w.service);
+}
+
 RUN_TESTS(T(rows_and_change_sets_need_no_ability), T(a_rename_is_one_step_or_EXDEV),
 	T(a_removed_row_is_kept_where_its_file_can_be_made_in_the_same_step),
 	T(a_file_that_is_open_can_be_removed_and_replaced),
 	T(an_import_commits_partition_by_partition_where_it_must),
 	T(without_views_streams_read_what_is_there_and_snapshots_are_refused),
 	T(a_check_of_a_sound_store_finds_nothing_where_counts_are_estimates),
-	T(a_table_goes_with_all_that_is_in_it))
+	T(a_table_goes_with_all_that_is_in_it),
+	T(a_foreign_change_is_the_same_event_without_the_old_bytes),
+	T(what_is_remembered_is_forgotten_with_a_foreign_change),
+	T(a_writer_whose_clock_is_behind_takes_the_version_that_it_found),
+	T(a_change_that_is_always_overtaken_is_refused_at_last))

@@ -58,6 +58,12 @@ static struct store *open_memory(void)
 	return store_open_memory(&s) == ERR_OK ? s : NULL;
 }
 
+static struct store *open_again(struct store *s)
+{
+	struct store *other;
+	return store_open_memory_again(s, &other) == ERR_OK ? other : NULL;
+}
+
 /* As an engine over a network: each ability off by itself, and all of them. */
 static struct store *open_without(unsigned abilities)
 {
@@ -117,13 +123,14 @@ static void limits_inner(struct store *s, uint64_t one, uint64_t all)
 }
 
 static const struct contract_engine engines[] = {
-	{ "memory", open_memory, NULL, store_set_file_limits },
+	{ "memory", open_memory, NULL, store_set_file_limits, open_again },
 	{ "sqlite", open_sqlite, reopen_sqlite, store_set_file_limits },
-	{ "memory without views", open_without_views, NULL, store_set_file_limits },
-	{ "memory without moves of directories", open_without_moves, NULL, store_set_file_limits },
-	{ "memory without spans", open_without_spans, NULL, store_set_file_limits },
-	{ "memory without counts", open_without_counts, NULL, store_set_file_limits },
-	{ "memory without any ability", open_bare, NULL, store_set_file_limits },
+	{ "memory without views", open_without_views, NULL, store_set_file_limits, open_again },
+	{ "memory without moves of directories", open_without_moves, NULL, store_set_file_limits,
+		open_again },
+	{ "memory without spans", open_without_spans, NULL, store_set_file_limits, open_again },
+	{ "memory without counts", open_without_counts, NULL, store_set_file_limits, open_again },
+	{ "memory without any ability", open_bare, NULL, store_set_file_limits, open_again },
 	{ "fault over memory", open_fault_memory, NULL, limits_inner },
 	{ "fault over sqlite", open_fault_sqlite, NULL, limits_inner },
 };

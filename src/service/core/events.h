@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Events about committed changes.  The thread that made a change calls the subscriber after the
- * commit and before the change is acknowledged.  So the kernel's caches are invalidated when the
- * client gets its reply.
- * The thread holds EVENTS, and DOORS unless the change came by the mount.  It may hold a lock of
- * its front end, such as STAGE.  So a subscriber takes only locks below EVENTS in
- * base/lock_ranks.h.  It never waits for the kernel if the change came by the mount. */
+ * commit and before the change is acknowledged, without locks.  So the kernel's caches are
+ * invalidated when the client gets its reply.  A thread of the engine calls it in the same way
+ * about changes of other processes. */
 #ifndef SERVICE_CORE_EVENTS_H
 #define SERVICE_CORE_EVENTS_H
 
@@ -19,7 +17,8 @@ struct service;
 enum origin {
 	ORIGIN_COMMAND,
 	ORIGIN_MOUNT,
-	ORIGIN_REST
+	ORIGIN_REST,
+	ORIGIN_FOREIGN /* another process with the same store; old has no body */
 };
 
 /* changes[].now, .old and .left are valid only during the call. */

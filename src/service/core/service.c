@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* A change set that others overtake: so often it is tried again, first without a pause. */
+#define STALE_TRIES 40
+#define STALE_TRIES_AT_ONCE 8
+
 struct service {
 	struct store *store;
 	unsigned abilities;
@@ -47,6 +51,15 @@ struct unkept {
 	uint64_t number;
 };
 
+static void raise_version(struct service *s, int64_t seen)
+{
+	int64_t last = atomic_load(&s->last_version);
+	while (last < seen && !atomic_compare_exchange_weak(&s->last_version, &last, seen))
+		;
+}
+
+static void on_foreign(void *arg, const struct change *changes, size_t n);
+
 enum err service_new(struct store *store, struct service **ret)
 {
 	struct service *s = calloc(1, sizeof(*s));
@@ -72,6 +85,7 @@ enum err service_new(struct store *store, struct service **ret)
 		service_free(s);
 		return ERR_NO_MEMORY;
 	}
+	store_listen(store, on_foreign, s);
 	*ret = s;
 	return ERR_OK;
 }
@@ -80,6 +94,7 @@ void service_free(struct service *s)
 {
 	if (s == NULL)
 		return;
+	store_listen(s->store, NULL, NULL);
 	views_free(s->views);
 	store_close(s->store);
 	heat_free(s->heat);
@@ -277,6 +292,21 @@ static bool moves_directories(const struct change *changes, size_t n)
 	return false;
 }
 
+/* What is remembered goes, then the subscriber is told, as after a change of our own. */
+static void on_foreign(void *arg, const struct change *changes, size_t n)
+{
+	struct service *s = arg;
+	for (size_t i = 0; i < n; i++)
+		raise_version(s, changes[i].version);
+	if (known_is_touched(changes, n)) {
+		known_changing(s->known);
+		known_changed(s->known);
+	}
+	if (moves_directories(changes, n))
+		partition_keys_forget(s->partition_keys);
+	publish(s, ORIGIN_FOREIGN, changes, n);
+}
+
 enum err service_room(struct service *s, uint64_t bytes, struct err_detail *reterr)
 {
 	enum err e;
@@ -286,6 +316,23 @@ enum err service_room(struct service *s, uint64_t bytes, struct err_detail *rete
 		e = store_room(s->store, bytes, reterr);
 	} while (e == ERR_NO_SPACE && views_make_room(s->views, room));
 	return e;
+}
+
+/* Another writer was faster.  Its clock may be ahead of ours, so its version counts; after some
+ * tries at once there is a pause, since many may be at it.  False: it was tried often enough. */
+static bool may_retry(struct service *s, unsigned tries)
+{
+	if (tries == STALE_TRIES)
+		return false;
+	raise_version(s, store_version_floor(s->store));
+	if (tries > STALE_TRIES_AT_ONCE) {
+		unsigned doubled = tries - STALE_TRIES_AT_ONCE;
+		uint64_t us = UINT64_C(1000) << (doubled < 6 ? doubled : 6);
+		us = us / 2 + clock_mono_us() % us; /* not all at the same moment */
+		struct timespec pause = { .tv_nsec = (long)us * 1000 };
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	return true;
 }
 
 static enum err apply(struct service *s, enum origin origin, struct change *changes, size_t n,
@@ -299,6 +346,7 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 	bool touched = known_is_touched(changes, n);
 	enum err e;
 	uint64_t room;
+	unsigned stale = 0;
 	if (touched)
 		known_changing(s->known);
 	do {
@@ -312,7 +360,10 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 		/* Readers see the change from here on.  Their caches must be invalidated at once,
 		 * before the sync. */
 		e = store_apply(s->store, changes, n, durable && !watched, reterr);
-	} while (e == ERR_STALE_VERSION || (e == ERR_NO_SPACE && views_make_room(s->views, room)));
+	} while ((e == ERR_STALE_VERSION && may_retry(s, ++stale)) ||
+		(e == ERR_NO_SPACE && views_make_room(s->views, room)));
+	if (e == ERR_STALE_VERSION)
+		e = err_set(reterr, ERR_THROTTLED, "other writers were faster every time");
 	/* With an unknown outcome the change may still happen, so the cache stays off. */
 	if (touched && e != ERR_OUTCOME_UNKNOWN)
 		known_changed(s->known);

@@ -52,9 +52,10 @@ void service_set_sync(struct service *s);
 int64_t service_next_version(struct service *s);
 
 /* Applies a change set; every change takes this way.  Gives the changes versions, each later than
- * the one before.  Repeats with later versions on ERR_STALE_VERSION, and on ERR_NO_SPACE if a
- * long-lived view could be ended.  Calls the subscriber before it returns.  The caller must call
- * changes_fini(). */
+ * the one before.  On ERR_STALE_VERSION repeats with versions later than the one that the store has
+ * seen, and on ERR_NO_SPACE if a long-lived view could be ended.  ERR_THROTTLED: other writers were
+ * faster 40 times, for about two seconds.  Calls the subscriber before it returns.  The caller
+ * must call changes_fini(). */
 enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
 	bool durable, struct err_detail *reterr);
 

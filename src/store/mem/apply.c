@@ -37,9 +37,22 @@ static enum err touch(struct mem_work *w, uint64_t dir, int64_t version, int del
 	return state_replace(w->s, &it, NULL);
 }
 
+/* A small block, so that the tests meet its end and ids out of order. */
+static uint64_t take_id(struct mem_ids *ids)
+{
+	enum {
+		BLOCK = 16
+	};
+	if (ids->next == ids->end) {
+		ids->next = *ids->last_block;
+		ids->end = *ids->last_block += BLOCK;
+	}
+	return ids->next++;
+}
+
 static enum err insert_new(struct mem_work *w, struct item *it, int64_t version)
 {
-	it->id = w->next_id++;
+	it->id = take_id(w->ids);
 	enum err e = state_insert(w->s, it, NULL);
 	return e == ERR_OK ? touch(w, it->parent, version, 1) : e;
 }
@@ -256,7 +269,7 @@ static enum err leave_file(struct mem_work *w, struct change *c, const struct it
 	if (e == ERR_OK) {
 		memcpy(data, row->body.p, file.size);
 		if (file.id == 0)
-			file.id = w->next_id++;
+			file.id = take_id(w->ids);
 		file.parent = to.parent;
 		file.class = to.class;
 		file.key = to.key;

@@ -5,11 +5,17 @@
 
 #include "store/mem/state.h"
 
+/* Ids that one handle may give: those of a block of the store. */
+struct mem_ids {
+	uint64_t next, end;
+	uint64_t *last_block; /* the end of the last block that any handle took */
+};
+
 struct mem_work {
 	struct state *s; /* may be changed; thrown away on failure */
 	unsigned abilities;
 	struct item unit; /* without STORE_CAN_SPAN: the directory of the first change */
-	uint64_t next_id;
+	struct mem_ids *ids;
 	uint64_t file_bytes, limit_file, limit_files;
 	struct change *set;
 	size_t at;

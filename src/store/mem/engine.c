@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The in-memory engine: the oracle of the tests.  A change set works on a copy of the
- * state, which becomes the state if all went well; a view is a state that is kept. */
+ * state, which becomes the state if all went well; a view is a state that is kept.  A store may
+ * have several handles, as a store of a cluster has several processes. */
 #include "store/mem/engine.h"
 
 #include "base/lock.h"
@@ -16,14 +17,26 @@ struct store_view {
 	struct state *state;
 };
 
-struct mem_store {
-	struct store base;
-	unsigned abilities;
+struct mem_core {
 	struct mutex lock; /* guards what follows */
 	struct state *state;
-	uint64_t next_id, file_bytes, limit_file, limit_files;
+	uint64_t last_block; /* of ids */
+	uint64_t file_bytes, limit_file, limit_files;
 	int64_t version_high;
 	uint64_t commits, changes, syncs;
+
+	struct rwlock handles_lock; /* read: listeners are told; taken before `lock` */
+	struct mem_store *handles;  /* guarded by handles_lock */
+};
+
+struct mem_store {
+	struct store base;
+	struct mem_core *core;
+	unsigned abilities;
+	struct mem_ids ids;          /* guarded by core->lock */
+	store_foreign_fn on_foreign; /* guarded by core->handles_lock, as are the next two */
+	void *foreign_arg;
+	struct mem_store *next;
 };
 
 static struct mem_store *of(struct store *s)
@@ -35,9 +48,10 @@ static struct state *now(struct store *s, struct store_view *v)
 {
 	if (v)
 		return state_ref(v->state);
-	mutex_lock(&of(s)->lock);
-	struct state *st = state_ref(of(s)->state);
-	mutex_unlock(&of(s)->lock);
+	struct mem_core *c = of(s)->core;
+	mutex_lock(&c->lock);
+	struct state *st = state_ref(c->state);
+	mutex_unlock(&c->lock);
 	return st;
 }
 
@@ -135,16 +149,17 @@ static enum err mem_file_read(struct store *s, struct store_view *v, uint64_t id
 static enum err apply_locked(
 	struct mem_store *m, struct change *changes, size_t n, struct err_detail *reterr)
 {
+	struct mem_core *core = m->core;
 	struct mem_work w = {
-		.next_id = m->next_id,
-		.file_bytes = m->file_bytes,
-		.limit_file = m->limit_file,
-		.limit_files = m->limit_files,
+		.ids = &m->ids,
+		.file_bytes = core->file_bytes,
+		.limit_file = core->limit_file,
+		.limit_files = core->limit_files,
 		.abilities = m->abilities,
 		.set = changes,
 	};
-	int64_t high = m->version_high;
-	enum err e = state_copy(m->state, &w.s);
+	int64_t high = core->version_high;
+	enum err e = state_copy(core->state, &w.s);
 	if (e != ERR_OK)
 		return e;
 	for (w.at = 0; e == ERR_OK && w.at < n; w.at++) {
@@ -157,19 +172,45 @@ static enum err apply_locked(
 			high = changes[w.at].version;
 	}
 	item_fini(&w.unit);
-	m->next_id = w.next_id;
 	if (e != ERR_OK) {
 		changes_fini(changes, n);
 		state_unref(w.s);
 		return e;
 	}
-	state_unref(m->state);
-	m->state = w.s;
-	m->file_bytes = w.file_bytes;
-	m->version_high = high;
-	m->commits++;
-	m->changes += n;
+	state_unref(core->state);
+	core->state = w.s;
+	core->file_bytes = w.file_bytes;
+	core->version_high = high;
+	core->commits++;
+	core->changes += n;
 	return ERR_OK;
+}
+
+static bool is_heard(const struct mem_store *m, const struct mem_store *writer)
+{
+	return m != writer && m->on_foreign;
+}
+
+/* Whether anybody has to be told; then the old items are wanted. */
+static bool wants_old(struct mem_store *writer, struct change *changes, size_t n)
+{
+	bool heard = false;
+	for (const struct mem_store *m = writer->core->handles; m; m = m->next)
+		heard = heard || is_heard(m, writer);
+	for (size_t i = 0; heard && i < n; i++)
+		changes[i].flags |= CHANGE_WANT_OLD;
+	return heard;
+}
+
+static void tell(
+	struct mem_store *writer, const struct change *changes, struct change *told, size_t n)
+{
+	memcpy(told, changes, n * sizeof(*told));
+	for (size_t i = 0; i < n; i++)
+		told[i].old.body = (struct span){ NULL, 0 };
+	for (const struct mem_store *m = writer->core->handles; m; m = m->next)
+		if (is_heard(m, writer))
+			m->on_foreign(m->foreign_arg, told, n);
 }
 
 static enum err mem_apply(
@@ -177,10 +218,21 @@ static enum err mem_apply(
 {
 	if (n == 0)
 		return ERR_OK;
-	mutex_lock(&of(s)->lock);
-	enum err e = apply_locked(of(s), changes, n, reterr);
-	of(s)->syncs += durable;
-	mutex_unlock(&of(s)->lock);
+	struct mem_core *core = of(s)->core;
+	rwlock_rdlock(&core->handles_lock);
+	bool heard = wants_old(of(s), changes, n);
+	struct change *told = heard ? calloc(n, sizeof(*told)) : NULL;
+	enum err e = heard && !told ? ERR_NO_MEMORY : ERR_OK;
+	if (e == ERR_OK) {
+		mutex_lock(&core->lock);
+		e = apply_locked(of(s), changes, n, reterr);
+		core->syncs += durable;
+		mutex_unlock(&core->lock);
+	}
+	if (e == ERR_OK && heard)
+		tell(of(s), changes, told, n);
+	rwlock_unlock(&core->handles_lock);
+	free(told);
 	return e;
 }
 
@@ -199,9 +251,10 @@ static enum err mem_sync(struct store *s)
 
 static int64_t mem_version_floor(struct store *s)
 {
-	mutex_lock(&of(s)->lock);
-	int64_t high = of(s)->version_high;
-	mutex_unlock(&of(s)->lock);
+	struct mem_core *core = of(s)->core;
+	mutex_lock(&core->lock);
+	int64_t high = core->version_high;
+	mutex_unlock(&core->lock);
 	return high;
 }
 
@@ -228,14 +281,22 @@ static void mem_view_close(struct store *s, struct store_view *v)
 
 static void mem_info(struct store *s, struct store_info *ret)
 {
-	struct mem_store *m = of(s);
-	ret->abilities = m->abilities;
-	mutex_lock(&m->lock);
-	ret->file_bytes = m->file_bytes;
-	ret->commits = ret->change_sets = ret->commit_sizes[0] = m->commits;
-	ret->changes = m->changes;
-	ret->syncs = m->syncs;
-	mutex_unlock(&m->lock);
+	struct mem_core *core = of(s)->core;
+	ret->abilities = of(s)->abilities;
+	mutex_lock(&core->lock);
+	ret->file_bytes = core->file_bytes;
+	ret->commits = ret->change_sets = ret->commit_sizes[0] = core->commits;
+	ret->changes = core->changes;
+	ret->syncs = core->syncs;
+	mutex_unlock(&core->lock);
+}
+
+static void mem_listen(struct store *s, store_foreign_fn fn, void *arg)
+{
+	rwlock_wrlock(&of(s)->core->handles_lock);
+	of(s)->on_foreign = fn;
+	of(s)->foreign_arg = arg;
+	rwlock_unlock(&of(s)->core->handles_lock);
 }
 
 static enum err mem_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg)
@@ -247,10 +308,26 @@ static enum err mem_check(struct store *s, store_check_fn fn, store_progress_fn 
 	return ERR_OK;
 }
 
+static void core_free(struct mem_core *core)
+{
+	state_unref(core->state);
+	mutex_destroy(&core->lock);
+	rwlock_destroy(&core->handles_lock);
+	free(core);
+}
+
 static void mem_close(struct store *s)
 {
-	state_unref(of(s)->state);
-	mutex_destroy(&of(s)->lock);
+	struct mem_core *core = of(s)->core;
+	rwlock_wrlock(&core->handles_lock);
+	struct mem_store **at = &core->handles;
+	while (*at != of(s))
+		at = &(*at)->next;
+	*at = of(s)->next;
+	bool last = !core->handles;
+	rwlock_unlock(&core->handles_lock);
+	if (last)
+		core_free(core);
 	free(s);
 }
 
@@ -268,6 +345,7 @@ static const struct store_ops ops = {
 	.view_close = mem_view_close,
 	.info = mem_info,
 	.check = mem_check,
+	.listen = mem_listen,
 	.close = mem_close,
 };
 
@@ -285,42 +363,75 @@ static enum err add_fixed(struct state *st, uint64_t id, const char *key)
 	return state_insert(st, &it, NULL);
 }
 
-enum err mem_store_open(unsigned abilities, struct store **ret)
+static enum err core_new(struct mem_core **ret)
+{
+	struct mem_core *core = calloc(1, sizeof(*core));
+	if (!core)
+		return ERR_NO_MEMORY;
+	mutex_init(&core->lock, RANK_STORE_MEM);
+	rwlock_init(&core->handles_lock, RANK_STORE_HANDLES);
+	core->last_block = STORE_ID_FIRST + 1;
+	core->limit_file = LIMIT_FILE_BYTES;
+	core->limit_files = LIMIT_FILES_BYTES;
+	enum err e = state_copy(NULL, &core->state);
+	if (e == ERR_OK)
+		e = add_fixed(core->state, STORE_ROOT, "root");
+	if (e == ERR_OK)
+		e = add_fixed(core->state, STORE_REJECTED, "rejected");
+	if (e == ERR_OK)
+		e = add_fixed(core->state, STORE_TRASH, "trash");
+	if (e == ERR_OK)
+		e = add_fixed(core->state, STORE_ORPHANS, "orphans");
+	if (e != ERR_OK) {
+		core_free(core);
+		return e;
+	}
+	*ret = core;
+	return ERR_OK;
+}
+
+static enum err handle_new(struct mem_core *core, unsigned abilities, struct store **ret)
 {
 	struct mem_store *m = calloc(1, sizeof(*m));
 	if (!m)
 		return ERR_NO_MEMORY;
-	enum err e = state_copy(NULL, &m->state);
-	if (e == ERR_OK)
-		e = add_fixed(m->state, STORE_ROOT, "root");
-	if (e == ERR_OK)
-		e = add_fixed(m->state, STORE_REJECTED, "rejected");
-	if (e == ERR_OK)
-		e = add_fixed(m->state, STORE_TRASH, "trash");
-	if (e == ERR_OK)
-		e = add_fixed(m->state, STORE_ORPHANS, "orphans");
-	if (e != ERR_OK) {
-		state_unref(m->state);
-		free(m);
-		return e;
-	}
 	m->base.ops = &ops;
+	m->core = core;
 	m->abilities = abilities;
-	m->next_id = STORE_ID_FIRST + 1;
-	m->limit_file = LIMIT_FILE_BYTES;
-	m->limit_files = LIMIT_FILES_BYTES;
-	mutex_init(&m->lock, RANK_STORE_MEM);
+	m->ids.last_block = &core->last_block;
+	rwlock_wrlock(&core->handles_lock);
+	m->next = core->handles;
+	core->handles = m;
+	rwlock_unlock(&core->handles_lock);
 	*ret = &m->base;
 	return ERR_OK;
+}
+
+enum err mem_store_open(unsigned abilities, struct store **ret)
+{
+	struct mem_core *core;
+	enum err e = core_new(&core);
+	if (e != ERR_OK)
+		return e;
+	e = handle_new(core, abilities, ret);
+	if (e != ERR_OK)
+		core_free(core);
+	return e;
+}
+
+enum err mem_store_open_again(struct store *s, struct store **ret)
+{
+	return handle_new(of(s)->core, of(s)->abilities, ret);
 }
 
 bool mem_store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 {
 	if (s->ops != &ops)
 		return false;
-	mutex_lock(&of(s)->lock);
-	of(s)->limit_file = one;
-	of(s)->limit_files = all;
-	mutex_unlock(&of(s)->lock);
+	struct mem_core *core = of(s)->core;
+	mutex_lock(&core->lock);
+	core->limit_file = one;
+	core->limit_files = all;
+	mutex_unlock(&core->lock);
 	return true;
 }

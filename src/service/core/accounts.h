@@ -3,14 +3,8 @@
 #ifndef SERVICE_CORE_ACCOUNTS_H
 #define SERVICE_CORE_ACCOUNTS_H
 
-#include "base/buf.h"
-#include "model/limits.h"
+#include "service/core/account_secrets.h"
 #include "service/core/service.h"
-
-struct account_keys {
-	unsigned char key[2][LIMIT_ACCOUNT_KEY_BYTES * 2]; /* a given key can have up to 64 bytes */
-	size_t len[2];
-};
 
 /* Creates an account with new 256-bit keys, or with `given` as the first key (16 to 64 bytes).  ret
  * may be NULL.  ERR_NAME_INVALID, ERR_NAME_TOO_SHORT, ERR_NAME_TOO_LONG, ERR_ACCOUNT_EXISTS. */
@@ -26,28 +20,14 @@ enum err account_key_regenerate(struct service *s, enum origin origin, struct sp
 enum err account_remove(struct service *s, enum origin origin, struct span name, bool recursive,
 	struct err_detail *detail);
 
-/* The contents of an account's item, which a request reads at once. */
-struct account_secrets {
-	uint64_t id;
-	struct account_keys keys;
-	struct buf properties; /* the service properties as XML; empty: never set */
-};
 /* Reads the secrets of an account.  On ERR_OK call account_secrets_fini().
  * ERR_ACCOUNT_NOT_FOUND. */
 enum err account_secrets_get(struct service *s, struct span name, struct account_secrets *ret);
-/* Parses the body of an account's item, for a check.  On ERR_OK call account_secrets_fini().
- * ERR_CORRUPT. */
-enum err account_secrets_read(struct span body, struct account_secrets *ret);
-/* Wipes the keys and frees the rest. */
-void account_secrets_fini(struct account_secrets *a);
 /* Changes the service properties and keeps the keys.  change() makes the new text from the old one,
  * which is empty if it was never set.  change() is called again after a lost race; its error ends
  * the call.  ERR_ACCOUNT_NOT_FOUND. */
 typedef enum err (*account_change_fn)(void *arg, struct span old, struct buf *ret);
 enum err account_properties_change(struct service *s, enum origin origin, struct span name,
 	account_change_fn change, void *arg, struct err_detail *detail);
-
-/* Writes the body of a new account's item, for mkdir(2) in the mount. */
-enum err account_fresh_body(struct buf *out);
 
 #endif

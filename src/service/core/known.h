@@ -11,7 +11,7 @@
 #define SERVICE_CORE_KNOWN_H
 
 #include "base/span.h"
-#include "service/core/accounts.h"
+#include "service/core/account_secrets.h"
 #include "store/store.h"
 
 #include <stdbool.h>

@@ -18,93 +18,6 @@
 #define STREAM_WAIT_US 200000
 #define STREAM_WAITERS_MAX 4
 
-uint64_t views_log(struct views *vs)
-{
-	struct store_info info;
-	store_info(vs->store, &info);
-	return info.log_bytes;
-}
-
-static struct view_info info_of(const struct view *v, uint64_t log)
-{
-	lock_assert_held(&v->views->lock);
-	struct view_info info = v->info;
-	uint64_t now = clock_mono_us();
-	info.log_bytes = views_growth(log, v->log_before);
-	if (v->ends_us != 0)
-		info.left_s = v->ends_us > now
-			? (v->ends_us - now + VIEWS_US_PER_SECOND - 1) / VIEWS_US_PER_SECOND
-			: 1;
-	return info;
-}
-
-/* ---- the end of one ---- */
-
-/* Releases the lock, then closes and frees what is no longer used. */
-static void settle(struct view *v)
-{
-	lock_assert_held(&v->views->lock);
-	struct views *vs = v->views;
-	struct store_view *unused = NULL;
-	bool closes = v->ended && v->uses == 0 && !v->closed;
-	if (closes) {
-		unused = v->store_view;
-		v->store_view = NULL;
-		v->closed = true;
-	}
-	bool counts = closes && v->let_go;
-	if (v->ended && v->uses == 0 && !v->streams)
-		free(v);
-	mutex_unlock(&vs->lock);
-	store_view_close(vs->store, unused);
-	if (!counts)
-		return;
-	mutex_lock(&vs->lock);
-	vs->closing--;
-	vs->room++;
-	pthread_cond_broadcast(&vs->closed);
-	mutex_unlock(&vs->lock);
-}
-
-static void give_place(struct views *vs)
-{
-	lock_assert_held(&vs->lock);
-	vs->streams--;
-	pthread_cond_signal(&vs->stream_closed);
-}
-
-static void take_out(struct view *v)
-{
-	lock_assert_held(&v->views->lock);
-	struct view **at = &v->views->first;
-	while (*at != v)
-		at = &(*at)->next;
-	*at = v->next;
-	if (v->views->last == &v->next)
-		v->views->last = at;
-	v->ended = true;
-	if (v->info.number != 0)
-		v->views->changed = clock_ticks();
-	else
-		give_place(v->views);
-}
-
-void views_end(struct view *v, uint64_t log, const char *why)
-{
-	struct views *vs = v->views;
-	struct view_info info = info_of(v, log);
-	take_out(v);
-	v->let_go = true;
-	vs->closing++;
-	settle(v);
-	rwlock_rdlock(&vs->ended_lock);
-	if (vs->on_end != NULL)
-		vs->on_end(vs->on_end_arg, &info, why);
-	rwlock_unlock(&vs->ended_lock);
-}
-
-/* ---- opening ---- */
-
 /* The thread starts with the first view: a process that forked earlier would lose it. */
 static enum err start_watching(struct views *vs)
 {
@@ -212,7 +125,7 @@ static enum err open_view(struct views *vs, struct span name, bool streams, stru
 	mutex_lock(&vs->lock);
 	e = append(vs, v, store.log_bytes <= store.log_rest, detail);
 	if (e == ERR_OK && ret_info != NULL)
-		*ret_info = info_of(v, v->log_before);
+		*ret_info = views_info_of(v, v->log_before);
 	mutex_unlock(&vs->lock);
 	if (e != ERR_OK) {
 		store_view_close(vs->store, v->store_view);
@@ -232,7 +145,7 @@ enum err views_open(struct views *vs, struct span what, struct view **ret)
 	enum err e = open_view(vs, what, true, ret, NULL, NULL);
 	if (e != ERR_OK) {
 		mutex_lock(&vs->lock);
-		give_place(vs);
+		views_give_place(vs);
 		mutex_unlock(&vs->lock);
 	}
 	return e;
@@ -244,9 +157,9 @@ void views_close(struct view *v)
 		return;
 	mutex_lock(&v->views->lock);
 	if (!v->ended)
-		take_out(v);
+		views_take_out(v);
 	v->streams = false;
-	settle(v);
+	views_settle(v);
 }
 
 enum err view_begin(struct view *v, struct store_view **ret)
@@ -265,7 +178,7 @@ void view_end(struct view *v)
 {
 	mutex_lock(&v->views->lock);
 	v->uses--;
-	settle(v);
+	views_settle(v);
 }
 
 /* ---- snapshots ---- */
@@ -305,7 +218,7 @@ static enum err tell(
 {
 	lock_assert_held(&vs->lock);
 	if (v != NULL)
-		*ret = info_of(v, log);
+		*ret = views_info_of(v, log);
 	mutex_unlock(&vs->lock);
 	return v != NULL ? ERR_OK : none;
 }
@@ -379,7 +292,7 @@ size_t views_list(struct views *vs, struct view_info *out, size_t max)
 	mutex_lock(&vs->lock);
 	for (const struct view *v = vs->first; v != NULL; v = v->next, n++)
 		if (n < max)
-			out[n] = info_of(v, log);
+			out[n] = views_info_of(v, log);
 	mutex_unlock(&vs->lock);
 	return n;
 }
@@ -433,8 +346,8 @@ void views_free(struct views *vs)
 		struct view *v = vs->first;
 		BUG_ON(v->uses > 0 || v->streams);
 		mutex_lock(&vs->lock);
-		take_out(v);
-		settle(v);
+		views_take_out(v);
+		views_settle(v);
 	}
 	mutex_destroy(&vs->lock);
 	pthread_cond_destroy(&vs->wake);

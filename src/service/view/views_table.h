@@ -61,8 +61,15 @@ static inline uint64_t views_growth(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* The caller of these holds the lock.  `log` is what views_log() returned before. */
+struct view_info views_info_of(const struct view *v, uint64_t log);
+/* Makes room for another stream. */
+void views_give_place(struct views *vs);
+void views_take_out(struct view *v);
+/* Releases the lock, then closes and frees what is no longer used. */
+void views_settle(struct view *v);
 /* Ends a view: removes it from the list, closes it unless it is in use, and reports it.  why as in
- * view_ended_fn.  The caller holds the lock, which is released. */
+ * view_ended_fn.  Releases the lock. */
 void views_end(struct view *v, uint64_t log, const char *why);
 /* The watching thread; arg is struct views. */
 void *views_watch(void *arg);

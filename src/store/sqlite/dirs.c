@@ -49,7 +49,7 @@ const struct item *sql_dir_known(struct sql_writer *w, uint64_t id)
 	return d ? &d->it : NULL;
 }
 
-void sql_dir_overlay(struct sql_writer *w, struct item *it)
+static void overlay(struct sql_writer *w, struct item *it)
 {
 	struct sql_dir *d = item_is_dir(it->kind) ? *slot_of(w, it->id) : NULL;
 	if (!d)
@@ -58,6 +58,23 @@ void sql_dir_overlay(struct sql_writer *w, struct item *it)
 	it->version = d->it.version;
 	it->attrs = d->it.attrs;
 	it->size = d->it.size;
+}
+
+enum err sql_item_get(struct sql_writer *w, uint64_t id, unsigned want, struct item *ret)
+{
+	enum err e = sql_get(w->conn, id, want, ret);
+	if (e == ERR_OK)
+		overlay(w, ret);
+	return e;
+}
+
+enum err sql_item_child(struct sql_writer *w, uint64_t parent, enum item_class class,
+	struct span key, unsigned want, struct item *ret)
+{
+	enum err e = sql_child(w->conn, parent, class, key, want, ret);
+	if (e == ERR_OK)
+		overlay(w, ret);
+	return e;
 }
 
 void sql_dir_touch(struct sql_dir *d, int64_t version, int delta)

@@ -19,13 +19,6 @@
 /* By so much the log must have grown under held views to be brought back when one ends. */
 #define LOG_GROWN_BYTES ((uint64_t)1 << 20)
 
-/* A connection that stays inside one read transaction. */
-struct store_view {
-	struct sql_conn *conn;
-	bool held;
-	struct mutex lock; /* a connection serves one thread at a time */
-};
-
 /* ---- reading ---- */
 
 static enum err reader(struct store *s, struct store_view *v, struct sql_conn **ret)
@@ -228,11 +221,6 @@ static void engine_view_close(struct store *s, struct store_view *v)
 	}
 	mutex_destroy(&v->lock);
 	free(v);
-}
-
-struct sql_conn *sql_view_conn(struct store_view *v)
-{
-	return v->conn;
 }
 
 static void engine_info(struct store *s, struct store_info *ret)

@@ -8,23 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum err sql_item_get(struct sql_writer *w, uint64_t id, unsigned want, struct item *ret)
-{
-	enum err e = sql_get(w->conn, id, want, ret);
-	if (e == ERR_OK)
-		sql_dir_overlay(w, ret);
-	return e;
-}
-
-enum err sql_item_child(struct sql_writer *w, uint64_t parent, enum item_class class,
-	struct span key, unsigned want, struct item *ret)
-{
-	enum err e = sql_child(w->conn, parent, class, key, want, ret);
-	if (e == ERR_OK)
-		sql_dir_overlay(w, ret);
-	return e;
-}
-
 enum err sql_item_new_id(struct sql_writer *w, uint64_t *ret)
 {
 	if (w->next_id >= RULES_ID_LEFT)
@@ -156,14 +139,8 @@ static enum err run_by_id(struct sql_writer *w, enum sql_stmt which, uint64_t id
 	return sql_run(w->conn, st);
 }
 
-enum err sql_item_delete(struct sql_writer *w, const struct item *it)
+enum err sql_item_take_out(struct sql_writer *w, const struct item *it)
 {
-	enum err e = ERR_OK;
-	if (it->kind == ITEM_FILE)
-		e = sql_content_drop(w, it);
-	else if (item_is_dir(it->kind))
-		e = sql_dir_release(w, it->id);
-	if (e == ERR_OK)
-		e = delete_place(w, it);
+	enum err e = delete_place(w, it);
 	return e == ERR_OK ? run_by_id(w, SQL_OBJ_DELETE, (uint64_t)sql_obj_id(it->id)) : e;
 }

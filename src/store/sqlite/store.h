@@ -144,8 +144,17 @@ void sql_log_copy(struct sql_store *st, sqlite3 *db);
  * for nobody but a leader makes the log begin anew. */
 void sql_log_shrink(struct sql_store *st);
 
+/* A connection that stays inside one read transaction. */
+struct store_view {
+	struct sql_conn *conn;
+	bool held;
+	struct mutex lock; /* a connection serves one thread at a time */
+};
 /* The connection of a view, for one thread. */
-struct sql_conn *sql_view_conn(struct store_view *v);
+static inline struct sql_conn *sql_view_conn(struct store_view *v)
+{
+	return v->conn;
+}
 
 /* check.c */
 enum err sql_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);

@@ -59,8 +59,10 @@ struct sql_writer {
 enum err sql_dir_get(struct sql_writer *w, uint64_t id, struct sql_dir **ret);
 /* The same where it is in memory; between commits that is what the file has.  NULL. */
 const struct item *sql_dir_known(struct sql_writer *w, uint64_t id);
-/* The counters that are ahead of the file, into an item just read. */
-void sql_dir_overlay(struct sql_writer *w, struct item *it);
+/* As sql_get() and sql_child(), with what is ahead of the file. */
+enum err sql_item_get(struct sql_writer *w, uint64_t id, unsigned want, struct item *ret);
+enum err sql_item_child(struct sql_writer *w, uint64_t parent, enum item_class class,
+	struct span key, unsigned want, struct item *ret);
 /* A member came, went or changed its name. */
 void sql_dir_touch(struct sql_dir *d, int64_t version, int delta);
 /* Writes it if need be and forgets it: before it is changed as an item. */
@@ -73,10 +75,6 @@ enum err sql_partition_find(struct sql_writer *w, uint64_t table, struct span pk
 
 /* ---- items.c ---- */
 
-/* As sql_get() and sql_child(), with what is ahead of the file. */
-enum err sql_item_get(struct sql_writer *w, uint64_t id, unsigned want, struct item *ret);
-enum err sql_item_child(struct sql_writer *w, uint64_t parent, enum item_class class,
-	struct span key, unsigned want, struct item *ret);
 enum err sql_item_new_id(struct sql_writer *w, uint64_t *ret);
 /* body.p NULL: none. */
 enum err sql_item_insert(struct sql_writer *w, const struct item *it, struct span body);
@@ -88,8 +86,8 @@ enum err sql_item_update(struct sql_writer *w, const struct item *it, struct spa
  * where body.p is not NULL. */
 enum err sql_item_move(
 	struct sql_writer *w, const struct item *from, const struct item *it, struct span body);
-/* The item with its content; directories are empty. */
-enum err sql_item_delete(struct sql_writer *w, const struct item *it);
+/* Removes the item, which has no content and no child. */
+enum err sql_item_take_out(struct sql_writer *w, const struct item *it);
 enum err sql_item_set_body(struct sql_writer *w, uint64_t id, struct span body);
 
 /* ---- chunks.c ---- */
@@ -105,8 +103,10 @@ enum err sql_content_cut(struct sql_writer *w, struct item *it, uint64_t size);
 /* A file goes, or becomes a row: all but its document row. */
 enum err sql_content_drop(struct sql_writer *w, const struct item *it);
 
-/* ---- apply.c, move.c ---- */
+/* ---- places.c ---- */
 
+/* The item with its content; directories are empty. */
+enum err sql_item_delete(struct sql_writer *w, const struct item *it);
 /* Where a change's place leads. */
 struct sql_found {
 	bool present;
@@ -117,6 +117,9 @@ struct sql_found {
 	bool made;       /* the partition was made on the way */
 };
 void sql_found_fini(struct sql_found *f);
+/* Fills ret->parent, where the place names one; make as below. */
+enum err sql_find_parent(struct sql_writer *w, const struct place *at, bool make, int64_t version,
+	struct sql_found *ret);
 /* make: a missing partition is made, a missing parent is an error. */
 enum err sql_find(struct sql_writer *w, const struct place *at, unsigned want, bool make,
 	int64_t version, struct sql_found *ret);
@@ -127,6 +130,9 @@ enum err sql_child_gone(struct sql_writer *w, uint64_t parent, struct change *c)
 enum err sql_touch(struct sql_writer *w, uint64_t parent, int64_t version, int delta);
 enum err sql_check_fits(
 	struct sql_writer *w, uint64_t parent, enum item_kind kind, enum item_class class);
+
+/* ---- move.c ---- */
+
 enum err sql_apply_move(struct sql_writer *w, struct change *c);
 
 /* ---- reclaim.c ---- */

@@ -10,7 +10,7 @@ semantics.md  every promise has a system test that names it, and every test's pr
 quotes     in the man pages no Ql within a Ql, and no " of an example that roff would take away
 needs      README names the libraries that meson.build asks for, with their versions
 env.md     has each variable that the program reads
-links      relative links in README and docs/ lead somewhere
+links      relative links in README and docs/ lead somewhere, and files of tests/ that they name exist
 sources    files of src/ that pages name by folder and name are there
 pictures   docs/pictures has what docs/pictures.py draws of the pages
 usage: docs.py TOP [--errors | --versions]    prints the table for errors.md or rest.md instead
@@ -184,6 +184,9 @@ def check_links(top, say):
                 continue
             if not os.path.exists(os.path.join(os.path.dirname(page), target)):
                 say(f"{os.path.relpath(page, top)}: dead link {target}")
+        for name in re.findall(r"`(?:\w+=\S+ )?(tests/[\w./-]+\w)[` ]", read(page)):
+            if not os.path.exists(os.path.join(top, name)):
+                say(f"{os.path.relpath(page, top)}: there is no {name}")
 
 
 def check_sources(top, say):

@@ -6,6 +6,7 @@ errors.md  has exactly the rows of base/err.h, with errno, HTTP status, code and
 rest.md    has exactly the rules by version of model/versions.h
 rowfs.1    names every command and option that the program has, and no other option
            (mount options: this page or mount.rowfs.8; `help mount` has those of this page)
+tests      a system test uses each command and each option of a command
 semantics.md  every promise has a system test that names it, and every test's promise stands there
 quotes     in the man pages no Ql within a Ql, and no " of an example that roff would take away
 needs      README names the libraries that meson.build asks for, with their versions
@@ -100,6 +101,20 @@ def check_commands(top, say):
             say(f"docs/rowfs.1 lacks --{name}")
     for name in sorted(set(re.findall(r"--([a-z][a-z-]+)", page)) - set(options) - {"help", "version"}):
         say(f"docs/rowfs.1 has --{name}, no command has")
+
+
+def check_tested(top, say):
+    """Commands as `"account", "add"` or `rowfs account add`, options by either of their names."""
+    source = "".join(read(p) for p in glob.glob(os.path.join(top, "src/daemon/commands/*.c")))
+    tests = "".join(read(p) for p in glob.glob(os.path.join(top, "tests/system/*/*.py")))
+    for name in sorted(re.findall(r'^\t\.name = "([a-z ]+)"', source, re.M)):
+        quoted = ", ".join(f'"{w}"' for w in name.split())
+        if quoted not in tests and f"rowfs {name} " not in tests:
+            say(f"no test in tests/system uses the command {name}")
+    for name, letter in sorted(set(re.findall(r'^\t\{ "([a-z-]+)", (0|\'.\'), ', source, re.M))):
+        short = f'"-{letter[1]}' if letter != "0" else f"--{name}"
+        if f"--{name}" not in tests and short not in tests:
+            say(f"no test in tests/system uses --{name}")
 
 
 # Options that mean what mount(8) says, or nothing.
@@ -214,7 +229,7 @@ def main(argv):
         return 0
     findings = []
     for check in (check_errors, check_versions, check_commands, check_mount_options, check_promises,
-                  check_quotes, check_needs, check_variables, check_links, check_sources,
+                  check_tested, check_quotes, check_needs, check_variables, check_links, check_sources,
                   check_pictures):
         try:
             check(top, findings.append)

@@ -4,7 +4,7 @@
 
 Reports: a folder of src/ without a line, a path that does not exist, a suite that meson does not
 know, a folder of tests/system that no line names, a test file that imports a module of another
-folder than its own and helpers/.
+folder than its own and helpers/, a source of a test that no meson.build names.
 usage: rooms.py TOP            check
        rooms.py TOP FILE...    print what to run if these files change: a line of suites, then
                                a system test a line
@@ -63,6 +63,7 @@ def check(top, say):
     for folder in sorted(set(tests) - used):
         say(f"no line names a test of {SYSTEM}/{folder}")
     check_imports(top, tests, say)
+    check_built(top, say)
 
 
 def check_imports(top, tests, say):
@@ -82,6 +83,17 @@ def check_imports(top, tests, say):
                         os.path.join(top, SYSTEM, "helpers", module + ".py")):
                     say(f"{SYSTEM}/{folder}/{name} imports {module} of {modules[module]}/: move what "
                         "both need to helpers/")
+
+
+def check_built(top, say):
+    for folder in ("unit", "fault", "fuzz"):
+        path = os.path.join(top, "tests", folder)
+        if not os.path.isdir(path):
+            continue
+        rules = open(os.path.join(path, "meson.build")).read()
+        for name in sorted(n.removesuffix(".c") for n in os.listdir(path) if n.endswith(".c")):
+            if f"'{name}" not in rules and f"'{name.removeprefix('fuzz_')}'" not in rules:
+                say(f"tests/{folder}/meson.build lacks {name}.c")
 
 
 def own_tests(top, path):

@@ -75,7 +75,8 @@ BANNED_FINDINGS = [
 ROOMS_TREE = {
     "src/base/a.c": "", "src/fs/tree/a.c": "",
     "tests/system/rest/test_b.py": "import test_a\nimport a\n", "tests/system/helpers/a.py": "",
-    "tests/system/fs/test_a.py": "",
+    "tests/system/fs/test_a.py": "", "tests/unit/test_new.c": "",
+    "tests/unit/meson.build": "['test_old', [base_dep]],\n",
     "tests/rooms.txt": "src/base/ | unit | rest gone/test_a.py\nsrc/gone/ | fast |\n",
 }
 ROOMS_FINDINGS = ["tests/rooms.txt: " + f for f in (
@@ -84,6 +85,7 @@ ROOMS_FINDINGS = ["tests/rooms.txt: " + f for f in (
     "src/gone/: there is no suite fast",
     "src/base/: tests/system/gone/test_a.py does not exist",
     "no line names a test of tests/system/fs",
+    "tests/unit/meson.build lacks test_new.c",
     "tests/system/rest/test_b.py imports test_a of fs/: move what both need to helpers/",
 )]
 
@@ -146,6 +148,7 @@ expect("banned.py",
 expect("banned.py", {"src/a.c": SPDX, "src/base/lock_ranks.h": RANKS.replace("gone", "a")}, [])
 expect("rooms.py", ROOMS_TREE, ROOMS_FINDINGS)
 del ROOMS_TREE["src/fs/tree/a.c"]
-expect("rooms.py", {**ROOMS_TREE, "tests/system/rest/test_b.py": "import a\n",
+expect("rooms.py", {**ROOMS_TREE, "tests/unit/meson.build": "['test_new', [base_dep]],\n",
+                    "tests/system/rest/test_b.py": "import a\n",
                     "tests/rooms.txt": "src/base/ | unit | rest fs/test_a.py\n"}, [])
 print("the lints find what they should")

@@ -644,7 +644,7 @@ def test_QD8_who_gives_up_stops_the_work(rowfs, big):
     end = time.monotonic() + 60
     while time.monotonic() < end:
         before = busy(m)
-        time.sleep(0.15)
+        time.sleep(0.15)  # over which the use of the processor is measured
         if busy(m) - before <= 2:
             break
     else:

@@ -481,7 +481,7 @@ def test_P7_a_log_that_rests_ends_nothing(mount, store):
     s = snap(m)
     time.sleep(0.3)  # it is watched
     put(part / "r.json", "{}")
-    time.sleep(0.3)
+    time.sleep(0.3)  # a watcher that counted what was there before ends it meanwhile
     assert tree(s) and not forced(m)
 
 

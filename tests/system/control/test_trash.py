@@ -356,7 +356,7 @@ def test_Y4_what_could_be_opened_while_it_went_can_be_read(struck):
         put(part / "r.json", '{"N":1}')
         os.unlink(part / "r.json")
         names = rows(trash(m))
-    time.sleep(2.1)
+    time.sleep(2.1)  # the age, in whole seconds, at which it goes
     control.strike("stall", calls.WRITE, 1)
     trimming = threading.Thread(target=rows, args=(trash(m),))
     trimming.start()

@@ -253,7 +253,7 @@ def test_S3_a_mount_ends_with_change_sets_and_streams_in_flight(rowfs, store, mn
     assert os.read(stream, 10)
     for c in clients:
         c.start()
-    time.sleep(0.5)
+    time.sleep(0.5)  # the clients are in the middle of every kind of work
     try:
         if end == "sigterm":
             mnt.sigterm()

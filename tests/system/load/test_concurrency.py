@@ -236,7 +236,7 @@ def test_Z1_a_server_that_stood_still_for_a_while_refuses_no_open(mnt, part):
             while failures.empty() and any(c.value < b + 20 for c, b in zip(counts, before)):
                 time.sleep(0.01)
             mnt.proc.send_signal(signal.SIGSTOP)
-            time.sleep(1.2)
+            time.sleep(1.2)  # so long the machine is asleep
             mnt.proc.send_signal(signal.SIGCONT)
     finally:
         stop.set()

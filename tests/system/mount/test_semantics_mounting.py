@@ -241,7 +241,7 @@ def test_S4_kills_under_load(mnt, part):
         for w in range(3):
             threads.append(threading.Thread(target=write, args=(w,)))
             threads[-1].start()
-        time.sleep(0.25)
+        time.sleep(0.25)  # the writers are in the middle of their work
         mnt.kill9()
         stop.set()
         for t in threads:

@@ -581,7 +581,7 @@ def test_a_request_that_was_begun_is_finished(rest_store, serve):
         s.sendall(text.encode() + b'\r\n{"N"')
         wait_until_read(s)
         server.proc.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
+        time.sleep(0.3)  # a server that does not wait for the request ends meanwhile
         s.sendall(b": 1}")
         r = http.client.HTTPResponse(s)
         r.begin()

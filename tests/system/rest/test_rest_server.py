@@ -482,7 +482,7 @@ def test_a_client_that_does_not_read_is_cut(limited):
         w.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         for _ in range(8):
             w.send(raw(client, "GET", "Large()"))
-        time.sleep(0.2)
+        time.sleep(0.2)  # a server that hangs up too early does so meanwhile
         assert sockets(client.pid) == before + 1
         end = time.monotonic() + 60
         while sockets(client.pid) > before and time.monotonic() < end:
@@ -496,7 +496,7 @@ def test_a_client_that_does_not_read_is_cut(limited):
             piece = w.sock.recv(100000)
             assert piece, len(body)
             body += piece
-            time.sleep(0.15)
+            time.sleep(0.15)  # slow is what it is
             if end is None and b"\r\n\r\n" in body:
                 head = body.partition(b"\r\n\r\n")[0]
                 length = [line for line in head.split(b"\r\n")
@@ -578,7 +578,7 @@ def wait_until_stuck(sock):
     while (now := queues(sock)[1]) != last or now == 0:
         assert time.monotonic() < end, "the kernel takes all of it"
         last = now
-        time.sleep(0.5)
+        time.sleep(0.5)  # nothing goes for so long
 
 
 @contextlib.contextmanager

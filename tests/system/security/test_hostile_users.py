@@ -286,7 +286,7 @@ def test_a_change_set_of_which_bytes_were_refused_is_not_applied(shared):
         os.write(hog, document(300000)[:-1].encode())
         got = [errno_of(os.write, batch, b'{"upsert":{"RowKey":"2"}}\n' + b" " * 9000)]
         errno_of(os.close, hog)
-        time.sleep(0.2)
+        time.sleep(0.2)  # the daemon is told of the close a moment later
         got.append(errno_of(os.write, batch, b'{"upsert":{"RowKey":"3"}}\n'))
         got.append(errno_of(os.close, batch))
         return got
@@ -399,7 +399,7 @@ def test_E9_bytes_that_are_refused_for_the_bound_are_kept(shared):
                 got.append(errno_of(os.write, fd, line))
         for fd in hogs:
             errno_of(os.close, fd)
-        time.sleep(0.3)
+        time.sleep(0.3)  # the daemon is told of the closes a moment later
         got += [errno_of(os.write, row, lines[1]), errno_of(os.fsync, row)]
         got += [errno_of(os.close, fd) for fd in (begun, bad, batch)]
         kept = b"".join(lines).decode()
@@ -525,7 +525,7 @@ def test_refusals_are_logged_up_to_a_bound_and_kept_up_to_another(shared):
     warnings = [x for x in lines if "warning: " in x]
     assert 1000 <= len(warnings) < 1100, len(warnings)
     # Later there is room again, and the log tells what is missing.
-    time.sleep(2.2)
+    time.sleep(2.2)  # the log takes one line a second again
     as_user(lambda: errno_of(write, m.part / "r.json", "{bad"))
     assert any("lines like these were left out" in x for x in m.log().splitlines())
     assert len(read(m / ".rowfs/errors").splitlines()) <= 1000
@@ -910,7 +910,7 @@ def test_T1_control_files_change_what_modes_let_one_change(mixed, name):
         errno_of(os.write, fd, WRITES[name]("a-shut").encode())  # and no close
 
     as_user(leave_it, gid=77)
-    time.sleep(0.2)
+    time.sleep(0.2)  # an import that goes on without its writer does so meanwhile
     assert read(mixed.table / "a-shut/r.json") == b'{"A":"a-shut r"}'
     write(mixed.table / name, WRITES[name]("a-shut"), os.O_WRONLY)  # root
     assert b"stolen" in read(mixed.table / "a-shut/r.json")

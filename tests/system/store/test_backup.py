@@ -135,7 +135,7 @@ def test_BK3_a_backup_under_writers_is_a_moment(rowfs, store, work, mount):
             assert least[0] <= len(found) <= most[0]
             a, b = [json.loads(x)["N"] for x in rowfs("export", copy, "abc/Tab", "q").stdout.splitlines()]
             assert a == b and least[1] <= a <= most[1]
-            time.sleep(0.05)
+            time.sleep(0.05)  # the writers get on between two copies
     finally:
         stop.set()
         for t in threads:

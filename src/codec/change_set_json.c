@@ -40,7 +40,7 @@ static enum err incomplete(struct parser *p)
 		p->detail, ERR_INCOMPLETE, p->text.p, p->text.n, "The change set is not complete.");
 }
 
-/* Whether there is a byte at the cursor, behind white space. */
+/* Skips white space.  Returns false at the end of the text. */
 static bool find_byte(struct parser *p)
 {
 	while (p->pos < p->text.n && memchr(" \t\r\n", p->text.p[p->pos], 4) != NULL)
@@ -105,7 +105,7 @@ static enum err read_member(
 	return ERR_OK;
 }
 
-/* At the opening brace. */
+/* The parser is at the opening brace. */
 static enum err read_op(struct parser *p, struct change_set_json_op *op)
 {
 	struct json_scan scan = { .pos = p->pos, .part = true, .objects = true };
@@ -167,7 +167,7 @@ static enum err read_lines(struct parser *p)
 	return e;
 }
 
-/* Behind an operation: *ret_more, or the end of the array. */
+/* The parser is behind an operation.  Sets *ret_more unless the array ends. */
 static enum err read_separator(struct parser *p, bool *ret_more)
 {
 	if (!find_byte(p))
@@ -180,7 +180,7 @@ static enum err read_separator(struct parser *p, bool *ret_more)
 	return ERR_OK;
 }
 
-/* Behind the opening bracket. */
+/* The parser is behind the opening bracket. */
 static enum err read_array(struct parser *p)
 {
 	bool more = true;

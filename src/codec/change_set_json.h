@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * A change set as JSON: an array of operations, or the operations one after another (JSON
- * lines).  An operation is an object: one of insert, upsert, merge, replace, upsert_merge,
- * delete with an entity, and maybe "if_match", in either order.  What an entity may hold is
- * codec/entity_json.h's business; here it is found, with its place.  Not jansson's: a row must
- * reach entity_json.h byte for byte, and an error must name the place of its value. */
+ * A change set as JSON: an array of operations, or operations one after another (JSON lines).  An
+ * operation is an object with one of insert, upsert, merge, replace, upsert_merge, delete and its
+ * entity, and maybe "if_match", in either order.
+ *
+ * This parser finds the entities and their positions; codec/entity_json.h decodes them.  jansson is
+ * not used: an entity must reach entity_json.h byte for byte, and errors need the position of a
+ * value. */
 #ifndef CODEC_CHANGE_SET_JSON_H
 #define CODEC_CHANGE_SET_JSON_H
 
@@ -23,15 +25,15 @@ enum change_verb {
 	CHANGE_VERB_COUNT_
 };
 
-/* As operations spell it: "upsert_merge". */
+/* Returns the name of an operation, such as "upsert_merge". */
 const char *change_verb_text(enum change_verb v);
 
 struct change_set_json_op {
 	enum change_verb verb;
-	struct span entity;     /* the object as it stands in the text, braces included */
-	struct span if_match;   /* p NULL: none */
-	size_t offset;          /* of the operation's opening brace */
-	size_t if_match_offset; /* of its value */
+	struct span entity;     /* the object in the text, with its braces */
+	struct span if_match;   /* p is NULL without one */
+	size_t offset;          /* of the opening brace */
+	size_t if_match_offset; /* of the value */
 };
 
 struct change_set_json {
@@ -39,11 +41,13 @@ struct change_set_json {
 	size_t n;
 };
 
-/* One pass; spans borrow from text or live in the arena, whose use is in proportion to the
- * text.  ret->ops are those read before the error, too, and detail->op is the index of the one
- * in which it is.  ERR_INCOMPLETE: a valid beginning, also an empty one (JSON lines that end
- * behind an operation are complete); ERR_INVALID_INPUT with the place of the first byte or
- * member that is wrong; ERR_BATCH_TOO_LARGE at the operation behind max_ops; ERR_NO_MEMORY. */
+/* Parses the text in one pass.  Spans borrow from text or are in the arena, whose size is
+ * proportional to the text.  ret->ops also has the operations before an error; detail->op is the
+ * index of the operation with the error.
+ *
+ * ERR_INCOMPLETE for the start of a change set, also an empty one; JSON lines are complete behind
+ * an operation.  ERR_INVALID_INPUT with the position of the first wrong byte or member.
+ * ERR_BATCH_TOO_LARGE at operation max_ops + 1.  ERR_NO_MEMORY. */
 enum err change_set_json_parse(struct span text, size_t max_ops, struct arena *arena,
 	struct change_set_json *ret, struct err_detail *detail);
 

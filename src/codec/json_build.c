@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes ownership of value, which may be NULL: then memory is out. */
+/* Takes ownership of value.  NULL means that memory is out. */
 static void add(struct json_build *b, const char *name, json_t *value)
 {
 	json_t *into = b->open[b->depth - 1];
@@ -70,7 +70,7 @@ void json_add_null(struct json_build *b, const char *name)
 	add(b, name, json_null());
 }
 
-/* Its parent owns it.  Without memory it is NULL, which jansson takes and refuses. */
+/* The parent owns the container.  jansson accepts NULL and reports an error. */
 static void open_container(struct json_build *b, const char *name, json_t *container)
 {
 	BUG_ON(b->depth >= JSON_BUILD_DEPTH);
@@ -101,10 +101,10 @@ static int write_part(const char *p, size_t n, void *out)
 	return buf_ok(out) ? 0 : -1;
 }
 
-/* 15 digits: all that a double keeps of what was written in decimal. */
+/* 15 digits: a double keeps so many decimal digits. */
 #define DIGITS JSON_REAL_PRECISION(15)
 
-/* What the builder owns: the first container, and a reference to each other that is open. */
+/* Releases what the builder owns: the first container, and a reference to each other open one. */
 static void drop(struct json_build *b)
 {
 	while (b->depth > 0)

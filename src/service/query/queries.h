@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "model/entity.h"
 #include "query/filter.h"
-#include "query/filter_watch.h"
+#include "query/filter_mismatch.h"
 #include "query/key_ranges.h"
 #include "service/core/service.h"
 
@@ -25,7 +25,7 @@ struct query {
 	const struct key_ranges *limit; /* NULL: none.  Other rows do not exist for this query */
 	/* NULL: sees all rows.  Others do not exist for this query */
 	const struct query_viewer *viewer;
-	struct filter_watch *watch; /* NULL: none; else counts each row that is examined */
+	struct filter_mismatch *mismatch; /* NULL: none; else counts each row that is examined */
 	/* UTF-8: start at this row or the next one; p NULL: at the start of the table or the
 	 * partition */
 	struct span from_pk, from_rk;

@@ -108,8 +108,8 @@ static bool matches(struct query_run *r, const struct item *it, struct span pk, 
 	r->time_value.ticks = it->version;
 	if (r->needs_properties && !bind_properties(r, it, pk, rk, ret_decoded))
 		return false;
-	if (r->q->watch != NULL)
-		filter_watch_row(r->q->watch, r->values);
+	if (r->q->mismatch != NULL)
+		filter_mismatch_row(r->q->mismatch, r->values);
 	return filter_eval(r->q->filter, r->values);
 }
 

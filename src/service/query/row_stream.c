@@ -39,7 +39,7 @@ struct row_stream {
 	const struct query_viewer *viewer;
 	bool with_time; /* Timestamp is selected */
 	struct csv_writer *csv;
-	struct filter_watch *watch; /* for .explain */
+	struct filter_mismatch *mismatch; /* for .explain */
 
 	enum phase phase;
 	struct buf next_pk, next_rk; /* start of the next page; data NULL: the start of the table */
@@ -180,8 +180,8 @@ static void begin_walk(struct row_stream *s)
 	buf_fini(&s->next_pk);
 	buf_fini(&s->next_rk);
 	s->rows = s->looked_at = s->matched = 0;
-	if (s->watch != NULL)
-		filter_watch_clear(s->watch);
+	if (s->mismatch != NULL)
+		filter_mismatch_clear(s->mismatch);
 }
 
 static void take_key(struct buf *to, struct buf *from)
@@ -199,7 +199,7 @@ static enum err walk_on(struct row_stream *s, bool *ret_done)
 		.filter = &rq->filter,
 		.limit = s->limited ? &s->limit : NULL,
 		.viewer = s->viewer,
-		.watch = s->watch,
+		.mismatch = s->mismatch,
 		.from_pk = buf_span(&s->next_pk),
 		.from_rk = buf_span(&s->next_rk),
 		.top = rq->top == 0 ? 0 : rq->top - s->matched,
@@ -284,7 +284,7 @@ static void explain(struct row_stream *s)
 	put_selection(&b, &s->query.select);
 	json_add_count(&b, "looked_at", s->looked_at);
 	json_add_count(&b, "matched", s->matched);
-	filter_watch_tell(s->watch, &b);
+	filter_mismatch_tell(s->mismatch, &b);
 	json_end(&b, &s->text);
 	buf_add_char(&s->text, '\n');
 }
@@ -443,8 +443,8 @@ static enum err prepare(struct row_stream *s, const struct span *partition)
 			e = ERR_NO_MEMORY;
 	}
 	if (e == ERR_OK && s->query.form == ROW_FORM_EXPLAIN) {
-		s->watch = filter_watch_new(&s->query.filter);
-		if (s->watch == NULL)
+		s->mismatch = filter_mismatch_new(&s->query.filter);
+		if (s->mismatch == NULL)
 			e = ERR_NO_MEMORY;
 	}
 	return e == ERR_OK && s->query.form == ROW_FORM_CSV ? prepare_csv(s) : e;
@@ -491,7 +491,7 @@ void row_stream_close(struct row_stream *s)
 	key_ranges_fini(&s->limit);
 	row_query_fini(&s->query);
 	csv_writer_free(s->csv);
-	filter_watch_free(s->watch);
+	filter_mismatch_free(s->mismatch);
 	buf_fini(&s->next_pk);
 	buf_fini(&s->next_rk);
 	buf_fini(&s->text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "query/filter_watch.h"
+#include "query/filter_mismatch.h"
 
 #include "codec/edm_text.h"
 
@@ -7,52 +7,52 @@
 #include <stdlib.h>
 
 /* Per slot of the filter. */
-struct watched {
+struct mismatch {
 	enum edm_type literal; /* type of the last comparison; STRING: nothing to count */
 	uint64_t missed;       /* rows whose String parses as that type */
 };
 
-struct filter_watch {
+struct filter_mismatch {
 	const struct filter *filter;
-	struct watched slots[];
+	struct mismatch slots[];
 };
 
-static void watch(struct filter_watch *w, const struct filter_node *n)
+static void collect(struct filter_mismatch *w, const struct filter_node *n)
 {
 	for (; n->kind == FILTER_AND || n->kind == FILTER_OR; n = n->right)
-		watch(w, n->left);
+		collect(w, n->left);
 	if (n->kind == FILTER_NOT)
-		watch(w, n->left);
+		collect(w, n->left);
 	else if (n->kind == FILTER_COMPARE && n->slot != FILTER_SLOT_TIMESTAMP &&
 		n->literal.type != EDM_STRING && n->literal.type != EDM_BINARY)
 		w->slots[n->slot].literal = n->literal.type;
 }
 
-struct filter_watch *filter_watch_new(const struct filter *f)
+struct filter_mismatch *filter_mismatch_new(const struct filter *f)
 {
-	struct filter_watch *w = calloc(1, sizeof(*w) + f->nslots * sizeof(w->slots[0]));
+	struct filter_mismatch *w = calloc(1, sizeof(*w) + f->nslots * sizeof(w->slots[0]));
 	if (w == NULL)
 		return NULL;
 	w->filter = f;
 	for (unsigned i = 0; i < f->nslots; i++)
 		w->slots[i].literal = EDM_STRING;
 	if (f->root != NULL)
-		watch(w, f->root);
+		collect(w, f->root);
 	return w;
 }
 
-void filter_watch_free(struct filter_watch *w)
+void filter_mismatch_free(struct filter_mismatch *w)
 {
 	free(w);
 }
 
-void filter_watch_clear(struct filter_watch *w)
+void filter_mismatch_clear(struct filter_mismatch *w)
 {
 	for (unsigned i = 0; i < w->filter->nslots; i++)
 		w->slots[i].missed = 0;
 }
 
-void filter_watch_row(struct filter_watch *w, const struct value *const *values)
+void filter_mismatch_row(struct filter_mismatch *w, const struct value *const *values)
 {
 	for (unsigned i = 0; i < w->filter->nslots; i++) {
 		const struct value *v = values[i];
@@ -70,7 +70,7 @@ static const char *short_name(enum edm_type type)
 	return edm_name(type) + 4;
 }
 
-static void tell(struct buf *out, unsigned slot, struct span name, const struct watched *s)
+static void tell(struct buf *out, unsigned slot, struct span name, const struct mismatch *s)
 {
 	buf_add_span(out, name);
 	if (slot < FILTER_SLOT_NAMED)
@@ -94,7 +94,7 @@ static void tell(struct buf *out, unsigned slot, struct span name, const struct 
 			(int)name.n, name.p, edm_name(s->literal));
 }
 
-void filter_watch_tell(const struct filter_watch *w, struct json_build *b)
+void filter_mismatch_tell(const struct filter_mismatch *w, struct json_build *b)
 {
 	bool any = false;
 	for (unsigned i = 0; i < w->filter->nslots; i++) {

@@ -33,7 +33,7 @@ enum role {
 	ROLE_DROPPED, /* Timestamp and its type */
 };
 
-struct known {
+struct cached_name {
 	struct span name;
 	enum role role;
 	uint16_t next; /* the name that followed it last */
@@ -41,8 +41,8 @@ struct known {
 };
 
 struct splicer {
-	struct known names[NAMES_MAX]; /* [0] is the start of a row */
-	uint16_t slots[SLOTS];         /* index into names; 0: free */
+	struct cached_name names[NAMES_MAX]; /* [0] is the start of a row */
+	uint16_t slots[SLOTS];               /* index into names; 0: free */
 	size_t n;
 	uint32_t row;
 	struct arena arena; /* owns the names */
@@ -54,7 +54,7 @@ static void forget(struct splicer *s)
 {
 	arena_reset(&s->arena);
 	memset(s->slots, 0, sizeof(s->slots));
-	s->names[0] = (struct known){ 0 };
+	s->names[0] = (struct cached_name){ 0 };
 	s->n = 1;
 	s->row = 0;
 }
@@ -117,7 +117,7 @@ static uint16_t *slot_of(struct splicer *s, struct span name)
 }
 
 /* Returns NULL if the name is invalid or there is no room for it. */
-static struct known *learn(struct splicer *s, struct span name, uint16_t *slot)
+static struct cached_name *learn(struct splicer *s, struct span name, uint16_t *slot)
 {
 	enum role role;
 	struct span copy;
@@ -128,14 +128,14 @@ static struct known *learn(struct splicer *s, struct span name, uint16_t *slot)
 	if (copy.p == NULL)
 		return NULL;
 	*slot = (uint16_t)s->n;
-	s->names[s->n] = (struct known){ .name = copy, .role = role };
+	s->names[s->n] = (struct cached_name){ .name = copy, .role = role };
 	return &s->names[s->n++];
 }
 
 /* Finds a name behind `last`.  Returns NULL also if the row has it already. */
-static struct known *find(struct splicer *s, struct known *last, struct span name)
+static struct cached_name *find(struct splicer *s, struct cached_name *last, struct span name)
 {
-	struct known *k = &s->names[last->next];
+	struct cached_name *k = &s->names[last->next];
 
 	if (last->next == 0 || !span_eq(k->name, name)) {
 		uint16_t *slot = slot_of(s, name);
@@ -228,7 +228,7 @@ struct row {
 	struct splicer *s;
 	struct span text;
 	struct json_scan scan;
-	struct known *last;
+	struct cached_name *last;
 	struct arena *to;
 	struct spliced *ret;
 	size_t properties;
@@ -278,7 +278,7 @@ static bool take_key(struct row *r, const struct json_member *m, bool pk)
 
 /* Takes an annotation and the property that must follow it: role_of() accepts no other
  * annotations. */
-static bool take_typed(struct row *r, const struct json_member *type, const struct known *k)
+static bool take_typed(struct row *r, const struct json_member *type, const struct cached_name *k)
 {
 	struct span name = span_make(k->name.p, k->name.n - annotation.n);
 	struct json_member m;
@@ -300,7 +300,7 @@ static bool take_typed(struct row *r, const struct json_member *type, const stru
 
 static bool take_member(struct row *r, const struct json_member *m)
 {
-	struct known *k = find(r->s, r->last, m->name);
+	struct cached_name *k = find(r->s, r->last, m->name);
 
 	if (k == NULL)
 		return false;

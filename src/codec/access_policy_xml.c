@@ -128,7 +128,7 @@ static enum err read_all(
 			"The XML document is not a list 'SignedIdentifiers'.");
 	if (xml_trim(root->text).n > 0)
 		return err_set(detail, ERR_XML_INVALID,
-			"The XML element 'SignedIdentifiers' may not hold text.");
+			"The XML element 'SignedIdentifiers' must not contain text.");
 	enum err e = ERR_OK;
 	for (const struct xml_node *c = root->first; c != NULL && e == ERR_OK; c = c->next)
 		e = read_identifier(p, c, detail);

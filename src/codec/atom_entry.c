@@ -58,9 +58,8 @@ static bool is(const struct xml_start *s, const char *space, const char *name)
 static enum err not_an_entry(struct entry *r, const struct xml_start *s)
 {
 	struct err_detail why;
-	(void)err_set(&why, ERR_VALUE_INVALID,
-		"The body is to be an entry of Atom (%s), not '%.*s'.", ATOM_SPACE, shown(s->name),
-		s->name.p);
+	(void)err_set(&why, ERR_VALUE_INVALID, "The body must be an Atom entry (%s), not '%.*s'.",
+		ATOM_SPACE, shown(s->name), s->name.p);
 	return at(r, ERR_VALUE_INVALID, s->offset, why.text);
 }
 
@@ -122,13 +121,13 @@ static enum err on_start(void *arg, const struct xml_start *s)
 		return is(s, ATOM_SPACE, "entry") ? ERR_OK : not_an_entry(r, s);
 	}
 	if (r->at == IN_PROPERTY)
-		return at(r, ERR_VALUE_INVALID, s->offset, "A property may not hold elements.");
+		return at(r, ERR_VALUE_INVALID, s->offset, "A property must not contain elements.");
 	/* Skipping a wrong namespace would make a row without properties. */
 	if (r->at == IN_PROPERTIES)
 		return span_is(s->space, ATOM_DATA)
 			? begin_property(r, s)
 			: at(r, ERR_VALUE_INVALID, s->offset,
-				  "A property is to be of the namespace " ATOM_DATA ".");
+				  "A property must have the namespace " ATOM_DATA ".");
 	if (r->at == IN_ENTRY && is(s, ATOM_SPACE, "content")) {
 		r->at = IN_CONTENT;
 	} else if (is(s, ATOM_METADATA, "properties")) {

@@ -149,7 +149,7 @@ static bool unescape(struct span stem, struct filename *ret)
 
 static enum err refuse(struct err_detail *detail, struct span name)
 {
-	return err_set(detail, ERR_NAME_INVALID, "'%.*s' is not how the name of a key is written.",
+	return err_set(detail, ERR_NAME_INVALID, "'%.*s' is not the file name of a key.",
 		(int)name.n, name.p);
 }
 
@@ -219,7 +219,7 @@ static enum err decode_key(
 		return decode_digest(stem, kind, ret, detail);
 	if (stem.n + suffix_len(kind) > LIMIT_NAME_BYTES)
 		return err_set(detail, ERR_NAME_TOO_LONG,
-			"The name is longer than %d bytes: such a key has another name.",
+			"The name is longer than %d bytes: such a key has a digest name.",
 			LIMIT_NAME_BYTES);
 	return decode_stem(stem, kind, ret, detail);
 }

@@ -140,7 +140,7 @@ static enum step take_hex4(struct cursor *c, bool low, unsigned *ret)
 			return STEP_MORE;
 		int d = hex_value(c->p[c->i]);
 		if (d < 0)
-			return bad(c, "expected four hex digits behind \\u");
+			return bad(c, "expected four hex digits after \\u");
 		v = v << 4 | (unsigned)d;
 		if (low && ((k == 0 && v != 0xd) || (k == 1 && v < 0xdc)))
 			return bad(c, unpaired);
@@ -186,7 +186,7 @@ static enum step take_escape(struct cursor *c)
 		c->i++;
 		return take_unicode(c);
 	default:
-		return bad(c, "no such escape");
+		return bad(c, "unknown escape");
 	}
 }
 
@@ -350,7 +350,7 @@ static enum step take_member(struct cursor *c, struct json_member *m)
 	if (s == STEP_OK)
 		s = skip_space(c);
 	if (s == STEP_OK)
-		s = expect(c, ':', "expected : behind a property name");
+		s = expect(c, ':', "expected : after a property name");
 	if (s == STEP_OK)
 		s = skip_space(c);
 	return s == STEP_OK ? take_value(c, m) : s;

@@ -293,7 +293,7 @@ static enum err read_part_head(struct parser *p, struct head *ret, struct span *
 	if (e != ERR_OK)
 		return e;
 	if (p->last != DELIMITER_NONE)
-		return fail(p, "the empty line behind the headers of a part is missing");
+		return fail(p, "the empty line after the headers of a part is missing");
 	type = mime_header_find(ret->headers, ret->n, "Content-Type");
 	if (type == NULL)
 		return fail_at(p, ret->offset, "the Content-Type of a part is missing");
@@ -335,7 +335,7 @@ static enum err read_request_line(struct parser *p, struct batch_part *part)
 	if (!is_token(part->method))
 		return fail(p, "expected a request, \"METHOD target HTTP/1.1\"");
 	if (!span_starts(skip(line, last), SPAN_LIT("HTTP/")))
-		return fail(p, "the HTTP version behind the target is missing");
+		return fail(p, "the HTTP version after the target is missing");
 	part->target = text_trim_line(span_make(line.p + first, last - first));
 	if (part->target.n == 0)
 		return fail(p, "the target of a request is missing");
@@ -483,7 +483,7 @@ static enum err read_change(struct parser *p)
 	if (e != ERR_OK)
 		return e;
 	if (has_type(type, "multipart/mixed"))
-		return fail_at(p, head.offset, "a change set stands inside a change set");
+		return fail_at(p, head.offset, "a change set must not contain a change set");
 	if (!has_type(type, "application/http"))
 		return fail_at(p, head.offset, "a part in a change set is not application/http");
 	return read_request(p, &head);

@@ -256,7 +256,7 @@ static enum err read_cors(
 	size_t n = 0, total = 0;
 	if (xml_trim(node->text).n > 0)
 		return err_set(
-			detail, ERR_XML_INVALID, "The XML element 'Cors' may not hold text.");
+			detail, ERR_XML_INVALID, "The XML element 'Cors' must not contain text.");
 	for (const struct xml_node *c = node->first; c != NULL; c = c->next) {
 		if (!span_is(c->name, "CorsRule"))
 			return err_set(detail, ERR_XML_INVALID,

@@ -77,7 +77,7 @@ static enum err decode_copy(
 		return ERR_NO_MEMORY;
 	if (!decode_into(s, plus, p, &n))
 		return err_set(detail, ERR_INVALID_INPUT,
-			"There is a '%%' without two hex digits behind it: '%.*s'.",
+			"A '%%' is not followed by two hex digits: '%.*s'.",
 			shown(span_make(s.p + n, s.n - n)), s.p + n);
 	*ret = span_make(p, n);
 	return ERR_OK;
@@ -94,7 +94,7 @@ enum err percent_decode(
 			return e;
 	}
 	if (text.n > 0 && memchr(text.p, '\0', text.n) != NULL)
-		return err_set(detail, ERR_INVALID_INPUT, "There is a NUL character.");
+		return err_set(detail, ERR_INVALID_INPUT, "It contains a NUL character.");
 	if (!utf8_valid(text))
 		return err_set(detail, ERR_INVALID_INPUT, "It is not valid UTF-8.");
 	*ret = text;

@@ -95,7 +95,7 @@ enum err xml_text(const struct xml_node *node, struct span *ret, struct err_deta
 {
 	if (node->first != NULL)
 		return err_set(detail, ERR_XML_INVALID,
-			"The XML element '%.*s' may not hold the element '%.*s'.",
+			"The XML element '%.*s' must not contain the element '%.*s'.",
 			shown(node->name), node->name.p, shown(node->first->name),
 			node->first->name.p);
 	*ret = node->text;
@@ -110,7 +110,7 @@ static enum err take_field(const struct xml_node *node, const struct xml_node *c
 			continue;
 		if (ret[i] != NULL)
 			return err_set(detail, ERR_XML_INVALID,
-				"The XML element '%s' stands twice in '%.*s'.", fields[i].name,
+				"The XML element '%s' occurs twice in '%.*s'.", fields[i].name,
 				shown(node->name), node->name.p);
 		ret[i] = child;
 		return ERR_OK;
@@ -124,8 +124,9 @@ enum err xml_fields(const struct xml_node *node, const struct xml_field *fields,
 	const struct xml_node **ret, struct err_detail *detail)
 {
 	if (xml_trim(node->text).n > 0)
-		return err_set(detail, ERR_XML_INVALID, "The XML element '%.*s' may not hold text.",
-			shown(node->name), node->name.p);
+		return err_set(detail, ERR_XML_INVALID,
+			"The XML element '%.*s' must not contain text.", shown(node->name),
+			node->name.p);
 	for (size_t i = 0; fields[i].name != NULL; i++)
 		ret[i] = NULL;
 	for (const struct xml_node *c = node->first; c != NULL; c = c->next) {

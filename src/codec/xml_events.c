@@ -252,7 +252,7 @@ static enum err check_text(struct span text, size_t bytes_max, struct err_detail
 	const char *nul = memchr(text.p, '\0', text.n);
 	if (nul != NULL)
 		return err_set_at(detail, ERR_XML_INVALID, text.p, (size_t)(nul - text.p),
-			"The document holds a NUL.");
+			"The document contains a NUL.");
 	struct span encoding = declared_encoding(xml_skip_bom(text));
 	if (encoding.n > 0 && !is_utf8(encoding))
 		return err_set_at(detail, ERR_XML_INVALID, text.p, (size_t)(encoding.p - text.p),

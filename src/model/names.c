@@ -42,7 +42,7 @@ enum err account_name_check(struct span name, struct err_detail *detail)
 	for (size_t i = 0; i < name.n; i++) {
 		if (!is_lower(name.p[i]) && !is_digit(name.p[i]))
 			return err_set(detail, ERR_NAME_INVALID,
-				"The name of an account holds lower-case letters and digits only.");
+				"The name of an account has lower-case letters and digits only.");
 	}
 	return check_length(
 		name, LIMIT_ACCOUNT_NAME_MIN, LIMIT_ACCOUNT_NAME_MAX, "an account", detail);
@@ -67,7 +67,7 @@ enum err table_name_check(struct span name, struct err_detail *detail)
 		char c = name.p[i];
 		if (!is_lower(c) && !is_upper(c) && (i == 0 || !is_digit(c)))
 			return err_set(detail, ERR_NAME_INVALID,
-				"The name of a table is ASCII letters and digits, first a letter.");
+				"The name of a table has ASCII letters and digits only, and begins with a letter.");
 	}
 	if (is_reserved(name))
 		return err_set(detail, ERR_INVALID_INPUT, "%s The name \"tables\" is reserved.",

@@ -54,7 +54,7 @@ void filter_hint(struct span token, struct buf *out)
 		if (token.n == strlen(keywords[i]) &&
 			strncasecmp(token.p, keywords[i], token.n) == 0 &&
 			!span_is(token, keywords[i])) {
-			buf_addf(out, " Use %s, in small letters.", keywords[i]);
+			buf_addf(out, " Use %s, in lower case.", keywords[i]);
 			return;
 		}
 	}

@@ -25,7 +25,7 @@ static enum err add(struct span name, struct span *names, size_t *n, struct err_
 		return ERR_OK;
 	if (*n == NAMES_MAX)
 		return err_set(
-			detail, ERR_INVALID_INPUT, "$select holds more than %d names.", NAMES_MAX);
+			detail, ERR_INVALID_INPUT, "$select has more than %d names.", NAMES_MAX);
 	names[(*n)++] = name;
 	return ERR_OK;
 }

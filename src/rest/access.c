@@ -26,7 +26,7 @@ static enum err collect_sas(
 			continue;
 		if (field->p != NULL)
 			return err_set(detail, ERR_AUTH_FAILED,
-				"The parameter '%.*s' is there more than once.", (int)param->name.n,
+				"The parameter '%.*s' was sent more than once.", (int)param->name.n,
 				param->name.p);
 		*field = param->value.p != NULL ? param->value : SPAN_LIT("");
 	}
@@ -115,7 +115,8 @@ static enum err account_sas_allows(
 	if ((a->services & PERMISSION('t')) == 0)
 		return err_set(detail, ERR_SAS_SERVICE, "The services (ss) must have 't'.");
 	if (need->account_types == 0)
-		return err_set(detail, ERR_NOT_PERMITTED, "It takes an account key.");
+		return err_set(
+			detail, ERR_NOT_PERMITTED, "This operation requires an account key.");
 	if ((a->resource_types & need->account_types) == 0)
 		return err_set(detail, ERR_SAS_RESOURCE_TYPE,
 			"The resource types (srt) must have one of '%s'.",
@@ -141,7 +142,8 @@ static enum err table_sas_allows(const struct access *a, const struct access_nee
 	struct span table, struct err_detail *detail)
 {
 	if (need->table_all == 0)
-		return err_set(detail, ERR_NOT_PERMITTED, "No token for a table allows it.");
+		return err_set(
+			detail, ERR_NOT_PERMITTED, "A table SAS cannot allow this operation.");
 	if (!same_table(a, table))
 		return err_set(detail, ERR_NOT_PERMITTED, "The token is for the table '%s' (tn).",
 			a->table);

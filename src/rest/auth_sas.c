@@ -35,7 +35,7 @@ static enum err check_table_fields(const struct sas *s, struct err_detail *detai
 	if (s->tn.n == 0)
 		return missing("tn", detail);
 	if (s->tn.n > LIMIT_TABLE_NAME_MAX)
-		return err_set(detail, ERR_AUTH_FAILED, "The token's 'tn' is no table's name.");
+		return err_set(detail, ERR_AUTH_FAILED, "The token's 'tn' is not a table name.");
 	if (s->srk.p != NULL && s->spk.p == NULL)
 		return missing("spk", detail);
 	return s->erk.p != NULL && s->epk.p == NULL ? missing("epk", detail) : ERR_OK;
@@ -53,7 +53,8 @@ static enum err check_form(const struct sas *s, struct err_detail *detail)
 	if (!version_has(
 		    version_parse(s->sv), of_account ? VERSION_ACCOUNT_SAS : VERSION_TABLE_SAS))
 		return err_set(detail, ERR_AUTH_FAILED,
-			"The version '%.*s' (sv) has no such tokens.", shown(s->sv), s->sv.p);
+			"The version '%.*s' (sv) does not support this kind of token.",
+			shown(s->sv), s->sv.p);
 	if (stranger != NULL)
 		return err_set(detail, ERR_AUTH_FAILED,
 			"A token of this kind and version does not sign '%s'.", stranger);
@@ -133,7 +134,7 @@ static enum err check_protocol(
 			"'%.*s' (spr) is neither 'https' nor 'https,http'.", shown(s->spr),
 			s->spr.p);
 	return peer->tls ? ERR_OK
-			 : err_set(detail, ERR_SAS_PROTOCOL, "The token is for https alone.");
+			 : err_set(detail, ERR_SAS_PROTOCOL, "The token (spr) allows https only.");
 }
 
 /* ---- what it gives ---- */
@@ -143,8 +144,8 @@ static enum err read_letters(struct span text, const char *name, const char *all
 {
 	if (sas_letters(text, allowed, ret))
 		return ERR_OK;
-	return err_set(detail, ERR_AUTH_FAILED, "'%.*s' (%s) has a letter that means nothing.",
-		shown(text), text.p, name);
+	return err_set(detail, ERR_AUTH_FAILED, "'%.*s' (%s) has an unknown letter.", shown(text),
+		text.p, name);
 }
 
 static enum err give_account(const struct sas *s, const struct sas_terms *t, struct access *ret,

@@ -152,8 +152,8 @@ static enum err check_date(
 			"The request has no date: neither x-ms-date nor Date.");
 	if (!parse_date(date, &ticks))
 		return err_set(detail, ERR_AUTH_FAILED,
-			"The request's date is not of the form of RFC 1123: '%.*s'.", shown(date),
-			date.p);
+			"The date of the request is not in the form of RFC 1123: '%.*s'.",
+			shown(date), date.p);
 	if (f->now - ticks > WINDOW)
 		return err_set(detail, ERR_AUTH_FAILED, "Request date header too old: '%.*s'.",
 			shown(date), date.p);
@@ -325,7 +325,7 @@ enum err auth_shared_key(const struct access_facts *f, struct span header, struc
 		return e;
 	if (!span_is(c.account, f->url->account))
 		return err_set(detail, ERR_AUTH_FAILED,
-			"The Authorization header is of the account '%.*s', the URL of '%s'.",
+			"The Authorization header names the account '%.*s', but the URL names '%s'.",
 			shown(c.account), c.account.p, f->url->account);
 	e = check_date(f, sent_date(f->request), detail);
 	if (e == ERR_OK)

@@ -103,8 +103,8 @@ static enum err cannot(const char *endpoint, int code, struct err_detail *detail
 			"'%s': %s; ports below 1024 need root, or choose another", endpoint,
 			strerrordesc_np(code));
 	case EADDRNOTAVAIL:
-		return err_set(
-			detail, ERR_INVALID_INPUT, "'%s' is no address of this machine", endpoint);
+		return err_set(detail, ERR_INVALID_INPUT, "'%s' is not an address of this machine",
+			endpoint);
 	default:
 		return err_set(detail, e, "'%s': %s", endpoint, strerrordesc_np(code));
 	}
@@ -239,7 +239,7 @@ static enum err clear_stale(const char *endpoint, const char *path, struct err_d
 		return errno == ENOENT ? ERR_OK : cannot(endpoint, errno, detail);
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(detail, ERR_NAME_EXISTS,
-			"'%s': there is a file of that name that is no socket; it stays", endpoint);
+			"'%s': a file of that name exists and is not a socket; it stays", endpoint);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return cannot(endpoint, errno, detail);

@@ -120,7 +120,7 @@ static enum err read_change(struct part *p, const struct request_context *whole)
 	enum err e = read_part(p, whole);
 	if (e == ERR_OK && !is_change(p->route))
 		e = err_set(&p->context.detail, ERR_INVALID_INPUT,
-			"A change set holds operations that change one entity, nothing else.");
+			"A change set can contain only operations that change one entity.");
 	return e == ERR_OK ? entity_change_read(&p->context, &p->change) : e;
 }
 
@@ -290,7 +290,8 @@ static void refuse_later_sets(const struct batch *b, struct response *r)
 {
 	for (size_t i = 1; i < b->body.nchange_sets; i++) {
 		struct err_detail detail = { 0 };
-		(void)err_set(&detail, ERR_INVALID_INPUT, "A batch holds one change set.");
+		(void)err_set(
+			&detail, ERR_INVALID_INPUT, "A batch can contain only one change set.");
 		write_failed(b, ERR_INVALID_INPUT, &detail, r);
 	}
 }
@@ -330,7 +331,7 @@ static enum err run_query(struct batch *b, struct response *r)
 	enum err e = read_part(p, b->c);
 	if (e == ERR_OK && !is_query(p->route))
 		e = err_set(&p->context.detail, ERR_INVALID_INPUT,
-			"Outside of a change set a batch holds one query, nothing else.");
+			"Outside of a change set, a batch can contain only one query.");
 	if (e == ERR_OK)
 		e = p->route->operation == REST_QUERY_ENTITY ? op_get_entity(&p->context, &one)
 							     : op_query_entities(&p->context, &one);

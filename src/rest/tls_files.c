@@ -47,14 +47,14 @@ static enum err check(
 	const char *cert, const char *key, const struct tls_files *t, struct err_detail *detail)
 {
 	if (!holds(&t->cert, "-----BEGIN CERTIFICATE-----"))
-		return err_set(
-			detail, ERR_INVALID_INPUT, "'%s' holds no certificate in PEM form", cert);
+		return err_set(detail, ERR_INVALID_INPUT,
+			"'%s' contains no certificate in PEM form", cert);
 	if (!holds(&t->key, "PRIVATE KEY-----"))
 		return err_set(
-			detail, ERR_INVALID_INPUT, "'%s' holds no private key in PEM form", key);
+			detail, ERR_INVALID_INPUT, "'%s' contains no private key in PEM form", key);
 	if (holds(&t->key, "ENCRYPTED"))
 		return err_set(detail, ERR_INVALID_INPUT,
-			"the key in '%s' has a passphrase; take it off with: openssl pkey", key);
+			"the key in '%s' has a passphrase; remove it with: openssl pkey", key);
 	return ERR_OK;
 }
 

@@ -289,15 +289,15 @@ TEST(elements_that_are_unknown_twice_missing_or_misplaced_are_named)
 	CHECK_EQ_STR(again(ONE("<Id>x</Id><Other/>")),
 		"XML_INVALID: The XML element 'Other' is not supported in 'SignedIdentifier'.");
 	CHECK_EQ_STR(again(ONE("<Id>x</Id><Id>x</Id>")),
-		"XML_INVALID: The XML element 'Id' stands twice in 'SignedIdentifier'.");
+		"XML_INVALID: The XML element 'Id' occurs twice in 'SignedIdentifier'.");
 	CHECK_EQ_STR(again(ONE("<AccessPolicy/>")),
 		"XML_INVALID: The XML element 'Id' is missing in 'SignedIdentifier'.");
 	CHECK_EQ_STR(again(ONE("text<Id>x</Id>")),
-		"XML_INVALID: The XML element 'SignedIdentifier' may not hold text.");
+		"XML_INVALID: The XML element 'SignedIdentifier' must not contain text.");
 	CHECK_EQ_STR(again(LIST("text")),
-		"XML_INVALID: The XML element 'SignedIdentifiers' may not hold text.");
+		"XML_INVALID: The XML element 'SignedIdentifiers' must not contain text.");
 	CHECK_EQ_STR(again(ONE("<Id>x<b/></Id>")),
-		"XML_INVALID: The XML element 'Id' may not hold the element 'b'.");
+		"XML_INVALID: The XML element 'Id' must not contain the element 'b'.");
 	CHECK_ERR(read_it(POLICY("<Start>2020-01-01</Start><Start>2020-01-01</Start>")),
 		ERR_XML_INVALID);
 	CHECK_ERR(read_it(POLICY("<Start><x/></Start>")), ERR_XML_INVALID);

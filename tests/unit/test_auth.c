@@ -593,7 +593,7 @@ TEST(the_account_of_the_header_is_that_of_the_url)
 	header(&a, "Authorization", value);
 	CHECK_ERR(check(&w, &a), ERR_AUTH_FAILED);
 	CHECK_EQ_STR(last_text,
-		"The Authorization header is of the account 'otheraccount', the URL of "
+		"The Authorization header names the account 'otheraccount', but the URL names "
 		"'devstoreaccount1'.");
 	world_fini(&w);
 }

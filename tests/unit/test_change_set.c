@@ -627,7 +627,7 @@ TEST(what_begins_with_one_hyphen_is_no_batch_body)
 	SAYS("\"line\":2,\"column\":1");
 	CHECK_ERR(part(&w, "-\n"), ERR_INVALID_INPUT);
 	CHECK_ERR(part(&w, "--\n"), ERR_INVALID_INPUT);
-	SAYS("no MIME boundary");
+	SAYS("not a MIME boundary");
 	service_free(w.service);
 }
 

@@ -163,14 +163,14 @@ TEST(an_entry_is_wanted)
 		{ "", "The document is empty" },
 		{ "\xef\xbb\xbf", "The document is empty" },
 		{ "{\"A\":1}", "not well-formed: Start tag expected, '<' not found" },
-		{ "<entry/>", "is to be an entry of Atom (" ATOM_SPACE "), not 'entry'" },
+		{ "<entry/>", "must be an Atom entry (" ATOM_SPACE "), not 'entry'" },
 		{ "<feed xmlns='" ATOM_SPACE "'/>", "not 'feed'" },
 		{ "<entry xmlns='" ATOM_SPACE "'/>", "no element 'properties' of " ATOM_METADATA },
 		{ XML "<entry " SPACES
 		      "><content><m:properties><A/></m:properties></content></entry>",
-			"A property is to be of the namespace " ATOM_DATA },
+			"A property must have the namespace " ATOM_DATA },
 		{ HEAD "<d:A>1</d:A>", "not well-formed: " },
-		{ HEAD "<d:A><b/></d:A>" TAIL, "A property may not hold elements" },
+		{ HEAD "<d:A><b/></d:A>" TAIL, "A property must not contain elements" },
 		{ HEAD "<d:A>&nosuch;</d:A>" TAIL, "Entity 'nosuch' not defined" },
 		{ HEAD "<q:A/>" TAIL, "Namespace prefix q on A is not defined" },
 		{ HEAD "<d:A m:type='Edm.String' m:type='x'/>" TAIL, "Attribute m:type redefined" },
@@ -233,7 +233,7 @@ TEST(what_is_wrong_with_the_XML_is_told_with_its_place)
 		CHECK_EQ_INT(detail.column, bad[i].column);
 	}
 	CHECK_ERR(decode(SPAN_LIT("<x>\n<y>\0")), ERR_VALUE_INVALID);
-	CHECK_EQ_STR(detail.text, "The document holds a NUL.");
+	CHECK_EQ_STR(detail.text, "The document contains a NUL.");
 	CHECK(detail.line == 2 && detail.column == 4);
 }
 

@@ -513,8 +513,8 @@ TEST(operators_of_other_languages_are_told_in_words)
 	hints("a eq 1 || b eq 2", "Use or instead of ||, with blanks around it.");
 	hints("!a", "Use not instead of !, with blanks around it.");
 	hints("a eq \"bob\"", "Write a string in single quotes: 'text'.");
-	hints("a EQ 1", "Use eq, in small letters.");
-	hints("a eq 1 And b eq 2", "Use and, in small letters.");
+	hints("a EQ 1", "Use eq, in lower case.");
+	hints("a eq 1 And b eq 2", "Use and, in lower case.");
 	hints("a LIKE 'x'", "");
 	hints("a eq 1 b", "");
 	hints("a eq 'x > 0", ""); /* a string without its end */

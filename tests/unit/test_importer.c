@@ -266,7 +266,7 @@ TEST(refused_records_are_told_with_their_lines_whatever_the_pieces)
 	}
 }
 
-TEST(lines_in_cells_count)
+TEST(lines_in_fields_count)
 {
 	struct world *w = world_new(TRANSFER_CSV, false);
 	CHECK_ERR(feed(w,
@@ -681,7 +681,7 @@ TEST(a_key_that_is_left_out_counts_for_the_size)
 RUN_TESTS(T(ndjson_is_the_same_in_pieces_of_any_size), T(csv_is_the_same_in_pieces_of_any_size),
 	T(types_may_stand_before_their_values), T(a_csv_record_that_was_cut_off_is_no_row),
 	T(no_input_is_no_row), T(half_a_byte_order_mark_is_part_of_the_first_record),
-	T(refused_records_are_told_with_their_lines_whatever_the_pieces), T(lines_in_cells_count),
+	T(refused_records_are_told_with_their_lines_whatever_the_pieces), T(lines_in_fields_count),
 	T(the_first_refusal_ends_an_import_that_is_to_stop),
 	T(the_rest_begins_in_an_earlier_piece_where_the_bad_record_does),
 	T(a_last_record_that_is_refused_can_be_completed),

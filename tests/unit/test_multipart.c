@@ -462,7 +462,7 @@ TEST(what_is_missing_is_named_with_its_line)
 		{ SET "--c\n--c--\n--batch_a--", "" },
 		{ SET "--c\n--c\n", "line 5: a part is empty" },
 		{ SET "--c\nContent-Type: multipart/mixed; boundary=d\n\n--d\n",
-			"line 5: a change set stands inside a change set" },
+			"line 5: a change set must not contain a change set" },
 		{ SET "--c\nContent-Type: text/plain\n\n",
 			"line 5: a part in a change set is not" },
 		{ SET "--c\nX: y\n\n", "line 5: the Content-Type" },

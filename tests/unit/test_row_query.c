@@ -110,8 +110,8 @@ TEST(mistakes_are_told_with_their_place)
 	check_refusal("A eq 'x&top=1", "Syntax error at position 13 in 'A eq 'x&top=1'.");
 	check_refusal("A xx 1.txt", "Syntax error at position 4 in 'A xx 1.txt'.");
 	check_refusal("substringof('a',B)",
-		"Position 12 in 'substringof('a',B)': filters know no functions, no arithmetic, "
-		"and compare a property with a literal only.");
+		"Position 12 in 'substringof('a',B)': filters support neither functions nor arithmetic, "
+		"and compare a property only with a literal.");
 	check_refusal("A eq null",
 		"Position 9: a filter cannot compare with null. No property is null; a row that "
 		"lacks a property meets no comparison of it.");
@@ -119,12 +119,12 @@ TEST(mistakes_are_told_with_their_place)
 		"orderby=A", "There is no option 'orderby'; there are filter, select and top.");
 	check_refusal("Top=1", "There is no option 'Top'; there are filter, select and top.");
 	check_refusal("$$top=1", "There is no option '$$top'; there are filter, select and top.");
-	check_refusal("A eq 1&B eq 2", "'B eq 2' is no option: it has no name.");
-	check_refusal("A eq 1&filter=B eq 2", "The option 'filter' is there twice.");
-	check_refusal("top=1&$top=1", "The option 'top' is there twice.");
-	check_refusal("A eq '%2'", "There is a '%' without two hex digits behind it: '%2''.");
-	check_refusal("A eq 'a%", "There is a '%' without two hex digits behind it: '%'.");
-	check_refusal("A eq '%00'", "There is a NUL character.");
+	check_refusal("A eq 1&B eq 2", "'B eq 2' is not an option: it has no name.");
+	check_refusal("A eq 1&filter=B eq 2", "The option 'filter' is given twice.");
+	check_refusal("top=1&$top=1", "The option 'top' is given twice.");
+	check_refusal("A eq '%2'", "A '%' is not followed by two hex digits: '%2''.");
+	check_refusal("A eq 'a%", "A '%' is not followed by two hex digits: '%'.");
+	check_refusal("A eq '%00'", "It contains a NUL character.");
 	check_refusal("A eq '\xff'", "It is not valid UTF-8.");
 	check_refusal("select=a,,b", "A name in $select is empty.");
 }
@@ -152,7 +152,7 @@ TEST(a_selection_has_at_most_255_names_of_properties)
 	CHECK_EQ_INT(q.select.n, 255);
 	row_query_fini(&q);
 	buf_add_str(&text, ",P255");
-	check_refusal(text.data, "$select holds more than 255 names.");
+	check_refusal(text.data, "$select has more than 255 names.");
 	buf_fini(&text);
 	CHECK_ERR(parse("select=a b", &q), ERR_INVALID_INPUT);
 	CHECK(why.text[0] != '\0');

@@ -365,7 +365,7 @@ TEST(a_rule_has_all_five_and_each_once)
 	CHECK_EQ_STR(set_fresh(ROOT("<Cors><Rule/></Cors>")),
 		"XML_INVALID: The XML element 'Rule' is not supported in 'Cors'.");
 	CHECK_EQ_STR(set_fresh(ROOT("<Cors>text</Cors>")),
-		"XML_INVALID: The XML element 'Cors' may not hold text.");
+		"XML_INVALID: The XML element 'Cors' must not contain text.");
 	CHECK_ERR(read_it(ROOT("<Cors><CorsRule/></Cors>")), ERR_XML_INVALID);
 }
 

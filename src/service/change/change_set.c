@@ -279,7 +279,8 @@ static enum err read_part(struct reader *r, const struct batch_part *part, size_
 			"Outside of a change set a batch holds a query: those are answered by "
 			".query.");
 	if (part->change_set > 0)
-		return fail_at(r, ERR_INVALID_INPUT, offset, "A batch holds one change set.");
+		return fail_at(
+			r, ERR_INVALID_INPUT, offset, "A batch can contain only one change set.");
 	enum err e = entity_request_method(part->method, header(part, "X-HTTP-Method"),
 		header_count(part, "X-HTTP-Method"), &method);
 	if (e != ERR_OK)
@@ -292,7 +293,7 @@ static enum err read_part(struct reader *r, const struct batch_part *part, size_
 	if (at.kind == RESOURCE_ENTITY && is_update(method))
 		return read_update(r, part, i, method, &at);
 	return fail_at(r, ERR_INVALID_INPUT, offset,
-		"A change set holds operations that change one entity, nothing else.");
+		"A change set can contain only operations that change one entity.");
 }
 
 /* The first line is "--" and the boundary.  Returns the Content-Type that it implies; p is NULL if
@@ -307,7 +308,7 @@ static struct span content_type(struct reader *r, struct span text, enum err *re
 	size_t offset = (size_t)(text.p - r->set->text.p);
 	if (boundary.n < 3 || memchr(boundary.p, '"', boundary.n) != NULL) {
 		*ret_error = fail_at(
-			r, ERR_INVALID_INPUT, offset, "The first line is no MIME boundary.");
+			r, ERR_INVALID_INPUT, offset, "The first line is not a MIME boundary.");
 		return (struct span){ 0 };
 	}
 	static const char before[] = "multipart/mixed; boundary=\"";

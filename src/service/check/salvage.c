@@ -46,7 +46,7 @@ static enum err put_row(struct work *w, const struct item *row, struct span pk, 
 	if (err == ERR_NO_MEMORY)
 		return err;
 	if (err != ERR_OK) {
-		lose(w, pk, rk, "its document is none; left out");
+		lose(w, pk, rk, "its document is invalid; left out");
 		return ERR_OK;
 	}
 	e->pk = pk;

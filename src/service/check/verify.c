@@ -137,7 +137,7 @@ static void check_keys_inside(struct verify *v, const struct item *it, struct sp
 	if ((e->has_pk && !span_eq(e->pk, v->partition)) || (e->has_rk && !span_eq(e->rk, key)))
 		report(v, key, "the keys in the document are not the row's");
 	if (facts->has_keys != ((it->flags & ITEM_KEYS_INSIDE) != 0))
-		report(v, key, "the mark for keys in the document is wrong");
+		report(v, key, "the flag for keys in the document is wrong");
 	if (wanted && !facts->has_keys)
 		report(v, key, "the document of a long key does not hold its keys");
 }
@@ -151,7 +151,7 @@ static void check_canonical(struct verify *v, const struct item *it, struct span
 	entity_json_encode(&v->entity, ENTITY_JSON_NEWLINE, &again);
 	if (!lacks_memory(v, buf_full(&again) == ERR_NO_MEMORY) &&
 		!span_eq(buf_span(&again), it->body))
-		report(v, key, "the document is not in the form that its mark says");
+		report(v, key, "the document is not in the form that its flag says");
 	buf_fini(&again);
 }
 
@@ -176,9 +176,9 @@ static void check_row(struct verify *v, const struct item *it)
 		check_canonical(v, it, key);
 	}
 	if (it->version <= 0 || it->version > TICKS_MAX)
-		report(v, key, "the Timestamp is no date");
+		report(v, key, "the Timestamp is not a date");
 	if ((it->flags & ~(uint32_t)(ITEM_KEYS_INSIDE | ITEM_CANONICAL)) != 0)
-		report(v, key, "it has marks that no row has");
+		report(v, key, "it has flags that a row cannot have");
 }
 
 static void tell_done(struct verify *v)
@@ -196,7 +196,7 @@ static bool on_row(void *arg, const struct item *it)
 		v->counts->rows++;
 		check_row(v, it);
 	} else {
-		report(v, it->key, "something that is no row has a row's key");
+		report(v, it->key, "an item that is not a row has a row's key");
 	}
 	tell_done(v);
 	return !v->stopped;
@@ -229,7 +229,7 @@ static bool file_name_is_allowed(const struct verify *v, const struct item *it)
 static void check_dir_flags(struct verify *v, const struct item *dir, struct span name)
 {
 	if ((dir->flags & ~(uint32_t)ITEM_MADE) != 0)
-		report(v, name, "it has marks that no directory has");
+		report(v, name, "it has flags that a directory cannot have");
 }
 
 static bool on_file(void *arg, const struct item *it)
@@ -242,7 +242,7 @@ static bool on_file(void *arg, const struct item *it)
 	if (it->kind == ITEM_FOLDER)
 		check_dir_flags(v, it, it->key);
 	else if (it->flags != 0)
-		report(v, it->key, "it has marks that no file has");
+		report(v, it->key, "it has flags that a file cannot have");
 	tell_done(v);
 	return !v->stopped;
 }

@@ -97,8 +97,8 @@ static enum err read_filter(struct span text, struct filter *ret, struct err_det
 	enum err e = filter_parse(text, ret, &why);
 	if (e == ERR_NOT_SUPPORTED)
 		return err_set(detail, ERR_INVALID_INPUT,
-			"Position %zu in '%.*s': filters know no functions, no arithmetic, "
-			"and compare a property with a literal only.",
+			"Position %zu in '%.*s': filters support neither functions nor arithmetic, "
+			"and compare a property only with a literal.",
 			utf16_len(span_make(text.p, why.offset)), shown(text), text.p);
 	why.line = 0; /* it is one line */
 	if (e != ERR_OK && detail != NULL)
@@ -142,11 +142,11 @@ static enum err read_piece(
 	if (split_name(piece, &name, &value)) {
 		e = find_option(name, &option, detail);
 	} else if (!first) {
-		e = err_set(detail, ERR_INVALID_INPUT, "'%.*s' is no option: it has no name.",
+		e = err_set(detail, ERR_INVALID_INPUT, "'%.*s' is not an option: it has no name.",
 			shown(piece), piece.p);
 	}
 	if (e == ERR_OK && (*seen & 1u << option) != 0)
-		e = err_set(detail, ERR_INVALID_INPUT, "The option '%s' is there twice.",
+		e = err_set(detail, ERR_INVALID_INPUT, "The option '%s' is given twice.",
 			names[option]);
 	*seen |= 1u << option;
 	return e == ERR_OK ? read_option(q, option, value, detail) : e;

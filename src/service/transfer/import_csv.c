@@ -26,7 +26,7 @@ struct column {
 	size_t type_column; /* index of the column with the types, plus 1; 0: none */
 };
 
-struct cell {
+struct field {
 	struct span text;
 	bool quoted;
 };
@@ -34,15 +34,15 @@ struct cell {
 struct csv_header {
 	struct column *columns;
 	size_t n, cap;
-	struct cell *cells; /* of the record */
-	size_t ncells, cells_cap;
+	struct field *fields; /* of the record */
+	size_t nfields, fields_cap;
 	struct arena names;
 };
 
 /* ---- records and fields ---- */
 
 enum split_state {
-	AT_CELL,
+	AT_FIELD,
 	IN_PLAIN,
 	IN_QUOTES,
 	BEHIND_QUOTE /* inside of quotes: the closing quote, or the first one of a pair */
@@ -52,9 +52,9 @@ static enum split_state step(enum split_state state, char c)
 {
 	if (state == IN_QUOTES)
 		return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
-	if (c == '"' && (state == BEHIND_QUOTE || state == AT_CELL))
+	if (c == '"' && (state == BEHIND_QUOTE || state == AT_FIELD))
 		return IN_QUOTES;
-	return c == ',' ? AT_CELL : IN_PLAIN;
+	return c == ',' ? AT_FIELD : IN_PLAIN;
 }
 
 static size_t end_of(int *state, struct span piece)
@@ -62,7 +62,7 @@ static size_t end_of(int *state, struct span piece)
 	enum split_state now = (enum split_state) * state;
 	for (size_t i = 0; i < piece.n; i++) {
 		if (piece.p[i] == '\n' && now != IN_QUOTES) {
-			*state = AT_CELL;
+			*state = AT_FIELD;
 			return i + 1;
 		}
 		now = step(now, piece.p[i]);
@@ -90,17 +90,17 @@ static bool grow(void **array, size_t *cap, size_t n, size_t size)
 	return true;
 }
 
-static enum err add_cell(
+static enum err add_field(
 	struct csv_header *h, struct span text, bool quoted, struct err_detail *detail)
 {
-	void *cells = h->cells;
-	if (h->ncells == COLUMNS_MAX)
-		return err_set(detail, ERR_BODY_TOO_LARGE, "the record has more than %d cells",
+	void *fields = h->fields;
+	if (h->nfields == COLUMNS_MAX)
+		return err_set(detail, ERR_BODY_TOO_LARGE, "the record has more than %d fields",
 			COLUMNS_MAX);
-	if (!grow(&cells, &h->cells_cap, h->ncells, sizeof(struct cell)))
+	if (!grow(&fields, &h->fields_cap, h->nfields, sizeof(struct field)))
 		return ERR_NO_MEMORY;
-	h->cells = cells;
-	h->cells[h->ncells++] = (struct cell){ text, quoted };
+	h->fields = fields;
+	h->fields[h->nfields++] = (struct field){ text, quoted };
 	return ERR_OK;
 }
 
@@ -139,7 +139,7 @@ static bool only_returns(struct span s)
 }
 
 /* Takes a field from *left and copies its text to *out. */
-static enum err take_cell(
+static enum err take_field(
 	struct csv_header *h, struct span *left, char **out, struct err_detail *detail)
 {
 	char *begin = *out;
@@ -149,7 +149,7 @@ static enum err take_cell(
 	struct span plain = up_to_comma(*left);
 	if (quoted && (left->p == NULL || !only_returns(plain)))
 		return err_set(detail, ERR_INVALID_INPUT,
-			"a quoted cell is not closed, or something follows its closing quote");
+			"a quoted field is not closed, or something follows its closing quote");
 	*left = span_make(left->p + plain.n, left->n - plain.n);
 	if (!quoted) {
 		if (left->n == 0 && span_ends(plain, SPAN_LIT("\r")))
@@ -157,20 +157,20 @@ static enum err take_cell(
 		memcpy(*out, plain.p, plain.n);
 		*out += plain.n;
 	}
-	return add_cell(h, span_make(begin, (size_t)(*out - begin)), quoted, detail);
+	return add_field(h, span_make(begin, (size_t)(*out - begin)), quoted, detail);
 }
 
 static enum err split(
 	struct csv_header *h, struct span record, struct arena *text, struct err_detail *detail)
 {
-	h->ncells = 0;
+	h->nfields = 0;
 	if (!utf8_valid(record))
 		return err_set(detail, ERR_INVALID_INPUT, "the record is not valid UTF-8");
 	char *out = arena_alloc(text, record.n + 1);
 	if (out == NULL)
 		return ERR_NO_MEMORY;
 	for (;;) {
-		enum err e = take_cell(h, &record, &out, detail);
+		enum err e = take_field(h, &record, &out, detail);
 		if (e != ERR_OK || record.n == 0)
 			return e;
 		record = span_make(record.p + 1, record.n - 1); /* the comma */
@@ -191,13 +191,13 @@ static void header_free(struct csv_header *h)
 		return;
 	arena_fini(&h->names);
 	free(h->columns);
-	free(h->cells);
+	free(h->fields);
 	free(h);
 }
 
 static size_t header_holds(const struct csv_header *h)
 {
-	return sizeof(*h) + h->cap * sizeof(h->columns[0]) + h->cells_cap * sizeof(h->cells[0]) +
+	return sizeof(*h) + h->cap * sizeof(h->columns[0]) + h->fields_cap * sizeof(h->fields[0]) +
 		arena_holds(&h->names);
 }
 
@@ -337,9 +337,9 @@ static enum err header(
 	if (h == NULL)
 		return ERR_NO_MEMORY;
 	enum err e = split(h, record, &h->names, detail);
-	for (size_t i = 0; e == ERR_OK && i < h->ncells; i++) {
+	for (size_t i = 0; e == ERR_OK && i < h->nfields; i++) {
 		struct column c;
-		e = parse_title(h->cells[i].text, &c, detail);
+		e = parse_title(h->fields[i].text, &c, detail);
 		if (e == ERR_OK)
 			e = add_column(h, &c);
 	}
@@ -362,28 +362,28 @@ static enum err type_of(const struct csv_header *h, size_t i, bool *ret_absent, 
 	struct err_detail *detail)
 {
 	const struct column *c = &h->columns[i];
-	const struct cell *cell = &h->cells[i];
+	const struct field *field = &h->fields[i];
 	*ret = c->type;
-	*ret_absent = cell->text.n == 0 && (!cell->quoted || c->type != EDM_STRING);
-	if (c->type_column == 0 || c->type_column > h->ncells)
+	*ret_absent = field->text.n == 0 && (!field->quoted || c->type != EDM_STRING);
+	if (c->type_column == 0 || c->type_column > h->nfields)
 		return ERR_OK;
-	struct span name = h->cells[c->type_column - 1].text;
+	struct span name = h->fields[c->type_column - 1].text;
 	if (name.n == 0)
 		return ERR_OK;
 	if (!type_from_text(name, ret))
 		return err_set(detail, ERR_INVALID_INPUT, "column '%.*s@type': no type '%.*s'",
 			shown(c->name), c->name.p, shown(name), name.p);
-	*ret_absent = cell->text.n == 0 && *ret != EDM_STRING && *ret != EDM_BINARY;
+	*ret_absent = field->text.n == 0 && *ret != EDM_STRING && *ret != EDM_BINARY;
 	return ERR_OK;
 }
 
-static enum err parse_value(enum edm_type type, struct span cell, const struct column *c,
+static enum err parse_value(enum edm_type type, struct span field, const struct column *c,
 	struct entity *ret, struct err_detail *detail)
 {
 	struct buf bytes = BUF_INIT((size_t)LIMIT_DOCUMENT_BYTES);
 	struct value v = { 0 };
 	struct err_detail why = { 0 };
-	enum err e = edm_text_parse(type, cell, &v, &bytes, &why);
+	enum err e = edm_text_parse(type, field, &v, &bytes, &why);
 	if (e != ERR_OK)
 		e = err_set(detail, e, "column '%.*s': %s", shown(c->name), c->name.p,
 			why.text[0] != '\0' ? why.text : "not a value of the type");
@@ -405,7 +405,7 @@ static enum err add_property(
 	enum edm_type type;
 	enum err e = type_of(h, i, &absent, &type, detail);
 	if (e == ERR_OK && !absent)
-		e = parse_value(type, h->cells[i].text, &h->columns[i], ret, detail);
+		e = parse_value(type, h->fields[i].text, &h->columns[i], ret, detail);
 	return e;
 }
 
@@ -414,16 +414,16 @@ static enum err parse(struct csv_header *h, struct span record, struct arena *te
 {
 	entity_reset(ret);
 	enum err e = split(h, record, text, detail);
-	if (e == ERR_OK && h->ncells > h->n)
-		e = err_set(detail, ERR_INVALID_INPUT, "%zu cells, but the header has %zu",
-			h->ncells, h->n);
-	for (size_t i = 0; e == ERR_OK && i < h->ncells; i++) {
+	if (e == ERR_OK && h->nfields > h->n)
+		e = err_set(detail, ERR_INVALID_INPUT, "%zu fields, but the header has %zu",
+			h->nfields, h->n);
+	for (size_t i = 0; e == ERR_OK && i < h->nfields; i++) {
 		const struct column *c = &h->columns[i];
 		if (c->role == COLUMN_PK) {
-			ret->pk = h->cells[i].text;
+			ret->pk = h->fields[i].text;
 			ret->has_pk = true;
 		} else if (c->role == COLUMN_RK) {
-			ret->rk = h->cells[i].text;
+			ret->rk = h->fields[i].text;
 			ret->has_rk = true;
 		} else if (c->role == COLUMN_VALUE) {
 			e = add_property(h, i, ret, detail);
@@ -435,7 +435,7 @@ static enum err parse(struct csv_header *h, struct span record, struct arena *te
 /* A program that dies while writing leaves a shorter record. */
 static bool cut(const struct csv_header *h)
 {
-	return h->ncells < h->n;
+	return h->nfields < h->n;
 }
 
 const struct import_format import_csv = { .end_of = end_of,

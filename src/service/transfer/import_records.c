@@ -127,9 +127,9 @@ static enum err take_keys(struct importer *im, struct import_row *row, struct er
 	if (im->options.in_partition && row->pk.p == NULL)
 		row->pk = buf_span(&im->partition);
 	if (row->pk.p == NULL)
-		return err_set(why, ERR_KEY_MISSING, "there is no PartitionKey");
+		return err_set(why, ERR_KEY_MISSING, "PartitionKey is missing");
 	if (row->rk.p == NULL)
-		return err_set(why, ERR_KEY_MISSING, "there is no RowKey");
+		return err_set(why, ERR_KEY_MISSING, "RowKey is missing");
 	if (im->options.in_partition && !span_eq(row->pk, buf_span(&im->partition)))
 		return err_set(
 			why, ERR_KEY_MISMATCH, "the PartitionKey is not that of the directory");
@@ -156,7 +156,7 @@ static enum err parse(
 	enum err err = im->format->parse(im->header, record, &im->chunk->text, e, why);
 	if (err == ERR_OK && im->ending && im->format->cut != NULL && im->format->cut(im->header))
 		err = err_set(why, ERR_INVALID_INPUT,
-			"the last record was cut off: it has no line end and fewer cells than the "
+			"the last record was cut off: it has no line end and fewer fields than the "
 			"header");
 	if (err != ERR_OK)
 		return err;

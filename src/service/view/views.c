@@ -186,7 +186,8 @@ void view_end(struct view *v)
 static enum err check_name(struct span name, struct err_detail *detail)
 {
 	if (name.n == 0 || name.p[0] == '.')
-		return err_set(detail, ERR_NAME_INVALID, "a snapshot's name begins with no dot");
+		return err_set(
+			detail, ERR_NAME_INVALID, "a snapshot's name must not begin with a dot");
 	if (name.n > SNAPSHOT_NAME_MAX)
 		return ERR_NAME_TOO_LONG;
 	return utf8_valid(name) ? ERR_OK : ERR_NAME_NOT_UTF8;

@@ -309,7 +309,7 @@ def test_P4_names(mnt):
         os.rmdir(top / name)
     with raises("EINVAL"):
         os.mkdir(top / ".hidden")
-    assert "begins with no dot" in reason(top)
+    assert "must not begin with a dot" in reason(top)
     with raises("EILSEQ"):
         os.mkdir(os.fsencode(top) + b"/\xff")
     with raises("ENAMETOOLONG"):

@@ -223,7 +223,7 @@ def test_names_of_endpoints(rowfs, store):
     text = refused(rowfs, "serve", store, "--rest=no.such.host.invalid:0")
     assert "no.such.host.invalid" in text
     text = refused(rowfs, "serve", store, "--rest=192.0.2.1:0")
-    assert "no address of this machine" in text
+    assert "not an address of this machine" in text
 
 
 def test_options_that_do_not_go_together(rowfs, store, certificate, short):
@@ -387,8 +387,8 @@ def test_certificates_that_will_not_do(rowfs, store, certificate, work, monkeypa
     text = attempt(a, b)
     assert "pair" in text and f"'{a}'" in text and f"'{b}'" in text
     assert f"'{work}/none'" in attempt(work / "none", b) and "No such" in attempt(work / "none", b)
-    assert f"'{a}' holds no private key" in attempt(a, a)
-    assert f"'{b}' holds no certificate" in attempt(b, b)
+    assert f"'{a}' contains no private key" in attempt(a, a)
+    assert f"'{b}' contains no certificate" in attempt(b, b)
     junk = work / "junk.pem"
     junk.write_text("-----BEGIN CERTIFICATE-----\nnot base64\n-----END CERTIFICATE-----\n")
     assert "certificate" in attempt(junk, certificate / "a.key")
@@ -485,10 +485,10 @@ def test_what_answers_or_is_no_socket_stays(rowfs, rest_store, serve, short, wor
     assert curl(sock, "Tables")[0] == 200
     plain = short / "plain"
     plain.write_text("mine")
-    assert "no socket" in refused(rowfs, "serve", other, f"--rest=unix:{plain}")
+    assert "not a socket" in refused(rowfs, "serve", other, f"--rest=unix:{plain}")
     assert plain.read_text() == "mine"
     (short / "dir").mkdir()
-    assert "no socket" in refused(rowfs, "serve", other, f"--rest=unix:{short}/dir")
+    assert "not a socket" in refused(rowfs, "serve", other, f"--rest=unix:{short}/dir")
 
 
 def test_another_s_socket_is_not_removed_at_the_end(rest_store, serve, short):

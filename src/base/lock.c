@@ -21,10 +21,10 @@ static const struct {
 static _Thread_local struct {
 	const void *lock;
 	enum lock_rank rank;
-} held[LOCK_RANKS_]; /* their ranks grow */
+} held[LOCK_RANKS_]; /* in increasing order of their ranks */
 static _Thread_local size_t nheld;
 
-/* Not by the log, which takes a lock. */
+/* Does not use the log, which takes a lock. */
 NORETURN static void stop(enum lock_rank rank, const char *why, enum lock_rank other)
 {
 	(void)dprintf(STDERR_FILENO, "%s: internal error: lock %s (%s: %s) %s %s (%s: %s)\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Mutexes and rwlocks with a rank (base/lock_ranks.h).  In a build with -Dlock_checks=true, or with a
- * sanitizer, the program stops where a thread takes a lock against the order, takes it twice,
- * releases one that it does not hold, or calls a function without the lock that it needs.  In every
- * other build a lock is pthread's and nothing else. */
+ * Mutexes and rwlocks with a rank (base/lock_ranks.h).  A build with -Dlock_checks=true, or with a
+ * sanitizer, aborts if a thread takes a lock against the order, takes it twice, or releases one
+ * that it does not hold.  It also aborts if a thread calls a function without the lock that it
+ * needs.  In other builds a lock is one of pthread's. */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
 
@@ -13,7 +13,7 @@
 
 #ifdef LOCK_CHECKS
 
-/* What the calling thread holds is kept in lock.c.  These stop the program. */
+/* lock.c keeps the list of the locks that the calling thread holds.  These functions abort. */
 void lock_takes(const void *lock, enum lock_rank rank);
 void lock_releases(const void *lock, enum lock_rank rank);
 void lock_needs(const void *lock, enum lock_rank rank);
@@ -27,9 +27,9 @@ void lock_may_take(enum lock_rank rank);
 	{ \
 		.mutex = PTHREAD_MUTEX_INITIALIZER, .rank = (rank_) \
 	}
-/* The calling thread holds it (an rwlock: at least for reading). */
+/* Asserts that the calling thread holds the lock; an rwlock at least for reading. */
 #define lock_assert_held(lock_) lock_needs(lock_, (lock_)->rank)
-/* The calling thread could take a lock of this rank. */
+/* Asserts that the calling thread could take a lock of this rank. */
 #define lock_assert_above(rank_) lock_may_take(rank_)
 
 #else
@@ -57,7 +57,7 @@ struct rwlock {
 	LOCK_RANK
 };
 
-/* Each returns what the call of pthread returns.  0: success. */
+/* Each returns the result of pthread's function; 0: success. */
 static inline int mutex_init(struct mutex *m, enum lock_rank rank)
 {
 	LOCK_SET_RANK(m, rank);
@@ -89,7 +89,8 @@ static inline void mutex_unlock(struct mutex *m)
 	pthread_mutex_unlock(&m->mutex);
 }
 
-/* A wait releases the mutex and takes it again, so no lock below it may be held. */
+/* A wait releases the mutex and takes it again.  So the caller must hold no lock of a later
+ * rank. */
 static inline void cond_wait(pthread_cond_t *c, struct mutex *m)
 {
 	LOCK_RELEASES(m);
@@ -97,7 +98,7 @@ static inline void cond_wait(pthread_cond_t *c, struct mutex *m)
 	pthread_cond_wait(c, &m->mutex);
 }
 
-/* `until` is a time of CLOCK_MONOTONIC.  ETIMEDOUT: it has come. */
+/* `until` is a time of CLOCK_MONOTONIC.  Returns ETIMEDOUT after it. */
 static inline int cond_wait_until(pthread_cond_t *c, struct mutex *m, const struct timespec *until)
 {
 	LOCK_RELEASES(m);

@@ -7,13 +7,14 @@
 #include "base/err.h"
 
 struct tls_files {
-	/* On ERR_OK call tls_files_fini().  On an error detail names the file and the problem. */
-	struct buf cert, key;
+	struct buf cert, key; /* PEM text that ends in NUL */
 };
 
-/* tls_files_fini() if ERR_OK.  detail names the file and what is wrong with it. */
+/* Reads both files.  On ERR_OK call tls_files_fini().  On an error detail names the file and the
+ * problem. */
 enum err tls_files_read(
 	const char *cert, const char *key, struct tls_files *ret, struct err_detail *detail);
+/* Wipes the key and frees both. */
 void tls_files_fini(struct tls_files *t);
 
 #endif

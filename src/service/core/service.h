@@ -23,8 +23,9 @@ struct views;
 enum err service_new(struct store *store, struct service **ret);
 void service_free(struct service *s); /* closes the store; accepts NULL */
 struct store *service_store(struct service *s);
-/* Whether the engine has all of these (enum store_ability).  Where it has not, its answer, mostly
- * ERR_CROSS_DEVICE, goes to the caller; ask only where there is another way to do it. */
+/* Returns true if the engine has all of these abilities (enum store_ability).  Ask only if there is
+ * another way to do the operation.  Otherwise call the engine: the caller gets its error, usually
+ * ERR_CROSS_DEVICE. */
 bool service_can(const struct service *s, unsigned abilities);
 struct heat *service_heat(struct service *s);       /* of the partitions */
 struct metrics *service_metrics(struct service *s); /* of the front ends */

@@ -114,7 +114,8 @@ static enum err open_view(struct views *vs, struct span name, bool streams, stru
 	store_info(vs->store, &store);
 	v->log_before = store.log_bytes;
 	enum err e = store_view_hold(vs->store, &v->store_view);
-	/* A stream reads what is there now; a snapshot of no moment is none. */
+	/* Without the engine's views, a stream reads the current state, and a snapshot is
+	 * impossible. */
 	if (e == ERR_OK && !streams && v->store_view == NULL)
 		e = ERR_NOT_SUPPORTED;
 	if (e != ERR_OK) {

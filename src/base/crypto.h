@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* SHA-256 of s. */
 void crypto_sha256(struct span s, uint8_t out[32]);
 /* HMAC-SHA256 (RFC 2104).  The key may have any length. */
 void crypto_hmac_sha256(struct span key, struct span text, uint8_t out[32]);

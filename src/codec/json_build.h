@@ -35,6 +35,7 @@ static inline void json_add_str(struct json_build *b, const char *name, const ch
 }
 /* Adds a number.  jansson has signed 64-bit integers: a larger count is written as 2^63 - 1. */
 void json_add_count(struct json_build *b, const char *name, uint64_t n);
+/* Adds n / 100 as a number with a fraction. */
 void json_add_hundredths(struct json_build *b, const char *name, uint64_t n);
 void json_add_bool(struct json_build *b, const char *name, bool is);
 void json_add_null(struct json_build *b, const char *name);

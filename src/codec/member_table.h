@@ -37,6 +37,7 @@ struct member_table {
 	struct member first[24];
 };
 
+/* Initializes an empty table.  The arena gets what does not fit into the struct. */
 void member_table_init(struct member_table *t, struct arena *arena);
 /* Returns the row of this name and adds it if necessary.  It is valid until the next call.  NULL
  * when memory is out. */

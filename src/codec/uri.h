@@ -53,6 +53,7 @@ enum err query_params_parse(struct span query, struct arena *arena, struct query
 /* Sets *ret to the value of the first parameter with this name; case counts.  Returns false if
  * there is none. */
 bool query_params_find(const struct query_params *p, const char *name, struct span *ret);
+/* Returns how many parameters have this name. */
 size_t query_params_count(const struct query_params *p, const char *name);
 
 enum resource_kind {

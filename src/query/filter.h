@@ -82,6 +82,7 @@ enum err filter_parse(struct span text, struct filter *ret, struct err_detail *d
 /* Parses a filter for names that are compared without case (model/names.h).  It puts the ASCII
  * letters of string literals in lower case. */
 enum err filter_parse_folded(struct span text, struct filter *ret, struct err_detail *detail);
+/* Frees the filter. */
 void filter_fini(struct filter *f);
 
 /* Returns true if the filter uses a slot from FILTER_SLOT_NAMED on.  If not, keys and Timestamp

@@ -58,10 +58,12 @@ enum err key_ranges_between(struct span pk_lo, struct span rk_lo, struct span pk
 	struct span rk_hi, struct key_ranges *ret);
 /* Reduces a to the keys that are in both, exactly.  After an error a is empty. */
 enum err key_ranges_intersect(struct key_ranges *a, const struct key_ranges *b);
+/* Frees the set, which is empty afterwards. */
 void key_ranges_fini(struct key_ranges *r);
 
 /* Returns true if the set contains the key pair, given in order form. */
 bool key_ranges_hold(const struct key_ranges *r, struct span pk, struct span rk);
+/* Returns the plan for these ranges. */
 enum key_plan key_ranges_plan(const struct key_ranges *r);
 const char *key_plan_name(enum key_plan plan); /* such as "point", "row range" */
 

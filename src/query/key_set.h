@@ -42,6 +42,7 @@ void *key_builder_keep(struct key_builder *b, const void *v, size_t n, size_t si
  * key. */
 struct span key_builder_key(struct key_builder *b, struct span utf8);
 
+/* Returns the set of all keys, or the empty set. */
 struct key_set key_set_of_all(bool all);
 /* Make a set from n <= 2 spans: all rows of these partitions, or these rows of all partitions. */
 struct key_set key_set_of_partitions(struct key_builder *b, const struct key_span *pk, size_t n);
@@ -57,6 +58,7 @@ struct key_set key_set_combine_within_budget(
 
 /* Writes the keys k with `k op key` as up to two spans.  Returns how many. */
 size_t key_spans_of(enum filter_op op, struct span key, struct key_span out[2]);
+/* Returns true if the span has no bounds. */
 bool key_span_is_all(const struct key_span *s);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/span.h"
 
+/* Appends the token of a key, given in UTF-8. */
 void page_token_encode(struct span key, struct buf *out);
 /* Appends the key to out.  An empty token is the empty key.  ERR_INVALID_INPUT for any other text
  * that page_token_encode() does not write; ERR_NO_MEMORY. */

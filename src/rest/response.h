@@ -20,7 +20,9 @@ struct response {
 	struct buf body;
 };
 
+/* Makes an empty response without memory. */
 void response_init(struct response *r);
+/* Frees the headers and the body. */
 void response_fini(struct response *r);
 /* Resets the status and removes headers and body. */
 void response_clear(struct response *r);
@@ -35,6 +37,7 @@ bool response_header_next(
 	const struct response *r, size_t *at, const char **ret_name, const char **ret_value);
 /* Returns the first value of this header, or NULL. */
 const char *response_header_get(const struct response *r, const char *name);
+/* Returns the reason phrase of an HTTP status. */
 const char *http_reason(int status);
 
 #endif

@@ -47,6 +47,7 @@ enum err watchdog_start(
 /* Stops the thread.  No connection may be left.  NULL is allowed. */
 void watchdog_stop(struct watchdog *w);
 
+/* Adds a connection in PHASE_IDLE with a deadline in phase_ms milliseconds.  The caller sets fd. */
 void watchdog_add(struct watchdog *w, struct watchdog_entry *c, uint32_t phase_ms);
 /* Call it before the descriptor is closed.  Afterwards the watchdog does not touch it. */
 void watchdog_remove(struct watchdog *w, struct watchdog_entry *c);

@@ -35,6 +35,7 @@ struct change_set {
  * an entity, with their position in the text. */
 enum err change_set_parse(struct span text, const struct change_set_place *at,
 	struct change_set *ret, struct err_detail *detail);
+/* Frees the set, whatever change_set_parse() returned. */
 void change_set_fini(struct change_set *set);
 
 /* Applies the change set with the service's limits, all or nothing.  flags: enum entities_flags. */

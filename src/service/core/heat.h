@@ -31,6 +31,7 @@ void heat_free(struct heat *h);
 
 /* Sets the throttle limit: entities a second in one partition; 0: no throttle. */
 void heat_set_target(struct heat *h, uint32_t per_second);
+/* Returns the throttle limit. */
 uint32_t heat_target(const struct heat *h);
 
 /* Counts n entities; pk is UTF-8.  Does nothing for a key that is too long, or without memory for a

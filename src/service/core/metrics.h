@@ -40,6 +40,7 @@ void metrics_name(struct metrics *m, enum metrics_door door, const char *const *
 void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, uint64_t us,
 	enum metrics_end end);
 
+/* Returns "mount", "rest" or "command". */
 const char *metrics_door_name(enum metrics_door door);
 
 struct metrics_figures {

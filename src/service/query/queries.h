@@ -75,6 +75,7 @@ struct query_end {
  * Keys come in order and never twice. */
 enum err query_run(struct service *s, struct store_view *v, const struct query *q, query_row_fn fn,
 	void *arg, struct query_end *ret);
+/* Frees the keys. */
 void query_end_fini(struct query_end *e);
 
 #endif

@@ -53,6 +53,7 @@ struct sas_terms {
  * if a rule is broken, or if the table has no such policy. */
 enum err sas_terms_read(struct service *service, struct span account, const struct sas *s,
 	struct sas_terms *ret, struct err_detail *detail);
+/* Frees the policies. */
 void sas_terms_fini(struct sas_terms *t);
 
 /* Reads letters as bits; 'a' is bit 0.  Returns false for a letter that is not allowed. */

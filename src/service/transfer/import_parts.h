@@ -86,6 +86,7 @@ bool chunk_has(struct import_chunk *c, const struct import_row *row);
 /* Adds a row from a record of text_n bytes.  The chunk already owns its memory. */
 void chunk_append(struct import_chunk *c, enum entity_op_kind kind, struct import_place at,
 	const struct import_row *row, size_t text_n);
+/* Returns true at CHUNK_ROWS rows or above CHUNK_BYTES. */
 bool chunk_full(const struct import_chunk *c);
 /* Returns how many of the n rows from `at` on share the partition of the first. */
 size_t chunk_partition(const struct import_chunk *c, size_t at, size_t n);

@@ -84,6 +84,7 @@ enum err importer_end(struct importer *im, struct err_detail *detail);
  * bytes after importer_end() failed. */
 void importer_rest(const struct importer *im, struct span bytes, struct buf *out);
 
+/* Returns the counts so far; valid until importer_free(). */
 const struct import_counts *importer_counts(const struct importer *im);
 
 /* Imports all of `in` and makes it durable.  ERR_OK if the input was read to its end, even if

@@ -66,6 +66,7 @@ enum err tree_adopt(struct service *s, const struct item *folder, struct span pk
 enum err tree_set_attrs(
 	struct service *s, uint64_t id, const struct attrs *attrs, uint32_t mask, struct item *ret);
 
+/* Write to an ordinary file, which grows as needed, and set its size, both in bytes. */
 enum err tree_file_write(
 	struct service *s, uint64_t id, uint64_t offset, struct span bytes, struct item *ret);
 enum err tree_file_resize(struct service *s, uint64_t id, uint64_t size, struct item *ret);

@@ -46,6 +46,7 @@ enum err views_open(struct views *vs, struct span what, struct view **ret);
 void views_close(struct view *v); /* accepts NULL; no use may be in progress */
 /* Begins a use, during which the view is not ended: keep it short.  ERR_GONE if it was ended. */
 enum err view_begin(struct view *v, struct store_view **ret);
+/* Ends a use.  The last use of an ended view closes it. */
 void view_end(struct view *v);
 
 /* ---- snapshots ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The mount: a service shown as a filesystem through the FUSE kernel interface.  This is
- * the floor's only door; docs/architecture.md tells what is behind it. */
+ * the only header that other folders include; docs/architecture.md tells what is behind it. */
 #ifndef FS_FS_H
 #define FS_FS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Small decisions that store.h fixes and that every engine needs in the same words: which
  * error an existing thing is, what may stand where, what attributes do.  Private to the
- * store floor.  They are pure: no engine's state is seen here. */
+ * store.  They are pure: no engine's state is seen here. */
 #ifndef STORE_RULES_H
 #define STORE_RULES_H
 

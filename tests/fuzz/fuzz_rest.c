@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A whole request through the whole REST floor, over the in-memory engine: lines of
+ * A whole request through the whole REST layer, over the in-memory engine: lines of
  * "METHOD TARGET" and "Name: value", an empty line, the body.  The first byte says whether
  * the peer is trusted.  Whatever comes: an answer with a status, and 501 is the only one
  * from 500 on. */

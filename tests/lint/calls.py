@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the calls between the files of src/ against docs/floors.txt.
+"""Checks the calls between the files of src/ against docs/layers.txt.
 
-An include shows what a file may call, but a header of a lower room can be implemented in a
+An include shows what a file may call, but a header of a lower module can be implemented in a
 higher one.  The symbols of the objects show what is really called.  Reports: a call that goes
-up or sideways, and files of different rooms or of one room that call each other in a circle.
+up or sideways, and files of different modules or of one module that call each other in a circle.
 usage: calls.py TOP BUILD
 """
 
@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-from floor_rules import Rooms
+from layers import Layers
 
 
 def objects(build):
@@ -96,23 +96,23 @@ def circles(graph):
 
 
 def main(top, build):
-    rooms = Rooms(os.path.join(top, "docs/floors.txt"))
+    modules = Layers(os.path.join(top, "docs/layers.txt"))
     graph = graph_of(os.path.join(top, "src"), build)
     findings = []
     for mine, calls in sorted(graph.items()):
         for theirs, names in sorted(calls.items()):
-            here, there = rooms.room(mine), rooms.room(theirs)
-            if here is None or there is None or rooms.may_use(here, there):
+            here, there = modules.module(mine), modules.module(theirs)
+            if here is None or there is None or modules.may_use(here, there):
                 continue
             findings.append(f"{mine} ({here}) calls {theirs} ({there}): "
                             + ", ".join(sorted(names)[:4]))
     found = circles(graph)
     for files in found:
-        if files not in rooms.circles:
+        if files not in modules.circles:
             findings.append("files call each other in a circle: " + " ".join(files))
-    for files in rooms.circles:
+    for files in modules.circles:
         if files not in found:
-            findings.append("docs/floors.txt: this circle is cut: " + " ".join(files))
+            findings.append("docs/layers.txt: this circle is cut: " + " ".join(files))
     print("\n".join(findings))
     print(f"{len(graph)} files, {len(findings)} findings")
     return 1 if findings or not graph else 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows that floors.py, calls.py, banned.py and rooms.py find what they claim to find: each gets a small tree
+"""Shows that includes.py, calls.py, banned.py and affected.py find what they claim to find: each gets a small tree
 with one violation of each kind.  A lint that cannot fail is worth nothing."""
 
 import os
@@ -10,11 +10,11 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SPDX = "/* SPDX-License-Identifier: MIT */\n"
-FLOORS = """floor base
-floor codec query
-floor store
-floor fs/low
-floor fs/high rest
+LAYERS = """layer base
+layer codec query
+layer store
+layer fs/low
+layer fs/high rest
 door store store/store.h
 door fs fs/fs.h
 owner sqlite3.h store/sqlite/
@@ -40,8 +40,8 @@ TREE = {
     "src/odd/a.c": "",
     "mount-helper/m.c": '#include "fs/high/h.h"\n',
 }
-TREE.update({f"src/{room}/README.md": "" for room in ("base", "codec", "query", "store", "fs/low")})
-FLOOR_FINDINGS = [
+TREE.update({f"src/{module}/README.md": "" for module in ("base", "codec", "query", "store", "fs/low")})
+LAYER_FINDINGS = [
     "fs/high/ has no README.md: what comes in, goes out, may be touched",
     "base/up.h (base) includes codec/text.h (codec)",
     "query/side.c (query) includes codec/text.h (codec)",
@@ -50,8 +50,8 @@ FLOOR_FINDINGS = [
     "circle: store/x.h -> store/y.h -> store/x.h",
     "fs/high/private.c: store/sqlite/rows.h is private to store/, use store/store.h",
     "fs/high/private.c: <sqlite3.h> belongs to store/sqlite/",
-    "odd/a.c is in no room",
-    "fs/loose.c is in no room",
+    "odd/a.c is in no module",
+    "fs/loose.c is in no module",
     "fs/low/up.c (fs/low) includes fs/high/h.h (fs/high)",
     "mount-helper/m.c includes fs/high/h.h; it may use base only",
 ]
@@ -72,14 +72,14 @@ BANNED_FINDINGS = [
     "src/b.c:1: no SPDX line first",
 ]
 
-ROOMS_TREE = {
+AFFECTED_TREE = {
     "src/base/a.c": "", "src/fs/tree/a.c": "",
     "tests/system/rest/test_b.py": "import test_a\nimport a\n", "tests/system/helpers/a.py": "",
     "tests/system/fs/test_a.py": "", "tests/unit/test_new.c": "",
     "tests/unit/meson.build": "['test_old', [base_dep]],\n",
-    "tests/rooms.txt": "src/base/ | unit | rest gone/test_a.py\nsrc/gone/ | fast |\n",
+    "tests/affected.txt": "src/base/ | unit | rest gone/test_a.py\nsrc/gone/ | fast |\n",
 }
-ROOMS_FINDINGS = ["tests/rooms.txt: " + f for f in (
+AFFECTED_FINDINGS = ["tests/affected.txt: " + f for f in (
     "src/fs/tree/ has no line",
     "src/gone/ does not exist",
     "src/gone/: there is no suite fast",
@@ -90,7 +90,7 @@ ROOMS_FINDINGS = ["tests/rooms.txt: " + f for f in (
 )]
 
 
-# What calls.py reads is compiled: a call up, one sideways, a circle in one room, and good ones.
+# What calls.py reads is compiled: a call up, one sideways, a circle in one module, and good ones.
 CALLS = {
     "src/base/b.c": "void up(void); void b(void) { up(); }\n",
     "src/fs/low/up.c": "void b(void); void up(void) { b(); }\n",
@@ -98,7 +98,7 @@ CALLS = {
     "src/query/q.c": "void q(void) { }\n",
     "src/store/one.c": "void two(void); void c(void); void one(void) { two(); c(); }\n",
     "src/store/two.c": "void one(void); void two(void) { one(); }\n",
-    "docs/floors.txt": FLOORS,
+    "docs/layers.txt": LAYERS,
 }
 CALL_FINDINGS = [
     "base/b.c (base) calls fs/low/up.c (fs/low): up",
@@ -111,8 +111,8 @@ CALL_FINDINGS = [
 def compile_all(top):
     """As meson lays objects out."""
     for path in [p for p in CALLS if p.endswith(".c")]:
-        _, room, rest = path.split("/", 2)
-        folder = os.path.join(top, "build/src", room, f"lib{room}.a.p")
+        _, module, rest = path.split("/", 2)
+        folder = os.path.join(top, "build/src", module, f"lib{module}.a.p")
         os.makedirs(folder, exist_ok=True)
         subprocess.run(["cc", "-c", os.path.join(top, path), "-o",
                         os.path.join(folder, rest.replace("/", "_") + ".o")], check=True)
@@ -138,17 +138,17 @@ def expect(script, files, want, prepare=lambda top: None):
     assert have == sorted(want), f"{script}:\nhave {have}\nwant {sorted(want)}"
 
 
-expect("floors.py", {**TREE, "docs/floors.txt": FLOORS}, FLOOR_FINDINGS)
-clean = {"src/base/ok.h": "", "src/codec/text.h": '#include "base/ok.h"\n', "docs/floors.txt": FLOORS,
+expect("includes.py", {**TREE, "docs/layers.txt": LAYERS}, LAYER_FINDINGS)
+clean = {"src/base/ok.h": "", "src/codec/text.h": '#include "base/ok.h"\n', "docs/layers.txt": LAYERS,
          "src/base/README.md": "", "src/codec/README.md": ""}
-expect("floors.py", clean, [])
+expect("includes.py", clean, [])
 expect("calls.py", CALLS, CALL_FINDINGS, compile_all)
 expect("banned.py",
        {"src/a.c": BANNED, "src/b.c": "int x;\n", "src/base/lock_ranks.h": RANKS}, BANNED_FINDINGS)
 expect("banned.py", {"src/a.c": SPDX, "src/base/lock_ranks.h": RANKS.replace("gone", "a")}, [])
-expect("rooms.py", ROOMS_TREE, ROOMS_FINDINGS)
-del ROOMS_TREE["src/fs/tree/a.c"]
-expect("rooms.py", {**ROOMS_TREE, "tests/unit/meson.build": "['test_new', [base_dep]],\n",
+expect("affected.py", AFFECTED_TREE, AFFECTED_FINDINGS)
+del AFFECTED_TREE["src/fs/tree/a.c"]
+expect("affected.py", {**AFFECTED_TREE, "tests/unit/meson.build": "['test_new', [base_dep]],\n",
                     "tests/system/rest/test_b.py": "import a\n",
-                    "tests/rooms.txt": "src/base/ | unit | rest fs/test_a.py\n"}, [])
+                    "tests/affected.txt": "src/base/ | unit | rest fs/test_a.py\n"}, [])
 print("the lints find what they should")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks tests/rooms.txt, which says which tests a change can break; or asks it.
+"""Checks tests/affected.txt, which says which tests a change can break; or asks it.
 
 Reports: a folder of src/ without a line, a path that does not exist, a suite that meson does not
 know, a folder of tests/system that no line names, a test file that imports a module of another
 folder than its own and helpers/, a source of a test that no meson.build names.
-usage: rooms.py TOP            check
-       rooms.py TOP FILE...    print what to run if these files change: a line of suites, then
+usage: affected.py TOP            check
+       affected.py TOP FILE...    print what to run if these files change: a line of suites, then
                                a system test a line
 """
 
@@ -18,18 +18,18 @@ SUITES = {"unit", "fuzz", "lint"}
 SYSTEM = "tests/system"
 
 
-def read_rooms(top):
+def read_table(top):
     """{path: (suites, system tests)}, in the order of the file."""
-    rooms = {}
-    for number, line in enumerate(open(os.path.join(top, "tests/rooms.txt")), 1):
+    table = {}
+    for number, line in enumerate(open(os.path.join(top, "tests/affected.txt")), 1):
         line = line.split("#")[0].strip()
         if not line:
             continue
         parts = [p.split() for p in (line + " ").split("|")]
         if len(parts) != 3 or len(parts[0]) != 1:
-            sys.exit(f"tests/rooms.txt:{number}: not PATH | SUITES | TESTS: {line}")
-        rooms[parts[0][0]] = (parts[1], parts[2])
-    return rooms
+            sys.exit(f"tests/affected.txt:{number}: not PATH | SUITES | TESTS: {line}")
+        table[parts[0][0]] = (parts[1], parts[2])
+    return table
 
 
 def system_tests(top):
@@ -45,12 +45,12 @@ def system_tests(top):
 
 
 def check(top, say):
-    rooms, tests, used = read_rooms(top), system_tests(top), set()
+    table, tests, used = read_table(top), system_tests(top), set()
     for folder, _, names in os.walk(os.path.join(top, "src")):
         path = os.path.relpath(folder, top) + "/"
-        if any(n.endswith((".c", ".h")) for n in names) and path not in rooms:
+        if any(n.endswith((".c", ".h")) for n in names) and path not in table:
             say(f"{path} has no line")
-    for path, (suites, chosen) in rooms.items():
+    for path, (suites, chosen) in table.items():
         if path not in (".", "meson") and not os.path.exists(os.path.join(top, path)):
             say(f"{path} does not exist")
         for suite in set(suites) - SUITES:
@@ -110,12 +110,12 @@ def own_tests(top, path):
 
 def choose(top, paths):
     """(suites, system tests) of these files."""
-    rooms, suites, chosen = read_rooms(top), set(), []
+    table, suites, chosen = read_table(top), set(), []
     for path in paths:
-        fits = [p for p in rooms if path.startswith(p)] or ["."]
-        room = rooms[max(fits, key=len)]
-        suites.update(room[0])
-        chosen += room[1]
+        fits = [p for p in table if path.startswith(p)] or ["."]
+        row = table[max(fits, key=len)]
+        suites.update(row[0])
+        chosen += row[1]
         if path.startswith(SYSTEM + "/"):
             chosen += own_tests(top, path)
     chosen = list(dict.fromkeys(chosen))
@@ -131,7 +131,7 @@ def main():
     findings = []
     check(top, findings.append)
     for f in findings:
-        print(f"tests/rooms.txt: {f}")
+        print(f"tests/affected.txt: {f}")
     print(f"{len(findings)} findings")
     return 1 if findings else 0
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What docs/floors.txt says; read by floors.py and calls.py."""
+"""What docs/layers.txt says; read by includes.py and calls.py."""
 
 import sys
 
 
-class Rooms:
+class Layers:
     def __init__(self, path):
         self.level, self.doors, self.owners, self.apart = {}, {}, [], {}
         self.circles = []
@@ -14,7 +14,7 @@ class Rooms:
             if not words:
                 continue
             kind, rest = words[0], words[1:]
-            if kind == "floor":
+            if kind == "layer":
                 for name in rest:
                     self.level[name] = level
                 level += 1
@@ -29,8 +29,8 @@ class Rooms:
             else:
                 sys.exit(f"{path}: unknown rule: {kind}")
 
-    def room(self, path):
-        """The deepest room that holds this file of src/; None: it is in none."""
+    def module(self, path):
+        """The deepest module that holds this file of src/; None: it is in none."""
         folder = path
         while "/" in folder:
             folder = folder.rsplit("/", 1)[0]
@@ -39,8 +39,8 @@ class Rooms:
         return None
 
     def highest(self, folder):
-        rooms = [r for r in self.level if r == folder or r.startswith(folder + "/")]
-        return max(rooms, key=self.level.get, default=None)
+        modules = [r for r in self.level if r == folder or r.startswith(folder + "/")]
+        return max(modules, key=self.level.get, default=None)
 
     def is_door(self, header):
         return any(header in headers for headers in self.doors.values())

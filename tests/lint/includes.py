@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the includes of src/ against docs/floors.txt.
+"""Checks the includes of src/ against docs/layers.txt.
 
 Reports: an include that goes up or sideways, a circle of headers, a private header used
 from outside its folder, a foreign header outside its owner, a .c file whose first include
 is not its own header (being first proves that the header stands alone), an include of ours
-that does not exist, a room without a README.md.  usage: floors.py TOP
+that does not exist, a module without a README.md.  usage: includes.py TOP
 """
 
 import os
 import re
 import sys
 
-from floor_rules import Rooms
+from layers import Layers
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
@@ -38,24 +38,24 @@ def check_foreign(path, header, rules, say):
 
 
 def check_own(path, header, rules, say):
-    mine, theirs = rules.room(path), rules.room(header)
+    mine, theirs = rules.module(path), rules.module(header)
     top = header.split("/")[0]
     doors = rules.doors.get(top)
     if doors and path.split("/")[0] != top and header not in doors:
         say(f"{path}: {header} is private to {top}/, use {' or '.join(doors)}")
     if mine is None or (rules.is_door(header) and path.split("/")[0] == top):
-        return  # a door promises for all rooms of its folder, and each may use it
+        return  # a door promises for all modules of its folder, and each may use it
     if theirs is None and rules.is_door(header):
         theirs = rules.highest(top)
     if theirs is None:
-        say(f"{path}: {header} is in no room")
+        say(f"{path}: {header} is in no module")
     elif not rules.may_use(mine, theirs):
         say(f"{path} ({mine}) includes {header} ({theirs})")
 
 
 def check_file(src, path, rules, say):
-    if rules.room(path) is None and not rules.is_door(path):
-        say(f"{path} is in no room")
+    if rules.module(path) is None and not rules.is_door(path):
+        say(f"{path} is in no module")
         return []
     found = INCLUDE.findall(open(os.path.join(src, path), encoding="utf-8").read())
     ours = []
@@ -101,15 +101,15 @@ def check_apart(top, rules, say):
 
 
 def main(top):
-    rules = Rooms(os.path.join(top, "docs/floors.txt"))
+    rules = Layers(os.path.join(top, "docs/layers.txt"))
     src = os.path.join(top, "src")
     findings, graph, count = [], {}, 0
     for path in sources(src):
         count += 1
         graph[path] = check_file(src, path, rules, findings.append)
-    for room in sorted({rules.room(path) for path in graph} - {None}):
-        if not os.path.exists(os.path.join(src, room, "README.md")):
-            findings.append(f"{room}/ has no README.md: what comes in, goes out, may be touched")
+    for module in sorted({rules.module(path) for path in graph} - {None}):
+        if not os.path.exists(os.path.join(src, module, "README.md")):
+            findings.append(f"{module}/ has no README.md: what comes in, goes out, may be touched")
     check_circles(graph, findings.append)
     check_apart(top, rules, findings.append)
     for line in findings:

@@ -40,14 +40,14 @@
 	X(VIEWS, "service/view/views_table.h", "the table of held views and the members of each") \
 	X(UNKEPT, "service/core/service.c", "change sets whose old contents are not kept yet") \
 	X(PARTITION_KEYS, "service/core/partition_keys.c", "keys of partitions by id") \
-	X(KNOWN, "service/core/known.c", "accounts, tables and partitions that REST remembers") \
+	X(LOOKUP_CACHE, "service/core/lookup_cache.c", "accounts, tables and partitions that REST remembers") \
 	X(HEAT, "service/core/heat.c", "one set of counted partitions") \
 	X(TRASH, "service/tree/trash.c", "how much is in the trash") \
 	/* Tables of the mount. */ \
 	X(NOTES, "fs/write/notes.c", "notes: opens that were refused and will be tried again") \
 	X(STAGES, "fs/write/stages.c", "stages by name and by node, and their references") \
 	X(HANDLES, "fs/tree/handle.c", "the list of open handles") \
-	X(BLOBS, "fs/cache/blob.c", "contents of rows by node, and their pins") \
+	X(CONTENTS, "fs/cache/content.c", "contents of rows by node, and their pins") \
 	X(AHEAD, "fs/cache/ahead.c", "which directories are being read in order") \
 	X(NOTIFIER, "fs/cache/notify.c", "the queue of notifications to the kernel") \
 	X(QUERY_NODES, "fs/query/nodes.c", "nodes of queries by number, and their references") \

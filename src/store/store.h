@@ -199,7 +199,7 @@ enum attrs_mask {
 /* Where an item is: a child of `parent`; or, for rows with has_pk, the row `key` of the
  * partition `pk` of the table `parent` (the partition is made where a PUT or a MOVE needs
  * it).  By id alone: id != 0, the rest ignored (ERR_GONE if there is none). */
-struct place {
+struct item_ref {
 	uint64_t id;
 	uint64_t parent;
 	bool has_pk;
@@ -211,7 +211,7 @@ struct place {
 struct change {
 	enum change_op op;
 	uint32_t flags;
-	struct place at;
+	struct item_ref at;
 	enum change_cond cond;
 	int64_t cond_version; /* COND_VERSION: version; COND_ID: the id */
 
@@ -225,7 +225,7 @@ struct change {
 				 where unset here, times are taken as given; ATTRS */
 	uint32_t set_mask;      /* ATTRS */
 	uint64_t offset;        /* WRITE, RESIZE; DELETE: see CHANGE_TO_FILE */
-	struct place to;        /* MOVE; DELETE with CHANGE_TO_FILE */
+	struct item_ref to;     /* MOVE; DELETE with CHANGE_TO_FILE */
 	bool to_match;          /* MOVE: what stands at `to` must have to_version, else */
 	int64_t to_version;     /* ERR_CONDITION_NOT_MET */
 	enum item_kind to_kind; /* MOVE; ITEM_NONE: unchanged */

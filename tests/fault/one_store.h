@@ -20,19 +20,19 @@ static struct err_detail detail; /* of open_store() */
 
 /* ---- changes ---- */
 
-static inline struct place row_at(const char *pk, const char *key)
+static inline struct item_ref row_at(const char *pk, const char *key)
 {
-	return (struct place){
+	return (struct item_ref){
 		.parent = table, .has_pk = true, .pk = span_of(pk), .key = span_of(key)
 	};
 }
 
-static inline struct place named(uint64_t parent, const char *key)
+static inline struct item_ref named(uint64_t parent, const char *key)
 {
-	return (struct place){ .parent = parent, .class = CLASS_NAMED, .key = span_of(key) };
+	return (struct item_ref){ .parent = parent, .class = CLASS_NAMED, .key = span_of(key) };
 }
 
-static inline struct change put(enum item_kind kind, struct place at, struct span body)
+static inline struct change put(enum item_kind kind, struct item_ref at, struct span body)
 {
 	return (struct change){ .op = CHANGE_PUT,
 		.at = at,
@@ -48,12 +48,12 @@ static inline struct change row(const char *pk, const char *key)
 	return put(ITEM_ROW, row_at(pk, key), SPAN_LIT("{}"));
 }
 
-static inline struct change move(struct place from, struct place to)
+static inline struct change move(struct item_ref from, struct item_ref to)
 {
 	return (struct change){ .op = CHANGE_MOVE, .at = from, .to = to, .version = ++version };
 }
 
-static inline struct change removal(struct place at, unsigned flags)
+static inline struct change removal(struct item_ref at, unsigned flags)
 {
 	return (struct change){
 		.op = CHANGE_DELETE, .at = at, .flags = flags, .version = ++version
@@ -94,7 +94,7 @@ static inline bool has_row(const char *key)
 }
 
 /* The id of what is new. */
-static inline uint64_t make(enum item_kind kind, struct place at)
+static inline uint64_t make(enum item_kind kind, struct item_ref at)
 {
 	struct change c = put(kind, at, SPAN_LIT("{}"));
 	CHECK_ERR(store_apply(store, &c, 1, false, NULL), ERR_OK);
@@ -166,9 +166,10 @@ static inline void begin(void)
 	CHECK_ERR(open_store(0), ERR_OK);
 	version = 1000;
 	uint64_t account =
-		make(ITEM_ACCOUNT, (struct place){ .parent = STORE_ROOT, .key = SPAN_LIT("a") });
-	table = make(ITEM_TABLE, (struct place){ .parent = account, .key = SPAN_LIT("tab") });
-	partition = make(ITEM_PARTITION, (struct place){ .parent = table, .key = SPAN_LIT("p") });
+		make(ITEM_ACCOUNT, (struct item_ref){ .parent = STORE_ROOT, .key = SPAN_LIT("a") });
+	table = make(ITEM_TABLE, (struct item_ref){ .parent = account, .key = SPAN_LIT("tab") });
+	partition =
+		make(ITEM_PARTITION, (struct item_ref){ .parent = table, .key = SPAN_LIT("p") });
 }
 
 static inline void begin_with_rows(void)

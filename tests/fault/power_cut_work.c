@@ -77,7 +77,7 @@ struct set {
 	unsigned nnames;
 };
 
-static struct change *add(struct set *s, enum change_op op, struct place at)
+static struct change *add(struct set *s, enum change_op op, struct item_ref at)
 {
 	if (s->n == CHANGES)
 		errx(2, "too many changes");
@@ -85,17 +85,17 @@ static struct change *add(struct set *s, enum change_op op, struct place at)
 	return &s->c[s->n++];
 }
 
-static struct place place_of(
+static struct item_ref place_of(
 	struct scene *sc, struct set *s, const struct plan *p, unsigned slot, bool moved)
 {
 	char *name = s->names[s->nnames++ % CHANGES];
 	slot_name(p, slot, name);
 	if (slot_is_file(p, slot))
-		return (struct place){
+		return (struct item_ref){
 			.parent = s->partition, .class = CLASS_NAMED, .key = key_of(name)
 		};
 	partition_name(p, moved, s->partitions[moved]);
-	return (struct place){ .parent = sc->table,
+	return (struct item_ref){ .parent = sc->table,
 		.has_pk = true,
 		.pk = key_of(s->partitions[moved]),
 		.key = key_of(name) };
@@ -104,7 +104,7 @@ static struct place place_of(
 static void add_file(struct scene *sc, struct set *s, const struct plan *p, unsigned slot,
 	bool is_there, struct span body)
 {
-	struct place at = place_of(sc, s, p, slot, false);
+	struct item_ref at = place_of(sc, s, p, slot, false);
 	if (!is_there)
 		add(s, CHANGE_PUT, at)->kind = ITEM_FILE;
 	else
@@ -121,7 +121,7 @@ static void add_slot(
 	const struct slot *was = &p->after[set - 1][slot], *is = &p->after[set][slot];
 	if (memcmp(was, is, sizeof(*is)) == 0)
 		return;
-	struct place at = place_of(sc, s, p, slot, was->moved);
+	struct item_ref at = place_of(sc, s, p, slot, was->moved);
 	if (is->set == 0) {
 		add(s, CHANGE_DELETE, at);
 	} else if (is->set != set) {
@@ -250,7 +250,7 @@ static uint64_t make(struct scene *sc, uint64_t parent, enum item_kind kind, con
 {
 	struct set s = { 0 };
 	struct change *c =
-		add(&s, CHANGE_PUT, (struct place){ .parent = parent, .key = key_of(name) });
+		add(&s, CHANGE_PUT, (struct item_ref){ .parent = parent, .key = key_of(name) });
 	c->kind = kind;
 	c->name = key_of(name);
 	c->body = SPAN_LIT("{}");

@@ -10,24 +10,24 @@
 
 #define DOCUMENT SPAN_LIT("{\"B\":\"two\"}\n")
 
-static struct place row_at(const char *pk, const char *rk)
+static struct item_ref row_at(const char *pk, const char *rk)
 {
-	return (struct place){
+	return (struct item_ref){
 		.parent = ids.table, .has_pk = true, .pk = span_of(pk), .key = span_of(rk)
 	};
 }
 
-static struct place named(uint64_t parent, const char *name)
+static struct item_ref named(uint64_t parent, const char *name)
 {
-	return (struct place){ .parent = parent, .class = CLASS_NAMED, .key = span_of(name) };
+	return (struct item_ref){ .parent = parent, .class = CLASS_NAMED, .key = span_of(name) };
 }
 
-static struct place keyed(uint64_t parent, const char *key)
+static struct item_ref keyed(uint64_t parent, const char *key)
 {
-	return (struct place){ .parent = parent, .key = span_of(key) };
+	return (struct item_ref){ .parent = parent, .key = span_of(key) };
 }
 
-static struct change put(struct place at, enum item_kind kind, struct span body)
+static struct change put(struct item_ref at, enum item_kind kind, struct span body)
 {
 	return (struct change){ .op = CHANGE_PUT,
 		.kind = kind,
@@ -39,14 +39,14 @@ static struct change put(struct place at, enum item_kind kind, struct span body)
 		.body = body };
 }
 
-static struct change move(struct place from, struct place to)
+static struct change move(struct item_ref from, struct item_ref to)
 {
 	return (struct change){
 		.op = CHANGE_MOVE, .at = from, .to = to, .version = 500, .flags = CHANGE_WANT_OLD
 	};
 }
 
-static struct change removal(struct place at, uint32_t flags)
+static struct change removal(struct item_ref at, uint32_t flags)
 {
 	return (struct change){
 		.op = CHANGE_DELETE, .at = at, .version = 500, .flags = flags | CHANGE_WANT_OLD
@@ -87,12 +87,13 @@ static enum err remove_row(struct world *w)
 
 static enum err remove_file(struct world *w)
 {
-	return sweep_apply(w, removal((struct place){ .id = ids.g }, 0), false);
+	return sweep_apply(w, removal((struct item_ref){ .id = ids.g }, 0), false);
 }
 
 static enum err remove_tree(struct world *w)
 {
-	return sweep_apply(w, removal((struct place){ .id = ids.table }, CHANGE_RECURSIVE), false);
+	return sweep_apply(
+		w, removal((struct item_ref){ .id = ids.table }, CHANGE_RECURSIVE), false);
 }
 
 static enum err to_trash(struct world *w, const char *rk)
@@ -153,7 +154,7 @@ static enum err row_to_file(struct world *w)
 
 static enum err file_to_row(struct world *w)
 {
-	struct change c = move((struct place){ .id = ids.g }, row_at("p", "b"));
+	struct change c = move((struct item_ref){ .id = ids.g }, row_at("p", "b"));
 	c.to_kind = ITEM_ROW;
 	c.body = DOCUMENT;
 	return sweep_apply(w, c, false);

@@ -87,7 +87,9 @@ static enum err change_set(struct world *w)
 /* As the mount does it. */
 static enum err commit_file(struct world *w)
 {
-	const struct place draft = { .parent = ids.p, .class = CLASS_NAMED, .key = SPAN_LIT("f") };
+	const struct item_ref draft = {
+		.parent = ids.p, .class = CLASS_NAMED, .key = SPAN_LIT("f")
+	};
 	struct entity_op op = { .kind = ENTITY_UPSERT,
 		.pk = SPAN_LIT("p"),
 		.rk = SPAN_LIT("f"),
@@ -213,8 +215,8 @@ static enum err partition(struct world *w, uint64_t id, struct item *ret)
 	return store_get(w->store, NULL, id, WANT_ATTRS, ret);
 }
 
-static enum err move(struct world *w, uint64_t from_dir, struct spot from, uint64_t to_dir,
-	struct spot to, unsigned flags)
+static enum err move(struct world *w, uint64_t from_dir, struct dentry from, uint64_t to_dir,
+	struct dentry to, unsigned flags)
 {
 	struct item a, b = { 0 };
 	enum err e = partition(w, from_dir, &a);
@@ -229,8 +231,8 @@ static enum err move(struct world *w, uint64_t from_dir, struct spot from, uint6
 	return e;
 }
 
-#define ROW_SPOT(name_) ((struct spot){ .class = CLASS_KEYED, .key = SPAN_LIT(name_) })
-#define FILE_SPOT(name_) ((struct spot){ .class = CLASS_NAMED, .key = SPAN_LIT(name_) })
+#define ROW_SPOT(name_) ((struct dentry){ .class = CLASS_KEYED, .key = SPAN_LIT(name_) })
+#define FILE_SPOT(name_) ((struct dentry){ .class = CLASS_NAMED, .key = SPAN_LIT(name_) })
 
 static enum err rename_row(struct world *w)
 {
@@ -275,7 +277,7 @@ static enum err to_trash(struct world *w)
 	enum err e = trash_new(w->service, &limits, &t);
 	if (e == ERR_OK)
 		e = partition(w, ids.p, &dir);
-	struct spot at = ROW_SPOT("a");
+	struct dentry at = ROW_SPOT("a");
 	at.dir = &dir;
 	if (e == ERR_OK)
 		e = trash_unlink(t, &at, &kept, &w->detail);
@@ -288,14 +290,14 @@ static enum err make_all(struct world *w)
 {
 	const struct attrs attrs = ATTRS_UNSET;
 	struct item table = { 0 }, dir = { 0 }, file = { 0 };
-	struct spot at = ROW_SPOT("made");
+	struct dentry at = ROW_SPOT("made");
 	enum err e = partition(w, ids.table, &table);
 	at.dir = &table;
 	if (e == ERR_OK)
 		e = tree_mkdir(w->service, &at, &attrs, &dir, &w->detail);
 	if (e == ERR_NAME_EXISTS) /* the first try came so far */
 		e = store_child(w->store, NULL, ids.table, CLASS_KEYED, SPAN_LIT("made"), 0, &dir);
-	struct spot in = FILE_SPOT("file");
+	struct dentry in = FILE_SPOT("file");
 	in.dir = &dir;
 	if (e == ERR_OK)
 		e = tree_create_file(w->service, &in, &attrs, &file, &w->detail);

@@ -41,7 +41,7 @@ static uint64_t last;
 /* By its number nothing of the way to it is known. */
 static enum err remove_last_by_id(void)
 {
-	return apply(removal((struct place){ .id = last }, 0));
+	return apply(removal((struct item_ref){ .id = last }, 0));
 }
 
 TEST(a_partition_goes_with_its_last_row_or_both_stay)
@@ -78,7 +78,7 @@ TEST(a_partition_is_made_with_its_first_row_or_neither)
 	end();
 }
 
-static struct place trashed(const char *name)
+static struct item_ref trashed(const char *name)
 {
 	return named(STORE_TRASH, name);
 }

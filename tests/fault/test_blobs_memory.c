@@ -2,7 +2,7 @@
  * Contents that are given away are not lost for lack of memory: what cannot be kept is freed, and
  * the caller's item is empty whether it was kept or not. */
 #include "calls.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "unit/check.h"
 
 #include <errno.h>
@@ -20,27 +20,27 @@ static void give(struct item *ret)
 
 TEST(what_cannot_be_kept_is_freed)
 {
-	struct blobs *b = blobs_new(1 << 20, 100);
-	const struct blob *blob = NULL;
-	struct blobs_info info;
+	struct contents *b = contents_new(1 << 20, 100);
+	const struct content *content = NULL;
+	struct contents_info info;
 	struct item it;
 	give(&it);
 	calls_strike(CALLS_FAIL, CALLS_MEMORY, true, 1, ENOMEM);
-	CHECK_ERR(blobs_put(b, &it, &blob), ERR_NO_MEMORY);
+	CHECK_ERR(contents_put(b, &it, &content), ERR_NO_MEMORY);
 	CHECK_EQ_INT(calls_now()->struck, 1);
 	calls_stop();
 	CHECK(it.mem == NULL);
 
 	give(&it);
 	calls_strike(CALLS_FAIL, CALLS_MEMORY, true, 1, ENOMEM);
-	blobs_add(b, &it);
+	contents_add(b, &it);
 	CHECK_EQ_INT(calls_now()->struck, 1);
 	calls_stop();
 	CHECK(it.mem == NULL);
 
-	blobs_info(b, &info);
+	contents_info(b, &info);
 	CHECK_EQ_INT(info.pinned, 0);
-	blobs_free(b);
+	contents_free(b);
 }
 
 RUN_TESTS(T(what_cannot_be_kept_is_freed))

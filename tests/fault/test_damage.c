@@ -23,7 +23,7 @@ static struct store *store;
 static uint64_t table, partition;
 static struct err_detail detail;
 
-static struct change put(struct place at, enum item_kind kind, int64_t version)
+static struct change put(struct item_ref at, enum item_kind kind, int64_t version)
 {
 	return (struct change){ .op = CHANGE_PUT,
 		.kind = kind,
@@ -34,14 +34,14 @@ static struct change put(struct place at, enum item_kind kind, int64_t version)
 		.body = SPAN_LIT("{}") };
 }
 
-static struct place keyed(uint64_t parent, struct span key)
+static struct item_ref keyed(uint64_t parent, struct span key)
 {
-	return (struct place){ .parent = parent, .key = key };
+	return (struct item_ref){ .parent = parent, .key = key };
 }
 
-static struct place named(uint64_t parent, struct span key)
+static struct item_ref named(uint64_t parent, struct span key)
 {
-	return (struct place){ .parent = parent, .class = CLASS_NAMED, .key = key };
+	return (struct item_ref){ .parent = parent, .class = CLASS_NAMED, .key = key };
 }
 
 static enum err apply(struct change c)
@@ -53,7 +53,7 @@ static enum err apply(struct change c)
 	return e;
 }
 
-static uint64_t make(struct place at, enum item_kind kind, int64_t version)
+static uint64_t make(struct item_ref at, enum item_kind kind, int64_t version)
 {
 	struct item it = { 0 };
 	CHECK_ERR(apply(put(at, kind, version)), ERR_OK);

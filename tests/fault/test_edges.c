@@ -37,7 +37,7 @@ TEST(onto_itself_a_table_keeps_its_name_and_a_row_gets_its_document)
 	struct item it = { 0 };
 	begin_with_rows();
 	CHECK_ERR(store_get(store, NULL, table, WANT_ATTRS, &it), ERR_OK);
-	struct place at = { .parent = it.parent, .key = SPAN_LIT("tab") };
+	struct item_ref at = { .parent = it.parent, .key = SPAN_LIT("tab") };
 	struct change c = move(at, at);
 	c.name = SPAN_LIT("Tab");
 	CHECK_ERR(apply(c), ERR_OK);
@@ -73,7 +73,7 @@ TEST(a_row_too_large_for_a_file_stays_a_row)
 TEST(nothing_is_put_below_nothing)
 {
 	begin_with_rows();
-	CHECK_ERR(apply(put(ITEM_ROW, (struct place){ .key = SPAN_LIT("x") }, SPAN_LIT("{}"))),
+	CHECK_ERR(apply(put(ITEM_ROW, (struct item_ref){ .key = SPAN_LIT("x") }, SPAN_LIT("{}"))),
 		ERR_NOT_FOUND);
 	CHECK_ERR(apply(put(ITEM_FILE, named(STORE_TRASH, "f"), SPAN_LIT(""))), ERR_OK);
 	end();

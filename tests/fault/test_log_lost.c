@@ -29,14 +29,14 @@ static int on_open(sqlite3 *db, const char **error, const struct sqlite3_api_rou
 	return SQLITE_OK;
 }
 
-static struct place row_at(const char *key)
+static struct item_ref row_at(const char *key)
 {
-	return (struct place){
+	return (struct item_ref){
 		.parent = table, .has_pk = true, .pk = SPAN_LIT("p"), .key = span_of(key)
 	};
 }
 
-static struct change put(enum item_kind kind, struct place at, struct span body)
+static struct change put(enum item_kind kind, struct item_ref at, struct span body)
 {
 	return (struct change){ .op = CHANGE_PUT,
 		.at = at,
@@ -70,8 +70,8 @@ static enum err put_row(const char *key)
 static uint64_t make(uint64_t parent, enum item_kind kind)
 {
 	struct item it = { 0 };
-	struct change c = put(
-		kind, (struct place){ .parent = parent, .key = SPAN_LIT("tab") }, SPAN_LIT("{}"));
+	struct change c = put(kind, (struct item_ref){ .parent = parent, .key = SPAN_LIT("tab") },
+		SPAN_LIT("{}"));
 	CHECK_ERR(apply(&c, 1), ERR_OK);
 	CHECK_ERR(store_child(store, NULL, parent, CLASS_KEYED, SPAN_LIT("tab"), WANT_ATTRS, &it),
 		ERR_OK);

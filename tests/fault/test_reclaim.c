@@ -17,7 +17,7 @@ static void fill(int rows, size_t bytes)
 	static char body[4096];
 	struct change c[SET];
 	char keys[SET][16];
-	doomed = make(ITEM_PARTITION, (struct place){ .parent = table, .key = SPAN_LIT("q") });
+	doomed = make(ITEM_PARTITION, (struct item_ref){ .parent = table, .key = SPAN_LIT("q") });
 	for (int i = 0; i < rows; i += SET) {
 		for (int k = 0; k < SET; k++) {
 			(void)snprintf(keys[k], sizeof(keys[k]), "%08d", i + k);
@@ -29,7 +29,7 @@ static void fill(int rows, size_t bytes)
 
 static enum err remove_all(void)
 {
-	return apply(removal((struct place){ .id = doomed }, CHANGE_RECURSIVE));
+	return apply(removal((struct item_ref){ .id = doomed }, CHANGE_RECURSIVE));
 }
 
 static struct store_info info(void)

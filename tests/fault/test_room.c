@@ -113,7 +113,8 @@ TEST(space_inside_the_store_is_as_good_as_on_the_disk)
 TEST(what_is_removed_with_its_directory_gives_room_at_once)
 {
 	begin();
-	uint64_t q = make(ITEM_PARTITION, (struct place){ .parent = table, .key = SPAN_LIT("q") });
+	uint64_t q =
+		make(ITEM_PARTITION, (struct item_ref){ .parent = table, .key = SPAN_LIT("q") });
 	for (int i = 0; i < 8; i++) {
 		char key[8];
 		(void)snprintf(key, sizeof(key), "%d", i);
@@ -123,7 +124,7 @@ TEST(what_is_removed_with_its_directory_gives_room_at_once)
 	fill_disk(0);
 	struct change large = put(ITEM_ROW, row_at("p", "large"), zeros(1 << 20));
 	CHECK_ERR(apply(large), ERR_NO_SPACE);
-	CHECK_ERR(apply(removal((struct place){ .id = q }, CHANGE_RECURSIVE)), ERR_OK);
+	CHECK_ERR(apply(removal((struct item_ref){ .id = q }, CHANGE_RECURSIVE)), ERR_OK);
 	large.version = ++version;
 	CHECK_ERR(apply(large), ERR_OK);
 	CHECK_ERR(store_room(store, 1 << 20, NULL), ERR_OK);

@@ -86,14 +86,14 @@ static void apply(struct service *s, struct change c)
 	item_fini(&c.left);
 }
 
-static struct place named(uint64_t parent, const char *name)
+static struct item_ref named(uint64_t parent, const char *name)
 {
-	return (struct place){ .parent = parent, .class = CLASS_NAMED, .key = span_of(name) };
+	return (struct item_ref){ .parent = parent, .class = CLASS_NAMED, .key = span_of(name) };
 }
 
-static struct place row(const char *key)
+static struct item_ref row(const char *key)
 {
-	return (struct place){
+	return (struct item_ref){
 		.parent = table, .has_pk = true, .pk = SPAN_LIT("q"), .key = span_of(key)
 	};
 }

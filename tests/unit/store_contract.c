@@ -32,24 +32,24 @@ static enum err apply(struct world *w, struct change c)
 	return store_apply(w->s, &w->c, 1, false, &w->d);
 }
 
-static struct place child_of(uint64_t parent, const char *key)
+static struct item_ref child_of(uint64_t parent, const char *key)
 {
-	return (struct place){ .parent = parent, .key = span_of(key) };
+	return (struct item_ref){ .parent = parent, .key = span_of(key) };
 }
 
-static struct place file_of(uint64_t parent, const char *name)
+static struct item_ref file_of(uint64_t parent, const char *name)
 {
-	return (struct place){ .parent = parent, .class = CLASS_NAMED, .key = span_of(name) };
+	return (struct item_ref){ .parent = parent, .class = CLASS_NAMED, .key = span_of(name) };
 }
 
-static struct place row_of(struct world *w, const char *pk, const char *rk)
+static struct item_ref row_of(struct world *w, const char *pk, const char *rk)
 {
-	return (struct place){
+	return (struct item_ref){
 		.parent = w->table, .has_pk = true, .pk = span_of(pk), .key = span_of(rk)
 	};
 }
 
-static struct change put(enum item_kind kind, struct place at, const char *body)
+static struct change put(enum item_kind kind, struct item_ref at, const char *body)
 {
 	return (struct change){ .op = CHANGE_PUT,
 		.at = at,
@@ -59,19 +59,19 @@ static struct change put(enum item_kind kind, struct place at, const char *body)
 		.name = SPAN_LIT("Name") };
 }
 
-static struct change removal(struct place at, uint32_t flags)
+static struct change removal(struct item_ref at, uint32_t flags)
 {
 	return (struct change){ .op = CHANGE_DELETE, .at = at, .flags = flags };
 }
 
-static struct change moving(struct place at, struct place to, uint32_t flags)
+static struct change moving(struct item_ref at, struct item_ref to, uint32_t flags)
 {
 	return (struct change){ .op = CHANGE_MOVE, .at = at, .to = to, .flags = flags };
 }
 
-static struct place by_id(uint64_t id)
+static struct item_ref by_id(uint64_t id)
 {
-	return (struct place){ .id = id };
+	return (struct item_ref){ .id = id };
 }
 
 /* Makes it and returns its id, 0 on failure. */
@@ -449,7 +449,7 @@ static void a_tables_body_moves_with_it_and_goes_with_it(struct world *w)
 static void missing_parents_and_tables_are_told_apart(struct world *w)
 {
 	CHECK_ERR(apply(w, put(ITEM_TABLE, child_of(99999, "t"), NULL)), ERR_NOT_FOUND);
-	struct place at = { .parent = 99999, .has_pk = true, .key = SPAN_LIT("r") };
+	struct item_ref at = { .parent = 99999, .has_pk = true, .key = SPAN_LIT("r") };
 	CHECK_ERR(apply(w, put(ITEM_ROW, at, "{}")), ERR_TABLE_NOT_FOUND);
 	at.parent = w->account;
 	CHECK_ERR(apply(w, put(ITEM_ROW, at, "{}")), ERR_TABLE_NOT_FOUND);
@@ -633,7 +633,7 @@ static void below_a_removed_directory_nothing_can_be_read_or_changed(struct worl
 static void the_name_of_a_removed_directory_is_free_at_once(struct world *w)
 {
 	fill_table(w);
-	struct place at = child_of(w->account, "again");
+	struct item_ref at = child_of(w->account, "again");
 	CHECK_ERR(apply(w, moving(by_id(w->table), at, 0)), ERR_OK);
 	for (int i = 0; i < 3; i++) {
 		CHECK_ERR(apply(w, removal(at, CHANGE_RECURSIVE)), ERR_OK);
@@ -1057,7 +1057,7 @@ static void conditions_are_of_files(struct world *w)
 		.to = { .parent = p, .class = CLASS_NAMED, .key = SPAN_LIT("g") } };
 	CHECK_ERR(apply(w, c), ERR_OK);
 	CHECK_EQ_INT(w->c.now.attrs.if_match, 77);
-	c.to = (struct place){ .parent = p, .class = CLASS_KEYED, .key = SPAN_LIT("b") };
+	c.to = (struct item_ref){ .parent = p, .class = CLASS_KEYED, .key = SPAN_LIT("b") };
 	c.to_kind = ITEM_ROW;
 	c.body = SPAN_LIT("{}");
 	CHECK_ERR(apply(w, c), ERR_OK);

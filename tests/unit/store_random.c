@@ -85,9 +85,9 @@ static struct span any_body(struct pair *p)
 	return span_make(filler + roll(p, 5000), n);
 }
 
-static void any_place(struct pair *p, struct place *at)
+static void any_place(struct pair *p, struct item_ref *at)
 {
-	*at = (struct place){ .parent = any_id(p), .key = any_key(p) };
+	*at = (struct item_ref){ .parent = any_id(p), .key = any_key(p) };
 	at->class = roll(p, 3) == 0 ? CLASS_NAMED : CLASS_KEYED;
 	unsigned how = roll(p, 10);
 	if (how < 3) {
@@ -99,20 +99,20 @@ static void any_place(struct pair *p, struct place *at)
 }
 
 /* Where something is. */
-static void there(struct pair *p, struct place *at)
+static void there(struct pair *p, struct item_ref *at)
 {
 	const struct item *it = roll(p, 8) ? any_item(p, ITEM_NONE) : NULL;
 	if (!it) {
 		any_place(p, at);
 		return;
 	}
-	*at = (struct place){ .parent = it->parent, .class = it->class, .key = it->key };
+	*at = (struct item_ref){ .parent = it->parent, .class = it->class, .key = it->key };
 	if (roll(p, 3) == 0)
 		at->id = it->id;
 }
 
 /* Where a new one of this kind could be. */
-static void room(struct pair *p, enum item_kind kind, struct place *at)
+static void room(struct pair *p, enum item_kind kind, struct item_ref *at)
 {
 	const struct item *dir = NULL;
 	any_place(p, at);
@@ -164,7 +164,7 @@ static void any_put(struct pair *p, struct change *c)
 	any_attrs(p, &c->attrs);
 }
 
-static enum item_kind kind_at(struct pair *p, const struct place *at)
+static enum item_kind kind_at(struct pair *p, const struct item_ref *at)
 {
 	struct item it = { 0 };
 	if (at->id && store_get(p->oracle, NULL, at->id, WANT_ATTRS, &it) != ERR_OK)

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "fs/cache/ahead.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/cache/pages.h"
 #include "fs/core/nid.h"
 #include "store/engines.h"
@@ -67,9 +67,9 @@ static void world_init(struct world *w, bool sqlite)
 		open_sqlite(w);
 	else
 		MUST(store_open_memory(&w->fs.store) == ERR_OK);
-	w->fs.blobs = blobs_new((size_t)4 << 20, 1000);
+	w->fs.contents = contents_new((size_t)4 << 20, 1000);
 	w->fs.ahead = ahead_new();
-	MUST(w->fs.blobs != NULL && w->fs.ahead != NULL);
+	MUST(w->fs.contents != NULL && w->fs.ahead != NULL);
 	uint64_t account = put(w, STORE_ROOT, ITEM_ACCOUNT, SPAN_LIT("acct"), SPAN_LIT("{}"));
 	uint64_t table = put(w, account, ITEM_TABLE, SPAN_LIT("t"), SPAN_LIT("{}"));
 	w->partition = put(w, table, ITEM_PARTITION, SPAN_LIT("p"), (struct span){ NULL, 0 });
@@ -80,7 +80,7 @@ static void world_init(struct world *w, bool sqlite)
 static void world_fini(struct world *w)
 {
 	ahead_free(w->fs.ahead);
-	blobs_free(w->fs.blobs);
+	contents_free(w->fs.contents);
 	store_close(w->fs.store);
 	if (w->path[0] != 0)
 		(void)unlink(w->path);
@@ -100,9 +100,9 @@ static struct item row(struct world *w, int i, unsigned want)
 static bool read_row(struct world *w, int i)
 {
 	struct item it = row(w, i, WANT_BODY);
-	const struct blob *blob = blobs_pin(w->fs.blobs, nid_of(&it));
-	bool there = blob != NULL;
-	blobs_unpin(w->fs.blobs, blob);
+	const struct content *content = contents_pin(w->fs.contents, nid_of(&it));
+	bool there = content != NULL;
+	contents_unpin(w->fs.contents, content);
 	ahead_read(&w->fs, &it);
 	item_fini(&it);
 	return there;
@@ -128,11 +128,11 @@ TEST(rows_that_follow_a_sequence_are_there)
 TEST(rows_in_no_order_are_not_followed)
 {
 	struct world w;
-	struct blobs_info info;
+	struct contents_info info;
 	world_init(&w, false);
 	for (int i = 0; i < 400; i++)
 		(void)read_row(&w, i * 123 % ROWS);
-	blobs_info(w.fs.blobs, &info);
+	contents_info(w.fs.contents, &info);
 	CHECK_EQ_INT(info.count, 0);
 	world_fini(&w);
 }
@@ -164,13 +164,13 @@ TEST(a_large_row_is_passed_over)
 TEST(who_leaves_most_rows_out_is_not_read_ahead_for)
 {
 	struct world w;
-	struct blobs_info info;
+	struct contents_info info;
 	world_init(&w, false);
 	for (int i = 0; i < 6; i++)
 		(void)read_row(&w, i);
 	for (int i = 40; i < ROWS; i += 40)
 		CHECK(!read_row(&w, i));
-	blobs_info(w.fs.blobs, &info);
+	contents_info(w.fs.contents, &info);
 	CHECK_EQ_INT(info.count, 8);
 	world_fini(&w);
 }
@@ -194,90 +194,90 @@ TEST(documents_come_with_names_while_what_is_looked_up_is_opened)
 
 /* ---- recent contents ---- */
 
-static const struct blob *keep(struct blobs *b, uint64_t id, bool pinned)
+static const struct content *keep(struct contents *b, uint64_t id, bool pinned)
 {
 	struct item it = { .id = id, .kind = ITEM_ROW, .edition = 1, .body = SPAN_LIT("{}") };
-	const struct blob *blob = NULL;
+	const struct content *content = NULL;
 	if (pinned)
-		CHECK_ERR(blobs_put(b, &it, &blob), ERR_OK);
+		CHECK_ERR(contents_put(b, &it, &content), ERR_OK);
 	else
-		blobs_add(b, &it);
-	return blob;
+		contents_add(b, &it);
+	return content;
 }
 
-static bool has(struct blobs *b, uint64_t id)
+static bool has(struct contents *b, uint64_t id)
 {
-	const struct blob *blob = blobs_pin(b, nid_make(id, 1));
-	blobs_unpin(b, blob);
-	return blob != NULL;
+	const struct content *content = contents_pin(b, nid_make(id, 1));
+	contents_unpin(b, content);
+	return content != NULL;
 }
 
 TEST(what_is_open_or_was_found_again_outlives_what_was_not)
 {
-	struct blobs *b = blobs_new((size_t)1 << 20, 100);
-	struct blobs_info info;
-	const struct blob *open = keep(b, 1000, true);
+	struct contents *b = contents_new((size_t)1 << 20, 100);
+	struct contents_info info;
+	const struct content *open = keep(b, 1000, true);
 	for (uint64_t id = 1001; id < 1100; id++)
 		keep(b, id, false);
 	CHECK(has(b, 1001));
 	for (uint64_t id = 2000; id < 2050; id++)
 		keep(b, id, false);
-	blobs_info(b, &info);
+	contents_info(b, &info);
 	CHECK_EQ_INT(info.count, 100);
 	CHECK_EQ_INT(info.pinned, 1);
 	CHECK(has(b, 1000));
 	CHECK(has(b, 1001));
 	CHECK(!has(b, 1002));
 	CHECK(has(b, 2049));
-	blobs_unpin(b, open);
+	contents_unpin(b, open);
 	for (uint64_t id = 3000; id < 3300; id++)
 		keep(b, id, false);
 	CHECK(!has(b, 1000));
-	blobs_info(b, &info);
+	contents_info(b, &info);
 	CHECK_EQ_INT(info.count, 100);
 	CHECK_EQ_INT(info.pinned, 0);
-	blobs_free(b);
+	contents_free(b);
 }
 
 /* More open files than may be kept: all of them stay, and what else comes goes. */
 TEST(what_is_open_stays_beyond_the_bounds)
 {
-	struct blobs *b = blobs_new((size_t)1 << 20, 10);
-	const struct blob *open[30];
-	struct blobs_info info;
+	struct contents *b = contents_new((size_t)1 << 20, 10);
+	const struct content *open[30];
+	struct contents_info info;
 	for (uint64_t i = 0; i < 30; i++)
 		open[i] = keep(b, 1000 + i, true);
 	keep(b, 2000, false);
 	CHECK(!has(b, 2000));
 	for (uint64_t i = 0; i < 30; i++)
 		CHECK(has(b, 1000 + i));
-	blobs_drop(b, nid_make(1003, 1));
+	contents_drop(b, nid_make(1003, 1));
 	CHECK(!has(b, 1003));
 	for (uint64_t i = 0; i < 30; i++)
-		blobs_unpin(b, open[i]);
-	blobs_info(b, &info);
+		contents_unpin(b, open[i]);
+	contents_info(b, &info);
 	CHECK_EQ_INT(info.pinned, 0);
 	CHECK(info.count <= 10);
-	blobs_free(b);
+	contents_free(b);
 }
 
 /* The kernel is not there: it would be an error to give it anything. */
 TEST(what_the_kernel_has_or_is_too_large_is_not_given)
 {
-	struct fs fs = { .blobs = blobs_new((size_t)1 << 20, 10) };
-	const struct blob *blob = keep(fs.blobs, 1000, true);
-	CHECK(!blob_is_given(blob));
-	blob_set_given(blob, true);
-	CHECK(!pages_give(&fs, blob));
-	pages_gone(blob);
-	CHECK(!blob_is_given(blob));
+	struct fs fs = { .contents = contents_new((size_t)1 << 20, 10) };
+	const struct content *content = keep(fs.contents, 1000, true);
+	CHECK(!content_is_given(content));
+	content_set_given(content, true);
+	CHECK(!pages_give(&fs, content));
+	pages_gone(content);
+	CHECK(!content_is_given(content));
 	struct item large = { .id = 1001, .kind = ITEM_ROW, .body = { "", (size_t)1 << 20 } };
-	const struct blob *other = NULL;
-	CHECK_ERR(blobs_put(fs.blobs, &large, &other), ERR_OK);
+	const struct content *other = NULL;
+	CHECK_ERR(contents_put(fs.contents, &large, &other), ERR_OK);
 	CHECK(!pages_give(&fs, other));
-	blobs_unpin(fs.blobs, blob);
-	blobs_unpin(fs.blobs, other);
-	blobs_free(fs.blobs);
+	contents_unpin(fs.contents, content);
+	contents_unpin(fs.contents, other);
+	contents_free(fs.contents);
 }
 
 RUN_TESTS(T(rows_that_follow_a_sequence_are_there), T(rows_in_no_order_are_not_followed),

@@ -201,7 +201,7 @@ static void commit_first(struct world *w)
 	struct store *store = service_store(w->service);
 	if (store_child(store, NULL, w->partition, CLASS_NAMED, span_of(w->name), WANT_ATTRS,
 		    &draft) == ERR_OK) {
-		const struct place place = { .id = draft.id };
+		const struct item_ref place = { .id = draft.id };
 		MUST(entity_commit_document(w->service, ORIGIN_MOUNT, w->table, &op, &place, false,
 			     &now, NULL, NULL) == ERR_OK);
 		committed = true;

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct mutex stage, blobs = MUTEX_INIT(RANK_BLOBS);
+static struct mutex stage, contents = MUTEX_INIT(RANK_CONTENTS);
 static struct rwlock doors;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 
@@ -59,44 +59,44 @@ TEST(locks_are_taken_in_order_and_released_in_any)
 		mutex_lock(&stage);
 		rwlock_rdlock(&doors);
 		lock_assert_above(RANK_STORE_CALL);
-		CHECK_EQ_INT(mutex_trylock(&blobs), 0);
+		CHECK_EQ_INT(mutex_trylock(&contents), 0);
 		lock_assert_held(&stage);
 		lock_assert_held(&doors);
 		mutex_unlock(&stage);
-		lock_assert_held(&blobs);
-		mutex_unlock(&blobs);
+		lock_assert_held(&contents);
+		mutex_unlock(&contents);
 		rwlock_unlock(&doors);
 	}
 	rwlock_wrlock(&doors);
-	mutex_lock(&blobs);
+	mutex_lock(&contents);
 	struct timespec past = { 0 };
-	CHECK_EQ_INT(cond_wait_until(&wake, &blobs, &past), ETIMEDOUT);
-	lock_assert_held(&blobs);
-	mutex_unlock(&blobs);
+	CHECK_EQ_INT(cond_wait_until(&wake, &contents, &past), ETIMEDOUT);
+	lock_assert_held(&contents);
+	mutex_unlock(&contents);
 	rwlock_unlock(&doors);
 }
 
 static void take_in_wrong_order(void)
 {
-	mutex_lock(&blobs);
+	mutex_lock(&contents);
 	mutex_lock(&stage);
 }
 
 static void try_in_wrong_order(void)
 {
-	mutex_lock(&blobs);
+	mutex_lock(&contents);
 	(void)mutex_trylock(&stage);
 }
 
 static void read_in_wrong_order(void)
 {
-	mutex_lock(&blobs);
+	mutex_lock(&contents);
 	rwlock_rdlock(&doors);
 }
 
 static void write_in_wrong_order(void)
 {
-	mutex_lock(&blobs);
+	mutex_lock(&contents);
 	rwlock_wrlock(&doors);
 }
 
@@ -104,10 +104,10 @@ TEST(a_lock_taken_against_the_order_stops_the_program_and_both_are_named)
 {
 	begin();
 	CHECK(stops(take_in_wrong_order, "lock STAGE (fs/write/stage.h: "));
-	CHECK(stops(take_in_wrong_order, " is taken under BLOBS (fs/cache/blob.c: "));
-	CHECK(stops(try_in_wrong_order, " is taken under BLOBS "));
+	CHECK(stops(take_in_wrong_order, " is taken under CONTENTS (fs/cache/content.c: "));
+	CHECK(stops(try_in_wrong_order, " is taken under CONTENTS "));
 	CHECK(stops(read_in_wrong_order, "lock DOORS (service/core/service.c: "));
-	CHECK(stops(write_in_wrong_order, " is taken under BLOBS "));
+	CHECK(stops(write_in_wrong_order, " is taken under CONTENTS "));
 }
 
 static void take_two_of_a_rank(void)
@@ -140,14 +140,14 @@ TEST(a_second_lock_of_a_rank_stops_the_program)
 
 static void call_the_store(void)
 {
-	mutex_lock(&blobs);
+	mutex_lock(&contents);
 	lock_assert_above(RANK_STORE_CALL);
 }
 
 TEST(a_call_of_the_store_under_a_tables_lock_stops_the_program)
 {
 	CHECK(stops(call_the_store, "lock STORE_CALL (store/store.h: "));
-	CHECK(stops(call_the_store, " is taken under BLOBS "));
+	CHECK(stops(call_the_store, " is taken under CONTENTS "));
 }
 
 static void need_none(void)
@@ -187,7 +187,7 @@ static void wait_under_another(void)
 {
 	struct timespec past = { 0 };
 	mutex_lock(&stage);
-	mutex_lock(&blobs);
+	mutex_lock(&contents);
 	(void)cond_wait_until(&wake, &stage, &past);
 }
 
@@ -195,7 +195,7 @@ TEST(a_wait_that_keeps_an_inner_lock_stops_the_program)
 {
 	begin();
 	CHECK(stops(wait_under_another, "lock STAGE "));
-	CHECK(stops(wait_under_another, " is taken under BLOBS "));
+	CHECK(stops(wait_under_another, " is taken under CONTENTS "));
 }
 
 static void take_unranked(void)

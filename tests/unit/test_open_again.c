@@ -2,7 +2,7 @@
  * What open(2) relies on where the kernel walks a path once more: recent contents by node, and
  * notes about threads.  What fstat(2) is told between a commit and its reply. */
 #include "check.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
 #include "fs/tree/attr.h"
@@ -22,117 +22,117 @@ static struct item row(uint32_t edition)
 		.body = SPAN_LIT("{}") };
 }
 
-static const struct blob *put(struct blobs *b, uint32_t edition)
+static const struct content *put(struct contents *b, uint32_t edition)
 {
 	struct item it = row(edition);
-	const struct blob *ret = NULL;
-	CHECK_ERR(blobs_put(b, &it, &ret), ERR_OK);
+	const struct content *ret = NULL;
+	CHECK_ERR(contents_put(b, &it, &ret), ERR_OK);
 	return ret;
 }
 
 TEST(what_was_put_is_found_by_its_node)
 {
-	struct blobs *b = blobs_new(1 << 20, 100);
-	const struct blob *one = put(b, 1);
-	CHECK(blobs_pin(b, nid_make(3000, 1)) == one);
-	CHECK(blobs_pin(b, nid_make(3000, 2)) == NULL);
-	blobs_unpin(b, one);
-	blobs_unpin(b, one);
-	blobs_free(b);
+	struct contents *b = contents_new(1 << 20, 100);
+	const struct content *one = put(b, 1);
+	CHECK(contents_pin(b, nid_make(3000, 1)) == one);
+	CHECK(contents_pin(b, nid_make(3000, 2)) == NULL);
+	contents_unpin(b, one);
+	contents_unpin(b, one);
+	contents_free(b);
 }
 
 TEST(a_dropped_node_is_found_again_once_somebody_puts_it)
 {
-	struct blobs *b = blobs_new(1 << 20, 100);
-	blobs_unpin(b, put(b, 1));
-	blobs_drop(b, nid_make(3000, 1));
-	CHECK(blobs_pin(b, nid_make(3000, 1)) == NULL);
-	const struct blob *again = put(b, 1);
-	CHECK(blobs_pin(b, nid_make(3000, 1)) == again);
-	blobs_unpin(b, again);
-	blobs_unpin(b, again);
-	blobs_free(b);
+	struct contents *b = contents_new(1 << 20, 100);
+	contents_unpin(b, put(b, 1));
+	contents_drop(b, nid_make(3000, 1));
+	CHECK(contents_pin(b, nid_make(3000, 1)) == NULL);
+	const struct content *again = put(b, 1);
+	CHECK(contents_pin(b, nid_make(3000, 1)) == again);
+	contents_unpin(b, again);
+	contents_unpin(b, again);
+	contents_free(b);
 }
 
 /* Only who looked the name up before it was replaced still gets it. */
-static void check_retired(struct blobs *b)
+static void check_retired(struct contents *b)
 {
 	uint64_t nid = nid_make(3000, 1);
-	CHECK(blobs_pin(b, nid) == NULL);
-	const struct blob *found = blobs_pin_old(b, nid);
+	CHECK(contents_pin(b, nid) == NULL);
+	const struct content *found = contents_pin_old(b, nid);
 	CHECK(found != NULL && found->nid == nid);
-	blobs_unpin(b, found);
+	contents_unpin(b, found);
 }
 
 TEST(a_retired_node_is_not_found_though_a_late_reader_puts_it)
 {
-	struct blobs *b = blobs_new(1 << 20, 100);
-	const struct blob *held = put(b, 1);
-	blobs_retire(b, nid_make(3000, 1));
+	struct contents *b = contents_new(1 << 20, 100);
+	const struct content *held = put(b, 1);
+	contents_retire(b, nid_make(3000, 1));
 	check_retired(b);
-	blobs_unpin(b, put(b, 1));
+	contents_unpin(b, put(b, 1));
 	check_retired(b);
-	const struct blob *now = put(b, 2);
-	CHECK(blobs_pin(b, nid_make(3000, 2)) == now);
-	blobs_unpin(b, now);
-	blobs_unpin(b, now);
-	blobs_unpin(b, held);
-	struct blobs_info info;
-	blobs_info(b, &info);
+	const struct content *now = put(b, 2);
+	CHECK(contents_pin(b, nid_make(3000, 2)) == now);
+	contents_unpin(b, now);
+	contents_unpin(b, now);
+	contents_unpin(b, held);
+	struct contents_info info;
+	contents_info(b, &info);
 	CHECK_EQ_INT(info.pinned, 0);
-	blobs_free(b);
+	contents_free(b);
 }
 
 /* Somebody was told to look again before the change that replaced it brought it here. */
 TEST(a_node_may_be_retired_before_it_comes)
 {
-	struct blobs *b = blobs_new(1 << 20, 100);
-	blobs_retire(b, nid_make(3000, 1));
-	CHECK(blobs_pin_old(b, nid_make(3000, 1)) == NULL);
-	blobs_unpin(b, put(b, 1));
+	struct contents *b = contents_new(1 << 20, 100);
+	contents_retire(b, nid_make(3000, 1));
+	CHECK(contents_pin_old(b, nid_make(3000, 1)) == NULL);
+	contents_unpin(b, put(b, 1));
 	check_retired(b);
-	blobs_free(b);
+	contents_free(b);
 }
 
 /* However much is pinned, so that nothing else stays here. */
 TEST(a_node_that_was_told_another_size_is_known_when_its_content_comes)
 {
-	struct blobs *b = blobs_new(1, 100);
-	const struct blob *held = put(b, 3), *found;
-	CHECK_ERR(blobs_look_or_spoil(b, nid_make(3000, 1), &found), ERR_OK);
+	struct contents *b = contents_new(1, 100);
+	const struct content *held = put(b, 3), *found;
+	CHECK_ERR(contents_look_or_spoil(b, nid_make(3000, 1), &found), ERR_OK);
 	CHECK(found == NULL);
-	blobs_retire(b, nid_make(3000, 1));
-	const struct blob *late = put(b, 1), *other = put(b, 2);
-	CHECK(blob_is_spoilt(late));
-	CHECK(!blob_is_spoilt(other) && !blob_is_spoilt(held));
+	contents_retire(b, nid_make(3000, 1));
+	const struct content *late = put(b, 1), *other = put(b, 2);
+	CHECK(content_is_spoilt(late));
+	CHECK(!content_is_spoilt(other) && !content_is_spoilt(held));
 	check_retired(b);
-	blobs_unpin(b, late);
-	blobs_unpin(b, other);
-	blobs_unpin(b, held);
-	struct blobs_info info;
-	blobs_info(b, &info);
+	contents_unpin(b, late);
+	contents_unpin(b, other);
+	contents_unpin(b, held);
+	struct contents_info info;
+	contents_info(b, &info);
 	CHECK_EQ_INT(info.pinned + info.count + info.bytes, 0);
-	blobs_free(b);
+	contents_free(b);
 }
 
 TEST(a_large_row_that_is_open_leaves_room_for_what_is_replaced)
 {
 	static const char large[10000];
-	struct blobs *b = blobs_new(sizeof(large) / 2, 100);
+	struct contents *b = contents_new(sizeof(large) / 2, 100);
 	struct item it = row(1);
 	it.body = span_make(large, sizeof(large));
-	const struct blob *held = NULL;
-	struct blobs_info info;
-	CHECK_ERR(blobs_put(b, &it, &held), ERR_OK);
-	blobs_unpin(b, put(b, 2));
-	const struct blob *found = blobs_pin_old(b, nid_make(3000, 2));
+	const struct content *held = NULL;
+	struct contents_info info;
+	CHECK_ERR(contents_put(b, &it, &held), ERR_OK);
+	contents_unpin(b, put(b, 2));
+	const struct content *found = contents_pin_old(b, nid_make(3000, 2));
 	CHECK(found != NULL);
-	blobs_unpin(b, found);
-	blobs_unpin(b, held);
-	blobs_info(b, &info);
+	contents_unpin(b, found);
+	contents_unpin(b, held);
+	contents_info(b, &info);
 	CHECK(info.bytes <= sizeof(large) / 2);
 	CHECK_EQ_INT(info.pinned, 0);
-	blobs_free(b);
+	contents_free(b);
 }
 
 static enum note_state refuse(struct notes *n, const struct item *it, bool write)
@@ -231,7 +231,7 @@ TEST(a_walk_that_was_given_a_stage_does_not_end_at_another_node)
 	struct fs fs = { .stages = stages_new() };
 	struct notes *n = notes_new();
 	struct item one = row(1), base = row(1);
-	struct target at = { .dir = { .id = DIRECTORY }, .name = SPAN_LIT("r.json") };
+	struct resolved_name at = { .dir = { .id = DIRECTORY }, .name = SPAN_LIT("r.json") };
 	struct stage *s = NULL, *given = NULL;
 	base.body = (struct span){ 0 };
 	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);

@@ -392,7 +392,7 @@ TEST(a_row_takes_the_place_of_its_draft)
 	CHECK_ERR(apply(&w, ENTITY_INSERT, "other", "{}", -1, NULL), ERR_OK);
 	MUST(store_child(service_store(w.service), NULL, w.table, CLASS_KEYED, SPAN_LIT("p"),
 		     WANT_ATTRS, &p) == ERR_OK);
-	struct place draft = { .parent = p.id, .class = CLASS_NAMED, .key = SPAN_LIT("draft") };
+	struct item_ref draft = { .parent = p.id, .class = CLASS_NAMED, .key = SPAN_LIT("draft") };
 	struct change c = { .op = CHANGE_PUT,
 		.kind = ITEM_FILE,
 		.version = p.version + 1,
@@ -447,8 +447,8 @@ TEST(a_rename_keeps_the_bytes_unless_they_hold_a_key)
 	put_document(&w, "a", "{ \"X\" : 1.50 }");
 	put_document(&w, "b", "{ \"X\" : 1.50, \"RowKey\":\"b\" }");
 	struct item p = partition(&w, "p");
-	struct spot from = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("a") };
-	struct spot to = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("c") };
+	struct dentry from = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("a") };
+	struct dentry to = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("c") };
 	struct item before = { 0 }, now = { 0 };
 	MUST(entity_row(w.service, NULL, w.table, SPAN_LIT("p"), SPAN_LIT("a"), &before) == ERR_OK);
 	CHECK_ERR(tree_move(w.service, &from, &to, 0, &now, NULL, NULL), ERR_OK);
@@ -473,8 +473,8 @@ TEST(renaming_a_partition_renders_the_rows_that_hold_its_key)
 	put_document(&w, "b", "{ \"PartitionKey\":\"p\" }");
 	struct item table = { 0 }, it = { 0 };
 	MUST(store_get(service_store(w.service), NULL, w.table, WANT_ATTRS, &table) == ERR_OK);
-	const struct spot from = { .dir = &table, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
-	const struct spot to = { .dir = &table, .class = CLASS_KEYED, .key = SPAN_LIT("q") };
+	const struct dentry from = { .dir = &table, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
+	const struct dentry to = { .dir = &table, .class = CLASS_KEYED, .key = SPAN_LIT("q") };
 	CHECK_ERR(tree_move(w.service, &from, &to, 0, NULL, NULL, NULL), ERR_OK);
 	CHECK_EQ_STR(read_row(&w, "a"), "none");
 	CHECK_ERR(entity_row(w.service, NULL, w.table, SPAN_LIT("q"), SPAN_LIT("a"), &it), ERR_OK);
@@ -492,8 +492,8 @@ TEST(a_file_becomes_a_row_only_with_an_entity_in_it)
 	struct world w = world_new();
 	put_document(&w, "r", "{}");
 	struct item p = partition(&w, "p"), file = { 0 };
-	struct spot from = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
-	struct spot to = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("r") };
+	struct dentry from = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
+	struct dentry to = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("r") };
 	struct attrs attrs = ATTRS_UNSET;
 	struct err_detail detail = { 0 };
 	CHECK_ERR(tree_create_file(w.service, &from, &attrs, &file, NULL), ERR_OK);
@@ -708,8 +708,8 @@ static void world_end(struct world *w)
 static enum err move_row(struct world *w, const char *from_rk, const char *to_rk, unsigned flags)
 {
 	struct item p = partition(w, "p");
-	const struct spot from = { .dir = &p, .class = CLASS_KEYED, .key = span_of(from_rk) };
-	const struct spot to = { .dir = &p, .class = CLASS_KEYED, .key = span_of(to_rk) };
+	const struct dentry from = { .dir = &p, .class = CLASS_KEYED, .key = span_of(from_rk) };
+	const struct dentry to = { .dir = &p, .class = CLASS_KEYED, .key = span_of(to_rk) };
 	enum err e = tree_move(w->service, &from, &to, flags, NULL, NULL, NULL);
 	item_fini(&p);
 	return e;
@@ -752,8 +752,8 @@ TEST(an_empty_file_goes_to_a_rows_name_under_an_id_of_its_own)
 	struct world w = world_new();
 	put_document(&w, "r", "{}");
 	struct item p = partition(&w, "p"), file = { 0 }, there = { 0 };
-	struct spot from = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
-	struct spot to = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("x.json") };
+	struct dentry from = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
+	struct dentry to = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("x.json") };
 	struct attrs attrs = ATTRS_UNSET;
 	attrs.mtime_ns = 7;
 	for (int i = 0; i < 2; i++) { /* onto nothing, and onto the first one */
@@ -817,7 +817,7 @@ TEST(an_exchange_loses_no_change_that_came_between)
 static void make_file(struct world *w, const char *name, const char *content, int64_t match)
 {
 	struct item p = partition(w, "p"), file = { 0 };
-	const struct spot at = { .dir = &p, .class = CLASS_NAMED, .key = span_of(name) };
+	const struct dentry at = { .dir = &p, .class = CLASS_NAMED, .key = span_of(name) };
 	struct attrs attrs = ATTRS_UNSET;
 	MUST(tree_create_file(w->service, &at, &attrs, &file, NULL) == ERR_OK);
 	if (content[0] != 0)
@@ -869,8 +869,8 @@ enum file_move {
 static enum err move_tmp_to_b(struct world *w, enum file_move how)
 {
 	struct item p = partition(w, "p");
-	const struct spot file = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
-	const struct spot row = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("b") };
+	const struct dentry file = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
+	const struct dentry row = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("b") };
 	enum err e = tree_move(w->service, how == SWAP_BACK ? &row : &file,
 		how == SWAP_BACK ? &file : &row, how == OVER ? 0 : TREE_EXCHANGE, NULL, NULL, NULL);
 	item_fini(&p);
@@ -941,10 +941,10 @@ TEST(an_empty_file_waits_for_no_row_that_it_asks_for)
 	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
 		put_document(&w, "a", "{}");
 		struct item p = partition(&w, "p"), now = { 0 };
-		const struct spot from = {
+		const struct dentry from = {
 			.dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp")
 		};
-		const struct spot to = {
+		const struct dentry to = {
 			.dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("x.json")
 		};
 		if (i == 0)
@@ -1003,8 +1003,8 @@ static enum err move_partition_to(
 	struct world *w, const char *from_pk, uint64_t to_table, const char *to_pk, unsigned flags)
 {
 	struct item table = get_item(w, w->table), other = get_item(w, to_table);
-	const struct spot from = { .dir = &table, .class = CLASS_KEYED, .key = span_of(from_pk) };
-	const struct spot to = { .dir = &other, .class = CLASS_KEYED, .key = span_of(to_pk) };
+	const struct dentry from = { .dir = &table, .class = CLASS_KEYED, .key = span_of(from_pk) };
+	const struct dentry to = { .dir = &other, .class = CLASS_KEYED, .key = span_of(to_pk) };
 	enum err e = tree_move(w->service, &from, &to, flags, NULL, NULL, NULL);
 	item_fini(&table);
 	item_fini(&other);
@@ -1014,7 +1014,7 @@ static enum err move_partition_to(
 static void make_partition(struct world *w, const char *pk)
 {
 	struct item table = get_item(w, w->table);
-	const struct spot at = { .dir = &table, .class = CLASS_KEYED, .key = span_of(pk) };
+	const struct dentry at = { .dir = &table, .class = CLASS_KEYED, .key = span_of(pk) };
 	struct attrs attrs = ATTRS_UNSET;
 	MUST(tree_mkdir(w->service, &at, &attrs, NULL, NULL) == ERR_OK);
 	item_fini(&table);
@@ -1060,7 +1060,7 @@ static void fill_short(struct world *w)
 	put_document(w, "c", "{\"RowKey\":\"c\"}");
 	/* What no row is stays as it is. */
 	struct item p = partition(w, "p"), file = { 0 };
-	const struct spot at[] = {
+	const struct dentry at[] = {
 		{ .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("draft") },
 		{ .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("notes") },
 	};
@@ -1209,17 +1209,17 @@ TEST(a_folder_that_becomes_a_partition_with_a_long_key_holds_no_rows_yet)
 		struct attrs attrs = ATTRS_UNSET;
 		char name[LIMIT_NAME_BYTES + 1];
 		size_t n = filename_encode(span_of(LONG_K), FILENAME_PARTITION, name);
-		const struct spot at = { &table, CLASS_NAMED, span_make(name, n), { 0 } };
+		const struct dentry at = { &table, CLASS_NAMED, span_make(name, n), { 0 } };
 		CHECK_ERR(tree_mkdir(w.service, &at, &attrs, &folder, NULL), ERR_OK);
-		const struct spot keyed = { &folder, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
+		const struct dentry keyed = { &folder, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
 		fill_short(&w);
 		struct item p = partition(&w, "p");
-		const struct spot row = { &p, CLASS_KEYED, SPAN_LIT("a"), { 0 } };
+		const struct dentry row = { &p, CLASS_KEYED, SPAN_LIT("a"), { 0 } };
 		CHECK_ERR(
 			tree_move(w.service, &row, &keyed, 0, NULL, NULL, NULL), ERR_NOT_PERMITTED);
 		CHECK_ERR(tree_adopt(w.service, &folder, span_of(LONG_K), &it, NULL), ERR_OK);
 		CHECK_EQ_INT(it.id, folder.id);
-		const struct spot there = { &it, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
+		const struct dentry there = { &it, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
 		CHECK_ERR(tree_move(w.service, &row, &there, 0, NULL, NULL, NULL), ERR_OK);
 		CHECK_EQ_STR(row_in(&w, w.table, LONG_K, "r"),
 			"{\"PartitionKey\":\"<k>\",\"RowKey\":\"r\",\"V\":1}\n");
@@ -1620,7 +1620,7 @@ static uint64_t draft_id(struct world *w, const char *name)
 static uint64_t make_draft(struct world *w, const char *name)
 {
 	struct item p = partition(w, "p"), it = { 0 };
-	const struct spot at = { .dir = &p, .class = CLASS_NAMED, .key = span_of(name) };
+	const struct dentry at = { .dir = &p, .class = CLASS_NAMED, .key = span_of(name) };
 	const struct attrs attrs = ATTRS_UNSET;
 	MUST(tree_create_file(w->service, &at, &attrs, &it, NULL) == ERR_OK);
 	uint64_t id = it.id;
@@ -1634,7 +1634,7 @@ static uint64_t make_folder(struct world *w, const char *pk)
 	char name[LIMIT_NAME_BYTES + 1];
 	size_t n = filename_encode(span_of(pk), FILENAME_PARTITION, name);
 	struct item table = { .id = w->table, .kind = ITEM_TABLE }, it = { 0 };
-	const struct spot at = { .dir = &table, .class = CLASS_NAMED, .key = span_make(name, n) };
+	const struct dentry at = { .dir = &table, .class = CLASS_NAMED, .key = span_make(name, n) };
 	const struct attrs attrs = ATTRS_UNSET;
 	MUST(tree_mkdir(w->service, &at, &attrs, &it, NULL) == ERR_OK);
 	uint64_t id = it.id;
@@ -1854,8 +1854,10 @@ static void rename_the_folder(struct world *w)
 	char name[LIMIT_NAME_BYTES + 1], other[LIMIT_NAME_BYTES + 1];
 	size_t n = filename_encode(SPAN_LIT(K300), FILENAME_PARTITION, name);
 	struct item table = { .id = w->table, .kind = ITEM_TABLE };
-	const struct spot from = { .dir = &table, .class = CLASS_NAMED, .key = span_make(name, n) };
-	const struct spot to = { .dir = &table, .class = CLASS_NAMED, .key = other_name(other) };
+	const struct dentry from = {
+		.dir = &table, .class = CLASS_NAMED, .key = span_make(name, n)
+	};
+	const struct dentry to = { .dir = &table, .class = CLASS_NAMED, .key = other_name(other) };
 	MUST(tree_move(w->service, &from, &to, 0, NULL, NULL, NULL) == ERR_OK);
 }
 

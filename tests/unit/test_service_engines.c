@@ -99,9 +99,9 @@ static bool exists(struct world *w, uint64_t id)
 	return e == ERR_OK;
 }
 
-static struct spot spot(const struct item *dir, enum item_class class, const char *key)
+static struct dentry spot(const struct item *dir, enum item_class class, const char *key)
 {
-	return (struct spot){ .dir = dir, .class = class, .key = span_of(key) };
+	return (struct dentry){ .dir = dir, .class = class, .key = span_of(key) };
 }
 
 /* ERR_OK with the ability, else ERR_CROSS_DEVICE. */
@@ -141,16 +141,17 @@ TEST(a_rename_is_one_step_or_EXDEV)
 		MUST(store_get(service_store(w.service), NULL, w.table, 0, &table) == ERR_OK);
 		struct item p = child(&w, w.table, CLASS_KEYED, "p");
 		struct item q = child(&w, w.table, CLASS_KEYED, "q");
-		struct spot a = spot(&p, CLASS_KEYED, "1"), b = spot(&p, CLASS_KEYED, "2");
-		struct spot there = spot(&q, CLASS_KEYED, "2"), file = spot(&p, CLASS_NAMED, ".f");
+		struct dentry a = spot(&p, CLASS_KEYED, "1"), b = spot(&p, CLASS_KEYED, "2");
+		struct dentry there = spot(&q, CLASS_KEYED, "2"),
+			      file = spot(&p, CLASS_NAMED, ".f");
 		/* Within a partition always, also where the row becomes a file on its way. */
 		CHECK_ERR(tree_move(w.service, &a, &b, 0, NULL, NULL, NULL), ERR_OK);
 		CHECK_ERR(tree_move(w.service, &b, &file, 0, NULL, NULL, NULL), ERR_OK);
 		CHECK_ERR(tree_move(w.service, &file, &b, 0, NULL, NULL, NULL), ERR_OK);
 		expect(&w, STORE_CAN_SPAN, tree_move(w.service, &b, &there, 0, NULL, NULL, NULL));
 		CHECK_ERR(row_is(&w, "p", "2"), can(&w, STORE_CAN_SPAN) ? ERR_NOT_FOUND : ERR_OK);
-		struct spot from = spot(&table, CLASS_KEYED, "p"),
-			    to = spot(&table, CLASS_KEYED, "r");
+		struct dentry from = spot(&table, CLASS_KEYED, "p"),
+			      to = spot(&table, CLASS_KEYED, "r");
 		expect(&w, STORE_CAN_MOVE_DIRS,
 			tree_move(w.service, &from, &to, 0, NULL, NULL, NULL));
 		from = spot(&account, CLASS_KEYED, "tab");
@@ -176,7 +177,7 @@ TEST(a_removed_row_is_kept_where_its_file_can_be_made_in_the_same_step)
 		MUST(put_row(&w, "p", "1") == ERR_OK);
 		MUST(trash_new(w.service, &limits, &t) == ERR_OK);
 		struct item p = child(&w, w.table, CLASS_KEYED, "p");
-		struct spot a = spot(&p, CLASS_KEYED, "1");
+		struct dentry a = spot(&p, CLASS_KEYED, "1");
 		CHECK_ERR(trash_unlink(t, &a, &kept, NULL), ERR_OK);
 		CHECK_EQ_INT(kept, can(&w, STORE_CAN_SPAN));
 		CHECK_ERR(row_is(&w, "p", "1"), ERR_NOT_FOUND);
@@ -197,7 +198,7 @@ TEST(a_file_that_is_open_can_be_removed_and_replaced)
 		struct item a = { 0 }, b = { 0 };
 		MUST(put_row(&w, "p", "1") == ERR_OK);
 		struct item p = child(&w, w.table, CLASS_KEYED, "p");
-		struct spot at = spot(&p, CLASS_NAMED, ".a"), other = spot(&p, CLASS_NAMED, ".b");
+		struct dentry at = spot(&p, CLASS_NAMED, ".a"), other = spot(&p, CLASS_NAMED, ".b");
 		bool stays = can(&w, STORE_CAN_SPAN);
 		CHECK_ERR(tree_create_file(w.service, &at, &attrs, &a, NULL), ERR_OK);
 		CHECK_ERR(tree_create_file(w.service, &other, &attrs, &b, NULL), ERR_OK);
@@ -376,7 +377,8 @@ TEST(what_is_remembered_is_forgotten_with_a_foreign_change)
 	struct partition_keys *keys = service_partition_keys(p.here.service);
 	CHECK_ERR(partition_keys_get(keys, dir.id, &key), ERR_OK);
 	MUST(store_get(service_store(p.there.service), NULL, p.there.table, 0, &table) == ERR_OK);
-	struct spot from = spot(&table, CLASS_KEYED, "p"), to = spot(&table, CLASS_KEYED, "moved");
+	struct dentry from = spot(&table, CLASS_KEYED, "p"),
+		      to = spot(&table, CLASS_KEYED, "moved");
 	CHECK_ERR(tree_move(p.there.service, &from, &to, 0, NULL, NULL, NULL), ERR_OK);
 	CHECK_ERR(partition_keys_get(keys, dir.id, &key), ERR_OK);
 	CHECK(span_is(span_make(key.pk, key.pk_n), "moved"));

@@ -172,16 +172,15 @@ static void end(void)
 /* Returns a stage of the next row, or of its name; want: of a row that is there. */
 static struct stage *stage(bool there, unsigned want)
 {
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item item = { 0 };
 	struct stage *s = NULL;
 	next_row();
 	if (there)
 		change(ENTITY_INSERT, "{\"A\":1}");
-	MUST(target_resolve(world.fs, nid_make(world.partition, 0), world.name, &t, NULL) ==
-		ERR_OK);
+	MUST(name_resolve(world.fs, nid_make(world.partition, 0), world.name, &t, NULL) == ERR_OK);
 	if (there)
-		MUST(target_item(world.fs, &t, want, &item) == ERR_OK);
+		MUST(name_item(world.fs, &t, want, &item) == ERR_OK);
 	MUST(stage_new(world.fs, &t, there ? &item : NULL, &s) == ERR_OK);
 	if (!there)
 		stage_created(s, &ATTRS_UNSET);
@@ -333,12 +332,11 @@ static void write_and_close(struct stage *s)
 /* Another writer of the same name closes first, and the disk is full then. */
 static void close_after_other_writer(struct stage *s)
 {
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item file = { 0 };
 	struct stage *other = NULL;
-	MUST(target_resolve(world.fs, nid_make(world.partition, 0), world.name, &t, NULL) ==
-		ERR_OK);
-	MUST(target_item(world.fs, &t, WANT_BODY, &file) == ERR_OK);
+	MUST(name_resolve(world.fs, nid_make(world.partition, 0), world.name, &t, NULL) == ERR_OK);
+	MUST(name_item(world.fs, &t, WANT_BODY, &file) == ERR_OK);
 	MUST(stage_new(world.fs, &t, &file, &other) == ERR_OK);
 	write_and_close(other);
 	CHECK_EQ_INT(other->is.name, NAME_ROW);

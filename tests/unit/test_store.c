@@ -398,7 +398,7 @@ TEST(the_sum_of_files_is_right_after_a_set_that_adds_and_removes_as_much)
 		{ .op = CHANGE_DELETE, .version = 205, .flags = CHANGE_RECURSIVE },
 	};
 	set[0].at = put_row(table, "p", "r", 0).at;
-	set[0].to = (struct place){ .parent = STORE_TRASH, .class = CLASS_NAMED };
+	set[0].to = (struct item_ref){ .parent = STORE_TRASH, .class = CLASS_NAMED };
 	set[0].to.key = SPAN_LIT("left");
 	set[1].at.id = folder;
 	CHECK_ERR(store_apply(s, set, 2, false, &detail), ERR_OK);
@@ -424,7 +424,7 @@ TEST(a_store_of_version_1_is_read_copied_and_raised)
 	struct store *s = open_sqlite();
 	struct store_info info;
 	struct change c = { .op = CHANGE_PUT, .kind = ITEM_FILE, .version = 500 };
-	c.at = (struct place){ .parent = STORE_REJECTED, .class = CLASS_NAMED };
+	c.at = (struct item_ref){ .parent = STORE_REJECTED, .class = CLASS_NAMED };
 	c.at.key = SPAN_LIT("old");
 	c.attrs = ATTRS_UNSET;
 	uint64_t id = make(s, c);

@@ -37,7 +37,7 @@ static void world_init(struct world *w, struct trash_limits limits, uint64_t quo
 		ERR_OK);
 	w->table = it.id;
 	struct attrs attrs = ATTRS_UNSET;
-	const struct spot at = { .dir = &it, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
+	const struct dentry at = { .dir = &it, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
 	MUST(tree_mkdir(w->service, &at, &attrs, &w->partition, NULL) == ERR_OK);
 	item_fini(&it);
 	MUST(trash_new(w->service, &limits, &w->trash) == ERR_OK);
@@ -79,9 +79,9 @@ static struct content content(struct world *w)
 	return c;
 }
 
-static struct spot spot_of(struct world *w, const char *rk)
+static struct dentry spot_of(struct world *w, const char *rk)
 {
-	return (struct spot){ .dir = &w->partition, .class = CLASS_KEYED, .key = span_of(rk) };
+	return (struct dentry){ .dir = &w->partition, .class = CLASS_KEYED, .key = span_of(rk) };
 }
 
 /* A document of that size. */
@@ -107,7 +107,7 @@ static bool remove_row(struct world *w, const char *rk, size_t size)
 {
 	bool kept = false;
 	put_row(w, rk, size);
-	const struct spot at = spot_of(w, rk);
+	const struct dentry at = spot_of(w, rk);
 	CHECK_ERR(trash_unlink(w->trash, &at, &kept, NULL), ERR_OK);
 	struct item it = { 0 };
 	CHECK_ERR(store_child(w->store, NULL, w->partition.id, CLASS_KEYED, span_of(rk), WANT_ATTRS,
@@ -167,7 +167,7 @@ TEST(a_removed_row_is_kept_with_its_time)
 	struct world w;
 	world_init(&w, wide, 0);
 	int64_t version = put_row(&w, "r", 10);
-	const struct spot at = spot_of(&w, "r");
+	const struct dentry at = spot_of(&w, "r");
 	bool kept;
 	CHECK_ERR(trash_unlink(w.trash, &at, &kept, NULL), ERR_OK);
 	CHECK(kept);
@@ -184,7 +184,7 @@ TEST(what_is_not_there_keeps_nothing)
 	struct world w;
 	world_init(&w, wide, 0);
 	(void)put_row(&w, "r", 10);
-	const struct spot at = spot_of(&w, "r"), none = spot_of(&w, "none");
+	const struct dentry at = spot_of(&w, "r"), none = spot_of(&w, "none");
 	bool kept;
 	CHECK_ERR(trash_unlink(w.trash, &none, &kept, NULL), ERR_NOT_FOUND);
 	CHECK(!kept);

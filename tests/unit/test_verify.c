@@ -46,7 +46,7 @@ static void world_init(struct world *w, bool in_memory)
 	MUST(table_create(w->service, ORIGIN_COMMAND, account, SPAN_LIT("Tab"), &it, NULL) ==
 		ERR_OK);
 	w->table = it.id;
-	const struct spot at = { .dir = &it, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
+	const struct dentry at = { .dir = &it, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
 	MUST(tree_mkdir(w->service, &at, &attrs, &p, NULL) == ERR_OK);
 	w->partition = p.id;
 	item_fini(&p);

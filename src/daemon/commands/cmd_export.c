@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/progress.h"
-#include "daemon/core/target.h"
+#include "daemon/core/table_arg.h"
 #include "model/key.h"
 #include "service/check/salvage.h"
 #include "service/core/tables.h"
@@ -22,7 +22,7 @@ struct run {
 
 static bool check(const struct args *args, FILE *err)
 {
-	struct target t;
+	struct table_arg t;
 	enum transfer_format format;
 	if (args_has(args, "skip-damaged") &&
 		(args->nwords > 2 || args_has(args, "output") || args_has(args, "format"))) {
@@ -30,8 +30,8 @@ static bool check(const struct args *args, FILE *err)
 			"--skip-damaged writes a whole table as NDJSON to standard output");
 		return false;
 	}
-	return table_target_parse(args->words[1], "export", &t, err) &&
-		target_format(args, NULL, "export", &format, err);
+	return table_arg_parse(args->words[1], "export", &t, err) &&
+		table_arg_format(args, NULL, "export", &format, err);
 }
 
 static bool asked(void *arg)
@@ -90,7 +90,7 @@ static enum err copy(struct run *r, struct err_detail *why)
 	return e;
 }
 
-static enum err open_rows(struct run *r, const struct args *args, const struct target *t,
+static enum err open_rows(struct run *r, const struct args *args, const struct table_arg *t,
 	enum row_form form, struct err_detail *why)
 {
 	struct service *s = r->env->service;
@@ -137,7 +137,7 @@ static void on_lost(void *arg, const char *what)
 	(void)command_fail(r->env->err, "export", "%s", what);
 }
 
-static int skip_damaged(struct cmd_env *env, const struct target *t)
+static int skip_damaged(struct cmd_env *env, const struct table_arg *t)
 {
 	struct run r = { .env = env };
 	struct salvage to = { .row = on_salvaged, .lost = on_lost, .arg = &r };
@@ -154,7 +154,7 @@ static int skip_damaged(struct cmd_env *env, const struct target *t)
 	if (e == ERR_CANCELLED)
 		e = cannot_write(&why);
 	if (e != ERR_OK)
-		return target_fail(env, "export", t, e, &why);
+		return table_arg_fail(env, "export", t, e, &why);
 	if (to.losses == 0 && (env->salvaged == NULL || env->salvaged->losses == 0))
 		return EXIT_DONE;
 	return command_fail(env->err, "export",
@@ -165,11 +165,11 @@ static int skip_damaged(struct cmd_env *env, const struct target *t)
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env };
-	struct target t;
+	struct table_arg t;
 	struct err_detail why = { 0 };
 	enum transfer_format format;
-	(void)table_target_parse(args->words[1], "export", &t, env->err);
-	(void)target_format(args, args_value(args, "output"), "export", &format, env->err);
+	(void)table_arg_parse(args->words[1], "export", &t, env->err);
+	(void)table_arg_format(args, args_value(args, "output"), "export", &format, env->err);
 	if (args_has(args, "skip-damaged"))
 		return skip_damaged(env, &t);
 	enum err e = open_rows(
@@ -186,7 +186,7 @@ static int run(struct cmd_env *env, const struct args *args)
 	if (e == ERR_NOT_FOUND)
 		return command_fail(env->err, "export", "there is no partition '%s' in %s",
 			args->words[2], args->words[1]);
-	return target_fail(env, "export", &t, e, &why);
+	return table_arg_fail(env, "export", &t, e, &why);
 }
 
 static const struct option_spec options_[] = {

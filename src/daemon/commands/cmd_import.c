@@ -2,7 +2,7 @@
  * import: files into a table.  A record that is refused is reported with its place and
  * costs the others nothing. */
 #include "daemon/core/progress.h"
-#include "daemon/core/target.h"
+#include "daemon/core/table_arg.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/transfer/importer.h"
@@ -42,7 +42,7 @@ static bool parse_mode(const char *text, enum import_mode *ret)
 
 static bool check(const struct args *args, FILE *err)
 {
-	struct target t;
+	struct table_arg t;
 	enum import_mode mode;
 	enum transfer_format format;
 	if (!parse_mode(args_value(args, "mode"), &mode)) {
@@ -50,8 +50,8 @@ static bool check(const struct args *args, FILE *err)
 			args_value(args, "mode"));
 		return false;
 	}
-	return table_target_parse(args->words[1], "import", &t, err) &&
-		target_format(args, NULL, "import", &format, err);
+	return table_arg_parse(args->words[1], "import", &t, err) &&
+		table_arg_format(args, NULL, "import", &format, err);
 }
 
 static void tell_error(void *arg, enum err e, const struct err_detail *detail)
@@ -88,7 +88,7 @@ static uint64_t size_of(const struct cmd_env *env)
 
 /* The table, made where it is not there yet. */
 static enum err open_table(
-	struct cmd_env *env, const struct target *t, uint64_t *ret_id, struct err_detail *why)
+	struct cmd_env *env, const struct table_arg *t, uint64_t *ret_id, struct err_detail *why)
 {
 	struct item table = { 0 };
 	enum err e = table_find(env->service, t->account, t->table, &table);
@@ -141,24 +141,24 @@ static void tell_end(struct run *r, enum err e, const struct err_detail *why)
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env, .size = size_of(env) };
-	struct target t;
+	struct table_arg t;
 	struct err_detail why = { 0 };
 	uint64_t table_id;
 	struct import_options options = { .stop_at_error = args_has(args, "stop"),
 		.on_error = tell_error,
 		.on_progress = tell_progress,
 		.arg = &r };
-	(void)table_target_parse(args->words[1], "import", &t, env->err);
+	(void)table_arg_parse(args->words[1], "import", &t, env->err);
 	(void)parse_mode(args_value(args, "mode"), &options.mode);
 	enum err e = open_table(env, &t, &table_id, &why);
 	if (e != ERR_OK)
-		return target_fail(env, "import", &t, e, &why);
+		return table_arg_fail(env, "import", &t, e, &why);
 
 	progress_start(&r.progress, env, "rows");
 	for (size_t i = 0; e == ERR_OK && i < env->ninputs; i++) {
 		struct import_counts counts;
 		r.input = env->inputs[i].name;
-		(void)target_format(args, r.input, "import", &options.format, env->err);
+		(void)table_arg_format(args, r.input, "import", &options.format, env->err);
 		e = import_stream(env->service, ORIGIN_COMMAND, table_id, env->inputs[i].file,
 			&options, &counts, &why);
 		r.done += counts.done;

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "daemon/core/account.h"
 #include "daemon/core/account_url.h"
-#include "daemon/core/target.h"
+#include "daemon/core/table_arg.h"
 #include "query/key_ranges.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
@@ -262,8 +262,8 @@ static bool read_order(const struct args *args, struct order *o, FILE *err)
 
 	*o = (struct order){ .account = span_of(where) };
 	if (strchr(where, '/') != NULL) {
-		struct target at;
-		if (!table_target_parse(where, "sas", &at, err))
+		struct table_arg at;
+		if (!table_arg_parse(where, "sas", &at, err))
 			return false;
 		o->account = at.account;
 		o->table = at.table;
@@ -381,12 +381,12 @@ static int make(
  * and what is printed has the name in the case it was given at its making. */
 static int make_for_table(struct cmd_env *env, const struct args *args, const struct order *o)
 {
-	struct target at = { o->account, o->table };
+	struct table_arg at = { o->account, o->table };
 	struct item it = { 0 };
 	enum err e = table_find(env->service, o->account, o->table, &it);
 
 	if (e != ERR_OK)
-		return target_fail(env, "sas", &at, e, NULL);
+		return table_arg_fail(env, "sas", &at, e, NULL);
 	int code = make(env, args, o, it.name);
 	item_fini(&it);
 	return code;

@@ -33,7 +33,7 @@ struct control {
 	unsigned running; /* guarded by lock */
 };
 
-struct call {
+struct control_request {
 	struct control *control;
 	int sock;
 	char *words;
@@ -45,7 +45,7 @@ struct call {
 
 static bool is_cancelled(void *arg)
 {
-	struct call *c = arg;
+	struct control_request *c = arg;
 	if (atomic_load(&c->control->stopping))
 		return true;
 	struct pollfd p = { .fd = c->sock, .events = POLLRDHUP };
@@ -71,7 +71,7 @@ static void refuse(int sock, uid_t uid)
 	(void)send(sock, &refusal, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static bool split_words(struct call *c)
+static bool split_words(struct control_request *c)
 {
 	char *at = c->words, *end = c->words + c->head.bytes;
 	c->argv = calloc((size_t)c->head.argc + 1, sizeof(*c->argv));
@@ -86,7 +86,7 @@ static bool split_words(struct call *c)
 	return at == end;
 }
 
-static bool receive(struct call *c)
+static bool receive(struct control_request *c)
 {
 	size_t got;
 	c->fds = calloc(CONTROL_FILES_MAX, sizeof(*c->fds));
@@ -113,7 +113,7 @@ static bool receive(struct call *c)
 
 static void *serve_call(void *arg)
 {
-	struct call *c = arg;
+	struct control_request *c = arg;
 	struct control *control = c->control;
 	const char taken = CONTROL_TAKES;
 	if (receive(c) && control_send(c->sock, &taken, 1, NULL, 0)) {
@@ -141,7 +141,7 @@ static void *serve_call(void *arg)
 static bool start_call(struct control *control, int sock)
 {
 	pthread_t thread;
-	struct call *c = calloc(1, sizeof(*c));
+	struct control_request *c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return false;
 	c->control = control;

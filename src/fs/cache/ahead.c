@@ -2,7 +2,7 @@
 #include "fs/cache/ahead.h"
 
 #include "base/lock.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +142,7 @@ static bool keep(void *arg, const struct item *it)
 	if (it->body.p != NULL) {
 		if (item_copy(&copy, it) != ERR_OK)
 			return false;
-		blobs_add(s->fs->blobs, &copy);
+		contents_add(s->fs->contents, &copy);
 		item_fini(&copy);
 	}
 	set_key(&s->end, it->key);

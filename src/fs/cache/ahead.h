@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Rows that will be asked for next: tar, grep and rsync read a directory's rows in the order of
  * its keys.  After a few of them the documents of those that follow are read with one scan and
- * put among the recent ones (fs/cache/blob.h), where the open that comes finds its node's content, or
+ * put among the recent ones (fs/cache/content.h), where the open that comes finds its node's content, or
  * nothing.  So does the document that is read with a name that is looked up, by those who open
  * what they look up.  So this is only a guess at what to keep: it never decides what anybody sees. */
 #ifndef FS_CACHE_AHEAD_H

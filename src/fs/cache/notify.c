@@ -3,7 +3,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 
 #include <fuse_lowlevel.h>
 
@@ -65,7 +65,7 @@ void notify_attributes(struct notifier *n, uint64_t nid)
 
 void notify_old_node(struct notifier *n, uint64_t nid)
 {
-	blobs_retire(n->fs->blobs, nid);
+	contents_retire(n->fs->contents, nid);
 	notify_attributes(n, nid);
 }
 

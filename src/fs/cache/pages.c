@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What was given is remembered only to spare a second time: with a blob that is forgotten that is
+ * What was given is remembered only to spare a second time: with a content that is forgotten that is
  * forgotten too, and a node of which the kernel has dropped its pages is read. */
 #include "fs/cache/pages.h"
 
@@ -18,23 +18,23 @@ static bool store(struct fs *fs, uint64_t nid, struct span content)
 	return fuse_lowlevel_notify_store(fs->session, nid, 0, &bytes, 0) == 0;
 }
 
-bool pages_give(struct fs *fs, const struct blob *blob)
+bool pages_give(struct fs *fs, const struct content *content)
 {
-	if (blob_is_given(blob))
+	if (content_is_given(content))
 		return false;
-	struct span content = blob->item.body;
+	struct span bytes = content->item.body;
 	bool given = false;
-	if (content.n == 0 || content.n > CONTENT_MAX)
+	if (bytes.n == 0 || bytes.n > CONTENT_MAX)
 		return false;
 	if (atomic_fetch_add(&fs->page_givers, 1) < GIVERS_MAX)
-		given = store(fs, blob->nid, content);
+		given = store(fs, content->nid, bytes);
 	atomic_fetch_sub(&fs->page_givers, 1);
 	if (given)
-		blob_set_given(blob, true);
+		content_set_given(content, true);
 	return given;
 }
 
-void pages_gone(const struct blob *blob)
+void pages_gone(const struct content *content)
 {
-	blob_set_given(blob, false);
+	content_set_given(content, false);
 }

@@ -6,13 +6,13 @@
 #ifndef FS_CACHE_PAGES_H
 #define FS_CACHE_PAGES_H
 
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/core/state.h"
 
 /* All of the content of a row's node that is being opened; before the reply.  Does nothing where
  * the kernel was given it a while ago.  True: it was given now. */
-bool pages_give(struct fs *fs, const struct blob *blob);
+bool pages_give(struct fs *fs, const struct content *content);
 /* The kernel reads it after all: it has dropped its pages. */
-void pages_gone(const struct blob *blob);
+void pages_gone(const struct content *content);
 
 #endif

@@ -16,7 +16,7 @@
 
 struct ahead;
 struct batch_results;
-struct blobs;
+struct contents;
 struct stages;
 struct notes;
 struct reasons;
@@ -52,17 +52,17 @@ struct fs {
 	struct fs_options options;
 	char *source, *store_path, *dir, *version; /* owned copies behind options */
 	struct fuse_session *session;
-	sem_t ended;             /* posted by fs_end() */
-	struct blobs *blobs;     /* recent row contents */
-	struct ahead *ahead;     /* and those that come next */
-	struct stages *stages;   /* writers' private documents */
-	struct notes *notes;     /* threads that were told ESTALE and will come back */
-	struct habits *habits;   /* threads that replace one row after the other */
-	struct reasons *reasons; /* why something was refused */
-	struct waiting *waiting; /* refused bytes that the store could not take */
-	struct handles *handles; /* all that is open */
-	struct held *held;       /* how much that is, and may be */
-	struct locks *locks;     /* flock(2), fcntl(2) */
+	sem_t ended;               /* posted by fs_end() */
+	struct contents *contents; /* recent row contents */
+	struct ahead *ahead;       /* and those that come next */
+	struct stages *stages;     /* writers' private documents */
+	struct notes *notes;       /* threads that were told ESTALE and will come back */
+	struct habits *habits;     /* threads that replace one row after the other */
+	struct reasons *reasons;   /* why something was refused */
+	struct waiting *waiting;   /* refused bytes that the store could not take */
+	struct handles *handles;   /* all that is open */
+	struct held *held;         /* how much that is, and may be */
+	struct locks *locks;       /* flock(2), fcntl(2) */
 	struct notifier *notifier;
 	struct syncs *syncs; /* fsync(2) */
 	struct trash *trash;

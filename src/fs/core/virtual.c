@@ -9,7 +9,7 @@ struct content_file {
 };
 
 static enum err content_read(
-	struct vfile *f, const struct vcall *call, uint64_t offset, size_t n, struct buf *out)
+	struct vfile *f, const struct caller *call, uint64_t offset, size_t n, struct buf *out)
 {
 	const struct content_file *c = (const struct content_file *)f;
 	(void)call;

@@ -25,17 +25,17 @@ typedef bool (*listing_fn)(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
 
 /* Who asks. */
-struct vcall {
+struct caller {
 	uid_t uid;
 	gid_t gid;
 	const struct viewer *viewer; /* NULL: may see and change all that the node's mode gives */
 	struct err_detail *detail;   /* why it is refused; NULL where nobody is answered */
 	/* Whether the caller gave up (a signal) or the mount is going: a method that takes long
 	 * asks now and then, and answers ERR_CANCELLED. */
-	bool (*interrupted)(const struct vcall *call);
+	bool (*interrupted)(const struct caller *call);
 };
 
-static inline bool vcall_interrupted(const struct vcall *call)
+static inline bool caller_interrupted(const struct caller *call)
 {
 	return call->interrupted != NULL && call->interrupted(call);
 }
@@ -58,16 +58,16 @@ struct vfile_ops {
 	 * broken off for others of its lane, too, and goes on behind them. */
 	bool resumes;
 	/* Up to n bytes at offset, appended to out; none: the end.  May be fewer than n. */
-	enum err (*read)(struct vfile *f, const struct vcall *call, uint64_t offset, size_t n,
+	enum err (*read)(struct vfile *f, const struct caller *call, uint64_t offset, size_t n,
 		struct buf *out);
 	/* All of the bytes, or an error.  NULL: ERR_NOT_PERMITTED. */
 	enum err (*write)(
-		struct vfile *f, const struct vcall *call, uint64_t offset, struct span bytes);
+		struct vfile *f, const struct caller *call, uint64_t offset, struct span bytes);
 	/* A close by the process that opened it; may come more than once, and be followed by
 	 * more writes.  NULL: nothing to do. */
-	enum err (*close)(struct vfile *f, const struct vcall *call);
+	enum err (*close)(struct vfile *f, const struct caller *call);
 	/* fsync.  NULL: store_sync(). */
-	enum err (*sync)(struct vfile *f, const struct vcall *call);
+	enum err (*sync)(struct vfile *f, const struct caller *call);
 	/* How much memory it holds; it is asked after each of those above.  NULL: little. */
 	size_t (*holds)(const struct vfile *f);
 	/* After the last close: decides what no close decided, frees f. */
@@ -94,8 +94,8 @@ struct vdir_ops {
 	/* Entries behind `offset` (0: from the start, with "." and ".."), until fn answers false
 	 * or there are no more.  A nid handed to fn counts as looked up where the kernel asks
 	 * with attributes; 0: the kernel shall look the name up itself. */
-	enum err (*read)(
-		struct vdir *d, const struct vcall *call, int64_t offset, listing_fn fn, void *arg);
+	enum err (*read)(struct vdir *d, const struct caller *call, int64_t offset, listing_fn fn,
+		void *arg);
 	void (*free)(struct vdir *d);
 };
 struct vdir {
@@ -116,18 +116,18 @@ struct vnode_ops {
 	/* Attributes of a node that the kernel knows.  ERR_GONE. */
 	enum err (*stat)(struct fs *fs, uint64_t nid, struct stat *ret);
 	/* ERR_NOT_FOUND where there is no such name: that is not kept by the kernel. */
-	enum err (*lookup)(struct fs *fs, uint64_t dir, struct span name, const struct vcall *call,
+	enum err (*lookup)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call,
 		struct ventry *ret);
 	enum err (*opendir)(
-		struct fs *fs, uint64_t nid, const struct vcall *call, struct vdir **ret);
+		struct fs *fs, uint64_t nid, const struct caller *call, struct vdir **ret);
 	/* flags: open(2)'s.  ERR_GONE: the kernel looks the name up again. */
-	enum err (*open)(struct fs *fs, uint64_t nid, int flags, const struct vcall *call,
+	enum err (*open)(struct fs *fs, uint64_t nid, int flags, const struct caller *call,
 		struct vfile **ret);
 	/* n lookups of the node are taken back; NULL: nothing is kept per node. */
 	void (*forget)(struct fs *fs, uint64_t nid, uint64_t n);
-	enum err (*mkdir)(struct fs *fs, uint64_t dir, struct span name, const struct vcall *call,
+	enum err (*mkdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call,
 		struct ventry *ret);
-	enum err (*rmdir)(struct fs *fs, uint64_t dir, struct span name, const struct vcall *call);
+	enum err (*rmdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call);
 	/* name: behind "user.rowfs.".  ERR_NO_ATTRIBUTE. */
 	enum err (*xattr_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 	enum err (*xattr_set)(struct fs *fs, uint64_t nid, const char *name, struct span value);

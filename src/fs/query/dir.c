@@ -28,7 +28,7 @@ struct query_dir {
 
 struct reply {
 	struct query_dir *d;
-	const struct vcall *call;
+	const struct caller *call;
 	listing_fn fn;
 	void *arg;
 	struct buf pk, rk; /* the row to go on from */
@@ -125,7 +125,7 @@ static enum err read_pages(struct reply *r, const struct span *pk)
 		r->d->dir.fs, query_node_options(r->d->node), pk, NULL, r->call, &limit);
 	while (e == ERR_OK && !r->full && !r->end && !(r->sent && clock_mono_us() >= enough)) {
 		e = read_page(r, &limit);
-		if (e == ERR_OK && !r->sent && !r->end && vcall_interrupted(r->call))
+		if (e == ERR_OK && !r->sent && !r->end && caller_interrupted(r->call))
 			e = ERR_CANCELLED;
 	}
 	key_ranges_fini(&limit.ranges);
@@ -178,7 +178,7 @@ static bool send_dots(const struct query_dir *d, int64_t offset, listing_fn fn, 
 }
 
 static enum err dir_read(
-	struct vdir *dir, const struct vcall *call, int64_t offset, listing_fn fn, void *arg)
+	struct vdir *dir, const struct caller *call, int64_t offset, listing_fn fn, void *arg)
 {
 	struct query_dir *d = (struct query_dir *)dir;
 	struct reply r = { .d = d, .call = call, .fn = fn, .arg = arg };

@@ -18,7 +18,7 @@
 
 struct pages {
 	struct fs *fs;
-	const struct vcall *call;
+	const struct caller *call;
 	struct query q;
 	query_row_fn fn;
 	void *arg;
@@ -49,7 +49,7 @@ static enum err run_pages(struct pages *p)
 		p->q.from_pk = buf_span(&pk);
 		p->q.from_rk = buf_span(&rk);
 		p->stopped = p->stopped || !end.more;
-		if (e == ERR_OK && !p->stopped && vcall_interrupted(p->call))
+		if (e == ERR_OK && !p->stopped && caller_interrupted(p->call))
 			e = ERR_CANCELLED;
 	} while (e == ERR_OK && !p->stopped);
 	buf_fini(&pk);
@@ -91,7 +91,7 @@ static struct query_bound *bound_of(struct query_top *top, const struct viewer *
 	return &top->part;
 }
 
-static enum err find_bound(struct fs *fs, struct query_node *options, const struct vcall *call,
+static enum err find_bound(struct fs *fs, struct query_node *options, const struct caller *call,
 	struct query_bound *bound)
 {
 	uint64_t changes = atomic_load(&fs->changes) + 1, begin = clock_mono_us();
@@ -125,7 +125,7 @@ static enum err between(const struct span *pk, const struct span *rk, struct key
 	return key_ranges_between(*pk, rk != NULL ? *rk : none, *pk, rk != NULL ? *rk : none, ret);
 }
 
-static enum err cut_at_top(struct fs *fs, struct query_node *options, const struct vcall *call,
+static enum err cut_at_top(struct fs *fs, struct query_node *options, const struct caller *call,
 	struct query_limit *ret)
 {
 	const struct span none = { 0 };
@@ -151,7 +151,7 @@ static enum err cut_at_top(struct fs *fs, struct query_node *options, const stru
 }
 
 enum err query_limit_find(struct fs *fs, struct query_node *options, const struct span *pk,
-	const struct span *rk, const struct vcall *call, struct query_limit *ret)
+	const struct span *rk, const struct caller *call, struct query_limit *ret)
 {
 	*ret = (struct query_limit){ .any = pk == NULL };
 	enum err e = pk != NULL ? between(pk, rk, &ret->ranges) : ERR_OK;
@@ -175,7 +175,7 @@ static bool take_row(void *arg, const struct query_row *row)
 }
 
 enum err query_first_row(struct fs *fs, struct query_node *options, const struct query_limit *limit,
-	const struct vcall *call, struct item *ret)
+	const struct caller *call, struct item *ret)
 {
 	struct taking t = { .item = ret, .e = ERR_NOT_FOUND };
 	struct pages p = { .fs = fs, .call = call, .fn = take_row, .arg = &t };

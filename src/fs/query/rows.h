@@ -13,7 +13,7 @@
 /* A query goes on for so long before it is asked whether its caller is still there. */
 #define QUERY_PAGE_US (50u * 1000)
 
-static inline const struct query_viewer *viewer_of(const struct vcall *call)
+static inline const struct query_viewer *viewer_of(const struct caller *call)
 {
 	return call->viewer != NULL ? &call->viewer->base : NULL;
 }
@@ -27,11 +27,11 @@ struct query_limit {
 /* pk NULL: of all partitions; else of this one, and where rk is not NULL of this row.  UTF-8.
  * Finds the bound of `top` first, if there is one.  ERR_CANCELLED. */
 enum err query_limit_find(struct fs *fs, struct query_node *options, const struct span *pk,
-	const struct span *rk, const struct vcall *call, struct query_limit *ret);
+	const struct span *rk, const struct caller *call, struct query_limit *ret);
 
 /* The first row, with its body: ERR_NOT_FOUND, ERR_CANCELLED. */
 enum err query_first_row(struct fs *fs, struct query_node *options, const struct query_limit *limit,
-	const struct vcall *call, struct item *ret);
+	const struct caller *call, struct item *ret);
 
 /* What the row's file shows: its document, or what the options select of it.  pk, rk: UTF-8.
  * ERR_CORRUPT, ERR_NO_MEMORY. */

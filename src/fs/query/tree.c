@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/tree.h"
 
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/core/nid.h"
 #include "fs/query/dir.h"
 #include "fs/query/prune.h"
@@ -103,8 +103,8 @@ static enum err enter(
 	return ERR_OK;
 }
 
-static enum err root_lookup(
-	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
+static enum err root_lookup(struct fs *fs, uint64_t dir, struct span name,
+	const struct caller *call, struct ventry *ret)
 {
 	struct item table = { 0 };
 	struct row_query query;
@@ -125,20 +125,20 @@ static enum err root_lookup(
 static enum err find_key(
 	struct fs *fs, uint64_t dir_id, struct span name, bool row, struct key_text *ret)
 {
-	struct target t;
-	enum err e = target_resolve(fs, nid_make(dir_id, 0), name.p, &t, NULL);
+	struct resolved_name t;
+	enum err e = name_resolve(fs, nid_make(dir_id, 0), name.p, &t, NULL);
 	if (e != ERR_OK)
 		return name_means_nothing(e) ? ERR_NOT_FOUND : e;
 	bool is_key = t.control == 0 && t.class == CLASS_KEYED && !t.digest && t.row_name == row;
 	if (is_key)
 		key_of_order(ret, span_make(t.key, t.key_len));
-	target_fini(&t);
+	resolved_name_fini(&t);
 	return is_key ? ERR_OK : ERR_NOT_FOUND;
 }
 
 /* The first row that the options show in the partition, or the one row there. */
 static enum err find_row(struct fs *fs, struct query_node *options, const struct span *pk,
-	const struct span *rk, const struct vcall *call, struct item *ret)
+	const struct span *rk, const struct caller *call, struct item *ret)
 {
 	struct query_limit limit;
 	enum err e = query_limit_find(fs, options, pk, rk, call, &limit);
@@ -149,7 +149,7 @@ static enum err find_row(struct fs *fs, struct query_node *options, const struct
 }
 
 static enum err find_partition(struct fs *fs, struct query_node *options, struct span name,
-	const struct vcall *call, struct ventry *ret)
+	const struct caller *call, struct ventry *ret)
 {
 	struct item row = { 0 }, partition = { 0 };
 	struct key_text pk;
@@ -170,9 +170,9 @@ static enum err find_partition(struct fs *fs, struct query_node *options, struct
  * in between. */
 static void keep_content(struct fs *fs, struct item *row)
 {
-	const struct blob *blob;
-	if (blobs_put(fs->blobs, row, &blob) == ERR_OK)
-		blobs_unpin(fs->blobs, blob);
+	const struct content *content;
+	if (contents_put(fs->contents, row, &content) == ERR_OK)
+		contents_unpin(fs->contents, content);
 }
 
 static enum err shown_size(struct query_node *options, const struct item *row, struct span pk,
@@ -189,7 +189,7 @@ static enum err shown_size(struct query_node *options, const struct item *row, s
 }
 
 static enum err find_row_file(struct fs *fs, struct query_node *partition, struct span name,
-	const struct vcall *call, struct ventry *ret)
+	const struct caller *call, struct ventry *ret)
 {
 	struct query_node *options = query_node_options(partition);
 	struct item row = { 0 };
@@ -213,8 +213,8 @@ static enum err find_row_file(struct fs *fs, struct query_node *partition, struc
 	return e;
 }
 
-static enum err tree_lookup(
-	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
+static enum err tree_lookup(struct fs *fs, uint64_t dir, struct span name,
+	const struct caller *call, struct ventry *ret)
 {
 	struct query_node *n = query_nodes_get(fs->query_nodes, dir);
 	enum err e = ERR_NOT_A_DIRECTORY;
@@ -231,11 +231,11 @@ static enum err tree_lookup(
 /* ---- open ---- */
 
 /* The row's content of the node's edition. */
-static enum err content_of(struct fs *fs, const struct query_node *n, const struct blob **ret)
+static enum err content_of(struct fs *fs, const struct query_node *n, const struct content **ret)
 {
 	struct item now = { 0 };
 	/* The walk's own look-up put it here, so a version that was replaced since will do. */
-	*ret = blobs_pin_old(fs->blobs, nid_of(&n->item));
+	*ret = contents_pin_old(fs->contents, nid_of(&n->item));
 	if (*ret != NULL)
 		return ERR_OK;
 	enum err e = store_get(fs->store, NULL, n->item.id, WANT_BODY, &now);
@@ -243,7 +243,7 @@ static enum err content_of(struct fs *fs, const struct query_node *n, const stru
 		(e == ERR_OK && (now.kind != ITEM_ROW || now.edition != n->item.edition)))
 		e = ERR_GONE;
 	if (e == ERR_OK)
-		e = blobs_put(fs->blobs, &now, ret);
+		e = contents_put(fs->contents, &now, ret);
 	item_fini(&now);
 	return e;
 }
@@ -251,17 +251,17 @@ static enum err content_of(struct fs *fs, const struct query_node *n, const stru
 static enum err open_row(struct fs *fs, struct query_node *n, struct vfile **ret)
 {
 	struct buf text = BUF_INIT(LIMIT_DOCUMENT_BYTES);
-	const struct blob *blob;
+	const struct content *content;
 	struct key_text pk, rk;
 	key_of_order(&pk, n->parent->item.key);
 	key_of_order(&rk, n->item.key);
-	enum err e = content_of(fs, n, &blob);
+	enum err e = content_of(fs, n, &content);
 	if (e != ERR_OK)
 		return e;
-	struct item row = blob->item; /* borrowed; its version may be that before a rename */
+	struct item row = content->item; /* borrowed; its version may be that before a rename */
 	row.version = n->item.version;
 	e = query_row_text(query_node_options(n), &row, pk.span, rk.span, &text);
-	blobs_unpin(fs->blobs, blob);
+	contents_unpin(fs->contents, content);
 	if (e == ERR_OK)
 		return vfile_of_content(fs, &text, true, ret);
 	buf_fini(&text);
@@ -269,7 +269,7 @@ static enum err open_row(struct fs *fs, struct query_node *n, struct vfile **ret
 }
 
 static enum err tree_open(
-	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
 	struct query_node *n = query_nodes_get(fs->query_nodes, nid);
 	enum err e = ERR_IS_A_DIRECTORY;
@@ -286,7 +286,7 @@ static enum err tree_open(
 }
 
 static enum err tree_opendir(
-	struct fs *fs, uint64_t nid, const struct vcall *call, struct vdir **ret)
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vdir **ret)
 {
 	struct query_node *n = query_nodes_get(fs->query_nodes, nid);
 	(void)call;
@@ -299,7 +299,7 @@ static enum err tree_opendir(
 }
 
 static enum err root_opendir(
-	struct fs *fs, uint64_t nid, const struct vcall *call, struct vdir **ret)
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vdir **ret)
 {
 	(void)nid, (void)call;
 	return query_dir_open(fs, NULL, ret);

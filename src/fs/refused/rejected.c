@@ -47,7 +47,7 @@ static void trim(struct fs *fs, const struct item *dir, uint64_t files_max, uint
 			(struct span){ 0 }, false, WANT_ATTRS, count_one, &t);
 		bool over = t.files > files_max || t.bytes > bytes_max;
 		if (e == ERR_OK && t.error == ERR_OK && over) {
-			const struct spot at = {
+			const struct dentry at = {
 				.dir = dir, .class = CLASS_NAMED, .key = t.oldest.key
 			};
 			e = file_unlink(fs, &at, t.oldest.id, NULL);
@@ -73,7 +73,7 @@ static void make_name(struct fs *fs, struct span component, char out_name[REJECT
 static enum err put_file(
 	struct fs *fs, struct span name, struct span bytes, uint32_t flags, uint64_t *ret_id)
 {
-	const struct place at = { .parent = STORE_REJECTED, .class = CLASS_NAMED, .key = name };
+	const struct item_ref at = { .parent = STORE_REJECTED, .class = CLASS_NAMED, .key = name };
 	struct change c[2] = {
 		{ .op = CHANGE_PUT,
 			.at = at,
@@ -158,7 +158,7 @@ void rejected_drop(struct fs *fs, uint64_t id)
 	}
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
 	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs, &dir) == ERR_OK) {
-		const struct spot at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
+		const struct dentry at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
 		(void)file_unlink(fs, &at, id, NULL);
 		notify_attributes(fs->notifier, nid_of(&file));
 		notify_name_soon(fs->notifier, STORE_REJECTED, file.key);

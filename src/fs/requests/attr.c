@@ -17,21 +17,21 @@
 
 /* Nobody had it pinned.  Who opened it when it was no row yet keeps what it is from the moment that
  * this is kept. */
-static const struct blob *replaced_content(struct fs *fs, uint64_t nid, const struct item *row)
+static const struct content *replaced_content(struct fs *fs, uint64_t nid, const struct item *row)
 {
 	bool open = handles_of_file(fs, nid);
 	if (row == NULL ? !open : row->kind != ITEM_ROW)
 		return NULL;
 	service_wait_kept(fs->service);
-	return open ? blobs_pin_old(fs->blobs, nid) : blobs_look(fs->blobs, nid);
+	return open ? contents_pin_old(fs->contents, nid) : contents_look(fs->contents, nid);
 }
 
 /* Size and times of the content, for the kernel cuts or fills what it has of a node by the size;
  * mode and owner of the row that lives, which is the same file.  NULL: none lives. */
-static void shown_attributes(
-	const struct fs *fs, const struct blob *blob, const struct item *row, struct stat *ret)
+static void shown_attributes(const struct fs *fs, const struct content *content,
+	const struct item *row, struct stat *ret)
 {
-	struct item shown = blob->item; /* borrowed */
+	struct item shown = content->item; /* borrowed */
 	if (row != NULL) {
 		shown.attrs.mode = row->attrs.mode;
 		shown.attrs.uid = row->attrs.uid;
@@ -43,15 +43,15 @@ static void shown_attributes(
 /* Of a row that was replaced or removed, while somebody holds it, or may in a moment. */
 static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, struct stat *ret)
 {
-	const struct blob *blob = blobs_look(fs->blobs, nid);
-	if (blob == NULL)
-		blob = replaced_content(fs, nid, row);
-	if (blob == NULL)
+	const struct content *content = contents_look(fs->contents, nid);
+	if (content == NULL)
+		content = replaced_content(fs, nid, row);
+	if (content == NULL)
 		return false;
-	shown_attributes(fs, blob, row, ret);
+	shown_attributes(fs, content, row, ret);
 	if (row == NULL)
 		ret->st_nlink = 0;
-	blobs_unpin(fs->blobs, blob);
+	contents_unpin(fs->contents, content);
 	return true;
 }
 
@@ -61,20 +61,20 @@ static bool old_attributes(struct fs *fs, uint64_t nid, const struct item *row, 
 static enum err row_attributes(
 	struct fs *fs, uint64_t nid, const struct item *row, struct stat *ret)
 {
-	const struct blob *blob =
-		notes_await(fs->notes, nid) ? blobs_pin_old(fs->blobs, nid) : NULL;
-	enum err e = blob != NULL ? ERR_OK : blobs_look_or_spoil(fs->blobs, nid, &blob);
-	if (e == ERR_OK && blob != NULL)
-		shown_attributes(fs, blob, row, ret);
+	const struct content *content =
+		notes_await(fs->notes, nid) ? contents_pin_old(fs->contents, nid) : NULL;
+	enum err e = content != NULL ? ERR_OK : contents_look_or_spoil(fs->contents, nid, &content);
+	if (e == ERR_OK && content != NULL)
+		shown_attributes(fs, content, row, ret);
 	else if (e == ERR_OK)
 		attr_of_item(fs, row, ret);
-	blobs_unpin(fs->blobs, blob);
+	contents_unpin(fs->contents, content);
 	return e;
 }
 
 /* Whether what is asked of a stage's node is about the row that it was made for: nobody has it open
  * (fs/write/habits.h).  False: *ret is the stage, or NULL where nothing is known of it. */
-static bool stands_for_row(struct call *c, uint64_t nid, struct stage **ret)
+static bool stands_for_row(struct fuse_call *c, uint64_t nid, struct stage **ret)
 {
 	struct fs *fs = c->fs;
 	struct stage *s = stages_get(fs->stages, nid);
@@ -99,13 +99,13 @@ static bool stands_for_row(struct call *c, uint64_t nid, struct stage **ret)
 static bool held_attributes(
 	struct fs *fs, uint64_t nid, const struct item *row, bool removed, struct stat *ret)
 {
-	const struct blob *blob = handles_look(fs, nid);
-	if (blob == NULL)
+	const struct content *content = handles_look(fs, nid);
+	if (content == NULL)
 		return false;
-	shown_attributes(fs, blob, row, ret);
+	shown_attributes(fs, content, row, ret);
 	if (removed)
 		ret->st_nlink = 0;
-	blobs_unpin(fs->blobs, blob);
+	contents_unpin(fs->contents, content);
 	return true;
 }
 
@@ -113,27 +113,27 @@ static bool held_attributes(
  * goes again before this is asked, it is shown as it was found, since it was there meanwhile.
  * set: attributes were to be set.  A row's went with it, but not those of an empty file, which may
  * have become a row. */
-static void reply_gone(struct call *c, uint64_t nid, bool set)
+static void reply_gone(struct fuse_call *c, uint64_t nid, bool set)
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
 	struct stat st;
 	service_wait_kept(fs->service);
-	const struct blob *blob = blobs_pin_old(fs->blobs, nid);
-	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL, NOTE_STAT) ==
-			NOTE_SECOND &&
-		blob != NULL && (!set || blob->item.kind == ITEM_ROW)) {
+	const struct content *content = contents_pin_old(fs->contents, nid);
+	if (notes_refuse(fs, fs->notes, tid, nid, content != NULL ? &content->item : NULL,
+		    NOTE_STAT) == NOTE_SECOND &&
+		content != NULL && (!set || content->item.kind == ITEM_ROW)) {
 		notes_clear(fs, fs->notes, tid);
-		attr_of_item(fs, &blob->item, &st);
+		attr_of_item(fs, &content->item, &st);
 		st.st_nlink = 0;
 		reply_attr(c, &st, 0);
 	} else {
 		reply_again(c);
 	}
-	blobs_unpin(fs->blobs, blob);
+	contents_unpin(fs->contents, content);
 }
 
-static void answer_getattr(struct call *c, uint64_t nid)
+static void answer_getattr(struct fuse_call *c, uint64_t nid)
 {
 	struct stat st;
 	if (vnode_ops_of(c->fs, nid) != NULL) {
@@ -190,7 +190,7 @@ static void answer_getattr(struct call *c, uint64_t nid)
 
 void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_GETATTR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_GETATTR, nid, NULL);
 	(void)fi;
 	answer_getattr(&c, nid);
 }
@@ -200,7 +200,7 @@ bool op_statx(struct fs *fs, const void *request, size_t n)
 	struct statx_request r;
 	if (!statx_is(request, n, &r))
 		return false;
-	struct call c = call_begin_own(fs, OP_GETATTR, r.nid, r.unique, r.tid);
+	struct fuse_call c = call_begin_own(fs, OP_GETATTR, r.nid, r.unique, r.tid);
 	answer_getattr(&c, r.nid);
 	return true;
 }
@@ -228,7 +228,7 @@ static bool may_run(struct fs *fs, uint64_t nid)
  * let in may all but what execve(2) refuses. */
 void op_access(fuse_req_t req, fuse_ino_t nid, int mask)
 {
-	struct call c = call_begin(req, OP_GETATTR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_GETATTR, nid, NULL);
 	c.noted = true; /* a question is no refusal */
 	reply_err(&c, (mask & X_OK) != 0 && !may_run(c.fs, nid) ? ERR_ACCESS : ERR_OK);
 }
@@ -269,7 +269,7 @@ static uint32_t wanted_attrs(const struct stat *st, int to_set, struct attrs *re
 
 /* The row may be replaced while this runs.  The attributes are the file's, whichever version
  * they meet; but the answer is about the node, so its size must not be the new version's. */
-static void reply_set(struct call *c, uint64_t nid, const struct item *now)
+static void reply_set(struct fuse_call *c, uint64_t nid, const struct item *now)
 {
 	struct stat result;
 	enum err e = ERR_OK;
@@ -294,11 +294,11 @@ static void reply_set(struct call *c, uint64_t nid, const struct item *now)
 
 /* The handle has no node of its own: others read by this one, and are told no size of the writer's
  * document. */
-static void reply_nodeless(struct call *c, uint64_t nid, const struct stat *own)
+static void reply_nodeless(struct fuse_call *c, uint64_t nid, const struct stat *own)
 {
 	struct item row = { 0 };
 	struct stat result = *own;
-	const struct blob *blob = NULL;
+	const struct content *content = NULL;
 	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &row);
 	if (e == ERR_OK) {
 		reply_set(c, nid, &row);
@@ -306,10 +306,10 @@ static void reply_nodeless(struct call *c, uint64_t nid, const struct stat *own)
 		return;
 	}
 	if (e == ERR_NOT_FOUND)
-		e = blobs_look_or_spoil(c->fs->blobs, nid, &blob);
-	if (blob != NULL)
-		shown_attributes(c->fs, blob, NULL, &result);
-	blobs_unpin(c->fs->blobs, blob);
+		e = contents_look_or_spoil(c->fs->contents, nid, &content);
+	if (content != NULL)
+		shown_attributes(c->fs, content, NULL, &result);
+	contents_unpin(c->fs->contents, content);
 	if (e == ERR_OK)
 		reply_attr(c, &result, 0);
 	else
@@ -318,7 +318,7 @@ static void reply_nodeless(struct call *c, uint64_t nid, const struct stat *own)
 
 /* nid: the node by which it came, where that is not the stage's; else 0. */
 static void set_on_stage(
-	struct call *c, struct stage *s, uint64_t nid, const struct stat *st, int to_set)
+	struct fuse_call *c, struct stage *s, uint64_t nid, const struct stat *st, int to_set)
 {
 	struct attrs attrs;
 	struct stat now;
@@ -350,7 +350,7 @@ static enum err refuse_truncate(const struct item *row, off_t size)
 	return size == 0 ? ERR_EMPTY : ERR_INCOMPLETE;
 }
 
-static enum err set_size(struct call *c, const struct item *item, off_t size, struct item *ret)
+static enum err set_size(struct fuse_call *c, const struct item *item, off_t size, struct item *ret)
 {
 	struct fs *fs = c->fs;
 	c->title = "truncate";
@@ -380,14 +380,14 @@ static bool is_for_old_version(struct fs *fs, uint64_t nid, const struct item *i
 		return false;
 	if (size && item->kind == ITEM_FILE)
 		return true; /* of its own node the kernel would not know it */
-	const struct blob *blob = blobs_look(fs->blobs, nid);
-	if (blob == NULL)
-		blob = handles_look(fs, nid);
-	blobs_unpin(fs->blobs, blob);
-	return blob != NULL || handles_of_file(fs, nid);
+	const struct content *content = contents_look(fs->contents, nid);
+	if (content == NULL)
+		content = handles_look(fs, nid);
+	contents_unpin(fs->contents, content);
+	return content != NULL || handles_of_file(fs, nid);
 }
 
-static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int to_set)
+static void set_on_item(struct fuse_call *c, uint64_t nid, const struct stat *st, int to_set)
 {
 	struct item item = { 0 }, now = { 0 };
 	struct attrs attrs;
@@ -422,7 +422,7 @@ static void set_on_item(struct call *c, uint64_t nid, const struct stat *st, int
 void op_setattr(
 	fuse_req_t req, fuse_ino_t nid, struct stat *st, int to_set, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_SETATTR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_SETATTR, nid, NULL);
 	struct handle *h = handle_of(fi);
 	c.opened = h != NULL;
 	if (vnode_ops_of(c.fs, nid) != NULL) {

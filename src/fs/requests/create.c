@@ -14,7 +14,7 @@
 
 /* ---- create ---- */
 
-static void reply_create(struct call *c, uint64_t nid, const struct stat *st, double timeout,
+static void reply_create(struct fuse_call *c, uint64_t nid, const struct stat *st, double timeout,
 	struct handle *h, struct fuse_file_info *fi)
 {
 	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
@@ -25,13 +25,14 @@ static void reply_create(struct call *c, uint64_t nid, const struct stat *st, do
 		close_handle(c->fs, h);
 }
 
-static void create_row(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
+static void create_row(
+	struct fuse_call *c, struct resolved_name *t, mode_t mode, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	struct item item = { 0 };
 	struct stage *s = NULL;
 	stages_expose(fs, fs->stages, t->dir.id, t->name.p);
-	enum err e = target_item(fs, t, WANT_BODY, &item);
+	enum err e = name_item(fs, t, WANT_BODY, &item);
 	if (e == ERR_OK && (fi->flags & O_EXCL) != 0)
 		e = ERR_NAME_EXISTS;
 	bool fresh = e == ERR_NOT_FOUND;
@@ -62,16 +63,17 @@ static void create_row(struct call *c, struct target *t, mode_t mode, struct fus
 	reply_create(c, s->nid, &st, 0, h, fi);
 }
 
-static void create_file(struct call *c, struct target *t, mode_t mode, struct fuse_file_info *fi)
+static void create_file(
+	struct fuse_call *c, struct resolved_name *t, mode_t mode, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
 	struct attrs attrs = attr_for_new(fs, &t->dir, mode, ctx->uid, ctx->gid, false);
-	const struct spot at = target_spot(t, ITEM_FILE);
+	const struct dentry at = name_dentry(t, ITEM_FILE);
 	struct item file = { 0 };
 	enum err e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
 	if (e == ERR_NAME_EXISTS && (fi->flags & O_EXCL) == 0)
-		e = target_item(fs, t, WANT_ATTRS, &file);
+		e = name_item(fs, t, WANT_ATTRS, &file);
 	struct handle *h = NULL;
 	if (e == ERR_OK && (h = open_handle(c, HANDLE_FILE, nid_of(&file), fi)) == NULL)
 		e = ERR_NO_MEMORY;
@@ -90,16 +92,16 @@ static void create_file(struct call *c, struct target *t, mode_t mode, struct fu
 void op_create(
 	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_CREATE, parent, name);
-	struct target t = { 0 };
+	struct fuse_call c = call_begin(req, OP_CREATE, parent, name);
+	struct resolved_name t = { 0 };
 	notes_clear(c.fs, c.fs->notes, call_thread(&c));
 	if (virtual_refuses(&c, parent) || !may_open(&c))
 		return;
-	enum err e = target_resolve(c.fs, parent, name, &t, &c.detail);
+	enum err e = name_resolve(c.fs, parent, name, &t, &c.detail);
 	e = refuse_file_name(c.fs, parent, e, &c.detail);
 	if (e == ERR_OK && t.control != 0)
 		e = refuse_control(&c.detail);
-	else if (e == ERR_OK && !target_may_hold_files(&t))
+	else if (e == ERR_OK && !name_may_hold_files(&t))
 		e = refuse_file_there(c.fs, &t, &c.detail);
 	if (e == ERR_OK && t.row_name)
 		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 1, &c.detail);
@@ -109,14 +111,14 @@ void op_create(
 		create_file(&c, &t, mode, fi);
 	else
 		reply_err(&c, e);
-	target_fini(&t);
+	resolved_name_fini(&t);
 }
 
 /* ---- release ---- */
 
 void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_RELEASE, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_RELEASE, nid, NULL);
 	locks_release(c.fs->locks, &handle_of(fi)->locked);
 	if (handle_of(fi)->kind == HANDLE_VIRTUAL) {
 		virtual_release(&c, fi);

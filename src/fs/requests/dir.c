@@ -14,7 +14,7 @@
 
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_OPENDIR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_OPENDIR, nid, NULL);
 	if (!may_open(&c))
 		return;
 	if (vnode_ops_of(c.fs, nid) != NULL) {
@@ -45,7 +45,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 
 void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_RELEASE, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_RELEASE, nid, NULL);
 	if (handle_of(fi)->kind == HANDLE_VIRTUAL_DIR) {
 		virtual_release(&c, fi);
 		return;
@@ -55,7 +55,7 @@ void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 }
 
 static void read_page(
-	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+	struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
 {
 	if (handle_of(fi)->kind == HANDLE_VIRTUAL_DIR) {
 		virtual_readdir(c, size, offset, fi, plus);
@@ -85,19 +85,19 @@ static void read_page(
 void op_readdir(
 	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_READDIR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_READDIR, nid, NULL);
 	read_page(&c, size, offset, fi, false);
 }
 
 void op_readdirplus(
 	fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_READDIRPLUS, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_READDIRPLUS, nid, NULL);
 	read_page(&c, size, offset, fi, true);
 }
 
 void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_FSYNC, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_FSYNC, nid, NULL);
 	syncs_reply(&c);
 }

@@ -9,7 +9,7 @@
 
 static void release_content(struct fs *fs, struct handle *h)
 {
-	blobs_unpin(fs->blobs, h->blob);
+	contents_unpin(fs->contents, h->content);
 }
 
 static void abandon_stage(struct fs *fs, struct handle *h)

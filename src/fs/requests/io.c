@@ -21,7 +21,7 @@
 
 /* ---- read ---- */
 
-static void reply_slice(struct call *c, struct span all, size_t size, off_t offset)
+static void reply_slice(struct fuse_call *c, struct span all, size_t size, off_t offset)
 {
 	if ((size_t)offset >= all.n) {
 		reply_bytes(c, NULL, 0);
@@ -31,7 +31,7 @@ static void reply_slice(struct call *c, struct span all, size_t size, off_t offs
 	reply_bytes(c, all.p + offset, size < left ? size : left);
 }
 
-static void read_stage(struct call *c, struct stage *s, size_t size, off_t offset)
+static void read_stage(struct fuse_call *c, struct stage *s, size_t size, off_t offset)
 {
 	struct buf out = BUF_INIT(LIMIT_DOCUMENT_BYTES);
 	stage_read(s, (uint64_t)offset, size, &out);
@@ -43,26 +43,26 @@ static void read_stage(struct call *c, struct stage *s, size_t size, off_t offse
 }
 
 /* The file became a row under its reader: the node's bytes stay what they were. */
-static void read_converted(struct call *c, struct handle *h, size_t size, off_t offset)
+static void read_converted(struct fuse_call *c, struct handle *h, size_t size, off_t offset)
 {
 	struct item row = { 0 };
-	const struct blob *blob = NULL, *kept = h->blob;
+	const struct content *content = NULL, *kept = h->content;
 	enum err e = kept != NULL ? ERR_OK
 				  : store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
 	bool is_row = e == ERR_OK && row.kind == ITEM_ROW && nid_of(&row) == h->nid;
 	if (kept == NULL && !is_row) {
 		service_wait_kept(c->fs->service);
-		blob = blobs_pin_old(c->fs->blobs, h->nid);
+		content = contents_pin_old(c->fs->contents, h->nid);
 	}
 	if (kept != NULL)
 		reply_slice(c, kept->item.body, size, offset);
 	else if (is_row)
 		reply_slice(c, row.body, size, offset);
-	else if (blob != NULL)
-		reply_slice(c, blob->item.body, size, offset);
+	else if (content != NULL)
+		reply_slice(c, content->item.body, size, offset);
 	else
 		reply_err(c, e == ERR_OK || e == ERR_NOT_FOUND ? ERR_GONE : e);
-	blobs_unpin(c->fs->blobs, blob);
+	contents_unpin(c->fs->contents, content);
 	item_fini(&row);
 }
 
@@ -80,7 +80,7 @@ static enum err check_node(struct fs *fs, const struct handle *h, uint64_t *ret_
 	return e;
 }
 
-static void read_file(struct call *c, struct handle *h, size_t size, off_t offset)
+static void read_file(struct fuse_call *c, struct handle *h, size_t size, off_t offset)
 {
 	char *bytes = malloc(size > 0 ? size : 1);
 	size_t n = 0;
@@ -100,21 +100,21 @@ static void read_file(struct call *c, struct handle *h, size_t size, off_t offse
 
 void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_READ, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_READ, nid, NULL);
 	struct handle *h = handle_of(fi);
 	if (h->kind == HANDLE_VIRTUAL) {
 		virtual_read(&c, size, offset, fi);
 		return;
 	}
-	const struct blob *blob;
+	const struct content *content;
 	handle_ref(h);
 	switch (h->kind) {
 	case HANDLE_ROW:
-		blob = h->blob;
-		reply_slice(&c, blob->item.body, size, offset);
-		pages_gone(blob);
+		content = h->content;
+		reply_slice(&c, content->item.body, size, offset);
+		pages_gone(content);
 		if (offset == 0)
-			ahead_read(c.fs, &blob->item);
+			ahead_read(c.fs, &content->item);
 		break;
 	case HANDLE_STAGE:
 		read_stage(&c, h->stage, size, offset);
@@ -160,7 +160,7 @@ static enum err write_file(struct handle *h, struct fs *fs, off_t offset, struct
 void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, off_t offset,
 	struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_WRITE, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_WRITE, nid, NULL);
 	struct handle *h = handle_of(fi);
 	enum err e = ERR_NOT_PERMITTED;
 	if (h->kind == HANDLE_VIRTUAL) {
@@ -232,7 +232,7 @@ static bool closes_for_opener(const struct handle *h, pid_t closer)
 
 void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_FLUSH, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_FLUSH, nid, NULL);
 	struct handle *h = handle_of(fi);
 	if (h->kind == HANDLE_VIRTUAL && h->writes && closes_for_opener(h, call_thread(&c))) {
 		virtual_close(&c, fi);
@@ -254,7 +254,7 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 
 struct fsync_job {
 	struct job job; /* first */
-	struct call call;
+	struct fuse_call call;
 	struct stale stale;
 };
 
@@ -274,7 +274,7 @@ static void run_fsync(struct job *job)
  * who holds the name's directory waits for no such lock: the name goes first, as at a close.  But a
  * link(2) of the descriptor does wait for it, with the directory it is to be in held: then the name
  * goes after the answer.  Whoever has no node of his own is answered at once. */
-static void reply_fsync(struct call *c, const struct handle *h, fuse_ino_t nid)
+static void reply_fsync(struct fuse_call *c, const struct handle *h, fuse_ino_t nid)
 {
 	struct fs *fs = c->fs;
 	bool own = !h->nodeless && nid_is_private(nid);
@@ -295,7 +295,7 @@ static void reply_fsync(struct call *c, const struct handle *h, fuse_ino_t nid)
 
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_FSYNC, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_FSYNC, nid, NULL);
 	struct handle *h = handle_of(fi);
 	if (h != NULL && h->kind == HANDLE_VIRTUAL) {
 		virtual_sync(&c, fi);

@@ -31,9 +31,9 @@ static enum err find_subject(struct subject *l, const struct handle *h, bool sho
 	struct stage *s = h->kind == HANDLE_STAGE ? h->stage : NULL;
 	char name[COMPONENT_MAX];
 	l->id = h->kind == HANDLE_VIRTUAL ? h->nid : nid_id(h->nid);
-	if (h->kind == HANDLE_ROW && h->blob->item.kind == ITEM_FILE) {
-		(void)item_component(&h->blob->item, name);
-		name_subject(l, h->blob->item.parent, name);
+	if (h->kind == HANDLE_ROW && h->content->item.kind == ITEM_FILE) {
+		(void)item_component(&h->content->item, name);
+		name_subject(l, h->content->item.parent, name);
 	}
 	if (s == NULL)
 		return ERR_OK;
@@ -49,13 +49,13 @@ static enum err find_subject(struct subject *l, const struct handle *h, bool sho
 static uint64_t row_in_place(struct fs *fs, uint64_t dir_id, const char *name)
 {
 	uint64_t id = 0;
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item row = { 0 };
-	if (target_resolve(fs, nid_make(dir_id, 0), name, &t, NULL) == ERR_OK && t.row_name &&
-		target_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW)
+	if (name_resolve(fs, nid_make(dir_id, 0), name, &t, NULL) == ERR_OK && t.row_name &&
+		name_item(fs, &t, WANT_ATTRS, &row) == ERR_OK && row.kind == ITEM_ROW)
 		id = row.id;
 	item_fini(&row);
-	target_fini(&t);
+	resolved_name_fini(&t);
 	return id;
 }
 
@@ -75,14 +75,14 @@ static struct lock_id id_now(const void *arg)
 
 static void note_no_locks(void *call)
 {
-	struct call *c = call;
+	struct fuse_call *c = call;
 	(void)err_set(&c->detail, ERR_TOO_MANY_LOCKS,
 		"As many ranges are locked, by this user or by all, as can be; unlock some.");
 	note_refusal(c, ERR_TOO_MANY_LOCKS, "");
 }
 
-static struct lock_ask ask_of(
-	struct call *c, const struct subject *l, struct handle *h, const struct fuse_file_info *fi)
+static struct lock_ask ask_of(struct fuse_call *c, const struct subject *l, struct handle *h,
+	const struct fuse_file_info *fi)
 {
 	uid_t uid = fuse_req_ctx(c->req)->uid;
 	return (struct lock_ask){ .id = id_now,
@@ -96,7 +96,7 @@ static struct lock_ask ask_of(
 }
 
 /* False: it was answered. */
-static bool prepare(struct call *c, struct subject *l, const struct handle *h, bool shows)
+static bool prepare(struct fuse_call *c, struct subject *l, const struct handle *h, bool shows)
 {
 	*l = (struct subject){ .fs = c->fs, .nid = h->nid };
 	enum err e = find_subject(l, h, shows);
@@ -111,7 +111,7 @@ static bool prepare(struct call *c, struct subject *l, const struct handle *h, b
 
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation)
 {
-	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_OTHER, nid, NULL);
 	c.title = "lock";
 	struct handle *h = handle_of(fi);
 	struct subject l;
@@ -123,7 +123,7 @@ void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int ope
 }
 
 /* Refuses ranges that no kernel asks for.  True: the request was answered. */
-static bool refuses(struct call *c, const struct flock *range)
+static bool refuses(struct fuse_call *c, const struct flock *range)
 {
 	bool refused = range->l_start < 0 || range->l_len < 0;
 	if (refused)
@@ -136,7 +136,7 @@ static bool refuses(struct call *c, const struct flock *range)
 void op_setlk(
 	fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range, int sleep)
 {
-	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_OTHER, nid, NULL);
 	c.title = "lock";
 	struct handle *h = handle_of(fi);
 	struct subject l;
@@ -149,7 +149,7 @@ void op_setlk(
 
 void op_getlk(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range)
 {
-	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_OTHER, nid, NULL);
 	c.title = "lock";
 	struct handle *h = handle_of(fi);
 	struct subject l;

@@ -11,7 +11,7 @@
 
 /* A control file, or .rowfs: its name means the same for as long as its directory is; its
  * mode moves with the directory's. */
-static void lookup_control(struct call *c, uint64_t nid)
+static void lookup_control(struct fuse_call *c, uint64_t nid)
 {
 	struct ventry entry = { .nid = nid, .lasting = true };
 	enum err e = vnode_ops_of(c->fs, nid)->stat(c->fs, nid, &entry.st);
@@ -21,21 +21,21 @@ static void lookup_control(struct call *c, uint64_t nid)
 		reply_err(c, e);
 }
 
-static void reply_stage_node(struct call *c, struct stage *s)
+static void reply_stage_node(struct fuse_call *c, struct stage *s)
 {
 	struct stat st;
 	stage_stat(c->fs, s, &st);
 	reply_node(c, s->nid, &st, 0);
 }
 
-static void reply_missing(struct call *c, const struct target *t)
+static void reply_missing(struct fuse_call *c, const struct resolved_name *t)
 {
 	notes_missed(c->fs->notes, call_thread(c), t->dir.id, t->name);
 	reply_no_entry(c);
 }
 
 /* Takes over *t and *item.  guess: nothing was refused before. */
-static void give_stage(struct call *c, struct target *t, struct item *item, bool guess)
+static void give_stage(struct fuse_call *c, struct resolved_name *t, struct item *item, bool guess)
 {
 	struct fs *fs = c->fs;
 	struct stage *s = NULL;
@@ -61,11 +61,11 @@ static void give_stage(struct call *c, struct target *t, struct item *item, bool
 }
 
 /* The thread was told ESTALE by its open for writing: the name leads to a node of its own. */
-static void lookup_for_writing(struct call *c, struct target *t, struct stage *given)
+static void lookup_for_writing(struct fuse_call *c, struct resolved_name *t, struct stage *given)
 {
 	struct fs *fs = c->fs;
 	struct item item = { 0 };
-	enum err e = target_item(fs, t, given != NULL ? WANT_ATTRS : WANT_BODY, &item);
+	enum err e = name_item(fs, t, given != NULL ? WANT_ATTRS : WANT_BODY, &item);
 	if (e == ERR_OK && given != NULL) {
 		bool current = stage_is_current(given, &item);
 		item_fini(&item);
@@ -73,10 +73,10 @@ static void lookup_for_writing(struct call *c, struct target *t, struct stage *g
 			reply_stage_node(c, given);
 			return;
 		}
-		e = target_item(fs, t, WANT_BODY, &item);
+		e = name_item(fs, t, WANT_BODY, &item);
 	}
 	if (e == ERR_NOT_FOUND) /* what somebody makes there is, and he must drop that it is not */
-		e = target_look(fs, t, WANT_BODY, &item);
+		e = name_look(fs, t, WANT_BODY, &item);
 	if (e != ERR_OK) {
 		/* The note stays: the walk may find the name again at its second lookup. */
 		if (e == ERR_NOT_FOUND)
@@ -92,14 +92,14 @@ static void lookup_for_writing(struct call *c, struct target *t, struct stage *g
 
 /* A thread that overwrites one row after the other: it is not waited for its open to be refused.
  * True: it was answered. */
-static bool lookup_by_habit(struct call *c, struct target *t)
+static bool lookup_by_habit(struct fuse_call *c, struct resolved_name *t)
 {
 	struct fs *fs = c->fs;
 	struct item item = { 0 };
 	pid_t tid = call_thread(c);
 	if (t->dir.kind != ITEM_PARTITION || !habits_guess(fs->habits, tid))
 		return false;
-	enum err e = target_item(fs, t, WANT_ATTRS, &item);
+	enum err e = name_item(fs, t, WANT_ATTRS, &item);
 	bool row = e == ERR_OK && item.kind == ITEM_ROW;
 	bool guess = row && notes_guess(fs, fs->notes, tid, t->dir.id, t->name);
 	if (guess)
@@ -111,24 +111,24 @@ static bool lookup_by_habit(struct call *c, struct target *t)
 }
 
 /* With its document, where that will be opened next. */
-static enum err look_up(struct fs *fs, struct target *t, struct item *ret)
+static enum err look_up(struct fs *fs, struct resolved_name *t, struct item *ret)
 {
 	unsigned want = WANT_ATTRS;
 	if (t->row_name && ahead_expects_open(fs->ahead))
 		want = WANT_SMALL_BODY;
-	return target_look(fs, t, want, ret);
+	return name_look(fs, t, want, ret);
 }
 
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_LOOKUP, parent, name);
+	struct fuse_call c = call_begin(req, OP_LOOKUP, parent, name);
 	struct fs *fs = c.fs;
-	struct target t;
+	struct resolved_name t;
 	if (vnode_ops_of(c.fs, parent) != NULL) {
 		virtual_lookup(&c, parent, name);
 		return;
 	}
-	enum err e = target_resolve(fs, parent, name, &t, &c.detail);
+	enum err e = name_resolve(fs, parent, name, &t, &c.detail);
 	if (e != ERR_OK) {
 		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
 			reply_no_entry(&c);
@@ -138,7 +138,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	if (t.control != 0) {
 		lookup_control(&c, t.control);
-		target_fini(&t);
+		resolved_name_fini(&t);
 		return;
 	}
 	struct stage *given = NULL;
@@ -149,11 +149,11 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		lookup_for_writing(&c, &t, given);
 		if (given != NULL)
 			stages_unref(fs, fs->stages, given);
-		target_fini(&t);
+		resolved_name_fini(&t);
 		return;
 	}
 	if (t.row_name && lookup_by_habit(&c, &t)) {
-		target_fini(&t);
+		resolved_name_fini(&t);
 		return;
 	}
 	struct item item = { 0 };
@@ -163,7 +163,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		uint64_t nid = nid_of(&item);
 		attr_of_item(fs, &item, &st);
 		if (item.body.p != NULL)
-			blobs_add(fs->blobs, &item);
+			contents_add(fs->contents, &item);
 		notes_found(fs->notes, call_thread(&c), t.dir.id, t.name, nid);
 		reply_node(&c, nid, &st, CACHE_SECONDS);
 	} else if (e == ERR_NOT_FOUND) {
@@ -172,7 +172,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		reply_err(&c, e);
 	}
 	item_fini(&item);
-	target_fini(&t);
+	resolved_name_fini(&t);
 }
 
 /* Nothing is kept per node but by some virtual ones. */

@@ -21,14 +21,14 @@
 /* ---- making and removing ---- */
 
 /* resolve for a name that shall be made. */
-static enum err resolve_new(struct fs *fs, uint64_t parent, const char *name, struct target *t,
-	struct err_detail *detail)
+static enum err resolve_new(struct fs *fs, uint64_t parent, const char *name,
+	struct resolved_name *t, struct err_detail *detail)
 {
-	enum err e = target_resolve(fs, parent, name, t, detail);
+	enum err e = name_resolve(fs, parent, name, t, detail);
 	return e == ERR_OK && t->control != 0 ? refuse_control(detail) : e;
 }
 
-static bool may_make_dir(const struct target *t)
+static bool may_make_dir(const struct resolved_name *t)
 {
 	if (t->dir.id < STORE_ID_FIRST && t->dir.id != STORE_ROOT)
 		return false;
@@ -38,7 +38,7 @@ static bool may_make_dir(const struct target *t)
 }
 
 /* In a table any other name is a partition's, which a folder does not become. */
-static bool may_hold_folder(const struct target *t)
+static bool may_hold_folder(const struct resolved_name *t)
 {
 	return may_make_dir(t) && (t->digest || t->class == CLASS_NAMED);
 }
@@ -47,14 +47,14 @@ static bool may_hold_folder(const struct target *t)
  * the name is taken.  Nobody saw the directory: the kernel holds the parent's lock. */
 static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const struct item *made)
 {
-	struct target now = { 0 };
+	struct resolved_name now = { 0 };
 	struct item there = { 0 };
-	enum err e = target_resolve(fs, parent, name, &now, NULL);
+	enum err e = name_resolve(fs, parent, name, &now, NULL);
 	if (e == ERR_OK && !now.digest)
-		e = target_item(fs, &now, WANT_ATTRS, &there);
+		e = name_item(fs, &now, WANT_ATTRS, &there);
 	bool taken = e == ERR_OK && there.kind == ITEM_PARTITION && there.id != made->id;
 	item_fini(&there);
-	target_fini(&now);
+	resolved_name_fini(&now);
 	if (!taken)
 		return ERR_OK;
 	e = tree_drop(fs->service, made->id);
@@ -63,12 +63,12 @@ static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	struct call c = call_begin(req, OP_MKDIR, parent, name);
+	struct fuse_call c = call_begin(req, OP_MKDIR, parent, name);
 	if (vnode_ops_of(c.fs, parent) != NULL) {
 		virtual_mkdir(&c, parent, name);
 		return;
 	}
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item made = { 0 };
 	enum err e = resolve_new(c.fs, parent, name, &t, &c.detail);
 	if (e == ERR_OK && !may_make_dir(&t))
@@ -77,7 +77,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		const struct fuse_ctx *ctx = fuse_req_ctx(req);
 		struct attrs attrs = attr_for_new(c.fs, &t.dir, mode, ctx->uid, ctx->gid, true);
 		bool folder = t.digest || t.class == CLASS_NAMED;
-		const struct spot at = target_spot(&t, folder ? ITEM_FOLDER : ITEM_NONE);
+		const struct dentry at = name_dentry(&t, folder ? ITEM_FOLDER : ITEM_NONE);
 		e = tree_mkdir(c.fs->service, &at, &attrs, &made, &c.detail);
 	}
 	if (e == ERR_OK && t.digest)
@@ -91,21 +91,21 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		reply_err(&c, e);
 	}
 	item_fini(&made);
-	target_fini(&t);
+	resolved_name_fini(&t);
 }
 
 /* What stands at a name that shall go or move; drafts become visible first. */
-static enum err find_existing(struct fs *fs, uint64_t parent, const char *name, struct target *t,
-	struct item *item, struct err_detail *detail)
+static enum err find_existing(struct fs *fs, uint64_t parent, const char *name,
+	struct resolved_name *t, struct item *item, struct err_detail *detail)
 {
-	enum err e = target_resolve(fs, parent, name, t, NULL);
+	enum err e = name_resolve(fs, parent, name, t, NULL);
 	if (name_means_nothing(e))
 		return ERR_NOT_FOUND;
 	if (e != ERR_OK)
 		return e;
 	if (t->control != 0)
 		return refuse_control(detail);
-	e = target_look(fs, t, WANT_ATTRS, item);
+	e = name_look(fs, t, WANT_ATTRS, item);
 	if (e == ERR_OK && item_is_dir(item->kind))
 		stages_expose(fs, fs->stages, item->id, NULL);
 	return e;
@@ -115,15 +115,15 @@ static enum err find_existing(struct fs *fs, uint64_t parent, const char *name, 
  * that the name is not there: it is looked at once more, so often at most. */
 #define DRAFT_TRIES 64
 
-static bool is_draft_at(const struct target *t, const struct item *it)
+static bool is_draft_at(const struct resolved_name *t, const struct item *it)
 {
 	return t->row_name && it->kind == ITEM_FILE;
 }
 
-static enum err unlink_item(
-	struct fs *fs, const struct target *t, const struct item *it, struct err_detail *detail)
+static enum err unlink_item(struct fs *fs, const struct resolved_name *t, const struct item *it,
+	struct err_detail *detail)
 {
-	const struct spot at = target_spot(t, it->kind);
+	const struct dentry at = name_dentry(t, it->kind);
 	if (it->kind == ITEM_FILE)
 		return file_unlink(fs, &at, it->id, detail);
 	if (it->kind != ITEM_ROW)
@@ -132,13 +132,13 @@ static enum err unlink_item(
 	return e == ERR_OK ? trash_dir_unlink(fs, &at, detail) : e;
 }
 
-static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name, struct target *t,
-	struct item *item, struct err_detail *detail)
+static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name,
+	struct resolved_name *t, struct item *item, struct err_detail *detail)
 {
 	enum err e;
 	int tries = 0;
 	do {
-		target_fini(t);
+		resolved_name_fini(t);
 		item_fini(item);
 		e = find_existing(fs, parent, name, t, item, detail);
 		if (e == ERR_OK && item_is_dir(item->kind))
@@ -151,10 +151,10 @@ static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name
 
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_UNLINK, parent, name);
+	struct fuse_call c = call_begin(req, OP_UNLINK, parent, name);
 	if (virtual_refuses(&c, parent))
 		return;
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item item = { 0 };
 	enum err e = find_and_unlink(c.fs, parent, name, &t, &item, &c.detail);
 	if (e == ERR_OK) {
@@ -164,34 +164,34 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 		notify_attributes(c.fs->notifier, nid_of(&item));
 	reply_err(&c, e);
 	item_fini(&item);
-	target_fini(&t);
+	resolved_name_fini(&t);
 }
 
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct call c = call_begin(req, OP_RMDIR, parent, name);
+	struct fuse_call c = call_begin(req, OP_RMDIR, parent, name);
 	if (vnode_ops_of(c.fs, parent) != NULL) {
 		virtual_rmdir(&c, parent, name);
 		return;
 	}
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item item = { 0 };
 	enum err e = find_existing(c.fs, parent, name, &t, &item, &c.detail);
 	if (e == ERR_OK && !item_is_dir(item.kind))
 		e = ERR_NOT_A_DIRECTORY;
 	if (e == ERR_OK) {
-		const struct spot at = target_spot(&t, item.kind);
+		const struct dentry at = name_dentry(&t, item.kind);
 		e = tree_rmdir(c.fs->service, &at, &c.detail);
 	}
 	reply_err(&c, e);
 	item_fini(&item);
-	target_fini(&t);
+	resolved_name_fini(&t);
 }
 
 /* ---- rename ---- */
 
 struct renaming {
-	struct target from, to;
+	struct resolved_name from, to;
 	struct item item, replaced; /* replaced.kind: ITEM_NONE if nothing stands there */
 	struct buf content;         /* of an ordinary file that becomes a row */
 	enum item_kind becomes;     /* ITEM_ROW, ITEM_FILE or the directory's own kind */
@@ -199,8 +199,8 @@ struct renaming {
 
 static void renaming_fini(struct renaming *r)
 {
-	target_fini(&r->from);
-	target_fini(&r->to);
+	resolved_name_fini(&r->from);
+	resolved_name_fini(&r->to);
 	item_fini(&r->item);
 	item_fini(&r->replaced);
 	buf_fini(&r->content);
@@ -215,11 +215,11 @@ static bool becomes_draft(const struct renaming *r)
 /* A destination whose key only the document knows. */
 static enum err learn_keys(struct fs *fs, struct renaming *r, struct err_detail *detail)
 {
-	enum err e = target_key_from_document(fs, &r->to, buf_span(&r->content), detail);
+	enum err e = name_key_from_document(fs, &r->to, buf_span(&r->content), detail);
 	if (e != ERR_OK || !r->to.pending_dir)
 		return e;
-	struct target dir = { .name = r->to.dir.key, .digest = true };
-	e = target_key_from_document(fs, &dir, buf_span(&r->content), detail);
+	struct resolved_name dir = { .name = r->to.dir.key, .digest = true };
+	e = name_key_from_document(fs, &dir, buf_span(&r->content), detail);
 	if (e != ERR_OK)
 		return e;
 	struct item partition = { 0 };
@@ -265,9 +265,9 @@ static enum err prepare_file(
 	bool exchange = (flags & RENAME_EXCHANGE) != 0;
 	bool from_draft = r->item.kind == ITEM_FILE && r->from.row_name;
 	bool to_draft = r->replaced.kind == ITEM_FILE && r->to.row_name;
-	if (!target_may_hold_files(&r->to))
+	if (!name_may_hold_files(&r->to))
 		return refuse_file_there(fs, &r->to, detail);
-	if (exchange && !target_may_hold_files(&r->from))
+	if (exchange && !name_may_hold_files(&r->from))
 		return refuse_file_there(fs, &r->from, detail);
 	/* An empty file that waits for its document can change places only with another. */
 	if (exchange && from_draft != to_draft)
@@ -292,7 +292,7 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 		e = refuse_file_name(fs, new_parent, e, detail);
 	if (e != ERR_OK)
 		return e;
-	e = target_look(fs, &r->to, WANT_ATTRS, &r->replaced);
+	e = name_look(fs, &r->to, WANT_ATTRS, &r->replaced);
 	if (e != ERR_OK && e != ERR_NOT_FOUND)
 		return e;
 	if (item_is_dir(r->replaced.kind))
@@ -310,7 +310,8 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 
 /* The node that the kernel moves along is not the item's any more where a document was rendered
  * anew, or where a row became an ordinary file: who has the row open keeps what it holds. */
-static void moved(struct fs *fs, uint64_t was, const struct item *now, const struct target *at)
+static void moved(
+	struct fs *fs, uint64_t was, const struct item *now, const struct resolved_name *at)
 {
 	if (nid_of(now) == was)
 		return;
@@ -330,8 +331,8 @@ static void other_moved(struct fs *fs, const struct renaming *r)
 /* An ordinary file that begins to wait under a row's name. */
 static enum err perform_wait(struct fs *fs, struct renaming *r, struct err_detail *detail)
 {
-	const struct spot from = target_spot(&r->from, ITEM_FILE);
-	const struct spot to = target_spot(&r->to, ITEM_FILE);
+	const struct dentry from = name_dentry(&r->from, ITEM_FILE);
+	const struct dentry to = name_dentry(&r->to, ITEM_FILE);
 	struct item now = { 0 };
 	enum err e = tree_move_empty(fs->service, &from, &to, &now, detail);
 	if (e == ERR_OK) {
@@ -348,11 +349,11 @@ static enum err perform_rename(
 {
 	if (r->becomes == ITEM_FILE && r->to.row_name && !r->from.row_name)
 		return perform_wait(fs, r, detail);
-	const struct spot from = target_spot(&r->from, r->item.kind);
+	const struct dentry from = name_dentry(&r->from, r->item.kind);
 	enum item_kind there = r->becomes;
 	if ((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind != ITEM_NONE)
 		there = r->replaced.kind;
-	const struct spot to = target_spot(&r->to, there);
+	const struct dentry to = name_dentry(&r->to, there);
 	unsigned tree_flags = 0;
 	bool goes = false;
 	if ((flags & RENAME_NOREPLACE) != 0)
@@ -408,7 +409,7 @@ static bool is_refused_document(enum err e)
 }
 
 /* An ordinary file that is no row: the bytes are kept.  mv says of EINVAL what is not so. */
-static enum err refuse_document(struct call *c, struct renaming *r, enum err e)
+static enum err refuse_document(struct fuse_call *c, struct renaming *r, enum err e)
 {
 	char rejected[REJECTED_NAME_MAX] = "";
 	uint64_t id = 0;
@@ -423,7 +424,7 @@ static enum err refuse_document(struct call *c, struct renaming *r, enum err e)
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	const char *new_name, unsigned flags)
 {
-	struct call c = call_begin(req, OP_RENAME, parent, name);
+	struct fuse_call c = call_begin(req, OP_RENAME, parent, name);
 	c.to_nid = new_parent;
 	c.to_name = new_name;
 	if (virtual_refuses(&c, parent) || virtual_refuses(&c, new_parent))

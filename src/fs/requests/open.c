@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 struct handle *open_handle(
-	const struct call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi)
+	const struct fuse_call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi)
 {
 	struct handle *h = handle_new(c->fs, kind, nid, call_thread(c));
 	if (h == NULL)
@@ -46,7 +46,7 @@ void close_handle(struct fs *fs, struct handle *h)
 }
 
 /* The kernel may have given up on the request: then no release follows. */
-static void reply_open(struct call *c, struct handle *h, struct fuse_file_info *fi)
+static void reply_open(struct fuse_call *c, struct handle *h, struct fuse_file_info *fi)
 {
 	reply_elsewhere(c);
 	if (fuse_reply_open(c->req, fi) == -ENOENT)
@@ -66,7 +66,7 @@ static enum note_what wanted(const struct fuse_file_info *fi)
 }
 
 /* False: it was answered. */
-static bool cut_file(struct call *c, uint64_t id)
+static bool cut_file(struct fuse_call *c, uint64_t id)
 {
 	struct item now = { 0 };
 	enum err e = tree_file_resize(c->fs->service, id, 0, &now);
@@ -77,7 +77,7 @@ static bool cut_file(struct call *c, uint64_t id)
 }
 
 /* nodeless: the kernel's node is another one, of what the file was as a row or of a stage. */
-static void open_file_as_it_is(struct call *c, const struct item *file, fuse_ino_t nid,
+static void open_file_as_it_is(struct fuse_call *c, const struct item *file, fuse_ino_t nid,
 	bool nodeless, struct fuse_file_info *fi)
 {
 	struct handle *h = open_handle(c, HANDLE_FILE, nodeless ? nid_of(file) : nid, fi);
@@ -111,7 +111,7 @@ static void open_file_as_it_is(struct call *c, const struct item *file, fuse_ino
 
 struct cut_job {
 	struct job job; /* first */
-	struct call call;
+	struct fuse_call call;
 	struct item file; /* its id and edition */
 	struct fuse_file_info fi;
 };
@@ -129,7 +129,7 @@ static void run_cut(struct job *job)
 /* What was written by a mapping may be on its way: for truncate(2) the kernel waits until it has come,
  * but not for O_TRUNC, and the file would have bytes again.  False: it is not done. */
 static bool cut_behind_writes(
-	struct call *c, const struct item *file, const struct fuse_file_info *fi)
+	struct fuse_call *c, const struct item *file, const struct fuse_file_info *fi)
 {
 	struct cut_job *j = malloc(sizeof(*j));
 	if (j == NULL)
@@ -143,7 +143,7 @@ static bool cut_behind_writes(
 }
 
 /* What would be written by another node than its own the kernel would not know of the file's. */
-static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, bool nodeless,
+static void open_file(struct fuse_call *c, const struct item *file, fuse_ino_t nid, bool nodeless,
 	struct fuse_file_info *fi)
 {
 	bool cuts = (fi->flags & O_TRUNC) != 0 && file->size != 0;
@@ -159,7 +159,7 @@ static void open_file(struct call *c, const struct item *file, fuse_ino_t nid, b
 		open_file_as_it_is(c, file, nid, nodeless, fi);
 }
 
-static void refuse_throttled(struct call *c, enum err e)
+static void refuse_throttled(struct fuse_call *c, enum err e)
 {
 	notes_clear(c->fs, c->fs->notes, call_thread(c));
 	reply_err(c, e);
@@ -167,7 +167,7 @@ static void refuse_throttled(struct call *c, enum err e)
 
 /* Whether the partition of a row is over its target (service/core/heat.h): then the request was
  * answered.  n 0: it is only asked. */
-static bool is_throttled(struct call *c, const struct item *row, enum heat_kind kind, size_t n)
+static bool is_throttled(struct fuse_call *c, const struct item *row, enum heat_kind kind, size_t n)
 {
 	if (row->kind != ITEM_ROW)
 		return false;
@@ -178,38 +178,38 @@ static bool is_throttled(struct call *c, const struct item *row, enum heat_kind 
 	return true;
 }
 
-static void open_blob(struct call *c, const struct blob *blob, fuse_ino_t nid,
+static void open_blob(struct fuse_call *c, const struct content *content, fuse_ino_t nid,
 	struct fuse_file_info *fi, bool direct)
 {
-	if (is_throttled(c, &blob->item, HEAT_READ, 1)) {
-		blobs_unpin(c->fs->blobs, blob);
+	if (is_throttled(c, &content->item, HEAT_READ, 1)) {
+		contents_unpin(c->fs->contents, content);
 		return;
 	}
 	struct handle *h = open_handle(c, HANDLE_ROW, nid, fi);
 	if (h == NULL) {
-		blobs_unpin(c->fs->blobs, blob);
+		contents_unpin(c->fs->contents, content);
 		reply_err(c, ERR_NO_MEMORY);
 		return;
 	}
-	h->blob = blob;
+	h->content = content;
 	/* The content of a node never changes; but the empty file may become an ordinary one. */
-	fi->direct_io = direct || blob->item.kind == ITEM_FILE;
+	fi->direct_io = direct || content->item.kind == ITEM_FILE;
 	fi->keep_cache = !fi->direct_io;
 	fi->noflush = may_skip_flush(c->fs, fi);
 	struct fs *fs = c->fs;
 	ahead_opened(fs->ahead);
-	bool given = !fi->direct_io && pages_give(fs, blob);
+	bool given = !fi->direct_io && pages_give(fs, content);
 	handle_ref(h);
 	reply_open(c, h, fi);
 	if (given)
-		ahead_read(fs, &blob->item);
+		ahead_read(fs, &content->item);
 	handle_unref(fs, h);
 }
 
 /* Takes over one reference of the stage.  What it will commit is let in here, where shells
  * look, too. */
-static void open_stage(
-	struct call *c, struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi, bool nodeless)
+static void open_stage(struct fuse_call *c, struct stage *s, fuse_ino_t nid,
+	struct fuse_file_info *fi, bool nodeless)
 {
 	enum err e = wants_write(fi) ? stage_admit(c->fs, s, &c->detail) : ERR_OK;
 	if (e != ERR_OK) {
@@ -241,7 +241,7 @@ static void open_stage(
 }
 
 /* The stage's document, if it is to be kept.  False: the row is another one by now. */
-static bool load_stage(struct call *c, struct stage *s, const struct fuse_file_info *fi)
+static bool load_stage(struct fuse_call *c, struct stage *s, const struct fuse_file_info *fi)
 {
 	return (fi->flags & O_TRUNC) != 0 || stage_load(c->fs, s) == ERR_OK;
 }
@@ -249,16 +249,16 @@ static bool load_stage(struct call *c, struct stage *s, const struct fuse_file_i
 /* The last resort of a writer whose second try met a committed node again: a stage that no
  * node stands for. */
 static void open_nodeless(
-	struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
+	struct fuse_call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	char name[COMPONENT_MAX];
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct stage *s = NULL;
 	(void)item_component(item, name);
-	enum err e = target_resolve(c->fs, nid_make(item->parent, 0), name, &t, NULL);
+	enum err e = name_resolve(c->fs, nid_make(item->parent, 0), name, &t, NULL);
 	if (e == ERR_OK)
 		e = stage_new(c->fs, &t, item, &s);
-	target_fini(&t);
+	resolved_name_fini(&t);
 	if (e != ERR_OK) {
 		notes_clear(c->fs, c->fs->notes, call_thread(c));
 		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
@@ -272,34 +272,34 @@ static void open_nodeless(
 /* A reader whose second try came to the node of somebody else's stage: what is committed, which
  * is another size, so directly. */
 static void open_committed(
-	struct call *c, const struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi)
+	struct fuse_call *c, const struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item item = { 0 };
-	const struct blob *blob = NULL;
+	const struct content *content = NULL;
 	stages_expose(fs, fs->stages, s->dir_id, s->name);
-	enum err e = target_resolve(fs, nid_make(s->dir_id, 0), s->name, &t, NULL);
+	enum err e = name_resolve(fs, nid_make(s->dir_id, 0), s->name, &t, NULL);
 	if (e == ERR_OK)
-		e = target_item(fs, &t, WANT_BODY, &item);
+		e = name_item(fs, &t, WANT_BODY, &item);
 	if (e == ERR_OK)
-		e = blobs_put(fs->blobs, &item, &blob);
+		e = contents_put(fs->contents, &item, &content);
 	notes_clear(fs, fs->notes, call_thread(c));
 	if (e == ERR_OK)
-		open_blob(c, blob, nid, fi, true);
+		open_blob(c, content, nid, fi, true);
 	else
 		reply_err(c, e);
 	item_fini(&item);
-	target_fini(&t);
+	resolved_name_fini(&t);
 }
 
 /* The stage of the node has gone: who comes now (by a link in /proc/self/fd) is served as if he had
  * come to the row's own node, and that was out of date. */
-static void open_left(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+static void open_left(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	struct item item = { 0 };
-	const struct blob *blob = NULL;
+	const struct content *content = NULL;
 	pid_t tid = call_thread(c);
 	enum err e = nid_is_private_row(nid)
 		? store_get(fs->store, NULL, nid_id(nid), WANT_BODY, &item)
@@ -316,16 +316,16 @@ static void open_left(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 		notes_clear(fs, fs->notes, tid);
 		notify_attributes(fs->notifier, nid); /* of the row as it was at the look-up */
 		if (e == ERR_OK)
-			e = blobs_put(fs->blobs, &item, &blob);
+			e = contents_put(fs->contents, &item, &content);
 		if (e == ERR_OK)
-			open_blob(c, blob, nid, fi, true);
+			open_blob(c, content, nid, fi, true);
 		else
 			reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
 	}
 	item_fini(&item);
 }
 
-static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+static void open_private(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	struct stage *s = stages_get(fs->stages, nid);
@@ -367,53 +367,55 @@ static void open_private(struct call *c, fuse_ino_t nid, struct fuse_file_info *
 /* A row's node that is not the current one, for a reader who will not find another: what it stands
  * for if that is on its way or somebody reads it, since size and bytes are of one version then; else
  * what is committed, directly. */
-static void open_replaced(struct call *c, struct item *item, fuse_ino_t nid, enum note_state state,
-	struct fuse_file_info *fi)
+static void open_replaced(struct fuse_call *c, struct item *item, fuse_ino_t nid,
+	enum note_state state, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	/* Replaced between this walk's lookup and now: its content is on the way.  A link may be
 	 * much older than what replaced it. */
 	service_wait_kept(fs->service);
-	const struct blob *blob = state == NOTE_LINK ? NULL : blobs_pin_old(fs->blobs, nid);
+	const struct content *content =
+		state == NOTE_LINK ? NULL : contents_pin_old(fs->contents, nid);
 	enum err e = ERR_OK;
-	if (blob == NULL)
-		e = blobs_look_or_spoil(fs->blobs, nid, &blob);
-	bool direct = blob == NULL || blob_is_spoilt(blob);
-	if (e == ERR_OK && blob == NULL) {
-		blobs_retire(fs->blobs, nid);
+	if (content == NULL)
+		e = contents_look_or_spoil(fs->contents, nid, &content);
+	bool direct = content == NULL || content_is_spoilt(content);
+	if (e == ERR_OK && content == NULL) {
+		contents_retire(fs->contents, nid);
 		notify_attributes(fs->notifier, nid);
-		e = blobs_put(fs->blobs, item, &blob);
+		e = contents_put(fs->contents, item, &content);
 	}
 	notes_clear(fs, fs->notes, call_thread(c));
 	if (e == ERR_OK)
-		open_blob(c, blob, nid, fi, direct);
+		open_blob(c, content, nid, fi, direct);
 	else
 		reply_err(c, e);
 }
 
-static void open_known(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi);
+static void open_known(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi);
 
 static void open_current(
-	struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
+	struct fuse_call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
-	const struct blob *blob = NULL;
-	enum err e = blobs_put(fs->blobs, item, &blob);
-	if (e == ERR_OK && blob_is_spoilt(blob)) {
-		blobs_unpin(fs->blobs, blob);
+	const struct content *content = NULL;
+	enum err e = contents_put(fs->contents, item, &content);
+	if (e == ERR_OK && content_is_spoilt(content)) {
+		contents_unpin(fs->contents, content);
 		open_known(c, nid, fi); /* it was replaced since it was read */
 		return;
 	}
 	notes_clear(fs, fs->notes, call_thread(c));
 	if (e == ERR_OK)
-		open_blob(c, blob, nid, fi, false);
+		open_blob(c, content, nid, fi, false);
 	else
 		reply_err(c, e);
 }
 
 /* A committed node, or an ordinary file's.  Whoever is told to look again sees what replaced the
  * node: that is retired, since a listing under way may bring its name once more. */
-static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
+static void open_item(
+	struct fuse_call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
@@ -427,14 +429,14 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 		enum note_state state = nid_of(item) == nid
 			? NOTE_SECOND
 			: notes_refuse(fs, fs->notes, tid, nid, item, NOTE_READ);
-		const struct blob *blob = NULL;
+		const struct content *content = NULL;
 		/* A row until a moment ago: the node holds its content. */
 		if (state == NOTE_SECOND)
 			open_file(c, item, nid, false, fi);
 		else if (state == NOTE_NONE)
 			reply_again(c);
-		else if (!wants_write(fi) && (blob = blobs_look(fs->blobs, nid)) != NULL)
-			open_blob(c, blob, nid, fi, blob_is_spoilt(blob));
+		else if (!wants_write(fi) && (content = contents_look(fs->contents, nid)) != NULL)
+			open_blob(c, content, nid, fi, content_is_spoilt(content));
 		else
 			open_file(c, item, nid, true, fi);
 	} else if (item_is_dir(item->kind)) {
@@ -445,7 +447,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 			return;
 		if (notes_refuse(fs, fs->notes, tid, nid, item, NOTE_WRITE) == NOTE_NONE) {
 			if (nid_of(item) != nid)
-				blobs_retire(fs->blobs, nid);
+				contents_retire(fs->contents, nid);
 			reply_again(c);
 		} else {
 			open_nodeless(c, item, nid, fi);
@@ -458,7 +460,7 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 			open_replaced(c, item, nid, state, fi);
 			return;
 		}
-		blobs_retire(fs->blobs, nid);
+		contents_retire(fs->contents, nid);
 		reply_again(c);
 	}
 }
@@ -466,38 +468,38 @@ static void open_item(struct call *c, struct item *item, fuse_ino_t nid, struct 
 /* The row was removed or replaced after its name had been looked up.  If the second try comes here
  * too (a link in /proc/self/fd is walked without lookups), a reader gets it from the recent ones;
  * a writer gets a stage, and ESTALE at its close: the row went while it was being written. */
-static void open_removed(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+static void open_removed(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	pid_t tid = call_thread(c);
 	/* Its name tells whether it is the second try: of the first one the node may be another. */
 	service_wait_kept(fs->service);
-	const struct blob *blob = blobs_pin_old(fs->blobs, nid);
-	if (notes_refuse(fs, fs->notes, tid, nid, blob != NULL ? &blob->item : NULL, wanted(fi)) ==
-		NOTE_NONE) {
+	const struct content *content = contents_pin_old(fs->contents, nid);
+	if (notes_refuse(fs, fs->notes, tid, nid, content != NULL ? &content->item : NULL,
+		    wanted(fi)) == NOTE_NONE) {
 		notes_unname(fs->notes, tid);
-		blobs_retire(fs->blobs, nid);
-		blobs_unpin(fs->blobs, blob);
+		contents_retire(fs->contents, nid);
+		contents_unpin(fs->contents, content);
 		reply_again(c);
 		return;
 	}
-	if (blob != NULL && !wants_write(fi)) {
+	if (content != NULL && !wants_write(fi)) {
 		notes_clear(fs, fs->notes, tid);
-		open_blob(c, blob, nid, fi, blob_is_spoilt(blob));
+		open_blob(c, content, nid, fi, content_is_spoilt(content));
 		return;
 	}
 	struct item item = { 0 };
-	if (blob == NULL || item_copy(&item, &blob->item) != ERR_OK) {
+	if (content == NULL || item_copy(&item, &content->item) != ERR_OK) {
 		notes_clear(fs, fs->notes, tid);
 		reply_err(c, ERR_GONE);
 	} else {
 		open_nodeless(c, &item, nid, fi);
 	}
 	item_fini(&item);
-	blobs_unpin(fs->blobs, blob);
+	contents_unpin(fs->contents, content);
 }
 
-static void open_known(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi)
+static void open_known(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct item item = { 0 };
 	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_BODY, &item);
@@ -512,7 +514,7 @@ static void open_known(struct call *c, fuse_ino_t nid, struct fuse_file_info *fi
 
 void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct call c = call_begin(req, OP_OPEN, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_OPEN, nid, NULL);
 	if (!may_open(&c))
 		return;
 	if (vnode_ops_of(c.fs, nid) != NULL) {
@@ -528,10 +530,10 @@ void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	/* Between a commit and its event the store is asked: who saw the new version by a look-up must
 	 * not be given the old one by a name that a listing under way brought back. */
 	if (!wants_write(fi) && !service_is_changing(c.fs->service)) {
-		const struct blob *blob = blobs_pin(c.fs->blobs, nid);
-		if (blob != NULL) {
+		const struct content *content = contents_pin(c.fs->contents, nid);
+		if (content != NULL) {
 			notes_clear(c.fs, c.fs->notes, call_thread(&c));
-			open_blob(&c, blob, nid, fi, false);
+			open_blob(&c, content, nid, fi, false);
 			return;
 		}
 	}

@@ -12,7 +12,7 @@
 #include <fuse_lowlevel.h>
 
 /* One request on its way: begin, then one of the replies, which counts it. */
-struct call {
+struct fuse_call {
 	struct fs *fs;
 	fuse_req_t req;  /* NULL: */
 	uint64_t unique; /* the number of a request that libfuse does not know (statx.c) */
@@ -34,22 +34,23 @@ struct call {
 };
 
 /* name NULL: it is about the node itself. */
-struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name);
+struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name);
 /* Of a request that libfuse does not know: it may be answered by reply_attr() and reply_err() and
  * their like only. */
-struct call call_begin_own(struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid);
-pid_t call_thread(const struct call *c);
+struct fuse_call call_begin_own(
+	struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid);
+pid_t call_thread(const struct fuse_call *c);
 /* The only way to answer an error, so that every refusal has its reason (fs/requests/refusal.h).  ERR_OK too.
  * fsync(2) says EIO for EINVAL. */
-void reply_err(struct call *c, enum err e);
+void reply_err(struct fuse_call *c, enum err e);
 /* ESTALE: the kernel looks the name up once more. */
-void reply_again(struct call *c);
+void reply_again(struct fuse_call *c);
 /* The reason of a refusal, for a call that is answered elsewhere or otherwise.  rejected: as in struct
  * refusal; "": nowhere. */
-void note_refusal(struct call *c, enum err e, const char *rejected);
+void note_refusal(struct fuse_call *c, enum err e, const char *rejected);
 /* Whether the caller may have one more file open; false: the reply is sent. */
-bool may_open(struct call *c);
-void reply_attr(struct call *c, const struct stat *st, double timeout);
+bool may_open(struct fuse_call *c);
+void reply_attr(struct fuse_call *c, const struct stat *st, double timeout);
 /* statx(2), which libfuse does not know (statx.c). */
 struct statx_request {
 	uint64_t nid, unique;
@@ -58,19 +59,19 @@ struct statx_request {
 /* Whether the request, of n bytes, is one. */
 bool statx_is(const void *request, size_t n, struct statx_request *ret);
 /* reply_attr() and reply_err() of statx(2), after it was counted. */
-void reply_statx(struct call *c, const struct stat *st, double timeout);
-void reply_statx_errno(struct call *c, int code);
+void reply_statx(struct fuse_call *c, const struct stat *st, double timeout);
+void reply_statx_errno(struct fuse_call *c, int code);
 /* A node with its attributes. */
-void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entry_timeout);
+void reply_node(struct fuse_call *c, uint64_t nid, const struct stat *st, double entry_timeout);
 /* The name means nothing, and will until something changes. */
-void reply_no_entry(struct call *c);
-void reply_bytes(struct call *c, const char *p, size_t n);
+void reply_no_entry(struct fuse_call *c);
+void reply_bytes(struct fuse_call *c, const char *p, size_t n);
 /* Counts a call that is answered with this errno, or 0; whoever calls it sends the reply. */
-void call_done(struct call *c, int code);
+void call_done(struct fuse_call *c, int code);
 /* Counts a call whose reply is sent by somebody else. */
-void reply_elsewhere(struct call *c);
+void reply_elsewhere(struct fuse_call *c);
 /* Success of a close, after the kernel dropped what the stage's commit made wrong. */
-void reply_after_commit(struct call *c, struct stage *s);
+void reply_after_commit(struct fuse_call *c, struct stage *s);
 /* The same, without the reply, for a request during which the kernel holds the lock of an inode that
  * others come to (fsync, setattr): waiting for the name's directory could wait for somebody who waits for the inode.  The
  * old node is made unusable instead, which waits for nobody; the name follows. */
@@ -82,7 +83,7 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
 }
 /* One of a file, which fi leads to from now on; NULL when memory is out. */
 struct handle *open_handle(
-	const struct call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi);
+	const struct fuse_call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi);
 /* Its last close: what is complete is committed, and the kernel told. */
 void close_handle(struct fs *fs, struct handle *h);
 
@@ -93,7 +94,7 @@ bool may_skip_flush(const struct fs *fs, const struct fuse_file_info *fi);
 void unlock_closed(struct fs *fs, struct handle *h, uint64_t owner);
 
 /* What a virtual name means. */
-void reply_ventry(struct call *c, const struct ventry *entry);
+void reply_ventry(struct fuse_call *c, const struct ventry *entry);
 
 /* A reply to readdir that is being filled; a listing_fn. */
 struct dir_page {
@@ -101,33 +102,33 @@ struct dir_page {
 	char *bytes;
 	size_t len, size;
 	bool plus;
-	bool in_set; /* as in struct call */
+	bool in_set; /* as in struct fuse_call */
 };
 bool dir_page_add(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
 
 /* Requests for virtual nodes (fs/core/virtual.h); each replies, now or later. */
-void virtual_lookup(struct call *c, uint64_t dir, const char *name);
-void virtual_mkdir(struct call *c, uint64_t dir, const char *name);
-void virtual_rmdir(struct call *c, uint64_t dir, const char *name);
-void virtual_getattr(struct call *c, uint64_t nid);
-void virtual_setattr(struct call *c, uint64_t nid);
-void virtual_open(struct call *c, uint64_t nid, struct fuse_file_info *fi);
-void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi);
-void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_info *fi);
-void virtual_write(
-	struct call *c, const char *bytes, size_t size, off_t offset, struct fuse_file_info *fi);
-void virtual_close(struct call *c, struct fuse_file_info *fi);
-void virtual_sync(struct call *c, struct fuse_file_info *fi);
+void virtual_lookup(struct fuse_call *c, uint64_t dir, const char *name);
+void virtual_mkdir(struct fuse_call *c, uint64_t dir, const char *name);
+void virtual_rmdir(struct fuse_call *c, uint64_t dir, const char *name);
+void virtual_getattr(struct fuse_call *c, uint64_t nid);
+void virtual_setattr(struct fuse_call *c, uint64_t nid);
+void virtual_open(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi);
+void virtual_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi);
+void virtual_read(struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi);
+void virtual_write(struct fuse_call *c, const char *bytes, size_t size, off_t offset,
+	struct fuse_file_info *fi);
+void virtual_close(struct fuse_call *c, struct fuse_file_info *fi);
+void virtual_sync(struct fuse_call *c, struct fuse_file_info *fi);
 void virtual_readdir(
-	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus);
-void virtual_release(struct call *c, struct fuse_file_info *fi);
+	struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus);
+void virtual_release(struct fuse_call *c, struct fuse_file_info *fi);
 void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n);
 /* Whether the node is virtual: then the change of it has been refused. */
-bool virtual_refuses(struct call *c, uint64_t nid);
+bool virtual_refuses(struct fuse_call *c, uint64_t nid);
 /* name: behind "user.rowfs.". */
 enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
-void virtual_setxattr(struct call *c, uint64_t nid, const char *name, struct span value);
+void virtual_setxattr(struct fuse_call *c, uint64_t nid, const char *name, struct span value);
 
 /* By file. */
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

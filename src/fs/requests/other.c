@@ -8,7 +8,7 @@
 
 void op_statfs(fuse_req_t req, fuse_ino_t nid)
 {
-	struct call c = call_begin(req, OP_OTHER, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_OTHER, nid, NULL);
 	struct statvfs st;
 	(void)nid;
 	if (statvfs(c.fs->store_path, &st) != 0) {
@@ -24,7 +24,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t nid)
 static void refuse_kind(
 	fuse_req_t req, const char *title, uint64_t parent, const char *name, const char *instead)
 {
-	struct call c = call_begin(req, OP_OTHER, parent, name);
+	struct fuse_call c = call_begin(req, OP_OTHER, parent, name);
 	c.title = title;
 	reply_err(&c, err_set(&c.detail, ERR_NOT_PERMITTED, "%s", instead));
 }
@@ -54,7 +54,7 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, 
 
 void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 {
-	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
 	c.title = "getxattr";
 	if (!xattr_is_ours(name)) {
 		bool acl = strncmp(name, "system.posix_acl", 16) == 0;
@@ -81,7 +81,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 void op_setxattr(
 	fuse_req_t req, fuse_ino_t nid, const char *name, const char *value, size_t size, int flags)
 {
-	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
 	(void)flags;
 	struct span text = span_make(value, size);
 	c.title = "setxattr";
@@ -95,7 +95,7 @@ void op_setxattr(
 
 void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
 {
-	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
 	c.title = "removexattr";
 	if (virtual_refuses(&c, nid))
 		return;
@@ -105,7 +105,7 @@ void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
 
 void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size)
 {
-	struct call c = call_begin(req, OP_XATTR, nid, NULL);
+	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
 	(void)nid;
 	call_done(&c, 0);
 	if (size == 0)

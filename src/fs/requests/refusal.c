@@ -136,19 +136,19 @@ enum err refuse_in_trash(struct err_detail *detail)
 		"A file in .rowfs/trash is read or moved out (mv), and not changed.");
 }
 
-static enum err refuse_in_room(const struct target *t, struct err_detail *detail)
+static enum err refuse_in_room(const struct resolved_name *t, struct err_detail *detail)
 {
 	return err_set(detail, ERR_NOT_PERMITTED,
 		"Nothing is made or changed in .rowfs/%s; move its files out.",
 		t->dir.id == STORE_TRASH ? "trash" : "rejected");
 }
 
-static bool is_room(const struct target *t)
+static bool is_room(const struct resolved_name *t)
 {
 	return t->dir.id < STORE_ID_FIRST && t->dir.id != STORE_ROOT;
 }
 
-enum err refuse_file_there(struct fs *fs, const struct target *t, struct err_detail *detail)
+enum err refuse_file_there(struct fs *fs, const struct resolved_name *t, struct err_detail *detail)
 {
 	char path[SHOWN_PATH_MAX];
 	if (is_room(t))
@@ -169,18 +169,18 @@ enum err refuse_file_there(struct fs *fs, const struct target *t, struct err_det
 
 enum err refuse_file_name(struct fs *fs, uint64_t dir_nid, enum err e, struct err_detail *detail)
 {
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	bool named = name_means_nothing(e) || e == ERR_INVALID_INPUT;
 	if (e == ERR_OK || !named ||
 		store_get(fs->store, NULL, nid_id(dir_nid), WANT_ATTRS, &t.dir) != ERR_OK)
 		return e;
 	if (t.dir.id == STORE_ROOT || t.dir.kind == ITEM_ACCOUNT)
 		e = refuse_file_there(fs, &t, detail);
-	target_fini(&t);
+	resolved_name_fini(&t);
 	return e;
 }
 
-enum err refuse_dir_there(struct fs *fs, const struct target *t, struct err_detail *detail)
+enum err refuse_dir_there(struct fs *fs, const struct resolved_name *t, struct err_detail *detail)
 {
 	char path[SHOWN_PATH_MAX];
 	if (is_room(t))

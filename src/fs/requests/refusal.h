@@ -25,10 +25,10 @@ void refusal_place(struct fs *fs, uint64_t nid, const char *name, char component
  * a control file (.batch) be made anew or moved.  All answer ERR_NOT_PERMITTED. */
 enum err refuse_in_trash(struct err_detail *detail);
 enum err refuse_control(struct err_detail *detail);
-enum err refuse_file_there(struct fs *fs, const struct target *t, struct err_detail *detail);
+enum err refuse_file_there(struct fs *fs, const struct resolved_name *t, struct err_detail *detail);
 /* e: the name of a file in the directory does not resolve.  ERR_NOT_PERMITTED where no other name would do either;
  * else e. */
 enum err refuse_file_name(struct fs *fs, uint64_t dir_nid, enum err e, struct err_detail *detail);
-enum err refuse_dir_there(struct fs *fs, const struct target *t, struct err_detail *detail);
+enum err refuse_dir_there(struct fs *fs, const struct resolved_name *t, struct err_detail *detail);
 
 #endif

@@ -10,10 +10,10 @@
 
 #include <errno.h>
 
-struct call call_begin_own(struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid)
+struct fuse_call call_begin_own(struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid)
 {
 	atomic_fetch_add(&fs->in_flight, 1);
-	return (struct call){
+	return (struct fuse_call){
 		.fs = fs,
 		.unique = unique,
 		.tid = tid,
@@ -23,9 +23,9 @@ struct call call_begin_own(struct fs *fs, enum op op, uint64_t nid, uint64_t uni
 	};
 }
 
-struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
+struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
 {
-	struct call c = call_begin_own(
+	struct fuse_call c = call_begin_own(
 		fuse_req_userdata(req), op, nid, /* unique */ 0, fuse_req_ctx(req)->pid);
 	c.req = req;
 	c.name = name;
@@ -34,18 +34,18 @@ struct call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *nam
 	return c;
 }
 
-pid_t call_thread(const struct call *c)
+pid_t call_thread(const struct fuse_call *c)
 {
 	return c->tid;
 }
 
-void call_done(struct call *c, int code)
+void call_done(struct fuse_call *c, int code)
 {
 	atomic_fetch_sub(&c->fs->in_flight, 1);
 	stats_count(c->fs, c->op, clock_mono_us() - c->start_us, code);
 }
 
-static void reply_errno(struct call *c, int code)
+static void reply_errno(struct fuse_call *c, int code)
 {
 	call_done(c, code);
 	if (c->req != NULL)
@@ -54,7 +54,7 @@ static void reply_errno(struct call *c, int code)
 		reply_statx_errno(c, code);
 }
 
-void note_refusal(struct call *c, enum err e, const char *rejected)
+void note_refusal(struct fuse_call *c, enum err e, const char *rejected)
 {
 #define X(symbol_, name_) [OP_##symbol_] = name_,
 	static const char *const calls[OP_COUNT_] = { OP_LIST(X) };
@@ -80,7 +80,7 @@ void note_refusal(struct call *c, enum err e, const char *rejected)
 	}
 }
 
-void reply_err(struct call *c, enum err e)
+void reply_err(struct fuse_call *c, enum err e)
 {
 	int code = err_errno(e);
 	if (!c->noted && refusal_is(e, c->opened))
@@ -88,12 +88,12 @@ void reply_err(struct call *c, enum err e)
 	reply_errno(c, c->op == OP_FSYNC && code == EINVAL ? EIO : code);
 }
 
-void reply_again(struct call *c)
+void reply_again(struct fuse_call *c)
 {
 	reply_errno(c, ESTALE);
 }
 
-bool may_open(struct call *c)
+bool may_open(struct fuse_call *c)
 {
 	enum err e = held_may_open(c->fs, fuse_req_ctx(c->req)->uid, &c->detail);
 	if (e != ERR_OK)
@@ -101,7 +101,7 @@ bool may_open(struct call *c)
 	return e == ERR_OK;
 }
 
-void reply_attr(struct call *c, const struct stat *st, double timeout)
+void reply_attr(struct fuse_call *c, const struct stat *st, double timeout)
 {
 	call_done(c, 0);
 	if (c->req != NULL)
@@ -110,7 +110,7 @@ void reply_attr(struct call *c, const struct stat *st, double timeout)
 		reply_statx(c, st, timeout);
 }
 
-void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entry_timeout)
+void reply_node(struct fuse_call *c, uint64_t nid, const struct stat *st, double entry_timeout)
 {
 	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
 	e.attr_timeout = CACHE_SECONDS;
@@ -119,25 +119,25 @@ void reply_node(struct call *c, uint64_t nid, const struct stat *st, double entr
 	fuse_reply_entry(c->req, &e);
 }
 
-void reply_no_entry(struct call *c)
+void reply_no_entry(struct fuse_call *c)
 {
 	struct fuse_entry_param e = { .entry_timeout = c->in_set ? 0 : CACHE_SECONDS };
 	call_done(c, 0);
 	fuse_reply_entry(c->req, &e);
 }
 
-void reply_bytes(struct call *c, const char *p, size_t n)
+void reply_bytes(struct fuse_call *c, const char *p, size_t n)
 {
 	call_done(c, 0);
 	fuse_reply_buf(c->req, p, n);
 }
 
-void reply_elsewhere(struct call *c)
+void reply_elsewhere(struct fuse_call *c)
 {
 	call_done(c, 0);
 }
 
-void reply_after_commit(struct call *c, struct stage *s)
+void reply_after_commit(struct fuse_call *c, struct stage *s)
 {
 	struct stale stale;
 	stage_take_stale(s, &stale);

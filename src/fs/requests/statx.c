@@ -37,7 +37,7 @@ _Static_assert(sizeof(struct statx_out) == 288, "as the kernel has it");
 
 /* The request is not libfuse's, so nor is the reply.  A client that was interrupted, or a mount
  * that has gone, does not hear it. */
-static void send_raw(struct call *c, int code, struct statx_out *out)
+static void send_raw(struct fuse_call *c, int code, struct statx_out *out)
 {
 	struct fuse_out_header head = {
 		.len = (uint32_t)(sizeof(head) + (out != NULL ? sizeof(*out) : 0)),
@@ -49,7 +49,7 @@ static void send_raw(struct call *c, int code, struct statx_out *out)
 	(void)unheard;
 }
 
-void reply_statx_errno(struct call *c, int code)
+void reply_statx_errno(struct fuse_call *c, int code)
 {
 	send_raw(c, code, NULL);
 }
@@ -71,7 +71,7 @@ static bool birth_of(struct fs *fs, uint64_t nid, struct sx_time *ret)
 	return known;
 }
 
-void reply_statx(struct call *c, const struct stat *st, double timeout)
+void reply_statx(struct fuse_call *c, const struct stat *st, double timeout)
 {
 	struct statx_out out = {
 		.valid_s = (uint64_t)timeout,

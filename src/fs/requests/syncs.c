@@ -7,7 +7,7 @@
 
 struct waiting {
 	struct waiting *next;
-	struct call call;
+	struct fuse_call call;
 };
 
 struct syncs {
@@ -35,7 +35,7 @@ void syncs_free(struct syncs *s)
 }
 
 /* What was written is committed: ENOSPC would say that it is not. */
-static void answer(struct call *c, enum err synced)
+static void answer(struct fuse_call *c, enum err synced)
 {
 	enum err e = synced == ERR_NO_SPACE ? ERR_OUTCOME_UNKNOWN : synced;
 	if (e != ERR_OK)
@@ -69,7 +69,7 @@ static void run(struct syncs *s, struct store *store)
 	s->running = false;
 }
 
-void syncs_reply(struct call *c)
+void syncs_reply(struct fuse_call *c)
 {
 	struct syncs *s = c->fs->syncs;
 	struct store *store = c->fs->store;

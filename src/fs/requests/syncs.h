@@ -14,6 +14,6 @@ void syncs_free(struct syncs *s);
 
 /* Replies when all that is committed now is on the disk: 0, or EIO and a reason.  May reply
  * asynchronously, from any thread of the loop. */
-void syncs_reply(struct call *c);
+void syncs_reply(struct fuse_call *c);
 
 #endif

@@ -21,9 +21,9 @@
 
 struct task {
 	struct job job; /* first; next: also of those that wait for the handle */
-	struct vcall vcall;
+	struct caller vcall;
 	struct viewer viewer;
-	struct call call;
+	struct fuse_call call;
 	void (*run)(struct task *t);
 	enum vlane lane;
 	uint64_t slice_end_us; /* 0: is not broken off for others */
@@ -43,7 +43,7 @@ static bool given_up(const struct task *t)
 	return atomic_load(&t->call.fs->stopping) || fuse_req_interrupted(t->call.req);
 }
 
-static bool is_interrupted(const struct vcall *vcall)
+static bool is_interrupted(const struct caller *vcall)
 {
 	const struct task *t =
 		(const struct task *)((const char *)vcall - offsetof(struct task, vcall));
@@ -137,7 +137,7 @@ static void dispatch(struct task *t, enum vlane lane)
 /* For methods that ask who sees what; modes hold where the kernel checks them. */
 static void dispatch_viewed(struct task *t, enum vlane lane)
 {
-	const struct call *c = &t->call;
+	const struct fuse_call *c = &t->call;
 	if (c->fs->options.allow_other && t->vcall.uid != 0) {
 		viewer_init(&t->viewer, c->fs, t->vcall.uid, t->vcall.gid, call_thread(c));
 		t->vcall.viewer = &t->viewer;
@@ -146,19 +146,19 @@ static void dispatch_viewed(struct task *t, enum vlane lane)
 }
 
 /* NULL, and the reply is sent: memory is out. */
-static struct task *new_task(const struct call *c, void (*run)(struct task *t), uint64_t nid,
+static struct task *new_task(const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid,
 	struct fuse_file_info *fi, const char *bytes, size_t n)
 {
 	struct task *t = calloc(1, sizeof(*t) + n);
 	if (t == NULL) {
-		struct call failed = *c;
+		struct fuse_call failed = *c;
 		reply_err(&failed, ERR_NO_MEMORY);
 		return NULL;
 	}
 	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
 	t->job.run = run_task;
 	t->vcall =
-		(struct vcall){ .uid = ctx->uid, .gid = ctx->gid, .interrupted = is_interrupted };
+		(struct caller){ .uid = ctx->uid, .gid = ctx->gid, .interrupted = is_interrupted };
 	t->call = *c;
 	t->run = run;
 	t->nid = nid;
@@ -174,12 +174,12 @@ static struct task *new_task(const struct call *c, void (*run)(struct task *t), 
 }
 
 static struct task *new_named(
-	const struct call *c, void (*run)(struct task *t), uint64_t dir, const char *name)
+	const struct fuse_call *c, void (*run)(struct task *t), uint64_t dir, const char *name)
 {
 	return new_task(c, run, dir, NULL, name, strlen(name) + 1);
 }
 
-static struct task *new_on_handle(const struct call *c, void (*run)(struct task *t),
+static struct task *new_on_handle(const struct fuse_call *c, void (*run)(struct task *t),
 	struct fuse_file_info *fi, const char *bytes, size_t n)
 {
 	struct task *t = new_task(c, run, handle_of(fi)->nid, fi, bytes, n);
@@ -198,7 +198,7 @@ static enum vlane lane_of_handle(const struct handle *h)
 }
 
 /* With the words of the node's kind, where nobody has others. */
-static void refuse(struct call *c, uint64_t nid, enum err e)
+static void refuse(struct fuse_call *c, uint64_t nid, enum err e)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	if (e == ops->refusal && c->detail.text[0] == 0)
@@ -215,7 +215,7 @@ static void refuse_open(struct task *t, enum err e)
 
 /* ---- names ---- */
 
-void reply_ventry(struct call *c, const struct ventry *entry)
+void reply_ventry(struct fuse_call *c, const struct ventry *entry)
 {
 	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
 	e.attr_timeout = e.entry_timeout = entry->valid_s;
@@ -259,7 +259,7 @@ static void run_rmdir(struct task *t)
 			->rmdir(t->call.fs, t->nid, span_of(t->bytes), &t->vcall));
 }
 
-void virtual_lookup(struct call *c, uint64_t dir, const char *name)
+void virtual_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, dir);
 	struct task *t = NULL;
@@ -269,7 +269,7 @@ void virtual_lookup(struct call *c, uint64_t dir, const char *name)
 		dispatch_viewed(t, ops->lane);
 }
 
-void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
+void virtual_mkdir(struct fuse_call *c, uint64_t dir, const char *name)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, dir);
 	struct task *t = NULL;
@@ -279,7 +279,7 @@ void virtual_mkdir(struct call *c, uint64_t dir, const char *name)
 		dispatch(t, VLANE_CHANGE);
 }
 
-void virtual_rmdir(struct call *c, uint64_t dir, const char *name)
+void virtual_rmdir(struct fuse_call *c, uint64_t dir, const char *name)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, dir);
 	struct task *t = NULL;
@@ -296,7 +296,7 @@ void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n)
 		ops->forget(fs, nid, n);
 }
 
-bool virtual_refuses(struct call *c, uint64_t nid)
+bool virtual_refuses(struct fuse_call *c, uint64_t nid)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	if (ops != NULL)
@@ -306,7 +306,7 @@ bool virtual_refuses(struct call *c, uint64_t nid)
 
 /* ---- attributes ---- */
 
-void virtual_getattr(struct call *c, uint64_t nid)
+void virtual_getattr(struct fuse_call *c, uint64_t nid)
 {
 	struct stat st;
 	enum err e = vnode_ops_of(c->fs, nid)->stat(c->fs, nid, &st);
@@ -316,7 +316,7 @@ void virtual_getattr(struct call *c, uint64_t nid)
 		reply_err(c, e);
 }
 
-void virtual_setattr(struct call *c, uint64_t nid)
+void virtual_setattr(struct fuse_call *c, uint64_t nid)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	if (ops->takes_attrs)
@@ -331,7 +331,7 @@ enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct
 	return ops->xattr_get != NULL ? ops->xattr_get(fs, nid, name, out) : ERR_NO_ATTRIBUTE;
 }
 
-void virtual_setxattr(struct call *c, uint64_t nid, const char *name, struct span value)
+void virtual_setxattr(struct fuse_call *c, uint64_t nid, const char *name, struct span value)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	refuse(c, nid,
@@ -381,7 +381,7 @@ static void run_open(struct task *t)
 	answer_open(t, h);
 }
 
-void virtual_open(struct call *c, uint64_t nid, struct fuse_file_info *fi)
+void virtual_open(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	struct task *t = NULL;
@@ -412,7 +412,7 @@ static void run_opendir(struct task *t)
 	answer_open(t, h);
 }
 
-void virtual_opendir(struct call *c, uint64_t nid, struct fuse_file_info *fi)
+void virtual_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	struct task *t = NULL;
@@ -428,7 +428,7 @@ static void run_release(struct task *t)
 	reply_err(&t->call, ERR_OK);
 }
 
-void virtual_release(struct call *c, struct fuse_file_info *fi)
+void virtual_release(struct fuse_call *c, struct fuse_file_info *fi)
 {
 	struct task *t = new_task(c, run_release, handle_of(fi)->nid, fi, NULL, 0);
 	if (t != NULL)
@@ -463,7 +463,7 @@ static void run_read(struct task *t)
 	buf_fini(&out);
 }
 
-void virtual_read(struct call *c, size_t size, off_t offset, struct fuse_file_info *fi)
+void virtual_read(struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct task *t = new_on_handle(c, run_read, fi, NULL, 0);
 	if (t == NULL)
@@ -489,8 +489,8 @@ static void run_write(struct task *t)
 	fuse_reply_write(t->call.req, t->size);
 }
 
-void virtual_write(
-	struct call *c, const char *bytes, size_t size, off_t offset, struct fuse_file_info *fi)
+void virtual_write(struct fuse_call *c, const char *bytes, size_t size, off_t offset,
+	struct fuse_file_info *fi)
 {
 	struct task *t = new_on_handle(c, run_write, fi, bytes, size);
 	if (t == NULL)
@@ -514,7 +514,7 @@ static void run_close(struct task *t)
 	notify_then_reply(t->call.fs->notifier, t->call.req);
 }
 
-void virtual_close(struct call *c, struct fuse_file_info *fi)
+void virtual_close(struct fuse_call *c, struct fuse_file_info *fi)
 {
 	struct task *t = NULL;
 	if (handle_of(fi)->file->ops->close == NULL) {
@@ -531,7 +531,7 @@ static void run_sync(struct task *t)
 	refuse_open(t, f->ops->sync(f, &t->vcall));
 }
 
-void virtual_sync(struct call *c, struct fuse_file_info *fi)
+void virtual_sync(struct fuse_call *c, struct fuse_file_info *fi)
 {
 	struct task *t = NULL;
 	if (handle_of(fi)->file->ops->sync == NULL)
@@ -558,7 +558,7 @@ static void run_readdir(struct task *t)
 }
 
 void virtual_readdir(
-	struct call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+	struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
 {
 	struct task *t = new_on_handle(c, run_readdir, fi, NULL, 0);
 	if (t == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/requests/xattr.h"
 
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/tree/attr.h"
@@ -114,14 +114,14 @@ static enum err version_of_node(struct fs *fs, uint64_t nid, struct item *it)
 		stages_unref(fs, fs->stages, s);
 		return ERR_OK;
 	}
-	const struct blob *blob = blobs_look(fs->blobs, nid);
-	if (blob == NULL)
-		blob = handles_look(fs, nid);
-	if (blob == NULL)
+	const struct content *content = contents_look(fs->contents, nid);
+	if (content == NULL)
+		content = handles_look(fs, nid);
+	if (content == NULL)
 		return handles_of_file(fs, nid) ? ERR_GONE : ERR_OK;
-	if (blob->nid != nid_of(it)) /* a rename gives a new one to what is the same */
-		it->version = blob->item.version;
-	blobs_unpin(fs->blobs, blob);
+	if (content->nid != nid_of(it)) /* a rename gives a new one to what is the same */
+		it->version = content->item.version;
+	contents_unpin(fs->contents, content);
 	return ERR_OK;
 }
 

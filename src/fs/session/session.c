@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/workers.h"
 #include "fs/cache/ahead.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/cache/notify.h"
 #include "fs/core/idset.h"
 #include "fs/fs.h"
@@ -43,8 +43,8 @@
 #include <unistd.h>
 
 /* Bounds of the cache of recent rows. */
-#define BLOBS_BYTES ((size_t)16 << 20)
-#define BLOBS_COUNT 12288
+#define CONTENTS_BYTES ((size_t)16 << 20)
+#define CONTENTS_COUNT 12288
 /* Threads of each lane of virtual nodes: what waits there waits for these only. */
 #define LANE_THREADS 8
 
@@ -177,7 +177,7 @@ static bool make_parts(struct fs *fs)
 	fs->held = held_new();
 	if (fs->held == NULL)
 		return false;
-	fs->blobs = blobs_new(BLOBS_BYTES, BLOBS_COUNT);
+	fs->contents = contents_new(CONTENTS_BYTES, CONTENTS_COUNT);
 	fs->ahead = ahead_new();
 	fs->stages = stages_new();
 	fs->notes = notes_new();
@@ -195,12 +195,12 @@ static bool make_parts(struct fs *fs)
 	fs->in_sets = idset_new();
 	fs->query_nodes = query_nodes_new();
 	fs->syncs = syncs_new();
-	return fs->blobs != NULL && fs->ahead != NULL && fs->stages != NULL && fs->notes != NULL &&
-		fs->habits != NULL && fs->reasons != NULL && fs->waiting != NULL &&
-		fs->handles != NULL && fs->locks != NULL && fs->open_files != NULL &&
-		fs->leaving != NULL && fs->resizing != NULL && fs->open_dirs != NULL &&
-		fs->seen != NULL && fs->in_sets != NULL && fs->query_nodes != NULL &&
-		fs->batch_results != NULL && fs->syncs != NULL;
+	return fs->contents != NULL && fs->ahead != NULL && fs->stages != NULL &&
+		fs->notes != NULL && fs->habits != NULL && fs->reasons != NULL &&
+		fs->waiting != NULL && fs->handles != NULL && fs->locks != NULL &&
+		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
+		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
+		fs->query_nodes != NULL && fs->batch_results != NULL && fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -313,7 +313,7 @@ void fs_free(struct fs *fs)
 		fuse_session_destroy(fs->session);
 	habits_free(fs->habits);
 	ahead_free(fs->ahead);
-	blobs_free(fs->blobs);
+	contents_free(fs->contents);
 	reasons_free(fs->reasons);
 	waiting_free(fs->waiting);
 	trash_free(fs->trash);

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "codec/filename.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/cache/notify.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
@@ -77,14 +77,15 @@ static void keep_old(struct fs *fs, const struct change *c)
 	if (!open && idset_count(fs->seen, c->old.parent) == 0)
 		return;
 	struct item copy = { 0 };
-	const struct blob *blob = NULL;
-	if (item_copy(&copy, &c->old) == ERR_OK && blobs_put(fs->blobs, &copy, &blob) == ERR_OK) {
+	const struct content *content = NULL;
+	if (item_copy(&copy, &c->old) == ERR_OK &&
+		contents_put(fs->contents, &copy, &content) == ERR_OK) {
 		if (open && held_may_keep(fs))
-			handles_keep(fs, blob);
-		blobs_unpin(fs->blobs, blob);
+			handles_keep(fs, content);
+		contents_unpin(fs->contents, content);
 	}
 	if (c->op == CHANGE_DELETE || nid_of(&c->old) != nid_of(&c->now))
-		blobs_retire(fs->blobs, nid_of(&c->old));
+		contents_retire(fs->contents, nid_of(&c->old));
 }
 
 /* Whoever locked the empty file has the row's lock. */
@@ -127,7 +128,7 @@ static void drop_content(struct fs *fs, const struct change *c)
 {
 	if ((c->op == CHANGE_MOVE && c->now.kind == ITEM_FILE) ||
 		(c->op == CHANGE_ATTRS && c->now.kind == ITEM_ROW))
-		blobs_drop(fs->blobs, nid_of(&c->now));
+		contents_drop(fs->contents, nid_of(&c->now));
 }
 
 /* What the kernel may have cached of what another door changed. */

@@ -94,7 +94,7 @@ void file_drop_orphan(struct fs *fs, uint64_t id)
 }
 
 /* Out of sight while it is open; its last close may have come in between. */
-enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail)
+enum err file_unlink(struct fs *fs, const struct dentry *at, uint64_t id, struct err_detail *detail)
 {
 	enum err e;
 	if (file_goes(fs, id)) {
@@ -108,30 +108,30 @@ enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct e
 	return e;
 }
 
-void handles_keep(struct fs *fs, const struct blob *blob)
+void handles_keep(struct fs *fs, const struct content *content)
 {
 	struct handles *t = fs->handles;
 	mutex_lock(&t->lock);
 	for (struct handle *h = t->first; h != NULL; h = h->next)
-		if (h->kind == HANDLE_FILE && h->nid == blob->nid && h->blob == NULL) {
-			blobs_pin_again(fs->blobs, blob);
-			h->blob = blob;
+		if (h->kind == HANDLE_FILE && h->nid == content->nid && h->content == NULL) {
+			contents_pin_again(fs->contents, content);
+			h->content = content;
 		}
 	mutex_unlock(&t->lock);
 }
 
-const struct blob *handles_look(struct fs *fs, uint64_t nid)
+const struct content *handles_look(struct fs *fs, uint64_t nid)
 {
 	struct handles *t = fs->handles;
-	const struct blob *blob = NULL;
+	const struct content *content = NULL;
 	mutex_lock(&t->lock);
-	for (struct handle *h = t->first; h != NULL && blob == NULL; h = h->next)
+	for (struct handle *h = t->first; h != NULL && content == NULL; h = h->next)
 		if (h->nid == nid && (h->kind == HANDLE_ROW || h->kind == HANDLE_FILE))
-			blob = h->blob;
-	if (blob != NULL)
-		blobs_pin_again(fs->blobs, blob);
+			content = h->content;
+	if (content != NULL)
+		contents_pin_again(fs->contents, content);
 	mutex_unlock(&t->lock);
-	return blob;
+	return content;
 }
 
 bool handles_of_file(struct fs *fs, uint64_t nid)

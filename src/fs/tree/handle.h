@@ -7,14 +7,14 @@
 
 #include "base/lock.h"
 #include "base/workers.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/core/state.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
 
 struct listing;
-struct spot;
+struct dentry;
 struct stage;
 struct vdir;
 struct vfile;
@@ -48,7 +48,7 @@ struct handle {
 	union {
 		/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when
 		 * that row was replaced or removed. */
-		const struct blob *_Atomic blob;
+		const struct content *_Atomic content;
 		struct stage *stage; /* HANDLE_STAGE; one reference */
 		struct {             /* HANDLE_DIR */
 			struct listing *listing;
@@ -91,11 +91,11 @@ void handle_links(struct fs *fs, struct handle *h, bool links);
 /* The last one lets go of everything; a stage is not released by that (stage_close). */
 void handle_unref(struct fs *fs, struct handle *h);
 /* Who has an ordinary file open that became a row, whose content this is, keeps it: the row has been
- * replaced or removed.  The blob is pinned. */
-void handles_keep(struct fs *fs, const struct blob *blob);
+ * replaced or removed.  The content is pinned. */
+void handles_keep(struct fs *fs, const struct content *content);
 /* What one who opened this node reads, pinned; NULL if nobody reads a row by it.  It may be another
  * node's content (direct I/O).  Slow. */
-const struct blob *handles_look(struct fs *fs, uint64_t nid);
+const struct content *handles_look(struct fs *fs, uint64_t nid);
 /* Whether somebody opened this node as an ordinary file's.  Slow. */
 bool handles_of_file(struct fs *fs, uint64_t nid);
 
@@ -104,7 +104,8 @@ bool handles_of_file(struct fs *fs, uint64_t nid);
 bool file_goes(struct fs *fs, uint64_t id);
 void file_went(struct fs *fs, uint64_t id);
 /* Removes an ordinary file; as long as it is open it is kept out of sight only. */
-enum err file_unlink(struct fs *fs, const struct spot *at, uint64_t id, struct err_detail *detail);
+enum err file_unlink(
+	struct fs *fs, const struct dentry *at, uint64_t id, struct err_detail *detail);
 /* Removes what was kept out of sight, if nobody has it open any more. */
 void file_drop_orphan(struct fs *fs, uint64_t id);
 

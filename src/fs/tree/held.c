@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/held.h"
 
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/core/state.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ bool held_may_grow(const struct fs *fs, uid_t uid)
 
 bool held_may_keep(const struct fs *fs)
 {
-	return blobs_pinned_bytes(fs->blobs) < fs->held->max_bytes - fs->held->max_bytes / 4;
+	return contents_pinned_bytes(fs->contents) < fs->held->max_bytes - fs->held->max_bytes / 4;
 }
 
 enum err held_may_open(const struct fs *fs, uid_t uid, struct err_detail *detail)
@@ -64,7 +64,7 @@ enum err held_may_open(const struct fs *fs, uid_t uid, struct err_detail *detail
 	if (!held_may_grow(fs, uid))
 		return err_set(detail, ERR_TOO_MANY_OPEN,
 			"Too much is being written in the mount; close some files.");
-	if (blobs_pinned_bytes(fs->blobs) >= share(fs, uid, fs->held->max_bytes))
+	if (contents_pinned_bytes(fs->contents) >= share(fs, uid, fs->held->max_bytes))
 		return err_set(detail, ERR_TOO_MANY_OPEN,
 			"Open files hold too many rows in memory; close some.");
 	return ERR_OK;

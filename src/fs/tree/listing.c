@@ -86,14 +86,14 @@ static bool is_shadowed(const struct reply *r, const struct item *it)
 		!span_ends(it->key, SPAN_LIT(".json")) || it->key.p[0] == '.')
 		return false;
 	char name[COMPONENT_MAX];
-	struct target t = { 0 };
+	struct resolved_name t = { 0 };
 	struct item row = { 0 };
 	(void)item_component(it, name);
-	bool shadowed = target_resolve_in(r->fs, r->view, r->l->dir_id, name, &t, NULL) == ERR_OK &&
-		t.row_name && target_item(r->fs, &t, WANT_ATTRS, &row) == ERR_OK &&
+	bool shadowed = name_resolve_in(r->fs, r->view, r->l->dir_id, name, &t, NULL) == ERR_OK &&
+		t.row_name && name_item(r->fs, &t, WANT_ATTRS, &row) == ERR_OK &&
 		row.kind == ITEM_ROW;
 	item_fini(&row);
-	target_fini(&t);
+	resolved_name_fini(&t);
 	return shadowed;
 }
 

@@ -10,12 +10,12 @@
 
 #include <stdlib.h>
 
-void target_fini(struct target *t)
+void resolved_name_fini(struct resolved_name *t)
 {
 	item_fini(&t->dir);
 }
 
-static void set_key(struct target *t, const char *p, size_t n)
+static void set_key(struct resolved_name *t, const char *p, size_t n)
 {
 	memcpy(t->key, p, n);
 	t->key_len = n;
@@ -27,7 +27,7 @@ struct digest_search {
 	struct span name;   /* what we look for */
 	struct span prefix; /* order form of the key's beginning */
 	enum filename_kind kind;
-	struct target *target;
+	struct resolved_name *target;
 	bool found;
 };
 
@@ -48,7 +48,7 @@ static bool try_digest(void *arg, const struct item *it)
 
 /* The key behind a digest name: among the keys that begin like it. */
 static enum err find_digest(
-	struct fs *fs, struct target *t, enum filename_kind kind, const struct filename *f)
+	struct fs *fs, struct resolved_name *t, enum filename_kind kind, const struct filename *f)
 {
 	char prefix[LIMIT_KEY_BYTES];
 	key_to_order(f->key, f->key_len, prefix);
@@ -62,8 +62,8 @@ static enum err find_digest(
 	return e;
 }
 
-enum err target_key_from_document(
-	struct fs *fs, struct target *t, struct span document, struct err_detail *detail)
+enum err name_key_from_document(
+	struct fs *fs, struct resolved_name *t, struct span document, struct err_detail *detail)
 {
 	if (!t->digest)
 		return ERR_OK;
@@ -101,14 +101,14 @@ static bool is_dot_name(struct span name)
 	return name.n > 0 && name.p[0] == '.';
 }
 
-static enum err as_named(struct target *t)
+static enum err as_named(struct resolved_name *t)
 {
 	t->class = CLASS_NAMED;
 	set_key(t, t->name.p, t->name.n);
 	return ERR_OK;
 }
 
-static enum err in_root(struct target *t, struct err_detail *detail)
+static enum err in_root(struct resolved_name *t, struct err_detail *detail)
 {
 	enum err e = account_name_check(t->name, detail);
 	if (e == ERR_OK)
@@ -116,7 +116,7 @@ static enum err in_root(struct target *t, struct err_detail *detail)
 	return e;
 }
 
-static enum err in_account(struct target *t, struct err_detail *detail)
+static enum err in_account(struct resolved_name *t, struct err_detail *detail)
 {
 	enum err e = table_name_check(t->name, detail);
 	if (e == ERR_OK) {
@@ -127,7 +127,7 @@ static enum err in_account(struct target *t, struct err_detail *detail)
 }
 
 static enum err by_codec(
-	struct fs *fs, struct target *t, enum filename_kind kind, struct err_detail *detail)
+	struct fs *fs, struct resolved_name *t, enum filename_kind kind, struct err_detail *detail)
 {
 	struct filename f;
 	enum err e = filename_decode(t->name, kind, &f, detail);
@@ -143,16 +143,16 @@ static enum err by_codec(
 	return ERR_OK;
 }
 
-static enum err in_folder(struct fs *fs, struct target *t, struct err_detail *detail)
+static enum err in_folder(struct fs *fs, struct resolved_name *t, struct err_detail *detail)
 {
 	t->pending_dir = item_is_pending_partition(fs, t->view, &t->dir);
 	return t->pending_dir ? by_codec(fs, t, FILENAME_ROW, detail) : as_named(t);
 }
 
 static enum err begin(struct fs *fs, struct store_view *view, uint64_t dir_id, const char *name,
-	struct target *ret)
+	struct resolved_name *ret)
 {
-	*ret = (struct target){ .view = view, .name = span_of(name), .class = CLASS_KEYED };
+	*ret = (struct resolved_name){ .view = view, .name = span_of(name), .class = CLASS_KEYED };
 	if (ret->name.n > LIMIT_FILE_NAME_BYTES)
 		return ERR_NAME_TOO_LONG;
 	enum err e = store_get(fs->store, view, dir_id, WANT_ATTRS, &ret->dir);
@@ -160,7 +160,7 @@ static enum err begin(struct fs *fs, struct store_view *view, uint64_t dir_id, c
 }
 
 /* On failure t is given up. */
-static enum err by_directory(struct fs *fs, struct target *t, struct err_detail *detail)
+static enum err by_directory(struct fs *fs, struct resolved_name *t, struct err_detail *detail)
 {
 	enum err e = ERR_NOT_A_DIRECTORY;
 	if (is_dot_name(t->name) && item_is_dir(t->dir.kind))
@@ -176,12 +176,12 @@ static enum err by_directory(struct fs *fs, struct target *t, struct err_detail 
 	else if (t->dir.kind == ITEM_FOLDER)
 		e = in_folder(fs, t, detail);
 	if (e != ERR_OK)
-		target_fini(t);
+		resolved_name_fini(t);
 	return e;
 }
 
-enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, struct target *ret,
-	struct err_detail *detail)
+enum err name_resolve(struct fs *fs, uint64_t parent_nid, const char *name,
+	struct resolved_name *ret, struct err_detail *detail)
 {
 	if (!nid_is_item(parent_nid))
 		return ERR_NOT_A_DIRECTORY;
@@ -195,8 +195,8 @@ enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, st
 	return ret->control != 0 ? ERR_OK : by_directory(fs, ret, detail);
 }
 
-enum err target_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id,
-	const char *name, struct target *ret, struct err_detail *detail)
+enum err name_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id, const char *name,
+	struct resolved_name *ret, struct err_detail *detail)
 {
 	enum err e = begin(fs, view, dir_id, name, ret);
 	return e == ERR_OK ? by_directory(fs, ret, detail) : e;
@@ -208,7 +208,7 @@ bool name_means_nothing(enum err e)
 		e == ERR_KEY_INVALID || e == ERR_KEY_TOO_LARGE || e == ERR_NOT_FOUND;
 }
 
-bool target_may_hold_files(const struct target *t)
+bool name_may_hold_files(const struct resolved_name *t)
 {
 	if (t->dir.id < STORE_ID_FIRST && t->dir.id != STORE_ROOT)
 		return false;
@@ -216,9 +216,9 @@ bool target_may_hold_files(const struct target *t)
 		(t->dir.kind == ITEM_FOLDER && t->dir.id != STORE_ROOT);
 }
 
-struct spot target_spot(const struct target *t, enum item_kind kind)
+struct dentry name_dentry(const struct resolved_name *t, enum item_kind kind)
 {
-	struct spot at = { .dir = &t->dir, .class = t->class };
+	struct dentry at = { .dir = &t->dir, .class = t->class };
 	at.key = span_make(t->key, t->key_len);
 	bool table = t->dir.kind == ITEM_ACCOUNT && t->class == CLASS_KEYED;
 	if (table || t->row_name)
@@ -230,7 +230,7 @@ struct spot target_spot(const struct target *t, enum item_kind kind)
 	return at;
 }
 
-enum err target_item(struct fs *fs, const struct target *t, unsigned want, struct item *ret)
+enum err name_item(struct fs *fs, const struct resolved_name *t, unsigned want, struct item *ret)
 {
 	enum err e = ERR_NOT_FOUND;
 	const struct span key = span_make(t->key, t->key_len);
@@ -251,7 +251,7 @@ enum err target_item(struct fs *fs, const struct target *t, unsigned want, struc
 	return e;
 }
 
-enum err target_find_digest(struct fs *fs, struct target *t)
+enum err name_find_digest(struct fs *fs, struct resolved_name *t)
 {
 	return by_codec(fs, t, t->row_name ? FILENAME_ROW : FILENAME_PARTITION, NULL);
 }

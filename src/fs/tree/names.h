@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-struct target {
+struct resolved_name {
 	struct store_view *view; /* the moment that is meant; NULL: now.  Borrowed */
 	struct item dir;         /* the directory; owned */
 	enum item_class class;
@@ -23,36 +23,36 @@ struct target {
 	uint64_t control; /* nid of a control entry; else 0 */
 };
 
-void target_fini(struct target *t);
+void resolved_name_fini(struct resolved_name *t);
 
 /* Finds out what `name` in directory parent_nid means; nothing needs to exist there but the
  * directory.  Names that mean nothing: ERR_NAME_INVALID, ERR_KEY_INVALID,
  * ERR_KEY_TOO_LARGE, ERR_NAME_TOO_LONG, ERR_NAME_NOT_UTF8.  ERR_GONE where the directory
  * is no more. */
-enum err target_resolve(struct fs *fs, uint64_t parent_nid, const char *name, struct target *ret,
-	struct err_detail *detail);
+enum err name_resolve(struct fs *fs, uint64_t parent_nid, const char *name,
+	struct resolved_name *ret, struct err_detail *detail);
 /* The same in a view, where there are no control entries; dir_id: of the item. */
-enum err target_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id,
-	const char *name, struct target *ret, struct err_detail *detail);
+enum err name_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id, const char *name,
+	struct resolved_name *ret, struct err_detail *detail);
 /* Whether these say that nothing can be there under the name: ENOENT to who looks. */
 bool name_means_nothing(enum err e);
 /* Whether ordinary files and folders, and rows, can be made in its directory: partitions
  * and the folders in them, not the mount's own. */
-bool target_may_hold_files(const struct target *t);
+bool name_may_hold_files(const struct resolved_name *t);
 /* The item that stands there (under a row's name: the row, or else the empty ordinary file
  * that waits for its document).  ERR_NOT_FOUND. */
-enum err target_item(struct fs *fs, const struct target *t, unsigned want, struct item *ret);
-/* Searches the key of a digest name once more: somebody may have made it since target_resolve().
+enum err name_item(struct fs *fs, const struct resolved_name *t, unsigned want, struct item *ret);
+/* Searches the key of a digest name once more: somebody may have made it since name_resolve().
  * t->digest says whether it is still unknown. */
-enum err target_find_digest(struct fs *fs, struct target *t);
-/* The spot for service/tree/tree.h; borrows from t.  kind: of what stands or shall stand there,
+enum err name_find_digest(struct fs *fs, struct resolved_name *t);
+/* The dentry for service/tree/tree.h; borrows from t.  kind: of what stands or shall stand there,
  * since a row's name may hold an ordinary file. */
-struct spot target_spot(const struct target *t, enum item_kind kind);
+struct dentry name_dentry(const struct resolved_name *t, enum item_kind kind);
 
 /* The key of a digest name, taken from a document that holds it.  ERR_KEY_MISSING,
  * ERR_KEY_MISMATCH. */
-enum err target_key_from_document(
-	struct fs *fs, struct target *t, struct span document, struct err_detail *detail);
+enum err name_key_from_document(
+	struct fs *fs, struct resolved_name *t, struct span document, struct err_detail *detail);
 
 /* An item's path component, with a NUL; returns its length. */
 #define COMPONENT_MAX (LIMIT_FILE_NAME_BYTES + 1)

@@ -32,7 +32,7 @@ void trash_dir_tidy(struct fs *fs)
 		trash_trim(fs->trash, &watch);
 }
 
-enum err trash_dir_unlink(struct fs *fs, const struct spot *at, struct err_detail *detail)
+enum err trash_dir_unlink(struct fs *fs, const struct dentry *at, struct err_detail *detail)
 {
 	bool kept;
 	enum err e = trash_unlink(fs->trash, at, &kept, detail);

@@ -8,7 +8,7 @@
 #include "service/tree/trash.h"
 
 /* unlink(2) of a row: as trash_unlink(). */
-enum err trash_dir_unlink(struct fs *fs, const struct spot *at, struct err_detail *detail);
+enum err trash_dir_unlink(struct fs *fs, const struct dentry *at, struct err_detail *detail);
 /* An item was removed or moved: counted where it was a file of the trash. */
 void trash_dir_left(struct fs *fs, const struct item *was);
 /* What is too old goes; before the trash is looked at. */

@@ -215,7 +215,7 @@ static void begin(struct batch_file *b, uint64_t offset)
 }
 
 static enum err batch_write(
-	struct vfile *f, const struct vcall *call, uint64_t offset, struct span bytes)
+	struct vfile *f, const struct caller *call, uint64_t offset, struct span bytes)
 {
 	struct batch_file *b = batch_of(f);
 	struct err_detail detail = { 0 };
@@ -248,7 +248,7 @@ static enum err batch_write(
 }
 
 static enum err batch_read(
-	struct vfile *f, const struct vcall *call, uint64_t offset, size_t n, struct buf *out)
+	struct vfile *f, const struct caller *call, uint64_t offset, size_t n, struct buf *out)
 {
 	struct batch_file *b = batch_of(f);
 	(void)call;
@@ -267,14 +267,14 @@ static enum err batch_read(
 	return ERR_OK;
 }
 
-static enum err batch_close(struct vfile *f, const struct vcall *call)
+static enum err batch_close(struct vfile *f, const struct caller *call)
 {
 	struct batch_file *b = batch_of(f);
 	(void)call;
 	return once_more(b, b->news ? decide(b, "close", false) : b->error);
 }
 
-static enum err batch_sync(struct vfile *f, const struct vcall *call)
+static enum err batch_sync(struct vfile *f, const struct caller *call)
 {
 	struct batch_file *b = batch_of(f);
 	(void)call;
@@ -310,7 +310,7 @@ static const struct vfile_ops batch_file_ops = {
 };
 
 enum err batch_file_open(
-	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
 	struct item dir = { 0 };
 	enum err e = get(fs, nid_id(nid), &dir);

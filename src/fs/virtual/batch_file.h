@@ -21,7 +21,7 @@
 /* Methods of vnode_ops for nodes of DIR_CONTROL_BATCH and DIR_CONTROL_BATCH_CHECK.  ERR_GONE:
  * the directory is no more. */
 enum err batch_file_open(
-	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret);
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret);
 /* "error": why the last change set was refused, if it was. */
 enum err batch_file_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 

@@ -70,8 +70,8 @@ static enum err control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 	return e;
 }
 
-static enum err control_lookup(
-	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
+static enum err control_lookup(struct fs *fs, uint64_t dir, struct span name,
+	const struct caller *call, struct ventry *ret)
 {
 	(void)call;
 	if (dir != NID_CONTROL_DIR)
@@ -86,7 +86,7 @@ static enum err control_lookup(
 }
 
 static enum err control_open(
-	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
 	(void)call;
 	if ((flags & O_ACCMODE) != O_RDONLY)
@@ -104,7 +104,7 @@ static enum err control_open(
 
 /* Positions: 1 and 2 are "." and "..". */
 static enum err control_list(
-	struct vdir *d, const struct vcall *call, int64_t offset, listing_fn fn, void *arg)
+	struct vdir *d, const struct caller *call, int64_t offset, listing_fn fn, void *arg)
 {
 	struct stat st;
 	(void)call;
@@ -133,7 +133,7 @@ static const struct vdir_ops control_dir_ops = {
 };
 
 static enum err control_opendir(
-	struct fs *fs, uint64_t nid, const struct vcall *call, struct vdir **ret)
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vdir **ret)
 {
 	(void)call;
 	if (nid != NID_CONTROL_DIR)

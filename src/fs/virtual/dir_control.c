@@ -24,7 +24,7 @@ static const struct vnode_ops batch_ops = {
 };
 
 static enum err rows_open(
-	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
 	return (flags & O_ACCMODE) == O_RDONLY ? stream_file_open_rows(fs, nid, call, ret)
 					       : import_file_open(fs, nid, call, ret);

@@ -81,7 +81,7 @@ static void accepted(struct import_file *f)
 
 /* A write is short, and is not broken off: half of it would be in the store, unsaid. */
 static enum err import_write(
-	struct vfile *file, const struct vcall *call, uint64_t offset, struct span bytes)
+	struct vfile *file, const struct caller *call, uint64_t offset, struct span bytes)
 {
 	struct import_file *f = import_of(file);
 	struct err_detail detail = { 0 };
@@ -106,7 +106,7 @@ static enum err import_write(
 	return f->ended;
 }
 
-static enum err import_close(struct vfile *file, const struct vcall *call)
+static enum err import_close(struct vfile *file, const struct caller *call)
 {
 	struct import_file *f = import_of(file);
 	struct err_detail detail = { 0 };
@@ -125,7 +125,7 @@ static enum err import_close(struct vfile *file, const struct vcall *call)
 	return ERR_OK;
 }
 
-static enum err import_sync(struct vfile *file, const struct vcall *call)
+static enum err import_sync(struct vfile *file, const struct caller *call)
 {
 	const struct import_file *f = import_of(file);
 	(void)call;
@@ -162,7 +162,8 @@ static enum err may_change(void *arg, uint64_t table_id, struct span pk)
 	return viewer_may_change(&f->viewer, table_id, pk);
 }
 
-enum err import_file_open(struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret)
+enum err import_file_open(
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vfile **ret)
 {
 	struct item dir = { 0 };
 	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);

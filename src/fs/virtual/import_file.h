@@ -21,6 +21,6 @@
 /* nid: of DIR_CONTROL_ROWS_NDJSON or DIR_CONTROL_ROWS_CSV.  ERR_GONE: the directory went
  * meanwhile. */
 enum err import_file_open(
-	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret);
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vfile **ret);
 
 #endif

@@ -106,24 +106,24 @@ static enum err entry_of(struct fs *fs, const struct view_info *info, struct ven
 static enum err look_up_in(struct fs *fs, struct store_view *moment, uint64_t dir, const char *name,
 	struct ventry *ret)
 {
-	struct target t;
+	struct resolved_name t;
 	struct item it = { 0 };
-	enum err e = target_resolve_in(fs, moment, nid_id(dir), name, &t, NULL);
+	enum err e = name_resolve_in(fs, moment, nid_id(dir), name, &t, NULL);
 	if (e != ERR_OK)
 		return name_means_nothing(e) ? ERR_NOT_FOUND : e;
-	e = target_item(fs, &t, WANT_ATTRS, &it);
+	e = name_item(fs, &t, WANT_ATTRS, &it);
 	if (e == ERR_OK) {
 		ret->nid = nid_in_snapshot(nid_snapshot(dir), it.id);
 		ret->valid_s = CACHE_SECONDS;
 		attr_in(fs, nid_snapshot(dir), &it, &ret->st);
 	}
 	item_fini(&it);
-	target_fini(&t);
+	resolved_name_fini(&t);
 	return e;
 }
 
-static enum err snapshot_lookup(
-	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
+static enum err snapshot_lookup(struct fs *fs, uint64_t dir, struct span name,
+	const struct caller *call, struct ventry *ret)
 {
 	char component[LIMIT_FILE_NAME_BYTES + 1];
 	struct view_info info;
@@ -146,8 +146,8 @@ static enum err snapshot_lookup(
 	return e;
 }
 
-static enum err snapshot_mkdir(
-	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call, struct ventry *ret)
+static enum err snapshot_mkdir(struct fs *fs, uint64_t dir, struct span name,
+	const struct caller *call, struct ventry *ret)
 {
 	struct view_info info;
 	if (dir != NID_SNAPSHOTS)
@@ -157,7 +157,7 @@ static enum err snapshot_mkdir(
 }
 
 static enum err snapshot_rmdir(
-	struct fs *fs, uint64_t dir, struct span name, const struct vcall *call)
+	struct fs *fs, uint64_t dir, struct span name, const struct caller *call)
 {
 	(void)call;
 	return dir == NID_SNAPSHOTS ? snapshot_drop(views_of(fs), name) : ERR_READ_ONLY;
@@ -192,7 +192,7 @@ static enum err list_snapshots(struct fs *fs, int64_t offset, listing_fn fn, voi
 }
 
 static enum err dir_read(
-	struct vdir *vdir, const struct vcall *call, int64_t offset, listing_fn fn, void *arg)
+	struct vdir *vdir, const struct caller *call, int64_t offset, listing_fn fn, void *arg)
 {
 	const struct dir *d = (const struct dir *)vdir;
 	struct fs *fs = vdir->fs;
@@ -234,7 +234,7 @@ static enum err open_listing(struct fs *fs, uint64_t nid, struct listing **ret)
 }
 
 static enum err snapshot_opendir(
-	struct fs *fs, uint64_t nid, const struct vcall *call, struct vdir **ret)
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vdir **ret)
 {
 	(void)call;
 	struct dir *d = calloc(1, sizeof(*d));
@@ -260,7 +260,7 @@ struct file {
 };
 
 static enum err file_read(
-	struct vfile *vfile, const struct vcall *call, uint64_t offset, size_t n, struct buf *out)
+	struct vfile *vfile, const struct caller *call, uint64_t offset, size_t n, struct buf *out)
 {
 	const struct file *f = (const struct file *)vfile;
 	struct fs *fs = vfile->fs;
@@ -302,7 +302,7 @@ static enum err open_file(struct fs *fs, uint64_t nid, struct vfile **ret)
 }
 
 static enum err snapshot_open(
-	struct fs *fs, uint64_t nid, int flags, const struct vcall *call, struct vfile **ret)
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
 	struct use u;
 	(void)call;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "codec/json_build.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/cache/notify.h"
 #include "fs/tree/held.h"
 #include "fs/write/stages.h"
@@ -96,8 +96,8 @@ uint64_t stats_files(struct fs *fs, uint64_t folder)
 
 static void add_cache(struct fs *fs, struct json_build *b)
 {
-	struct blobs_info i;
-	blobs_info(fs->blobs, &i);
+	struct contents_info i;
+	contents_info(fs->contents, &i);
 	json_open_object(b, "cache");
 	json_add_count(b, "rows", i.count);
 	json_add_count(b, "bytes", i.bytes);

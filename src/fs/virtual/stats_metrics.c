@@ -3,7 +3,7 @@
  * the hottest partitions, which come and go. */
 #include "base/clock.h"
 #include "codec/prometheus_text.h"
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 #include "fs/cache/notify.h"
 #include "fs/tree/held.h"
 #include "fs/virtual/stats.h"
@@ -145,8 +145,8 @@ static void add_store(struct fs *fs, struct buf *out)
 
 static void add_cache(struct fs *fs, struct buf *out)
 {
-	struct blobs_info b;
-	blobs_info(fs->blobs, &b);
+	struct contents_info b;
+	contents_info(fs->contents, &b);
 	add_one(out, "rowfs_cache_rows", "gauge", b.count, "Rows in the cache of recent ones.");
 	add_one(out, "rowfs_cache_bytes", "gauge", b.bytes, "Their bytes.");
 	add_one(out, "rowfs_cache_pinned_rows", "gauge", b.pinned,

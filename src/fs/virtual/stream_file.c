@@ -18,12 +18,12 @@ struct stream_file {
 
 static bool asked(void *arg)
 {
-	const struct vcall *const *call = arg;
-	return vcall_interrupted(*call);
+	const struct caller *const *call = arg;
+	return caller_interrupted(*call);
 }
 
 static enum err stream_read(
-	struct vfile *f, const struct vcall *call, uint64_t offset, size_t n, struct buf *out)
+	struct vfile *f, const struct caller *call, uint64_t offset, size_t n, struct buf *out)
 {
 	struct stream_file *s = (struct stream_file *)f;
 	return row_stream_read(s->stream, offset, n, asked, &call, out, call->detail);
@@ -44,7 +44,7 @@ static const struct vfile_ops stream_ops = {
 };
 
 struct source {
-	const struct vcall *call;
+	const struct caller *call;
 	uint64_t table_id;
 	const struct span *partition;
 	struct span what;
@@ -75,7 +75,7 @@ static enum err open_stream(
 }
 
 static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir,
-	const struct vcall *call, struct vfile **ret)
+	const struct caller *call, struct vfile **ret)
 {
 	bool csv = nid_dir_control(nid) == DIR_CONTROL_ROWS_CSV;
 	struct row_query query = ROW_QUERY_ALL(csv ? ROW_FORM_CSV : ROW_FORM_NDJSON);
@@ -95,7 +95,7 @@ static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir
 }
 
 enum err stream_file_open_rows(
-	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret)
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vfile **ret)
 {
 	struct item dir = { 0 };
 	enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
@@ -106,7 +106,7 @@ enum err stream_file_open_rows(
 }
 
 enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
-	const struct vcall *call, struct vfile **ret)
+	const struct caller *call, struct vfile **ret)
 {
 	uint64_t control = nid_of_dir_control(DIR_CONTROL_QUERY, table_id);
 	struct source from = { .call = call, .table_id = table_id };

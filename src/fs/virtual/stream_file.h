@@ -10,9 +10,9 @@
 /* nid: of DIR_CONTROL_ROWS_NDJSON or DIR_CONTROL_ROWS_CSV.  ERR_GONE: the directory went
  * meanwhile. */
 enum err stream_file_open_rows(
-	struct fs *fs, uint64_t nid, const struct vcall *call, struct vfile **ret);
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vfile **ret);
 /* options: as in service/query/row_query.h, with a suffix.  ERR_INVALID_INPUT. */
 enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
-	const struct vcall *call, struct vfile **ret);
+	const struct caller *call, struct vfile **ret);
 
 #endif

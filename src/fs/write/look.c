@@ -3,16 +3,16 @@
 
 #include "fs/write/stages.h"
 
-enum err target_look(struct fs *fs, struct target *t, unsigned want, struct item *ret)
+enum err name_look(struct fs *fs, struct resolved_name *t, unsigned want, struct item *ret)
 {
 	if (t->row_name)
 		stages_expose(fs, fs->stages, t->dir.id, t->name.p);
-	enum err e = target_item(fs, t, want, ret);
+	enum err e = name_item(fs, t, want, ret);
 	if (e != ERR_NOT_FOUND || !t->digest)
 		return e;
 	/* The key was searched for before that: it may be known by now. */
-	e = target_find_digest(fs, t);
+	e = name_find_digest(fs, t);
 	if (e != ERR_OK || t->digest)
 		return e == ERR_OK ? ERR_NOT_FOUND : e;
-	return target_item(fs, t, want, ret);
+	return name_item(fs, t, want, ret);
 }

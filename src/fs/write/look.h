@@ -5,9 +5,9 @@
 
 #include "fs/tree/names.h"
 
-/* target_item() for a caller who may see or change the item: what a writer has begun there becomes
+/* name_item() for a caller who may see or change the item: what a writer has begun there becomes
  * visible first, and that writer tells the kernel of the name from then on.  Not in a view.
  * ERR_NOT_FOUND. */
-enum err target_look(struct fs *fs, struct target *t, unsigned want, struct item *ret);
+enum err name_look(struct fs *fs, struct resolved_name *t, unsigned want, struct item *ret);
 
 #endif

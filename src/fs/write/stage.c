@@ -29,7 +29,7 @@ static enum err take_document(struct fs *fs, struct stage *s, struct span docume
 	return ERR_OK;
 }
 
-enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret)
+enum err stage_new(struct fs *fs, struct resolved_name *at, struct item *item, struct stage **ret)
 {
 	struct stage *s = calloc(1, sizeof(*s));
 	if (s == NULL || mutex_init(&s->lock, RANK_STAGE) != 0) {
@@ -65,7 +65,7 @@ enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct s
 	memcpy(s->name, at->name.p, at->name.n);
 	memcpy(s->now_name, at->name.p, at->name.n);
 	s->at.name = span_make(s->now_name, s->name_len);
-	*at = (struct target){ 0 };
+	*at = (struct resolved_name){ 0 };
 	if (e == ERR_OK)
 		*ret = s;
 	else
@@ -88,7 +88,7 @@ void stage_free(struct fs *fs, struct stage *s)
 		return;
 	held_set(fs, &s->held, 0);
 	mutex_destroy(&s->lock);
-	target_fini(&s->at);
+	resolved_name_fini(&s->at);
 	item_fini(&s->base);
 	buf_fini(&s->buf);
 	free(s);
@@ -324,10 +324,10 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 	if (stage__item(s) != 0)
 		return ERR_OK;
 	struct item file = { 0 };
-	const struct spot at = target_spot(&s->at, ITEM_FILE);
+	const struct dentry at = name_dentry(&s->at, ITEM_FILE);
 	struct attrs attrs = s->commit.attrs;
 	/* Another front end may have made the row meanwhile; it needs no empty file. */
-	enum err e = target_item(fs, &s->at, WANT_ATTRS, &file);
+	enum err e = name_item(fs, &s->at, WANT_ATTRS, &file);
 	if (e == ERR_OK) {
 		item_fini(&file);
 		stage_step(&s->is, STAGE_SHOW_NOTHING);

@@ -46,7 +46,7 @@ struct stage {
 	atomic_uint handles;
 
 	/* What holds the name, and where that is now. */
-	struct target at; /* owns its dir; its name is now_name */
+	struct resolved_name at; /* owns its dir; its name is now_name */
 	char now_name[COMPONENT_MAX];
 	struct item base;     /* the row or empty file as loaded or committed, without body */
 	int64_t base_version; /* the row's; a rename moves it on, but not base.version */
@@ -94,7 +94,7 @@ static inline uint64_t stage__item(const struct stage *s)
 
 /* Makes a stage of the item, or of a name that does not exist (NULL).  A row that comes without its
  * document has it read by stage_load().  Takes over *at and *item.  Nobody else knows it yet. */
-enum err stage_new(struct fs *fs, struct target *at, struct item *item, struct stage **ret);
+enum err stage_new(struct fs *fs, struct resolved_name *at, struct item *item, struct stage **ret);
 /* create(2) made it, and let its next commit in.  attrs: of a name that did not exist; else NULL. */
 void stage_created(struct stage *s, const struct attrs *attrs);
 void stage_free(struct fs *fs, struct stage *s);

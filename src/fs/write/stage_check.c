@@ -31,7 +31,7 @@ static enum err pending_key(
 
 enum err stage__keys(struct fs *fs, struct stage *s, struct row_keys *k, struct err_detail *detail)
 {
-	enum err e = target_key_from_document(fs, &s->at, buf_span(&s->buf), detail);
+	enum err e = name_key_from_document(fs, &s->at, buf_span(&s->buf), detail);
 	if (e != ERR_OK)
 		return e;
 	k->rk_n = s->at.key_len;

@@ -18,18 +18,18 @@ static enum err refresh_target(struct fs *fs, struct stage *s, uint64_t dir_id, 
 	size_t n = name.n < COMPONENT_MAX ? name.n : COMPONENT_MAX - 1;
 	memcpy(component, name.p, n);
 	component[n] = 0;
-	struct target now = { 0 };
-	enum err e = target_resolve(fs, nid_make(dir_id, 0), component, &now, NULL);
+	struct resolved_name now = { 0 };
+	enum err e = name_resolve(fs, nid_make(dir_id, 0), component, &now, NULL);
 	if (e == ERR_OK && !now.row_name)
 		e = ERR_GONE;
 	if (e != ERR_OK) {
-		target_fini(&now);
+		resolved_name_fini(&now);
 		return name_means_nothing(e) || e == ERR_NOT_A_DIRECTORY ? ERR_GONE : e;
 	}
 	bool moved = now.dir.id != s->at.dir.id || !span_eq(name, s->at.name);
 	if (moved)
 		atomic_store(&s->exposed, true); /* the kernel moved a committed node there */
-	target_fini(&s->at);
+	resolved_name_fini(&s->at);
 	memcpy(s->now_name, component, n + 1);
 	s->at = now;
 	s->at.name = span_make(s->now_name, n);
@@ -43,7 +43,7 @@ static enum err follow_to_row(struct fs *fs, struct stage *s)
 	struct item row = { 0 };
 	enum err e = refresh_target(fs, s, s->dir_id, span_make(s->name, s->name_len));
 	if (e == ERR_OK)
-		e = target_item(fs, &s->at, WANT_ATTRS, &row);
+		e = name_item(fs, &s->at, WANT_ATTRS, &row);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && row.kind != ITEM_ROW))
 		e = ERR_GONE;
 	if (e == ERR_OK)
@@ -179,7 +179,7 @@ static enum err put(
 	if (file)
 		inherit(&op.attrs, &s->base.attrs);
 	set_conditions(s, match, &op);
-	struct place draft = { .id = s->base.id };
+	struct item_ref draft = { .id = s->base.id };
 	struct item now = { 0 }, replaced = { 0 };
 	enum err e = entity_commit_document(fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op,
 		file ? &draft : NULL, false, &now, &replaced, detail);

@@ -6,7 +6,7 @@
 #include "model/limits.h"
 #include "service/change/entity_companions.h"
 #include "service/core/admission.h"
-#include "service/core/known.h"
+#include "service/core/lookup_cache.h"
 
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static enum err find_partition(struct service *s, struct store_view *v, uint64_t
 	*ret = it.id;
 	item_fini(&it);
 	if (v == NULL)
-		known_child_is(service_known(s), table_id, key, *ret, moment);
+		lookup_cache_child_is(service_lookup_cache(s), table_id, key, *ret, moment);
 	return ERR_OK;
 }
 
@@ -50,7 +50,7 @@ enum err entity_row(struct service *s, struct store_view *v, uint64_t table_id, 
 
 	struct span in = span_make(pk_order, pk.n), key = span_make(rk_order, rk.n);
 	uint64_t id, moment = 0;
-	if (v == NULL && known_child(service_known(s), table_id, in, &id, &moment)) {
+	if (v == NULL && lookup_cache_child(service_lookup_cache(s), table_id, in, &id, &moment)) {
 		e = store_child(service_store(s), NULL, id, CLASS_KEYED, key, WANT_BODY, ret);
 		if (e != ERR_NOT_FOUND)
 			return e;
@@ -165,7 +165,7 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 		e = order_key(op->rk, "RowKey", w->rk, detail);
 	if (e != ERR_OK)
 		return e;
-	c->at = (struct place){ .parent = table_id, .has_pk = true, .class = CLASS_KEYED };
+	c->at = (struct item_ref){ .parent = table_id, .has_pk = true, .class = CLASS_KEYED };
 	c->at.pk = span_make(w->pk, op->pk.n);
 	c->at.key = span_make(w->rk, op->rk.n);
 	set_condition(op, c);
@@ -426,7 +426,7 @@ enum err document_check(struct span text, struct span pk, struct span rk, struct
 }
 
 enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,
-	struct entity_op *op, const struct place *draft, bool durable, struct item *ret,
+	struct entity_op *op, const struct item_ref *draft, bool durable, struct item *ret,
 	struct item *ret_replaced, struct err_detail *detail)
 {
 	struct entity_work *w = calloc(1, sizeof(*w));

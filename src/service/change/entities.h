@@ -68,7 +68,7 @@ enum err document_check(struct span text, struct span pk, struct span rk, struct
  * ret is the row without its body.  ret_replaced, if not NULL, is the replaced row, if the mount
  * subscribes and there was one; else its kind is ITEM_NONE. */
 enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,
-	struct entity_op *op, const struct place *draft, bool durable, struct item *ret,
+	struct entity_op *op, const struct item_ref *draft, bool durable, struct item *ret,
 	struct item *ret_replaced, struct err_detail *detail);
 
 /* Reads a row with its body.  ERR_NOT_FOUND. */

@@ -37,7 +37,7 @@ static void add_adoption(struct entity_set *set, const struct entity_work *w, si
 {
 	struct change *c = &set->changes[set->before++];
 	*c = (struct change){ .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET };
-	c->to = (struct place){ .parent = folder->parent, .class = CLASS_KEYED };
+	c->to = (struct item_ref){ .parent = folder->parent, .class = CLASS_KEYED };
 	c->to.key = span_make(w->pk, pk_len);
 	c->to_kind = ITEM_PARTITION;
 	c->flags = CHANGE_NO_REPLACE;
@@ -92,7 +92,7 @@ struct change *entity_set_behind(struct entity_set *set)
 /* The store can check that a name is free only by creating something there. */
 static void add_no_folder(struct entity_set *set, uint64_t table_id, const struct entity_work *w)
 {
-	struct place at = { .parent = table_id, .class = CLASS_NAMED };
+	struct item_ref at = { .parent = table_id, .class = CLASS_NAMED };
 	at.key = span_make(w->name, w->name_len);
 	*entity_set_behind(set) = (struct change){ .op = CHANGE_PUT,
 		.at = at,

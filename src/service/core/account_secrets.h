@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The secrets of an account, and the body of its item in which they are kept.  Knows no service:
- * known.h keeps secrets, and the service calls known.h. */
+ * lookup_cache.h keeps secrets, and the service calls it. */
 #ifndef SERVICE_CORE_ACCOUNT_SECRETS_H
 #define SERVICE_CORE_ACCOUNT_SECRETS_H
 

@@ -3,7 +3,7 @@
 #include "service/core/accounts.h"
 
 #include "model/names.h"
-#include "service/core/known.h"
+#include "service/core/lookup_cache.h"
 
 #include <string.h>
 
@@ -12,9 +12,9 @@
 #define KEY_BYTES_MAX (LIMIT_ACCOUNT_KEY_BYTES * 2)
 #define CHANGE_TRIES 16
 
-static struct place place_of(struct span name)
+static struct item_ref place_of(struct span name)
 {
-	return (struct place){ .parent = STORE_ROOT, .class = CLASS_KEYED, .key = name };
+	return (struct item_ref){ .parent = STORE_ROOT, .class = CLASS_KEYED, .key = name };
 }
 
 /* Wipes an account's item, which contains keys. */
@@ -107,11 +107,11 @@ enum err account_secrets_get(struct service *s, struct span name, struct account
 {
 	int64_t version;
 	uint64_t moment;
-	if (known_account(service_known(s), name, ret, &moment))
+	if (lookup_cache_account(service_lookup_cache(s), name, ret, &moment))
 		return ERR_OK;
 	enum err e = read_secrets(s, name, ret, &version);
 	if (e == ERR_OK)
-		known_account_is(service_known(s), name, ret, moment);
+		lookup_cache_account_is(service_lookup_cache(s), name, ret, moment);
 	return e;
 }
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "service/core/heat.h"
-#include "service/core/known.h"
+#include "service/core/lookup_cache.h"
 #include "service/core/metrics.h"
 #include "service/core/partition_keys.h"
 #include "service/view/views.h"
@@ -25,7 +25,7 @@ struct service {
 	struct heat *heat;
 	struct metrics *metrics;
 	struct partition_keys *partition_keys;
-	struct known *known;
+	struct lookup_cache *lookup_cache;
 	struct views *views;
 	atomic_bool read_only, sync;
 	struct rwlock doors_lock; /* for reading: a front end other than the mount makes a change */
@@ -79,9 +79,9 @@ enum err service_new(struct store *store, struct service **ret)
 	s->heat = heat_new();
 	s->metrics = metrics_new();
 	s->partition_keys = partition_keys_new(store);
-	s->known = known_new();
+	s->lookup_cache = lookup_cache_new();
 	if (s->heat == NULL || s->metrics == NULL || s->partition_keys == NULL ||
-		s->known == NULL || views_new(store, &s->views) != ERR_OK) {
+		s->lookup_cache == NULL || views_new(store, &s->views) != ERR_OK) {
 		service_free(s);
 		return ERR_NO_MEMORY;
 	}
@@ -100,7 +100,7 @@ void service_free(struct service *s)
 	heat_free(s->heat);
 	metrics_free(s->metrics);
 	partition_keys_free(s->partition_keys);
-	known_free(s->known);
+	lookup_cache_free(s->lookup_cache);
 	rwlock_destroy(&s->events_lock);
 	rwlock_destroy(&s->doors_lock);
 	mutex_destroy(&s->unkept_lock);
@@ -128,9 +128,9 @@ struct metrics *service_metrics(struct service *s)
 	return s->metrics;
 }
 
-struct known *service_known(struct service *s)
+struct lookup_cache *service_lookup_cache(struct service *s)
 {
-	return s->known;
+	return s->lookup_cache;
 }
 
 struct views *service_views(struct service *s)
@@ -298,9 +298,9 @@ static void on_foreign(void *arg, const struct change *changes, size_t n)
 	struct service *s = arg;
 	for (size_t i = 0; i < n; i++)
 		raise_version(s, changes[i].version);
-	if (known_is_touched(changes, n)) {
-		known_changing(s->known);
-		known_changed(s->known);
+	if (lookup_cache_is_touched(changes, n)) {
+		lookup_cache_changing(s->lookup_cache);
+		lookup_cache_changed(s->lookup_cache);
 	}
 	if (moves_directories(changes, n))
 		partition_keys_forget(s->partition_keys);
@@ -343,12 +343,12 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 	struct unkept under_way;
 	set_begins(s, &under_way);
 	bool moves = moves_directories(changes, n);
-	bool touched = known_is_touched(changes, n);
+	bool touched = lookup_cache_is_touched(changes, n);
 	enum err e;
 	uint64_t room;
 	unsigned stale = 0;
 	if (touched)
-		known_changing(s->known);
+		lookup_cache_changing(s->lookup_cache);
 	do {
 		room = views_room(s->views);
 		int64_t version = take_versions(s, n);
@@ -366,7 +366,7 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 		e = err_set(reterr, ERR_THROTTLED, "other writers were faster every time");
 	/* With an unknown outcome the change may still happen, so the cache stays off. */
 	if (touched && e != ERR_OUTCOME_UNKNOWN)
-		known_changed(s->known);
+		lookup_cache_changed(s->lookup_cache);
 	if (moves)
 		partition_keys_forget(s->partition_keys);
 	if (e == ERR_OK && watched)

@@ -14,7 +14,7 @@
 
 struct service;
 struct heat;
-struct known;
+struct lookup_cache;
 struct metrics;
 struct partition_keys;
 struct views;
@@ -30,7 +30,7 @@ bool service_can(const struct service *s, unsigned abilities);
 struct heat *service_heat(struct service *s);       /* of the partitions */
 struct metrics *service_metrics(struct service *s); /* of the front ends */
 struct partition_keys *service_partition_keys(struct service *s);
-struct known *service_known(struct service *s);
+struct lookup_cache *service_lookup_cache(struct service *s);
 struct views *service_views(struct service *s); /* snapshots and the views of streams */
 
 /* While the service is read-only, changes of all front ends but the mount are ERR_READ_ONLY.  In

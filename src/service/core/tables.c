@@ -5,7 +5,7 @@
 
 #include "model/names.h"
 #include "service/core/accounts.h"
-#include "service/core/known.h"
+#include "service/core/lookup_cache.h"
 
 enum err table_find_in(struct service *s, uint64_t account_id, struct span table, struct item *ret)
 {
@@ -38,12 +38,12 @@ enum err table_id(struct service *s, uint64_t account_id, struct span table, uin
 		return ERR_TABLE_NOT_FOUND;
 	table_name_fold(table, key);
 	struct span folded = span_make(key, table.n);
-	if (known_child(service_known(s), account_id, folded, ret, &moment))
+	if (lookup_cache_child(service_lookup_cache(s), account_id, folded, ret, &moment))
 		return ERR_OK;
 	enum err e = table_find_in(s, account_id, table, &it);
 	if (e == ERR_OK) {
 		*ret = it.id;
-		known_child_is(service_known(s), account_id, folded, it.id, moment);
+		lookup_cache_child_is(service_lookup_cache(s), account_id, folded, it.id, moment);
 	}
 	item_fini(&it);
 	return e;

@@ -130,8 +130,8 @@ static bool put_row(struct import_chunk *c, size_t i, uint64_t table_id)
 		.body = op->document,
 		.item_flags = ITEM_CANONICAL,
 		.attrs = ATTRS_UNSET };
-	struct place *at = &change->at;
-	*at = (struct place){ .parent = table_id, .has_pk = true, .class = CLASS_KEYED };
+	struct item_ref *at = &change->at;
+	*at = (struct item_ref){ .parent = table_id, .has_pk = true, .class = CLASS_KEYED };
 	return order_form(&c->text, op->pk, &at->pk) && order_form(&c->text, op->rk, &at->key);
 }
 

@@ -116,7 +116,7 @@ static void add_key(struct name *name, struct span order, enum filename_kind kin
 	add_component(name, '-', span_make(text, n - (kind == FILENAME_ROW ? tail.n : 0)), tail.n);
 }
 
-static enum err name_of(struct trash *t, const struct spot *at, int64_t now, struct name *ret)
+static enum err name_of(struct trash *t, const struct dentry *at, int64_t now, struct name *ret)
 {
 	static const struct span tail = { ".json", 5 };
 	struct item table = { 0 };
@@ -149,7 +149,7 @@ static bool is_no_room(enum err e)
 }
 
 /* Removes the row and keeps its bytes, in one change set. */
-static enum err move_row(struct trash *t, const struct spot *at, const struct item *row,
+static enum err move_row(struct trash *t, const struct dentry *at, const struct item *row,
 	struct span name, uint32_t flags, struct err_detail *detail)
 {
 	struct change c[2] = {
@@ -179,7 +179,7 @@ static enum err move_row(struct trash *t, const struct spot *at, const struct it
 }
 
 static enum err unlink_once(
-	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail)
+	struct trash *t, const struct dentry *at, bool *ret_kept, struct err_detail *detail)
 {
 	struct item row = { 0 };
 	struct name name;
@@ -207,7 +207,7 @@ static enum err unlink_once(
 }
 
 enum err trash_unlink(
-	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail)
+	struct trash *t, const struct dentry *at, bool *ret_kept, struct err_detail *detail)
 {
 	*ret_kept = false;
 	if (t->limits.bytes == 0 || !service_can(t->service, STORE_CAN_SPAN))

@@ -36,7 +36,7 @@ void trash_free(struct trash *t); /* accepts NULL */
  * then false.  So is every row if the engine lacks STORE_CAN_SPAN.  On a full disk rows up to
  * 64 KiB are still kept, and the next trash_trim() leaves only the last few.  ERR_NOT_FOUND. */
 enum err trash_unlink(
-	struct trash *t, const struct spot *at, bool *ret_kept, struct err_detail *detail);
+	struct trash *t, const struct dentry *at, bool *ret_kept, struct err_detail *detail);
 /* Call it when a file of this size left the trash in another way: removed, or moved out. */
 void trash_left(struct trash *t, uint64_t size);
 

@@ -20,7 +20,7 @@ static enum err apply_one(
 	return e;
 }
 
-static enum item_kind child_dir_kind(const struct spot *at)
+static enum item_kind child_dir_kind(const struct dentry *at)
 {
 	if (at->class == CLASS_NAMED)
 		return ITEM_FOLDER;
@@ -33,7 +33,7 @@ static enum item_kind child_dir_kind(const struct spot *at)
 	return ITEM_NONE;
 }
 
-enum err tree_mkdir(struct service *s, const struct spot *at, const struct attrs *attrs,
+enum err tree_mkdir(struct service *s, const struct dentry *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail)
 {
 	struct change c = { .op = CHANGE_PUT, .at = tree__place_of(at), .cond = COND_ABSENT };
@@ -55,7 +55,7 @@ enum err tree_mkdir(struct service *s, const struct spot *at, const struct attrs
 	return e;
 }
 
-enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail *detail)
+enum err tree_rmdir(struct service *s, const struct dentry *at, struct err_detail *detail)
 {
 	struct change c = {
 		.op = CHANGE_DELETE, .at = tree__place_of(at), .flags = CHANGE_KEEP_DIR
@@ -64,7 +64,7 @@ enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail 
 	return apply_one(s, &c, NULL, detail);
 }
 
-size_t tree_draft_removal(struct service *s, const struct spot *at, struct change *c)
+size_t tree_draft_removal(struct service *s, const struct dentry *at, struct change *c)
 {
 	struct item file = { 0 };
 	if (at->class != CLASS_KEYED || at->dir->kind != ITEM_PARTITION || at->name.n == 0)
@@ -81,8 +81,8 @@ size_t tree_draft_removal(struct service *s, const struct spot *at, struct chang
 	return draft;
 }
 
-static enum err unlink_once(
-	struct service *s, const struct spot *at, struct item *ret_gone, struct err_detail *detail)
+static enum err unlink_once(struct service *s, const struct dentry *at, struct item *ret_gone,
+	struct err_detail *detail)
 {
 	struct change c[2] = {
 		{ .op = CHANGE_DELETE, .at = tree__place_of(at), .flags = CHANGE_KEEP_DIR }
@@ -100,8 +100,8 @@ static enum err unlink_once(
 	return e;
 }
 
-enum err tree_unlink(
-	struct service *s, const struct spot *at, struct item *ret_gone, struct err_detail *detail)
+enum err tree_unlink(struct service *s, const struct dentry *at, struct item *ret_gone,
+	struct err_detail *detail)
 {
 	enum err e = ERR_GONE;
 	for (int tries = 0; tries < TREE_RETRIES && e == ERR_GONE; tries++)
@@ -109,11 +109,11 @@ enum err tree_unlink(
 	return e;
 }
 
-struct change tree__orphan(struct place at, uint64_t id, char key[24])
+struct change tree__orphan(struct item_ref at, uint64_t id, char key[24])
 {
 	struct change c = { .op = CHANGE_MOVE, .at = at, .attrs = ATTRS_UNSET };
 	int n = snprintf(key, 24, "%llu", (unsigned long long)id);
-	c.to = (struct place){ .parent = STORE_ORPHANS, .class = CLASS_NAMED };
+	c.to = (struct item_ref){ .parent = STORE_ORPHANS, .class = CLASS_NAMED };
 	c.to.key = span_make(key, (size_t)n);
 	c.cond = COND_ID;
 	c.cond_version = (int64_t)id;
@@ -121,7 +121,7 @@ struct change tree__orphan(struct place at, uint64_t id, char key[24])
 	return c;
 }
 
-enum err tree_orphan(struct service *s, const struct spot *at, struct err_detail *detail)
+enum err tree_orphan(struct service *s, const struct dentry *at, struct err_detail *detail)
 {
 	if (!service_can(s, STORE_CAN_SPAN))
 		return tree_unlink(s, at, NULL, detail);
@@ -163,7 +163,7 @@ enum err tree_drop_orphans(struct service *s)
 	}
 }
 
-enum err tree_create_file(struct service *s, const struct spot *at, const struct attrs *attrs,
+enum err tree_create_file(struct service *s, const struct dentry *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail)
 {
 	struct change c = { .op = CHANGE_PUT, .at = tree__place_of(at), .cond = COND_ABSENT };

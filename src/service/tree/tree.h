@@ -7,7 +7,7 @@
 #include "service/change/entities.h"
 
 /* A dentry: a child's name in a directory, whether or not it exists. */
-struct spot {
+struct dentry {
 	const struct item *dir;
 	enum item_class class;
 	struct span key; /* order form (CLASS_KEYED), or the bytes of the name */
@@ -17,23 +17,23 @@ struct spot {
 };
 
 /* Makes an account, table, partition or folder, by the kind of dir and the class. */
-enum err tree_mkdir(struct service *s, const struct spot *at, const struct attrs *attrs,
+enum err tree_mkdir(struct service *s, const struct dentry *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail);
 /* Removes an empty directory.  ERR_NOT_EMPTY, ERR_NOT_FOUND. */
-enum err tree_rmdir(struct service *s, const struct spot *at, struct err_detail *detail);
+enum err tree_rmdir(struct service *s, const struct dentry *at, struct err_detail *detail);
 /* Removes a row or an ordinary file.  ret_gone, if not NULL, is the old item with its body. */
-enum err tree_unlink(
-	struct service *s, const struct spot *at, struct item *ret_gone, struct err_detail *detail);
+enum err tree_unlink(struct service *s, const struct dentry *at, struct item *ret_gone,
+	struct err_detail *detail);
 /* For a change set that removes the row at `at`: fills *c with the removal of the empty file under
  * its name, if there is one.  Returns 1 or 0. */
-size_t tree_draft_removal(struct service *s, const struct spot *at, struct change *c);
+size_t tree_draft_removal(struct service *s, const struct dentry *at, struct change *c);
 /* Makes an empty ordinary file, also under the name of a row (a draft). */
-enum err tree_create_file(struct service *s, const struct spot *at, const struct attrs *attrs,
+enum err tree_create_file(struct service *s, const struct dentry *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail);
 
 /* Hides an ordinary file while it is open; tree_drop() removes it.  Removes it at once if the
  * engine lacks STORE_CAN_SPAN: its readers then get ERR_NOT_FOUND. */
-enum err tree_orphan(struct service *s, const struct spot *at, struct err_detail *detail);
+enum err tree_orphan(struct service *s, const struct dentry *at, struct err_detail *detail);
 enum err tree_drop(struct service *s, uint64_t id);
 /* Removes the hidden files that a killed process left. */
 enum err tree_drop_orphans(struct service *s);
@@ -47,14 +47,14 @@ enum tree_move_flags {
  * again); file to row (the content must be an entity, else ERR_NOT_AN_ENTITY); row to file;
  * partitions, tables, accounts and folders.  A file becomes a row only if its attrs.if_match holds
  * (ERR_CONDITION_NOT_MET).  The results may be NULL. */
-enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
+enum err tree_move(struct service *s, const struct dentry *from, const struct dentry *to,
 	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail);
 
 /* Moves an empty ordinary file to a row's name, where it waits for a document.  It replaces another
  * empty file there.  It gets a new id, so handles that are open for writing get ERR_GONE, as when a
  * file becomes a row.  to must be CLASS_NAMED.  ERR_GONE also if one of the files is no longer
  * empty.  ERR_CONDITION_NOT_MET if attrs.if_match demands a row. */
-enum err tree_move_empty(struct service *s, const struct spot *from, const struct spot *to,
+enum err tree_move_empty(struct service *s, const struct dentry *from, const struct dentry *to,
 	struct item *ret_now, struct err_detail *detail);
 
 /* Makes a folder with a digest name in a table the partition pk_order, once a document has told its

@@ -12,7 +12,7 @@
 /* An item on its way to another name, with its conversion. */
 struct passenger {
 	struct item item; /* with its body, if it is a row */
-	const struct spot *from, *to;
+	const struct dentry *from, *to;
 	enum item_kind becomes;
 	struct buf body; /* the new document */
 	bool new_body;
@@ -29,7 +29,7 @@ static void passenger_fini(struct passenger *p)
 }
 
 /* Returns the kind that an item gets at the new name; ITEM_NONE: it may not go there. */
-static enum item_kind kind_there(const struct item *it, const struct spot *to)
+static enum item_kind kind_there(const struct item *it, const struct dentry *to)
 {
 	enum item_kind k = it->kind;
 	if (k == ITEM_ROW || k == ITEM_FILE)
@@ -48,7 +48,7 @@ struct keys {
 	struct span pk_span, rk_span;
 };
 
-static void keys_of_spot(const struct spot *at, struct keys *k)
+static void keys_of_spot(const struct dentry *at, struct keys *k)
 {
 	key_from_order(at->dir->key.p, at->dir->key.n, k->pk);
 	key_from_order(at->key.p, at->key.n, k->rk);
@@ -106,8 +106,8 @@ static void board_partition(struct passenger *p)
 	p->exact = p->keys_in_all;
 }
 
-static enum err board(struct service *s, struct passenger *p, const struct spot *from,
-	const struct spot *to, struct err_detail *detail)
+static enum err board(struct service *s, struct passenger *p, const struct dentry *from,
+	const struct dentry *to, struct err_detail *detail)
 {
 	p->from = from;
 	p->to = to;
@@ -199,7 +199,7 @@ static enum err put_rewritten(struct service *s, const struct item *row, struct 
 		*body = p.body;
 		p.body = (struct buf){ 0 };
 		*c = (struct change){ .op = CHANGE_PUT, .kind = ITEM_ROW, .attrs = row->attrs };
-		c->at = (struct place){
+		c->at = (struct item_ref){
 			.parent = row->parent, .class = CLASS_KEYED, .key = row->key
 		};
 		c->cond = COND_VERSION;
@@ -302,7 +302,7 @@ static void fill_move(
 /* Reads the item at the destination; its kind is ITEM_NONE if there is none.  In an exchange it was
  * read before, and the conditions must be about that version. */
 static enum err look_at_target(
-	struct service *s, const struct spot *to, const struct passenger *other, struct item *ret)
+	struct service *s, const struct dentry *to, const struct passenger *other, struct item *ret)
 {
 	enum err e = other->item.kind != ITEM_NONE
 		? item_copy(ret, &other->item)
@@ -380,7 +380,7 @@ static enum err make_move(struct service *s, struct change *c, const struct pass
 }
 
 /* ERR_GONE: an item changed between the read and the commit. */
-static enum err move_once(struct service *s, const struct spot *from, const struct spot *to,
+static enum err move_once(struct service *s, const struct dentry *from, const struct dentry *to,
 	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail)
 {
 	struct passenger p = { 0 }, other = { 0 };
@@ -416,7 +416,7 @@ static enum err move_once(struct service *s, const struct spot *from, const stru
 }
 
 /* A row that moves to another partition counts in both; if it is refused, in neither. */
-static enum err admit_move(struct service *s, const struct spot *from, const struct spot *to,
+static enum err admit_move(struct service *s, const struct dentry *from, const struct dentry *to,
 	struct err_detail *detail)
 {
 	enum err e = ERR_OK;
@@ -431,7 +431,7 @@ static enum err admit_move(struct service *s, const struct spot *from, const str
 	return e;
 }
 
-enum err tree_move(struct service *s, const struct spot *from, const struct spot *to,
+enum err tree_move(struct service *s, const struct dentry *from, const struct dentry *to,
 	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail)
 {
 	struct err_detail scratch = { 0 };
@@ -447,8 +447,8 @@ enum err tree_move(struct service *s, const struct spot *from, const struct spot
 }
 
 /* Adds the removal of a file that must be unchanged and empty. */
-static enum err add_removal(
-	struct service *s, const struct spot *at, struct change *set, size_t *n, struct attrs *was)
+static enum err add_removal(struct service *s, const struct dentry *at, struct change *set,
+	size_t *n, struct attrs *was)
 {
 	struct item it = { 0 };
 	enum err e = store_child(
@@ -470,7 +470,7 @@ static enum err add_removal(
 	return e;
 }
 
-enum err tree_move_empty(struct service *s, const struct spot *from, const struct spot *to,
+enum err tree_move_empty(struct service *s, const struct dentry *from, const struct dentry *to,
 	struct item *ret_now, struct err_detail *detail)
 {
 	struct change set[3] = { 0 };
@@ -513,7 +513,7 @@ static enum err adopt(struct service *s, const struct item *folder, struct span 
 		{ .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET },
 		{ .op = CHANGE_ATTRS, .at = { .id = table.id }, .attrs = table.attrs },
 	};
-	set[0].to = (struct place){ .parent = table.id, .class = CLASS_KEYED, .key = pk_order };
+	set[0].to = (struct item_ref){ .parent = table.id, .class = CLASS_KEYED, .key = pk_order };
 	set[0].to_kind = ITEM_PARTITION;
 	set[0].flags = CHANGE_NO_REPLACE;
 	set[1].set_mask = ATTR_MTIME;

@@ -9,12 +9,12 @@
  * succeeded. */
 #define TREE_RETRIES 64
 
-static inline struct place tree__place_of(const struct spot *at)
+static inline struct item_ref tree__place_of(const struct dentry *at)
 {
-	return (struct place){ .parent = at->dir->id, .class = at->class, .key = at->key };
+	return (struct item_ref){ .parent = at->dir->id, .class = at->class, .key = at->key };
 }
 
 /* Returns the change that hides an ordinary file; key holds its new name. */
-struct change tree__orphan(struct place at, uint64_t id, char key[24]);
+struct change tree__orphan(struct item_ref at, uint64_t id, char key[24]);
 
 #endif

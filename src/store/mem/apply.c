@@ -57,8 +57,8 @@ static enum err insert_new(struct mem_work *w, struct item *it, int64_t version)
 	return e == ERR_OK ? touch(w, it->parent, version, 1) : e;
 }
 
-static enum err look_pk(
-	struct mem_work *w, const struct place *at, bool make, int64_t version, struct where *ret)
+static enum err look_pk(struct mem_work *w, const struct item_ref *at, bool make, int64_t version,
+	struct where *ret)
 {
 	struct node *table = state_by_id(w->s, at->parent);
 	if (!table || table->it.kind != ITEM_TABLE)
@@ -81,8 +81,8 @@ static enum err look_pk(
 	return e;
 }
 
-static enum err look(
-	struct mem_work *w, const struct place *at, bool make, int64_t version, struct where *ret)
+static enum err look(struct mem_work *w, const struct item_ref *at, bool make, int64_t version,
+	struct where *ret)
 {
 	struct node *n;
 	*ret = (struct where){ .parent = at->parent, .class = at->class, .key = at->key };

@@ -64,7 +64,7 @@ static enum err make_partition(
 	return e;
 }
 
-static enum err find_partition(struct sql_writer *w, const struct place *at, bool make,
+static enum err find_partition(struct sql_writer *w, const struct item_ref *at, bool make,
 	int64_t version, struct sql_found *f)
 {
 	struct sql_dir *table;
@@ -96,8 +96,8 @@ static enum err find_by_id(struct sql_writer *w, uint64_t id, unsigned want, str
 }
 
 /* Fills all but the item. */
-enum err sql_find_parent(struct sql_writer *w, const struct place *at, bool make, int64_t version,
-	struct sql_found *ret)
+enum err sql_find_parent(struct sql_writer *w, const struct item_ref *at, bool make,
+	int64_t version, struct sql_found *ret)
 {
 	struct sql_dir *d;
 	*ret = (struct sql_found){ .parent = at->parent, .class = at->class, .key = at->key };
@@ -108,7 +108,7 @@ enum err sql_find_parent(struct sql_writer *w, const struct place *at, bool make
 	return at->parent ? sql_dir_get(w, at->parent, &d) : ERR_NOT_FOUND;
 }
 
-enum err sql_find(struct sql_writer *w, const struct place *at, unsigned want, bool make,
+enum err sql_find(struct sql_writer *w, const struct item_ref *at, unsigned want, bool make,
 	int64_t version, struct sql_found *ret)
 {
 	if (at->id != 0) {

@@ -118,10 +118,10 @@ struct sql_found {
 };
 void sql_found_fini(struct sql_found *f);
 /* Fills ret->parent, where the place names one; make as below. */
-enum err sql_find_parent(struct sql_writer *w, const struct place *at, bool make, int64_t version,
-	struct sql_found *ret);
+enum err sql_find_parent(struct sql_writer *w, const struct item_ref *at, bool make,
+	int64_t version, struct sql_found *ret);
 /* make: a missing partition is made, a missing parent is an error. */
-enum err sql_find(struct sql_writer *w, const struct place *at, unsigned want, bool make,
+enum err sql_find(struct sql_writer *w, const struct item_ref *at, unsigned want, bool make,
 	int64_t version, struct sql_found *ret);
 /* ERR_STALE_VERSION unless the change at work may change this item. */
 enum err sql_check_stale(struct sql_writer *w, const struct change *c, const struct item *it);

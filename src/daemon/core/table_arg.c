@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/core/target.h"
+#include "daemon/core/table_arg.h"
 
 #include <string.h>
 
-bool table_target_parse(const char *text, const char *command, struct target *ret, FILE *err)
+bool table_arg_parse(const char *text, const char *command, struct table_arg *ret, FILE *err)
 {
 	const char *slash = strchr(text, '/');
 	if (slash == NULL || slash == text || slash[1] == '\0' || strchr(slash + 1, '/') != NULL) {
@@ -15,7 +15,7 @@ bool table_target_parse(const char *text, const char *command, struct target *re
 	return true;
 }
 
-bool target_format(const struct args *args, const char *file, const char *command,
+bool table_arg_format(const struct args *args, const char *file, const char *command,
 	enum transfer_format *ret, FILE *err)
 {
 	const char *format = args_value(args, "format");
@@ -33,7 +33,7 @@ bool target_format(const struct args *args, const char *file, const char *comman
 	return true;
 }
 
-int target_fail(struct cmd_env *env, const char *command, const struct target *t, enum err e,
+int table_arg_fail(struct cmd_env *env, const char *command, const struct table_arg *t, enum err e,
 	const struct err_detail *why)
 {
 	int an = (int)t->account.n, tn = (int)t->table.n;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * ACCOUNT/TABLE and --format on the command line. */
-#ifndef DAEMON_CORE_TARGET_H
-#define DAEMON_CORE_TARGET_H
+#ifndef DAEMON_CORE_TABLE_ARG_H
+#define DAEMON_CORE_TABLE_ARG_H
 
 #include "daemon/core/command.h"
 #include "service/transfer/transfer.h"
 
-struct target {
+struct table_arg {
 	struct span account, table;
 };
 
 /* False after a message. */
-bool table_target_parse(const char *text, const char *command, struct target *ret, FILE *err);
+bool table_arg_parse(const char *text, const char *command, struct table_arg *ret, FILE *err);
 /* The format by --format, else by the suffix of a file's name (NULL: none), else NDJSON.
  * False after a message. */
-bool target_format(const struct args *args, const char *file, const char *command,
+bool table_arg_format(const struct args *args, const char *file, const char *command,
 	enum transfer_format *ret, FILE *err);
 /* The message where the account or the table is not there. */
-int target_fail(struct cmd_env *env, const char *command, const struct target *t, enum err e,
+int table_arg_fail(struct cmd_env *env, const char *command, const struct table_arg *t, enum err e,
 	const struct err_detail *why);
 
 #endif

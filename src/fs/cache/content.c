@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/cache/blob.h"
+#include "fs/cache/content.h"
 
 #include "base/lock.h"
 #include "fs/core/nid.h"
@@ -17,10 +17,10 @@ struct entry {
 	bool listed;  /* all are but some pinned ones */
 	bool used;    /* found since it was listed */
 	bool dropped; /* not to be found any more; goes with its last pin */
-	bool retired; /* not to be found but by blobs_pin_old() */
+	bool retired; /* not to be found but by contents_pin_old() */
 	bool spoilt;  /* retired, and the kernel's pages of the node may end elsewhere */
 	atomic_bool given;
-	struct blob blob;
+	struct content content;
 };
 
 /* How many that were found again may be passed over for one that goes. */
@@ -34,7 +34,7 @@ struct retired {
 	bool spoilt;
 };
 
-struct blobs {
+struct contents {
 	struct mutex lock;
 	struct retired retired[RETIRED]; /* guarded by lock, by hash */
 	struct entry **buckets;          /* guarded by lock, as all below */
@@ -45,16 +45,16 @@ struct blobs {
 	uint64_t hits, misses;
 };
 
-struct blobs *blobs_new(size_t max_bytes, size_t max_count)
+struct contents *contents_new(size_t max_bytes, size_t max_count)
 {
-	struct blobs *b = calloc(1, sizeof(*b));
+	struct contents *b = calloc(1, sizeof(*b));
 	if (b == NULL)
 		return NULL;
 	b->nbuckets = 4096;
 	while (b->nbuckets < max_count)
 		b->nbuckets *= 2;
 	b->buckets = calloc(b->nbuckets, sizeof(struct entry *));
-	if (b->buckets == NULL || mutex_init(&b->lock, RANK_BLOBS) != 0) {
+	if (b->buckets == NULL || mutex_init(&b->lock, RANK_CONTENTS) != 0) {
 		free(b->buckets);
 		free(b);
 		return NULL;
@@ -66,11 +66,11 @@ struct blobs *blobs_new(size_t max_bytes, size_t max_count)
 
 static void entry_free(struct entry *e)
 {
-	item_fini(&e->blob.item);
+	item_fini(&e->content.item);
 	free(e);
 }
 
-void blobs_free(struct blobs *b)
+void contents_free(struct contents *b)
 {
 	if (b == NULL)
 		return;
@@ -84,33 +84,33 @@ void blobs_free(struct blobs *b)
 	free(b);
 }
 
-static struct entry *entry_of(const struct blob *blob)
+static struct entry *entry_of(const struct content *content)
 {
-	return (struct entry *)((uintptr_t)blob - offsetof(struct entry, blob));
+	return (struct entry *)((uintptr_t)content - offsetof(struct entry, content));
 }
 
-static struct entry **bucket(struct blobs *b, uint64_t nid)
+static struct entry **bucket(struct contents *b, uint64_t nid)
 {
 	return &b->buckets[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (b->nbuckets - 1)];
 }
 
-static struct retired *retired(struct blobs *b, uint64_t nid)
+static struct retired *retired(struct contents *b, uint64_t nid)
 {
 	return &b->retired[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) % RETIRED];
 }
 
-static void retire(struct blobs *b, uint64_t nid, bool spoilt)
+static void retire(struct contents *b, uint64_t nid, bool spoilt)
 {
 	lock_assert_held(&b->lock);
 	struct retired *r = retired(b, nid);
 	*r = (struct retired){ nid, spoilt || (r->nid == nid && r->spoilt) };
 }
 
-static struct entry *find(struct blobs *b, uint64_t nid)
+static struct entry *find(struct contents *b, uint64_t nid)
 {
 	lock_assert_held(&b->lock);
 	struct entry *e = *bucket(b, nid);
-	while (e != NULL && (e->blob.nid != nid || e->dropped))
+	while (e != NULL && (e->content.nid != nid || e->dropped))
 		e = e->next;
 	return e;
 }
@@ -118,10 +118,10 @@ static struct entry *find(struct blobs *b, uint64_t nid)
 /* What was spoilt before its content came has none. */
 static bool has_content(const struct entry *e)
 {
-	return e->blob.item.kind != ITEM_NONE;
+	return e->content.item.kind != ITEM_NONE;
 }
 
-static void list_remove(struct blobs *b, struct entry *e)
+static void list_remove(struct contents *b, struct entry *e)
 {
 	*(e->newer != NULL ? &e->newer->older : &b->newest) = e->older;
 	*(e->older != NULL ? &e->older->newer : &b->oldest) = e->newer;
@@ -129,7 +129,7 @@ static void list_remove(struct blobs *b, struct entry *e)
 	e->listed = false;
 }
 
-static void list_push(struct blobs *b, struct entry *e)
+static void list_push(struct contents *b, struct entry *e)
 {
 	e->older = b->newest;
 	e->newer = NULL;
@@ -142,12 +142,12 @@ static void list_push(struct blobs *b, struct entry *e)
 	e->used = false;
 }
 
-static void add_pinned(struct blobs *b, size_t bytes)
+static void add_pinned(struct contents *b, size_t bytes)
 {
 	(void)atomic_fetch_add_explicit(&b->pinned_bytes, bytes, memory_order_relaxed);
 }
 
-static void pin(struct blobs *b, struct entry *e)
+static void pin(struct contents *b, struct entry *e)
 {
 	lock_assert_held(&b->lock);
 	if (e->pins++ == 0) {
@@ -156,9 +156,9 @@ static void pin(struct blobs *b, struct entry *e)
 	}
 }
 
-static void unhash(struct blobs *b, struct entry *e)
+static void unhash(struct contents *b, struct entry *e)
 {
-	struct entry **at = bucket(b, e->blob.nid);
+	struct entry **at = bucket(b, e->content.nid);
 	while (*at != e)
 		at = &(*at)->next;
 	*at = e->next;
@@ -166,7 +166,7 @@ static void unhash(struct blobs *b, struct entry *e)
 	b->count--;
 }
 
-static void drop(struct blobs *b, struct entry *e)
+static void drop(struct contents *b, struct entry *e)
 {
 	if (e->listed)
 		list_remove(b, e);
@@ -175,14 +175,14 @@ static void drop(struct blobs *b, struct entry *e)
 }
 
 /* A few large rows that are open must leave room for what was replaced a moment ago. */
-static bool is_over(const struct blobs *b)
+static bool is_over(const struct contents *b)
 {
 	size_t pinned = atomic_load_explicit(&b->pinned_bytes, memory_order_relaxed);
 	return b->bytes - pinned > b->max_bytes || b->count > b->max_count;
 }
 
 /* The list is looked at only here, so that a pin touches nobody else's memory. */
-static void evict(struct blobs *b)
+static void evict(struct contents *b)
 {
 	lock_assert_held(&b->lock);
 	unsigned chances = SECOND_CHANCES;
@@ -200,7 +200,7 @@ static void evict(struct blobs *b)
 	}
 }
 
-const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
+const struct content *contents_pin(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
@@ -214,10 +214,10 @@ const struct blob *blobs_pin(struct blobs *b, uint64_t nid)
 		b->misses++;
 	}
 	mutex_unlock(&b->lock);
-	return e != NULL ? &e->blob : NULL;
+	return e != NULL ? &e->content : NULL;
 }
 
-const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid)
+const struct content *contents_pin_old(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
@@ -226,33 +226,33 @@ const struct blob *blobs_pin_old(struct blobs *b, uint64_t nid)
 	if (e != NULL)
 		pin(b, e);
 	mutex_unlock(&b->lock);
-	return e != NULL ? &e->blob : NULL;
+	return e != NULL ? &e->content : NULL;
 }
 
-static void take_content(struct blobs *b, struct entry *e, struct item *it)
+static void take_content(struct contents *b, struct entry *e, struct item *it)
 {
-	e->blob.item = *it;
+	e->content.item = *it;
 	*it = (struct item){ 0 };
-	size_t more = e->blob.item.body.n + e->blob.item.key.n;
+	size_t more = e->content.item.body.n + e->content.item.key.n;
 	e->bytes += more;
 	b->bytes += more;
 }
 
-static void insert(struct blobs *b, struct entry *e, uint64_t nid)
+static void insert(struct contents *b, struct entry *e, uint64_t nid)
 {
 	lock_assert_held(&b->lock);
-	e->blob.nid = nid;
+	e->content.nid = nid;
 	e->bytes = sizeof(*e);
 	e->retired = retired(b, nid)->nid == nid;
 	e->spoilt = e->retired && retired(b, nid)->spoilt;
-	e->next = *bucket(b, e->blob.nid);
-	*bucket(b, e->blob.nid) = e;
+	e->next = *bucket(b, e->content.nid);
+	*bucket(b, e->content.nid) = e;
 	b->count++;
 	b->bytes += e->bytes;
 	list_push(b, e);
 }
 
-static enum err put(struct blobs *b, struct item *it, bool pinned, const struct blob **ret)
+static enum err put(struct contents *b, struct item *it, bool pinned, const struct content **ret)
 {
 	struct entry *fresh = calloc(1, sizeof(*fresh));
 	if (fresh == NULL) {
@@ -274,33 +274,33 @@ static enum err put(struct blobs *b, struct item *it, bool pinned, const struct 
 	mutex_unlock(&b->lock);
 	free(fresh);
 	item_fini(it);
-	*ret = &e->blob;
+	*ret = &e->content;
 	return ERR_OK;
 }
 
-enum err blobs_put(struct blobs *b, struct item *it, const struct blob **ret)
+enum err contents_put(struct contents *b, struct item *it, const struct content **ret)
 {
 	return put(b, it, true, ret);
 }
 
-void blobs_add(struct blobs *b, struct item *it)
+void contents_add(struct contents *b, struct item *it)
 {
-	const struct blob *ignored;
+	const struct content *ignored;
 	(void)put(b, it, false, &ignored);
 }
 
-void blobs_pin_again(struct blobs *b, const struct blob *blob)
+void contents_pin_again(struct contents *b, const struct content *content)
 {
 	mutex_lock(&b->lock);
-	pin(b, entry_of(blob));
+	pin(b, entry_of(content));
 	mutex_unlock(&b->lock);
 }
 
-void blobs_unpin(struct blobs *b, const struct blob *blob)
+void contents_unpin(struct contents *b, const struct content *content)
 {
-	if (blob == NULL)
+	if (content == NULL)
 		return;
-	struct entry *e = entry_of(blob);
+	struct entry *e = entry_of(content);
 	mutex_lock(&b->lock);
 	if (--e->pins == 0) {
 		b->pinned--;
@@ -314,17 +314,17 @@ void blobs_unpin(struct blobs *b, const struct blob *blob)
 	mutex_unlock(&b->lock);
 }
 
-bool blob_is_given(const struct blob *blob)
+bool content_is_given(const struct content *content)
 {
-	return atomic_load_explicit(&entry_of(blob)->given, memory_order_relaxed);
+	return atomic_load_explicit(&entry_of(content)->given, memory_order_relaxed);
 }
 
-void blob_set_given(const struct blob *blob, bool given)
+void content_set_given(const struct content *content, bool given)
 {
-	atomic_store_explicit(&entry_of(blob)->given, given, memory_order_relaxed);
+	atomic_store_explicit(&entry_of(content)->given, given, memory_order_relaxed);
 }
 
-void blobs_drop(struct blobs *b, uint64_t nid)
+void contents_drop(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
@@ -335,7 +335,7 @@ void blobs_drop(struct blobs *b, uint64_t nid)
 	mutex_unlock(&b->lock);
 }
 
-void blobs_retire(struct blobs *b, uint64_t nid)
+void contents_retire(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
 	retire(b, nid, false);
@@ -345,12 +345,12 @@ void blobs_retire(struct blobs *b, uint64_t nid)
 	mutex_unlock(&b->lock);
 }
 
-static struct entry *look(struct blobs *b, uint64_t nid)
+static struct entry *look(struct contents *b, uint64_t nid)
 {
 	lock_assert_held(&b->lock);
 	struct entry *e = *bucket(b, nid), *newest = NULL;
 	for (; e != NULL; e = e->next) {
-		if (e->blob.nid != nid)
+		if (e->content.nid != nid)
 			continue;
 		if (newest == NULL)
 			newest = e;
@@ -358,22 +358,22 @@ static struct entry *look(struct blobs *b, uint64_t nid)
 			break;
 	}
 	/* What was put here later is the same content of a row, with later attributes. */
-	if (e != NULL && e->blob.item.kind == ITEM_ROW && newest->blob.item.kind == ITEM_ROW)
+	if (e != NULL && e->content.item.kind == ITEM_ROW && newest->content.item.kind == ITEM_ROW)
 		e = newest;
 	if (e != NULL)
 		pin(b, e);
 	return e;
 }
 
-const struct blob *blobs_look(struct blobs *b, uint64_t nid)
+const struct content *contents_look(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
 	struct entry *e = look(b, nid);
 	mutex_unlock(&b->lock);
-	return e != NULL ? &e->blob : NULL;
+	return e != NULL ? &e->content : NULL;
 }
 
-enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **ret)
+enum err contents_look_or_spoil(struct contents *b, uint64_t nid, const struct content **ret)
 {
 	struct entry *fresh = calloc(1, sizeof(*fresh));
 	if (fresh == NULL)
@@ -393,24 +393,24 @@ enum err blobs_look_or_spoil(struct blobs *b, uint64_t nid, const struct blob **
 	}
 	mutex_unlock(&b->lock);
 	free(fresh);
-	*ret = found != NULL ? &found->blob : NULL;
+	*ret = found != NULL ? &found->content : NULL;
 	return ERR_OK;
 }
 
-bool blob_is_spoilt(const struct blob *blob)
+bool content_is_spoilt(const struct content *content)
 {
-	return entry_of(blob)->spoilt;
+	return entry_of(content)->spoilt;
 }
 
-size_t blobs_pinned_bytes(const struct blobs *b)
+size_t contents_pinned_bytes(const struct contents *b)
 {
 	return atomic_load_explicit(&b->pinned_bytes, memory_order_relaxed);
 }
 
-void blobs_info(struct blobs *b, struct blobs_info *ret)
+void contents_info(struct contents *b, struct contents_info *ret)
 {
 	mutex_lock(&b->lock);
-	*ret = (struct blobs_info){ .count = b->count,
+	*ret = (struct contents_info){ .count = b->count,
 		.bytes = b->bytes,
 		.pinned = b->pinned,
 		.hits = b->hits,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A hash table without chains: each slot holds one entry, and a new entry replaces the old one. */
-#include "service/core/known.h"
+#include "service/core/lookup_cache.h"
 
 #include "base/lock.h"
 
@@ -21,13 +21,13 @@ struct account_slot {
 };
 
 struct child_slot {
-	uint64_t moment;     /* the entry is valid if this equals known.moment */
+	uint64_t moment;     /* the entry is valid if this equals lookup_cache.moment */
 	uint64_t id, parent; /* id is 0 if the slot is free */
 	size_t key_n;
 	char key[KEY_MAX];
 };
 
-struct known {
+struct lookup_cache {
 	struct mutex lock; /* guards the members below */
 	uint64_t moment;   /* increases when the cache is cleared */
 	unsigned changing; /* changes in progress */
@@ -35,11 +35,11 @@ struct known {
 	struct child_slot children[CHILDREN];
 };
 
-struct known *known_new(void)
+struct lookup_cache *lookup_cache_new(void)
 {
-	struct known *k = calloc(1, sizeof(*k));
+	struct lookup_cache *k = calloc(1, sizeof(*k));
 	if (k != NULL)
-		mutex_init(&k->lock, RANK_KNOWN);
+		mutex_init(&k->lock, RANK_LOOKUP_CACHE);
 	return k;
 }
 
@@ -50,7 +50,7 @@ static void forget_account(struct account_slot *s)
 	s->name_n = 0;
 }
 
-static void forget(struct known *k)
+static void forget(struct lookup_cache *k)
 {
 	lock_assert_held(&k->lock);
 	k->moment++;
@@ -58,11 +58,11 @@ static void forget(struct known *k)
 		forget_account(&k->accounts[i]);
 }
 
-void known_free(struct known *k)
+void lookup_cache_free(struct lookup_cache *k)
 {
 	if (k == NULL)
 		return;
-	known_changing(k); /* wipes the keys */
+	lookup_cache_changing(k); /* wipes the keys */
 	mutex_destroy(&k->lock);
 	free(k);
 }
@@ -85,7 +85,7 @@ static bool is_below_tables(const struct change *c)
 	return false;
 }
 
-bool known_is_touched(const struct change *changes, size_t n)
+bool lookup_cache_is_touched(const struct change *changes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!is_below_tables(&changes[i]))
@@ -93,7 +93,7 @@ bool known_is_touched(const struct change *changes, size_t n)
 	return false;
 }
 
-void known_changing(struct known *k)
+void lookup_cache_changing(struct lookup_cache *k)
 {
 	mutex_lock(&k->lock);
 	k->changing++;
@@ -101,7 +101,7 @@ void known_changing(struct known *k)
 	mutex_unlock(&k->lock);
 }
 
-void known_changed(struct known *k)
+void lookup_cache_changed(struct lookup_cache *k)
 {
 	mutex_lock(&k->lock);
 	k->changing--;
@@ -118,7 +118,7 @@ static size_t slot_of(struct span name, uint64_t account, size_t slots)
 	return (size_t)(h ^ h >> 32) % slots;
 }
 
-static bool may_remember(const struct known *k, uint64_t moment)
+static bool may_remember(const struct lookup_cache *k, uint64_t moment)
 {
 	lock_assert_held(&k->lock);
 	return k->changing == 0 && k->moment == moment;
@@ -135,8 +135,8 @@ static bool copy_secrets(const struct account_secrets *a, struct account_secrets
 	return false;
 }
 
-bool known_account(
-	struct known *k, struct span name, struct account_secrets *ret, uint64_t *ret_moment)
+bool lookup_cache_account(
+	struct lookup_cache *k, struct span name, struct account_secrets *ret, uint64_t *ret_moment)
 {
 	const struct account_slot *s = &k->accounts[slot_of(name, 0, ACCOUNTS)];
 	mutex_lock(&k->lock);
@@ -147,8 +147,8 @@ bool known_account(
 	return ok;
 }
 
-void known_account_is(
-	struct known *k, struct span name, const struct account_secrets *a, uint64_t moment)
+void lookup_cache_account_is(
+	struct lookup_cache *k, struct span name, const struct account_secrets *a, uint64_t moment)
 {
 	struct account_slot *s = &k->accounts[slot_of(name, 0, ACCOUNTS)];
 	if (name.n == 0 || name.n > sizeof(s->name) || a->properties.len > PROPERTIES_MAX)
@@ -164,8 +164,8 @@ void known_account_is(
 	mutex_unlock(&k->lock);
 }
 
-bool known_child(
-	struct known *k, uint64_t parent, struct span key, uint64_t *ret_id, uint64_t *ret_moment)
+bool lookup_cache_child(struct lookup_cache *k, uint64_t parent, struct span key, uint64_t *ret_id,
+	uint64_t *ret_moment)
 {
 	const struct child_slot *s = &k->children[slot_of(key, parent, CHILDREN)];
 	mutex_lock(&k->lock);
@@ -178,7 +178,8 @@ bool known_child(
 	return ok;
 }
 
-void known_child_is(struct known *k, uint64_t parent, struct span key, uint64_t id, uint64_t moment)
+void lookup_cache_child_is(
+	struct lookup_cache *k, uint64_t parent, struct span key, uint64_t id, uint64_t moment)
 {
 	struct child_slot *s = &k->children[slot_of(key, parent, CHILDREN)];
 	if (key.n > sizeof(s->key))

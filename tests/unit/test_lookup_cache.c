@@ -3,7 +3,7 @@
 #include "check.h"
 #include "service/change/entities.h"
 #include "service/core/accounts.h"
-#include "service/core/known.h"
+#include "service/core/lookup_cache.h"
 #include "service/core/tables.h"
 #include "service/tree/tree.h"
 #include "store/engines.h"
@@ -152,8 +152,8 @@ static void rename_partition(struct world *w, const char *from, const char *to)
 {
 	struct item table = { 0 };
 	MUST(table_find(w->service, ACCOUNT, TABLE, &table) == ERR_OK);
-	const struct spot a = { .dir = &table, .class = CLASS_KEYED, .key = span_of(from) };
-	const struct spot b = { .dir = &table, .class = CLASS_KEYED, .key = span_of(to) };
+	const struct dentry a = { .dir = &table, .class = CLASS_KEYED, .key = span_of(from) };
+	const struct dentry b = { .dir = &table, .class = CLASS_KEYED, .key = span_of(to) };
 	CHECK_ERR(tree_move(w->service, &a, &b, 0, NULL, NULL, NULL), ERR_OK);
 	item_fini(&table);
 }
@@ -175,21 +175,21 @@ TEST(a_renamed_partition_answers_to_its_new_key_only)
 
 TEST(what_is_read_during_a_change_is_not_remembered)
 {
-	struct known *k = known_new();
+	struct lookup_cache *k = lookup_cache_new();
 	uint64_t id = 0, moment;
 	MUST(k != NULL);
-	CHECK(!known_child(k, 1, SPAN_LIT("t"), &id, &moment));
-	known_child_is(k, 1, SPAN_LIT("t"), 7, moment);
-	CHECK(known_child(k, 1, SPAN_LIT("t"), &id, &moment) && id == 7);
-	CHECK(!known_child(k, 2, SPAN_LIT("t"), &id, &moment));
-	known_changing(k);
-	CHECK(!known_child(k, 1, SPAN_LIT("t"), &id, &moment));
-	known_child_is(k, 1, SPAN_LIT("t"), 7, moment);
-	CHECK(!known_child(k, 1, SPAN_LIT("t"), &id, &moment));
-	known_changed(k);
-	known_child_is(k, 1, SPAN_LIT("t"), 7, moment);
-	CHECK(!known_child(k, 1, SPAN_LIT("t"), &id, &moment));
-	known_free(k);
+	CHECK(!lookup_cache_child(k, 1, SPAN_LIT("t"), &id, &moment));
+	lookup_cache_child_is(k, 1, SPAN_LIT("t"), 7, moment);
+	CHECK(lookup_cache_child(k, 1, SPAN_LIT("t"), &id, &moment) && id == 7);
+	CHECK(!lookup_cache_child(k, 2, SPAN_LIT("t"), &id, &moment));
+	lookup_cache_changing(k);
+	CHECK(!lookup_cache_child(k, 1, SPAN_LIT("t"), &id, &moment));
+	lookup_cache_child_is(k, 1, SPAN_LIT("t"), 7, moment);
+	CHECK(!lookup_cache_child(k, 1, SPAN_LIT("t"), &id, &moment));
+	lookup_cache_changed(k);
+	lookup_cache_child_is(k, 1, SPAN_LIT("t"), 7, moment);
+	CHECK(!lookup_cache_child(k, 1, SPAN_LIT("t"), &id, &moment));
+	lookup_cache_free(k);
 }
 
 RUN_TESTS(T(a_new_key_counts_at_once_while_others_ask), T(a_removed_account_is_gone_at_once),

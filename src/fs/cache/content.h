@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * Recent row contents by node: what open handles pinned, what was replaced or removed a
+ * moment ago (an open(2) that looked the name up before must still find it), and what was
+ * read last.  Contents are immutable, so nothing here is ever stale.  Bounded; pinned ones
+ * stay.  Thread-safe. */
+#ifndef FS_CACHE_CONTENT_H
+#define FS_CACHE_CONTENT_H
+
+#include "base/err.h"
+#include "store/store.h"
+
+struct content {
+	uint64_t nid;
+	struct item item; /* with body; attributes as they were when it was put here */
+};
+
+struct contents;
+struct contents *contents_new(size_t max_bytes, size_t max_count);
+void contents_free(struct contents *b);
+
+/* The content of this node, pinned; NULL if it is not here. */
+const struct content *contents_pin(struct contents *b, uint64_t nid);
+/* The same, also of a retired one: for whom a look-up of the same walk gave this node, so that no
+ * newer one was there when it began.  Who has seen in the store that it was replaced or removed
+ * waits first until what was there has come (service_wait_kept()). */
+const struct content *contents_pin_old(struct contents *b, uint64_t nid);
+/* Takes over the item (which is zeroed), also if there is no memory, and pins it; what is there
+ * already stays. */
+enum err contents_put(struct contents *b, struct item *it, const struct content **ret);
+/* The same without a pin, if there is memory. */
+void contents_add(struct contents *b, struct item *it);
+/* Once more what is pinned. */
+void contents_pin_again(struct contents *b, const struct content *content);
+void contents_unpin(struct contents *b, const struct content *content);
+/* Whether the kernel has the content (fs/cache/pages.h), as far as is known.  Of a pinned content. */
+bool content_is_given(const struct content *content);
+void content_set_given(const struct content *content, bool given);
+
+/* The node stands for something that changes from now on: who pinned it keeps it. */
+void contents_drop(struct contents *b, uint64_t nid);
+/* A node that was replaced for good, while the kernel may still know its name, and somebody may
+ * have seen what replaced it: contents_pin() does not find it any more, also if it is put here
+ * later, by the change that replaced it or by somebody who had read it before. */
+void contents_retire(struct contents *b, uint64_t nid);
+
+/* As contents_pin(), but also what was dropped or retired while it is pinned: for the attributes of an
+ * open file. */
+const struct content *contents_look(struct contents *b, uint64_t nid);
+
+/* As contents_look(); where that finds nothing (*ret is NULL), the kernel may be told another size of the
+ * node than its content has, and whoever opens it later must not use pages of it, for the kernel
+ * cuts and fills them by that size, whenever it hears of it. */
+enum err contents_look_or_spoil(struct contents *b, uint64_t nid, const struct content **ret);
+/* Whether that was so.  Of a pinned content, for as long as it is pinned. */
+bool content_is_spoilt(const struct content *content);
+
+/* How much they are that are pinned; without a lock. */
+size_t contents_pinned_bytes(const struct contents *b);
+
+struct contents_info {
+	size_t count, bytes, pinned;
+	uint64_t hits, misses;
+};
+void contents_info(struct contents *b, struct contents_info *ret);
+
+#endif

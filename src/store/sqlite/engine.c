@@ -309,6 +309,7 @@ static struct sql_store *store_new(const char *path)
 	mutex_init(&st->lock, RANK_STORE);
 	pthread_cond_init(&st->sync_done, NULL);
 	pthread_cond_init(&st->reclaimer.wake, NULL);
+	st->reclaimer.slice = sql_reclaim_slice;
 	return st;
 }
 

@@ -60,7 +60,7 @@ static void *run(void *arg)
 			continue;
 		}
 		uint64_t begun = clock_mono_us();
-		if (sql_reclaim_slice(st, &done) == ERR_OK) {
+		if (st->reclaimer.slice(st, &done) == ERR_OK) {
 			wait = ERROR_WAIT_US;
 			copy_log(st);
 			uint64_t took = clock_mono_us() - begun;

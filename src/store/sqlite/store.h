@@ -57,6 +57,9 @@ struct sql_store {
 		pthread_t thread;
 		pthread_cond_t wake;
 		bool started, stop;
+		/* Commits one slice: sql_reclaim_slice().  A pointer, since every commit wakes the
+		 * thread. */
+		enum err (*slice)(struct sql_store *st, size_t *ret_done);
 	} reclaimer;
 	uint64_t commits, change_sets, changes, syncs, slices; /* these for info() */
 	uint64_t commit_sizes[STORE_COMMIT_SIZES];

@@ -318,7 +318,7 @@ def test_csv_types(rowfs, place):
     assert done.returncode == 1
     told = done.stderr.splitlines()
     assert [int(line.split(":")[1]) for line in told[:5]] == [6, 7, 8, 9, 10]
-    assert "'B'" in told[0] and "Nonsense" in told[1] and "'C'" in told[2] and "8 cells" in told[3]
+    assert "'B'" in told[0] and "Nonsense" in told[1] and "'C'" in told[2] and "8 fields" in told[3]
     assert exported(rowfs, place, "acct/Tab") == [
         {"PartitionKey": "p", "RowKey": "1", "A": "text", "B@odata.type": "Edm.Int64", "B": "7",
          "C": 8},

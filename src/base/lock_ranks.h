@@ -59,7 +59,7 @@
 	X(IDSET, "fs/core/idset.h", "rwlock: one set of counted ids") \
 	X(NID, "fs/core/nid.c", "numbers for nodes of rows with millions of versions") \
 	/* The socket and the program. */ \
-	X(WATCHDOG, "rest/watchdog.c", "the list of connections, and that their descriptors are open") \
+	X(WATCHDOG, "rest/http/watchdog.c", "the list of connections, and that their descriptors are open") \
 	X(CONTROL, "daemon/control/server.c", "how many commands are served") \
 	X(SIGNALS, "daemon/core/signals.c", "which thread is woken by which signal") \
 	/* The ground: may be taken under every other lock. */ \

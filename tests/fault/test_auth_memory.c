@@ -14,7 +14,7 @@
 #include "codec/splicer.h"
 #include "codec/uri.h"
 #include "codec/xml.h"
-#include "rest/handle.h"
+#include "rest/core/handle.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"

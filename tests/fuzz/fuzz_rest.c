@@ -4,7 +4,7 @@
  * the peer is trusted.  Whatever comes: an answer with a status, and 501 is the only one
  * from 500 on. */
 #include "fuzz.h"
-#include "rest/handle.h"
+#include "rest/core/handle.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "store/engines.h"

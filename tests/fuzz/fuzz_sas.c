@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "model/key.h"
 #include "model/versions.h"
-#include "rest/access.h"
+#include "rest/core/access.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
 #include "store/engines.h"

@@ -6,7 +6,7 @@
 #include "codec/uri.h"
 #include "fuzz.h"
 #include "model/names.h"
-#include "rest/request_url.h"
+#include "rest/core/request_url.h"
 
 static void values(struct span text, struct arena *arena)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * rest/access.h: signatures that real clients made (protocol section 4.3), and the same ones
+ * rest/core/access.h: signatures that real clients made (protocol section 4.3), and the same ones
  * with one thing changed. */
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/crypto.h"
 #include "check.h"
-#include "rest/access.h"
+#include "rest/core/access.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
 #include "store/engines.h"

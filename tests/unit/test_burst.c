@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * When a burst is over: bytes by the round, as the watchdog reports them. */
 #include "check.h"
-#include "rest/burst.h"
+#include "rest/http/burst.h"
 
 #include <stddef.h>
 

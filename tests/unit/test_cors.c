@@ -2,7 +2,7 @@
  * Cross-origin requests: the rules, and the table of protocol section 2.17 row by row. */
 #include "check.h"
 #include "codec/service_properties_xml.h"
-#include "rest/cors.h"
+#include "rest/core/cors.h"
 
 #include <strings.h>
 

@@ -2,7 +2,7 @@
  * Which requests get the threads for long work. */
 #include "base/buf.h"
 #include "check.h"
-#include "rest/request_cost.h"
+#include "rest/tables/request_cost.h"
 
 static bool is_long(const char *method, const char *target, const char *type, const char *body)
 {

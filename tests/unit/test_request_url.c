@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * rest/request_url.h, and the plain data beside it: rest/request.h and rest/response.h. */
+ * rest/core/request_url.h, and the plain data beside it: rest/core/request.h and rest/core/response.h. */
 #include "check.h"
-#include "rest/request.h"
-#include "rest/request_url.h"
-#include "rest/response.h"
+#include "rest/core/request.h"
+#include "rest/core/request_url.h"
+#include "rest/core/response.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * looks like to the byte.  A trusted peer stands in for a signature. */
 #include "base/buf.h"
 #include "check.h"
-#include "rest/handle.h"
+#include "rest/core/handle.h"
 #include "service/core/accounts.h"
 #include "store/engines.h"
 

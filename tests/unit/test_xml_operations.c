@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "check.h"
-#include "rest/handle.h"
+#include "rest/core/handle.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "store/engines.h"

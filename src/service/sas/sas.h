@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Shared access signatures: their fields, the string to sign, and the signature (protocol sections
- * 4.5 and 4.6).  The REST server verifies them, and "rowfs sas" makes them.  rest/auth_sas.c
+ * 4.5 and 4.6).  The REST server verifies them, and "rowfs sas" makes them.  rest/core/auth_sas.c
  * decides what a token allows. */
 #ifndef SERVICE_SAS_SAS_H
 #define SERVICE_SAS_SAS_H

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ * Finds and checks the credential of a request.  An Authorization header comes before the
+ * parameters of a SAS.  A trusted peer that sends either of them is judged by it.  So clients can
+ * be tested over a Unix socket. */
+#include "rest/core/access.h"
+
+#include "base/text.h"
+#include "model/key.h"
+#include "model/limits.h"
+#include "model/names.h"
+#include "model/versions.h"
+#include "rest/core/auth.h"
+
+#include <string.h>
+
+/* ---- the check ---- */
+
+static enum err collect_sas(
+	const struct query_params *params, struct sas *ret, struct err_detail *detail)
+{
+	*ret = (struct sas){ 0 };
+	for (size_t i = 0; i < params->n; i++) {
+		const struct query_param *param = &params->all[i];
+		struct span *field = sas_field(ret, param->name);
+		if (field == NULL)
+			continue;
+		if (field->p != NULL)
+			return err_set(detail, ERR_AUTH_FAILED,
+				"The parameter '%.*s' was sent more than once.", (int)param->name.n,
+				param->name.p);
+		*field = param->value.p != NULL ? param->value : SPAN_LIT("");
+	}
+	return ERR_OK;
+}
+
+static enum err check_header(const struct access_facts *f, struct span header, struct access *ret,
+	struct err_detail *detail)
+{
+	if (request_header_count(f->request, "Authorization") > 1)
+		return err_set(
+			detail, ERR_AUTH_HEADER, "There is more than one Authorization header.");
+	return auth_shared_key(f, header, ret, detail);
+}
+
+static enum err check_sas(
+	const struct access_facts *f, struct access *ret, struct err_detail *detail)
+{
+	struct sas s;
+	enum err e = collect_sas(&f->url->params, &s, detail);
+
+	if (e == ERR_OK)
+		e = auth_sas(f, &s, ret, detail);
+	if (e != ERR_OK)
+		access_fini(ret);
+	return e;
+}
+
+enum err access_check(const struct access_facts *f, struct access *ret, struct err_detail *detail)
+{
+	struct span header = request_header(f->request, "Authorization");
+	struct span signature;
+
+	*ret = (struct access){ 0 };
+	if (header.p != NULL)
+		return check_header(f, header, ret, detail);
+	if (query_params_find(&f->url->params, "sig", &signature))
+		return check_sas(f, ret, detail);
+	if (!f->request->peer->trusted)
+		return err_set(detail, ERR_AUTH_NONE,
+			"There is no credential: neither an Authorization header nor a shared "
+			"access signature (sig).");
+	ret->kind = ACCESS_OWNER;
+	return ERR_OK;
+}
+
+void access_fini(struct access *a)
+{
+	if (a->has_limit)
+		key_ranges_fini(&a->limit);
+	*a = (struct access){ 0 };
+}
+
+/* ---- what it allows ---- */
+
+/* Writes the letters of the set. */
+static const char *letters(uint32_t bits, char out[27])
+{
+	size_t n = 0;
+
+	for (int c = 'a'; c <= 'z'; c++) {
+		if ((bits & PERMISSION(c)) != 0)
+			out[n++] = (char)c;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+/* Refuses for a missing permission.  Versions without these codes report a missing resource. */
+static enum err lacks(
+	const struct access *a, const char *how, uint32_t wanted, struct err_detail *detail)
+{
+	char text[27];
+	enum err e =
+		version_has(a->version, VERSION_SAS_CODES) ? ERR_SAS_PERMISSION : ERR_NOT_FOUND;
+
+	return err_set(
+		detail, e, "The permissions (sp) must have %s '%s'.", how, letters(wanted, text));
+}
+
+static enum err account_sas_allows(
+	const struct access *a, const struct access_need *need, struct err_detail *detail)
+{
+	char text[27];
+
+	if ((a->services & PERMISSION('t')) == 0)
+		return err_set(detail, ERR_SAS_SERVICE, "The services (ss) must have 't'.");
+	if (need->account_types == 0)
+		return err_set(
+			detail, ERR_NOT_PERMITTED, "This operation requires an account key.");
+	if ((a->resource_types & need->account_types) == 0)
+		return err_set(detail, ERR_SAS_RESOURCE_TYPE,
+			"The resource types (srt) must have one of '%s'.",
+			letters(need->account_types, text));
+	if (need->account_any != 0 && (a->permissions & need->account_any) == 0)
+		return lacks(a, "one of", need->account_any, detail);
+	if ((a->permissions & need->account_all) != need->account_all)
+		return lacks(a, "all of", need->account_all, detail);
+	return ERR_OK;
+}
+
+static bool same_table(const struct access *a, struct span table)
+{
+	char folded[LIMIT_TABLE_NAME_MAX];
+
+	if (table.n > sizeof(folded))
+		return false;
+	table_name_fold(table, folded);
+	return span_is(span_make(folded, table.n), a->table);
+}
+
+static enum err table_sas_allows(const struct access *a, const struct access_need *need,
+	struct span table, struct err_detail *detail)
+{
+	if (need->table_all == 0)
+		return err_set(
+			detail, ERR_NOT_PERMITTED, "A table SAS cannot allow this operation.");
+	if (!same_table(a, table))
+		return err_set(detail, ERR_NOT_PERMITTED, "The token is for the table '%s' (tn).",
+			a->table);
+	if ((a->permissions & need->table_all) != need->table_all)
+		return lacks(a, "all of", need->table_all, detail);
+	return ERR_OK;
+}
+
+enum err access_allows(const struct access *a, const struct access_need *need, struct span table,
+	struct err_detail *detail)
+{
+	switch (a->kind) {
+	case ACCESS_OWNER:
+		return ERR_OK;
+	case ACCESS_ACCOUNT_SAS:
+		return account_sas_allows(a, need, detail);
+	case ACCESS_TABLE_SAS:
+		break;
+	}
+	return table_sas_allows(a, need, table, detail);
+}
+
+enum err access_allows_row(const struct access *a, struct span pk, struct span rk)
+{
+	char pk_order[LIMIT_KEY_BYTES], rk_order[LIMIT_KEY_BYTES];
+
+	if (!a->has_limit)
+		return ERR_OK;
+	/* An invalid key is outside of every range. */
+	if (pk.n > sizeof(pk_order) || rk.n > sizeof(rk_order) || !utf8_valid(pk) ||
+		!utf8_valid(rk))
+		return ERR_NOT_PERMITTED;
+	key_to_order(pk.p, pk.n, pk_order);
+	key_to_order(rk.p, rk.n, rk_order);
+	return key_ranges_hold(&a->limit, span_make(pk_order, pk.n), span_make(rk_order, rk.n))
+		? ERR_OK
+		: ERR_NOT_PERMITTED;
+}

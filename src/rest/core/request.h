@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * An HTTP request as plain data.  It comes from a connection, from a part of a batch, or from a
+ * test.  Everything is borrowed. */
+#ifndef REST_CORE_REQUEST_H
+#define REST_CORE_REQUEST_H
+
+#include "base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct header {
+	struct span name, value;
+};
+
+/* The other end of the connection. */
+struct peer {
+	bool is_unix;
+	bool trusted; /* a Unix peer that needs no signature */
+	bool tls;
+	char ip[46]; /* the address as text; "" on a Unix socket */
+};
+
+#define REQUEST_ID_BYTES 16
+
+struct request {
+	struct span method; /* as sent, in upper case */
+	struct span target; /* as sent: the path or the absolute form, with the query */
+	const struct header *headers;
+	size_t nheaders;
+	struct span body;
+	const struct peer *peer;
+	uint64_t since_us;  /* clock_mono_us() when it was complete; 0: now */
+	const uint8_t *id;  /* REQUEST_ID_BYTES unique bytes; NULL: make them */
+	const char *tenant; /* for the challenge of a 401; NULL: the default */
+};
+
+/* Returns the value of the first header with this name, without blanks at its ends; the case is
+ * ignored.  p is NULL if there is none. */
+struct span request_header(const struct request *r, const char *name);
+/* Returns how many headers have this name; the case is ignored. */
+size_t request_header_count(const struct request *r, const char *name);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * Error responses (protocol section 8). */
+#ifndef REST_TABLES_ERROR_BODY_H
+#define REST_TABLES_ERROR_BODY_H
+
+#include "rest/core/response.h"
+#include "rest/tables/format.h"
+
+struct error_facts {
+	enum err e;
+	const struct err_detail *detail; /* may be NULL */
+	const char *request_id;
+	bool indexed; /* in a change set: the message begins with detail->op */
+	bool xml;     /* the operation's bodies are XML, whatever was negotiated */
+	const struct format *format;
+	enum odata_level level;
+};
+
+/* Replaces the response by the error: status, headers and body. */
+void response_error(struct response *r, const struct error_facts *f);
+
+#endif

@@ -16,6 +16,11 @@ static const struct rule rules[] = {
 #undef X
 };
 
+int version_first(enum version_rule rule)
+{
+	return rules[rule].since;
+}
+
 bool version_has(int version, enum version_rule rule)
 {
 	const struct rule *r = &rules[rule];

@@ -39,6 +39,8 @@ enum version_rule {
 #define VERSION_OLDEST 20090414
 #define VERSION_NEWEST 20260606
 
+/* Returns the first version with the rule. */
+int version_first(enum version_rule rule);
 /* Returns true if the rule holds in this version. */
 bool version_has(int version, enum version_rule rule);
 

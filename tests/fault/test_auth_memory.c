@@ -15,6 +15,7 @@
 #include "codec/uri.h"
 #include "codec/xml.h"
 #include "rest/core/handle.h"
+#include "rest/tables/tables.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
@@ -80,7 +81,7 @@ static int ask(struct world *w)
 		.peer = &w->peer };
 	struct response r;
 
-	rest_handle(w->service, &q, &r);
+	rest_handle(&rest_tables, w->service, &q, &r);
 	int status = r.status;
 	response_fini(&r);
 	return status;
@@ -156,10 +157,12 @@ static void with_token(struct world *w, struct sas s, bool good)
 
 TEST(a_token_is_checked_or_an_error)
 {
-	const struct sas of_policy = {
-		.sv = SPAN_LIT("2019-02-02"), .tn = SPAN_LIT("Blogs"), .si = SPAN_LIT("p")
-	};
-	const struct sas of_range = { .sv = SPAN_LIT("2019-02-02"),
+	const struct sas of_policy = { .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
+		.tn = SPAN_LIT("Blogs"),
+		.si = SPAN_LIT("p") };
+	const struct sas of_range = { .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
 		.tn = SPAN_LIT("Blogs"),
 		.sp = SPAN_LIT("r"),
 		.se = SPAN_LIT("2099-01-01"),
@@ -167,7 +170,8 @@ TEST(a_token_is_checked_or_an_error)
 		.srk = SPAN_LIT("a"),
 		.epk = SPAN_LIT("b"),
 		.erk = SPAN_LIT("b") };
-	const struct sas expired = { .sv = SPAN_LIT("2019-02-02"),
+	const struct sas expired = { .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
 		.tn = SPAN_LIT("Blogs"),
 		.sp = SPAN_LIT("r"),
 		.se = SPAN_LIT("2019-01-01") };

@@ -5,6 +5,7 @@
  * from 500 on. */
 #include "fuzz.h"
 #include "rest/core/handle.h"
+#include "rest/tables/tables.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "store/engines.h"
@@ -71,11 +72,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s = make_service();
 	/* Who is refused before the body is refused behind it, and for the same. */
 	q.body = SPAN_LIT("");
-	enum err admitted = rest_admit(s, &q, &r);
+	enum err admitted = rest_admit(&rest_tables, s, &q, &r);
 	int refused = r.status;
 	response_fini(&r);
 	q.body = rest;
-	rest_handle(s, &q, &r);
+	rest_handle(&rest_tables, s, &q, &r);
 	MUST(admitted == ERR_OK || r.status == refused);
 	MUST(r.status >= 200 && (r.status < 500 || r.status == 501));
 	MUST(!(r.status < 300 && !peer.trusted) || span_is(q.method, "OPTIONS"));

@@ -9,6 +9,8 @@
 #include "model/key.h"
 #include "model/versions.h"
 #include "rest/core/access.h"
+#include "rest/tables/table_request.h"
+#include "rest/tables/tables.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
 #include "store/engines.h"
@@ -79,7 +81,7 @@ static struct span next_line(struct span *s)
 
 static struct sas sas_of(const struct query_params *params)
 {
-	struct sas s = { 0 };
+	struct sas s = { .of = &sas_tables };
 
 	for (size_t i = 0; i < params->n; i++) {
 		struct span *field = sas_field(&s, params->all[i].name);
@@ -183,19 +185,23 @@ static bool in_range(const struct sas *s, struct span pk, struct span rk)
 }
 
 /* The bounds themselves, and what is around them. */
-static void holds_its_rows(const struct access *a, const struct sas *s)
+static void holds_its_rows(const struct sas *s)
 {
+	struct table_request t = { 0 };
+	struct request_context c = { .own = &t };
 	const struct span keys[] = { s->spk, s->srk, s->epk, s->erk, SPAN_LIT(""), SPAN_LIT("m") };
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		if (keys[i].n > LIMIT_KEY_BYTES)
 			return;
 	}
+	MUST(table_request_limit(&t, s) == ERR_OK);
 	for (size_t i = 0; i < ARRAY_LEN(keys) * ARRAY_LEN(keys); i++) {
 		struct span pk = keys[i / ARRAY_LEN(keys)], rk = keys[i % ARRAY_LEN(keys)];
-		enum err e = access_allows_row(a, pk, rk);
+		enum err e = table_request_allows_row(&t, pk, rk);
 		MUST((e == ERR_OK) == in_range(s, pk, rk));
 	}
+	table_request_end(&c);
 }
 
 static void is_good(const struct world *w, const struct access_facts *f, const struct access *a)
@@ -208,9 +214,9 @@ static void is_good(const struct world *w, const struct access_facts *f, const s
 	is_rightly_signed(w, &s);
 	is_in_time(&s);
 	is_from_there(&s, f->request->peer);
-	MUST(access_allows(a, &acl, SPAN_LIT(""), NULL) != ERR_OK);
-	if (a->kind == ACCESS_TABLE_SAS)
-		holds_its_rows(a, &s);
+	MUST(access_allows(&rest_tables, a, &acl, SPAN_LIT(""), NULL) != ERR_OK);
+	if (a->kind == ACCESS_SERVICE_SAS)
+		holds_its_rows(&s);
 }
 
 static void ask(const struct world *w, struct query_params params, uint8_t who,
@@ -228,7 +234,8 @@ static void ask(const struct world *w, struct query_params params, uint8_t who,
 		.path_style = true,
 		.secondary = true,
 		.account = "devstoreaccount1" };
-	struct access_facts f = { w->service, &r, &t, &w->secrets, NOW };
+	struct access_facts f = { &rest_tables, w->service, &r, &t, SPAN_LIT(""), &w->secrets,
+		NOW };
 	struct access a;
 	struct err_detail detail = { 0 };
 
@@ -245,7 +252,6 @@ static void ask(const struct world *w, struct query_params params, uint8_t who,
 	/* No input holds a signature of a header. */
 	MUST((who & HAS_HEADER) == 0);
 	is_good(w, &f, &a);
-	access_fini(&a);
 }
 
 static void times(struct span text)

@@ -6,6 +6,8 @@
 #include "base/crypto.h"
 #include "check.h"
 #include "rest/core/access.h"
+#include "rest/tables/table_request.h"
+#include "rest/tables/tables.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
 #include "store/engines.h"
@@ -117,7 +119,7 @@ static bool exists(void *arg, struct span name)
 	return span_is(name, ACCOUNT);
 }
 
-/* access_check() of it.  access_fini() if ERR_OK. */
+/* access_check() of it.  The result borrows until the next call. */
 static enum err check_full(
 	const struct world *w, const struct ask *a, struct access *ret, struct err_detail *detail)
 {
@@ -128,7 +130,7 @@ static enum err check_full(
 		.headers = headers,
 		.nheaders = a->nheaders + 1,
 		.peer = &a->peer };
-	struct arena arena = { 0 };
+	static struct arena arena;
 	struct request_url target;
 
 	for (size_t i = 0; i < a->nheaders; i++) {
@@ -137,13 +139,13 @@ static enum err check_full(
 			headers[0].value = span_of(a->values[i]);
 	}
 	struct err_detail why = { 0 };
+	arena_fini(&arena);
 	if (request_url_parse(&r, exists, NULL, &arena, &target, &why) != ERR_OK)
 		printf("# %s: %s\n", a->target, why.text);
 	MUST(why.text[0] == '\0');
-	struct access_facts f = { w->service, &r, &target, &w->secrets, a->now };
-	enum err e = access_check(&f, ret, detail);
-	arena_fini(&arena);
-	return e;
+	struct access_facts f = { &rest_tables, w->service, &r, &target, SPAN_LIT(""), &w->secrets,
+		a->now };
+	return access_check(&f, ret, detail);
 }
 
 static char last_text[256]; /* the detail of the latest answer */
@@ -153,8 +155,6 @@ static enum err check(const struct world *w, const struct ask *a)
 	struct access access;
 	struct err_detail detail = { 0 };
 	enum err e = check_full(w, a, &access, &detail);
-	if (e == ERR_OK)
-		access_fini(&access);
 	memcpy(last_text, detail.text, sizeof(last_text));
 	return e;
 }
@@ -244,8 +244,6 @@ TEST(the_clients_signatures_make_an_owner)
 		CHECK_ERR(check_full(&w, &a, &access, &detail), ERR_OK);
 		CHECK_EQ_STR(detail.text, "");
 		CHECK_EQ_INT(access.kind, ACCESS_OWNER);
-		CHECK(!access.has_limit);
-		access_fini(&access);
 	}
 	world_fini(&w);
 }
@@ -608,7 +606,7 @@ TEST(an_empty_path_is_signed_as_a_slash)
 		.method = SPAN_LIT("GET"), .headers = headers, .nheaders = 2, .peer = &a.peer
 	};
 	struct request_url t = { .path = SPAN_LIT(""), .account = ACCOUNT };
-	struct access_facts f = { w.service, &r, &t, &w.secrets, NOON };
+	struct access_facts f = { &rest_tables, w.service, &r, &t, SPAN_LIT(""), &w.secrets, NOON };
 	struct access access;
 
 	CHECK_ERR(access_check(&f, &access, NULL), ERR_OK);
@@ -651,7 +649,6 @@ TEST(without_a_credential_only_a_trusted_peer_gets_in)
 	a.peer.trusted = true;
 	CHECK_ERR(check_full(&w, &a, &access, NULL), ERR_OK);
 	CHECK_EQ_INT(access.kind, ACCESS_OWNER);
-	access_fini(&access);
 	put(a.target, sizeof(a.target), P "/Tables?sv=2019-02-02&sp=r");
 	CHECK_ERR(check(&w, &a), ERR_OK);
 	/* a signature is judged, whoever sends it */
@@ -700,7 +697,8 @@ TEST(the_detail_shows_what_to_sign_and_no_secret)
 
 static struct sas table_sas(void)
 {
-	return (struct sas){ .sv = SPAN_LIT("2019-02-02"),
+	return (struct sas){ .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
 		.tn = SPAN_LIT("MyTable"),
 		.sp = SPAN_LIT("raud"),
 		.se = EVER };
@@ -708,7 +706,8 @@ static struct sas table_sas(void)
 
 static struct sas account_sas(void)
 {
-	return (struct sas){ .sv = SPAN_LIT("2019-02-02"),
+	return (struct sas){ .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
 		.ss = SPAN_LIT("t"),
 		.srt = SPAN_LIT("sco"),
 		.sp = SPAN_LIT("rwdlacu"),
@@ -753,6 +752,21 @@ static struct access access_of(const struct world *w, struct sas s)
 	return access;
 }
 
+/* The rows that a token of these fields gives, if the service takes it. */
+static struct table_request rows_of(const struct world *w, struct sas s)
+{
+	struct table_request t = { 0 };
+	(void)access_of(w, s);
+	CHECK_ERR(table_request_limit(&t, &s), ERR_OK);
+	return t;
+}
+
+static void rows_fini(struct table_request *t)
+{
+	struct request_context c = { .own = t };
+	table_request_end(&c);
+}
+
 static void store_policies(struct world *w, const char *xml)
 {
 	MUST(table_policies_set(w->service, ORIGIN_COMMAND, w->table, span_of(xml), NULL) ==
@@ -772,9 +786,9 @@ TEST(the_clients_tokens_are_good)
 		struct sas sas;
 		enum access_kind kind;
 		int version;
-		bool limit;
 	} rows[] = {
-		{ { .sv = SPAN_LIT("2019-02-02"),
+		{ { .of = &sas_tables,
+			  .sv = SPAN_LIT("2019-02-02"),
 			  .tn = SPAN_LIT("mytable"),
 			  .sp = SPAN_LIT("ra"),
 			  .st = SPAN_LIT("2020-01-01T00:00:00Z"),
@@ -784,32 +798,36 @@ TEST(the_clients_tokens_are_good)
 			  .epk = SPAN_LIT("b"),
 			  .erk = SPAN_LIT("9"),
 			  .sig = SPAN_LIT("q3W7mdON500Ta88sRSpGAd7aQjq8KMIJMIjj+3HBXj0=") },
-			ACCESS_TABLE_SAS, 20190202, true },
-		{ { .sv = SPAN_LIT("2019-02-02"),
+			ACCESS_SERVICE_SAS, 20190202 },
+		{ { .of = &sas_tables,
+			  .sv = SPAN_LIT("2019-02-02"),
 			  .tn = SPAN_LIT("mytable"),
 			  .si = SPAN_LIT("policy1"),
 			  .sig = SPAN_LIT("7fk7F8vYktbK9ITerPezirtr6NZNSL8zDLE5ET8adv8=") },
-			ACCESS_TABLE_SAS, 20190202, false },
-		{ { .sv = SPAN_LIT("2014-02-14"),
+			ACCESS_SERVICE_SAS, 20190202 },
+		{ { .of = &sas_tables,
+			  .sv = SPAN_LIT("2014-02-14"),
 			  .tn = SPAN_LIT("mytable"),
 			  .sp = SPAN_LIT("r"),
 			  .se = SPAN_LIT("2035-01-01T00:00:00Z"),
 			  .sig = SPAN_LIT("/DVF7Sm+HOwCH6LRmW8Ye5dtV7dCz2OkdfNH1/hZ1gQ=") },
-			ACCESS_TABLE_SAS, 20140214, false },
-		{ { .sv = SPAN_LIT("2019-02-02"),
+			ACCESS_SERVICE_SAS, 20140214 },
+		{ { .of = &sas_tables,
+			  .sv = SPAN_LIT("2019-02-02"),
 			  .ss = SPAN_LIT("t"),
 			  .srt = SPAN_LIT("sco"),
 			  .sp = SPAN_LIT("rwdlau"),
 			  .se = SPAN_LIT("2035-01-01T00:00:00Z"),
 			  .sig = SPAN_LIT("/dxzvmrSc05VvNKT3SRd+PdMksOe6MIR3stqSrkQrS4=") },
-			ACCESS_ACCOUNT_SAS, 20190202, false },
-		{ { .sv = SPAN_LIT("2020-12-06"),
+			ACCESS_ACCOUNT_SAS, 20190202 },
+		{ { .of = &sas_tables,
+			  .sv = SPAN_LIT("2020-12-06"),
 			  .ss = SPAN_LIT("t"),
 			  .srt = SPAN_LIT("sco"),
 			  .sp = SPAN_LIT("rwdlau"),
 			  .se = SPAN_LIT("2035-01-01T00:00:00Z"),
 			  .sig = SPAN_LIT("fGoblXs8+dE0jVgHJoA88LvtF3HpPJkZRBoU6mnLoAw=") },
-			ACCESS_ACCOUNT_SAS, 20201206, false },
+			ACCESS_ACCOUNT_SAS, 20201206 },
 	};
 	struct world w = world_new();
 
@@ -824,11 +842,9 @@ TEST(the_clients_tokens_are_good)
 		CHECK_EQ_STR(detail.text, "");
 		CHECK_EQ_INT(access.kind, rows[i].kind);
 		CHECK_EQ_INT(access.version, rows[i].version);
-		CHECK_EQ_INT(access.has_limit, rows[i].limit);
-		if (rows[i].kind == ACCESS_TABLE_SAS)
-			CHECK_EQ_STR(access.table, "mytable");
+		if (rows[i].kind == ACCESS_SERVICE_SAS)
+			CHECK(span_is(access.container, "mytable"));
 		CHECK((access.permissions & PERMISSION('r')) != 0);
-		access_fini(&access);
 	}
 	world_fini(&w);
 }
@@ -1227,7 +1243,8 @@ TEST(start_expiry_and_permissions_come_from_one_place_each)
 	for (unsigned stored = 0; stored < 8; stored++) {
 		store_policies(&w, xml[stored]);
 		for (unsigned sent = 0; sent < 8; sent++) {
-			struct sas s = { .sv = SPAN_LIT("2019-02-02"),
+			struct sas s = { .of = &sas_tables,
+				.sv = SPAN_LIT("2019-02-02"),
 				.tn = SPAN_LIT("MyTable"),
 				.si = SPAN_LIT("p") };
 			if (sent & 1)
@@ -1251,13 +1268,14 @@ TEST(start_expiry_and_permissions_come_from_one_place_each)
 TEST(a_policy_decides_as_long_as_it_is_there)
 {
 	struct world w = world_new();
-	struct sas s = { .sv = SPAN_LIT("2019-02-02"),
+	struct sas s = { .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
 		.tn = SPAN_LIT("MyTable"),
 		.si = SPAN_LIT("two & a half") };
 	struct access access;
 
 	CHECK_ERR(check_sas(&w, s), ERR_AUTH_FAILED);
-	CHECK_EQ_STR(last_text, "The table has no stored policy 'two & a half' (si).");
+	CHECK_EQ_STR(last_text, "There is no stored policy 'two & a half' (si).");
 	store_policies(&w,
 		POLICIES(POLICY("one", "<Expiry>2035-01-01</Expiry><Permission>raud</Permission>")
 				POLICY("two &amp; a half",
@@ -1265,7 +1283,6 @@ TEST(a_policy_decides_as_long_as_it_is_there)
 					"<Permission>au</Permission>")));
 	access = access_of(&w, s);
 	CHECK_EQ_INT(access.permissions, PERMISSION('a') | PERMISSION('u'));
-	access_fini(&access);
 	s.si = SPAN_LIT("Two & a half");
 	CHECK_ERR(check_sas(&w, s), ERR_AUTH_FAILED);
 	s.si = SPAN_LIT("one");
@@ -1324,15 +1341,16 @@ static void check_rows(struct span spk, struct span srk, struct span epk, struct
 	s.srk = srk;
 	s.epk = epk;
 	s.erk = erk;
-	struct access access = access_of(&w, s);
+	struct table_request given = rows_of(&w, s);
 	for (; *want != '\0'; want++, rows++) {
-		enum err e = access_allows_row(&access, span_of((*rows)[0]), span_of((*rows)[1]));
+		enum err e =
+			table_request_allows_row(&given, span_of((*rows)[0]), span_of((*rows)[1]));
 		if (e != (*want == '+' ? ERR_OK : ERR_NOT_PERMITTED)) {
 			printf("# %s/%s should be %c\n", (*rows)[0], (*rows)[1], *want);
 			check_fail(__FILE__, __LINE__, err_symbol(e));
 		}
 	}
-	access_fini(&access);
+	rows_fini(&given);
 	world_fini(&w);
 }
 
@@ -1381,17 +1399,22 @@ TEST(what_is_no_key_is_in_no_range)
 
 	memset(longest, 'b', sizeof(longest));
 	s.spk = SPAN_LIT("a");
-	struct access access = access_of(&w, s);
-	CHECK_ERR(access_allows_row(&access, SPAN_LIT("b"), SPAN_LIT("")), ERR_OK);
-	CHECK_ERR(access_allows_row(&access, SPAN_LIT("b\xff"), SPAN_LIT("")), ERR_NOT_PERMITTED);
-	CHECK_ERR(access_allows_row(&access, SPAN_LIT("b"), SPAN_LIT("\xc3")), ERR_NOT_PERMITTED);
-	CHECK_ERR(access_allows_row(&access, span_make(longest, LIMIT_KEY_BYTES), SPAN_LIT("")),
+	struct table_request given = rows_of(&w, s);
+	CHECK_ERR(table_request_allows_row(&given, SPAN_LIT("b"), SPAN_LIT("")), ERR_OK);
+	CHECK_ERR(table_request_allows_row(&given, SPAN_LIT("b\xff"), SPAN_LIT("")),
+		ERR_NOT_PERMITTED);
+	CHECK_ERR(table_request_allows_row(&given, SPAN_LIT("b"), SPAN_LIT("\xc3")),
+		ERR_NOT_PERMITTED);
+	CHECK_ERR(
+		table_request_allows_row(&given, span_make(longest, LIMIT_KEY_BYTES), SPAN_LIT("")),
 		ERR_OK);
-	CHECK_ERR(access_allows_row(&access, span_make(longest, sizeof(longest)), SPAN_LIT("")),
+	CHECK_ERR(
+		table_request_allows_row(&given, span_make(longest, sizeof(longest)), SPAN_LIT("")),
 		ERR_NOT_PERMITTED);
-	CHECK_ERR(access_allows_row(&access, SPAN_LIT("b"), span_make(longest, sizeof(longest))),
+	CHECK_ERR(table_request_allows_row(
+			  &given, SPAN_LIT("b"), span_make(longest, sizeof(longest))),
 		ERR_NOT_PERMITTED);
-	access_fini(&access);
+	rows_fini(&given);
 	world_fini(&w);
 }
 
@@ -1496,13 +1519,14 @@ TEST(an_account_token_allows_what_its_letters_say)
 					want = ERR_SAS_RESOURCE_TYPE;
 				else if (!has_word(p, op->sufficient, letters))
 					want = ERR_SAS_PERMISSION;
-				enum err e = access_allows(&a, &op->need, SPAN_LIT("t"), NULL);
+				enum err e = access_allows(
+					&rest_tables, &a, &op->need, SPAN_LIT("t"), NULL);
 				if (e != want)
 					check_err(__FILE__, __LINE__, op->name, e, want);
 				/* first of all: for tables at all */
 				a.services = B('b') | B('q') | B('f');
-				if (access_allows(&a, &op->need, SPAN_LIT("t"), NULL) !=
-					ERR_SAS_SERVICE)
+				if (access_allows(&rest_tables, &a, &op->need, SPAN_LIT("t"),
+					    NULL) != ERR_SAS_SERVICE)
 					check_fail(__FILE__, __LINE__, op->name);
 			}
 		}
@@ -1516,23 +1540,29 @@ TEST(a_table_token_allows_what_its_letters_say)
 	for (size_t i = 0; i < ARRAY_LEN(operations); i++) {
 		const struct operation *op = &operations[i];
 		for (unsigned p = 0; p < 16; p++) {
-			struct access a = { .kind = ACCESS_TABLE_SAS,
+			struct access a = { .kind = ACCESS_SERVICE_SAS,
 				.permissions = bits_of(p, letters),
 				.version = 20150405,
-				.table = "mytable" };
+				.container = SPAN_LIT("mytable") };
 			bool never = op->table[0] == '\0';
 			bool may = !never && has_word(p, op->table, letters);
 			enum err want = never ? ERR_NOT_PERMITTED
 				: may         ? ERR_OK
 					      : ERR_SAS_PERMISSION;
-			CHECK_ERR(access_allows(&a, &op->need, SPAN_LIT("mytable"), NULL), want);
-			CHECK_ERR(access_allows(&a, &op->need, SPAN_LIT("MYTable"), NULL), want);
-			CHECK_ERR(access_allows(&a, &op->need, SPAN_LIT("other"), NULL),
+			CHECK_ERR(access_allows(
+					  &rest_tables, &a, &op->need, SPAN_LIT("mytable"), NULL),
+				want);
+			CHECK_ERR(access_allows(
+					  &rest_tables, &a, &op->need, SPAN_LIT("MYTable"), NULL),
+				want);
+			CHECK_ERR(
+				access_allows(&rest_tables, &a, &op->need, SPAN_LIT("other"), NULL),
 				ERR_NOT_PERMITTED);
-			CHECK_ERR(access_allows(&a, &op->need, SPAN_LIT(""), NULL),
+			CHECK_ERR(access_allows(&rest_tables, &a, &op->need, SPAN_LIT(""), NULL),
 				ERR_NOT_PERMITTED);
 			a.version = 20150221;
-			CHECK_ERR(access_allows(&a, &op->need, SPAN_LIT("MYTable"), NULL),
+			CHECK_ERR(access_allows(
+					  &rest_tables, &a, &op->need, SPAN_LIT("MYTable"), NULL),
 				want == ERR_SAS_PERMISSION ? ERR_NOT_FOUND : want);
 		}
 	}
@@ -1540,15 +1570,18 @@ TEST(a_table_token_allows_what_its_letters_say)
 
 TEST(tables_with_long_names_are_other_tables)
 {
-	struct access a = { .kind = ACCESS_TABLE_SAS, .permissions = B('r'), .version = 20190202 };
+	struct access a = {
+		.kind = ACCESS_SERVICE_SAS, .permissions = B('r'), .version = 20190202
+	};
 	char name[64];
 
 	memset(name, 'a', sizeof(name));
-	memcpy(a.table, name, 63);
-	CHECK_ERR(access_allows(&a, &operations[5].need, span_make(name, 63), NULL), ERR_OK);
-	CHECK_ERR(access_allows(&a, &operations[5].need, span_make(name, 64), NULL),
+	a.container = span_make(name, 63);
+	CHECK_ERR(access_allows(&rest_tables, &a, &operations[5].need, span_make(name, 63), NULL),
+		ERR_OK);
+	CHECK_ERR(access_allows(&rest_tables, &a, &operations[5].need, span_make(name, 64), NULL),
 		ERR_NOT_PERMITTED);
-	CHECK_ERR(access_allows(&a, &operations[5].need, span_make(name, 62), NULL),
+	CHECK_ERR(access_allows(&rest_tables, &a, &operations[5].need, span_make(name, 62), NULL),
 		ERR_NOT_PERMITTED);
 }
 
@@ -1557,21 +1590,26 @@ TEST(an_owner_may_do_everything)
 	struct access a = { .kind = ACCESS_OWNER };
 
 	for (size_t i = 0; i < ARRAY_LEN(operations); i++)
-		CHECK_ERR(access_allows(&a, &operations[i].need, SPAN_LIT("t"), NULL), ERR_OK);
-	CHECK_ERR(access_allows_row(&a, SPAN_LIT("p"), SPAN_LIT("r")), ERR_OK);
+		CHECK_ERR(access_allows(&rest_tables, &a, &operations[i].need, SPAN_LIT("t"), NULL),
+			ERR_OK);
+	struct table_request all = { 0 };
+	CHECK_ERR(table_request_allows_row(&all, SPAN_LIT("p"), SPAN_LIT("r")), ERR_OK);
 }
 
 TEST(the_detail_says_which_letter_is_missing)
 {
-	struct access a = {
-		.kind = ACCESS_TABLE_SAS, .permissions = B('r'), .version = 20190202, .table = "t"
-	};
+	struct access a = { .kind = ACCESS_SERVICE_SAS,
+		.permissions = B('r'),
+		.version = 20190202,
+		.container = SPAN_LIT("t") };
 	struct err_detail d = { 0 };
 
-	CHECK_ERR(access_allows(&a, &operations[7].need, SPAN_LIT("T"), &d), ERR_SAS_PERMISSION);
+	CHECK_ERR(access_allows(&rest_tables, &a, &operations[7].need, SPAN_LIT("T"), &d),
+		ERR_SAS_PERMISSION);
 	CHECK_EQ_STR(d.text, "The permissions (sp) must have all of 'au'.");
 	a = (struct access){ .kind = ACCESS_ACCOUNT_SAS, .services = B('t'), .version = 20190202 };
-	CHECK_ERR(access_allows(&a, &operations[2].need, SPAN_LIT(""), &d), ERR_SAS_RESOURCE_TYPE);
+	CHECK_ERR(access_allows(&rest_tables, &a, &operations[2].need, SPAN_LIT(""), &d),
+		ERR_SAS_RESOURCE_TYPE);
 	CHECK_EQ_STR(d.text, "The resource types (srt) must have one of 'cs'.");
 }
 
@@ -1614,7 +1652,8 @@ static enum err check_made(
 	struct request r = {
 		.method = SPAN_LIT("GET"), .headers = headers, .nheaders = 3, .peer = &peer
 	};
-	struct access_facts f = { w->service, &r, t, &w->secrets, NOON };
+	struct access_facts f = { &rest_tables, w->service, &r, t, SPAN_LIT(""), &w->secrets,
+		NOON };
 	enum err e = access_check(&f, &access, &detail);
 	memcpy(last_text, detail.text, sizeof(last_text));
 	return e;
@@ -1669,7 +1708,7 @@ TEST(long_fields_of_a_token_are_shown_cut)
 	s = table_sas();
 	s.si = span_make(text, 90);
 	CHECK_ERR(check_sas(&w, s), ERR_AUTH_FAILED);
-	CHECK(strlen(last_text) == 64 + strlen("The table has no stored policy '' (si)."));
+	CHECK(strlen(last_text) == 64 + strlen("There is no stored policy '' (si)."));
 	world_fini(&w);
 }
 

@@ -12,7 +12,7 @@ static bool is_long(const char *method, const char *target, const char *type, co
 		.headers = &h,
 		.nheaders = 1,
 		.body = span_of(body) };
-	return request_may_be_long(&r);
+	return table_request_cost(&r) == COST_LONG;
 }
 
 static bool get_is_long(const char *target)

@@ -10,6 +10,7 @@
 static struct arena arena;
 static struct err_detail why;
 static struct request_url t;
+static struct resource resource; /* of t, for tables */
 static struct peer peer;
 static struct header headers[4];
 static struct request request;
@@ -36,7 +37,8 @@ static enum err parse(const char *host, const char *target, const char *authoriz
 		.nheaders = n,
 		.peer = &peer };
 	why.text[0] = '\0';
-	return request_url_parse(&request, exists, NULL, &arena, &t, &why);
+	enum err e = request_url_parse(&request, exists, NULL, &arena, &t, &why);
+	return e == ERR_OK ? resource_parse(t.resource, &arena, &resource, &why) : e;
 }
 
 static const char *text_of(struct span s)
@@ -61,7 +63,7 @@ static void check_layout(const struct layout *l)
 	CHECK_EQ_STR(t.account, l->account);
 	CHECK_EQ_STR(text_of(t.base), l->base);
 	CHECK_EQ_STR(text_of(t.path), l->path);
-	CHECK_EQ_INT(t.resource.kind, l->kind);
+	CHECK_EQ_INT(resource.kind, l->kind);
 	CHECK_EQ_INT(t.path_style, l->path_style);
 	CHECK_EQ_INT(t.secondary, l->secondary);
 	if (check_failures != before)
@@ -200,9 +202,9 @@ TEST(keys_are_decoded_but_the_path_stays_as_it_was)
 		ERR_OK);
 	CHECK_EQ_STR(
 		text_of(t.path), "/devstoreaccount1/smoke(PartitionKey='a%20b%2Bc',RowKey='O''B')");
-	CHECK_EQ_STR(text_of(t.resource.table), "smoke");
-	CHECK_EQ_STR(text_of(t.resource.pk), "a b+c");
-	CHECK_EQ_STR(text_of(t.resource.rk), "O'B");
+	CHECK_EQ_STR(text_of(resource.table), "smoke");
+	CHECK_EQ_STR(text_of(resource.pk), "a b+c");
+	CHECK_EQ_STR(text_of(resource.rk), "O'B");
 	arena_fini(&arena);
 }
 
@@ -261,13 +263,15 @@ static const char *signed_part_of(
 	static struct request_url part;
 
 	CHECK_ERR(parse(host, outer, authorization), ERR_OK);
-	if (request_url_parse_part(&t, span_of(target), exists, NULL, &arena, &part, &why) !=
-		ERR_OK)
+	enum err e = request_url_parse_part(&t, span_of(target), exists, NULL, &arena, &part, &why);
+	if (e == ERR_OK)
+		e = resource_parse(part.resource, &arena, &resource, &why);
+	if (e != ERR_OK)
 		return why.text;
 	CHECK_EQ_STR(part.account, t.account);
 	CHECK(span_eq(part.base, t.base));
 	t = part;
-	return part.resource.kind == RESOURCE_SERVICE ? "service" : text_of(part.resource.table);
+	return resource.kind == RESOURCE_SERVICE ? "service" : text_of(resource.table);
 }
 
 static const char *part_of(const char *host, const char *outer, const char *target)
@@ -285,7 +289,7 @@ TEST(a_part_of_a_batch_belongs_to_the_outer_account)
 	CHECK_EQ_STR(text_of(t.query), "a=b");
 	CHECK_EQ_INT(t.params.n, 1);
 	CHECK_EQ_STR(part_of("127.0.0.1", outer, "/acct/t(PartitionKey='p',RowKey='r')"), "t");
-	CHECK_EQ_INT(t.resource.kind, RESOURCE_ENTITY);
+	CHECK_EQ_INT(resource.kind, RESOURCE_ENTITY);
 	CHECK_EQ_STR(part_of("127.0.0.1", outer, "/t"), "t");
 	CHECK_EQ_STR(part_of("127.0.0.1", outer, "/mytable()?$filter=x"), "mytable");
 	CHECK_EQ_STR(part_of("127.0.0.1", outer, "t?$format=x"), "t");

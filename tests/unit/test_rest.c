@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "check.h"
 #include "rest/core/handle.h"
+#include "rest/tables/tables.h"
 #include "service/core/accounts.h"
 #include "store/engines.h"
 
@@ -51,7 +52,7 @@ static struct response ask(
 		.body = span_of(body != NULL ? body : ""),
 		.peer = &peer };
 	struct response r;
-	rest_handle(service, &q, &r);
+	rest_handle(&rest_tables, service, &q, &r);
 	buf_add(&r.body, "", 1); /* for string functions */
 	r.body.len--;
 	return r;

@@ -20,7 +20,8 @@ struct vector {
 };
 
 static const struct vector vectors[] = {
-	{ { .sv = SPAN_LIT("2019-02-02"),
+	{ { .of = &sas_tables,
+		  .sv = SPAN_LIT("2019-02-02"),
 		  .tn = SPAN_LIT("mytable"),
 		  .sp = SPAN_LIT("ra"),
 		  .st = SPAN_LIT("2020-01-01T00:00:00Z"),
@@ -32,23 +33,29 @@ static const struct vector vectors[] = {
 		"ra\n2020-01-01T00:00:00Z\n2035-01-01T00:00:00Z\n"
 		"/table/devstoreaccount1/mytable\n\n\n\n2019-02-02\na\n0\nb\n9",
 		"q3W7mdON500Ta88sRSpGAd7aQjq8KMIJMIjj+3HBXj0=" },
-	{ { .sv = SPAN_LIT("2019-02-02"), .tn = SPAN_LIT("MyTable"), .si = SPAN_LIT("policy1") },
+	{ { .of = &sas_tables,
+		  .sv = SPAN_LIT("2019-02-02"),
+		  .tn = SPAN_LIT("MyTable"),
+		  .si = SPAN_LIT("policy1") },
 		"\n\n\n/table/devstoreaccount1/mytable\npolicy1\n\n\n2019-02-02\n\n\n\n",
 		"7fk7F8vYktbK9ITerPezirtr6NZNSL8zDLE5ET8adv8=" },
-	{ { .sv = SPAN_LIT("2014-02-14"),
+	{ { .of = &sas_tables,
+		  .sv = SPAN_LIT("2014-02-14"),
 		  .tn = SPAN_LIT("mytable"),
 		  .sp = SPAN_LIT("r"),
 		  .se = SPAN_LIT("2035-01-01T00:00:00Z") },
 		"r\n\n2035-01-01T00:00:00Z\n/devstoreaccount1/mytable\n\n2014-02-14\n\n\n\n",
 		"/DVF7Sm+HOwCH6LRmW8Ye5dtV7dCz2OkdfNH1/hZ1gQ=" },
-	{ { .sv = SPAN_LIT("2019-02-02"),
+	{ { .of = &sas_tables,
+		  .sv = SPAN_LIT("2019-02-02"),
 		  .ss = SPAN_LIT("t"),
 		  .srt = SPAN_LIT("sco"),
 		  .sp = SPAN_LIT("rwdlau"),
 		  .se = SPAN_LIT("2035-01-01T00:00:00Z") },
 		"devstoreaccount1\nrwdlau\nt\nsco\n\n2035-01-01T00:00:00Z\n\n\n2019-02-02\n",
 		"/dxzvmrSc05VvNKT3SRd+PdMksOe6MIR3stqSrkQrS4=" },
-	{ { .sv = SPAN_LIT("2020-12-06"),
+	{ { .of = &sas_tables,
+		  .sv = SPAN_LIT("2020-12-06"),
 		  .ss = SPAN_LIT("t"),
 		  .srt = SPAN_LIT("sco"),
 		  .sp = SPAN_LIT("rwdlau"),
@@ -92,7 +99,8 @@ static void check_string(const struct sas *s, const char *want)
 
 TEST(every_version_of_a_table_token_has_its_lines)
 {
-	struct sas s = { .sp = SPAN_LIT("SP"),
+	struct sas s = { .of = &sas_tables,
+		.sp = SPAN_LIT("SP"),
 		.st = SPAN_LIT("ST"),
 		.se = SPAN_LIT("SE"),
 		.tn = SPAN_LIT("TN"),
@@ -120,7 +128,8 @@ TEST(every_version_of_a_table_token_has_its_lines)
 
 TEST(every_version_of_an_account_token_has_its_lines)
 {
-	struct sas s = { .sp = SPAN_LIT("SP"),
+	struct sas s = { .of = &sas_tables,
+		.sp = SPAN_LIT("SP"),
 		.st = SPAN_LIT("ST"),
 		.se = SPAN_LIT("SE"),
 		.sip = SPAN_LIT("IP"),
@@ -140,13 +149,13 @@ TEST(every_version_of_an_account_token_has_its_lines)
 TEST(versions_that_sign_no_such_token_are_refused)
 {
 	static const struct sas bad[] = {
-		{ .sv = SPAN_LIT("2011-08-18"), .tn = SPAN_LIT("t") },
-		{ .sv = SPAN_LIT("2012-02-11"), .tn = SPAN_LIT("t") },
-		{ .sv = SPAN_LIT("2015-04-04"), .ss = SPAN_LIT("t") },
-		{ .sv = SPAN_LIT("2012-02-12"), .srt = SPAN_LIT("o") },
-		{ .sv = SPAN_LIT("newest"), .tn = SPAN_LIT("t") },
-		{ .tn = SPAN_LIT("t") },
-		{ .ss = SPAN_LIT("t") },
+		{ .of = &sas_tables, .sv = SPAN_LIT("2011-08-18"), .tn = SPAN_LIT("t") },
+		{ .of = &sas_tables, .sv = SPAN_LIT("2012-02-11"), .tn = SPAN_LIT("t") },
+		{ .of = &sas_tables, .sv = SPAN_LIT("2015-04-04"), .ss = SPAN_LIT("t") },
+		{ .of = &sas_tables, .sv = SPAN_LIT("2012-02-12"), .srt = SPAN_LIT("o") },
+		{ .of = &sas_tables, .sv = SPAN_LIT("newest"), .tn = SPAN_LIT("t") },
+		{ .of = &sas_tables, .tn = SPAN_LIT("t") },
+		{ .of = &sas_tables, .ss = SPAN_LIT("t") },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -208,7 +217,8 @@ TEST(fields_have_exact_names)
 
 TEST(a_query_string_holds_what_is_there)
 {
-	struct sas s = { .sv = SPAN_LIT("2019-02-02"),
+	struct sas s = { .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
 		.tn = SPAN_LIT("T"),
 		.se = SPAN_LIT("2035-01-01T00:00:00+01:00"),
 		.spk = SPAN_LIT(""),
@@ -387,7 +397,8 @@ TEST(other_addresses_are_refused)
 
 TEST(what_is_signed_needs_room)
 {
-	const struct sas s = { .sv = SPAN_LIT("2019-02-02"),
+	const struct sas s = { .of = &sas_tables,
+		.sv = SPAN_LIT("2019-02-02"),
 		.tn = SPAN_LIT("Table1"),
 		.sp = SPAN_LIT("r"),
 		.se = SPAN_LIT("2035-01-01") };

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "rest/core/handle.h"
+#include "rest/tables/tables.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "store/engines.h"
@@ -51,7 +52,7 @@ static int ask(struct world *w, const char *method, const char *target, const ch
 		.body = span_of(body),
 		.peer = &peer };
 	struct response r;
-	rest_handle(w->service, &q, &r);
+	rest_handle(&rest_tables, w->service, &q, &r);
 	(void)snprintf(w->text, sizeof(w->text), "%.*s", (int)r.body.len,
 		r.body.len > 0 ? r.body.data : "");
 	const char *type = response_header_get(&r, "Content-Type");

@@ -290,7 +290,8 @@ static struct span text_or_none(const char *text)
 
 static void fill(const struct args *args, const struct order *o, struct span table, struct sas *s)
 {
-	*s = (struct sas){ .sv = SPAN_LIT(VERSION),
+	*s = (struct sas){ .of = &sas_tables,
+		.sv = SPAN_LIT(VERSION),
 		.sp = text_or_none(o->permissions),
 		.st = text_or_none(o->start),
 		.se = text_or_none(o->expiry),

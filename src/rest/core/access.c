@@ -4,21 +4,19 @@
  * be tested over a Unix socket. */
 #include "rest/core/access.h"
 
-#include "base/text.h"
-#include "model/key.h"
-#include "model/limits.h"
-#include "model/names.h"
 #include "model/versions.h"
 #include "rest/core/auth.h"
+#include "rest/core/rest_service.h"
 
-#include <string.h>
+#include <strings.h>
 
 /* ---- the check ---- */
 
 static enum err collect_sas(
-	const struct query_params *params, struct sas *ret, struct err_detail *detail)
+	const struct access_facts *f, struct sas *ret, struct err_detail *detail)
 {
-	*ret = (struct sas){ 0 };
+	const struct query_params *params = &f->url->params;
+	*ret = (struct sas){ .of = f->rest->sas, .resource = f->container };
 	for (size_t i = 0; i < params->n; i++) {
 		const struct query_param *param = &params->all[i];
 		struct span *field = sas_field(ret, param->name);
@@ -45,14 +43,9 @@ static enum err check_header(const struct access_facts *f, struct span header, s
 static enum err check_sas(
 	const struct access_facts *f, struct access *ret, struct err_detail *detail)
 {
-	struct sas s;
-	enum err e = collect_sas(&f->url->params, &s, detail);
+	enum err e = collect_sas(f, &ret->sas, detail);
 
-	if (e == ERR_OK)
-		e = auth_sas(f, &s, ret, detail);
-	if (e != ERR_OK)
-		access_fini(ret);
-	return e;
+	return e == ERR_OK ? auth_sas(f, &ret->sas, ret, detail) : e;
 }
 
 enum err access_check(const struct access_facts *f, struct access *ret, struct err_detail *detail)
@@ -71,13 +64,6 @@ enum err access_check(const struct access_facts *f, struct access *ret, struct e
 			"access signature (sig).");
 	ret->kind = ACCESS_OWNER;
 	return ERR_OK;
-}
-
-void access_fini(struct access *a)
-{
-	if (a->has_limit)
-		key_ranges_fini(&a->limit);
-	*a = (struct access){ 0 };
 }
 
 /* ---- what it allows ---- */
@@ -107,13 +93,14 @@ static enum err lacks(
 		detail, e, "The permissions (sp) must have %s '%s'.", how, letters(wanted, text));
 }
 
-static enum err account_sas_allows(
-	const struct access *a, const struct access_need *need, struct err_detail *detail)
+static enum err account_sas_allows(char service, const struct access *a,
+	const struct access_need *need, struct err_detail *detail)
 {
 	char text[27];
 
-	if ((a->services & PERMISSION('t')) == 0)
-		return err_set(detail, ERR_SAS_SERVICE, "The services (ss) must have 't'.");
+	if ((a->services & PERMISSION(service)) == 0)
+		return err_set(
+			detail, ERR_SAS_SERVICE, "The services (ss) must have '%c'.", service);
 	if (need->account_types == 0)
 		return err_set(
 			detail, ERR_NOT_PERMITTED, "This operation requires an account key.");
@@ -128,57 +115,32 @@ static enum err account_sas_allows(
 	return ERR_OK;
 }
 
-static bool same_table(const struct access *a, struct span table)
+static enum err service_sas_allows(const struct access *a, const struct access_need *need,
+	struct span container, struct err_detail *detail)
 {
-	char folded[LIMIT_TABLE_NAME_MAX];
-
-	if (table.n > sizeof(folded))
-		return false;
-	table_name_fold(table, folded);
-	return span_is(span_make(folded, table.n), a->table);
-}
-
-static enum err table_sas_allows(const struct access *a, const struct access_need *need,
-	struct span table, struct err_detail *detail)
-{
-	if (need->table_all == 0)
-		return err_set(
-			detail, ERR_NOT_PERMITTED, "A table SAS cannot allow this operation.");
-	if (!same_table(a, table))
-		return err_set(detail, ERR_NOT_PERMITTED, "The token is for the table '%s' (tn).",
-			a->table);
-	if ((a->permissions & need->table_all) != need->table_all)
-		return lacks(a, "all of", need->table_all, detail);
+	if (need->service_all == 0)
+		return err_set(detail, ERR_NOT_PERMITTED,
+			"Only an account key or an account SAS can allow this operation.");
+	/* The case of a table's name does not matter, and queues have lower case only. */
+	if (container.n != a->container.n ||
+		strncasecmp(container.p, a->container.p, container.n) != 0)
+		return err_set(detail, ERR_NOT_PERMITTED, "The token is for '%.*s'.",
+			(int)a->container.n, a->container.p);
+	if ((a->permissions & need->service_all) != need->service_all)
+		return lacks(a, "all of", need->service_all, detail);
 	return ERR_OK;
 }
 
-enum err access_allows(const struct access *a, const struct access_need *need, struct span table,
-	struct err_detail *detail)
+enum err access_allows(const struct rest_service *rest, const struct access *a,
+	const struct access_need *need, struct span container, struct err_detail *detail)
 {
 	switch (a->kind) {
 	case ACCESS_OWNER:
 		return ERR_OK;
 	case ACCESS_ACCOUNT_SAS:
-		return account_sas_allows(a, need, detail);
-	case ACCESS_TABLE_SAS:
+		return account_sas_allows(rest->letter, a, need, detail);
+	case ACCESS_SERVICE_SAS:
 		break;
 	}
-	return table_sas_allows(a, need, table, detail);
-}
-
-enum err access_allows_row(const struct access *a, struct span pk, struct span rk)
-{
-	char pk_order[LIMIT_KEY_BYTES], rk_order[LIMIT_KEY_BYTES];
-
-	if (!a->has_limit)
-		return ERR_OK;
-	/* An invalid key is outside of every range. */
-	if (pk.n > sizeof(pk_order) || rk.n > sizeof(rk_order) || !utf8_valid(pk) ||
-		!utf8_valid(rk))
-		return ERR_NOT_PERMITTED;
-	key_to_order(pk.p, pk.n, pk_order);
-	key_to_order(rk.p, rk.n, rk_order);
-	return key_ranges_hold(&a->limit, span_make(pk_order, pk.n), span_make(rk_order, rk.n))
-		? ERR_OK
-		: ERR_NOT_PERMITTED;
+	return service_sas_allows(a, need, container, detail);
 }

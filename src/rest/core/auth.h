@@ -11,8 +11,7 @@
 /* Checks an Authorization header.  ret is set on ERR_OK. */
 enum err auth_shared_key(const struct access_facts *f, struct span header, struct access *ret,
 	struct err_detail *detail);
-/* Checks the parameters of a SAS.  The caller zeroes ret and calls access_fini(), also after an
- * error. */
+/* Checks the parameters of a SAS.  The caller zeroes ret. */
 enum err auth_sas(const struct access_facts *f, const struct sas *s, struct access *ret,
 	struct err_detail *detail);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Account and table SAS (protocol sections 4.5 and 4.6).  The checks are, in this order: form,
+ * Account and service SAS (protocol sections 4.5 and 4.6).  The checks are, in this order: form,
  * signature, time, address, protocol.  Only a correctly signed token causes a read of the store. */
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "model/limits.h"
-#include "model/names.h"
 #include "model/versions.h"
 #include "rest/core/auth.h"
 #include "rest/core/signature.h"
@@ -30,8 +29,11 @@ static enum err check_account_fields(const struct sas *s, struct err_detail *det
 	return s->srt.n == 0 ? missing("srt", detail) : ERR_OK;
 }
 
-static enum err check_table_fields(const struct sas *s, struct err_detail *detail)
+/* Without tn, the URL names the resource. */
+static enum err check_service_fields(const struct sas *s, struct err_detail *detail)
 {
+	if (!s->of->names_resource)
+		return ERR_OK;
 	if (s->tn.n == 0)
 		return missing("tn", detail);
 	if (s->tn.n > LIMIT_TABLE_NAME_MAX)
@@ -50,15 +52,14 @@ static enum err check_form(const struct sas *s, struct err_detail *detail)
 
 	if (s->sv.n == 0)
 		return missing("sv", detail);
-	if (!version_has(
-		    version_parse(s->sv), of_account ? VERSION_ACCOUNT_SAS : VERSION_TABLE_SAS))
+	if (!version_has(version_parse(s->sv), of_account ? VERSION_ACCOUNT_SAS : s->of->since))
 		return err_set(detail, ERR_AUTH_FAILED,
 			"The version '%.*s' (sv) does not support this kind of token.",
 			shown(s->sv), s->sv.p);
 	if (stranger != NULL)
 		return err_set(detail, ERR_AUTH_FAILED,
 			"A token of this kind and version does not sign '%s'.", stranger);
-	return of_account ? check_account_fields(s, detail) : check_table_fields(s, detail);
+	return of_account ? check_account_fields(s, detail) : check_service_fields(s, detail);
 }
 
 static enum err check_signature(
@@ -161,18 +162,12 @@ static enum err give_account(const struct sas *s, const struct sas_terms *t, str
 	return e == ERR_OK ? read_letters(s->srt, "srt", any, &ret->resource_types, detail) : e;
 }
 
-/* An empty bound counts if it is present: "" is the first key. */
-static enum err give_table(const struct sas *s, const struct sas_terms *t, struct access *ret,
+static enum err give_service(const struct sas *s, const struct sas_terms *t, struct access *ret,
 	struct err_detail *detail)
 {
-	ret->kind = ACCESS_TABLE_SAS;
-	table_name_fold(s->tn, ret->table);
-	ret->table[s->tn.n] = '\0';
-	enum err e = read_letters(t->permissions, "sp", "raud", &ret->permissions, detail);
-	if (e != ERR_OK || (s->spk.p == NULL && s->epk.p == NULL))
-		return e;
-	ret->has_limit = true;
-	return key_ranges_between(s->spk, s->srk, s->epk, s->erk, &ret->limit);
+	ret->kind = ACCESS_SERVICE_SAS;
+	ret->container = sas_resource(s);
+	return read_letters(t->permissions, "sp", s->of->permissions, &ret->permissions, detail);
 }
 
 enum err auth_sas(const struct access_facts *f, const struct sas *s, struct access *ret,
@@ -194,7 +189,7 @@ enum err auth_sas(const struct access_facts *f, const struct sas *s, struct acce
 	ret->version = version_parse(s->sv);
 	if (e == ERR_OK)
 		e = sas_is_account(s) ? give_account(s, &t, ret, detail)
-				      : give_table(s, &t, ret, detail);
+				      : give_service(s, &t, ret, detail);
 	sas_terms_fini(&t);
 	return e;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * SharedKey and SharedKeyLite (protocol section 4.2).  The signature covers the path as sent, but
  * clients and HTTP libraries differ in how they encode it.  A request is valid if either key signed
- * one of a few forms of the same resource. */
+ * one of a few forms of the same resource.  The service decides what else is signed. */
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "rest/core/auth.h"
+#include "rest/core/rest_service.h"
 #include "rest/core/signature.h"
 
 #include <inttypes.h>
@@ -134,14 +135,6 @@ static bool parse_date(struct span s, int64_t *ret_ticks)
 	return true;
 }
 
-/* x-ms-date comes first: browsers and some HTTP libraries set Date themselves. */
-static struct span sent_date(const struct request *r)
-{
-	struct span date = request_header(r, "x-ms-date");
-
-	return date.n > 0 ? date : request_header(r, "Date");
-}
-
 static enum err check_date(
 	const struct access_facts *f, struct span date, struct err_detail *detail)
 {
@@ -238,9 +231,9 @@ static bool applies(const struct request_url *url, enum path_form form)
 					   : starts_with_account(url, behind_account(url->path));
 }
 
-/* Adds the canonical resource.  An empty path is signed as "/".  In path style the account appears
+/* Adds the canonical path.  An empty path is signed as "/".  In path style the account appears
  * twice. */
-static void add_resource(
+static void add_canonical_path(
 	const struct request_url *url, enum path_form form, enum quote_form quotes, struct buf *out)
 {
 	struct span path = form == PATH_AS_SENT ? url->path : behind_account(url->path);
@@ -250,31 +243,15 @@ static void add_resource(
 		buf_add_str(out, url->account);
 	}
 	add_path(url->path.n > 0 ? path : SPAN_LIT("/"), quotes, out);
-	if (url->comp.p != NULL) {
-		buf_add_str(out, "?comp=");
-		buf_add_span(out, url->comp);
-	}
-}
-
-static void add_line(struct buf *out, struct span value)
-{
-	buf_add_span(out, value);
-	buf_add_char(out, '\n');
 }
 
 static void make_string(const struct access_facts *f, bool lite, enum path_form form,
 	enum quote_form quotes, struct buf *out)
 {
-	const struct request *r = f->request;
-
 	buf_clear(out);
-	if (!lite) {
-		add_line(out, r->method);
-		add_line(out, request_header(r, "Content-MD5"));
-		add_line(out, request_header(r, "Content-Type"));
-	}
-	add_line(out, sent_date(r));
-	add_resource(f->url, form, quotes, out);
+	f->rest->sign_head(f->request, lite, out);
+	add_canonical_path(f->url, form, quotes, out);
+	f->rest->sign_query(f->url, lite, out);
 }
 
 /* ---- the check ---- */
@@ -327,7 +304,7 @@ enum err auth_shared_key(const struct access_facts *f, struct span header, struc
 		return err_set(detail, ERR_AUTH_FAILED,
 			"The Authorization header names the account '%.*s', but the URL names '%s'.",
 			shown(c.account), c.account.p, f->url->account);
-	e = check_date(f, sent_date(f->request), detail);
+	e = check_date(f, request_date(f->request), detail);
 	if (e == ERR_OK)
 		e = check_signature(f, &c, detail);
 	if (e == ERR_OK)

@@ -8,14 +8,8 @@
 #include "codec/service_properties_xml.h"
 #include "model/versions.h"
 #include "rest/core/cors.h"
-#include "rest/core/route.h"
+#include "rest/core/rest_service.h"
 #include "rest/rest.h"
-#include "rest/tables/change.h"
-#include "rest/tables/error_body.h"
-#include "rest/tables/ops.h"
-#include "service/core/metrics.h"
-
-#include <strings.h>
 
 #define CLIENT_ID_MAX 1024
 #define HEADERS_USUAL 512 /* bytes, reserved at once */
@@ -24,15 +18,13 @@ struct handling {
 	struct request_context context;
 	struct arena arena;
 	uint64_t since_us;
-	const struct route *route;
 	bool head_only; /* called by rest_admit() */
-	bool has_secrets, has_access;
-	enum err unknown;         /* why the account's existence is unknown; else ERR_OK */
-	enum err version, format; /* errors that are reported later */
-	struct err_detail format_detail;
+	bool has_secrets;
+	enum err unknown; /* why the account's existence is unknown; else ERR_OK */
+	enum err version; /* an error that is reported later */
 	char found[LIMIT_ACCOUNT_NAME_MAX + 1]; /* the account that the secrets belong to */
-	bool xml;                               /* errors are XML */
 	struct service_properties cors;         /* of the account; most have no rules */
+	_Alignas(max_align_t) char own[REST_OWN_BYTES];
 };
 
 /* ---- what the request is ---- */
@@ -81,25 +73,29 @@ static enum err read_url(struct handling *h)
 	struct request_context *c = &h->context;
 	enum err e =
 		request_url_parse(c->request, account_exists, h, c->arena, &c->url, &c->detail);
-	h->xml = c->url.comp.p != NULL || c->url.restype.p != NULL;
 	/* The parser may choose another account than it asked for last. */
 	struct span account = span_of(c->url.account);
 	if (e == ERR_OK && !(h->has_secrets && span_is(account, h->found)))
 		(void)account_exists(h, account);
-	return e;
+	return e == ERR_OK ? c->rest->read_path(c, c->url.resource) : e;
 }
 
-/* Also for requests that are refused: errors use the negotiated format.  Problems found here are
+/* Also for requests that are refused, since errors depend on the version.  An invalid version is
  * reported later, to authenticated clients. */
-static void read_format(struct handling *h)
+static void read_version(struct handling *h)
 {
 	struct request_context *c = &h->context;
-	struct err_detail before = c->detail;
-	c->detail = (struct err_detail){ 0 };
 	h->version = context_read_version(c);
-	h->format = context_negotiate(c);
-	h->format_detail = c->detail;
-	c->detail = before;
+	if (c->rest->begin != NULL)
+		c->rest->begin(c);
+}
+
+static enum err check_param_once(struct request_context *c, const char *name)
+{
+	return query_params_count(&c->url.params, name) > 1
+		? err_set(&c->detail, ERR_QUERY_VALUE, "The parameter %s was sent more than once.",
+			  name)
+		: ERR_OK;
 }
 
 /* Two values could contradict each other. */
@@ -107,17 +103,17 @@ static enum err check_once(struct request_context *c)
 {
 	static const char *const headers[] = { "x-ms-version", "x-ms-date", "Content-Type",
 		"Content-MD5", "If-Match", "If-None-Match" };
-	static const char *const params[] = { "$filter", "$select", "$top", "$format", "comp",
-		"restype", "timeout", "NextPartitionKey", "NextRowKey", "NextTableName" };
+	static const char *const params[] = { "comp", "restype", "timeout" };
+	enum err e = ERR_OK;
 	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
 		if (request_header_count(c->request, headers[i]) > 1)
 			return err_set(&c->detail, ERR_HEADER_INVALID,
 				"The header %s was sent more than once.", headers[i]);
-	for (size_t i = 0; i < ARRAY_LEN(params); i++)
-		if (query_params_count(&c->url.params, params[i]) > 1)
-			return err_set(&c->detail, ERR_QUERY_VALUE,
-				"The parameter %s was sent more than once.", params[i]);
-	return ERR_OK;
+	for (size_t i = 0; i < ARRAY_LEN(params) && e == ERR_OK; i++)
+		e = check_param_once(c, params[i]);
+	for (const char *const *name = c->rest->params; *name != NULL && e == ERR_OK; name++)
+		e = check_param_once(c, *name);
+	return e;
 }
 
 static enum err check_md5(struct request_context *c)
@@ -151,52 +147,56 @@ static enum err authenticate(struct handling *h)
 	if (!h->has_secrets)
 		return err_set(&c->detail, ERR_AUTH_FAILED, "There is no account '%s' here.",
 			c->url.account);
-	struct access_facts facts = { .service = c->service,
+	struct access_facts facts = { .rest = c->rest,
+		.service = c->service,
 		.request = c->request,
 		.url = &c->url,
+		.container = c->container,
 		.keys = &c->secrets,
 		.now = clock_ticks() };
 	enum err e = access_check(&facts, &c->access, &c->detail);
-	h->has_access = e == ERR_OK;
 	return is_challenge(e) && !version_has(c->version, VERSION_BEARER) ? ERR_AUTH_FAILED : e;
 }
 
-static enum err authorize(struct handling *h)
+static enum err authorize(struct request_context *c)
 {
-	struct request_context *c = &h->context;
 	/* Each part of a batch is checked by itself. */
-	if (h->route->body == ROUTE_MULTIPART && c->access.kind == ACCESS_TABLE_SAS)
+	if (c->route->body == ROUTE_MULTIPART && c->access.kind == ACCESS_SERVICE_SAS)
 		return ERR_OK;
-	return access_allows(&c->access, &h->route->need, c->url.resource.table, &c->detail);
+	return access_allows(c->rest, &c->access, &c->route->need, c->container, &c->detail);
+}
+
+static enum err bad_version(struct request_context *c, enum err e)
+{
+	int since = version_first(c->rest->since);
+	return err_set(&c->detail, e, "x-ms-version is a date from %04d-%02d-%02d on.",
+		since / 10000, since / 100 % 100, since % 100);
 }
 
 /* Makes all checks before the operation. */
 static enum err judge(struct handling *h)
 {
 	struct request_context *c = &h->context;
+	const struct rest_service *rest = c->rest;
 	enum err e = authenticate(h);
 	if (e != ERR_OK || h->head_only)
 		return e;
 	e = check_once(c);
 	if (e == ERR_OK && h->version != ERR_OK)
-		e = err_set(&c->detail, h->version, "x-ms-version is a date from 2009-04-14 on.");
+		e = bad_version(c, h->version);
+	if (e == ERR_OK && rest->read_method != NULL)
+		e = rest->read_method(c);
 	if (e == ERR_OK)
-		e = context_read_method(c);
+		e = route_find(c);
 	if (e == ERR_OK)
-		e = route_find(c, &h->route);
-	if (h->route != NULL)
-		h->xml = h->route->body == ROUTE_XML;
-	if (e == ERR_OK && h->format != ERR_OK && h->route->body == ROUTE_ODATA) {
-		c->detail = h->format_detail;
-		e = h->format;
-	}
+		e = authorize(c);
+	if (e == ERR_OK && rest->check != NULL)
+		e = rest->check(c);
 	if (e == ERR_OK)
-		e = authorize(h);
-	if (e == ERR_OK)
-		e = context_options(c);
+		e = context_read_timeout(c);
 	if (e == ERR_OK)
 		e = check_md5(c);
-	if (e == ERR_OK && c->request->body.n > LIMIT_BATCH_BYTES)
+	if (e == ERR_OK && c->request->body.n > rest->body_limit)
 		e = ERR_BODY_TOO_LARGE;
 	return e;
 }
@@ -204,7 +204,7 @@ static enum err judge(struct handling *h)
 static enum err serve(struct handling *h, struct response *r)
 {
 	enum err e = judge(h);
-	return e == ERR_OK && !h->head_only ? op_run(&h->context, h->route->operation, r) : e;
+	return e == ERR_OK && !h->head_only ? h->context.route->run(&h->context, r) : e;
 }
 
 /* Unreadable rules count as none: the request itself does not fail. */
@@ -225,28 +225,23 @@ static bool is_preflight(const struct request *q)
 
 /* ---- counting ---- */
 
-void rest_name_operations(struct service *service)
+void rest_name_operations(const struct rest_service *rest, struct service *service)
 {
-	static const char *const names[REST_OPERATIONS_] = {
-#define X(symbol_, name_) name_,
-		REST_OPERATION_LIST(X)
-#undef X
-	};
-	metrics_name(service_metrics(service), METRICS_REST, names, REST_OPERATIONS_);
+	metrics_name(service_metrics(service), rest->door, rest->operations, rest->noperations);
 }
 
 static void count(const struct handling *h, struct service *service, const struct response *r)
 {
 	int status = r->outcome != 0 ? r->outcome : r->status;
-	const struct request *q = h->context.request;
-	enum rest_operation o = h->route != NULL ? h->route->operation
-		: is_preflight(q)                ? REST_PREFLIGHT
-						 : REST_OTHER;
+	const struct request_context *c = &h->context;
+	size_t o = c->route != NULL        ? c->route->operation
+		: is_preflight(c->request) ? c->rest->preflight
+					   : c->rest->other;
 	enum metrics_end end = status >= 500 ? METRICS_FAILED
 		: status >= 400              ? METRICS_REFUSED
 					     : METRICS_DONE;
 	metrics_count(
-		service_metrics(service), METRICS_REST, o, clock_mono_us() - h->since_us, end);
+		service_metrics(service), c->rest->door, o, clock_mono_us() - h->since_us, end);
 }
 
 /* ---- headers of every response ---- */
@@ -262,15 +257,6 @@ static void add_common(const struct request_context *c, struct response *r)
 	struct span version = request_header(c->request, "x-ms-version");
 	if (version_has(version_parse(version), VERSION_ECHO))
 		response_header(r, "x-ms-version", version);
-}
-
-static void add_preference(const struct handling *h, struct response *r)
-{
-	const char *preference = h->route != NULL && span_is(h->context.method, "POST") && !h->xml
-		? context_preference(&h->context)
-		: NULL;
-	if (preference != NULL && h->route->body == ROUTE_ODATA)
-		response_header_str(r, "Preference-Applied", preference);
 }
 
 /* Names the source of tokens: unquoted and with a space between, as the service writes it and SDKs
@@ -289,42 +275,49 @@ static void add_challenge(const struct request *q, struct response *r)
 static void fail(const struct handling *h, enum err e, struct response *r)
 {
 	const struct request_context *c = &h->context;
-	struct error_facts facts = { .e = e,
-		.detail = &c->detail,
-		.request_id = c->request_id,
-		.xml = h->xml,
-		.format = c->format,
-		.level = c->level };
-	response_error(r, &facts);
+	c->rest->write_error(c, e, r);
 	if (is_challenge(e))
 		add_challenge(c->request, r);
-	add_preference(h, r);
 }
 
-static void begin(struct handling *h, struct service *service, const struct request *request)
+static void begin(struct handling *h, const struct rest_service *rest, struct service *service,
+	const struct request *request)
 {
 	struct request_context *c = &h->context;
+	BUG_ON(rest->own_bytes > sizeof(h->own));
+	c->rest = rest;
+	c->own = h->own;
+	c->container = SPAN_LIT("");
 	c->service = service;
 	c->request = request;
 	h->since_us = request->since_us != 0 ? request->since_us : clock_mono_us();
 	c->method = request->method;
 	c->arena = &h->arena;
-	c->format = &format_json;
-	c->level = ODATA_MINIMAL;
 	c->version = VERSION_NEWEST;
 	make_request_id(request->id, c->request_id);
 }
 
-static enum err handle(struct service *service, const struct request *request, bool head_only,
-	struct response *ret)
+static void end(struct handling *h)
+{
+	struct request_context *c = &h->context;
+	if (c->rest->end != NULL)
+		c->rest->end(c);
+	service_properties_fini(&h->cors);
+	if (h->has_secrets)
+		account_secrets_fini(&c->secrets);
+	arena_fini(&h->arena);
+}
+
+static enum err handle(const struct rest_service *rest, struct service *service,
+	const struct request *request, bool head_only, struct response *ret)
 {
 	struct handling h = { 0 };
 	response_init(ret);
-	begin(&h, service, request);
+	begin(&h, rest, service, request);
 	(void)buf_reserve(&ret->headers, HEADERS_USUAL);
 	h.head_only = head_only;
 	enum err e = read_url(&h);
-	read_format(&h);
+	read_version(&h);
 	load_cors(&h);
 	if (e == ERR_OK && is_preflight(request))
 		e = cors_preflight(&h.cors, request, ret);
@@ -339,23 +332,20 @@ static enum err handle(struct service *service, const struct request *request, b
 		cors_decorate(&h.cors, request, ret);
 	if (e != ERR_OK || !head_only)
 		count(&h, service, ret);
-	service_properties_fini(&h.cors);
-	if (h.has_access)
-		access_fini(&h.context.access);
-	if (h.has_secrets)
-		account_secrets_fini(&h.context.secrets);
-	arena_fini(&h.arena);
+	end(&h);
 	return e;
 }
 
-void rest_handle(struct service *service, const struct request *request, struct response *ret)
+void rest_handle(const struct rest_service *rest, struct service *service,
+	const struct request *request, struct response *ret)
 {
-	(void)handle(service, request, false, ret);
+	(void)handle(rest, service, request, false, ret);
 }
 
-enum err rest_admit(struct service *service, const struct request *request, struct response *ret)
+enum err rest_admit(const struct rest_service *rest, struct service *service,
+	const struct request *request, struct response *ret)
 {
-	enum err e = handle(service, request, true, ret);
+	enum err e = handle(rest, service, request, true, ret);
 	if (e == ERR_OK) {
 		response_fini(ret);
 		response_init(ret);
@@ -363,34 +353,16 @@ enum err rest_admit(struct service *service, const struct request *request, stru
 	return e;
 }
 
-void rest_refuse(
-	struct service *service, const struct request *request, enum err e, struct response *ret)
+void rest_refuse(const struct rest_service *rest, struct service *service,
+	const struct request *request, enum err e, struct response *ret)
 {
 	struct handling h = { 0 };
 	response_init(ret);
-	begin(&h, NULL, request);
-	read_format(&h);
-	/* The URL is not parsed here, so this is a guess. */
-	h.xml = memmem(request->target.p, request->target.n, "comp=", 5) != NULL;
+	begin(&h, rest, NULL, request);
+	read_version(&h);
 	fail(&h, e, ret);
 	add_common(&h.context, ret);
 	if (service != NULL)
 		count(&h, service, ret);
-	arena_fini(&h.arena);
-}
-
-bool rest_is_quick(const struct request *request)
-{
-	if (span_is(request->method, "OPTIONS"))
-		return true;
-	if (!span_is(request->method, "GET") && !span_is(request->method, "HEAD"))
-		return false;
-	const char *query = memchr(request->target.p, '?', request->target.n);
-	size_t n = query != NULL ? (size_t)(query - request->target.p) : request->target.n;
-	const char *keys = memchr(request->target.p, '(', n);
-	if (keys == NULL)
-		return false;
-	n -= (size_t)(keys - request->target.p);
-	return memmem(keys, n, "PartitionKey=", 13) != NULL &&
-		memmem(keys, n, "RowKey=", 7) != NULL;
+	end(&h);
 }

@@ -7,25 +7,25 @@
 #include "rest/core/response.h"
 #include "service/core/service.h"
 
-/* Registers the names of the REST operations with the metrics. */
-void rest_name_operations(struct service *service);
+struct rest_service;
+
+/* Registers the names of the service's operations with the metrics. */
+void rest_name_operations(const struct rest_service *rest, struct service *service);
 
 /* Handles a request and initializes the response; an error is a response too.  Any number of
  * threads may call it. */
-void rest_handle(struct service *service, const struct request *request, struct response *ret);
+void rest_handle(const struct rest_service *rest, struct service *service,
+	const struct request *request, struct response *ret);
 
 /* Checks what the head alone decides, before memory is spent on a body.  It ignores the body.
  * ERR_OK: rest_handle() would accept the URL and the credential now; *ret is empty.  Else *ret is
  * the response that rest_handle() would give.  Takes a bounded time. */
-enum err rest_admit(struct service *service, const struct request *request, struct response *ret);
-
-/* Returns true if handling takes a bounded time: OPTIONS, or a read of one entity.  Others may scan
- * or wait for a commit. */
-bool rest_is_quick(const struct request *request);
+enum err rest_admit(const struct rest_service *rest, struct service *service,
+	const struct request *request, struct response *ret);
 
 /* Makes the response for an error that the HTTP server finds, such as a body that is too large.
  * service counts it; NULL: it was counted already. */
-void rest_refuse(
-	struct service *service, const struct request *request, enum err e, struct response *ret);
+void rest_refuse(const struct rest_service *rest, struct service *service,
+	const struct request *request, enum err e, struct response *ret);
 
 #endif

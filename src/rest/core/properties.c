@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Get and Set Service Properties, Get Service Stats.  There is one copy of the data, so the
  * secondary is never behind. */
+#include "rest/core/properties.h"
+
 #include "base/clock.h"
 #include "codec/service_properties_xml.h"
 #include "codec/xml.h"
 #include "model/versions.h"
-#include "rest/tables/ops.h"
 
 static enum properties_form form_of(const struct request_context *c)
 {

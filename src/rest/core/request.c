@@ -28,6 +28,13 @@ struct span request_header(const struct request *r, const char *name)
 	return (struct span){ NULL, 0 };
 }
 
+struct span request_date(const struct request *r)
+{
+	struct span date = request_header(r, "x-ms-date");
+
+	return date.n > 0 ? date : request_header(r, "Date");
+}
+
 size_t request_header_count(const struct request *r, const char *name)
 {
 	struct span wanted = span_of(name);

@@ -40,6 +40,8 @@ struct request {
 /* Returns the value of the first header with this name, without blanks at its ends; the case is
  * ignored.  p is NULL if there is none. */
 struct span request_header(const struct request *r, const char *name);
+/* Returns x-ms-date, else Date: browsers and some HTTP libraries set Date themselves. */
+struct span request_date(const struct request *r);
 /* Returns how many headers have this name; the case is ignored. */
 size_t request_header_count(const struct request *r, const char *name);
 

@@ -246,8 +246,7 @@ static enum err parse_rest(
 {
 	enum err e = query_params_parse(url->query, arena, &url->params, detail);
 
-	if (e == ERR_OK)
-		e = resource_parse(path, arena, &url->resource, detail);
+	url->resource = path;
 	if (e != ERR_OK)
 		return e;
 	if (!query_params_find(&url->params, "comp", &url->comp))

@@ -20,7 +20,7 @@ struct request_url {
 	bool path_style; /* the account is the first segment of the path */
 	bool host_style; /* the account is the first label of the host */
 	bool secondary;
-	struct resource resource;
+	struct span resource;      /* the path behind the account, still percent-encoded */
 	struct span host;          /* with its port */
 	struct span base;          /* "http://host[:port]/" or "http://host:port/account/" */
 	struct span comp, restype; /* parameters; p is NULL if absent */

@@ -1,61 +1,7 @@
-/* SPDX-License-Identifier: MIT
- * The table of routes: protocol section 2.0, with the SAS permissions of sections 4.5 and 4.6.  PUT
- * and MERGE without If-Match are upserts, so each has two rows. */
+/* SPDX-License-Identifier: MIT */
 #include "rest/core/route.h"
 
-#define P(letter_) PERMISSION(letter_)
-
-/* clang-format off */
-static const struct route routes[] = {
-	{ RESOURCE_SERVICE, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
-		{ P('s') | P('c'), P('l') | P('r'), 0, 0 }, REST_GET_SERVICE },
-	{ RESOURCE_SERVICE, "service", "properties", "GET", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
-		{ P('s'), P('r'), 0, 0 }, REST_GET_PROPERTIES },
-	{ RESOURCE_SERVICE, "service", "properties", "PUT", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
-		{ P('s'), P('w'), 0, 0 }, REST_SET_PROPERTIES },
-	{ RESOURCE_SERVICE, "service", "stats", "GET", ROUTE_ANY, VERSION_STATS, ROUTE_XML,
-		{ P('s'), P('r'), 0, 0 }, REST_GET_STATS },
-
-	{ RESOURCE_TABLES, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
-		{ P('s') | P('c'), P('l'), 0, 0 }, REST_QUERY_TABLES },
-	{ RESOURCE_TABLES, NULL, NULL, "POST", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
-		{ P('c'), P('c') | P('w'), 0, 0 }, REST_CREATE_TABLE },
-	{ RESOURCE_TABLE, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
-		{ P('s') | P('c'), P('l'), 0, 0 }, REST_QUERY_TABLE },
-	{ RESOURCE_TABLE, NULL, NULL, "DELETE", ROUTE_ANY, VERSION_KNOWN, ROUTE_EMPTY,
-		{ P('c'), P('d'), 0, 0 }, REST_DELETE_TABLE },
-
-	{ RESOURCE_ENTITIES, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
-		{ P('o'), P('r'), 0, P('r') }, REST_QUERY_ENTITIES },
-	{ RESOURCE_ENTITIES, NULL, NULL, "POST", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
-		{ P('o'), P('a'), 0, P('a') }, REST_INSERT_ENTITY },
-	{ RESOURCE_ENTITIES, NULL, "acl", "GET", ROUTE_ANY, VERSION_ACL, ROUTE_XML,
-		{ 0, 0, 0, 0 }, REST_GET_ACL },
-	{ RESOURCE_ENTITIES, NULL, "acl", "PUT", ROUTE_ANY, VERSION_ACL, ROUTE_XML,
-		{ 0, 0, 0, 0 }, REST_SET_ACL },
-
-	{ RESOURCE_ENTITY, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
-		{ P('o'), P('r'), 0, P('r') }, REST_QUERY_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_IF_MATCH, VERSION_KNOWN, ROUTE_EMPTY,
-		{ P('o'), 0, P('u'), P('u') }, REST_UPDATE_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "PUT", ROUTE_NO_IF_MATCH, VERSION_UPSERT, ROUTE_EMPTY,
-		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, REST_INSERT_OR_REPLACE },
-	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_IF_MATCH, VERSION_KNOWN, ROUTE_EMPTY,
-		{ P('o'), 0, P('u'), P('u') }, REST_MERGE_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "MERGE", ROUTE_NO_IF_MATCH, VERSION_UPSERT, ROUTE_EMPTY,
-		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, REST_INSERT_OR_MERGE },
-	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_IF_MATCH, VERSION_KNOWN, ROUTE_EMPTY,
-		{ P('o'), 0, P('u'), P('u') }, REST_MERGE_ENTITY },
-	{ RESOURCE_ENTITY, NULL, NULL, "PATCH", ROUTE_NO_IF_MATCH, VERSION_UPSERT, ROUTE_EMPTY,
-		{ P('o'), 0, P('a') | P('u'), P('a') | P('u') }, REST_INSERT_OR_MERGE },
-	{ RESOURCE_ENTITY, NULL, NULL, "DELETE", ROUTE_ANY, VERSION_KNOWN, ROUTE_EMPTY,
-		{ P('o'), P('d'), 0, P('d') }, REST_DELETE_ENTITY },
-
-	/* Each part is checked by its own route. */
-	{ RESOURCE_BATCH, NULL, NULL, "POST", ROUTE_ANY, VERSION_KNOWN, ROUTE_MULTIPART,
-		{ P('o'), 0, 0, 0 }, REST_BATCH },
-};
-/* clang-format on */
+#include "rest/core/rest_service.h"
 
 static bool parameter_is(struct span given, const char *wanted)
 {
@@ -77,41 +23,43 @@ static bool condition_holds(enum route_condition condition, bool if_match)
 	return true;
 }
 
-static enum err find(const struct request_url *url, struct span method, bool if_match,
-	const struct route **ret, struct err_detail *detail)
+static enum err find(struct request_context *c, bool if_match, const struct route **ret)
 {
+	const struct request_url *url = &c->url;
 	bool resource = false;
 	/* HEAD is GET; MHD omits the body. */
-	struct span wanted = span_is(method, "HEAD") ? SPAN_LIT("GET") : method;
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		const struct route *r = &routes[i];
-		if (r->kind != url->resource.kind || !parameter_is(url->restype, r->restype) ||
+	struct span wanted = span_is(c->method, "HEAD") ? SPAN_LIT("GET") : c->method;
+	for (size_t i = 0; i < c->rest->nroutes; i++) {
+		const struct route *r = &c->rest->routes[i];
+		if (r->kind != c->kind || !parameter_is(url->restype, r->restype) ||
 			!parameter_is(url->comp, r->comp))
 			continue;
 		resource = true;
-		if (!span_is(wanted, r->method) || !condition_holds(r->condition, if_match))
+		if (r->method != NULL && !span_is(wanted, r->method))
+			continue;
+		if (!condition_holds(r->condition, if_match))
 			continue;
 		*ret = r;
 		return ERR_OK;
 	}
 	if (resource)
 		return err_set(
-			detail, ERR_METHOD_NOT_ALLOWED, "%s", err_text(ERR_METHOD_NOT_ALLOWED));
-	if (url->resource.kind == RESOURCE_METADATA)
-		return ERR_NOT_SUPPORTED;
+			&c->detail, ERR_METHOD_NOT_ALLOWED, "%s", err_text(ERR_METHOD_NOT_ALLOWED));
 	return url->comp.p != NULL || url->restype.p != NULL
-		? err_set(detail, ERR_QUERY_VALUE,
+		? err_set(&c->detail, ERR_QUERY_VALUE,
 			  "The parameters restype and comp do not name an operation here.")
 		: ERR_URI_INVALID;
 }
 
-enum err route_find(struct request_context *c, const struct route **ret)
+enum err route_find(struct request_context *c)
 {
 	bool if_match = request_header(c->request, "If-Match").p != NULL;
-	enum err e = find(&c->url, c->method, if_match, ret, &c->detail);
-	if (e != ERR_OK || version_has(c->version, (*ret)->since))
+	enum err e = find(c, if_match, &c->route);
+	if (e != ERR_OK)
 		return e;
-	if ((*ret)->condition == ROUTE_NO_IF_MATCH)
+	if (c->route->run != NULL && version_has(c->version, c->route->since))
+		return ERR_OK;
+	if (c->route->condition == ROUTE_NO_IF_MATCH)
 		return err_set(&c->detail, ERR_HEADER_MISSING,
 			"A required HTTP header was not specified: If-Match.");
 	return ERR_NOT_SUPPORTED;

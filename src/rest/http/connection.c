@@ -159,12 +159,13 @@ static struct connection *connection_new(struct endpoint *e, struct MHD_Connecti
 	memset(c, 0, offsetof(struct connection, headers));
 	memset(&c->nheaders, 0, sizeof(*c) - offsetof(struct connection, nheaders));
 	c->rest = e->rest;
+	c->served = e->served;
 	c->mhd = mhd;
 	c->thread = pthread_self();
 	c->watchdog.fd =
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 	c->target = BUF_INIT(CONNECTION_MEMORY);
-	c->body = BUF_INIT(BODY_LIMIT);
+	c->body = BUF_INIT(0); /* receive.c sets the limit */
 	response_init(&c->response);
 	crypto_random(c->id, sizeof(c->id));
 	c->peer.is_unix = e->listener.is_unix;

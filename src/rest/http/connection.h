@@ -11,8 +11,8 @@
 #define REST_HTTP_CONNECTION_H
 
 #include "base/workers.h"
-#include "model/limits.h"
 #include "rest/core/handle.h"
+#include "rest/core/rest_service.h"
 #include "rest/http/burst.h"
 #include "rest/http/listen.h"
 #include "rest/http/watchdog.h"
@@ -30,8 +30,8 @@
  * and answers 414 or 431 if it is too small. */
 #define CONNECTION_MEMORY ((size_t)64 << 10)
 #define HEADERS_MAX 256
-/* A batch may have multipart lines in addition to its operations. */
-#define BODY_LIMIT ((size_t)LIMIT_BATCH_BYTES + ((size_t)64 << 10))
+/* More bytes than a service's limit are taken, so that it can refuse the body itself. */
+#define BODY_SLACK ((size_t)64 << 10)
 /* Larger bodies and responses count against rest_limits.memory_kib.  Larger bodies also need a
  * valid credential.  Smaller ones are always possible. */
 #define SMALL_BYTES ((size_t)64 << 10)
@@ -40,6 +40,7 @@
 
 struct endpoint {
 	struct rest *rest;
+	const struct rest_service *served;
 	struct listener listener;
 	struct MHD_Daemon *daemon;
 };
@@ -78,6 +79,7 @@ struct connection {
 	struct watchdog_entry watchdog; /* must be first */
 	struct job job;
 	struct rest *rest;
+	const struct rest_service *served; /* the service of the current request */
 	struct MHD_Connection *mhd;
 	pthread_t thread; /* MHD's, which serves it */
 	struct peer peer;

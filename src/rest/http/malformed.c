@@ -81,7 +81,7 @@ static void answer(struct connection *c, unsigned status)
 	}
 	struct request q = connection_request(c);
 	response_clear(r);
-	rest_refuse(c->rest->service, &q, error_of(status), r);
+	rest_refuse(c->served, c->rest->service, &q, error_of(status), r);
 	/* MHD's status for a chunk line that is too long. */
 	if (status == MHD_HTTP_INTERNAL_SERVER_ERROR)
 		status = MHD_HTTP_BAD_REQUEST;

@@ -8,7 +8,6 @@
 #include "rest/core/cors.h"
 #include "rest/http/connection.h"
 #include "rest/http/malformed.h"
-#include "rest/tables/request_cost.h"
 
 #include <string.h>
 #include <strings.h>
@@ -90,6 +89,11 @@ static enum err check_framing(struct connection *c, const struct request *q, uin
 	return ERR_OK;
 }
 
+static size_t body_limit(const struct connection *c)
+{
+	return c->served->body_limit + BODY_SLACK;
+}
+
 static bool is_preflight(const struct connection *c)
 {
 	return strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) == 0;
@@ -102,7 +106,7 @@ static void admit(struct connection *c)
 		return;
 	struct request q = connection_request(c);
 	q.body = SPAN_LIT("");
-	c->refusal = rest_admit(c->rest->service, &q, &c->response);
+	c->refusal = rest_admit(c->served, c->rest->service, &q, &c->response);
 	c->admitted = c->refusal == ERR_OK;
 	if (c->admitted)
 		atomic_store_explicit(&c->watchdog.known, true, memory_order_relaxed);
@@ -132,12 +136,13 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 		return connection_refuse(c, e);
 	watchdog_phase(&c->watchdog, PHASE_BODY, c->rest->limits.progress_ms);
 	bool waits = request_header_count(&q, MHD_HTTP_HEADER_EXPECT) > 0;
-	if (length > BODY_LIMIT)
+	c->body.limit = body_limit(c);
+	if (length > c->body.limit)
 		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
 	else if (length > SMALL_BYTES || waits)
 		admit(c);
 	/* A client that waits for 100 Continue has sent no body and need not send one. */
-	if (c->refusal != ERR_OK && (waits || length > BODY_LIMIT + DRAIN_LIMIT))
+	if (c->refusal != ERR_OK && (waits || length > c->body.limit + DRAIN_LIMIT))
 		return connection_refuse(c, refused_with(c, c->refusal));
 	return MHD_YES;
 }
@@ -146,7 +151,7 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 
 static void keep_body(struct connection *c, const char *data, size_t n)
 {
-	if (c->received > BODY_LIMIT && c->refusal == ERR_OK)
+	if (c->received > c->body.limit && c->refusal == ERR_OK)
 		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
 	if (c->received > SMALL_BYTES)
 		admit(c);
@@ -163,7 +168,7 @@ static void keep_body(struct connection *c, const char *data, size_t n)
 enum MHD_Result connection_take_body(struct connection *c, const char *data, size_t *n)
 {
 	c->received += *n;
-	if (c->received > BODY_LIMIT + DRAIN_LIMIT)
+	if (c->received > c->body.limit + DRAIN_LIMIT)
 		return MHD_NO;
 	keep_body(c, data, *n);
 	if (c->received - c->progress >= PROGRESS_BYTES) {
@@ -181,7 +186,7 @@ static void run_job(struct job *job)
 	struct connection *c =
 		(struct connection *)(void *)((char *)job - offsetof(struct connection, job));
 	struct request q = connection_request(c);
-	rest_handle(c->rest->service, &q, &c->response);
+	rest_handle(c->served, c->rest->service, &q, &c->response);
 	/* Count it now: MHD may send it much later. */
 	connection_hold_response(c);
 	c->state = STATE_DONE;
@@ -199,19 +204,20 @@ enum MHD_Result connection_dispatch(struct connection *c)
 	if (c->late)
 		return connection_refuse(c, ERR_THROTTLED);
 	watchdog_phase(&c->watchdog, PHASE_WORK, UINT32_MAX);
-	if (rest_is_quick(&q)) {
-		rest_handle(c->rest->service, &q, &c->response);
+	enum request_cost cost = c->served->cost(&q);
+	if (cost == COST_BOUNDED) {
+		rest_handle(c->served, c->rest->service, &q, &c->response);
 		return connection_respond(c);
 	}
 	c->state = STATE_WORK;
 	c->job.run = run_job;
-	struct workers *w = request_may_be_long(&q) ? c->rest->long_workers : c->rest->workers;
+	struct workers *w = cost == COST_LONG ? c->rest->long_workers : c->rest->workers;
 	/* Suspend first: the job can end before workers_submit() returns. */
 	MHD_suspend_connection(c->mhd);
 	if (workers_submit(w, &c->job))
 		return MHD_YES;
 	c->late = true;
-	rest_refuse(c->rest->service, &q, ERR_THROTTLED, &c->response);
+	rest_refuse(c->served, c->rest->service, &q, ERR_THROTTLED, &c->response);
 	c->state = STATE_DONE;
 	MHD_resume_connection(c->mhd);
 	return MHD_YES;

@@ -179,7 +179,7 @@ void connection_hold_response(struct connection *c)
 	struct request q = connection_request(c);
 	response_fini(r);
 	(void)connection_hold(c, 0);
-	rest_refuse(NULL, &q, ERR_THROTTLED, r);
+	rest_refuse(c->served, NULL, &q, ERR_THROTTLED, r);
 }
 
 enum MHD_Result connection_respond(struct connection *c)
@@ -212,7 +212,7 @@ enum MHD_Result connection_refuse(struct connection *c, enum err e)
 {
 	struct request q = connection_request(c);
 	if (c->response.status == 0)
-		rest_refuse(c->rest->service, &q, e, &c->response);
+		rest_refuse(c->served, c->rest->service, &q, e, &c->response);
 	if (c->refusal_status != 0)
 		c->response.status = c->refusal_status;
 	return connection_respond(c);

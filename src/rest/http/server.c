@@ -9,6 +9,7 @@
 #include "rest/http/connection.h"
 #include "rest/http/malformed.h"
 #include "rest/http/tls.h"
+#include "rest/tables/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,7 +136,8 @@ static enum err open_listeners(
 	for (size_t i = 0; i < o->nendpoints && i < REST_ENDPOINTS_MAX && e == ERR_OK; i++)
 		e = listen_at(o->endpoints[i], r->tls, o->ntrusted > 0, list, &n, detail);
 	for (size_t i = 0; i < n; i++)
-		r->endpoints[i] = (struct endpoint){ .rest = r, .listener = list[i] };
+		r->endpoints[i] =
+			(struct endpoint){ .rest = r, .served = &rest_tables, .listener = list[i] };
 	r->nendpoints = n;
 	return e;
 }
@@ -239,7 +241,7 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 	if (r == NULL)
 		return ERR_NO_MEMORY;
 	r->service = service;
-	rest_name_operations(service);
+	rest_name_operations(&rest_tables, service);
 	set_limits(r, &options->limits);
 	set_trusted(r, options);
 	(void)snprintf(r->tenant, sizeof(r->tenant), "%s",

@@ -39,11 +39,11 @@ const char *context_preference(const struct request_context *c)
 
 struct odata_style context_style(const struct request_context *c)
 {
-	return (struct odata_style){ .level = c->level,
+	return (struct odata_style){ .level = table_request(c)->level,
 		.single = true,
 		.base = c->url.base,
 		.account = span_of(c->url.account),
-		.table = c->url.resource.table,
+		.table = c->container,
 		.all = true };
 }
 
@@ -60,16 +60,18 @@ void response_odata(const struct request_context *c, struct response *r, int sta
 	response_header_str(r, "Cache-Control", "no-cache");
 	response_header_str(r, "X-Content-Type-Options", "nosniff");
 	if (body)
-		response_header_str(
-			r, "Content-Type", c->format->content_type(c->level, BODY_ELEMENTS));
+		response_header_str(r, "Content-Type",
+			table_request(c)->format->content_type(
+				table_request(c)->level, BODY_ELEMENTS));
 }
 
 static enum err read_body(struct request_context *c, struct entity_change *change)
 {
 	enum err e = format_of_body(request_header(c->request, "Content-Type"), c->version,
-		&c->body_format, &c->detail);
+		&table_request(c)->body_format, &c->detail);
 	if (e == ERR_OK)
-		e = c->body_format->read_entity(c->request->body, &change->entity, &c->detail);
+		e = table_request(c)->body_format->read_entity(
+			c->request->body, &change->entity, &c->detail);
 	return e;
 }
 
@@ -93,8 +95,8 @@ static enum err read_update(struct request_context *c, struct entity_change *cha
 		.if_match = request_header(c->request, "If-Match"),
 		.if_match_count = request_header_count(c->request, "If-Match"),
 		.if_none_match = request_header(c->request, "If-None-Match").p != NULL };
-	change->op.pk = c->url.resource.pk;
-	change->op.rk = c->url.resource.rk;
+	change->op.pk = table_request(c)->resource.pk;
+	change->op.rk = table_request(c)->resource.rk;
 	enum err e = entity_request_read(&r, &change->op, &c->detail);
 	if (e != ERR_OK || change->op.kind == ENTITY_DELETE)
 		return e;
@@ -106,13 +108,13 @@ static enum err read_update(struct request_context *c, struct entity_change *cha
 enum err entity_change_read(struct request_context *c, struct entity_change *ret)
 {
 	*ret = (struct entity_change){ .op = { .attrs = ATTRS_UNSET } };
-	bool insert = c->url.resource.kind == RESOURCE_ENTITIES;
+	bool insert = c->kind == RESOURCE_ENTITIES;
 	enum err e = insert ? read_insert(c, ret) : read_update(c, ret);
 	if (e != ERR_OK)
 		return e;
 	ret->op.entity = &ret->entity;
 	e = entity_op_check(&ret->op, &c->detail);
-	return e == ERR_OK ? access_allows_row(&c->access, ret->op.pk, ret->op.rk) : e;
+	return e == ERR_OK ? table_request_allows_row(table_request(c), ret->op.pk, ret->op.rk) : e;
 }
 
 void entity_change_fini(struct entity_change *change)
@@ -128,7 +130,7 @@ static enum err answer_insert(
 	if (preference != NULL)
 		response_header_str(r, "Preference-Applied", preference);
 	struct buf url = BUF_INIT(URL_LIMIT);
-	entity_odata_url(c->url.base, c->url.resource.table, change->op.pk, change->op.rk, &url);
+	entity_odata_url(c->url.base, c->container, change->op.pk, change->op.rk, &url);
 	response_header(r, "Location", buf_span(&url));
 	if (change->no_content)
 		response_header(r, "DataServiceId", buf_span(&url));
@@ -144,7 +146,7 @@ static enum err answer_insert(
 		.rk = change->op.rk,
 		.version = change->op.version,
 		.entity = &change->entity };
-	return c->format->write_entity(&style, &row, &r->body);
+	return table_request(c)->format->write_entity(&style, &row, &r->body);
 }
 
 enum err entity_change_respond(

@@ -4,7 +4,7 @@
 #ifndef REST_TABLES_CHANGE_H
 #define REST_TABLES_CHANGE_H
 
-#include "rest/core/context.h"
+#include "rest/tables/table_request.h"
 #include "service/change/entities.h"
 
 #include <stdbool.h>

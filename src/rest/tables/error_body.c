@@ -1,50 +1,12 @@
-/* SPDX-License-Identifier: MIT
- * The service's own text comes first, because clients compare it.  The specific cause follows. */
+/* SPDX-License-Identifier: MIT */
 #include "rest/tables/error_body.h"
 
-#include "base/clock.h"
-#include "base/compiler.h"
-#include "base/text.h"
 #include "codec/xml.h"
+#include "rest/core/error_message.h"
+#include "rest/tables/change.h"
+#include "rest/tables/table_request.h"
 
-#define MESSAGE_LIMIT 4096
-
-/* Details that are complete texts of the service. */
-static bool stands_alone(const char *text)
-{
-	static const char *const beginnings[] = { "Bad Request - Error in query syntax.",
-		"If-None-Match HTTP header cannot be", "More than one If-Match is specified.",
-		"Syntax error at position ", "The etag value '",
-		"The 'PartitionKey' parameter of value", "The 'RowKey' parameter of value" };
-	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
-		if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
-}
-
-static void add_reason(enum err e, const struct err_detail *detail, struct buf *out)
-{
-	const char *own = err_text(e);
-	const char *particular = detail != NULL ? detail->text : "";
-	bool alone = stands_alone(particular) || e == ERR_OUT_OF_RANGE;
-	if (particular[0] == '\0' || (!alone && strncmp(particular, own, strlen(own)) != 0))
-		buf_add_str(out, own);
-	if (particular[0] != '\0' && out->len > 0 && out->data[out->len - 1] != ':')
-		buf_add_char(out, ' ');
-	buf_add_str(out, particular);
-	if (detail != NULL && detail->line > 0)
-		buf_addf(out, " (line %u, column %u)", detail->line, detail->column);
-}
-
-static void add_message(const struct error_facts *f, struct buf *out)
-{
-	char time[CLOCK_TEXT_MAX];
-	clock_format_full(clock_ticks(), time);
-	if (f->indexed)
-		buf_addf(out, "%zu:", f->detail->op);
-	add_reason(f->e, f->detail, out);
-	buf_addf(out, "\nRequestId:%s\nTime:%s", f->request_id, time);
-}
+#include <string.h>
 
 static void write_xml(const char *code, struct span message, struct buf *out)
 {
@@ -59,11 +21,9 @@ static void write_xml(const char *code, struct span message, struct buf *out)
 
 void response_error(struct response *r, const struct error_facts *f)
 {
-	struct buf message = BUF_INIT(MESSAGE_LIMIT);
-	add_message(f, &message);
-	/* Details quote the client's input and may be cut inside a character. */
+	struct buf message = BUF_INIT(ERROR_MESSAGE_LIMIT);
+	error_message(f->e, f->detail, f->indexed, f->request_id, &message);
 	struct span text = buf_span(&message);
-	text.n = utf8_valid_prefix(text);
 	response_clear(r);
 	r->status = err_http(f->e);
 	response_header_str(r, "x-ms-error-code", err_code(f->e));
@@ -78,4 +38,32 @@ void response_error(struct response *r, const struct error_facts *f)
 		f->format->write_error(err_code(f->e), text, &r->body);
 	}
 	buf_fini(&message);
+}
+
+/* Returns true if the operation's bodies are XML, whatever was negotiated.  Without a parsed URL
+ * this is a guess. */
+static bool is_xml(const struct request_context *c)
+{
+	if (c->route != NULL)
+		return c->route->body == ROUTE_XML;
+	if (c->url.path.p == NULL)
+		return memmem(c->request->target.p, c->request->target.n, "comp=", 5) != NULL;
+	return c->url.comp.p != NULL || c->url.restype.p != NULL;
+}
+
+void table_write_error(const struct request_context *c, enum err e, struct response *r)
+{
+	const struct table_request *t = table_request(c);
+	struct error_facts facts = { .e = e,
+		.detail = &c->detail,
+		.request_id = c->request_id,
+		.xml = is_xml(c),
+		.format = t->format,
+		.level = t->level };
+	response_error(r, &facts);
+	bool prefers =
+		c->route != NULL && c->route->body == ROUTE_ODATA && span_is(c->method, "POST");
+	const char *preference = prefers ? context_preference(c) : NULL;
+	if (preference != NULL)
+		response_header_str(r, "Preference-Applied", preference);
 }

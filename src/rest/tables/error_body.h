@@ -3,7 +3,7 @@
 #ifndef REST_TABLES_ERROR_BODY_H
 #define REST_TABLES_ERROR_BODY_H
 
-#include "rest/core/response.h"
+#include "rest/core/context.h"
 #include "rest/tables/format.h"
 
 struct error_facts {
@@ -18,5 +18,7 @@ struct error_facts {
 
 /* Replaces the response by the error: status, headers and body. */
 void response_error(struct response *r, const struct error_facts *f);
+/* Does the same for a whole request, as a part of the description (rest_service.h). */
+void table_write_error(const struct request_context *c, enum err e, struct response *r);
 
 #endif

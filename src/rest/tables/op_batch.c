@@ -5,9 +5,9 @@
 #include "base/crypto.h"
 #include "codec/multipart.h"
 #include "model/names.h"
-#include "rest/core/route.h"
 #include "rest/tables/change.h"
 #include "rest/tables/error_body.h"
+#include "rest/tables/operations.h"
 #include "rest/tables/ops.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct part {
 	const struct batch_part *text;
 	struct request request;
 	struct request_context context;
-	const struct route *route;
+	struct table_request own; /* of the context */
 	struct entity_change change;
 };
 
@@ -58,7 +58,10 @@ static void begin_part(
 	p->context = *whole;
 	explicit_bzero(&p->context.secrets.keys, sizeof(p->context.secrets.keys));
 	p->context.secrets.properties = (struct buf){ 0 };
-	p->context.in_batch = true;
+	/* The ranges of the SAS are those of the batch, which frees them. */
+	p->own = *table_request(whole);
+	p->context.own = &p->own;
+	p->context.route = NULL;
 	p->context.detail = (struct err_detail){ 0 };
 }
 
@@ -69,12 +72,12 @@ static void choose_format(struct request_context *c)
 	struct span type = request_header(c->request, "Content-Type"), format;
 	const struct format *own;
 
-	if (context_negotiate(c) != ERR_OK)
+	if (table_request_negotiate(c) != ERR_OK)
 		c->detail = (struct err_detail){ 0 };
 	if (type.p != NULL && request_header(c->request, "Accept").p == NULL &&
 		!context_param(c, "$format", &format) &&
 		format_of_body(type, c->version, &own, NULL) == ERR_OK)
-		c->format = own;
+		table_request(c)->format = own;
 }
 
 static bool account_exists(void *arg, struct span name)
@@ -95,13 +98,15 @@ static enum err read_part(struct part *p, const struct request_context *whole)
 		e = request_url_parse_part(&whole->url, p->text->target, account_exists, c->service,
 			c->arena, &c->url, &c->detail);
 	if (e == ERR_OK)
-		e = context_read_method(c);
+		e = table_request_read_path(c, c->url.resource);
+	if (e == ERR_OK)
+		e = table_request_read_method(c);
 	if (e == ERR_OK)
 		choose_format(c);
 	if (e == ERR_OK)
-		e = route_find(c, &p->route);
+		e = route_find(c);
 	if (e == ERR_OK)
-		e = access_allows(&c->access, &p->route->need, c->url.resource.table, &c->detail);
+		e = access_allows(c->rest, &c->access, &c->route->need, c->container, &c->detail);
 	return e;
 }
 
@@ -118,7 +123,7 @@ static bool is_change(const struct route *r)
 static enum err read_change(struct part *p, const struct request_context *whole)
 {
 	enum err e = read_part(p, whole);
-	if (e == ERR_OK && !is_change(p->route))
+	if (e == ERR_OK && !is_change(p->context.route))
 		e = err_set(&p->context.detail, ERR_INVALID_INPUT,
 			"A change set can contain only operations that change one entity.");
 	return e == ERR_OK ? entity_change_read(&p->context, &p->change) : e;
@@ -196,8 +201,7 @@ static enum err write_done(const struct batch *b, struct response *r)
 		if (e == ERR_OK && !buf_ok(&one.body))
 			e = ERR_NO_MEMORY;
 		buf_addf(&r->body, "--%s\r\n", boundary);
-		write_http(
-			p, p->context.format, &one, p->change.op.kind == ENTITY_INSERT, &r->body);
+		write_http(p, p->own.format, &one, p->change.op.kind == ENTITY_INSERT, &r->body);
 		response_fini(&one);
 	}
 	buf_addf(&r->body, "--%s--\r\n", boundary);
@@ -216,8 +220,8 @@ static void write_failed(
 		.detail = detail,
 		.request_id = b->c->request_id,
 		.indexed = true,
-		.format = c->format,
-		.level = c->level };
+		.format = table_request(c)->format,
+		.level = table_request(c)->level };
 	response_init(&one);
 	response_error(&one, &facts);
 	const char *preference = c != b->c ? context_preference(c) : NULL;
@@ -225,7 +229,8 @@ static void write_failed(
 		response_header_str(&one, "Preference-Applied", preference);
 	begin_set(b, boundary, r);
 	buf_addf(&r->body, "--%s\r\n", boundary);
-	write_http(p != NULL && p->text != NULL ? p : NULL, c->format, &one, true, &r->body);
+	write_http(p != NULL && p->text != NULL ? p : NULL, table_request(c)->format, &one, true,
+		&r->body);
 	buf_addf(&r->body, "--%s--\r\n", boundary);
 	response_fini(&one);
 }
@@ -259,8 +264,7 @@ static bool same_table(struct span a, struct span b)
 static enum err check_tables(const struct batch *b, struct err_detail *detail)
 {
 	for (size_t i = 1; i < b->n; i++)
-		if (!same_table(b->parts[0].context.url.resource.table,
-			    b->parts[i].context.url.resource.table)) {
+		if (!same_table(b->parts[0].context.container, b->parts[i].context.container)) {
 			detail->op = i;
 			return ERR_BATCH_PARTITIONS;
 		}
@@ -329,12 +333,11 @@ static enum err run_query(struct batch *b, struct response *r)
 	struct response one;
 	response_init(&one);
 	enum err e = read_part(p, b->c);
-	if (e == ERR_OK && !is_query(p->route))
+	if (e == ERR_OK && !is_query(p->context.route))
 		e = err_set(&p->context.detail, ERR_INVALID_INPUT,
 			"Outside of a change set, a batch can contain only one query.");
 	if (e == ERR_OK)
-		e = p->route->operation == REST_QUERY_ENTITY ? op_get_entity(&p->context, &one)
-							     : op_query_entities(&p->context, &one);
+		e = p->context.route->run(&p->context, &one);
 	if (e == ERR_OK && (!buf_ok(&one.body) || !buf_ok(&one.headers)))
 		e = ERR_NO_MEMORY;
 	if (fails_whole(e)) {
@@ -346,14 +349,14 @@ static enum err run_query(struct batch *b, struct response *r)
 		struct error_facts facts = { .e = e,
 			.detail = &p->context.detail,
 			.request_id = b->c->request_id,
-			.format = p->context.format,
-			.level = p->context.level };
+			.format = p->own.format,
+			.level = p->own.level };
 		response_error(&one, &facts);
 	}
 	begin_answer(b, r);
 	r->outcome = e != ERR_OK ? err_http(e) : 0;
 	buf_addf(&r->body, "--%s\r\n", b->boundary);
-	write_http(p, p->context.format, &one, false, &r->body);
+	write_http(p, p->own.format, &one, false, &r->body);
 	end_answer(b, r);
 	response_fini(&one);
 	return ERR_OK;

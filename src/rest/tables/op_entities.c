@@ -40,7 +40,7 @@ enum err op_get_entity(struct request_context *c, struct response *r)
 {
 	uint64_t table;
 	struct odata_style style = context_style(c);
-	const struct resource *at = &c->url.resource;
+	const struct resource *at = &table_request(c)->resource;
 	enum err e = context_table(c, &table);
 	if (e == ERR_OK)
 		e = key_check(at->pk, "PartitionKey", &c->detail);
@@ -49,7 +49,7 @@ enum err op_get_entity(struct request_context *c, struct response *r)
 	if (e == ERR_OK)
 		e = select_read(c, &style);
 	/* A row outside of the token's range does not exist. */
-	if (e == ERR_OK && access_allows_row(&c->access, at->pk, at->rk) != ERR_OK)
+	if (e == ERR_OK && table_request_allows_row(table_request(c), at->pk, at->rk) != ERR_OK)
 		e = ERR_NOT_FOUND;
 	if (e == ERR_OK)
 		e = admission_entities(c->service, table, at->pk, HEAT_READ, 1, &c->detail);
@@ -67,7 +67,7 @@ enum err op_get_entity(struct request_context *c, struct response *r)
 	response_odata(c, r, 200, true);
 	response_etag(r, it.version);
 	(void)buf_reserve(&r->body, it.body.n + METADATA_USUAL);
-	e = c->format->write_entity(&style, &row, &r->body);
+	e = table_request(c)->format->write_entity(&style, &row, &r->body);
 	item_fini(&it);
 	return e;
 }

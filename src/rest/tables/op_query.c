@@ -30,7 +30,7 @@ static bool add_row(void *arg, const struct query_row *row)
 		.document = row->document,
 		.canonical = (row->flags & ITEM_CANONICAL) != 0,
 		.entity = row->entity };
-	p->e = p->c->format->feed_entity(&p->style, &out, !p->any, &p->r->body);
+	p->e = table_request(p->c)->format->feed_entity(&p->style, &out, !p->any, &p->r->body);
 	if (p->e == ERR_OK && !buf_ok(&p->r->body))
 		p->e = ERR_NO_MEMORY;
 	p->any = true;
@@ -75,7 +75,7 @@ static enum err write_page(struct request_context *c, struct page *page, const s
 	if (page->style.all)
 		metadata_select.p = NULL;
 	response_odata(c, page->r, 200, true);
-	c->format->begin_feed(
+	table_request(c)->format->begin_feed(
 		&page->style, page->style.table, metadata_select, c->arena, &page->r->body);
 	enum err e = query_run(c->service, NULL, q, add_row, page, &end);
 	if (e == ERR_OK)
@@ -86,7 +86,7 @@ static enum err write_page(struct request_context *c, struct page *page, const s
 			e = write_token(page->r, "x-ms-continuation-NextRowKey", &end.next_rk);
 	}
 	query_end_fini(&end);
-	c->format->end_feed(&page->style, &page->r->body);
+	table_request(c)->format->end_feed(&page->style, &page->r->body);
 	return e;
 }
 
@@ -114,14 +114,14 @@ enum err op_query_entities(struct request_context *c, struct response *r)
 		c->detail.line = 0; /* it is one line */
 		q.filter = &filter;
 	}
-	if (c->access.has_limit)
-		q.limit = &c->access.limit;
+	if (table_request(c)->has_limit)
+		q.limit = &table_request(c)->limit;
 	/* $top=0 returns no rows and no token. */
 	if (e == ERR_OK && q.top == 0) {
 		response_odata(c, r, 200, true);
-		c->format->begin_feed(
+		table_request(c)->format->begin_feed(
 			&page.style, page.style.table, (struct span){ 0 }, c->arena, &r->body);
-		c->format->end_feed(&page.style, &r->body);
+		table_request(c)->format->end_feed(&page.style, &r->body);
 	} else if (e == ERR_OK) {
 		e = write_page(c, &page, &q);
 	}

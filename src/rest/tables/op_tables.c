@@ -39,7 +39,7 @@ static bool add_table(void *arg, const struct item *it)
 	}
 	if (!matches(p, it))
 		return true;
-	p->c->format->feed_table(&p->style, it->name, p->n == 0, &p->r->body);
+	table_request(p->c)->format->feed_table(&p->style, it->name, p->n == 0, &p->r->body);
 	p->n++;
 	return true;
 }
@@ -76,12 +76,12 @@ static enum err list_tables(struct table_page *p, struct span from)
 {
 	struct request_context *c = p->c;
 	response_odata(c, p->r, 200, true);
-	c->format->begin_feed(
+	table_request(c)->format->begin_feed(
 		&p->style, SPAN_LIT("Tables"), (struct span){ 0 }, c->arena, &p->r->body);
 	enum err e = p->top == 0 ? ERR_OK
 				 : store_list(service_store(c->service), NULL, c->secrets.id,
 					   CLASS_KEYED, from, true, WANT_ATTRS, add_table, p);
-	c->format->end_feed(&p->style, &p->r->body);
+	table_request(c)->format->end_feed(&p->style, &p->r->body);
 	if (e == ERR_OK && p->more) {
 		struct buf token = BUF_INIT(1024);
 		page_token_encode(buf_span(&p->next), &token);
@@ -114,7 +114,7 @@ enum err op_query_tables(struct request_context *c, struct response *r)
 /* Table operations report a missing resource, entity operations a missing table. */
 static enum err find(struct request_context *c, struct item *ret)
 {
-	enum err e = table_find_in(c->service, c->secrets.id, c->url.resource.table, ret);
+	enum err e = table_find_in(c->service, c->secrets.id, c->container, ret);
 	return e == ERR_TABLE_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 
@@ -126,7 +126,7 @@ enum err op_get_table(struct request_context *c, struct response *r)
 		return e;
 	struct odata_style style = context_style(c);
 	response_odata(c, r, 200, true);
-	c->format->write_table(&style, it.name, &r->body);
+	table_request(c)->format->write_table(&style, it.name, &r->body);
 	item_fini(&it);
 	return ERR_OK;
 }
@@ -143,9 +143,10 @@ enum err op_create_table(struct request_context *c, struct response *r)
 {
 	struct span name;
 	enum err e = format_of_body(request_header(c->request, "Content-Type"), c->version,
-		&c->body_format, &c->detail);
+		&table_request(c)->body_format, &c->detail);
 	if (e == ERR_OK)
-		e = c->body_format->read_table(c->request->body, c->arena, &name, &c->detail);
+		e = table_request(c)->body_format->read_table(
+			c->request->body, c->arena, &name, &c->detail);
 	if (e == ERR_OK)
 		e = table_create(c->service, ORIGIN_REST, c->secrets.id, name, NULL, &c->detail);
 	if (e != ERR_OK)
@@ -163,7 +164,7 @@ enum err op_create_table(struct request_context *c, struct response *r)
 	buf_fini(&url);
 	struct odata_style style = context_style(c);
 	if (!no_content)
-		c->format->write_table(&style, name, &r->body);
+		table_request(c)->format->write_table(&style, name, &r->body);
 	return ERR_OK;
 }
 
@@ -183,8 +184,9 @@ enum err op_delete_table(struct request_context *c, struct response *r)
 enum err op_get_service(struct request_context *c, struct response *r)
 {
 	response_odata(c, r, 200, false);
-	response_header_str(r, "Content-Type", c->format->content_type(c->level, BODY_SERVICE));
+	response_header_str(r, "Content-Type",
+		table_request(c)->format->content_type(table_request(c)->level, BODY_SERVICE));
 	struct odata_style style = context_style(c);
-	c->format->write_service(&style, &r->body);
+	table_request(c)->format->write_service(&style, &r->body);
 	return ERR_OK;
 }

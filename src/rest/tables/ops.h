@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The operations, one function each.  Each fills the response on ERR_OK; after an error handle.c
- * writes the response from c->detail. */
+ * The operations, one function each (rest/core/route.h says what each does). */
 #ifndef REST_TABLES_OPS_H
 #define REST_TABLES_OPS_H
 
-#include "rest/core/context.h"
-#include "rest/tables/operations.h"
-
-/* Runs the operation of a route (rest/core/route.h). */
-enum err op_run(struct request_context *c, enum rest_operation operation, struct response *r);
+#include "rest/tables/table_request.h"
 
 enum err op_get_service(struct request_context *c, struct response *r);
 enum err op_query_tables(struct request_context *c, struct response *r);
@@ -23,8 +18,5 @@ enum err op_change_entity(struct request_context *c, struct response *r);
 enum err op_batch(struct request_context *c, struct response *r);
 enum err op_get_acl(struct request_context *c, struct response *r);
 enum err op_set_acl(struct request_context *c, struct response *r);
-enum err op_get_properties(struct request_context *c, struct response *r);
-enum err op_set_properties(struct request_context *c, struct response *r);
-enum err op_get_stats(struct request_context *c, struct response *r);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef REST_TABLES_PAGE_H
 #define REST_TABLES_PAGE_H
 
-#include "rest/core/context.h"
+#include "rest/tables/table_request.h"
 
 #define PAGE_ROWS 1000
 

@@ -49,7 +49,7 @@ static bool looks_for_rows(struct span target)
 	return ret;
 }
 
-bool request_may_be_long(const struct request *r)
+static bool may_be_long(const struct request *r)
 {
 	static const char multipart[] = "multipart/";
 	struct span type = request_header(r, "Content-Type");
@@ -59,4 +59,24 @@ bool request_may_be_long(const struct request *r)
 		strncasecmp(type.p, multipart, sizeof(multipart) - 1) == 0 &&
 		(memmem(r->body.p, r->body.n, "GET ", 4) != NULL ||
 			memmem(r->body.p, r->body.n, "HEAD ", 5) != NULL);
+}
+
+static bool names_one_entity(struct span target)
+{
+	const char *query = memchr(target.p, '?', target.n);
+	size_t n = query != NULL ? (size_t)(query - target.p) : target.n;
+	const char *keys = memchr(target.p, '(', n);
+	if (keys == NULL)
+		return false;
+	n -= (size_t)(keys - target.p);
+	return memmem(keys, n, "PartitionKey=", 13) != NULL &&
+		memmem(keys, n, "RowKey=", 7) != NULL;
+}
+
+enum request_cost table_request_cost(const struct request *r)
+{
+	bool reads = span_is(r->method, "GET") || span_is(r->method, "HEAD");
+	if (span_is(r->method, "OPTIONS") || (reads && names_one_entity(r->target)))
+		return COST_BOUNDED;
+	return may_be_long(r) ? COST_LONG : COST_USUAL;
 }

@@ -3,7 +3,7 @@
 #ifndef REST_TABLES_SELECT_H
 #define REST_TABLES_SELECT_H
 
-#include "rest/core/context.h"
+#include "rest/tables/table_request.h"
 
 /* Sets the names of $select in the style; c->arena owns the array.  style->all stays without
  * $select, with "*", and in versions without $select.  ERR_INVALID_INPUT for too many names and

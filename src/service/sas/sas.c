@@ -8,14 +8,14 @@
 #include "base/compiler.h"
 #include "base/crypto.h"
 #include "codec/uri.h"
-#include "model/versions.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
 enum field_use {
 	FOR_BOTH,
-	FOR_TABLE,
+	FOR_SERVICE,
+	FOR_TABLE, /* a service that names its resource in the token */
 	FOR_ACCOUNT,
 };
 
@@ -32,7 +32,7 @@ static const struct field fields[] = {
 	{ "ss", offsetof(struct sas, ss), FOR_ACCOUNT, VERSION_KNOWN },
 	{ "srt", offsetof(struct sas, srt), FOR_ACCOUNT, VERSION_KNOWN },
 	{ "tn", offsetof(struct sas, tn), FOR_TABLE, VERSION_KNOWN },
-	{ "si", offsetof(struct sas, si), FOR_TABLE, VERSION_KNOWN },
+	{ "si", offsetof(struct sas, si), FOR_SERVICE, VERSION_KNOWN },
 	{ "sp", offsetof(struct sas, sp), FOR_BOTH, VERSION_KNOWN },
 	{ "st", offsetof(struct sas, st), FOR_BOTH, VERSION_KNOWN },
 	{ "se", offsetof(struct sas, se), FOR_BOTH, VERSION_KNOWN },
@@ -81,15 +81,34 @@ bool sas_is_account(const struct sas *s)
 	return s->ss.p != NULL || s->srt.p != NULL;
 }
 
+struct span sas_resource(const struct sas *s)
+{
+	return s->of->names_resource ? s->tn : s->resource;
+}
+
+static bool is_signed(const struct sas *s, enum field_use use)
+{
+	switch (use) {
+	case FOR_ACCOUNT:
+		return sas_is_account(s);
+	case FOR_SERVICE:
+		return !sas_is_account(s);
+	case FOR_TABLE:
+		return !sas_is_account(s) && s->of->names_resource;
+	case FOR_BOTH:
+		break;
+	}
+	return true;
+}
+
 const char *sas_unsigned_field(const struct sas *s)
 {
-	enum field_use other = sas_is_account(s) ? FOR_TABLE : FOR_ACCOUNT;
 	int version = version_parse(s->sv);
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		const struct field *f = &fields[i];
 		if (value_of(s, f)->p != NULL &&
-			(f->use == other || !version_has(version, f->since)))
+			(!is_signed(s, f->use) || !version_has(version, f->since)))
 			return f->name;
 	}
 	return NULL;
@@ -190,31 +209,37 @@ static void add_lines(struct buf *out, const struct span *values, size_t n)
 }
 
 /* Adds "/table/account/name", with the name in lower case. */
-static void add_resource(struct buf *out, struct span account, struct span table, int version)
+static void add_resource(struct buf *out, const struct sas *s, struct span account, int version)
 {
-	buf_add_str(out, version_has(version, VERSION_SAS_PREFIX) ? "/table/" : "/");
+	struct span name = sas_resource(s);
+
+	buf_add_char(out, '/');
+	if (version_has(version, VERSION_SAS_PREFIX)) {
+		buf_add_str(out, s->of->name);
+		buf_add_char(out, '/');
+	}
 	buf_add_span(out, account);
 	buf_add_char(out, '/');
-	for (size_t i = 0; i < table.n; i++) {
-		char c = table.p[i];
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
 		buf_add_char(out, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
 	}
 	buf_add_char(out, '\n');
 }
 
-static void add_table_string(const struct sas *s, struct span account, int version, struct buf *out)
+static void add_service_string(
+	const struct sas *s, struct span account, int version, struct buf *out)
 {
 	const struct span times[] = { s->sp, s->st, s->se };
 	const struct span limits[] = { s->sip, s->spr };
-	const struct span range[] = { s->sv, s->spk, s->srk, s->epk };
 
 	add_lines(out, times, ARRAY_LEN(times));
-	add_resource(out, account, s->tn, version);
+	add_resource(out, s, account, version);
 	add_line(out, s->si);
 	if (version_has(version, VERSION_SAS_LIMITS))
 		add_lines(out, limits, ARRAY_LEN(limits));
-	add_lines(out, range, ARRAY_LEN(range));
-	buf_add_span(out, s->erk);
+	buf_add_span(out, s->sv); /* the last line has no line end */
+	s->of->add_fields(s, out);
 }
 
 /* The last line has a line end too. */
@@ -234,13 +259,13 @@ enum err sas_string_to_sign(const struct sas *s, struct span account, struct buf
 	bool of_account = sas_is_account(s);
 	int version = version_parse(s->sv);
 
-	if (!version_has(version, of_account ? VERSION_ACCOUNT_SAS : VERSION_TABLE_SAS) ||
+	if (!version_has(version, of_account ? VERSION_ACCOUNT_SAS : s->of->since) ||
 		!one_line_each(s))
 		return ERR_INVALID_INPUT;
 	if (of_account)
 		add_account_string(s, account, version, out);
 	else
-		add_table_string(s, account, version, out);
+		add_service_string(s, account, version, out);
 	return buf_ok(out) ? ERR_OK : ERR_NO_MEMORY;
 }
 

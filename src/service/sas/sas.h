@@ -9,17 +9,37 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "model/access_policy.h"
+#include "model/versions.h"
 #include "service/core/service.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct sas;
+
+/* A storage service whose resources can have a SAS. */
+struct sas_service {
+	const char *name;        /* stands before the account in what is signed: "table" */
+	const char *permissions; /* the letters that sp may have */
+	enum version_rule since;
+	bool names_resource; /* the token names its table (tn); else the URL names the resource */
+	/* Appends the lines behind the versions' common ones. */
+	void (*add_fields)(const struct sas *s, struct buf *out);
+	/* Appends the stored policies of a resource as XML.  ERR_OK also if it does not exist. */
+	enum err (*policies)(struct service *service, struct span account, struct span resource,
+		struct buf *out);
+};
+extern const struct sas_service sas_tables;
+
 /* The decoded fields; p is NULL if a field is absent. */
 struct sas {
+	const struct sas_service *of;
+	struct span resource; /* the table or queue that the URL names */
 	struct span sv, sp, st, se, sip, spr, sig;
-	struct span tn, si, spk, srk, epk, erk; /* table SAS */
-	struct span ss, srt, ses;               /* account SAS */
+	struct span si;                     /* service SAS */
+	struct span tn, spk, srk, epk, erk; /* table SAS */
+	struct span ss, srt, ses;           /* account SAS */
 };
 
 #define SAS_STRING_LIMIT ((size_t)1 << 20) /* bytes of a string to sign; no request is that long */
@@ -30,8 +50,10 @@ struct span *sas_field(struct sas *s, struct span name);
  * order. */
 void sas_to_query(const struct sas *s, struct buf *out);
 
-/* Returns true for an account SAS, which has ss or srt; else it is a table SAS. */
+/* Returns true for an account SAS, which has ss or srt; else it is a service SAS. */
 bool sas_is_account(const struct sas *s);
+/* Returns what a service SAS is for: the table that it names, or the URL's resource. */
+struct span sas_resource(const struct sas *s);
 /* Returns the name of a field that is present, but that this kind of token does not sign in this
  * version.  Anybody could have added it.  NULL if there is none. */
 const char *sas_unsigned_field(const struct sas *s);
@@ -50,7 +72,7 @@ struct sas_terms {
 };
 /* Combines a token with its stored policy.  Each term comes from one of them, never from both;
  * expiry and permissions are required.  Call sas_terms_fini() also after an error.  ERR_AUTH_FAILED
- * if a rule is broken, or if the table has no such policy. */
+ * if a rule is broken, or if the resource has no such policy. */
 enum err sas_terms_read(struct service *service, struct span account, const struct sas *s,
 	struct sas_terms *ret, struct err_detail *detail);
 /* Frees the policies. */

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * A table SAS may leave start, expiry and permissions to a policy that is stored with the table.
+ * A service SAS may leave start, expiry and permissions to a policy stored with its resource.
  * So they can be changed or revoked after the token was issued. */
 #include "codec/access_policy_xml.h"
-#include "service/core/tables.h"
 #include "service/sas/sas.h"
 
 #define POLICIES_LIMIT ((size_t)4 << 20)
 #define SHOWN 64
 
 static enum err read_policies(
-	struct service *service, struct span account, struct span table, struct sas_terms *t)
+	struct service *service, struct span account, const struct sas *s, struct sas_terms *t)
 {
-	struct item it = { 0 };
-	enum err e = table_find(service, account, table, &it);
+	enum err e = s->of->policies(service, account, sas_resource(s), &t->xml);
 
-	if (e == ERR_OK)
-		e = table_policies_get(service, it.id, &t->xml);
-	item_fini(&it);
-	/* A missing table has no policies. */
-	if (e == ERR_TABLE_NOT_FOUND)
-		return ERR_OK;
 	if (e == ERR_OK)
 		e = access_policies_from_xml(buf_span(&t->xml), &t->policies, NULL);
 	return e == ERR_XML_INVALID || e == ERR_XML_VALUE ? ERR_CORRUPT : e;
@@ -48,14 +40,13 @@ static enum err take_one(
 static enum err take_policy(struct service *service, struct span account, const struct sas *s,
 	struct sas_terms *t, struct err_detail *detail)
 {
-	enum err e = read_policies(service, account, s->tn, t);
+	enum err e = read_policies(service, account, s, t);
 
 	if (e != ERR_OK)
 		return e;
 	const struct access_policy *p = find_policy(&t->policies, s->si);
 	if (p == NULL)
-		return err_set(detail, ERR_AUTH_FAILED,
-			"The table has no stored policy '%.*s' (si).",
+		return err_set(detail, ERR_AUTH_FAILED, "There is no stored policy '%.*s' (si).",
 			s->si.n < SHOWN ? (int)s->si.n : SHOWN, s->si.p);
 	e = take_one(&t->start, p->start, "st", detail);
 	if (e == ERR_OK)

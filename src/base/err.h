@@ -25,10 +25,13 @@
 	X(ENTITY_EXISTS,         EEXIST,       409, "EntityAlreadyExists",          "The specified entity already exists.") \
 	X(TABLE_EXISTS,          EEXIST,       409, "TableAlreadyExists",           "The table specified already exists.") \
 	X(ACCOUNT_EXISTS,        EEXIST,       409, "AccountAlreadyExists",         "The account specified already exists.") \
+	X(QUEUE_EXISTS,          EEXIST,       409, "QueueAlreadyExists",           "The specified queue already exists.") \
 	X(NAME_EXISTS,           EEXIST,       409, "ResourceAlreadyExists",        "The specified name already exists.") \
 	X(NOT_EMPTY,             ENOTEMPTY,    409, "ResourceNotEmpty",             "The directory is not empty.") \
 	X(NOT_A_DIRECTORY,       ENOTDIR,      409, "InvalidInput",                 "Not a directory.") \
 	X(IS_A_DIRECTORY,        EISDIR,       409, "InvalidInput",                 "Is a directory.") \
+	X(QUEUE_NOT_FOUND,       ENOENT,       404, "QueueNotFound",                "The specified queue does not exist.") \
+	X(MESSAGE_NOT_FOUND,     ENOENT,       404, "MessageNotFound",              "The specified message does not exist.") \
 	/* A precondition failed. */ \
 	X(CONDITION_NOT_MET,     ESTALE,       412, "UpdateConditionNotSatisfied",  "The update condition specified in the request was not satisfied.") \
 	X(STALE_VERSION,         EAGAIN,       503, "ServerBusy",                   "A newer version of the row was committed first.") \
@@ -58,6 +61,10 @@
 	X(BATCH_TOO_LARGE,       E2BIG,        400, "InvalidInput",                 "The batch request operation exceeds the maximum 100 changes per change set.") \
 	X(RENAME_TOO_LARGE,      E2BIG,        400, "InvalidInput",                 "More than 4,096 documents, or 4 MiB, would have to be written anew with another PartitionKey. Make the new directory and move the rows there instead.") \
 	X(BATCH_DUPLICATE,       EINVAL,       400, "InvalidDuplicateRow",          "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.") \
+	X(MESSAGE_TOO_LARGE,     EFBIG,        400, "MessageTooLarge",              "The message exceeds the maximum allowed size.") \
+	X(RECEIPT_MISMATCH,      ESTALE,       400, "PopReceiptMismatch",           "The specified pop receipt did not match the pop receipt for a dequeued message.") \
+	X(METADATA_INVALID,      EINVAL,       400, "InvalidMetadata",              "The metadata specified is invalid. It has characters that are not permitted.") \
+	X(METADATA_TOO_LARGE,    E2BIG,        400, "MetadataTooLarge",             "The size of the specified metadata exceeds the maximum size permitted.") \
 	X(NOT_AN_ENTITY,         EBADMSG,      400, "InvalidInput",                 "The content is not an entity.") \
 	/* The operation is not allowed on this object. */ \
 	X(NOT_PERMITTED,         EPERM,        403, "AuthorizationFailure",         "This request is not authorized to perform this operation.") \
@@ -84,6 +91,7 @@
 	X(HEADER_MISSING,          EINVAL,       400, "MissingRequiredHeader",        "A required HTTP header was not specified.") \
 	X(LENGTH_MISSING,          EINVAL,       411, "MissingContentLengthHeader",   "The Content-Length header was not specified.") \
 	X(QUERY_VALUE,             EINVAL,       400, "InvalidQueryParameterValue",   "Value for one of the query parameters specified in the request URI is invalid.") \
+	X(QUERY_RANGE,             EINVAL,       400, "OutOfRangeQueryParameterValue", "One of the query parameters specified in the request URI is outside the permissible range.") \
 	X(XMETHOD_VERB,            EINVAL,       400, "XMethodNotUsingPost",          "The request uses X-HTTP-Method with an HTTP verb other than POST.") \
 	X(XMETHOD_VALUE,           EINVAL,       400, "XMethodIncorrectValue",        "The specified X-HTTP-Method is invalid.") \
 	X(XMETHOD_COUNT,           EINVAL,       400, "XMethodIncorrectCount",        "More than one X-HTTP-Method is specified.") \

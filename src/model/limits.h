@@ -19,6 +19,12 @@
 #define LIMIT_ACCOUNT_KEY_BYTES 32
 #define LIMIT_BATCH_OPS 100
 #define LIMIT_BATCH_BYTES (4 * 1024 * 1024)
+#define LIMIT_QUEUE_NAME_MIN 3
+#define LIMIT_QUEUE_NAME_MAX 63
+#define LIMIT_METADATA_BYTES 8192 /* names and values together */
+#define LIMIT_MESSAGE_BYTES 65536
+#define LIMIT_MESSAGES_TAKEN 32            /* by one request */
+#define LIMIT_MESSAGE_HIDDEN_S (7 * 86400) /* how long a message can be invisible */
 
 /* Limits of the mount. */
 #define LIMIT_NAME_BYTES 240                   /* a longer file name becomes a digest name */

@@ -81,6 +81,22 @@ void table_name_fold(struct span name, char *out)
 		out[i] = lower(name.p[i]);
 }
 
+enum err queue_name_check(struct span name, struct err_detail *detail)
+{
+	bool dash = true; /* so that none comes first */
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+		if (!is_lower(c) && !is_digit(c) && (c != '-' || dash))
+			return err_set(detail, ERR_NAME_INVALID,
+				"The name of a queue has lower-case letters and digits, with single hyphens between them.");
+		dash = c == '-';
+	}
+	if (dash && name.n > 0)
+		return err_set(
+			detail, ERR_NAME_INVALID, "The name of a queue cannot end with a hyphen.");
+	return check_length(name, LIMIT_QUEUE_NAME_MIN, LIMIT_QUEUE_NAME_MAX, "a queue", detail);
+}
+
 static bool in_ranges(const struct cp_range *r, size_t n, uint32_t cp)
 {
 	size_t from = 0, to = n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names of accounts, tables and properties: which are valid (protocol section 5.3). */
+ * Names of accounts, tables, queues and properties: which are valid (protocol section 5.3). */
 #ifndef MODEL_NAMES_H
 #define MODEL_NAMES_H
 
@@ -18,6 +18,10 @@ enum err table_name_check(struct span name, struct err_detail *detail);
 /* Writes the name in lower case to out, name.n bytes.  Table names are compared and stored as keys
  * in this form. */
 void table_name_fold(struct span name, char *out);
+
+/* Checks a queue name: 3 to 63 of a-z, 0-9 and -, with a letter or digit at both ends and no two -
+ * side by side.  The errors of account names. */
+enum err queue_name_check(struct span name, struct err_detail *detail);
 
 /* Checks a property name: a C# identifier of at most 255 UTF-16 units.  It begins with a letter
  * (Unicode L*, Nl) or _; the rest may also be Mn, Mc, Nd, Pc, Cf.  ERR_PROPERTY_NAME_INVALID,

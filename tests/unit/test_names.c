@@ -41,6 +41,21 @@ TEST(tables_is_reserved_in_any_case)
 	CHECK_ERR(table_name_check(SPAN_LIT("tables1"), NULL), ERR_OK);
 }
 
+TEST(queue_names_are_3_to_63_letters_digits_and_single_hyphens_inside)
+{
+	static const char *const bad[] = { "-ab", "ab-", "a--b", "Abc", "a_b", "a.b", "a b",
+		"ab\xc3\xa9", "---" };
+
+	CHECK_ERR(queue_name_check(span_make(letters, 2), NULL), ERR_NAME_TOO_SHORT);
+	CHECK_ERR(queue_name_check(span_make(letters, 3), NULL), ERR_OK);
+	CHECK_ERR(queue_name_check(span_make(letters, 63), NULL), ERR_OK);
+	CHECK_ERR(queue_name_check(span_make(letters, 64), NULL), ERR_NAME_TOO_LONG);
+	CHECK_ERR(queue_name_check(SPAN_LIT("0-a-9"), NULL), ERR_OK);
+	CHECK_ERR(queue_name_check(SPAN_LIT(""), NULL), ERR_NAME_TOO_SHORT);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_ERR(queue_name_check(span_of(bad[i]), NULL), ERR_NAME_INVALID);
+}
+
 TEST(folding_lowers_ascii_only)
 {
 	char out[8] = { 0 };
@@ -90,5 +105,6 @@ TEST(property_names_have_at_most_255_units)
 
 RUN_TESTS(T(account_names_are_3_to_24_lower_case_letters_and_digits),
 	T(table_names_are_3_to_63_letters_and_digits), T(tables_is_reserved_in_any_case),
+	T(queue_names_are_3_to_63_letters_digits_and_single_hyphens_inside),
 	T(folding_lowers_ascii_only), T(identifiers_in_any_script_are_property_names),
 	T(what_is_no_identifier_is_refused), T(property_names_have_at_most_255_units))

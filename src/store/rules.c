@@ -13,10 +13,13 @@ enum err rules_exists(enum item_kind there)
 		return ERR_TABLE_EXISTS;
 	case ITEM_ACCOUNT:
 		return ERR_ACCOUNT_EXISTS;
+	case ITEM_QUEUE:
+		return ERR_QUEUE_EXISTS;
 	case ITEM_NONE:
 	case ITEM_PARTITION:
 	case ITEM_FILE:
 	case ITEM_FOLDER:
+	case ITEM_MESSAGE:
 		break;
 	}
 	return ERR_NAME_EXISTS;
@@ -26,6 +29,8 @@ static bool class_suits(enum item_kind parent, enum item_kind kind, enum item_cl
 {
 	if (kind == ITEM_FILE && class == CLASS_KEYED)
 		return parent == ITEM_PARTITION;
+	if (kind == ITEM_QUEUE || kind == ITEM_MESSAGE)
+		return class == CLASS_QUEUE;
 	return class == (kind == ITEM_FILE || kind == ITEM_FOLDER ? CLASS_NAMED : CLASS_KEYED);
 }
 
@@ -39,21 +44,23 @@ bool rules_fits(
 
 bool rules_has_body(enum item_kind kind)
 {
-	return kind == ITEM_ROW || kind == ITEM_ACCOUNT || kind == ITEM_TABLE;
+	return rules_body_is_content(kind) || kind == ITEM_ACCOUNT || kind == ITEM_TABLE ||
+		kind == ITEM_QUEUE;
 }
 
 bool rules_wants_body(unsigned want, const struct item *it)
 {
 	if (want & WANT_BODY)
 		return rules_has_body(it->kind);
-	return want & WANT_SMALL_BODY && it->kind == ITEM_ROW && it->size <= STORE_SMALL_BODY;
+	return want & WANT_SMALL_BODY && rules_body_is_content(it->kind) &&
+		it->size <= STORE_SMALL_BODY;
 }
 
 bool rules_put_replaces(enum item_kind put, const struct item *there)
 {
 	if (put == ITEM_ROW && there->kind == ITEM_FILE)
 		return there->class == CLASS_KEYED;
-	return put == there->kind && rules_has_body(put);
+	return put == there->kind && rules_has_body(put) && put != ITEM_MESSAGE;
 }
 
 enum err rules_cond(const struct change *c, const struct item *there)
@@ -87,7 +94,7 @@ enum err rules_to_match(const struct change *c, const struct item *there)
 enum err rules_convert(enum item_kind from, enum item_kind to, bool has_body)
 {
 	if (to == ITEM_NONE || to == from)
-		return has_body && from != ITEM_ROW ? ERR_INVALID_INPUT : ERR_OK;
+		return has_body && !rules_body_is_content(from) ? ERR_INVALID_INPUT : ERR_OK;
 	if (from == ITEM_FILE && to == ITEM_ROW)
 		return has_body ? ERR_OK : ERR_INVALID_INPUT;
 	if (from == ITEM_ROW && to == ITEM_FILE)

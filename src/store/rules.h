@@ -10,7 +10,7 @@
 /* What item.flags may hold outside an engine. */
 #define ITEM_FLAGS_PUBLIC 0xffu
 
-/* ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS or ERR_NAME_EXISTS. */
+/* ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS, ERR_QUEUE_EXISTS or ERR_NAME_EXISTS. */
 enum err rules_exists(enum item_kind there);
 
 /* Whether a child of this kind and class may stand in that directory: item_may_hold(), and
@@ -19,13 +19,18 @@ enum err rules_exists(enum item_kind there);
 bool rules_fits(
 	uint64_t parent_id, enum item_kind parent, enum item_kind child, enum item_class class);
 
-/* Whether items of this kind keep a body: a document, secrets, policies. */
+/* Whether items of this kind keep a body: a document, a text, secrets, policies. */
 bool rules_has_body(enum item_kind kind);
+/* Whether item.size is the length of the body. */
+static inline bool rules_body_is_content(enum item_kind kind)
+{
+	return kind == ITEM_ROW || kind == ITEM_MESSAGE;
+}
 /* Whether a reader that wants this (enum store_want) is given this item's. */
 bool rules_wants_body(unsigned want, const struct item *it);
 
 /* Whether a PUT of this kind replaces what is there: a row over a row or over the file that
- * stands under its name; an account's or a table's body. */
+ * stands under its name; the body of an account, table or queue. */
 bool rules_put_replaces(enum item_kind put, const struct item *there);
 
 /* c->cond against what is there (NULL: nothing). */

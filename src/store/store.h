@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The store: the engine interface and its contract.  Everything that rowfs keeps is an
- * item in a tree: accounts hold tables, tables hold partitions, partitions hold rows and
- * ordinary files; folders (dot-directories beside the rows) hold files and folders.  An
+ * item in a tree: accounts hold tables and queues, tables hold partitions, partitions hold
+ * rows and ordinary files, queues hold messages; folders (dot-directories beside the rows)
+ * hold files and folders.  An
  * engine keeps items, orders them, and applies change sets; it knows no meaning beyond
  * what stands here.  A second engine can be written from this page, and
  * tests/unit/store_contract.c is the suite that it must pass.
@@ -40,16 +41,19 @@ enum item_kind {
 	ITEM_ACCOUNT, /* child of STORE_ROOT; body: the account's secrets */
 	ITEM_TABLE,   /* body: its stored access policies; may be empty */
 	ITEM_PARTITION,
-	ITEM_ROW,    /* body: the document, exactly as a file shows it */
-	ITEM_FILE,   /* an ordinary file; content by file_read and CHANGE_WRITE */
-	ITEM_FOLDER, /* a directory among the ordinary files; in a table: a partition whose
+	ITEM_ROW,     /* body: the document, exactly as a file shows it */
+	ITEM_FILE,    /* an ordinary file; content by file_read and CHANGE_WRITE */
+	ITEM_FOLDER,  /* a directory among the ordinary files; in a table: a partition whose
 			   key is not known yet (made under its digest name) */
+	ITEM_QUEUE,   /* child of an account; body: its metadata and stored access policies */
+	ITEM_MESSAGE, /* child of a queue; body: its text */
 };
 
-/* The two name spaces of a directory.  Keyed children come first in a listing. */
+/* The name spaces of a directory.  A listing shows one of them. */
 enum item_class {
 	CLASS_KEYED, /* accounts, tables (key: name in lower case), partitions, rows */
 	CLASS_NAMED, /* ordinary files and folders; key: the name's bytes */
+	CLASS_QUEUE, /* queues of an account, messages of a queue */
 };
 
 /* Fixed ids.  They exist in every store, are never listed, and cannot be removed. */
@@ -98,19 +102,21 @@ struct item {
 	enum item_class class;
 	uint32_t flags;   /* enum item_flags */
 	uint64_t edition; /* moves on with every new content of a row, not with attributes;
-			     starts at 1 for a new row, 0 for everything else; it moves on
+			     starts at 1 for a new row, 0 for everything else (a message's
+			     moves on with a new text); it moves on
 			     where a row becomes a file, and is kept where a file becomes a
 			     row: (id, edition) names one immutable row content. */
 	int64_t version;  /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
 			    of content or membership */
-	int64_t born;     /* ticks.  Rows and files: the version with which it was made, whatever
+	int64_t born; /* ticks.  Rows, messages and files: the version with which it was made, whatever
 			     changes, replaces or moves it afterwards; a file that a row leaves
 			     behind has the row's.  0: not known.  Directories: 0 */
 	struct attrs attrs;
-	uint64_t size;    /* rows and files: bytes; directories: number of children */
+	uint64_t size;    /* rows, messages and files: bytes; directories: number of children */
 	struct span key;  /* order form (CLASS_KEYED) or name bytes */
 	struct span name; /* tables: the name in its own case; else empty */
-	struct span body; /* rows, tables, accounts, where asked for; else p is NULL */
+	struct span body; /* rows, tables, accounts, queues, messages, where asked for; else p is
+			     NULL */
 	void *mem;        /* owns what the spans point to; item_fini() frees it */
 };
 
@@ -125,7 +131,8 @@ enum store_want {
 	WANT_ATTRS = 0,
 	WANT_BODY = 1,
 	WANT_KEYS = 2,       /* list(): id, kind and key of each will do; the rest may be 0 */
-	WANT_SMALL_BODY = 4, /* child(), list(): the body of a row up to STORE_SMALL_BODY bytes */
+	WANT_SMALL_BODY = 4, /* child(), list(): the body of a row or message up to
+				STORE_SMALL_BODY bytes */
 	WANT_BODIES = WANT_BODY | WANT_SMALL_BODY,
 };
 #define STORE_SMALL_BODY ((uint64_t)32 << 10)
@@ -141,9 +148,9 @@ typedef bool (*store_list_fn)(void *arg, const struct item *it);
 /* ---- changing ---- */
 
 enum change_op {
-	CHANGE_PUT,    /* make or replace a row; make a directory, file or account; PUT on an
-			  existing account or table replaces its body (a table keeps its name).
-			  New file: empty. */
+	CHANGE_PUT,    /* make or replace a row; make a directory, file, message or account; PUT on
+			  an existing account, table or queue replaces its body (a table keeps its
+			  name).  New file: empty. */
 	CHANGE_DELETE, /* remove a row, a file, or an empty directory (ERR_NOT_EMPTY; whole
 			  subtrees with CHANGE_RECURSIVE) */
 	CHANGE_MOVE,   /* item -> to; what stands there is removed in the same step
@@ -151,7 +158,7 @@ enum change_op {
 			  CHANGE_NO_REPLACE (ERR_NAME_EXISTS or its kin).  Kind changes
 			  FILE<->ROW and FOLDER->PARTITION by to_kind; a FILE that becomes a
 			  ROW takes `body` as its document, which must be what the file
-			  holds: give cond_version. */
+			  holds: give cond_version.  A message takes `body` as its new text. */
 	CHANGE_ATTRS,  /* set attrs (only the members that set_mask names); no new version */
 	CHANGE_WRITE,  /* files: body at offset, extends */
 	CHANGE_RESIZE, /* files: size = offset */
@@ -159,8 +166,8 @@ enum change_op {
 
 enum change_cond {
 	COND_NONE,
-	COND_ABSENT,  /* else ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS or
-			 ERR_NAME_EXISTS by kind */
+	COND_ABSENT,  /* else ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS,
+			 ERR_QUEUE_EXISTS or ERR_NAME_EXISTS by kind */
 	COND_PRESENT, /* else ERR_NOT_FOUND */
 	COND_VERSION, /* present (else ERR_NOT_FOUND) with this version, else
 			 ERR_CONDITION_NOT_MET */
@@ -219,8 +226,8 @@ struct change {
 	enum item_kind kind;    /* PUT */
 	struct span name;       /* PUT of a table, MOVE of a table: the name in its case */
 	uint32_t item_flags;    /* PUT; MOVE with a body */
-	struct span body;       /* PUT of a row, account or table, WRITE; MOVE: a rewritten document
-				 (p not NULL: edition moves on unless a file becomes a row) */
+	struct span body;       /* PUT of an item with a body, WRITE; MOVE: a rewritten document or
+				 text (p not NULL: edition moves on unless a file becomes a row) */
 	struct attrs attrs;     /* PUT: of a new item; of a replaced row: mode and owner are kept
 				 where unset here, times are taken as given; ATTRS */
 	uint32_t set_mask;      /* ATTRS */
@@ -395,7 +402,8 @@ void changes_fini(struct change *changes, size_t n);
 bool item_may_hold(enum item_kind parent, enum item_kind child);
 static inline bool item_is_dir(enum item_kind k)
 {
-	return k == ITEM_ACCOUNT || k == ITEM_TABLE || k == ITEM_PARTITION || k == ITEM_FOLDER;
+	return k == ITEM_ACCOUNT || k == ITEM_TABLE || k == ITEM_PARTITION || k == ITEM_FOLDER ||
+		k == ITEM_QUEUE;
 }
 
 #endif

@@ -40,6 +40,20 @@ TEST(files_and_folders_stand_by_name_in_every_directory)
 	CHECK(!rules_fits(STORE_ROOT, ITEM_FOLDER, ITEM_FILE, CLASS_KEYED));
 }
 
+TEST(queues_stand_in_accounts_and_messages_in_queues_and_in_their_own_class)
+{
+	CHECK(rules_fits(5000, ITEM_ACCOUNT, ITEM_QUEUE, CLASS_QUEUE));
+	CHECK(rules_fits(5000, ITEM_QUEUE, ITEM_MESSAGE, CLASS_QUEUE));
+	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_QUEUE, CLASS_KEYED));
+	CHECK(!rules_fits(5000, ITEM_QUEUE, ITEM_MESSAGE, CLASS_KEYED));
+	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_TABLE, CLASS_QUEUE));
+	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_FILE, CLASS_QUEUE));
+	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_MESSAGE, CLASS_QUEUE));
+	CHECK(!rules_fits(5000, ITEM_TABLE, ITEM_QUEUE, CLASS_QUEUE));
+	CHECK(!rules_fits(5000, ITEM_QUEUE, ITEM_FILE, CLASS_NAMED));
+	CHECK(!rules_fits(5000, ITEM_QUEUE, ITEM_QUEUE, CLASS_QUEUE));
+}
+
 TEST(small_bodies_are_those_of_rows)
 {
 	struct item it = { .kind = ITEM_ROW, .size = STORE_SMALL_BODY };
@@ -96,6 +110,7 @@ RUN_TESTS(
 	T(a_kind_that_there_is_not_holds_nothing_and_has_a_name),
 	T(a_file_may_be_of_either_class_and_of_no_third),
 	T(files_and_folders_stand_by_name_in_every_directory),
+	T(queues_stand_in_accounts_and_messages_in_queues_and_in_their_own_class),
 	T(small_bodies_are_those_of_rows),
 	T(a_condition_that_there_is_not_holds),
 	T(what_is_given_replaces_and_the_rest_stays),

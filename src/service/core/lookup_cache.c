@@ -67,9 +67,12 @@ void lookup_cache_free(struct lookup_cache *k)
 	free(k);
 }
 
-/* Rows and files do not affect directories.  An item named by its id can be a directory. */
+/* Rows, files and what is of a queue do not affect the cached directories.  An item named by its id
+ * can be a directory. */
 static bool is_below_tables(const struct change *c)
 {
+	if (c->at.id == 0 && c->at.class == CLASS_QUEUE)
+		return true;
 	switch (c->op) {
 	case CHANGE_PUT:
 		return c->kind == ITEM_ROW || c->kind == ITEM_FILE;

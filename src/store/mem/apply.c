@@ -206,7 +206,7 @@ static enum err put_new(struct mem_work *w, struct change *c, const struct where
 		.version = c->version,
 		.born = item_is_dir(c->kind) ? 0 : c->version,
 		.attrs = c->attrs,
-		.size = c->kind == ITEM_ROW ? c->body.n : 0,
+		.size = rules_body_is_content(c->kind) ? c->body.n : 0,
 		.key = at->key.p ? at->key : SPAN_LIT(""),
 		.name = c->kind == ITEM_TABLE && c->name.p ? c->name : SPAN_LIT(""),
 		.body = !body       ? NO_BODY

@@ -36,7 +36,7 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 		.version = c->version,
 		.born = item_is_dir(c->kind) ? 0 : c->version,
 		.attrs = c->attrs,
-		.size = c->kind == ITEM_ROW ? c->body.n : 0,
+		.size = rules_body_is_content(c->kind) ? c->body.n : 0,
 		.key = f->key,
 		.name = c->kind == ITEM_TABLE ? c->name : SPAN_LIT(""),
 	};

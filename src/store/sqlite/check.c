@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && ITEM_ROW == 4 &&
-		ITEM_FILE == 5 && ITEM_FOLDER == 6 && SQL_CHUNK == 16384 && SQL_IS_INLINE == 256 &&
+		ITEM_FILE == 5 && ITEM_FOLDER == 6 && ITEM_QUEUE == 7 && ITEM_MESSAGE == 8 &&
+		CLASS_QUEUE == 2 && SQL_CHUNK == 16384 && SQL_IS_INLINE == 256 &&
 		RULES_ID_LEFT == 549755813888 && STORE_ID_BITS == 40 && STORE_ID_FIRST == 1024 &&
 		SQL_ATTRS_PLAIN == 28 && SQL_ATTRS_BYTES == 36 && SQL_BORN_BYTES == 8 &&
 		ITEM_MADE == 1 && ITEM_KEYS_INSIDE + ITEM_CANONICAL == 6,
@@ -30,7 +31,7 @@ _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && IT
 #define OBJ_ID "i.id&549755813887"
 #define OBJ " o.id=(" OBJ_ID ")"
 #define AT ",i.parent,i.class,i.key"
-#define DIRS "(1,2,3,6)"
+#define DIRS "(1,2,3,6,7)"
 /* Its space is being reclaimed (reclaim.c). */
 #define REMOVED "(parent=0 AND class=0 AND id>1024 AND key=CAST(CAST(id AS TEXT) AS BLOB))"
 
@@ -63,20 +64,21 @@ static const char *const queries[] = {
 	" LEFT JOIN obj o ON o.id=v LEFT JOIN item i ON"
 	" i.parent=o.parent AND i.class=o.class AND i.key=o.key AND i.id=v"
 	" WHERE i.id IS NULL OR i.parent<>0 OR i.class<>1 OR i.kind<>6",
-	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 6 THEN 'it is of no known kind'"
+	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 8 THEN 'it is of no known kind'"
 	" WHEN parent=0 AND id>4 AND NOT " REMOVED " THEN 'it stands nowhere'"
-	" WHEN kind<>5 AND class<>(kind=6) AND NOT " REMOVED " OR class NOT IN (0,1)"
+	" WHEN kind<>5 AND class<>CASE WHEN kind<6 THEN 0 WHEN kind=6 THEN 1 ELSE 2 END"
+	" AND NOT " REMOVED " OR class NOT BETWEEN 0 AND iif(kind=5,1,2)"
 	" THEN 'it is of the wrong class'"
 	" WHEN id<1 OR id>=1099511627776 OR id BETWEEN 5 AND 1024 THEN 'its id is out of range'"
 	" WHEN ifnull(size,0)<0 THEN 'its size is negative'"
 	" WHEN version<0 THEN 'its version is negative'"
 	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 ELSE 7 END"
 	" THEN 'it has marks that nothing has'"
-	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5) THEN 9223372036854775807 ELSE 0 END"
+	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5,8) THEN 9223372036854775807 ELSE 0 END"
 	" THEN 'the number of its edition is wrong'"
 	" WHEN ifnull(length(attrs),28)<>28 AND (kind<>5 OR length(attrs)<>36)"
 	" THEN 'its mode, owner and times cannot be read'"
-	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 AND NOT (kind IN (4,5) AND length(name)=8)"
+	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 AND NOT (kind IN (4,5,8) AND length(name)=8)"
 	" THEN 'it has a name that only tables have'"
 	" WHEN version>(SELECT value FROM meta WHERE name='version_high')"
 	" THEN 'it is of a version later than any given out'"
@@ -85,7 +87,8 @@ static const char *const queries[] = {
 	"SELECT CASE WHEN o.id IS NULL THEN 'it has no document row'"
 	" WHEN o.parent<>i.parent OR o.class<>i.class OR o.key<>i.key"
 	" THEN 'it is kept under two places'"
-	" WHEN i.kind=4 AND (o.body IS NULL OR length(o.body)<>ifnull(i.size,0)) THEN 'the row has '||"
+	" WHEN i.kind IN (4,8) AND (o.body IS NULL OR length(o.body)<>ifnull(i.size,0))"
+	" THEN iif(i.kind=4,'the row has ','the message has ')||"
 	"ifnull(i.size,0)||' bytes, its document '||ifnull(length(o.body),'none')"
 	" WHEN i.kind=5 AND CASE WHEN i.flags&256"
 	" THEN o.body IS NULL OR length(o.body)>ifnull(i.size,0) ELSE o.body IS NOT NULL END"
@@ -104,7 +107,7 @@ static const char *const queries[] = {
 	"SELECT 'it may not stand where it does'" AT
 	" FROM item d CROSS JOIN item i ON i.parent=d.id"
 	" WHERE NOT ifnull(CASE WHEN d.id=1 THEN i.kind IN (1,5,6) ELSE CASE d.kind"
-	" WHEN 1 THEN i.kind IN (2,5,6) WHEN 2 THEN i.kind IN (3,5,6) WHEN 3 THEN i.kind IN (4,5,6)"
+	" WHEN 1 THEN i.kind IN (2,5,6,7) WHEN 7 THEN i.kind=8 WHEN 2 THEN i.kind IN (3,5,6) WHEN 3 THEN i.kind IN (4,5,6)"
 	" WHEN 6 THEN i.kind IN (5,6) END END,0)",
 	"SELECT 'directory counts '||ifnull(size,0)||' children, it has '||n,parent,class,key FROM"
 	" (SELECT *,(SELECT count(*) FROM item c WHERE c.parent=i.id) n FROM item i"

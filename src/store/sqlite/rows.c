@@ -101,7 +101,8 @@ static int64_t born_of(sqlite3_stmt *st, const struct item *it)
 	struct span s = sql_column_span(st, COL_NAME);
 	if (s.n == SQL_BORN_BYTES)
 		return get64(s.p);
-	bool changed = it->kind == ITEM_ROW ? it->edition > 1 : it->size > 0;
+	bool changed =
+		it->kind == ITEM_ROW ? it->edition > 1 : it->kind == ITEM_FILE && it->size > 0;
 	return changed ? 0 : it->version;
 }
 

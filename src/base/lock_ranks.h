@@ -41,6 +41,7 @@
 	X(UNKEPT, "service/core/service.c", "change sets whose old contents are not kept yet") \
 	X(PARTITION_KEYS, "service/core/partition_keys.c", "keys of partitions by id") \
 	X(LOOKUP_CACHE, "service/core/lookup_cache.c", "accounts, tables and partitions that REST remembers") \
+	X(CLAIMS, "service/core/claims.c", "messages that are being taken") \
 	X(HEAT, "service/core/heat.c", "one set of counted partitions") \
 	X(TRASH, "service/tree/trash.c", "how much is in the trash") \
 	/* Tables of the mount. */ \

@@ -60,10 +60,13 @@ static int run(struct cmd_env *env, const struct args *args)
 		fprintf(env->out, "... and %" PRIu64 " more\n", n.findings - FINDINGS_SHOWN);
 	fprintf(env->out,
 		"%s: %" PRIu64 " account%s, %" PRIu64 " table%s, %" PRIu64
-		" partition%s, %s row%s, %" PRIu64 " ordinary file%s: ",
+		" partition%s, %s row%s, %" PRIu64 " ordinary file%s%s",
 		env->store, n.accounts, plural(n.accounts), n.tables, plural(n.tables),
 		n.partitions, plural(n.partitions), number_text(n.rows, rows), plural(n.rows),
-		n.files, plural(n.files));
+		n.files, plural(n.files), n.queues > 0 ? ", " : ": ");
+	if (n.queues > 0)
+		fprintf(env->out, "%" PRIu64 " queue%s, %" PRIu64 " message%s: ", n.queues,
+			plural(n.queues), n.messages, plural(n.messages));
 	if (n.findings == 0)
 		fputs("clean\n", env->out);
 	else

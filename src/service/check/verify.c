@@ -12,6 +12,8 @@
 #include "model/names.h"
 #include "service/check/walk.h"
 #include "service/core/accounts.h"
+#include "service/queue/messages.h"
+#include "service/queue/queues.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -427,6 +429,49 @@ static void check_secrets(struct verify *v, const struct item *it)
 	account_secrets_fini(&secrets);
 }
 
+static bool on_message(void *arg, const struct item *it)
+{
+	struct verify *v = arg;
+	const char *wrong = message_item_wrong(it);
+	v->children++;
+	v->counts->messages++;
+	if (wrong != NULL)
+		report(v, it->key, "%s", wrong);
+	tell_done(v);
+	return !v->stopped;
+}
+
+static enum err verify_queue(struct verify *v, const struct item *it)
+{
+	const char *wrong = queue_item_wrong(it);
+	v->counts->queues++;
+	if (wrong != NULL)
+		report(v, it->key, "%s", wrong);
+	v->table = it->key;
+	v->children = 0;
+	enum err e = store_list(v->store, v->view, it->id, CLASS_QUEUE, (struct span){ 0 }, false,
+		WANT_BODY, on_message, v);
+	v->table = (struct span){ 0 };
+	if (e == ERR_OK)
+		check_count(v, it, it->key);
+	return tolerate(v, it->key, e);
+}
+
+static enum err verify_queues(struct verify *v, uint64_t account, uint64_t *children)
+{
+	struct item at = { 0 };
+	enum err e = ERR_OK;
+	while (e == ERR_OK && !v->stopped) {
+		e = walk_next(v->store, v->view, account, CLASS_QUEUE, WANT_BODY, &at);
+		if (e == ERR_OK) {
+			(*children)++;
+			e = verify_queue(v, &at);
+		}
+	}
+	item_fini(&at);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
 static enum err verify_account(struct verify *v, const struct item *it)
 {
 	struct err_detail why = { 0 };
@@ -439,6 +484,8 @@ static enum err verify_account(struct verify *v, const struct item *it)
 	v->account = it->key;
 	uint64_t children;
 	e = each_child(v, it->id, ITEM_ACCOUNT, verify_table, &children);
+	if (e == ERR_OK)
+		e = verify_queues(v, it->id, &children);
 	v->account = (struct span){ 0 };
 	v->children = children;
 	if (e == ERR_OK)

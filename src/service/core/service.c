@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "service/core/claims.h"
 #include "service/core/heat.h"
 #include "service/core/lookup_cache.h"
 #include "service/core/metrics.h"
@@ -21,7 +22,8 @@
 struct service {
 	struct store *store;
 	unsigned abilities;
-	_Atomic int64_t last_version;
+	_Atomic int64_t last_version, last_now;
+	struct claims *claims;
 	struct heat *heat;
 	struct metrics *metrics;
 	struct partition_keys *partition_keys;
@@ -76,12 +78,14 @@ enum err service_new(struct store *store, struct service **ret)
 	rwlock_init(&s->doors_lock, RANK_DOORS);
 	mutex_init(&s->unkept_lock, RANK_UNKEPT);
 	pthread_cond_init(&s->kept, NULL);
+	s->claims = claims_new();
 	s->heat = heat_new();
 	s->metrics = metrics_new();
 	s->partition_keys = partition_keys_new(store);
 	s->lookup_cache = lookup_cache_new();
-	if (s->heat == NULL || s->metrics == NULL || s->partition_keys == NULL ||
-		s->lookup_cache == NULL || views_new(store, &s->views) != ERR_OK) {
+	if (s->claims == NULL || s->heat == NULL || s->metrics == NULL ||
+		s->partition_keys == NULL || s->lookup_cache == NULL ||
+		views_new(store, &s->views) != ERR_OK) {
 		service_free(s);
 		return ERR_NO_MEMORY;
 	}
@@ -97,6 +101,7 @@ void service_free(struct service *s)
 	store_listen(s->store, NULL, NULL);
 	views_free(s->views);
 	store_close(s->store);
+	claims_free(s->claims);
 	heat_free(s->heat);
 	metrics_free(s->metrics);
 	partition_keys_free(s->partition_keys);
@@ -116,6 +121,11 @@ struct store *service_store(struct service *s)
 bool service_can(const struct service *s, unsigned abilities)
 {
 	return (s->abilities & abilities) == abilities;
+}
+
+struct claims *service_claims(struct service *s)
+{
+	return s->claims;
 }
 
 struct heat *service_heat(struct service *s)
@@ -227,6 +237,14 @@ int64_t service_next_version(struct service *s)
 	return take_versions(s, 1);
 }
 
+int64_t service_now(struct service *s)
+{
+	int64_t now = clock_ticks(), last = atomic_load(&s->last_now);
+	while (last < now && !atomic_compare_exchange_weak(&s->last_now, &last, now))
+		;
+	return now > last ? now : last;
+}
+
 void service_subscribe(struct service *s, event_fn fn, void *arg)
 {
 	rwlock_wrlock(&s->events_lock);
@@ -286,8 +304,8 @@ static void publish(struct service *s, enum origin origin, const struct change *
 static bool moves_directories(const struct change *changes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (changes[i].op == CHANGE_MOVE && changes[i].to_kind != ITEM_ROW &&
-			changes[i].to_kind != ITEM_FILE)
+		if (changes[i].op == CHANGE_MOVE && changes[i].at.class != CLASS_QUEUE &&
+			changes[i].to_kind != ITEM_ROW && changes[i].to_kind != ITEM_FILE)
 			return true;
 	return false;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct service;
+struct claims;
 struct heat;
 struct lookup_cache;
 struct metrics;
@@ -27,6 +28,7 @@ struct store *service_store(struct service *s);
  * another way to do the operation.  Otherwise call the engine: the caller gets its error, usually
  * ERR_CROSS_DEVICE. */
 bool service_can(const struct service *s, unsigned abilities);
+struct claims *service_claims(struct service *s);   /* messages that are being taken */
 struct heat *service_heat(struct service *s);       /* of the partitions */
 struct metrics *service_metrics(struct service *s); /* of the front ends */
 struct partition_keys *service_partition_keys(struct service *s);
@@ -51,6 +53,9 @@ void service_set_sync(struct service *s);
 
 /* Returns a version later than all earlier ones, even if the clock stood still or went back. */
 int64_t service_next_version(struct service *s);
+/* Returns the time of the wall clock, or the latest one that it returned before: in one process it
+ * never goes back. */
+int64_t service_now(struct service *s);
 
 /* Applies a change set; every change takes this way.  Gives the changes versions, each later than
  * the one before.  On ERR_STALE_VERSION repeats with versions later than the one that the store has

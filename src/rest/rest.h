@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The REST socket: the Table service's protocol over HTTP.  This is the public header of the layer;
+ * The REST socket: the protocol of storage services over HTTP.  This is the public header of the layer;
  * docs/rest.md describes the protocol. */
 #ifndef REST_REST_H
 #define REST_REST_H
@@ -17,6 +17,8 @@ struct rest;
 #define REST_ENDPOINTS_MAX 8
 /* Where the emulator of the service listens for tables. */
 #define REST_DEFAULT_ENDPOINT "127.0.0.1:10002"
+/* Bytes for the text of an endpoint. */
+#define REST_ENDPOINT_TEXT 200
 #define REST_TRUSTED_MAX 16
 /* In the form that SDKs parse; no real tenant has it. */
 #define REST_TENANT_DEFAULT "00000000-0000-0000-0000-000000000000"
@@ -32,7 +34,8 @@ struct rest_limits {
 };
 
 struct rest_options {
-	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (any free port), "unix:/path". */
+	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (any free port), "unix:/path".  With the
+	 * prefix of a service, such as "table=", the socket serves this one, else the tables. */
 	const char *endpoints[REST_ENDPOINTS_MAX];
 	size_t nendpoints;
 	const char *tenant; /* a UUID for challenges; NULL: REST_TENANT_DEFAULT */
@@ -49,6 +52,8 @@ struct rest_options {
 	struct rest_limits limits;
 };
 
+/* Returns the address of an endpoint, behind the prefix of its service if it has one. */
+const char *rest_endpoint_address(const char *endpoint);
 /* Checks the syntax of an endpoint.  ERR_INVALID_INPUT with the reason. */
 enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail);
 
@@ -58,7 +63,7 @@ enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail);
 enum err rest_start(struct service *service, const struct rest_options *options, struct rest **ret,
 	struct err_detail *detail);
 /* Returns the text of the i-th socket with its real port, such as "http://127.0.0.1:10002" or
- * "unix:/path".  "localhost" can have two.  NULL behind the last one. */
+ * "unix:/path"; with the service's prefix if that is not the tables.  "localhost" can have two.  NULL behind the last one. */
 const char *rest_endpoint(const struct rest *r, size_t i);
 /* Reads certificate and key again, for new connections.  On an error the old ones stay and detail
  * has the reason.  Only one thread may call it at a time.  Does nothing without TLS. */

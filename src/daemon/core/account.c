@@ -35,17 +35,21 @@ static bool print_connection(
 	struct cmd_env *env, const struct args *args, const char *name, const struct buf *key)
 {
 	const char *path = account_url_socket(env->served);
-	struct buf url = BUF_INIT(URL_MAX);
+	struct buf url = BUF_INIT(URL_MAX), queues = BUF_INIT(URL_MAX);
+	bool has_queues = !args_has(args, "url") &&
+		account_url_add_service(env->served, "queue", span_of(name), &queues);
 	account_url_add(env->served, args, span_of(name), false, &url);
-	bool ok = buf_ok(&url) && buf_ok(key);
+	bool ok = buf_ok(&url) && buf_ok(&queues) && buf_ok(key);
 	if (ok && path != NULL && !args_has(args, "url"))
 		fprintf(env->out, "socket   %s\n", path);
 	if (ok)
 		fprintf(env->out,
 			"connect  DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;"
-			"TableEndpoint=%s;\n",
+			"%s%s%sTableEndpoint=%s;\n",
 			span_starts(buf_span(&url), SPAN_LIT("https:")) ? "https" : "http", name,
-			key->data, url.data);
+			key->data, has_queues ? "QueueEndpoint=" : "",
+			has_queues ? queues.data : "", has_queues ? ";" : "", url.data);
+	buf_fini(&queues);
 	buf_fini(&url);
 	return ok;
 }

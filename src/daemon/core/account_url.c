@@ -5,6 +5,7 @@
 #include "daemon/core/command.h"
 #include "rest/rest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define UNIX_PREFIX "unix:"
@@ -26,20 +27,21 @@ bool account_url_check(const struct args *args, const char *command, FILE *err)
 	return false;
 }
 
-/* NULL: none is of this kind. */
-static const char *first(const struct served *served, bool unix_socket)
+/* service: "" for tables, else the prefix, such as "queue=".  NULL: none is of this kind. */
+static const char *first(const struct served *served, const char *service, bool unix_socket)
 {
 	for (size_t i = 0; served != NULL && served->endpoints[i][0] != '\0'; i++) {
-		struct span text = span_of(served->endpoints[i]);
-		if (span_starts(text, SPAN_LIT(UNIX_PREFIX)) == unix_socket)
-			return served->endpoints[i];
+		const char *text = served->endpoints[i], *address = rest_endpoint_address(text);
+		bool same = span_is(span_make(text, (size_t)(address - text)), service);
+		if (same && span_starts(span_of(address), SPAN_LIT(UNIX_PREFIX)) == unix_socket)
+			return address;
 	}
 	return NULL;
 }
 
 const char *account_url_socket(const struct served *served)
 {
-	const char *at = first(served, false) == NULL ? first(served, true) : NULL;
+	const char *at = first(served, "", false) == NULL ? first(served, "", true) : NULL;
 	return at != NULL ? at + strlen(UNIX_PREFIX) : NULL;
 }
 
@@ -59,10 +61,20 @@ static void add_host(struct span host, struct buf *out)
 	buf_add_span(out, host);
 }
 
+static void add_url(const char *endpoint, struct span account, bool https, struct buf *out)
+{
+	const char *host = strstr(endpoint, "//") + 2;
+	bool tls = https || span_starts(span_of(endpoint), SPAN_LIT(HTTPS));
+	buf_add_str(out, tls ? HTTPS : HTTP);
+	add_host(span_of(host), out);
+	buf_add_char(out, '/');
+	buf_add_span(out, account);
+}
+
 void account_url_add(const struct served *served, const struct args *args, struct span account,
 	bool https, struct buf *out)
 {
-	const char *given = args_value(args, "url"), *endpoint = first(served, false);
+	const char *given = args_value(args, "url"), *endpoint = first(served, "", false);
 	if (given != NULL) {
 		struct span url = span_of(given);
 		while (url.n > 0 && url.p[url.n - 1] == '/')
@@ -73,10 +85,16 @@ void account_url_add(const struct served *served, const struct args *args, struc
 	if (endpoint == NULL)
 		endpoint = account_url_socket(served) != NULL ? HTTP "localhost"
 							      : HTTP REST_DEFAULT_ENDPOINT;
-	const char *host = strstr(endpoint, "//") + 2;
-	bool tls = https || span_starts(span_of(endpoint), SPAN_LIT(HTTPS));
-	buf_add_str(out, tls ? HTTPS : HTTP);
-	add_host(span_of(host), out);
-	buf_add_char(out, '/');
-	buf_add_span(out, account);
+	add_url(endpoint, account, https, out);
+}
+
+bool account_url_add_service(
+	const struct served *served, const char *service, struct span account, struct buf *out)
+{
+	char prefix[16];
+	(void)snprintf(prefix, sizeof(prefix), "%s=", service);
+	const char *endpoint = first(served, prefix, false);
+	if (endpoint != NULL)
+		add_url(endpoint, account, false, out);
+	return endpoint != NULL;
 }

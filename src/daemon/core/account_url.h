@@ -17,6 +17,11 @@ bool account_url_check(const struct args *args, const char *command, FILE *err);
 void account_url_add(const struct served *served, const struct args *args, struct span account,
 	bool https, struct buf *out);
 
+/* Adds the account's URL at the first TCP endpoint of another service than the tables, such as
+ * "queue".  Returns false if there is none. */
+bool account_url_add_service(
+	const struct served *served, const char *service, struct span account, struct buf *out);
+
 /* The path of the Unix socket by which alone clients reach the process; NULL: there is none, or
  * there is TCP. */
 const char *account_url_socket(const struct served *served);

@@ -13,7 +13,7 @@ struct mount_options;
 struct served {
 	const struct mount_options *mounted; /* NULL: it serves no mount */
 	/* The text of rest_endpoint() for each socket; "" behind the last. */
-	char endpoints[SERVED_ENDPOINTS_MAX + 1][160];
+	char endpoints[SERVED_ENDPOINTS_MAX + 1][REST_ENDPOINT_TEXT];
 };
 
 #endif

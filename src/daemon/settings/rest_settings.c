@@ -17,7 +17,7 @@
 
 static bool is_unix(const char *endpoint)
 {
-	return strncmp(endpoint, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+	return strncmp(rest_endpoint_address(endpoint), UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
 }
 
 static enum err resolve(const char *value, char ret[PATH_MAX], struct err_detail *detail)
@@ -45,10 +45,12 @@ enum err rest_settings_endpoint(
 	enum err e = ERR_OK;
 	int n;
 	if (is_unix(value)) {
-		e = resolve(value + strlen(UNIX_PREFIX), path, detail);
+		const char *address = rest_endpoint_address(value);
+		e = resolve(address + strlen(UNIX_PREFIX), path, detail);
 		if (e != ERR_OK)
 			return e;
-		n = snprintf(out, cap, UNIX_PREFIX "%s", path);
+		n = snprintf(
+			out, cap, "%.*s" UNIX_PREFIX "%s", (int)(address - value), value, path);
 	} else {
 		n = snprintf(out, cap, "%s", value);
 	}

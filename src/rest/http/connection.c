@@ -85,6 +85,7 @@ void *connection_target(void *arg, const char *target, struct MHD_Connection *mh
 	buf_add_str(&c->target, target != NULL ? target : "");
 	hide_query(target);
 	c->state = STATE_HEAD;
+	c->served = c->of_socket;
 	c->late = atomic_load(&c->rest->stopping);
 	c->close = false;
 	c->received = c->progress = 0;
@@ -159,7 +160,7 @@ static struct connection *connection_new(struct endpoint *e, struct MHD_Connecti
 	memset(c, 0, offsetof(struct connection, headers));
 	memset(&c->nheaders, 0, sizeof(*c) - offsetof(struct connection, nheaders));
 	c->rest = e->rest;
-	c->served = e->served;
+	c->of_socket = c->served = e->served;
 	c->mhd = mhd;
 	c->thread = pthread_self();
 	c->watchdog.fd =

@@ -40,8 +40,9 @@
 
 struct endpoint {
 	struct rest *rest;
-	const struct rest_service *served;
+	const struct rest_service *served; /* unless a host names another */
 	struct listener listener;
+	char text[REST_ENDPOINT_TEXT];
 	struct MHD_Daemon *daemon;
 };
 
@@ -79,6 +80,7 @@ struct connection {
 	struct watchdog_entry watchdog; /* must be first */
 	struct job job;
 	struct rest *rest;
+	const struct rest_service *of_socket;
 	const struct rest_service *served; /* the service of the current request */
 	struct MHD_Connection *mhd;
 	pthread_t thread; /* MHD's, which serves it */

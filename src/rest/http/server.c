@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "rest/http/connection.h"
 #include "rest/http/malformed.h"
+#include "rest/http/services.h"
 #include "rest/http/tls.h"
-#include "rest/tables/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,19 +127,33 @@ static void set_trusted(struct rest *r, const struct rest_options *o)
 		r->trusted[r->ntrusted++] = o->trusted[i];
 }
 
+static void add_endpoint(
+	struct rest *r, const struct rest_service *served, const struct listener *l)
+{
+	struct endpoint *e = &r->endpoints[r->nendpoints++];
+	bool usual = served == services_at(0);
+	*e = (struct endpoint){ .rest = r, .served = served, .listener = *l };
+	(void)snprintf(e->text, sizeof(e->text), "%s%s%s", usual ? "" : served->name,
+		usual ? "" : "=", l->text);
+}
+
 static enum err open_listeners(
 	struct rest *r, const struct rest_options *o, struct err_detail *detail)
 {
-	struct listener list[LISTENERS_MAX];
-	size_t n = 0;
-	enum err e = ERR_OK;
-	for (size_t i = 0; i < o->nendpoints && i < REST_ENDPOINTS_MAX && e == ERR_OK; i++)
-		e = listen_at(o->endpoints[i], r->tls, o->ntrusted > 0, list, &n, detail);
-	for (size_t i = 0; i < n; i++)
-		r->endpoints[i] =
-			(struct endpoint){ .rest = r, .served = &rest_tables, .listener = list[i] };
-	r->nendpoints = n;
-	return e;
+	for (size_t i = 0; i < o->nendpoints && i < REST_ENDPOINTS_MAX; i++) {
+		const struct rest_service *served;
+		const char *address = services_split(o->endpoints[i], &served);
+		struct listener list[2];
+		size_t n = 0;
+		enum err e = served == NULL
+			? rest_endpoint_check(o->endpoints[i], detail)
+			: listen_at(address, r->tls, o->ntrusted > 0, list, &n, detail);
+		if (e != ERR_OK)
+			return e;
+		for (size_t j = 0; j < n; j++)
+			add_endpoint(r, served, &list[j]);
+	}
+	return ERR_OK;
 }
 
 static unsigned connections_each(const struct rest *r)
@@ -231,7 +245,12 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 
 enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail)
 {
-	return endpoint_check(endpoint, detail);
+	const struct rest_service *served;
+	const char *address = services_split(endpoint, &served);
+	if (served == NULL)
+		return err_set(detail, ERR_INVALID_INPUT, "'%s': no service has the name '%.*s'",
+			endpoint, (int)(address - endpoint) - 1, endpoint);
+	return endpoint_check(address, detail);
 }
 
 enum err rest_start(struct service *service, const struct rest_options *options, struct rest **ret,
@@ -241,7 +260,9 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 	if (r == NULL)
 		return ERR_NO_MEMORY;
 	r->service = service;
-	rest_name_operations(&rest_tables, service);
+	const struct rest_service *served;
+	for (size_t i = 0; (served = services_at(i)) != NULL; i++)
+		rest_name_operations(served, service);
 	set_limits(r, &options->limits);
 	set_trusted(r, options);
 	(void)snprintf(r->tenant, sizeof(r->tenant), "%s",
@@ -263,7 +284,7 @@ enum err rest_reload(struct rest *r, struct err_detail *detail)
 
 const char *rest_endpoint(const struct rest *r, size_t i)
 {
-	return i < r->nendpoints ? r->endpoints[i].listener.text : NULL;
+	return i < r->nendpoints ? r->endpoints[i].text : NULL;
 }
 
 /* Waits until the requests in work are answered.  Slow clients are cut off. */

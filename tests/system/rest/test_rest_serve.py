@@ -100,6 +100,28 @@ def test_the_default_endpoint(rowfs, rest_store):
         assert proc.wait(60) == 0
 
 
+# ---- services
+
+
+def test_an_endpoint_may_name_its_service(rowfs, rest_store, serve, short):
+    server = serve(rest_store, "--rest=table=127.0.0.1:0", f"--rest=table=unix:{short}/a=b")
+    with rest_client.Client(server.port) as client:
+        ok(client.tables(), 200)
+        # the label of a host names a service on every socket
+        for label in ("table", "TABLE", "nothing"):
+            answer = client.request("GET", "/Tables", headers={
+                "Host": f"{rest_client.ACCOUNT}.{label}.localhost:{server.port}"})
+            ok(answer, 200)
+    assert (short / "a=b").is_socket()
+
+
+def test_an_endpoint_of_an_unknown_service_is_refused(rowfs, rest_store):
+    for endpoint in ("nix=127.0.0.1:0", "nix=unix:/tmp/nix", "tables=127.0.0.1:0"):
+        name = endpoint.split("=")[0]
+        assert f"no service has the name '{name}'" in refused(
+            rowfs, "serve", rest_store, f"--rest={endpoint}", code=2)
+
+
 # ---- connection strings
 
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * In path style all services have the same URLs, so each needs a socket of its own.  A host with the
+ * service's label serves it on every socket, also on a Unix socket. */
+#include "rest/http/services.h"
+
+#include "base/compiler.h"
+#include "rest/rest.h"
+#include "rest/tables/tables.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct rest_service *const services[] = { &rest_tables };
+
+const struct rest_service *services_at(size_t i)
+{
+	return i < ARRAY_LEN(services) ? services[i] : NULL;
+}
+
+static const struct rest_service *named(const char *name, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_LEN(services); i++)
+		if (strlen(services[i]->name) == n && strncasecmp(services[i]->name, name, n) == 0)
+			return services[i];
+	return NULL;
+}
+
+const char *services_split(const char *endpoint, const struct rest_service **ret)
+{
+	const char *address = rest_endpoint_address(endpoint);
+	*ret = address == endpoint ? services[0]
+				   : named(endpoint, (size_t)(address - endpoint) - 1);
+	return address;
+}
+
+const char *rest_endpoint_address(const char *endpoint)
+{
+	size_t n = strspn(endpoint, "abcdefghijklmnopqrstuvwxyz");
+	return n > 0 && endpoint[n] == '=' ? endpoint + n + 1 : endpoint;
+}
+
+const struct rest_service *services_of_host(
+	const struct request *q, const struct rest_service *other)
+{
+	struct url_parts parts;
+	url_split(q->target, &parts);
+	struct span host = parts.host.n > 0 ? parts.host : request_header(q, "Host");
+	const char *dot = host.n > 0 ? memchr(host.p, '.', host.n) : NULL;
+	if (dot == NULL)
+		return other;
+	struct span label = span_make(dot + 1, (size_t)(host.p + host.n - dot - 1));
+	const char *end = label.n > 0 ? memchr(label.p, '.', label.n) : NULL;
+	const struct rest_service *found =
+		end != NULL ? named(label.p, (size_t)(end - label.p)) : NULL;
+	return found != NULL ? found : other;
+}

@@ -55,7 +55,7 @@ struct sweep_ids {
 extern struct sweep_ids ids;
 
 extern const struct sweep_case sweep_reads[], sweep_changes[], sweep_opens[], sweep_service[],
-	sweep_texts[]; /* each ends with a name that is NULL */
+	sweep_queues[], sweep_texts[]; /* each ends with a name that is NULL */
 
 /* Makes the small store in a new folder below `folder`. */
 void sweep_begin(const char *folder);

@@ -212,6 +212,8 @@ static void add_item(struct store *s, const struct item *it, struct buf *out)
 {
 	/* What is in the trash begins with the time. */
 	size_t skip = it->parent == STORE_TRASH && it->key.n > 28 ? 28 : 0;
+	if (it->kind == ITEM_MESSAGE) /* so does the key of a message, with three times */
+		skip = 48;
 	buf_addf(out, "%d %d ", (int)it->kind, (int)it->class);
 	buf_add(out, it->key.p + skip, it->key.n - skip);
 	buf_addf(out, " %.*s", (int)it->name.n, it->name.p);
@@ -238,6 +240,7 @@ static void add_children(struct store *s, uint64_t id, enum item_class class, st
 		if (item_is_dir(l.v[i].kind)) {
 			add_children(s, l.v[i].id, CLASS_KEYED, out);
 			add_children(s, l.v[i].id, CLASS_NAMED, out);
+			add_children(s, l.v[i].id, CLASS_QUEUE, out);
 		}
 		item_fini(&l.v[i]);
 	}

@@ -379,6 +379,75 @@ static void a_put_replaces_a_tables_body_only(struct world *w)
 	CHECK_ERR(apply(w, put(ITEM_ACCOUNT, by_id(w->table), "x")), ERR_TABLE_EXISTS);
 }
 
+static struct item_ref queued(uint64_t parent, const char *key)
+{
+	return (struct item_ref){ .parent = parent, .class = CLASS_QUEUE, .key = span_of(key) };
+}
+
+static void queues_and_messages_are_seen_by_no_other_listing(struct world *w)
+{
+	struct keys k = { 0 };
+	uint64_t q = made(w, put(ITEM_QUEUE, queued(w->account, "table"), "about"));
+	(void)made(w, put(ITEM_MESSAGE, queued(q, "m"), "text"));
+	CHECK(q != w->table);
+	for (int class = CLASS_KEYED; class <= CLASS_QUEUE; class ++) {
+		CHECK_ERR(store_list(w->s, NULL, w->account, (enum item_class) class, SPAN_NONE,
+				  false, WANT_KEYS, note_key, &k),
+			ERR_OK);
+		CHECK_EQ_INT(k.n, class == CLASS_KEYED ? 1 : class == CLASS_NAMED ? 1 : 2);
+	}
+	struct item it = item_by_id(w, q);
+	CHECK(it.kind == ITEM_QUEUE && span_is(it.body, "about") && counts(w, &it, 1));
+	item_fini(&it);
+	it = item_by_id(w, w->account);
+	CHECK(counts(w, &it, 2));
+	item_fini(&it);
+	struct change c = put(ITEM_QUEUE, queued(w->account, "table"), "other");
+	c.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, c), ERR_QUEUE_EXISTS);
+	c.cond = COND_NONE;
+	CHECK_EQ_INT(made(w, c), q);
+	CHECK(body_is(w, q, "other"));
+	CHECK_ERR(apply(w, removal(queued(w->account, "table"), 0)), ERR_NOT_EMPTY);
+	CHECK_ERR(apply(w, put(ITEM_FILE, file_of(q, "f"), NULL)), ERR_NOT_PERMITTED);
+	CHECK_ERR(apply(w, put(ITEM_MESSAGE, queued(w->account, "m"), "x")), ERR_NOT_PERMITTED);
+}
+
+static void a_message_moves_in_its_queue_with_or_without_a_new_text(struct world *w)
+{
+	uint64_t q = made(w, put(ITEM_QUEUE, queued(w->account, "q"), ""));
+	uint64_t m = made(w, put(ITEM_MESSAGE, queued(q, "a"), "one"));
+	int64_t born = w->c.now.version;
+	CHECK_ERR(apply(w, put(ITEM_MESSAGE, queued(q, "a"), "two")), ERR_NAME_EXISTS);
+	CHECK_ERR(apply(w, moving(queued(q, "a"), queued(q, "b"), 0)), ERR_OK);
+	CHECK_EQ_INT(w->c.now.id, m);
+	CHECK_EQ_INT(w->c.now.born, born);
+	CHECK_EQ_INT(w->c.now.version, w->clock);
+	CHECK(body_is(w, m, "one"));
+	CHECK_ERR(apply(w, moving(queued(q, "a"), queued(q, "c"), 0)), ERR_NOT_FOUND);
+	struct change c = moving(queued(q, "b"), queued(q, "c"), 0);
+	c.body = SPAN_LIT("");
+	c.cond = COND_VERSION;
+	c.cond_version = born;
+	CHECK_ERR(apply(w, c), ERR_CONDITION_NOT_MET);
+	c.cond_version = w->clock - 2;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	struct item it = item_by_id(w, m);
+	CHECK(it.kind == ITEM_MESSAGE && it.size == 0 && it.born == born && span_is(it.key, "c"));
+	CHECK(it.body.p != NULL && it.body.n == 0);
+	item_fini(&it);
+	c = moving(queued(q, "c"), row_of(w, "p", "r"), 0);
+	c.to_kind = ITEM_ROW;
+	enum err e = apply(w, c);
+	CHECK(e == ERR_INVALID_INPUT || e == ERR_CROSS_DEVICE);
+	it = item_by_id(w, q);
+	CHECK(counts(w, &it, 1));
+	item_fini(&it);
+	CHECK_ERR(apply(w, removal(by_id(q), CHANGE_RECURSIVE)), ERR_OK);
+	CHECK_ERR(gone(w, m), ERR_NOT_FOUND);
+	CHECK_EQ_INT(made(w, put(ITEM_QUEUE, queued(w->account, "q"), "")) == q, false);
+}
+
 static void conditions_hold_for_a_tables_body(struct world *w)
 {
 	struct change c = put(ITEM_TABLE, child_of(w->account, "table"), "x");
@@ -1577,6 +1646,8 @@ static const struct promise {
 	P(a_put_replaces_a_tables_body_only),
 	P(conditions_hold_for_a_tables_body),
 	P_NEEDS(STORE_CAN_MOVE_DIRS, a_tables_body_moves_with_it_and_goes_with_it),
+	P(queues_and_messages_are_seen_by_no_other_listing),
+	P(a_message_moves_in_its_queue_with_or_without_a_new_text),
 	P(missing_parents_and_tables_are_told_apart),
 	P_NEEDS(STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN, a_parent_refuses_what_it_may_not_hold),
 	P(membership_counts_and_moves_the_directorys_time),

@@ -88,7 +88,9 @@ static struct span any_body(struct pair *p)
 static void any_place(struct pair *p, struct item_ref *at)
 {
 	*at = (struct item_ref){ .parent = any_id(p), .key = any_key(p) };
-	at->class = roll(p, 3) == 0 ? CLASS_NAMED : CLASS_KEYED;
+	static const enum item_class classes[] = { CLASS_KEYED, CLASS_KEYED, CLASS_KEYED,
+		CLASS_NAMED, CLASS_NAMED, CLASS_QUEUE };
+	at->class = classes[roll(p, ARRAY_LEN(classes))];
 	unsigned how = roll(p, 10);
 	if (how < 3) {
 		at->has_pk = true;
@@ -123,6 +125,8 @@ static void room(struct pair *p, enum item_kind kind, struct item_ref *at)
 	at->pk = any_key(p);
 	at->class = kind == ITEM_FOLDER || (kind == ITEM_FILE && roll(p, 3)) ? CLASS_NAMED
 									     : CLASS_KEYED;
+	if (kind == ITEM_QUEUE || kind == ITEM_MESSAGE)
+		at->class = CLASS_QUEUE;
 	dir = any_item(p, at->has_pk ? ITEM_PARTITION : kind);
 	if (dir && (!at->has_pk || dir->kind == ITEM_TABLE))
 		at->parent = dir->id;
@@ -147,11 +151,15 @@ static void any_attrs(struct pair *p, struct attrs *a)
 
 static void any_put(struct pair *p, struct change *c)
 {
-	c->kind = (enum item_kind)(1 + roll(p, 6));
+	c->kind = (enum item_kind)(1 + roll(p, 8));
 	if (roll(p, 2))
 		c->kind = ITEM_ROW;
 	/* Where nothing can hold it, first what can. */
-	if (c->kind >= ITEM_ROW && roll(p, 4) && !any_item(p, ITEM_ROW))
+	if (c->kind == ITEM_MESSAGE && roll(p, 4) && !any_item(p, ITEM_MESSAGE))
+		c->kind = ITEM_QUEUE;
+	if (c->kind == ITEM_QUEUE && !any_item(p, ITEM_QUEUE))
+		c->kind = ITEM_ACCOUNT;
+	if (c->kind >= ITEM_ROW && c->kind <= ITEM_FOLDER && roll(p, 4) && !any_item(p, ITEM_ROW))
 		c->kind = ITEM_PARTITION;
 	if (c->kind == ITEM_PARTITION && !any_item(p, ITEM_PARTITION))
 		c->kind = ITEM_TABLE;
@@ -370,7 +378,7 @@ static void compare_get(struct pair *p, uint64_t id)
 
 static void compare_dir(struct pair *p, uint64_t id, uint64_t *todo, unsigned *ntodo)
 {
-	for (int class = CLASS_KEYED; class <= CLASS_NAMED; class ++) {
+	for (int class = CLASS_KEYED; class <= CLASS_QUEUE; class ++) {
 		static struct listing a, b;
 		a.n = b.n = 0;
 		struct span after = roll(p, 3) ? SPAN_NONE : any_key(p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Names: a name that means a key is the name of that key; a legal key has a name that
  * means it, and fits. */
-#include "codec/filename.h"
 #include "fuzz.h"
+#include "model/filename.h"
 #include "model/key.h"
 
 static void name_to_key(struct span name, enum filename_kind kind)

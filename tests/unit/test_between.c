@@ -4,9 +4,9 @@
  * (tests/fuzz/fuse_kernel.h) over an engine that does something more after a call of its own. */
 #include "../fuzz/fuse_nodes.h"
 #include "check.h"
-#include "codec/filename.h"
 #include "fs/core/nid.h"
 #include "fs/fs.h"
+#include "model/filename.h"
 #include "model/key.h"
 #include "service/change/entities.h"
 #include "service/core/accounts.h"

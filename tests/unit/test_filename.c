@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * codec/filename.h. */
+ * model/filename.h. */
 #include "base/text.h"
 #include "check.h"
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "model/key.h"
 
 static const char *encode(struct span key, enum filename_kind kind)

@@ -2,7 +2,7 @@
  * The service over the in-memory engine, and over SQLite where a restart matters. */
 #include "base/clock.h"
 #include "check.h"
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "model/key.h"
 #include "service/change/entities.h"
 #include "service/check/verify.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What the check of a store counts and says of ordinary files, over both engines. */
 #include "check.h"
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"

@@ -4,10 +4,10 @@
 #include "fs/query/dir.h"
 
 #include "base/clock.h"
-#include "codec/filename.h"
 #include "fs/core/marks.h"
 #include "fs/query/rows.h"
 #include "fs/tree/held.h"
+#include "model/filename.h"
 #include "model/key.h"
 
 #include <stdlib.h>

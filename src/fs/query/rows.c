@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "codec/entity_json.h"
-#include "codec/filename.h"
+#include "model/filename.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "fs/tree/events.h"
 
 #include "base/log.h"
-#include "codec/filename.h"
 #include "fs/cache/content.h"
 #include "fs/cache/notify.h"
 #include "fs/core/idset.h"
@@ -11,6 +10,7 @@
 #include "fs/tree/held.h"
 #include "fs/tree/locks.h"
 #include "fs/tree/names.h"
+#include "model/filename.h"
 #include "model/key.h"
 
 #include <fuse_lowlevel.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * What a name in a directory of the mount means: the one place where path components
- * become keys (with codec/filename.h) and items become path components. */
+ * become keys (with model/filename.h) and items become path components. */
 #ifndef FS_TREE_NAMES_H
 #define FS_TREE_NAMES_H
 
-#include "codec/filename.h"
 #include "fs/core/state.h"
+#include "model/filename.h"
 #include "service/tree/tree.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/change/entities.h"
 
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/change/entity_companions.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/change/entity_companions.h"
 
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "model/key.h"
 
 static bool makes_row(const struct entity_op *op)

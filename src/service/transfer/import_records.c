@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Makes rows of records, collects them in a chunk, and commits a chunk as one change set.  If the
  * store refuses a row, the chunk is committed in pieces, which then grow again. */
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "service/transfer/import_parts.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/lock.h"
 #include "base/text.h"
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "model/key.h"
 
 #include <stdlib.h>

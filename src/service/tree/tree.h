@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The tree as files need it: directories, ordinary files, removal, renames, attributes.  Names are
- * keys here; front ends convert them with codec/filename.h. */
+ * keys here; front ends convert them with model/filename.h. */
 #ifndef SERVICE_TREE_TREE_H
 #define SERVICE_TREE_TREE_H
 

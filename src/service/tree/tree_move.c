@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rename(2) in all forms: the item that moves, its conversion, and the item that it replaces. */
 #include "base/clock.h"
-#include "codec/filename.h"
+#include "model/filename.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/core/admission.h"

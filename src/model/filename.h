@@ -8,8 +8,8 @@
  * - A name over 240 bytes, ".json" included, becomes a digest name.  It is cut at a character
  *   boundary and ends in "%~" and 52 base32 characters of SHA-256(key).  With ".json" it fits into
  *   240 bytes. */
-#ifndef CODEC_FILENAME_H
-#define CODEC_FILENAME_H
+#ifndef MODEL_FILENAME_H
+#define MODEL_FILENAME_H
 
 #include "base/err.h"
 #include "base/span.h"

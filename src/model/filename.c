@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Keys as file names.  Only one function writes names.  The decoder undoes the escapes loosely,
  * writes the key again and compares.  So the two directions cannot differ. */
-#include "codec/filename.h"
+#include "model/filename.h"
 
 #include "base/crypto.h"
 #include "base/text.h"

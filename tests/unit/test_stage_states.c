@@ -205,12 +205,12 @@ static void open_empty(struct stage *s)
 /* White space is right behind every document that can still become one. */
 static void write_space(struct stage *s)
 {
-	(void)stage_append(world.fs, s, SPAN_LIT(" "));
+	(void)stage_write(world.fs, s, s->buf.len, SPAN_LIT(" "));
 }
 
 static void write_wrong(struct stage *s)
 {
-	(void)stage_append(world.fs, s, SPAN_LIT("}"));
+	(void)stage_write(world.fs, s, s->buf.len, SPAN_LIT("}"));
 }
 
 static void write_too_far(struct stage *s)
@@ -325,7 +325,7 @@ static void show_on_full_disk(struct stage *s)
 static void write_and_close(struct stage *s)
 {
 	stage_opened(world.fs, s, getuid(), true);
-	(void)stage_append(world.fs, s, SPAN_LIT(DOCUMENT));
+	(void)stage_write(world.fs, s, s->buf.len, SPAN_LIT(DOCUMENT));
 	close_it(s);
 }
 

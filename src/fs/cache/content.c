@@ -18,7 +18,6 @@ struct entry {
 	bool used;    /* found since it was listed */
 	bool dropped; /* not to be found any more; goes with its last pin */
 	bool retired; /* not to be found but by contents_pin_old() */
-	bool spoilt;  /* retired, and the kernel's pages of the node may end elsewhere */
 	atomic_bool given;
 	struct content content;
 };
@@ -29,15 +28,11 @@ struct entry {
 /* Retired nodes: as long as a reader of the store may stand still between reading and putting,
  * few others come to the same slot.  Entries may go sooner, at once where much is pinned. */
 #define RETIRED 4096
-struct retired {
-	uint64_t nid;
-	bool spoilt;
-};
 
 struct contents {
 	struct mutex lock;
-	struct retired retired[RETIRED]; /* guarded by lock, by hash */
-	struct entry **buckets;          /* guarded by lock, as all below */
+	uint64_t retired[RETIRED]; /* guarded by lock, by hash */
+	struct entry **buckets;    /* guarded by lock, as all below */
 	size_t nbuckets, count, bytes, pinned;
 	struct entry *newest, *oldest; /* by when they were listed */
 	size_t max_bytes, max_count;
@@ -94,16 +89,9 @@ static struct entry **bucket(struct contents *b, uint64_t nid)
 	return &b->buckets[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (b->nbuckets - 1)];
 }
 
-static struct retired *retired(struct contents *b, uint64_t nid)
+static uint64_t *retired(struct contents *b, uint64_t nid)
 {
 	return &b->retired[(nid * UINT64_C(0x9E3779B97F4A7C15) >> 40) % RETIRED];
-}
-
-static void retire(struct contents *b, uint64_t nid, bool spoilt)
-{
-	lock_assert_held(&b->lock);
-	struct retired *r = retired(b, nid);
-	*r = (struct retired){ nid, spoilt || (r->nid == nid && r->spoilt) };
 }
 
 static struct entry *find(struct contents *b, uint64_t nid)
@@ -113,12 +101,6 @@ static struct entry *find(struct contents *b, uint64_t nid)
 	while (e != NULL && (e->content.nid != nid || e->dropped))
 		e = e->next;
 	return e;
-}
-
-/* What was spoilt before its content came has none. */
-static bool has_content(const struct entry *e)
-{
-	return e->content.item.kind != ITEM_NONE;
 }
 
 static void list_remove(struct contents *b, struct entry *e)
@@ -221,30 +203,20 @@ const struct content *contents_pin_old(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
-	if (e != NULL && !has_content(e))
-		e = NULL;
 	if (e != NULL)
 		pin(b, e);
 	mutex_unlock(&b->lock);
 	return e != NULL ? &e->content : NULL;
 }
 
-static void take_content(struct contents *b, struct entry *e, struct item *it)
-{
-	e->content.item = *it;
-	*it = (struct item){ 0 };
-	size_t more = e->content.item.body.n + e->content.item.key.n;
-	e->bytes += more;
-	b->bytes += more;
-}
-
-static void insert(struct contents *b, struct entry *e, uint64_t nid)
+static void insert(struct contents *b, struct entry *e, struct item *it)
 {
 	lock_assert_held(&b->lock);
-	e->content.nid = nid;
-	e->bytes = sizeof(*e);
-	e->retired = retired(b, nid)->nid == nid;
-	e->spoilt = e->retired && retired(b, nid)->spoilt;
+	e->content.nid = nid_of(it);
+	e->content.item = *it;
+	*it = (struct item){ 0 };
+	e->bytes = sizeof(*e) + e->content.item.body.n + e->content.item.key.n;
+	e->retired = *retired(b, e->content.nid) == e->content.nid;
 	e->next = *bucket(b, e->content.nid);
 	*bucket(b, e->content.nid) = e;
 	b->count++;
@@ -264,10 +236,8 @@ static enum err put(struct contents *b, struct item *it, bool pinned, const stru
 	if (e == NULL) {
 		e = fresh;
 		fresh = NULL;
-		insert(b, e, nid_of(it));
+		insert(b, e, it);
 	}
-	if (!has_content(e))
-		take_content(b, e, it);
 	if (pinned)
 		pin(b, e);
 	evict(b);
@@ -338,16 +308,16 @@ void contents_drop(struct contents *b, uint64_t nid)
 void contents_retire(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
-	retire(b, nid, false);
+	*retired(b, nid) = nid;
 	struct entry *e = find(b, nid);
 	if (e != NULL)
 		e->retired = true;
 	mutex_unlock(&b->lock);
 }
 
-static struct entry *look(struct contents *b, uint64_t nid)
+const struct content *contents_look(struct contents *b, uint64_t nid)
 {
-	lock_assert_held(&b->lock);
+	mutex_lock(&b->lock);
 	struct entry *e = *bucket(b, nid), *newest = NULL;
 	for (; e != NULL; e = e->next) {
 		if (e->content.nid != nid)
@@ -362,44 +332,8 @@ static struct entry *look(struct contents *b, uint64_t nid)
 		e = newest;
 	if (e != NULL)
 		pin(b, e);
-	return e;
-}
-
-const struct content *contents_look(struct contents *b, uint64_t nid)
-{
-	mutex_lock(&b->lock);
-	struct entry *e = look(b, nid);
 	mutex_unlock(&b->lock);
 	return e != NULL ? &e->content : NULL;
-}
-
-enum err contents_look_or_spoil(struct contents *b, uint64_t nid, const struct content **ret)
-{
-	struct entry *fresh = calloc(1, sizeof(*fresh));
-	if (fresh == NULL)
-		return ERR_NO_MEMORY;
-	mutex_lock(&b->lock);
-	struct entry *found = look(b, nid);
-	if (found == NULL) {
-		retire(b, nid, true);
-		struct entry *e = find(b, nid);
-		if (e == NULL) {
-			e = fresh;
-			fresh = NULL;
-			insert(b, e, nid);
-		}
-		e->retired = e->spoilt = true;
-		evict(b);
-	}
-	mutex_unlock(&b->lock);
-	free(fresh);
-	*ret = found != NULL ? &found->content : NULL;
-	return ERR_OK;
-}
-
-bool content_is_spoilt(const struct content *content)
-{
-	return entry_of(content)->spoilt;
 }
 
 size_t contents_pinned_bytes(const struct contents *b)

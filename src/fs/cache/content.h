@@ -47,13 +47,6 @@ void contents_retire(struct contents *b, uint64_t nid);
  * open file. */
 const struct content *contents_look(struct contents *b, uint64_t nid);
 
-/* As contents_look(); where that finds nothing (*ret is NULL), the kernel may be told another size of the
- * node than its content has, and whoever opens it later must not use pages of it, for the kernel
- * cuts and fills them by that size, whenever it hears of it. */
-enum err contents_look_or_spoil(struct contents *b, uint64_t nid, const struct content **ret);
-/* Whether that was so.  Of a pinned content, for as long as it is pinned. */
-bool content_is_spoilt(const struct content *content);
-
 /* How much they are that are pinned; without a lock. */
 size_t contents_pinned_bytes(const struct contents *b);
 

@@ -133,14 +133,6 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 
 /* ---- write ---- */
 
-static enum err write_stage(struct handle *h, struct fs *fs, off_t offset, struct span bytes)
-{
-	/* Without a node of its own the kernel's idea of the end is the committed row's. */
-	if (h->append && h->nodeless)
-		return stage_append(fs, h->stage, bytes);
-	return stage_write(fs, h->stage, (uint64_t)offset, bytes);
-}
-
 static enum err write_file(struct handle *h, struct fs *fs, off_t offset, struct span bytes)
 {
 	struct item now = { 0 };
@@ -169,7 +161,7 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 	}
 	c.noted = h->kind == HANDLE_STAGE; /* by the stage */
 	if (h->kind == HANDLE_STAGE)
-		e = write_stage(h, c.fs, offset, span_make(bytes, size));
+		e = stage_write(c.fs, h->stage, (uint64_t)offset, span_make(bytes, size));
 	else if (h->kind == HANDLE_FILE)
 		e = write_file(h, c.fs, offset, span_make(bytes, size));
 	struct fs *fs = c.fs;
@@ -181,11 +173,8 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 			notify_inode_soon(fs->notifier, nid);
 		return;
 	}
-	bool grew = h->kind == HANDLE_STAGE && h->nodeless;
 	reply_elsewhere(&c);
 	fuse_reply_write(req, size);
-	if (grew)
-		notify_inode_soon(fs->notifier, nid); /* the kernel thinks it grew */
 }
 
 /* ---- close ---- */
@@ -273,12 +262,11 @@ static void run_fsync(struct job *job)
 /* The kernel holds the inode's lock.  By name nobody but the writer comes to a stage's own node, so
  * who holds the name's directory waits for no such lock: the name goes first, as at a close.  But a
  * link(2) of the descriptor does wait for it, with the directory it is to be in held: then the name
- * goes after the answer.  Whoever has no node of his own is answered at once. */
-static void reply_fsync(struct fuse_call *c, const struct handle *h, fuse_ino_t nid)
+ * goes after the answer. */
+static void reply_fsync(struct fuse_call *c, const struct handle *h)
 {
 	struct fs *fs = c->fs;
-	bool own = !h->nodeless && nid_is_private(nid);
-	struct fsync_job *j = own ? malloc(sizeof(*j)) : NULL;
+	struct fsync_job *j = malloc(sizeof(*j));
 	if (j != NULL) {
 		*j = (struct fsync_job){ .job.run = run_fsync, .call = *c };
 		stage_take_stale(h->stage, &j->stale);
@@ -308,7 +296,7 @@ void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_inf
 	enum err e = stage_fsync(c.fs, h->stage);
 	c.noted = e != ERR_OK; /* by the stage */
 	if (e == ERR_OK)
-		reply_fsync(&c, h, nid);
+		reply_fsync(&c, h);
 	else
 		reply_err(&c, e);
 }

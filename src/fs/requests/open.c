@@ -10,7 +10,6 @@
 #include "fs/requests/refusal.h"
 #include "fs/tree/trash_dir.h"
 #include "fs/write/habits.h"
-#include "fs/write/notes.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
 
@@ -25,7 +24,6 @@ struct handle *open_handle(
 	struct handle *h = handle_new(c->fs, kind, nid, call_thread(c));
 	if (h == NULL)
 		return NULL;
-	h->append = (fi->flags & O_APPEND) != 0;
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
 		handle_writes(c->fs, h);
 	fi->fh = (uintptr_t)h;
@@ -76,23 +74,21 @@ static bool cut_file(struct fuse_call *c, uint64_t id)
 	return e == ERR_OK;
 }
 
-/* nodeless: the kernel's node is another one, of what the file was as a row or of a stage. */
-static void open_file_as_it_is(struct fuse_call *c, const struct item *file, fuse_ino_t nid,
-	bool nodeless, struct fuse_file_info *fi)
+static void open_file_as_it_is(
+	struct fuse_call *c, const struct item *file, fuse_ino_t nid, struct fuse_file_info *fi)
 {
-	struct handle *h = open_handle(c, HANDLE_FILE, nodeless ? nid_of(file) : nid, fi);
+	struct handle *h = open_handle(c, HANDLE_FILE, nid, fi);
 	if (h == NULL) {
 		reply_err(c, ERR_NO_MEMORY);
 		return;
 	}
-	h->nodeless = nodeless;
 	/* Counted as open from now on: who removes it later lets us keep it.  It may have been
 	 * removed just before, or be about to. */
 	while (idset_count(c->fs->leaving, file->id) > 0)
 		usleep(1000);
 	struct item still = { 0 };
 	enum err e = store_get(c->fs->store, NULL, file->id, WANT_ATTRS, &still);
-	if (e == ERR_OK && nid_of(file) == h->nid && nid_of(&still) != h->nid)
+	if (e == ERR_OK && nid_of(&still) != nid)
 		e = ERR_GONE; /* it became a row, and that was replaced */
 	item_fini(&still);
 	if (e != ERR_OK) {
@@ -101,11 +97,8 @@ static void open_file_as_it_is(struct fuse_call *c, const struct item *file, fus
 		return;
 	}
 	notes_clear(c->fs, c->fs->notes, call_thread(c));
-	fi->keep_cache = !nodeless;
-	fi->direct_io = nodeless;
+	fi->keep_cache = 1;
 	fi->noflush = may_skip_flush(c->fs, fi);
-	if (nodeless)
-		notify_attributes(c->fs->notifier, nid);
 	reply_open(c, h, fi);
 }
 
@@ -122,7 +115,7 @@ static void run_cut(struct job *job)
 	uint64_t nid = nid_of(&j->file);
 	notify_inode_now(j->call.fs->notifier, nid);
 	if (cut_file(&j->call, j->file.id))
-		open_file_as_it_is(&j->call, &j->file, nid, false, &j->fi);
+		open_file_as_it_is(&j->call, &j->file, nid, &j->fi);
 	free(j);
 }
 
@@ -142,21 +135,14 @@ static bool cut_behind_writes(
 	return false;
 }
 
-/* What would be written by another node than its own the kernel would not know of the file's. */
-static void open_file(struct fuse_call *c, const struct item *file, fuse_ino_t nid, bool nodeless,
-	struct fuse_file_info *fi)
+static void open_file(
+	struct fuse_call *c, const struct item *file, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	bool cuts = (fi->flags & O_TRUNC) != 0 && file->size != 0;
-	if (nodeless && wants_write(fi)) {
-		notes_clear(c->fs, c->fs->notes, call_thread(c));
-		reply_err(c, ERR_GONE);
-		return;
-	}
-	if (cuts && nid == nid_of(file) && handles_of_file(c->fs, nid) &&
-		cut_behind_writes(c, file, fi))
+	if (cuts && handles_of_file(c->fs, nid) && cut_behind_writes(c, file, fi))
 		return;
 	if (!cuts || cut_file(c, file->id))
-		open_file_as_it_is(c, file, nid, nodeless, fi);
+		open_file_as_it_is(c, file, nid, fi);
 }
 
 static void refuse_throttled(struct fuse_call *c, enum err e)
@@ -178,14 +164,15 @@ static bool is_throttled(struct fuse_call *c, const struct item *row, enum heat_
 	return true;
 }
 
-static void open_blob(struct fuse_call *c, const struct content *content, fuse_ino_t nid,
-	struct fuse_file_info *fi, bool direct)
+/* Takes over one pin of the content.  The thread's walk ends here. */
+static void open_blob(struct fuse_call *c, const struct content *content, struct fuse_file_info *fi)
 {
+	notes_clear(c->fs, c->fs->notes, call_thread(c));
 	if (is_throttled(c, &content->item, HEAT_READ, 1)) {
 		contents_unpin(c->fs->contents, content);
 		return;
 	}
-	struct handle *h = open_handle(c, HANDLE_ROW, nid, fi);
+	struct handle *h = open_handle(c, HANDLE_ROW, content->nid, fi);
 	if (h == NULL) {
 		contents_unpin(c->fs->contents, content);
 		reply_err(c, ERR_NO_MEMORY);
@@ -193,7 +180,7 @@ static void open_blob(struct fuse_call *c, const struct content *content, fuse_i
 	}
 	h->content = content;
 	/* The content of a node never changes; but the empty file may become an ordinary one. */
-	fi->direct_io = direct || content->item.kind == ITEM_FILE;
+	fi->direct_io = content->item.kind == ITEM_FILE;
 	fi->keep_cache = !fi->direct_io;
 	fi->noflush = may_skip_flush(c->fs, fi);
 	struct fs *fs = c->fs;
@@ -208,8 +195,7 @@ static void open_blob(struct fuse_call *c, const struct content *content, fuse_i
 
 /* Takes over one reference of the stage.  What it will commit is let in here, where shells
  * look, too. */
-static void open_stage(struct fuse_call *c, struct stage *s, fuse_ino_t nid,
-	struct fuse_file_info *fi, bool nodeless)
+static void open_stage(struct fuse_call *c, struct stage *s, struct fuse_file_info *fi)
 {
 	enum err e = wants_write(fi) ? stage_admit(c->fs, s, &c->detail) : ERR_OK;
 	if (e != ERR_OK) {
@@ -217,7 +203,7 @@ static void open_stage(struct fuse_call *c, struct stage *s, fuse_ino_t nid,
 		stages_unref(c->fs, c->fs->stages, s);
 		return;
 	}
-	struct handle *h = open_handle(c, HANDLE_STAGE, nid, fi);
+	struct handle *h = open_handle(c, HANDLE_STAGE, s->nid, fi);
 	if (h == NULL) {
 		stages_unref(c->fs, c->fs->stages, s);
 		reply_err(c, ERR_NO_MEMORY);
@@ -225,19 +211,10 @@ static void open_stage(struct fuse_call *c, struct stage *s, fuse_ino_t nid,
 	}
 	h->stage = s;
 	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid, (fi->flags & O_TRUNC) != 0);
-	/* What was asked by its node before tells nothing any more that is on its way. */
-	if (!nodeless && atomic_load(&s->asked))
-		notify_attributes(c->fs->notifier, nid);
-	if (wants_write(fi) && !nodeless && s->is.name == NAME_ROW)
+	if (wants_write(fi) && s->is.name == NAME_ROW)
 		habits_overwrote(c->fs->habits, h->opener);
-	h->nodeless = nodeless;
-	fi->direct_io = nodeless;
 	notes_clear(c->fs, c->fs->notes, h->opener);
-	struct fs *fs = c->fs;
-	bool cut = nodeless && (fi->flags & O_TRUNC) != 0;
 	reply_open(c, h, fi);
-	if (cut)
-		notify_inode_soon(fs->notifier, nid); /* the kernel thinks it is empty now */
 }
 
 /* The stage's document, if it is to be kept.  False: the row is another one by now. */
@@ -246,269 +223,76 @@ static bool load_stage(struct fuse_call *c, struct stage *s, const struct fuse_f
 	return (fi->flags & O_TRUNC) != 0 || stage_load(c->fs, s) == ERR_OK;
 }
 
-/* The last resort of a writer whose second try met a committed node again: a stage that no
- * node stands for. */
-static void open_nodeless(
-	struct fuse_call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	char name[COMPONENT_MAX];
-	struct resolved_name t = { 0 };
-	struct stage *s = NULL;
-	(void)item_component(item, name);
-	enum err e = name_resolve(c->fs, nid_make(item->parent, 0), name, &t, NULL);
-	if (e == ERR_OK)
-		e = stage_new(c->fs, &t, item, &s);
-	resolved_name_fini(&t);
-	if (e != ERR_OK) {
-		notes_clear(c->fs, c->fs->notes, call_thread(c));
-		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
-		return;
-	}
-	atomic_store(&s->exposed, true);
-	stages_add(c->fs->stages, s, 0);
-	open_stage(c, s, nid, fi, true);
-}
-
-/* A reader whose second try came to the node of somebody else's stage: what is committed, which
- * is another size, so directly. */
-static void open_committed(
-	struct fuse_call *c, const struct stage *s, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	struct fs *fs = c->fs;
-	struct resolved_name t = { 0 };
-	struct item item = { 0 };
-	const struct content *content = NULL;
-	stages_expose(fs, fs->stages, s->dir_id, s->name);
-	enum err e = name_resolve(fs, nid_make(s->dir_id, 0), s->name, &t, NULL);
-	if (e == ERR_OK)
-		e = name_item(fs, &t, WANT_BODY, &item);
-	if (e == ERR_OK)
-		e = contents_put(fs->contents, &item, &content);
-	notes_clear(fs, fs->notes, call_thread(c));
-	if (e == ERR_OK)
-		open_blob(c, content, nid, fi, true);
-	else
-		reply_err(c, e);
-	item_fini(&item);
-	resolved_name_fini(&t);
-}
-
-/* The stage of the node has gone: who comes now (by a link in /proc/self/fd) is served as if he had
- * come to the row's own node, and that was out of date. */
-static void open_left(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	struct fs *fs = c->fs;
-	struct item item = { 0 };
-	const struct content *content = NULL;
-	pid_t tid = call_thread(c);
-	enum err e = nid_is_private_row(nid)
-		? store_get(fs->store, NULL, nid_id(nid), WANT_BODY, &item)
-		: ERR_NOT_FOUND;
-	stages_held(fs->stages);
-	if (notes_refuse(fs, fs->notes, tid, nid, e == ERR_OK ? &item : NULL, wanted(fi)) ==
-		NOTE_NONE) {
-		reply_again(c);
-	} else if (e == ERR_OK && item.kind == ITEM_FILE) {
-		open_file(c, &item, nid, true, fi);
-	} else if (e == ERR_OK && wants_write(fi)) {
-		open_nodeless(c, &item, nid, fi);
-	} else {
-		notes_clear(fs, fs->notes, tid);
-		notify_attributes(fs->notifier, nid); /* of the row as it was at the look-up */
-		if (e == ERR_OK)
-			e = contents_put(fs->contents, &item, &content);
-		if (e == ERR_OK)
-			open_blob(c, content, nid, fi, true);
-		else
-			reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
-	}
-	item_fini(&item);
-}
-
+/* A look-up gave this thread the stage, or somebody has it open and the thread comes by a link in
+ * /proc/self/fd.  All others look again: the stage has gone, is another thread's, was given to a reader
+ * by a guess, or holds what the row was before. */
 static void open_private(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	struct stage *s = stages_get(fs->stages, nid);
 	pid_t tid = call_thread(c);
-	if (s == NULL) {
-		open_left(c, nid, fi);
+	bool own = s != NULL && notes_expects(fs->notes, tid, s);
+	bool guessed = own && !wants_write(fi) && notes_guessed(fs->notes, tid, s);
+	if (own && !guessed && load_stage(c, s, fi)) {
+		open_stage(c, s, fi);
 		return;
 	}
-	/* A reader was given it by a guess, or another thread was and he comes by a link, or the row is
-	 * another one by now: there is none. */
-	bool reads = !wants_write(fi) &&
-		(notes_guessed(fs->notes, tid, s) ||
-			(nid_is_private_row(nid) && !stage_is_open(s)));
-	if (reads || !load_stage(c, s, fi)) {
+	enum note_state state = notes_refuse(fs, fs->notes, tid, nid, NULL, wanted(fi));
+	if (state == NOTE_LINK && s != NULL && stage_is_open(s) && load_stage(c, s, fi)) {
+		open_stage(c, s, fi);
+		return;
+	}
+	stages_held(fs->stages);
+	if (s != NULL)
 		stages_unref(fs, fs->stages, s);
-		open_left(c, nid, fi);
-		return;
-	}
-	/* What notes need to know of the name. */
-	struct item named = { .kind = ITEM_FILE,
-		.class = CLASS_NAMED,
-		.parent = s->dir_id,
-		.key = span_make(s->name, s->name_len) };
-	if (notes_expects(fs->notes, tid, s, nid)) {
-		open_stage(c, s, nid, fi, false);
-		return;
-	}
-	if (notes_refuse(fs, fs->notes, tid, nid, &named, wanted(fi)) == NOTE_NONE)
-		reply_again(c);
-	else if (!wants_write(fi))
-		open_committed(c, s, nid, fi);
-	else {
-		open_stage(c, s, nid, fi, false);
-		return;
-	}
-	stages_unref(fs, fs->stages, s);
+	refuse_old(c, state);
 }
 
-/* A row's node that is not the current one, for a reader who will not find another: what it stands
- * for if that is on its way or somebody reads it, since size and bytes are of one version then; else
- * what is committed, directly. */
-static void open_replaced(struct fuse_call *c, struct item *item, fuse_ino_t nid,
-	enum note_state state, struct fuse_file_info *fi)
+/* A writer needs a node of his own, which his next look-up gives him. */
+static void open_to_write(
+	struct fuse_call *c, const struct item *row, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
-	/* Replaced between this walk's lookup and now: its content is on the way.  A link may be
-	 * much older than what replaced it. */
-	service_wait_kept(fs->service);
-	const struct content *content =
-		state == NOTE_LINK ? NULL : contents_pin_old(fs->contents, nid);
-	enum err e = ERR_OK;
-	if (content == NULL)
-		e = contents_look_or_spoil(fs->contents, nid, &content);
-	bool direct = content == NULL || content_is_spoilt(content);
-	if (e == ERR_OK && content == NULL) {
+	if (row != NULL && is_throttled(c, row, HEAT_CHANGED, 0)) /* counted by open_stage() */
+		return;
+	/* A listing under way may bring its name once more. */
+	if (row == NULL || nid_of(row) != nid)
 		contents_retire(fs->contents, nid);
-		notify_attributes(fs->notifier, nid);
-		e = contents_put(fs->contents, item, &content);
-	}
-	notes_clear(fs, fs->notes, call_thread(c));
-	if (e == ERR_OK)
-		open_blob(c, content, nid, fi, direct);
-	else
-		reply_err(c, e);
+	refuse_old(c, notes_refuse(fs, fs->notes, call_thread(c), nid, row, NOTE_WRITE));
 }
 
-static void open_known(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi);
-
-static void open_current(
-	struct fuse_call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
+/* now: the item of the node, of whatever version; NULL: it has gone. */
+static void open_item(
+	struct fuse_call *c, struct item *now, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
 	const struct content *content = NULL;
-	enum err e = contents_put(fs->contents, item, &content);
-	if (e == ERR_OK && content_is_spoilt(content)) {
-		contents_unpin(fs->contents, content);
-		open_known(c, nid, fi); /* it was replaced since it was read */
-		return;
-	}
-	notes_clear(fs, fs->notes, call_thread(c));
-	if (e == ERR_OK)
-		open_blob(c, content, nid, fi, false);
-	else
-		reply_err(c, e);
-}
-
-/* A committed node, or an ordinary file's.  Whoever is told to look again sees what replaced the
- * node: that is retired, since a listing under way may bring its name once more. */
-static void open_item(
-	struct fuse_call *c, struct item *item, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	struct fs *fs = c->fs;
-	pid_t tid = call_thread(c);
-	if (trash_dir_has(item) && wants_write(fi)) {
-		reply_err(c, refuse_in_trash(&c->detail));
-		return;
-	}
-	/* An empty file that waits for its document goes when a row takes its place: who reads
-	 * it holds its content, as with a row. */
-	if (item->kind == ITEM_FILE && !item_is_draft(fs, item)) {
-		enum note_state state = nid_of(item) == nid
-			? NOTE_SECOND
-			: notes_refuse(fs, fs->notes, tid, nid, item, NOTE_READ);
-		const struct content *content = NULL;
-		/* A row until a moment ago: the node holds its content. */
-		if (state == NOTE_SECOND)
-			open_file(c, item, nid, false, fi);
-		else if (state == NOTE_NONE)
-			reply_again(c);
-		else if (!wants_write(fi) && (content = contents_look(fs->contents, nid)) != NULL)
-			open_blob(c, content, nid, fi, content_is_spoilt(content));
-		else
-			open_file(c, item, nid, true, fi);
-	} else if (item_is_dir(item->kind)) {
+	bool current = now != NULL && nid_of(now) == nid;
+	if (now != NULL && item_is_dir(now->kind)) {
 		reply_err(c, ERR_IS_A_DIRECTORY);
+	} else if (now != NULL && trash_dir_has(now) && wants_write(fi)) {
+		reply_err(c, refuse_in_trash(&c->detail));
+	} else if (current && now->kind == ITEM_FILE && !item_is_draft(fs, now)) {
+		open_file(c, now, nid, fi);
 	} else if (wants_write(fi)) {
-		/* Counted by open_stage(). */
-		if (is_throttled(c, item, HEAT_CHANGED, 0))
-			return;
-		if (notes_refuse(fs, fs->notes, tid, nid, item, NOTE_WRITE) == NOTE_NONE) {
-			if (nid_of(item) != nid)
-				contents_retire(fs->contents, nid);
-			reply_again(c);
-		} else {
-			open_nodeless(c, item, nid, fi);
-		}
-	} else if (nid_of(item) == nid) {
-		open_current(c, item, nid, fi);
-	} else {
-		enum note_state state = notes_refuse(fs, fs->notes, tid, nid, item, NOTE_READ);
-		if (state != NOTE_NONE) {
-			open_replaced(c, item, nid, state, fi);
-			return;
-		}
-		contents_retire(fs->contents, nid);
-		reply_again(c);
+		open_to_write(c, now, nid, fi);
+	} else if (!current) {
+		content = old_version(c, nid, now, NOTE_READ);
+	} else if (contents_put(fs->contents, now, &content) != ERR_OK) {
+		reply_err(c, ERR_NO_MEMORY);
 	}
-}
-
-/* The row was removed or replaced after its name had been looked up.  If the second try comes here
- * too (a link in /proc/self/fd is walked without lookups), a reader gets it from the recent ones;
- * a writer gets a stage, and ESTALE at its close: the row went while it was being written. */
-static void open_removed(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	struct fs *fs = c->fs;
-	pid_t tid = call_thread(c);
-	/* Its name tells whether it is the second try: of the first one the node may be another. */
-	service_wait_kept(fs->service);
-	const struct content *content = contents_pin_old(fs->contents, nid);
-	if (notes_refuse(fs, fs->notes, tid, nid, content != NULL ? &content->item : NULL,
-		    wanted(fi)) == NOTE_NONE) {
-		notes_unname(fs->notes, tid);
-		contents_retire(fs->contents, nid);
-		contents_unpin(fs->contents, content);
-		reply_again(c);
-		return;
-	}
-	if (content != NULL && !wants_write(fi)) {
-		notes_clear(fs, fs->notes, tid);
-		open_blob(c, content, nid, fi, content_is_spoilt(content));
-		return;
-	}
-	struct item item = { 0 };
-	if (content == NULL || item_copy(&item, &content->item) != ERR_OK) {
-		notes_clear(fs, fs->notes, tid);
-		reply_err(c, ERR_GONE);
-	} else {
-		open_nodeless(c, &item, nid, fi);
-	}
-	item_fini(&item);
-	contents_unpin(fs->contents, content);
+	if (content != NULL)
+		open_blob(c, content, fi);
 }
 
 static void open_known(struct fuse_call *c, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct item item = { 0 };
 	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_BODY, &item);
-	if (e == ERR_NOT_FOUND)
-		open_removed(c, nid, fi);
-	else if (e != ERR_OK)
-		reply_err(c, e);
+	if (e == ERR_OK || e == ERR_NOT_FOUND)
+		open_item(c, e == ERR_OK ? &item : NULL, nid, fi);
 	else
-		open_item(c, &item, nid, fi);
+		reply_err(c, e);
 	item_fini(&item);
 }
 
@@ -532,8 +316,7 @@ void op_open(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 	if (!wants_write(fi) && !service_is_changing(c.fs->service)) {
 		const struct content *content = contents_pin(c.fs->contents, nid);
 		if (content != NULL) {
-			notes_clear(c.fs, c.fs->notes, call_thread(&c));
-			open_blob(&c, content, nid, fi, false);
+			open_blob(&c, content, fi);
 			return;
 		}
 	}

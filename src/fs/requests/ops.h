@@ -7,7 +7,7 @@
 #include "fs/core/state.h"
 #include "fs/core/virtual.h"
 #include "fs/tree/handle.h"
-#include "fs/write/stages.h"
+#include "fs/write/notes.h"
 
 #include <fuse_lowlevel.h>
 
@@ -45,6 +45,14 @@ pid_t call_thread(const struct fuse_call *c);
 void reply_err(struct fuse_call *c, enum err e);
 /* ESTALE: the kernel looks the name up once more. */
 void reply_again(struct fuse_call *c);
+/* The same for a node that is not what its name leads to.  A thread that was told so a moment ago is
+ * not told again to look: this is a refusal. */
+void refuse_old(struct fuse_call *c, enum note_state state);
+/* Returns the content of a node that is not the current one, pinned: if the thread's look-up found it a
+ * moment ago, or if somebody has it open and the thread does not come by a name.  NULL: the request is
+ * answered.  now: the item as it is; NULL: it has gone. */
+const struct content *old_version(
+	struct fuse_call *c, uint64_t nid, const struct item *now, enum note_what what);
 /* The reason of a refusal, for a call that is answered elsewhere or otherwise.  rejected: as in struct
  * refusal; "": nowhere. */
 void note_refusal(struct fuse_call *c, enum err e, const char *rejected);

@@ -116,8 +116,6 @@ static enum err version_of_node(struct fs *fs, uint64_t nid, struct item *it)
 	}
 	const struct content *content = contents_look(fs->contents, nid);
 	if (content == NULL)
-		content = handles_look(fs, nid);
-	if (content == NULL)
 		return handles_of_file(fs, nid) ? ERR_GONE : ERR_OK;
 	if (content->nid != nid_of(it)) /* a rename gives a new one to what is the same */
 		it->version = content->item.version;

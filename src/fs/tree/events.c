@@ -97,8 +97,7 @@ static void keep_lock(struct fs *fs, const struct change *changes, size_t count)
 		locks_move(fs->locks, draft->now.id, row->now.id);
 }
 
-/* A descriptor without an open (O_PATH) goes on standing for the row: what is asked of it was
- * that of the version before. */
+/* Readers of the old version are shown the row's mode, and how many links it has. */
 static void old_changed(struct fs *fs, enum origin origin, const struct change *c)
 {
 	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;

@@ -120,20 +120,6 @@ void handles_keep(struct fs *fs, const struct content *content)
 	mutex_unlock(&t->lock);
 }
 
-const struct content *handles_look(struct fs *fs, uint64_t nid)
-{
-	struct handles *t = fs->handles;
-	const struct content *content = NULL;
-	mutex_lock(&t->lock);
-	for (struct handle *h = t->first; h != NULL && content == NULL; h = h->next)
-		if (h->nid == nid && (h->kind == HANDLE_ROW || h->kind == HANDLE_FILE))
-			content = h->content;
-	if (content != NULL)
-		contents_pin_again(fs->contents, content);
-	mutex_unlock(&t->lock);
-	return content;
-}
-
 bool handles_of_file(struct fs *fs, uint64_t nid)
 {
 	struct handles *t = fs->handles;

@@ -39,10 +39,8 @@ struct turns {
 struct handle {
 	enum handle_kind kind;
 	uint64_t nid;
-	bool append;   /* as opened */
-	bool writes;   /* handle_writes() */
-	bool nodeless; /* HANDLE_STAGE, _FILE: the kernel has it under another node, direct I/O */
-	pid_t opener;  /* thread id */
+	bool writes;  /* handle_writes() */
+	pid_t opener; /* thread id */
 	struct range
 		*locked; /* what was locked through it; guarded by the lock of fs/tree/locks.c */
 	union {
@@ -93,9 +91,6 @@ void handle_unref(struct fs *fs, struct handle *h);
 /* Who has an ordinary file open that became a row, whose content this is, keeps it: the row has been
  * replaced or removed.  The content is pinned. */
 void handles_keep(struct fs *fs, const struct content *content);
-/* What one who opened this node reads, pinned; NULL if nobody reads a row by it.  It may be another
- * node's content (direct I/O).  Slow. */
-const struct content *handles_look(struct fs *fs, uint64_t nid);
 /* Whether somebody opened this node as an ordinary file's.  Slow. */
 bool handles_of_file(struct fs *fs, uint64_t nid);
 

@@ -17,12 +17,11 @@ struct note {
 	pid_t tid; /* 0: free */
 	enum note_what what;
 	bool missed; /* the last look-up of the name found nothing */
-	bool walks;  /* a name was looked up since it was refused */
 	/* Look-ups that the stage was given for by a guess; 0: none, its open was refused. */
 	unsigned guessed;
 	uint64_t nid, born_us;
 	uint64_t found;  /* the node that its look-up of the name gave it; 0: none yet */
-	uint64_t dir_id; /* of the name that the thread will look up again; 0: not known */
+	uint64_t dir_id; /* of the name that the thread looks up again; 0: it has looked none up */
 	char name[COMPONENT_MAX];
 	struct stage *stage;
 };
@@ -126,46 +125,41 @@ static bool is_for(const struct note *note, uint64_t dir_id, struct span name)
 }
 
 /* The name by which the thread came is the one that its walk looks up: what it opened may have been
- * renamed since, or not be known any more. */
+ * renamed since. */
 static void learn_name(struct note *note, uint64_t dir_id, struct span name)
 {
-	if (note->walks || name.n >= COMPONENT_MAX)
+	if (note->dir_id != 0 || name.n >= COMPONENT_MAX)
 		return;
-	note->walks = true;
 	note->dir_id = dir_id;
 	memcpy(note->name, name.p, name.n);
 	note->name[name.n] = 0;
 }
 
-static void set_note(
-	struct note *note, pid_t tid, uint64_t nid, const struct item *item, enum note_what what)
+static void set_note(struct note *note, pid_t tid, uint64_t nid, enum note_what what)
 {
 	*note = (struct note){ .tid = tid, .what = what, .nid = nid };
 	note->born_us = clock_mono_us();
-	if (item != NULL) {
-		note->dir_id = item->parent;
-		(void)item_component(item, note->name);
-	}
 }
 
-/* Whether the open that comes to the node ends the walk that the note is about.  One that was given a
- * stage ends at the stage's own node: who comes to another has begun a new walk, since that one
+/* Tells whether the request that comes to the node ends the walk that the note is about.  One that was
+ * given a stage ends at the stage's own node: who comes to another has begun a new walk, since that one
  * ended in an error of which nobody told us.  So has a writer where a reader was refused, and who wants
  * something else than to look where a look was. */
-static bool ends_walk(
+static enum note_state ends_walk(
 	const struct note *note, uint64_t nid, const struct item *item, enum note_what what)
 {
 	char name[COMPONENT_MAX];
 	if (note == NULL || note->missed || note->guessed != 0 || note->stage != NULL ||
 		what > note->what || (what == NOTE_STAT && note->what != NOTE_STAT))
-		return false;
+		return NOTE_NONE;
+	if (note->dir_id == 0)
+		return note->nid == nid ? NOTE_LINK : NOTE_NONE;
 	/* What it found may have come to the name from another, which the item says then. */
 	if (note->nid == nid || note->found == nid)
-		return true;
-	if (item == NULL)
-		return false;
-	size_t n = item_component(item, name);
-	return is_for(note, item->parent, span_make(name, n));
+		return NOTE_SECOND;
+	size_t n = item != NULL ? item_component(item, name) : 0;
+	return item != NULL && is_for(note, item->parent, span_make(name, n)) ? NOTE_SECOND
+									      : NOTE_NONE;
 }
 
 enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t nid,
@@ -175,14 +169,12 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct note *note = find_note(n, tid);
-	enum note_state state = NOTE_NONE;
-	if (ends_walk(note, nid, item, what)) {
-		state = note->walks ? NOTE_SECOND : NOTE_LINK;
-	} else {
+	enum note_state state = ends_walk(note, nid, item, what);
+	if (state == NOTE_NONE) {
 		if (note == NULL)
 			note = note_for(n, tid);
 		dropped = clear(n, note);
-		set_note(note, tid, nid, item, what);
+		set_note(note, tid, nid, what);
 		atomic_fetch_add(&n->live, 1);
 	}
 	mutex_unlock(&n->lock);
@@ -208,7 +200,7 @@ bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, str
 		dropped = clear(n, note);
 	}
 	if (made) {
-		set_note(note, tid, 0, NULL, NOTE_WRITE);
+		set_note(note, tid, 0, NOTE_WRITE);
 		learn_name(note, dir_id, name);
 		note->guessed = 1;
 		atomic_fetch_add(&n->live, 1);
@@ -229,15 +221,6 @@ bool notes_guessed(struct notes *n, pid_t tid, const struct stage *s)
 	bool guessed = note != NULL && note->guessed != 0 && note->stage == s;
 	mutex_unlock(&n->lock);
 	return guessed;
-}
-
-void notes_unname(struct notes *n, pid_t tid)
-{
-	mutex_lock(&n->lock);
-	struct note *note = find_note(n, tid);
-	if (note != NULL)
-		note->dir_id = 0;
-	mutex_unlock(&n->lock);
 }
 
 bool notes_wants_stage(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name,
@@ -290,20 +273,6 @@ void notes_found(struct notes *n, pid_t tid, uint64_t dir_id, struct span name, 
 	mutex_unlock(&n->lock);
 }
 
-bool notes_await(struct notes *n, uint64_t nid)
-{
-	bool found = false;
-	if (atomic_load(&n->live) == 0)
-		return false;
-	mutex_lock(&n->lock);
-	for (size_t i = 0; i < NOTE_SETS * NOTE_SET && !found; i++) {
-		const struct note *note = &n->sets[i / NOTE_SET][i % NOTE_SET];
-		found = note->found == nid && note->what == NOTE_READ;
-	}
-	mutex_unlock(&n->lock);
-	return found;
-}
-
 void notes_set_stage(struct fs *fs, struct notes *n, pid_t tid, struct stage *s)
 {
 	struct stage *dropped = s;
@@ -330,13 +299,13 @@ void notes_clear(struct fs *fs, struct notes *n, pid_t tid)
 	drop_stage(fs, dropped);
 }
 
-bool notes_expects(struct notes *n, pid_t tid, const struct stage *s, uint64_t nid)
+bool notes_expects(struct notes *n, pid_t tid, const struct stage *s)
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
 	mutex_lock(&n->lock);
 	const struct note *note = find_note(n, tid);
-	bool expects = note != NULL && !note->missed && (note->stage == s || note->nid == nid);
+	bool expects = note != NULL && !note->missed && note->stage == s;
 	mutex_unlock(&n->lock);
 	return expects;
 }

@@ -272,14 +272,6 @@ enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct spa
 	return e;
 }
 
-enum err stage_append(struct fs *fs, struct stage *s, struct span bytes)
-{
-	mutex_lock(&s->lock);
-	enum err e = write_locked(fs, s, s->buf.len, bytes);
-	mutex_unlock(&s->lock);
-	return e;
-}
-
 static enum err truncate_locked(struct fs *fs, struct stage *s, uint64_t size)
 {
 	lock_assert_held(&s->lock);

@@ -39,7 +39,6 @@ struct stage {
 
 	/* What the kernel may have seen meanwhile.  Any thread sets them, without a lock. */
 	atomic_bool exposed; /* another node was given out for the name */
-	atomic_bool asked;   /* somebody else asked for attributes by its node */
 
 	struct mutex lock; /* guards all below; is.name and handles may be read without it */
 	struct stage_state is;
@@ -114,11 +113,9 @@ bool stage_is_open(struct stage *s);
  * rejected/. */
 void stage_close(struct fs *fs, struct stage *s);
 
-/* These four, and the last close, note the reason of a refusal, and keep the bytes. */
+/* These three, and the last close, note the reason of a refusal, and keep the bytes. */
 /* write(2); an error is its answer. */
 enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes);
-/* The same at the document's end. */
-enum err stage_append(struct fs *fs, struct stage *s, struct span bytes);
 /* close(2); only one in the process that opened the file commits and can fail. */
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener);
 /* fsync(2): commits; not synced yet. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The table of all stages, by name and by node.
  *
- * A writer's stage has a node that no other look-up is given.  A handle that comes by a committed
- * node has a stage without a node of its own: direct I/O.  A thread that overwrites one row after
+ * A writer's stage has a node that no other look-up is given.  A thread that overwrites one row after
  * the other is given a stage at its look-up (fs/write/habits.h). */
 #ifndef FS_WRITE_STAGES_H
 #define FS_WRITE_STAGES_H

@@ -3,14 +3,13 @@
 asked of a descriptor, or done by a link to it in /proc/self/fd, after the row has changed."""
 
 import json
-import mmap
 import os
 
 import pytest
 
 from rest_client import ACCOUNT, Client, ok
 from test_habits import O_PATH, doc, elsewhere, learn, overwrite, read, rows  # noqa: F401
-from tools import FORCE_SYNC, closes_are_known, get, put, raises, statx, xattr
+from tools import FORCE_SYNC, closes_are_known, get, put, raises, sh, statx, xattr
 
 ETAG = "user.rowfs.etag"
 
@@ -34,20 +33,44 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_U7_a_descriptor_without_an_open_stands_for_the_row(held, change):
-    """Size, ETag, mode: as by its path, with what the kernel knew of the version before."""
+def is_stale(fd):
+    """Nothing is done by the descriptor or its link."""
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR | os.O_TRUNC):
+        with raises("ESTALE"):
+            os.open(link_of(fd), flags)
+    with pytest.raises(AssertionError, match="ESTALE"):
+        statx(link_of(fd), FORCE_SYNC)
+    with raises("ESTALE"):
+        os.chmod(link_of(fd), 0o604)
+    for size in (0, 3):
+        with raises("ESTALE"):
+            os.truncate(link_of(fd), size)
+    return True
+
+
+def test_U7_a_descriptor_without_an_open_of_the_current_version(held):
     path, fd = held
-    assert os.fstat(fd).st_size == len(doc(0))
-    elsewhere(lambda: CHANGES[change](path))
-    assert os.fstat(fd).st_size == os.stat(path).st_size != len(doc(0))
-    assert os.getxattr(link_of(fd), ETAG) == os.getxattr(path, ETAG)
+    assert get(link_of(fd)) == doc(0)
     os.chmod(link_of(fd), 0o604)
     os.utime(link_of(fd), ns=(10**18, 10**18))
     assert os.fstat(fd) == os.stat(path)
     assert (os.stat(path).st_mode & 0o777, os.stat(path).st_mtime_ns) == (0o604, 10**18)
+    assert os.getxattr(link_of(fd), ETAG) == os.getxattr(path, ETAG)
     with raises("EINVAL"):
         os.truncate(link_of(fd), 0)
+    for flags in (os.O_WRONLY, os.O_RDWR | os.O_TRUNC, os.O_WRONLY | os.O_APPEND):
+        with raises("ESTALE"):
+            os.open(link_of(fd), flags)
+    assert get(path) == doc(0)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_U7_a_descriptor_without_an_open_does_not_follow_the_row(held, change):
+    path, fd = held
+    elsewhere(lambda: CHANGES[change](path))
+    before, now = os.stat(path), get(path)
+    assert now != doc(0) and is_stale(fd)
+    assert os.stat(path) == before and get(path) == now
 
 
 def test_U7_a_descriptor_without_an_open_over_a_change_through_rest(rest_mount, rest_store):
@@ -57,11 +80,19 @@ def test_U7_a_descriptor_without_an_open_over_a_change_through_rest(rest_mount, 
         ok(rest.insert("Rows", {"PartitionKey": "p", "RowKey": "r", "V": 1}), 201)
         path = mount / ACCOUNT / "Rows/p/r.json"
         fd = os.open(path, O_PATH)
-        before = os.fstat(fd).st_size
         ok(rest.merge("Rows", "p", "r", {"W": "x" * 700}), 204)
-        assert os.fstat(fd).st_size == os.stat(path).st_size > before
-        assert get(link_of(fd)) == get(path)
+        assert is_stale(fd) and b"xxx" in get(path)
         os.close(fd)
+
+
+def test_U7_a_descriptor_without_an_open_of_what_somebody_reads(held):
+    """The version that is read by the node."""
+    path, fd = held
+    with open(path, "rb") as reader:
+        elsewhere(lambda: overwrite(path, doc("new", 700)))
+        assert get(link_of(fd)) == get(link_of(reader.fileno())) == doc(0)
+        assert os.fstat(fd).st_size == len(doc(0))
+        assert get(path) == doc("new", 700)
 
 
 def test_Z5_mode_and_owner_that_are_set_by_a_reader_of_an_old_version(rows):  # noqa: F811
@@ -82,78 +113,77 @@ def test_Z5_mode_and_owner_that_are_set_by_a_reader_of_an_old_version(rows):  # 
         assert reader.read() == doc(0)
 
 
-def test_Z8_a_reader_by_a_link_goes_on_with_what_it_opened(held):
-    """Though the kernel has it under the node of a version before."""
-    path, fd = held
-    elsewhere(lambda: overwrite(path, doc("second", 700)))
-    with open(link_of(fd), "rb") as reader:
-        etag = os.getxattr(reader.fileno(), ETAG)
-        assert etag == os.getxattr(path, ETAG)
-        elsewhere(lambda: overwrite(path, doc("third", 3)))
-        assert os.fstat(reader.fileno()).st_size == len(doc("second", 700))
-        assert os.getxattr(reader.fileno(), ETAG) == etag != os.getxattr(path, ETAG)
-        assert reader.read() == doc("second", 700)
-
-
-def test_W2_what_is_cut_by_a_link_is_whole_for_others(held):
-    """The writer has no node of his own: the kernel would cut what others read and have mapped."""
-    path, fd = held
-    before = read(path)
-    with open(path, "rb") as reader:
-        mapped = mmap.mmap(reader.fileno(), len(before), mmap.MAP_PRIVATE, mmap.PROT_READ)
-        for removed in (False, True):
-            writer = os.open(link_of(fd), os.O_WRONLY)
-            if removed:
-                os.unlink(path)
-            for size in (0, 3, 700):
-                os.ftruncate(writer, size)
-                a, b = os.pipe()
-                assert os.write(b, mapped) == len(before)
-                assert os.read(a, 999) == before == os.pread(reader.fileno(), 999, 0)
-                os.close(a)
-                os.close(b)
-            with raises("EINVAL"):
-                os.close(writer)
-        mapped.close()
-
-
 def test_U7_a_descriptor_without_an_open_of_a_row_that_became_an_ordinary_file(held):
     path, fd = held
     os.rename(path, path.with_name("tmp"))
     put(path.with_name("tmp"), "no document")
-    assert get(link_of(fd)) == b"no document"
-    with open(link_of(fd), "rb") as reader:
-        assert os.fstat(reader.fileno()).st_size == 11
-    for flags in (os.O_WRONLY, os.O_RDWR | os.O_TRUNC):
-        with raises("ESTALE"):
-            os.open(link_of(fd), flags)
+    assert is_stale(fd)
     assert get(path.with_name("tmp")) == b"no document"
 
 
+def test_U7_a_descriptor_without_an_open_of_an_ordinary_file(part):
+    path = part / "tmp"
+    put(path, "one")
+    fd = os.open(path, O_PATH)
+    put(path, "two and more")
+    assert get(link_of(fd)) == b"two and more" and os.fstat(fd).st_size == 12
+    put(link_of(fd), "three")
+    assert get(path) == b"three"
+    os.close(fd)
+
+
 def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(mnt, rows):  # noqa: F811
-    """Its node was given by a guess; that somebody read by it is no reason to show what he read."""
+    """Its node was given by a guess, and is nobody else's."""
     learn(rows)
     fd = os.open(rows[0], O_PATH)
     for n in range(3):
-        assert elsewhere(lambda: get(link_of(fd))) == read(rows[0])
-        assert elsewhere(lambda: os.getxattr(link_of(fd), ETAG)) == elsewhere(
-            lambda: os.getxattr(rows[0], ETAG))
+        assert elsewhere(lambda: is_stale(fd))
         closes_are_known(mnt)
         elsewhere(lambda at=n: overwrite(rows[0], doc("other", at)))
     os.close(fd)
 
 
-def test_U7_a_descriptor_that_was_made_by_a_second_guess(rows):  # noqa: F811
-    """The row was changed after the first one."""
-    learn(rows)
-    with raises("EEXIST"):
-        os.open(rows[0], os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    elsewhere(lambda: overwrite(rows[0], doc("other", 300)))
-    fd = os.open(rows[0], O_PATH)
-    learn(rows)
-    assert elsewhere(lambda: statx(link_of(fd), FORCE_SYNC)["size"]) == len(doc("other", 300))
-    assert elsewhere(lambda: get(link_of(fd))) == doc("other", 300)
-    os.close(fd)
+# -- what shells open by number: /dev/stdin and /dev/fd/N are links to /proc/self/fd
+
+READS = ("cat /dev/stdin < r.json", "cat /dev/fd/3 3< r.json", "exec 3< r.json; cat /dev/fd/3",
+         "jq -c . /dev/stdin < r.json", "exec 3<> r.json; cat /dev/fd/3",
+         "exec 3< r.json; cat <&3", "{ while read -r l; do echo \"$l\"; done < /dev/stdin; } < r.json")
+
+
+@pytest.mark.parametrize("script", READS)
+def test_U7_a_shell_reads_a_row_by_number(part, script):
+    put(part / "r.json", '{"v":1}\n')
+    assert sh(script, part).stdout == '{"v":1}\n'
+
+
+WRITES = ("{ echo '{\"v\":2}' > /dev/stdout; } > r.json", "echo '{\"v\":2}' | tee /dev/fd/3 3> r.json",
+          "exec 3> r.json; echo '{\"v\":2}' > /dev/fd/3", "echo '{\"v\":2}' 1<> r.json",
+          "exec 3<> r.json; echo '{\"v\":2}' >&3; exec 3>&-",
+          "exec 3<> r.json; echo '{\"v\":2}' > /dev/fd/3; cat /dev/fd/3; exec 3>&-",
+          "cp /dev/stdin /dev/fd/3 3> r.json <<< '{\"v\":2}'", "cat > r.json <<END\n{\"v\":2}\nEND")
+
+
+@pytest.mark.parametrize("script", WRITES)
+@pytest.mark.parametrize("old", ('{"v":1}\n', None))
+def test_U7_a_shell_writes_a_row_by_number(part, script, old):
+    if old:
+        put(part / "r.json", old)
+    sh(script, part)
+    assert get(part / "r.json") == b'{"v":2}\n'
+
+
+def test_U7_here_documents_of_a_shell_whose_temporary_files_are_here(part):
+    """Long ones are files, that are opened, removed and read by number."""
+    for cat in ("cat", "cat /dev/stdin"):
+        out = sh(f"export TMPDIR=$PWD; {cat} <<END\n$(seq 30000)\nEND", part).stdout
+        assert out == "".join(f"{n}\n" for n in range(1, 30_001))
+    assert os.listdir(part) == []
+
+
+def test_U7_a_shell_reads_by_number_what_it_opened_before_a_change(part):
+    put(part / "r.json", '{"v":1}\n')
+    out = sh("exec 3< r.json; echo '{\"v\":2}' > r.json; cat /dev/fd/3; exec 3<&-; cat r.json", part)
+    assert out.stdout == '{"v":1}\n{"v":2}\n'
 
 
 def test_W9_a_row_is_not_emptied_by_name_by_who_has_it_open(rows):  # noqa: F811
@@ -227,5 +257,4 @@ def test_U7_a_descriptor_without_an_open_of_a_row_that_was_an_ordinary_file(held
     put(other, doc("new", 700))
     with open(other, "rb"):
         os.rename(other, path)
-        assert os.fstat(fd).st_size == os.stat(path).st_size == len(doc("new", 700))
-        assert get(link_of(fd)) == doc("new", 700)
+        assert is_stale(fd) and get(path) == doc("new", 700)

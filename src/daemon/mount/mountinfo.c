@@ -310,23 +310,51 @@ static int run_fusermount(const char *dir, bool lazy)
 	return code;
 }
 
-void mount_cut(unsigned device)
+/* Where nobody has mounted fusectl, as in many containers: a mount of our own, which is attached
+ * nowhere.  For root. */
+static int open_fusectl(void)
+{
+	int fs = fsopen("fusectl", FSOPEN_CLOEXEC);
+	int root = fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0
+		? fsmount(fs, FSMOUNT_CLOEXEC, 0)
+		: -1;
+	int code = errno;
+	if (fs >= 0)
+		close(fs);
+	errno = code;
+	return root;
+}
+
+int connection_open(unsigned device)
 {
 	char path[64];
 	(void)snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", device);
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)!write(fd, "1", 1);
-		close(fd);
-	}
+	int root = fd < 0 ? open_fusectl() : -1;
+	if (root < 0)
+		return fd;
+	(void)snprintf(path, sizeof(path), "%u/abort", device);
+	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
+	close(root);
+	return fd;
+}
+
+void connection_cut(int connection)
+{
+	if (connection >= 0)
+		(void)!write(connection, "1", 1);
 }
 
 /* As the force of umount(2), for who mounted it without being root. */
 static void cut(const char *dir)
 {
 	struct mount_entry *m = malloc(sizeof(*m));
-	if (m != NULL && mountinfo_find(dir, m) && strcmp(m->type, MOUNT_TYPE) == 0)
-		mount_cut(m->device);
+	int connection = m != NULL && mountinfo_find(dir, m) && strcmp(m->type, MOUNT_TYPE) == 0
+		? connection_open(m->device)
+		: -1;
+	connection_cut(connection);
+	if (connection >= 0)
+		close(connection);
 	free(m);
 }
 

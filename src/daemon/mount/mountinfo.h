@@ -58,8 +58,12 @@ int mount_ask(const char *dir, const char *store, const char *command);
  * Returns 0 or an errno: EPERM for a mount of another user. */
 int mount_detach(const char *dir, bool lazy);
 
-/* Has the kernel end the connection to the server of the mounts with this device: whoever waits
- * for an answer fails.  Where the kernel offers that (/sys/fs/fuse/connections). */
-void mount_cut(unsigned device);
+/* Opens the file by which the connection of the mounts with this device is cut.  Call it while one of
+ * them lives: later the number may be that of another mount.  The caller closes it.  Returns -1 with
+ * errno where there is none: no fusectl at /sys/fs/fuse/connections, and not root. */
+int connection_open(unsigned device);
+/* Has the kernel end the connection: whoever waits for an answer fails.  Does nothing for -1, and
+ * after the end of the mounts. */
+void connection_cut(int connection);
 
 #endif

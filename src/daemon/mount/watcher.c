@@ -6,45 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Without the program's name: `pkill -9 rowfs` is to find the server alone. */
 #define WATCHER_NAME "fuse-watch"
-
-/* Where nobody has mounted fusectl, as in many containers: a mount of our own, which is attached
- * nowhere.  For root. */
-static int open_fusectl(void)
-{
-	int fs = fsopen("fusectl", FSOPEN_CLOEXEC);
-	int root = fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0
-		? fsmount(fs, FSMOUNT_CLOEXEC, 0)
-		: -1;
-	int code = errno;
-	if (fs >= 0)
-		close(fs);
-	errno = code;
-	return root;
-}
-
-/* The file by which the connection is cut.  It is opened while the mount lives: later the number
- * may be another mount's. */
-static int open_abort(unsigned device)
-{
-	char path[64];
-	(void)snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", device);
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int root = fd < 0 ? open_fusectl() : -1;
-	if (root < 0)
-		return fd;
-	(void)snprintf(path, sizeof(path), "%u/abort", device);
-	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
-	close(root);
-	return fd;
-}
 
 /* Of the caller's descriptors only this one stays, as the first: neither the mount's connection,
  * which the death of the server has to close, nor a pipe on whose end somebody waits. */
@@ -103,16 +70,9 @@ static pid_t fork_watcher(int fd)
 	return watcher;
 }
 
-pid_t watcher_start(unsigned device)
+pid_t watcher_start(int connection)
 {
-	int fd = open_abort(device);
-	if (fd < 0)
-		return -1;
-	pid_t watcher = fork_watcher(fd);
-	int code = errno;
-	close(fd);
-	errno = code;
-	return watcher;
+	return connection >= 0 ? fork_watcher(connection) : -1;
 }
 
 void watcher_stop(pid_t watcher)

@@ -9,12 +9,11 @@
 
 #include <sys/types.h>
 
-/* Starts it for the mount with this device (its minor number).  The calling thread is the one whose
- * death counts: it must live as long as the server, and must never wait for the kernel on behalf
- * of a client; the main thread is such a one.  Returns its process; -1 with errno where there
- * is none, and the mount then serves without: no fusectl at /sys/fs/fuse/connections, and not
- * root. */
-pid_t watcher_start(unsigned device);
+/* Starts it for a mount, whose connection_open() this is.  The calling thread is the one whose death
+ * counts: it must live as long as the server, and must never wait for the kernel on behalf of a
+ * client; the main thread is such a one.  Returns its process; -1 with errno where there is none, and
+ * the mount then serves without. */
+pid_t watcher_start(int connection);
 
 /* Ends it and waits for its end; nothing for -1. */
 void watcher_stop(pid_t watcher);

@@ -40,6 +40,7 @@ struct serving {
 	atomic_bool cut;   /* the end of the loop is our own doing, however it looks */
 	struct fs *fs;
 	unsigned device; /* of the mount; 0: not known */
+	int connection;  /* connection_open() of the mount; -1: none */
 	int log_fd;      /* -1: none */
 	bool log_made;
 	_Atomic bool logs_to_file;
@@ -95,7 +96,7 @@ static void end_elsewhere(struct serving *s)
 		mount_detach(m->dir, true) == 0)
 		;
 	free(m);
-	mount_cut(s->device);
+	connection_cut(s->connection);
 	fs_end(s->fs);
 }
 
@@ -345,12 +346,19 @@ static unsigned device_at(const char *dir)
 
 static pid_t start_watcher(const struct serving *s)
 {
-	pid_t watcher = watcher_start(s->device);
+	pid_t watcher = watcher_start(s->connection);
 	if (watcher < 0)
 		log_warning("if this process is killed, it and clients of '%s' may hang until the "
 			    "next rowfs mount or umount: nothing can cut the connection: %s",
 			s->serve->dir, strerrordesc_np(errno));
 	return watcher;
+}
+
+static void stop_watcher(const struct serving *s, pid_t watcher)
+{
+	watcher_stop(watcher);
+	if (s->connection >= 0)
+		close(s->connection);
 }
 
 static int serve_mount(struct serving *s)
@@ -371,9 +379,10 @@ static int serve_mount(struct serving *s)
 			err_message(e, &why));
 	}
 	s->device = device_at(s->serve->dir);
+	s->connection = connection_open(s->device);
 	pid_t watcher = start_watcher(s);
 	if (pthread_create(&s->waiter, NULL, wait_for_signal, s) != 0) {
-		watcher_stop(watcher);
+		stop_watcher(s, watcher);
 		rest_stop(atomic_exchange(&s->rest, NULL));
 		fs_free(s->fs);
 		return command_fail(
@@ -391,7 +400,7 @@ static int serve_mount(struct serving *s)
 	rest_stop(atomic_exchange(&s->rest, NULL));
 	control_stop(atomic_exchange(&s->control, NULL));
 	fs_free(s->fs);
-	watcher_stop(watcher);
+	stop_watcher(s, watcher);
 	if (e != ERR_OK && !s->ready)
 		return command_fail(stderr, "mount", "cannot mount at '%s': %s", s->serve->dir,
 			e == ERR_NO_MEMORY ? FS_NO_THREADS : err_text(e));

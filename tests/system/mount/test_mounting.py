@@ -580,12 +580,13 @@ def connection_at(directory):
     raise RuntimeError(f"{directory} is not mounted")
 
 
-def cut(connection):
-    """Whoever waits in it goes on, if it is still there."""
+def cutter(connection):
+    """Writing to it wakes whoever waits in the mount. It is opened while the mount lives: later the
+    number may be that of another mount."""
     call("mount", "none", "/sys/fs/fuse/connections", "fusectl", 0, None)
-    with contextlib.suppress(FileNotFoundError):
-        put(f"/sys/fs/fuse/connections/{connection}/abort", "1")
+    fd = os.open(f"/sys/fs/fuse/connections/{connection}/abort", os.O_WRONLY)
     call("umount2", "/sys/fs/fuse/connections", MNT_DETACH)
+    return fd
 
 
 def busy_inside(directory, seed, inside):
@@ -610,12 +611,12 @@ def test_S3_sigterm_ends_what_a_user_mounted_and_many_work_in(rowfs, home, work)
         server = subprocess.Popen(words, env=ENV, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     inside = fork.Semaphore(0)
     workers = [fork.Process(target=busy_inside, args=(part, i, inside)) for i in range(8)]
-    connection = None
+    cut = None
     try:
         while str(home / "mnt") not in mounts():
             assert server.poll() is None, get(work / "log")
             time.sleep(0.002)
-        connection = connection_at(home / "mnt")
+        cut = cutter(connection_at(home / "mnt"))
         assert as_user("mkdir", "-p", part).returncode == 0
         for w in workers:
             w.start()
@@ -632,8 +633,9 @@ def test_S3_sigterm_ends_what_a_user_mounted_and_many_work_in(rowfs, home, work)
         for w in workers:
             if w.pid is not None:
                 w.kill()
-        if connection is not None:
-            cut(connection)
+        if cut is not None:
+            os.write(cut, b"1")
+            os.close(cut)
     assert not mounts() and rowfs("check", home / "s")
 
 

@@ -25,11 +25,11 @@ static enum err keep_time(struct access_policies *p, struct span s, struct span 
 	return keep(p, span_make(text, (size_t)clock_format_full(ticks, text)), ret);
 }
 
-/* Accepts each of r, a, u, d once, in any order. */
+/* Accepts each letter once, in any order. */
 static enum err keep_permission(struct access_policies *p, struct span s, struct span *ret)
 {
 	for (size_t i = 0; i < s.n; i++) {
-		if (memchr("raud", s.p[i], 4) == NULL || memchr(s.p, s.p[i], i) != NULL)
+		if (strchr(p->letters, s.p[i]) == NULL || memchr(s.p, s.p[i], i) != NULL)
 			return ERR_XML_VALUE;
 	}
 	return keep(p, s, ret);
@@ -135,10 +135,10 @@ static enum err read_all(
 	return e;
 }
 
-enum err access_policies_from_xml(
-	struct span xml, struct access_policies *ret, struct err_detail *detail)
+enum err access_policies_from_xml(struct span xml, const char *letters, struct access_policies *ret,
+	struct err_detail *detail)
 {
-	*ret = (struct access_policies){ 0 };
+	*ret = (struct access_policies){ .letters = letters };
 	if (xml_skip_bom(xml).n == 0)
 		return ERR_OK;
 	struct arena arena = { 0 };

@@ -24,6 +24,7 @@ struct access_policy {
 };
 
 struct access_policies {
+	const char *letters; /* that a permission may have, each once */
 	struct access_policy all[LIMIT_POLICIES];
 	size_t n;
 	struct arena arena; /* owns the strings; a zeroed struct has no policies */

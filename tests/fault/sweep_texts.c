@@ -312,7 +312,7 @@ static enum err policies(struct world *w)
 			 "<Start>2024-01-01</Start><Expiry>2025-01-01</Expiry>"
 			 "<Permission>raud</Permission></AccessPolicy></SignedIdentifier>"
 			 "<SignedIdentifier><Id>b</Id></SignedIdentifier></SignedIdentifiers>"),
-		&p, &w->detail);
+		POLICY_LETTERS_TABLE, &p, &w->detail);
 	if (e == ERR_OK)
 		access_policies_to_xml(&p, &w->out);
 	arena_fini(&p.arena);

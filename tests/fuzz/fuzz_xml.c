@@ -16,12 +16,13 @@ static void policies(struct span xml)
 {
 	struct access_policies a, b;
 	struct err_detail detail = { 0 };
-	enum err e = access_policies_from_xml(xml, &a, &detail);
+	enum err e = access_policies_from_xml(xml, POLICY_LETTERS_TABLE, &a, &detail);
 	if (e == ERR_OK) {
 		struct buf text = BUF_INIT(1 << 20);
 		access_policies_to_xml(&a, &text);
 		MUST(buf_ok(&text) && a.n <= LIMIT_POLICIES);
-		MUST(access_policies_from_xml(buf_span(&text), &b, NULL) == ERR_OK);
+		MUST(access_policies_from_xml(buf_span(&text), POLICY_LETTERS_TABLE, &b, NULL) ==
+			ERR_OK);
 		MUST(a.n == b.n);
 		for (size_t i = 0; i < a.n; i++)
 			MUST(same_policy(&a.all[i], &b.all[i]));

@@ -15,7 +15,7 @@
 static enum err read_n(struct span xml, struct err_detail *detail)
 {
 	struct access_policies p;
-	enum err e = access_policies_from_xml(xml, &p, detail);
+	enum err e = access_policies_from_xml(xml, POLICY_LETTERS_TABLE, &p, detail);
 	arena_fini(&p.arena);
 	return e;
 }
@@ -33,7 +33,7 @@ static const char *again(const char *xml)
 	struct access_policies p;
 	struct err_detail detail = { 0 };
 	struct buf out = BUF_INIT(sizeof(text) - 1);
-	enum err e = access_policies_from_xml(span_of(xml), &p, &detail);
+	enum err e = access_policies_from_xml(span_of(xml), POLICY_LETTERS_TABLE, &p, &detail);
 	if (e == ERR_OK)
 		access_policies_to_xml(&p, &out);
 	else
@@ -57,7 +57,7 @@ TEST(what_was_set_comes_back_and_what_was_left_out_stays_out)
 {
 	struct access_policies p;
 	CHECK_EQ_STR(again(whole), whole);
-	REQUIRE(access_policies_from_xml(span_of(whole), &p, NULL) == ERR_OK);
+	REQUIRE(access_policies_from_xml(span_of(whole), POLICY_LETTERS_TABLE, &p, NULL) == ERR_OK);
 	CHECK_EQ_INT(p.n, 4);
 	CHECK(span_is(p.all[0].id, "x") && p.all[0].has_policy);
 	CHECK(span_is(p.all[0].start, "2013-11-26T08:49:37.0000000Z"));

@@ -1305,8 +1305,8 @@ static enum err set_properties(struct world *w, const char *text)
 {
 	char copy[70000];
 	(void)snprintf(copy, sizeof(copy), "%s", text);
-	return account_properties_change(
-		w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), replace_with, copy, NULL);
+	return account_properties_change(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"),
+		ACCOUNT_TABLES, replace_with, copy, NULL);
 }
 
 static const char *get_properties(struct world *w)
@@ -1315,8 +1315,8 @@ static const char *get_properties(struct world *w)
 	struct account_secrets a;
 	if (account_secrets_get(w->service, SPAN_LIT("acct"), &a) != ERR_OK)
 		return "none";
-	(void)snprintf(text, sizeof(text), "%.*s", (int)a.properties.len,
-		a.properties.len > 0 ? a.properties.data : "");
+	(void)snprintf(text, sizeof(text), "%.*s", (int)a.properties[0].len,
+		a.properties[0].len > 0 ? a.properties[0].data : "");
 	account_secrets_fini(&a);
 	return text;
 }
@@ -1358,8 +1358,8 @@ TEST(an_accounts_properties_stand_beside_its_keys)
 
 	CHECK_ERR(account_secrets_get(w.service, SPAN_LIT("other"), &a), ERR_ACCOUNT_NOT_FOUND);
 	char text[] = "x";
-	CHECK_ERR(account_properties_change(
-			  w.service, ORIGIN_COMMAND, SPAN_LIT("other"), replace_with, text, NULL),
+	CHECK_ERR(account_properties_change(w.service, ORIGIN_COMMAND, SPAN_LIT("other"),
+			  ACCOUNT_TABLES, replace_with, text, NULL),
 		ERR_ACCOUNT_NOT_FOUND);
 	CHECK_ERR(
 		account_key_regenerate(w.service, ORIGIN_COMMAND, SPAN_LIT("other"), 0, NULL, NULL),
@@ -1399,7 +1399,7 @@ TEST(account_bodies_of_two_or_three_lines_are_read_and_no_others)
 	set_account_body(&w, KEYS);
 	CHECK_ERR(account_secrets_get(w.service, SPAN_LIT("acct"), &a), ERR_OK);
 	CHECK_EQ_INT(a.keys.len[1], 16);
-	CHECK_EQ_INT(a.properties.len, 0);
+	CHECK_EQ_INT(a.properties[0].len, 0);
 	account_secrets_fini(&a);
 	set_account_body(&w, KEYS "properties=eA==\n");
 	CHECK_EQ_STR(get_properties(&w), "x");
@@ -1447,20 +1447,20 @@ TEST(a_change_of_properties_is_refused_or_made_on_what_is_there)
 	struct world w = world_new();
 	struct err_detail detail = { 0 };
 	CHECK_ERR(set_properties(&w, "was"), ERR_OK);
-	CHECK_ERR(account_properties_change(
-			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), refuse, &detail, &detail),
+	CHECK_ERR(account_properties_change(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"),
+			  ACCOUNT_TABLES, refuse, &detail, &detail),
 		ERR_XML_INVALID);
 	CHECK_EQ_STR(detail.text, "because");
 	CHECK_EQ_STR(get_properties(&w), "was");
 	struct interloper i = { &w, 1, 0 };
-	CHECK_ERR(account_properties_change(
-			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), add_letter, &i, NULL),
+	CHECK_ERR(account_properties_change(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"),
+			  ACCOUNT_TABLES, add_letter, &i, NULL),
 		ERR_OK);
 	CHECK_EQ_INT(i.calls, 2);
 	CHECK_EQ_STR(get_properties(&w), "other!");
 	i = (struct interloper){ &w, 1000, 0 };
-	CHECK_ERR(account_properties_change(
-			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), add_letter, &i, NULL),
+	CHECK_ERR(account_properties_change(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"),
+			  ACCOUNT_TABLES, add_letter, &i, NULL),
 		ERR_THROTTLED);
 	CHECK_EQ_INT(i.calls, 16);
 	CHECK_EQ_STR(get_properties(&w), "other");
@@ -1472,8 +1472,8 @@ static void *add_letters(void *arg)
 	struct world *w = arg;
 	for (int n = 0; n < 20;) {
 		struct interloper i = { w, 0, 0 };
-		enum err e = account_properties_change(
-			w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), add_letter, &i, NULL);
+		enum err e = account_properties_change(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"),
+			ACCOUNT_TABLES, add_letter, &i, NULL);
 		if (e == ERR_OK)
 			n++;
 		else if (e != ERR_THROTTLED)
@@ -2180,8 +2180,8 @@ TEST(an_account_that_goes_under_way_is_not_found)
 		ERR_ACCOUNT_NOT_FOUND);
 	CHECK_ERR(account_remove(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), false, NULL),
 		ERR_NOT_EMPTY);
-	CHECK_ERR(account_properties_change(
-			  w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), remove_account, &w, NULL),
+	CHECK_ERR(account_properties_change(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"),
+			  ACCOUNT_TABLES, remove_account, &w, NULL),
 		ERR_ACCOUNT_NOT_FOUND);
 	service_free(w.service);
 }

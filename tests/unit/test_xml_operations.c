@@ -194,7 +194,7 @@ TEST(a_set_changes_the_sections_it_holds_and_a_refused_one_nothing)
 	struct account_secrets a;
 	CHECK_ERR(account_secrets_get(w.service, SPAN_LIT("acct"), &a), ERR_OK);
 	CHECK_EQ_INT(a.keys.len[0], 32);
-	CHECK_EQ_STR(a.properties.data, w.text);
+	CHECK_EQ_STR(a.properties[0].data, w.text);
 	account_secrets_fini(&a);
 	service_free(w.service);
 }

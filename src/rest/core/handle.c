@@ -212,7 +212,7 @@ static void load_cors(struct handling *h)
 {
 	struct span stored = { 0 };
 	if (h->has_secrets && version_has(h->context.version, VERSION_CORS))
-		stored = buf_span(&h->context.secrets.properties);
+		stored = buf_span(&h->context.secrets.properties[h->context.rest->properties]);
 	if (!service_properties_have_cors(stored) ||
 		service_properties_load(stored, &h->cors) != ERR_OK)
 		h->cors.ncors = 0;

@@ -39,6 +39,7 @@ struct rest_service {
 	size_t noperations;
 	size_t preflight, other; /* OPTIONS; refused before the operation was known */
 	enum metrics_door door;
+	enum account_service properties;
 
 	/* Estimates the cost from the request alone.  Takes a few us, at most 1 ms. */
 	enum request_cost (*cost)(const struct request *r);

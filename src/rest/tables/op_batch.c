@@ -57,7 +57,7 @@ static void begin_part(
 	p->text = text;
 	p->context = *whole;
 	explicit_bzero(&p->context.secrets.keys, sizeof(p->context.secrets.keys));
-	p->context.secrets.properties = (struct buf){ 0 };
+	memset(p->context.secrets.properties, 0, sizeof(p->context.secrets.properties));
 	/* The ranges of the SAS are those of the batch, which frees them. */
 	p->own = *table_request(whole);
 	p->context.own = &p->own;

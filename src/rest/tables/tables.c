@@ -94,6 +94,7 @@ const struct rest_service rest_tables = {
 	.preflight = REST_PREFLIGHT,
 	.other = REST_OTHER,
 	.door = METRICS_REST,
+	.properties = ACCOUNT_TABLES,
 	.cost = table_request_cost,
 	.sign_head = table_sign_head,
 	.sign_query = table_sign_query,

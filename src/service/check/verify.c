@@ -378,7 +378,7 @@ static void check_policies(struct verify *v, const struct item *it)
 {
 	struct access_policies policies;
 	struct err_detail why = { 0 };
-	enum err e = access_policies_from_xml(it->body, &policies, &why);
+	enum err e = access_policies_from_xml(it->body, POLICY_LETTERS_TABLE, &policies, &why);
 	arena_fini(&policies.arena);
 	if (e != ERR_OK && !lacks_memory(v, e == ERR_NO_MEMORY))
 		report(v, it->name, "its access policies cannot be read: %s", err_message(e, &why));
@@ -420,8 +420,8 @@ static void check_secrets(struct verify *v, const struct item *it)
 		report(v, it->key, "the account's keys cannot be read");
 		return;
 	}
-	if (secrets.properties.len > 0) {
-		e = service_properties_load(buf_span(&secrets.properties), &properties);
+	for (int i = 0; i < ACCOUNT_SERVICES_; i++) {
+		e = service_properties_load(buf_span(&secrets.properties[i]), &properties);
 		if (e != ERR_OK && !lacks_memory(v, e == ERR_NO_MEMORY))
 			report(v, it->key, "its service properties cannot be read");
 		service_properties_fini(&properties);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The body of an account's item has lines of text: "key1=BASE64", "key2=BASE64" and, if they were
- * ever set, "properties=BASE64" with the service properties.  Unknown lines are refused: the next
- * change would lose them.  Keys are wiped from memory after use. */
+ * ever set, "properties=BASE64" and "queue-properties=BASE64" with the service properties.  Unknown
+ * lines are refused: the next change would lose them.  Keys are wiped from memory after use. */
 #include "service/core/account_secrets.h"
 
 #include "base/crypto.h"
@@ -11,7 +11,10 @@
 #define KEY_BYTES_MAX (LIMIT_ACCOUNT_KEY_BYTES * 2)
 
 static const struct span field[2] = { SPAN_LIT("key1="), SPAN_LIT("key2=") };
-static const struct span properties_field = SPAN_LIT("properties=");
+static const struct span properties_field[ACCOUNT_SERVICES_] = {
+	[ACCOUNT_TABLES] = SPAN_LIT("properties="),
+	[ACCOUNT_QUEUES] = SPAN_LIT("queue-properties="),
+};
 
 void account_keys_fresh(struct account_keys *k, int which)
 {
@@ -26,13 +29,13 @@ static void add_line(struct buf *out, struct span name, struct span bytes)
 	buf_add_char(out, '\n');
 }
 
-enum err account_secrets_write(
-	const struct account_keys *k, struct span properties, struct buf *out)
+enum err account_secrets_write(const struct account_secrets *a, struct buf *out)
 {
 	for (int i = 0; i < 2; i++)
-		add_line(out, field[i], span_make(k->key[i], k->len[i]));
-	if (properties.n > 0)
-		add_line(out, properties_field, properties);
+		add_line(out, field[i], span_make(a->keys.key[i], a->keys.len[i]));
+	for (int i = 0; i < ACCOUNT_SERVICES_; i++)
+		if (a->properties[i].len > 0)
+			add_line(out, properties_field[i], buf_span(&a->properties[i]));
 	return buf_ok(out) ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -61,7 +64,19 @@ static bool take_line(struct span *body, struct span name, struct span *ret)
 	return true;
 }
 
-/* ret->properties must be an empty buffer. */
+/* Takes the line of one service's properties, if it is there.  ret must be an empty buffer. */
+static enum err parse_properties(struct span *body, struct span name, struct buf *ret)
+{
+	struct span text;
+	if (!take_line(body, name, &text))
+		return ERR_OK;
+	if (text.n == 0 || text.n / 4 * 3 > ret->limit)
+		return ERR_CORRUPT;
+	if (!buf_reserve(ret, text.n / 4 * 3))
+		return ERR_NO_MEMORY;
+	return base64_decode(text, ret) ? ERR_OK : ERR_CORRUPT;
+}
+
 static enum err parse(struct span body, struct account_secrets *ret)
 {
 	struct span text;
@@ -69,31 +84,28 @@ static enum err parse(struct span body, struct account_secrets *ret)
 		if (!take_line(&body, field[i], &text) || !parse_key(text, &ret->keys, i))
 			return ERR_CORRUPT;
 	}
-	if (body.n == 0)
-		return ERR_OK;
-	if (!take_line(&body, properties_field, &text) || body.n > 0 || text.n == 0)
-		return ERR_CORRUPT;
-	if (text.n / 4 * 3 > ret->properties.limit)
-		return ERR_CORRUPT;
-	if (!buf_reserve(&ret->properties, text.n / 4 * 3))
-		return ERR_NO_MEMORY;
-	return base64_decode(text, &ret->properties) ? ERR_OK : ERR_CORRUPT;
+	enum err e = ERR_OK;
+	for (int i = 0; i < ACCOUNT_SERVICES_ && e == ERR_OK; i++)
+		e = parse_properties(&body, properties_field[i], &ret->properties[i]);
+	return e == ERR_OK && body.n > 0 ? ERR_CORRUPT : e;
 }
 
 enum err account_fresh_body(struct buf *out)
 {
-	struct account_keys keys;
-	account_keys_fresh(&keys, 0);
-	account_keys_fresh(&keys, 1);
-	enum err e = account_secrets_write(&keys, (struct span){ 0 }, out);
-	explicit_bzero(&keys, sizeof(keys));
+	struct account_secrets a = { 0 };
+	account_keys_fresh(&a.keys, 0);
+	account_keys_fresh(&a.keys, 1);
+	enum err e = account_secrets_write(&a, out);
+	account_secrets_fini(&a);
 	return e;
 }
 
 enum err account_secrets_read(struct span body, struct account_secrets *ret)
 {
 	/* Two more bytes for base64's padding. */
-	*ret = (struct account_secrets){ .properties = BUF_INIT(ACCOUNT_PROPERTIES_MAX + 2) };
+	*ret = (struct account_secrets){ 0 };
+	for (int i = 0; i < ACCOUNT_SERVICES_; i++)
+		ret->properties[i] = BUF_INIT(ACCOUNT_PROPERTIES_MAX + 2);
 	enum err e = parse(body, ret);
 	if (e != ERR_OK)
 		account_secrets_fini(ret);
@@ -102,6 +114,7 @@ enum err account_secrets_read(struct span body, struct account_secrets *ret)
 
 void account_secrets_fini(struct account_secrets *a)
 {
-	buf_fini(&a->properties);
+	for (int i = 0; i < ACCOUNT_SERVICES_; i++)
+		buf_fini(&a->properties[i]);
 	explicit_bzero(a, sizeof(*a));
 }

@@ -16,11 +16,19 @@ struct account_keys {
 	size_t len[2];
 };
 
+/* The storage services whose properties an account has. */
+enum account_service {
+	ACCOUNT_TABLES,
+	ACCOUNT_QUEUES,
+	ACCOUNT_SERVICES_
+};
+
 /* The contents of an account's item, which a request reads at once. */
 struct account_secrets {
 	uint64_t id;
 	struct account_keys keys;
-	struct buf properties; /* the service properties as XML; empty: never set */
+	/* The properties of each service as XML; empty: never set. */
+	struct buf properties[ACCOUNT_SERVICES_];
 };
 /* Parses the body of an account's item, for a check.  On ERR_OK call account_secrets_fini().
  * ERR_CORRUPT. */
@@ -29,9 +37,8 @@ enum err account_secrets_read(struct span body, struct account_secrets *ret);
 void account_secrets_fini(struct account_secrets *a);
 /* Makes a new key `which`, 0 or 1. */
 void account_keys_fresh(struct account_keys *k, int which);
-/* Appends the body of an account's item.  ERR_NO_MEMORY. */
-enum err account_secrets_write(
-	const struct account_keys *k, struct span properties, struct buf *out);
+/* Appends the body of an account's item; its id does not matter.  ERR_NO_MEMORY. */
+enum err account_secrets_write(const struct account_secrets *a, struct buf *out);
 /* Writes the body of a new account's item, for mkdir(2) in the mount. */
 enum err account_fresh_body(struct buf *out);
 

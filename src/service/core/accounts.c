@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#define BODY_LIMIT (ACCOUNT_PROPERTIES_MAX * 4 / 3 + 4096) /* base64, and the keys */
+#define BODY_LIMIT \
+	(ACCOUNT_SERVICES_ * ACCOUNT_PROPERTIES_MAX * 4 / 3 + 4096) /* base64, and the keys */
 #define KEY_BYTES_MIN 16
 #define KEY_BYTES_MAX (LIMIT_ACCOUNT_KEY_BYTES * 2)
 #define CHANGE_TRIES 16
@@ -27,14 +28,17 @@ static void wipe_item(struct item *it)
 
 /* Writes the secrets.  cond says if the account must exist. */
 static enum err put(struct service *s, enum origin origin, struct span name,
-	const struct account_keys *keys, struct span properties, enum change_cond cond,
-	int64_t cond_version, struct err_detail *detail)
+	const struct account_secrets *secrets, enum change_cond cond, int64_t cond_version,
+	struct err_detail *detail)
 {
+	size_t properties = 0;
+	for (int i = 0; i < ACCOUNT_SERVICES_; i++)
+		properties += secrets->properties[i].len;
 	struct buf body = BUF_INIT(BODY_LIMIT);
 	/* Reserves all memory first: growing the buffer would leave copies behind. */
-	enum err e = buf_reserve(&body, 1024 + properties.n / 3 * 4) ? ERR_OK : ERR_NO_MEMORY;
+	enum err e = buf_reserve(&body, 1024 + properties / 3 * 4) ? ERR_OK : ERR_NO_MEMORY;
 	if (e == ERR_OK)
-		e = account_secrets_write(keys, properties, &body);
+		e = account_secrets_write(secrets, &body);
 	if (e == ERR_OK) {
 		struct change c = { .op = CHANGE_PUT,
 			.at = place_of(name),
@@ -63,17 +67,17 @@ enum err account_create(struct service *s, enum origin origin, struct span name,
 			"an account key is %d to %d bytes, not %zu", KEY_BYTES_MIN, KEY_BYTES_MAX,
 			given->n);
 
-	struct account_keys keys;
-	account_keys_fresh(&keys, 0);
-	account_keys_fresh(&keys, 1);
+	struct account_secrets fresh = { 0 };
+	account_keys_fresh(&fresh.keys, 0);
+	account_keys_fresh(&fresh.keys, 1);
 	if (given != NULL) {
-		memcpy(keys.key[0], given->p, given->n);
-		keys.len[0] = given->n;
+		memcpy(fresh.keys.key[0], given->p, given->n);
+		fresh.keys.len[0] = given->n;
 	}
-	e = put(s, origin, name, &keys, (struct span){ 0 }, COND_ABSENT, 0, detail);
+	e = put(s, origin, name, &fresh, COND_ABSENT, 0, detail);
 	if (e == ERR_OK && ret != NULL)
-		*ret = keys;
-	explicit_bzero(&keys, sizeof(keys));
+		*ret = fresh.keys;
+	account_secrets_fini(&fresh);
 	return e;
 }
 
@@ -141,8 +145,7 @@ static enum err change_secrets(struct service *s, enum origin origin, struct spa
 		e = change(arg, &a);
 		bool changed = e == ERR_OK;
 		if (changed)
-			e = put(s, origin, name, &a.keys, buf_span(&a.properties), COND_VERSION,
-				version, detail);
+			e = put(s, origin, name, &a, COND_VERSION, version, detail);
 		account_secrets_fini(&a);
 		if (changed && e == ERR_NOT_FOUND)
 			return ERR_ACCOUNT_NOT_FOUND;
@@ -179,6 +182,7 @@ enum err account_key_regenerate(struct service *s, enum origin origin, struct sp
 }
 
 struct properties_change {
+	enum account_service which;
 	account_change_fn fn;
 	void *arg;
 };
@@ -187,22 +191,22 @@ static enum err change_properties(void *arg, struct account_secrets *a)
 {
 	struct properties_change *p = arg;
 	struct buf text = BUF_INIT(ACCOUNT_PROPERTIES_MAX);
-	enum err e = p->fn(p->arg, buf_span(&a->properties), &text);
+	enum err e = p->fn(p->arg, buf_span(&a->properties[p->which]), &text);
 	if (e == ERR_OK && !buf_ok(&text))
 		e = ERR_NO_MEMORY;
 	if (e != ERR_OK) {
 		buf_fini(&text);
 		return e;
 	}
-	buf_fini(&a->properties);
-	a->properties = text;
+	buf_fini(&a->properties[p->which]);
+	a->properties[p->which] = text;
 	return ERR_OK;
 }
 
 enum err account_properties_change(struct service *s, enum origin origin, struct span name,
-	account_change_fn change, void *arg, struct err_detail *detail)
+	enum account_service which, account_change_fn change, void *arg, struct err_detail *detail)
 {
-	struct properties_change p = { change, arg };
+	struct properties_change p = { which, change, arg };
 	return change_secrets(s, origin, name, change_properties, &p, detail);
 }
 

@@ -23,11 +23,11 @@ enum err account_remove(struct service *s, enum origin origin, struct span name,
 /* Reads the secrets of an account.  On ERR_OK call account_secrets_fini().
  * ERR_ACCOUNT_NOT_FOUND. */
 enum err account_secrets_get(struct service *s, struct span name, struct account_secrets *ret);
-/* Changes the service properties and keeps the keys.  change() makes the new text from the old one,
+/* Changes the properties of one service and keeps the rest.  change() makes the new text from the old one,
  * which is empty if it was never set.  change() is called again after a lost race; its error ends
  * the call.  ERR_ACCOUNT_NOT_FOUND. */
 typedef enum err (*account_change_fn)(void *arg, struct span old, struct buf *ret);
 enum err account_properties_change(struct service *s, enum origin origin, struct span name,
-	account_change_fn change, void *arg, struct err_detail *detail);
+	enum account_service which, account_change_fn change, void *arg, struct err_detail *detail);
 
 #endif

@@ -130,11 +130,22 @@ static bool may_remember(const struct lookup_cache *k, uint64_t moment)
 static bool copy_secrets(const struct account_secrets *a, struct account_secrets *ret)
 {
 	*ret = *a;
-	ret->properties = BUF_INIT(a->properties.limit);
-	buf_add_span(&ret->properties, buf_span(&a->properties));
-	if (buf_ok(&ret->properties))
-		return true;
-	account_secrets_fini(ret);
+	bool ok = true;
+	for (int i = 0; i < ACCOUNT_SERVICES_; i++) {
+		ret->properties[i] = BUF_INIT(a->properties[i].limit);
+		buf_add_span(&ret->properties[i], buf_span(&a->properties[i]));
+		ok = ok && buf_ok(&ret->properties[i]);
+	}
+	if (!ok)
+		account_secrets_fini(ret);
+	return ok;
+}
+
+static bool is_large(const struct account_secrets *a)
+{
+	for (int i = 0; i < ACCOUNT_SERVICES_; i++)
+		if (a->properties[i].len > PROPERTIES_MAX)
+			return true;
 	return false;
 }
 
@@ -154,7 +165,7 @@ void lookup_cache_account_is(
 	struct lookup_cache *k, struct span name, const struct account_secrets *a, uint64_t moment)
 {
 	struct account_slot *s = &k->accounts[slot_of(name, 0, ACCOUNTS)];
-	if (name.n == 0 || name.n > sizeof(s->name) || a->properties.len > PROPERTIES_MAX)
+	if (name.n == 0 || name.n > sizeof(s->name) || is_large(a))
 		return;
 	mutex_lock(&k->lock);
 	if (may_remember(k, moment)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The SAS of a table: its name and the range of keys are in the token. */
 #include "base/compiler.h"
+#include "codec/access_policy_xml.h"
 #include "service/core/tables.h"
 #include "service/sas/sas.h"
 
@@ -28,7 +29,7 @@ static enum err policies(
 
 const struct sas_service sas_tables = {
 	.name = "table",
-	.permissions = "raud",
+	.permissions = POLICY_LETTERS_TABLE,
 	.since = VERSION_TABLE_SAS,
 	.names_resource = true,
 	.add_fields = add_range,

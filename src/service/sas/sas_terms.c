@@ -13,7 +13,8 @@ static enum err read_policies(
 	enum err e = s->of->policies(service, account, sas_resource(s), &t->xml);
 
 	if (e == ERR_OK)
-		e = access_policies_from_xml(buf_span(&t->xml), &t->policies, NULL);
+		e = access_policies_from_xml(
+			buf_span(&t->xml), s->of->permissions, &t->policies, NULL);
 	return e == ERR_XML_INVALID || e == ERR_XML_VALUE ? ERR_CORRUPT : e;
 }
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Dates as HTTP and the bodies of some answers have them. */
+#ifndef REST_CORE_HTTP_DATE_H
+#define REST_CORE_HTTP_DATE_H
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+/* Appends a date such as "Wed, 23 Oct 2013 22:05:54 GMT". */
+void http_date_add(struct buf *out, int64_t ticks);
+
+#endif

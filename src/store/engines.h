@@ -36,7 +36,8 @@ struct store_loss {
 
 /* Questions of a salvage to its caller, and its results. */
 struct store_salvage {
-	/* Whether the document of this row can be kept; *flags: its marks (enum item_flags). */
+	/* Whether this row or message, with its body, can be kept; *flags: its marks (enum
+	 * item_flags). */
 	bool (*row)(void *arg, const struct item *row, uint32_t *flags);
 	/* Whether this body of an account can be kept; else ERR_CORRUPT.  Without a body: fills
 	 * `fresh` with a new one. */

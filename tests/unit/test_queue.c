@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "model/limits.h"
+#include "service/check/salvage.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
@@ -681,6 +682,77 @@ TEST(messages_survive_a_restart_with_their_receipts_and_with_the_clock_set_back)
 	clock_set_source(NULL);
 }
 
+/* ---- a damaged file ---- */
+
+#define KEPT 1500
+#define DAMAGE_PAGE 4096
+
+static void on_lost(void *arg, const struct store_loss *loss)
+{
+	(void)loss;
+	(*(unsigned *)arg)++;
+}
+
+/* Salvages a copy of the store with this page zeroed; 0: with none.  Returns how many messages are in
+ * the new store, which must be clean. */
+static uint64_t salvaged(const char *bytes, size_t n, size_t page, unsigned *ret_losses)
+{
+	char from[64], to[64];
+	struct store *store;
+	struct service *service;
+	struct verify_counts counts = { 0 };
+	struct store_salvage how = { .lost = on_lost, .arg = ret_losses };
+	(void)snprintf(from, sizeof(from), "/tmp/rowfs-queue-%d.damaged", (int)getpid());
+	(void)snprintf(to, sizeof(to), "/tmp/rowfs-queue-%d.new", (int)getpid());
+	char *damaged = malloc(n);
+	MUST(damaged != NULL);
+	memcpy(damaged, bytes, n);
+	if (page > 0)
+		memset(damaged + page * DAMAGE_PAGE, 0, DAMAGE_PAGE);
+	FILE *f = fopen(from, "we");
+	MUST(f != NULL && fwrite(damaged, 1, n, f) == n && fclose(f) == 0);
+	free(damaged);
+	*ret_losses = 0;
+	enum err e = service_salvage_store(from, to, &how, NULL);
+	CHECK_ERR(e, ERR_OK);
+	if (e == ERR_OK) {
+		MUST(store_open(to, 0, &store, NULL, NULL) == ERR_OK);
+		MUST(service_new(store, &service) == ERR_OK);
+		CHECK_ERR(service_verify(service, tell_finding, NULL, NULL, &counts), ERR_OK);
+		service_free(service);
+	}
+	(void)unlink(from);
+	(void)unlink(to);
+	return counts.messages;
+}
+
+TEST(of_a_damaged_store_all_messages_on_sound_pages_are_salvaged)
+{
+	static char bytes[4 << 20];
+	struct world w = world_sqlite();
+	unsigned losses;
+	for (unsigned i = 0; i < KEPT; i++)
+		put(&w, i % 7 ? "a short text" : "", i % 3, MESSAGE_NEVER);
+	take(&w, 32, 1000);
+	service_free(w.service);
+	FILE *f = fopen(w.path, "re");
+	MUST(f != NULL);
+	size_t n = fread(bytes, 1, sizeof(bytes), f);
+	MUST(n > 20 * DAMAGE_PAGE && n < sizeof(bytes) && fclose(f) == 0);
+	CHECK_EQ_INT(salvaged(bytes, n, 0, &losses), KEPT);
+	CHECK_EQ_INT(losses, 0);
+	unsigned fewer = 0;
+	for (size_t page = 1; page < n / DAMAGE_PAGE; page += 3) {
+		uint64_t got = salvaged(bytes, n, page, &losses);
+		CHECK(got > KEPT - 100 && got <= KEPT);
+		CHECK(got == KEPT || losses > 0);
+		fewer += got < KEPT;
+	}
+	CHECK(fewer > 3);
+	world_open(&w);
+	world_end(&w);
+}
+
 /* ---- several takers ---- */
 
 #define TAKERS 16
@@ -948,4 +1020,5 @@ RUN_TESTS(T(a_message_is_put_taken_and_deleted),
 	T(queues_are_listed_by_name_prefix_and_page_and_no_table_is_among_them),
 	T(clear_removes_what_was_there_and_delete_all),
 	T(messages_survive_a_restart_with_their_receipts_and_with_the_clock_set_back),
+	T(of_a_damaged_store_all_messages_on_sound_pages_are_salvaged),
 	T(of_16_takers_each_message_goes_to_one), T(random_operations_agree_with_a_plain_array))

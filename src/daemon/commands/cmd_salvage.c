@@ -48,8 +48,12 @@ static enum err print(const struct run *r, bool json)
 	const struct verify_counts *n = &r->found;
 	if (!json) {
 		printf("%s: %" PRIu64 " accounts, %" PRIu64 " tables, %" PRIu64
-		       " partitions, %" PRIu64 " rows, %" PRIu64 " ordinary files\n",
+		       " partitions, %" PRIu64 " rows, %" PRIu64 " ordinary files",
 			r->to, n->accounts, n->tables, n->partitions, n->rows, n->files);
+		if (n->queues > 0)
+			printf(", %" PRIu64 " queues, %" PRIu64 " messages", n->queues,
+				n->messages);
+		putchar('\n');
 		return ERR_OK;
 	}
 	struct json_build b;
@@ -59,6 +63,8 @@ static enum err print(const struct run *r, bool json)
 	json_add_count(&b, "partitions", n->partitions);
 	json_add_count(&b, "rows", n->rows);
 	json_add_count(&b, "files", n->files);
+	json_add_count(&b, "queues", n->queues);
+	json_add_count(&b, "messages", n->messages);
 	json_add_count(&b, "pages", r->salvage.pages);
 	json_add_count(&b, "lost_pages", r->salvage.lost_pages);
 	json_add_count(&b, "doubtful", r->salvage.doubtful);

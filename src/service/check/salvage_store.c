@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Checks documents and account keys during a salvage; the engine cannot. */
+ * Checks documents, messages and account keys during a salvage; the engine cannot. */
 #include "codec/entity_json.h"
 #include "service/check/salvage.h"
 #include "service/core/accounts.h"
+#include "service/queue/messages.h"
 
 struct judge {
 	struct store_salvage *to;
@@ -15,6 +16,10 @@ static bool on_row(void *arg, const struct item *row, uint32_t *flags)
 {
 	struct judge *j = arg;
 	struct entity_json_facts facts = { 0 };
+	if (row->kind == ITEM_MESSAGE) {
+		*flags = 0;
+		return message_item_wrong(row) == NULL;
+	}
 	if (entity_json_decode(row->body, ENTITY_JSON_FILE, &j->entity, &facts, NULL) != ERR_OK)
 		return false;
 	*flags = (row->flags & ITEM_CANONICAL) | (facts.has_keys ? ITEM_KEYS_INSIDE : 0);

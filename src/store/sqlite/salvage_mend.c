@@ -16,6 +16,7 @@
 /* rules_fits(), for a directory d and its child. */
 #define FITS \
 	"((d.id=1 AND i.kind=1 AND i.class=0) OR (d.id<>1 AND ((d.kind=1 AND i.kind=2 AND i.class=0)" \
+	" OR (d.kind=1 AND i.kind=7 AND i.class=2) OR (d.kind=7 AND i.kind=8 AND i.class=2)" \
 	" OR (d.kind=2 AND i.kind=3 AND i.class=0) OR (d.kind IN (2,3,6) AND i.kind=6 AND i.class=1)" \
 	" OR (d.kind=3 AND i.kind=4 AND i.class=0) OR (d.kind IN (3,6) AND i.kind=5 AND i.class=1))))"
 
@@ -65,7 +66,7 @@ static void name_dirs(struct sql_salvage *s, uint64_t id)
 			.name = sql_column_span(st, 3) };
 		if (it.kind == ITEM_ACCOUNT)
 			s->at.account = plain(&it, s->account);
-		else if (it.kind == ITEM_TABLE)
+		else if (it.kind == ITEM_TABLE || it.kind == ITEM_QUEUE)
 			s->at.table = plain(&it, s->table);
 		else if (it.kind == ITEM_PARTITION)
 			s->at.pk = plain(&it, s->pk);
@@ -107,9 +108,9 @@ static const char agree[] =
 				"obj") " AND (i.id" SALVAGE_OBJ_ID ")<>obj.id);"
 				       /* Directories and files need none of their document row's content. */
 				       "INSERT OR IGNORE INTO obj(id,parent,class,key,body) SELECT id" SALVAGE_OBJ_ID
-				       ",parent,class,key,CASE kind WHEN 2 THEN x'' END FROM item WHERE parent>0 AND"
-				       " kind IN (1,2,3,5,6) AND NOT " HAS_OBJ ";"
-				       "DELETE FROM item WHERE parent>0 AND kind<>4 AND NOT EXISTS(SELECT 1 FROM obj o WHERE"
+				       ",parent,class,key,CASE kind WHEN 2 THEN x'' WHEN 7 THEN x'0a' END FROM item WHERE parent>0 AND"
+				       " kind IN (1,2,3,5,6,7) AND NOT " HAS_OBJ ";"
+				       "DELETE FROM item WHERE parent>0 AND kind NOT IN (4,8) AND NOT EXISTS(SELECT 1 FROM obj o WHERE"
 				       " o.id=(item.id" SALVAGE_OBJ_ID ") AND" SALVAGE_AT("o",
 					       "item") ");"
 						       "CREATE TEMP TABLE alone AS SELECT o.id,o.parent,o.class,o.key,length(o.body) n FROM obj o"
@@ -122,18 +123,18 @@ static const char agree[] =
 static const char adopt[] =
 	"INSERT OR IGNORE INTO item(parent,class,key,id,kind,version,edition,size,flags,name)"
 	" SELECT parent,class,key,id,kind,?1,iif(kind=4,1,NULL),"
-	"CASE WHEN kind=4 THEN ifnull(n,-1) WHEN kind<>5 THEN " SALVAGE_UNKNOWN
+	"CASE WHEN kind IN (4,8) THEN ifnull(n,-1) WHEN kind<>5 THEN " SALVAGE_UNKNOWN
 	" WHEN n IS NOT NULL THEN n ELSE ifnull((SELECT max(c.n*16384+length(c.data))"
 	"  FROM chunk c WHERE c.id=k.id),0) END,"
 	"iif(kind=5 AND n IS NOT NULL,256,NULL),iif(kind=2,key,NULL) FROM"
 	"(SELECT a.parent,a.class,a.key,a.n,"
 	" iif(EXISTS(SELECT 1 FROM chunk WHERE id=" LEFT_ID ")," LEFT_ID ",a.id) id,"
-	" CASE WHEN d.id=1 THEN 1 WHEN d.kind=1 THEN 2 WHEN d.kind=2 THEN iif(a.class=0,3,6)"
+	" CASE WHEN d.id=1 THEN 1 WHEN d.kind=1 THEN iif(a.class=2,7,2) WHEN d.kind=7 THEN 8 WHEN d.kind=2 THEN iif(a.class=0,3,6)"
 	"  WHEN d.kind=3 AND a.class=0 THEN 4 WHEN a.n IS NOT NULL THEN 5"
 	"  WHEN EXISTS(SELECT 1 FROM item WHERE parent=a.id) THEN 6"
 	"  WHEN EXISTS(SELECT 1 FROM alone x WHERE x.parent=a.id) THEN 6 ELSE 5 END kind"
 	" FROM alone a CROSS JOIN obj o ON o.id=a.parent CROSS JOIN item d ON" SALVAGE_AT(
-		"d", "o") " WHERE d.id=a.parent AND d.kind IN (1,2,3,6)) k";
+		"d", "o") " WHERE d.id=a.parent AND d.kind IN " SALVAGE_DIRS ") k";
 
 /* From the top down, a level at a time. */
 static enum err adopt_all(struct sql_salvage *s)
@@ -160,7 +161,7 @@ static enum err adopt_all(struct sql_salvage *s)
 static const char removed[] =
 	"CREATE TEMP TABLE removed(id INTEGER PRIMARY KEY);"
 	"WITH RECURSIVE r(id) AS (SELECT id FROM obj WHERE parent=0 AND id>1024 UNION"
-	" SELECT i.id FROM r CROSS JOIN item i ON i.parent=r.id WHERE i.kind IN (1,2,3,6))"
+	" SELECT i.id FROM r CROSS JOIN item i ON i.parent=r.id WHERE i.kind IN " SALVAGE_DIRS ")"
 	" INSERT INTO removed SELECT id FROM r;"
 	"DELETE FROM item WHERE parent IN (SELECT id FROM removed)";
 
@@ -170,7 +171,7 @@ static const char reach[] =
 	"CREATE TEMP TABLE dir(id INTEGER PRIMARY KEY, kind INTEGER);"
 	"WITH RECURSIVE d(id,kind) AS (VALUES(1,6),(2,6),(3,6),(4,6) UNION"
 	" SELECT i.id,i.kind FROM d CROSS JOIN item i ON i.parent=d.id"
-	" WHERE i.kind IN (1,2,3,6) AND " FITS ") INSERT OR IGNORE INTO dir SELECT * FROM d;"
+	" WHERE i.kind IN " SALVAGE_DIRS " AND " FITS ") INSERT OR IGNORE INTO dir SELECT * FROM d;"
 	"CREATE TEMP TABLE stray AS SELECT parent,class,key,kind FROM item i WHERE parent>0 AND"
 	" NOT EXISTS(SELECT 1 FROM dir d WHERE d.id=i.parent AND " FITS ")";
 

@@ -35,19 +35,19 @@ static enum err lose(struct sql_salvage *s, sqlite3_stmt *st, const char *why)
 	return note(s, st, GONE, 0);
 }
 
-/* ---- rows ---- */
+/* ---- rows and messages ---- */
 
 static const char rows[] =
-	"SELECT i.parent,i.class,i.key,i.version,i.size,i.flags,o.body FROM item i"
+	"SELECT i.parent,i.class,i.key,i.version,i.size,i.flags,o.body,i.kind FROM item i"
 	" LEFT JOIN obj o ON o.id=(i.id" SALVAGE_OBJ_ID
-	") AND" SALVAGE_AT("o", "i") "WHERE i.kind=4";
+	") AND" SALVAGE_AT("o", "i") "WHERE i.kind IN (4,8)";
 
 static enum err on_row(struct sql_salvage *s, sqlite3_stmt *st)
 {
 	struct item it = {
-		.kind = ITEM_ROW,
+		.kind = (enum item_kind)sqlite3_column_int(st, 7),
 		.parent = (uint64_t)sqlite3_column_int64(st, 0),
-		.class = CLASS_KEYED,
+		.class = (enum item_class)sqlite3_column_int(st, 1),
 		.key = sql_column_span(st, 2),
 		.version = sqlite3_column_int64(st, 3),
 		.size = (uint64_t)sqlite3_column_int64(st, 4),
@@ -58,8 +58,10 @@ static enum err on_row(struct sql_salvage *s, sqlite3_stmt *st)
 	if (sqlite3_column_type(st, 6) == SQLITE_NULL || it.size != it.body.n)
 		return lose(s, st, "it cannot be read; left out");
 	if (!s->to->row(s->to->arg, &it, &flags))
-		return lose(s, st, "its document is none; left out");
-	s->to->rows++;
+		return lose(s, st,
+			it.kind == ITEM_ROW ? "its document is none; left out"
+					    : "it is no message; left out");
+	s->to->rows += it.kind == ITEM_ROW;
 	bool dated = it.version > 0 && it.version <= TICKS_MAX;
 	if (flags == (uint32_t)sqlite3_column_int64(st, 5) && dated)
 		return ERR_OK;
@@ -91,7 +93,7 @@ static enum err on_file(struct sql_salvage *s, sqlite3_stmt *st)
 
 static const char counts[] = "SELECT i.parent,i.class,i.key,i.id,i.kind,ifnull(i.size,0),"
 			     "(SELECT count(*) FROM item c WHERE c.parent=i.id) n FROM item i"
-			     " WHERE i.kind IN (1,2,3,6) AND ifnull(i.size,0)<>n";
+			     " WHERE i.kind IN " SALVAGE_DIRS " AND ifnull(i.size,0)<>n";
 
 static enum err on_count(struct sql_salvage *s, sqlite3_stmt *st)
 {
@@ -100,7 +102,8 @@ static enum err on_count(struct sql_salvage *s, sqlite3_stmt *st)
 	int64_t had = sqlite3_column_int64(st, 5), has = sqlite3_column_int64(st, 6);
 	const char *what = kind == ITEM_PARTITION ? "rows and files"
 		: kind == ITEM_TABLE              ? "partitions"
-		: kind == ITEM_ACCOUNT            ? "tables"
+		: kind == ITEM_ACCOUNT            ? "tables and queues"
+		: kind == ITEM_QUEUE              ? "messages"
 						  : "files";
 	if (had < 0)
 		(void)snprintf(why, sizeof(why),
@@ -123,7 +126,8 @@ static const char settle[] =
 		     " o.id=(chunk.id" SALVAGE_OBJ_ID ") AND i.id=chunk.id AND i.kind=5 AND"
 		     " ifnull(i.flags,0)&256=0 AND chunk.n*16384+length(chunk.data)<=i.size);"
 		     "UPDATE item SET size=(SELECT count(*) FROM item c WHERE c.parent=item.id) WHERE"
-		     " kind IN (1,2,3,6) AND ifnull(size,0)<>(SELECT count(*) FROM item c WHERE c.parent=item.id);"
+		     " kind IN " SALVAGE_DIRS
+		     " AND ifnull(size,0)<>(SELECT count(*) FROM item c WHERE c.parent=item.id);"
 		     "UPDATE item SET name=CAST((SELECT ifnull(sum(size),0) FROM item WHERE kind=5) AS BLOB)"
 		     " WHERE parent=0 AND id=3";
 

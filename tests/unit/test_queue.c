@@ -753,6 +753,83 @@ TEST(of_a_damaged_store_all_messages_on_sound_pages_are_salvaged)
 	world_end(&w);
 }
 
+/* ---- change sets and events ---- */
+
+struct heard {
+	unsigned puts, moves, deletes;
+	uint64_t queue;
+};
+
+static void on_change(void *arg, enum origin origin, const struct change *changes, size_t n)
+{
+	struct heard *h = arg;
+	for (size_t i = 0; i < n; i++) {
+		const struct change *c = &changes[i];
+		if (origin != ORIGIN_REST || c->now.kind != ITEM_MESSAGE)
+			continue;
+		h->queue = c->now.parent;
+		h->puts += c->op == CHANGE_PUT;
+		h->moves += c->op == CHANGE_MOVE;
+		h->deletes += c->op == CHANGE_DELETE;
+	}
+}
+
+TEST(a_subscriber_is_told_of_every_message_that_comes_moves_and_goes)
+{
+	OVER_ALL(w)
+	{
+		struct heard h = { 0 };
+		service_subscribe(w.service, on_change, &h);
+		put(&w, "a", 0, 500);
+		put(&w, "b", 0, 500);
+		struct got g = take(&w, 2, 30);
+		CHECK_EQ_INT(h.puts, 2);
+		CHECK_EQ_INT(h.moves, 2);
+		struct queue_message m;
+		CHECK_ERR(update(&w, &g.m[0], 0, NULL, &m), ERR_OK);
+		CHECK_EQ_INT(h.moves, 3);
+		CHECK_ERR(delete (&w, &m), ERR_OK);
+		CHECK_EQ_INT(h.deletes, 1);
+		CHECK(h.queue == w.queue);
+		service_unsubscribe(w.service);
+	}
+}
+
+TEST(a_change_set_puts_a_message_with_all_else_or_not_at_all)
+{
+	OVER_ALL(w)
+	{
+		struct item table = { 0 };
+		CHECK_ERR(table_create(
+				  w.service, ORIGIN_REST, w.account, SPAN_LIT("Tab"), &table, NULL),
+			ERR_OK);
+		bool spans = service_can(w.service, STORE_CAN_SPAN);
+		for (int fails = 1; fails >= 0; fails--) {
+			struct message_draft d;
+			struct change set[2] = { 0 };
+			CHECK_ERR(message_prepare(w.service, w.queue, SPAN_LIT("with a row"), 0, 60,
+					  &d, NULL),
+				ERR_OK);
+			set[0] = d.change;
+			set[1] = (struct change){ .op = CHANGE_PUT,
+				.at = { .parent = table.id,
+					.has_pk = true,
+					.pk = SPAN_LIT("p"),
+					.key = SPAN_LIT("r") },
+				.cond = fails ? COND_PRESENT : COND_NONE,
+				.kind = ITEM_ROW,
+				.body = SPAN_LIT("{}\n"),
+				.item_flags = ITEM_CANONICAL,
+				.attrs = ATTRS_UNSET };
+			enum err e = service_apply(w.service, ORIGIN_REST, set, 2, false, NULL);
+			CHECK((e == ERR_OK) == (spans && !fails));
+			changes_fini(set, 2);
+			CHECK_EQ_INT(peek(&w, 32).n, e == ERR_OK);
+		}
+		item_fini(&table);
+	}
+}
+
 /* ---- several takers ---- */
 
 #define TAKERS 16
@@ -798,7 +875,8 @@ static void *take_all(void *arg)
 	return NULL;
 }
 
-static void race(struct world *w, bool deletes)
+/* other: another process with the same store; NULL: none. */
+static void race(struct world *w, struct world *other, bool deletes)
 {
 	static atomic_uint seen[MANY];
 	struct taker takers[TAKERS];
@@ -809,9 +887,10 @@ static void race(struct world *w, bool deletes)
 		atomic_store(&seen[i], 0);
 	}
 	for (unsigned i = 0; i < TAKERS; i++) {
-		takers[i] = (struct taker){
-			.w = w, .n = i % 2 ? 1 : 1 + i, .deletes = deletes, .seen = seen
-		};
+		takers[i] = (struct taker){ .w = other != NULL && i % 2 ? other : w,
+			.n = i % 3 ? 1 : 1 + i,
+			.deletes = deletes,
+			.seen = seen };
 		MUST(pthread_create(&takers[i].thread, NULL, take_all, &takers[i]) == 0);
 	}
 	for (unsigned i = 0; i < TAKERS; i++) {
@@ -828,12 +907,23 @@ static void race(struct world *w, bool deletes)
 TEST(of_16_takers_each_message_goes_to_one)
 {
 	struct world w = world_sqlite();
-	race(&w, false);
+	race(&w, NULL, false);
 	CHECK_ERR(queue_clear(w.service, ORIGIN_REST, w.queue, NULL), ERR_OK);
-	race(&w, true);
+	race(&w, NULL, true);
 	world_end(&w);
 	w = world_with(STORE_ABILITIES_MEMORY);
-	race(&w, true);
+	race(&w, NULL, true);
+	world_end(&w);
+}
+
+TEST(takers_in_two_processes_get_no_message_twice)
+{
+	struct world w = world_with(STORE_ABILITIES_MEMORY), other = w;
+	struct store *again;
+	MUST(store_open_memory_again(service_store(w.service), &again) == ERR_OK);
+	MUST(service_new(again, &other.service) == ERR_OK);
+	race(&w, &other, true);
+	service_free(other.service);
 	world_end(&w);
 }
 
@@ -1021,4 +1111,7 @@ RUN_TESTS(T(a_message_is_put_taken_and_deleted),
 	T(clear_removes_what_was_there_and_delete_all),
 	T(messages_survive_a_restart_with_their_receipts_and_with_the_clock_set_back),
 	T(of_a_damaged_store_all_messages_on_sound_pages_are_salvaged),
-	T(of_16_takers_each_message_goes_to_one), T(random_operations_agree_with_a_plain_array))
+	T(a_subscriber_is_told_of_every_message_that_comes_moves_and_goes),
+	T(a_change_set_puts_a_message_with_all_else_or_not_at_all),
+	T(of_16_takers_each_message_goes_to_one), T(takers_in_two_processes_get_no_message_twice),
+	T(random_operations_agree_with_a_plain_array))

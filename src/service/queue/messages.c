@@ -75,9 +75,8 @@ static bool lost_race(enum err e)
 
 /* ---- put ---- */
 
-enum err message_put(struct service *s, enum origin origin, uint64_t queue_id, struct span text,
-	int64_t visibility_s, int64_t ttl_s, bool durable, struct queue_message *ret,
-	struct err_detail *detail)
+enum err message_prepare(struct service *s, uint64_t queue_id, struct span text,
+	int64_t visibility_s, int64_t ttl_s, struct message_draft *ret, struct err_detail *detail)
 {
 	enum err e = check_text(text, detail);
 	if (e == ERR_OK)
@@ -89,22 +88,35 @@ enum err message_put(struct service *s, enum origin origin, uint64_t queue_id, s
 			detail, ERR_QUERY_RANGE, "visibilitytimeout is not less than messagettl.");
 	if (e != ERR_OK)
 		return e;
+	ret->key.taken = 0;
+	ret->key.inserted = service_next_version(s);
+	ret->key.visible = later(service_now(s), visibility_s);
+	ret->key.expires =
+		ttl_s == MESSAGE_NEVER ? MESSAGE_EXPIRES_NEVER : later(ret->key.inserted, ttl_s);
+	ret->change = (struct change){ .op = CHANGE_PUT,
+		.at = place_of(queue_id, message_key_write(&ret->key, ret->text_of_key)),
+		.cond = COND_ABSENT,
+		.kind = ITEM_MESSAGE,
+		.body = text,
+		.attrs = ATTRS_UNSET };
+	return ERR_OK;
+}
+
+enum err message_put(struct service *s, enum origin origin, uint64_t queue_id, struct span text,
+	int64_t visibility_s, int64_t ttl_s, bool durable, struct queue_message *ret,
+	struct err_detail *detail)
+{
+	enum err e;
 	do {
-		char text_of_key[MESSAGE_KEY_CHARS + 1];
-		struct message_key key = { .inserted = service_next_version(s) };
-		key.visible = later(service_now(s), visibility_s);
-		key.expires =
-			ttl_s == MESSAGE_NEVER ? MESSAGE_EXPIRES_NEVER : later(key.inserted, ttl_s);
-		struct change c = { .op = CHANGE_PUT,
-			.at = place_of(queue_id, message_key_write(&key, text_of_key)),
-			.cond = COND_ABSENT,
-			.kind = ITEM_MESSAGE,
-			.body = text,
-			.attrs = ATTRS_UNSET };
-		e = service_apply(s, origin, &c, 1, durable, detail);
+		struct message_draft d;
+		e = message_prepare(s, queue_id, text, visibility_s, ttl_s, &d, detail);
+		if (e != ERR_OK)
+			return e;
+		e = service_apply(s, origin, &d.change, 1, durable, detail);
 		if (e == ERR_OK)
-			describe(ret, c.now.id, c.now.version, &key, (struct span){ 0 });
-		changes_fini(&c, 1);
+			describe(ret, d.change.now.id, d.change.now.version, &d.key,
+				(struct span){ 0 });
+		changes_fini(&d.change, 1);
 	} while (e == ERR_NAME_EXISTS); /* another process inserts at the same moment */
 	return e == ERR_NOT_FOUND || e == ERR_NOT_PERMITTED ? ERR_QUEUE_NOT_FOUND : e;
 }

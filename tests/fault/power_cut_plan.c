@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOVES 6 /* the slot that is moved */
+#define MOVES 6 /* the row that is moved */
+#define MESSAGE 9
 
 static uint64_t roll(const struct plan *p, unsigned set, unsigned slot)
 {
@@ -18,7 +19,7 @@ static uint64_t roll(const struct plan *p, unsigned set, unsigned slot)
 
 static uint32_t length(uint64_t r, unsigned slot, bool large)
 {
-	static const uint32_t most[] = { 60, 400, 900, 40, 3000, 200, 300, 5000, 40000 };
+	static const uint32_t most[] = { 60, 400, 900, 40, 3000, 200, 300, 5000, 40000, 700 };
 	if (large && slot > 0)
 		return 15000 + (uint32_t)(r >> 20) % 30000;
 	return 24 + (uint32_t)(r >> 20) % most[slot];
@@ -33,7 +34,7 @@ static void plan_mixed(const struct plan *p, unsigned set, struct slot slots[SLO
 		/* The first set makes the partition: files come later. */
 		if (i != 0 && ((!large && r % 3 != 0) || (set == 1 && i > MOVES)))
 			continue;
-		if (i == MOVES && s->set != 0 && (r >> 4) % 4 != 0)
+		if ((i == MOVES || i == MESSAGE) && s->set != 0 && (r >> 4) % 4 != 0)
 			s->moved = !s->moved;
 		else if (i != 0 && s->set != 0 && (r >> 4) % 4 == 0)
 			*s = (struct slot){ 0 };
@@ -68,7 +69,17 @@ void plan_free(struct plan *p)
 
 bool slot_is_file(const struct plan *p, unsigned slot)
 {
-	return p->kind == MIXED && slot > MOVES;
+	return p->kind == MIXED && slot > MOVES && slot < MESSAGE;
+}
+
+bool slot_is_message(const struct plan *p, unsigned slot)
+{
+	return p->kind == MIXED && slot == MESSAGE;
+}
+
+void message_name(const struct plan *p, bool moved, char out[16])
+{
+	(void)snprintf(out, 16, "%c%u", moved ? 'n' : 'm', p->writer);
 }
 
 void slot_name(const struct plan *p, unsigned slot, char out[16])
@@ -125,7 +136,7 @@ static char *read_slot(struct store *s, const struct item *it, size_t *ret_n)
 	if (out == NULL)
 		errx(2, "out of memory");
 	*ret_n = it->body.n;
-	if (it->kind == ITEM_ROW)
+	if (it->body.p != NULL)
 		memcpy(out, it->body.p, it->body.n);
 	else if (store_file_read(s, NULL, it->id, 0, out, it->size, ret_n) != ERR_OK)
 		*ret_n = 0;
@@ -133,25 +144,36 @@ static char *read_slot(struct store *s, const struct item *it, size_t *ret_n)
 	return out;
 }
 
+/* Where a writer's slots are; 0: not there. */
+struct places {
+	uint64_t partitions[2], queue;
+};
+
 /* The number of the set that wrote a slot; with its bytes, NULL: not there. */
-static uint32_t look(struct store *s, const struct plan *p, uint64_t partition, unsigned slot,
-	char **ret, size_t *ret_n)
+static uint32_t look(struct store *s, const struct plan *p, const struct places *in, bool moved,
+	unsigned slot, char **ret, size_t *ret_n)
 {
 	char name[16];
 	struct item it = { 0 };
 	unsigned set = 0;
+	bool message = slot_is_message(p, slot);
+	uint64_t dir = message ? in->queue : in->partitions[moved];
+	enum item_class class = message ? CLASS_QUEUE
+		: slot_is_file(p, slot) ? CLASS_NAMED
+					: CLASS_KEYED;
 	*ret = NULL;
-	slot_name(p, slot, name);
-	if (partition != 0 &&
-		store_child(s, NULL, partition, slot_is_file(p, slot) ? CLASS_NAMED : CLASS_KEYED,
-			span_of(name), WANT_BODY, &it) == ERR_OK)
+	if (message)
+		message_name(p, moved, name);
+	else
+		slot_name(p, slot, name);
+	if (dir != 0 && store_child(s, NULL, dir, class, span_of(name), WANT_BODY, &it) == ERR_OK)
 		*ret = read_slot(s, &it, ret_n);
 	item_fini(&it);
 	const char *n = *ret ? strstr(*ret, "\"N\":") : NULL;
 	return n && sscanf(n + 4, "%u", &set) == 1 ? set : 0;
 }
 
-static void compare(struct store *s, const struct plan *p, uint64_t in[2], struct truth *t)
+static void compare(struct store *s, const struct plan *p, const struct places *in, struct truth *t)
 {
 	uint32_t set = t->sets[p->writer];
 	for (unsigned i = 0; i < SLOTS; i++) {
@@ -159,7 +181,7 @@ static void compare(struct store *s, const struct plan *p, uint64_t in[2], struc
 		for (int other = 0; other < 2; other++) {
 			char where[40], *got;
 			size_t n = 0;
-			uint32_t is = look(s, p, in[other], i, &got, &n);
+			uint32_t is = look(s, p, in, other == 1, i, &got, &n);
 			bool there = want->set != 0 && want->moved == (other == 1);
 			(void)snprintf(where, sizeof(where), "%u/%d/%u", p->writer, other, i);
 			if (there != (got != NULL))
@@ -177,19 +199,20 @@ static void compare(struct store *s, const struct plan *p, uint64_t in[2], struc
 	}
 }
 
-static void look_at(struct store *s, const struct plan *p, uint64_t table, struct truth *t)
+static void look_at(
+	struct store *s, const struct plan *p, uint64_t table, uint64_t queue, struct truth *t)
 {
 	char name[16];
-	uint64_t in[2] = { 0 };
+	struct places in = { .queue = queue };
 	uint32_t highest = 0;
 	for (int other = 0; other < 2 && table != 0; other++) {
 		partition_name(p, other == 1, name);
-		in[other] = id_of(s, table, name, CLASS_KEYED);
+		in.partitions[other] = id_of(s, table, name, CLASS_KEYED);
 	}
 	for (unsigned i = 0; i < (p->kind == ONE ? 8 : 1); i++) {
 		char *bytes;
 		size_t n;
-		uint32_t set = look(s, p, in[0], i, &bytes, &n);
+		uint32_t set = look(s, p, &in, false, i, &bytes, &n);
 		highest = set > highest ? set : highest;
 		free(bytes);
 	}
@@ -197,16 +220,17 @@ static void look_at(struct store *s, const struct plan *p, uint64_t table, struc
 	if (highest > p->sets)
 		wrong(t, "a set that was refused", "", highest);
 	else
-		compare(s, p, in, t);
+		compare(s, p, &in, t);
 }
 
 static void look_at_all(struct store *s, const struct plan plans[WRITERS], struct truth *t)
 {
 	uint64_t account = id_of(s, STORE_ROOT, ACCOUNT, CLASS_KEYED);
 	uint64_t table = account ? id_of(s, account, TABLE, CLASS_KEYED) : 0;
+	uint64_t queue = account ? id_of(s, account, QUEUE, CLASS_QUEUE) : 0;
 	for (unsigned i = 0; i < WRITERS; i++) {
 		if (plans[i].kind != NOBODY)
-			look_at(s, &plans[i], table, t);
+			look_at(s, &plans[i], table, queue, t);
 	}
 	if (store_check(s, finding, NULL, t) != ERR_OK)
 		wrong(t, "check", "", 0);

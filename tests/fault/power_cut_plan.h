@@ -21,10 +21,11 @@
 #include <stdint.h>
 
 #define WRITERS 8
-#define SLOTS 9 /* rows and files of a writer */
+#define SLOTS 10     /* rows, files and a message of a writer */
+#define QUEUE "jobs" /* of the account: holds the messages */
 #define SETS_MAX 4000
 
-/* MIXED: rows and files put, removed, moved, several a set.  Of other processes, whose documents
+/* MIXED: rows, files and messages put, removed, moved, several a set.  Of other processes, whose documents
  * say "N": the set.  ONE: set s writes row s % 8.  ALL: each set writes the rows 0 to 7. */
 enum writer_kind {
 	NOBODY = 0,
@@ -36,7 +37,7 @@ enum writer_kind {
 struct slot {
 	uint32_t set; /* that wrote it; 0: it is not there */
 	uint32_t n;   /* bytes, of MIXED */
-	bool moved;   /* it stands in the writer's other partition */
+	bool moved; /* it stands in the writer's other partition; a message: under its other key */
 };
 struct plan {
 	enum writer_kind kind;
@@ -51,7 +52,10 @@ void plan_make(
 void plan_free(struct plan *p);
 
 bool slot_is_file(const struct plan *p, unsigned slot);
+bool slot_is_message(const struct plan *p, unsigned slot);
 void slot_name(const struct plan *p, unsigned slot, char out[16]);
+/* The key of the writer's message. */
+void message_name(const struct plan *p, bool moved, char out[16]);
 void partition_name(const struct plan *p, bool moved, char out[16]);
 /* The bytes of a slot that this set wrote.  malloc()ed. */
 char *slot_bytes(const struct plan *p, unsigned slot, const struct slot *is);

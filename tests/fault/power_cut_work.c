@@ -36,7 +36,7 @@ struct scene {
 	const struct work *work;
 	char path[200];
 	struct store *store;
-	uint64_t table;
+	uint64_t table, queue;
 	uint64_t seed;
 	struct plan plans[WRITERS];
 	_Atomic int64_t version;
@@ -89,6 +89,12 @@ static struct item_ref place_of(
 	struct scene *sc, struct set *s, const struct plan *p, unsigned slot, bool moved)
 {
 	char *name = s->names[s->nnames++ % CHANGES];
+	if (slot_is_message(p, slot)) {
+		message_name(p, moved, name);
+		return (struct item_ref){
+			.parent = sc->queue, .class = CLASS_QUEUE, .key = key_of(name)
+		};
+	}
 	slot_name(p, slot, name);
 	if (slot_is_file(p, slot))
 		return (struct item_ref){
@@ -132,9 +138,13 @@ static void add_slot(
 		struct span body = span_make(bytes, is->n);
 		if (slot_is_file(p, slot)) {
 			add_file(sc, s, p, slot, was->set != 0, body);
+		} else if (slot_is_message(p, slot) && was->set != 0) {
+			struct change *c = add(s, CHANGE_MOVE, at);
+			c->to = place_of(sc, s, p, slot, is->moved);
+			c->body = body;
 		} else {
 			struct change *c = add(s, CHANGE_PUT, place_of(sc, s, p, slot, is->moved));
-			c->kind = ITEM_ROW;
+			c->kind = slot_is_message(p, slot) ? ITEM_MESSAGE : ITEM_ROW;
 			c->body = body;
 		}
 	}
@@ -249,16 +259,16 @@ static void open_store(struct scene *sc)
 static uint64_t make(struct scene *sc, uint64_t parent, enum item_kind kind, const char *name)
 {
 	struct set s = { 0 };
-	struct change *c =
-		add(&s, CHANGE_PUT, (struct item_ref){ .parent = parent, .key = key_of(name) });
+	enum item_class class = kind == ITEM_QUEUE ? CLASS_QUEUE : CLASS_KEYED;
+	struct item_ref at = { .parent = parent, .class = class, .key = key_of(name) };
+	struct change *c = add(&s, CHANGE_PUT, at);
 	c->kind = kind;
 	c->name = key_of(name);
 	c->body = SPAN_LIT("{}");
 	c->item_flags = ITEM_MADE;
 	must(apply(sc, &s, true), name);
 	struct item it = { 0 };
-	must(store_child(sc->store, NULL, parent, CLASS_KEYED, key_of(name), WANT_ATTRS, &it),
-		name);
+	must(store_child(sc->store, NULL, parent, class, key_of(name), WANT_ATTRS, &it), name);
 	uint64_t id = it.id;
 	item_fini(&it);
 	return id;
@@ -275,6 +285,7 @@ static void begin(struct scene *sc)
 	open_store(sc);
 	uint64_t account = make(sc, STORE_ROOT, ITEM_ACCOUNT, ACCOUNT);
 	sc->table = make(sc, account, ITEM_TABLE, TABLE);
+	sc->queue = make(sc, account, ITEM_QUEUE, QUEUE);
 }
 
 static void run_round(struct scene *sc, unsigned round)

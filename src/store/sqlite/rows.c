@@ -94,6 +94,11 @@ static struct attrs attrs_of(sqlite3_stmt *st)
 	return a;
 }
 
+static bool looks_changed(const struct item *it)
+{
+	return it->kind == ITEM_ROW ? it->edition > 1 : it->kind == ITEM_FILE && it->size > 0;
+}
+
 /* Of a row or file.  None is kept of one that nobody has changed, and of one that a rowfs that
  * kept none has changed. */
 static int64_t born_of(sqlite3_stmt *st, const struct item *it)
@@ -101,9 +106,7 @@ static int64_t born_of(sqlite3_stmt *st, const struct item *it)
 	struct span s = sql_column_span(st, COL_NAME);
 	if (s.n == SQL_BORN_BYTES)
 		return get64(s.p);
-	bool changed =
-		it->kind == ITEM_ROW ? it->edition > 1 : it->kind == ITEM_FILE && it->size > 0;
-	return changed ? 0 : it->version;
+	return looks_changed(it) ? 0 : it->version;
 }
 
 /* Borrows from the statement; body: its column, if it is asked for. */
@@ -174,7 +177,7 @@ void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t mem[SQL_BOUN
 		int n = pack_attrs(&it->attrs, mem);
 		(void)sqlite3_bind_blob(st, 10, mem, n, SQLITE_STATIC);
 	}
-	if (it->born != 0 && it->born != it->version) {
+	if (it->born != 0 && (it->born != it->version || looks_changed(it))) {
 		put64(mem + SQL_ATTRS_BYTES, it->born);
 		(void)sqlite3_bind_blob(
 			st, 11, mem + SQL_ATTRS_BYTES, SQL_BORN_BYTES, SQLITE_STATIC);

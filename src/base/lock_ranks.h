@@ -25,8 +25,6 @@
 	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \
 	X(STORE_HANDLES, "store/mem/engine.c", "rwlock: the handles on an in-memory store; read while a change is told to the others") \
 	X(EVENTS, "service/core/service.c", "rwlock: the subscriber to events; read while it is called") \
-	/* The only table that asks the store: which row a lock belongs to now. */ \
-	X(LOCKS, "fs/tree/lock_table.h", "all locks of flock(2) and fcntl(2), and who waits for them") \
 	\
 	X(STORE_CALL, "store/store.h", "no lock: a call of the store") \
 	\
@@ -48,6 +46,7 @@
 	X(NOTES, "fs/write/notes.c", "notes: opens that were refused and will be tried again") \
 	X(STAGES, "fs/write/stages.c", "stages by name and by node, and their references") \
 	X(HANDLES, "fs/tree/handle.c", "the list of open handles") \
+	X(LOCKS, "fs/tree/lock_table.h", "all locks of flock(2) and fcntl(2), and who waits for them") \
 	X(CONTENTS, "fs/cache/content.c", "contents of rows by node, and their pins") \
 	X(AHEAD, "fs/cache/ahead.c", "which directories are being read in order") \
 	X(NOTIFIER, "fs/cache/notify.c", "the queue of notifications to the kernel") \

@@ -25,21 +25,18 @@ enum err rules_exists(enum item_kind there)
 	return ERR_NAME_EXISTS;
 }
 
-static bool class_suits(enum item_kind parent, enum item_kind kind, enum item_class class)
+static bool class_suits(enum item_kind kind, enum item_class class)
 {
-	if (kind == ITEM_FILE && class == CLASS_KEYED)
-		return parent == ITEM_PARTITION;
 	if (kind == ITEM_QUEUE || kind == ITEM_MESSAGE)
 		return class == CLASS_QUEUE;
 	return class == (kind == ITEM_FILE || kind == ITEM_FOLDER ? CLASS_NAMED : CLASS_KEYED);
 }
 
-bool rules_fits(
-	uint64_t parent_id, enum item_kind parent, enum item_kind child, enum item_class class)
+bool rules_fits(const struct item *parent, const struct item *child, enum item_class class)
 {
-	if (child == ITEM_ACCOUNT && parent_id != STORE_ROOT)
+	if (child->kind == ITEM_ACCOUNT && parent->id != STORE_ROOT)
 		return false;
-	return item_may_hold(parent, child) && class_suits(parent, child, class);
+	return item_may_hold(parent->kind, child->kind) && class_suits(child->kind, class);
 }
 
 bool rules_has_body(enum item_kind kind)
@@ -56,15 +53,19 @@ bool rules_wants_body(unsigned want, const struct item *it)
 		it->size <= STORE_SMALL_BODY;
 }
 
-bool rules_put_replaces(enum item_kind put, const struct item *there)
+bool rules_put_replaces(const struct change *put, const struct item *there)
 {
-	if (put == ITEM_ROW && there->kind == ITEM_FILE)
-		return there->class == CLASS_KEYED;
-	return put == there->kind && rules_has_body(put) && put != ITEM_MESSAGE;
+	bool content = rules_body_is_content(put->kind);
+	if (put->kind != there->kind || !rules_has_body(put->kind))
+		return false;
+	return !content || (put->kind == ITEM_ROW && put->body.n > 0);
 }
 
 enum err rules_cond(const struct change *c, const struct item *there)
 {
+	if (there && item_is_empty_row(there) &&
+		(c->cond == COND_ABSENT || c->cond == COND_PRESENT))
+		there = NULL;
 	switch (c->cond) {
 	case COND_NONE:
 		break;

@@ -13,11 +13,9 @@
 /* ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS, ERR_QUEUE_EXISTS or ERR_NAME_EXISTS. */
 enum err rules_exists(enum item_kind there);
 
-/* Whether a child of this kind and class may stand in that directory: item_may_hold(), and
- * accounts stand in STORE_ROOT and nothing else does; a file may stand in either class (an
- * empty file under a row's name), everything else in one. */
-bool rules_fits(
-	uint64_t parent_id, enum item_kind parent, enum item_kind child, enum item_class class);
+/* Whether a child may stand in that directory, by its kind and class: item_may_hold(), and
+ * accounts stand in STORE_ROOT and nothing else does. */
+bool rules_fits(const struct item *parent, const struct item *child, enum item_class class);
 
 /* Whether items of this kind keep a body: a document, a text, secrets, policies. */
 bool rules_has_body(enum item_kind kind);
@@ -29,9 +27,9 @@ static inline bool rules_body_is_content(enum item_kind kind)
 /* Whether a reader that wants this (enum store_want) is given this item's. */
 bool rules_wants_body(unsigned want, const struct item *it);
 
-/* Whether a PUT of this kind replaces what is there: a row over a row or over the file that
- * stands under its name; the body of an account, table or queue. */
-bool rules_put_replaces(enum item_kind put, const struct item *there);
+/* Whether a PUT replaces what is there: a document over a row; the body of an account, table or
+ * queue. */
+bool rules_put_replaces(const struct change *put, const struct item *there);
 
 /* c->cond against what is there (NULL: nothing). */
 enum err rules_cond(const struct change *c, const struct item *there);

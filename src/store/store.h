@@ -41,7 +41,7 @@ enum item_kind {
 	ITEM_ACCOUNT, /* child of STORE_ROOT; body: the account's secrets */
 	ITEM_TABLE,   /* body: its stored access policies; may be empty */
 	ITEM_PARTITION,
-	ITEM_ROW,     /* body: the document, exactly as a file shows it */
+	ITEM_ROW,     /* body: the document, exactly as a file shows it; see item_is_empty_row() */
 	ITEM_FILE,    /* an ordinary file; content by file_read and CHANGE_WRITE */
 	ITEM_FOLDER,  /* a directory among the ordinary files; in a table: a partition whose
 			   key is not known yet (made under its digest name) */
@@ -69,6 +69,7 @@ enum item_flags {
 	ITEM_KEYS_INSIDE = 2, /* rows: the document holds PartitionKey or RowKey */
 	ITEM_CANONICAL = 4,   /* rows: the document is what codec/entity_json.h writes, without
 				 keys: it can be spliced into answers as it is */
+	ITEM_HELD_EMPTY = 8,  /* directories: an empty row stands there, or stood there once */
 };
 
 #define TIME_UNSET INT64_MIN
@@ -120,6 +121,13 @@ struct item {
 	void *mem;        /* owns what the spans point to; item_fini() frees it */
 };
 
+/* Whether it is a row without a document: a name that waits for one.  The mount shows an empty file;
+ * for all others no row is there.  Not known after WANT_KEYS. */
+static inline bool item_is_empty_row(const struct item *it)
+{
+	return it->kind == ITEM_ROW && it->size == 0;
+}
+
 /* A zeroed item is fine; the item is zeroed afterwards. */
 void item_fini(struct item *it);
 /* A deep copy.  ERR_NO_MEMORY. */
@@ -150,7 +158,7 @@ typedef bool (*store_list_fn)(void *arg, const struct item *it);
 enum change_op {
 	CHANGE_PUT,    /* make or replace a row; make a directory, file, message or account; PUT on
 			  an existing account, table or queue replaces its body (a table keeps its
-			  name).  New file: empty. */
+			  name).  New file: empty.  A row without a document replaces nothing. */
 	CHANGE_DELETE, /* remove a row, a file, or an empty directory (ERR_NOT_EMPTY; whole
 			  subtrees with CHANGE_RECURSIVE) */
 	CHANGE_MOVE,   /* item -> to; what stands there is removed in the same step
@@ -164,6 +172,7 @@ enum change_op {
 	CHANGE_RESIZE, /* files: size = offset */
 };
 
+/* To COND_ABSENT and COND_PRESENT an empty row is nothing. */
 enum change_cond {
 	COND_NONE,
 	COND_ABSENT,  /* else ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS,

@@ -87,16 +87,13 @@ static enum err change_set(struct world *w)
 /* As the mount does it. */
 static enum err commit_file(struct world *w)
 {
-	const struct item_ref draft = {
-		.parent = ids.p, .class = CLASS_NAMED, .key = SPAN_LIT("f")
-	};
 	struct entity_op op = { .kind = ENTITY_UPSERT,
 		.pk = SPAN_LIT("p"),
 		.rk = SPAN_LIT("f"),
 		.document = SPAN_LIT("{\"A\":1}\n"),
 		.attrs = ATTRS_UNSET };
 	return entity_commit_document(
-		w->service, ORIGIN_MOUNT, ids.table, &op, &draft, false, NULL, NULL, &w->detail);
+		w->service, ORIGIN_MOUNT, ids.table, &op, false, NULL, NULL, &w->detail);
 }
 
 /* ---- queries and streams ---- */

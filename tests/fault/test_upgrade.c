@@ -98,6 +98,95 @@ static void kept_as(int i)
 	store_close(s);
 }
 
+/* ---- what waits for a document, as versions before 4 kept it ---- */
+
+static uint64_t put(struct store *s, struct change c)
+{
+	static int64_t version = 500;
+	c.op = CHANGE_PUT;
+	c.version = version++;
+	c.attrs = ATTRS_UNSET;
+	CHECK_ERR(store_apply(s, &c, 1, false, NULL), ERR_OK);
+	uint64_t id = c.now.id;
+	changes_fini(&c, 1);
+	return id;
+}
+
+static uint64_t put_in(struct store *s, uint64_t dir, enum item_kind kind, const char *name)
+{
+	enum item_class class = kind == ITEM_FILE ? CLASS_NAMED : CLASS_KEYED;
+	return put(s,
+		(struct change){ .kind = kind,
+			.name = span_of(name),
+			.body = kind == ITEM_ROW ? SPAN_LIT("{}") : (struct span){ NULL, 0 },
+			.at = { .parent = dir, .class = class, .key = span_of(name) } });
+}
+
+static struct item child(struct store *s, uint64_t dir, enum item_class class, const char *key)
+{
+	struct item it = { 0 };
+	enum err e = store_child(s, NULL, dir, class, span_of(key), WANT_BODY, &it);
+	CHECK(e == ERR_OK || e == ERR_NOT_FOUND);
+	return it;
+}
+
+TEST(empty_files_under_the_names_of_rows_become_rows_without_a_document)
+{
+	static const char *const stay[] = { "note", ".x.json", "x%7.json" };
+	struct store *s;
+	struct sql_conn *c;
+	struct store_info info = { 0 };
+	char copy[100];
+	begin();
+	(void)calls_stop();
+	write_file(path, old, old_n);
+	CHECK_ERR(store_open(path, 0, &s, NULL, NULL), ERR_OK);
+	uint64_t account = put_in(s, STORE_ROOT, ITEM_ACCOUNT, "acct");
+	uint64_t table = put_in(s, account, ITEM_TABLE, "tab");
+	uint64_t p = put_in(s, table, ITEM_PARTITION, "p");
+	uint64_t row = put_in(s, p, ITEM_ROW, "r");
+	uint64_t a = put_in(s, p, ITEM_FILE, "a.json"),
+		 percent = put_in(s, p, ITEM_FILE, "%25.json");
+	(void)put_in(s, p, ITEM_FILE, "r.json"); /* the row stands in front of it */
+	for (size_t i = 0; i < ARRAY_LEN(stay); i++)
+		(void)put_in(s, p, ITEM_FILE, stay[i]);
+	store_close(s);
+	CHECK_ERR(sql_conn_open(path, SQL_MODE_WRITER, &c), ERR_OK);
+	CHECK_ERR(sql_exec(c, "PRAGMA user_version=3; PRAGMA wal_checkpoint(TRUNCATE)"), ERR_OK);
+	sql_conn_close(c);
+	CHECK_ERR(store_open(path, 0, &s, NULL, &detail), ERR_OK);
+	REQUIRE(s);
+	store_info(s, &info);
+	(void)snprintf(copy, sizeof(copy), "%s.v3", path);
+	CHECK_EQ_INT(info.raised_from, 3);
+	CHECK_EQ_STR(info.kept_copy, copy);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	struct item it = child(s, p, CLASS_KEYED, "a");
+	CHECK(it.id == a && item_is_empty_row(&it) && it.body.p != NULL);
+	item_fini(&it);
+	it = child(s, p, CLASS_KEYED, "%");
+	CHECK(it.id == percent && item_is_empty_row(&it));
+	item_fini(&it);
+	it = child(s, p, CLASS_KEYED, "r");
+	CHECK(it.id == row && span_is(it.body, "{}"));
+	item_fini(&it);
+	it = child(s, p, CLASS_NAMED, "r.json");
+	CHECK_EQ_INT(it.kind, ITEM_NONE);
+	for (size_t i = 0; i < ARRAY_LEN(stay); i++) {
+		it = child(s, p, CLASS_NAMED, stay[i]);
+		CHECK_EQ_INT(it.kind, ITEM_FILE);
+		item_fini(&it);
+	}
+	it = child(s, table, CLASS_KEYED, "p");
+	CHECK(it.size == 6 && it.flags & ITEM_HELD_EMPTY);
+	item_fini(&it);
+	store_close(s);
+	CHECK(unlink(copy) == 0 && unlink(copy_name(1)) == 0);
+	end();
+}
+
+/* ---- the copy ---- */
+
 TEST(a_copy_takes_the_first_name_that_is_free_or_holds_the_same)
 {
 	begin();
@@ -229,7 +318,8 @@ TEST(a_copy_that_cannot_be_read_is_another_one)
 }
 
 /* clang-format off */
-RUN_TESTS(
+RUN_TESTS(T(empty_files_under_the_names_of_rows_become_rows_without_a_document),
+	
 	T(a_copy_takes_the_first_name_that_is_free_or_holds_the_same),
 	T(without_a_free_name_nothing_is_raised),
 	T(a_copy_that_cannot_be_made_leaves_the_store_as_it_is),

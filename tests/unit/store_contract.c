@@ -1029,15 +1029,50 @@ static void a_removed_row_may_leave_a_file(struct world *w)
 	CHECK_ERR(store_check(w->s, NULL, NULL, NULL), ERR_OK);
 }
 
-static void a_draft_under_a_rows_name_becomes_the_row(struct world *w)
+static void a_row_without_a_document_waits_for_one(struct world *w)
 {
+	struct item it = { 0 };
 	row(w, "p", "a", "{}");
-	uint64_t f = made(w, put(ITEM_FILE, child_of(partition(w, "p"), "draft"), NULL));
-	CHECK_EQ_INT(row(w, "p", "draft", "{\"A\":1}"), f);
-	CHECK_EQ_INT(w->c.now.kind, ITEM_ROW);
-	CHECK_EQ_INT(w->c.now.edition, 0);
-	CHECK_EQ_INT(row(w, "p", "draft", "{\"A\":2}"), f);
-	CHECK_EQ_INT(w->c.now.edition, 1);
+	uint64_t p = partition(w, "p"), e = row(w, "p", "empty", "");
+	CHECK_ERR(store_get(w->s, NULL, p, WANT_ATTRS, &it), ERR_OK);
+	CHECK(it.flags & ITEM_HELD_EMPTY);
+	item_fini(&it);
+	CHECK_ERR(store_get(w->s, NULL, e, WANT_BODY, &it), ERR_OK);
+	CHECK(item_is_empty_row(&it) && it.body.p != NULL && it.body.n == 0);
+	item_fini(&it);
+	/* To conditions about rows it is nothing, but no second one comes to its place. */
+	struct change c = put(ITEM_ROW, row_of(w, "p", "empty"), NULL);
+	c.body = SPAN_LIT("");
+	CHECK_ERR(apply(w, c), ERR_ENTITY_EXISTS);
+	c.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, c), ERR_ENTITY_EXISTS);
+	c.body = SPAN_LIT("{}");
+	c.cond = COND_PRESENT;
+	CHECK_ERR(apply(w, c), ERR_NOT_FOUND);
+	c = removal(row_of(w, "p", "empty"), 0);
+	c.cond = COND_PRESENT;
+	CHECK_ERR(apply(w, c), ERR_NOT_FOUND);
+	/* Its document comes to the same item. */
+	c = put(ITEM_ROW, row_of(w, "p", "empty"), NULL);
+	c.body = SPAN_LIT("{\"A\":1}");
+	c.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK_EQ_INT(w->c.now.id, e);
+	CHECK_EQ_INT(w->c.now.edition, 2);
+	CHECK_ERR(apply(w, c), ERR_ENTITY_EXISTS);
+	/* An empty file becomes one by a move, and one becomes an empty file. */
+	uint64_t f = made(w, put(ITEM_FILE, file_of(p, "tmp"), NULL));
+	c = moving(by_id(f), row_of(w, "p", "b"), 0);
+	c.to_kind = ITEM_ROW;
+	c.body = SPAN_LIT("");
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(item_is_empty_row(&w->c.now) && w->c.now.id == f);
+	c = moving(by_id(f), file_of(p, "tmp"), 0);
+	c.to_kind = ITEM_FILE;
+	CHECK_ERR(apply(w, c), ERR_OK);
+	CHECK(w->c.now.kind == ITEM_FILE && w->c.now.size == 0 && w->c.now.id == f);
+	CHECK_ERR(apply(w, removal(by_id(f), 0)), ERR_OK);
+	CHECK_ERR(store_check(w->s, NULL, NULL, NULL), ERR_OK);
 }
 
 static void a_pending_folder_becomes_a_partition(struct world *w)
@@ -1668,7 +1703,7 @@ static const struct promise {
 	P(files_and_rows_turn_into_each_other),
 	P_NEEDS(STORE_CAN_SPAN, what_is_made_keeps_the_time_at_which_it_was),
 	P_NEEDS(STORE_CAN_SPAN, a_removed_row_may_leave_a_file),
-	P(a_draft_under_a_rows_name_becomes_the_row),
+	P(a_row_without_a_document_waits_for_one),
 	P_NEEDS(STORE_CAN_MOVE_DIRS, a_pending_folder_becomes_a_partition),
 	P(an_exchange_swaps_and_converts),
 	P(attributes_change_by_mask_and_without_a_version),

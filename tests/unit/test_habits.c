@@ -74,7 +74,7 @@ static uint64_t node_for(struct stages *t, pid_t tid)
 	struct stage *s = calloc(1, sizeof(*s));
 	CHECK(s != NULL && mutex_init(&s->lock, RANK_STAGE) == 0);
 	s->dir_id = 40;
-	s->is.name = NAME_ROW;
+	s->is.name = NAME_ITEM;
 	s->base.id = 50;
 	memcpy(s->name, "r.json", sizeof("r.json"));
 	stages_add(t, s, tid);

@@ -54,27 +54,14 @@ void fuse_req_interrupt_func(fuse_req_t req, fuse_interrupt_func_t func, void *d
 	req->data = data;
 }
 
-static struct lock_id same(const void *arg)
+static struct lock_ask ask_of(uint64_t id, uint64_t owner)
 {
-	uint64_t id = *(const uint64_t *)arg;
-	return (struct lock_id){ id, id };
-}
-
-static struct lock_ask ask_of(lock_id_fn id, const void *arg, uint64_t owner)
-{
-	return (struct lock_ask){ .id = id, .arg = arg, .via = &via[owner], .owner = owner };
-}
-
-static void ask_by(
-	struct locks *l, struct fuse_req *req, lock_id_fn id, uint64_t owner, int operation)
-{
-	struct lock_ask ask = ask_of(id, NULL, owner);
-	locks_flock(l, req, &ask, operation);
+	return (struct lock_ask){ .id = id, .via = &via[owner], .owner = owner };
 }
 
 static void ask(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, int operation)
 {
-	struct lock_ask ask = ask_of(same, &id, owner);
+	struct lock_ask ask = ask_of(id, owner);
 	locks_flock(l, req, &ask, operation);
 }
 
@@ -146,81 +133,13 @@ TEST(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over
 	locks_free(l);
 }
 
-TEST(a_lock_goes_with_what_it_is_of)
-{
-	struct fuse_req a = { 0 }, b = { 0 };
-	struct locks *l = one_waits(&a, &b);
-	locks_move(l, ROW, ROW + 1);
-	CHECK(can_have(l, ROW, 3));
-	CHECK(!can_have(l, ROW + 1, 3));
-	locks_release(l, &via[1]);
-	CHECK_EQ_INT(b.answers, 1);
-	CHECK(!can_have(l, ROW + 1, 3));
-	locks_release(l, &via[2]);
-	CHECK(can_have(l, ROW + 1, 3));
-	locks_free(l);
-}
-
-/* Who asks sees already that the empty file has become the row; nobody was told yet. */
-static struct lock_id became_row(const void *arg)
-{
-	(void)arg;
-	return (struct lock_id){ ROW + 1, ROW };
-}
-
-TEST(a_lock_goes_with_what_it_is_of_at_the_moment_at_which_that_becomes_another)
-{
-	struct fuse_req a = { 0 }, b = { 0 }, c = { 0 };
-	struct locks *l = new_locks(100);
-	ask(l, &a, ROW, 1, LOCK_EX);
-	ask_by(l, &b, became_row, 2, LOCK_EX | LOCK_NB);
-	CHECK_EQ_INT(b.code, EWOULDBLOCK);
-	CHECK(!can_have(l, ROW + 1, 3));
-	locks_move(l, ROW, ROW + 1);
-	CHECK(!can_have(l, ROW + 1, 3));
-	locks_release(l, &via[1]);
-	ask_by(l, &c, became_row, 2, LOCK_EX);
-	CHECK_EQ_INT(c.answers, 1);
-	CHECK(!can_have(l, ROW + 1, 3));
-	locks_release(l, &via[2]);
-	locks_free(l);
-}
-
-/* It becomes the row when the claim was refused and does not wait yet. */
-static struct {
-	unsigned asked;
-} later;
-
-static struct lock_id row_at_the_second_look(const void *arg)
-{
-	(void)arg;
-	return (struct lock_id){ later.asked++ == 0 ? ROW : ROW + 1, ROW };
-}
-
-TEST(who_is_about_to_wait_waits_for_what_it_has_become)
-{
-	struct fuse_req a = { 0 }, b = { 0 };
-	struct locks *l = new_locks(100);
-	ask(l, &a, ROW, 1, LOCK_EX);
-	later.asked = 0;
-	ask_by(l, &b, row_at_the_second_look, 2, LOCK_EX);
-	CHECK_EQ_INT(later.asked, 2);
-	CHECK_EQ_INT(b.answers, 0);
-	locks_move(l, ROW, ROW + 1);
-	locks_release(l, &via[1]);
-	CHECK_EQ_INT(b.answers, 1);
-	CHECK(!can_have(l, ROW + 1, 3));
-	locks_release(l, &via[2]);
-	locks_free(l);
-}
-
 /* ---- fcntl ---- */
 
 /* Of the byte at begin, and of n; l_len 0: to the end. */
 static void set(struct locks *l, struct fuse_req *req, uint64_t id, uint64_t owner, short type,
 	off_t begin, bool waits)
 {
-	struct lock_ask ask = ask_of(same, &id, owner);
+	struct lock_ask ask = ask_of(id, owner);
 	ask.uid = (uid_t)owner;
 	ask.first = owner == 1;
 	locks_set(l, req, &ask,
@@ -241,14 +160,14 @@ static int set_now(struct locks *l, uint64_t id, uint64_t owner, short type, off
 
 static void close_file(struct locks *l, uint64_t id, uint64_t owner)
 {
-	struct lock_ask ask = ask_of(same, &id, owner);
+	struct lock_ask ask = ask_of(id, owner);
 	locks_close(l, &ask);
 }
 
 static pid_t holder(struct locks *l, uint64_t id, off_t begin)
 {
 	struct fuse_req req = { 0 };
-	struct lock_ask ask = ask_of(same, &id, OWNERS - 1);
+	struct lock_ask ask = ask_of(id, OWNERS - 1);
 	locks_get(
 		l, &req, &ask, &(struct flock){ .l_type = F_WRLCK, .l_start = begin, .l_len = 1 });
 	CHECK_EQ_INT(req.answers, 1);
@@ -283,9 +202,6 @@ TEST(a_close_releases_what_was_locked_under_another_number_too)
 	struct locks *l = new_locks(100);
 	CHECK_EQ_INT(set_now(l, ROW, 1, F_WRLCK, 5), 0);
 	CHECK_EQ_INT(set_now(l, ROW + 1, 1, F_WRLCK, 5), 0);
-	locks_move(l, ROW, ROW + 1);
-	CHECK_EQ_INT(holder(l, ROW, 5), 0);
-	CHECK_EQ_INT(holder(l, ROW + 1, 5), 1001);
 	CHECK_EQ_INT(set_now(l, ROW + 2, 1, F_WRLCK, 5), 0);
 	close_file(l, ROW + 3, 1);
 	CHECK_EQ_INT(holder(l, ROW + 1, 5), 0);
@@ -299,7 +215,7 @@ TEST(a_late_release_leaves_the_next_owner_of_the_number_what_it_locked)
 	uint64_t id = ROW;
 	struct fuse_req req = { 0 };
 	struct locks *l = new_locks(100);
-	struct lock_ask again = ask_of(same, &id, 1);
+	struct lock_ask again = ask_of(id, 1);
 	again.via = &via[2];
 	for (off_t i = 0; i < 10; i++)
 		CHECK_EQ_INT(set_now(l, ROW, 1, F_WRLCK, i), 0);
@@ -314,20 +230,6 @@ TEST(a_late_release_leaves_the_next_owner_of_the_number_what_it_locked)
 	CHECK(!can_have(l, ROW, 3));
 	locks_release(l, &via[2]);
 	CHECK(can_have(l, ROW, 3));
-	locks_free(l);
-}
-
-TEST(a_wait_goes_with_what_it_is_for)
-{
-	struct fuse_req b = { 0 };
-	struct locks *l = new_locks(100);
-	CHECK_EQ_INT(set_now(l, ROW, 1, F_WRLCK, 5), 0);
-	CHECK_EQ_INT(set_now(l, ROW + 1, 3, F_RDLCK, 6), 0);
-	set(l, &b, ROW, 2, F_WRLCK, 5, true);
-	locks_move(l, ROW, ROW + 1);
-	CHECK_EQ_INT(set_now(l, ROW + 1, 1, F_UNLCK, 5), 0);
-	CHECK(b.answers == 1 && b.code == 0);
-	CHECK_EQ_INT(holder(l, ROW + 1, 5), 1002);
 	locks_free(l);
 }
 
@@ -408,12 +310,9 @@ TEST(ranges_are_limited_by_user_and_together)
 RUN_TESTS(T(who_waits_is_interrupted_and_nobody_else_is_kept_waiting),
 	T(an_interruption_that_comes_too_late_takes_nothing_back),
 	T(what_is_let_go_while_its_request_is_interrupted_is_there_until_that_is_over),
-	T(a_lock_goes_with_what_it_is_of),
-	T(a_lock_goes_with_what_it_is_of_at_the_moment_at_which_that_becomes_another),
-	T(who_is_about_to_wait_waits_for_what_it_has_become),
 	T(a_range_is_waited_for_until_its_holder_closes_the_file),
 	T(a_close_releases_what_was_locked_under_another_number_too),
 	T(a_late_release_leaves_the_next_owner_of_the_number_what_it_locked),
-	T(a_wait_goes_with_what_it_is_for), T(a_wait_for_a_range_is_interrupted),
+	T(a_wait_for_a_range_is_interrupted),
 	T(a_circle_of_any_length_is_refused_and_a_chain_is_not), T(flock_takes_part_in_no_circle),
 	T(ranges_are_limited_by_user_and_together))

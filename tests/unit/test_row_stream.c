@@ -92,8 +92,8 @@ static void put_file(struct world *w, const char *pk, const char *rk, const char
 		.document = span_of(json),
 		.attrs = ATTRS_UNSET };
 	struct item it = { 0 };
-	MUST(entity_commit_document(w->service, ORIGIN_MOUNT, w->table, &op, NULL, false, &it, NULL,
-		     NULL) == ERR_OK);
+	MUST(entity_commit_document(
+		     w->service, ORIGIN_MOUNT, w->table, &op, false, &it, NULL, NULL) == ERR_OK);
 	item_fini(&it);
 }
 

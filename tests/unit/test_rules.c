@@ -16,11 +16,19 @@ TEST(a_kind_that_there_is_not_holds_nothing_and_has_a_name)
 	CHECK(!item_may_hold(ITEM_ROW, ITEM_FILE));
 }
 
-TEST(a_file_may_be_of_either_class_and_of_no_third)
+static bool fits(uint64_t id, enum item_kind dir, enum item_kind kind, enum item_class class)
 {
-	CHECK(rules_fits(5, ITEM_PARTITION, ITEM_FILE, CLASS_KEYED));
-	CHECK(rules_fits(5, ITEM_PARTITION, ITEM_FILE, CLASS_NAMED));
-	CHECK(!rules_fits(5, ITEM_PARTITION, ITEM_FILE, (enum item_class)7));
+	const struct item parent = { .id = id, .kind = dir }, child = { .kind = kind };
+	return rules_fits(&parent, &child, class);
+}
+
+TEST(a_file_is_of_one_class_and_so_is_a_row)
+{
+	CHECK(!fits(5000, ITEM_PARTITION, ITEM_FILE, CLASS_KEYED));
+	CHECK(fits(5000, ITEM_PARTITION, ITEM_FILE, CLASS_NAMED));
+	CHECK(fits(5000, ITEM_PARTITION, ITEM_ROW, CLASS_KEYED));
+	CHECK(!fits(5000, ITEM_PARTITION, ITEM_ROW, CLASS_NAMED));
+	CHECK(!fits(5000, ITEM_PARTITION, ITEM_FILE, (enum item_class)7));
 }
 
 TEST(files_and_folders_stand_by_name_in_every_directory)
@@ -28,30 +36,45 @@ TEST(files_and_folders_stand_by_name_in_every_directory)
 	static const enum item_kind dirs[] = { ITEM_FOLDER, ITEM_ACCOUNT, ITEM_TABLE,
 		ITEM_PARTITION };
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-		CHECK(rules_fits(5000, dirs[i], ITEM_FILE, CLASS_NAMED));
-		CHECK(rules_fits(5000, dirs[i], ITEM_FOLDER, CLASS_NAMED));
-		CHECK(!rules_fits(5000, dirs[i], ITEM_FOLDER, CLASS_KEYED));
-		CHECK(rules_fits(5000, dirs[i], ITEM_FILE, CLASS_KEYED) ==
-			(dirs[i] == ITEM_PARTITION));
-		CHECK(!rules_fits(5000, dirs[i], ITEM_ACCOUNT, CLASS_KEYED));
+		CHECK(fits(5000, dirs[i], ITEM_FILE, CLASS_NAMED));
+		CHECK(fits(5000, dirs[i], ITEM_FOLDER, CLASS_NAMED));
+		CHECK(!fits(5000, dirs[i], ITEM_FOLDER, CLASS_KEYED));
+		CHECK(!fits(5000, dirs[i], ITEM_FILE, CLASS_KEYED));
+		CHECK(!fits(5000, dirs[i], ITEM_ACCOUNT, CLASS_KEYED));
 	}
-	CHECK(rules_fits(STORE_ROOT, ITEM_FOLDER, ITEM_ACCOUNT, CLASS_KEYED));
-	CHECK(rules_fits(STORE_ROOT, ITEM_FOLDER, ITEM_FILE, CLASS_NAMED));
-	CHECK(!rules_fits(STORE_ROOT, ITEM_FOLDER, ITEM_FILE, CLASS_KEYED));
+	CHECK(fits(STORE_ROOT, ITEM_FOLDER, ITEM_ACCOUNT, CLASS_KEYED));
+	CHECK(fits(STORE_ROOT, ITEM_FOLDER, ITEM_FILE, CLASS_NAMED));
+}
+
+TEST(a_row_without_a_document_is_nothing_to_who_asks_for_a_row)
+{
+	const struct item empty = { .id = 5000, .kind = ITEM_ROW, .version = 7 };
+	struct change c = { .op = CHANGE_PUT, .kind = ITEM_ROW, .cond = COND_ABSENT };
+	CHECK_ERR(rules_cond(&c, &empty), ERR_OK);
+	CHECK(!rules_put_replaces(&c, &empty));
+	c.body = SPAN_LIT("{}");
+	CHECK(rules_put_replaces(&c, &empty));
+	c.cond = COND_PRESENT;
+	CHECK_ERR(rules_cond(&c, &empty), ERR_NOT_FOUND);
+	c.cond = COND_ID;
+	c.cond_version = 5000;
+	CHECK_ERR(rules_cond(&c, &empty), ERR_OK);
+	c.cond = COND_VERSION;
+	CHECK_ERR(rules_cond(&c, &empty), ERR_CONDITION_NOT_MET);
 }
 
 TEST(queues_stand_in_accounts_and_messages_in_queues_and_in_their_own_class)
 {
-	CHECK(rules_fits(5000, ITEM_ACCOUNT, ITEM_QUEUE, CLASS_QUEUE));
-	CHECK(rules_fits(5000, ITEM_QUEUE, ITEM_MESSAGE, CLASS_QUEUE));
-	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_QUEUE, CLASS_KEYED));
-	CHECK(!rules_fits(5000, ITEM_QUEUE, ITEM_MESSAGE, CLASS_KEYED));
-	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_TABLE, CLASS_QUEUE));
-	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_FILE, CLASS_QUEUE));
-	CHECK(!rules_fits(5000, ITEM_ACCOUNT, ITEM_MESSAGE, CLASS_QUEUE));
-	CHECK(!rules_fits(5000, ITEM_TABLE, ITEM_QUEUE, CLASS_QUEUE));
-	CHECK(!rules_fits(5000, ITEM_QUEUE, ITEM_FILE, CLASS_NAMED));
-	CHECK(!rules_fits(5000, ITEM_QUEUE, ITEM_QUEUE, CLASS_QUEUE));
+	CHECK(fits(5000, ITEM_ACCOUNT, ITEM_QUEUE, CLASS_QUEUE));
+	CHECK(fits(5000, ITEM_QUEUE, ITEM_MESSAGE, CLASS_QUEUE));
+	CHECK(!fits(5000, ITEM_ACCOUNT, ITEM_QUEUE, CLASS_KEYED));
+	CHECK(!fits(5000, ITEM_QUEUE, ITEM_MESSAGE, CLASS_KEYED));
+	CHECK(!fits(5000, ITEM_ACCOUNT, ITEM_TABLE, CLASS_QUEUE));
+	CHECK(!fits(5000, ITEM_ACCOUNT, ITEM_FILE, CLASS_QUEUE));
+	CHECK(!fits(5000, ITEM_ACCOUNT, ITEM_MESSAGE, CLASS_QUEUE));
+	CHECK(!fits(5000, ITEM_TABLE, ITEM_QUEUE, CLASS_QUEUE));
+	CHECK(!fits(5000, ITEM_QUEUE, ITEM_FILE, CLASS_NAMED));
+	CHECK(!fits(5000, ITEM_QUEUE, ITEM_QUEUE, CLASS_QUEUE));
 }
 
 TEST(small_bodies_are_those_of_rows)
@@ -108,9 +131,10 @@ TEST(an_engine_that_copies_nothing_says_so)
 /* clang-format off */
 RUN_TESTS(
 	T(a_kind_that_there_is_not_holds_nothing_and_has_a_name),
-	T(a_file_may_be_of_either_class_and_of_no_third),
+	T(a_file_is_of_one_class_and_so_is_a_row),
 	T(files_and_folders_stand_by_name_in_every_directory),
 	T(queues_stand_in_accounts_and_messages_in_queues_and_in_their_own_class),
+	T(a_row_without_a_document_is_nothing_to_who_asks_for_a_row),
 	T(small_bodies_are_those_of_rows),
 	T(a_condition_that_there_is_not_holds),
 	T(what_is_given_replaces_and_the_rest_stays),

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "model/filename.h"
 #include "model/key.h"
+#include "service/change/adoption.h"
 #include "service/change/entities.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
@@ -378,41 +379,51 @@ TEST(a_key_that_no_row_can_have_is_not_looked_for)
 	service_free(w.service);
 }
 
-/* The draft goes in the step that makes the row, and stays where there is none. */
-TEST(a_row_takes_the_place_of_its_draft)
+static uint64_t id_of_child(
+	struct world *w, uint64_t parent, enum item_class class, struct span key)
+{
+	struct item it = { 0 };
+	enum err e =
+		store_child(service_store(w->service), NULL, parent, class, key, WANT_ATTRS, &it);
+	MUST(e == ERR_OK || e == ERR_NOT_FOUND);
+	uint64_t id = e == ERR_OK ? it.id : 0;
+	item_fini(&it);
+	return id;
+}
+
+static uint64_t make_empty(
+	struct world *w, uint64_t dir, enum item_kind kind, enum item_class class, struct span key)
+{
+	struct item d = { .id = dir, .kind = kind }, it = { 0 };
+	const struct dentry at = { .dir = &d, .class = class, .key = key };
+	const struct attrs attrs = ATTRS_UNSET;
+	MUST(tree_create_file(w->service, &at, &attrs, &it, NULL) == ERR_OK);
+	uint64_t id = it.id;
+	item_fini(&it);
+	return id;
+}
+
+TEST(a_row_without_a_document_is_none_to_other_front_ends)
 {
 	struct world w = world_new();
-	struct item p, it = { 0 };
-	struct entity_op op = { .kind = ENTITY_INSERT,
-		.pk = SPAN_LIT("p"),
-		.rk = SPAN_LIT("r"),
-		.document = SPAN_LIT("{\"A\":1}\n"),
-		.document_is_canonical = true,
-		.attrs = ATTRS_UNSET };
 	CHECK_ERR(apply(&w, ENTITY_INSERT, "other", "{}", -1, NULL), ERR_OK);
-	MUST(store_child(service_store(w.service), NULL, w.table, CLASS_KEYED, SPAN_LIT("p"),
-		     WANT_ATTRS, &p) == ERR_OK);
-	struct item_ref draft = { .parent = p.id, .class = CLASS_NAMED, .key = SPAN_LIT("draft") };
-	struct change c = { .op = CHANGE_PUT,
-		.kind = ITEM_FILE,
-		.version = p.version + 1,
-		.at = draft,
-		.attrs = ATTRS_UNSET };
-	MUST(store_apply(service_store(w.service), &c, 1, false, NULL) == ERR_OK);
-	changes_fini(&c, 1);
-	for (int i = 0; i < 2; i++) { /* then the row is there already */
-		struct err_detail detail = { 0 };
-		CHECK_ERR(entity_commit_document(w.service, ORIGIN_COMMAND, w.table, &op, &draft,
-				  false, i == 0 ? &it : NULL, NULL, &detail),
-			i == 0 ? ERR_OK : ERR_ENTITY_EXISTS);
-		CHECK(i > 0 || (it.flags & ITEM_CANONICAL));
-		item_fini(&it);
-		CHECK_ERR(store_child(service_store(w.service), NULL, p.id, CLASS_NAMED, draft.key,
-				  WANT_ATTRS, &it),
-			ERR_NOT_FOUND);
+	uint64_t p = id_of_child(&w, w.table, CLASS_KEYED, SPAN_LIT("p"));
+	for (int i = 0; i < 3; i++) {
+		static const char *const rks[] = { "a", "b", "c" };
+		static const enum entity_op_kind makes[] = { ENTITY_INSERT, ENTITY_UPSERT,
+			ENTITY_UPSERT_MERGE };
+		struct span key = span_of(rks[i]);
+		uint64_t id = make_empty(&w, p, ITEM_PARTITION, CLASS_KEYED, key);
+		CHECK_EQ_STR(read_row(&w, rks[i]), "none");
+		CHECK_ERR(apply(&w, ENTITY_DELETE, rks[i], NULL, -1, NULL), ERR_NOT_FOUND);
+		CHECK_ERR(apply(&w, ENTITY_REPLACE, rks[i], "{}", -1, NULL), ERR_NOT_FOUND);
+		CHECK_ERR(apply(&w, ENTITY_MERGE, rks[i], "{}", -1, NULL), ERR_NOT_FOUND);
+		CHECK_ERR(apply(&w, makes[i], rks[i], "{\"A\":1}", -1, NULL), ERR_OK);
+		CHECK_EQ_STR(read_row(&w, rks[i]), "{\"A\":1}\n");
+		CHECK_EQ_INT(id_of_child(&w, p, CLASS_KEYED, key), id);
+		CHECK_ERR(apply(&w, ENTITY_DELETE, rks[i], NULL, -1, NULL), ERR_OK);
+		CHECK_EQ_INT(id_of_child(&w, p, CLASS_KEYED, key), 0);
 	}
-	CHECK_EQ_STR(read_row(&w, "r"), "{\"A\":1}\n");
-	item_fini(&p);
 	service_free(w.service);
 }
 
@@ -437,8 +448,8 @@ static void put_document(struct world *w, const char *rk, const char *json)
 		.document = span_of(json),
 		.document_has_keys = has_keys,
 		.attrs = ATTRS_UNSET };
-	MUST(entity_commit_document(w->service, ORIGIN_COMMAND, w->table, &op, NULL, false, NULL,
-		     NULL, NULL) == ERR_OK);
+	MUST(entity_commit_document(
+		     w->service, ORIGIN_COMMAND, w->table, &op, false, NULL, NULL, NULL) == ERR_OK);
 }
 
 TEST(a_rename_keeps_the_bytes_unless_they_hold_a_key)
@@ -747,29 +758,28 @@ static void remove_b(struct world *w)
 #define A_KEYED "{\"PartitionKey\":\"p\",\"RowKey\":\"a\",\"A\":1}"
 #define B_KEYED "{\"PartitionKey\":\"p\",\"RowKey\":\"b\",\"B\":1}"
 
-TEST(an_empty_file_goes_to_a_rows_name_under_an_id_of_its_own)
+TEST(an_empty_file_goes_to_a_rows_name_where_no_document_is)
 {
 	struct world w = world_new();
 	put_document(&w, "r", "{}");
-	struct item p = partition(&w, "p"), file = { 0 }, there = { 0 };
+	struct item p = partition(&w, "p"), there = { 0 };
 	struct dentry from = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp") };
-	struct dentry to = { .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("x.json") };
-	struct attrs attrs = ATTRS_UNSET;
-	attrs.mtime_ns = 7;
+	struct dentry to = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("x") };
+	struct dentry row = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("r") };
 	for (int i = 0; i < 2; i++) { /* onto nothing, and onto the first one */
-		CHECK_ERR(tree_create_file(w.service, &from, &attrs, &file, NULL), ERR_OK);
-		CHECK_ERR(tree_move_empty(w.service, &from, &to, &there, NULL), ERR_OK);
-		CHECK(there.id != file.id && there.kind == ITEM_FILE);
-		CHECK_EQ_INT(there.attrs.mtime_ns, 7);
-		CHECK_ERR(tree_file_write(w.service, file.id, 0, SPAN_LIT("x"), NULL), ERR_GONE);
+		uint64_t id = make_empty(&w, p.id, ITEM_PARTITION, CLASS_NAMED, from.key);
+		CHECK_ERR(tree_move(w.service, &from, &row, 0, NULL, NULL, NULL), ERR_EMPTY);
+		CHECK_ERR(tree_move(w.service, &from, &to, 0, &there, NULL, NULL), ERR_OK);
+		CHECK(there.id == id && item_is_empty_row(&there));
+		CHECK_ERR(
+			tree_file_write(w.service, id, 0, SPAN_LIT("x"), NULL), ERR_INVALID_INPUT);
 		item_fini(&there);
-		item_fini(&file);
-		CHECK_ERR(tree_move_empty(w.service, &from, &to, &there, NULL), ERR_NOT_FOUND);
 	}
-	CHECK_ERR(tree_create_file(w.service, &from, &attrs, &file, NULL), ERR_OK);
-	CHECK_ERR(tree_file_write(w.service, file.id, 0, SPAN_LIT("x"), NULL), ERR_OK);
-	CHECK_ERR(tree_move_empty(w.service, &from, &to, &there, NULL), ERR_GONE);
-	item_fini(&file);
+	CHECK_ERR(tree_move(w.service, &to, &row, 0, NULL, NULL, NULL), ERR_EMPTY);
+	CHECK_ERR(tree_move(w.service, &to, &from, 0, &there, NULL, NULL), ERR_OK);
+	CHECK(there.kind == ITEM_FILE && there.size == 0);
+	CHECK_EQ_STR(read_row(&w, "r"), "{}");
+	item_fini(&there);
 	item_fini(&p);
 	service_free(w.service);
 }
@@ -944,9 +954,7 @@ TEST(an_empty_file_waits_for_no_row_that_it_asks_for)
 		const struct dentry from = {
 			.dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("tmp")
 		};
-		const struct dentry to = {
-			.dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("x.json")
-		};
+		const struct dentry to = { .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("x") };
 		if (i == 0)
 			make_file(&w, "tmp", "", MATCH_UNSET);
 		struct item it = { 0 };
@@ -955,7 +963,7 @@ TEST(an_empty_file_waits_for_no_row_that_it_asks_for)
 		attrs.if_match = asked[i];
 		CHECK_ERR(tree_set_attrs(w.service, it.id, &attrs, ATTR_MATCH, NULL), ERR_OK);
 		bool met = asked[i] == MATCH_ABSENT;
-		CHECK_ERR(tree_move_empty(w.service, &from, &to, &now, NULL),
+		CHECK_ERR(tree_move(w.service, &from, &to, 0, &now, NULL, NULL),
 			met ? ERR_OK : ERR_CONDITION_NOT_MET);
 		CHECK_EQ_INT(now.attrs.if_match, MATCH_UNSET);
 		item_fini(&it);
@@ -1069,7 +1077,6 @@ static void fill_short(struct world *w)
 		MUST(tree_create_file(w->service, &at[i], &attrs, &file, NULL) == ERR_OK);
 		item_fini(&file);
 	}
-	MUST(tree_unlink(w->service, &at[0], NULL, NULL) == ERR_OK);
 	item_fini(&p);
 }
 
@@ -1217,7 +1224,9 @@ TEST(a_folder_that_becomes_a_partition_with_a_long_key_holds_no_rows_yet)
 		const struct dentry row = { &p, CLASS_KEYED, SPAN_LIT("a"), { 0 } };
 		CHECK_ERR(
 			tree_move(w.service, &row, &keyed, 0, NULL, NULL, NULL), ERR_NOT_PERMITTED);
-		CHECK_ERR(tree_adopt(w.service, &folder, span_of(LONG_K), &it, NULL), ERR_OK);
+		CHECK_ERR(
+			adopt_folder(w.service, ORIGIN_MOUNT, &folder, span_of(LONG_K), &it, NULL),
+			ERR_OK);
 		CHECK_EQ_INT(it.id, folder.id);
 		const struct dentry there = { &it, CLASS_KEYED, SPAN_LIT("r"), { 0 } };
 		CHECK_ERR(tree_move(w.service, &row, &there, 0, NULL, NULL, NULL), ERR_OK);
@@ -1588,18 +1597,6 @@ TEST(properties_and_policies_survive_a_restart_and_the_check_is_clean)
 	"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
 #define K300 K100 K100 K100 /* is its own order form */
 
-static uint64_t id_of_child(
-	struct world *w, uint64_t parent, enum item_class class, struct span key)
-{
-	struct item it = { 0 };
-	enum err e =
-		store_child(service_store(w->service), NULL, parent, class, key, WANT_ATTRS, &it);
-	MUST(e == ERR_OK || e == ERR_NOT_FOUND);
-	uint64_t id = e == ERR_OK ? it.id : 0;
-	item_fini(&it);
-	return id;
-}
-
 static uint64_t partition_id(struct world *w, const char *pk)
 {
 	return id_of_child(w, w->table, CLASS_KEYED, span_of(pk));
@@ -1610,23 +1607,6 @@ static uint64_t folder_id(struct world *w, const char *pk)
 	char name[LIMIT_NAME_BYTES + 1];
 	size_t n = filename_encode(span_of(pk), FILENAME_PARTITION, name);
 	return id_of_child(w, w->table, CLASS_NAMED, span_make(name, n));
-}
-
-static uint64_t draft_id(struct world *w, const char *name)
-{
-	return id_of_child(w, partition_id(w, "p"), CLASS_NAMED, span_of(name));
-}
-
-static uint64_t make_draft(struct world *w, const char *name)
-{
-	struct item p = partition(w, "p"), it = { 0 };
-	const struct dentry at = { .dir = &p, .class = CLASS_NAMED, .key = span_of(name) };
-	const struct attrs attrs = ATTRS_UNSET;
-	MUST(tree_create_file(w->service, &at, &attrs, &it, NULL) == ERR_OK);
-	uint64_t id = it.id;
-	item_fini(&it);
-	item_fini(&p);
-	return id;
 }
 
 static uint64_t make_folder(struct world *w, const char *pk)
@@ -1642,120 +1622,48 @@ static uint64_t make_folder(struct world *w, const char *pk)
 	return id;
 }
 
-static void write_to_draft_a(struct world *w)
-{
-	struct item it = { 0 };
-	MUST(tree_file_write(w->service, draft_id(w, "a.json"), 0, SPAN_LIT("x"), &it) == ERR_OK);
-	item_fini(&it);
-}
-
-static void remove_draft_a(struct world *w)
-{
-	MUST(tree_drop(w->service, draft_id(w, "a.json")) == ERR_OK);
-}
-
-static void remake_draft_a(struct world *w)
-{
-	remove_draft_a(w);
-	(void)make_draft(w, "a.json");
-}
-
-TEST(a_row_that_goes_takes_the_empty_file_under_its_name_along)
+TEST(what_waits_under_digest_names_is_adopted)
 {
 	for (int engine = 0; engine < ENGINES; engine++) {
 		struct world w = world_meddled(engine);
-		MUST(apply(&w, ENTITY_INSERT, "b", "{}", -1, NULL) == ERR_OK);
-		uint64_t p = partition_id(&w, "p");
-		make_draft(&w, "a.json");
-		MUST(apply(&w, ENTITY_INSERT, "a", "{}", -1, NULL) == ERR_OK);
-		CHECK(draft_id(&w, "a.json") != 0);
-		/* A deletion that is refused takes nothing. */
-		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, 1, NULL), ERR_CONDITION_NOT_MET);
-		CHECK(draft_id(&w, "a.json") != 0);
-		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, -1, NULL), ERR_OK);
-		CHECK_EQ_INT(draft_id(&w, "a.json"), 0);
-		/* No row: an empty file is a file. */
-		make_draft(&w, "a.json");
-		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, -1, NULL), ERR_NOT_FOUND);
-		CHECK(draft_id(&w, "a.json") != 0);
-		/* The name of another row; and one that holds something. */
-		make_draft(&w, "c.json");
-		MUST(apply(&w, ENTITY_INSERT, "a", "{}", -1, NULL) == ERR_OK);
-		write_to_draft_a(&w);
-		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, -1, NULL), ERR_OK);
-		CHECK(draft_id(&w, "a.json") != 0 && draft_id(&w, "c.json") != 0);
-		CHECK_EQ_INT(partition_id(&w, "p"), p);
-		remove_draft_a(&w);
-		/* The last row and the last file: the partition goes with them. */
-		MUST(apply(&w, ENTITY_INSERT, "c", "{}", -1, NULL) == ERR_OK);
-		CHECK_ERR(apply(&w, ENTITY_DELETE, "b", NULL, -1, NULL), ERR_OK);
-		CHECK_EQ_INT(partition_id(&w, "p"), p);
-		CHECK_ERR(apply(&w, ENTITY_DELETE, "c", NULL, -1, NULL), ERR_OK);
-		CHECK_EQ_INT(partition_id(&w, "p"), 0);
-		world_end(&w);
-	}
-}
-
-TEST(deleting_a_row_is_not_refused_for_a_race_over_the_empty_file)
-{
-	static void (*const races[])(
-		struct world * w) = { write_to_draft_a, remove_draft_a, remake_draft_a };
-	for (int i = 0; i < 3 * ENGINES; i++) {
-		struct world w = world_meddled(i / 3);
-		MUST(apply(&w, ENTITY_INSERT, "a", "{}", -1, NULL) == ERR_OK);
-		MUST(apply(&w, ENTITY_INSERT, "b", "{}", -1, NULL) == ERR_OK);
-		make_draft(&w, "a.json");
-		int64_t version = version_of_row(&w, "a");
-		meddle(&w, 1, races[i % 3]);
-		CHECK_ERR(apply(&w, ENTITY_DELETE, "a", NULL, version, NULL), ERR_OK);
-		CHECK_EQ_STR(read_row(&w, "a"), "none");
-		/* Bytes that somebody wrote in the meantime are not thrown away. */
-		CHECK_EQ_INT(draft_id(&w, "a.json") != 0, i % 3 == 0);
-		world_end(&w);
-	}
-}
-
-TEST(a_change_set_removes_the_empty_files_of_its_rows_and_blames_the_right_operation)
-{
-	for (int engine = 0; engine < ENGINES; engine++) {
-		struct world w = world_meddled(engine);
-		static const char *const rks[] = { "a", "b", "c" };
+		static const char k[] = K300 "1";
+		char name[LIMIT_NAME_BYTES + 1];
 		struct entity e = { 0 };
-		struct entity_op ops[4] = { 0 };
-		struct err_detail detail = { 0 };
-		for (size_t i = 0; i < 3; i++) {
-			char name[8];
-			MUST(apply(&w, ENTITY_INSERT, rks[i], "{}", -1, NULL) == ERR_OK);
-			(void)snprintf(name, sizeof(name), "%s.json", rks[i]);
-			make_draft(&w, name);
-			ops[i] = (struct entity_op){ .kind = ENTITY_DELETE,
-				.pk = SPAN_LIT("p"),
-				.rk = span_of(rks[i]),
-				.attrs = ATTRS_UNSET };
-		}
-		ops[3] = (struct entity_op){ .kind = ENTITY_INSERT,
-			.pk = SPAN_LIT("p"),
-			.rk = SPAN_LIT("d"),
+		struct span digest =
+			span_make(name, filename_encode(span_of(k), FILENAME_ROW, name));
+		struct item folder = { 0 }, it = { 0 };
+		uint64_t dir = make_folder(&w, k);
+		uint64_t a = make_empty(&w, dir, ITEM_FOLDER, CLASS_NAMED, SPAN_LIT("a.json"));
+		uint64_t d = make_empty(&w, dir, ITEM_FOLDER, CLASS_NAMED, digest);
+		uint64_t n = make_empty(&w, dir, ITEM_FOLDER, CLASS_NAMED, SPAN_LIT("notes"));
+		struct entity_op op = { .kind = ENTITY_INSERT,
+			.pk = span_of(k),
+			.rk = span_of(k),
 			.entity = &e,
 			.attrs = ATTRS_UNSET };
-		MUST(apply(&w, ENTITY_INSERT, "d", "{}", -1, NULL) == ERR_OK);
+		/* A check adopts nothing. */
 		CHECK_ERR(entities_apply(
-				  w.service, ORIGIN_REST, w.table, ops, 4, ENTITIES_SET, &detail),
-			ERR_ENTITY_EXISTS);
-		CHECK_EQ_INT(detail.op, 3);
-		CHECK(draft_id(&w, "a.json") != 0 && draft_id(&w, "c.json") != 0);
-		MUST(apply(&w, ENTITY_DELETE, "d", NULL, -1, NULL) == ERR_OK);
-		meddle(&w, 3, remake_draft_a);
-		CHECK_ERR(entities_apply(
-				  w.service, ORIGIN_REST, w.table, ops, 4, ENTITIES_SET, &detail),
+				  w.service, ORIGIN_REST, w.table, &op, 1, ENTITIES_CHECK, NULL),
 			ERR_OK);
-		for (size_t i = 0; i < 3; i++) {
-			char name[8];
-			(void)snprintf(name, sizeof(name), "%s.json", rks[i]);
-			CHECK_EQ_STR(read_row(&w, rks[i]), "none");
-			CHECK_EQ_INT(draft_id(&w, name), 0);
-		}
-		CHECK_EQ_INT(ops[3].version, version_of_row(&w, "d"));
+		MUST(store_get(service_store(w.service), NULL, dir, WANT_ATTRS, &folder) == ERR_OK);
+		CHECK_EQ_INT(folder.kind, ITEM_FOLDER);
+		item_fini(&folder);
+		CHECK_ERR(
+			entities_apply(w.service, ORIGIN_REST, w.table, &op, 1, ENTITIES_SET, NULL),
+			ERR_OK);
+		CHECK_EQ_INT(op.id, d);
+		CHECK_EQ_INT(id_of_child(&w, w.table, CLASS_KEYED, span_of(k)), dir);
+		CHECK_EQ_INT(id_of_child(&w, dir, CLASS_KEYED, SPAN_LIT("a")), a);
+		CHECK_EQ_INT(id_of_child(&w, dir, CLASS_NAMED, SPAN_LIT("a.json")), 0);
+		CHECK_EQ_INT(id_of_child(&w, dir, CLASS_NAMED, SPAN_LIT("notes")), n);
+		/* One that comes when the row is there goes. */
+		d = make_empty(&w, dir, ITEM_PARTITION, CLASS_NAMED, digest);
+		MUST(store_get(service_store(w.service), NULL, d, WANT_ATTRS, &it) == ERR_OK);
+		CHECK_ERR(adopt_file(w.service, ORIGIN_MOUNT, &it, dir, span_of(k), NULL), ERR_OK);
+		CHECK_EQ_INT(id_of_child(&w, dir, CLASS_NAMED, digest), 0);
+		CHECK_ERR(
+			adopt_file(w.service, ORIGIN_MOUNT, &it, dir, span_of(k), NULL), ERR_GONE);
+		item_fini(&it);
 		world_end(&w);
 	}
 }
@@ -2049,14 +1957,14 @@ TEST(a_document_that_is_refused_changes_nothing)
 		.document = SPAN_LIT("{}\n"),
 		.attrs = ATTRS_UNSET };
 	CHECK_ERR(entity_commit_document(
-			  w.service, ORIGIN_MOUNT, w.table, &op, NULL, false, NULL, NULL, &detail),
+			  w.service, ORIGIN_MOUNT, w.table, &op, false, NULL, NULL, &detail),
 		ERR_KEY_INVALID);
 	op.pk = SPAN_LIT("p");
 	heat_set_target(service_heat(w.service), 1);
 	enum err e = ERR_OK;
 	for (int i = 0; e == ERR_OK && i < 100000; i++)
 		e = entity_commit_document(
-			w.service, ORIGIN_MOUNT, w.table, &op, NULL, false, NULL, NULL, &detail);
+			w.service, ORIGIN_MOUNT, w.table, &op, false, NULL, NULL, &detail);
 	CHECK_ERR(e, ERR_THROTTLED);
 	service_free(w.service);
 }
@@ -2195,11 +2103,12 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(a_document_under_a_digest_name_must_hold_its_key),
 	T(rows_with_keys_too_long_for_a_name_are_rendered_with_them),
 	T(a_documents_size_counts_the_keys_of_the_path), T(a_row_that_is_no_document_is_damaged),
-	T(a_key_that_no_row_can_have_is_not_looked_for), T(a_row_takes_the_place_of_its_draft),
+	T(a_key_that_no_row_can_have_is_not_looked_for),
+	T(a_row_without_a_document_is_none_to_other_front_ends),
 	T(a_rename_keeps_the_bytes_unless_they_hold_a_key),
 	T(renaming_a_partition_renders_the_rows_that_hold_its_key),
 	T(a_file_becomes_a_row_only_with_an_entity_in_it),
-	T(an_empty_file_goes_to_a_rows_name_under_an_id_of_its_own),
+	T(an_empty_file_goes_to_a_rows_name_where_no_document_is),
 	T(a_rename_loses_no_change_that_came_between),
 	T(an_exchange_loses_no_change_that_came_between),
 	T(a_file_replaces_the_row_of_its_condition_and_no_other),
@@ -2218,9 +2127,7 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(changes_of_properties_by_several_threads_lose_nothing),
 	T(a_tables_policies_last_as_long_as_the_table),
 	T(properties_and_policies_survive_a_restart_and_the_check_is_clean),
-	T(a_row_that_goes_takes_the_empty_file_under_its_name_along),
-	T(deleting_a_row_is_not_refused_for_a_race_over_the_empty_file),
-	T(a_change_set_removes_the_empty_files_of_its_rows_and_blames_the_right_operation),
+	T(what_waits_under_digest_names_is_adopted),
 	T(a_folder_with_a_digest_name_becomes_the_partition_that_another_door_makes),
 	T(a_partition_never_stands_beside_the_folder_with_its_digest_name),
 	T(a_row_that_comes_while_it_is_missed_is_merged_into),

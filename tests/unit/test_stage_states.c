@@ -48,12 +48,12 @@ TEST(a_step_leads_where_the_table_says_or_stops_the_program)
 			enum stage_event event = document_lines[i].event;
 			enum stage_document then =
 				stage_document_after((enum stage_document)now, event);
-			struct stage_state s = { (enum stage_document)now, NAME_ROW };
+			struct stage_state s = { (enum stage_document)now, NAME_ITEM };
 			CHECK_EQ_INT(step_stops(s, event), then == DOC_NO);
 			if (then != DOC_NO) {
 				stage_step(&s, event);
 				CHECK_EQ_INT(s.document, then);
-				CHECK_EQ_INT(s.name, NAME_ROW);
+				CHECK_EQ_INT(s.name, NAME_ITEM);
 			}
 		}
 	for (size_t i = 0; i < ARRAY_LEN(name_lines); i++)
@@ -84,7 +84,7 @@ TEST(every_event_has_its_line)
 TEST(a_state_says_what_is_to_be_committed_and_what_is_final)
 {
 	for (int i = DOC_NO + 1; i < DOC_COUNT_; i++) {
-		const struct stage_state s = { (enum stage_document)i, NAME_ROW };
+		const struct stage_state s = { (enum stage_document)i, NAME_ITEM };
 		bool refused = i == DOC_REFUSED || i == DOC_ASIDE;
 		CHECK_EQ_INT(stage_is_refused(&s), refused);
 		CHECK_EQ_INT(stage_is_final(&s), refused || i == DOC_LOST);
@@ -329,41 +329,20 @@ static void write_and_close(struct stage *s)
 	close_it(s);
 }
 
-/* Another writer of the same name closes first, and the disk is full then. */
-static void close_after_other_writer(struct stage *s)
-{
-	struct resolved_name t = { 0 };
-	struct item file = { 0 };
-	struct stage *other = NULL;
-	MUST(name_resolve(world.fs, nid_make(world.partition, 0), world.name, &t, NULL) == ERR_OK);
-	MUST(name_item(world.fs, &t, WANT_BODY, &file) == ERR_OK);
-	MUST(stage_new(world.fs, &t, &file, &other) == ERR_OK);
-	write_and_close(other);
-	CHECK_EQ_INT(other->is.name, NAME_ROW);
-	stage_close(world.fs, other);
-	stage_free(world.fs, other);
-	full = true;
-	write_and_close(s);
-	full = false;
-}
-
 static const struct {
 	enum stage_event event;
 	void (*call)(struct stage *s);
 } name_calls[] = {
 	{ STAGE_COMMIT, write_and_close },
-	{ STAGE_SHOW_FILE, show },
+	{ STAGE_SHOW, show },
 	{ STAGE_SHOW_NOTHING, show_on_full_disk },
-	{ STAGE_FILE_GONE, close_after_other_writer },
 };
 
 static struct stage *stage_of(enum stage_name state)
 {
-	struct stage *s = stage(state == NAME_ROW, WANT_BODY);
+	struct stage *s = stage(state == NAME_ITEM, WANT_BODY);
 	if (state == NAME_BARE)
 		show_on_full_disk(s);
-	else if (state == NAME_FILE)
-		show(s);
 	CHECK_EQ_INT(s->is.name, state);
 	return s;
 }
@@ -383,20 +362,43 @@ TEST(calls_move_the_name_as_the_table_says)
 			if (s->is.name != then)
 				printf("# after %s in state %d\n", name_lines[i].name, now);
 			CHECK_EQ_INT(s->is.name, then);
-			CHECK_EQ_INT(stage_item(s).id != 0, then >= NAME_FILE);
+			CHECK_EQ_INT(stage_item(s).id != 0, then == NAME_ITEM);
 			stage_close(world.fs, s);
 			stage_free(world.fs, s);
 		}
 	end();
 }
 
-TEST(a_row_of_another_front_end_needs_no_empty_file)
+TEST(a_new_name_that_is_shown_is_a_row_without_a_document)
 {
+	struct item it = { 0 };
 	begin();
 	struct stage *s = stage(false, 0);
-	change(ENTITY_INSERT, DOCUMENT);
 	show(s);
-	CHECK_EQ_INT(s->is.name, NAME_BARE);
+	uint64_t id = stage_item(s).id;
+	MUST(store_get(world.store, NULL, id, WANT_ATTRS, &it) == ERR_OK);
+	CHECK(item_is_empty_row(&it) && it.parent == world.partition);
+	item_fini(&it);
+	write_and_close(s);
+	CHECK_EQ_INT(stage_item(s).id, id);
+	stage_close(world.fs, s);
+	stage_free(world.fs, s);
+	end();
+}
+
+TEST(a_new_name_that_is_shown_is_the_row_that_another_front_end_made)
+{
+	struct item it = { 0 };
+	begin();
+	struct stage *s = stage(false, 0);
+	change(ENTITY_INSERT, "{\"A\":2}");
+	show(s);
+	MUST(store_child(world.store, NULL, world.partition, CLASS_KEYED, span_of(world.rk),
+		     WANT_ATTRS, &it) == ERR_OK);
+	CHECK_EQ_INT(stage_item(s).id, it.id);
+	item_fini(&it);
+	write_and_close(s);
+	CHECK_EQ_INT(s->is.document, DOC_CLEAN);
 	stage_close(world.fs, s);
 	stage_free(world.fs, s);
 	end();
@@ -405,4 +407,5 @@ TEST(a_row_of_another_front_end_needs_no_empty_file)
 RUN_TESTS(T(a_step_leads_where_the_table_says_or_stops_the_program), T(every_event_has_its_line),
 	T(a_state_says_what_is_to_be_committed_and_what_is_final),
 	T(calls_move_the_document_as_the_table_says), T(calls_move_the_name_as_the_table_says),
-	T(a_row_of_another_front_end_needs_no_empty_file))
+	T(a_new_name_that_is_shown_is_a_row_without_a_document),
+	T(a_new_name_that_is_shown_is_the_row_that_another_front_end_made))

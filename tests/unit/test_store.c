@@ -465,7 +465,7 @@ TEST(a_store_of_version_1_is_read_copied_and_raised)
 	}
 	unsigned char version[4] = { 0 };
 	int fd = open(path, O_RDONLY);
-	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 2);
+	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 4);
 	(void)close(fd);
 	fd = open(copy, O_RDONLY);
 	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 1);

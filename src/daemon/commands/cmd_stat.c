@@ -29,7 +29,8 @@ struct totals {
 
 struct id {
 	uint64_t id, size;
-	char *name; /* partitions: the key in order form */
+	bool empty_rows; /* there may be some */
+	char *name;      /* partitions: the key in order form */
 };
 
 struct walk {
@@ -87,7 +88,8 @@ static bool collect(void *arg, const struct item *it)
 		w->children = more;
 		w->cap = cap;
 	}
-	w->children[w->n] = (struct id){ it->id, it->size, strndup(name.p, name.n) };
+	bool empty_rows = (it->flags & ITEM_HELD_EMPTY) != 0;
+	w->children[w->n] = (struct id){ it->id, it->size, empty_rows, strndup(name.p, name.n) };
 	if (w->children[w->n].name == NULL) {
 		w->e = ERR_NO_MEMORY;
 		return false;
@@ -110,14 +112,25 @@ static bool count_one(void *arg, const struct item *it)
 	return true;
 }
 
+static bool count_empty(void *arg, const struct item *it)
+{
+	*(uint64_t *)arg += item_is_empty_row(it);
+	return true;
+}
+
 static enum err walk_partition(struct walk *w, const struct id *partition)
 {
 	struct named named = { 0 };
+	uint64_t empty = 0;
 	enum err e = store_list(w->store, w->view, partition->id, CLASS_NAMED, (struct span){ 0 },
 		false, WANT_ATTRS, count_one, &named);
+	if (e == ERR_OK && partition->empty_rows)
+		e = store_list(w->store, w->view, partition->id, CLASS_KEYED, (struct span){ 0 },
+			false, WANT_ATTRS, count_empty, &empty);
 	if (e != ERR_OK)
 		return e;
-	uint64_t rows = partition->size > named.all ? partition->size - named.all : 0;
+	uint64_t others = named.all + empty;
+	uint64_t rows = partition->size > others ? partition->size - others : 0;
 	w->totals->files += named.files;
 	w->totals->partitions++;
 	w->totals->rows += rows;

@@ -257,7 +257,7 @@ static enum err set_size(struct fuse_call *c, const struct item *item, off_t siz
 		return ERR_IS_A_DIRECTORY;
 	if (trash_dir_has(item))
 		return refuse_in_trash(&c->detail);
-	if (item_is_draft(fs, item))
+	if (item_is_waiting(fs, item))
 		return size == 0 ? ERR_OK : ERR_INCOMPLETE;
 	attr_resize_begins(fs, item->id, item->size);
 	enum err e = tree_file_resize(fs->service, item->id, (uint64_t)size, ret);
@@ -318,7 +318,6 @@ static void set_on_item(struct fuse_call *c, uint64_t nid, const struct stat *st
 		if (e == ERR_OK)
 			stages_attributes_set(c->fs, c->fs->stages, item.id);
 	}
-	/* A name whose draft became a row in between is walked again. */
 	if (e == ERR_OK)
 		reply_set(c, nid, now.kind != ITEM_NONE ? &now : &item);
 	else if (e == ERR_NOT_FOUND && (to_set & FUSE_SET_ATTR_SIZE) == 0)

@@ -67,13 +67,16 @@ static void read_converted(struct fuse_call *c, struct handle *h, size_t size, o
 }
 
 /* Whether the ordinary file is the handle's node still.  It may have become a row; and where
- * that became a file again, others have its pages under another node.  ERR_GONE. */
-static enum err check_node(struct fs *fs, const struct handle *h, uint64_t *ret_size)
+ * that became a file again, others have its pages under another node.  What waits under a row's name
+ * is written as a document, or not at all.  ERR_GONE. */
+static enum err check_node(struct fs *fs, const struct handle *h, bool writes, uint64_t *ret_size)
 {
 	struct item now = { 0 };
 	enum err e = store_get(fs->store, NULL, nid_id(h->nid), WANT_ATTRS, &now);
 	if (e == ERR_NOT_FOUND ||
-		(e == ERR_OK && (now.kind != ITEM_FILE || nid_of(&now) != h->nid)))
+		(e == ERR_OK &&
+			(now.kind != ITEM_FILE || nid_of(&now) != h->nid ||
+				(writes && item_is_waiting(fs, &now)))))
 		e = ERR_GONE;
 	*ret_size = now.size;
 	item_fini(&now);
@@ -85,7 +88,7 @@ static void read_file(struct fuse_call *c, struct handle *h, size_t size, off_t 
 	char *bytes = malloc(size > 0 ? size : 1);
 	size_t n = 0;
 	uint64_t total;
-	enum err e = bytes == NULL ? ERR_NO_MEMORY : check_node(c->fs, h, &total);
+	enum err e = bytes == NULL ? ERR_NO_MEMORY : check_node(c->fs, h, false, &total);
 	if (e == ERR_OK)
 		e = store_file_read(
 			c->fs->store, NULL, nid_id(h->nid), (uint64_t)offset, bytes, size, &n);
@@ -137,7 +140,7 @@ static enum err write_file(struct handle *h, struct fs *fs, off_t offset, struct
 {
 	struct item now = { 0 };
 	uint64_t id = nid_id(h->nid), before;
-	enum err e = check_node(fs, h, &before);
+	enum err e = check_node(fs, h, true, &before);
 	bool grows = e == ERR_OK && (uint64_t)offset + bytes.n > before;
 	if (grows)
 		attr_resize_begins(fs, id, before);

@@ -11,6 +11,7 @@
 #include "fs/tree/trash_dir.h"
 #include "fs/write/habits.h"
 #include "fs/write/look.h"
+#include "service/change/adoption.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
 
@@ -94,7 +95,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 	resolved_name_fini(&t);
 }
 
-/* What stands at a name that shall go or move; drafts become visible first. */
+/* What stands at a name that shall go or move; new names become visible first. */
 static enum err find_existing(struct fs *fs, uint64_t parent, const char *name,
 	struct resolved_name *t, struct item *item, struct err_detail *detail)
 {
@@ -111,11 +112,11 @@ static enum err find_existing(struct fs *fs, uint64_t parent, const char *name,
 	return e;
 }
 
-/* An empty file that waited for its document becomes a row at any moment, which is no reason to say
- * that the name is not there: it is looked at once more, so often at most. */
-#define DRAFT_TRIES 64
+/* An empty file whose key is not known is adopted at any moment (service/change/adoption.h), which is no
+ * reason to say that the name is not there: it is looked at once more, so often at most. */
+#define ADOPTED_TRIES 64
 
-static bool is_draft_at(const struct resolved_name *t, const struct item *it)
+static bool may_be_adopted(const struct resolved_name *t, const struct item *it)
 {
 	return t->row_name && it->kind == ITEM_FILE;
 }
@@ -128,7 +129,9 @@ static enum err unlink_item(struct fs *fs, const struct resolved_name *t, const 
 		return file_unlink(fs, &at, it->id, detail);
 	if (it->kind != ITEM_ROW)
 		return tree_unlink(fs->service, &at, NULL, detail);
-	enum err e = admission_in(fs->service, &t->dir, HEAT_CHANGED, 1, detail);
+	enum err e = item_is_empty_row(it)
+		? ERR_OK
+		: admission_in(fs->service, &t->dir, HEAT_CHANGED, 1, detail);
 	return e == ERR_OK ? trash_dir_unlink(fs, &at, detail) : e;
 }
 
@@ -145,7 +148,7 @@ static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name
 			e = ERR_IS_A_DIRECTORY;
 		if (e == ERR_OK)
 			e = unlink_item(fs, t, item, detail);
-	} while (e == ERR_NOT_FOUND && is_draft_at(t, item) && ++tries < DRAFT_TRIES);
+	} while (e == ERR_NOT_FOUND && may_be_adopted(t, item) && ++tries < ADOPTED_TRIES);
 	return e;
 }
 
@@ -157,9 +160,8 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct resolved_name t = { 0 };
 	struct item item = { 0 };
 	enum err e = find_and_unlink(c.fs, parent, name, &t, &item, &c.detail);
-	if (e == ERR_OK) {
+	if (e == ERR_OK)
 		trash_dir_left(c.fs, &item);
-	}
 	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK)
 		notify_attributes(c.fs->notifier, nid_of(&item));
 	reply_err(&c, e);
@@ -206,29 +208,39 @@ static void renaming_fini(struct renaming *r)
 	buf_fini(&r->content);
 }
 
-/* Where no row stands an empty file waits for its document. */
-static bool becomes_draft(const struct renaming *r)
+/* A folder whose key only the document knows. */
+static enum err learn_partition_key(struct fs *fs, struct renaming *r, struct err_detail *detail)
 {
-	return r->item.kind == ITEM_FILE && r->item.size == 0 && r->replaced.kind != ITEM_ROW;
-}
-
-/* A destination whose key only the document knows. */
-static enum err learn_keys(struct fs *fs, struct renaming *r, struct err_detail *detail)
-{
-	enum err e = name_key_from_document(fs, &r->to, buf_span(&r->content), detail);
-	if (e != ERR_OK || !r->to.pending_dir)
-		return e;
 	struct resolved_name dir = { .name = r->to.dir.key, .digest = true };
-	e = name_key_from_document(fs, &dir, buf_span(&r->content), detail);
+	enum err e = name_key_from_document(fs, &dir, buf_span(&r->content), detail);
 	if (e != ERR_OK)
 		return e;
 	struct item partition = { 0 };
-	e = tree_adopt(
-		fs->service, &r->to.dir, span_make(dir.key, dir.key_len), &partition, detail);
+	e = adopt_folder(fs->service, ORIGIN_MOUNT, &r->to.dir, span_make(dir.key, dir.key_len),
+		&partition, detail);
 	if (e == ERR_OK) {
 		item_fini(&r->to.dir);
 		r->to.dir = partition;
 		r->to.pending_dir = false;
+	}
+	return e;
+}
+
+/* A destination whose keys only the document knows. */
+static enum err learn_keys(struct fs *fs, struct renaming *r, struct err_detail *detail)
+{
+	bool digest = r->to.digest;
+	struct item now = { 0 };
+	enum err e = name_key_from_document(fs, &r->to, buf_span(&r->content), detail);
+	if (e == ERR_OK && r->to.pending_dir)
+		e = learn_partition_key(fs, r, detail);
+	if (e != ERR_OK || !digest || r->replaced.kind != ITEM_FILE)
+		return e;
+	e = adopt_file(fs->service, ORIGIN_MOUNT, &r->replaced, r->to.dir.id,
+		span_make(r->to.key, r->to.key_len), &now);
+	if (e == ERR_OK) {
+		item_fini(&r->replaced);
+		r->replaced = now;
 	}
 	return e;
 }
@@ -259,21 +271,26 @@ static enum err prepare_dir(struct fs *fs, struct renaming *r)
 	return r->to.digest ? ERR_KEY_MISSING : check_table_case(fs, r);
 }
 
+static bool waits(const struct resolved_name *t, const struct item *it)
+{
+	return item_is_empty_row(it) || may_be_adopted(t, it);
+}
+
 static enum err prepare_file(
 	struct fs *fs, struct renaming *r, unsigned flags, struct err_detail *detail)
 {
 	bool exchange = (flags & RENAME_EXCHANGE) != 0;
-	bool from_draft = r->item.kind == ITEM_FILE && r->from.row_name;
-	bool to_draft = r->replaced.kind == ITEM_FILE && r->to.row_name;
+	bool from_waits = waits(&r->from, &r->item), to_waits = waits(&r->to, &r->replaced);
 	if (!name_may_hold_files(&r->to))
 		return refuse_file_there(fs, &r->to, detail);
 	if (exchange && !name_may_hold_files(&r->from))
 		return refuse_file_there(fs, &r->from, detail);
 	/* An empty file that waits for its document can change places only with another. */
-	if (exchange && from_draft != to_draft)
+	if (exchange && from_waits != to_waits)
 		return err_set(detail, ERR_NOT_AN_ENTITY, "the empty file holds no entity");
-	r->becomes = r->to.row_name && !becomes_draft(r) ? ITEM_ROW : ITEM_FILE;
-	if (r->becomes != ITEM_ROW)
+	bool empty = r->item.size == 0;
+	r->becomes = r->to.row_name && (!empty || name_tells_key(&r->to)) ? ITEM_ROW : ITEM_FILE;
+	if (r->becomes != ITEM_ROW || empty)
 		return ERR_OK;
 	if (r->item.kind == ITEM_ROW)
 		return r->to.digest || r->to.pending_dir ? ERR_KEY_MISSING : ERR_OK;
@@ -328,27 +345,10 @@ static void other_moved(struct fs *fs, const struct renaming *r)
 	item_fini(&now);
 }
 
-/* An ordinary file that begins to wait under a row's name. */
-static enum err perform_wait(struct fs *fs, struct renaming *r, struct err_detail *detail)
-{
-	const struct dentry from = name_dentry(&r->from, ITEM_FILE);
-	const struct dentry to = name_dentry(&r->to, ITEM_FILE);
-	struct item now = { 0 };
-	enum err e = tree_move_empty(fs->service, &from, &to, &now, detail);
-	if (e == ERR_OK) {
-		trash_dir_left(fs, &r->item);
-		moved(fs, nid_of(&r->item), &now, &r->to);
-	}
-	item_fini(&now);
-	return e;
-}
-
 /* The move itself, with rename(2)'s flags. */
 static enum err perform_rename(
 	struct fs *fs, struct renaming *r, unsigned flags, struct err_detail *detail)
 {
-	if (r->becomes == ITEM_FILE && r->to.row_name && !r->from.row_name)
-		return perform_wait(fs, r, detail);
 	const struct dentry from = name_dentry(&r->from, r->item.kind);
 	enum item_kind there = r->becomes;
 	if ((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind != ITEM_NONE)
@@ -396,9 +396,9 @@ static enum err prepare_and_perform(struct fs *fs, struct renaming *r, fuse_ino_
 		if (e == ERR_OK)
 			e = perform_rename(fs, r, flags, detail);
 	} while (e == ERR_NOT_FOUND &&
-		(is_draft_at(&r->from, &r->item) ||
-			(exchange && is_draft_at(&r->to, &r->replaced))) &&
-		++tries < DRAFT_TRIES);
+		(may_be_adopted(&r->from, &r->item) ||
+			(exchange && may_be_adopted(&r->to, &r->replaced))) &&
+		++tries < ADOPTED_TRIES);
 	return e;
 }
 
@@ -447,7 +447,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 		if (r->replaced.kind != ITEM_NONE)
 			notify_attributes(c.fs->notifier, nid_of(&r->replaced));
 	}
-	bool from_file = (r->item.kind == ITEM_FILE && r->becomes == ITEM_ROW) ||
+	bool from_file =
+		(r->becomes == ITEM_ROW && (r->item.kind == ITEM_FILE || r->item.size == 0)) ||
 		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
 	if (from_file && is_refused_document(e))
 		e = refuse_document(&c, r, e);

@@ -211,7 +211,7 @@ static void open_stage(struct fuse_call *c, struct stage *s, struct fuse_file_in
 	}
 	h->stage = s;
 	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid, (fi->flags & O_TRUNC) != 0);
-	if (wants_write(fi) && s->is.name == NAME_ROW)
+	if (wants_write(fi) && s->is.name == NAME_ITEM)
 		habits_overwrote(c->fs->habits, h->opener);
 	notes_clear(c->fs, c->fs->notes, h->opener);
 	reply_open(c, h, fi);
@@ -272,7 +272,7 @@ static void open_item(
 		reply_err(c, ERR_IS_A_DIRECTORY);
 	} else if (now != NULL && trash_dir_has(now) && wants_write(fi)) {
 		reply_err(c, refuse_in_trash(&c->detail));
-	} else if (current && now->kind == ITEM_FILE && !item_is_draft(fs, now)) {
+	} else if (current && now->kind == ITEM_FILE && !item_is_waiting(fs, now)) {
 		open_file(c, now, nid, fi);
 	} else if (wants_write(fi)) {
 		open_to_write(c, now, nid, fi);

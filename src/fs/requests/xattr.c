@@ -18,6 +18,8 @@
 static bool is_mistakable(struct fs *fs, const struct item *it)
 {
 	struct item dir = { 0 };
+	if (item_is_empty_row(it))
+		return true;
 	if (it->kind != ITEM_FILE || it->key.n == 0 || it->key.p[0] == '.')
 		return false;
 	enum err e = store_get(fs->store, NULL, it->parent, WANT_ATTRS, &dir);
@@ -30,7 +32,7 @@ static enum err get_no_row(struct fs *fs, const struct item *it, struct buf *out
 {
 	if (!is_mistakable(fs, it))
 		return ERR_NO_ATTRIBUTE;
-	if (item_is_draft(fs, it))
+	if (item_is_waiting(fs, it))
 		buf_add_str(out,
 			"NoRow: an empty file, no row yet: write a document to it, {} will do");
 	else
@@ -226,7 +228,7 @@ static enum err set_match(struct fs *fs, uint64_t nid, int64_t match, struct err
 		return ERR_OK;
 	}
 	enum err e = item_of(fs, nid, &it);
-	if (e == ERR_OK && (it.kind == ITEM_ROW || item_is_draft(fs, &it)))
+	if (e == ERR_OK && (it.kind == ITEM_ROW || item_is_waiting(fs, &it)))
 		e = err_set(detail, ERR_NOT_PERMITTED,
 			"a condition is of one change: set it on a descriptor that the row was "
 			"opened by for writing, or on an ordinary file, and rename that over the "

@@ -8,7 +8,6 @@
 #include "fs/core/nid.h"
 #include "fs/tree/handle.h"
 #include "fs/tree/held.h"
-#include "fs/tree/locks.h"
 #include "fs/tree/names.h"
 #include "model/filename.h"
 #include "model/key.h"
@@ -64,14 +63,11 @@ static void partition_made(struct fs *fs, struct told *told, const struct change
 	dir_changed(fs, told, c->at.parent);
 }
 
-/* Keeps a replaced or removed row, or the empty file before it, for those whose second try looked its
- * name up a moment ago.  Others look again. */
+/* Keeps a replaced or removed row for those whose second try looked its name up a moment ago.  Others
+ * look again. */
 static void keep_old(struct fs *fs, const struct change *c)
 {
-	bool row = c->old.kind == ITEM_ROW && c->old.body.p != NULL &&
-		(c->flags & CHANGE_EXCHANGE) == 0;
-	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;
-	if (!row && !draft)
+	if (c->old.kind != ITEM_ROW || c->old.body.p == NULL || (c->flags & CHANGE_EXCHANGE) != 0)
 		return;
 	bool open = idset_count(fs->open_files, c->old.id) > 0; /* while it was no row yet */
 	if (!open && idset_count(fs->seen, c->old.parent) == 0)
@@ -88,23 +84,13 @@ static void keep_old(struct fs *fs, const struct change *c)
 		contents_retire(fs->contents, nid_of(&c->old));
 }
 
-/* Whoever locked the empty file has the row's lock. */
-static void keep_lock(struct fs *fs, const struct change *changes, size_t count)
-{
-	const struct change *row = &changes[0], *draft = &changes[1];
-	if (count == 2 && row->op == CHANGE_PUT && row->now.kind == ITEM_ROW &&
-		draft->op == CHANGE_DELETE && draft->now.kind == ITEM_FILE)
-		locks_move(fs->locks, draft->now.id, row->now.id);
-}
-
 /* Readers of the old version are shown the row's mode, and how many links it has. */
 static void old_changed(struct fs *fs, enum origin origin, const struct change *c)
 {
-	bool draft = c->op == CHANGE_DELETE && c->old.kind == ITEM_FILE && c->old.size == 0;
-	/* Of what the mount removed the kernel knows, but not of an empty file that became a row. */
-	bool gone = c->op == CHANGE_DELETE && (draft || origin != ORIGIN_MOUNT);
+	/* Of what the mount removed the kernel knows. */
+	bool gone = c->op == CHANGE_DELETE && origin != ORIGIN_MOUNT;
 	bool replaced = c->op != CHANGE_DELETE && nid_of(&c->old) != nid_of(&c->now);
-	if ((c->old.kind == ITEM_ROW || draft) && (gone || replaced) &&
+	if (c->old.kind == ITEM_ROW && (gone || replaced) &&
 		idset_count(fs->seen, c->old.parent) != 0)
 		notify_attributes(fs->notifier, nid_of(&c->old));
 }
@@ -152,7 +138,6 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 		drop_content(fs, &changes[i]);
 		keep_old(fs, &changes[i]);
 	}
-	keep_lock(fs, changes, count);
 }
 
 static void on_event(void *arg, enum origin origin, const struct change *changes, size_t count)

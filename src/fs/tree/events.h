@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What the mount does when the service commits: it keeps the old content for readers who still
- * have it open, moves locks from an empty file to the row that replaces it, and tells the kernel
+ * have it open, and tells the kernel
  * (fs/cache/notify.h) which names and attributes are out of date.  The mount's own changes need
  * little of that: the kernel made them.  Service events come from any thread. */
 #ifndef FS_TREE_EVENTS_H

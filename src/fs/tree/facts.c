@@ -90,6 +90,7 @@ enum err fact_get(struct fs *fs, struct store_view *view, const struct item *it,
 	struct buf *out)
 {
 	const struct fact *f = find(name);
-	return f != NULL && (f->kinds & KIND(it->kind)) != 0 ? f->get(fs, view, it, out)
-							     : ERR_NO_ATTRIBUTE;
+	return f != NULL && (f->kinds & KIND(it->kind)) != 0 && !item_is_empty_row(it)
+		? f->get(fs, view, it, out)
+		: ERR_NO_ATTRIBUTE;
 }

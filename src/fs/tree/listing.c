@@ -22,7 +22,6 @@ struct listing {
 	uint64_t dir_id;
 	uint32_t snapshot; /* 0: of now */
 	enum item_kind kind;
-	bool may_hold_drafts;
 	struct marks marks; /* guarded by lock */
 	size_t held;        /* of them, as counted (held.h) */
 };
@@ -44,9 +43,6 @@ enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, 
 	else if (e == ERR_OK && !item_is_dir(dir.kind) && dir.id != STORE_ROOT)
 		e = ERR_NOT_A_DIRECTORY;
 	l->kind = dir.kind;
-	/* Another door may make it a partition while it is open here. */
-	l->may_hold_drafts =
-		dir.kind == ITEM_PARTITION || item_is_pending_partition(fs, view, &dir);
 	item_fini(&dir);
 	if (e != ERR_OK) {
 		listing_free(fs, l);
@@ -75,27 +71,8 @@ struct reply {
 	listing_fn fn;
 	void *arg;
 	bool names, full;
-	struct item held; /* send_named */
 	enum err error;
 };
-
-/* An empty file under a row's name gives way to the row. */
-static bool is_shadowed(const struct reply *r, const struct item *it)
-{
-	if (!r->l->may_hold_drafts || it->kind != ITEM_FILE || it->size != 0 ||
-		!span_ends(it->key, SPAN_LIT(".json")) || it->key.p[0] == '.')
-		return false;
-	char name[COMPONENT_MAX];
-	struct resolved_name t = { 0 };
-	struct item row = { 0 };
-	(void)item_component(it, name);
-	bool shadowed = name_resolve_in(r->fs, r->view, r->l->dir_id, name, &t, NULL) == ERR_OK &&
-		t.row_name && name_item(r->fs, &t, WANT_ATTRS, &row) == ERR_OK &&
-		row.kind == ITEM_ROW;
-	item_fini(&row);
-	resolved_name_fini(&t);
-	return shadowed;
-}
 
 static bool send_item(void *arg, const struct item *it)
 {
@@ -119,45 +96,13 @@ static bool send_item(void *arg, const struct item *it)
 	return r->error == ERR_OK;
 }
 
-/* Whether a draft is shadowed takes a look into the store, which no listing may be running
- * for: it is held back and the listing stops. */
-static bool send_named(void *arg, const struct item *it)
-{
-	struct reply *r = arg;
-	if (!r->l->may_hold_drafts || it->size != 0 || it->kind != ITEM_FILE)
-		return send_item(arg, it);
-	r->error = item_copy(&r->held, it);
-	return false;
-}
-
-static enum err send_class(
-	struct reply *r, enum item_class class, struct span after, store_list_fn fn)
+static enum err send_class(struct reply *r, enum item_class class, struct span after)
 {
 	/* A table has another name than its key. */
 	bool keys = r->names && class == CLASS_KEYED && r->l->kind != ITEM_ACCOUNT;
 	enum err e = store_list(r->fs->store, r->view, r->l->dir_id, class, after, false,
-		keys ? WANT_KEYS : WANT_ATTRS, fn, r);
+		keys ? WANT_KEYS : WANT_ATTRS, send_item, r);
 	return e == ERR_OK ? r->error : e;
-}
-
-static enum err send_named_class(struct reply *r, struct span after)
-{
-	struct item last = { 0 };
-	enum err e;
-	for (;;) {
-		e = send_class(r, CLASS_NAMED, after, send_named);
-		if (e != ERR_OK || r->full || r->held.kind == ITEM_NONE)
-			break;
-		item_fini(&last);
-		last = r->held;
-		r->held = (struct item){ 0 };
-		after = last.key;
-		if (!is_shadowed(r, &last) && !send_item(r, &last))
-			break;
-	}
-	item_fini(&r->held);
-	item_fini(&last);
-	return e;
 }
 
 static bool send_dots(struct reply *r, int64_t offset)
@@ -226,11 +171,11 @@ static enum err send_children(struct reply *r, int64_t offset)
 	marks_next_reply(&r->l->marks, offset >= STORE_ID_FIRST);
 	struct span after = hold.key;
 	if (e == ERR_OK && class == CLASS_KEYED) {
-		e = send_class(r, CLASS_KEYED, after, send_item);
+		e = send_class(r, CLASS_KEYED, after);
 		after = (struct span){ 0 };
 	}
 	if (e == ERR_OK && !r->full)
-		e = send_named_class(r, after);
+		e = send_class(r, CLASS_NAMED, after);
 	item_fini(&hold);
 	return e;
 }

@@ -65,34 +65,6 @@ static void take_wait(struct wait *w)
 		w->next->at = w->at;
 }
 
-static void move_one(struct locks *l, uint64_t from, uint64_t to, bool flock)
-{
-	struct locked *f = *lock_table_place(l, from, flock),
-		      *other = *lock_table_place(l, to, flock);
-	if (f == NULL || f == other)
-		return;
-	take_out(l, f);
-	if (other == NULL) {
-		f->id = to;
-		put_in(l, f);
-		return;
-	}
-	ranges_move(&f->held, &other->held);
-	for (struct wait *w; (w = f->waits) != NULL;) {
-		take_wait(w);
-		w->file = other;
-		add_wait(&other->waits, w);
-	}
-	free(f);
-}
-
-void lock_table_move(struct locks *l, uint64_t from, uint64_t to)
-{
-	lock_assert_held(&l->lock);
-	move_one(l, from, to, false);
-	move_one(l, from, to, true);
-}
-
 /* Those that hold nothing any more are freed on the way. */
 struct range_user *lock_table_user(struct locks *l, const struct lock_ask *ask)
 {

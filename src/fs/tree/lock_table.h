@@ -49,7 +49,6 @@ struct locked **lock_table_place(struct locks *l, uint64_t id, bool flock);
 struct locked *lock_table_file(struct locks *l, uint64_t id, bool flock);
 /* Frees the file, which may be NULL, if nobody locks it or waits for it. */
 void lock_table_tidy(struct locks *l, struct locked *f);
-void lock_table_move(struct locks *l, uint64_t from, uint64_t to);
 /* Valid until the next call, and as long as the user holds anything.  NULL: memory is out. */
 struct range_user *lock_table_user(struct locks *l, const struct lock_ask *ask);
 /* 0; EAGAIN: it has to wait; ENOLCK. */

@@ -56,21 +56,6 @@ void locks_free(struct locks *l)
 	free(l);
 }
 
-void locks_move(struct locks *l, uint64_t from, uint64_t to)
-{
-	mutex_lock(&l->lock);
-	lock_table_move(l, from, to);
-	mutex_unlock(&l->lock);
-}
-
-static uint64_t id_of(struct locks *l, const struct lock_ask *ask)
-{
-	struct lock_id is = ask->id(ask->arg);
-	if (is.now != is.before) /* locks_move() is about to come */
-		lock_table_move(l, is.before, is.now);
-	return is.now;
-}
-
 /* The answer to a request that does not wait. */
 static void answer_at_once(struct fuse_req *req, const struct lock_ask *ask, int code)
 {
@@ -124,7 +109,7 @@ static int set_now(struct locks *l, const struct lock_ask *ask, bool flock, stru
 	struct wait *w, struct wait **ready)
 {
 	lock_assert_held(&l->lock);
-	struct locked *f = lock_table_file(l, id_of(l, ask), flock);
+	struct locked *f = lock_table_file(l, ask->id, flock);
 	wanted->user = flock ? NULL : lock_table_user(l, ask);
 	if (f == NULL || (!flock && wanted->user == NULL)) {
 		lock_table_tidy(l, f);
@@ -205,7 +190,7 @@ void locks_get(struct locks *l, struct fuse_req *req, const struct lock_ask *ask
 	struct flock found = *range;
 	found.l_type = F_UNLCK;
 	mutex_lock(&l->lock);
-	const struct locked *f = *lock_table_place(l, id_of(l, ask), false);
+	const struct locked *f = *lock_table_place(l, ask->id, false);
 	const struct range *r = f != NULL ? ranges_conflict(&f->held, &wanted) : NULL;
 	if (r != NULL)
 		found = (struct flock){ .l_type = r->type == RANGE_SHARED ? F_RDLCK : F_WRLCK,
@@ -281,7 +266,7 @@ void locks_close(struct locks *l, const struct lock_ask *ask)
 {
 	struct wait *ready = NULL;
 	mutex_lock(&l->lock);
-	struct locked *f = *lock_table_place(l, id_of(l, ask), false);
+	struct locked *f = *lock_table_place(l, ask->id, false);
 	for (struct range *r = f != NULL ? f->held.first : NULL, *next; r != NULL; r = next) {
 		next = r->next;
 		if (r->owner == ask->owner)

@@ -20,16 +20,8 @@ struct locks *locks_new(size_t max_ranges);
 /* Answers what still waits with EINTR. */
 void locks_free(struct locks *l);
 
-/* The number of what is locked, and that by which others may have locked it before. */
-struct lock_id {
-	uint64_t now, before;
-};
-/* Asked under LOCKS (base/lock_ranks.h), so that no locks_move() comes between.  May read the store. */
-typedef struct lock_id (*lock_id_fn)(const void *arg);
-
 struct lock_ask {
-	lock_id_fn id;
-	const void *arg;
+	uint64_t id; /* of what is locked */
 	/* All that was locked through one open file description; outlives its ranges. */
 	struct range **via;
 	uint64_t owner; /* the kernel's: a process for fcntl(2), else the open file description */
@@ -58,7 +50,5 @@ bool locks_any(struct locks *l);
 void locks_close(struct locks *l, const struct lock_ask *ask);
 /* The last close of an open file description: releases whatever was locked through it. */
 void locks_release(struct locks *l, struct range **via);
-/* Another number stands for what was locked: an empty file became a row. */
-void locks_move(struct locks *l, uint64_t from, uint64_t to);
 
 #endif

@@ -234,16 +234,11 @@ enum err name_item(struct fs *fs, const struct resolved_name *t, unsigned want, 
 {
 	enum err e = ERR_NOT_FOUND;
 	const struct span key = span_make(t->key, t->key_len);
-	uint64_t changes = atomic_load(&fs->changes);
 	if (!t->digest)
 		e = store_child(fs->store, t->view, t->dir.id, t->class, key, want, ret);
 	bool named_too = t->row_name || (t->digest && t->dir.kind == ITEM_TABLE);
 	if (e == ERR_NOT_FOUND && named_too)
 		e = store_child(fs->store, t->view, t->dir.id, CLASS_NAMED, t->name, want, ret);
-	/* The file that waited there may have become the row between the two looks. */
-	if (e == ERR_NOT_FOUND && t->row_name && !t->digest && t->view == NULL &&
-		(service_is_changing(fs->service) || atomic_load(&fs->changes) != changes))
-		e = store_child(fs->store, t->view, t->dir.id, t->class, key, want, ret);
 	if (e == ERR_OK && ret->kind == ITEM_TABLE && !span_eq(ret->name, t->name)) {
 		item_fini(ret);
 		return ERR_NOT_FOUND;
@@ -320,12 +315,17 @@ static bool parent_is(
 	return is;
 }
 
-bool item_is_draft(struct fs *fs, const struct item *it)
+bool item_is_waiting(struct fs *fs, const struct item *it)
 {
 	if (it->kind != ITEM_FILE || it->size != 0 || !span_ends(it->key, SPAN_LIT(".json")) ||
 		it->key.p[0] == '.')
-		return false;
+		return item_is_empty_row(it);
 	return parent_is(fs, NULL, it, ITEM_PARTITION);
+}
+
+bool name_tells_key(const struct resolved_name *t)
+{
+	return t->row_name && !t->digest && !t->pending_dir;
 }
 
 bool item_is_pending_partition(struct fs *fs, struct store_view *view, const struct item *it)

@@ -39,8 +39,8 @@ bool name_means_nothing(enum err e);
 /* Whether ordinary files and folders, and rows, can be made in its directory: partitions
  * and the folders in them, not the mount's own. */
 bool name_may_hold_files(const struct resolved_name *t);
-/* The item that stands there (under a row's name: the row, or else the empty ordinary file
- * that waits for its document).  ERR_NOT_FOUND. */
+/* The item that stands there.  Under a row's name without a key: the empty ordinary file that waits
+ * for its document.  ERR_NOT_FOUND. */
 enum err name_item(struct fs *fs, const struct resolved_name *t, unsigned want, struct item *ret);
 /* Searches the key of a digest name once more: somebody may have made it since name_resolve().
  * t->digest says whether it is still unknown. */
@@ -62,9 +62,11 @@ size_t item_component(const struct item *it, char out[COMPONENT_MAX]);
 #define SHOWN_PATH_MAX 1200
 void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_PATH_MAX]);
 
-/* Whether an ordinary file stands under a row's name: an empty one that waits for its
- * document. */
-bool item_is_draft(struct fs *fs, const struct item *it);
+/* Whether it waits for its document under a row's name: an empty row, or an empty ordinary file
+ * whose name does not tell its key. */
+bool item_is_waiting(struct fs *fs, const struct item *it);
+/* Whether a row's name tells its key.  Else an ordinary file waits there for the document. */
+bool name_tells_key(const struct resolved_name *t);
 /* Whether a folder in a table waits for its key. */
 bool item_is_pending_partition(struct fs *fs, struct store_view *view, const struct item *it);
 

@@ -77,15 +77,6 @@ void range_drop(struct range *r)
 	free(r);
 }
 
-void ranges_move(struct ranges *from, struct ranges *to)
-{
-	while (from->first != NULL) {
-		struct range *r = from->first;
-		leave(r);
-		join(r, to);
-	}
-}
-
 /* ---- setting ---- */
 
 /* Not what was set through another open file, which may be about to go: the kernel gives the owner's

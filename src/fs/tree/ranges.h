@@ -56,7 +56,5 @@ int ranges_growth(const struct ranges *s, const struct range *wanted);
 bool ranges_set(struct ranges *s, const struct range *wanted);
 /* Removes and frees one range. */
 void range_drop(struct range *r);
-/* Moves all ranges to another file. */
-void ranges_move(struct ranges *from, struct ranges *to);
 
 #endif

@@ -48,11 +48,10 @@ enum err stage_new(struct fs *fs, struct resolved_name *at, struct item *item, s
 		*item = (struct item){ 0 };
 		s->base_version = s->base.version;
 		s->check.has_keys = (s->base.flags & ITEM_KEYS_INSIDE) != 0;
-		s->is.name = NAME_FILE;
+		s->is.name = NAME_ITEM;
 		if (s->base.kind == ITEM_ROW) {
-			s->is.name = NAME_ROW;
 			s->is.document = DOC_UNREAD;
-			if (s->base.body.n > 0)
+			if (s->base.body.p != NULL)
 				e = take_document(fs, s, s->base.body);
 		}
 	} else {
@@ -315,29 +314,31 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 	lock_assert_held(&s->lock);
 	if (stage__item(s) != 0)
 		return ERR_OK;
-	struct item file = { 0 };
-	const struct dentry at = name_dentry(&s->at, ITEM_FILE);
+	struct item it = { 0 };
+	const struct dentry at = name_dentry(&s->at, name_tells_key(&s->at) ? ITEM_ROW : ITEM_FILE);
 	struct attrs attrs = s->commit.attrs;
-	/* Another front end may have made the row meanwhile; it needs no empty file. */
-	enum err e = name_item(fs, &s->at, WANT_ATTRS, &file);
-	if (e == ERR_OK) {
-		item_fini(&file);
-		stage_step(&s->is, STAGE_SHOW_NOTHING);
-		return ERR_OK;
-	}
-	e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
-	if (e == ERR_OK) {
-		s->base.id = file.id;
-		s->base.edition = file.edition;
-		s->base.attrs = file.attrs;
-		s->commit.attrs.mode = MODE_UNSET; /* the file has it, and may get another */
+	/* Another front end may have made the row meanwhile: the last close wins. */
+	enum err e = name_item(fs, &s->at, WANT_ATTRS, &it);
+	if (e == ERR_NOT_FOUND) {
+		e = tree_create_file(fs->service, &at, &attrs, &it, NULL);
+		s->commit.attrs.mode = MODE_UNSET; /* the row has it, and may get another */
 		s->commit.attrs.uid = OWNER_UNSET;
 		s->commit.attrs.gid = OWNER_UNSET;
 		notify_attributes(fs->notifier, nid_make(s->at.dir.id, 0));
 	}
+	if (e == ERR_OK) {
+		s->base.id = it.id;
+		s->base.kind = it.kind;
+		s->base.edition = it.edition;
+		s->base.size = it.size;
+		s->base.attrs = it.attrs;
+		s->base_version = it.version;
+	} else {
+		s->commit.attrs = attrs;
+	}
 	/* Only now: another thread that still finds it new waits for the lock. */
-	stage_step(&s->is, e == ERR_OK ? STAGE_SHOW_FILE : STAGE_SHOW_NOTHING);
-	item_fini(&file);
+	stage_step(&s->is, e == ERR_OK ? STAGE_SHOW : STAGE_SHOW_NOTHING);
+	item_fini(&it);
 	return e;
 }
 
@@ -345,7 +346,6 @@ struct item stage_item(struct stage *s)
 {
 	mutex_lock(&s->lock);
 	struct item held = { .id = stage__item(s), .version = s->base_version };
-	held.kind = s->is.name == NAME_ROW ? ITEM_ROW : ITEM_FILE;
 	mutex_unlock(&s->lock);
 	return held;
 }
@@ -471,7 +471,7 @@ void stage_take_stale(struct stage *s, struct stale *ret)
 	/* The order matters: a lookup marks first and reads the store then. */
 	ret->any = s->stale.changed != CHANGED_NOTHING && atomic_load(&s->exposed);
 	ret->content = s->stale.changed == CHANGED_CONTENT;
-	ret->nid = s->is.name == NAME_ROW ? nid_of(&s->base) : 0;
+	ret->nid = s->is.name == NAME_ITEM ? nid_of(&s->base) : 0;
 	if (ret->content)
 		ret->nid = s->stale.old_nid;
 	ret->dir_nid = nid_make(s->at.dir.id, 0);

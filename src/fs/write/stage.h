@@ -4,7 +4,7 @@
  * row.  A commit is an upsert of the whole document (docs/semantics.md, "A write is staged").
  *
  * Its states stand in stage_state.h.  The calls go one way: stages.c, stage.c, stage_commit.c,
- * stage_check.c, stage_state.c.  A stage of a new name becomes visible as an empty ordinary file as
+ * stage_check.c, stage_state.c.  A stage of a new name becomes visible as a row without a document as
  * soon as anyone could see the name (stage_settle). */
 #ifndef FS_WRITE_STAGE_H
 #define FS_WRITE_STAGE_H
@@ -47,8 +47,8 @@ struct stage {
 	/* What holds the name, and where that is now. */
 	struct resolved_name at; /* owns its dir; its name is now_name */
 	char now_name[COMPONENT_MAX];
-	struct item base;     /* the row or empty file as loaded or committed, without body */
-	int64_t base_version; /* the row's; a rename moves it on, but not base.version */
+	struct item base;     /* what holds the name, as loaded or committed, without body */
+	int64_t base_version; /* its version; a rename moves it on, but not base.version */
 
 	/* The document. */
 	struct buf buf;
@@ -80,7 +80,7 @@ struct stage {
 	/* What stage_take_stale() has not told yet. */
 	struct {
 		enum stage_change changed;
-		uint64_t old_nid; /* what the last commit replaced, row or empty file; 0: none */
+		uint64_t old_nid; /* what the last commit replaced; 0: nothing */
 	} stale;
 };
 
@@ -88,7 +88,7 @@ struct stage {
 static inline uint64_t stage__item(const struct stage *s)
 {
 	lock_assert_held(&s->lock);
-	return s->is.name >= NAME_FILE ? s->base.id : 0;
+	return s->is.name == NAME_ITEM ? s->base.id : 0;
 }
 
 /* Makes a stage of the item, or of a name that does not exist (NULL).  A row that comes without its
@@ -143,9 +143,9 @@ int64_t stage_match(struct stage *s);
 /* Takes over mode, owner and times that another request set on the item since the open. */
 void stage_look(struct fs *fs, struct stage *s);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
-/* Returns id, kind and version of the row or empty file that holds its name; id 0: none does. */
+/* Returns id and version of what holds its name; id 0: nothing does. */
 struct item stage_item(struct stage *s);
-/* Makes a new name visible: keeps an empty ordinary file of it. */
+/* Makes a new name visible: as a row without a document. */
 enum err stage_settle(struct fs *fs, struct stage *s);
 
 #endif

@@ -24,9 +24,9 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 	mutex_lock(&s->lock);
 	uint64_t id = stage__item(s);
 	bool now_too = id != 0 && !stage_is_edited(&s->is);
-	/* What the row or the file has now it keeps, unless somebody else sets it; but the empty
-	 * file's time is not the row's. */
-	uint32_t kept = !now_too ? mask : s->is.name == NAME_FILE ? mask & ATTR_MTIME : 0;
+	/* What the row has now it keeps, unless somebody else sets it; but the time of a row without
+	 * a document is not that of its first document. */
+	uint32_t kept = !now_too ? mask : s->base.size == 0 ? mask & ATTR_MTIME : 0;
 	overlay(&s->commit.attrs, attrs, kept);
 	if (now_too) {
 		struct item now = { 0 };

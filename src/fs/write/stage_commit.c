@@ -9,6 +9,7 @@
 #include "fs/tree/facts.h"
 #include "fs/write/stage_check.h"
 #include "model/key.h"
+#include "service/change/adoption.h"
 
 #include <stdlib.h>
 
@@ -36,74 +37,72 @@ static enum err refresh_target(struct fs *fs, struct stage *s, uint64_t dir_id, 
 	return ERR_OK;
 }
 
-/* The empty file that held the name is gone.  Another writer's first commit took its place:
- * the last close wins; or somebody removed it. */
-static enum err follow_to_row(struct fs *fs, struct stage *s)
-{
-	struct item row = { 0 };
-	enum err e = refresh_target(fs, s, s->dir_id, span_make(s->name, s->name_len));
-	if (e == ERR_OK)
-		e = name_item(fs, &s->at, WANT_ATTRS, &row);
-	if (e == ERR_NOT_FOUND || (e == ERR_OK && row.kind != ITEM_ROW))
-		e = ERR_GONE;
-	if (e == ERR_OK)
-		stage_step(&s->is, STAGE_FILE_GONE);
-	item_fini(&row);
-	return e;
-}
-
 /* Where the row is now: it may have been renamed, or removed, since it was opened. */
 static enum err follow(struct fs *fs, struct stage *s)
 {
 	uint64_t id = stage__item(s);
-	bool row = s->is.name == NAME_ROW;
 	if (id == 0)
 		return refresh_target(fs, s, s->dir_id, s->at.name);
 	struct item it = { 0 };
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &it);
-	if (e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != (row ? ITEM_ROW : ITEM_FILE)))
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != ITEM_ROW && it.kind != s->base.kind))
 		e = ERR_GONE;
 	if (e == ERR_OK) {
 		char name[COMPONENT_MAX];
 		size_t n = item_component(&it, name);
 		e = refresh_target(fs, s, it.parent, span_make(name, n));
+		s->base.kind = it.kind;
 		s->base.attrs = it.attrs;
 		/* A rename gives another version to the content that was loaded. */
-		if (row && it.edition == s->base.edition)
+		if (it.edition == s->base.edition)
 			s->base_version = it.version;
 	}
 	item_fini(&it);
-	if (e == ERR_GONE && !row && !s->commit.loaded)
-		e = follow_to_row(fs, s);
 	return e;
 }
 
+/* The document has told the keys that the names do not tell. */
 static enum err adopt(
 	struct fs *fs, struct stage *s, const struct row_keys *k, struct err_detail *detail)
 {
-	if (!s->at.pending_dir)
-		return ERR_OK;
 	char order[LIMIT_KEY_BYTES];
-	key_to_order(k->pk, k->pk_n, order);
-	struct item partition = { 0 };
-	enum err e =
-		tree_adopt(fs->service, &s->at.dir, span_make(order, k->pk_n), &partition, detail);
-	if (e != ERR_OK)
-		return e;
-	item_fini(&s->at.dir);
-	s->at.dir = partition;
-	s->at.pending_dir = false;
-	return ERR_OK;
+	struct item now = { 0 };
+	enum err e = ERR_OK;
+	if (s->at.pending_dir) {
+		key_to_order(k->pk, k->pk_n, order);
+		e = adopt_folder(fs->service, ORIGIN_MOUNT, &s->at.dir, span_make(order, k->pk_n),
+			&now, detail);
+		if (e != ERR_OK)
+			return e;
+		item_fini(&s->at.dir);
+		s->at.dir = now;
+		s->at.pending_dir = false;
+		now = (struct item){ 0 };
+	}
+	if (stage__item(s) == 0 || s->base.kind != ITEM_FILE)
+		return ERR_OK;
+	const struct item file = { .id = s->base.id, .version = s->base_version };
+	key_to_order(k->rk, k->rk_n, order);
+	e = adopt_file(
+		fs->service, ORIGIN_MOUNT, &file, s->at.dir.id, span_make(order, k->rk_n), &now);
+	if (e == ERR_OK) { /* 0: another front end made the row */
+		s->base.id = now.id;
+		s->base.kind = ITEM_ROW;
+		s->base_version = now.version;
+	}
+	item_fini(&now);
+	return e;
 }
 
-/* Joins the condition of a loaded handle with the one that was set.  A writer that loaded the empty file
- * has not seen a row that REST made since.  ERR_CONDITION_NOT_MET: no row can meet both. */
+/* Joins the condition of a loaded handle with the one that was set.  A writer that loaded a row without
+ * a document has not seen one that REST made since.  ERR_CONDITION_NOT_MET: no row can meet both. */
 static enum err match_of(const struct stage *s, int64_t *ret)
 {
 	int64_t own = MATCH_UNSET, asked = s->commit.if_match;
+	bool document = s->base.size > 0;
 	if (s->commit.loaded)
-		own = s->is.name == NAME_ROW ? s->base_version : MATCH_ABSENT;
-	if (asked == MATCH_PRESENT && own != MATCH_UNSET && own != MATCH_ABSENT)
+		own = stage__item(s) != 0 ? s->base_version : MATCH_ABSENT;
+	if (own != MATCH_UNSET && asked == (document ? MATCH_PRESENT : MATCH_ABSENT))
 		asked = own;
 	*ret = own != MATCH_UNSET ? own : asked;
 	bool clash = own != MATCH_UNSET && asked != MATCH_UNSET && own != asked;
@@ -117,13 +116,13 @@ static bool asks_for_row(int64_t match)
 
 static void set_conditions(const struct stage *s, int64_t match, struct entity_op *op)
 {
-	bool row = s->is.name == NAME_ROW;
-	op->if_id = row ? s->base.id : 0;
+	op->if_id = stage__item(s);
 	if (match == MATCH_ABSENT) {
 		op->kind = ENTITY_INSERT;
 		op->if_id = 0;
-	} else if (match == MATCH_PRESENT && !row) {
+	} else if (match == MATCH_PRESENT && s->base.size == 0) {
 		op->kind = ENTITY_REPLACE;
+		op->if_id = 0;
 	} else if (asks_for_row(match) && match != MATCH_PRESENT) {
 		op->if_match = true;
 		op->if_match_version = match;
@@ -141,17 +140,6 @@ static void committed(struct stage *s, struct item *now)
 	s->commit.loaded = s->commit.loaded || s->commit.if_match != MATCH_UNSET;
 	s->commit.if_match = MATCH_UNSET;
 	s->commit.attrs = ATTRS_UNSET; /* the row has them, and may get others */
-}
-
-/* Mode and owner of the empty file go over to the row. */
-static void inherit(struct attrs *to, const struct attrs *from)
-{
-	if (to->mode == MODE_UNSET)
-		to->mode = from->mode;
-	if (to->uid == OWNER_UNSET)
-		to->uid = from->uid;
-	if (to->gid == OWNER_UNSET)
-		to->gid = from->gid;
 }
 
 static enum err no_match(const struct stage *s, struct err_detail *detail)
@@ -172,27 +160,22 @@ static enum err put(
 		.document_has_keys = s->check.has_keys,
 		.attrs = s->commit.attrs,
 		.admitted = s->commit.admitted };
-	bool row = s->is.name == NAME_ROW, file = s->is.name == NAME_FILE;
+	bool held = stage__item(s) != 0;
 	s->commit.admitted = false;
 	op.pk = span_make(k->pk, k->pk_n);
 	op.rk = span_make(k->rk, k->rk_n);
-	if (file)
-		inherit(&op.attrs, &s->base.attrs);
 	set_conditions(s, match, &op);
-	struct item_ref draft = { .id = s->base.id };
 	struct item now = { 0 }, replaced = { 0 };
-	enum err e = entity_commit_document(fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op,
-		file ? &draft : NULL, false, &now, &replaced, detail);
-	if (e == ERR_NOT_FOUND && row)
+	enum err e = entity_commit_document(
+		fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op, false, &now, &replaced, detail);
+	if (e == ERR_NOT_FOUND && held)
 		e = ERR_GONE;
 	else if (e == ERR_ENTITY_EXISTS || (e == ERR_NOT_FOUND && asks_for_row(match)))
 		e = ERR_CONDITION_NOT_MET;
 	if (e == ERR_CONDITION_NOT_MET)
 		e = no_match(s, detail);
 	if (e == ERR_OK) {
-		s->stale.old_nid = file ? nid_of(&s->base) : 0;
-		if (replaced.kind == ITEM_ROW)
-			s->stale.old_nid = nid_of(&replaced);
+		s->stale.old_nid = replaced.kind == ITEM_ROW ? nid_of(&replaced) : 0;
 		committed(s, &now);
 	}
 	item_fini(&replaced);
@@ -215,7 +198,8 @@ static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k,
 	struct err_detail *detail)
 {
 	*ret_look = true;
-	if (s->is.name != NAME_ROW || s->at.dir.kind != ITEM_PARTITION || s->at.digest)
+	if (stage__item(s) == 0 || s->base.kind != ITEM_ROW || s->at.dir.kind != ITEM_PARTITION ||
+		s->at.digest)
 		return ERR_GONE;
 	enum err e = stage__keys(fs, s, k, detail);
 	if (e != ERR_OK)
@@ -228,8 +212,7 @@ static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k,
 
 /* Each time somebody else changed it in between. */
 #define LOOKS 64
-/* Looks first where the row is.  *ret_look: it was elsewhere again by then, or its first document
- * came to the name, which follow() has the last word on. */
+/* Looks first where the row is.  *ret_look: it was elsewhere again by then. */
 static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys *k, bool *ret_look,
 	struct err_detail *detail)
 {
@@ -246,11 +229,11 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 		e = stage__check(fs, s, detail);
 	if (e == ERR_OK)
 		e = stage__keys(fs, s, k, detail);
-	if (e == ERR_OK)
-		e = adopt(fs, s, k, detail);
 	if (e != ERR_OK)
 		return e;
-	e = put(fs, s, k, detail);
+	e = adopt(fs, s, k, detail);
+	if (e == ERR_OK)
+		e = put(fs, s, k, detail);
 	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND ||
 		(e == ERR_CONDITION_NOT_MET && s->base_version != version);
 	s->commit.admitted = *ret_look;
@@ -263,7 +246,7 @@ enum err stage__commit(struct fs *fs, struct stage *s, struct err_detail *detail
 	struct row_keys *k = malloc(sizeof(*k));
 	if (k == NULL)
 		return ERR_NO_MEMORY;
-	bool joins = s->is.name != NAME_ROW;
+	bool joins = stage__item(s) == 0;
 	bool look = false;
 	enum err e = stage__check(fs, s, detail);
 	if (e == ERR_OK)

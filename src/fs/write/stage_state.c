@@ -6,8 +6,8 @@
 #define DOCUMENT(event_, unread_, clean_, emptied_, writing_, failed_, lost_, refused_, aside_) \
 	[STAGE_##event_] = { DOC_NO, DOC_##unread_, DOC_##clean_, DOC_##emptied_, DOC_##writing_, \
 		DOC_##failed_, DOC_##lost_, DOC_##refused_, DOC_##aside_ },
-#define NAME(event_, new_, bare_, file_, row_) \
-	[STAGE_##event_] = { NAME_NO, NAME_##new_, NAME_##bare_, NAME_##file_, NAME_##row_ },
+#define NAME(event_, new_, bare_, item_) \
+	[STAGE_##event_] = { NAME_NO, NAME_##new_, NAME_##bare_, NAME_##item_ },
 
 static const unsigned char documents[STAGE_EVENTS_][DOC_COUNT_] = { STAGE_DOCUMENTS(DOCUMENT) };
 static const unsigned char names[STAGE_EVENTS_][NAME_COUNT_] = { STAGE_NAMES(NAME) };

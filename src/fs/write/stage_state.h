@@ -31,8 +31,7 @@ enum stage_name {
 	NAME_NO,
 	NAME_NEW,  /* nothing, and nobody else knows of it */
 	NAME_BARE, /* nothing, although others may know of it */
-	NAME_FILE, /* an empty ordinary file, which goes with the first commit */
-	NAME_ROW,
+	NAME_ITEM, /* the row, perhaps without a document; or an empty file, until its key is known */
 	NAME_COUNT_
 };
 
@@ -52,11 +51,10 @@ enum stage_name {
 	EVENT(COMMIT,       NO,      NO,      NO,      CLEAN,   CLEAN,   NO,      NO,      NO)
 
 #define STAGE_NAMES(EVENT) \
-	/*    after         NEW      BARE     FILE     ROW */ \
-	EVENT(COMMIT,       ROW,     ROW,     ROW,     ROW) \
-	EVENT(SHOW_FILE,    FILE,    FILE,    NO,      NO) \
-	EVENT(SHOW_NOTHING, BARE,    BARE,    NO,      NO) \
-	EVENT(FILE_GONE,    NO,      NO,      BARE,    NO)
+	/*    after         NEW      BARE     ITEM */ \
+	EVENT(COMMIT,       ITEM,    ITEM,    ITEM) \
+	EVENT(SHOW,         ITEM,    ITEM,    NO) \
+	EVENT(SHOW_NOTHING, BARE,    BARE,    NO)
 /* clang-format on */
 
 enum stage_event {
@@ -74,9 +72,8 @@ enum stage_event {
 	/* To both. */
 	STAGE_COMMIT, /* the row is in the store */
 	/* To the name. */
-	STAGE_SHOW_FILE,    /* an empty file was made, since others may see the name */
-	STAGE_SHOW_NOTHING, /* none could be made, or another front end made the row */
-	STAGE_FILE_GONE,    /* another writer's first commit replaced the empty file */
+	STAGE_SHOW,         /* the name was made, since others may see it */
+	STAGE_SHOW_NOTHING, /* it could not be made */
 	STAGE_EVENTS_
 };
 

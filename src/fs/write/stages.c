@@ -78,7 +78,7 @@ static struct stage *find_stage(struct stages *t, uint64_t nid)
  * keep what that one found, and nobody would tell it of the commit. */
 static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket, pid_t tid)
 {
-	if (tid != 0 && s->is.name == NAME_ROW) {
+	if (tid != 0 && s->is.name == NAME_ITEM) {
 		uint64_t which = mix(mix(mix(0, (uint64_t)tid), atomic_load(&t->given[bucket])),
 			atomic_load(&t->given_any));
 		/* The one before may be open: then a node beside it, that tells the row too. */
@@ -176,35 +176,34 @@ void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id)
 	}
 }
 
-/* Marks the stages in one bucket; answers one that is still a draft in memory, with a
- * reference. */
+/* Marks the stages in one bucket; answers one whose name is only in memory, with a reference. */
 static struct stage *expose_bucket(
 	struct stages *t, size_t bucket, uint64_t dir_id, const char *name)
 {
 	lock_assert_held(&t->lock);
-	struct stage *draft = NULL;
+	struct stage *fresh = NULL;
 	for (struct stage *s = t->buckets[bucket]; s != NULL; s = s->next) {
 		if (s->dir_id != dir_id || (name != NULL && strcmp(s->name, name) != 0))
 			continue;
 		atomic_store(&s->exposed, true);
-		if (draft == NULL && atomic_load(&s->is.name) == NAME_NEW) {
+		if (fresh == NULL && atomic_load(&s->is.name) == NAME_NEW) {
 			s->refs++;
-			draft = s;
+			fresh = s;
 		}
 	}
-	return draft;
+	return fresh;
 }
 
 static struct stage *expose_some(struct stages *t, uint64_t dir_id, const char *name)
 {
-	struct stage *draft = NULL;
+	struct stage *fresh = NULL;
 	mutex_lock(&t->lock);
 	if (name != NULL)
-		draft = expose_bucket(t, bucket_of(dir_id, name), dir_id, name);
-	for (size_t i = 0; name == NULL && draft == NULL && i < BUCKETS; i++)
-		draft = expose_bucket(t, i, dir_id, NULL);
+		fresh = expose_bucket(t, bucket_of(dir_id, name), dir_id, name);
+	for (size_t i = 0; name == NULL && fresh == NULL && i < BUCKETS; i++)
+		fresh = expose_bucket(t, i, dir_id, NULL);
 	mutex_unlock(&t->lock);
-	return draft;
+	return fresh;
 }
 
 void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char *name)

@@ -24,11 +24,10 @@ void stages_unref(struct fs *fs, struct stages *t, struct stage *s);
 size_t stages_count(struct stages *t); /* that are open */
 
 /* Another node is about to be given out for the name (NULL: for any name) in the directory:
- * call before the store is read.  Drafts become visible. */
+ * call before the store is read.  New names become visible. */
 void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char *name);
 
-/* Mode, owner or times of a row or of the empty file before it were set: who has it open for writing
- * is shown them, too. */
+/* Mode, owner or times of a row were set: who has it open for writing is shown them, too. */
 void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id);
 
 #endif

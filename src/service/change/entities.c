@@ -50,14 +50,19 @@ enum err entity_row(struct service *s, struct store_view *v, uint64_t table_id, 
 
 	struct span in = span_make(pk_order, pk.n), key = span_make(rk_order, rk.n);
 	uint64_t id, moment = 0;
-	if (v == NULL && lookup_cache_child(service_lookup_cache(s), table_id, in, &id, &moment)) {
+	e = ERR_NOT_FOUND;
+	if (v == NULL && lookup_cache_child(service_lookup_cache(s), table_id, in, &id, &moment))
 		e = store_child(service_store(s), NULL, id, CLASS_KEYED, key, WANT_BODY, ret);
-		if (e != ERR_NOT_FOUND)
-			return e;
+	if (e == ERR_NOT_FOUND) {
+		e = find_partition(s, v, table_id, in, moment, &id);
+		if (e == ERR_OK)
+			e = store_child(service_store(s), v, id, CLASS_KEYED, key, WANT_BODY, ret);
 	}
-	e = find_partition(s, v, table_id, in, moment, &id);
-	return e == ERR_OK ? store_child(service_store(s), v, id, CLASS_KEYED, key, WANT_BODY, ret)
-			   : e;
+	if (e == ERR_OK && item_is_empty_row(ret)) {
+		item_fini(ret);
+		return ERR_NOT_FOUND;
+	}
+	return e;
 }
 
 enum err entity_of_item(const struct item *it, struct span pk, struct entity *ret)
@@ -239,7 +244,7 @@ static bool lost_race(enum err e)
 static enum err prepare_all(
 	struct service *s, uint64_t table_id, struct entity_set *set, struct err_detail *reterr)
 {
-	struct change *changes = &set->changes[set->before];
+	struct change *changes = set->changes;
 	for (size_t i = 0; i < set->n; i++) {
 		struct entity_work *w = &set->works[i];
 		reterr->op = i;
@@ -258,13 +263,11 @@ static enum err prepare_all(
 static enum err blame(
 	struct entity_set *set, enum err e, struct err_detail *reterr, bool *ret_again)
 {
-	bool own = reterr->op >= set->before && reterr->op < set->before + set->n;
-	if (!own) {
+	if (reterr->op >= set->n) {
 		reterr->op = 0;
 		*ret_again = lost_race(e) || e == ERR_GONE || e == ERR_NAME_EXISTS;
 		return e;
 	}
-	reterr->op -= set->before;
 	struct entity_work *w = &set->works[reterr->op];
 	e = postponed(w, e, reterr);
 	*ret_again = lost_race(e) && w->guarded;
@@ -279,7 +282,7 @@ static enum err apply_to_check(
 	*entity_set_behind(set) = (struct change){ .op = CHANGE_DELETE,
 		.at = { .parent = STORE_ROOT, .class = CLASS_KEYED, .key = SPAN_LIT("!") },
 		.attrs = ATTRS_UNSET };
-	size_t n = set->before + set->n + set->behind;
+	size_t n = set->n + set->behind;
 	enum err e = service_apply(s, origin, set->changes, n, false, reterr);
 	return e == ERR_NOT_FOUND && reterr->op == n - 1 ? ERR_OK : e;
 }
@@ -288,7 +291,7 @@ static enum err apply_set(struct service *s, enum origin origin, struct entity_s
 	unsigned flags, struct err_detail *reterr)
 {
 	bool several = (flags & ENTITIES_SET) != 0 && set->n > 1;
-	uint64_t token = several ? service_set_begins(s, &set->changes[set->before], set->n) : 0;
+	uint64_t token = several ? service_set_begins(s, set->changes, set->n) : 0;
 	enum err e =
 		service_apply(s, origin, set->changes, n, (flags & ENTITIES_DURABLE) != 0, reterr);
 	service_set_ended(s, token);
@@ -301,27 +304,31 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 	*ret_again = false;
 	reterr->op = 0;
 	set->behind = 0;
-	enum err e = companions_before(s, table_id, set);
+	enum err e = companions_look(s, table_id, set);
 	if (e == ERR_OK)
 		e = prepare_all(s, table_id, set, reterr);
 	if (e != ERR_OK)
 		return e;
 	reterr->op = 0;
-	e = companions_behind(s, table_id, set);
-	if (e != ERR_OK)
-		return e;
-	size_t n = set->before + set->n + set->behind;
-	if ((flags & ENTITIES_CHECK) != 0)
+	companions_behind(table_id, set);
+	size_t n = set->n + set->behind;
+	bool check = (flags & ENTITIES_CHECK) != 0;
+	if (check || set->waits)
 		e = apply_to_check(s, origin, set, reterr);
 	else
 		e = apply_set(s, origin, set, n, flags, reterr);
-	if (e == ERR_OK && (flags & ENTITIES_CHECK) != 0)
+	if (e == ERR_OK && check)
 		return ERR_OK;
+	if (e == ERR_OK && set->waits) {
+		e = companions_adopt(s, origin, table_id, set);
+		*ret_again = e == ERR_GONE;
+		return e;
+	}
 	if (e != ERR_OK)
 		return blame(set, e, reterr, ret_again);
 	for (size_t i = 0; i < set->n; i++) {
-		set->ops[i].version = set->changes[set->before + i].now.version;
-		set->ops[i].id = set->changes[set->before + i].now.id;
+		set->ops[i].version = set->changes[i].now.version;
+		set->ops[i].id = set->changes[i].now.id;
 	}
 	return ERR_OK;
 }
@@ -426,31 +433,27 @@ enum err document_check(struct span text, struct span pk, struct span rk, struct
 }
 
 enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,
-	struct entity_op *op, const struct item_ref *draft, bool durable, struct item *ret,
-	struct item *ret_replaced, struct err_detail *detail)
+	struct entity_op *op, bool durable, struct item *ret, struct item *ret_replaced,
+	struct err_detail *detail)
 {
 	struct entity_work *w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
-	struct change changes[2] = { 0 };
+	struct change c = { 0 };
 	enum err e = op->admitted ? ERR_OK : admit(s, table_id, op, 1, ENTITIES_SET, detail);
 	if (e == ERR_OK)
-		e = prepare(s, table_id, op, w, &changes[0], detail);
-	size_t n = 1;
-	if (draft != NULL)
-		changes[n++] =
-			(struct change){ .op = CHANGE_DELETE, .at = *draft, .attrs = ATTRS_UNSET };
+		e = prepare(s, table_id, op, w, &c, detail);
 	if (e == ERR_OK)
-		e = service_apply(s, origin, changes, n, durable, detail);
+		e = service_apply(s, origin, &c, 1, durable, detail);
 	if (e == ERR_OK && ret != NULL) {
-		*ret = changes[0].now;
-		changes[0].now = (struct item){ 0 };
+		*ret = c.now;
+		c.now = (struct item){ 0 };
 	}
 	if (e == ERR_OK && ret_replaced != NULL) {
-		*ret_replaced = changes[0].old;
-		changes[0].old = (struct item){ 0 };
+		*ret_replaced = c.old;
+		c.old = (struct item){ 0 };
 	}
-	changes_fini(changes, n);
+	changes_fini(&c, 1);
 	free(w);
 	return e;
 }

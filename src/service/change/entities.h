@@ -61,17 +61,15 @@ enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id
 enum err document_check(struct span text, struct span pk, struct span rk, struct entity *ret_entity,
 	bool *ret_has_keys, struct err_detail *detail);
 
-/* Commits a row's file.  op is an ENTITY_UPSERT or ENTITY_INSERT with its document.  draft, if not
- * NULL, is the empty ordinary file that had the name until now, and is removed in the same change
- * set.
+/* Commits a row's file.  op is an ENTITY_UPSERT or ENTITY_INSERT with its document.
  *
  * ret is the row without its body.  ret_replaced, if not NULL, is the replaced row, if the mount
  * subscribes and there was one; else its kind is ITEM_NONE. */
 enum err entity_commit_document(struct service *s, enum origin origin, uint64_t table_id,
-	struct entity_op *op, const struct item_ref *draft, bool durable, struct item *ret,
-	struct item *ret_replaced, struct err_detail *detail);
+	struct entity_op *op, bool durable, struct item *ret, struct item *ret_replaced,
+	struct err_detail *detail);
 
-/* Reads a row with its body.  ERR_NOT_FOUND. */
+/* Reads a row with its document.  ERR_NOT_FOUND, also where it has none. */
 enum err entity_row(struct service *s, struct store_view *v, uint64_t table_id, struct span pk,
 	struct span rk, struct item *ret);
 

@@ -3,6 +3,7 @@
 
 #include "model/filename.h"
 #include "model/key.h"
+#include "service/change/adoption.h"
 
 static bool makes_row(const struct entity_op *op)
 {
@@ -10,18 +11,15 @@ static bool makes_row(const struct entity_op *op)
 		op->kind == ENTITY_UPSERT_MERGE;
 }
 
-static bool makes_long_partition(const struct entity_op *op)
+/* One byte of a key needs at most three bytes in a name. */
+static bool makes_long(const struct entity_op *op, struct span key, enum filename_kind kind)
 {
-	/* One byte of a key needs at most three bytes in a name. */
-	return op->pk.n > LIMIT_NAME_BYTES / 3 && makes_row(op) &&
-		filename_is_long(op->pk, FILENAME_PARTITION);
+	return key.n > LIMIT_NAME_BYTES / 3 && makes_row(op) && filename_is_long(key, kind);
 }
 
 size_t companions_max(const struct entity_op *op)
 {
-	if (op->kind == ENTITY_DELETE)
-		return 1;
-	return makes_long_partition(op) ? 2 : 0;
+	return makes_long(op, op->pk, FILENAME_PARTITION) ? 2 : 0;
 }
 
 static bool looked_before(const struct entity_set *set, size_t i)
@@ -32,61 +30,93 @@ static bool looked_before(const struct entity_set *set, size_t i)
 	return false;
 }
 
-static void add_adoption(struct entity_set *set, const struct entity_work *w, size_t pk_len,
-	const struct item *folder)
+static enum err child(struct service *s, uint64_t dir, enum item_class class, const char *key,
+	size_t n, struct item *ret)
 {
-	struct change *c = &set->changes[set->before++];
-	*c = (struct change){ .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET };
-	c->to = (struct item_ref){ .parent = folder->parent, .class = CLASS_KEYED };
-	c->to.key = span_make(w->pk, pk_len);
-	c->to_kind = ITEM_PARTITION;
-	c->flags = CHANGE_NO_REPLACE;
-	/* Without a condition, a folder that was renamed meanwhile would be moved from there. */
-	c->cond = COND_VERSION;
-	c->cond_version = folder->version;
+	return store_child(service_store(s), NULL, dir, class, span_make(key, n), WANT_ATTRS, ret);
 }
 
 /* For an operation that makes a partition: the folder under its digest name becomes the partition.
  * Without one, none may be created meanwhile. */
-static enum err plan_folder(struct service *s, uint64_t table_id, struct entity_set *set, size_t i)
+static enum err plan_folder(struct service *s, enum origin origin, uint64_t table_id,
+	const struct entity_op *op, struct entity_work *w, bool adopt, bool *ret_waits)
 {
-	const struct entity_op *op = &set->ops[i];
-	struct entity_work *w = &set->works[i];
 	struct item it = { 0 };
-	if (key_check(op->pk, "PartitionKey", NULL) != ERR_OK)
-		return ERR_OK; /* reported when the change is built */
-	key_to_order(op->pk.p, op->pk.n, w->pk);
-	enum err e = store_child(service_store(s), NULL, table_id, CLASS_KEYED,
-		span_make(w->pk, op->pk.n), WANT_ATTRS, &it);
+	enum err e = child(s, table_id, CLASS_KEYED, w->pk, op->pk.n, &it);
 	item_fini(&it);
 	if (e != ERR_NOT_FOUND)
 		return e;
 	w->name_len = filename_encode(op->pk, FILENAME_PARTITION, w->name);
-	e = store_child(service_store(s), NULL, table_id, CLASS_NAMED,
-		span_make(w->name, w->name_len), WANT_ATTRS, &it);
-	if (e == ERR_OK && it.kind == ITEM_FOLDER)
-		add_adoption(set, w, op->pk.n, &it);
+	e = child(s, table_id, CLASS_NAMED, w->name, w->name_len, &it);
 	w->no_folder = e == ERR_NOT_FOUND;
+	bool waits = e == ERR_OK && it.kind == ITEM_FOLDER;
+	*ret_waits |= waits;
+	if (waits && adopt)
+		e = adopt_folder(s, origin, &it, span_make(w->pk, op->pk.n), NULL, NULL);
 	item_fini(&it);
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-enum err companions_before(struct service *s, uint64_t table_id, struct entity_set *set)
+/* For an operation that makes a row: the empty file under its digest name becomes the row. */
+static enum err plan_file(struct service *s, enum origin origin, uint64_t table_id,
+	const struct entity_op *op, struct entity_work *w, bool adopt, bool *ret_waits)
+{
+	struct item dir = { 0 }, it = { 0 };
+	char name[LIMIT_NAME_BYTES + 1];
+	enum err e = child(s, table_id, CLASS_KEYED, w->pk, op->pk.n, &dir);
+	size_t n = filename_encode(op->rk, FILENAME_ROW, name);
+	if (e == ERR_OK)
+		e = child(s, dir.id, CLASS_NAMED, name, n, &it);
+	bool waits = e == ERR_OK && it.kind == ITEM_FILE && it.size == 0;
+	*ret_waits |= waits;
+	if (waits && adopt) {
+		key_to_order(op->rk.p, op->rk.n, w->rk);
+		e = adopt_file(s, origin, &it, dir.id, span_make(w->rk, op->rk.n), NULL);
+	}
+	item_fini(&dir);
+	item_fini(&it);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+static enum err look(struct service *s, enum origin origin, uint64_t table_id,
+	struct entity_set *set, bool adopt)
 {
 	enum err e = ERR_OK;
-	set->before = 0;
+	set->waits = false;
 	for (size_t i = 0; e == ERR_OK && i < set->n; i++) {
-		set->works[i].no_folder = false;
-		set->works[i].long_pk = makes_long_partition(&set->ops[i]);
-		if (set->works[i].long_pk && !looked_before(set, i))
-			e = plan_folder(s, table_id, set, i);
+		const struct entity_op *op = &set->ops[i];
+		struct entity_work *w = &set->works[i];
+		bool long_rk = makes_long(op, op->rk, FILENAME_ROW);
+		w->no_folder = false;
+		w->long_pk = makes_long(op, op->pk, FILENAME_PARTITION);
+		if ((!w->long_pk && !long_rk) ||
+			key_check(op->pk, "PartitionKey", NULL) != ERR_OK ||
+			key_check(op->rk, "RowKey", NULL) != ERR_OK)
+			continue; /* reported when the change is built */
+		key_to_order(op->pk.p, op->pk.n, w->pk);
+		if (w->long_pk && !looked_before(set, i))
+			e = plan_folder(s, origin, table_id, op, w, adopt, &set->waits);
+		if (e == ERR_OK && long_rk)
+			e = plan_file(s, origin, table_id, op, w, adopt, &set->waits);
 	}
 	return e;
 }
 
+enum err companions_look(struct service *s, uint64_t table_id, struct entity_set *set)
+{
+	return look(s, ORIGIN_COMMAND, table_id, set, false);
+}
+
+enum err companions_adopt(
+	struct service *s, enum origin origin, uint64_t table_id, struct entity_set *set)
+{
+	enum err e = look(s, origin, table_id, set, true);
+	return e == ERR_OK ? ERR_GONE : e;
+}
+
 struct change *entity_set_behind(struct entity_set *set)
 {
-	return &set->changes[set->before + set->n + set->behind++];
+	return &set->changes[set->n + set->behind++];
 }
 
 /* The store can check that a name is free only by creating something there. */
@@ -103,53 +133,9 @@ static void add_no_folder(struct entity_set *set, uint64_t table_id, const struc
 		(struct change){ .op = CHANGE_DELETE, .at = at, .attrs = ATTRS_UNSET };
 }
 
-static enum err find_draft_dir(struct service *s, uint64_t table_id, struct entity_set *set,
-	const struct entity_op *op, const struct entity_work *w)
+void companions_behind(uint64_t table_id, struct entity_set *set)
 {
-	struct item it = { 0 };
-	if (set->draft_pk.p != NULL && span_eq(set->draft_pk, op->pk))
-		return ERR_OK;
-	enum err e = store_child(service_store(s), NULL, table_id, CLASS_KEYED,
-		span_make(w->pk, op->pk.n), WANT_ATTRS, &it);
-	set->draft_pk = op->pk;
-	set->draft_dir = e == ERR_OK ? it.id : 0;
-	item_fini(&it);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
-}
-
-/* Removes the empty file under the name of a removed row, which would become visible. */
-static enum err add_draft_removal(
-	struct service *s, uint64_t table_id, struct entity_set *set, size_t i)
-{
-	const struct entity_op *op = &set->ops[i];
-	struct entity_work *w = &set->works[i];
-	struct item file = { 0 };
-	enum err e = find_draft_dir(s, table_id, set, op, w);
-	if (e != ERR_OK || set->draft_dir == 0)
-		return e;
-	w->name_len = filename_encode(op->rk, FILENAME_ROW, w->name);
-	e = store_child(service_store(s), NULL, set->draft_dir, CLASS_NAMED,
-		span_make(w->name, w->name_len), WANT_ATTRS, &file);
-	if (e == ERR_OK && file.kind == ITEM_FILE && file.size == 0)
-		*entity_set_behind(set) = (struct change){ .op = CHANGE_DELETE,
-			.at = { .id = file.id },
-			.cond = COND_VERSION,
-			.cond_version = file.version,
-			.attrs = ATTRS_UNSET };
-	item_fini(&file);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
-}
-
-enum err companions_behind(struct service *s, uint64_t table_id, struct entity_set *set)
-{
-	enum err e = ERR_OK;
-	set->behind = 0;
-	set->draft_pk = (struct span){ 0 };
-	for (size_t i = 0; e == ERR_OK && i < set->n; i++) {
+	for (size_t i = 0; i < set->n; i++)
 		if (set->works[i].no_folder)
 			add_no_folder(set, table_id, &set->works[i]);
-		else if (set->ops[i].kind == ENTITY_DELETE)
-			e = add_draft_removal(s, table_id, set, i);
-	}
-	return e;
 }

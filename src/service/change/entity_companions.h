@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Private to service/change/entities.c: a change set under construction, with its companion
- * changes.  Those concern what a mount left under the names of rows and partitions.  A folder under
- * the digest name of a new partition becomes that partition.  An empty file under the name of a
- * removed row (a draft) is removed with it. */
+ * Private to service/change/entities.c: a change set under construction, and what a mount left under
+ * the digest names of its rows and partitions (service/change/adoption.h).  That is adopted before
+ * the set is applied, unless the set is refused.  Companion changes behind the set make sure that no folder comes meanwhile. */
 #ifndef SERVICE_CHANGE_ENTITY_COMPANIONS_H
 #define SERVICE_CHANGE_ENTITY_COMPANIONS_H
 
@@ -27,26 +26,24 @@ struct entity_work {
 	size_t name_len;
 };
 
-/* The operations of a change set and its companion changes: folders that become partitions come
- * before them, checks and removals behind them. */
+/* The operations of a change set and the companion changes behind them. */
 struct entity_set {
 	struct entity_op *ops;
 	struct entity_work *works;
-	struct change *changes; /* before + n + behind of them */
-	size_t before, n, behind;
-
-	struct span draft_pk; /* the partition that was looked up last */
-	uint64_t draft_dir;   /* 0: it does not exist */
+	struct change *changes; /* n + behind of them */
+	size_t n, behind;
+	bool waits; /* something is there to adopt */
 };
 
 /* Returns how many companion changes an operation can need. */
 size_t companions_max(const struct entity_op *op);
-/* Builds the companion changes in front, and sets `before`.  The operations' changes are built
- * later, behind them. */
-enum err companions_before(struct service *s, uint64_t table_id, struct entity_set *set);
-/* Builds the companion changes behind, and sets `behind`.  Call it after the operations' changes
- * are built. */
-enum err companions_behind(struct service *s, uint64_t table_id, struct entity_set *set);
+/* Looks for folders and empty files to adopt, and finds out which changes must come behind. */
+enum err companions_look(struct service *s, uint64_t table_id, struct entity_set *set);
+/* Adopts them, once the set is known to be applicable.  ERR_GONE: begin again, also if all went well. */
+enum err companions_adopt(
+	struct service *s, enum origin origin, uint64_t table_id, struct entity_set *set);
+/* Adds the changes behind. */
+void companions_behind(uint64_t table_id, struct entity_set *set);
 /* Appends a change, which the caller must fill. */
 struct change *entity_set_behind(struct entity_set *set);
 

@@ -87,7 +87,7 @@ static enum err try_row(struct work *w, const struct item *at, struct span pk)
 	struct store_view *v;
 	struct item row = { 0 };
 	struct span rk = key_of(at, w->rk);
-	if (at->kind != ITEM_ROW)
+	if (at->kind != ITEM_ROW || item_is_empty_row(at))
 		return ERR_OK;
 	enum err e = view_begin(w->view, &v);
 	if (e != ERR_OK)

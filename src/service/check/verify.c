@@ -168,12 +168,17 @@ static void check_row(struct verify *v, const struct item *it)
 	if (it->size != it->body.n)
 		report(v, key, "the size is %" PRIu64 " but the document has %zu bytes", it->size,
 			it->body.n);
-	enum err e = entity_json_decode(it->body, ENTITY_JSON_FILE, &v->entity, &facts, &why);
+	bool empty = item_is_empty_row(it);
+	enum err e = empty
+		? ERR_OK
+		: entity_json_decode(it->body, ENTITY_JSON_FILE, &v->entity, &facts, &why);
 	if (lacks_memory(v, e == ERR_NO_MEMORY))
 		return;
 	if (e != ERR_OK) {
 		report(v, key, "%s", err_message(e, &why));
-	} else {
+	} else if (empty && it->flags != 0) {
+		report(v, key, "its document is empty");
+	} else if (!empty) {
 		check_keys_inside(v, it, key, &facts);
 		check_canonical(v, it, key);
 	}
@@ -195,7 +200,7 @@ static bool on_row(void *arg, const struct item *it)
 	struct verify *v = arg;
 	v->children++;
 	if (it->kind == ITEM_ROW) {
-		v->counts->rows++;
+		v->counts->rows += !item_is_empty_row(it);
 		check_row(v, it);
 	} else {
 		report(v, it->key, "an item that is not a row has a row's key");
@@ -230,7 +235,7 @@ static bool file_name_is_allowed(const struct verify *v, const struct item *it)
 
 static void check_dir_flags(struct verify *v, const struct item *dir, struct span name)
 {
-	if ((dir->flags & ~(uint32_t)ITEM_MADE) != 0)
+	if ((dir->flags & ~(uint32_t)(ITEM_MADE | ITEM_HELD_EMPTY)) != 0)
 		report(v, name, "it has flags that a directory cannot have");
 }
 

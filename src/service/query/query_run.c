@@ -177,7 +177,7 @@ static bool take_row(struct query_run *r, const struct item *it)
 		return false;
 	if (r->full || is_late(r))
 		query_run_stop_at(r, r->pk_order, it->key);
-	else if (query_run_sees(r, it, false))
+	else if (!item_is_empty_row(it) && query_run_sees(r, it, false))
 		look_at(r, it);
 	else
 		r->moved = true;

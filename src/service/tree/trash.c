@@ -148,26 +148,25 @@ static bool is_no_room(enum err e)
 	return e == ERR_QUOTA || e == ERR_NO_SPACE || e == ERR_FILE_TOO_LARGE;
 }
 
-/* Removes the row and keeps its bytes, in one change set. */
+/* Removes the row and keeps its bytes, if it has any, in one change set. */
 static enum err move_row(struct trash *t, const struct dentry *at, const struct item *row,
 	struct span name, uint32_t flags, struct err_detail *detail)
 {
-	struct change c[2] = {
-		{ .op = CHANGE_DELETE,
-			.at = { .parent = at->dir->id, .class = at->class, .key = at->key },
-			.flags = CHANGE_KEEP_DIR | CHANGE_TO_FILE | flags,
-			.cond = COND_VERSION,
-			.cond_version = row->version,
-			.offset = row->size,
-			.to = { .parent = STORE_TRASH, .class = CLASS_NAMED, .key = name } },
-	};
-	size_t n = 1 + tree_draft_removal(t->service, at, &c[1]);
-	enum err e = service_apply(t->service, ORIGIN_MOUNT, c, n, false, detail);
-	int64_t removed = c[0].version;
-	changes_fini(c, n);
+	struct change c = { .op = CHANGE_DELETE,
+		.at = { .parent = at->dir->id, .class = at->class, .key = at->key },
+		.flags = CHANGE_KEEP_DIR | flags,
+		.cond = COND_VERSION,
+		.cond_version = row->version,
+		.offset = row->size,
+		.to = { .parent = STORE_TRASH, .class = CLASS_NAMED, .key = name } };
+	if (!item_is_empty_row(row))
+		c.flags |= CHANGE_TO_FILE;
+	enum err e = service_apply(t->service, ORIGIN_MOUNT, &c, 1, false, detail);
+	int64_t removed = c.version;
+	changes_fini(&c, 1);
 	if (e == ERR_CONDITION_NOT_MET) /* changed since it was read */
 		return ERR_GONE;
-	if (e != ERR_OK)
+	if (e != ERR_OK || item_is_empty_row(row))
 		return e;
 	mutex_lock(&t->lock);
 	t->files++;
@@ -201,7 +200,7 @@ static enum err unlink_once(
 	}
 	if (!keep && (e == ERR_OK || is_no_room(e)))
 		e = tree_unlink(t->service, at, NULL, detail);
-	*ret_kept = keep && e == ERR_OK;
+	*ret_kept = keep && e == ERR_OK && !item_is_empty_row(&row);
 	item_fini(&row);
 	return e;
 }

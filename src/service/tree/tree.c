@@ -64,48 +64,20 @@ enum err tree_rmdir(struct service *s, const struct dentry *at, struct err_detai
 	return apply_one(s, &c, NULL, detail);
 }
 
-size_t tree_draft_removal(struct service *s, const struct dentry *at, struct change *c)
-{
-	struct item file = { 0 };
-	if (at->class != CLASS_KEYED || at->dir->kind != ITEM_PARTITION || at->name.n == 0)
-		return 0;
-	enum err e = store_child(
-		service_store(s), NULL, at->dir->id, CLASS_NAMED, at->name, WANT_ATTRS, &file);
-	bool draft = e == ERR_OK && file.kind == ITEM_FILE && file.size == 0;
-	if (draft)
-		*c = (struct change){ .op = CHANGE_DELETE,
-			.at = { .id = file.id },
-			.flags = CHANGE_KEEP_DIR,
-			.attrs = ATTRS_UNSET };
-	item_fini(&file);
-	return draft;
-}
-
-static enum err unlink_once(struct service *s, const struct dentry *at, struct item *ret_gone,
-	struct err_detail *detail)
-{
-	struct change c[2] = {
-		{ .op = CHANGE_DELETE, .at = tree__place_of(at), .flags = CHANGE_KEEP_DIR }
-	};
-	c[0].cond = COND_PRESENT;
-	if (ret_gone != NULL)
-		c[0].flags |= CHANGE_WANT_OLD;
-	size_t n = 1 + tree_draft_removal(s, at, &c[1]);
-	enum err e = service_apply(s, ORIGIN_MOUNT, c, n, false, detail);
-	if (e == ERR_OK && ret_gone != NULL) {
-		*ret_gone = c[0].old;
-		c[0].old = (struct item){ 0 };
-	}
-	changes_fini(c, n);
-	return e;
-}
-
 enum err tree_unlink(struct service *s, const struct dentry *at, struct item *ret_gone,
 	struct err_detail *detail)
 {
-	enum err e = ERR_GONE;
-	for (int tries = 0; tries < TREE_RETRIES && e == ERR_GONE; tries++)
-		e = unlink_once(s, at, ret_gone, detail);
+	struct change c = {
+		.op = CHANGE_DELETE, .at = tree__place_of(at), .flags = CHANGE_KEEP_DIR
+	};
+	if (ret_gone != NULL)
+		c.flags |= CHANGE_WANT_OLD;
+	enum err e = service_apply(s, ORIGIN_MOUNT, &c, 1, false, detail);
+	if (e == ERR_OK && ret_gone != NULL) {
+		*ret_gone = c.old;
+		c.old = (struct item){ 0 };
+	}
+	changes_fini(&c, 1);
 	return e;
 }
 
@@ -167,7 +139,7 @@ enum err tree_create_file(struct service *s, const struct dentry *at, const stru
 	struct item *ret, struct err_detail *detail)
 {
 	struct change c = { .op = CHANGE_PUT, .at = tree__place_of(at), .cond = COND_ABSENT };
-	c.kind = ITEM_FILE;
+	c.kind = at->class == CLASS_KEYED ? ITEM_ROW : ITEM_FILE;
 	c.attrs = *attrs;
 	return apply_one(s, &c, ret, detail);
 }

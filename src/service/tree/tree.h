@@ -10,10 +10,8 @@
 struct dentry {
 	const struct item *dir;
 	enum item_class class;
-	struct span key; /* order form (CLASS_KEYED), or the bytes of the name */
-	/* tables: the name in its case.  Rows: the file name, under which an empty file may exist
-	 * behind the row; it is removed with the row */
-	struct span name;
+	struct span key;  /* order form (CLASS_KEYED), or the bytes of the name */
+	struct span name; /* tables: the name in its case */
 };
 
 /* Makes an account, table, partition or folder, by the kind of dir and the class. */
@@ -24,10 +22,7 @@ enum err tree_rmdir(struct service *s, const struct dentry *at, struct err_detai
 /* Removes a row or an ordinary file.  ret_gone, if not NULL, is the old item with its body. */
 enum err tree_unlink(struct service *s, const struct dentry *at, struct item *ret_gone,
 	struct err_detail *detail);
-/* For a change set that removes the row at `at`: fills *c with the removal of the empty file under
- * its name, if there is one.  Returns 1 or 0. */
-size_t tree_draft_removal(struct service *s, const struct dentry *at, struct change *c);
-/* Makes an empty ordinary file, also under the name of a row (a draft). */
+/* Makes an empty ordinary file; under a key an empty row.  ERR_NAME_EXISTS, ERR_ENTITY_EXISTS. */
 enum err tree_create_file(struct service *s, const struct dentry *at, const struct attrs *attrs,
 	struct item *ret, struct err_detail *detail);
 
@@ -44,23 +39,12 @@ enum tree_move_flags {
 	TREE_KEEP_REPLACED = 4, /* an ordinary file that is replaced is hidden */
 };
 /* rename(2) in one transaction, with all conversions: row to row (a document with keys is encoded
- * again); file to row (the content must be an entity, else ERR_NOT_AN_ENTITY); row to file;
+ * again); file to row (the content must be an entity, else ERR_NOT_AN_ENTITY; or empty, where no
+ * document is replaced); row to file;
  * partitions, tables, accounts and folders.  A file becomes a row only if its attrs.if_match holds
  * (ERR_CONDITION_NOT_MET).  The results may be NULL. */
 enum err tree_move(struct service *s, const struct dentry *from, const struct dentry *to,
 	unsigned flags, struct item *ret_now, struct item *ret_replaced, struct err_detail *detail);
-
-/* Moves an empty ordinary file to a row's name, where it waits for a document.  It replaces another
- * empty file there.  It gets a new id, so handles that are open for writing get ERR_GONE, as when a
- * file becomes a row.  to must be CLASS_NAMED.  ERR_GONE also if one of the files is no longer
- * empty.  ERR_CONDITION_NOT_MET if attrs.if_match demands a row. */
-enum err tree_move_empty(struct service *s, const struct dentry *from, const struct dentry *to,
-	struct item *ret_now, struct err_detail *detail);
-
-/* Makes a folder with a digest name in a table the partition pk_order, once a document has told its
- * key. */
-enum err tree_adopt(struct service *s, const struct item *folder, struct span pk_order,
-	struct item *ret, struct err_detail *detail);
 
 /* Sets the members of *attrs that mask (enum attrs_mask) names.  Updates ctime. */
 enum err tree_set_attrs(

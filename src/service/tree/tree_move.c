@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * rename(2) in all forms: the item that moves, its conversion, and the item that it replaces. */
-#include "base/clock.h"
 #include "model/filename.h"
 #include "model/key.h"
 #include "model/limits.h"
@@ -61,7 +60,7 @@ static enum err rewrite_keys(struct passenger *p, const struct keys *k)
 {
 	bool inside = filename_is_long(k->pk_span, FILENAME_PARTITION) ||
 		filename_is_long(k->rk_span, FILENAME_ROW);
-	if ((p->item.flags & ITEM_KEYS_INSIDE) == 0 && !inside)
+	if (((p->item.flags & ITEM_KEYS_INSIDE) == 0 && !inside) || item_is_empty_row(&p->item))
 		return ERR_OK;
 	struct entity e = { 0 };
 	enum err result = entity_json_decode(p->item.body, ENTITY_JSON_FILE, &e, NULL, NULL);
@@ -80,7 +79,7 @@ static enum err rewrite_keys(struct passenger *p, const struct keys *k)
 	return result;
 }
 
-/* For an ordinary file that becomes a row: its content must be a valid document. */
+/* For an ordinary file that becomes a row: its content must be a valid document, or nothing. */
 static enum err board_file(
 	struct service *s, struct passenger *p, const struct keys *k, struct err_detail *detail)
 {
@@ -88,7 +87,9 @@ static enum err board_file(
 	if (e != ERR_OK)
 		return e;
 	bool has_keys = false;
-	e = document_check(buf_span(&p->body), k->pk_span, k->rk_span, NULL, &has_keys, detail);
+	if (p->body.len > 0)
+		e = document_check(
+			buf_span(&p->body), k->pk_span, k->rk_span, NULL, &has_keys, detail);
 	p->new_body = true;
 	p->flags = has_keys ? ITEM_KEYS_INSIDE : 0;
 	return e;
@@ -155,7 +156,8 @@ static void keyed_rows_fini(struct keyed_rows *r)
 static bool collect_keyed(void *arg, const struct item *it)
 {
 	struct keyed_rows *r = arg;
-	if (it->kind != ITEM_ROW || (!r->all && (it->flags & ITEM_KEYS_INSIDE) == 0))
+	if (it->kind != ITEM_ROW || item_is_empty_row(it) ||
+		(!r->all && (it->flags & ITEM_KEYS_INSIDE) == 0))
 		return true;
 	r->bytes += it->size;
 	if (r->n == LIMIT_REKEYED_ROWS || r->bytes > LIMIT_REKEYED_BYTES) {
@@ -283,7 +285,7 @@ static void fill_move(
 	c->cond = p->exact ? COND_VERSION : COND_ID;
 	c->cond_version = p->exact ? p->item.version : (int64_t)p->item.id;
 	if (p->new_body) {
-		c->body = buf_span(&p->body);
+		c->body = p->body.len > 0 ? buf_span(&p->body) : SPAN_LIT("");
 		c->item_flags = p->flags;
 	}
 	if ((flags & TREE_NO_REPLACE) != 0)
@@ -318,10 +320,18 @@ static int64_t match_of(const struct passenger *p)
 	return asks ? p->item.attrs.if_match : MATCH_UNSET;
 }
 
+/* Where a document stands, none comes that is none. */
+static bool needs_no_document(const struct passenger *p)
+{
+	return p->becomes == ITEM_ROW && p->item.size == 0;
+}
+
 static enum err check_match(const struct passenger *p, const struct item *there)
 {
 	int64_t match = match_of(p);
-	bool row = there->kind == ITEM_ROW;
+	bool row = there->kind == ITEM_ROW && !item_is_empty_row(there);
+	if (row && needs_no_document(p))
+		return ERR_EMPTY;
 	if (match == MATCH_UNSET || (match == MATCH_ABSENT && !row) ||
 		(match == MATCH_PRESENT && row) || (row && match == there->version))
 		return ERR_OK;
@@ -332,9 +342,10 @@ static enum err check_match(const struct passenger *p, const struct item *there)
 static void fill_match(struct change *c, const struct passenger *p, const struct passenger *other,
 	const struct item *target)
 {
-	if (match_of(p) == MATCH_ABSENT) {
+	bool asks = match_of(p) != MATCH_UNSET || needs_no_document(p);
+	if (asks && target->kind == ITEM_NONE) {
 		c->flags |= CHANGE_NO_REPLACE;
-	} else if (match_of(p) != MATCH_UNSET) {
+	} else if (asks) {
 		c->to_match = true;
 		c->to_version = target->version;
 	}
@@ -344,23 +355,18 @@ static void fill_match(struct change *c, const struct passenger *p, const struct
 	}
 }
 
-/* Applies the move with its companion changes: hides the replaced file, and removes empty files
- * behind the rows. */
-static enum err apply_move(struct service *s, struct change *move, const struct passenger *p,
-	const struct item *target, unsigned flags, struct err_detail *detail)
+/* Applies the move, and hides the replaced file in the same change set. */
+static enum err apply_move(struct service *s, struct change *move, const struct item *target,
+	unsigned flags, struct err_detail *detail)
 {
 	char key[24];
-	struct change all[4] = { 0 };
+	struct change all[2] = { 0 };
 	size_t n = 0;
 	if ((flags & TREE_KEEP_REPLACED) != 0 && target->kind == ITEM_FILE &&
 		service_can(s, STORE_CAN_SPAN))
 		all[n++] = tree__orphan(move->to, target->id, key);
 	size_t at = n++;
 	all[at] = *move;
-	if ((flags & TREE_EXCHANGE) == 0) {
-		n += tree_draft_removal(s, p->to, &all[n]);
-		n += tree_draft_removal(s, p->from, &all[n]);
-	}
 	enum err e = service_apply(s, ORIGIN_MOUNT, all, n, false, detail);
 	*move = all[at];
 	all[at] = (struct change){ 0 };
@@ -373,7 +379,7 @@ static enum err make_move(struct service *s, struct change *c, const struct pass
 	struct err_detail *detail)
 {
 	enum err e = p->item.kind == ITEM_PARTITION ? move_partition(s, p, other, c, detail)
-						    : apply_move(s, c, p, target, flags, detail);
+						    : apply_move(s, c, target, flags, detail);
 	/* The condition held before; the next try checks it again. */
 	bool came = e == ERR_ENTITY_EXISTS && (flags & TREE_NO_REPLACE) == 0;
 	return e == ERR_CONDITION_NOT_MET || came ? ERR_GONE : e;
@@ -443,105 +449,5 @@ enum err tree_move(struct service *s, const struct dentry *from, const struct de
 	e = ERR_GONE;
 	for (int tries = 0; tries < TREE_RETRIES && e == ERR_GONE; tries++)
 		e = move_once(s, from, to, flags, ret_now, ret_replaced, detail);
-	return e;
-}
-
-/* Adds the removal of a file that must be unchanged and empty. */
-static enum err add_removal(struct service *s, const struct dentry *at, struct change *set,
-	size_t *n, struct attrs *was)
-{
-	struct item it = { 0 };
-	enum err e = store_child(
-		service_store(s), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &it);
-	if (e == ERR_OK && (it.kind != ITEM_FILE || it.size != 0))
-		e = ERR_GONE;
-	if (e == ERR_OK) {
-		struct change c = { .op = CHANGE_DELETE, .at = { .id = it.id } };
-		c.flags = CHANGE_KEEP_DIR;
-		c.attrs = ATTRS_UNSET;
-		c.cond = COND_VERSION;
-		c.cond_version = it.version;
-		set[(*n)++] = c;
-		*was = it.attrs;
-		if (was->mtime_ns == TIME_UNSET)
-			was->mtime_ns = ticks_to_unix_ns(it.version);
-	}
-	item_fini(&it);
-	return e;
-}
-
-enum err tree_move_empty(struct service *s, const struct dentry *from, const struct dentry *to,
-	struct item *ret_now, struct err_detail *detail)
-{
-	struct change set[3] = { 0 };
-	struct attrs attrs, replaced;
-	size_t n = 0;
-	enum err e = add_removal(s, from, set, &n, &attrs);
-	if (e == ERR_OK && attrs.if_match != MATCH_UNSET && attrs.if_match != MATCH_ABSENT)
-		return ERR_CONDITION_NOT_MET; /* no row exists at that name */
-	if (e == ERR_OK)
-		e = add_removal(s, to, set, &n, &replaced);
-	if (e == ERR_NOT_FOUND && n > 0)
-		e = ERR_OK;
-	if (e != ERR_OK)
-		return e;
-	struct change *made = &set[n++];
-	*made = (struct change){ .op = CHANGE_PUT, .at = tree__place_of(to), .cond = COND_ABSENT };
-	made->kind = ITEM_FILE;
-	made->attrs = attrs;
-	made->attrs.ctime_ns = TIME_UNSET;
-	made->attrs.if_match = MATCH_UNSET;
-	e = service_apply(s, ORIGIN_MOUNT, set, n, false, detail);
-	if (e == ERR_OK) {
-		*ret_now = made->now;
-		made->now = (struct item){ 0 };
-	}
-	changes_fini(set, n);
-	return e == ERR_CONDITION_NOT_MET || e == ERR_NAME_EXISTS ? ERR_GONE : e;
-}
-
-/* A folder has no rows, so no document needs the key.  The table shows the same names as before, so
- * its mtime stays: rsync may have set it. */
-static enum err adopt(struct service *s, const struct item *folder, struct span pk_order,
-	struct item *ret, struct err_detail *detail)
-{
-	struct item table = { 0 };
-	enum err e = store_get(service_store(s), NULL, folder->parent, WANT_ATTRS, &table);
-	if (e != ERR_OK)
-		return e;
-	struct change set[2] = {
-		{ .op = CHANGE_MOVE, .at = { .id = folder->id }, .attrs = ATTRS_UNSET },
-		{ .op = CHANGE_ATTRS, .at = { .id = table.id }, .attrs = table.attrs },
-	};
-	set[0].to = (struct item_ref){ .parent = table.id, .class = CLASS_KEYED, .key = pk_order };
-	set[0].to_kind = ITEM_PARTITION;
-	set[0].flags = CHANGE_NO_REPLACE;
-	set[1].set_mask = ATTR_MTIME;
-	if (table.attrs.mtime_ns == TIME_UNSET)
-		set[1].attrs.mtime_ns = ticks_to_unix_ns(table.version);
-	e = service_apply(s, ORIGIN_MOUNT, set, ARRAY_LEN(set), false, detail);
-	if (e == ERR_OK) {
-		*ret = set[0].now;
-		set[0].now = (struct item){ 0 };
-	}
-	changes_fini(set, ARRAY_LEN(set));
-	item_fini(&table);
-	return e;
-}
-
-enum err tree_adopt(struct service *s, const struct item *folder, struct span pk_order,
-	struct item *ret, struct err_detail *detail)
-{
-	enum err e = adopt(s, folder, pk_order, ret, detail);
-	if (e != ERR_NAME_EXISTS)
-		return e;
-	/* Another front end may have done the same meanwhile. */
-	struct item now = { 0 };
-	if (store_get(service_store(s), NULL, folder->id, WANT_ATTRS, &now) == ERR_OK &&
-		now.kind == ITEM_PARTITION && span_eq(now.key, pk_order)) {
-		*ret = now;
-		return ERR_OK;
-	}
-	item_fini(&now);
 	return e;
 }

@@ -128,12 +128,16 @@ static enum err stay_inside(struct mem_work *w, uint64_t dir)
 }
 
 static enum err fits(
-	struct mem_work *w, uint64_t parent, enum item_kind kind, enum item_class class)
+	struct mem_work *w, uint64_t parent, const struct item *child, enum item_class class)
 {
 	struct node *p = state_by_id(w->s, parent);
 	if (!p)
 		return ERR_NOT_FOUND;
-	return rules_fits(parent, p->it.kind, kind, class) ? ERR_OK : ERR_NOT_PERMITTED;
+	if (!rules_fits(&p->it, child, class))
+		return ERR_NOT_PERMITTED;
+	struct item it = p->it;
+	it.flags |= ITEM_HELD_EMPTY;
+	return item_is_empty_row(child) ? state_replace(w->s, &it, NULL) : ERR_OK;
 }
 
 static enum err stale(struct mem_work *w, const struct change *c, const struct item *it)
@@ -213,7 +217,7 @@ static enum err put_new(struct mem_work *w, struct change *c, const struct where
 			: c->body.p ? c->body
 				    : SPAN_LIT(""),
 	};
-	enum err e = fits(w, at->parent, c->kind, at->class);
+	enum err e = fits(w, at->parent, &it, at->class);
 	if (e == ERR_OK)
 		e = insert_new(w, &it, c->version);
 	return e == ERR_OK ? give(&c->now, &it, false) : e;
@@ -226,8 +230,6 @@ static enum err put_over(struct mem_work *w, struct change *c, struct item it)
 		e = give_old(c, &it);
 	if (e != ERR_OK)
 		return e;
-	if (it.kind == ITEM_FILE)
-		w->file_bytes -= it.size;
 	if (c->kind == ITEM_ROW) {
 		rules_moved(&it, ITEM_ROW, true, c->item_flags);
 		it.size = c->body.n;
@@ -243,7 +245,7 @@ static enum err put(struct mem_work *w, struct change *c, struct where *at)
 {
 	if (!there(at))
 		return put_new(w, c, at);
-	if (rules_put_replaces(c->kind, &at->it))
+	if (rules_put_replaces(c, &at->it))
 		return put_over(w, c, at->it);
 	return rules_exists(at->it.kind);
 }
@@ -258,7 +260,7 @@ static enum err leave_file(struct mem_work *w, struct change *c, const struct it
 	if (e == ERR_OK && there(&to))
 		e = rules_exists(to.it.kind);
 	if (e == ERR_OK)
-		e = fits(w, to.parent, ITEM_FILE, to.class);
+		e = fits(w, to.parent, &file, to.class);
 	if (e == ERR_OK && file.size > w->limit_file)
 		e = ERR_FILE_TOO_LARGE;
 	if (e == ERR_OK)
@@ -352,12 +354,15 @@ struct turn { /* what one of the items becomes */
 static enum err may_move(struct mem_work *w, const struct change *c, const struct item *it,
 	const struct turn *t, uint64_t parent, enum item_class class)
 {
-	enum item_kind kind = t->kind != ITEM_NONE ? t->kind : it->kind;
+	const struct item will = {
+		.kind = t->kind != ITEM_NONE ? t->kind : it->kind,
+		.size = t->body.p ? t->body.n : it->size,
+	};
 	if (it->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;
 	enum err e = rules_convert(it->kind, t->kind, t->body.p != NULL);
 	if (e == ERR_OK)
-		e = fits(w, parent, kind, class);
+		e = fits(w, parent, &will, class);
 	if (e != ERR_OK)
 		return e;
 	for (uint64_t up = parent; up != 0; up = state_by_id(w->s, up)->it.parent) {

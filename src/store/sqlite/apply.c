@@ -43,7 +43,7 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 	struct span body = { NULL, 0 };
 	if (rules_has_body(c->kind))
 		body = c->body.p ? c->body : SPAN_LIT("");
-	enum err e = sql_check_fits(w, f->parent, it.kind, it.class);
+	enum err e = sql_check_fits(w, f->parent, &it, it.class);
 	if (e == ERR_OK)
 		e = sql_item_new_id(w, &it.id);
 	if (e == ERR_OK && try) {
@@ -85,8 +85,6 @@ static enum err put_over(struct sql_writer *w, struct change *c, struct sql_foun
 	enum err e = sql_check_stale(w, c, it);
 	if (e == ERR_OK)
 		e = give_old(c, it);
-	if (e == ERR_OK && it->kind == ITEM_FILE)
-		e = sql_content_drop(w, it);
 	if (e == ERR_OK && item_is_dir(it->kind))
 		e = sql_dir_release(w, it->id);
 	if (e != ERR_OK)
@@ -117,7 +115,7 @@ static enum err apply_put(struct sql_writer *w, struct change *c)
 	w->expect_new = c->kind == ITEM_ROW && !f.present;
 	if (e == ERR_OK && !f.present)
 		e = put_new(w, c, &f, false);
-	else if (e == ERR_OK && rules_put_replaces(c->kind, &f.it))
+	else if (e == ERR_OK && rules_put_replaces(c, &f.it))
 		e = put_over(w, c, &f);
 	else if (e == ERR_OK)
 		e = rules_exists(f.it.kind);
@@ -167,7 +165,7 @@ static enum err remove_to_file(struct sql_writer *w, struct change *c, const str
 	if (e == ERR_OK && f.present)
 		e = rules_exists(f.it.kind);
 	if (e == ERR_OK)
-		e = sql_check_fits(w, f.parent, ITEM_FILE, f.class);
+		e = sql_check_fits(w, f.parent, &file, f.class);
 	if (e == ERR_OK) {
 		file.parent = f.parent;
 		file.class = f.class;
@@ -296,8 +294,7 @@ static enum err raise_schema(struct sql_writer *w)
 {
 	if (w->now.schema >= SQL_SCHEMA_UNSEALED)
 		return ERR_OK;
-	enum err e = sql_schema_raise(w->conn);
-	w->now.schema = SQL_SCHEMA_UNSEALED;
+	enum err e = sql_schema_raise(w->conn, &w->now.schema);
 	w->now.file_bytes_saved = UINT64_MAX;
 	return e;
 }

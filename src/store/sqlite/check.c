@@ -20,7 +20,7 @@ _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && IT
 		CLASS_QUEUE == 2 && SQL_CHUNK == 16384 && SQL_IS_INLINE == 256 &&
 		RULES_ID_LEFT == 549755813888 && STORE_ID_BITS == 40 && STORE_ID_FIRST == 1024 &&
 		SQL_ATTRS_PLAIN == 28 && SQL_ATTRS_BYTES == 36 && SQL_BORN_BYTES == 8 &&
-		ITEM_MADE == 1 && ITEM_KEYS_INSIDE + ITEM_CANONICAL == 6,
+		ITEM_MADE == 1 && ITEM_KEYS_INSIDE + ITEM_CANONICAL + ITEM_HELD_EMPTY == 14,
 	"kept in files: the numbers in the texts below and in conn.c");
 
 #define TEXT_MAX 1024
@@ -66,13 +66,12 @@ static const char *const queries[] = {
 	" WHERE i.id IS NULL OR i.parent<>0 OR i.class<>1 OR i.kind<>6",
 	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 8 THEN 'it is of no known kind'"
 	" WHEN parent=0 AND id>4 AND NOT " REMOVED " THEN 'it stands nowhere'"
-	" WHEN kind<>5 AND class<>CASE WHEN kind<6 THEN 0 WHEN kind=6 THEN 1 ELSE 2 END"
-	" AND NOT " REMOVED " OR class NOT BETWEEN 0 AND iif(kind=5,1,2)"
-	" THEN 'it is of the wrong class'"
+	" WHEN class<>CASE WHEN kind<5 THEN 0 WHEN kind<7 THEN 1 ELSE 2 END"
+	" AND NOT " REMOVED " THEN 'it is of the wrong class'"
 	" WHEN id<1 OR id>=1099511627776 OR id BETWEEN 5 AND 1024 THEN 'its id is out of range'"
 	" WHEN ifnull(size,0)<0 THEN 'its size is negative'"
 	" WHEN version<0 THEN 'its version is negative'"
-	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 ELSE 7 END"
+	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 ELSE 15 END"
 	" THEN 'it has marks that nothing has'"
 	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5,8) THEN 9223372036854775807 ELSE 0 END"
 	" THEN 'the number of its edition is wrong'"

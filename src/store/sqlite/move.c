@@ -35,11 +35,14 @@ static enum err check_mover(struct sql_writer *w, const struct change *c, const 
 {
 	if (m->was->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;
-	enum item_kind kind = m->kind != ITEM_NONE ? m->kind : m->was->kind;
+	const struct item will = {
+		.kind = m->kind != ITEM_NONE ? m->kind : m->was->kind,
+		.size = m->body.p ? m->body.n : m->was->size,
+	};
 	enum err e = rules_convert(m->was->kind, m->kind, m->body.p != NULL);
 	if (e == ERR_OK)
-		e = sql_check_fits(w, to->parent, kind, to->class);
-	if (e == ERR_OK && item_is_dir(kind))
+		e = sql_check_fits(w, to->parent, &will, to->class);
+	if (e == ERR_OK && item_is_dir(will.kind))
 		e = check_not_inside(w, m->was->id, to->parent);
 	return e == ERR_OK ? sql_check_stale(w, c, m->was) : e;
 }

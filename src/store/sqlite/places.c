@@ -33,14 +33,16 @@ enum err sql_touch(struct sql_writer *w, uint64_t parent, int64_t version, int d
 }
 
 enum err sql_check_fits(
-	struct sql_writer *w, uint64_t parent, enum item_kind kind, enum item_class class)
+	struct sql_writer *w, uint64_t parent, const struct item *child, enum item_class class)
 {
 	struct sql_dir *d;
 	enum err e = sql_dir_get(w, parent, &d);
 	if (e != ERR_OK)
 		return e;
-	if (!rules_fits(parent, d->it.kind, kind, class))
+	if (!rules_fits(&d->it, child, class))
 		return ERR_NOT_PERMITTED;
+	if (item_is_empty_row(child))
+		d->it.flags |= ITEM_HELD_EMPTY; /* the caller touches it */
 	return ERR_OK;
 }
 

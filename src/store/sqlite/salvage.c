@@ -9,6 +9,7 @@
 #include "store/sqlite/hold.h"
 #include "store/sqlite/raw_rows.h"
 #include "store/sqlite/rows.h"
+#include "store/sqlite/schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -220,6 +221,8 @@ static enum err fill(struct sql_salvage *s, struct raw_pages *pages)
 		e = sql_salvage_mend(s);
 	if (e == ERR_OK)
 		e = sql_salvage_mend_rows(s);
+	if (e == ERR_OK)
+		e = sql_schema_empty_rows(s->c);
 	return e == ERR_OK ? finish(s) : e;
 }
 

@@ -57,11 +57,12 @@ static enum err on_row(struct sql_salvage *s, sqlite3_stmt *st)
 	uint32_t flags = it.flags;
 	if (sqlite3_column_type(st, 6) == SQLITE_NULL || it.size != it.body.n)
 		return lose(s, st, "it cannot be read; left out");
-	if (!s->to->row(s->to->arg, &it, &flags))
+	bool empty = item_is_empty_row(&it);
+	if (!empty && !s->to->row(s->to->arg, &it, &flags))
 		return lose(s, st,
 			it.kind == ITEM_ROW ? "its document is none; left out"
 					    : "it is no message; left out");
-	s->to->rows += it.kind == ITEM_ROW;
+	s->to->rows += it.kind == ITEM_ROW && !empty;
 	bool dated = it.version > 0 && it.version <= TICKS_MAX;
 	if (flags == (uint32_t)sqlite3_column_int64(st, 5) && dated)
 		return ERR_OK;

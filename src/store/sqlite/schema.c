@@ -5,6 +5,8 @@
  * reading it, before SQLite is let near a file that may not be ours. */
 #include "store/sqlite/schema.h"
 
+#include "model/filename.h"
+#include "model/key.h"
 #include "store/sqlite/page_file.h"
 #include "store/sqlite/page_sum.h"
 #include "store/store.h"
@@ -70,13 +72,65 @@ enum err sql_schema_create(struct sql_conn *c)
 	return e == ERR_OK ? sql_exec(c, "COMMIT") : e;
 }
 
-enum err sql_schema_raise(struct sql_conn *c)
+/* The key of a row's file name in order form; NULL where the name tells none. */
+static void row_key(sqlite3_context *ret, int n, sqlite3_value **args)
+{
+	char order[LIMIT_KEY_BYTES];
+	struct filename f;
+	const void *name = sqlite3_value_blob(args[0]);
+	size_t bytes = (size_t)sqlite3_value_bytes(args[0]);
+	(void)n;
+	if (name == NULL || *(const char *)name == '.' ||
+		filename_decode(span_make(name, bytes), FILENAME_ROW, &f, NULL) != ERR_OK ||
+		f.form != FILENAME_KEY)
+		return;
+	key_to_order(f.key, f.key_len, order);
+	sqlite3_result_blob(ret, order, (int)f.key_len, SQLITE_TRANSIENT);
+}
+
+/* Empty files under row names become rows without a document; where the row stands they go. */
+static const char empty_rows[] =
+	"CREATE TEMP TABLE waits AS SELECT i.parent dir,i.key file,i.id&549755813887 obj_id,"
+	"row_key(i.key) rk FROM item i CROSS JOIN obj o ON o.id=i.parent"
+	" CROSS JOIN item d ON d.parent=o.parent AND d.class=o.class AND d.key=o.key"
+	" WHERE i.kind=5 AND i.class=1 AND ifnull(i.size,0)=0 AND d.kind=3 AND rk IS NOT NULL;"
+	"UPDATE OR IGNORE item SET class=0,key=rk,kind=4,flags=NULL,attrs=substr(attrs,1,28)"
+	" FROM temp.waits WHERE parent=dir AND class=1 AND key=file;"
+	"UPDATE obj SET class=0,key=rk,body=x'' FROM temp.waits WHERE id=obj_id;"
+	"DELETE FROM obj WHERE id IN (SELECT obj_id FROM temp.waits CROSS JOIN item"
+	" ON parent=dir AND class=1 AND item.key=file);"
+	"DELETE FROM item WHERE (parent,class,key) IN (SELECT dir,1,file FROM temp.waits);"
+	"UPDATE item SET flags=ifnull(flags,0)|8,"
+	"size=(SELECT count(*) FROM item c WHERE c.parent=item.id)"
+	" FROM (SELECT DISTINCT o.parent p,o.class c,o.key k FROM temp.waits CROSS JOIN obj o"
+	" ON o.id=dir) WHERE parent=p AND class=c AND key=k;"
+	"DROP TABLE temp.waits";
+
+enum err sql_schema_empty_rows(struct sql_conn *c)
+{
+	int rc = sqlite3_create_function(
+		c->db, "row_key", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, row_key, NULL, NULL);
+	enum err e = sql_error(c->db, rc);
+	return e == ERR_OK ? sql_exec(c, empty_rows) : e;
+}
+
+static bool has_sums(int version)
+{
+	return version == 3 || version == SQL_SCHEMA_VERSION;
+}
+
+enum err sql_schema_raise(struct sql_conn *c, int *version)
 {
 	char text[100];
+	int to = has_sums(*version) ? SQL_SCHEMA_VERSION : SQL_SCHEMA_UNSEALED;
 	(void)snprintf(text, sizeof(text),
-		"PRAGMA user_version=%d; DELETE FROM meta WHERE name='file_bytes'",
-		SQL_SCHEMA_UNSEALED);
-	return sql_exec(c, text);
+		"PRAGMA user_version=%d; DELETE FROM meta WHERE name='file_bytes'", to);
+	enum err e = sql_exec(c, text);
+	if (e == ERR_OK)
+		e = sql_schema_empty_rows(c);
+	if (e == ERR_OK)
+		*version = to;
+	return e;
 }
 
 enum err sql_schema_version(struct sql_conn *c, int *ret)
@@ -132,7 +186,7 @@ enum err sql_schema_check_header(int fd, const char *path, struct err_detail *de
 	if (version < 1)
 		return err_set(detail, ERR_NOT_A_STORE, "%s is an unfinished store", path);
 	/* Else its pages would be read as if they had none. */
-	if (version > SQL_SCHEMA_UNSEALED && head[PAGE_RESERVED_AT] != PAGE_SUM_BYTES)
+	if (has_sums((int)version) && head[PAGE_RESERVED_AT] != PAGE_SUM_BYTES)
 		return err_set(detail, ERR_CORRUPT,
 			"%s is damaged: its header knows nothing of its pages' checksums; "
 			"restore a backup",

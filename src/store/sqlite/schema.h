@@ -10,19 +10,23 @@
  * 2: that of small ones is in their document rows (SQL_IS_INLINE); the sum stands in the name of the
  *    folder of the trash, whose row is written with each row that is removed: a page less to write.
  * 3: pages have checksums, for which the file's header reserves the room (page_file.h).
- * A store of version 1 becomes one of version 2 when it is opened for writing (upgrade.h);
- * nothing is converted.  One of
- * version 2 stays as it is: room in its pages is made only by writing them all anew. */
-#define SQL_SCHEMA_VERSION 3
-#define SQL_SCHEMA_UNSEALED 2
+ * 4, 5: as 2 and 3, but what waits for its document under a row's name is a row without one; it was
+ *    an empty ordinary file before.
+ * A store of version 1 or 2 becomes one of version 4 when it is opened for writing (upgrade.h), and
+ * one of version 3 one of version 5.  Without checksums it stays so: room in its pages is made only by
+ * writing them all anew. */
+#define SQL_SCHEMA_VERSION 5
+#define SQL_SCHEMA_UNSEALED 4
 
 /* Ids are taken from meta in blocks of this many, versions so far ahead. */
 #define SQL_ID_BLOCK 4096
 
 /* In a new, empty file. */
 enum err sql_schema_create(struct sql_conn *c);
-/* Inside a transaction, which has to write the sum of the files' sizes, too. */
-enum err sql_schema_raise(struct sql_conn *c);
+/* Inside a transaction, which has to write the sum of the files' sizes, too.  *version: the store's. */
+enum err sql_schema_raise(struct sql_conn *c, int *version);
+/* The part of it that is about empty files, for a store of this schema that has such. */
+enum err sql_schema_empty_rows(struct sql_conn *c);
 enum err sql_schema_version(struct sql_conn *c, int *ret);
 /* By the first 100 bytes of the file.  ERR_NOT_A_STORE, ERR_STORE_TOO_NEW,
  * ERR_CORRUPT, ERR_IO. */

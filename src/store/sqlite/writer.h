@@ -128,8 +128,9 @@ enum err sql_check_stale(struct sql_writer *w, const struct change *c, const str
 /* A child of `parent` went: counts it, and removes a partition that is left empty. */
 enum err sql_child_gone(struct sql_writer *w, uint64_t parent, struct change *c);
 enum err sql_touch(struct sql_writer *w, uint64_t parent, int64_t version, int delta);
+/* child: as it will be.  The caller touches the parent then. */
 enum err sql_check_fits(
-	struct sql_writer *w, uint64_t parent, enum item_kind kind, enum item_class class);
+	struct sql_writer *w, uint64_t parent, const struct item *child, enum item_class class);
 
 /* ---- move.c ---- */
 

@@ -72,8 +72,10 @@ def test_W13_an_empty_file_does_not_come_back_when_rest_deletes_its_row(rest, ta
     for _ in range(3):
         put(path, "")
         heat(path)
+        number = os.stat(path).st_ino
         ok(rest.insert("Blogs", {"PartitionKey": "p", "RowKey": rk, "v": 7}), 201)
         there(path, 7)
+        assert os.stat(path).st_ino == number
         heat(path)
         DELETES[how](rest, rk)
         gone(path)
@@ -90,6 +92,25 @@ def test_W13_the_partition_goes_with_its_last_row_and_empty_file(rest, tab):
     heat(tab / "p/x.json", tab / "p")
     ok(rest.delete("Blogs", "p", "x"), 204)
     gone(tab / "p")
+
+
+def test_W13_an_empty_file_is_nothing_to_the_other_doors(rest, tab, m, rowfs):
+    ok(rest.insert("Blogs", {"PartitionKey": "p", "RowKey": "a"}), 201)
+    put(tab / "p/x.json", "")
+    assert rest.get("Blogs", "p", "x").status == 404
+    assert [r["RowKey"] for r in rest.query("Blogs").json["value"]] == ["a"]
+    query = "PartitionKey eq 'p' and RowKey ge 'b'"
+    assert rest.query("Blogs", filter=query).json["value"] == []
+    for how in (rest.replace, rest.merge):
+        ok(how("Blogs", "p", "x", {"v": 1}), 404)
+    ok(rest.delete("Blogs", "p", "x"), 404)
+    assert len(get(tab / ".rows.ndjson").splitlines()) == 1
+    assert len(rowfs("export", m.store, f"{ACCOUNT}/Blogs").stdout.splitlines()) == 1
+    assert "1 row, " in rowfs("check", m.store).stdout
+    with raises("ENODATA"):
+        os.getxattr(tab / "p/x.json", "user.rowfs.etag")
+    ok(rest.merge("Blogs", "p", "a", {"v": 1}), 204)
+    assert os.listdir(tab / "p") == ["a.json", "x.json"]
 
 
 def test_W13_other_files_stay_when_rest_deletes_a_row(rest, tab):

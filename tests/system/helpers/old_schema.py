@@ -8,7 +8,8 @@ import sqlite3
 
 def as_version_1(store):
     """What a rowfs of schema version 1 would have written: no checksums, all content of files in
-    pieces, the sum of their sizes among the counters."""
+    pieces, the sum of their sizes among the counters, and an empty file for a name that waits for its
+    document."""
     old = store.with_name("older")
     with contextlib.closing(sqlite3.connect(old)) as db, db:
         db.execute("ATTACH ? AS s", (str(store),))
@@ -25,6 +26,11 @@ def as_version_1(store):
                 ON o.id=i.id&549755813887 WHERE i.id IN {small};
             UPDATE obj SET body=NULL WHERE id IN (SELECT id&549755813887 FROM item WHERE id IN {small});
             UPDATE item SET flags=NULL WHERE kind=5;
+            UPDATE obj SET class=1,key=CAST(CAST(key AS TEXT)||'.json' AS BLOB),body=NULL
+                WHERE id IN (SELECT id FROM item WHERE kind=4 AND ifnull(size,0)=0);
+            UPDATE item SET class=1,key=CAST(CAST(key AS TEXT)||'.json' AS BLOB),kind=5,edition=NULL
+                WHERE kind=4 AND ifnull(size,0)=0;
+            UPDATE item SET flags=flags&~8 WHERE kind=3;
             PRAGMA application_id={0x726F7766}; PRAGMA user_version=1; PRAGMA journal_mode=WAL""")
     os.chmod(old, 0o600)
     os.rename(old, store)

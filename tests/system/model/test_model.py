@@ -66,7 +66,7 @@ def is_row_name(name):
 
 
 class Entry:
-    """A row, an ordinary file, or a new x.json without bytes (a draft)."""
+    """A row, an ordinary file, or an empty row: an x.json without a document."""
 
     def __init__(self, data, ino):
         self.data, self.ino = data, ino
@@ -75,8 +75,6 @@ class Entry:
         self.gone = False
 
     def commit(self, data):
-        if not self.data:
-            self.ino = None  # a draft's number need not be the row's
         self.data, self.mtime = data, None
         self.version += 1
 
@@ -124,9 +122,9 @@ def write_all(path, data, flags):
 
 
 def listing_order(item):
-    """Rows by key in UTF-16 units, then ordinary files, drafts too, by bytes."""
-    name, entry = item
-    if is_row_name(name) and entry.data:
+    """Rows by key in UTF-16 units, empty rows too, then ordinary files by bytes."""
+    name, _ = item
+    if is_row_name(name):
         key = name[:-5].replace("%25", "%")
         return 0, key.encode("utf-16-be")
     return 1, name.encode()
@@ -232,7 +230,7 @@ def machine(mount):
             data = entry.data[:length] + bytes(max(0, length - len(entry.data)))
             if is_row_name(name) and entry.data:
                 return expect(code, *(["EINVAL", 0] if data == entry.data else ["EINVAL"]))
-            if is_row_name(name):  # a draft
+            if is_row_name(name):  # an empty row
                 return expect(code, "EINVAL") if length else expect(code, 0, "EINVAL")
             expect(code, 0)
             if data != entry.data:
@@ -294,9 +292,9 @@ def machine(mount):
             back = flags == EXCHANGE
             bad = is_row_name(b) and not is_entity(source.data) or (
                 back and is_row_name(a) and not is_entity(target.data))
-            drafts = source.data == b"" or back and target.data == b""
-            if bad and drafts and code == 0:
-                # A draft may go to a name where no row is lost by it.
+            empty = source.data == b"" or back and target.data == b""
+            if bad and empty and code == 0:
+                # An empty row may go to a name where no document is lost by it.
                 assert target is None or target.data == b"" or back
             elif bad:
                 return expect(code, "EBADMSG")
@@ -308,11 +306,6 @@ def machine(mount):
             elif target:
                 target.gone = True
             self.tree[new][b] = source
-            # An empty file under a row's name is a new one.
-            if drafts:
-                source.ino = self.ino(new, b)
-                if back:
-                    target.ino = self.ino(old, a)
 
         @rule(part=parts)
         def mkdir(self, part):

@@ -104,8 +104,6 @@ class Descriptors(Rows):
         self.note(f"[{self.hand.name}{' by root' if self.by_root else ''}] {kind}")
         self.wait_for_closes()
         self.hand.do(lambda: super(Descriptors, self).step(kind, rng))
-        for node in self.hidden.values():
-            node.was_hidden = True
         if rng.randrange(2) == 0:
             hand = rng.choice([self.hand, self.looker])
             self.wait_for_closes()
@@ -221,13 +219,13 @@ class Descriptors(Rows):
         place = next((p for p, n in self.tree.items() if n is node), None)
         what = rng.choice(["write", "append", "truncate", "read", "list"])
         name = f"{what} by link{self.links.index(link)}"
-        if place is None or node in self.hidden.values():
+        if place is None:
             return
         if what == "list":
             assert os.listdir(self.path((place[0], "."))) is not None
             return
         old = self.node(place).data
-        if node.kind == "draft":
+        if node.kind == "empty":
             return
         if what == "read":
             self.read_link(link, name, node, old)
@@ -294,11 +292,8 @@ class Descriptors(Rows):
         node = self.tree.get(place)
         self.note(f"overwrite {'/'.join(place)} {data[:20]} +{len(data)}")
         put(self.path(place), data)
-        if node is None or node.kind != "row":
-            self.gone(place)
-            node = self.tree[place] = Node("row")
-        elif place in self.hidden:
-            self.hidden.pop(place).there = False
+        node = self.tree.setdefault(place, node or Node("row"))
+        node.kind = "row"
         node.commit(data)
 
     def who(self, rng):
@@ -362,8 +357,6 @@ class Descriptors(Rows):
 
     def attributes(self, what, node, st):
         with Told(what):
-            if getattr(node, "was_hidden", False):  # behind a row of REST's
-                return
             self.learn_of(node, ino=st.st_ino)
             assert st.st_nlink == (1 if node.there else 0), f"{st.st_nlink} links"
             if node.there:
@@ -391,7 +384,7 @@ class Descriptors(Rows):
                     assert st.st_size == len(h.buf), (st.st_size, len(h.buf))
                     if h.reads:
                         assert os.pread(h.fd, 1 << 20, 0) == h.buf
-                if node.kind == "row" and node.there and h.kind == "row":
+                if node.kind == "row" and node.there and h.base:
                     self.attributes(name, node, st)
                 return
             if isinstance(h, FileHandle) and h.seen is not None:
@@ -419,7 +412,7 @@ class Descriptors(Rows):
         place = next((p for p, n in self.tree.items() if n is node), None)
         code, _ = outcome(os.fstat, link.fd)
         self.expect(f"fstat {name}", code, 0, "ESTALE")
-        if place is None or node in self.hidden.values() or node.kind == "draft":
+        if place is None or node.kind == "empty":
             with contextlib.suppress(OSError):
                 get(link.path)
         else:

@@ -57,8 +57,8 @@ def is_row_name(name):
 
 
 class Node:
-    """What stands under a name: a row, an ordinary file, or a draft, which is the empty file
-    of a row to come."""
+    """What stands under a name: a row, an ordinary file, or an empty row, which has no document
+    yet."""
 
     def __init__(self, kind, data=b""):
         self.kind, self.data = kind, data
@@ -102,7 +102,6 @@ class Writer(Handle):
         self.truncated = bool(self.flags & os.O_TRUNC)
         self.loaded = not self.truncated
         self.base = self.node.version
-        self.kind = self.node.kind
         self.buf = bytearray(b"" if self.truncated else self.node.data)
         self.in_order = True
         self.dirty = self.emptied = self.refused = False
@@ -123,7 +122,6 @@ class Rows(Walk):
         for d in self.dirs.values():
             (self.table / d).mkdir()
         self.tree = {}    # (partition, name) -> Node
-        self.hidden = {}  # drafts behind a row that REST made
         self.handles = []
         self.moves = 0
 
@@ -157,8 +155,6 @@ class Rows(Walk):
     def gone(self, place):
         if place in self.tree:
             self.tree.pop(place).there = False
-        if place in self.hidden:
-            self.hidden.pop(place).there = False
 
     def becomes(self, node, kind):
         """A row a file, or a file a row."""
@@ -199,7 +195,7 @@ class Rows(Walk):
             return self.expect(what, code, "EEXIST")
         self.expect(what, code, 0)
         if node is None:
-            node = self.tree[place] = Node("draft" if is_row_name(place[1]) else "file")
+            node = self.tree[place] = Node("empty" if is_row_name(place[1]) else "file")
             flags |= os.O_TRUNC  # it has loaded nothing
         kind = FileHandle if node.kind == "file" else (
             Reader if flags & os.O_ACCMODE == os.O_RDONLY else Writer)
@@ -421,27 +417,15 @@ class Rows(Walk):
     def target(self, h):
         """The place where the document goes; None if what it was opened as is no more."""
         node = h.node
-        place = next((p for p, n in [*self.hidden.items(), *self.tree.items()] if n is node),
-                     None)
-        if h.kind == "row":
-            if not node.there or node.kind != "row" or h.loaded and node.version != h.base:
-                return None
-            return place
-        if node.there and node.kind == "draft":
-            return None if h.loaded and self.tree[place] is not node else place
-        # The draft is no more: another writer's document took its place, or it was removed.
-        row = self.tree.get(h.place)
-        return h.place if not h.loaded and row and row.kind == "row" else None
+        if not node.there or node.kind == "file" or h.loaded and node.version != h.base:
+            return None
+        return next(p for p, n in self.tree.items() if n is node)
 
     def upsert(self, h, place):
-        row = self.tree.get(place)
-        if row is None or row.kind != "row":
-            self.gone(place)
-            row = self.tree[place] = Node("row")
-        elif place in self.hidden:
-            self.hidden.pop(place).there = False
+        row = self.tree[place]
+        row.kind = "row"
         row.commit(bytes(h.buf))
-        h.node, h.kind, h.base, h.dirty, h.emptied = row, "row", row.version, False, False
+        h.base, h.dirty, h.emptied = row.version, False, False
         h.error = None
 
     def kept(self, h, have):
@@ -536,8 +520,6 @@ class Rows(Walk):
     def do_rename(self, rng):
         a, b, flags = self.place(rng), self.place(rng), rng.choice([0, 0, 0, NOREPLACE, EXCHANGE])
         source, target = self.node(a), self.node(b)
-        if (a in self.hidden or b in self.hidden) and a != b:
-            return
         code, _ = outcome(renameat2, self.path(a), self.path(b), flags)
         what = f"rename {'/'.join(a)} {'/'.join(b)} {flags}"
         if source is None or flags == EXCHANGE and target is None:
@@ -555,8 +537,8 @@ class Rows(Walk):
 
     @staticmethod
     def fits(node, place, replaced, swap):
-        """Whether it can go to the name: documents to rows' names, drafts where no row is."""
-        if swap and (node.kind == "draft") != (replaced.kind == "draft"):
+        """Whether it can go to the name: documents to rows' names, empty rows where no row is."""
+        if swap and (node.kind == "empty") != (replaced.kind == "empty"):
             return False
         if not is_row_name(place[1]) or node.kind == "row":
             return True
@@ -576,12 +558,8 @@ class Rows(Walk):
                 continue
             if not is_row_name(place[1]):
                 self.becomes(node, "file")
-            elif node.data or node.kind == "draft":
-                self.becomes(node, "row" if node.data else "draft")
-            else:  # an empty file begins to wait for its document, as another file
-                self.becomes(node, "draft")
-                node.there = False
-                self.tree[place] = Node("draft")
+            else:
+                self.becomes(node, "row" if node.data else "empty")
 
     def do_rename_partition(self, rng):
         which = rng.choice("pq")
@@ -599,7 +577,7 @@ class Rows(Walk):
         node = self.node(place)
         is_row = node and node.kind == "row"
         if node and not is_row:
-            os.stat(self.path(place))  # a draft that nobody has seen is nowhere but in the daemon
+            os.stat(self.path(place))  # one that nobody has seen is nowhere but in the daemon
         row = {"v": rng.randrange(100), "r": "y" * rng.choice([0, 5, 5000])}
         how = rng.choice(["upsert", "upsert_merge", "replace", "insert", "merge"])
         self.note(f"REST {how} {'/'.join(place)}")
@@ -614,10 +592,8 @@ class Rows(Walk):
             return
         if "merge" in how and is_row:
             row = {**json.loads(node.data), **row}
-        if not is_row:
-            if node:
-                self.hidden[place] = node
-            node = self.tree[place] = Node("row")
+        node = self.tree.setdefault(place, node or Node("row"))
+        node.kind = "row"
         node.commit(None, row)
 
     def do_rest_delete(self, rng):

@@ -237,13 +237,14 @@ def test_A7_a_mode_is_shown_by_every_descriptor(rows, by):  # noqa: F811
         os.close(fd)
 
 
-def test_W13_who_reads_an_empty_file_that_became_a_row_has_no_link(part):
+def test_W13_who_reads_an_empty_file_that_became_a_row_reads_it_still(part):
     path = part / "r.json"
     put(path, "")
     fd = os.open(path, os.O_RDONLY)
-    assert os.fstat(fd).st_nlink == 1
     put(path, doc(1))
-    assert os.fstat(fd).st_nlink == 0 and xattr(path, "row_key") == "r"
+    st, now = os.fstat(fd), os.stat(path)
+    assert (st.st_nlink, st.st_size, st.st_ino) == (1, 0, now.st_ino)
+    assert os.read(fd, 99) == b"" and get(path) == doc(1) and xattr(path, "row_key") == "r"
     os.close(fd)
 
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import errno
+import fcntl
 import json
 import mmap
 import os
@@ -412,6 +413,22 @@ def test_W13_an_empty_new_file_is_no_row(mnt, part, rowfs):
     put(part / "x.json", '{"v":1}')
     assert set(exported(rowfs, mnt)) == {"x"}
     assert get(part / "x.json") == b'{"v":1}'
+
+
+def test_W13_the_number_and_the_lock_stay_with_the_first_document(mnt, part):
+    put(part / "x.json", "")
+    number, born = os.stat(part / "x.json").st_ino, sh("stat -c %W x.json", cwd=part).stdout
+    fd = os.open(part / "x.json", os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    for text in ('{"v":1}', '{"v":2}'):
+        put(part / "x.json", text)
+        assert os.stat(part / "x.json").st_ino == number
+        with open(part / "x.json") as f, raises("EAGAIN"):
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(fd)
+    mnt.remount()
+    assert os.stat(part / "x.json").st_ino == number
+    assert sh("stat -c %W x.json", cwd=part).stdout == born
 
 
 def test_W13_a_refused_first_document_leaves_the_empty_file(part):

@@ -265,6 +265,7 @@ def older(rowfs, acct, mount):
     m = mount(acct)
     (m / "abc/Tab/p/small").write_bytes(b"x" * 100)
     (m / "abc/Tab/p/large").write_bytes(b"x" * 70000)
+    (m / "abc/Tab/p/waits.json").touch(0o640)
     m.umount()
     as_version_1(acct)
     assert user_version(acct) == 1
@@ -281,15 +282,32 @@ def test_reading_leaves_an_older_schema_alone(rowfs, older, mount):
     rowfs("check", older)
     m = mount(older, "ro")
     assert (m / "abc/Tab/p/large").read_bytes() == b"x" * 70000
+    assert (m / "abc/Tab/p/waits.json").read_bytes() == b""
     m.umount()
     assert older.read_bytes() == before and kept(older) == []
+
+
+def test_W13_what_waits_in_an_older_store_keeps_its_number(rowfs, older, mount):
+    m = mount(older, "ro")
+    old = os.stat(m / "abc/Tab/p/waits.json")
+    m.umount()
+    m = mount(older)
+    path = m / "abc/Tab/p/waits.json"
+    for text in ("", '{"N": 8}'):
+        if text:
+            path.write_text(text)
+        now = os.stat(path)
+        assert (now.st_ino, now.st_mode, now.st_size) == (old.st_ino, old.st_mode, len(text))
+    assert os.getxattr(path, "user.rowfs.row_key") == b"waits"
+    m.umount()
+    rowfs("check", older)
 
 
 def test_BK5_an_upgrade_keeps_a_copy(rowfs, older, mount):
     before = rowfs("export", older, "abc/Tab", check=False)  # the first opening for writing
     assert before.returncode == 0 and f"{older}.v1" in before.stderr
     copy = older.with_name(older.name + ".v1")
-    assert (user_version(older), user_version(copy)) == (2, 1)
+    assert (user_version(older), user_version(copy)) == (4, 1)
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600 and kept(older) == [copy.name]
     age = copy.stat().st_mtime_ns
     m = mount(older)
@@ -332,7 +350,7 @@ def test_no_upgrade_without_room_for_the_copy(rowfs, older, small_disk, mount):
     os.truncate(fill, fill.stat().st_size - (300 << 10))
     (small_disk / "s.rowfs.v1").touch()
     rowfs("stat", store)
-    assert user_version(store) == 2 and (small_disk / "s.rowfs.v1").stat().st_size == 0
+    assert user_version(store) == 4 and (small_disk / "s.rowfs.v1").stat().st_size == 0
 
 
 def strikes(rowfs, work, older, what, error=errno.EIO, step=1):
@@ -364,7 +382,7 @@ def is_old_or_new(rowfs, store, wanted):
         assert user_version(copy) == 1
     assert rowfs("export", store, "abc/Tab").stdout == wanted  # the next start goes on
     rowfs("check", store)
-    assert kept(store) == [copy.name] and user_version(store) == 2
+    assert kept(store) == [copy.name] and user_version(store) == 4
     return version
 
 
@@ -376,7 +394,7 @@ def test_an_upgrade_that_is_killed_at_any_call_goes_on(rowfs, older, work):
         for store, _, struck in strikes(rowfs, work, older, what, step=every(step)):
             points += 1
             seen.add(is_old_or_new(rowfs, store, wanted))
-    assert seen == {1, 2}
+    assert seen == {1, 4}
     print(f"{points} points")
 
 

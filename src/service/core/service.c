@@ -19,6 +19,9 @@
 #define STALE_TRIES 40
 #define STALE_TRIES_AT_ONCE 8
 
+/* A clock that goes back further was set. */
+#define CLOCK_SET_BACK (10 * TICKS_PER_SECOND)
+
 struct service {
 	struct store *store;
 	unsigned abilities;
@@ -240,9 +243,10 @@ int64_t service_next_version(struct service *s)
 int64_t service_now(struct service *s)
 {
 	int64_t now = clock_ticks(), last = atomic_load(&s->last_now);
-	while (last < now && !atomic_compare_exchange_weak(&s->last_now, &last, now))
+	while ((last < now || last - now > CLOCK_SET_BACK) &&
+		!atomic_compare_exchange_weak(&s->last_now, &last, now))
 		;
-	return now > last ? now : last;
+	return now > last || last - now > CLOCK_SET_BACK ? now : last;
 }
 
 void service_subscribe(struct service *s, event_fn fn, void *arg)

@@ -53,8 +53,9 @@ void service_set_sync(struct service *s);
 
 /* Returns a version later than all earlier ones, even if the clock stood still or went back. */
 int64_t service_next_version(struct service *s);
-/* Returns the time of the wall clock, or the latest one that it returned before: in one process it
- * never goes back. */
+/* Returns the time of the wall clock.  Where that went back a little, it returns the latest time that
+ * it returned before.  It follows a clock that was set back by more than ten seconds, since time
+ * would stand still for as long. */
 int64_t service_now(struct service *s);
 
 /* Applies a change set; every change takes this way.  Gives the changes versions, each later than

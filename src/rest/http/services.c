@@ -4,13 +4,14 @@
 #include "rest/http/services.h"
 
 #include "base/compiler.h"
+#include "rest/queues/queues.h"
 #include "rest/rest.h"
 #include "rest/tables/tables.h"
 
 #include <string.h>
 #include <strings.h>
 
-static const struct rest_service *const services[] = { &rest_tables };
+static const struct rest_service *const services[] = { &rest_tables, &rest_queues };
 
 const struct rest_service *services_at(size_t i)
 {

@@ -77,9 +77,10 @@ void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, 
 
 const char *metrics_door_name(enum metrics_door door)
 {
-	static const char *const names[METRICS_DOORS_] = {
-		[METRICS_MOUNT] = "mount", [METRICS_REST] = "rest", [METRICS_COMMAND] = "command"
-	};
+	static const char *const names[METRICS_DOORS_] = { [METRICS_MOUNT] = "mount",
+		[METRICS_REST] = "rest",
+		[METRICS_QUEUE] = "queue",
+		[METRICS_COMMAND] = "command" };
 	return names[door];
 }
 

@@ -11,7 +11,8 @@
 
 enum metrics_door {
 	METRICS_MOUNT, /* requests of the kernel */
-	METRICS_REST,
+	METRICS_REST,  /* tables */
+	METRICS_QUEUE,
 	METRICS_COMMAND, /* commands that the serving process executes */
 	METRICS_DOORS_
 };
@@ -40,7 +41,7 @@ void metrics_name(struct metrics *m, enum metrics_door door, const char *const *
 void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, uint64_t us,
 	enum metrics_end end);
 
-/* Returns "mount", "rest" or "command". */
+/* Returns "mount", "rest", "queue" or "command". */
 const char *metrics_door_name(enum metrics_door door);
 
 struct metrics_figures {

@@ -30,7 +30,7 @@ struct sas_service {
 	enum err (*policies)(struct service *service, struct span account, struct span resource,
 		struct buf *out);
 };
-extern const struct sas_service sas_tables;
+extern const struct sas_service sas_tables, sas_queues;
 
 /* The decoded fields; p is NULL if a field is absent. */
 struct sas {

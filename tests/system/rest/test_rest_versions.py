@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+import queue_client
 import rest_client
 from conftest import TOP
 from rest_client import ACCOUNT, KEY, entity_path, fails, iso, ok, sign
@@ -272,7 +273,68 @@ def sas_encryption_is_signed(rest, _, version):
                     "Tables")
 
 
+# ---- queues, by the host of the same socket
+
+
+QUEUE_TEXT = b"<QueueMessage><MessageText>x</MessageText></QueueMessage>"
+
+
+@contextlib.contextmanager
+def a_queue(rest):
+    client = queue_client.Queues(rest.port, f"{ACCOUNT}.queue.localhost")
+    assert client.ask("PUT", "/versions").status in (201, 204)
+    yield client
+    assert client.ask("DELETE", "/versions").status == 204
+
+
+def queues_are_served(rest, _, version):
+    with a_queue(rest) as client:
+        return client.ask("GET", "/", {"comp": "list"}, version=version).status == 200
+
+
+def messages_are_updated(rest, _, version):
+    """501 before, else 400 without the parameters."""
+    with a_queue(rest) as client:
+        return client.ask("PUT", "/versions/messages/x", version=version).status == 400 and \
+            client.ask("GET", "/versions/messages", {"visibilitytimeout": "7201"},
+                       version=version).status == 200
+
+
+def empty_length_is_signed(rest, _, version):
+    with a_queue(rest) as client:
+        text = queue_client.string_to_sign
+        query, date = {"comp": "metadata"}, rest_client.now()
+        have = {"x-ms-date": date, "x-ms-version": version, "content-length": "0"}
+        signed = text("PUT", "/versions", query, have, ACCOUNT, "2021-02-12")
+        return client.ask("PUT", "/versions", query, version=version, text=signed,
+                          headers={"x-ms-date": date}).status == 204
+
+
+def empty_header_is_signed(rest, _, version):
+    with a_queue(rest) as client:
+        query, date = {"comp": "list"}, rest_client.now()
+        have = {"x-ms-date": date, "x-ms-version": version, "x-ms-empty": ""}
+        signed = queue_client.string_to_sign("GET", "/", query, have, ACCOUNT, "2021-02-12")
+        return client.ask("GET", "/", query, version=version, text=signed,
+                          headers={"x-ms-date": date, "x-ms-empty": ""}).status == 200
+
+
+def messages_are_answered(rest, _, version):
+    with a_queue(rest) as client:
+        answer = client.ask("POST", "/versions/messages", {}, QUEUE_TEXT, version=version)
+        return answer.status == 201 and answer.body != b""
+
+
+def messages_may_live_long(rest, _, version):
+    with a_queue(rest) as client:
+        return client.ask("POST", "/versions/messages", {"messagettl": "-1"}, QUEUE_TEXT,
+                          version=version).status == 201
+
+
 QUESTIONS = {
+    "QUEUES": queues_are_served, "MESSAGE_UPDATE": messages_are_updated,
+    "SIGNED_LENGTH": empty_length_is_signed, "SIGNED_EMPTY": empty_header_is_signed,
+    "MESSAGE_ANSWER": messages_are_answered, "MESSAGE_TTL": messages_may_live_long,
     "KNOWN": batch_is_served, "ATOM": atom_is_spoken, "ECHO": version_is_echoed,
     "PROPERTIES": properties_are_there, "UPSERT": upserts_are_served, "SELECT": select_is_read,
     "ACL": policies_are_there, "TABLE_SAS": table_sas_is_good, "JSON": json_is_spoken,

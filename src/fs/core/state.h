@@ -23,6 +23,7 @@ struct reasons;
 struct waiting;
 struct notifier;
 struct idset;
+struct kind_ops;
 struct habits;
 struct handles;
 struct held;
@@ -83,6 +84,8 @@ struct fs {
 	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
 	/* What the virtual nodes of each kind do (fs/core/virtual.h); NULL: of none. */
 	const struct vnode_ops *(*vnode_ops[NID_KIND_COUNT_])(uint64_t nid);
+	/* What each kind of node and handle does, by enum kind (fs/tree/handle.h). */
+	const struct kind_ops *const *kinds;
 	atomic_bool stopping; /* what takes long shall end */
 };
 

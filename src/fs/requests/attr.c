@@ -5,7 +5,7 @@
 #include "fs/cache/notify.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 #include "fs/requests/refusal.h"
 #include "fs/tree/trash_dir.h"
 #include "fs/write/habits.h"
@@ -13,6 +13,106 @@
 
 #include <errno.h>
 #include <unistd.h>
+
+/* ---- getattr and setattr ---- */
+
+static void answer_getattr(struct fuse_call *c, uint64_t nid)
+{
+	struct node n;
+	if (!node_find(c, nid, NOTE_STAT, &n))
+		return;
+	c->fs->kinds[n.kind]->attributes(c, &n);
+	node_fini(c->fs, &n);
+}
+
+void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
+{
+	struct fuse_call c = call_begin(req, OP_GETATTR, nid, NULL);
+	(void)fi;
+	answer_getattr(&c, nid);
+}
+
+bool op_statx(struct fs *fs, const void *request, size_t n)
+{
+	struct statx_request r;
+	if (!statx_is(request, n, &r))
+		return false;
+	struct fuse_call c = call_begin_own(fs, OP_GETATTR, r.nid, r.unique, r.tid);
+	answer_getattr(&c, r.nid);
+	return true;
+}
+
+void op_setattr(
+	fuse_req_t req, fuse_ino_t nid, struct stat *st, int to_set, struct fuse_file_info *fi)
+{
+	struct fuse_call c = call_begin(req, OP_SETATTR, nid, NULL);
+	struct node n;
+	c.opened = fi != NULL;
+	if (!node_find(&c, nid, NOTE_STAT, &n))
+		return;
+	c.fs->kinds[n.kind]->set(&c, &n, st, to_set);
+	node_fini(c.fs, &n);
+}
+
+/* ---- access ---- */
+
+static bool may_run(struct fs *fs, uint64_t nid)
+{
+	struct stat st = { .st_mode = S_IFDIR };
+	struct item item = { 0 };
+	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
+	if (vnode_ops_of(fs, nid) != NULL) {
+		(void)vnode_ops_of(fs, nid)->stat(fs, nid, &st);
+	} else if (s != NULL) {
+		stage_stat(fs, s, &st);
+		stages_unref(fs, fs->stages, s);
+	} else if (store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &item) == ERR_OK) {
+		attr_of_item(fs, &item, &st);
+		item_fini(&item);
+	}
+	return S_ISDIR(st.st_mode) || (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+}
+
+/* With allow_other the kernel judges by the modes and does not ask.  Without it the one who is
+ * let in may all but what execve(2) refuses. */
+void op_access(fuse_req_t req, fuse_ino_t nid, int mask)
+{
+	struct fuse_call c = call_begin(req, OP_GETATTR, nid, NULL);
+	c.noted = true; /* a question is no refusal */
+	reply_err(&c, (mask & X_OK) != 0 && !may_run(c.fs, nid) ? ERR_ACCESS : ERR_OK);
+}
+
+/* ---- attributes of items ---- */
+
+static void reply_item(struct fuse_call *c, struct item *item, bool lasts)
+{
+	struct stat st;
+	bool lasting = !attr_is_resizing(c->fs, item) && lasts;
+	attr_of_item(c->fs, item, &st);
+	reply_attr(c, &st, lasting ? CACHE_SECONDS : 0);
+}
+
+void item_attributes(struct fuse_call *c, struct node *n)
+{
+	reply_item(c, &n->item, true);
+}
+
+/* The row below a guess.  False: the request is answered. */
+static bool find_row(struct fuse_call *c, struct node *n)
+{
+	enum err e = store_get(c->fs->store, NULL, nid_id(n->nid), WANT_ATTRS, &n->item);
+	if (e == ERR_NOT_FOUND)
+		reply_again(c);
+	else if (e != ERR_OK)
+		reply_err(c, e);
+	return e == ERR_OK;
+}
+
+void guess_attributes(struct fuse_call *c, struct node *n)
+{
+	if (find_row(c, n))
+		reply_item(c, &n->item, false);
+}
 
 /* Size and times of the content, for the kernel cuts or fills what it has of a node by the size;
  * mode and owner of the row that lives, which is the same file.  NULL: none lives. */
@@ -28,8 +128,7 @@ static void shown_attributes(const struct fs *fs, const struct content *content,
 	attr_of_item(fs, &shown, ret);
 }
 
-/* Returns the content that somebody reads by a node that is not the current one, pinned; NULL: nobody
- * does. */
+/* Returns what somebody reads by a node that is not the current one, pinned; NULL: nobody does. */
 static const struct content *held_content(struct fs *fs, uint64_t nid)
 {
 	service_wait_kept(fs->service); /* it may have been opened as an ordinary file */
@@ -62,116 +161,14 @@ static void reply_old(struct fuse_call *c, uint64_t nid, const struct item *now)
 		reply_content(c, content, now);
 }
 
-static void reply_stage(struct fuse_call *c, struct stage *s)
+void old_attributes(struct fuse_call *c, struct node *n)
 {
-	struct stat st;
-	stage_look(c->fs, s);
-	stage_stat(c->fs, s, &st);
-	reply_attr(c, &st, 0);
+	reply_old(c, n->nid, node_item(n));
 }
 
-/* Whether a stage's node stands for the row that it was made for: this thread was given it by its
- * look-up, and has not opened it (fs/write/habits.h). */
-static bool stands_for_row(struct fuse_call *c, struct stage *s, uint64_t nid)
-{
-	return nid_is_private_row(nid) && !stage_is_open(s) &&
-		notes_expects(c->fs->notes, call_thread(c), s);
-}
+/* ---- setting them ---- */
 
-/* Returns the stage of a private node, with a reference; NULL: the thread is sent to look again. */
-static struct stage *stage_asked(struct fuse_call *c, uint64_t nid)
-{
-	struct stage *s = stages_get(c->fs->stages, nid);
-	if (s != NULL && (stage_is_open(s) || notes_expects(c->fs->notes, call_thread(c), s)))
-		return s;
-	stages_held(c->fs->stages);
-	if (s != NULL)
-		stages_unref(c->fs, c->fs->stages, s);
-	reply_again(c);
-	return NULL;
-}
-
-static void answer_item(struct fuse_call *c, uint64_t nid)
-{
-	struct stat st;
-	struct item item = { 0 };
-	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
-	if (e != ERR_OK && e != ERR_NOT_FOUND) {
-		reply_err(c, e);
-	} else if (e == ERR_OK && (nid_of(&item) == nid || nid_is_private(nid))) {
-		bool lasting = !attr_is_resizing(c->fs, &item) && !nid_is_private(nid);
-		attr_of_item(c->fs, &item, &st);
-		reply_attr(c, &st, lasting ? CACHE_SECONDS : 0);
-	} else {
-		reply_old(c, nid, e == ERR_OK ? &item : NULL);
-	}
-	item_fini(&item);
-}
-
-static void answer_getattr(struct fuse_call *c, uint64_t nid)
-{
-	struct stage *s = NULL;
-	if (vnode_ops_of(c->fs, nid) != NULL) {
-		virtual_getattr(c, nid);
-	} else if (!nid_is_private(nid)) {
-		answer_item(c, nid);
-	} else if ((s = stage_asked(c, nid)) != NULL) {
-		if (stands_for_row(c, s, nid))
-			answer_item(c, nid);
-		else
-			reply_stage(c, s);
-		stages_unref(c->fs, c->fs->stages, s);
-	}
-}
-
-void op_getattr(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	struct fuse_call c = call_begin(req, OP_GETATTR, nid, NULL);
-	(void)fi;
-	answer_getattr(&c, nid);
-}
-
-bool op_statx(struct fs *fs, const void *request, size_t n)
-{
-	struct statx_request r;
-	if (!statx_is(request, n, &r))
-		return false;
-	struct fuse_call c = call_begin_own(fs, OP_GETATTR, r.nid, r.unique, r.tid);
-	answer_getattr(&c, r.nid);
-	return true;
-}
-
-/* ---- access ---- */
-
-static bool may_run(struct fs *fs, uint64_t nid)
-{
-	struct stat st = { .st_mode = S_IFDIR };
-	struct item item = { 0 };
-	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
-	if (vnode_ops_of(fs, nid) != NULL) {
-		(void)vnode_ops_of(fs, nid)->stat(fs, nid, &st);
-	} else if (s != NULL) {
-		stage_stat(fs, s, &st);
-		stages_unref(fs, fs->stages, s);
-	} else if (store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &item) == ERR_OK) {
-		attr_of_item(fs, &item, &st);
-		item_fini(&item);
-	}
-	return S_ISDIR(st.st_mode) || (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
-}
-
-/* With allow_other the kernel judges by the modes and does not ask.  Without it the one who is
- * let in may all but what execve(2) refuses. */
-void op_access(fuse_req_t req, fuse_ino_t nid, int mask)
-{
-	struct fuse_call c = call_begin(req, OP_GETATTR, nid, NULL);
-	c.noted = true; /* a question is no refusal */
-	reply_err(&c, (mask & X_OK) != 0 && !may_run(c.fs, nid) ? ERR_ACCESS : ERR_OK);
-}
-
-/* ---- setattr ---- */
-
-static uint32_t wanted_attrs(const struct stat *st, int to_set, struct attrs *ret)
+uint32_t attrs_wanted(const struct stat *st, int to_set, struct attrs *ret)
 {
 	uint32_t mask = 0;
 	*ret = ATTRS_UNSET;
@@ -218,27 +215,6 @@ static void reply_set(struct fuse_call *c, uint64_t nid, const struct item *now)
 	}
 }
 
-static void set_on_stage(struct fuse_call *c, struct stage *s, const struct stat *st, int to_set)
-{
-	struct attrs attrs;
-	struct stat now;
-	enum err e = ERR_OK;
-	uint32_t mask = wanted_attrs(st, to_set, &attrs);
-	if ((to_set & FUSE_SET_ATTR_SIZE) != 0)
-		e = stage_truncate(c->fs, s, (uint64_t)st->st_size);
-	if (e == ERR_OK && mask != 0)
-		e = stage_set_attrs(c->fs, s, &attrs, mask);
-	if (e != ERR_OK) {
-		reply_err(c, e);
-		return;
-	}
-	stage_stat(c->fs, s, &now);
-	drop_stale_locked(c->fs, s);
-	if (mask != 0)
-		stages_attributes_set(c->fs, c->fs->stages, now.st_ino);
-	reply_attr(c, &now, 0);
-}
-
 /* truncate(2) by path: never a commit.  What is left of a document is no document. */
 static enum err refuse_truncate(const struct item *row, off_t size)
 {
@@ -265,6 +241,38 @@ static enum err set_size(struct fuse_call *c, const struct item *item, off_t siz
 	return e == ERR_INVALID_INPUT ? ERR_GONE : e; /* a row by now */
 }
 
+void item_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
+{
+	struct item now = { 0 };
+	struct attrs attrs;
+	uint32_t mask = attrs_wanted(st, to_set, &attrs);
+	enum err e = ERR_OK;
+	if ((to_set & FUSE_SET_ATTR_SIZE) != 0)
+		e = set_size(c, &n->item, st->st_size, &now);
+	if (e == ERR_OK && mask != 0) {
+		item_fini(&now);
+		e = tree_set_attrs(c->fs->service, n->item.id, &attrs, mask, &now);
+		if (e == ERR_OK)
+			stages_attributes_set(c->fs, c->fs->stages, n->item.id);
+	}
+	if (e == ERR_OK)
+		reply_set(c, n->nid, now.kind != ITEM_NONE ? &now : &n->item);
+	else if (e == ERR_NOT_FOUND && (to_set & FUSE_SET_ATTR_SIZE) == 0)
+		reply_old(c, n->nid, NULL);
+	else
+		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
+	item_fini(&now);
+}
+
+/* The guess was wrong. */
+void guess_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
+{
+	habits_forget(c->fs->habits, call_thread(c));
+	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	if (find_row(c, n))
+		item_set(c, n, st, to_set);
+}
+
 /* Mode and owner are the row's, by whichever version of it they come.  A size, or a time that is
  * not now, was made up for the version that is read by the node: a tool that puts back the time
  * that it found would hide the change from those that go by times. */
@@ -274,82 +282,33 @@ static bool is_for_version(int to_set)
 		(to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)) == FUSE_SET_ATTR_MTIME;
 }
 
-/* By a node that is not the current one: whether the item's attributes may be set, for somebody who reads
- * by it or whose look-up found it.  False: the request is answered.  now: NULL: the item has gone, and a
- * row's attributes with it, but not those of an empty file, which may have become a row. */
+/* By a node that is not the current one: whether the item's attributes may be set, because somebody reads
+ * by it, or the thread's look-up found it.  False: the request is answered.  now: NULL: the item has gone.
+ * A row's attributes went with it, but an empty file may have become a row. */
 static bool may_set_on_old(struct fuse_call *c, uint64_t nid, const struct item *now, int to_set)
 {
 	struct fs *fs = c->fs;
+	bool sized = (to_set & FUSE_SET_ATTR_SIZE) != 0;
 	const struct content *content = now != NULL ? held_content(fs, nid) : NULL;
-	bool refused = content != NULL && is_for_version(to_set);
+	/* By this node the kernel would not learn the new size of an ordinary file. */
+	bool refused = now == NULL || (content != NULL && is_for_version(to_set)) ||
+		(sized && now->kind == ITEM_FILE);
 	if (content == NULL)
 		content = old_version(c, nid, now, NOTE_STAT);
 	if (content == NULL)
 		return false;
-	if (now == NULL && content->item.kind == ITEM_ROW && (to_set & FUSE_SET_ATTR_SIZE) == 0) {
+	if (now == NULL && content->item.kind == ITEM_ROW && !sized) {
 		reply_content(c, content, NULL);
 		return false;
 	}
 	contents_unpin(fs->contents, content);
-	if (refused || now == NULL)
+	if (refused)
 		reply_err(c, ERR_GONE);
-	return !refused && now != NULL;
+	return !refused;
 }
 
-static void set_on_item(struct fuse_call *c, uint64_t nid, const struct stat *st, int to_set)
+void old_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
 {
-	struct item item = { 0 }, now = { 0 };
-	struct attrs attrs;
-	uint32_t mask = wanted_attrs(st, to_set, &attrs);
-	enum err e = store_get(c->fs->store, NULL, nid_id(nid), WANT_ATTRS, &item);
-	if (nid_is_private(nid)) { /* by a guess, which was wrong */
-		habits_forget(c->fs->habits, call_thread(c));
-		notes_clear(c->fs, c->fs->notes, call_thread(c));
-	} else if ((e == ERR_NOT_FOUND || (e == ERR_OK && nid_of(&item) != nid)) &&
-		!may_set_on_old(c, nid, e == ERR_OK ? &item : NULL, to_set)) {
-		item_fini(&item);
-		return;
-	}
-	if (e == ERR_OK && (to_set & FUSE_SET_ATTR_SIZE) != 0)
-		e = set_size(c, &item, st->st_size, &now);
-	if (e == ERR_OK && mask != 0) {
-		item_fini(&now);
-		e = tree_set_attrs(c->fs->service, item.id, &attrs, mask, &now);
-		if (e == ERR_OK)
-			stages_attributes_set(c->fs, c->fs->stages, item.id);
-	}
-	if (e == ERR_OK)
-		reply_set(c, nid, now.kind != ITEM_NONE ? &now : &item);
-	else if (e == ERR_NOT_FOUND && (to_set & FUSE_SET_ATTR_SIZE) == 0)
-		reply_old(c, nid, NULL);
-	else
-		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
-	item_fini(&now);
-	item_fini(&item);
-}
-
-void op_setattr(
-	fuse_req_t req, fuse_ino_t nid, struct stat *st, int to_set, struct fuse_file_info *fi)
-{
-	struct fuse_call c = call_begin(req, OP_SETATTR, nid, NULL);
-	struct handle *h = handle_of(fi);
-	c.opened = h != NULL;
-	if (vnode_ops_of(c.fs, nid) != NULL) {
-		virtual_setattr(&c, nid);
-		return;
-	}
-	if (h != NULL && h->kind == HANDLE_STAGE) {
-		set_on_stage(&c, h->stage, st, to_set);
-		return;
-	}
-	struct stage *s = NULL;
-	if (!nid_is_private(nid)) {
-		set_on_item(&c, nid, st, to_set);
-	} else if ((s = stage_asked(&c, nid)) != NULL) {
-		if (stands_for_row(&c, s, nid))
-			set_on_item(&c, nid, st, to_set);
-		else
-			set_on_stage(&c, s, st, to_set);
-		stages_unref(c.fs, c.fs->stages, s);
-	}
+	if (may_set_on_old(c, n->nid, node_item(n), to_set))
+		item_set(c, n, st, to_set);
 }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * create and release: the two ends of a file's handle beside open(2), which is in fs/requests/open.c. */
+ * create: a new file, open. */
 #include "fs/core/nid.h"
 #include "fs/requests/ops.h"
 #include "fs/requests/refusal.h"
 #include "fs/tree/attr.h"
-#include "fs/tree/locks.h"
 #include "fs/write/notes.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-
-/* ---- create ---- */
 
 static void reply_create(struct fuse_call *c, uint64_t nid, const struct stat *st, double timeout,
 	struct handle *h, struct fuse_file_info *fi)
@@ -47,7 +44,7 @@ static void create_row(
 	struct attrs attrs = attr_for_new(fs, &s->at.dir, mode, ctx->uid, ctx->gid, false);
 	stage_created(s, fresh ? &attrs : NULL); /* op_create() has let it in */
 	stages_add(fs->stages, s, 0);
-	struct handle *h = open_handle(c, HANDLE_STAGE, s->nid, fi);
+	struct handle *h = open_handle(c, KIND_STAGED, s->nid, fi);
 	if (h == NULL) {
 		stages_unref(fs, fs->stages, s);
 		reply_err(c, ERR_NO_MEMORY);
@@ -75,7 +72,7 @@ static void create_file(
 	if (e == ERR_NAME_EXISTS && (fi->flags & O_EXCL) == 0)
 		e = name_item(fs, t, WANT_ATTRS, &file);
 	struct handle *h = NULL;
-	if (e == ERR_OK && (h = open_handle(c, HANDLE_FILE, nid_of(&file), fi)) == NULL)
+	if (e == ERR_OK && (h = open_handle(c, KIND_FILE, nid_of(&file), fi)) == NULL)
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK) {
 		struct stat st;
@@ -112,18 +109,4 @@ void op_create(
 	else
 		reply_err(&c, e);
 	resolved_name_fini(&t);
-}
-
-/* ---- release ---- */
-
-void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
-{
-	struct fuse_call c = call_begin(req, OP_RELEASE, nid, NULL);
-	locks_release(c.fs->locks, &handle_of(fi)->locked);
-	if (handle_of(fi)->kind == HANDLE_VIRTUAL) {
-		virtual_release(&c, fi);
-		return;
-	}
-	close_handle(c.fs, handle_of(fi));
-	reply_err(&c, ERR_OK);
 }

@@ -13,8 +13,8 @@
  * by which others will ask; else nothing can be locked there. */
 static enum err find_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret)
 {
-	struct stage *s = h->kind == HANDLE_STAGE ? h->stage : NULL;
-	*ret = h->kind == HANDLE_VIRTUAL ? h->nid : nid_id(h->nid);
+	struct stage *s = h->kind == KIND_STAGED ? h->stage : NULL;
+	*ret = h->kind == KIND_VIRTUAL ? h->nid : nid_id(h->nid);
 	if (s == NULL)
 		return ERR_OK;
 	enum err e = shows ? stage_settle(fs, s) : ERR_OK;

@@ -45,14 +45,6 @@ pid_t call_thread(const struct fuse_call *c);
 void reply_err(struct fuse_call *c, enum err e);
 /* ESTALE: the kernel looks the name up once more. */
 void reply_again(struct fuse_call *c);
-/* The same for a node that is not what its name leads to.  A thread that was told so a moment ago is
- * not told again to look: this is a refusal. */
-void refuse_old(struct fuse_call *c, enum note_state state);
-/* Returns the content of a node that is not the current one, pinned: if the thread's look-up found it a
- * moment ago, or if somebody has it open and the thread does not come by a name.  NULL: the request is
- * answered.  now: the item as it is; NULL: it has gone. */
-const struct content *old_version(
-	struct fuse_call *c, uint64_t nid, const struct item *now, enum note_what what);
 /* The reason of a refusal, for a call that is answered elsewhere or otherwise.  rejected: as in struct
  * refusal; "": nowhere. */
 void note_refusal(struct fuse_call *c, enum err e, const char *rejected);
@@ -91,7 +83,7 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
 }
 /* One of a file, which fi leads to from now on; NULL when memory is out. */
 struct handle *open_handle(
-	const struct fuse_call *c, enum handle_kind kind, uint64_t nid, struct fuse_file_info *fi);
+	const struct fuse_call *c, enum kind kind, uint64_t nid, struct fuse_file_info *fi);
 /* Its last close: what is complete is committed, and the kernel told. */
 void close_handle(struct fs *fs, struct handle *h);
 
@@ -119,18 +111,7 @@ bool dir_page_add(
 void virtual_lookup(struct fuse_call *c, uint64_t dir, const char *name);
 void virtual_mkdir(struct fuse_call *c, uint64_t dir, const char *name);
 void virtual_rmdir(struct fuse_call *c, uint64_t dir, const char *name);
-void virtual_getattr(struct fuse_call *c, uint64_t nid);
-void virtual_setattr(struct fuse_call *c, uint64_t nid);
-void virtual_open(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi);
 void virtual_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi);
-void virtual_read(struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi);
-void virtual_write(struct fuse_call *c, const char *bytes, size_t size, off_t offset,
-	struct fuse_file_info *fi);
-void virtual_close(struct fuse_call *c, struct fuse_file_info *fi);
-void virtual_sync(struct fuse_call *c, struct fuse_file_info *fi);
-void virtual_readdir(
-	struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus);
-void virtual_release(struct fuse_call *c, struct fuse_file_info *fi);
 void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n);
 /* Whether the node is virtual: then the change of it has been refused. */
 bool virtual_refuses(struct fuse_call *c, uint64_t nid);

@@ -93,36 +93,6 @@ void reply_again(struct fuse_call *c)
 	reply_errno(c, ESTALE);
 }
 
-void refuse_old(struct fuse_call *c, enum note_state state)
-{
-	if (state == NOTE_NONE) {
-		reply_again(c);
-		return;
-	}
-	notes_clear(c->fs, c->fs->notes, call_thread(c));
-	reply_err(c, ERR_GONE);
-}
-
-const struct content *old_version(
-	struct fuse_call *c, uint64_t nid, const struct item *now, enum note_what what)
-{
-	struct fs *fs = c->fs;
-	service_wait_kept(fs->service);
-	const struct content *content = contents_pin_old(fs->contents, nid);
-	const struct item *named = now == NULL && content != NULL ? &content->item : now;
-	enum note_state state = notes_refuse(fs, fs->notes, call_thread(c), nid, named, what);
-	if (state != NOTE_SECOND) {
-		contents_unpin(fs->contents, content);
-		content = state == NOTE_LINK ? contents_look(fs->contents, nid) : NULL;
-	}
-	/* A listing under way may bring its name once more. */
-	if (state == NOTE_NONE && what == NOTE_READ)
-		contents_retire(fs->contents, nid);
-	if (content == NULL)
-		refuse_old(c, what == NOTE_STAT ? NOTE_NONE : state);
-	return content;
-}
-
 bool may_open(struct fuse_call *c)
 {
 	enum err e = held_may_open(c->fs, fuse_req_ctx(c->req)->uid, &c->detail);

@@ -8,7 +8,7 @@
 #include "base/workers.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 #include "fs/tree/held.h"
 #include "fs/tree/viewer.h"
 
@@ -180,11 +180,11 @@ static struct task *new_named(
 }
 
 static struct task *new_on_handle(const struct fuse_call *c, void (*run)(struct task *t),
-	struct fuse_file_info *fi, const char *bytes, size_t n)
+	struct handle *h, const char *bytes, size_t n)
 {
-	struct task *t = new_task(c, run, handle_of(fi)->nid, fi, bytes, n);
+	struct task *t = new_task(c, run, h->nid, NULL, bytes, n);
 	if (t != NULL) {
-		t->handle = handle_of(fi);
+		t->handle = h;
 		handle_ref(t->handle);
 		/* Why a snapshot is gone is noted when it goes. */
 		t->call.opened = !nid_is_snapshot(t->nid);
@@ -194,7 +194,7 @@ static struct task *new_on_handle(const struct fuse_call *c, void (*run)(struct 
 
 static enum vlane lane_of_handle(const struct handle *h)
 {
-	return h->kind == HANDLE_VIRTUAL ? h->file->ops->lane : h->vdir->ops->lane;
+	return h->kind == KIND_VIRTUAL ? h->file->ops->lane : h->vdir->ops->lane;
 }
 
 /* With the words of the node's kind, where nobody has others. */
@@ -306,23 +306,24 @@ bool virtual_refuses(struct fuse_call *c, uint64_t nid)
 
 /* ---- attributes ---- */
 
-void virtual_getattr(struct fuse_call *c, uint64_t nid)
+static void virtual_attributes(struct fuse_call *c, struct node *n)
 {
 	struct stat st;
-	enum err e = vnode_ops_of(c->fs, nid)->stat(c->fs, nid, &st);
+	enum err e = vnode_ops_of(c->fs, n->nid)->stat(c->fs, n->nid, &st);
 	if (e == ERR_OK)
 		reply_attr(c, &st, 0);
 	else
 		reply_err(c, e);
 }
 
-void virtual_setattr(struct fuse_call *c, uint64_t nid)
+static void virtual_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
 {
-	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, n->nid);
+	(void)st, (void)to_set;
 	if (ops->takes_attrs)
-		virtual_getattr(c, nid);
+		virtual_attributes(c, n);
 	else
-		refuse(c, nid, ops->refusal);
+		refuse(c, n->nid, ops->refusal);
 }
 
 enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
@@ -361,7 +362,7 @@ static void run_open(struct task *t)
 	struct handle *h = NULL;
 	enum err e = vnode_ops_of(t->call.fs, t->nid)->open(fs, t->nid, t->fi.flags, &t->vcall, &f);
 	if (e == ERR_OK)
-		h = handle_new(fs, HANDLE_VIRTUAL, t->nid, call_thread(&t->call));
+		h = handle_new(fs, KIND_VIRTUAL, t->nid, call_thread(&t->call));
 	if (e == ERR_OK && h == NULL) {
 		f->ops->free(f);
 		e = ERR_NO_MEMORY;
@@ -381,13 +382,13 @@ static void run_open(struct task *t)
 	answer_open(t, h);
 }
 
-void virtual_open(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi)
+static void virtual_open(struct fuse_call *c, struct node *n, struct fuse_file_info *fi)
 {
-	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, n->nid);
 	struct task *t = NULL;
 	if (ops->open == NULL)
 		reply_err(c, ERR_IS_A_DIRECTORY);
-	else if ((t = new_task(c, run_open, nid, fi, NULL, 0)) != NULL)
+	else if ((t = new_task(c, run_open, n->nid, fi, NULL, 0)) != NULL)
 		dispatch_viewed(t, ops->lane);
 }
 
@@ -398,7 +399,7 @@ static void run_opendir(struct task *t)
 	struct handle *h = NULL;
 	enum err e = vnode_ops_of(t->call.fs, t->nid)->opendir(fs, t->nid, &t->vcall, &d);
 	if (e == ERR_OK)
-		h = handle_new(fs, HANDLE_VIRTUAL_DIR, t->nid, call_thread(&t->call));
+		h = handle_new(fs, KIND_VIRTUAL_DIR, t->nid, call_thread(&t->call));
 	if (e == ERR_OK && h == NULL) {
 		d->ops->free(d);
 		e = ERR_NO_MEMORY;
@@ -424,15 +425,15 @@ void virtual_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info *f
 
 static void run_release(struct task *t)
 {
-	handle_unref(t->call.fs, handle_of(&t->fi));
-	reply_err(&t->call, ERR_OK);
+	release_now(&t->call, handle_of(&t->fi));
 }
 
-void virtual_release(struct fuse_call *c, struct fuse_file_info *fi)
+static void virtual_release(struct fuse_call *c, struct handle *h)
 {
-	struct task *t = new_task(c, run_release, handle_of(fi)->nid, fi, NULL, 0);
+	struct fuse_file_info fi = { .fh = (uintptr_t)h };
+	struct task *t = new_task(c, run_release, h->nid, &fi, NULL, 0);
 	if (t != NULL)
-		dispatch(t, lane_of_handle(handle_of(fi)));
+		dispatch(t, lane_of_handle(h));
 }
 
 /* ---- reading and writing ---- */
@@ -463,9 +464,9 @@ static void run_read(struct task *t)
 	buf_fini(&out);
 }
 
-void virtual_read(struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi)
+static void virtual_read(struct fuse_call *c, struct handle *h, size_t size, off_t offset)
 {
-	struct task *t = new_on_handle(c, run_read, fi, NULL, 0);
+	struct task *t = new_on_handle(c, run_read, h, NULL, 0);
 	if (t == NULL)
 		return;
 	t->size = size;
@@ -489,10 +490,9 @@ static void run_write(struct task *t)
 	fuse_reply_write(t->call.req, t->size);
 }
 
-void virtual_write(struct fuse_call *c, const char *bytes, size_t size, off_t offset,
-	struct fuse_file_info *fi)
+static void virtual_write(struct fuse_call *c, struct handle *h, struct span bytes, off_t offset)
 {
-	struct task *t = new_on_handle(c, run_write, fi, bytes, size);
+	struct task *t = new_on_handle(c, run_write, h, bytes.p, bytes.n);
 	if (t == NULL)
 		return;
 	t->offset = (uint64_t)offset;
@@ -514,14 +514,15 @@ static void run_close(struct task *t)
 	notify_then_reply(t->call.fs->notifier, t->call.req);
 }
 
-void virtual_close(struct fuse_call *c, struct fuse_file_info *fi)
+static void virtual_flush(struct fuse_call *c, struct handle *h, const struct fuse_file_info *fi)
 {
 	struct task *t = NULL;
-	if (handle_of(fi)->file->ops->close == NULL) {
-		unlock_closed(c->fs, handle_of(fi), fi->lock_owner);
-		reply_err(c, ERR_OK);
-	} else if ((t = new_on_handle(c, run_close, fi, NULL, 0)) != NULL)
-		dispatch(t, lane_of_handle(t->handle));
+	if (!h->writes || h->file->ops->close == NULL || !closes_for_opener(h, call_thread(c))) {
+		flush_nothing(c, h, fi);
+	} else if ((t = new_on_handle(c, run_close, h, NULL, 0)) != NULL) {
+		t->fi.lock_owner = fi->lock_owner;
+		dispatch(t, lane_of_handle(h));
+	}
 }
 
 static void run_sync(struct task *t)
@@ -531,13 +532,13 @@ static void run_sync(struct task *t)
 	refuse_open(t, f->ops->sync(f, &t->vcall));
 }
 
-void virtual_sync(struct fuse_call *c, struct fuse_file_info *fi)
+static void virtual_sync(struct fuse_call *c, struct handle *h)
 {
 	struct task *t = NULL;
-	if (handle_of(fi)->file->ops->sync == NULL)
+	if (h->file->ops->sync == NULL)
 		reply_err(c, store_sync(c->fs->store));
-	else if ((t = new_on_handle(c, run_sync, fi, NULL, 0)) != NULL)
-		dispatch(t, lane_of_handle(t->handle));
+	else if ((t = new_on_handle(c, run_sync, h, NULL, 0)) != NULL)
+		dispatch(t, lane_of_handle(h));
 }
 
 /* ---- directories ---- */
@@ -557,10 +558,10 @@ static void run_readdir(struct task *t)
 	free(p.bytes);
 }
 
-void virtual_readdir(
-	struct fuse_call *c, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+static void virtual_list(
+	struct fuse_call *c, struct handle *h, size_t size, off_t offset, bool plus)
 {
-	struct task *t = new_on_handle(c, run_readdir, fi, NULL, 0);
+	struct task *t = new_on_handle(c, run_readdir, h, NULL, 0);
 	if (t == NULL)
 		return;
 	t->size = size;
@@ -568,3 +569,35 @@ void virtual_readdir(
 	t->plus = plus;
 	dispatch_viewed(t, lane_of_handle(t->handle));
 }
+
+static void virtual_fini(struct fs *fs, struct handle *h)
+{
+	if (h->file != NULL)
+		h->file->ops->free(h->file);
+	if (h->vdir != NULL)
+		h->vdir->ops->free(h->vdir);
+	held_set(fs, &h->held, 0);
+	mutex_destroy(&h->turns.lock);
+}
+
+const struct kind_ops kind_virtual = {
+	.open = virtual_open,
+	.attributes = virtual_attributes,
+	.set = virtual_set,
+	.read = virtual_read,
+	.write = virtual_write,
+	.flush = virtual_flush,
+	.sync = virtual_sync,
+	.release = virtual_release,
+	.fini = virtual_fini,
+};
+
+const struct kind_ops kind_virtual_dir = {
+	.read = refuse_read,
+	.write = refuse_write,
+	.flush = flush_nothing,
+	.sync = sync_store,
+	.list = virtual_list,
+	.release = virtual_release,
+	.fini = virtual_fini,
+};

@@ -14,7 +14,7 @@
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
 #include "fs/refused/waiting.h"
-#include "fs/requests/handle_kinds.h"
+#include "fs/requests/kinds.h"
 #include "fs/requests/ops.h"
 #include "fs/requests/syncs.h"
 #include "fs/session/loop.h"
@@ -184,7 +184,8 @@ static bool make_parts(struct fs *fs)
 	fs->habits = habits_new();
 	fs->reasons = reasons_new();
 	fs->waiting = waiting_new();
-	fs->handles = handles_new(handle_kinds);
+	fs->kinds = kinds;
+	fs->handles = handles_new();
 	fs->locks = locks_new(fs->held->max_ranges);
 	fs->batch_results = batch_results_new();
 	fs->open_files = idset_new();

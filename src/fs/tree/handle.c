@@ -12,14 +12,11 @@
 struct handles {
 	struct mutex lock;
 	struct handle *first; /* guarded by lock */
-	const struct handle_ops *ops;
 };
 
-struct handles *handles_new(const struct handle_ops ops[HANDLE_KINDS])
+struct handles *handles_new(void)
 {
 	struct handles *t = calloc(1, sizeof(*t));
-	if (t != NULL)
-		t->ops = ops;
 	if (t != NULL && mutex_init(&t->lock, RANK_HANDLES) != 0) {
 		free(t);
 		return NULL;
@@ -27,7 +24,7 @@ struct handles *handles_new(const struct handle_ops ops[HANDLE_KINDS])
 	return t;
 }
 
-struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener)
+struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t opener)
 {
 	struct handle *h = calloc(1, sizeof(*h));
 	if (h == NULL)
@@ -36,7 +33,7 @@ struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pi
 	h->nid = nid;
 	h->opener = opener;
 	atomic_init(&h->refs, 1);
-	if (kind == HANDLE_FILE)
+	if (kind == KIND_FILE)
 		(void)idset_add(fs->open_files, nid_id(nid), 1);
 	atomic_fetch_add(&fs->held->handles, 1);
 	struct handles *t = fs->handles;
@@ -113,7 +110,7 @@ void handles_keep(struct fs *fs, const struct content *content)
 	struct handles *t = fs->handles;
 	mutex_lock(&t->lock);
 	for (struct handle *h = t->first; h != NULL; h = h->next)
-		if (h->kind == HANDLE_FILE && h->nid == content->nid && h->content == NULL) {
+		if (h->kind == KIND_FILE && h->nid == content->nid && h->content == NULL) {
 			contents_pin_again(fs->contents, content);
 			h->content = content;
 		}
@@ -128,17 +125,17 @@ bool handles_of_file(struct fs *fs, uint64_t nid)
 		return false;
 	mutex_lock(&t->lock);
 	for (struct handle *h = t->first; h != NULL && !found; h = h->next)
-		found = h->kind == HANDLE_FILE && h->nid == nid;
+		found = h->kind == KIND_FILE && h->nid == nid;
 	mutex_unlock(&t->lock);
 	return found;
 }
 
-static void handle_free(struct fs *fs, struct handles *t, struct handle *h)
+static void handle_free(struct fs *fs, struct handle *h)
 {
-	if (h->kind == HANDLE_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0)
+	if (h->kind == KIND_FILE && idset_add(fs->open_files, nid_id(h->nid), -1) == 0)
 		file_drop_orphan(fs, nid_id(h->nid));
-	if (t->ops[h->kind].release != NULL)
-		t->ops[h->kind].release(fs, h);
+	if (fs->kinds[h->kind]->fini != NULL)
+		fs->kinds[h->kind]->fini(fs, h);
 	if (h->writes)
 		atomic_fetch_sub(&fs->held->writers, 1);
 	atomic_fetch_sub(&fs->held->handles, 1);
@@ -155,7 +152,7 @@ void handle_unref(struct fs *fs, struct handle *h)
 		h->next->previous = h->previous;
 	*(h->previous != NULL ? &h->previous->next : &t->first) = h->next;
 	mutex_unlock(&t->lock);
-	handle_free(fs, t, h);
+	handle_free(fs, h);
 }
 
 void handles_free(struct fs *fs, struct handles *t)
@@ -164,15 +161,15 @@ void handles_free(struct fs *fs, struct handles *t)
 		return;
 	for (struct handle *h = t->first, *next; h != NULL; h = next) {
 		next = h->next;
-		if (t->ops[h->kind].abandon != NULL)
-			t->ops[h->kind].abandon(fs, h);
+		if (fs->kinds[h->kind]->abandon != NULL)
+			fs->kinds[h->kind]->abandon(fs, h);
 		/* What that commits goes through the others (handles_keep()). */
 		mutex_lock(&t->lock);
 		t->first = next;
 		if (next != NULL)
 			next->previous = NULL;
 		mutex_unlock(&t->lock);
-		handle_free(fs, t, h);
+		handle_free(fs, h);
 	}
 	mutex_destroy(&t->lock);
 	free(t);

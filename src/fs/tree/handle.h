@@ -19,15 +19,17 @@ struct stage;
 struct vdir;
 struct vfile;
 
-enum handle_kind {
-	HANDLE_ROW,   /* reads one version of a row, pinned */
-	HANDLE_STAGE, /* writes a row */
-	HANDLE_FILE,  /* an ordinary file */
-	HANDLE_DIR,
-	HANDLE_VIRTUAL,     /* a file of fs/core/virtual.h */
-	HANDLE_VIRTUAL_DIR, /* a directory of it */
+/* Of nodes, and of what is opened by them. */
+enum kind {
+	KIND_ROW,    /* one version of a row, pinned while it is read */
+	KIND_OLD,    /* a version that was replaced or removed; open it is a KIND_ROW */
+	KIND_STAGED, /* a staged write of a row */
+	KIND_FILE,   /* an ordinary file */
+	KIND_DIR,
+	KIND_VIRTUAL,     /* fs/core/virtual.h; open it is a file */
+	KIND_VIRTUAL_DIR, /* an open directory of it */
+	KIND_COUNT_
 };
-#define HANDLE_KINDS (HANDLE_VIRTUAL_DIR + 1)
 
 /* Whose turn it is at a virtual file or directory (fs/requests/virtual.c). */
 struct turns {
@@ -37,22 +39,22 @@ struct turns {
 };
 
 struct handle {
-	enum handle_kind kind;
+	enum kind kind;
 	uint64_t nid;
 	bool writes;  /* handle_writes() */
 	pid_t opener; /* thread id */
 	struct range
 		*locked; /* what was locked through it; guarded by the lock of fs/tree/locks.c */
 	union {
-		/* HANDLE_ROW: what it reads.  HANDLE_FILE: what the file was as a row, from the moment when
+		/* KIND_ROW: what it reads.  KIND_FILE: what the file was as a row, from the moment when
 		 * that row was replaced or removed. */
 		const struct content *_Atomic content;
-		struct stage *stage; /* HANDLE_STAGE; one reference */
-		struct {             /* HANDLE_DIR */
+		struct stage *stage; /* KIND_STAGED; one reference */
+		struct {             /* KIND_DIR */
 			struct listing *listing;
 			atomic_bool linking; /* its last page may still be giving nodes to names */
 		};
-		struct {                    /* HANDLE_VIRTUAL, HANDLE_VIRTUAL_DIR */
+		struct {                    /* KIND_VIRTUAL, KIND_VIRTUAL_DIR */
 			struct vfile *file; /* freed with the handle, in its lane */
 			struct vdir *vdir;
 			struct turns turns;
@@ -64,27 +66,48 @@ struct handle {
 	struct handle *next, *previous; /* guarded by the table's lock */
 };
 
-/* What the end of a handle means, by kind.  The table is filled by fs/session/session.c, since a
- * handle knows nothing of staged writes and virtual files. */
-struct handle_ops {
+struct fuse_call;
+struct fuse_file_info;
+struct node;
+struct stat;
+
+/* What each kind does.  fs->kinds is the table, of fs/requests/kinds.c, because a handle knows nothing of requests,
+ * staged writes and virtual files. */
+struct kind_ops {
+	/* By a node.  NULL: no node is of this kind. */
+	void (*open)(struct fuse_call *c, struct node *n, struct fuse_file_info *fi);
+	void (*attributes)(struct fuse_call *c, struct node *n);
+	void (*set)(struct fuse_call *c, struct node *n, const struct stat *st, int to_set);
+
+	/* By an open file or directory (list).  NULL: no handle is of this kind. */
+	void (*read)(struct fuse_call *c, struct handle *h, size_t size, off_t offset);
+	void (*write)(struct fuse_call *c, struct handle *h, struct span bytes, off_t offset);
+	void (*flush)(struct fuse_call *c, struct handle *h, const struct fuse_file_info *fi);
+	void (*sync)(struct fuse_call *c, struct handle *h);
+	void (*list)(struct fuse_call *c, struct handle *h, size_t size, off_t offset, bool plus);
+	void (*release)(struct fuse_call *c, struct handle *h); /* the last close */
+
+	/* Decides what the last close decides; release() calls it, and an open whose reply the kernel did not
+	 * take.  NULL: nothing to decide. */
+	void (*close)(struct fs *fs, struct handle *h);
 	/* The kernel was cut off and will not close it.  NULL: nothing to decide. */
 	void (*abandon)(struct fs *fs, struct handle *h);
 	/* Lets go of what is in the union.  NULL: nothing. */
-	void (*release)(struct fs *fs, struct handle *h);
+	void (*fini)(struct fs *fs, struct handle *h);
 };
 
 struct handles;
-/* ops: by enum handle_kind; borrowed.  NULL: no memory. */
-struct handles *handles_new(const struct handle_ops ops[HANDLE_KINDS]);
+/* NULL: no memory. */
+struct handles *handles_new(void);
 /* Releases what a kernel that was cut off never will; staged documents are decided. */
 void handles_free(struct fs *fs, struct handles *t);
 
-/* The caller has asked held_may_open().  NULL when memory is out.  HANDLE_FILE is counted as open until freed. */
-struct handle *handle_new(struct fs *fs, enum handle_kind kind, uint64_t nid, pid_t opener);
+/* The caller has asked held_may_open().  NULL when memory is out.  KIND_FILE is counted as open until freed. */
+struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t opener);
 /* It was opened for writing: counted until it is freed. */
 void handle_writes(struct fs *fs, struct handle *h);
 void handle_ref(struct handle *h);
-/* HANDLE_DIR: whether the kernel may be linking entries of it (counted in open_dirs). */
+/* KIND_DIR: whether the kernel may be linking entries of it (counted in open_dirs). */
 void handle_links(struct fs *fs, struct handle *h, bool links);
 /* The last one lets go of everything; a stage is not released by that (stage_close). */
 void handle_unref(struct fs *fs, struct handle *h);

@@ -166,7 +166,9 @@ static uint32_t look(struct store *s, const struct plan *p, const struct places 
 		message_name(p, moved, name);
 	else
 		slot_name(p, slot, name);
-	if (dir != 0 && store_child(s, NULL, dir, class, span_of(name), WANT_BODY, &it) == ERR_OK)
+	/* A row that waits for its document was made, but nothing was written to it. */
+	if (dir != 0 && store_child(s, NULL, dir, class, span_of(name), WANT_BODY, &it) == ERR_OK &&
+		!item_is_empty_row(&it))
 		*ret = read_slot(s, &it, ret_n);
 	item_fini(&it);
 	const char *n = *ret ? strstr(*ret, "\"N\":") : NULL;

@@ -119,6 +119,8 @@ static void drop_content(struct fs *fs, const struct change *c)
 /* What the kernel may have cached of what another door changed. */
 static void tell(struct fs *fs, struct told *told, const struct change *c)
 {
+	if (c->now.kind == ITEM_MESSAGE) /* the mount does not show them */
+		return;
 	partition_made(fs, told, c);
 	child_changed(fs, told, c->now.parent, &c->now);
 	/* Policies of a table, properties of an account: its own times moved. */

@@ -8,7 +8,7 @@ import { AzureNamedKeyCredential, TableClient, TableServiceClient } from "@azure
 export { assert };
 
 const connection = process.env.ROWFS_CONNECTION;
-const part = (name) => new RegExp(`(?:^|;)${name}=([^;]*)`).exec(connection)[1];
+export const part = (name) => new RegExp(`(?:^|;)${name}=([^;]*)`).exec(connection)[1];
 export const account = part("AccountName");
 export const endpoint = part("TableEndpoint");
 export const credential = new AzureNamedKeyCredential(account, part("AccountKey"));
@@ -75,6 +75,12 @@ export async function all(iterator) {
 
 export async function pages(iterator, size, continuationToken) {
 	return all(iterator.byPage({ maxPageSize: size, continuationToken }));
+}
+
+// Asks again until the answer is true; a test never waits for a fixed time.
+export async function until(ask) {
+	for (const end = Date.now() + 60e3; !(await ask()); )
+		assert.ok(Date.now() < end, `not within a minute: ${ask}`);
 }
 
 export const rowKeys = (entities) => entities.map((e) => e.rowKey);

@@ -589,13 +589,15 @@ def serve(rowfs, work, request):
 
 
 @pytest.fixture(scope="module")
-def module_server(rowfs):
-    """One server for the tests of a file that need none of their own."""
+def module_server(request, rowfs):
+    """One server for the tests of a file that need none of their own.  SERVE_OPTIONS of the
+    file are its options."""
     work = pathlib.Path(tempfile.mkdtemp(prefix="rowfs-test-"))
     store = work / "store.rowfs"
     rowfs("init", store)
     add_accounts(rowfs, store)
-    server = Serve(rowfs, store, [], work / "serve.log", timeout=4 * TIMEOUT)
+    options = getattr(request.module, "SERVE_OPTIONS", [])
+    server = Serve(rowfs, store, options, work / "serve.log", timeout=4 * TIMEOUT)
     try:
         yield server.start()
     finally:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """azure-storage 2.10, the older library for JavaScript that many programs still use: bare-LF
-batches, MERGE, the full SharedKey signature."""
+batches, MERGE, the full SharedKey signature; and its client of queues."""
 
 import pytest
 
 import sdk
+
+SERVE_OPTIONS = ["--rest=127.0.0.1:0", "--rest=queue=127.0.0.1:0"]
+SCRIPTS = [f"azure-storage/{name}.mjs" for name in ("tables", "queues")]
 
 
 @pytest.fixture(scope="module")
@@ -13,6 +16,6 @@ def results(rowfs, module_server):
     return sdk.Results([*node, "--no-deprecation"], sdk.node_environment(rowfs, module_server))
 
 
-@pytest.mark.parametrize("script, name", sdk.checks("azure-storage/all.mjs"))
+@pytest.mark.parametrize("script, name", sdk.checks(*SCRIPTS))
 def test_azure_storage(results, script, name):
     results.want(script, name)

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: MIT
-// azure-storage 2.10: everything in one file, as its client is.
-import { promisify } from "node:util";
+// azure-storage 2.10: its client of tables.
 import azure from "azure-storage";
 import { assert, check, connection, endpoint } from "../check.mjs";
+import { promises, refused } from "./client.mjs";
 
 const { TableBatch, TableQuery, TableUtilities } = azure;
 const { EdmType, entityGenerator: edm } = TableUtilities;
 
-// The client's methods as promises, which fail as the callbacks do.
-function promises(client) {
-	return new Proxy(client, {
-		get: (target, name) =>
-			typeof target[name] === "function" && !/^generate|^getUrl/.test(name)
-				? promisify(target[name]).bind(target)
-				: target[name].bind(target),
-	});
-}
-
 const s = promises(azure.createTableService(connection));
-
-async function refused(promise, status, code) {
-	const e = await promise.then(
-		() => assert.fail(`${code} expected, but it was done`),
-		(e) => e,
-	);
-	if (e.statusCode === undefined) throw e;
-	assert.equal(`${e.statusCode} ${e.code}`, `${status} ${code}`, e.message);
-	return e;
-}
 
 const row = (rowKey, more, partitionKey = "p") => ({
 	PartitionKey: edm.String(partitionKey),

@@ -8,22 +8,31 @@
 #include "daemon/core/account_url.h"
 #include "daemon/core/table_arg.h"
 #include "query/key_ranges.h"
+#include "service/core/accounts.h"
 #include "service/core/tables.h"
+#include "service/queue/queues.h"
 #include "service/sas/sas.h"
 
 #include <string.h>
 
 #define VERSION "2019-02-02" /* what the SDKs sign */
 /* In the order in which the service wants them. */
-#define TABLE_LETTERS "raud"
-#define ACCOUNT_LETTERS "rwdlacu"
 #define TYPE_LETTERS "sco"
 #define URL_LIMIT ((size_t)64 << 10)
 
+/* A service that tokens can be for; letters in the order in which the service wants them. */
+struct kind {
+	const char *letter, *account_letters;
+	const struct sas_service *sas;
+};
+static const struct kind tables = { "t", "rwdlacu", &sas_tables };
+static const struct kind queues = { "q", "rwdlacup", &sas_queues };
+
 /* What the command line asks for. */
 struct order {
-	struct span account, table; /* table.p is NULL: an account SAS */
-	char permissions[8], types[4];
+	const struct kind *kind;
+	struct span account, table; /* or the queue; table.p is NULL: an account SAS */
+	char permissions[9], types[4];
 	char start[CLOCK_TEXT_MAX], expiry[CLOCK_TEXT_MAX];
 	int64_t start_ticks, expiry_ticks; /* 0: not given */
 	int key;
@@ -228,6 +237,15 @@ static bool check_range(const struct args *args, FILE *err)
 
 /* ---- the two kinds ---- */
 
+static bool no_range(const struct args *args, FILE *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(range_options); i++) {
+		if (!expect(args, range_options[i], false, err))
+			return false;
+	}
+	return true;
+}
+
 static bool read_table_order(const struct args *args, struct order *o, FILE *err)
 {
 	bool policy = args_has(args, "policy");
@@ -240,20 +258,28 @@ static bool read_table_order(const struct args *args, struct order *o, FILE *err
 		       (expect(args, "permissions", true, err) &&
 			       expect(args, "expiry", true, err))) &&
 		expect(args, "resource-types", false, err) &&
-		read_letters(args, "permissions", TABLE_LETTERS, o->permissions, err) &&
-		check_range(args, err);
+		read_letters(args, "permissions", o->kind->sas->permissions, o->permissions, err) &&
+		(o->kind == &tables ? check_range(args, err) : no_range(args, err));
 }
 
 static bool read_account_order(const struct args *args, struct order *o, FILE *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(range_options); i++) {
-		if (!expect(args, range_options[i], false, err))
-			return false;
-	}
-	return expect(args, "policy", false, err) && expect(args, "permissions", true, err) &&
+	return no_range(args, err) && expect(args, "policy", false, err) &&
+		expect(args, "permissions", true, err) &&
 		expect(args, "resource-types", true, err) && expect(args, "expiry", true, err) &&
-		read_letters(args, "permissions", ACCOUNT_LETTERS, o->permissions, err) &&
+		read_letters(args, "permissions", o->kind->account_letters, o->permissions, err) &&
 		read_letters(args, "resource-types", TYPE_LETTERS, o->types, err);
+}
+
+static bool read_service(const struct args *args, const struct kind **ret, FILE *err)
+{
+	const char *text = args_value(args, "service");
+
+	*ret = text != NULL && strcmp(text, sas_queues.name) == 0 ? &queues : &tables;
+	if (text == NULL || strcmp(text, (*ret)->sas->name) == 0)
+		return true;
+	(void)command_fail(err, "sas", "--service is table or queue, not '%s'", text);
+	return false;
 }
 
 static bool read_order(const struct args *args, struct order *o, FILE *err)
@@ -268,7 +294,7 @@ static bool read_order(const struct args *args, struct order *o, FILE *err)
 		o->account = at.account;
 		o->table = at.table;
 	}
-	return read_times(args, o, err) &&
+	return read_service(args, &o->kind, err) && read_times(args, o, err) &&
 		(o->table.p != NULL ? read_table_order(args, o, err)
 				    : read_account_order(args, o, err)) &&
 		check_ip(args, err) && check_url(args, err) && read_key(args, &o->key, err);
@@ -290,7 +316,7 @@ static struct span text_or_none(const char *text)
 
 static void fill(const struct args *args, const struct order *o, struct span table, struct sas *s)
 {
-	*s = (struct sas){ .of = &sas_tables,
+	*s = (struct sas){ .of = o->kind->sas,
 		.sv = SPAN_LIT(VERSION),
 		.sp = text_or_none(o->permissions),
 		.st = text_or_none(o->start),
@@ -299,12 +325,16 @@ static void fill(const struct args *args, const struct order *o, struct span tab
 	if (args_has(args, "https-only"))
 		s->spr = SPAN_LIT("https");
 	if (o->table.p == NULL) {
-		s->ss = SPAN_LIT("t");
+		s->ss = span_of(o->kind->letter);
 		s->srt = span_of(o->types);
 		return;
 	}
-	s->tn = table;
 	s->si = option(args, "policy");
+	if (o->kind == &queues) {
+		s->resource = table;
+		return;
+	}
+	s->tn = table;
 	s->spk = option(args, "from-pk");
 	s->srk = option(args, "from-rk");
 	s->epk = option(args, "to-pk");
@@ -341,13 +371,28 @@ static enum err sign(struct cmd_env *env, const struct order *o, struct sas *s, 
 	return e;
 }
 
+/* Queues have no default endpoint. */
+static bool add_account(
+	struct cmd_env *env, const struct args *args, const struct order *o, struct buf *url)
+{
+	bool https = args_has(args, "https-only");
+
+	if (o->kind == &queues && !args_has(args, "url"))
+		return account_url_add_service(
+			env->served, sas_queues.name, o->account, https, url);
+	account_url_add(env->served, args, o->account, https, url);
+	return true;
+}
+
 static int print(struct cmd_env *env, const struct args *args, const struct order *o,
 	struct span table, const struct sas *s)
 {
 	struct buf url = BUF_INIT(URL_LIMIT);
 	int code = EXIT_DONE;
 
-	account_url_add(env->served, args, o->account, args_has(args, "https-only"), &url);
+	if (!add_account(env, args, o, &url))
+		return command_fail(env->err, "sas",
+			"no process serves the queues of this store; say with --url=URL where they are");
 	buf_add_char(&url, '/');
 	buf_add_span(&url, table);
 	buf_add_char(&url, '?');
@@ -393,22 +438,40 @@ static int make_for_table(struct cmd_env *env, const struct args *args, const st
 	return code;
 }
 
+static int make_for_queue(struct cmd_env *env, const struct args *args, const struct order *o)
+{
+	struct table_arg at = { o->account, o->table };
+	struct item it = { 0 };
+	uint64_t id;
+	enum err e = account_find(env->service, o->account, &it);
+
+	if (e == ERR_OK) {
+		e = queue_id(env->service, it.id, o->table, &id);
+		item_fini(&it);
+	}
+	return e != ERR_OK ? table_arg_fail(env, "sas", &at, e, NULL)
+			   : make(env, args, o, o->table);
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct order o;
 
 	if (!read_order(args, &o, env->err))
 		return EXIT_USAGE;
-	return o.table.p != NULL ? make_for_table(env, args, &o)
-				 : make(env, args, &o, SPAN_LIT(""));
+	if (o.table.p == NULL)
+		return make(env, args, &o, SPAN_LIT(""));
+	return o.kind == &queues ? make_for_queue(env, args, &o) : make_for_table(env, args, &o);
 }
 
 static const struct option_spec options[] = {
-	{ "permissions", 0, "LETTERS", "of raud for a table, of rwdlacu for an account" },
+	{ "permissions", 0, "LETTERS", "of raud (table), raup (queue), rwdlacup (account)" },
+	{ "service", 0, "NAME", "table or queue; default: table" },
 	{ "expiry", 0, "TIME", "when it ends: 2030-01-31, +12h, +7d" },
 	{ "start", 0, "TIME", "when it begins; by default at once" },
-	{ "policy", 0, "ID", "a stored policy of the table gives what is not given here" },
-	{ "resource-types", 0, "LETTERS", "account: of s (service), c (tables), o (rows)" },
+	{ "policy", 0, "ID", "a stored policy gives what is not given here" },
+	{ "resource-types", 0, "LETTERS",
+		"account: of s (service), c (tables, queues), o (rows, messages)" },
 	{ "ip", 0, "A[-B]", "from these addresses only" },
 	{ "https-only", 0, NULL, "with TLS only" },
 	{ "from-pk", 0, "KEY", "table: not below this PartitionKey" },
@@ -422,12 +485,14 @@ static const struct option_spec options[] = {
 
 const struct command command_sas = {
 	.name = "sas",
-	.synopsis = "STORE ACCOUNT[/TABLE] --permissions=LETTERS --expiry=TIME [OPTION ...]",
-	.summary = "Makes a URL that gives access to a table or an account (SAS)",
+	.synopsis = "STORE ACCOUNT[/NAME] --permissions=LETTERS --expiry=TIME [OPTION ...]",
+	.summary = "Makes a URL that gives access to a table, a queue or an account (SAS)",
 	.help = "Whoever has the URL has the access, until it expires or the key that signed it is\n"
 		"regenerated.  For a table: r query, a add, u update, d delete.  For an account also\n"
-		"w write, l list, c create, and --resource-types is needed.  With --policy the\n"
-		"permissions and the expiry can stay with the table, where they can be changed.\n",
+		"w write, l list, c create, and --resource-types is needed.  With --service=queue\n"
+		"NAME is a queue: r peek, a put, u update, p get and delete.  With --policy the\n"
+		"permissions and the expiry can stay with the table or queue, where they can be\n"
+		"changed.\n",
 	.options = options,
 	.min_words = 2,
 	.max_words = 2,

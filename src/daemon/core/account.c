@@ -37,7 +37,7 @@ static bool print_connection(
 	const char *path = account_url_socket(env->served);
 	struct buf url = BUF_INIT(URL_MAX), queues = BUF_INIT(URL_MAX);
 	bool has_queues = !args_has(args, "url") &&
-		account_url_add_service(env->served, "queue", span_of(name), &queues);
+		account_url_add_service(env->served, "queue", span_of(name), false, &queues);
 	account_url_add(env->served, args, span_of(name), false, &url);
 	bool ok = buf_ok(&url) && buf_ok(&queues) && buf_ok(key);
 	if (ok && path != NULL && !args_has(args, "url"))

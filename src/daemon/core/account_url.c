@@ -88,13 +88,13 @@ void account_url_add(const struct served *served, const struct args *args, struc
 	add_url(endpoint, account, https, out);
 }
 
-bool account_url_add_service(
-	const struct served *served, const char *service, struct span account, struct buf *out)
+bool account_url_add_service(const struct served *served, const char *service, struct span account,
+	bool https, struct buf *out)
 {
 	char prefix[16];
 	(void)snprintf(prefix, sizeof(prefix), "%s=", service);
 	const char *endpoint = first(served, prefix, false);
 	if (endpoint != NULL)
-		add_url(endpoint, account, false, out);
+		add_url(endpoint, account, https, out);
 	return endpoint != NULL;
 }

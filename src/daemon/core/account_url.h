@@ -18,9 +18,9 @@ void account_url_add(const struct served *served, const struct args *args, struc
 	bool https, struct buf *out);
 
 /* Adds the account's URL at the first TCP endpoint of another service than the tables, such as
- * "queue".  Returns false if there is none. */
-bool account_url_add_service(
-	const struct served *served, const char *service, struct span account, struct buf *out);
+ * "queue".  https as above.  Returns false if there is none. */
+bool account_url_add_service(const struct served *served, const char *service, struct span account,
+	bool https, struct buf *out);
 
 /* The path of the Unix socket by which alone clients reach the process; NULL: there is none, or
  * there is TCP. */

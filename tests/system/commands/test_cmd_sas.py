@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
+from queue_client import Queues
 
 KEY = ("Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/"
        "K1SZFPTOtr/KBHBeksoGMGw==")
@@ -75,6 +76,7 @@ def test_the_url_may_be_another(rowfs, db):
 
 
 GOOD = ("--permissions=r", "--expiry=+1h")
+QUEUE = ("--service=queue",)
 
 
 @pytest.mark.parametrize("code, args, text", [
@@ -101,6 +103,14 @@ GOOD = ("--permissions=r", "--expiry=+1h")
     (2, (TABLE, *GOOD, "--url=ftp://x"), "--url begins with"),
     (2, (TABLE, *GOOD, "--url=http://x?y"), "--url begins with"),
     (2, (TABLE, *GOOD, "--url=http://x", "--https-only"), "--https-only is of no use"),
+    (2, (TABLE, *GOOD, "--service=blob"), "--service is table or queue, not 'blob'"),
+    (2, (TABLE, *GOOD, "--service="), "--service is table or queue, not ''"),
+    (2, (TABLE, *QUEUE, "--permissions=d", "--expiry=+1h"), "one or more of 'raup', not 'd'"),
+    (2, (TABLE, *QUEUE, *GOOD, "--from-pk=a"), "--from-pk does not go with"),
+    (2, (ACCOUNT, *QUEUE, "--permissions=q", "--expiry=+1h", "--resource-types=o"), "'rwdlacup'"),
+    (1, (ACCOUNT + "/nope", *QUEUE, *GOOD), "nope: The specified queue does not exist"),
+    (1, ("nobody/jobs", *QUEUE, *GOOD), "there is no account 'nobody'"),
+    (1, (ACCOUNT, *QUEUE, *GOOD, "--resource-types=o"), "no process serves the queues"),
     (2, (TABLE, "--policy="), "--policy is the id"),
     (2, (ACCOUNT, *GOOD), "--resource-types is missing"),
     (2, (ACCOUNT, *GOOD, "--resource-types=x"), "one or more of 'sco'"),
@@ -146,3 +156,54 @@ def test_a_server_takes_them(rowfs, db, serve):
     assert status == 200 and "MyTable" in text
     rowfs("account", "regenerate", db, ACCOUNT)
     assert fetch(url.replace("/?", "/Tables?"))[0] == 403
+
+
+@pytest.fixture
+def queues(db, serve):
+    """A client of the server's queues, where the queue jobs is."""
+    server = serve(db, "--rest=127.0.0.1:0", "--rest=queue=127.0.0.1:0")
+    ports = [urllib.parse.urlsplit(e).port for e in server.endpoints]
+    client = Queues(next(p for p in ports if p != server.port))
+    assert client.ask("PUT", "/jobs").status == 201
+    return client
+
+
+def test_the_url_of_a_queue(rowfs, db, queues):
+    args = (ACCOUNT + "/jobs", *QUEUE, "--permissions=paur", "--expiry=2035-01-01")
+    where, query = parts(sas(rowfs, db, *args))
+    assert where == f"http://127.0.0.1:{queues.port}/{ACCOUNT}/jobs"
+    text = "\n".join(["raup", "", "2035-01-01T00:00:00Z", f"/queue/{ACCOUNT}/jobs", "", "", "",
+                      "2019-02-02"])
+    sig = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
+    assert query == {"sv": "2019-02-02", "sp": "raup", "se": "2035-01-01T00:00:00Z",
+                     "sig": base64.b64encode(sig).decode()}
+    assert sas(rowfs, db, *args, "--https-only").startswith(f"https://127.0.0.1:{queues.port}/")
+    assert sas(rowfs, db, *args, "--url=http://q.example").startswith("http://q.example/jobs?")
+
+
+def test_a_server_takes_those_of_queues(rowfs, db, queues):
+    def messages(url, **more):
+        return fetch(url.replace("?", "/messages?", 1), **more)
+    body = b"<QueueMessage><MessageText>x</MessageText></QueueMessage>"
+    jobs = (ACCOUNT + "/jobs", *QUEUE)
+    put = sas(rowfs, db, *jobs, "--permissions=a", "--expiry=+1h")
+    assert messages(put, method="POST", body=body)[0] == 201
+    status, text = messages(put)
+    assert status == 403 and "AuthorizationPermissionMismatch" in text
+    status, text = messages(sas(rowfs, db, *jobs, *GOOD) + "&peekonly=true")
+    assert status == 200 and "<MessageText>x</MessageText>" in text
+    xml = (b"<SignedIdentifiers><SignedIdentifier><Id>mine</Id><AccessPolicy><Expiry>2035-01-01"
+           b"</Expiry><Permission>p</Permission></AccessPolicy></SignedIdentifier>"
+           b"</SignedIdentifiers>")
+    assert queues.ask("PUT", "/jobs", {"comp": "acl"}, xml).status == 204
+    done = rowfs("sas", db, *jobs, "--policy=nix", check=False)
+    assert done.returncode == 1 and "no stored policy 'nix'" in done.stderr
+    status, text = messages(sas(rowfs, db, *jobs, "--policy=mine"))
+    assert status == 200 and "<MessageText>x</MessageText>" in text
+    account = (ACCOUNT, *QUEUE, "--expiry=+1h")
+    url = sas(rowfs, db, *account, "--permissions=l", "--resource-types=s")
+    assert parts(url)[1]["ss"] == "q"
+    status, text = fetch(url + "&comp=list")
+    assert status == 200 and "<Name>jobs</Name>" in text
+    url = sas(rowfs, db, *account, "--permissions=p", "--resource-types=o")
+    assert messages(url.replace("/?", "/jobs?"))[0] == 200

@@ -5,6 +5,7 @@ import base64
 import contextlib
 import ctypes
 import errno
+import fcntl
 import hashlib
 import json
 import multiprocessing
@@ -39,9 +40,25 @@ def need(*programs):
             pytest.skip(f"needs {p}, which is not installed")
 
 
+@contextlib.contextmanager
+def emulator_port():
+    """Waits until no other test uses the emulator's port."""
+    fd = os.open(TOP / "examples", os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield 10002
+    finally:
+        os.close(fd)
+
+
 def run_example(work, name, *args):
     """What examples/NAME/run says with the build at hand; nothing of it is left behind."""
     need("meson")
+    with emulator_port():
+        return run_example_alone(work, name, *args)
+
+
+def run_example_alone(work, name, *args):
     env = {**ENV, "ROWFS_BUILD": str(BUILD), "TMPDIR": str(work), "NO_PROXY": "*", "no_proxy": "*"}
     running = subprocess.Popen(
         [str(TOP / "examples" / name / "run"), *args, "--no-install"], stdin=subprocess.DEVNULL,

@@ -23,6 +23,7 @@ import rest_client
 import sdk
 from rest_client import ok
 from test_rest_server import wait_until_read
+from tools import emulator_port
 
 
 def refused(rowfs, *args, code=1):
@@ -85,19 +86,20 @@ def has_ipv6():
 
 
 def test_the_default_endpoint(rowfs, rest_store):
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with emulator_port():
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", 10002))
+            except OSError:
+                pytest.skip("port 10002 is taken on this machine")
+        proc = subprocess.Popen([str(rowfs.program), "serve", str(rest_store)],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=conftest.ENV)
         try:
-            s.bind(("127.0.0.1", 10002))
-        except OSError:
-            pytest.skip("port 10002 is taken on this machine")
-    proc = subprocess.Popen([str(rowfs.program), "serve", str(rest_store)],
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=conftest.ENV)
-    try:
-        assert proc.stdout.readline().endswith(b" at http://127.0.0.1:10002\n")
-    finally:
-        proc.terminate()
-        assert proc.wait(60) == 0
+            assert proc.stdout.readline().endswith(b" at http://127.0.0.1:10002\n")
+        finally:
+            proc.terminate()
+            assert proc.wait(60) == 0
 
 
 # ---- services

@@ -9,6 +9,7 @@ import pytest
 
 import sdk
 from conftest import ENV
+from tools import emulator_port
 
 PORT = 10002
 # Published by the emulator's documentation; not a secret.
@@ -16,13 +17,19 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 
 
 @pytest.fixture
-def emulator(rowfs, serve, store):
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            s.bind(("127.0.0.1", PORT))
-        except OSError as e:
-            pytest.skip(f"needs port {PORT}, the emulator's: {e.strerror}")
+def port():
+    with emulator_port():
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", PORT))
+            except OSError as e:
+                pytest.skip(f"needs port {PORT}, the emulator's: {e.strerror}")
+        yield
+
+
+@pytest.fixture
+def emulator(port, rowfs, serve, store):
     said = rowfs("account", "add", store, "devstoreaccount1", f"--key={KEY}").stdout
     assert f"TableEndpoint=http://127.0.0.1:{PORT}/devstoreaccount1" in said
     server = serve(store, f"--rest=127.0.0.1:{PORT}")

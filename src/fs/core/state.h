@@ -84,7 +84,7 @@ struct fs {
 	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
 	/* What the virtual nodes of each kind do (fs/core/virtual.h); NULL: of none. */
 	const struct vnode_ops *(*vnode_ops[NID_KIND_COUNT_])(uint64_t nid);
-	/* What each kind of node and handle does, by enum kind (fs/tree/handle.h). */
+	/* The operations of each kind of node and handle, by enum kind (fs/tree/handle.h). */
 	const struct kind_ops *const *kinds;
 	atomic_bool stopping; /* what takes long shall end */
 };

@@ -147,8 +147,8 @@ static void reply_content(
 	reply_attr(c, &st, 0);
 }
 
-/* What the node stood for has been replaced or has gone.  A name is walked once more then; if that
- * finds a row and it goes before this is asked, it is shown as it was found. */
+/* Replies about a node whose version was replaced or removed.  ESTALE has the kernel look the name up
+ * once more.  If that finds a row, and the row goes before this request, it is shown as found. */
 static void reply_old(struct fuse_call *c, uint64_t nid, const struct item *now)
 {
 	const struct content *content = held_content(c->fs, nid);

@@ -72,8 +72,9 @@ static void run_cut(struct job *job)
 	free(j);
 }
 
-/* What was written by a mapping may be on its way: for truncate(2) the kernel waits until it has come,
- * but not for O_TRUNC, and the file would have bytes again.  False: it is not done. */
+/* Has a worker cut the file behind writes of a mapping that are still on their way.  The kernel waits
+ * for them before truncate(2), but not before O_TRUNC: they would give the file bytes again.  Returns
+ * false if no worker can. */
 static bool cut_behind_writes(
 	struct fuse_call *c, const struct item *file, const struct fuse_file_info *fi)
 {

@@ -12,7 +12,7 @@ extern const struct kind_ops kind_virtual, kind_virtual_dir, kind_staged, kind_d
 	kind_row, kind_old;
 extern const struct kind_ops *const kinds[KIND_COUNT_]; /* fs->kinds */
 
-/* What a request comes to. */
+/* The node that a request names. */
 struct node {
 	uint64_t nid;
 	enum kind kind;
@@ -60,7 +60,7 @@ void flush_nothing(struct fuse_call *c, struct handle *h, const struct fuse_file
 bool closes_for_opener(const struct handle *h, pid_t closer);
 void sync_store(struct fuse_call *c, struct handle *h);
 
-/* What setattr wants set besides the size: mask of enum attrs_mask; by attr.c. */
+/* Returns the attributes besides the size that setattr sets, a mask of enum attrs_mask; in attr.c. */
 uint32_t attrs_wanted(const struct stat *st, int to_set, struct attrs *ret);
 /* Attributes of an item, by the node of its current version; by attr.c. */
 void item_attributes(struct fuse_call *c, struct node *n);

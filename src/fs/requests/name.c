@@ -95,7 +95,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 	resolved_name_fini(&t);
 }
 
-/* What stands at a name that shall go or move; new names become visible first. */
+/* Finds the item at a name that is to be removed or moved.  New names become visible first. */
 static enum err find_existing(struct fs *fs, uint64_t parent, const char *name,
 	struct resolved_name *t, struct item *item, struct err_detail *detail)
 {

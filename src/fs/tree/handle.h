@@ -71,8 +71,8 @@ struct fuse_file_info;
 struct node;
 struct stat;
 
-/* What each kind does.  fs->kinds is the table, of fs/requests/kinds.c, because a handle knows nothing of requests,
- * staged writes and virtual files. */
+/* The operations of a kind.  fs->kinds is their table, from fs/requests/kinds.c: a handle knows nothing of
+ * requests, staged writes and virtual files. */
 struct kind_ops {
 	/* By a node.  NULL: no node is of this kind. */
 	void (*open)(struct fuse_call *c, struct node *n, struct fuse_file_info *fi);

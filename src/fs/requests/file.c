@@ -152,7 +152,6 @@ static void file_read(struct fuse_call *c, struct handle *h, size_t size, off_t 
 	char *bytes = malloc(size > 0 ? size : 1);
 	size_t n = 0;
 	uint64_t total;
-	handle_ref(h);
 	enum err e = bytes == NULL ? ERR_NO_MEMORY : check_node(c->fs, h, false, &total);
 	if (e == ERR_OK)
 		e = store_file_read(
@@ -164,7 +163,6 @@ static void file_read(struct fuse_call *c, struct handle *h, size_t size, off_t 
 	else
 		reply_err(c, e);
 	free(bytes);
-	handle_unref(c->fs, h);
 }
 
 static enum err write_bytes(struct handle *h, struct fs *fs, off_t offset, struct span bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * read, write, flush (close) and fsync of open files: each is up to the handle's kind
- * (fs/requests/kinds.h). */
+ * (fs/requests/kinds.h).  Once the kernel has the answer it may close the file, so the request holds
+ * the handle until the method returns. */
 #include "fs/requests/kinds.h"
 #include "fs/requests/syncs.h"
 
@@ -15,7 +16,9 @@ void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct f
 {
 	struct fuse_call c = call_begin(req, OP_READ, nid, NULL);
 	struct handle *h = handle_of(fi);
+	handle_ref(h);
 	c.fs->kinds[h->kind]->read(&c, h, size, offset);
+	handle_unref(c.fs, h);
 }
 
 void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, off_t offset,
@@ -23,24 +26,31 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 {
 	struct fuse_call c = call_begin(req, OP_WRITE, nid, NULL);
 	struct handle *h = handle_of(fi);
+	handle_ref(h);
 	c.fs->kinds[h->kind]->write(&c, h, span_make(bytes, size), offset);
+	handle_unref(c.fs, h);
 }
 
 void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fuse_call c = call_begin(req, OP_FLUSH, nid, NULL);
 	struct handle *h = handle_of(fi);
+	handle_ref(h);
 	c.fs->kinds[h->kind]->flush(&c, h, fi);
+	handle_unref(c.fs, h);
 }
 
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi)
 {
 	struct fuse_call c = call_begin(req, OP_FSYNC, nid, NULL);
 	struct handle *h = handle_of(fi);
-	if (h != NULL)
-		c.fs->kinds[h->kind]->sync(&c, h);
-	else
+	if (h == NULL) {
 		syncs_reply(&c);
+		return;
+	}
+	handle_ref(h);
+	c.fs->kinds[h->kind]->sync(&c, h);
+	handle_unref(c.fs, h);
 }
 
 /* ---- for the kinds ---- */

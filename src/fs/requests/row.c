@@ -98,12 +98,10 @@ static void row_read(struct fuse_call *c, struct handle *h, size_t size, off_t o
 {
 	const struct content *content = h->content;
 	struct fs *fs = c->fs;
-	handle_ref(h);
 	reply_slice(c, content->item.body, size, offset);
 	pages_gone(content);
 	if (offset == 0)
 		ahead_read(fs, &content->item);
-	handle_unref(fs, h);
 }
 
 static void row_fini(struct fs *fs, struct handle *h)

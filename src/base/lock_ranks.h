@@ -20,7 +20,7 @@
 	X(QUERY_TOP, "fs/query/nodes.h", "the bounds of one query with top, while they are looked for") \
 	X(STAGE, "fs/write/stage.h", "one staged write, also while it is committed") \
 	/* Around a change set: service/core/service.h, events.h. */ \
-	X(DOORS, "service/core/service.c", "rwlock: read while a door but the mount changes something") \
+	X(DOORS, "service/core/service.c", "rwlock: read for a change by a front end but the mount") \
 	X(VIEWS_ROOM, "service/view/views_table.h", "who ends held views because the disk is full: one at a time") \
 	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \
 	X(STORE_HANDLES, "store/mem/engine.c", "rwlock: the handles on an in-memory store; read while a change is told to the others") \

@@ -11,10 +11,10 @@
  *  1. Atomicity is asked for by one call of apply() and by nothing else; no transaction
  *     handle crosses this interface.  The caller keeps a change set inside one directory,
  *     or checks STORE_CAN_SPAN first.
- *  2. Versions (100 ns ticks, base/clock.h) are chosen by the caller, before the call, and
- *     must exceed the version of what they change, else ERR_STALE_VERSION and nothing is
- *     applied: take a later one than version_floor() and call again, a bounded number of
- *     times.  So a retry is idempotent.
+ *  2. The caller chooses versions (100 ns ticks, base/clock.h) before the call.  A version must
+ *     exceed that of the item it changes.  Else nothing is applied, and the answer is
+ *     ERR_STALE_VERSION: the caller takes a later one than version_floor() and calls again, a
+ *     bounded number of times.  So a retry is idempotent.
  *  3. A call may block.  Its caller may hold only locks that stand above STORE_CALL in
  *     base/lock_ranks.h: those of one thing (a staged write, a listing), and those around a
  *     change set.  Every call asserts that.  ERR_OUTCOME_UNKNOWN and ERR_THROTTLED are
@@ -61,7 +61,7 @@ enum item_class {
 #define STORE_REJECTED 2    /* folder: .rowfs/rejected */
 #define STORE_TRASH 3       /* folder: .rowfs/trash */
 #define STORE_ORPHANS 4     /* folder: removed ordinary files that are still open */
-#define STORE_ID_FIRST 1024 /* ids below are fixed or belong to a door */
+#define STORE_ID_FIRST 1024 /* ids below are fixed or belong to a front end */
 #define STORE_ID_BITS 40
 
 enum item_flags {
@@ -121,8 +121,8 @@ struct item {
 	void *mem;        /* owns what the spans point to; item_fini() frees it */
 };
 
-/* Whether it is a row without a document: a name that waits for one.  The mount shows an empty file;
- * for all others no row is there.  Not known after WANT_KEYS. */
+/* Whether it is a row without a document: a name that waits for one.  The mount shows an empty
+ * file; for all others no row is there.  Not known after WANT_KEYS. */
 static inline bool item_is_empty_row(const struct item *it)
 {
 	return it->kind == ITEM_ROW && it->size == 0;
@@ -212,9 +212,9 @@ enum attrs_mask {
 	ATTR_MATCH = 64,     /* files */
 };
 
-/* Where an item is: a child of `parent`; or, for rows with has_pk, the row `key` of the
- * partition `pk` of the table `parent` (the partition is made where a PUT or a MOVE needs
- * it).  By id alone: id != 0, the rest ignored (ERR_GONE if there is none). */
+/* Where an item is: a child of `parent`.  With has_pk: the row `key` of the partition `pk` of the
+ * table `parent`; a PUT or a MOVE makes the partition if needed.  By id alone: id != 0, the rest is
+ * ignored (ERR_GONE if there is none). */
 struct item_ref {
 	uint64_t id;
 	uint64_t parent;

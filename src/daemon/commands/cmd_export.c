@@ -41,7 +41,7 @@ static bool asked(void *arg)
 	return r->env->cancelled(r->env->cancel_arg);
 }
 
-/* Whoever reads our output has had enough (head): no reason for a message. */
+/* The reader of our output has had enough (head): no reason for a message. */
 static bool reader_left(const struct cmd_env *env)
 {
 	struct pollfd p = { .fd = env->out_fd };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * sas: makes a shared access signature, and prints it as a URL.  What is signed cannot tell
- * an empty field from one that is not there: a limit that whoever holds the URL could take
- * out of it is refused here. */
+ * sas: makes a shared access signature, and prints it as a URL.  The signed text is the same for an
+ * empty field and for one that is not there.  So the holder of the URL could take an empty limit
+ * out of it: such a limit is refused here. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/core/account.h"

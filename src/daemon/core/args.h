@@ -28,7 +28,8 @@ struct args {
 	const char **words; /* everything else; borrowed from argv */
 	int nwords;
 	bool help; /* --help or -h */
-	/* Set by whoever runs a local command: `help` shows it, `mount` and `serve` answer to it. */
+	/* Set by the caller that runs a local command: `help` shows it, `mount` and `serve` answer to
+	 * it. */
 	const struct command_table *table;
 };
 

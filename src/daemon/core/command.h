@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * What a command is.  Two kinds: local ones run in the process that was called; data
- * commands run against an open store, either in that process or in a thread of the
- * process that serves the store (daemon/control/control.h), and so use no globals, no stdin,
- * stdout, stderr, no exit(), and no path of their own: files are opened by the caller. */
+ * What a command is.  There are two kinds.  Local commands run in the process that was called.
+ * Data commands run against an open store, in that process or in a thread of the process that
+ * serves the store (daemon/control/control.h).  So data commands use no globals, no stdin, stdout
+ * or stderr, no exit() and no path of their own: the caller opens the files. */
 #ifndef DAEMON_CORE_COMMAND_H
 #define DAEMON_CORE_COMMAND_H
 

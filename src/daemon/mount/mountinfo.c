@@ -208,8 +208,8 @@ static void resolve(const char *path, struct finding *ret)
 }
 
 /* A process that nobody waits for, which sends the answer through the pipe: the call itself could
- * not be broken off, and not even be killed.  It keeps nothing of the caller's open: who reads our
- * output would wait for it.  Returns the pipe's other end, or -1. */
+ * not be broken off, and not even be killed.  It keeps nothing of the caller's open: a reader of
+ * our output would wait for it.  Returns the pipe's other end, or -1. */
 static int find_aside(void (*fn)(const char *path, struct finding *ret), const char *path)
 {
 	int fds[2];
@@ -368,7 +368,7 @@ static bool is_of_another_user(const char *dir)
 
 int mount_detach(const char *dir, bool lazy)
 {
-	/* Force first: it cuts the connection, which wakes whoever waits for an answer; after a
+	/* Force first: it cuts the connection, which wakes all that wait for an answer; after a
 	 * detach nothing could reach it any more. */
 	if (lazy && umount2(dir, UMOUNT_NOFOLLOW | MNT_FORCE) == 0)
 		return 0;

@@ -42,8 +42,8 @@ pid_t store_holder(const char *path);
 /* Whether a store is mounted somewhere, by its path. */
 bool mountinfo_shows(const char *store);
 
-/* path_absolute() by a process beside this one, which can be stuck: a signal ends the command, and after a
- * few seconds without an answer it says what it waits for. */
+/* path_absolute() by a process beside this one, which can be stuck: a signal ends the command, and
+ * after a few seconds without an answer it says what it waits for. */
 bool path_absolute_patiently(const char *command, const char *path, char ret[PATH_MAX]);
 
 /* Asks the server of the mount, past what the kernel remembers: 0 or an errno; ENOTCONN
@@ -58,12 +58,12 @@ int mount_ask(const char *dir, const char *store, const char *command);
  * Returns 0 or an errno: EPERM for a mount of another user. */
 int mount_detach(const char *dir, bool lazy);
 
-/* Opens the file by which the connection of the mounts with this device is cut.  Call it while one of
- * them lives: later the number may be that of another mount.  The caller closes it.  Returns -1 with
- * errno where there is none: no fusectl at /sys/fs/fuse/connections, and not root. */
+/* Opens the file by which the connection of the mounts with this device is cut.  Call it while one
+ * of them lives: later the number may be that of another mount.  The caller closes it.  Returns -1
+ * with errno where there is none: no fusectl at /sys/fs/fuse/connections, and not root. */
 int connection_open(unsigned device);
-/* Has the kernel end the connection: whoever waits for an answer fails.  Does nothing for -1, and
- * after the end of the mounts. */
+/* Has the kernel end the connection: each request that waits for an answer fails.  Does nothing for
+ * -1, and after the end of the mounts. */
 void connection_cut(int connection);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * What a server that was killed leaves: mount points that answer ENOTCONN, or, where a thread
- * of it is caught in the kernel, mount points that never answer and a store that is still held.
- * Both end when the connection is cut and the mount point is freed. */
+ * What a killed server leaves: mount points that answer ENOTCONN.  If one of its threads is caught
+ * in the kernel, the mount points never answer and the store is still held.  Both end when the
+ * connection is cut and the mount point is freed. */
 #ifndef DAEMON_MOUNT_RECOVER_H
 #define DAEMON_MOUNT_RECOVER_H
 
 #include "daemon/mount/mountinfo.h"
 
-/* One process at a time finds out whether the mount at dir is dead and acts on it, so that none
- * takes away what another one has mounted there since.  Returns a lock, or -1 where nothing can
- * be locked (then without); waits a few seconds at most. */
+/* One process at a time finds out whether the mount at dir is dead and acts on it.  So no process
+ * takes away what another one has mounted there since.  Returns a lock, or -1 where nothing can be
+ * locked: the caller goes on without.  Waits a few seconds at most. */
 int mount_lock(const char *dir);
 void mount_unlock(int lock);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The server checks the options (and whether it can write at all), the kernel lets writers in or
- * no more, or says why not; then the server does the same for its other doors. */
+ * no more, or says why not; then the server does the same for its other front ends. */
 #include "daemon/mount/remount.h"
 
 #include "base/buf.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * rowfs mount -o remount: makes a mount read-only or writable and changes flags such as
- * noexec.  Two sides have to change: the kernel, by mount(2) in the process that was called (it
- * knows the caller's rights and namespace), and the serving process, whose REST socket and
- * commands the kernel does not see. */
+ * rowfs mount -o remount: makes a mount read-only or writable and changes flags such as noexec.
+ * Two sides have to change.  The process that was called changes the kernel's side by mount(2),
+ * since it has the caller's rights and namespace.  The serving process changes its REST socket and
+ * its commands, which the kernel does not see. */
 #ifndef DAEMON_MOUNT_REMOUNT_H
 #define DAEMON_MOUNT_REMOUNT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opens the files of the command first, so that a name that is wrong is told before
- * anything happens, and because the serving process must not open them with its rights. */
+ * Opens the files of the command first.  So a wrong name is told before anything happens, and the
+ * serving process does not open them with its own rights. */
 #include "daemon/serve/run.h"
 
 #include "base/new_file.h"
@@ -297,7 +297,7 @@ static int run_here(const struct command *c, const struct args *args, struct sto
 		(void)control_start(s, &st, args->table, NULL, &control);
 	int code = execute(
 		args->table, s, NULL, salvaged, argc, argv, f->fds, f->n, signals_cancelled, NULL);
-	/* Who reads our output must see its end before we wait for it. */
+	/* The reader of our output must see its end before we wait for the reader. */
 	close(STDOUT_FILENO);
 	control_finish(control);
 	service_free(s);

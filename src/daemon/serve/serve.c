@@ -204,7 +204,7 @@ static void on_ready(void *arg)
 	sd_notify_send("READY=1");
 	log_info("serving '%s' at '%s'", s->serve->store, s->serve->dir);
 	log_start(s);
-	/* Whoever asked for the mount was stopped before it was there. */
+	/* The command that asked for the mount was stopped before the mount was there. */
 	if (!heard)
 		(void)mount_detach(s->serve->dir, true);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Rows that will be asked for next: tar, grep and rsync read a directory's rows in the order of
- * its keys.  After a few of them the documents of those that follow are read with one scan and
- * put among the recent ones (fs/cache/content.h), where the open that comes finds its node's content, or
- * nothing.  So does the document that is read with a name that is looked up, by those who open
- * what they look up.  So this is only a guess at what to keep: it never decides what anybody sees. */
+ * Read-ahead: tar, grep and rsync read a directory's rows in the order of its keys.  After a few of
+ * them, one scan reads the documents of the rows that follow and puts them among the recent
+ * contents (fs/cache/content.h).  The next open finds its node's content there, or nothing.  For a
+ * thread that opens what it looks up, the document is read together with the name.  All this is a
+ * guess at what to keep: it never decides what anybody sees. */
 #ifndef FS_CACHE_AHEAD_H
 #define FS_CACHE_AHEAD_H
 

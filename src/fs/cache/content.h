@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Recent row contents by node: what open handles pinned, what was replaced or removed a
- * moment ago (an open(2) that looked the name up before must still find it), and what was
- * read last.  Contents are immutable, so nothing here is ever stale.  Bounded; pinned ones
+ * Recent row contents by node: those that open handles pinned, those that were read last, and those
+ * that were replaced or removed a moment ago.  The last kind is for an open(2) whose look-up came
+ * before the change.  Contents are immutable, so nothing here is ever stale.  Bounded; pinned ones
  * stay.  Thread-safe. */
 #ifndef FS_CACHE_CONTENT_H
 #define FS_CACHE_CONTENT_H
@@ -20,9 +20,9 @@ void contents_free(struct contents *b);
 
 /* The content of this node, pinned; NULL if it is not here. */
 const struct content *contents_pin(struct contents *b, uint64_t nid);
-/* The same, also of a retired one: for whom a look-up of the same walk gave this node, so that no
- * newer one was there when it began.  Who has seen in the store that it was replaced or removed
- * waits first until what was there has come (service_wait_kept()). */
+/* The same, also of a retired one: for a request whose walk began with a look-up that gave this
+ * node, so that no newer node was there then.  A caller that saw in the store that the row was
+ * replaced or removed first waits until its before-image is here (service_wait_kept()). */
 const struct content *contents_pin_old(struct contents *b, uint64_t nid);
 /* Takes over the item (which is zeroed), also if there is no memory, and pins it; what is there
  * already stays. */
@@ -32,19 +32,20 @@ void contents_add(struct contents *b, struct item *it);
 /* Once more what is pinned. */
 void contents_pin_again(struct contents *b, const struct content *content);
 void contents_unpin(struct contents *b, const struct content *content);
-/* Whether the kernel has the content (fs/cache/pages.h), as far as is known.  Of a pinned content. */
+/* Whether the kernel has the content (fs/cache/pages.h), as far as is known.  Of a pinned content.
+ * */
 bool content_is_given(const struct content *content);
 void content_set_given(const struct content *content, bool given);
 
 /* The node stands for something that changes from now on: who pinned it keeps it. */
 void contents_drop(struct contents *b, uint64_t nid);
-/* A node that was replaced for good, while the kernel may still know its name, and somebody may
- * have seen what replaced it: contents_pin() does not find it any more, also if it is put here
- * later, by the change that replaced it or by somebody who had read it before. */
+/* Retires a node that was replaced for good while the kernel may still have its name, and after a
+ * client may have seen the replacement.  contents_pin() does not find it any more, not even if the
+ * change that replaced it, or an earlier reader, puts its content here later. */
 void contents_retire(struct contents *b, uint64_t nid);
 
-/* As contents_pin(), but also what was dropped or retired while it is pinned: for the attributes of an
- * open file. */
+/* As contents_pin(), but also what was dropped or retired while it is pinned: for the attributes of
+ * an open file. */
 const struct content *contents_look(struct contents *b, uint64_t nid);
 
 /* How much they are that are pinned; without a lock. */

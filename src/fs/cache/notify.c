@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Whoever holds the directory may wait for another thread of the request loop: few call the kernel
- * by themselves at a time, so that there is one. */
+/* The holder of the directory's lock may wait for another thread of the request loop.  So few
+ * threads call the kernel by themselves at a time, and some are always left. */
 #define INSIDE_MAX 2
 
 struct work {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Where the entries of an open directory's last two replies were.  A position (d_off) is an
- * item's id, and its item may have been removed by whoever is listing (rm -r): its place is
- * known from here then.  Not thread-safe: under the lock of the directory. */
+ * item's id, and the client that lists may have removed that item (rm -r).  Then its place is
+ * found here.  Not thread-safe: under the lock of the directory. */
 #ifndef FS_CORE_MARKS_H
 #define FS_CORE_MARKS_H
 

@@ -34,8 +34,8 @@ struct fuse_session;
 struct vnode_ops;
 struct workers;
 
-/* All writers of the store are in this process and every change is followed by an
- * invalidation, so the kernel may keep names and attributes for as long as it likes. */
+/* All writers of the store are in this process, and an invalidation follows every change.  So the
+ * kernel may keep names and attributes for as long as it likes. */
 #define CACHE_SECONDS 3600.0
 
 /* Where a method runs.  Scan: reads of any length.  Change: commits, also such whose

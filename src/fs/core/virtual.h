@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Virtual nodes: all that no live item stands behind as it is, from .rowfs and the control
- * files of tables and partitions to snapshots and queries.  Each kind is a struct vnode_ops
- * in a file of its own; fs/requests/virtual.c asks it and replies, so that no kind knows FUSE.
- * A new kind is a value of enum nid_kind, and an entry in the table that fs/session/session.c fills.
+ * Virtual nodes: all that no live item stands behind as it is, from .rowfs and the control files of
+ * tables and partitions to snapshots and queries.  Each kind is a struct vnode_ops in a file of its
+ * own; fs/requests/virtual.c asks it and replies, so that no kind knows FUSE. A new kind is a value
+ * of enum nid_kind, and an entry in the table that fs/session/session.c fills.
  *
  * Threads: methods may be called by many threads at once, but those of one open file, and of
  * one open directory, one at a time.  What may wait for long names a lane; threads of the
@@ -19,12 +19,12 @@
 
 struct viewer;
 
-/* Takes one entry of a directory.  Returns false when the reply is full: the entry will come again.  nid is 0 for "." and
- * "..". */
+/* Takes one entry of a directory.  Returns false when the reply is full: the entry will come again.
+ * nid is 0 for "." and "..". */
 typedef bool (*listing_fn)(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
 
-/* Who asks. */
+/* The process that sent the request. */
 struct caller {
 	uid_t uid;
 	gid_t gid;

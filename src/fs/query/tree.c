@@ -54,8 +54,8 @@ static void attr_of_node(
 	}
 }
 
-/* Of what stands there now; of a row that is another by now, or gone, as it was: who asks
- * has the file open. */
+/* The attributes of what stands there now.  Of a row that was replaced or removed, those that it
+ * had: the caller has the file open. */
 static enum err stat_node(struct fs *fs, const struct query_node *n, struct stat *ret)
 {
 	struct item now = { 0 };

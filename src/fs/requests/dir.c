@@ -74,7 +74,7 @@ static void dir_list(struct fuse_call *c, struct handle *h, size_t size, off_t o
 	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	p.in_set = idset_count(c->fs->in_sets, nid_id(h->nid)) != 0;
-	/* Writers who have not committed, and all doors, may change what is listed. */
+	/* Writers who have not committed, and all front ends, may change what is listed. */
 	idset_mark(c->fs->seen, nid_id(h->nid));
 	stages_expose(c->fs, c->fs->stages, nid_id(h->nid), NULL);
 	/* Before the store is read; until the end, which is asked for after the last page. */

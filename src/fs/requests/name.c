@@ -44,7 +44,7 @@ static bool may_hold_folder(const struct resolved_name *t)
 	return may_make_dir(t) && (t->digest || t->class == CLASS_NAMED);
 }
 
-/* Another door made the partition of that digest after the look and before the directory:
+/* Another front end made the partition of that digest after the look and before the directory:
  * the name is taken.  Nobody saw the directory: the kernel holds the parent's lock. */
 static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const struct item *made)
 {
@@ -112,8 +112,8 @@ static enum err find_existing(struct fs *fs, uint64_t parent, const char *name,
 	return e;
 }
 
-/* An empty file whose key is not known is adopted at any moment (service/change/adoption.h), which is no
- * reason to say that the name is not there: it is looked at once more, so often at most. */
+/* An empty file whose key is not known is adopted at any moment (service/change/adoption.h), which
+ * is no reason to say that the name is not there: it is looked at once more, so often at most. */
 #define ADOPTED_TRIES 64
 
 static bool may_be_adopted(const struct resolved_name *t, const struct item *it)
@@ -326,7 +326,7 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 }
 
 /* The node that the kernel moves along is not the item's any more where a document was rendered
- * anew, or where a row became an ordinary file: who has the row open keeps what it holds. */
+ * anew, or where a row became an ordinary file.  A handle on the row keeps what it holds. */
 static void moved(
 	struct fs *fs, uint64_t was, const struct item *now, const struct resolved_name *at)
 {
@@ -336,7 +336,7 @@ static void moved(
 	notify_name_soon(fs->notifier, nid_make(at->dir.id, 0), at->name);
 }
 
-/* The other one of an exchange; read again, since another door may have changed it since. */
+/* The other one of an exchange; read again, since another front end may have changed it since. */
 static void other_moved(struct fs *fs, const struct renaming *r)
 {
 	struct item now = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The request handlers' common ground.  Only this room, fs/session and fs/cache/notify.c know libfuse;
- * every handler sends exactly one reply, through these functions. */
+ * The request handlers' common ground.  Only this room, fs/session and fs/cache/notify.c know
+ * libfuse; every handler sends exactly one reply, through these functions. */
 #ifndef FS_REQUESTS_OPS_H
 #define FS_REQUESTS_OPS_H
 
@@ -40,13 +40,13 @@ struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char
 struct fuse_call call_begin_own(
 	struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid);
 pid_t call_thread(const struct fuse_call *c);
-/* The only way to answer an error, so that every refusal has its reason (fs/requests/refusal.h).  ERR_OK too.
- * fsync(2) says EIO for EINVAL. */
+/* The only way to answer an error, so that every refusal has its reason (fs/requests/refusal.h).
+ * ERR_OK too. fsync(2) says EIO for EINVAL. */
 void reply_err(struct fuse_call *c, enum err e);
 /* ESTALE: the kernel looks the name up once more. */
 void reply_again(struct fuse_call *c);
-/* The reason of a refusal, for a call that is answered elsewhere or otherwise.  rejected: as in struct
- * refusal; "": nowhere. */
+/* The reason of a refusal, for a call that is answered elsewhere or otherwise.  rejected: as in
+ * struct refusal; "": nowhere. */
 void note_refusal(struct fuse_call *c, enum err e, const char *rejected);
 /* Whether the caller may have one more file open; false: the reply is sent. */
 bool may_open(struct fuse_call *c);
@@ -66,15 +66,16 @@ void reply_node(struct fuse_call *c, uint64_t nid, const struct stat *st, double
 /* The name means nothing, and will until something changes. */
 void reply_no_entry(struct fuse_call *c);
 void reply_bytes(struct fuse_call *c, const char *p, size_t n);
-/* Counts a call that is answered with this errno, or 0; whoever calls it sends the reply. */
+/* Counts a call that is answered with this errno, or 0; the caller sends the reply. */
 void call_done(struct fuse_call *c, int code);
 /* Counts a call whose reply is sent by somebody else. */
 void reply_elsewhere(struct fuse_call *c);
 /* Success of a close, after the kernel dropped what the stage's commit made wrong. */
 void reply_after_commit(struct fuse_call *c, struct stage *s);
-/* The same, without the reply, for a request during which the kernel holds the lock of an inode that
- * others come to (fsync, setattr): waiting for the name's directory could wait for somebody who waits for the inode.  The
- * old node is made unusable instead, which waits for nobody; the name follows. */
+/* The same, without the reply, for a request during which the kernel holds the lock of an inode
+ * that others come to (fsync, setattr): waiting for the name's directory could wait for somebody
+ * who waits for the inode.  The old node is made unusable instead, which waits for nobody; the name
+ * follows. */
 void drop_stale_locked(struct fs *fs, struct stage *s);
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)
@@ -87,8 +88,8 @@ struct handle *open_handle(
 /* Its last close: what is complete is committed, and the kernel told. */
 void close_handle(struct fs *fs, struct handle *h);
 
-/* Whether closes of what is being opened need not be told (FOPEN_NOFLUSH): each is one request less,
- * but a lock that it releases stays until the last close. */
+/* Whether closes of what is being opened need not be told (FOPEN_NOFLUSH): each is one request
+ * less, but a lock that it releases stays until the last close. */
 bool may_skip_flush(const struct fs *fs, const struct fuse_file_info *fi);
 /* Releases the fcntl(2) locks of a close: all that the owner has of the file. */
 void unlock_closed(struct fs *fs, struct handle *h, uint64_t owner);

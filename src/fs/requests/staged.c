@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * KIND_STAGED: a staged write, which has a node of its own (fs/write/stage.h).  A request may come by
- * the node of one that has gone, or is another thread's: it is sent to look the name up once more. */
+ * KIND_STAGED: a staged write, which has a node of its own (fs/write/stage.h).  A request may come
+ * by the node of one that has gone, or is another thread's: it is sent to look the name up once
+ * more. */
 #include "base/workers.h"
 #include "fs/cache/notify.h"
 #include "fs/requests/kinds.h"
@@ -43,8 +44,8 @@ static bool is_loaded(struct fuse_call *c, struct stage *s, const struct fuse_fi
 }
 
 /* A look-up gave this thread the stage, or somebody has it open and the thread comes by a link in
- * /proc/self/fd.  All others look again: the stage has gone, is another thread's, was given to a reader
- * by a guess, or holds what the row was before. */
+ * /proc/self/fd.  All others look again: the stage has gone, is another thread's, was given to a
+ * reader by a guess, or holds what the row was before. */
 static void staged_open(struct fuse_call *c, struct node *n, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
@@ -76,7 +77,8 @@ static bool stands_for_row(const struct node *n)
 	return nid_is_private_row(n->nid) && !stage_is_open(n->stage);
 }
 
-/* Whether somebody has it open, or the thread's look-up was given it.  False: the request is answered. */
+/* Whether somebody has it open, or the thread's look-up was given it.  False: the request is
+ * answered. */
 static bool may_ask(struct fuse_call *c, const struct node *n)
 {
 	struct stage *s = n->stage;
@@ -165,7 +167,7 @@ static void staged_flush(struct fuse_call *c, struct handle *h, const struct fus
 	}
 	c->noted = true; /* by the stage */
 	enum err e = stage_flush(c->fs, h->stage, closes_for_opener(h, call_thread(c)));
-	unlock_closed(c->fs, h, fi->lock_owner); /* who gets the lock next finds what was written */
+	unlock_closed(c->fs, h, fi->lock_owner); /* the next holder finds what was written */
 	if (e == ERR_OK)
 		reply_after_commit(c, h->stage);
 	else
@@ -213,10 +215,10 @@ static void run_fsync(struct job *job)
 	free(j);
 }
 
-/* The kernel holds the inode's lock.  By name nobody but the writer comes to a stage's own node, so
- * who holds the name's directory waits for no such lock: the name goes first, as at a close.  But a
- * link(2) of the descriptor does wait for it, with the directory it is to be in held: then the name
- * goes after the answer. */
+/* The kernel holds the inode's lock.  By name only the writer comes to the node of a staged write,
+ * so the holder of the directory's lock does not wait for the inode's: the name goes first, as at a
+ * close.  But link(2) of the descriptor waits for the inode's lock and holds that of its new
+ * directory: then the name goes after the answer. */
 static void reply_fsync(struct fuse_call *c, const struct handle *h)
 {
 	struct fs *fs = c->fs;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * fsync(2) of many at once.  Who comes while the store is being synced leaves his request behind
- * and is free for others; who syncs goes on for those who came meanwhile, once for all of them.
- * So at most one thread of the request loop waits for the disk. */
+ * fsync(2) of many at once.  A thread that comes while another syncs the store leaves its request
+ * behind and is free for others.  The thread that syncs goes on for the requests that came
+ * meanwhile, once for all of them.  So at most one thread of the request loop waits for the disk.
+ * */
 #ifndef FS_REQUESTS_SYNCS_H
 #define FS_REQUESTS_SYNCS_H
 

@@ -63,8 +63,8 @@ static void partition_made(struct fs *fs, struct told *told, const struct change
 	dir_changed(fs, told, c->at.parent);
 }
 
-/* Keeps a replaced or removed row for those whose second try looked its name up a moment ago.  Others
- * look again. */
+/* Keeps a replaced or removed row for those whose second try looked its name up a moment ago.
+ * Others look again. */
 static void keep_old(struct fs *fs, const struct change *c)
 {
 	if (c->old.kind != ITEM_ROW || c->old.body.p == NULL || (c->flags & CHANGE_EXCHANGE) != 0)
@@ -116,7 +116,7 @@ static void drop_content(struct fs *fs, const struct change *c)
 		contents_drop(fs->contents, nid_of(&c->now));
 }
 
-/* What the kernel may have cached of what another door changed. */
+/* What the kernel may have cached of what another front end changed. */
 static void tell(struct fs *fs, struct told *told, const struct change *c)
 {
 	if (c->now.kind == ITEM_MESSAGE) /* the mount does not show them */
@@ -190,8 +190,8 @@ static void on_set_ended(void *arg, uint64_t id)
 
 /* ---- the mount becomes read-only ---- */
 
-/* The kernel refuses that while a file is open for writing, but tells us of the last close, which may
- * commit, when who closed has gone on. */
+/* The kernel refuses that while a file is open for writing, but tells us of the last close, which
+ * may commit, when who closed has gone on. */
 #define SETTLE_TRIES 10000
 static void on_settle(void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Open files and directories: what fi->fh points to.  A handle is counted: the kernel holds
- * one reference from open to release, and a reply that points into it holds one while it is
- * sent, since the release may overtake the end of the call that sends it. */
+ * Open files and directories: what fi->fh points to.  A handle is counted.  The kernel holds one
+ * reference from open to release.  A request on it holds one until its method returns: once the
+ * reply is sent, the release may overtake the rest of the method. */
 #ifndef FS_TREE_HANDLE_H
 #define FS_TREE_HANDLE_H
 
@@ -71,8 +71,8 @@ struct fuse_file_info;
 struct node;
 struct stat;
 
-/* The operations of a kind.  fs->kinds is their table, from fs/requests/kinds.c: a handle knows nothing of
- * requests, staged writes and virtual files. */
+/* The operations of a kind.  fs->kinds is their table, from fs/requests/kinds.c: a handle knows
+ * nothing of requests, staged writes and virtual files. */
 struct kind_ops {
 	/* By a node.  NULL: no node is of this kind. */
 	void (*open)(struct fuse_call *c, struct node *n, struct fuse_file_info *fi);
@@ -87,8 +87,8 @@ struct kind_ops {
 	void (*list)(struct fuse_call *c, struct handle *h, size_t size, off_t offset, bool plus);
 	void (*release)(struct fuse_call *c, struct handle *h); /* the last close */
 
-	/* Decides what the last close decides; release() calls it, and an open whose reply the kernel did not
-	 * take.  NULL: nothing to decide. */
+	/* Decides what the last close decides; release() calls it, and an open whose reply the kernel
+	 * did not take.  NULL: nothing to decide. */
 	void (*close)(struct fs *fs, struct handle *h);
 	/* The kernel was cut off and will not close it.  NULL: nothing to decide. */
 	void (*abandon)(struct fs *fs, struct handle *h);
@@ -102,7 +102,8 @@ struct handles *handles_new(void);
 /* Releases what a kernel that was cut off never will; staged documents are decided. */
 void handles_free(struct fs *fs, struct handles *t);
 
-/* The caller has asked held_may_open().  NULL when memory is out.  KIND_FILE is counted as open until freed. */
+/* The caller has asked held_may_open().  NULL when memory is out.  KIND_FILE is counted as open
+ * until freed. */
 struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t opener);
 /* It was opened for writing: counted until it is freed. */
 void handle_writes(struct fs *fs, struct handle *h);
@@ -111,14 +112,14 @@ void handle_ref(struct handle *h);
 void handle_links(struct fs *fs, struct handle *h, bool links);
 /* The last one lets go of everything; a stage is not released by that (stage_close). */
 void handle_unref(struct fs *fs, struct handle *h);
-/* Who has an ordinary file open that became a row, whose content this is, keeps it: the row has been
- * replaced or removed.  The content is pinned. */
+/* Handles on an ordinary file that became a row keep the row's content, which this is: the row has
+ * been replaced or removed.  The content is pinned. */
 void handles_keep(struct fs *fs, const struct content *content);
 /* Whether somebody opened this node as an ordinary file's.  Slow. */
 bool handles_of_file(struct fs *fs, uint64_t nid);
 
 /* Before an ordinary file is removed: false if it is open, so that it must be kept out of sight
- * instead.  True: who opens it from now on waits for file_went(), and looks again then. */
+ * instead.  True: each later open waits for file_went(), and looks again then. */
 bool file_goes(struct fs *fs, uint64_t id);
 void file_went(struct fs *fs, uint64_t id);
 /* Removes an ordinary file; as long as it is open it is kept out of sight only. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Reading directories: keyed children first, then ordinary files, each in key order.  A
- * position (d_off) is the id of the entry before it, so that a listing of any size needs no
- * memory per row and goes on where it was also when rows come and go. */
+ * Reading directories: keyed children first, then ordinary files, each in key order.  A position
+ * (d_off) is the id of the entry before it.  So a listing of any size needs no memory per row, and
+ * it goes on where it was, also when rows come and go. */
 #ifndef FS_TREE_LISTING_H
 #define FS_TREE_LISTING_H
 

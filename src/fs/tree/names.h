@@ -34,7 +34,7 @@ enum err name_resolve(struct fs *fs, uint64_t parent_nid, const char *name,
 /* The same in a view, where there are no control entries; dir_id: of the item. */
 enum err name_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id, const char *name,
 	struct resolved_name *ret, struct err_detail *detail);
-/* Whether these say that nothing can be there under the name: ENOENT to who looks. */
+/* Whether these say that nothing can be there under the name: a look-up gets ENOENT. */
 bool name_means_nothing(enum err e);
 /* Whether ordinary files and folders, and rows, can be made in its directory: partitions
  * and the folders in them, not the mount's own. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Who asks, where that is somebody whom modes keep from anything: on a mount with allow_other
- * everybody but root.  The kernel judges nodes by their modes; what shows or changes several
- * partitions through one node (streams, queries, .batch and imports of a table) is judged here,
- * by the same rule. */
+ * The caller of a request, if modes bind it: on a mount with allow_other everybody but root.  The
+ * kernel judges nodes by their modes.  Some nodes show or change several partitions (streams,
+ * queries, .batch and imports of a table): those are judged here, by the same rule. */
 #ifndef FS_TREE_VIEWER_H
 #define FS_TREE_VIEWER_H
 
@@ -35,8 +34,8 @@ bool viewer_may(const struct viewer *v, const struct attrs *attrs, bool dir, uns
 void viewer_init(struct viewer *v, const struct fs *fs, uid_t uid, gid_t gid, pid_t tid);
 /* Whether both may do the same. */
 bool viewer_same(const struct viewer *a, const struct viewer *b);
-/* Whether rows of the partition may be made, replaced and removed; one that is not there can be
- * made by whoever has got this far.  v NULL: everybody.  ERR_ACCESS. */
+/* Whether rows of the partition may be made, replaced and removed.  Every caller that got this far
+ * may make a partition that is not there.  v NULL: everybody.  ERR_ACCESS. */
 enum err viewer_may_change(const struct viewer *v, uint64_t table_id, struct span pk);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The last result of each .batch and .batch-check, for who opens one to read it.  In memory:
- * 256 of them and 8 MiB at most, the oldest go first.  Thread-safe. */
+ * The last result of each .batch and .batch-check, for a client that opens one to read it.  In
+ * memory: 256 of them and 8 MiB at most, the oldest go first.  Thread-safe. */
 #ifndef FS_VIRTUAL_BATCH_RESULTS_H
 #define FS_VIRTUAL_BATCH_RESULTS_H
 

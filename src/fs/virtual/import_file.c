@@ -87,7 +87,7 @@ static enum err import_write(
 	struct err_detail detail = { 0 };
 	(void)offset;
 	if (f->ended != ERR_OK) {
-		/* Whoever goes on writing does not lose that either. */
+		/* A writer that goes on does not lose that either. */
 		if (f->rejected_id != 0 &&
 			rejected_append(file->fs, f->rejected_id, bytes) != ERR_OK)
 			f->rejected_id = 0;

@@ -141,10 +141,10 @@ static void set_note(struct note *note, pid_t tid, uint64_t nid, enum note_what 
 	note->born_us = clock_mono_us();
 }
 
-/* Tells whether the request that comes to the node ends the walk that the note is about.  One that was
- * given a stage ends at the stage's own node: who comes to another has begun a new walk, since that one
- * ended in an error of which nobody told us.  So has a writer where a reader was refused, and who wants
- * something else than to look where a look was. */
+/* Tells whether the request that comes to the node ends the walk that the note is about.  A walk
+ * that was given a staged write ends at that one's own node.  A request for another node has begun
+ * a new walk: the old one ended in an error that we were not told.  The same holds for a writer
+ * where a reader was refused, and for any other request where only a look was. */
 static enum note_state ends_walk(
 	const struct note *note, uint64_t nid, const struct item *item, enum note_what what)
 {
@@ -184,8 +184,8 @@ enum note_state notes_refuse(struct fs *fs, struct notes *n, pid_t tid, uint64_t
 	return state;
 }
 
-/* A stage that was given by a guess and not opened at once: tools look at a file before they write
- * it, who looks more often does something else. */
+/* A staged write that was given by a guess and not opened at once: tools look at a file before they
+ * write it.  A thread that looks more often does something else. */
 #define GUESS_LOOKUPS 4
 
 bool notes_guess(struct fs *fs, struct notes *n, pid_t tid, uint64_t dir_id, struct span name)

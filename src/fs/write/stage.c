@@ -139,7 +139,7 @@ static enum err write_aside(struct fs *fs, struct stage *s, struct span bytes)
 	return s->refused.error;
 }
 
-/* ---- what the doors call ---- */
+/* ---- what requests call ---- */
 
 bool stage_is_current(struct stage *s, const struct item *item)
 {
@@ -372,7 +372,8 @@ static bool has_more_refused(const struct stage *s)
 	return stage_is_refused(&s->is) && s->refused.kept_len != s->buf.len;
 }
 
-/* Commits an edited stage or says why not.  A refused write stays refused, and a lost update lost. */
+/* Commits an edited stage or says why not.  A refused write stays refused, and a lost update lost.
+ * */
 static enum err finish(struct fs *fs, struct stage *s, const char *call)
 {
 	lock_assert_held(&s->lock);

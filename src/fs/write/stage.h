@@ -4,8 +4,8 @@
  * row.  A commit is an upsert of the whole document (docs/semantics.md, "A write is staged").
  *
  * Its states stand in stage_state.h.  The calls go one way: stages.c, stage.c, stage_commit.c,
- * stage_check.c, stage_state.c.  A stage of a new name becomes visible as a row without a document as
- * soon as anyone could see the name (stage_settle). */
+ * stage_check.c, stage_state.c.  A stage of a new name becomes visible as a row without a document
+ * as soon as anyone could see the name (stage_settle). */
 #ifndef FS_WRITE_STAGE_H
 #define FS_WRITE_STAGE_H
 
@@ -53,7 +53,7 @@ struct stage {
 	/* The document. */
 	struct buf buf;
 	size_t held; /* of buf, as counted (held.h) */
-	uid_t uid;   /* of its openers the one who has the smallest share (held.h) */
+	uid_t uid;   /* the opener with the smallest share (held.h) */
 	struct {
 		bool sequential; /* all writes came in order from an empty start */
 		struct json_scan scan;
@@ -94,7 +94,8 @@ static inline uint64_t stage__item(const struct stage *s)
 /* Makes a stage of the item, or of a name that does not exist (NULL).  A row that comes without its
  * document has it read by stage_load().  Takes over *at and *item.  Nobody else knows it yet. */
 enum err stage_new(struct fs *fs, struct resolved_name *at, struct item *item, struct stage **ret);
-/* create(2) made it, and let its next commit in.  attrs: of a name that did not exist; else NULL. */
+/* create(2) made it, and let its next commit in.  attrs: of a name that did not exist; else NULL.
+ * */
 void stage_created(struct stage *s, const struct attrs *attrs);
 void stage_free(struct fs *fs, struct stage *s);
 

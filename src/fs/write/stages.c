@@ -72,10 +72,10 @@ static struct stage *find_stage(struct stages *t, uint64_t nid)
 }
 
 #define GUESSES_AT_ONCE 16
-/* Stages of a row that one thread is given by guesses, one after the other, have the same node as
- * long as nobody was given another one under the name: where the kernel still has it there, a
- * look-up finds it right.  It must not where another look-up came in between: the kernel would
- * keep what that one found, and nobody would tell it of the commit. */
+/* Staged writes of a row that one thread is given by guesses have the same node, one after the
+ * other, as long as nobody was given another node under the name.  If the kernel still has that
+ * node there, its look-up is right.  If another look-up came in between, the node must differ: the
+ * kernel would keep what that one found, and nobody would tell it of the commit. */
 static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket, pid_t tid)
 {
 	if (tid != 0 && s->is.name == NAME_ITEM) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The table of all stages, by name and by node.
  *
- * A writer's stage has a node that no other look-up is given.  A thread that overwrites one row after
- * the other is given a stage at its look-up (fs/write/habits.h). */
+ * A writer's stage has a node that no other look-up is given.  A thread that overwrites one row
+ * after the other is given a stage at its look-up (fs/write/habits.h). */
 #ifndef FS_WRITE_STAGES_H
 #define FS_WRITE_STAGES_H
 
@@ -27,7 +27,7 @@ size_t stages_count(struct stages *t); /* that are open */
  * call before the store is read.  New names become visible. */
 void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char *name);
 
-/* Mode, owner or times of a row were set: who has it open for writing is shown them, too. */
+/* Mode, owner or times of a row were set: its open staged writes show them, too. */
 void stages_attributes_set(struct fs *fs, struct stages *t, uint64_t id);
 
 #endif

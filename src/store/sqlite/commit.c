@@ -9,9 +9,8 @@
  *
  * Durable: SQLite runs with synchronous=NORMAL, which writes the log in order and syncs it
  * only before a checkpoint copies from it.  One fdatasync() of the log therefore makes all
- * commits before it durable; frames of an earlier round of the log were synced, copied and
- * synced again before the log was restarted, and a restarted log's header is synced by
- * SQLite itself. */
+ * commits before it durable.  Frames of an earlier round of the log were synced, copied and synced
+ * again before the log was restarted.  SQLite itself syncs the header of a restarted log. */
 #include "base/clock.h"
 #include "base/lock.h"
 #include "store/sqlite/store.h"
@@ -376,7 +375,7 @@ static void enqueue_patiently(struct sql_store *st, struct sql_set *set)
 
 /* ---- durability ---- */
 
-/* Until all commits up to this number are synced; whoever comes while a sync runs shares
+/* Until all commits up to this number are synced; a thread that comes while a sync runs shares
  * the next one.  Releases the lock meanwhile. */
 static enum err wait_synced(struct sql_store *st, uint64_t commit)
 {

@@ -78,8 +78,8 @@ bool sql_log_is_long(const struct sql_store *st)
 }
 
 /* SQLite before 3.51.3 may lose commits where the log begins anew between this connection's look at
- * its length and its first copy.  It does not begin anew under a reader who needs it, and under one
- * who does not nothing is copied. */
+ * its length and its first copy.  The log does not begin anew under a reader that needs it.  Under
+ * a reader that does not need it, nothing is copied. */
 void sql_log_copy(struct sql_store *st, sqlite3 *db)
 {
 	struct store_view *now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Eight lanes, each over every eighth word: times an odd number, and its upper half laid over the
- * lower one, so that one changed word always changes its lane, and several do but for a chance in
- * 2^64 or so.  Lanes, since each page that is read goes through here, and a processor multiplies several
- * at a time. */
+ * Eight sums, each over every eighth word.  A step multiplies by an odd number and lays the upper
+ * half over the lower one, so one changed word always changes its sum.  Several changed words leave
+ * it as it was with a chance of about 2^-64.  There are eight since every page that is read goes
+ * through here, and a processor multiplies several words at a time. */
 #include "store/sqlite/page_sum.h"
 
 #include <endian.h>

@@ -14,7 +14,7 @@
  * back for long. */
 #define LIST_MAX 1024
 
-/* What is asked for by its place is told the place by who asks: a listing has less to read. */
+/* A caller that asks by place knows the place and sets it: a listing has less to read. */
 enum {
 	COL_ID,
 	COL_KEY,

@@ -33,38 +33,55 @@ def wait_until_reclaimed(mnt):
         time.sleep(0.05)
 
 
-def test_R20_a_large_table_is_gone_at_once_and_reclaimed_beside_others(
-        rowfs, rest_mount, rest_store):
+def test_R20_a_large_table_is_gone_at_once(rowfs, rest_mount, rest_store):
     fill(rowfs, rest_store, f"{ACCOUNT}/Big")
     m = rest_mount(rest_store)
-    other = m / "other/Table/p"
-    os.makedirs(other)
     inside = os.open(m / ACCOUNT / "Big/p3", os.O_RDONLY | os.O_DIRECTORY)
     reader = open(m / ACCOUNT / "Big/p0/00000007.json", encoding="utf-8")
+    before = figures(m)["reclaimed_slices"]
     with Client(m.port) as rest:
         ok(rest.delete_table("Big"), 204)
-        first = figures(m)
-        assert first["reclaiming"]
         fails(rest.get("Big", "p0", "00000007"), 404, "TableNotFound")
         fails(rest.delete_table("Big"), 404, "ResourceNotFound")
         assert not (m / ACCOUNT / "Big").exists() and rows(m / ACCOUNT) == []
         assert os.listdir(inside) == []
         with pytest.raises(OSError):
             os.stat("00015001.json", dir_fd=inside)
-        assert json.load(reader)["v"] == 7  # who has it open goes on with it
+        assert json.load(reader)["v"] == 7  # an open row can be read on
         ok(rest.create_table("Big"), 201)
         ok(rest.insert("Big", {"PartitionKey": "p0", "RowKey": "00000007", "v": 1}), 201)
-    between, last = 0, figures(m)
-    while last["reclaiming"]:
-        put(other / "r.json", "{}")
-        now = figures(m)
-        between += now["reclaimed_slices"] > last["reclaimed_slices"]
-        assert now["wal_bytes"] < LOG
-        last = now
-    assert between >= 3 and last["reclaimed_slices"] - first["reclaimed_slices"] >= ROWS // 1024 - 2
     os.close(inside)
     reader.close()
-    assert json.loads(rowfs("stat", rest_store, "--json").stdout)["rows"] == 2
+    wait_until_reclaimed(m)
+    assert figures(m)["reclaimed_slices"] - before >= ROWS // 1024 - 2
+    assert json.loads(rowfs("stat", rest_store, "--json").stdout)["rows"] == 1
+
+
+# Reclaiming a table takes about a second.  On a busy machine this process may not run in that second.
+# Then it looks at the removal of another table.
+REMOVALS = 10
+
+
+def test_R20_other_writers_commit_between_the_slices(rowfs, rest_mount, rest_store):
+    m = rest_mount(rest_store)
+    part = m / "other/Table/p"
+    os.makedirs(part)
+    between = removals = 0
+    with Client(m.port) as rest:
+        while between < 3:
+            removals += 1
+            assert removals <= REMOVALS
+            fill(rowfs, rest_store, f"{ACCOUNT}/Big{removals}")
+            last = figures(m)
+            ok(rest.delete_table(f"Big{removals}"), 204)
+            reclaiming = True
+            while reclaiming:
+                put(part / "r.json", "{}")
+                now = figures(m)
+                assert now["wal_bytes"] < LOG
+                reclaiming = now["reclaiming"]
+                between += reclaiming and now["reclaimed_slices"] > last["reclaimed_slices"]
+                last = now
 
 
 def test_R20_the_space_is_used_again(rowfs, mount, store):
@@ -83,21 +100,26 @@ def test_R20_the_space_is_used_again(rowfs, mount, store):
 
 def test_R20_a_kill_in_the_middle_loses_nothing_and_reclaiming_goes_on(
         rowfs, rest_mount, rest_store):
-    fill(rowfs, rest_store, f"{ACCOUNT}/Big")
     m = rest_mount(rest_store)
-    with Client(m.port) as rest:
-        ok(rest.delete_table("Big"), 204)
-        ok(rest.create_table("Big"), 201)
     part = m / ACCOUNT / "Big/p0"
-    part.mkdir()
-    put(part / "r.json", "{}")
-    while figures(m)["reclaimed_slices"] < 5:
-        pass
-    assert figures(m)["reclaiming"]
-    m.kill9()
-    done = rowfs("check", rest_store)
-    assert "clean" in done.stdout and "still being reclaimed" in done.stderr
-    m.start()
+    removals, middle = 0, False
+    while not middle:
+        removals += 1
+        assert removals <= REMOVALS
+        fill(rowfs, rest_store, f"{ACCOUNT}/Big")
+        before = figures(m)["reclaimed_slices"]
+        with Client(m.port) as rest:
+            ok(rest.delete_table("Big"), 204)
+            ok(rest.create_table("Big"), 201)
+        part.mkdir()
+        put(part / "r.json", "{}")
+        while figures(m)["reclaimed_slices"] < before + 5:
+            pass
+        m.kill9()
+        done = rowfs("check", rest_store)
+        assert "clean" in done.stdout
+        middle = "still being reclaimed" in done.stderr
+        m.start()
     wait_until_reclaimed(m)
     assert os.listdir(part.parent) == ["p0"] and (part / "r.json").read_text() == "{}"
     m.umount()

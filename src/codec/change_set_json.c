@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/change_set_json.h"
 
+#include "base/text.h"
 #include "codec/json_scan.h"
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@ static const char *const verbs[CHANGE_VERB_COUNT_] = {
 	[CHANGE_VERB_DELETE] = "delete",
 	[CHANGE_VERB_INSERT] = "insert",
 	[CHANGE_VERB_MERGE] = "merge",
+	[CHANGE_VERB_PUT_MESSAGE] = "put_message",
 	[CHANGE_VERB_REPLACE] = "replace",
 	[CHANGE_VERB_UPSERT] = "upsert",
 	[CHANGE_VERB_UPSERT_MERGE] = "upsert_merge",
@@ -95,11 +97,12 @@ static enum err read_member(
 		return read_condition(p, m, op);
 	if (!find_verb(name, &verb))
 		return fail(p, m->offset,
-			"expected insert, upsert, merge, replace, upsert_merge, delete or if_match");
+			"expected insert, upsert, merge, replace, upsert_merge, delete, "
+			"put_message or if_match");
 	if (op->entity.p != NULL)
-		return fail(p, m->offset, "an operation is one change of one row");
+		return fail(p, m->offset, "an operation is one change of one row, or one message");
 	if (m->token != JSON_TOKEN_OBJECT)
-		return fail(p, m->value_offset, "expected the row, an object");
+		return fail(p, m->value_offset, "expected the row or message, an object");
 	op->verb = verb;
 	op->entity = m->value;
 	return ERR_OK;
@@ -124,6 +127,67 @@ static enum err read_op(struct parser *p, struct change_set_json_op *op)
 	p->pos = scan.pos;
 	if (op->entity.p == NULL)
 		return fail(p, op->offset, "an operation must name a change");
+	return ERR_OK;
+}
+
+/* ---- one message ---- */
+
+static enum err read_string(struct parser *p, const struct json_member *m, struct span *ret)
+{
+	if (ret->p != NULL)
+		return fail(p, m->offset, "a member of the message is given twice");
+	if (m->token != JSON_TOKEN_STRING)
+		return fail(p, m->value_offset, "expected a string");
+	return resolve(p, m->value, m->value_escaped, ret);
+}
+
+static enum err read_seconds(struct parser *p, const struct json_member *m, int64_t *ret)
+{
+	if (*ret != MESSAGE_JSON_UNSET)
+		return fail(p, m->offset, "a member of the message is given twice");
+	if (m->token != JSON_TOKEN_INTEGER || !text_to_i64(m->value, ret) ||
+		*ret == MESSAGE_JSON_UNSET)
+		return fail(p, m->value_offset, "expected a whole number of seconds");
+	return ERR_OK;
+}
+
+static enum err read_message_member(
+	struct parser *p, const struct json_member *m, struct change_set_json_message *ret)
+{
+	struct span name;
+	enum err e = resolve(p, m->name, m->name_escaped, &name);
+	if (e != ERR_OK)
+		return e;
+	if (span_is(name, "queue"))
+		return read_string(p, m, &ret->queue);
+	if (span_is(name, "text"))
+		return read_string(p, m, &ret->text);
+	if (span_is(name, "visibilitytimeout"))
+		return read_seconds(p, m, &ret->visibility_s);
+	if (span_is(name, "messagettl"))
+		return read_seconds(p, m, &ret->ttl_s);
+	return fail(p, m->offset,
+		"a message has queue and text, and maybe visibilitytimeout and messagettl");
+}
+
+enum err change_set_json_message(struct span object, struct arena *arena,
+	struct change_set_json_message *ret, struct err_detail *detail)
+{
+	struct parser p = { .text = object, .arena = arena, .detail = detail };
+	struct json_scan scan = { 0 };
+	struct json_member m;
+	enum json_scan_result r;
+	enum err e = ERR_OK;
+	*ret = (struct change_set_json_message){ .visibility_s = MESSAGE_JSON_UNSET,
+		.ttl_s = MESSAGE_JSON_UNSET };
+	while (e == ERR_OK && (r = json_scan_next(&scan, object, &m)) == JSON_SCAN_MEMBER)
+		e = read_message_member(&p, &m, ret);
+	if (e != ERR_OK)
+		return e;
+	if (r != JSON_SCAN_END)
+		return fail(&p, r == JSON_SCAN_BAD ? scan.bad_at : object.n, "not a message");
+	if (ret->queue.p == NULL || ret->text.p == NULL)
+		return fail(&p, 0, "a message must have queue and text");
 	return ERR_OK;
 }
 

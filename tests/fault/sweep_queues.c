@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Sweeps over queues: a queue with three messages, one of them large. */
+#include "service/change/change_set.h"
 #include "service/queue/messages.h"
 #include "service/queue/queues.h"
 #include "sweep.h"
@@ -121,10 +122,27 @@ static enum err list(struct world *w)
 	return e;
 }
 
+static enum err with_a_row(struct world *w)
+{
+	static const char text[] = "[{\"insert\":{\"RowKey\":\"with\"}},"
+				   "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"\\u0061\"}}]";
+	const struct change_set_place at = {
+		.account = SPAN_LIT("acc"), .table = SPAN_LIT("Tab"), .pk = SPAN_LIT("p")
+	};
+	struct change_set set;
+	enum err e = change_set_parse(span_of(text), &at, &set, &w->detail);
+	if (e == ERR_OK)
+		e = change_set_apply(
+			w->service, ORIGIN_MOUNT, ids.table, &set, ENTITIES_SET, &w->detail);
+	change_set_fini(&set);
+	return e;
+}
+
 /* clang-format off */
 const struct sweep_case sweep_queues[] = {
 	{ "queue", SWEEP_SERVICE, NULL, make_queue, NULL },
 	{ "message", SWEEP_SERVICE, with_queue, put_one, NULL },
+	{ "message with a row", SWEEP_SERVICE, with_queue, with_a_row, NULL },
 	{ "take of messages", SWEEP_SERVICE, with_queue, take, NULL },
 	{ "peek at messages", SWEEP_SERVICE, with_queue, peek, NULL },
 	{ "update of a message", SWEEP_SERVICE, with_queue, update, NULL },

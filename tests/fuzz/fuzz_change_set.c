@@ -66,6 +66,12 @@ static void check_set(struct span text, struct span pk)
 	MUST(!set.blames || e != ERR_OK);
 	for (size_t i = 0; e == ERR_OK && i < set.n; i++) {
 		const struct entity_op *op = &set.ops[i];
+		MUST((op->message != NULL) == (op->kind == ENTITY_MESSAGE));
+		if (op->message != NULL) {
+			MUST(op->entity == NULL && op->message->queue.p != NULL);
+			MUST(op->message->text.p != NULL);
+			continue;
+		}
 		MUST(op->pk.p != NULL && op->rk.p != NULL);
 		MUST((op->entity == NULL) == (op->kind == ENTITY_DELETE));
 		MUST(pk.p == NULL || span_eq(op->pk, pk));

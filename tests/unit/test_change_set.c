@@ -8,6 +8,8 @@
 #include "service/change/change_set.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
+#include "service/queue/messages.h"
+#include "service/queue/queues.h"
 #include "store/engines.h"
 
 #include <stdio.h>
@@ -110,6 +112,8 @@ TEST(what_is_no_change_set_is_refused_with_its_place)
 	check_bad("{\"insert\":{\"a\":[]}}", 1, 16, "object or array");
 	check_bad("{\"insert\":{},\"insert\":{}}", 1, 14, "one change");
 	check_bad("{\"insert\":{},\"delete\":{}}", 1, 14, "one change");
+	check_bad("{\"insert\":{},\"put_message\":{}}", 1, 14, "one change");
+	check_bad("{\"put_message\":1}", 1, 16, "message, an object");
 	check_bad("{\"delete\":{},\"if_match\":1}", 1, 25, "must be a string");
 	check_bad("{\"delete\":{},\"if_match\":{}}", 1, 25, "must be a string");
 	check_bad("{\"if_match\":\"*\",\"if_match\":\"*\"", 1, 17, "twice");
@@ -178,15 +182,10 @@ struct world {
 	uint64_t account, table;
 };
 
-/* Over a layer that fails on demand; *ret: that. */
-static struct world world_failing(struct store **ret)
+static struct world world_of(struct store *store)
 {
 	struct world w = { 0 };
-	struct store *store, *inner;
 	struct item it = { 0 };
-	MUST(store_open_memory(&inner) == ERR_OK);
-	MUST(store_open_fault(inner, &store) == ERR_OK);
-	*ret = store;
 	MUST(service_new(store, &w.service) == ERR_OK);
 	MUST(account_create(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
 		ERR_OK);
@@ -198,6 +197,15 @@ static struct world world_failing(struct store **ret)
 	w.table = it.id;
 	item_fini(&it);
 	return w;
+}
+
+/* Over a layer that fails on demand; *ret: that. */
+static struct world world_failing(struct store **ret)
+{
+	struct store *inner;
+	MUST(store_open_memory(&inner) == ERR_OK);
+	MUST(store_open_fault(inner, ret) == ERR_OK);
+	return world_of(*ret);
 }
 
 static struct world world_new(void)
@@ -280,6 +288,233 @@ TEST(every_operation_does_what_its_name_says)
 		"\"PartitionKey\":\"p\",\"RowKey\":\"1\",\"status\":204}\n]}\n");
 	CHECK_EQ_STR(read_row(&w, "1"), "none");
 	service_free(w.service);
+}
+
+/* ---- messages ---- */
+
+static void make_queue(struct world *w, const char *name)
+{
+	bool created;
+	MUST(queue_create(w->service, ORIGIN_COMMAND, w->account, span_of(name), SPAN_LIT(""),
+		     &created, NULL) == ERR_OK);
+}
+
+struct seen {
+	unsigned n;
+	int64_t ttl; /* seconds, of the last one */
+	char id[MESSAGE_ID_CHARS + 1], text[4096];
+};
+
+static bool on_seen(void *arg, const struct queue_message *m)
+{
+	struct seen *s = arg;
+	s->n++;
+	s->ttl = m->expires == MESSAGE_EXPIRES_NEVER
+		? MESSAGE_NEVER
+		: (m->expires - m->inserted) / TICKS_PER_SECOND;
+	snprintf(s->id, sizeof(s->id), "%s", m->id);
+	snprintf(s->text, sizeof(s->text), "%.*s", (int)m->text.n, m->text.p);
+	return true;
+}
+
+static struct seen look(struct world *w, const char *name)
+{
+	struct seen s = { 0 };
+	uint64_t id;
+	MUST(queue_id(w->service, w->account, span_of(name), &id) == ERR_OK);
+	MUST(message_peek(w->service, id, LIMIT_MESSAGES_TAKEN, on_seen, &s) == ERR_OK);
+	return s;
+}
+
+TEST(a_set_puts_messages_beside_its_rows)
+{
+	struct world w = world_new();
+	make_queue(&w, "jobs");
+	CHECK_ERR(part(&w,
+			  "[{\"put_message\":{\"queue\":\"jobs\",\"text\":\"a\\u00e4\\u0001\"}},"
+			  "{\"insert\":{\"RowKey\":\"1\",\"A\":1}}]"),
+		ERR_OK);
+	struct seen s = look(&w, "jobs");
+	CHECK_EQ_INT(s.n, 1);
+	CHECK_EQ_STR(s.text, "a\xc3\xa4\x01");
+	CHECK_EQ_INT(s.ttl, MESSAGE_TTL_DEFAULT_S);
+	SAYS("{\"operation\":\"put_message\",\"queue\":\"jobs\",\"status\":201,\"id\":\"");
+	SAYS(s.id);
+	CHECK_EQ_STR(read_row(&w, "1"), "{\"A\":1}\n");
+	/* Alone, and from a table's file. */
+	CHECK_ERR(
+		table(&w, "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"\",\"messagettl\":-1}}"),
+		ERR_OK);
+	s = look(&w, "jobs");
+	CHECK_EQ_INT(s.n, 2);
+	CHECK_EQ_INT(s.ttl, MESSAGE_NEVER);
+	CHECK_EQ_STR(s.text, "");
+	CHECK_ERR(table(&w,
+			  "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"later\","
+			  "\"visibilitytimeout\":50,\"messagettl\":51}}"),
+		ERR_OK);
+	CHECK_EQ_INT(look(&w, "jobs").n, 2);
+	service_free(w.service);
+}
+
+TEST(a_set_with_a_message_is_all_or_nothing)
+{
+	struct world w = world_new();
+	make_queue(&w, "jobs");
+	CHECK_ERR(part(&w,
+			  "{\"insert\":{\"RowKey\":\"1\"}}\n"
+			  "{\"put_message\":{\"queue\":\"other\",\"text\":\"x\"}}"),
+		ERR_QUEUE_NOT_FOUND);
+	CHECK_EQ_STR(result,
+		"{\"committed\":false,\"index\":1,\"operation\":\"put_message\",\"queue\":\"other\","
+		"\"status\":404,\"code\":\"QueueNotFound\","
+		"\"message\":\"The specified queue does not exist.\",\"line\":2,\"column\":1,"
+		"\"errno\":\"ENOENT\"}\n");
+	CHECK_EQ_STR(read_row(&w, "1"), "none");
+	CHECK_ERR(part(&w,
+			  "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"x\"}}\n"
+			  "{\"delete\":{\"RowKey\":\"1\"}}"),
+		ERR_NOT_FOUND);
+	SAYS("\"index\":1");
+	SAYS("\"operation\":\"delete\"");
+	CHECK_EQ_INT(look(&w, "jobs").n, 0);
+	CHECK_ERR(apply(&w, "p",
+			  "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"x\"}}\n"
+			  "{\"insert\":{\"RowKey\":\"1\"}}",
+			  ENTITIES_CHECK),
+		ERR_OK);
+	SAYS("\"would_commit\":true");
+	SAYS("{\"operation\":\"put_message\",\"queue\":\"jobs\",\"status\":201},");
+	CHECK_EQ_INT(look(&w, "jobs").n, 0);
+	service_free(w.service);
+}
+
+TEST(messages_count_among_the_operations_of_a_set)
+{
+	struct world w = world_new();
+	make_queue(&w, "jobs");
+	for (int n = LIMIT_BATCH_OPS; n <= LIMIT_BATCH_OPS + 1; n++) {
+		struct buf text = BUF_INIT((size_t)1 << 20);
+		buf_add_str(&text, "{\"insert\":{\"RowKey\":\"1\"}}");
+		for (int i = 1; i < n; i++)
+			buf_add_str(&text, "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"x\"}}");
+		buf_add_char(&text, '\0');
+		MUST(buf_ok(&text));
+		CHECK_ERR(part(&w, text.data), n > LIMIT_BATCH_OPS ? ERR_BATCH_TOO_LARGE : ERR_OK);
+		buf_fini(&text);
+	}
+	struct queue_info q;
+	MUST(queue_find(w.service, w.account, SPAN_LIT("jobs"), &q) == ERR_OK);
+	CHECK_EQ_INT(q.messages, LIMIT_BATCH_OPS - 1);
+	queue_info_fini(&q);
+	service_free(w.service);
+}
+
+TEST(rows_of_a_set_are_of_one_partition_whatever_messages_stand_between)
+{
+	struct world w = world_new();
+	make_queue(&w, "jobs");
+#define MESSAGE_ "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"x\"}}"
+#define ROW_(pk_, rk_) "{\"upsert\":{\"PartitionKey\":\"" pk_ "\",\"RowKey\":\"" rk_ "\"}}"
+	CHECK_ERR(table(&w, MESSAGE_ ROW_("a", "1") MESSAGE_ ROW_("b", "2")), ERR_BATCH_PARTITIONS);
+	CHECK_ERR(table(&w, MESSAGE_ ROW_("a", "1") MESSAGE_ ROW_("a", "1")), ERR_BATCH_DUPLICATE);
+	CHECK_EQ_INT(look(&w, "jobs").n, 0);
+	CHECK_ERR(table(&w, MESSAGE_ ROW_("a", "1") MESSAGE_ "{\"upsert\":{\"RowKey\":\"2\"}}"),
+		ERR_OK);
+	CHECK_EQ_INT(look(&w, "jobs").n, 2);
+	service_free(w.service);
+}
+
+static enum err put_text(struct world *w, size_t n)
+{
+	struct buf text = BUF_INIT((size_t)1 << 20);
+	buf_add_str(&text, "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"");
+	for (size_t i = 0; i < n; i++)
+		buf_add_char(&text, 'x');
+	buf_add_str(&text, "\"}}");
+	buf_add_char(&text, '\0');
+	MUST(buf_ok(&text));
+	enum err e = part(w, text.data);
+	buf_fini(&text);
+	return e;
+}
+
+TEST(a_message_of_a_set_has_the_limits_of_a_message)
+{
+	struct world w = world_new();
+	make_queue(&w, "jobs");
+	CHECK_ERR(put_text(&w, LIMIT_MESSAGE_BYTES), ERR_OK);
+	CHECK_ERR(put_text(&w, LIMIT_MESSAGE_BYTES + 1), ERR_MESSAGE_TOO_LARGE);
+	SAYS("\"operation\":\"put_message\"");
+	static const struct {
+		const char *members;
+		enum err want;
+		unsigned column; /* 0: of the operation */
+	} cases[] = {
+		{ "\"visibilitytimeout\":0", ERR_OK, 0 },
+		{ "\"visibilitytimeout\":-1", ERR_QUERY_RANGE, 1 },
+		{ "\"visibilitytimeout\":604800,\"messagettl\":604801", ERR_OK, 0 },
+		{ "\"visibilitytimeout\":604801,\"messagettl\":-1", ERR_QUERY_RANGE, 1 },
+		{ "\"visibilitytimeout\":60,\"messagettl\":60", ERR_QUERY_RANGE, 1 },
+		{ "\"messagettl\":1", ERR_OK, 0 },
+		{ "\"messagettl\":0", ERR_QUERY_RANGE, 1 },
+		{ "\"messagettl\":-2", ERR_QUERY_RANGE, 1 },
+		{ "\"messagettl\":9223372036854775807", ERR_OK, 0 },
+		{ "\"messagettl\":9223372036854775808", ERR_INVALID_INPUT, 56 },
+		{ "\"messagettl\":-9223372036854775808", ERR_INVALID_INPUT, 56 },
+		{ "\"messagettl\":1.5", ERR_INVALID_INPUT, 56 },
+		{ "\"messagettl\":\"1\"", ERR_INVALID_INPUT, 56 },
+		{ "\"messagettl\":1,\"messagettl\":1", ERR_INVALID_INPUT, 58 },
+		{ "\"visibilitytimeout\":1,\"visibilitytimeout\":1", ERR_INVALID_INPUT, 65 },
+		{ "\"text\":\"x\"", ERR_INVALID_INPUT, 43 },
+		{ "\"queue\":\"x\"", ERR_INVALID_INPUT, 43 },
+		{ "\"delay\":1", ERR_INVALID_INPUT, 43 },
+		{ "\"\\u006dessagettl\":60", ERR_OK, 0 },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char text[256];
+		snprintf(text, sizeof(text),
+			"{\"put_message\":{\"queue\":\"jobs\",\"text\":\"x\",%s}}",
+			cases[i].members);
+		enum err e = part(&w, text);
+		if (e != cases[i].want || why.column != cases[i].column)
+			printf("# %s %u %s\n", text, why.column, why.text);
+		CHECK_ERR(e, cases[i].want);
+		CHECK_EQ_INT(why.column, cases[i].column);
+		if (e != ERR_OK)
+			SAYS("\"index\":0,\"operation\":\"put_message\"");
+	}
+	CHECK_ERR(part(&w, "{\"put_message\":{\"text\":\"x\"}}"), ERR_INVALID_INPUT);
+	SAYS("must have queue and text");
+	CHECK_ERR(part(&w, "{\"put_message\":{\"queue\":\"jobs\"}}"), ERR_INVALID_INPUT);
+	CHECK_ERR(part(&w, "{\"put_message\":{\"queue\":1}}"), ERR_INVALID_INPUT);
+	CHECK_ERR(
+		part(&w, "{\"put_message\":{\"queue\":\"\",\"text\":\"\"}}"), ERR_QUEUE_NOT_FOUND);
+	CHECK_ERR(
+		part(&w, "{\"put_message\":{\"queue\":\"jobs\",\"text\":\"\"},\"if_match\":\"*\"}"),
+		ERR_INVALID_INPUT);
+	service_free(w.service);
+}
+
+TEST(an_engine_that_cannot_span_refuses_rows_with_messages)
+{
+	for (int first = 0; first < 2; first++) {
+		struct store *store;
+		MUST(store_open_memory_with(0, &store) == ERR_OK);
+		struct world w = world_of(store);
+		make_queue(&w, "jobs");
+		CHECK_ERR(part(&w,
+				  first ? MESSAGE_ "{\"insert\":{\"RowKey\":\"1\"}}"
+					: "{\"insert\":{\"RowKey\":\"1\"}}" MESSAGE_),
+			ERR_CROSS_DEVICE);
+		SAYS("\"index\":1,\"operation\":");
+		SAYS("engine cannot change rows and queues in one commit");
+		CHECK_EQ_STR(read_row(&w, "1"), "none");
+		CHECK_EQ_INT(look(&w, "jobs").n, 0);
+		CHECK_ERR(part(&w, MESSAGE_ MESSAGE_), ERR_OK);
+		CHECK_EQ_INT(look(&w, "jobs").n, 2);
+		service_free(w.service);
+	}
 }
 
 TEST(conditions_hold_or_the_whole_set_fails)
@@ -651,6 +886,11 @@ RUN_TESTS(T(an_array_and_lines_are_the_same_operations), T(every_verb_is_known_b
 	T(lines_cut_behind_an_operation_are_a_shorter_set),
 	T(the_operation_behind_the_last_one_allowed_is_too_many),
 	T(a_part_of_a_text_ends_at_its_brace), T(every_operation_does_what_its_name_says),
+	T(a_set_puts_messages_beside_its_rows), T(a_set_with_a_message_is_all_or_nothing),
+	T(messages_count_among_the_operations_of_a_set),
+	T(rows_of_a_set_are_of_one_partition_whatever_messages_stand_between),
+	T(a_message_of_a_set_has_the_limits_of_a_message),
+	T(an_engine_that_cannot_span_refuses_rows_with_messages),
 	T(conditions_hold_or_the_whole_set_fails),
 	T(a_condition_goes_with_changes_of_what_exists_only),
 	T(what_existence_forbids_is_told_with_the_operation), T(the_partition_key_may_be_left_out),

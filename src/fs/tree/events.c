@@ -164,8 +164,11 @@ static uint64_t on_set_begins(void *arg, const struct change *changes, size_t n_
 {
 	struct fs *fs = arg;
 	struct item dir = { 0 };
-	enum err e = store_child(fs->store, NULL, changes[0].at.parent, CLASS_KEYED,
-		changes[0].at.pk, WANT_ATTRS, &dir);
+	size_t row = 0;
+	while (row + 1 < n_changes && changes[row].at.class == CLASS_QUEUE)
+		row++;
+	enum err e = store_child(fs->store, NULL, changes[row].at.parent, CLASS_KEYED,
+		changes[row].at.pk, WANT_ATTRS, &dir);
 	uint64_t id = e == ERR_OK ? dir.id : 0;
 	item_fini(&dir);
 	if (id == 0)
@@ -174,6 +177,8 @@ static uint64_t on_set_begins(void *arg, const struct change *changes, size_t n_
 	for (size_t i = 0; i < n_changes && idset_count(fs->seen, id) != 0; i++) {
 		char key[LIMIT_KEY_BYTES], name[LIMIT_NAME_BYTES + 1];
 		struct span order = changes[i].at.key;
+		if (changes[i].at.class == CLASS_QUEUE)
+			continue;
 		key_from_order(order.p, order.n, key);
 		size_t len = filename_encode(span_make(key, order.n), FILENAME_ROW, name);
 		notify_change(fs->notifier, nid_make(id, 0), span_make(name, len));

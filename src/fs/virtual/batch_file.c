@@ -133,14 +133,38 @@ static enum err why_refused(const struct batch_file *b, struct err_detail *detai
 		detail, b->refused, "a change set may have %d bytes at most", LIMIT_BATCH_BYTES);
 }
 
-/* All operations are of one partition, else nothing is applied: the first one's will do. */
-static enum err check_access(const struct batch_file *b, uint64_t table_id,
+static enum err check_queue(const struct batch_file *b, uint64_t account_id, struct span queue,
+	struct err_detail *detail)
+{
+	struct item it = { 0 };
+	enum err e = store_child(
+		b->file.fs->store, NULL, account_id, CLASS_QUEUE, queue, WANT_ATTRS, &it);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK; /* refused elsewhere */
+	if (e == ERR_OK && !viewer_may(&b->viewer, &it.attrs, true, 3))
+		e = err_set(detail, ERR_ACCESS, "The queue's mode does not let you.");
+	item_fini(&it);
+	return e;
+}
+
+/* All rows are of one partition, else nothing is applied: the first one's will do. */
+static enum err check_access(const struct batch_file *b, const struct where *w,
 	const struct change_set *set, struct err_detail *detail)
 {
 	enum err e = ERR_OK;
-	if (b->viewed && set->n > 0)
-		e = viewer_may_change(&b->viewer, table_id, set->ops[0].pk);
-	return e == ERR_ACCESS ? err_set(detail, e, "The partition's mode does not let you.") : e;
+	bool seen = false;
+	for (size_t i = 0; b->viewed && e == ERR_OK && i < set->n; i++) {
+		const struct entity_op *op = &set->ops[i];
+		if (op->message != NULL) {
+			e = check_queue(b, w->account.id, op->message->queue, detail);
+		} else if (!seen) {
+			seen = true;
+			e = viewer_may_change(&b->viewer, w->table.id, op->pk);
+			if (e == ERR_ACCESS)
+				(void)err_set(detail, e, "The partition's mode does not let you.");
+		}
+	}
+	return e;
 }
 
 static enum err run(
@@ -159,7 +183,7 @@ static enum err run(
 		e = change_set_parse(buf_span(&b->text), &w->place, set, detail);
 	unsigned flags = is_check(b->nid) ? ENTITIES_CHECK : durable ? ENTITIES_DURABLE : 0;
 	if (e == ERR_OK)
-		e = check_access(b, w->table.id, set, detail);
+		e = check_access(b, w, set, detail);
 	if (e == ERR_OK) /* the kernel must drop what it knows of these rows */
 		e = change_set_apply(fs->service, ORIGIN_COMMAND, w->table.id, set, flags, detail);
 	where_fini(w);

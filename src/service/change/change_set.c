@@ -8,6 +8,7 @@
 #include "model/etag.h"
 #include "model/limits.h"
 #include "service/change/entity_request.h"
+#include "service/queue/messages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 struct change_set_item {
 	struct entity entity;
+	struct entity_message message;
 	size_t offset; /* of the operation in the text */
 };
 
@@ -68,6 +70,8 @@ static enum err finish_op(struct reader *r, size_t i, enum err e)
 {
 	struct entity_op *op = &r->set->ops[i];
 	size_t offset = r->set->items[i].offset;
+	if (e == ERR_OK && op->message != NULL)
+		return e;
 	if (e == ERR_OK && r->at->pk.p != NULL && !span_eq(op->pk, r->at->pk))
 		e = fail_at(r, ERR_KEY_MISMATCH, offset,
 			"The PartitionKey is not that of the directory.");
@@ -91,6 +95,7 @@ static const enum entity_op_kind kinds[CHANGE_VERB_COUNT_] = {
 	[CHANGE_VERB_DELETE] = ENTITY_DELETE,
 	[CHANGE_VERB_INSERT] = ENTITY_INSERT,
 	[CHANGE_VERB_MERGE] = ENTITY_MERGE,
+	[CHANGE_VERB_PUT_MESSAGE] = ENTITY_MESSAGE,
 	[CHANGE_VERB_REPLACE] = ENTITY_REPLACE,
 	[CHANGE_VERB_UPSERT] = ENTITY_UPSERT,
 	[CHANGE_VERB_UPSERT_MERGE] = ENTITY_UPSERT_MERGE,
@@ -124,6 +129,23 @@ static enum err read_json_keys(struct reader *r, const struct change_set_json_op
 	return ERR_OK;
 }
 
+static enum err read_json_message(
+	struct reader *r, const struct change_set_json_op *json, struct entity_op *op, size_t i)
+{
+	struct entity_message *m = &r->set->items[i].message;
+	struct change_set_json_message given;
+	op->message = m; /* an error names the operation */
+	enum err e = change_set_json_message(json->entity, &r->set->arena, &given, r->detail);
+	if (e != ERR_OK)
+		return rebase(r, e, json->entity);
+	*m = (struct entity_message){ given.queue, given.text, 0, MESSAGE_TTL_DEFAULT_S };
+	if (given.visibility_s != MESSAGE_JSON_UNSET)
+		m->visibility_s = given.visibility_s;
+	if (given.ttl_s != MESSAGE_JSON_UNSET)
+		m->ttl_s = given.ttl_s;
+	return read_condition(r, json, op);
+}
+
 static enum err read_json_op(struct reader *r, const struct change_set_json_op *json, size_t i)
 {
 	struct entity_op *op = &r->set->ops[i];
@@ -131,6 +153,8 @@ static enum err read_json_op(struct reader *r, const struct change_set_json_op *
 	struct span pk;
 	item->offset = json->offset;
 	op->kind = kinds[json->verb];
+	if (op->kind == ENTITY_MESSAGE)
+		return read_json_message(r, json, op, i);
 	enum err e =
 		entity_json_decode(json->entity, ENTITY_JSON_FILE, &item->entity, NULL, r->detail);
 	if (e != ERR_OK)
@@ -388,7 +412,7 @@ enum err change_set_apply(struct service *s, enum origin origin, uint64_t table_
 		entities_apply(s, origin, table_id, set->ops, set->n, flags | ENTITIES_SET, detail);
 	/* Errors of the store blame no operation. */
 	set->blames = e != ERR_OK && e != ERR_TABLE_NOT_FOUND && e != ERR_GONE &&
-		(err_http(e) < 500 || e == ERR_NOT_SUPPORTED);
+		(err_http(e) < 500 || e == ERR_NOT_SUPPORTED || e == ERR_CROSS_DEVICE);
 	if (set->blames)
 		e = put_place(set, detail, e, set->items[detail->op].offset);
 	return e;

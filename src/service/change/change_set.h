@@ -20,7 +20,8 @@ struct change_set_place {
 struct change_set {
 	struct span text; /* borrowed; must outlive the set */
 	size_t n;
-	struct entity_op *ops;         /* pk.p is NULL in operations that were not read yet */
+	/* pk.p is NULL in messages, and in operations that were not read yet */
+	struct entity_op *ops;
 	struct change_set_item *items; /* further data of each operation */
 	/* detail->op of the last error is the index of an operation */
 	bool blames;

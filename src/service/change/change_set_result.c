@@ -4,6 +4,7 @@
 #include "codec/change_set_json.h"
 #include "model/etag.h"
 #include "service/change/change_set.h"
+#include "service/queue/message_name.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ static const char *kind_text(enum entity_op_kind kind)
 		[ENTITY_REPLACE] = CHANGE_VERB_REPLACE,
 		[ENTITY_MERGE] = CHANGE_VERB_MERGE,
 		[ENTITY_DELETE] = CHANGE_VERB_DELETE,
+		[ENTITY_MESSAGE] = CHANGE_VERB_PUT_MESSAGE,
 	};
 	return change_verb_text(verbs[kind]);
 }
@@ -30,7 +32,13 @@ static void add_text(struct buf *out, const char *name, struct span text)
 static void add_subject(struct buf *out, const struct entity_op *op)
 {
 	add_text(out, "operation", span_of(kind_text(op->kind)));
+	if (op->message != NULL && op->message->queue.p == NULL)
+		return;
 	buf_add_char(out, ',');
+	if (op->message != NULL) {
+		add_text(out, "queue", op->message->queue);
+		return;
+	}
 	add_text(out, "PartitionKey", op->pk);
 	buf_add_char(out, ',');
 	add_text(out, "RowKey", op->rk);
@@ -41,8 +49,13 @@ static void add_done(struct buf *out, const struct entity_op *op, bool checked)
 	char etag[ETAG_MAX];
 	buf_add_char(out, '{');
 	add_subject(out, op);
-	buf_addf(out, ",\"status\":%d", op->kind == ENTITY_INSERT ? 201 : 204);
-	if (op->kind != ENTITY_DELETE && !checked) {
+	buf_addf(out, ",\"status\":%d",
+		op->kind == ENTITY_INSERT || op->kind == ENTITY_MESSAGE ? 201 : 204);
+	if (op->kind == ENTITY_MESSAGE && !checked) {
+		char id[MESSAGE_ID_CHARS + 1];
+		message_id_write(op->version, op->id, id);
+		buf_addf(out, ",\"id\":\"%s\"", id);
+	} else if (op->kind != ENTITY_DELETE && !checked) {
 		etag_format(op->version, etag);
 		buf_add_char(out, ',');
 		add_text(out, "etag", span_of(etag));
@@ -55,7 +68,8 @@ static void add_failed(
 {
 	if (set->blames)
 		buf_addf(out, ",\"index\":%zu", detail->op);
-	if (set->blames && detail->op < set->n && set->ops[detail->op].pk.p != NULL) {
+	if (set->blames && detail->op < set->n &&
+		(set->ops[detail->op].pk.p != NULL || set->ops[detail->op].message != NULL)) {
 		buf_add_char(out, ',');
 		add_subject(out, &set->ops[detail->op]);
 	}

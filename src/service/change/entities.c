@@ -7,6 +7,7 @@
 #include "service/change/entity_companions.h"
 #include "service/core/admission.h"
 #include "service/core/lookup_cache.h"
+#include "service/queue/queues.h"
 
 #include <stdlib.h>
 
@@ -193,7 +194,26 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 	return render(op, op->entity, w, c);
 }
 
-/* Checks the rules of a change set (protocol section 7): one partition, each row once. */
+static enum err prepare_message(struct service *s, uint64_t table_id, const struct entity_op *op,
+	struct entity_work *w, struct change *c, struct err_detail *detail)
+{
+	const struct entity_message *m = op->message;
+	struct item table = { 0 };
+	uint64_t queue;
+	enum err e = store_get(service_store(s), NULL, table_id, WANT_ATTRS, &table);
+	if (e == ERR_OK)
+		e = queue_id(s, table.parent, m->queue, &queue);
+	if (e == ERR_OK)
+		e = message_prepare(
+			s, queue, m->text, m->visibility_s, m->ttl_s, &w->message, detail);
+	if (e == ERR_OK)
+		*c = w->message.change;
+	item_fini(&table);
+	return e;
+}
+
+/* Checks the rules of a change set (protocol section 7): one partition, each row once.  Messages only
+ * count. */
 static enum err check_set(const struct entity_op *ops, size_t n, struct err_detail *reterr)
 {
 	if (n == 0 || n > LIMIT_BATCH_OPS) {
@@ -202,11 +222,14 @@ static enum err check_set(const struct entity_op *ops, size_t n, struct err_deta
 	}
 	for (size_t i = 1; i < n; i++) {
 		reterr->op = i;
-		if (!span_eq(ops[i].pk, ops[0].pk))
-			return ERR_BATCH_PARTITIONS;
-		for (size_t k = 0; k < i; k++)
+		for (size_t k = 0; ops[i].message == NULL && k < i; k++) {
+			if (ops[k].message != NULL)
+				continue;
+			if (!span_eq(ops[i].pk, ops[k].pk))
+				return ERR_BATCH_PARTITIONS;
 			if (span_eq(ops[i].rk, ops[k].rk))
 				return ERR_BATCH_DUPLICATE;
+		}
 	}
 	return ERR_OK;
 }
@@ -249,7 +272,9 @@ static enum err prepare_all(
 		struct entity_work *w = &set->works[i];
 		reterr->op = i;
 		w->pending = ERR_OK;
-		enum err e = prepare(s, table_id, &set->ops[i], w, &changes[i], reterr);
+		enum err e = set->ops[i].message != NULL
+			? prepare_message(s, table_id, &set->ops[i], w, &changes[i], reterr)
+			: prepare(s, table_id, &set->ops[i], w, &changes[i], reterr);
 		if (e != ERR_OK && i > 0 && is_merge(&set->ops[i]) && err_http(e) < 500)
 			postpone(w, &changes[i], e, reterr);
 		else if (e != ERR_OK)
@@ -269,6 +294,13 @@ static enum err blame(
 		return e;
 	}
 	struct entity_work *w = &set->works[reterr->op];
+	if (e == ERR_CROSS_DEVICE)
+		return err_set(reterr, e,
+			"The store's engine cannot change rows and queues in one commit.");
+	if (set->ops[reterr->op].message != NULL) {
+		*ret_again = e == ERR_NAME_EXISTS; /* another process puts at the same moment */
+		return e == ERR_NOT_FOUND || e == ERR_NOT_PERMITTED ? ERR_QUEUE_NOT_FOUND : e;
+	}
 	e = postponed(w, e, reterr);
 	*ret_again = lost_race(e) && w->guarded;
 	return e;
@@ -327,26 +359,31 @@ static enum err try_apply(struct service *s, enum origin origin, uint64_t table_
 	if (e != ERR_OK)
 		return blame(set, e, reterr, ret_again);
 	for (size_t i = 0; i < set->n; i++) {
-		set->ops[i].version = set->changes[i].now.version;
+		set->ops[i].version = set->ops[i].message != NULL
+			? set->works[i].message.key.inserted
+			: set->changes[i].now.version;
 		set->ops[i].id = set->changes[i].now.id;
 	}
 	return ERR_OK;
 }
 
-/* Change sets can be refused.  Bulk loads are only counted. */
+/* Change sets can be refused.  Bulk loads are only counted.  Messages burden no partition. */
 static enum err admit(struct service *s, uint64_t table_id, const struct entity_op *ops, size_t n,
 	unsigned flags, struct err_detail *detail)
 {
 	if ((flags & ENTITIES_CHECK) != 0)
 		return ERR_OK;
+	size_t rows = 0;
+	for (size_t i = 0; i < n; i++)
+		rows += ops[i].message == NULL;
 	for (size_t i = 0, same = 0; i < n; i += same) {
 		struct span pk = ops[i].pk;
 		for (same = 1; i + same < n && span_eq(ops[i + same].pk, pk);)
 			same++;
-		if (key_check(pk, "PartitionKey", NULL) != ERR_OK)
+		if (ops[i].message != NULL || key_check(pk, "PartitionKey", NULL) != ERR_OK)
 			continue; /* prepare() reports the error */
 		if ((flags & ENTITIES_SET) != 0)
-			return admission_entities(s, table_id, pk, HEAT_CHANGED, n, detail);
+			return admission_entities(s, table_id, pk, HEAT_CHANGED, rows, detail);
 		admission_count(s, table_id, pk, HEAT_CHANGED, same);
 	}
 	return ERR_OK;

@@ -16,13 +16,21 @@ enum entity_op_kind {
 	ENTITY_REPLACE,      /* the row must exist; if_match */
 	ENTITY_MERGE,        /* the row must exist; if_match */
 	ENTITY_DELETE,       /* the row must exist; if_match */
+	/* no row: puts a message into a queue of the account; in sets only, which keys do not bind */
+	ENTITY_MESSAGE,
+};
+
+struct entity_message {
+	struct span queue, text;
+	int64_t visibility_s, ttl_s; /* as message_put() takes them */
 };
 
 struct entity_op {
 	enum entity_op_kind kind;
 	struct span pk, rk; /* UTF-8 */
-	/* not for DELETE; its keys are ignored, as they were checked */
+	/* not for DELETE and MESSAGE; its keys are ignored, as they were checked */
 	const struct entity *entity;
+	const struct entity_message *message; /* of a MESSAGE, else NULL */
 	/* p not NULL: the document in the form to store, which decodes to the entity; else the
 	 * entity is encoded */
 	struct span document;
@@ -38,7 +46,7 @@ struct entity_op {
 	bool admitted;
 
 	/* Results. */
-	int64_t version;
+	int64_t version; /* of a message: when it was inserted */
 	uint64_t id;
 };
 
@@ -51,7 +59,8 @@ enum entities_flags {
 };
 
 /* Applies operations on one table, all or none.  On failure reterr->op is the index of the
- * operation to blame. */
+ * operation to blame.  With messages also the errors of message_put(), and
+ * ERR_CROSS_DEVICE if the engine lacks STORE_CAN_SPAN. */
 enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id,
 	struct entity_op *ops, size_t n, unsigned flags, struct err_detail *reterr);
 

@@ -8,11 +8,13 @@
 #include "base/buf.h"
 #include "model/limits.h"
 #include "service/change/entities.h"
+#include "service/queue/messages.h"
 
 /* State of one operation while its change is built and applied. */
 struct entity_work {
 	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* in order form */
 	struct buf body;
+	struct message_draft message;
 	bool guarded; /* the precondition is rowfs's own: repeat after a lost race */
 	/* The error of a merge, found before the operations in front of it were checked.  The
 	 * merge then becomes a change that always fails, so that the first failing operation is

@@ -25,6 +25,9 @@
 /* In place of seconds: a message never expires. */
 #define MESSAGE_NEVER (-1)
 
+/* The time to live of a message that names none. */
+#define MESSAGE_TTL_DEFAULT_S (7 * 86400)
+
 struct queue_message {
 	char id[MESSAGE_ID_CHARS + 1];
 	char receipt[MESSAGE_RECEIPT_CHARS + 1]; /* empty after a peek */

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from queue_client import Queues, messages
 from rest_client import ACCOUNT, NONE, Client, batch_body, entity_path, ok
 from tools import errors, get, put, raises, reason, rejected, rows, sh, xattr
 
@@ -618,14 +619,20 @@ def write_files(door, n):
         put(door.part / ".batch", doc({"replace": row("a", N=-1)}, {"insert": row("b")}))
 
 
+def write_message(door, n):
+    put(door.part / ".batch", doc(message(str(n)), *(
+        {"upsert": row(rk, N=n)} for rk in ("a", "b", f"c{n}", f"d{n}"))))
+
+
 def write_rest(door, n):
     ops = [("PUT", entity_path("Tab", "p", rk), {"If-Match": "*"}, {"N": n}) for rk in "ab"]
     ops += [("PUT", entity_path("Tab", "p", f"{rk}{n}"), {}, {"N": n}) for rk in "cd"]
     ok(door.rest.batch(ops), 202)
 
 
-@pytest.mark.parametrize("write", [write_files, write_rest])
-def test_B7_readers_see_all_of_a_set_or_nothing(door, write):
+@pytest.mark.parametrize("write", [write_files, write_rest, write_message])
+def test_B7_readers_see_all_of_a_set_or_nothing(jobs, write):
+    door = jobs
     commit(door.part, doc({"insert": row("a", N=0)}, {"insert": row("b", N=0)}))
     stop, problems, seen, writing = threading.Event(), [], set(), [0]
 
@@ -761,3 +768,111 @@ def test_B8_it_cannot_be_removed_renamed_or_replaced(part, name):
     sh("rm -r .", cwd=part, check=False)
     sh("rm -rf Channel_19", cwd=part.parent)
     assert not part.exists()
+
+
+# ---- B9: messages of queues in a set
+
+
+@pytest.fixture
+def jobs(door):
+    """The queue `jobs` of the account, by REST."""
+    q = Queues(door.rest.port, host=f"{ACCOUNT}.queue.localhost")
+    assert q.ask("PUT", "/jobs").status == 201
+    door.queues = q
+    return door
+
+
+def message(text, queue="jobs", **times):
+    return {"put_message": {"queue": queue, "text": text, **times}}
+
+
+def waiting(door, queue="jobs"):
+    return messages(door.queues.ask("GET", f"/{queue}/messages",
+                                    {"peekonly": "true", "numofmessages": "32"}))
+
+
+def test_B9_a_message_is_put_with_the_rows_of_a_set(jobs):
+    commit(jobs.part, doc({"insert": row("1")}))
+    r = commit(jobs.part, doc({"delete": row("1")}, message("row 1 \u00e4 is gone"),
+                              {"insert": row("2")}))
+    assert [o["operation"] for o in r["operations"]] == ["delete", "put_message", "insert"]
+    assert rows(jobs.part) == ["2.json"]
+    [m] = waiting(jobs)
+    told = r["operations"][1]
+    assert told == {"operation": "put_message", "queue": "jobs", "status": 201,
+                    "id": m["MessageId"]}
+    assert m["MessageText"] == "row 1 \u00e4 is gone" and m["DequeueCount"] == "0"
+
+
+def test_B9_a_set_may_hold_messages_alone(jobs):
+    assert jobs.queues.ask("PUT", "/more").status == 201
+    r = commit(jobs.table, lines(message("a"), message("b", "more", messagettl=-1),
+                                 message("c", visibilitytimeout=3600)))
+    assert r["committed"] is True
+    [a], [b] = waiting(jobs), waiting(jobs, "more")
+    assert (a["MessageText"], b["MessageText"]) == ("a", "b")
+    assert a["MessageId"] == r["operations"][0]["id"]
+    assert b["ExpirationTime"].startswith("Fri, 31 Dec 9999")
+
+
+def test_B9_all_or_nothing_whatever_fails(jobs):
+    commit(jobs.part, doc({"insert": row("1")}))
+    for bad, code, errno_ in [
+            ({"insert": row("1")}, "EntityAlreadyExists", "EEXIST"),
+            (message("x", "none"), "QueueNotFound", "ENOENT"),
+            (message("x" * 65537), "MessageTooLarge", "EFBIG"),
+            (message("x", visibilitytimeout=604801, messagettl=-1),
+             "OutOfRangeQueryParameterValue", "EINVAL"),
+            (message("x", messagettl=0), "OutOfRangeQueryParameterValue", "EINVAL"),
+            ({"put_message": {"queue": "jobs"}}, "InvalidInput", "EINVAL")]:
+        r = refused(jobs.part, doc(message("first"), {"upsert": row("2")}, bad), errno_)
+        assert (r["index"], r["code"]) == (2, code)
+        assert r["operation"] == next(iter(bad))
+        assert rows(jobs.part) == ["1.json"] and waiting(jobs) == []
+    commit(jobs.part, doc(message("x" * 65536),
+                          message("y", visibilitytimeout=604800, messagettl=604801)))
+    assert [len(m["MessageText"]) for m in waiting(jobs)] == [65536]
+
+
+def test_B9_a_check_judges_messages_and_puts_none(jobs):
+    r = commit(jobs.part, doc({"insert": row("1")}, message("x")), ".batch-check")
+    assert (r["committed"], r["would_commit"]) == (False, True)
+    assert r["operations"][1] == {"operation": "put_message", "queue": "jobs", "status": 201}
+    refused(jobs.part, doc({"insert": row("1")}, message("x", "none")), "ENOENT", ".batch-check")
+    assert rows(jobs.part) == [] and waiting(jobs) == []
+
+
+def test_B9_messages_count_among_the_100_operations_and_4_MiB(jobs):
+    many = [message(str(i)) for i in range(99)]
+    commit(jobs.part, doc({"insert": row("1")}, *many))
+    refused(jobs.part, doc({"insert": row("2")}, {"insert": row("3")}, *many), "E2BIG")
+    assert rows(jobs.part) == ["1.json"]
+    assert jobs.queues.ask("DELETE", "/jobs/messages").status == 204
+    text = doc({"insert": row("2")}, *(message("x" * 65536) for _ in range(63)))
+    commit(jobs.part, text + " " * (LIMIT - len(text)))
+    assert len(waiting(jobs)) == 32
+    with raises("EFBIG"):
+        put(jobs.part / ".batch", text.replace('"2"', '"3"') + " " * (LIMIT - len(text) + 1))
+    assert rows(jobs.part) == ["1.json", "2.json"]
+
+
+def test_B9_readers_see_the_row_with_the_message_or_neither(jobs):
+    """A consumer that has a message always finds its row."""
+    stop, wrong = threading.Event(), []
+
+    def consume():
+        while not stop.is_set() or jobs.queues.get("jobs", numofmessages="1", peekonly="true"):
+            for m in jobs.queues.get("jobs", numofmessages="32"):
+                if not (jobs.part / f"{m['MessageText']}.json").exists():
+                    wrong.append(m["MessageText"])
+                assert jobs.queues.delete("jobs", m).status == 204
+
+    threads = [threading.Thread(target=consume) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for i in range(100):
+        commit(jobs.part, doc(message(str(i)), {"insert": row(str(i))}, {"upsert": row("n", N=i)}))
+    stop.set()
+    for t in threads:
+        t.join()
+    assert wrong == [] and len(rows(jobs.part)) == 101

@@ -24,6 +24,7 @@ import time
 import conftest
 import pytest
 import rest_client
+from queue_client import Queues
 from streams import cpu_ticks
 from tools import closes_are_known, sanitized
 
@@ -966,3 +967,22 @@ def test_both_doors_keep_strangers_out(shared, rowfs, work):
     assert as_user(lambda: errno_of(
         socket.socket(socket.AF_UNIX).connect, str(work / "sock"))) == "EACCES"
     client.close()
+
+
+def test_B9_another_user_puts_messages_where_the_queues_mode_lets_them(
+        rest_mount, rest_store, work):
+    """The partition is everybody's, the queue is root's."""
+    os.chmod(work, 0o755)
+    m = rest_mount(rest_store, "allow_other")
+    queues = Queues(m.port, host=f"{rest_client.ACCOUNT}.queue.localhost")
+    assert queues.ask("PUT", "/jobs").status == 201
+    part = m / rest_client.ACCOUNT / "Tab/p"
+    part.mkdir(parents=True)
+    os.chmod(part, 0o777)
+    row, message = '{"upsert":{"RowKey":"s"}}', '{"put_message":{"queue":"jobs","text":"x"}}'
+    for text in (message, row + message):
+        assert as_user(lambda t=text: errno_of(write, part / ".batch", t, os.O_WRONLY)) == "EACCES"
+        assert not (part / "s.json").exists() and queues.get("jobs") == []
+    assert as_user(lambda: errno_of(write, part / ".batch", row, os.O_WRONLY)) == "0"
+    assert errno_of(write, part / ".batch", message, os.O_WRONLY) == "0"
+    assert len(queues.get("jobs")) == 1

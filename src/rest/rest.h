@@ -15,8 +15,6 @@
 struct rest;
 
 #define REST_ENDPOINTS_MAX 8
-/* Where the emulator of the service listens for tables. */
-#define REST_DEFAULT_ENDPOINT "127.0.0.1:10002"
 /* Bytes for the text of an endpoint. */
 #define REST_ENDPOINT_TEXT 200
 #define REST_TRUSTED_MAX 16
@@ -52,6 +50,12 @@ struct rest_options {
 	struct rest_limits limits;
 };
 
+/* Returns the name of the i-th storage service, such as "table"; NULL behind the last one.  The tables
+ * are the first. */
+const char *rest_service_name(size_t i);
+/* Returns where the emulator serves the i-th storage service, such as "127.0.0.1:10002" or
+ * "queue=127.0.0.1:10001"; NULL behind the last one. */
+const char *rest_default_endpoint(size_t i);
 /* Returns the address of an endpoint, behind the prefix of its service if it has one. */
 const char *rest_endpoint_address(const char *endpoint);
 /* Checks the syntax of an endpoint.  ERR_INVALID_INPUT with the reason. */

@@ -30,7 +30,7 @@ static bool check(const struct args *args, FILE *err)
 			"--skip-damaged writes a whole table as NDJSON to standard output");
 		return false;
 	}
-	return table_arg_parse(args->words[1], "export", &t, err) &&
+	return table_arg_parse(args->words[1], "ACCOUNT/TABLE", "export", &t, err) &&
 		table_arg_format(args, NULL, "export", &format, err);
 }
 
@@ -168,7 +168,7 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct table_arg t;
 	struct err_detail why = { 0 };
 	enum transfer_format format;
-	(void)table_arg_parse(args->words[1], "export", &t, env->err);
+	(void)table_arg_parse(args->words[1], "ACCOUNT/TABLE", "export", &t, env->err);
 	(void)table_arg_format(args, args_value(args, "output"), "export", &format, env->err);
 	if (args_has(args, "skip-damaged"))
 		return skip_damaged(env, &t);

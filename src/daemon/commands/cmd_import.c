@@ -50,7 +50,7 @@ static bool check(const struct args *args, FILE *err)
 			args_value(args, "mode"));
 		return false;
 	}
-	return table_arg_parse(args->words[1], "import", &t, err) &&
+	return table_arg_parse(args->words[1], "ACCOUNT/TABLE", "import", &t, err) &&
 		table_arg_format(args, NULL, "import", &format, err);
 }
 
@@ -148,7 +148,7 @@ static int run(struct cmd_env *env, const struct args *args)
 		.on_error = tell_error,
 		.on_progress = tell_progress,
 		.arg = &r };
-	(void)table_arg_parse(args->words[1], "import", &t, env->err);
+	(void)table_arg_parse(args->words[1], "ACCOUNT/TABLE", "import", &t, env->err);
 	(void)parse_mode(args_value(args, "mode"), &options.mode);
 	enum err e = open_table(env, &t, &table_id, &why);
 	if (e != ERR_OK)

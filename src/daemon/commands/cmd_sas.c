@@ -24,9 +24,10 @@
 struct kind {
 	const char *letter, *account_letters;
 	const struct sas_service *sas;
+	const char *form; /* of the argument that names a table or queue */
 };
-static const struct kind tables = { "t", "rwdlacu", &sas_tables };
-static const struct kind queues = { "q", "rwdlacup", &sas_queues };
+static const struct kind tables = { "t", "rwdlacu", &sas_tables, "ACCOUNT/TABLE" };
+static const struct kind queues = { "q", "rwdlacup", &sas_queues, "ACCOUNT/QUEUE" };
 
 /* What the command line asks for. */
 struct order {
@@ -287,14 +288,16 @@ static bool read_order(const struct args *args, struct order *o, FILE *err)
 	const char *where = args->words[1];
 
 	*o = (struct order){ .account = span_of(where) };
+	if (!read_service(args, &o->kind, err))
+		return false;
 	if (strchr(where, '/') != NULL) {
 		struct table_arg at;
-		if (!table_arg_parse(where, "sas", &at, err))
+		if (!table_arg_parse(where, o->kind->form, "sas", &at, err))
 			return false;
 		o->account = at.account;
 		o->table = at.table;
 	}
-	return read_service(args, &o->kind, err) && read_times(args, o, err) &&
+	return read_times(args, o, err) &&
 		(o->table.p != NULL ? read_table_order(args, o, err)
 				    : read_account_order(args, o, err)) &&
 		check_ip(args, err) && check_url(args, err) && read_key(args, &o->key, err);
@@ -371,16 +374,22 @@ static enum err sign(struct cmd_env *env, const struct order *o, struct sas *s, 
 	return e;
 }
 
-/* Queues have no default endpoint. */
+static size_t place_of(const struct kind *kind)
+{
+	size_t i = 0;
+	while (strcmp(rest_service_name(i), kind->sas->name) != 0)
+		i++;
+	return i;
+}
+
 static bool add_account(
 	struct cmd_env *env, const struct args *args, const struct order *o, struct buf *url)
 {
-	bool https = args_has(args, "https-only");
-
-	if (o->kind == &queues && !args_has(args, "url"))
-		return account_url_add_service(
-			env->served, sas_queues.name, o->account, https, url);
-	account_url_add(env->served, args, o->account, https, url);
+	const char *given = args_value(args, "url");
+	if (given == NULL)
+		return account_url_add(env->served, place_of(o->kind), o->account,
+			args_has(args, "https-only"), url);
+	account_url_add_given(given, url);
 	return true;
 }
 
@@ -392,7 +401,9 @@ static int print(struct cmd_env *env, const struct args *args, const struct orde
 
 	if (!add_account(env, args, o, &url))
 		return command_fail(env->err, "sas",
-			"no process serves the queues of this store; say with --url=URL where they are");
+			"the serving process has no endpoint for service '%s'; say with --url=URL "
+			"where it is",
+			o->kind->sas->name);
 	buf_add_char(&url, '/');
 	buf_add_span(&url, table);
 	buf_add_char(&url, '?');

@@ -70,8 +70,11 @@ static bool parse(const struct args *args, struct mount_options *o, FILE *err)
 		if (!apply(o, &args->given[i], err))
 			return false;
 	enum err e = ERR_OK;
-	if (o->rest.options.nendpoints == 0)
-		e = rest_settings_endpoint(&o->rest, REST_DEFAULT_ENDPOINT, &why);
+	bool usual = o->rest.options.nendpoints == 0;
+	const char *endpoint;
+	for (size_t i = 0; usual && e == ERR_OK && (endpoint = rest_default_endpoint(i)) != NULL;
+		i++)
+		e = rest_settings_endpoint(&o->rest, endpoint, &why);
 	if (e == ERR_OK)
 		e = rest_settings_finish(&o->rest, &why);
 	if (e != ERR_OK)
@@ -115,7 +118,7 @@ static int run(const struct args *args)
 
 static const struct option_spec options[] = {
 	{ "rest", 0, "ENDPOINT",
-		"where to listen; may be given again (default: " REST_DEFAULT_ENDPOINT ")" },
+		"where to listen; may be given again (default: as the emulator, on 127.0.0.1)" },
 	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },
 	{ "rest-key", 0, "FILE", "its key (PEM)" },
 	{ "rest-tenant", 0, "UUID", "the tenant that answers to bearer tokens name" },
@@ -137,11 +140,13 @@ static const struct option_spec options[] = {
 const struct command command_serve = {
 	.name = "serve",
 	.synopsis = "STORE [--rest=ENDPOINT ...]",
-	.summary = "Serves the Table service's protocol, without a mount",
+	.summary = "Serves the protocols of tables and queues, without a mount",
 	.help = "Stays in the foreground and prints a line for each socket when it is ready; SIGINT\n"
 		"and SIGTERM end it, SIGHUP takes a new certificate and opens the log file again.\n"
+		"Without --rest it serves the emulator's ports: tables at 10002, queues at 10001.\n"
 		"ENDPOINT is HOST:PORT, as 127.0.0.1:10002, [::1]:10002 or\n"
-		"localhost:0 (port 0: any that is free), or unix:PATH. On a Unix socket you and\n"
+		"localhost:0 (port 0: any that is free), or unix:PATH, for tables; with queue= before\n"
+		"it for queues. On a Unix socket you and\n"
 		"root need no signature. --print-connection prints the line 'connect ...' of\n"
 		"'rowfs account keys' on standard output, behind these lines.\n",
 	.options = options,

@@ -31,26 +31,53 @@ static void wipe_keys(struct buf text[2])
 	}
 }
 
+/* Adds "TableEndpoint=URL;". */
+static void add_endpoint(size_t service, struct span url, struct buf *out)
+{
+	const char *name = rest_service_name(service);
+	buf_addf(out, "%c%sEndpoint=", name[0] - 'a' + 'A', name + 1);
+	buf_add_span(out, url);
+	buf_add_char(out, ';');
+}
+
+/* Adds the endpoint of each service that is served, the tables' last; --url is that of tables. */
+static bool add_endpoints(
+	struct cmd_env *env, const struct args *args, const char *name, struct buf *out)
+{
+	const char *given = args_value(args, "url");
+	struct buf url = BUF_INIT(URL_MAX);
+	bool https = false;
+	size_t n = 0;
+	while (rest_service_name(n) != NULL)
+		n++;
+	while (n-- > 0) {
+		url.len = 0;
+		if (given != NULL && n == 0)
+			account_url_add_given(given, &url);
+		else if (given != NULL ||
+			!account_url_add(env->served, n, span_of(name), false, &url))
+			continue;
+		https = span_starts(buf_span(&url), SPAN_LIT("https:"));
+		add_endpoint(n, buf_span(&url), out);
+	}
+	buf_fini(&url);
+	return https;
+}
+
 static bool print_connection(
 	struct cmd_env *env, const struct args *args, const char *name, const struct buf *key)
 {
 	const char *path = account_url_socket(env->served);
-	struct buf url = BUF_INIT(URL_MAX), queues = BUF_INIT(URL_MAX);
-	bool has_queues = !args_has(args, "url") &&
-		account_url_add_service(env->served, "queue", span_of(name), false, &queues);
-	account_url_add(env->served, args, span_of(name), false, &url);
-	bool ok = buf_ok(&url) && buf_ok(&queues) && buf_ok(key);
+	struct buf endpoints = BUF_INIT(URL_MAX);
+	bool https = add_endpoints(env, args, name, &endpoints);
+	bool ok = buf_ok(&endpoints) && buf_ok(key);
 	if (ok && path != NULL && !args_has(args, "url"))
 		fprintf(env->out, "socket   %s\n", path);
 	if (ok)
 		fprintf(env->out,
-			"connect  DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;"
-			"%s%s%sTableEndpoint=%s;\n",
-			span_starts(buf_span(&url), SPAN_LIT("https:")) ? "https" : "http", name,
-			key->data, has_queues ? "QueueEndpoint=" : "",
-			has_queues ? queues.data : "", has_queues ? ";" : "", url.data);
-	buf_fini(&queues);
-	buf_fini(&url);
+			"connect  DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;%s\n",
+			https ? "https" : "http", name, key->data, endpoints.data);
+	buf_fini(&endpoints);
 	return ok;
 }
 

@@ -5,7 +5,6 @@
 #include "daemon/core/command.h"
 #include "rest/rest.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define UNIX_PREFIX "unix:"
@@ -27,13 +26,15 @@ bool account_url_check(const struct args *args, const char *command, FILE *err)
 	return false;
 }
 
-/* service: "" for tables, else the prefix, such as "queue=".  NULL: none is of this kind. */
-static const char *first(const struct served *served, const char *service, bool unix_socket)
+/* Returns the first socket of a service; NULL: there is none of this kind. */
+static const char *first(const struct served *served, size_t service, bool unix_socket)
 {
+	struct span name = service == 0 ? SPAN_LIT("") : span_of(rest_service_name(service));
 	for (size_t i = 0; served != NULL && served->endpoints[i][0] != '\0'; i++) {
 		const char *text = served->endpoints[i], *address = rest_endpoint_address(text);
-		bool same = span_is(span_make(text, (size_t)(address - text)), service);
-		if (same && span_starts(span_of(address), SPAN_LIT(UNIX_PREFIX)) == unix_socket)
+		size_t prefix = (size_t)(address - text); /* with its '=' */
+		if (span_eq(span_make(text, prefix > 0 ? prefix - 1 : 0), name) &&
+			span_starts(span_of(address), SPAN_LIT(UNIX_PREFIX)) == unix_socket)
 			return address;
 	}
 	return NULL;
@@ -41,7 +42,10 @@ static const char *first(const struct served *served, const char *service, bool 
 
 const char *account_url_socket(const struct served *served)
 {
-	const char *at = first(served, "", false) == NULL ? first(served, "", true) : NULL;
+	const char *at = first(served, 0, true);
+	for (size_t i = 0; rest_service_name(i) != NULL; i++)
+		if (first(served, i, false) != NULL)
+			return NULL;
 	return at != NULL ? at + strlen(UNIX_PREFIX) : NULL;
 }
 
@@ -63,38 +67,50 @@ static void add_host(struct span host, struct buf *out)
 
 static void add_url(const char *endpoint, struct span account, bool https, struct buf *out)
 {
-	const char *host = strstr(endpoint, "//") + 2;
+	const char *slashes = strstr(endpoint, "//");
 	bool tls = https || span_starts(span_of(endpoint), SPAN_LIT(HTTPS));
 	buf_add_str(out, tls ? HTTPS : HTTP);
-	add_host(span_of(host), out);
+	add_host(span_of(slashes != NULL ? slashes + 2 : endpoint), out);
 	buf_add_char(out, '/');
 	buf_add_span(out, account);
 }
 
-void account_url_add(const struct served *served, const struct args *args, struct span account,
-	bool https, struct buf *out)
+/* On a Unix socket the host names the service, and for tables nothing. */
+static void add_label(size_t service, struct span account, bool https, struct buf *out)
 {
-	const char *given = args_value(args, "url"), *endpoint = first(served, "", false);
-	if (given != NULL) {
-		struct span url = span_of(given);
-		while (url.n > 0 && url.p[url.n - 1] == '/')
-			url.n--;
-		buf_add_span(out, url);
+	if (service == 0) {
+		add_url("localhost", account, https, out);
 		return;
 	}
-	if (endpoint == NULL)
-		endpoint = account_url_socket(served) != NULL ? HTTP "localhost"
-							      : HTTP REST_DEFAULT_ENDPOINT;
-	add_url(endpoint, account, https, out);
+	buf_add_str(out, https ? HTTPS : HTTP);
+	buf_add_span(out, account);
+	buf_addf(out, ".%s.localhost", rest_service_name(service));
 }
 
-bool account_url_add_service(const struct served *served, const char *service, struct span account,
-	bool https, struct buf *out)
+static bool serves(const struct served *served)
 {
-	char prefix[16];
-	(void)snprintf(prefix, sizeof(prefix), "%s=", service);
-	const char *endpoint = first(served, prefix, false);
+	return served != NULL && served->endpoints[0][0] != '\0';
+}
+
+bool account_url_add(const struct served *served, size_t service, struct span account, bool https,
+	struct buf *out)
+{
+	const char *endpoint = serves(served)
+		? first(served, service, false)
+		: rest_endpoint_address(rest_default_endpoint(service));
 	if (endpoint != NULL)
 		add_url(endpoint, account, https, out);
-	return endpoint != NULL;
+	else if (account_url_socket(served) != NULL)
+		add_label(service, account, https, out);
+	else
+		return false;
+	return true;
+}
+
+void account_url_add_given(const char *given, struct buf *out)
+{
+	struct span url = span_of(given);
+	while (url.n > 0 && url.p[url.n - 1] == '/')
+		url.n--;
+	buf_add_span(out, url);
 }

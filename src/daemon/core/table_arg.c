@@ -3,11 +3,12 @@
 
 #include <string.h>
 
-bool table_arg_parse(const char *text, const char *command, struct table_arg *ret, FILE *err)
+bool table_arg_parse(
+	const char *text, const char *form, const char *command, struct table_arg *ret, FILE *err)
 {
 	const char *slash = strchr(text, '/');
 	if (slash == NULL || slash == text || slash[1] == '\0' || strchr(slash + 1, '/') != NULL) {
-		fprintf(err, "rowfs %s: '%s' is not ACCOUNT/TABLE\n", command, text);
+		fprintf(err, "rowfs %s: '%s' is not %s\n", command, text, form);
 		return false;
 	}
 	ret->account = span_make(text, (size_t)(slash - text));

@@ -10,8 +10,9 @@ struct table_arg {
 	struct span account, table;
 };
 
-/* False after a message. */
-bool table_arg_parse(const char *text, const char *command, struct table_arg *ret, FILE *err);
+/* False after a message, which names the form: "ACCOUNT/TABLE". */
+bool table_arg_parse(
+	const char *text, const char *form, const char *command, struct table_arg *ret, FILE *err);
 /* The format by --format, else by the suffix of a file's name (NULL: none), else NDJSON.
  * False after a message. */
 bool table_arg_format(const struct args *args, const char *file, const char *command,

@@ -6,6 +6,7 @@
 #include "model/limits.h"
 #include "model/versions.h"
 #include "rest/core/auth.h"
+#include "rest/core/rest_service.h"
 #include "rest/core/signature.h"
 
 #define SHOWN 64
@@ -74,7 +75,7 @@ static enum err check_signature(
 	else if (e == ERR_OK &&
 		(!signature_parse(s->sig, signature) ||
 			!signature_matches(&f->keys->keys, buf_span(&text), signature)))
-		e = signature_mismatch(buf_span(&text), detail);
+		e = signature_mismatch(f->rest->name, buf_span(&text), detail);
 	buf_fini(&text);
 	return e;
 }

@@ -286,7 +286,8 @@ static enum err check_signature(
 	if (!signature_parse(c->signature, signature) ||
 		!any_spelling(f, c->lite, signature, &text)) {
 		make_string(f, c->lite, PATH_AS_SENT, QUOTES_AS_SENT, &text);
-		e = buf_ok(&text) ? signature_mismatch(buf_span(&text), detail) : ERR_NO_MEMORY;
+		e = buf_ok(&text) ? signature_mismatch(f->rest->name, buf_span(&text), detail)
+				  : ERR_NO_MEMORY;
 	}
 	buf_fini(&text);
 	return e;

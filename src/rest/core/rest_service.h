@@ -24,7 +24,9 @@ enum request_cost {
 };
 
 struct rest_service {
-	const char *name;  /* "table": the second label of a host */
+	const char *name; /* "table": the second label of a host */
+	/* Where the emulator serves it, with the prefix that names the service. */
+	const char *default_endpoint;
 	char letter;       /* in the services (ss) of an account SAS */
 	size_t body_limit; /* bytes */
 	size_t own_bytes;

@@ -44,11 +44,11 @@ static enum err find(struct request_context *c, bool if_match, const struct rout
 	}
 	if (resource)
 		return err_set(
-			&c->detail, ERR_METHOD_NOT_ALLOWED, "%s", err_text(ERR_METHOD_NOT_ALLOWED));
+			&c->detail, ERR_METHOD_NOT_ALLOWED, "The service is '%s'.", c->rest->name);
 	return url->comp.p != NULL || url->restype.p != NULL
 		? err_set(&c->detail, ERR_QUERY_VALUE,
 			  "The parameters restype and comp do not name an operation here.")
-		: ERR_URI_INVALID;
+		: err_set(&c->detail, ERR_URI_INVALID, "The service is '%s'.", c->rest->name);
 }
 
 enum err route_find(struct request_context *c)

@@ -50,11 +50,13 @@ static void show(struct span text, char out[SHOWN_MAX])
 	out[n] = '\0';
 }
 
-enum err signature_mismatch(struct span string_to_sign, struct err_detail *detail)
+enum err signature_mismatch(
+	const char *service, struct span string_to_sign, struct err_detail *detail)
 {
 	char shown[SHOWN_MAX];
 
 	show(string_to_sign, shown);
 	return err_set(detail, ERR_AUTH_FAILED,
-		"The signature does not match. The string to sign is '%s'.", shown);
+		"The signature does not match. The service is '%s'; the string to sign is '%s'.",
+		service, shown);
 }

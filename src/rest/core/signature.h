@@ -19,6 +19,7 @@ bool signature_matches(const struct account_keys *keys, struct span text,
 	const uint8_t signature[SIGNATURE_BYTES]);
 /* Returns ERR_AUTH_FAILED with the string to sign in the detail, as far as it fits.  It contains
  * only what the client sent, and developers need it to find their error. */
-enum err signature_mismatch(struct span string_to_sign, struct err_detail *detail);
+enum err signature_mismatch(
+	const char *service, struct span string_to_sign, struct err_detail *detail);
 
 #endif

@@ -94,8 +94,8 @@ static enum err cannot(const char *endpoint, int code, struct err_detail *detail
 	switch (code) {
 	case EADDRINUSE:
 		return err_set(detail, ERR_BUSY,
-			"'%s' is in use by another process (see: ss -ltnp); end it, or choose another "
-			"port (0: any that is free)",
+			"'%s' is in use by another process (see: ss -ltnp); end it, or choose other "
+			"endpoints with rest= (port 0: any that is free)",
 			endpoint);
 	case EACCES:
 	case EPERM:

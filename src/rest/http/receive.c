@@ -137,7 +137,10 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 		return connection_refuse(c, e);
 	watchdog_phase(&c->watchdog, PHASE_BODY, c->rest->limits.progress_ms);
 	bool waits = request_header_count(&q, MHD_HTTP_HEADER_EXPECT) > 0;
-	c->served = services_of_host(&q, c->of_socket);
+	const struct rest_service *served = services_of_host(&q, c->of_socket);
+	if (served == NULL)
+		return connection_refuse(c, ERR_URI_INVALID);
+	c->served = served;
 	c->body.limit = body_limit(c);
 	if (length > c->body.limit)
 		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);

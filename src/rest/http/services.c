@@ -18,10 +18,27 @@ const struct rest_service *services_at(size_t i)
 	return i < ARRAY_LEN(services) ? services[i] : NULL;
 }
 
+const char *rest_service_name(size_t i)
+{
+	const struct rest_service *s = services_at(i);
+	return s != NULL ? s->name : NULL;
+}
+
+const char *rest_default_endpoint(size_t i)
+{
+	const struct rest_service *s = services_at(i);
+	return s != NULL ? s->default_endpoint : NULL;
+}
+
+static bool is_name(const char *name, const char *text, size_t n)
+{
+	return strlen(name) == n && strncasecmp(name, text, n) == 0;
+}
+
 static const struct rest_service *named(const char *name, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_LEN(services); i++)
-		if (strlen(services[i]->name) == n && strncasecmp(services[i]->name, name, n) == 0)
+		if (is_name(services[i]->name, name, n))
 			return services[i];
 	return NULL;
 }
@@ -49,9 +66,15 @@ const struct rest_service *services_of_host(
 	const char *dot = host.n > 0 ? memchr(host.p, '.', host.n) : NULL;
 	if (dot == NULL)
 		return other;
+	static const char *const absent[] = { "blob", "file", "dfs" };
 	struct span label = span_make(dot + 1, (size_t)(host.p + host.n - dot - 1));
 	const char *end = label.n > 0 ? memchr(label.p, '.', label.n) : NULL;
-	const struct rest_service *found =
-		end != NULL ? named(label.p, (size_t)(end - label.p)) : NULL;
+	if (end == NULL)
+		return other;
+	label.n = (size_t)(end - label.p);
+	const struct rest_service *found = named(label.p, label.n);
+	for (size_t i = 0; i < ARRAY_LEN(absent); i++)
+		if (found == NULL && is_name(absent[i], label.p, label.n))
+			return NULL;
 	return found != NULL ? found : other;
 }

@@ -11,7 +11,7 @@ const struct rest_service *services_at(size_t i);
  * for an unknown one.  Returns the address. */
 const char *services_split(const char *endpoint, const struct rest_service **ret);
 /* Returns the service that the second label of the host names, as in acct.queue.localhost; else
- * `other`.  The host is that of an absolute target, else that of the Host header. */
+ * `other`; NULL for a label of storage services that rowfs lacks, such as acct.file.localhost.  The host is that of an absolute target, else that of the Host header. */
 const struct rest_service *services_of_host(
 	const struct request *q, const struct rest_service *other);
 

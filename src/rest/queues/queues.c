@@ -82,6 +82,7 @@ static const char *const params[] = { "prefix", "marker", "maxresults", "include
 
 const struct rest_service rest_queues = {
 	.name = "queue",
+	.default_endpoint = "queue=127.0.0.1:10001",
 	.letter = 'q',
 	.body_limit = MESSAGE_BODY_LIMIT,
 	.own_bytes = sizeof(struct queue_request),

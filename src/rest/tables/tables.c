@@ -81,6 +81,7 @@ static const char *const params[] = { "$filter", "$select", "$top", "$format", "
 
 const struct rest_service rest_tables = {
 	.name = "table",
+	.default_endpoint = "127.0.0.1:10002",
 	.letter = 't',
 	.body_limit = LIMIT_BATCH_BYTES,
 	.own_bytes = sizeof(struct table_request),

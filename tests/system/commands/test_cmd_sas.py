@@ -110,7 +110,8 @@ QUEUE = ("--service=queue",)
     (2, (ACCOUNT, *QUEUE, "--permissions=q", "--expiry=+1h", "--resource-types=o"), "'rwdlacup'"),
     (1, (ACCOUNT + "/nope", *QUEUE, *GOOD), "nope: The specified queue does not exist"),
     (1, ("nobody/jobs", *QUEUE, *GOOD), "there is no account 'nobody'"),
-    (1, (ACCOUNT, *QUEUE, *GOOD, "--resource-types=o"), "no process serves the queues"),
+    (2, ("a/b/c", *QUEUE, *GOOD), "'a/b/c' is not ACCOUNT/QUEUE"),
+    (2, ("a/", *GOOD, *QUEUE), "'a/' is not ACCOUNT/QUEUE"),
     (2, (TABLE, "--policy="), "--policy is the id"),
     (2, (ACCOUNT, *GOOD), "--resource-types is missing"),
     (2, (ACCOUNT, *GOOD, "--resource-types=x"), "one or more of 'sco'"),
@@ -179,6 +180,16 @@ def test_the_url_of_a_queue(rowfs, db, queues):
                      "sig": base64.b64encode(sig).decode()}
     assert sas(rowfs, db, *args, "--https-only").startswith(f"https://127.0.0.1:{queues.port}/")
     assert sas(rowfs, db, *args, "--url=http://q.example").startswith("http://q.example/jobs?")
+
+
+def test_the_url_of_all_queues(rowfs, db, serve):
+    """By the emulator's port, if no process serves the store."""
+    args = (ACCOUNT, *QUEUE, *GOOD, "--resource-types=o")
+    assert sas(rowfs, db, *args).startswith(f"http://127.0.0.1:10001/{ACCOUNT}/?sv=")
+    serve(db, "--rest=127.0.0.1:0")
+    done = rowfs("sas", db, *args, check=False)
+    assert done.returncode == 1 and "no endpoint for service 'queue'" in done.stderr
+    assert "--url=URL" in done.stderr
 
 
 def test_a_server_takes_those_of_queues(rowfs, db, queues):

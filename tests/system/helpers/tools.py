@@ -14,6 +14,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import threading
@@ -49,6 +50,20 @@ def emulator_port():
         yield 10002
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def emulator_ports():
+    """Does it for all ports that `rowfs serve` has by default; skips if another program has one."""
+    with emulator_port():
+        for port in (10001, 10002):
+            with socket.socket() as s:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    s.bind(("127.0.0.1", port))
+                except OSError as e:
+                    pytest.skip(f"needs port {port}, the emulator's: {e.strerror}")
+        yield
 
 
 def run_example(work, name, *args):

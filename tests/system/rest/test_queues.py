@@ -168,6 +168,18 @@ def test_a_host_names_the_service_on_every_socket(queues):
     assert by_host.get("jobs")[0]["MessageText"] == "hello"
 
 
+def test_a_client_of_tables_is_told_that_queues_are_served_here(queues):
+    with rest_client.Client(queues.port) as tables:
+        answer = tables.tables()
+    assert answer.status == 403 and b"The service is 'queue'" in answer.body
+    assert answer.headers["x-ms-error-code"] == "AuthenticationFailed"
+    for path, want in (("/Tables", 405), ("/T(PartitionKey='a',RowKey='b')", 405), ("/a/b", 400)):
+        answer = queues.ask("GET", path)
+        assert answer.status == want and b"The service is 'queue'" in answer.body
+    backwards = Queues(queues.table_port).ask("GET", "/jobs", {"comp": "metadata"})
+    assert backwards.status == 403 and b"The service is 'table'" in backwards.body
+
+
 def test_fifty_consumers_take_each_message_once(queues):
     count = 300
     for i in range(count):

@@ -23,7 +23,7 @@ import rest_client
 import sdk
 from rest_client import ok
 from test_rest_server import wait_until_read
-from tools import emulator_port
+from tools import emulator_ports
 
 
 def refused(rowfs, *args, code=1):
@@ -85,21 +85,25 @@ def has_ipv6():
     return False
 
 
-def test_the_default_endpoint(rowfs, rest_store):
-    with emulator_port():
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                s.bind(("127.0.0.1", 10002))
-            except OSError:
-                pytest.skip("port 10002 is taken on this machine")
+def test_the_default_endpoints_are_the_emulators(rowfs, rest_store):
+    with emulator_ports():
         proc = subprocess.Popen([str(rowfs.program), "serve", str(rest_store)],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=conftest.ENV)
         try:
             assert proc.stdout.readline().endswith(b" at http://127.0.0.1:10002\n")
+            assert proc.stdout.readline().endswith(b" at queue=http://127.0.0.1:10001\n")
         finally:
             proc.terminate()
             assert proc.wait(60) == 0
+
+
+def test_each_default_endpoint_must_be_free(rowfs, rest_store):
+    with emulator_ports():
+        for port in (10001, 10002):
+            with socket.create_server(("127.0.0.1", port)):
+                said = refused(rowfs, "serve", rest_store)
+            assert f"'127.0.0.1:{port}' is in use by another process" in said
+            assert "choose other endpoints with rest=" in said
 
 
 # ---- services
@@ -115,6 +119,16 @@ def test_an_endpoint_may_name_its_service(rowfs, rest_store, serve, short):
                 "Host": f"{rest_client.ACCOUNT}.{label}.localhost:{server.port}"})
             ok(answer, 200)
     assert (short / "a=b").is_socket()
+
+
+def test_a_host_of_a_service_that_rowfs_lacks_is_refused(serve, rest_store):
+    server = serve(rest_store, "--rest=127.0.0.1:0")
+    for label in ("file", "DFS"):
+        for method in ("GET", "POST", "OPTIONS"):
+            with rest_client.Client(server.port) as client:
+                answer = client.request(method, "/Tables", headers={
+                    "Host": f"{rest_client.ACCOUNT}.{label}.localhost:{server.port}"})
+            assert answer.status == 400 and answer.headers["x-ms-error-code"] == "InvalidUri"
 
 
 def test_an_endpoint_of_an_unknown_service_is_refused(rowfs, rest_store):
@@ -176,8 +190,33 @@ def test_a_connection_string_of_a_unix_socket(rowfs, rest_store, serve, short):
     said = rowfs("account", "keys", rest_store, rest_client.ACCOUNT).stdout
     assert said.splitlines()[-2] == f"socket   {short}/s"
     assert connection(said)["TableEndpoint"] == f"http://localhost/{rest_client.ACCOUNT}"
+    host = f"{rest_client.ACCOUNT}.queue.localhost"
+    assert connection(said)["QueueEndpoint"] == f"http://{host}"
+    with rest_client.Client(0, unix=short / "s", sign=None, path_style=False) as client:
+        head = {"Host": host, "Content-Length": "0"}
+        assert client.request("PUT", "/jobs", headers=head).status == 201
+        assert client.request("GET", "/jobs?comp=metadata", headers={"Host": host}).status == 200
     with rest_client.Client(0, unix=short / "s", host="localhost", sign=None) as client:
         ok(client.tables(), 200)
+
+
+@pytest.mark.parametrize("way", ["serve", "mount"])
+def test_a_connection_string_names_each_service_that_is_served(
+        rowfs, rest_store, serve, mount, way):
+    def endpoints():
+        found = connection(rowfs("account", "keys", rest_store, rest_client.ACCOUNT).stdout)
+        return {k: v for k, v in found.items() if k.endswith("Endpoint")}
+    assert set(endpoints()) == {"QueueEndpoint", "TableEndpoint"}
+    for served in (("table", "queue"), ("queue",), ("table",)):
+        rest = [f"rest={name}=127.0.0.1:0" for name in served]
+        if way == "serve":
+            process = serve(rest_store, *(f"--{r}" for r in rest))
+        else:
+            process = mount(rest_store, *rest)
+        found = endpoints()
+        assert set(found) == {f"{name.title()}Endpoint" for name in served}
+        assert len(set(found.values())) == len(served) and "127.0.0.1:1000" not in str(found)
+        process.stop() if way == "serve" else process.umount()
 
 
 @pytest.mark.parametrize("served", [False, True])
@@ -276,7 +315,7 @@ def test_an_address_in_use(rowfs, rest_store, serve, work):
     other = work / "other.rowfs"
     rowfs("init", other)
     text = refused(rowfs, "serve", other, f"--rest=127.0.0.1:{server.port}")
-    assert f"127.0.0.1:{server.port}" in text and "in use" in text and "another port" in text
+    assert f"127.0.0.1:{server.port}" in text and "in use" in text and "other endpoints" in text
     with rest_client.Client(server.port) as client:
         ok(client.tables(), 200)
     rowfs("check", other)

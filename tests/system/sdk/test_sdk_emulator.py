@@ -1,40 +1,33 @@
 # SPDX-License-Identifier: MIT
 """UseDevelopmentStorage=true: what programs say to reach the emulator reaches rowfs, where the
-emulator's account was added and its port is served."""
+emulator's account was added and its ports are served."""
 
-import socket
 import subprocess
 
 import pytest
 
 import sdk
 from conftest import ENV
-from tools import emulator_port
+from tools import emulator_ports
 
-PORT = 10002
+# test_the_default_endpoints_are_the_emulators shows that they are the default.
+ENDPOINTS = ("127.0.0.1:10002", "queue=127.0.0.1:10001")
 # Published by the emulator's documentation; not a secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 @pytest.fixture
-def port():
-    with emulator_port():
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                s.bind(("127.0.0.1", PORT))
-            except OSError as e:
-                pytest.skip(f"needs port {PORT}, the emulator's: {e.strerror}")
+def ports():
+    with emulator_ports():
         yield
 
 
 @pytest.fixture
-def emulator(port, rowfs, serve, store):
+def emulator(ports, rowfs, serve, store):
     said = rowfs("account", "add", store, "devstoreaccount1", f"--key={KEY}").stdout
-    assert f"TableEndpoint=http://127.0.0.1:{PORT}/devstoreaccount1" in said
-    server = serve(store, f"--rest=127.0.0.1:{PORT}")
-    assert server.port == PORT
-    return server
+    for name, port in (("Queue", 10001), ("Table", 10002)):
+        assert f"{name}Endpoint=http://127.0.0.1:{port}/devstoreaccount1;" in said
+    return serve(store, *(f"--rest={e}" for e in ENDPOINTS))
 
 
 def run_node(node, script):
@@ -70,6 +63,26 @@ def test_emulator_azure_2012(emulator):
         s.createTable("Emulated", (error, result, response) =>
             console.log(error, result.TableName, response.statusCode));
     """) == "null Emulated 201\n"
+
+
+def test_emulator_storage_queue(emulator):
+    assert run_node(sdk.need_node("@azure/storage-queue"), """
+        import { QueueServiceClient } from "@azure/storage-queue";
+        const s = QueueServiceClient.fromConnectionString("UseDevelopmentStorage=true");
+        const q = s.getQueueClient("emulated");
+        await q.create();
+        await q.sendMessage("hello");
+        console.log((await q.receiveMessages()).receivedMessageItems[0].messageText);
+    """) == "hello\n"
+
+
+def test_emulator_azure_storage_queue(emulator):
+    assert run_node([*sdk.need_node("azure-storage"), "--no-deprecation"], """
+        import azure from "azure-storage";
+        const s = azure.createQueueService("UseDevelopmentStorage=true");
+        s.createQueue("emulated", (error, result, response) =>
+            console.log(error, response.statusCode));
+    """) == "null 201\n"
 
 
 def test_emulator_python(emulator, monkeypatch):

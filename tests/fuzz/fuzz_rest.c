@@ -1,20 +1,49 @@
 /* SPDX-License-Identifier: MIT
  * A whole request through the whole REST layer, over the in-memory engine: lines of
- * "METHOD TARGET" and "Name: value", an empty line, the body.  The first byte says whether
- * the peer is trusted.  Whatever comes: an answer with a status, and 501 is the only one
- * from 500 on. */
+ * "METHOD TARGET" and "Name: value", an empty line, the body.  The first byte says which service
+ * it is for, q or Q the queues, and whether the peer is trusted, which n and Q say is not.  In the
+ * target $I is the id of a message and $R its receipt.  Whatever comes: an answer with a status, and
+ * 501 is the only one from 500 on.  What queues answer is XML that can be read. */
+#include "codec/xml_events.h"
 #include "fuzz.h"
 #include "rest/core/handle.h"
+#include "rest/queues/queues.h"
 #include "rest/tables/tables.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
+#include "service/queue/messages.h"
+#include "service/queue/queues.h"
 #include "store/engines.h"
 
 #include <string.h>
 
 #define HEADERS_MAX 32
 
-static struct service *make_service(void)
+static bool keep_message(void *arg, const struct queue_message *m)
+{
+	*(struct queue_message *)arg = *m;
+	return true;
+}
+
+/* Makes a queue with a message that was taken and one that was not. */
+static void make_queue(struct service *s, uint64_t account, struct queue_message *ret)
+{
+	static const struct span text = SPAN_LIT("a <text>");
+	struct queue_message put;
+	bool created;
+	uint64_t queue;
+
+	MUST(queue_create(s, ORIGIN_COMMAND, account, SPAN_LIT("jobs"), SPAN_LIT(""), &created,
+		     NULL) == ERR_OK);
+	MUST(queue_id(s, account, SPAN_LIT("jobs"), &queue) == ERR_OK);
+	for (int i = 0; i < 2; i++)
+		MUST(message_put(s, ORIGIN_COMMAND, queue, text, 0, MESSAGE_NEVER, false, &put,
+			     NULL) == ERR_OK);
+	MUST(message_take(s, ORIGIN_COMMAND, queue, 1, 60, false, keep_message, ret, NULL) ==
+		ERR_OK);
+}
+
+static struct service *make_service(struct queue_message *ret)
 {
 	struct store *store;
 	struct service *s;
@@ -25,6 +54,7 @@ static struct service *make_service(void)
 	MUST(account_create(s, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) == ERR_OK);
 	MUST(account_find(s, SPAN_LIT("acct"), &account) == ERR_OK);
 	MUST(table_create(s, ORIGIN_COMMAND, account.id, SPAN_LIT("tab"), NULL, NULL) == ERR_OK);
+	make_queue(s, account.id, ret);
 	item_fini(&account);
 	return s;
 }
@@ -49,18 +79,78 @@ static void split(struct span line, char by, struct span *left, struct span *rig
 	*right = at == NULL ? span_make(line.p + n, 0) : span_make(at + 1, line.n - n - 1);
 }
 
+/* Appends the target with the message's id and receipt. */
+static struct span fill(struct span target, const struct queue_message *m, struct buf *out)
+{
+	for (size_t i = 0; i < target.n; i++) {
+		char next = i + 1 < target.n ? target.p[i + 1] : '\0';
+		bool special = target.p[i] == '$' && (next == 'I' || next == 'R');
+		if (special)
+			buf_add_str(out, next == 'I' ? m->id : m->receipt);
+		else
+			buf_add_char(out, target.p[i]);
+		i += special;
+	}
+	MUST(buf_ok(out));
+	/* The server never has NULL here. */
+	return out->len > 0 ? buf_span(out) : SPAN_LIT("");
+}
+
+static enum err on_start(void *arg, const struct xml_start *start)
+{
+	return ERR_OK;
+}
+
+static enum err on_end(void *arg)
+{
+	return ERR_OK;
+}
+
+static enum err on_text(void *arg, struct span text)
+{
+	return ERR_OK;
+}
+
+static void is_xml(const struct response *r)
+{
+	static const struct xml_handler handler = { on_start, on_end, on_text };
+
+	if (r->body.len > 0)
+		MUST(xml_events(buf_span(&r->body), SIZE_MAX, &handler, NULL, NULL) == ERR_OK);
+}
+
+static void ask(const struct rest_service *rest, struct service *s, struct request *q)
+{
+	struct span body = q->body;
+	struct response r;
+
+	/* Who is refused before the body is refused behind it, and for the same. */
+	q->body = SPAN_LIT("");
+	enum err admitted = rest_admit(rest, s, q, &r);
+	int refused = r.status;
+	response_fini(&r);
+	q->body = body;
+	rest_handle(rest, s, q, &r);
+	MUST(admitted == ERR_OK || r.status == refused);
+	MUST(r.status >= 200 && (r.status < 500 || r.status == 501));
+	MUST(!(r.status < 300 && !q->peer->trusted) || span_is(q->method, "OPTIONS"));
+	if (rest == &rest_queues)
+		is_xml(&r);
+	response_fini(&r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct header headers[HEADERS_MAX];
 	struct peer peer = { .is_unix = true };
 	struct request q = { .headers = headers, .peer = &peer };
-	struct response r;
-	struct service *s;
+	struct buf target = BUF_INIT(1 << 20);
+	struct queue_message message;
 	struct span rest, line;
 
 	if (size == 0)
 		return 0;
-	peer.trusted = data[0] != 'n';
+	peer.trusted = data[0] != 'n' && data[0] != 'Q';
 	rest = span_make(data + 1, size - 1);
 	split(take_line(&rest), ' ', &q.method, &q.target);
 	for (line = take_line(&rest); line.n > 0 && q.nheaders < HEADERS_MAX;
@@ -69,18 +159,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		split(line, ':', &h->name, &h->value);
 	}
 	q.body = rest;
-	s = make_service();
-	/* Who is refused before the body is refused behind it, and for the same. */
-	q.body = SPAN_LIT("");
-	enum err admitted = rest_admit(&rest_tables, s, &q, &r);
-	int refused = r.status;
-	response_fini(&r);
-	q.body = rest;
-	rest_handle(&rest_tables, s, &q, &r);
-	MUST(admitted == ERR_OK || r.status == refused);
-	MUST(r.status >= 200 && (r.status < 500 || r.status == 501));
-	MUST(!(r.status < 300 && !peer.trusted) || span_is(q.method, "OPTIONS"));
-	response_fini(&r);
+	struct service *s = make_service(&message);
+	q.target = fill(q.target, &message, &target);
+	ask(data[0] == 'q' || data[0] == 'Q' ? &rest_queues : &rest_tables, s, &q);
 	service_free(s);
+	buf_fini(&target);
 	return 0;
 }

@@ -9,9 +9,11 @@
 #include "model/key.h"
 #include "model/versions.h"
 #include "rest/core/access.h"
+#include "rest/queues/queues.h"
 #include "rest/tables/table_request.h"
 #include "rest/tables/tables.h"
 #include "service/core/tables.h"
+#include "service/queue/queues.h"
 #include "service/sas/sas.h"
 #include "store/engines.h"
 
@@ -19,6 +21,7 @@
 #include <string.h>
 
 #define ACCOUNT SPAN_LIT("devstoreaccount1")
+#define QUEUE SPAN_LIT("jobs")
 #define NOW (TICKS_UNIX_EPOCH + INT64_C(1795176000) * TICKS_PER_SECOND)
 
 enum {
@@ -29,6 +32,7 @@ enum {
 	IS_UNIX = 16,
 	IS_IPV6 = 32,
 	HAS_HEADER = 64,
+	OF_QUEUES = 128, /* the queue "jobs", not the table */
 };
 
 struct world {
@@ -59,6 +63,13 @@ static const struct world *the_world(void)
 	MUST(table_policies_set(w.service, ORIGIN_COMMAND, it.id, span_of(policies), NULL) ==
 		ERR_OK);
 	item_fini(&it);
+	bool created;
+	uint64_t queue;
+	MUST(queue_create(w.service, ORIGIN_COMMAND, w.secrets.id, QUEUE, SPAN_LIT(""), &created,
+		     NULL) == ERR_OK);
+	MUST(queue_id(w.service, w.secrets.id, QUEUE, &queue) == ERR_OK);
+	MUST(queue_set_policies(w.service, ORIGIN_COMMAND, queue, span_of(policies), NULL) ==
+		ERR_OK);
 	return &w;
 }
 
@@ -79,9 +90,11 @@ static struct span next_line(struct span *s)
 
 /* ---- the token ---- */
 
-static struct sas sas_of(const struct query_params *params)
+static struct sas sas_of(const struct query_params *params, const struct rest_service *rest)
 {
-	struct sas s = { .of = &sas_tables };
+	struct sas s = { .of = rest->sas };
+	if (rest == &rest_queues)
+		s.resource = QUEUE;
 
 	for (size_t i = 0; i < params->n; i++) {
 		struct span *field = sas_field(&s, params->all[i].name);
@@ -101,10 +114,11 @@ static struct query_param *find(struct query_params *params, const char *name)
 	return NULL;
 }
 
-static void sign(const struct world *w, struct query_params *params, int key, struct arena *arena)
+static void sign(const struct world *w, struct query_params *params,
+	const struct rest_service *rest, int key, struct arena *arena)
 {
 	struct query_param *sig = find(params, "sig");
-	struct sas s = sas_of(params);
+	struct sas s = sas_of(params, rest);
 	struct buf b = BUF_INIT(100);
 
 	if (sig != NULL && sas_sign(&s, ACCOUNT, key_of(w, key), &b) == ERR_OK)
@@ -207,20 +221,22 @@ static void holds_its_rows(const struct sas *s)
 static void is_good(const struct world *w, const struct access_facts *f, const struct access *a)
 {
 	static const struct access_need acl = { 0 };
-	struct sas s = sas_of(&f->url->params);
+	static const struct access_need peek = { .service_all = PERMISSION('r') };
+	struct sas s = sas_of(&f->url->params, f->rest);
 
 	MUST(a->kind != ACCESS_OWNER);
 	MUST((a->kind == ACCESS_ACCOUNT_SAS) == sas_is_account(&s));
 	is_rightly_signed(w, &s);
 	is_in_time(&s);
 	is_from_there(&s, f->request->peer);
-	MUST(access_allows(&rest_tables, a, &acl, SPAN_LIT(""), NULL) != ERR_OK);
-	if (a->kind == ACCESS_SERVICE_SAS)
+	MUST(access_allows(f->rest, a, &acl, f->container, NULL) != ERR_OK);
+	MUST(access_allows(f->rest, a, &peek, SPAN_LIT("another"), NULL) != ERR_OK);
+	if (a->kind == ACCESS_SERVICE_SAS && f->rest == &rest_tables)
 		holds_its_rows(&s);
 }
 
-static void ask(const struct world *w, struct query_params params, uint8_t who,
-	struct span authorization, struct span date)
+static void ask(const struct world *w, struct query_params params, const struct rest_service *rest,
+	uint8_t who, struct span authorization, struct span date)
 {
 	const struct header headers[] = { { SPAN_LIT("Date"), date },
 		{ SPAN_LIT("Authorization"), authorization } };
@@ -234,8 +250,8 @@ static void ask(const struct world *w, struct query_params params, uint8_t who,
 		.path_style = true,
 		.secondary = true,
 		.account = "devstoreaccount1" };
-	struct access_facts f = { &rest_tables, w->service, &r, &t, SPAN_LIT(""), &w->secrets,
-		NOW };
+	struct access_facts f = { rest, w->service, &r, &t,
+		rest == &rest_queues ? QUEUE : SPAN_LIT(""), &w->secrets, NOW };
 	struct access a;
 	struct err_detail detail = { 0 };
 
@@ -275,15 +291,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	uint8_t who = data[0], what = data[1];
+	const struct rest_service *rest_of = (who & OF_QUEUES) != 0 ? &rest_queues : &rest_tables;
 	struct span rest = span_make(data + 2, size - 2);
 	struct span query = next_line(&rest), header = next_line(&rest), date = next_line(&rest);
 	times(query);
 	if (query_params_parse(query, &arena, &params, NULL) == ERR_OK) {
 		if ((who & IS_SIGNED) != 0)
-			sign(w, &params, (who & SECOND_KEY) != 0, &arena);
+			sign(w, &params, rest_of, (who & SECOND_KEY) != 0, &arena);
 		if ((who & IS_CHANGED) != 0)
 			change(&params, what, &arena);
-		ask(w, params, who, header, date);
+		ask(w, params, rest_of, who, header, date);
 	}
 	arena_fini(&arena);
 	return 0;

@@ -12,17 +12,16 @@ static bool same_policy(const struct access_policy *a, const struct access_polic
 		!a->permission.p == !b->permission.p && span_eq(a->permission, b->permission);
 }
 
-static void policies(struct span xml)
+static void policies(struct span xml, const char *letters)
 {
 	struct access_policies a, b;
 	struct err_detail detail = { 0 };
-	enum err e = access_policies_from_xml(xml, POLICY_LETTERS_TABLE, &a, &detail);
+	enum err e = access_policies_from_xml(xml, letters, &a, &detail);
 	if (e == ERR_OK) {
 		struct buf text = BUF_INIT(1 << 20);
 		access_policies_to_xml(&a, &text);
 		MUST(buf_ok(&text) && a.n <= LIMIT_POLICIES);
-		MUST(access_policies_from_xml(buf_span(&text), POLICY_LETTERS_TABLE, &b, NULL) ==
-			ERR_OK);
+		MUST(access_policies_from_xml(buf_span(&text), letters, &b, NULL) == ERR_OK);
 		MUST(a.n == b.n);
 		for (size_t i = 0; i < a.n; i++)
 			MUST(same_policy(&a.all[i], &b.all[i]));
@@ -91,7 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct span xml = span_make(data, size);
 
-	policies(xml);
+	policies(xml, POLICY_LETTERS_TABLE);
+	policies(xml, POLICY_LETTERS_QUEUE);
 	properties(xml, PROPERTIES_NEW);
 	properties(xml, PROPERTIES_OLD);
 	return 0;

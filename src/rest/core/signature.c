@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define SHOWN_MAX 192 /* of a string to sign; the detail has some more text */
+#define SHOWN_MAX 168 /* of a string to sign; the detail has some more text */
 
 bool signature_parse(struct span text, uint8_t out[SIGNATURE_BYTES])
 {

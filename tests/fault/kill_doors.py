@@ -3,10 +3,12 @@
 
 import json
 import os
+import time
 
 import kill_state as state
-from kill_house import Wrong
+from kill_house import WAIT, Wrong
 from kill_writers import Writer, write_file
+from queue_client import messages
 from rest_client import entity_path
 
 CHUNK = 1000  # rows that an import commits at a time, at most
@@ -51,6 +53,63 @@ class Sets(Writer):
             state.observe_rest(c, self.table, self.name, found)
         for key in [k for k in found if k.startswith(f"etag:{self.name}/")]:
             del found[key]
+
+
+class Jobs(Sets):
+    """Change sets by .batch with messages, which are taken and deleted by REST."""
+
+    MOST = 20  # messages: a peek shows 32
+
+    def prepare(self):
+        super().prepare()
+        if self.queues().ask("PUT", "/jobs").status != 201:
+            raise Wrong("no queue was made")
+
+    def queues(self):
+        return self.house.queues(self.name)
+
+    def message(self, text):
+        return f"message:{self.name}/{text}"
+
+    def op_put(self):
+        planned, step = self.plan(3)
+        ops = [{kind: {"RowKey": key, **row}} for kind, key, row in planned]
+        if sum(k.startswith("message:") for k in self.known) < self.MOST:
+            for text in (f"{self.n}a", f"{self.n}b" + "x" * self.rng.choice((0, 5000, 60000))):
+                ops.insert(self.rng.randrange(len(ops) + 1),
+                           {"put_message": {"queue": "jobs", "text": text}})
+                step[self.message(text)] = True
+        self.do([step], write_file, self.top / self.at / ".batch", json.dumps(ops).encode(), 0,
+                sync=self.rng.random() < 0.3)
+
+    def op_take(self):
+        """Not every taker deletes what it has."""
+        for m in self.do([{}], self.queues().get, "jobs", numofmessages="2", visibilitytimeout="1"):
+            if self.rng.random() < 0.7:
+                step = {self.message(m["MessageText"]): None}
+                answer = self.do([step], self.queues().delete, "jobs", m)
+                if answer.status != 204:
+                    raise Wrong(f"refused: {answer}")
+
+    def observe(self, found):
+        """Those that were taken come back within a second."""
+        super().observe(found)
+        queues, end = self.queues(), time.monotonic() + WAIT
+        while True:
+            answer = queues.ask("GET", "/jobs", {"comp": "metadata"})
+            count = int(answer.headers["x-ms-approximate-messages-count"])
+            seen = messages(queues.ask("GET", "/jobs/messages",
+                                       {"peekonly": "true", "numofmessages": "32"}))
+            if len(seen) == count:
+                break
+            if time.monotonic() > end:
+                raise Wrong(f"{len(seen)} of {count} messages came back")
+            time.sleep(0.05)
+        for m in seen:
+            key = self.message(m["MessageText"])
+            if key in found:
+                raise Wrong(f"a message is there twice: {key}")
+            found[key] = True
 
 
 class ByRest:

@@ -16,6 +16,7 @@ import time
 import calls
 import rest_client
 from kill_spawn import Process
+from queue_client import Queues
 
 TROUBLE = re.compile(r"ERROR|\berror:|Sanitizer|runtime error|assert|corrupt|Segmentation")
 KEY = rest_client.KEY
@@ -132,6 +133,12 @@ class House:
                                       accept=rest_client.FULL)
         return rest_client.Client(0, account, KEY, timeout=WAIT, unix=self.dir / "rest",
                                   accept=rest_client.FULL)
+
+    def queues(self, account):
+        host = f"{account}.queue.localhost"
+        if self.tcp:
+            return Queues(self.port, host, account, KEY)
+        return Queues(0, host, account, KEY, unix=self.dir / "rest")
 
     def mounts(self):
         want = f" {self.mnt} "

@@ -8,6 +8,7 @@ its bytes, or a Doc where rowfs wrote the document itself; further keys for what
     PATH@                     (mode, mtime in ns)
     trash:Table-p-r.json:DOC  a row in the trash      rejected:BYTES   what was refused
     keys:ACCOUNT  acl:TABLE   what the name says      etag:PATH        an ETag
+    message:ACCOUNT/TEXT      a message of the queue
 
 A value that is expected may be a matcher instead: a function of what was found (None: nothing).
 """

@@ -104,7 +104,7 @@ class Writer:
             return rest.startswith(f"{self.table}-")
         if kind == "rejected":
             return f'"{self.name}"' in rest
-        return (rest if kind in ("keys", "acl", "etag") else key).startswith(self.name)
+        return (rest if kind in ("keys", "acl", "etag", "message") else key).startswith(self.name)
 
     # -- names and contents
 

@@ -56,7 +56,7 @@ void plan_make(struct plan *p, enum writer_kind kind, unsigned writer, uint64_t 
 		if (kind == MIXED)
 			plan_mixed(p, s, p->after[s]);
 		for (unsigned i = 0; kind != MIXED && i < 8; i++) {
-			if (kind == ALL || s % 8 == i)
+			if (kind != ONE || s % 8 == i)
 				p->after[s][i].set = s;
 		}
 	}
@@ -201,6 +201,37 @@ static void compare(struct store *s, const struct plan *p, const struct places *
 	}
 }
 
+struct messages {
+	uint32_t n;
+	bool wrong;
+};
+
+/* They stand in the order in which they were put. */
+static bool on_message(void *arg, const struct item *it)
+{
+	struct messages *m = arg;
+	char number[16];
+	int n = snprintf(number, sizeof(number), "%u", ++m->n);
+	m->wrong |= !span_eq(it->body, span_make(number, (size_t)n));
+	return true;
+}
+
+/* Each set has put its message, and no other set has. */
+static void compare_messages(
+	struct store *s, const struct plan *p, uint64_t account, struct truth *t)
+{
+	char name[16];
+	struct messages m = { 0 };
+	(void)snprintf(name, sizeof(name), QUEUE "%u", p->writer);
+	uint64_t queue = account ? id_of(s, account, name, CLASS_QUEUE) : 0;
+	if (queue != 0 &&
+		store_list(s, NULL, queue, CLASS_QUEUE, (struct span){ 0 }, false, WANT_BODY,
+			on_message, &m) != ERR_OK)
+		wrong(t, "messages that cannot be read", name, m.n);
+	if (m.wrong || m.n != t->sets[p->writer])
+		wrong(t, m.wrong ? "other messages" : "another number of messages", name, m.n);
+}
+
 static void look_at(
 	struct store *s, const struct plan *p, uint64_t table, uint64_t queue, struct truth *t)
 {
@@ -233,6 +264,8 @@ static void look_at_all(struct store *s, const struct plan plans[WRITERS], struc
 	for (unsigned i = 0; i < WRITERS; i++) {
 		if (plans[i].kind != NOBODY)
 			look_at(s, &plans[i], table, queue, t);
+		if (plans[i].kind == WITH)
+			compare_messages(s, &plans[i], account, t);
 	}
 	if (store_check(s, finding, NULL, t) != ERR_OK)
 		wrong(t, "check", "", 0);

@@ -26,12 +26,14 @@
 #define SETS_MAX 4000
 
 /* MIXED: rows, files and messages put, removed, moved, several a set.  Of other processes, whose documents
- * say "N": the set.  ONE: set s writes row s % 8.  ALL: each set writes the rows 0 to 7. */
+ * say "N": the set.  ONE: set s writes row s % 8.  ALL: each set writes the rows 0 to 7.  WITH: it
+ * also puts a message, whose text is the number of the set, into the writer's queue. */
 enum writer_kind {
 	NOBODY = 0,
 	MIXED = 'm',
 	ONE = 'o',
-	ALL = 'a'
+	ALL = 'a',
+	WITH = 'w'
 };
 
 struct slot {

@@ -3,6 +3,7 @@
 
 import collections
 import http.client
+import socket
 import urllib.parse
 import xml.etree.ElementTree as ET
 
@@ -33,11 +34,11 @@ def string_to_sign(method, path, query, headers, account, version, lite=False):
 
 
 class Queues:
-    """host: None for path style, which needs the queues' own socket."""
+    """host: None for path style, which needs the queues' own socket.  unix: in place of the port."""
 
-    def __init__(self, port, host=None, account=ACCOUNT, key=KEY, version=VERSION):
+    def __init__(self, port, host=None, account=ACCOUNT, key=KEY, version=VERSION, unix=None):
         self.port, self.host, self.account, self.key = port, host, account, key
-        self.version = version
+        self.version, self.unix = version, unix
 
     def ask(self, method, path="/", query=None, body=None, headers=None, version=None, lite=False,
             text=None, auth=True):
@@ -57,8 +58,12 @@ class Queues:
             have["authorization"] = f"{scheme} {self.account}:{sign(self.key, what)}"
         have["host"] = f"{self.host or '127.0.0.1'}:{self.port}"
         line = path + ("?" + urllib.parse.urlencode(query) if query else "")
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        c = http.client.HTTPConnection("127.0.0.1", self.port or 80, timeout=60)
         try:
+            if self.unix:
+                c.sock = socket.socket(socket.AF_UNIX)
+                c.sock.settimeout(60)
+                c.sock.connect(str(self.unix))
             c.request(method, line, body, have)
             answer = c.getresponse()
             return Answer(answer.status, answer.headers, answer.read())

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * stat: what a store holds.  Rows are not read: a partition knows how many children it
- * has, and the ordinary files among them are counted.  Which partitions are hot is known
- * only where the store is being served. */
+ * has, and the ordinary files among them are counted.  Of messages the keys are read.  Which
+ * partitions are hot is known only where the store is being served. */
 #include "codec/json_build.h"
 #include "daemon/core/progress.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/core/admission.h"
+#include "service/queue/queue_stats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct large {
 
 struct totals {
 	uint64_t accounts, tables, partitions, rows;
+	struct queue_stats queues;
 	uint64_t files;                /* ordinary ones under names that could have been rows' */
 	struct large largest[LARGEST]; /* most rows first */
 	size_t nlargest;
@@ -216,6 +218,11 @@ static enum err print_json(struct cmd_env *env, const struct totals *t,
 	json_add_count(&b, "partitions", t->partitions);
 	json_add_count(&b, "rows", t->rows);
 	json_add_count(&b, "files", t->files);
+	json_add_count(&b, "queues", t->queues.queues);
+	json_add_count(&b, "messages", t->queues.messages);
+	json_add_count(&b, "visible_messages", t->queues.visible);
+	if (t->queues.oldest >= 0)
+		json_add_count(&b, "oldest_message_seconds", (uint64_t)t->queues.oldest);
 	json_add_count(&b, "bytes", info->bytes);
 	json_add_count(&b, "log_bytes", info->log_bytes);
 	json_add_count(&b, "file_bytes", info->file_bytes);
@@ -254,6 +261,15 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 	fprintf(env->out, "tables      %s\n", number_text(t->tables, a));
 	fprintf(env->out, "partitions  %s\n", number_text(t->partitions, a));
 	fprintf(env->out, "rows        %s\n", number_text(t->rows, a));
+	fprintf(env->out, "queues      %s\n", number_text(t->queues.queues, a));
+	if (t->queues.queues > 0)
+		fprintf(env->out, "messages    %s, of that %s visible",
+			number_text(t->queues.messages, a), number_text(t->queues.visible, b));
+	if (t->queues.oldest >= 0)
+		fprintf(env->out, "; the oldest was put %s s ago",
+			number_text((uint64_t)t->queues.oldest, a));
+	if (t->queues.queues > 0)
+		fputs("\n", env->out);
 	fprintf(env->out, "on disk     %s, of that %s of log\n", size_text(info->bytes, a),
 		size_text(info->log_bytes, b));
 	fprintf(env->out, "files       %s beside the rows\n", size_text(info->file_bytes, c));
@@ -278,6 +294,8 @@ static int run(struct cmd_env *env, const struct args *args)
 	enum err e = store_view_hold(w.store, &w.view);
 	if (e == ERR_OK)
 		e = each(&w, STORE_ROOT, walk_account);
+	if (e == ERR_OK)
+		e = queue_stats(env->service, w.view, true, &t.queues);
 	store_view_close(w.store, w.view);
 	store_info(w.store, &info);
 	struct hottest *hottest = hottest_partitions(env->service);
@@ -301,7 +319,7 @@ static const struct option_spec options[] = {
 const struct command command_stat = {
 	.name = "stat",
 	.synopsis = "STORE [--json]",
-	.summary = "Counts accounts, tables, partitions, rows and bytes",
+	.summary = "Counts accounts, tables, partitions, rows, messages and bytes",
 	.help = "Lists the largest partitions and, of a store that is being served, the hottest.\n",
 	.options = options,
 	.min_words = 1,

@@ -10,6 +10,7 @@
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
 #include "service/core/metrics.h"
+#include "service/queue/queue_stats.h"
 #include "service/view/views.h"
 
 #include <errno.h>
@@ -199,6 +200,20 @@ static void add_views(struct fs *fs, struct json_build *b)
 	free(all);
 }
 
+/* waiting_seconds: while a message is visible. */
+static void add_queues(struct fs *fs, struct json_build *b)
+{
+	struct queue_stats q;
+	if (queue_stats(fs->service, NULL, false, &q) != ERR_OK)
+		return;
+	json_open_object(b, "queues");
+	json_add_count(b, "count", q.queues);
+	json_add_count(b, "messages", q.messages);
+	if (q.waiting >= 0)
+		json_add_count(b, "waiting_seconds", (uint64_t)q.waiting);
+	json_close(b);
+}
+
 void stats_write_json(struct fs *fs, struct buf *out)
 {
 	struct json_build b;
@@ -209,6 +224,7 @@ void stats_write_json(struct fs *fs, struct buf *out)
 	json_add_count(&b, "pid", (uint64_t)getpid());
 	json_add_str(&b, "started", started);
 	add_store(fs, &b);
+	add_queues(fs, &b);
 	add_cache(fs, &b);
 	add_views(fs, &b);
 	add_hottest(fs, &b);

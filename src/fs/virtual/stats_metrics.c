@@ -10,6 +10,7 @@
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
 #include "service/core/metrics.h"
+#include "service/queue/queue_stats.h"
 #include "service/view/views.h"
 
 #include <inttypes.h>
@@ -166,6 +167,18 @@ static void add_cache(struct fs *fs, struct buf *out)
 		"Files in .rowfs/trash.");
 }
 
+static void add_queues(struct fs *fs, struct buf *out)
+{
+	struct queue_stats q = { .waiting = -1 };
+	(void)queue_stats(fs->service, NULL, false, &q);
+	add_one(out, "rowfs_queues", "gauge", q.queues, "Queues of all accounts.");
+	add_one(out, "rowfs_queue_messages", "gauge", q.messages,
+		"Messages in them, also those that are invisible.");
+	add_one(out, "rowfs_queue_waiting_seconds", "gauge",
+		q.waiting >= 0 ? (uint64_t)q.waiting : 0,
+		"Since when a message has been visible and nobody took it.");
+}
+
 /* ---- held views ---- */
 
 static void add_views(struct fs *fs, struct buf *out)
@@ -232,6 +245,7 @@ void stats_write_metrics(struct fs *fs, struct buf *out)
 	add_process(fs, out);
 	add_operations(fs, out);
 	add_store(fs, out);
+	add_queues(fs, out);
 	add_cache(fs, out);
 	add_views(fs, out);
 	add_heat(fs, out);

@@ -19,6 +19,8 @@ import time
 import pytest
 
 from conftest import BUILD, ENV, detach, is_mount, need_fuse
+from queue_client import Queues
+from rest_client import ACCOUNT
 from store_pages import seal
 
 HELPER = BUILD / "mount-helper" / "mount.rowfs"
@@ -448,6 +450,36 @@ def test_stat_counts_rows_and_not_ordinary_files(rowfs, acct, mount):
         text = rowfs("stat", acct).stdout
         assert "rows        5\n" in text and "acct/Tab/p\n" in text
         assert "1 in partitions are no rows: a row's name ends in .json" in text
+        if m.alive():
+            m.umount()
+
+
+def test_stat_counts_messages(rowfs, rest_store, rest_mount):
+    def stat():
+        got = json.loads(rowfs("stat", "--json", rest_store).stdout)
+        return [got.get(n) for n in ("queues", "messages", "visible_messages")]
+
+    assert stat() == [0, 0, 0] and "messages" not in rowfs("stat", rest_store).stdout
+    m = rest_mount(rest_store)
+    queues = Queues(m.port, f"{ACCOUNT}.queue.localhost")
+    for name in ("jobs", "more"):
+        assert queues.ask("PUT", f"/{name}").status == 201
+    assert stat() == [2, 0, 0]
+    assert "messages    0, of that 0 visible\n" in rowfs("stat", rest_store).stdout
+    assert queues.put("jobs", "soon over", messagettl=1).status == 201
+    expired = time.monotonic() + 1.1
+    for i in range(3):
+        assert queues.put("more", i).status == 201
+    assert queues.put("more", "later", visibilitytimeout=3600).status == 201
+    assert len(queues.get("more", visibilitytimeout=3600)) == 1
+    while time.monotonic() < expired:
+        time.sleep(0.1)
+    for _ in ("served", "alone"):
+        assert stat() == [2, 4, 2]
+        assert 1 <= json.loads(rowfs("stat", "--json", rest_store).stdout)[
+            "oldest_message_seconds"] <= 60
+        assert re.search(r"queues      2\nmessages    4, of that 2 visible; the oldest was put "
+                         r"\d+ s ago\n", rowfs("stat", rest_store).stdout)
         if m.alive():
             m.umount()
 

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import prometheus_text
+from queue_client import Queues
 from rest_client import ACCOUNT, Client, ok
 from tools import get, put, sh
 
@@ -132,6 +133,31 @@ def test_V5_stats_tell_open_stages(mnt, part):
     # The last of a close comes a moment behind it.
     while stats(mnt)["open_stages"]:
         pass
+
+
+def test_V5_stats_tell_of_queues(rest_mount, rest_store):
+    m = rest_mount(rest_store)
+    assert stats(m)["queues"] == {"count": 0, "messages": 0}
+    queues = Queues(m.port, f"{ACCOUNT}.queue.localhost")
+    for name in ("jobs", "more"):
+        assert queues.ask("PUT", f"/{name}").status == 201
+    assert queues.put("jobs", "hidden", visibilitytimeout=3600).status == 201
+    assert stats(m)["queues"] == {"count": 2, "messages": 1}
+    begun = time.monotonic()
+    assert queues.put("more", "seen").status == 201
+    end = begun + 60
+    while (got := stats(m)["queues"])["waiting_seconds"] < 1:
+        assert time.monotonic() < end
+    assert got == {"count": 2, "messages": 2, "waiting_seconds": 1}
+    assert time.monotonic() >= begun + 1
+    families = metrics(m)
+    assert families["rowfs_queues"].get() == families["rowfs_queue_messages"].get() == 2
+    assert families["rowfs_queue_waiting_seconds"].get() >= 1
+    [taken] = queues.get("more")
+    assert stats(m)["queues"] == {"count": 2, "messages": 2}
+    assert queues.delete("more", taken).status == 204
+    assert stats(m)["queues"] == {"count": 2, "messages": 1}
+    assert metrics(m)["rowfs_queue_waiting_seconds"].get() == 0
 
 
 def test_V5_stats_tell_what_was_kept(mnt, part):

@@ -7,7 +7,7 @@
 #include "base/lock.h"
 #include "model/limits.h"
 #include "store/engines.h"
-#include "store/mem/apply.h"
+#include "store/plan.h"
 #include "store/rules.h"
 
 #include <stdlib.h>
@@ -15,6 +15,12 @@
 
 struct store_view {
 	struct state *state;
+};
+
+/* Ids that one handle may give: those of a block of the store. */
+struct mem_ids {
+	uint64_t next, end;
+	uint64_t *last_block; /* the end of the last block that any handle took */
 };
 
 struct mem_core {
@@ -146,12 +152,52 @@ static enum err mem_file_read(struct store *s, struct store_view *v, uint64_t id
 	return e;
 }
 
+struct mem_plan {
+	struct plan plan;
+	struct mem_ids *ids;
+};
+
+/* A small block, so that the tests meet its end and ids out of order. */
+static enum err take_id(struct plan *p, const struct item *it, uint64_t *ret)
+{
+	enum {
+		BLOCK = 16
+	};
+	(void)it;
+	struct mem_ids *ids = ((struct mem_plan *)p)->ids;
+	if (ids->next == ids->end) {
+		ids->next = *ids->last_block;
+		ids->end = *ids->last_block += BLOCK;
+	}
+	*ret = ids->next++;
+	return ERR_OK;
+}
+
+static enum err content(struct plan *p, const struct item *was, uint64_t id, uint64_t size,
+	uint64_t offset, struct span bytes, char **ret_data)
+{
+	const char *old = was ? state_by_id(p->s, id)->data : NULL;
+	char *data = calloc(1, size + 1);
+	if (!data)
+		return ERR_NO_MEMORY;
+	if (old)
+		memcpy(data, old, was->size < size ? was->size : size);
+	if (bytes.n > 0)
+		memcpy(data + offset, bytes.p, bytes.n);
+	*ret_data = data;
+	return ERR_OK;
+}
+
+static const struct plan_ops plan_ops = { .take_id = take_id, .content = content };
+
 static enum err apply_locked(
 	struct mem_store *m, struct change *changes, size_t n, struct err_detail *reterr)
 {
 	struct mem_core *core = m->core;
-	struct mem_work w = {
-		.ids = &m->ids,
+	struct mem_plan mine = { .ids = &m->ids };
+	struct plan *w = &mine.plan;
+	*w = (struct plan){
+		.ops = &plan_ops,
 		.file_bytes = core->file_bytes,
 		.limit_file = core->limit_file,
 		.limit_files = core->limit_files,
@@ -159,27 +205,27 @@ static enum err apply_locked(
 		.set = changes,
 	};
 	int64_t high = core->version_high;
-	enum err e = state_copy(core->state, &w.s);
+	enum err e = state_copy(core->state, &w->s);
 	if (e != ERR_OK)
 		return e;
-	for (w.at = 0; e == ERR_OK && w.at < n; w.at++) {
-		e = mem_apply_one(&w, &changes[w.at]);
+	for (w->at = 0; e == ERR_OK && w->at < n; w->at++) {
+		e = plan_change(w, &changes[w->at]);
 		if (e != ERR_OK && reterr) {
 			memset(reterr, 0, sizeof(*reterr));
-			reterr->op = w.at;
+			reterr->op = w->at;
 		}
-		if (changes[w.at].op != CHANGE_ATTRS && changes[w.at].version > high)
-			high = changes[w.at].version;
+		if (changes[w->at].op != CHANGE_ATTRS && changes[w->at].version > high)
+			high = changes[w->at].version;
 	}
-	item_fini(&w.unit);
+	item_fini(&w->unit);
 	if (e != ERR_OK) {
 		changes_fini(changes, n);
-		state_unref(w.s);
+		state_unref(w->s);
 		return e;
 	}
 	state_unref(core->state);
-	core->state = w.s;
-	core->file_bytes = w.file_bytes;
+	core->state = w->s;
+	core->file_bytes = w->file_bytes;
 	core->version_high = high;
 	core->commits++;
 	core->changes += n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Change sets of the in-memory engine: store.h's sentences, written down a second time
+ * What a change set does to a small tree in memory: store.h's sentences, written down a second time
  * and as plainly as possible, so that the suite can compare.  No shortcut is taken. */
-#include "store/mem/apply.h"
+#include "store/plan.h"
 
 #include "store/rules.h"
 
@@ -23,10 +23,29 @@ static bool there(const struct where *w)
 	return w->it.kind != ITEM_NONE;
 }
 
-/* Changes a directory's counters. */
-static enum err touch(struct mem_work *w, uint64_t dir, int64_t version, int delta)
+/* NULL: there is none, or it could not be read (w->failed). */
+static struct node *by_id(struct plan *w, uint64_t id)
 {
-	struct node *n = state_by_id(w->s, dir);
+	struct node *n = state_by_id(w->s, id);
+	if (n || !w->ops->load_id || w->failed != ERR_OK)
+		return n;
+	w->failed = w->ops->load_id(w, id);
+	return w->failed == ERR_OK ? state_by_id(w->s, id) : NULL;
+}
+
+static struct node *child(struct plan *w, uint64_t parent, enum item_class class, struct span key)
+{
+	struct node *n = state_child(w->s, parent, class, key);
+	if (n || !w->ops->load_child || w->failed != ERR_OK)
+		return n;
+	w->failed = w->ops->load_child(w, parent, class, key);
+	return w->failed == ERR_OK ? state_child(w->s, parent, class, key) : NULL;
+}
+
+/* Changes a directory's counters. */
+static enum err touch(struct plan *w, uint64_t dir, int64_t version, int delta)
+{
+	struct node *n = by_id(w, dir);
 	if (!n)
 		return ERR_NOT_FOUND;
 	struct item it = n->it;
@@ -37,33 +56,21 @@ static enum err touch(struct mem_work *w, uint64_t dir, int64_t version, int del
 	return state_replace(w->s, &it, NULL);
 }
 
-/* A small block, so that the tests meet its end and ids out of order. */
-static uint64_t take_id(struct mem_ids *ids)
+static enum err insert_new(struct plan *w, struct item *it, int64_t version)
 {
-	enum {
-		BLOCK = 16
-	};
-	if (ids->next == ids->end) {
-		ids->next = *ids->last_block;
-		ids->end = *ids->last_block += BLOCK;
-	}
-	return ids->next++;
-}
-
-static enum err insert_new(struct mem_work *w, struct item *it, int64_t version)
-{
-	it->id = take_id(w->ids);
-	enum err e = state_insert(w->s, it, NULL);
+	enum err e = w->ops->take_id(w, it, &it->id);
+	if (e == ERR_OK)
+		e = state_insert(w->s, it, NULL);
 	return e == ERR_OK ? touch(w, it->parent, version, 1) : e;
 }
 
-static enum err look_pk(struct mem_work *w, const struct item_ref *at, bool make, int64_t version,
-	struct where *ret)
+static enum err look_pk(
+	struct plan *w, const struct item_ref *at, bool make, int64_t version, struct where *ret)
 {
-	struct node *table = state_by_id(w->s, at->parent);
+	struct node *table = by_id(w, at->parent);
 	if (!table || table->it.kind != ITEM_TABLE)
 		return ERR_TABLE_NOT_FOUND;
-	struct node *p = state_child(w->s, at->parent, CLASS_KEYED, at->pk);
+	struct node *p = child(w, at->parent, CLASS_KEYED, at->pk);
 	ret->parent = p ? p->it.id : 0;
 	if (p || !make)
 		return ERR_OK;
@@ -81,13 +88,13 @@ static enum err look_pk(struct mem_work *w, const struct item_ref *at, bool make
 	return e;
 }
 
-static enum err look(struct mem_work *w, const struct item_ref *at, bool make, int64_t version,
-	struct where *ret)
+static enum err look(
+	struct plan *w, const struct item_ref *at, bool make, int64_t version, struct where *ret)
 {
 	struct node *n;
 	*ret = (struct where){ .parent = at->parent, .class = at->class, .key = at->key };
 	if (at->id != 0) {
-		n = state_by_id(w->s, at->id);
+		n = by_id(w, at->id);
 		if (!n)
 			return ERR_GONE;
 	} else {
@@ -96,13 +103,13 @@ static enum err look(struct mem_work *w, const struct item_ref *at, bool make, i
 			if (e != ERR_OK)
 				return e;
 		} else if (make) {
-			struct node *dir = at->parent ? state_by_id(w->s, at->parent) : NULL;
+			struct node *dir = at->parent ? by_id(w, at->parent) : NULL;
 			if (!dir)
 				return ERR_NOT_FOUND;
 			if (!item_is_dir(dir->it.kind))
 				return ERR_NOT_PERMITTED;
 		}
-		n = ret->parent ? state_child(w->s, ret->parent, at->class, at->key) : NULL;
+		n = ret->parent ? child(w, ret->parent, at->class, at->key) : NULL;
 		if (!n)
 			return ERR_OK;
 	}
@@ -115,9 +122,9 @@ static enum err look(struct mem_work *w, const struct item_ref *at, bool make, i
 
 /* All changes of a set stand in one directory.  A partition that went and came back in between
  * has another id and is the same one. */
-static enum err stay_inside(struct mem_work *w, uint64_t dir)
+static enum err stay_inside(struct plan *w, uint64_t dir)
 {
-	struct node *n = state_by_id(w->s, dir);
+	struct node *n = by_id(w, dir);
 	if (w->abilities & STORE_CAN_SPAN || !n || n->it.id == w->unit.id)
 		return ERR_OK;
 	if (w->unit.kind == ITEM_NONE)
@@ -128,9 +135,9 @@ static enum err stay_inside(struct mem_work *w, uint64_t dir)
 }
 
 static enum err fits(
-	struct mem_work *w, uint64_t parent, const struct item *child, enum item_class class)
+	struct plan *w, uint64_t parent, const struct item *child, enum item_class class)
 {
-	struct node *p = state_by_id(w->s, parent);
+	struct node *p = by_id(w, parent);
 	if (!p)
 		return ERR_NOT_FOUND;
 	if (!rules_fits(&p->it, child, class))
@@ -140,7 +147,7 @@ static enum err fits(
 	return item_is_empty_row(child) ? state_replace(w->s, &it, NULL) : ERR_OK;
 }
 
-static enum err stale(struct mem_work *w, const struct change *c, const struct item *it)
+static enum err stale(struct plan *w, const struct change *c, const struct item *it)
 {
 	if (c->version > it->version)
 		return ERR_OK;
@@ -173,12 +180,15 @@ static enum err give_old(struct change *c, const struct item *it)
 	return c->flags & CHANGE_WANT_OLD ? give(&c->old, it, true) : ERR_OK;
 }
 
-static enum err child_gone(struct mem_work *w, uint64_t parent, struct change *c)
+static enum err child_gone(struct plan *w, uint64_t parent, struct change *c)
 {
 	enum err e = touch(w, parent, c->version, -1);
 	if (e != ERR_OK)
 		return e;
-	struct item it = state_by_id(w->s, parent)->it;
+	struct node *n = by_id(w, parent);
+	if (!n)
+		return ERR_NOT_FOUND;
+	struct item it = n->it;
 	if (it.kind != ITEM_PARTITION || it.size > 0 || it.flags & ITEM_MADE)
 		return ERR_OK;
 	if (c->flags & CHANGE_KEEP_DIR) {
@@ -190,7 +200,7 @@ static enum err child_gone(struct mem_work *w, uint64_t parent, struct change *c
 	return e == ERR_OK ? touch(w, c->left.parent, c->version, -1) : e;
 }
 
-static enum err grow(struct mem_work *w, uint64_t from, uint64_t to)
+static enum err grow(struct plan *w, uint64_t from, uint64_t to)
 {
 	if (to > from && w->file_bytes - from + to > w->limit_files)
 		return ERR_QUOTA;
@@ -198,7 +208,7 @@ static enum err grow(struct mem_work *w, uint64_t from, uint64_t to)
 	return ERR_OK;
 }
 
-static enum err put_new(struct mem_work *w, struct change *c, const struct where *at)
+static enum err put_new(struct plan *w, struct change *c, const struct where *at)
 {
 	bool body = rules_has_body(c->kind);
 	struct item it = {
@@ -223,7 +233,7 @@ static enum err put_new(struct mem_work *w, struct change *c, const struct where
 	return e == ERR_OK ? give(&c->now, &it, false) : e;
 }
 
-static enum err put_over(struct mem_work *w, struct change *c, struct item it)
+static enum err put_over(struct plan *w, struct change *c, struct item it)
 {
 	enum err e = stale(w, c, &it);
 	if (e == ERR_OK)
@@ -241,7 +251,7 @@ static enum err put_over(struct mem_work *w, struct change *c, struct item it)
 	return e == ERR_OK ? give(&c->now, &it, false) : e;
 }
 
-static enum err put(struct mem_work *w, struct change *c, struct where *at)
+static enum err put(struct plan *w, struct change *c, struct where *at)
 {
 	if (!there(at))
 		return put_new(w, c, at);
@@ -250,7 +260,7 @@ static enum err put(struct mem_work *w, struct change *c, struct where *at)
 	return rules_exists(at->it.kind);
 }
 
-static enum err leave_file(struct mem_work *w, struct change *c, const struct item *row)
+static enum err leave_file(struct plan *w, struct change *c, const struct item *row)
 {
 	struct where to = { 0 };
 	struct item file = rules_file_left(row, c);
@@ -265,13 +275,12 @@ static enum err leave_file(struct mem_work *w, struct change *c, const struct it
 		e = ERR_FILE_TOO_LARGE;
 	if (e == ERR_OK)
 		e = grow(w, 0, file.size);
-	char *data = e == ERR_OK ? calloc(1, file.size + 1) : NULL;
-	if (e == ERR_OK && !data)
-		e = ERR_NO_MEMORY;
+	if (e == ERR_OK && file.id == 0)
+		e = w->ops->take_id(w, &file, &file.id);
+	char *data = NULL;
+	if (e == ERR_OK)
+		e = w->ops->content(w, NULL, file.id, file.size, 0, row->body, &data);
 	if (e == ERR_OK) {
-		memcpy(data, row->body.p, file.size);
-		if (file.id == 0)
-			file.id = take_id(w->ids);
 		file.parent = to.parent;
 		file.class = to.class;
 		file.key = to.key;
@@ -283,7 +292,7 @@ static enum err leave_file(struct mem_work *w, struct change *c, const struct it
 	return e;
 }
 
-static enum err take_away(struct mem_work *w, struct change *c, const struct item *it)
+static enum err take_away(struct plan *w, struct change *c, const struct item *it)
 {
 	if (it->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;
@@ -296,27 +305,24 @@ static enum err take_away(struct mem_work *w, struct change *c, const struct ite
 		e = leave_file(w, c, it);
 	if (e != ERR_OK)
 		return e;
+	uint64_t before = state_file_bytes(w->s);
 	state_remove_below(w->s, it->id);
 	state_remove(w->s, it->id);
-	w->file_bytes = 0;
-	for (size_t i = 0; i < w->s->n; i++) {
-		if (w->s->v[i]->it.kind == ITEM_FILE)
-			w->file_bytes += w->s->v[i]->it.size;
-	}
+	w->file_bytes -= before - state_file_bytes(w->s);
 	e = give(&c->now, it, false);
 	if (e == ERR_OK)
 		e = give_old(c, it);
 	return e == ERR_OK ? child_gone(w, it->parent, c) : e;
 }
 
-static enum err set_attrs(struct mem_work *w, struct change *c, struct item it)
+static enum err set_attrs(struct plan *w, struct change *c, struct item it)
 {
 	rules_attrs_set(&it, c);
 	enum err e = state_replace(w->s, &it, NULL);
 	return e == ERR_OK ? give(&c->now, &it, false) : e;
 }
 
-static enum err write_file(struct mem_work *w, struct change *c, struct item it)
+static enum err write_file(struct plan *w, struct change *c, struct item it)
 {
 	uint64_t size;
 	enum err e = rules_new_size(c, &it, w->limit_file, &size);
@@ -328,14 +334,11 @@ static enum err write_file(struct mem_work *w, struct change *c, struct item it)
 		e = grow(w, it.size, size);
 	if (e != ERR_OK)
 		return e;
-	char *data = calloc(1, size + 1);
-	if (!data)
-		return ERR_NO_MEMORY;
-	const char *old = state_by_id(w->s, it.id)->data;
-	if (old)
-		memcpy(data, old, it.size < size ? it.size : size);
-	if (c->op == CHANGE_WRITE && c->body.n > 0)
-		memcpy(data + c->offset, c->body.p, c->body.n);
+	char *data;
+	struct span bytes = c->op == CHANGE_WRITE ? c->body : NO_BODY;
+	e = w->ops->content(w, &it, it.id, size, c->offset, bytes, &data);
+	if (e != ERR_OK)
+		return e;
 	it.size = size;
 	it.version = c->version;
 	it.attrs.mtime_ns = it.attrs.ctime_ns = TIME_UNSET;
@@ -351,7 +354,7 @@ struct turn { /* what one of the items becomes */
 	uint32_t flags;
 };
 
-static enum err may_move(struct mem_work *w, const struct change *c, const struct item *it,
+static enum err may_move(struct plan *w, const struct change *c, const struct item *it,
 	const struct turn *t, uint64_t parent, enum item_class class)
 {
 	const struct item will = {
@@ -365,15 +368,17 @@ static enum err may_move(struct mem_work *w, const struct change *c, const struc
 		e = fits(w, parent, &will, class);
 	if (e != ERR_OK)
 		return e;
-	for (uint64_t up = parent; up != 0; up = state_by_id(w->s, up)->it.parent) {
+	for (uint64_t up = item_is_dir(it->kind) ? parent : 0; up != 0;) {
 		if (up == it->id)
 			return ERR_INVALID_INPUT;
+		struct node *n = by_id(w, up);
+		up = n ? n->it.parent : 0;
 	}
 	return stale(w, c, it);
 }
 
-/* The item as it will be; its content goes into *ret_data. */
-static enum err turned(struct mem_work *w, const struct change *c, const struct item *was,
+/* The item as it will be; its content goes into *ret_data (NULL: as it was). */
+static enum err turned(struct plan *w, const struct change *c, const struct item *was,
 	const struct turn *t, struct item *will, char **ret_data)
 {
 	*will = *was;
@@ -387,28 +392,19 @@ static enum err turned(struct mem_work *w, const struct change *c, const struct 
 	}
 	if (was->kind == ITEM_FILE && will->kind == ITEM_ROW)
 		w->file_bytes -= was->size;
-	if (will->kind != ITEM_FILE)
+	struct span bytes = will->body;
+	if (will->kind == ITEM_FILE)
+		will->body = NO_BODY;
+	if (will->kind != ITEM_FILE || was->kind == ITEM_FILE)
 		return ERR_OK;
-	struct span bytes = { state_by_id(w->s, was->id)->data, was->size };
-	if (was->kind == ITEM_ROW) {
-		bytes = will->body;
-		if (bytes.n > w->limit_file)
-			return ERR_FILE_TOO_LARGE;
-		enum err e = grow(w, 0, bytes.n);
-		if (e != ERR_OK)
-			return e;
-	}
-	will->body = NO_BODY;
-	*ret_data = calloc(1, bytes.n + 1);
-	if (!*ret_data)
-		return ERR_NO_MEMORY;
-	if (bytes.n > 0 && bytes.p)
-		memcpy(*ret_data, bytes.p, bytes.n);
-	return ERR_OK;
+	if (bytes.n > w->limit_file)
+		return ERR_FILE_TOO_LARGE;
+	enum err e = grow(w, 0, bytes.n);
+	return e == ERR_OK ? w->ops->content(w, NULL, was->id, bytes.n, 0, bytes, ret_data) : e;
 }
 
 static enum err replaceable(
-	struct mem_work *w, const struct change *c, const struct item *it, const struct item *old)
+	struct plan *w, const struct change *c, const struct item *it, const struct item *old)
 {
 	if (old->id <= STORE_ID_FIRST)
 		return ERR_NOT_PERMITTED;
@@ -430,7 +426,7 @@ static void rename_table(const struct change *c, struct item *it)
 }
 
 static enum err move_self(
-	struct mem_work *w, struct change *c, const struct item *it, const struct turn *t)
+	struct plan *w, struct change *c, const struct item *it, const struct turn *t)
 {
 	bool renamed = it->kind == ITEM_TABLE && c->name.n > 0 && !span_eq(c->name, it->name);
 	bool same = (t->kind == ITEM_NONE || t->kind == it->kind) && !t->body.p && !renamed;
@@ -454,8 +450,8 @@ static enum err move_self(
 	return e == ERR_OK ? give(&c->now, &will, false) : e;
 }
 
-static enum err move(struct mem_work *w, struct change *c, const struct item *it,
-	const struct turn *t, const struct where *to)
+static enum err move(struct plan *w, struct change *c, const struct item *it, const struct turn *t,
+	const struct where *to)
 {
 	enum err e = may_move(w, c, it, t, to->parent, to->class);
 	if (e == ERR_OK && there(to))
@@ -487,7 +483,7 @@ static enum err move(struct mem_work *w, struct change *c, const struct item *it
 	return e == ERR_OK ? give(&c->now, &will, false) : e;
 }
 
-static enum err exchange(struct mem_work *w, struct change *c, const struct item *it,
+static enum err exchange(struct plan *w, struct change *c, const struct item *it,
 	const struct turn *t, const struct where *to)
 {
 	const struct item *other = &to->it;
@@ -515,14 +511,12 @@ static enum err exchange(struct mem_work *w, struct change *c, const struct item
 	other_will.parent = it->parent;
 	other_will.class = it->class;
 	other_will.key = it->key;
-	state_remove(w->s, it->id);
-	state_remove(w->s, other->id);
-	e = state_insert(w->s, &will, data);
+	e = state_replace(w->s, &will, data);
 	if (e != ERR_OK) {
 		free(other_data);
 		return e;
 	}
-	e = state_insert(w->s, &other_will, other_data);
+	e = state_replace(w->s, &other_will, other_data);
 	if (e == ERR_OK)
 		e = touch(w, it->parent, c->version, 0);
 	if (e == ERR_OK)
@@ -532,7 +526,7 @@ static enum err exchange(struct mem_work *w, struct change *c, const struct item
 	return e == ERR_OK ? give(&c->now, &will, false) : e;
 }
 
-static enum err move_any(struct mem_work *w, struct change *c, const struct item *it)
+static enum err move_any(struct plan *w, struct change *c, const struct item *it)
 {
 	struct where to;
 	struct turn t = { c->to_kind, c->body, c->item_flags };
@@ -558,7 +552,7 @@ static enum err move_any(struct mem_work *w, struct change *c, const struct item
 
 /* ---- one change ---- */
 
-static enum err change_it(struct mem_work *w, struct change *c, struct item *it)
+static enum err change_it(struct plan *w, struct change *c, struct item *it)
 {
 	switch (c->op) {
 	case CHANGE_DELETE:
@@ -576,7 +570,7 @@ static enum err change_it(struct mem_work *w, struct change *c, struct item *it)
 	return ERR_INVALID_INPUT;
 }
 
-enum err mem_apply_one(struct mem_work *w, struct change *c)
+enum err plan_change(struct plan *w, struct change *c)
 {
 	struct where at = { 0 };
 	if (c->op == CHANGE_PUT && c->kind == ITEM_NONE)
@@ -594,5 +588,5 @@ enum err mem_apply_one(struct mem_work *w, struct change *c)
 	else if (e == ERR_OK)
 		e = there(&at) ? change_it(w, c, &at.it) : ERR_NOT_FOUND;
 	item_fini(&at.it);
-	return e;
+	return w->failed != ERR_OK ? w->failed : e;
 }

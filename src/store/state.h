@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The whole tree at one moment: a sorted array of items that never change.  A change makes
- * a new array; a reader or a view keeps the one it has. */
-#ifndef STORE_MEM_STATE_H
-#define STORE_MEM_STATE_H
+ * A tree at one moment, or the part of it that is looked at: a sorted array of items that never
+ * change.  A change makes a new array; a reader or a view keeps the one it has. */
+#ifndef STORE_STATE_H
+#define STORE_STATE_H
 
 #include "store/store.h"
 
@@ -31,6 +31,9 @@ size_t state_seek(const struct state *s, uint64_t parent, enum item_class class,
 struct node *state_child(
 	const struct state *s, uint64_t parent, enum item_class class, struct span key);
 struct node *state_by_id(const struct state *s, uint64_t id);
+
+/* Sum of the sizes of ordinary files. */
+uint64_t state_file_bytes(const struct state *s);
 
 /* Puts a copy of *it there; data (malloc'd, may be NULL) is taken over in every case.
  * There must be nothing. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The whole tree at one moment, as an array.  Slow and obvious on purpose. */
-#include "store/mem/state.h"
+ * A tree at one moment, as an array.  Slow and obvious on purpose. */
+#include "store/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +88,14 @@ struct node *state_by_id(const struct state *s, uint64_t id)
 			return s->v[i];
 	}
 	return NULL;
+}
+
+uint64_t state_file_bytes(const struct state *s)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < s->n; i++)
+		sum += s->v[i]->it.kind == ITEM_FILE ? s->v[i]->it.size : 0;
+	return sum;
 }
 
 static enum err make_room(struct state *s)

@@ -41,6 +41,7 @@
 	X(LOOKUP_CACHE, "service/core/lookup_cache.c", "accounts, tables and partitions that REST remembers") \
 	X(CLAIMS, "service/core/claims.c", "messages that are being taken") \
 	X(HEAT, "service/core/heat.c", "one set of counted partitions") \
+	X(FAULTS, "service/core/faults.c", "the rules of faults on order") \
 	X(TRASH, "service/tree/trash.c", "how much is in the trash") \
 	/* Tables of the mount. */ \
 	X(NOTES, "fs/write/notes.c", "notes: opens that were refused and will be tried again") \
@@ -59,6 +60,7 @@
 	X(IDSET, "fs/core/idset.h", "rwlock: one set of counted ids") \
 	X(NID, "fs/core/nid.c", "numbers for nodes of rows with millions of versions") \
 	/* The socket and the program. */ \
+	X(DELAYED, "rest/http/delayed.c", "the connections whose answer comes later") \
 	X(WATCHDOG, "rest/http/watchdog.c", "the list of connections, and that their descriptors are open") \
 	X(CONTROL, "daemon/control/server.c", "how many commands are served") \
 	X(SIGNALS, "daemon/core/signals.c", "which thread is woken by which signal") \

@@ -48,6 +48,7 @@ struct rest_options {
 	size_t ntrusted;
 	bool untrusting;
 	struct rest_limits limits;
+	const char *faults; /* rules (service/core/fault_rules.h); NULL: leave them as they are */
 };
 
 /* Returns the name of the i-th storage service, such as "table"; NULL behind the last one.  The tables

@@ -33,6 +33,7 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		enum err (*set)(
 			struct rest_settings *s, const char *value, struct err_detail *detail);
 	} setters[] = {
+		{ "faults", rest_settings_faults },
 		{ "rest", rest_settings_endpoint },
 		{ "rest-cert", rest_settings_cert },
 		{ "rest-key", rest_settings_key },
@@ -117,6 +118,9 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
+	{ "faults", 0, "RULE[;RULE...]",
+		"for testing clients: requests that fail on order, such as 'fault=busy op=insert "
+		"count=3'" },
 	{ "rest", 0, "ENDPOINT",
 		"where to listen; may be given again (default: as the emulator, on 127.0.0.1)" },
 	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },

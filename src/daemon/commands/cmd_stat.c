@@ -2,11 +2,13 @@
  * stat: what a store holds.  Rows are not read: a partition knows how many children it
  * has, and the ordinary files among them are counted.  Of messages the keys are read.  Which
  * partitions are hot is known only where the store is being served. */
+#include "base/clock.h"
 #include "codec/json_build.h"
 #include "daemon/core/progress.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "service/core/admission.h"
+#include "service/core/faults.h"
 #include "service/queue/queue_stats.h"
 
 #include <inttypes.h>
@@ -237,6 +239,8 @@ static enum err print_json(struct cmd_env *env, const struct totals *t,
 	}
 	json_close(&b);
 	add_hottest(&b, hottest);
+	json_add_count(
+		&b, "fault_rules", faults_rules(service_faults(env->service), clock_mono_us()));
 	return json_end_print(&b, env->out);
 }
 
@@ -284,6 +288,12 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 			t->largest[i].path[0], t->largest[i].path[1],
 			t->largest[i].path[2][0] != '\0' ? t->largest[i].path[2] : "%_");
 	print_hottest(env->out, hottest);
+	struct buf rules = BUF_INIT(FAULTS_SHOWN_MAX);
+	faults_write(service_faults(env->service), clock_mono_us(), &rules);
+	if (rules.len > 0)
+		fprintf(env->out, "\nfaults on order: requests of the REST socket fail\n%.*s",
+			(int)rules.len, rules.data);
+	buf_fini(&rules);
 }
 
 static int run(struct cmd_env *env, const struct args *args)

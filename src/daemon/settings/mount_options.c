@@ -14,6 +14,7 @@
 enum option_kind {
 	OPTION_ALLOW_OTHER,
 	OPTION_CONTROL,
+	OPTION_FAULTS,
 	OPTION_FLAG,     /* sets the flag of mount(2) */
 	OPTION_FLAG_OFF, /* clears it */
 	OPTION_GID,
@@ -70,6 +71,7 @@ static const struct {
 	{ "diratime", OPTION_IGNORED },
 	{ "dirsync", OPTION_SYNC },
 	{ "exec", OPTION_FLAG_OFF, MS_NOEXEC },
+	{ "faults=", OPTION_FAULTS },
 	{ "fscontext=", OPTION_KERNEL },
 	{ "fsname=", OPTION_SOURCE },
 	{ "gid=", OPTION_GID },
@@ -204,6 +206,7 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 		enum err (*set)(
 			struct rest_settings *s, const char *value, struct err_detail *detail);
 	} setters[] = {
+		{ OPTION_FAULTS, "faults=", rest_settings_faults },
 		{ OPTION_REST, "rest=", rest_settings_endpoint },
 		{ OPTION_REST_CERT, "rest-cert=", rest_settings_cert },
 		{ OPTION_REST_KEY, "rest-key=", rest_settings_key },
@@ -266,6 +269,7 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 		o->remount = true;
 		o->remount_check = strcmp(value, "check") == 0;
 		return equals == NULL || o->remount_check || complain(p, option, "is not known");
+	case OPTION_FAULTS:
 	case OPTION_REST:
 	case OPTION_REST_CERT:
 	case OPTION_REST_KEY:

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "codec/edm_text.h"
 #include "daemon/core/path.h"
+#include "service/core/fault_rules.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -131,6 +132,25 @@ enum err rest_settings_trust(struct rest_settings *s, const char *value, struct 
 	return ERR_OK;
 }
 
+enum err rest_settings_faults(struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	struct fault_rule *rules = calloc(FAULT_RULES_MAX, sizeof(*rules));
+	struct err_detail why = { 0 };
+	size_t used = strlen(s->faults), n;
+	const char *between = used > 0 ? ";" : "";
+	int len = snprintf(s->faults + used, sizeof(s->faults) - used, "%s%s", between, value);
+	enum err e = ERR_OK;
+	if (rules == NULL)
+		return ERR_NO_MEMORY;
+	if (len < 0 || (size_t)len >= sizeof(s->faults) - used)
+		e = err_set(detail, ERR_INVALID_INPUT, "is too long");
+	if (e == ERR_OK && fault_rules_parse(span_of(s->faults), rules, &n, &why) != ERR_OK)
+		e = err_set(detail, ERR_INVALID_INPUT, "has no rules of faults: %s", why.text);
+	s->options.faults = s->faults;
+	free(rules);
+	return e;
+}
+
 static bool set_limit(struct rest_limits *l, struct span part)
 {
 	const struct {
@@ -188,5 +208,8 @@ enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail
 	if (s->has_trust && !any_unix)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"rest-trust= is for a Unix socket, and rest= names none");
+	if (o->faults != NULL && o->nendpoints == 0)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"faults= are those of a REST socket, and there is no rest=");
 	return read_limits(s, detail);
 }

@@ -14,6 +14,7 @@ struct rest_settings {
 	char cert[PATH_MAX], key[PATH_MAX];
 	char tenant[40];
 	bool has_trust, has_tls;
+	char faults[2048];
 };
 
 /* Each takes one value; ERR_INVALID_INPUT with what is wrong, as the end of a sentence that
@@ -29,6 +30,10 @@ enum err rest_settings_tenant(
 enum err rest_settings_tls(struct rest_settings *s, const char *value, struct err_detail *detail);
 /* "UID[:UID...]" or "none". */
 enum err rest_settings_trust(struct rest_settings *s, const char *value, struct err_detail *detail);
+/* Rules of faults on order, with ';' between them.  Which operations there are is checked when the
+ * socket opens. */
+enum err rest_settings_faults(
+	struct rest_settings *s, const char *value, struct err_detail *detail);
 /* The environment variable ROWFS_REST_LIMITS, which tests set; and whether the options go
  * together: a whole sentence. */
 enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail);

@@ -48,6 +48,7 @@ enum nid_control {
 	NID_SNAPSHOTS,
 	NID_METRICS,
 	NID_WAITING,
+	NID_FAULTS,
 	NID_CONTROL_LAST = 31
 };
 

@@ -123,6 +123,8 @@ struct vnode_ops {
 	/* flags: open(2)'s.  ERR_GONE: the kernel looks the name up again. */
 	enum err (*open)(struct fs *fs, uint64_t nid, int flags, const struct caller *call,
 		struct vfile **ret);
+	/* The node is cut to size 0; other changes of attributes are refused.  NULL: also this one. */
+	enum err (*cut)(struct fs *fs, uint64_t nid);
 	/* n lookups of the node are taken back; NULL: nothing is kept per node. */
 	void (*forget)(struct fs *fs, uint64_t nid, uint64_t n);
 	enum err (*mkdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call,

@@ -319,11 +319,13 @@ static void virtual_attributes(struct fuse_call *c, struct node *n)
 static void virtual_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, n->nid);
-	(void)st, (void)to_set;
-	if (ops->takes_attrs)
+	enum err e = ops->takes_attrs ? ERR_OK : ops->refusal;
+	if (ops->cut != NULL && (to_set & FUSE_SET_ATTR_SIZE) != 0 && st->st_size == 0)
+		e = ops->cut(c->fs, n->nid);
+	if (e == ERR_OK)
 		virtual_attributes(c, n);
 	else
-		refuse(c, n->nid, ops->refusal);
+		refuse(c, n->nid, e);
 }
 
 enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)

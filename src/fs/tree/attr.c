@@ -64,6 +64,8 @@ void attr_of_control(const struct fs *fs, uint64_t nid, struct stat *ret)
 	/* They tell names of any directory. */
 	if (nid == NID_ERRORS || nid == NID_WAITING)
 		ret->st_mode = S_IFREG | 0400;
+	else if (nid == NID_FAULTS)
+		ret->st_mode = S_IFREG | 0600; /* accounts are the owner's to change */
 	else if (nid == NID_STATS || nid == NID_METRICS)
 		ret->st_mode = S_IFREG | 0440;
 	ret->st_uid = fs->options.uid;

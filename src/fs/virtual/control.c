@@ -5,6 +5,7 @@
 #include "fs/refused/reason.h"
 #include "fs/refused/waiting.h"
 #include "fs/tree/attr.h"
+#include "fs/virtual/faults_file.h"
 #include "fs/virtual/stats.h"
 
 #include <fcntl.h>
@@ -32,9 +33,10 @@ static void write_waiting(struct fs *fs, struct buf *out)
 static const struct control {
 	const char *name;
 	uint64_t nid;
-	void (*write)(struct fs *fs, struct buf *out); /* NULL: a directory */
+	void (*write)(struct fs *fs, struct buf *out); /* NULL: no text, such as a directory's */
 } controls[] = {
 	{ "errors", NID_ERRORS, write_errors },
+	{ "faults", NID_FAULTS, NULL }, /* faults_file.h */
 	{ "metrics", NID_METRICS, stats_write_metrics },
 	{ "rejected", STORE_REJECTED, NULL },
 	{ "rejected.ndjson", NID_WAITING, write_waiting },
@@ -88,7 +90,8 @@ static enum err control_lookup(struct fs *fs, uint64_t dir, struct span name,
 static enum err control_open(
 	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
-	(void)call;
+	if (nid == NID_FAULTS)
+		return faults_file_open(fs, flags, call, ret);
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		return ERR_NOT_PERMITTED;
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
@@ -155,6 +158,11 @@ static enum err control_xattr_get(struct fs *fs, uint64_t nid, const char *name,
 	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
 }
 
+static enum err control_cut(struct fs *fs, uint64_t nid)
+{
+	return nid == NID_FAULTS ? faults_file_cut(fs) : ERR_NOT_PERMITTED;
+}
+
 static const struct vnode_ops control_ops = {
 	.lane = VLANE_INLINE,
 	.refusal = ERR_NOT_PERMITTED,
@@ -163,6 +171,7 @@ static const struct vnode_ops control_ops = {
 	.lookup = control_lookup,
 	.opendir = control_opendir,
 	.open = control_open,
+	.cut = control_cut,
 	.xattr_get = control_xattr_get,
 };
 

@@ -9,6 +9,7 @@
 #include "fs/tree/held.h"
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
+#include "service/core/faults.h"
 #include "service/core/metrics.h"
 #include "service/queue/queue_stats.h"
 #include "service/view/views.h"
@@ -187,6 +188,17 @@ static void add_view(struct json_build *b, const struct view_info *v, int64_t no
 	json_close(b);
 }
 
+/* So that nobody forgets them. */
+static void add_faults(struct fs *fs, struct json_build *b)
+{
+	struct faults *f = service_faults(fs->service);
+	uint64_t taken = 0;
+	for (enum fault_kind k = 0; k < FAULT_KINDS_; k++)
+		taken += faults_taken(f, k);
+	json_add_count(b, "fault_rules", faults_rules(f, clock_mono_us()));
+	json_add_count(b, "faults", taken);
+}
+
 /* What holds the log back. */
 static void add_views(struct fs *fs, struct json_build *b)
 {
@@ -228,6 +240,7 @@ void stats_write_json(struct fs *fs, struct buf *out)
 	add_cache(fs, &b);
 	add_views(fs, &b);
 	add_hottest(fs, &b);
+	add_faults(fs, &b);
 	add_operations(fs, &b);
 	json_end_indented(&b, out);
 	buf_add_char(out, '\n');

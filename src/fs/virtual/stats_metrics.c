@@ -9,6 +9,7 @@
 #include "fs/virtual/stats.h"
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
+#include "service/core/faults.h"
 #include "service/core/metrics.h"
 #include "service/queue/queue_stats.h"
 #include "service/view/views.h"
@@ -240,6 +241,22 @@ static void add_heat(struct fs *fs, struct buf *out)
 	free(h);
 }
 
+/* ---- faults on order ---- */
+
+static void add_faults(struct fs *fs, struct buf *out)
+{
+	static const char family[] = "rowfs_faults_total";
+	struct faults *f = service_faults(fs->service);
+	add_one(out, "rowfs_fault_rules", "gauge", faults_rules(f, clock_mono_us()),
+		"Rules by which requests of the REST socket fail on order; 0: none.");
+	prometheus_family(out, family, "counter", "Requests that failed on order.");
+	for (enum fault_kind k = 0; k < FAULT_KINDS_; k++)
+		prometheus_sample(out,
+			&(struct prometheus_sample){ family, NULL,
+				{ { "fault", span_of(fault_kind_name(k)) } }, faults_taken(f, k),
+				0 });
+}
+
 void stats_write_metrics(struct fs *fs, struct buf *out)
 {
 	add_process(fs, out);
@@ -249,4 +266,5 @@ void stats_write_metrics(struct fs *fs, struct buf *out)
 	add_cache(fs, out);
 	add_views(fs, out);
 	add_heat(fs, out);
+	add_faults(fs, out);
 }

@@ -10,6 +10,7 @@
 #include "rest/core/cors.h"
 #include "rest/core/rest_service.h"
 #include "rest/rest.h"
+#include "service/core/faults.h"
 
 #define CLIENT_ID_MAX 1024
 #define HEADERS_USUAL 512 /* bytes, reserved at once */
@@ -201,10 +202,54 @@ static enum err judge(struct handling *h)
 	return e;
 }
 
+/* Returns the error in place of the operation, or of the answer of an operation that was done. */
+static enum err serve_fault(
+	struct request_context *c, const struct fault *fault, struct response *r)
+{
+	enum err done = ERR_OK;
+	r->ordered = true;
+	r->wait_ms = fault->wait_ms;
+	switch (fault->kind) {
+	case FAULT_BUSY:
+		return err_set(&c->detail, ERR_THROTTLED, "A rule of faults refuses it.");
+	case FAULT_TIMEOUT:
+		return err_set(&c->detail, ERR_OUTCOME_UNKNOWN,
+			"A rule of faults let the time pass; nothing was done.");
+	case FAULT_DELETING:
+		return err_set(&c->detail, c->rest->being_deleted, "A rule of faults says so.");
+	case FAULT_LOST:
+	case FAULT_CLOSED:
+	case FAULT_KINDS_:
+		break;
+	}
+	done = c->route->run(c, r);
+	r->hang_up = fault->kind == FAULT_CLOSED;
+	return err_set(&c->detail, ERR_IO, "A rule of faults replaced the answer, which was: %s",
+		done == ERR_OK ? "done." : err_code(done));
+}
+
+static bool has_fault(struct request_context *c, struct fault *ret)
+{
+	struct faults *faults = service_faults(c->service);
+	if (!faults_are_set(faults))
+		return false;
+	struct fault_request q = { .account = span_of(c->url.account),
+		.container = c->container,
+		.service = c->rest->name,
+		.op = c->rest->operations[c->route->operation] };
+	if (q.container.n == 0 && c->rest->named_by_body != NULL)
+		q.container = c->rest->named_by_body(c);
+	return faults_take(faults, &q, clock_mono_us(), ret);
+}
+
 static enum err serve(struct handling *h, struct response *r)
 {
+	struct request_context *c = &h->context;
+	struct fault fault;
 	enum err e = judge(h);
-	return e == ERR_OK && !h->head_only ? h->context.route->run(&h->context, r) : e;
+	if (e != ERR_OK || h->head_only)
+		return e;
+	return has_fault(c, &fault) ? serve_fault(c, &fault, r) : c->route->run(c, r);
 }
 
 /* Unreadable rules count as none: the request itself does not fail. */

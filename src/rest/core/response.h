@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The most that a page of rows can need: 4 MiB of documents, with escapes and metadata. */
 #define RESPONSE_BODY_LIMIT ((size_t)64 << 20)
@@ -16,6 +17,10 @@
 struct response {
 	int status;
 	int outcome; /* the status for the metrics if it differs: of a batch that failed; else 0 */
+	/* By a rule of faults (service/core/faults.h): it is no failure of the server, it is sent so
+	 * many ms later, or the connection is closed in its place. */
+	bool ordered, hang_up;
+	uint32_t wait_ms;
 	struct buf headers; /* "Name\0value\0" each */
 	struct buf body;
 };

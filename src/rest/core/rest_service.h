@@ -42,6 +42,7 @@ struct rest_service {
 	size_t preflight, other; /* OPTIONS; refused before the operation was known */
 	enum metrics_door door;
 	enum account_service properties;
+	enum err being_deleted; /* what a table or queue answers that is being deleted */
 
 	/* Estimates the cost from the request alone.  Takes a few us, at most 1 ms. */
 	enum request_cost (*cost)(const struct request *r);
@@ -59,6 +60,9 @@ struct rest_service {
 	enum err (*read_method)(struct request_context *c);
 	/* Checks the options of a request that is permitted.  NULL: nothing to do. */
 	enum err (*check)(struct request_context *c);
+	/* Returns the container that the body names, for a URL that names none; "" for none.  It is
+	 * asked for faults on order only.  NULL: no body names one. */
+	struct span (*named_by_body)(struct request_context *c);
 	/* Frees what the others allocated.  NULL: nothing to do. */
 	void (*end)(struct request_context *c);
 	/* Replaces the response by an error.  c->detail says what is wrong. */

@@ -14,6 +14,7 @@
 #include "rest/core/handle.h"
 #include "rest/core/rest_service.h"
 #include "rest/http/burst.h"
+#include "rest/http/delayed.h"
 #include "rest/http/listen.h"
 #include "rest/http/watchdog.h"
 #include "rest/rest.h"
@@ -55,6 +56,7 @@ struct rest {
 	const char *cert, *key; /* owned by the caller */
 	struct workers *workers, *long_workers;
 	struct watchdog *watchdog;
+	struct delayed delayed;
 	atomic_bool stopping;
 	atomic_size_t held;      /* bytes, of limits.memory_kib */
 	atomic_size_t held_high; /* the maximum since the watchdog's last round */
@@ -105,6 +107,9 @@ struct connection {
 	enum err refusal;   /* ERR_OK: none; else response may be set already */
 	int refusal_status; /* 0: that of the error */
 	struct response response;
+	/* in rest.delayed */
+	struct connection *next_delayed;
+	uint64_t resume_us;
 };
 
 /* ---- respond.c ---- */

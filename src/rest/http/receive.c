@@ -195,7 +195,11 @@ static void run_job(struct job *job)
 	/* Count it now: MHD may send it much later. */
 	connection_hold_response(c);
 	c->state = STATE_DONE;
-	MHD_resume_connection(c->mhd); /* c may be freed when this returns */
+	/* c may be freed when one of these returns */
+	if (c->response.wait_ms > 0)
+		delayed_add(&c->rest->delayed, c);
+	else
+		MHD_resume_connection(c->mhd);
 }
 
 enum MHD_Result connection_dispatch(struct connection *c)
@@ -212,7 +216,12 @@ enum MHD_Result connection_dispatch(struct connection *c)
 	enum request_cost cost = c->served->cost(&q);
 	if (cost == COST_BOUNDED) {
 		rest_handle(c->served, c->rest->service, &q, &c->response);
-		return connection_respond(c);
+		if (c->response.wait_ms == 0)
+			return connection_respond(c);
+		c->state = STATE_DONE;
+		MHD_suspend_connection(c->mhd);
+		delayed_add(&c->rest->delayed, c);
+		return MHD_YES;
 	}
 	c->state = STATE_WORK;
 	c->job.run = run_job;

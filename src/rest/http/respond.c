@@ -144,7 +144,7 @@ static bool add_headers(const struct connection *c, struct MHD_Response *m)
 static void log_failure(const struct connection *c)
 {
 	const struct response *r = &c->response;
-	if (r->status < 500 || r->status == MHD_HTTP_NOT_IMPLEMENTED || c->late)
+	if (r->status < 500 || r->status == MHD_HTTP_NOT_IMPLEMENTED || c->late || r->ordered)
 		return;
 	/* A configured throttle refuses many requests on purpose. */
 	if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE &&
@@ -191,6 +191,10 @@ enum MHD_Result connection_respond(struct connection *c)
 		strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) != 0)
 		atomic_store_explicit(&c->watchdog.known, true, memory_order_relaxed);
 	c->state = STATE_SENT;
+	if (c->response.hang_up) {
+		watchdog_phase(&c->watchdog, PHASE_REPLY, 0);
+		return MHD_NO;
+	}
 	/* Without a status there was no memory even for an error. */
 	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;
 	if (m == NULL || !add_headers(c, m)) {

@@ -10,6 +10,7 @@
 #include "rest/http/malformed.h"
 #include "rest/http/services.h"
 #include "rest/http/tls.h"
+#include "service/core/faults.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,6 +69,7 @@ static void on_message(void *arg, const char *fmt, va_list args)
 static void after_round(void *arg, size_t connections)
 {
 	struct rest *r = arg;
+	delayed_resume(&r->delayed, atomic_load(&r->stopping));
 	size_t high = atomic_exchange(&r->held_high, atomic_load(&r->held));
 	if (!burst_is_over(&r->burst, high + connections * CONNECTION_MEMORY))
 		return;
@@ -260,6 +262,7 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 	if (r == NULL)
 		return ERR_NO_MEMORY;
 	r->service = service;
+	delayed_init(&r->delayed);
 	const struct rest_service *served;
 	for (size_t i = 0; (served = services_at(i)) != NULL; i++)
 		rest_name_operations(served, service);
@@ -267,7 +270,12 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 	set_trusted(r, options);
 	(void)snprintf(r->tenant, sizeof(r->tenant), "%s",
 		options->tenant != NULL ? options->tenant : REST_TENANT_DEFAULT);
-	enum err e = start(r, options, detail);
+	enum err e = options->faults == NULL
+		? ERR_OK
+		: faults_set(service_faults(service), service_metrics(service),
+			  span_of(options->faults), false, clock_mono_us(), detail);
+	if (e == ERR_OK)
+		e = start(r, options, detail);
 	if (e != ERR_OK) {
 		rest_stop(r);
 		return e;
@@ -328,5 +336,6 @@ void rest_stop(struct rest *r)
 	workers_free(r->workers);
 	workers_free(r->long_workers);
 	watchdog_stop(r->watchdog);
+	delayed_fini(&r->delayed);
 	free(r);
 }

@@ -97,6 +97,7 @@ const struct rest_service rest_queues = {
 	.other = DO_OTHER,
 	.door = METRICS_QUEUE,
 	.properties = ACCOUNT_QUEUES,
+	.being_deleted = ERR_QUEUE_BEING_DELETED,
 	.cost = queue_request_cost,
 	.sign_head = queue_sign_head,
 	.sign_query = queue_sign_query,

@@ -404,6 +404,22 @@ static enum err too_many(struct batch *b, struct response *r)
 	return ERR_OK;
 }
 
+struct span batch_table_name(struct request_context *c)
+{
+	struct batch_body body;
+	struct request_url url;
+	struct resource resource = { 0 };
+	enum err e = batch_body_parse(request_header(c->request, "Content-Type"), c->request->body,
+		LIMIT_BATCH_OPS, c->arena, &body, NULL);
+	if (e == ERR_OK && body.nparts > 0)
+		e = request_url_parse_part(&c->url, body.parts[0].target, account_exists,
+			c->service, c->arena, &url, NULL);
+	if (e != ERR_OK || body.nparts == 0)
+		return SPAN_LIT("");
+	e = resource_parse(url.resource, c->arena, &resource, NULL);
+	return e == ERR_OK && resource.table.p != NULL ? resource.table : SPAN_LIT("");
+}
+
 enum err op_batch(struct request_context *c, struct response *r)
 {
 	struct batch b = { .c = c };

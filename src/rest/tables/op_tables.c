@@ -139,14 +139,26 @@ static void table_url(const struct request_context *c, struct span name, struct 
 	buf_add_str(out, "')");
 }
 
+static enum err read_name(
+	struct request_context *c, struct span *ret_name, struct err_detail *detail)
+{
+	enum err e = format_of_body(request_header(c->request, "Content-Type"), c->version,
+		&table_request(c)->body_format, detail);
+	return e == ERR_OK ? table_request(c)->body_format->read_table(
+				     c->request->body, c->arena, ret_name, detail)
+			   : e;
+}
+
+struct span new_table_name(struct request_context *c)
+{
+	struct span name;
+	return read_name(c, &name, NULL) == ERR_OK ? name : SPAN_LIT("");
+}
+
 enum err op_create_table(struct request_context *c, struct response *r)
 {
 	struct span name;
-	enum err e = format_of_body(request_header(c->request, "Content-Type"), c->version,
-		&table_request(c)->body_format, &c->detail);
-	if (e == ERR_OK)
-		e = table_request(c)->body_format->read_table(
-			c->request->body, c->arena, &name, &c->detail);
+	enum err e = read_name(c, &name, &c->detail);
 	if (e == ERR_OK)
 		e = table_create(c->service, ORIGIN_REST, c->secrets.id, name, NULL, &c->detail);
 	if (e != ERR_OK)

@@ -15,6 +15,9 @@ enum err op_get_entity(struct request_context *c, struct response *r);
 enum err op_insert_entity(struct request_context *c, struct response *r);
 /* PUT, MERGE, DELETE of one entity, with and without If-Match. */
 enum err op_change_entity(struct request_context *c, struct response *r);
+/* The names that the bodies of these two give; "" without a valid one. */
+struct span new_table_name(struct request_context *c);
+struct span batch_table_name(struct request_context *c);
 enum err op_batch(struct request_context *c, struct response *r);
 enum err op_get_acl(struct request_context *c, struct response *r);
 enum err op_set_acl(struct request_context *c, struct response *r);

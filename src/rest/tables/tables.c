@@ -79,6 +79,13 @@ static const char *const operations[REST_OPERATIONS_] = {
 static const char *const params[] = { "$filter", "$select", "$top", "$format", "NextPartitionKey",
 	"NextRowKey", "NextTableName", NULL };
 
+static struct span named_by_body(struct request_context *c)
+{
+	if (c->route->operation == REST_BATCH)
+		return batch_table_name(c);
+	return c->route->operation == REST_CREATE_TABLE ? new_table_name(c) : SPAN_LIT("");
+}
+
 const struct rest_service rest_tables = {
 	.name = "table",
 	.default_endpoint = "127.0.0.1:10002",
@@ -96,6 +103,7 @@ const struct rest_service rest_tables = {
 	.other = REST_OTHER,
 	.door = METRICS_REST,
 	.properties = ACCOUNT_TABLES,
+	.being_deleted = ERR_TABLE_BEING_DELETED,
 	.cost = table_request_cost,
 	.sign_head = table_sign_head,
 	.sign_query = table_sign_query,
@@ -104,6 +112,7 @@ const struct rest_service rest_tables = {
 	.begin = table_request_begin,
 	.read_method = table_request_read_method,
 	.check = table_request_check,
+	.named_by_body = named_by_body,
 	.end = table_request_end,
 	.write_error = table_write_error,
 };

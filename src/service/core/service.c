@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "service/core/claims.h"
+#include "service/core/faults.h"
 #include "service/core/heat.h"
 #include "service/core/lookup_cache.h"
 #include "service/core/metrics.h"
@@ -27,6 +28,7 @@ struct service {
 	unsigned abilities;
 	_Atomic int64_t last_version, last_now;
 	struct claims *claims;
+	struct faults *faults;
 	struct heat *heat;
 	struct metrics *metrics;
 	struct partition_keys *partition_keys;
@@ -82,11 +84,12 @@ enum err service_new(struct store *store, struct service **ret)
 	mutex_init(&s->unkept_lock, RANK_UNKEPT);
 	pthread_cond_init(&s->kept, NULL);
 	s->claims = claims_new();
+	s->faults = faults_new();
 	s->heat = heat_new();
 	s->metrics = metrics_new();
 	s->partition_keys = partition_keys_new(store);
 	s->lookup_cache = lookup_cache_new();
-	if (s->claims == NULL || s->heat == NULL || s->metrics == NULL ||
+	if (s->claims == NULL || s->faults == NULL || s->heat == NULL || s->metrics == NULL ||
 		s->partition_keys == NULL || s->lookup_cache == NULL ||
 		views_new(store, &s->views) != ERR_OK) {
 		service_free(s);
@@ -105,6 +108,7 @@ void service_free(struct service *s)
 	views_free(s->views);
 	store_close(s->store);
 	claims_free(s->claims);
+	faults_free(s->faults);
 	heat_free(s->heat);
 	metrics_free(s->metrics);
 	partition_keys_free(s->partition_keys);
@@ -129,6 +133,11 @@ bool service_can(const struct service *s, unsigned abilities)
 struct claims *service_claims(struct service *s)
 {
 	return s->claims;
+}
+
+struct faults *service_faults(struct service *s)
+{
+	return s->faults;
 }
 
 struct heat *service_heat(struct service *s)

@@ -14,6 +14,7 @@
 
 struct service;
 struct claims;
+struct faults;
 struct heat;
 struct lookup_cache;
 struct metrics;
@@ -29,6 +30,7 @@ struct store *service_store(struct service *s);
  * ERR_CROSS_DEVICE. */
 bool service_can(const struct service *s, unsigned abilities);
 struct claims *service_claims(struct service *s);   /* messages that are being taken */
+struct faults *service_faults(struct service *s);   /* on order, of the REST socket */
 struct heat *service_heat(struct service *s);       /* of the partitions */
 struct metrics *service_metrics(struct service *s); /* of the front ends */
 struct partition_keys *service_partition_keys(struct service *s);

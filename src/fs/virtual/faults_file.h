@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * .rowfs/faults: the rules of faults on order (service/core/faults.h).  A reader gets those that still
+ * hold.  What is written is a text of rules, and holds from the close on: with O_TRUNC it replaces
+ * the rules, otherwise it adds to them.  A write that ends a wrong line is refused, and so is the
+ * close then; the old rules stay. */
+#ifndef FS_VIRTUAL_FAULTS_FILE_H
+#define FS_VIRTUAL_FAULTS_FILE_H
+
+#include "fs/core/virtual.h"
+
+/* Methods of vnode_ops for NID_FAULTS. */
+enum err faults_file_open(struct fs *fs, int flags, const struct caller *call, struct vfile **ret);
+/* Removes all rules. */
+enum err faults_file_cut(struct fs *fs);
+
+#endif

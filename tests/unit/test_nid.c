@@ -60,6 +60,18 @@ TEST(the_nodes_of_other_kinds_are_never_far)
 	CHECK(nid_id(nid_make_private(TOP_ID, LOW)) == TOP_ID);
 	CHECK(!nid_is_far(NID_QUERY | 5));
 	CHECK(!nid_is_far(nid_of_dir_control(DIR_CONTROL_QUERY, TOP_ID)));
+	uint64_t rows = nid_of_dir_control(DIR_CONTROL_ROWS_CSV, TOP_ID);
+	for (uint64_t n = 0; n < 3 * NID_MOMENTS; n += NID_MOMENTS / 2) {
+		uint64_t at = nid_at_moment(rows, n);
+		CHECK(nid_has_moment(at) && nid_base(at) == rows && nid_id(at) == TOP_ID);
+		CHECK(nid_dir_control(at) == DIR_CONTROL_ROWS_CSV);
+		CHECK(nid_kind(at) == NID_KIND_DIR_CONTROL);
+		CHECK(nid_base(nid_at_moment(NID_ERRORS, n)) == NID_ERRORS);
+		CHECK(nid_kind(nid_at_moment(NID_ERRORS, n)) == NID_KIND_CONTROL);
+	}
+	CHECK(!nid_has_moment(rows) && !nid_has_moment(NID_ERRORS));
+	CHECK(!nid_has_moment(nid_make(TOP_ID, NID_EDITION_MASK)));
+	CHECK(!nid_has_moment(nid_in_snapshot(0x3fffff, TOP_ID)));
 }
 
 /* clang-format off */

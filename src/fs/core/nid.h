@@ -15,9 +15,13 @@
  *                 bit 61 1: a stage of a row, bits 40..60 which (fs/write/stages.c), 0..39 the row's
  *                 id: what comes when that stage has gone is about the row
  *   snapshot      as an item, with the snapshot's number for the edition
- *   virtual       bit 61 0: a control file of a directory, bits 40..60 which (enum
+ *   virtual       bit 61 0: a control file of a directory, bits 40..44 which (enum
  *                 dir_control), 0..39 the directory's id
- *                 bit 61 1: a node of a query, the rest is a counter (fs/query/nodes.h) */
+ *                 bit 61 1: a node of a query, bits 0..44 are a counter (fs/query/nodes.h)
+ *
+ * Bits 45..60 of virtual nodes, and of the files of .rowfs, are a moment: a file that is made when
+ * it is opened has another node at each lookup.  So the kernel has one size, and pages of one
+ * text, for each node.  Only fs/requests knows moments; nid_base() takes them off. */
 #ifndef FS_CORE_NID_H
 #define FS_CORE_NID_H
 
@@ -34,6 +38,9 @@
 #define NID_QUERY (NID_VIRTUAL | UINT64_C(1) << 61)
 #define NID_EDITION_BITS 21
 #define NID_FAR (UINT64_C(1) << 61)
+#define NID_MOMENT_SHIFT 45
+#define NID_MOMENTS UINT64_C(0xffff)
+#define NID_MOMENT_MASK (NID_MOMENTS << NID_MOMENT_SHIFT)
 /* More would be the commits of a mount's whole life: 2^41 of them, each 2^21 of one row. */
 #define NID_FAR_MAX (1 << 20)
 #define NID_ID_MASK ((UINT64_C(1) << STORE_ID_BITS) - 1)
@@ -114,7 +121,26 @@ static inline bool nid_is_private_row(uint64_t nid)
 /* .rowfs and its own files. */
 static inline bool nid_is_control(uint64_t nid)
 {
+	nid &= ~NID_MOMENT_MASK;
 	return nid >= NID_CONTROL_DIR && nid <= NID_CONTROL_LAST;
+}
+
+/* Without the moment, of any node. */
+static inline uint64_t nid_base(uint64_t nid)
+{
+	bool may_have = (nid & NID_CLASS_MASK) == NID_VIRTUAL || nid_is_control(nid);
+	return may_have ? nid & ~NID_MOMENT_MASK : nid;
+}
+
+static inline bool nid_has_moment(uint64_t nid)
+{
+	return nid_base(nid) != nid;
+}
+
+/* The n-th moment of a node without one. */
+static inline uint64_t nid_at_moment(uint64_t nid, uint64_t n)
+{
+	return nid | (n % NID_MOMENTS + 1) << NID_MOMENT_SHIFT;
 }
 
 static inline bool nid_is_snapshot(uint64_t nid)
@@ -156,7 +182,7 @@ static inline uint64_t nid_of_dir_control(enum dir_control which, uint64_t dir_i
 
 static inline enum dir_control nid_dir_control(uint64_t nid)
 {
-	return (enum dir_control)(nid >> STORE_ID_BITS & 0x1fffff);
+	return (enum dir_control)(nid >> STORE_ID_BITS & 0x1f);
 }
 
 /* Which room a node belongs to. */

@@ -30,6 +30,7 @@ struct held;
 struct locks;
 struct trash;
 struct query_nodes;
+struct stream_sizes;
 struct fuse_session;
 struct vnode_ops;
 struct workers;
@@ -68,7 +69,9 @@ struct fs {
 	struct syncs *syncs; /* fsync(2) */
 	struct trash *trash;
 	struct query_nodes *query_nodes;
+	struct stream_sizes *stream_sizes;
 	atomic_uint_fast64_t changes;        /* change sets committed since the mount */
+	atomic_uint_fast64_t moments;        /* given to nodes (fs/core/nid.h) */
 	struct batch_results *batch_results; /* the last of each .batch */
 	struct idset *open_files;            /* ordinary files with open handles */
 	struct idset *leaving;               /* ordinary files that are being removed */

@@ -27,6 +27,13 @@ static void content_free(struct vfile *f)
 	free(c);
 }
 
+static enum err content_size(struct vfile *f, const struct caller *call, uint64_t *ret)
+{
+	(void)call;
+	*ret = ((const struct content_file *)f)->content.len;
+	return ERR_OK;
+}
+
 static size_t content_holds(const struct vfile *f)
 {
 	return ((const struct content_file *)f)->content.cap;
@@ -35,6 +42,7 @@ static size_t content_holds(const struct vfile *f)
 static const struct vfile_ops content_ops = {
 	.lane = VLANE_INLINE,
 	.read = content_read,
+	.size = content_size,
 	.holds = content_holds,
 	.free = content_free,
 };

@@ -47,6 +47,8 @@ struct ventry {
 	double valid_s; /* how long the kernel may keep the name and its attributes */
 	bool lasting;   /* the name means this node as long as the directory is there: only its
 			   attributes are valid for valid_s */
+	bool moment;    /* a file that is made when it is opened: each look-up has a node of its
+			   own (fs/core/nid.h) */
 };
 
 /* ---- an open file ---- */
@@ -60,6 +62,9 @@ struct vfile_ops {
 	/* Up to n bytes at offset, appended to out; none: the end.  May be fewer than n. */
 	enum err (*read)(struct vfile *f, const struct caller *call, uint64_t offset, size_t n,
 		struct buf *out);
+	/* How many bytes it has, exactly.  May take as long as reading all; goes on like a read
+	 * that resumes.  NULL: nobody knows, and stat(2) says 0. */
+	enum err (*size)(struct vfile *f, const struct caller *call, uint64_t *ret);
 	/* All of the bytes, or an error.  NULL: ERR_NOT_PERMITTED. */
 	enum err (*write)(
 		struct vfile *f, const struct caller *call, uint64_t offset, struct span bytes);
@@ -79,7 +84,7 @@ struct vfile {
 	const struct vfile_ops *ops;
 	struct fs *fs;
 	bool immutable; /* the node's content never changes: the kernel may keep it, and its
-			   size is the node's; else direct I/O, of unknown size */
+			   size is the node's; else direct I/O */
 	bool noted; /* set by a method whose error has its reason (fs/refused/reason.h) already */
 };
 
@@ -112,6 +117,7 @@ struct vnode_ops {
 	enum err refusal; /* ERR_READ_ONLY, ERR_NOT_PERMITTED */
 	const char *why;  /* the words of a refusal: what to do instead */
 	bool takes_attrs; /* truncation, times, mode: accepted and without effect */
+	bool moments;     /* as ventry.moment, of a control file */
 
 	/* Attributes of a node that the kernel knows.  ERR_GONE. */
 	enum err (*stat)(struct fs *fs, uint64_t nid, struct stat *ret);

@@ -97,6 +97,7 @@ static enum err enter(
 	ret->nid = n->nid;
 	ret->valid_s = 0;
 	ret->lasting = n->kind == QUERY_OPTIONS;
+	ret->moment = n->kind == QUERY_OPTIONS && is_file(n);
 	attr_of_node(fs, n, it, &ret->st);
 	query_node_unref(fs->query_nodes, n);
 	query_prune(fs);
@@ -280,7 +281,7 @@ static enum err tree_open(
 	else if (n->kind == QUERY_ROW)
 		e = open_row(fs, n, ret);
 	else if (is_file(n))
-		e = stream_file_open_query(fs, n->table_id, n->text, call, ret);
+		e = stream_file_open_query(fs, nid, n->table_id, n->text, call, ret);
 	query_node_unref(fs->query_nodes, n);
 	return e;
 }

@@ -37,7 +37,7 @@ bool op_statx(struct fs *fs, const void *request, size_t n)
 	struct statx_request r;
 	if (!statx_is(request, n, &r))
 		return false;
-	struct fuse_call c = call_begin_own(fs, OP_GETATTR, r.nid, r.unique, r.tid);
+	struct fuse_call c = call_begin_own(fs, OP_GETATTR, &r);
 	answer_getattr(&c, r.nid);
 	return true;
 }
@@ -62,7 +62,7 @@ static bool may_run(struct fs *fs, uint64_t nid)
 	struct item item = { 0 };
 	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
 	if (vnode_ops_of(fs, nid) != NULL) {
-		(void)vnode_ops_of(fs, nid)->stat(fs, nid, &st);
+		(void)vnode_ops_of(fs, nid)->stat(fs, nid_base(nid), &st);
 	} else if (s != NULL) {
 		stage_stat(fs, s, &st);
 		stages_unref(fs, fs->stages, s);

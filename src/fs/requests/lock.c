@@ -14,7 +14,7 @@
 static enum err find_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret)
 {
 	struct stage *s = h->kind == KIND_STAGED ? h->stage : NULL;
-	*ret = h->kind == KIND_VIRTUAL ? h->nid : nid_id(h->nid);
+	*ret = h->kind == KIND_VIRTUAL ? nid_base(h->nid) : nid_id(h->nid);
 	if (s == NULL)
 		return ERR_OK;
 	enum err e = shows ? stage_settle(fs, s) : ERR_OK;

@@ -13,8 +13,9 @@
  * mode moves with the directory's. */
 static void lookup_control(struct fuse_call *c, uint64_t nid)
 {
-	struct ventry entry = { .nid = nid, .lasting = true };
-	enum err e = vnode_ops_of(c->fs, nid)->stat(c->fs, nid, &entry.st);
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
+	struct ventry entry = { .nid = nid, .lasting = true, .moment = ops->moments };
+	enum err e = ops->stat(c->fs, nid, &entry.st);
 	if (e == ERR_OK)
 		reply_ventry(c, &entry);
 	else

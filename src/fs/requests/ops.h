@@ -17,6 +17,8 @@ struct fuse_call {
 	fuse_req_t req;  /* NULL: */
 	uint64_t unique; /* the number of a request that libfuse does not know (statx.c) */
 	pid_t tid;       /* the client's thread */
+	uid_t uid;
+	gid_t gid;
 	enum op op;
 	uint64_t start_us;
 	/* Its object, where the reason of a refusal is noted: the node, or a name in the directory
@@ -27,6 +29,7 @@ struct fuse_call {
 	const char *to_name;
 	const char *title; /* of the call in its reason; NULL: the op's name */
 	bool opened;       /* it comes by an open file */
+	bool fills_pages;  /* a read for the page cache, not for one read(2) */
 	bool in_set;       /* a change set is being applied there: names must not be kept */
 	bool noted;        /* the reason of the refusal is noted already */
 	struct err_detail
@@ -37,8 +40,8 @@ struct fuse_call {
 struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name);
 /* Of a request that libfuse does not know: it may be answered by reply_attr() and reply_err() and
  * their like only. */
-struct fuse_call call_begin_own(
-	struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid);
+struct statx_request;
+struct fuse_call call_begin_own(struct fs *fs, enum op op, const struct statx_request *request);
 pid_t call_thread(const struct fuse_call *c);
 /* The only way to answer an error, so that every refusal has its reason (fs/requests/refusal.h).
  * ERR_OK too. fsync(2) says EIO for EINVAL. */
@@ -55,6 +58,8 @@ void reply_attr(struct fuse_call *c, const struct stat *st, double timeout);
 struct statx_request {
 	uint64_t nid, unique;
 	pid_t tid;
+	uid_t uid;
+	gid_t gid;
 };
 /* Whether the request, of n bytes, is one. */
 bool statx_is(const void *request, size_t n, struct statx_request *ret);

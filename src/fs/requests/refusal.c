@@ -71,6 +71,7 @@ static void place(struct refusal *r, uint64_t dir, struct span name)
 static void place_of_virtual(struct fs *fs, uint64_t nid, const char *name,
 	char component[COMPONENT_MAX], struct refusal *r)
 {
+	nid = nid_base(nid);
 	struct query_node *n = nid_is_query(nid) ? query_nodes_get(fs->query_nodes, nid) : NULL;
 	struct view_info info;
 	if (n != NULL)

@@ -10,23 +10,27 @@
 
 #include <errno.h>
 
-struct fuse_call call_begin_own(struct fs *fs, enum op op, uint64_t nid, uint64_t unique, pid_t tid)
+struct fuse_call call_begin_own(struct fs *fs, enum op op, const struct statx_request *request)
 {
 	atomic_fetch_add(&fs->in_flight, 1);
 	return (struct fuse_call){
 		.fs = fs,
-		.unique = unique,
-		.tid = tid,
+		.unique = request->unique,
+		.tid = request->tid,
+		.uid = request->uid,
+		.gid = request->gid,
 		.op = op,
 		.start_us = clock_mono_us(),
-		.nid = nid,
+		.nid = request->nid,
 	};
 }
 
 struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
 {
-	struct fuse_call c = call_begin_own(
-		fuse_req_userdata(req), op, nid, /* unique */ 0, fuse_req_ctx(req)->pid);
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct fuse_call c = call_begin_own(fuse_req_userdata(req), op,
+		&(struct statx_request){
+			.nid = nid, .tid = ctx->pid, .uid = ctx->uid, .gid = ctx->gid });
 	c.req = req;
 	c.name = name;
 	c.opened = op == OP_READ || op == OP_WRITE || op == OP_FLUSH || op == OP_FSYNC ||

@@ -99,6 +99,10 @@ bool statx_is(const void *request, size_t n, struct statx_request *ret)
 	if (n < sizeof(head))
 		return false;
 	memcpy(&head, request, sizeof(head));
-	*ret = (struct statx_request){ head.nodeid, head.unique, (pid_t)head.pid };
+	*ret = (struct statx_request){ .nid = head.nodeid,
+		.unique = head.unique,
+		.tid = (pid_t)head.pid,
+		.uid = head.uid,
+		.gid = head.gid };
 	return head.opcode == OPCODE_STATX;
 }

@@ -33,14 +33,18 @@ struct task {
 	struct fuse_file_info fi;
 	struct handle *handle; /* one reference, and its turn while it runs */
 	uint64_t offset;
-	size_t size;  /* to read; of bytes */
-	bool plus;    /* readdirplus */
-	char bytes[]; /* the name with its NUL, or what is written */
+	size_t size;        /* to read; of bytes */
+	bool plus;          /* readdirplus */
+	bool fills_pages;   /* a read for the page cache: see read_file() */
+	struct buf out;     /* what was read */
+	struct vfile *file; /* of a node that nobody has open, while its size is looked for */
+	char bytes[];       /* the name with its NUL, or what is written */
 };
 
 static bool given_up(const struct task *t)
 {
-	return atomic_load(&t->call.fs->stopping) || fuse_req_interrupted(t->call.req);
+	return atomic_load(&t->call.fs->stopping) ||
+		(t->call.req != NULL && fuse_req_interrupted(t->call.req));
 }
 
 static bool is_interrupted(const struct caller *vcall)
@@ -155,10 +159,8 @@ static struct task *new_task(const struct fuse_call *c, void (*run)(struct task 
 		reply_err(&failed, ERR_NO_MEMORY);
 		return NULL;
 	}
-	const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
 	t->job.run = run_task;
-	t->vcall =
-		(struct caller){ .uid = ctx->uid, .gid = ctx->gid, .interrupted = is_interrupted };
+	t->vcall = (struct caller){ .uid = c->uid, .gid = c->gid, .interrupted = is_interrupted };
 	t->call = *c;
 	t->run = run;
 	t->nid = nid;
@@ -215,12 +217,33 @@ static void refuse_open(struct task *t, enum err e)
 
 /* ---- names ---- */
 
+/* What the kernel takes for the size of a file until somebody asks for it: it is never shown, and
+ * sendfile(2) and the like read on to the end, which the kernel finds by a short read. */
+#define SIZE_UNKNOWN ((off_t)1 << 62)
+
+/* A node that nobody has open. */
+static uint64_t new_moment(struct fs *fs, uint64_t nid)
+{
+	for (;;) {
+		uint64_t ret = nid_at_moment(nid, atomic_fetch_add(&fs->moments, 1));
+		struct handle *h = handle_reading(fs, ret);
+		if (h == NULL)
+			return ret;
+		handle_unref(fs, h);
+	}
+}
+
 void reply_ventry(struct fuse_call *c, const struct ventry *entry)
 {
 	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
-	e.attr_timeout = e.entry_timeout = entry->valid_s;
-	if (entry->lasting)
-		e.entry_timeout = CACHE_SECONDS;
+	if (entry->moment) {
+		e.ino = new_moment(c->fs, entry->nid);
+		e.attr.st_size = SIZE_UNKNOWN;
+	} else {
+		e.attr_timeout = e.entry_timeout = entry->valid_s;
+		if (entry->lasting)
+			e.entry_timeout = CACHE_SECONDS;
+	}
 	reply_elsewhere(c);
 	if (fuse_reply_entry(c->req, &e) == -ENOENT) /* the kernel gave up on it */
 		virtual_forget(c->fs, entry->nid, 1);
@@ -293,7 +316,7 @@ void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n)
 {
 	const struct vnode_ops *ops = vnode_ops_of(fs, nid);
 	if (ops != NULL && ops->forget != NULL)
-		ops->forget(fs, nid, n);
+		ops->forget(fs, nid_base(nid), n);
 }
 
 bool virtual_refuses(struct fuse_call *c, uint64_t nid)
@@ -306,39 +329,91 @@ bool virtual_refuses(struct fuse_call *c, uint64_t nid)
 
 /* ---- attributes ---- */
 
-static void virtual_attributes(struct fuse_call *c, struct node *n)
+static void reply_sized(struct fuse_call *c, enum err e, uint64_t size)
 {
 	struct stat st;
-	enum err e = vnode_ops_of(c->fs, n->nid)->stat(c->fs, n->nid, &st);
+	uint64_t nid = nid_base(c->nid);
 	if (e == ERR_OK)
-		reply_attr(c, &st, 0);
-	else
-		reply_err(c, e);
+		e = vnode_ops_of(c->fs, nid)->stat(c->fs, nid, &st);
+	if (e != ERR_OK) {
+		refuse(c, nid, e);
+		return;
+	}
+	if (size > 0) {
+		st.st_size = (off_t)size;
+		st.st_blocks = (st.st_size + 511) / 512;
+	}
+	reply_attr(c, &st, 0);
+}
+
+/* Of the open file, else of what an open would give now. */
+static void run_size(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	uint64_t nid = nid_base(t->nid), size = 0;
+	struct vfile *f = t->handle != NULL ? t->handle->file : t->file;
+	enum err e = ERR_OK;
+	t->slice_end_us = clock_mono_us() + SLICE_US;
+	if (f == NULL) {
+		e = vnode_ops_of(fs, nid)->open(fs, nid, O_RDONLY, &t->vcall, &t->file);
+		f = t->file;
+	}
+	if (e == ERR_OK && f->ops->size != NULL)
+		e = f->ops->size(f, &t->vcall, &size);
+	t->again = e == ERR_CANCELLED && !given_up(t);
+	if (t->again)
+		return;
+	if (t->file != NULL)
+		t->file->ops->free(t->file);
+	reply_sized(&t->call, e, size);
+}
+
+/* Where it is only written it has no size. */
+static void virtual_attributes(struct fuse_call *c, struct node *n)
+{
+	struct fs *fs = c->fs;
+	uint64_t nid = n->nid;
+	struct handle *h = nid_has_moment(nid) ? handle_reading(fs, nid) : NULL;
+	struct task *t = NULL;
+	if (!nid_has_moment(nid) || (h == NULL && handle_is_written(fs, nid))) {
+		reply_sized(c, ERR_OK, 0);
+	} else if ((t = new_task(c, run_size, nid, NULL, NULL, 0)) == NULL) {
+		if (h != NULL)
+			handle_unref(fs, h);
+	} else {
+		t->handle = h;
+		dispatch_viewed(t, h != NULL ? lane_of_handle(h) : vnode_ops_of(fs, nid)->lane);
+	}
 }
 
 static void virtual_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, n->nid);
 	enum err e = ops->takes_attrs ? ERR_OK : ops->refusal;
-	if (ops->cut != NULL && (to_set & FUSE_SET_ATTR_SIZE) != 0 && st->st_size == 0)
+	bool cuts = (to_set & FUSE_SET_ATTR_SIZE) != 0;
+	if (ops->cut != NULL && cuts && st->st_size == 0)
 		e = ops->cut(c->fs, n->nid);
-	if (e == ERR_OK)
-		virtual_attributes(c, n);
-	else
+	if (e != ERR_OK)
 		refuse(c, n->nid, e);
+	else if (cuts)
+		reply_sized(c, ERR_OK, 0);
+	else
+		virtual_attributes(c, n);
 }
 
 enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
 	const struct vnode_ops *ops = vnode_ops_of(fs, nid);
-	return ops->xattr_get != NULL ? ops->xattr_get(fs, nid, name, out) : ERR_NO_ATTRIBUTE;
+	return ops->xattr_get != NULL ? ops->xattr_get(fs, nid_base(nid), name, out)
+				      : ERR_NO_ATTRIBUTE;
 }
 
 void virtual_setxattr(struct fuse_call *c, uint64_t nid, const char *name, struct span value)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
 	refuse(c, nid,
-		ops->xattr_set != NULL ? ops->xattr_set(c->fs, nid, name, value) : ops->refusal);
+		ops->xattr_set != NULL ? ops->xattr_set(c->fs, nid_base(nid), name, value)
+				       : ops->refusal);
 }
 
 /* ---- open and close ---- */
@@ -362,7 +437,8 @@ static void run_open(struct task *t)
 	struct fs *fs = t->call.fs;
 	struct vfile *f = NULL;
 	struct handle *h = NULL;
-	enum err e = vnode_ops_of(t->call.fs, t->nid)->open(fs, t->nid, t->fi.flags, &t->vcall, &f);
+	enum err e =
+		vnode_ops_of(fs, t->nid)->open(fs, nid_base(t->nid), t->fi.flags, &t->vcall, &f);
 	if (e == ERR_OK)
 		h = handle_new(fs, KIND_VIRTUAL, t->nid, call_thread(&t->call));
 	if (e == ERR_OK && h == NULL) {
@@ -374,20 +450,38 @@ static void run_open(struct task *t)
 		return;
 	}
 	mutex_init(&h->turns.lock, RANK_TURNS);
-	h->file = f;
-	count_held(fs, h);
 	if ((t->fi.flags & O_ACCMODE) != O_RDONLY)
 		handle_writes(fs, h);
+	h->file = f;
+	count_held(fs, h);
+	handle_ready(fs, h);
 	t->fi.direct_io = !f->immutable;
 	t->fi.keep_cache = f->immutable;
 	t->fi.noflush = f->ops->close == NULL && may_skip_flush(fs, &t->fi);
 	answer_open(t, h);
 }
 
+/* A descriptor is opened again, by its link in /proc: its node has its moment. */
+static bool open_again(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi)
+{
+	bool reads = nid_has_moment(nid) && (fi->flags & O_ACCMODE) == O_RDONLY;
+	struct handle *h = reads ? handle_reading(c->fs, nid) : NULL;
+	if (h == NULL)
+		return false;
+	fi->fh = (uintptr_t)h;
+	fi->direct_io = true;
+	reply_elsewhere(c);
+	if (fuse_reply_open(c->req, fi) == -ENOENT)
+		handle_unref(c->fs, h);
+	return true;
+}
+
 static void virtual_open(struct fuse_call *c, struct node *n, struct fuse_file_info *fi)
 {
 	const struct vnode_ops *ops = vnode_ops_of(c->fs, n->nid);
 	struct task *t = NULL;
+	if (open_again(c, n->nid, fi))
+		return;
 	if (ops->open == NULL)
 		reply_err(c, ERR_IS_A_DIRECTORY);
 	else if ((t = new_task(c, run_open, n->nid, fi, NULL, 0)) != NULL)
@@ -440,30 +534,53 @@ static void virtual_release(struct fuse_call *c, struct handle *h)
 
 /* ---- reading and writing ---- */
 
+/* What comes fewer is for the kernel the end of the file, where it fills pages. */
+static enum err read_file(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	size_t before;
+	enum err e;
+	if (f->ops->read == NULL)
+		return err_set(&t->call.detail, ERR_NOT_PERMITTED,
+			"Opened for writing it takes rows; open it for reading alone.");
+	do {
+		before = t->out.len;
+		e = f->ops->read(f, &t->vcall, t->offset + before, t->size - before, &t->out);
+	} while (e == ERR_OK && t->fills_pages && f->ops->resumes && t->out.len > before &&
+		t->out.len < t->size);
+	return e == ERR_OK && !buf_ok(&t->out) ? ERR_NO_MEMORY : e;
+}
+
+/* The kernel reads ahead before it knows where the end is.  It takes an answer without bytes for the
+ * end, whatever it heard of the pages before. */
+static bool is_beyond_end(struct task *t)
+{
+	struct vfile *f = t->handle->file;
+	uint64_t size;
+	return t->fills_pages && t->out.len == 0 && f->ops->size != NULL &&
+		f->ops->size(f, &t->vcall, &size) == ERR_OK && t->offset > size;
+}
+
 static void run_read(struct task *t)
 {
 	struct vfile *f = t->handle->file;
-	struct buf out = BUF_INIT(t->size);
 	if (f->ops->resumes)
 		t->slice_end_us = clock_mono_us() + SLICE_US;
 	f->noted = false;
-	enum err e = f->ops->read != NULL
-		? f->ops->read(f, &t->vcall, t->offset, t->size, &out)
-		: err_set(&t->call.detail, ERR_NOT_PERMITTED,
-			  "Opened for writing it takes rows; open it for reading alone.");
+	enum err e = read_file(t);
 	count_held(t->call.fs, t->handle);
 	t->again = e == ERR_CANCELLED && f->ops->resumes && !given_up(t);
-	if (t->again) {
-		buf_fini(&out);
+	if (t->again)
 		return;
-	}
-	if (e == ERR_OK && !buf_ok(&out))
-		e = ERR_NO_MEMORY;
-	if (e == ERR_OK)
-		reply_bytes(&t->call, out.data, out.len);
-	else
+	if (e == ERR_OK && is_beyond_end(t)) {
+		t->call.noted = true;
+		reply_err(&t->call, ERR_IO);
+	} else if (e == ERR_OK) {
+		reply_bytes(&t->call, t->out.data, t->out.len);
+	} else {
 		refuse_open(t, e);
-	buf_fini(&out);
+	}
+	buf_fini(&t->out);
 }
 
 static void virtual_read(struct fuse_call *c, struct handle *h, size_t size, off_t offset)
@@ -473,6 +590,8 @@ static void virtual_read(struct fuse_call *c, struct handle *h, size_t size, off
 		return;
 	t->size = size;
 	t->offset = (uint64_t)offset;
+	t->out = BUF_INIT(size);
+	t->fills_pages = c->fills_pages;
 	dispatch(t, lane_of_handle(t->handle));
 }
 

@@ -7,6 +7,7 @@
 #include "fs/cache/ahead.h"
 #include "fs/cache/content.h"
 #include "fs/cache/notify.h"
+#include "fs/cache/stream_sizes.h"
 #include "fs/core/idset.h"
 #include "fs/fs.h"
 #include "fs/query/nodes.h"
@@ -195,13 +196,15 @@ static bool make_parts(struct fs *fs)
 	fs->seen = idset_new();
 	fs->in_sets = idset_new();
 	fs->query_nodes = query_nodes_new();
+	fs->stream_sizes = stream_sizes_new();
 	fs->syncs = syncs_new();
 	return fs->contents != NULL && fs->ahead != NULL && fs->stages != NULL &&
 		fs->notes != NULL && fs->habits != NULL && fs->reasons != NULL &&
 		fs->waiting != NULL && fs->handles != NULL && fs->locks != NULL &&
 		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
 		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
-		fs->query_nodes != NULL && fs->batch_results != NULL && fs->syncs != NULL;
+		fs->query_nodes != NULL && fs->stream_sizes != NULL && fs->batch_results != NULL &&
+		fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -319,6 +322,7 @@ void fs_free(struct fs *fs)
 	waiting_free(fs->waiting);
 	trash_free(fs->trash);
 	query_nodes_free(fs->query_nodes);
+	stream_sizes_free(fs->stream_sizes);
 	batch_results_free(fs->batch_results);
 	syncs_free(fs->syncs);
 	idset_free(fs->open_files);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "fs/cache/content.h"
 #include "fs/cache/notify.h"
+#include "fs/cache/stream_sizes.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
 #include "fs/tree/handle.h"
@@ -136,6 +137,7 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 {
 	struct fs *fs = arg;
 	atomic_fetch_add(&fs->changes, 1);
+	stream_sizes_changed(fs, changes, count);
 	for (size_t i = 0; i < count; i++) {
 		drop_content(fs, &changes[i]);
 		keep_old(fs, &changes[i]);

@@ -46,6 +46,46 @@ struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t ope
 	return h;
 }
 
+void handle_ready(struct fs *fs, struct handle *h)
+{
+	mutex_lock(&fs->handles->lock);
+	h->ready = true;
+	mutex_unlock(&fs->handles->lock);
+}
+
+/* The last reference may be going, and waiting for the table's lock. */
+static bool ref_unless_gone(struct handle *h)
+{
+	unsigned refs = atomic_load(&h->refs);
+	while (refs > 0 && !atomic_compare_exchange_weak(&h->refs, &refs, refs + 1))
+		;
+	return refs > 0;
+}
+
+struct handle *handle_reading(struct fs *fs, uint64_t nid)
+{
+	struct handles *t = fs->handles;
+	mutex_lock(&t->lock);
+	struct handle *h = t->first;
+	while (h != NULL &&
+		!(h->nid == nid && h->kind == KIND_VIRTUAL && h->ready && !h->writes &&
+			ref_unless_gone(h)))
+		h = h->next;
+	mutex_unlock(&t->lock);
+	return h;
+}
+
+bool handle_is_written(struct fs *fs, uint64_t nid)
+{
+	struct handles *t = fs->handles;
+	mutex_lock(&t->lock);
+	struct handle *h = t->first;
+	while (h != NULL && !(h->nid == nid && h->kind == KIND_VIRTUAL && h->ready && h->writes))
+		h = h->next;
+	mutex_unlock(&t->lock);
+	return h != NULL;
+}
+
 void handle_writes(struct fs *fs, struct handle *h)
 {
 	h->writes = true;

@@ -56,6 +56,7 @@ struct handle {
 		};
 		struct {                    /* KIND_VIRTUAL, KIND_VIRTUAL_DIR */
 			struct vfile *file; /* freed with the handle, in its lane */
+			bool ready;         /* guarded by the table's lock */
 			struct vdir *vdir;
 			struct turns turns;
 			size_t held; /* of the file, as counted (held.h); in its turn */
@@ -105,6 +106,12 @@ void handles_free(struct fs *fs, struct handles *t);
 /* The caller has asked held_may_open().  NULL when memory is out.  KIND_FILE is counted as open
  * until freed. */
 struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t opener);
+/* A KIND_VIRTUAL has its file: handle_reading() finds it from now on. */
+void handle_ready(struct fs *fs, struct handle *h);
+/* A handle by which this virtual node is only read, with a reference; NULL: there is none.  Slow. */
+struct handle *handle_reading(struct fs *fs, uint64_t nid);
+/* Whether there is a handle by which this virtual node is written.  Slow. */
+bool handle_is_written(struct fs *fs, uint64_t nid);
 /* It was opened for writing: counted until it is freed. */
 void handle_writes(struct fs *fs, struct handle *h);
 void handle_ref(struct handle *h);

@@ -82,6 +82,7 @@ static enum err control_lookup(struct fs *fs, uint64_t dir, struct span name,
 		if (span_is(name, controls[i].name)) {
 			ret->nid = controls[i].nid;
 			ret->valid_s = CACHE_SECONDS;
+			ret->moment = controls[i].write != NULL;
 			return control_stat(fs, ret->nid, &ret->st);
 		}
 	return ERR_NOT_FOUND;

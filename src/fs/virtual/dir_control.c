@@ -35,6 +35,7 @@ static const struct vnode_ops rows_ops = {
 	.refusal = ERR_NOT_PERMITTED,
 	.why = WRITE_IN_PLACE,
 	.takes_attrs = true,
+	.moments = true,
 	.stat = dir_control_stat,
 	.open = rows_open,
 	.xattr_get = dir_control_xattr_get,

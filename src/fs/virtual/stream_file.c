@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/virtual/stream_file.h"
 
+#include "fs/cache/stream_sizes.h"
 #include "fs/core/nid.h"
 #include "fs/tree/control_names.h"
 #include "fs/tree/names.h"
@@ -10,9 +11,12 @@
 
 #include <stdlib.h>
 
+#define MOMENT_TRIES 4
+
 struct stream_file {
 	struct vfile file;
 	struct row_stream *stream;
+	struct stream_moment moment; /* not known where not all rows are shown */
 	struct viewer viewer;
 };
 
@@ -29,6 +33,17 @@ static enum err stream_read(
 	return row_stream_read(s->stream, offset, n, asked, &call, out, call->detail);
 }
 
+static enum err stream_size(struct vfile *f, const struct caller *call, uint64_t *ret)
+{
+	struct stream_file *s = (struct stream_file *)f;
+	if (stream_sizes_find(f->fs->stream_sizes, &s->moment, ret))
+		return ERR_OK;
+	enum err e = row_stream_size(s->stream, asked, &call, ret, call->detail);
+	if (e == ERR_OK)
+		stream_sizes_add(f->fs->stream_sizes, &s->moment, *ret);
+	return e;
+}
+
 static void stream_free(struct vfile *f)
 {
 	struct stream_file *s = (struct stream_file *)f;
@@ -40,15 +55,41 @@ static const struct vfile_ops stream_ops = {
 	.lane = VLANE_SCAN,
 	.resumes = true,
 	.read = stream_read,
+	.size = stream_size,
 	.free = stream_free,
 };
 
 struct source {
+	uint64_t nid;
 	const struct caller *call;
-	uint64_t table_id;
+	uint64_t table_id, dir_id;
 	const struct span *partition;
 	struct span what;
 };
+
+static struct stream_moment moment_now(struct fs *fs, const struct source *from)
+{
+	return stream_sizes_now(fs, from->nid, from->table_id, from->dir_id);
+}
+
+/* Others may commit while the view is opened: then it is opened once more, some times. */
+static enum err find_moment(
+	struct stream_file *s, const struct source *from, struct stream_moment before)
+{
+	struct fs *fs = s->file.fs;
+	enum err e = ERR_OK;
+	for (int i = 0; e == ERR_OK && i < MOMENT_TRIES; i++) {
+		struct stream_moment after = moment_now(fs, from);
+		if (stream_moment_is(&after, &before)) {
+			s->moment = after;
+			return ERR_OK;
+		}
+		service_wait_kept(fs->service);
+		before = moment_now(fs, from);
+		e = row_stream_renew(s->stream, from->what, from->call->detail);
+	}
+	return e;
+}
 
 /* Takes over *query. */
 static enum err open_stream(
@@ -60,9 +101,13 @@ static enum err open_stream(
 		return ERR_NO_MEMORY;
 	}
 	*s = (struct stream_file){ .file = { .ops = &stream_ops, .fs = fs } };
+	struct stream_moment before = moment_now(fs, from);
 	enum err e = row_stream_open(fs->service, from->table_id, from->partition, query,
 		from->what, &s->stream, from->call->detail);
+	if (e == ERR_OK && from->call->viewer == NULL)
+		e = find_moment(s, from, before);
 	if (e != ERR_OK) {
+		row_stream_close(s->stream);
 		free(s);
 		return e;
 	}
@@ -79,7 +124,7 @@ static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir
 {
 	bool csv = nid_dir_control(nid) == DIR_CONTROL_ROWS_CSV;
 	struct row_query query = ROW_QUERY_ALL(csv ? ROW_FORM_CSV : ROW_FORM_NDJSON);
-	struct source from = { .call = call };
+	struct source from = { .nid = nid, .call = call };
 	char key[LIMIT_KEY_BYTES], path[SHOWN_PATH_MAX];
 	struct span pk = { key, dir->key.n };
 	if (dir->kind == ITEM_PARTITION) {
@@ -89,6 +134,7 @@ static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir
 		return ERR_GONE;
 	}
 	from.table_id = dir->kind == ITEM_PARTITION ? dir->parent : dir->id;
+	from.dir_id = dir->id;
 	name_path(fs, dir->id, dir_control_name(nid), path);
 	from.what = span_of(path);
 	return open_stream(fs, &from, &query, ret);
@@ -105,11 +151,11 @@ enum err stream_file_open_rows(
 	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
-enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
+enum err stream_file_open_query(struct fs *fs, uint64_t nid, uint64_t table_id, struct span options,
 	const struct caller *call, struct vfile **ret)
 {
 	uint64_t control = nid_of_dir_control(DIR_CONTROL_QUERY, table_id);
-	struct source from = { .call = call, .table_id = table_id };
+	struct source from = { .nid = nid, .call = call, .table_id = table_id, .dir_id = table_id };
 	struct row_query query;
 	char path[SHOWN_PATH_MAX];
 	struct buf what = BUF_INIT(SHOWN_PATH_MAX + options.n + 1);

@@ -11,8 +11,8 @@
  * meanwhile. */
 enum err stream_file_open_rows(
 	struct fs *fs, uint64_t nid, const struct caller *call, struct vfile **ret);
-/* options: as in service/query/row_query.h, with a suffix.  ERR_INVALID_INPUT. */
-enum err stream_file_open_query(struct fs *fs, uint64_t table_id, struct span options,
+/* nid: of the query.  options: as in service/query/row_query.h, with a suffix.  ERR_INVALID_INPUT. */
+enum err stream_file_open_query(struct fs *fs, uint64_t nid, uint64_t table_id, struct span options,
 	const struct caller *call, struct vfile **ret);
 
 #endif

@@ -12,6 +12,8 @@
 #define HEADER_MAX ((size_t)8 << 20)
 #define HEADER_BASE 64 /* for the keys, Timestamp and the line end */
 #define SLOTS ((size_t)65536)
+#define RECORD_MAX ((size_t)16 << 20)
+#define EMPTY_CELLS (sizeof(",,") - 1) /* a column that a row lacks */
 
 struct csv_writer {
 	bool with_time;
@@ -21,6 +23,8 @@ struct csv_writer {
 	uint32_t *slots;          /* hash table of index + 1; 0: free */
 	const struct value **row; /* the values of a row, by column */
 	struct arena arena;       /* owns the names */
+	uint64_t records, cells;  /* what was measured: records, and bytes of all but empty cells */
+	struct buf record;
 };
 
 struct csv_writer *csv_writer_new(bool with_time)
@@ -29,6 +33,7 @@ struct csv_writer *csv_writer_new(bool with_time)
 	if (w == NULL)
 		return NULL;
 	w->with_time = with_time;
+	w->record = BUF_INIT(RECORD_MAX);
 	w->slots = calloc(SLOTS, sizeof(*w->slots));
 	if (w->slots == NULL) {
 		free(w);
@@ -45,6 +50,7 @@ void csv_writer_free(struct csv_writer *w)
 	free(w->names);
 	free(w->slots);
 	free(w->row);
+	buf_fini(&w->record);
 	free(w);
 }
 
@@ -165,6 +171,39 @@ static void place_values(struct csv_writer *w, const struct entity *e)
 	}
 }
 
+static void put_keys(const struct csv_writer *w, const struct entity *e, struct buf *out)
+{
+	put_text(out, e->pk);
+	buf_add_char(out, ',');
+	put_text(out, e->rk);
+	if (w->with_time)
+		put_time(out, e->timestamp);
+}
+
+enum err csv_writer_measure(struct csv_writer *w, const struct entity *e)
+{
+	buf_clear(&w->record);
+	put_keys(w, e, &w->record);
+	for (size_t i = 0; i < e->nprops; i++)
+		put_value(&w->record, &e->props[i].value);
+	buf_add_str(&w->record, "\r\n");
+	w->records++;
+	w->cells += w->record.len - EMPTY_CELLS * e->nprops;
+	return buf_ok(&w->record) ? ERR_OK : ERR_NO_MEMORY;
+}
+
+void csv_writer_measure_none(struct csv_writer *w)
+{
+	w->records = w->cells = 0;
+}
+
+uint64_t csv_writer_measured(const struct csv_writer *w)
+{
+	uint64_t header = sizeof("PartitionKey,RowKey\r\n") - 1 + w->header_bytes +
+		(w->with_time ? sizeof(",Timestamp") - 1 : 0);
+	return header + w->cells + w->records * w->n * EMPTY_CELLS;
+}
+
 enum err csv_writer_row(struct csv_writer *w, const struct entity *e, struct buf *out)
 {
 	if (w->row == NULL && w->n > 0) {
@@ -173,11 +212,7 @@ enum err csv_writer_row(struct csv_writer *w, const struct entity *e, struct buf
 			return ERR_NO_MEMORY;
 	}
 	place_values(w, e);
-	put_text(out, e->pk);
-	buf_add_char(out, ',');
-	put_text(out, e->rk);
-	if (w->with_time)
-		put_time(out, e->timestamp);
+	put_keys(w, e, out);
 	for (size_t i = 0; i < w->n; i++) {
 		put_value(out, w->row[i]);
 		w->row[i] = NULL;

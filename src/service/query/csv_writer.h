@@ -18,6 +18,15 @@ void csv_writer_free(struct csv_writer *w); /* accepts NULL */
  * ERR_TOO_MANY_PROPERTIES: an import could not read such a header; ERR_NO_MEMORY. */
 enum err csv_writer_add(struct csv_writer *w, struct span name);
 
+/* Adds the bytes of a row's record to a count, which can be before all columns are known.
+ * ERR_NO_MEMORY. */
+enum err csv_writer_measure(struct csv_writer *w, const struct entity *e);
+/* Sets the count to 0. */
+void csv_writer_measure_none(struct csv_writer *w);
+/* Returns the bytes of the header and of the records that were counted, with the columns that there are
+ * now. */
+uint64_t csv_writer_measured(const struct csv_writer *w);
+
 /* Appends the header. */
 void csv_writer_header(struct csv_writer *w, struct buf *out);
 /* Appends a record.  e must have keys and Timestamp; properties without a column are left out.  No

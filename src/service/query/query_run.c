@@ -209,12 +209,17 @@ static bool on_row(void *arg, const struct item *it)
 	return c < 0 ? pass_row(r, it) : take_row(r, it);
 }
 
+static unsigned wanted(const struct query_run *r)
+{
+	return r->q->no_documents && !r->needs_properties ? WANT_ATTRS : WANT_BODY;
+}
+
 static void read_point(struct query_run *r, const struct query_partition *p, struct span rk)
 {
 	struct item it = { 0 };
 	if (!query_run_is_key(rk))
 		return;
-	enum err e = store_child(r->store, r->view, p->id, CLASS_KEYED, rk, WANT_BODY, &it);
+	enum err e = store_child(r->store, r->view, p->id, CLASS_KEYED, rk, wanted(r), &it);
 	if (e == ERR_OK)
 		(void)take_row(r, &it);
 	else if (e != ERR_NOT_FOUND)
@@ -237,7 +242,7 @@ void query_run_read(struct query_run *r, const struct query_partition *p,
 	r->spans = spans;
 	r->nspans = n;
 	enum err e = store_list(
-		r->store, r->view, p->id, CLASS_KEYED, from, inclusive, WANT_BODY, on_row, r);
+		r->store, r->view, p->id, CLASS_KEYED, from, inclusive, wanted(r), on_row, r);
 	if (e != ERR_OK)
 		r->e = e;
 }

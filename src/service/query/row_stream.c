@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * A stream is a query in pages.  A page ends after PAGE_BYTES of text or PAGE_US.  So an interrupt
- * is noticed soon even if no row matches.  The text of the last page is kept for reads that go back
- * a little.
+ * is noticed soon even if no row matches.  The texts of the last pages are kept for reads that go
+ * back a little: the kernel's read-ahead sends several reads at once, in any order.
  *
- * The view is in use only during a page, so it can be ended between pages. */
+ * The view is in use only during a page, so it can be ended between pages.
+ *
+ * The size is counted by a twin, which goes on from where the reader is and keeps no text. */
 #include "service/query/row_stream.h"
 
 #include "base/clock.h"
@@ -12,6 +14,7 @@
 #include "query/key_ranges.h"
 #include "service/query/csv_writer.h"
 #include "service/query/queries.h"
+#include "service/query/row_line.h"
 #include "service/view/views.h"
 
 #include <inttypes.h>
@@ -19,6 +22,9 @@
 
 #define PAGE_BYTES ((size_t)128 << 10)
 #define PAGE_US (50u * 1000)
+#define KEPT_PAGES 4
+/* Pages that begin further back are dropped. */
+#define KEPT_BYTES ((KEPT_PAGES + 1) * PAGE_BYTES)
 /* A page and one row, or the header of a CSV file. */
 #define TEXT_MAX ((size_t)16 << 20)
 
@@ -27,6 +33,11 @@ enum phase {
 	PHASE_HEAD,
 	PHASE_ROWS,
 	PHASE_END,
+};
+
+struct page {
+	struct buf text;
+	uint64_t base; /* its offset in the stream */
 };
 
 struct row_stream {
@@ -47,8 +58,15 @@ struct row_stream {
 	uint64_t looked_at, matched;
 	enum key_plan plan;
 
-	struct buf text; /* of the last page */
-	uint64_t base;   /* its offset in the stream */
+	struct page page;             /* the last one */
+	struct page kept[KEPT_PAGES]; /* those before it, the latest first */
+	uint64_t size;                /* of the whole; UINT64_MAX: not known yet */
+
+	struct row_stream *twin; /* while the size is counted; borrows all that does not change */
+	bool counts;             /* it is a twin */
+	bool needs_documents;    /* of a twin: a row's size does not tell the length of its line */
+	bool measures;           /* the first pass over a CSV file's rows counts their bytes */
+	struct row_line line;
 
 	struct entity entity;      /* a row that the query did not decode */
 	struct property *selected; /* of a row; room for all selected ones */
@@ -104,16 +122,36 @@ static void splice(struct row_stream *s, const struct query_row *row)
 		s->e = ERR_CORRUPT;
 		return;
 	}
-	entity_json_encode(&keys, json_flags(s), &s->text);
-	if (members.n == 0 || !buf_ok(&s->text))
+	entity_json_encode(&keys, json_flags(s), &s->page.text);
+	if (members.n == 0 || !buf_ok(&s->page.text))
 		return;
-	s->text.data[s->text.len - 1] = ',';
-	buf_add_span(&s->text, members);
-	buf_add_char(&s->text, '}');
+	s->page.text.data[s->page.text.len - 1] = ',';
+	buf_add_span(&s->page.text, members);
+	buf_add_char(&s->page.text, '}');
+}
+
+/* All properties as an object: a twin counts it unwritten. */
+static bool counts_unwritten(const struct row_stream *s)
+{
+	bool object = s->query.form == ROW_FORM_NDJSON || s->query.form == ROW_FORM_JSON;
+	return s->counts && object && s->query.select.all;
+}
+
+static void count_object(struct row_stream *s, const struct query_row *row)
+{
+	uint64_t bytes;
+	s->e = row_line_bytes(
+		&s->line, row->item, row->pk, row->rk, json_flags(s), row->document, &bytes);
+	s->needs_documents = s->needs_documents || s->e == ERR_NOT_FOUND;
+	s->page.base += bytes;
 }
 
 static void put_object(struct row_stream *s, const struct query_row *row)
 {
+	if (counts_unwritten(s)) {
+		count_object(s, row);
+		return;
+	}
 	if (s->query.select.all && (row->flags & ITEM_CANONICAL) != 0) {
 		splice(s, row);
 		return;
@@ -122,14 +160,14 @@ static void put_object(struct row_stream *s, const struct query_row *row)
 	if (e == NULL)
 		return;
 	struct entity selected = select_from(s, e);
-	entity_json_encode(&selected, json_flags(s), &s->text);
+	entity_json_encode(&selected, json_flags(s), &s->page.text);
 }
 
 static void put_record(struct row_stream *s, const struct query_row *row)
 {
 	const struct entity *e = entity_of(s, row);
 	if (e != NULL)
-		s->e = csv_writer_row(s->csv, e, &s->text);
+		s->e = csv_writer_row(s->csv, e, &s->page.text);
 }
 
 static void write_row(struct row_stream *s, const struct query_row *row)
@@ -137,10 +175,10 @@ static void write_row(struct row_stream *s, const struct query_row *row)
 	switch (s->query.form) {
 	case ROW_FORM_NDJSON:
 		put_object(s, row);
-		buf_add_char(&s->text, '\n');
+		buf_add_char(&s->page.text, '\n');
 		break;
 	case ROW_FORM_JSON:
-		buf_add_str(&s->text, s->rows == 0 ? "\n" : ",\n");
+		buf_add_str(&s->page.text, s->rows == 0 ? "\n" : ",\n");
 		put_object(s, row);
 		break;
 	case ROW_FORM_CSV:
@@ -159,6 +197,8 @@ static void look_at_names(struct row_stream *s, const struct query_row *row)
 	const struct entity *e = entity_of(s, row);
 	for (size_t i = 0; e != NULL && s->e == ERR_OK && i < e->nprops; i++)
 		s->e = csv_writer_add(s->csv, e->props[i].name);
+	if (e != NULL && s->e == ERR_OK && s->measures)
+		s->e = csv_writer_measure(s->csv, e);
 }
 
 static bool on_row(void *arg, const struct query_row *row)
@@ -168,9 +208,9 @@ static bool on_row(void *arg, const struct query_row *row)
 		look_at_names(s, row);
 	else
 		write_row(s, row);
-	if (s->e == ERR_OK && !buf_ok(&s->text))
+	if (s->e == ERR_OK && !buf_ok(&s->page.text))
 		s->e = ERR_NO_MEMORY;
-	return s->e == ERR_OK && s->text.len < PAGE_BYTES;
+	return s->e == ERR_OK && s->page.text.len < PAGE_BYTES;
 }
 
 /* ---- pages ---- */
@@ -199,6 +239,7 @@ static enum err walk_on(struct row_stream *s, bool *ret_done)
 		.filter = &rq->filter,
 		.limit = s->limited ? &s->limit : NULL,
 		.viewer = s->viewer,
+		.no_documents = counts_unwritten(s) && !s->needs_documents,
 		.mismatch = s->mismatch,
 		.from_pk = buf_span(&s->next_pk),
 		.from_rk = buf_span(&s->next_rk),
@@ -230,9 +271,13 @@ static enum err look_on(struct row_stream *s)
 {
 	bool done = false;
 	enum err e = walk_on(s, &done);
-	if (e == ERR_OK && done) {
+	if (e != ERR_OK) {
+		s->measures = false; /* some rows of the page were added, and come again */
+	} else if (done) {
 		begin_walk(s);
 		s->phase = PHASE_HEAD;
+		if (s->measures)
+			s->size = csv_writer_measured(s->csv);
 	}
 	return e;
 }
@@ -240,9 +285,9 @@ static enum err look_on(struct row_stream *s)
 static void write_head(struct row_stream *s)
 {
 	if (s->query.form == ROW_FORM_JSON)
-		buf_add_char(&s->text, '[');
+		buf_add_char(&s->page.text, '[');
 	else if (s->query.form == ROW_FORM_CSV)
-		csv_writer_header(s->csv, &s->text);
+		csv_writer_header(s->csv, &s->page.text);
 	s->phase = PHASE_ROWS;
 }
 
@@ -285,16 +330,16 @@ static void explain(struct row_stream *s)
 	json_add_count(&b, "looked_at", s->looked_at);
 	json_add_count(&b, "matched", s->matched);
 	filter_mismatch_tell(s->mismatch, &b);
-	json_end(&b, &s->text);
-	buf_add_char(&s->text, '\n');
+	json_end(&b, &s->page.text);
+	buf_add_char(&s->page.text, '\n');
 }
 
 static void write_tail(struct row_stream *s)
 {
 	if (s->query.form == ROW_FORM_JSON)
-		buf_add_str(&s->text, "\n]\n");
+		buf_add_str(&s->page.text, "\n]\n");
 	else if (s->query.form == ROW_FORM_COUNT)
-		buf_addf(&s->text, "%" PRIu64 "\n", s->matched);
+		buf_addf(&s->page.text, "%" PRIu64 "\n", s->matched);
 	else if (s->query.form == ROW_FORM_EXPLAIN)
 		explain(s);
 	s->phase = PHASE_END;
@@ -303,11 +348,12 @@ static void write_tail(struct row_stream *s)
 static enum err write_rows(struct row_stream *s)
 {
 	bool done = false;
-	uint64_t rows = s->rows;
+	uint64_t rows = s->rows, base = s->page.base;
 	enum err e = walk_on(s, &done);
 	if (e != ERR_OK) {
 		/* The next page starts where this one did. */
-		buf_clear(&s->text);
+		buf_clear(&s->page.text);
+		s->page.base = base;
 		s->rows = rows;
 	} else if (done) {
 		write_tail(s);
@@ -317,19 +363,43 @@ static enum err write_rows(struct row_stream *s)
 
 static void start_again(struct row_stream *s)
 {
-	buf_clear(&s->text);
-	s->base = 0;
+	for (size_t i = 0; i < KEPT_PAGES; i++)
+		buf_fini(&s->kept[i].text);
+	buf_clear(&s->page.text);
+	s->page.base = 0;
 	begin_walk(s);
 	if (s->phase != PHASE_LOOK)
 		s->phase = PHASE_HEAD;
+}
+
+/* The last page becomes one of those before the next. */
+static void keep_page(struct row_stream *s)
+{
+	struct page oldest = s->kept[KEPT_PAGES - 1];
+	uint64_t end = s->page.base + s->page.text.len;
+	if (s->counts) {
+		buf_clear(&s->page.text);
+		s->page.base = end;
+	}
+	if (s->page.text.len == 0)
+		return;
+	memmove(&s->kept[1], &s->kept[0], (KEPT_PAGES - 1) * sizeof(s->kept[0]));
+	s->kept[0] = s->page;
+	for (size_t i = 1; i < KEPT_PAGES; i++)
+		if (end - s->kept[i].base > KEPT_BYTES)
+			buf_fini(&s->kept[i].text);
+	buf_clear(&oldest.text);
+	if (oldest.text.cap > KEPT_BYTES)
+		buf_fini(&oldest.text);
+	s->page = (struct page){ .text = oldest.text, .base = end };
+	s->page.text.limit = TEXT_MAX;
 }
 
 /* Replaces the text by the next piece, which may be empty. */
 static enum err go_on(struct row_stream *s)
 {
 	enum err e = ERR_OK;
-	s->base += s->text.len;
-	buf_clear(&s->text);
+	keep_page(s);
 	switch (s->phase) {
 	case PHASE_LOOK:
 		e = look_on(s);
@@ -343,24 +413,38 @@ static enum err go_on(struct row_stream *s)
 	case PHASE_END:
 		break;
 	}
-	if (e == ERR_OK && !buf_ok(&s->text)) {
+	if (e == ERR_OK && !buf_ok(&s->page.text)) {
 		start_again(s); /* a head or a tail was lost */
 		e = ERR_NO_MEMORY;
 	}
+	if (e == ERR_OK && s->phase == PHASE_END)
+		s->size = s->page.base + s->page.text.len;
 	return e;
 }
 
 /* ---- reading ---- */
 
+static const struct page *page_at(const struct row_stream *s, uint64_t offset)
+{
+	const struct page *p = &s->page;
+	for (size_t i = 0; p != NULL && offset < p->base; i++)
+		p = i < KEPT_PAGES && s->kept[i].text.len > 0 ? &s->kept[i] : NULL;
+	return p;
+}
+
 /* Copies the text at this offset. */
 static size_t take(const struct row_stream *s, uint64_t offset, size_t n, struct buf *out)
 {
-	if (offset < s->base || offset - s->base >= s->text.len)
-		return 0;
-	size_t at = (size_t)(offset - s->base);
-	size_t part = s->text.len - at < n ? s->text.len - at : n;
-	buf_add(out, s->text.data + at, part);
-	return part;
+	size_t got = 0;
+	const struct page *p;
+	while (got < n && (p = page_at(s, offset + got)) != NULL &&
+		offset + got - p->base < p->text.len) {
+		size_t at = (size_t)(offset + got - p->base);
+		size_t part = p->text.len - at < n - got ? p->text.len - at : n - got;
+		buf_add(out, p->text.data + at, part);
+		got += part;
+	}
+	return got;
 }
 
 static enum err explain_error(enum err e, struct err_detail *detail)
@@ -382,7 +466,7 @@ enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 	uint64_t started = clock_mono_us();
 	enum err e = ERR_OK;
 	size_t got = 0;
-	if (offset < s->base)
+	if (page_at(s, offset) == NULL)
 		start_again(s);
 	for (;;) {
 		got += take(s, offset + got, n - got, out);
@@ -397,6 +481,68 @@ enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 	if (got > 0)
 		e = ERR_OK;
 	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : explain_error(e, detail);
+}
+
+static void twin_free(struct row_stream *t)
+{
+	if (t == NULL)
+		return;
+	buf_fini(&t->next_pk);
+	buf_fini(&t->next_rk);
+	buf_fini(&t->page.text);
+	row_line_fini(&t->line);
+	entity_fini(&t->entity);
+	free(t);
+}
+
+static struct row_stream *twin_new(const struct row_stream *s)
+{
+	struct row_stream *t = malloc(sizeof(*t));
+	if (t == NULL)
+		return NULL;
+	*t = *s;
+	t->counts = true;
+	t->next_pk = t->next_rk = BUF_INIT(LIMIT_KEY_BYTES + 1);
+	buf_add(&t->next_pk, s->next_pk.data, s->next_pk.len);
+	buf_add(&t->next_rk, s->next_rk.data, s->next_rk.len);
+	t->entity = (struct entity){ 0 };
+	t->line = (struct row_line){ 0 };
+	t->page = (struct page){ .text = BUF_INIT(TEXT_MAX),
+		.base = s->page.base + s->page.text.len };
+	memset(t->kept, 0, sizeof(t->kept));
+	return t;
+}
+
+/* Reads the next page, or goes on with the count behind the first one. */
+static enum err count_on(struct row_stream *s)
+{
+	if (s->phase == PHASE_LOOK && s->next_pk.data == NULL) {
+		csv_writer_measure_none(s->csv);
+		s->measures = true;
+	}
+	if (s->phase == PHASE_LOOK || s->phase == PHASE_HEAD || s->page.text.len == 0)
+		return go_on(s);
+	if (s->twin == NULL && (s->twin = twin_new(s)) == NULL)
+		return ERR_NO_MEMORY;
+	enum err e = go_on(s->twin);
+	if (e == ERR_NOT_FOUND && s->twin->needs_documents)
+		return ERR_OK;
+	if (e == ERR_OK && s->twin->phase == PHASE_END) {
+		s->size = s->twin->size;
+		twin_free(s->twin);
+		s->twin = NULL;
+	}
+	return e;
+}
+
+enum err row_stream_size(struct row_stream *s, row_stream_asked_fn interrupted, void *arg,
+	uint64_t *ret, struct err_detail *detail)
+{
+	enum err e = ERR_OK;
+	while (e == ERR_OK && s->size == UINT64_MAX)
+		e = interrupted != NULL && interrupted(arg) ? ERR_CANCELLED : count_on(s);
+	*ret = s->size;
+	return explain_error(e, detail);
 }
 
 uint64_t row_stream_rows(const struct row_stream *s)
@@ -450,6 +596,17 @@ static enum err prepare(struct row_stream *s, const struct span *partition)
 	return e == ERR_OK && s->query.form == ROW_FORM_CSV ? prepare_csv(s) : e;
 }
 
+enum err row_stream_renew(struct row_stream *s, struct span what, struct err_detail *detail)
+{
+	views_close(s->view);
+	s->view = NULL;
+	enum err e = views_open(service_views(s->service), what, &s->view);
+	return e != ERR_THROTTLED
+		? e
+		: err_set(detail, e, "%d streams of rows are open, which is the most.",
+			  STREAMS_MAX);
+}
+
 enum err row_stream_open(struct service *s, uint64_t table_id, const struct span *partition,
 	struct row_query *query, struct span what, struct row_stream **ret,
 	struct err_detail *detail)
@@ -463,13 +620,11 @@ enum err row_stream_open(struct service *s, uint64_t table_id, const struct span
 	r->table_id = table_id;
 	r->query = *query;
 	*query = (struct row_query){ 0 };
-	r->text = BUF_INIT(TEXT_MAX);
+	r->page.text = BUF_INIT(TEXT_MAX);
+	r->size = UINT64_MAX;
 	enum err e = prepare(r, partition);
 	if (e == ERR_OK)
-		e = views_open(service_views(s), what, &r->view);
-	if (e == ERR_THROTTLED)
-		e = err_set(
-			detail, e, "%d streams of rows are open, which is the most.", STREAMS_MAX);
+		e = row_stream_renew(r, what, detail);
 	if (e != ERR_OK) {
 		row_stream_close(r);
 		return e;
@@ -492,9 +647,12 @@ void row_stream_close(struct row_stream *s)
 	row_query_fini(&s->query);
 	csv_writer_free(s->csv);
 	filter_mismatch_free(s->mismatch);
+	twin_free(s->twin);
 	buf_fini(&s->next_pk);
 	buf_fini(&s->next_rk);
-	buf_fini(&s->text);
+	buf_fini(&s->page.text);
+	for (size_t i = 0; i < KEPT_PAGES; i++)
+		buf_fini(&s->kept[i].text);
 	entity_fini(&s->entity);
 	free(s->selected);
 	free(s);

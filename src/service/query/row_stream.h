@@ -25,12 +25,14 @@ enum err row_stream_open(struct service *s, uint64_t table_id, const struct span
 	struct row_query *query, struct span what, struct row_stream **ret,
 	struct err_detail *detail);
 void row_stream_close(struct row_stream *s); /* accepts NULL */
+/* Shows the state of now instead.  Call it before the first read.  Errors as of row_stream_open(). */
+enum err row_stream_renew(struct row_stream *s, struct span what, struct err_detail *detail);
 
 /* Called about every 50 ms.  Returns true if the reader wants no more. */
 typedef bool (*row_stream_asked_fn)(void *arg);
 
 /* Appends up to n bytes at this offset; none: the end.  Reading forward is cheap.  Reading back
- * beyond the last page starts at 0 again, internally.  Returns fewer than n bytes if more would
+ * beyond the last 512 KiB starts at 0 again, internally.  Returns fewer than n bytes if more would
  * take long.
  *
  * ERR_CANCELLED: interrupted before the first byte; a later call continues.  ERR_GONE: the view was
@@ -38,6 +40,11 @@ typedef bool (*row_stream_asked_fn)(void *arg);
  * errors of the store.  Only one thread may call it at a time. */
 enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 	row_stream_asked_fn interrupted, void *arg, struct buf *out, struct err_detail *detail);
+/* Sets *ret to the exact number of bytes.  Counts them, if that is not known, without reading documents
+ * where sizes of rows do.  Reading goes on where it was.  Errors as of row_stream_read(); after
+ * ERR_CANCELLED a later call continues. */
+enum err row_stream_size(struct row_stream *s, row_stream_asked_fn interrupted, void *arg,
+	uint64_t *ret, struct err_detail *detail);
 /* Limits the stream to the rows that the viewer sees.  Call it before the first read.  viewer must
  * outlive the stream. */
 void row_stream_for(struct row_stream *s, const struct query_viewer *viewer);

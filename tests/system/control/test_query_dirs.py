@@ -286,7 +286,7 @@ def test_QD3_shell_spellings(blogs):
 def test_QD3_a_suffix_makes_a_file_of_it(blogs):
     for suffix in ("ndjson", "json", "csv", "count", "explain"):
         path = query(blogs, f"Rating eq 4.{suffix}")
-        assert stat.S_ISREG(os.stat(path).st_mode) and os.stat(path).st_size == 0
+        assert stat.S_ISREG(os.stat(path).st_mode) and os.stat(path).st_size == len(get(path))
         with raises("ENOTDIR"):
             os.listdir(path)
         with raises("ENOTDIR"):

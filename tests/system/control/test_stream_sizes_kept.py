@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Sizes of streams that were asked for once, while rows change: each change moves a size by its row, or
+has the stream counted again."""
+
+import os
+import random
+import time
+
+import pytest
+
+from rest_client import ACCOUNT, Client, ok
+from streams import awkward_rows, fill
+from tools import get, put, sh
+
+LONG = "k" * 300  # a key that does not fit into a file name: the document has it
+
+
+@pytest.fixture
+def both(rest_store, rest_mount):
+    m = rest_mount(rest_store)
+    with Client(m.port) as client:
+        for table in ("Tab", "Other"):
+            ok(client.create_table(table), 201)
+            ok(client.upsert(table, "p", "r", {"N": 1}))
+            ok(client.upsert(table, "q", "r", {"N": 1}))
+        yield m, m / ACCOUNT / "Tab", client
+
+
+STREAMS = (".rows.ndjson", ".rows.csv", "p/.rows.ndjson", "p/.rows.csv", "q/.rows.ndjson",
+           ".query/N ge 1.ndjson", ".query/N ge 1.json", ".query/select=N.csv", ".query/.json",
+           ".query/PartitionKey eq 'p'.ndjson", ".query/top=3.ndjson", ".query/.explain",
+           "../Other/.rows.ndjson", "../Other/p/.rows.csv")
+
+
+def check(tab, what):
+    for name in STREAMS:
+        path = tab / name
+        if not path.parent.exists() and ".query" not in name:
+            continue
+        fd = os.open(path, os.O_RDONLY)  # before anything is read of it
+        try:
+            size = os.fstat(fd).st_size
+            text = b"".join(iter(lambda: os.read(fd, 1 << 17), b""))
+        finally:
+            os.close(fd)
+        assert size == len(text), f"{name} after {what}"
+
+
+def steps(tab, client):
+    """Name and change, each once."""
+    def by_rest(name, call):
+        return name, lambda: ok(call())
+    yield by_rest("an insert", lambda: client.upsert("Tab", "p", "new", {"N": 2, "S": "täxt\n"}))
+    yield by_rest("a longer document", lambda: client.upsert("Tab", "p", "new", {"S": "x" * 5000}))
+    yield by_rest("no property", lambda: client.upsert("Tab", "p", "new", {}))
+    yield by_rest("a merge", lambda: client.merge("Tab", "p", "new", {"M": 1}))
+    yield by_rest("a delete", lambda: client.delete("Tab", "p", "new"))
+    yield by_rest("a new partition", lambda: client.upsert("Tab", "it's \"new\"", "r", {"N": 1}))
+    yield by_rest("its end", lambda: client.delete("Tab", "it's \"new\"", "r"))
+    yield by_rest("a long key", lambda: client.upsert("Tab", "p", LONG, {"N": 1}))
+    yield by_rest("its change", lambda: client.upsert("Tab", "p", LONG, {"N": 12345}))
+    yield by_rest("its delete", lambda: client.delete("Tab", "p", LONG))
+    yield "every type", lambda: awkward_rows(client, "Tab")
+    for i in range(3):
+        client.upsert("Other", "p", f"o{i}", {"N": i})
+    yield "a file", lambda: put(tab / "p/f.json", ' { "N" : 1.50,\n "B":true }\n')
+    yield "a file with keys", lambda: put(tab / "p/f.json", '{"RowKey":"f","N":7,"PartitionKey":"p"}')
+    yield "an append", lambda: sh(f"echo ' ' >> '{tab}/p/f.json'")
+    yield "an empty file", lambda: sh(f": > '{tab}/p/empty.json'")
+    yield "an empty file's document", lambda: put(tab / "p/empty.json", '{"N":3}')
+    yield "mv", lambda: os.rename(tab / "p/f.json", tab / "p/g.json")
+    yield "mv over a row", lambda: os.rename(tab / "p/empty.json", tab / "p/g.json")
+    yield "mv to another partition", lambda: os.rename(tab / "p/g.json", tab / "q/g.json")
+    yield "mv to another table", lambda: os.rename(tab / "q/g.json", tab.parent / "Other/p/g.json")
+    yield "an ordinary file", lambda: put(tab / "p/notes.txt", '{"N":44}')
+    yield "which becomes a row", lambda: os.rename(tab / "p/notes.txt", tab / "p/n.json")
+    yield "and one no more", lambda: os.rename(tab / "p/n.json", tab / "p/n.txt")
+    yield "sed -i", lambda: (put(tab / "p/s.json", '{"N":1}'), sh(f"sed -i s/1/1234/ '{tab}/p/s.json'"))
+    yield "rm", lambda: os.unlink(tab / "p/s.json")
+    yield "an import", lambda: put(tab / "p/.rows.ndjson", "".join(
+        f'{{"RowKey":"i{i % 70}","N":{i}}}\n' for i in range(100)))
+    yield "a set", lambda: put(tab / "q/.batch", '{"upsert":{"RowKey":"b","N":5}}\n'
+                               '{"delete":{"RowKey":"r"}}\n')
+    yield "mv of a partition", lambda: os.rename(tab / "q", tab / "q2")
+    yield "and back", lambda: os.rename(tab / "q2", tab / "q")
+    yield "rm -r of a partition", lambda: sh(f"rm -r '{tab}/q'")
+    yield "mv of a table", lambda: (os.rename(tab, tab.parent / "Tab2"),
+                                    os.rename(tab.parent / "Tab2", tab))
+    yield by_rest("Delete Table", lambda: client.delete_table("Other"))
+
+
+def test_X11_sizes_follow_every_change(both):
+    m, tab, client = both
+    check(tab, "the begin")
+    for what, change in steps(tab, client):
+        change()
+        if (tab.parent / "Other").exists():
+            check(tab, what)
+
+
+def test_X11_sizes_after_random_changes(both):
+    m, tab, client = both
+    r = random.Random(5)
+    check(tab, "the begin")
+    for i in range(150):
+        pk, rk = r.choice(("p", "q", "ü")), f"r{r.randrange(12)}"
+        if r.random() < 0.35:
+            client.delete("Tab", pk, rk)
+        elif r.random() < 0.5:
+            client.upsert("Tab", pk, rk, {f"N{r.randrange(4)}": r.randrange(10 ** r.randrange(9))})
+        else:
+            (tab / pk).mkdir(exist_ok=True)
+            put(tab / pk / f"{rk}.json", '{"A":"%s"}%s' % ("é" * r.randrange(30), "\n" * r.randrange(2)))
+        if i % 5 == 0:
+            check(tab, f"change {i}")
+
+
+def test_X11_a_commit_has_no_stream_counted_again(rowfs, store, mount):
+    """Neither for fstat(2) nor for stat(2); and the first byte that cat reads does not wait."""
+    m = mount(store)
+    (m / ACCOUNT / "Tab").mkdir(parents=True)
+    fill(rowfs, store, 200_000, "p")
+    path = m / ACCOUNT / "Tab/.rows.ndjson"
+
+    def ask():
+        start = time.monotonic()
+        with open(path, "rb", buffering=0) as f:
+            size = os.fstat(f.fileno()).st_size
+            spent = time.monotonic() - start
+            return size, spent
+    first, counted = ask()
+    again = []
+    for i in range(30):
+        put(m / ACCOUNT / f"Tab/p/x{i}.json", '{"n":1}')
+        size, spent = ask()
+        again.append(spent)
+        assert size > first and os.stat(path).st_size == size
+        first = size
+    assert sorted(again)[15] < counted / 5
+    assert len(get(path)) == first

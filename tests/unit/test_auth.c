@@ -672,7 +672,8 @@ TEST(the_detail_shows_what_to_sign_and_no_secret)
 	put(right, sizeof(right), "%s", signature_of(key_of(&w, 0), DATE "\n" P P "/Tables"));
 	CHECK_ERR(check(&w, &a), ERR_AUTH_FAILED);
 	CHECK_EQ_STR(last_text,
-		"The signature does not match. The string to sign is '" DATE "\\n" P P "/Tables'.");
+		"The signature does not match. The service is 'table'; the string to sign is '" DATE
+		"\\n" P P "/Tables'.");
 	CHECK(strstr(last_text, right) == NULL);
 	CHECK(strstr(last_text, KEY) == NULL);
 
@@ -958,7 +959,7 @@ TEST(a_wrong_signature_of_a_token_fails)
 		a = ask_with(&s);
 		CHECK_ERR(check(&w, &a), ERR_AUTH_FAILED);
 		CHECK_EQ_STR(last_text,
-			"The signature does not match. The string to sign is "
+			"The signature does not match. The service is 'table'; the string to sign is "
 			"'raud\\n\\n2035-01-01T00:00:00Z\\n/table/devstoreaccount1/mytable"
 			"\\n\\n\\n\\n2019-02-02\\n\\n\\n\\n'.");
 	}

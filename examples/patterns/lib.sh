@@ -7,6 +7,11 @@
 #   show COMMAND   prints a command and runs it: what to copy is what is shown
 #   rest ...       curl to the REST socket; needs no signature, since the socket is the user's own
 #                  $url is the account's address
+#   queue_put NAME TEXT               puts a message
+#   queue_take NAME SECONDS           takes one, hidden for so long, and prints it: ID RECEIPT COUNT TEXT;
+#                                     fails if there is none
+#   queue_delete NAME ID RECEIPT      deletes what was taken
+#                  $queues is the address of the account's queues
 #   change DIR     commits the change set that it reads (JSON) through DIR/.batch, all or nothing
 #   expect WHAT GOT WANTED   the pattern did what it teaches, or the script ends with 1
 #
@@ -18,8 +23,26 @@
 here=$example # this directory
 example=$(basename "$0")
 url=http://localhost/example
+queues=http://example.queue.localhost # the name of the host says which service it is
 
 rest() { curl -sSg --unix-socket "$work/rest.sock" -H 'Accept: application/json;odata=nometadata' "$@"; }
+
+queue_put() {
+	rest -f -o "$work/none" -X POST "$queues/$1/messages" \
+		-d "<QueueMessage><MessageText>$2</MessageText></QueueMessage>"
+}
+
+queue_take() {
+	local said
+	said=$(rest -f "$queues/$1/messages?visibilitytimeout=$2")
+	[[ $said == *"<MessageId>"* ]] || return 1
+	sed -E 's|.*<MessageId>(.*)</MessageId>.*<PopReceipt>(.*)</PopReceipt>.*<DequeueCount>(.*)</DequeueCount>.*<MessageText>(.*)</MessageText>.*|\1 \2 \3 \4\n|' <<<"$said" | tail -n 2 | head -n 1
+}
+
+# A message that its taker had too long is another's now: it fails, which is no fault.
+queue_delete() {
+	rest -fG -X DELETE --data-urlencode "popreceipt=$3" "$queues/$1/messages/$2" 2>/dev/null
+}
 
 # cp tells what the shell's own > would not: the errno of the close, which is the commit.
 change() { cp /dev/stdin "$1/.batch"; }
@@ -54,7 +77,7 @@ begin_pattern() {
 	export PYTHONDONTWRITEBYTECODE=1
 	mount_options+=("rest=unix:$work/rest.sock")
 	serve_store
-	export mnt store url work
-	export -f rest change
+	export mnt store url queues work
+	export -f rest change queue_put queue_take queue_delete
 	cd "$mnt/example" || exit
 }

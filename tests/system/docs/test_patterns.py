@@ -135,6 +135,34 @@ def test_G16_large_entity(work):
     shows("large-entity", work)
 
 
+def test_G17_cross_table(work):
+    shows("cross-table", work)
+
+
+def test_G18_outbox(work):
+    shows("outbox", work)
+
+
+def test_G19_index_by_queue(work):
+    shows("index-by-queue", work)
+
+
+def test_G20_queued_delete(work):
+    shows("queued-delete", work)
+
+
+def test_G21_time_partitions(work):
+    shows("time-partitions", work)
+
+
+def test_G22_schema_upgrade(work):
+    shows("schema-upgrade", work)
+
+
+def test_G23_prepend_append(work):
+    shows("prepend-append", work)
+
+
 def test_each_pattern_is_tested_and_documented():
     page = (TOP / "docs" / "patterns.md").read_text("utf-8")
     with open(__file__, encoding="utf-8") as f:

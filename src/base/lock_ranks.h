@@ -52,6 +52,7 @@
 	X(AHEAD, "fs/cache/ahead.c", "which directories are being read in order") \
 	X(NOTIFIER, "fs/cache/notify.c", "the queue of notifications to the kernel") \
 	X(QUERY_NODES, "fs/query/nodes.c", "nodes of queries by number, and their references") \
+	X(TOLD, "fs/tree/told.c", "streams that are kept for the open after a stat(2)") \
 	X(STREAM_SIZES, "fs/cache/stream_sizes.c", "sizes of streams that were counted") \
 	X(TURNS, "fs/tree/handle.h", "whose turn it is at one virtual file or directory") \
 	X(SYNCS, "fs/requests/syncs.c", "requests that wait for the next sync") \

@@ -31,6 +31,7 @@ struct locks;
 struct trash;
 struct query_nodes;
 struct stream_sizes;
+struct told;
 struct fuse_session;
 struct vnode_ops;
 struct workers;
@@ -70,6 +71,7 @@ struct fs {
 	struct trash *trash;
 	struct query_nodes *query_nodes;
 	struct stream_sizes *stream_sizes;
+	struct told *told;
 	atomic_uint_fast64_t changes;        /* change sets committed since the mount */
 	atomic_uint_fast64_t moments;        /* given to nodes (fs/core/nid.h) */
 	struct batch_results *batch_results; /* the last of each .batch */

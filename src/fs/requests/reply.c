@@ -6,6 +6,7 @@
 #include "fs/requests/ops.h"
 #include "fs/requests/refusal.h"
 #include "fs/tree/held.h"
+#include "fs/tree/told.h"
 #include "fs/virtual/stats.h"
 
 #include <errno.h>
@@ -25,6 +26,13 @@ struct fuse_call call_begin_own(struct fs *fs, enum op op, const struct statx_re
 	};
 }
 
+static bool op_changes(enum op op)
+{
+	return op == OP_SETATTR || op == OP_CREATE || op == OP_WRITE || op == OP_FLUSH ||
+		op == OP_FSYNC || op == OP_MKDIR || op == OP_RMDIR || op == OP_UNLINK ||
+		op == OP_RENAME;
+}
+
 struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char *name)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -33,6 +41,8 @@ struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char
 			.nid = nid, .tid = ctx->pid, .uid = ctx->uid, .gid = ctx->gid });
 	c.req = req;
 	c.name = name;
+	if (op_changes(op))
+		told_forget(c.fs->told, c.tid);
 	c.opened = op == OP_READ || op == OP_WRITE || op == OP_FLUSH || op == OP_FSYNC ||
 		op == OP_READDIR || op == OP_READDIRPLUS || op == OP_RELEASE;
 	return c;

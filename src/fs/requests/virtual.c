@@ -10,6 +10,7 @@
 #include "fs/core/nid.h"
 #include "fs/requests/kinds.h"
 #include "fs/tree/held.h"
+#include "fs/tree/told.h"
 #include "fs/tree/viewer.h"
 
 #include <errno.h>
@@ -221,23 +222,31 @@ static void refuse_open(struct task *t, enum err e)
  * sendfile(2) and the like read on to the end, which the kernel finds by a short read. */
 #define SIZE_UNKNOWN ((off_t)1 << 62)
 
-/* A node that nobody has open. */
-static uint64_t new_moment(struct fs *fs, uint64_t nid)
+static struct told_to told_to(const struct fuse_call *c)
 {
-	for (;;) {
+	return (struct told_to){ c->tid, c->uid, c->gid };
+}
+
+/* A node that nobody has open, or the one of which the thread has just been told. */
+static uint64_t new_moment(struct fuse_call *c, uint64_t nid)
+{
+	struct fs *fs = c->fs;
+	uint64_t known = told_node(fs->told, nid, told_to(c));
+	while (known == 0) {
 		uint64_t ret = nid_at_moment(nid, atomic_fetch_add(&fs->moments, 1));
 		struct handle *h = handle_reading(fs, ret);
 		if (h == NULL)
 			return ret;
 		handle_unref(fs, h);
 	}
+	return known;
 }
 
 void reply_ventry(struct fuse_call *c, const struct ventry *entry)
 {
 	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
 	if (entry->moment) {
-		e.ino = new_moment(c->fs, entry->nid);
+		e.ino = new_moment(c, entry->nid);
 		e.attr.st_size = SIZE_UNKNOWN;
 	} else {
 		e.attr_timeout = e.entry_timeout = entry->valid_s;
@@ -346,24 +355,41 @@ static void reply_sized(struct fuse_call *c, enum err e, uint64_t size)
 	reply_attr(c, &st, 0);
 }
 
+/* Opens what the node shows.  Streams that are kept make room for others. */
+static enum err open_file(struct task *t, int flags, struct vfile **ret)
+{
+	struct fs *fs = t->call.fs;
+	const struct vnode_ops *ops = vnode_ops_of(fs, t->nid);
+	enum err e;
+	do
+		e = ops->open(fs, nid_base(t->nid), flags, &t->vcall, ret);
+	while (e == ERR_THROTTLED && told_close(fs->told, true));
+	return e;
+}
+
 /* Of the open file, else of what an open would give now. */
 static void run_size(struct task *t)
 {
 	struct fs *fs = t->call.fs;
-	uint64_t nid = nid_base(t->nid), size = 0;
+	uint64_t size = 0, until_us = 0;
 	struct vfile *f = t->handle != NULL ? t->handle->file : t->file;
 	enum err e = ERR_OK;
 	t->slice_end_us = clock_mono_us() + SLICE_US;
-	if (f == NULL) {
-		e = vnode_ops_of(fs, nid)->open(fs, nid, O_RDONLY, &t->vcall, &t->file);
+	/* The kernel asks for the modes before the open; nobody else would be told the same again. */
+	if (f == NULL && fs->options.allow_other)
+		t->file = told_take(fs->told, t->nid, told_to(&t->call), &until_us);
+	if (f == NULL && t->file == NULL)
+		e = open_file(t, O_RDONLY, &t->file);
+	if (f == NULL)
 		f = t->file;
-	}
 	if (e == ERR_OK && f->ops->size != NULL)
 		e = f->ops->size(f, &t->vcall, &size);
 	t->again = e == ERR_CANCELLED && !given_up(t);
 	if (t->again)
 		return;
-	if (t->file != NULL)
+	if (t->file != NULL && e == ERR_OK && f->ops->resumes)
+		told_keep(fs->told, t->nid, told_to(&t->call), t->file, until_us);
+	else if (t->file != NULL)
 		t->file->ops->free(t->file);
 	reply_sized(&t->call, e, size);
 }
@@ -435,10 +461,11 @@ static void answer_open(struct task *t, struct handle *h)
 static void run_open(struct task *t)
 {
 	struct fs *fs = t->call.fs;
-	struct vfile *f = NULL;
+	uint64_t until_us;
+	bool reads = (t->fi.flags & O_ACCMODE) == O_RDONLY;
+	struct vfile *f = reads ? told_take(fs->told, t->nid, told_to(&t->call), &until_us) : NULL;
 	struct handle *h = NULL;
-	enum err e =
-		vnode_ops_of(fs, t->nid)->open(fs, nid_base(t->nid), t->fi.flags, &t->vcall, &f);
+	enum err e = f != NULL ? ERR_OK : open_file(t, t->fi.flags, &f);
 	if (e == ERR_OK)
 		h = handle_new(fs, KIND_VIRTUAL, t->nid, call_thread(&t->call));
 	if (e == ERR_OK && h == NULL) {
@@ -450,7 +477,7 @@ static void run_open(struct task *t)
 		return;
 	}
 	mutex_init(&h->turns.lock, RANK_TURNS);
-	if ((t->fi.flags & O_ACCMODE) != O_RDONLY)
+	if (!reads)
 		handle_writes(fs, h);
 	h->file = f;
 	count_held(fs, h);

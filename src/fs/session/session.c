@@ -23,6 +23,7 @@
 #include "fs/tree/handle.h"
 #include "fs/tree/held.h"
 #include "fs/tree/locks.h"
+#include "fs/tree/told.h"
 #include "fs/tree/trash_dir.h"
 #include "fs/virtual/batch_results.h"
 #include "fs/virtual/control.h"
@@ -197,14 +198,15 @@ static bool make_parts(struct fs *fs)
 	fs->in_sets = idset_new();
 	fs->query_nodes = query_nodes_new();
 	fs->stream_sizes = stream_sizes_new();
+	fs->told = told_new();
 	fs->syncs = syncs_new();
 	return fs->contents != NULL && fs->ahead != NULL && fs->stages != NULL &&
 		fs->notes != NULL && fs->habits != NULL && fs->reasons != NULL &&
 		fs->waiting != NULL && fs->handles != NULL && fs->locks != NULL &&
 		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
 		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
-		fs->query_nodes != NULL && fs->stream_sizes != NULL && fs->batch_results != NULL &&
-		fs->syncs != NULL;
+		fs->query_nodes != NULL && fs->stream_sizes != NULL && fs->told != NULL &&
+		fs->batch_results != NULL && fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -301,6 +303,7 @@ void fs_free(struct fs *fs)
 		notes_free(fs, fs->notes);
 	/* Staged documents that nobody closed are committed or kept in rejected/. */
 	handles_free(fs, fs->handles);
+	told_free(fs->told);
 	stages_free(fs, fs->stages);
 	if (fs->waiting != NULL)
 		rejected_retry(fs);

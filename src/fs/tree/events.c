@@ -10,6 +10,7 @@
 #include "fs/tree/handle.h"
 #include "fs/tree/held.h"
 #include "fs/tree/names.h"
+#include "fs/tree/told.h"
 #include "model/filename.h"
 #include "model/key.h"
 
@@ -138,6 +139,7 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 	struct fs *fs = arg;
 	atomic_fetch_add(&fs->changes, 1);
 	stream_sizes_changed(fs, changes, count);
+	(void)told_close(fs->told, false);
 	for (size_t i = 0; i < count; i++) {
 		drop_content(fs, &changes[i]);
 		keep_old(fs, &changes[i]);

@@ -81,6 +81,45 @@ def test_X11_an_open_stream_has_the_size_of_its_moment(tab):
             os.close(fd)
 
 
+@pytest.mark.parametrize("name", ["table", "csv", "ndjson"])
+@pytest.mark.parametrize("others", ["", "allow_other"])
+def test_X11_an_open_shows_what_its_thread_was_told(rowfs, store, mount, streams, name, others):
+    """Programs that take the size by the name, and read so much of what they open then."""
+    if others and os.geteuid() != 0:
+        pytest.skip("needs root")
+    m = mount(store, *others.split())
+    tab = m / ACCOUNT / "Tab"
+    tab.mkdir(parents=True)
+    fill(rowfs, store, 5000, "p")
+    path = tab / streams[name]
+    before = by_read(path)
+    size = os.stat(path).st_size
+    sh(f"echo '{{\"n\":1}}' > '{tab}/p/0.json'")  # another thread's
+    with open(path, "rb", buffering=0) as f:
+        assert os.fstat(f.fileno()).st_size == size
+        with open(path, "rb", buffering=0) as g:  # once only
+            after = g.read()
+        assert f.read() == before and size == len(before) < len(after)
+    assert os.stat(path).st_size == len(after)
+    put(tab / "p/1.json", '{"n":1}')  # its own: it must see that
+    assert len(by_read(path)) > len(after)
+    size = os.stat(path).st_size
+    sh(f"echo '{{\"n\":1}}' > '{tab}/p/2.json'")
+    assert int(sh(f"wc -c < '{path}'").stdout) > size  # nobody else is shown it
+    time.sleep(2.2)
+    assert len(by_read(path)) > size
+
+
+def test_X11_a_stat_holds_no_place(tab, streams):
+    """What is kept for an open that may come gives way to the streams that are opened."""
+    paths = [tab / streams[name] for name in NAMES]
+    for path in paths:
+        os.stat(path)
+    fds = [os.open(paths[i % len(paths)], os.O_RDONLY) for i in range(64)]
+    for fd in fds:
+        os.close(fd)
+
+
 def test_X11_a_descriptor_opened_again_by_its_link_shows_the_same_moment(tab):
     path = tab / ".rows.ndjson"
     before = by_read(path)

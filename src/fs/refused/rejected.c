@@ -47,9 +47,10 @@ static void trim(struct fs *fs, const struct item *dir, uint64_t files_max, uint
 			(struct span){ 0 }, false, WANT_ATTRS, count_one, &t);
 		bool over = t.files > files_max || t.bytes > bytes_max;
 		if (e == ERR_OK && t.error == ERR_OK && over) {
-			const struct dentry at = {
-				.dir = dir, .class = CLASS_NAMED, .key = t.oldest.key
-			};
+			const struct dentry at = { .origin = ORIGIN_MOUNT,
+				.dir = dir,
+				.class = CLASS_NAMED,
+				.key = t.oldest.key };
 			e = file_unlink(fs, &at, t.oldest.id, NULL);
 			notify_attributes(fs->notifier, nid_of(&t.oldest));
 			notify_name_soon(fs->notifier, STORE_REJECTED, t.oldest.key);
@@ -158,7 +159,9 @@ void rejected_drop(struct fs *fs, uint64_t id)
 	}
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
 	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs, &dir) == ERR_OK) {
-		const struct dentry at = { .dir = &dir, .class = CLASS_NAMED, .key = file.key };
+		const struct dentry at = {
+			.origin = ORIGIN_MOUNT, .dir = &dir, .class = CLASS_NAMED, .key = file.key
+		};
 		(void)file_unlink(fs, &at, id, NULL);
 		notify_attributes(fs->notifier, nid_of(&file));
 		notify_name_soon(fs->notifier, STORE_REJECTED, file.key);

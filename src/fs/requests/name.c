@@ -212,7 +212,7 @@ static void renaming_fini(struct renaming *r)
 static enum err learn_partition_key(struct fs *fs, struct renaming *r, struct err_detail *detail)
 {
 	struct resolved_name dir = { .name = r->to.dir.key, .digest = true };
-	enum err e = name_key_from_document(fs, &dir, buf_span(&r->content), detail);
+	enum err e = resolved_name_learn(&dir, buf_span(&r->content), detail);
 	if (e != ERR_OK)
 		return e;
 	struct item partition = { 0 };
@@ -231,7 +231,7 @@ static enum err learn_keys(struct fs *fs, struct renaming *r, struct err_detail 
 {
 	bool digest = r->to.digest;
 	struct item now = { 0 };
-	enum err e = name_key_from_document(fs, &r->to, buf_span(&r->content), detail);
+	enum err e = resolved_name_learn(&r->to, buf_span(&r->content), detail);
 	if (e == ERR_OK && r->to.pending_dir)
 		e = learn_partition_key(fs, r, detail);
 	if (e != ERR_OK || !digest || r->replaced.kind != ITEM_FILE)

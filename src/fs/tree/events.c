@@ -118,6 +118,15 @@ static void drop_content(struct fs *fs, const struct change *c)
 		contents_drop(fs->contents, nid_of(&c->now));
 }
 
+/* The name that another front end moved an item from.  Tables are only moved by the mount. */
+static void moved_away(struct fs *fs, struct told *told, const struct change *c)
+{
+	struct item was = { .kind = c->now.kind, .class = c->at.class, .key = c->at.key };
+	if (was.kind == ITEM_FILE && was.class == CLASS_KEYED)
+		was.kind = ITEM_ROW;
+	child_changed(fs, told, c->at.parent, &was);
+}
+
 /* What the kernel may have cached of what another front end changed. */
 static void tell(struct fs *fs, struct told *told, const struct change *c)
 {
@@ -125,6 +134,8 @@ static void tell(struct fs *fs, struct told *told, const struct change *c)
 		return;
 	partition_made(fs, told, c);
 	child_changed(fs, told, c->now.parent, &c->now);
+	if (c->op == CHANGE_MOVE)
+		moved_away(fs, told, c);
 	/* Policies of a table, properties of an account: its own times moved. */
 	if (c->op == CHANGE_PUT && item_is_dir(c->now.kind))
 		notify_attributes(fs->notifier, nid_make(c->now.id, 0));

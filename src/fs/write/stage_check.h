@@ -6,13 +6,6 @@
 
 #include "fs/write/stage.h"
 
-struct row_keys {
-	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* UTF-8 */
-	size_t pk_n, rk_n;
-};
-
-/* Fills in the row's keys, from the name or, where that is a digest, from the document. */
-enum err stage__keys(struct fs *fs, struct stage *s, struct row_keys *k, struct err_detail *detail);
 /* Checks the whole document, and remembers that it is valid. */
 enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail);
 /* Checks what strictly sequential writes have brought so far: refuses the first byte that no

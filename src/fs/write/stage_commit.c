@@ -201,7 +201,7 @@ static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k,
 	if (stage__item(s) == 0 || s->base.kind != ITEM_ROW || s->at.dir.kind != ITEM_PARTITION ||
 		s->at.digest)
 		return ERR_GONE;
-	enum err e = stage__keys(fs, s, k, detail);
+	enum err e = resolved_name_keys(&s->at, buf_span(&s->buf), k, detail);
 	if (e != ERR_OK)
 		return e;
 	e = put(fs, s, k, detail);
@@ -228,7 +228,7 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 	if (e == ERR_OK)
 		e = stage__check(fs, s, detail);
 	if (e == ERR_OK)
-		e = stage__keys(fs, s, k, detail);
+		e = resolved_name_keys(&s->at, buf_span(&s->buf), k, detail);
 	if (e != ERR_OK)
 		return e;
 	e = adopt(fs, s, k, detail);

@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 /* Applies one change and moves its item to the caller. */
-static enum err apply_one(
-	struct service *s, struct change *c, struct item *ret, struct err_detail *detail)
+static enum err apply_one(struct service *s, enum origin origin, struct change *c, struct item *ret,
+	struct err_detail *detail)
 {
-	enum err e = service_apply(s, ORIGIN_MOUNT, c, 1, false, detail);
+	enum err e = service_apply(s, origin, c, 1, false, detail);
 	if (e == ERR_OK && ret != NULL) {
 		*ret = c->now;
 		c->now = (struct item){ 0 };
@@ -44,13 +44,13 @@ enum err tree_mkdir(struct service *s, const struct dentry *at, const struct att
 	if (c.kind == ITEM_NONE)
 		return ERR_NOT_PERMITTED;
 	if (c.kind != ITEM_ACCOUNT)
-		return apply_one(s, &c, ret, detail);
+		return apply_one(s, at->origin, &c, ret, detail);
 
 	struct buf body = BUF_INIT(4096);
 	enum err e = account_fresh_body(&body);
 	c.body = buf_span(&body);
 	if (e == ERR_OK)
-		e = apply_one(s, &c, ret, detail);
+		e = apply_one(s, at->origin, &c, ret, detail);
 	buf_wipe(&body);
 	return e;
 }
@@ -61,7 +61,19 @@ enum err tree_rmdir(struct service *s, const struct dentry *at, struct err_detai
 		.op = CHANGE_DELETE, .at = tree__place_of(at), .flags = CHANGE_KEEP_DIR
 	};
 	c.cond = COND_PRESENT;
-	return apply_one(s, &c, NULL, detail);
+	return apply_one(s, at->origin, &c, NULL, detail);
+}
+
+enum err tree_remove(struct service *s, const struct dentry *at, struct err_detail *detail)
+{
+	struct change c = { .op = CHANGE_DELETE,
+		.at = tree__place_of(at),
+		.flags = CHANGE_RECURSIVE,
+		.cond = COND_PRESENT,
+		.attrs = ATTRS_UNSET };
+	enum err e = service_apply(s, at->origin, &c, 1, true, detail);
+	changes_fini(&c, 1);
+	return e;
 }
 
 enum err tree_unlink(struct service *s, const struct dentry *at, struct item *ret_gone,
@@ -72,7 +84,7 @@ enum err tree_unlink(struct service *s, const struct dentry *at, struct item *re
 	};
 	if (ret_gone != NULL)
 		c.flags |= CHANGE_WANT_OLD;
-	enum err e = service_apply(s, ORIGIN_MOUNT, &c, 1, false, detail);
+	enum err e = service_apply(s, at->origin, &c, 1, false, detail);
 	if (e == ERR_OK && ret_gone != NULL) {
 		*ret_gone = c.old;
 		c.old = (struct item){ 0 };
@@ -103,7 +115,7 @@ enum err tree_orphan(struct service *s, const struct dentry *at, struct err_deta
 	if (e == ERR_OK) {
 		char key[24];
 		struct change c = tree__orphan(tree__place_of(at), it.id, key);
-		e = apply_one(s, &c, NULL, detail);
+		e = apply_one(s, at->origin, &c, NULL, detail);
 	}
 	item_fini(&it);
 	return e;
@@ -112,7 +124,7 @@ enum err tree_orphan(struct service *s, const struct dentry *at, struct err_deta
 enum err tree_drop(struct service *s, uint64_t id)
 {
 	struct change c = { .op = CHANGE_DELETE, .at = { .id = id }, .attrs = ATTRS_UNSET };
-	return apply_one(s, &c, NULL, NULL);
+	return apply_one(s, ORIGIN_MOUNT, &c, NULL, NULL);
 }
 
 static bool first_id(void *arg, const struct item *it)
@@ -141,7 +153,7 @@ enum err tree_create_file(struct service *s, const struct dentry *at, const stru
 	struct change c = { .op = CHANGE_PUT, .at = tree__place_of(at), .cond = COND_ABSENT };
 	c.kind = at->class == CLASS_KEYED ? ITEM_ROW : ITEM_FILE;
 	c.attrs = *attrs;
-	return apply_one(s, &c, ret, detail);
+	return apply_one(s, at->origin, &c, ret, detail);
 }
 
 enum err tree_set_attrs(
@@ -149,7 +161,7 @@ enum err tree_set_attrs(
 {
 	struct change c = { .op = CHANGE_ATTRS, .at = { .id = id }, .attrs = *attrs };
 	c.set_mask = mask;
-	return apply_one(s, &c, ret, NULL);
+	return apply_one(s, ORIGIN_MOUNT, &c, ret, NULL);
 }
 
 enum err tree_file_write(
@@ -158,14 +170,14 @@ enum err tree_file_write(
 	struct change c = { .op = CHANGE_WRITE, .at = { .id = id }, .offset = offset };
 	c.body = bytes;
 	c.attrs = ATTRS_UNSET;
-	return apply_one(s, &c, ret, NULL);
+	return apply_one(s, ORIGIN_MOUNT, &c, ret, NULL);
 }
 
 enum err tree_file_resize(struct service *s, uint64_t id, uint64_t size, struct item *ret)
 {
 	struct change c = { .op = CHANGE_RESIZE, .at = { .id = id }, .offset = size };
 	c.attrs = ATTRS_UNSET;
-	return apply_one(s, &c, ret, NULL);
+	return apply_one(s, ORIGIN_MOUNT, &c, ret, NULL);
 }
 
 enum err tree_file_content(struct service *s, const struct item *file, struct buf *out)

@@ -10,8 +10,9 @@
 struct dentry {
 	const struct item *dir;
 	enum item_class class;
-	struct span key;  /* order form (CLASS_KEYED), or the bytes of the name */
-	struct span name; /* tables: the name in its case */
+	struct span key;    /* order form (CLASS_KEYED), or the bytes of the name */
+	struct span name;   /* tables: the name in its case */
+	enum origin origin; /* who changes it */
 };
 
 /* Makes an account, table, partition or folder, by the kind of dir and the class. */
@@ -19,6 +20,8 @@ enum err tree_mkdir(struct service *s, const struct dentry *at, const struct att
 	struct item *ret, struct err_detail *detail);
 /* Removes an empty directory.  ERR_NOT_EMPTY, ERR_NOT_FOUND. */
 enum err tree_rmdir(struct service *s, const struct dentry *at, struct err_detail *detail);
+/* Removes a directory with all below it, durably.  ERR_NOT_FOUND. */
+enum err tree_remove(struct service *s, const struct dentry *at, struct err_detail *detail);
 /* Removes a row or an ordinary file.  ret_gone, if not NULL, is the old item with its body. */
 enum err tree_unlink(struct service *s, const struct dentry *at, struct item *ret_gone,
 	struct err_detail *detail);

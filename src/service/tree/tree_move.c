@@ -256,7 +256,7 @@ static enum err move_partition(struct service *s, const struct passenger *p,
 	detail->op = 0;
 	if (e == ERR_OK)
 		e = row_left(
-			service_apply(s, ORIGIN_MOUNT, changes, r.n + 1, false, detail), detail);
+			service_apply(s, p->from->origin, changes, r.n + 1, false, detail), detail);
 	if (e == ERR_OK) {
 		*move = changes[0];
 		changes[0] = (struct change){ 0 };
@@ -356,8 +356,8 @@ static void fill_match(struct change *c, const struct passenger *p, const struct
 }
 
 /* Applies the move, and hides the replaced file in the same change set. */
-static enum err apply_move(struct service *s, struct change *move, const struct item *target,
-	unsigned flags, struct err_detail *detail)
+static enum err apply_move(struct service *s, enum origin origin, struct change *move,
+	const struct item *target, unsigned flags, struct err_detail *detail)
 {
 	char key[24];
 	struct change all[2] = { 0 };
@@ -367,7 +367,7 @@ static enum err apply_move(struct service *s, struct change *move, const struct 
 		all[n++] = tree__orphan(move->to, target->id, key);
 	size_t at = n++;
 	all[at] = *move;
-	enum err e = service_apply(s, ORIGIN_MOUNT, all, n, false, detail);
+	enum err e = service_apply(s, origin, all, n, false, detail);
 	*move = all[at];
 	all[at] = (struct change){ 0 };
 	changes_fini(all, n);
@@ -378,8 +378,9 @@ static enum err make_move(struct service *s, struct change *c, const struct pass
 	const struct passenger *other, const struct item *target, unsigned flags,
 	struct err_detail *detail)
 {
-	enum err e = p->item.kind == ITEM_PARTITION ? move_partition(s, p, other, c, detail)
-						    : apply_move(s, c, target, flags, detail);
+	enum err e = p->item.kind == ITEM_PARTITION
+		? move_partition(s, p, other, c, detail)
+		: apply_move(s, p->from->origin, c, target, flags, detail);
 	/* The condition held before; the next try checks it again. */
 	bool came = e == ERR_ENTITY_EXISTS && (flags & TREE_NO_REPLACE) == 0;
 	return e == ERR_CONDITION_NOT_MET || came ? ERR_GONE : e;

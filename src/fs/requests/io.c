@@ -15,6 +15,7 @@
 void op_read(fuse_req_t req, fuse_ino_t nid, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct fuse_call c = call_begin(req, OP_READ, nid, NULL);
+	c.fills_pages = fi->lock_owner == 0; /* read(2) tells whose it is, for its locks */
 	struct handle *h = handle_of(fi);
 	handle_ref(h);
 	c.fs->kinds[h->kind]->read(&c, h, size, offset);

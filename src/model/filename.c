@@ -20,20 +20,37 @@ static size_t suffix_len(enum filename_kind kind)
 	return kind == FILENAME_ROW ? SUFFIX_LEN : 0;
 }
 
-static bool is_escaped(unsigned char c, bool first)
+/* DuckDB's COPY TO writes such a file beside .rows.ndjson and .rows.csv, then renames it. */
+static bool is_temporary(struct span name, enum filename_kind kind)
 {
-	return c == '%' || c == '/' || c < 0x20 || c == 0x7f || (first && c == '.');
+	return kind == FILENAME_PARTITION &&
+		(span_is(name, "tmp_.rows.ndjson") || span_is(name, "tmp_.rows.csv"));
+}
+
+/* What a name never begins with, though a key can. */
+#define ESCAPED_FIRST(c) ((c) == '.' || (c) == 't')
+
+static bool is_escaped(unsigned char c, bool special)
+{
+	return c == '%' || c == '/' || c < 0x20 || c == 0x7f || (special && ESCAPED_FIRST(c));
+}
+
+/* Whether a name would not be a key's: the character at i is written otherwise then. */
+static bool is_special(struct span key, size_t i, enum filename_kind kind)
+{
+	return i == 0 && (key.p[0] == '.' || is_temporary(key, kind));
 }
 
 /* Writes the character at key[i] as it stands in a name.  Returns its length in the key. */
-static size_t escape_at(struct span key, size_t i, char out[4], size_t *ret_len)
+static size_t escape_at(
+	struct span key, size_t i, enum filename_kind kind, char out[4], size_t *ret_len)
 {
 	static const char hex[] = "0123456789ABCDEF";
 	unsigned char c = (unsigned char)key.p[i];
 	uint32_t cp;
 	size_t n;
 
-	if (is_escaped(c, i == 0)) {
+	if (is_escaped(c, is_special(key, i, kind))) {
 		memcpy(out, (const char[]){ '%', hex[c >> 4], hex[c & 15] }, 3);
 		*ret_len = 3;
 		return 1;
@@ -48,7 +65,7 @@ static size_t escape_at(struct span key, size_t i, char out[4], size_t *ret_len)
 
 /* Writes whole characters up to max bytes and returns the length.  *ret_all: the whole key did
  * fit. */
-static size_t escape(struct span key, size_t max, char *out, bool *ret_all)
+static size_t escape(struct span key, size_t max, enum filename_kind kind, char *out, bool *ret_all)
 {
 	size_t len = 0, i = 0;
 
@@ -56,13 +73,13 @@ static size_t escape(struct span key, size_t max, char *out, bool *ret_all)
 		char one[4];
 		size_t n, used;
 		if ((unsigned char)key.p[i] < 0x7f &&
-			!is_escaped((unsigned char)key.p[i], i == 0)) {
+			!is_escaped((unsigned char)key.p[i], is_special(key, i, kind))) {
 			if (len == max)
 				break;
 			out[len++] = key.p[i++];
 			continue;
 		}
-		used = escape_at(key, i, one, &n);
+		used = escape_at(key, i, kind, one, &n);
 		if (len + n > max)
 			break;
 		memcpy(out + len, one, n);
@@ -73,11 +90,11 @@ static size_t escape(struct span key, size_t max, char *out, bool *ret_all)
 	return len;
 }
 
-static size_t digest_stem(struct span key, size_t room, char *out)
+static size_t digest_stem(struct span key, size_t room, enum filename_kind kind, char *out)
 {
 	uint8_t digest[32];
 	bool all;
-	size_t len = escape(key, room - DIGEST_TAIL, out, &all);
+	size_t len = escape(key, room - DIGEST_TAIL, kind, out, &all);
 
 	crypto_sha256(key, digest);
 	out[len++] = '%';
@@ -90,10 +107,10 @@ size_t filename_encode(struct span key, enum filename_kind kind, char out[LIMIT_
 {
 	size_t room = LIMIT_NAME_BYTES - suffix_len(kind);
 	bool all;
-	size_t len = escape(key, room, out, &all);
+	size_t len = escape(key, room, kind, out, &all);
 
 	if (!all)
-		len = digest_stem(key, room, out);
+		len = digest_stem(key, room, kind, out);
 	if (key.n == 0) {
 		memcpy(out, empty_stem.p, empty_stem.n);
 		len = empty_stem.n;
@@ -112,7 +129,7 @@ bool filename_is_long(struct span key, enum filename_kind kind)
 
 	if (key.n <= room / 3)
 		return false;
-	(void)escape(key, room, stem, &all);
+	(void)escape(key, room, kind, stem, &all);
 	return !all;
 }
 
@@ -169,7 +186,7 @@ static enum err decode_stem(
 	e = key_check(key, kind == FILENAME_ROW ? "RowKey" : "PartitionKey", detail);
 	if (e != ERR_OK)
 		return e;
-	len = escape(key, stem.n, again, &all);
+	len = escape(key, stem.n, kind, again, &all);
 	if (!all || !span_eq(span_make(again, len), stem))
 		return refuse(detail, stem);
 	return ERR_OK;
@@ -237,7 +254,7 @@ enum err filename_decode(
 			LIMIT_FILE_NAME_BYTES);
 	if (name.n == 0)
 		return err_set(detail, ERR_NAME_INVALID, "The name is empty.");
-	if (row && (name.p[0] == '.' || !span_ends(name, suffix))) {
+	if ((row && (name.p[0] == '.' || !span_ends(name, suffix))) || is_temporary(name, kind)) {
 		ret->form = FILENAME_ORDINARY;
 		return ERR_OK;
 	}

@@ -42,7 +42,8 @@ size_t filename_encode(struct span key, enum filename_kind kind, char out[LIMIT_
 bool filename_is_long(struct span key, enum filename_kind kind);
 
 /* Interprets a name.  In a partition, a row's name ends in ".json" and does not begin with '.'; any
- * other name is FILENAME_ORDINARY.
+ * other name is FILENAME_ORDINARY.  In a table tmp_.rows.ndjson and tmp_.rows.csv are: partitions of these
+ * keys have names that begin with %74.
  *
  * A name that no key has is ERR_NAME_INVALID, ERR_NAME_NOT_UTF8, ERR_KEY_INVALID, ERR_KEY_TOO_LARGE
  * or ERR_NAME_TOO_LONG.

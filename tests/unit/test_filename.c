@@ -97,6 +97,25 @@ TEST(other_names_beside_the_rows_are_ordinary)
 	CHECK_ERR(filename_decode(span_make(name, 256), FILENAME_ROW, &f, NULL), ERR_NAME_TOO_LONG);
 }
 
+TEST(a_temporary_file_of_rows_is_no_partition)
+{
+	struct filename f;
+	static const char *const names[] = { "tmp_.rows.ndjson", "tmp_.rows.csv" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char shown[32];
+		CHECK(decode(names[i], FILENAME_PARTITION, &f) == ERR_OK);
+		CHECK(f.form == FILENAME_ORDINARY);
+		(void)snprintf(shown, sizeof(shown), "%%74%s", names[i] + 1);
+		CHECK_EQ_STR(partition(names[i]), shown);
+		round_trips(span_of(names[i]), FILENAME_PARTITION);
+		round_trips(span_of(names[i]), FILENAME_ROW);
+	}
+	CHECK_EQ_STR(partition("tmp_.rows"), "tmp_.rows");
+	is_refused("%74mp_.rows", FILENAME_PARTITION, ERR_NAME_INVALID);
+	is_refused("a%74", FILENAME_PARTITION, ERR_NAME_INVALID);
+}
+
 TEST(other_spellings_of_a_key_are_refused)
 {
 	static const char *const stems[] = { "%61", "%2e", "%2Ea%2E", "a%2E", "%", "%2", "a%",
@@ -298,10 +317,10 @@ TEST(bytes_that_are_no_utf8_pass_one_by_one)
 
 RUN_TESTS(T(plain_keys_are_their_names), T(percent_and_a_leading_dot_are_escaped),
 	T(the_empty_key_has_a_name), T(other_names_beside_the_rows_are_ordinary),
-	T(other_spellings_of_a_key_are_refused), T(names_of_illegal_keys_are_refused),
-	T(a_name_has_at_most_240_bytes), T(long_keys_take_the_digest_form),
-	T(the_cut_is_at_a_character), T(a_digest_name_has_its_exact_form),
-	T(random_keys_have_one_name_and_come_back),
+	T(a_temporary_file_of_rows_is_no_partition), T(other_spellings_of_a_key_are_refused),
+	T(names_of_illegal_keys_are_refused), T(a_name_has_at_most_240_bytes),
+	T(long_keys_take_the_digest_form), T(the_cut_is_at_a_character),
+	T(a_digest_name_has_its_exact_form), T(random_keys_have_one_name_and_come_back),
 	T(random_names_mean_a_key_only_in_its_own_spelling),
 	T(a_name_that_needs_an_escape_is_refused_without),
 	T(bytes_that_are_no_utf8_pass_one_by_one))

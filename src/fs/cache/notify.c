@@ -233,6 +233,11 @@ void notify_limit_patience(bool limited)
 	patience.last = 0;
 }
 
+void notify_wait_for_none(void)
+{
+	patience.limited = patience.ran_out = true;
+}
+
 void notify_change(struct notifier *n, uint64_t dir_nid, struct span name)
 {
 	if (!patience.limited)

@@ -131,6 +131,10 @@ struct vnode_ops {
 		struct vfile **ret);
 	/* The node is cut to size 0; other changes of attributes are refused.  NULL: also this one. */
 	enum err (*cut)(struct fs *fs, uint64_t nid);
+	/* rename(2) of an ordinary file onto the node, which takes over what is in it: as if it were
+	 * written there and closed.  *ret_noted: the error has its reason.  NULL: refused. */
+	enum err (*replace)(struct fs *fs, uint64_t nid, const struct item *file,
+		const struct caller *call, bool *ret_noted);
 	/* n lookups of the node are taken back; NULL: nothing is kept per node. */
 	void (*forget)(struct fs *fs, uint64_t nid, uint64_t n);
 	enum err (*mkdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call,

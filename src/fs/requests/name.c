@@ -33,9 +33,9 @@ static bool may_make_dir(const struct resolved_name *t)
 {
 	if (t->dir.id < STORE_ID_FIRST && t->dir.id != STORE_ROOT)
 		return false;
-	if (t->dir.kind == ITEM_PARTITION || t->pending_dir)
-		return !t->row_name && t->name.p[0] == '.';
-	return true;
+	bool files = t->dir.kind == ITEM_PARTITION || t->pending_dir ||
+		(t->dir.kind == ITEM_TABLE && t->class == CLASS_NAMED);
+	return !files || (!t->row_name && t->name.p[0] == '.');
 }
 
 /* In a table any other name is a partition's, which a folder does not become. */
@@ -421,6 +421,18 @@ static enum err refuse_document(struct fuse_call *c, struct renaming *r, enum er
 	return ERR_NOT_AN_ENTITY;
 }
 
+/* Whether the new name is one of rowfs's own that takes files over: then the request is its. */
+static bool is_replaced(struct fuse_call *c, uint64_t parent, const char *name, unsigned flags)
+{
+	struct resolved_name to = { 0 };
+	if (c->to_name[0] != '.' || flags != 0 ||
+		name_resolve(c->fs, c->to_nid, c->to_name, &to, NULL) != ERR_OK)
+		return false;
+	uint64_t nid = to.control;
+	resolved_name_fini(&to);
+	return nid != 0 && virtual_replace(c, parent, name, nid);
+}
+
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	const char *new_name, unsigned flags)
 {
@@ -435,6 +447,8 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t n
 				"rename knows the flags NOREPLACE and EXCHANGE only."));
 		return;
 	}
+	if (is_replaced(&c, parent, name, flags))
+		return;
 	struct renaming *r = calloc(1, sizeof(*r));
 	if (r == NULL) {
 		reply_err(&c, ERR_NO_MEMORY);

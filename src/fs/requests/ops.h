@@ -118,6 +118,8 @@ void virtual_lookup(struct fuse_call *c, uint64_t dir, const char *name);
 void virtual_mkdir(struct fuse_call *c, uint64_t dir, const char *name);
 void virtual_rmdir(struct fuse_call *c, uint64_t dir, const char *name);
 void virtual_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi);
+/* rename(2) of a name onto a virtual node.  Returns false if the node takes over no files. */
+bool virtual_replace(struct fuse_call *c, uint64_t dir, const char *name, uint64_t nid);
 void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n);
 /* Whether the node is virtual: then the change of it has been refused. */
 bool virtual_refuses(struct fuse_call *c, uint64_t nid);

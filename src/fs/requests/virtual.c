@@ -9,9 +9,12 @@
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
 #include "fs/requests/kinds.h"
+#include "fs/requests/refusal.h"
+#include "fs/tree/control_names.h"
 #include "fs/tree/held.h"
 #include "fs/tree/told.h"
 #include "fs/tree/viewer.h"
+#include "fs/write/look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +34,7 @@ struct task {
 	bool again;            /* it was, and goes on later */
 
 	uint64_t nid;
+	uint64_t to_nid; /* rename(2) */
 	struct fuse_file_info fi;
 	struct handle *handle; /* one reference, and its turn while it runs */
 	uint64_t offset;
@@ -319,6 +323,60 @@ void virtual_rmdir(struct fuse_call *c, uint64_t dir, const char *name)
 		refuse(c, dir, ops->refusal);
 	else if ((t = new_named(c, run_rmdir, dir, name)) != NULL)
 		dispatch(t, VLANE_CHANGE);
+}
+
+/* The item that is renamed onto the node. */
+static enum err take_file(struct task *t, struct resolved_name *from, struct item *file)
+{
+	struct fs *fs = t->call.fs;
+	enum err e = name_resolve(fs, t->nid, t->bytes, from, NULL);
+	if (name_means_nothing(e))
+		return ERR_NOT_FOUND;
+	if (e == ERR_OK && from->control != 0)
+		return refuse_control(&t->call.detail);
+	if (e == ERR_OK)
+		e = name_look(fs, from, WANT_ATTRS, file);
+	if (e == ERR_OK && file->kind != ITEM_FILE)
+		return err_set(&t->call.detail, ERR_NOT_PERMITTED,
+			"Only an ordinary file can be renamed onto the name: what is in it is "
+			"imported.");
+	if (e != ERR_OK)
+		return e;
+	e = vnode_ops_of(fs, t->to_nid)->replace(fs, t->to_nid, file, &t->vcall, &t->call.noted);
+	const struct dentry at = name_dentry(from, ITEM_FILE);
+	return e == ERR_OK ? file_unlink(fs, &at, file->id, &t->call.detail) : e;
+}
+
+/* The kernel keeps the file's node under the new name. */
+static void run_replace(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct resolved_name from = { 0 };
+	struct item file = { 0 };
+	notify_wait_for_none();
+	enum err e = take_file(t, &from, &file);
+	if (e == ERR_OK) {
+		notify_old_node(fs->notifier, nid_of(&file));
+		notify_name_soon(
+			fs->notifier, nid_make(nid_id(t->to_nid), 0), span_of(t->call.to_name));
+	}
+	item_fini(&file);
+	resolved_name_fini(&from);
+	reply_err(&t->call, e);
+}
+
+bool virtual_replace(struct fuse_call *c, uint64_t dir, const char *name, uint64_t nid)
+{
+	const struct vnode_ops *ops = vnode_ops_of(c->fs, nid);
+	if (ops->replace == NULL)
+		return false;
+	struct task *t = new_named(c, run_replace, dir, name);
+	if (t != NULL) {
+		t->to_nid = nid;
+		t->call.to_name = dir_control_name(nid).p;
+		dispatch_viewed(t, VLANE_CHANGE);
+	}
+	return true;
 }
 
 void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n)

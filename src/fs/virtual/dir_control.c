@@ -38,6 +38,7 @@ static const struct vnode_ops rows_ops = {
 	.moments = true,
 	.stat = dir_control_stat,
 	.open = rows_open,
+	.replace = import_file_replace,
 	.xattr_get = dir_control_xattr_get,
 };
 

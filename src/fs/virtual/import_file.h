@@ -23,4 +23,9 @@
 enum err import_file_open(
 	struct fs *fs, uint64_t nid, const struct caller *call, struct vfile **ret);
 
+/* rename(2) of an ordinary file onto the name: imports what is in it.  The errors are those of write(2) and
+ * close(2), but for EINVAL, which is ERR_NOT_AN_ENTITY. */
+enum err import_file_replace(struct fs *fs, uint64_t nid, const struct item *file,
+	const struct caller *call, bool *ret_noted);
+
 #endif

@@ -211,7 +211,8 @@ static bool on_row(void *arg, const struct item *it)
 
 /* Returns true if an ordinary file or folder may have this name.  A leading dot is allowed
  * everywhere.  In a partition, a file may have a row's name: editors create it empty before they
- * write.  In a table, a folder may have the digest name of a partition whose key is unknown.
+ * write.  In a table, a folder may have the digest name of a partition whose key is unknown, and a
+ * file the name of a temporary file that will be imported.
  * v->dir is ITEM_NONE for the root. */
 static bool file_name_is_allowed(const struct verify *v, const struct item *it)
 {
@@ -224,9 +225,8 @@ static bool file_name_is_allowed(const struct verify *v, const struct item *it)
 	if (name.p[0] == '.' || v->dir == ITEM_FOLDER)
 		return true;
 	if (v->dir == ITEM_TABLE)
-		return it->kind == ITEM_FOLDER &&
-			filename_decode(name, FILENAME_PARTITION, &f, NULL) == ERR_OK &&
-			f.form == FILENAME_DIGEST;
+		return filename_decode(name, FILENAME_PARTITION, &f, NULL) == ERR_OK &&
+			f.form == (it->kind == ITEM_FOLDER ? FILENAME_DIGEST : FILENAME_ORDINARY);
 	if (v->dir != ITEM_PARTITION)
 		return false;
 	return filename_decode(name, FILENAME_ROW, &f, NULL) == ERR_OK &&

@@ -186,7 +186,7 @@ bool name_may_hold_files(const struct resolved_name *t)
 {
 	if (t->dir.id < STORE_ID_FIRST && t->dir.id != STORE_ROOT)
 		return false;
-	return is_dot_name(t->name) || t->dir.kind == ITEM_PARTITION ||
+	return t->class == CLASS_NAMED || t->dir.kind == ITEM_PARTITION ||
 		(t->dir.kind == ITEM_FOLDER && t->dir.id != STORE_ROOT);
 }
 

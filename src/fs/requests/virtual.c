@@ -476,7 +476,7 @@ static void virtual_set(struct fuse_call *c, struct node *n, const struct stat *
 	enum err e = ops->takes_attrs ? ERR_OK : ops->refusal;
 	bool cuts = (to_set & FUSE_SET_ATTR_SIZE) != 0;
 	if (ops->cut != NULL && cuts && st->st_size == 0)
-		e = ops->cut(c->fs, n->nid);
+		e = ops->cut(c->fs, nid_base(n->nid));
 	if (e != ERR_OK)
 		refuse(c, n->nid, e);
 	else if (cuts)

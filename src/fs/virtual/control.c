@@ -33,10 +33,10 @@ static void write_waiting(struct fs *fs, struct buf *out)
 static const struct control {
 	const char *name;
 	uint64_t nid;
-	void (*write)(struct fs *fs, struct buf *out); /* NULL: no text, such as a directory's */
+	void (*write)(struct fs *fs, struct buf *out); /* NULL: a directory */
 } controls[] = {
 	{ "errors", NID_ERRORS, write_errors },
-	{ "faults", NID_FAULTS, NULL }, /* faults_file.h */
+	{ "faults", NID_FAULTS, faults_file_show },
 	{ "metrics", NID_METRICS, stats_write_metrics },
 	{ "rejected", STORE_REJECTED, NULL },
 	{ "rejected.ndjson", NID_WAITING, write_waiting },
@@ -91,10 +91,9 @@ static enum err control_lookup(struct fs *fs, uint64_t dir, struct span name,
 static enum err control_open(
 	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
-	if (nid == NID_FAULTS)
-		return faults_file_open(fs, flags, call, ret);
+	(void)call;
 	if ((flags & O_ACCMODE) != O_RDONLY)
-		return ERR_NOT_PERMITTED;
+		return nid == NID_FAULTS ? faults_file_open(fs, flags, ret) : ERR_NOT_PERMITTED;
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
 		if (controls[i].nid == nid && controls[i].write != NULL) {
 			struct buf content = BUF_INIT(CONTENT_LIMIT);

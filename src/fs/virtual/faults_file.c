@@ -97,14 +97,13 @@ static const struct vfile_ops faults_file_ops = {
 	.free = faults_file_free,
 };
 
-enum err faults_file_open(struct fs *fs, int flags, const struct caller *call, struct vfile **ret)
+void faults_file_show(struct fs *fs, struct buf *out)
 {
-	(void)call;
-	if ((flags & O_ACCMODE) == O_RDONLY) {
-		struct buf shown = BUF_INIT(FAULTS_SHOWN_MAX);
-		faults_write(service_faults(fs->service), clock_mono_us(), &shown);
-		return vfile_of_content(fs, &shown, false, ret);
-	}
+	faults_write(service_faults(fs->service), clock_mono_us(), out);
+}
+
+enum err faults_file_open(struct fs *fs, int flags, struct vfile **ret)
+{
 	struct faults_file *f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return ERR_NO_MEMORY;

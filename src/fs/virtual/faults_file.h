@@ -8,8 +8,10 @@
 
 #include "fs/core/virtual.h"
 
-/* Methods of vnode_ops for NID_FAULTS. */
-enum err faults_file_open(struct fs *fs, int flags, const struct caller *call, struct vfile **ret);
+/* Appends the rules that still hold. */
+void faults_file_show(struct fs *fs, struct buf *out);
+/* Opens it for writing, by the flags of open(2). */
+enum err faults_file_open(struct fs *fs, int flags, struct vfile **ret);
 /* Removes all rules. */
 enum err faults_file_cut(struct fs *fs);
 

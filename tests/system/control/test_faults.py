@@ -202,6 +202,7 @@ def test_H8_shells_write_read_add_and_clear(m, client, work):
     assert sh("cat faults", cwd=where).stdout == (
         "fault=busy table=Tab op=insert count=2 # had by 1\n"
         "fault=closed queue=* # had by 0\nfault=lost op=merge # had by 0\n")
+    assert (where / "faults").stat().st_size == len(get(where / "faults"))
     sh(f"cp faults {work}/kept; cp {work}/kept faults", cwd=where)
     assert len(rules(m)) == 3
     sh(": > faults", cwd=where)

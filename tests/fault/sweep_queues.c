@@ -2,7 +2,9 @@
  * Sweeps over queues: a queue with three messages, one of them large. */
 #include "service/change/change_set.h"
 #include "service/queue/messages.h"
+#include "service/queue/queue_stats.h"
 #include "service/queue/queues.h"
+#include "service/transfer/message_transfer.h"
 #include "sweep.h"
 
 #include <stdio.h>
@@ -138,11 +140,57 @@ static enum err with_a_row(struct world *w)
 	return e;
 }
 
+static enum err import_messages(struct world *w)
+{
+	static char text[] =
+		"{\"MessageText\":\"five\"}\n{\"MessageBytes\":\"/w==\",\"DequeueCount\":1}\n";
+	const struct import_options options = { .stop_at_error = true };
+	struct import_counts counts;
+	FILE *in = fmemopen(text, sizeof(text) - 1, "r");
+	enum err e = in == NULL ? ERR_NO_MEMORY
+				: messages_import(w->service, ORIGIN_REST, queue, in, &options,
+					  &counts, &w->detail);
+	if (in != NULL)
+		fclose(in);
+	if (e == ERR_OK)
+		EXPECT(w, counts.done == 2);
+	return e;
+}
+
+static bool on_lines(void *arg, struct span lines, uint64_t n)
+{
+	struct seen *s = arg;
+	s->n += n;
+	s->bytes += lines.n;
+	return true;
+}
+
+static enum err export_messages(struct world *w)
+{
+	struct seen s = { 0 };
+	enum err e = messages_export(w->service, queue, on_lines, &s);
+	if (e == ERR_OK)
+		EXPECT(w, s.n == 3 && s.bytes > LARGE);
+	return e;
+}
+
+static enum err figures(struct world *w)
+{
+	struct queue_stats s;
+	enum err e = queue_stats(w->service, NULL, true, &s);
+	if (e == ERR_OK)
+		EXPECT(w, s.queues == 1 && s.messages == 3 && s.visible == 3);
+	return e;
+}
+
 /* clang-format off */
 const struct sweep_case sweep_queues[] = {
 	{ "queue", SWEEP_SERVICE, NULL, make_queue, NULL },
 	{ "message", SWEEP_SERVICE, with_queue, put_one, NULL },
 	{ "message with a row", SWEEP_SERVICE, with_queue, with_a_row, NULL },
+	{ "import of messages", SWEEP_SERVICE | SWEEP_IN_PARTS, with_queue, import_messages, NULL },
+	{ "export of messages", SWEEP_SERVICE, with_queue, export_messages, NULL },
+	{ "figures of queues", SWEEP_SERVICE, with_queue, figures, NULL },
 	{ "take of messages", SWEEP_SERVICE, with_queue, take, NULL },
 	{ "peek at messages", SWEEP_SERVICE, with_queue, peek, NULL },
 	{ "update of a message", SWEEP_SERVICE, with_queue, update, NULL },

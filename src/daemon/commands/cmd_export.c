@@ -3,8 +3,11 @@
 #include "daemon/core/table_arg.h"
 #include "model/key.h"
 #include "service/check/salvage.h"
+#include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/query/row_stream.h"
+#include "service/queue/queues.h"
+#include "service/transfer/message_transfer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +21,7 @@ struct run {
 	struct cmd_env *env;
 	struct progress progress;
 	struct row_stream *stream;
+	uint64_t messages;
 };
 
 static bool check(const struct args *args, FILE *err)
@@ -30,8 +34,18 @@ static bool check(const struct args *args, FILE *err)
 			"--skip-damaged writes a whole table as NDJSON to standard output");
 		return false;
 	}
-	return table_arg_parse(args->words[1], "ACCOUNT/TABLE", "export", &t, err) &&
-		table_arg_format(args, NULL, "export", &format, err);
+	if (!table_or_queue_arg_parse(args->words[1], "export", &t, err) ||
+		!table_arg_format(args, NULL, "export", &format, err))
+		return false;
+	if (t.queue &&
+		(args->nwords > 2 || args_has(args, "skip-damaged") ||
+			args_value(args, "format") != NULL)) {
+		(void)command_fail(err, "export",
+			"a queue is written whole, as NDJSON; it takes no PARTITION, --format and "
+			"--skip-damaged");
+		return false;
+	}
+	return true;
 }
 
 static bool asked(void *arg)
@@ -122,6 +136,39 @@ static enum err write_rows(struct run *r, struct err_detail *why)
 	return e;
 }
 
+/* ---- queues ---- */
+
+static bool on_messages(void *arg, struct span lines, uint64_t n)
+{
+	struct run *r = arg;
+	r->messages += n;
+	progress_show(&r->progress, r->messages, 0, 0);
+	return fwrite(lines.p, 1, lines.n, r->env->out) == lines.n &&
+		!r->env->cancelled(r->env->cancel_arg);
+}
+
+static enum err write_messages(struct run *r, const struct table_arg *t, struct err_detail *why)
+{
+	struct service *s = r->env->service;
+	struct item account = { 0 };
+	uint64_t id;
+	enum err e = account_find(s, t->account, &account);
+	if (e == ERR_OK)
+		e = queue_id(s, account.id, t->table, &id);
+	item_fini(&account);
+	if (e != ERR_OK)
+		return e;
+	progress_start(&r->progress, r->env, "messages");
+	if (isatty(r->env->out_fd))
+		r->progress.to = NULL;
+	e = messages_export(s, id, on_messages, r);
+	progress_clear(&r->progress);
+	if ((e == ERR_CANCELLED && !r->env->cancelled(r->env->cancel_arg)) ||
+		(e == ERR_OK && fflush(r->env->out) != 0))
+		e = cannot_write(why);
+	return e;
+}
+
 /* ---- --skip-damaged ---- */
 
 static bool on_salvaged(void *arg, struct span line)
@@ -168,13 +215,17 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct table_arg t;
 	struct err_detail why = { 0 };
 	enum transfer_format format;
-	(void)table_arg_parse(args->words[1], "ACCOUNT/TABLE", "export", &t, env->err);
+	(void)table_or_queue_arg_parse(args->words[1], "export", &t, env->err);
 	(void)table_arg_format(args, args_value(args, "output"), "export", &format, env->err);
 	if (args_has(args, "skip-damaged"))
 		return skip_damaged(env, &t);
-	enum err e = open_rows(
-		&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON, &why);
-	if (e == ERR_OK)
+	enum err e;
+	if (t.queue)
+		e = write_messages(&r, &t, &why);
+	else
+		e = open_rows(&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON,
+			&why);
+	if (e == ERR_OK && !t.queue)
 		e = write_rows(&r, &why);
 	row_stream_close(r.stream);
 	if (e == ERR_OK)
@@ -201,7 +252,8 @@ const struct command command_export = {
 	.synopsis =
 		"STORE ACCOUNT/TABLE [PARTITION] [--format=FORMAT] [--output=FILE] [--skip-damaged]",
 	.summary = "Writes the rows of a table or a partition, from one snapshot",
-	.help = "PARTITION is a PartitionKey as it is, not as a file name.  With --skip-damaged what is\n"
+	.help = "ACCOUNT/.queue/QUEUE in place of ACCOUNT/TABLE: the messages of a queue, as NDJSON.\n"
+		"PARTITION is a PartitionKey as it is, not as a file name.  With --skip-damaged what is\n"
 		"left out is told on standard error, and the exit code is 1 then; what can be read of a\n"
 		"store that nobody serves is gathered in TMPDIR (/var/tmp) first.\n",
 	.options = options_,

@@ -5,7 +5,9 @@
 #include "daemon/core/table_arg.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
+#include "service/queue/queues.h"
 #include "service/transfer/importer.h"
+#include "service/transfer/message_transfer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -50,8 +52,15 @@ static bool check(const struct args *args, FILE *err)
 			args_value(args, "mode"));
 		return false;
 	}
-	return table_arg_parse(args->words[1], "ACCOUNT/TABLE", "import", &t, err) &&
-		table_arg_format(args, NULL, "import", &format, err);
+	if (!table_or_queue_arg_parse(args->words[1], "import", &t, err) ||
+		!table_arg_format(args, NULL, "import", &format, err))
+		return false;
+	if (t.queue && (args_value(args, "mode") != NULL || args_value(args, "format") != NULL)) {
+		(void)command_fail(err, "import",
+			"messages are NDJSON, and are put; a queue takes no --mode and --format");
+		return false;
+	}
+	return true;
 }
 
 static void tell_error(void *arg, enum err e, const struct err_detail *detail)
@@ -109,7 +118,26 @@ static enum err open_table(
 	return e;
 }
 
-static void summarize(struct run *r)
+/* The queue, made where it is not there yet. */
+static enum err open_queue(
+	struct cmd_env *env, const struct table_arg *t, uint64_t *ret_id, struct err_detail *why)
+{
+	struct item account = { 0 };
+	bool created;
+	enum err e = account_find(env->service, t->account, &account);
+	if (e == ERR_OK)
+		e = queue_id(env->service, account.id, t->table, ret_id);
+	if (e == ERR_QUEUE_NOT_FOUND) {
+		e = queue_create(env->service, ORIGIN_COMMAND, account.id, t->table, SPAN_LIT(""),
+			&created, why);
+		if (e == ERR_OK || e == ERR_QUEUE_EXISTS)
+			e = queue_id(env->service, account.id, t->table, ret_id);
+	}
+	item_fini(&account);
+	return e;
+}
+
+static void summarize(struct run *r, const char *one, const char *many)
 {
 	struct cmd_env *env = r->env;
 	char done[NUMBER_MAX], refused[NUMBER_MAX], rate[NUMBER_MAX];
@@ -121,7 +149,7 @@ static void summarize(struct run *r)
 	number_text(r->done, done);
 	number_text(r->refused, refused);
 	number_text(seconds > 0 ? (uint64_t)((double)r->done / seconds) : 0, rate);
-	fprintf(env->err, "%s %s imported", done, r->done == 1 ? "row" : "rows");
+	fprintf(env->err, "%s %s imported", done, r->done == 1 ? one : many);
 	if (r->refused > 0)
 		fprintf(env->err, ", %s refused", refused);
 	fprintf(env->err, " in %.1f s (%s/s)\n", seconds, rate);
@@ -143,24 +171,24 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct run r = { .env = env, .size = size_of(env) };
 	struct table_arg t;
 	struct err_detail why = { 0 };
-	uint64_t table_id;
+	uint64_t id; /* of the table or queue */
 	struct import_options options = { .stop_at_error = args_has(args, "stop"),
 		.on_error = tell_error,
 		.on_progress = tell_progress,
 		.arg = &r };
-	(void)table_arg_parse(args->words[1], "ACCOUNT/TABLE", "import", &t, env->err);
+	(void)table_or_queue_arg_parse(args->words[1], "import", &t, env->err);
 	(void)parse_mode(args_value(args, "mode"), &options.mode);
-	enum err e = open_table(env, &t, &table_id, &why);
+	enum err e = (t.queue ? open_queue : open_table)(env, &t, &id, &why);
 	if (e != ERR_OK)
 		return table_arg_fail(env, "import", &t, e, &why);
 
-	progress_start(&r.progress, env, "rows");
+	progress_start(&r.progress, env, t.queue ? "messages" : "rows");
 	for (size_t i = 0; e == ERR_OK && i < env->ninputs; i++) {
 		struct import_counts counts;
 		r.input = env->inputs[i].name;
 		(void)table_arg_format(args, r.input, "import", &options.format, env->err);
-		e = import_stream(env->service, ORIGIN_COMMAND, table_id, env->inputs[i].file,
-			&options, &counts, &why);
+		e = (t.queue ? messages_import : import_stream)(env->service, ORIGIN_COMMAND, id,
+			env->inputs[i].file, &options, &counts, &why);
 		r.done += counts.done;
 		r.refused += counts.refused;
 		r.bytes += counts.bytes;
@@ -169,11 +197,10 @@ static int run(struct cmd_env *env, const struct args *args)
 	bool cancelled = env->cancelled(env->cancel_arg);
 	bool told = options.stop_at_error && r.refused > 0;
 	if (e != ERR_OK && cancelled)
-		(void)command_fail(
-			env->err, "import", "cancelled; what was imported so far is in the table");
+		(void)command_fail(env->err, "import", "cancelled; what was imported so far stays");
 	else if (e != ERR_OK && !told)
 		tell_end(&r, e, &why);
-	summarize(&r);
+	summarize(&r, t.queue ? "message" : "row", t.queue ? "messages" : "rows");
 	return e == ERR_OK && r.refused == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -188,7 +215,8 @@ const struct command command_import = {
 	.name = "import",
 	.synopsis = "STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [FILE...]",
 	.summary = "Reads rows from files or standard input into a table",
-	.help = "The account must exist; a table that does not exist is made.  Modes:\n"
+	.help = "The account must exist; a table that does not exist is made.  ACCOUNT/.queue/QUEUE in\n"
+		"place of ACCOUNT/TABLE: messages, as NDJSON, into a queue.  Modes:\n"
 		"  insert   new rows only; a row that exists is refused\n"
 		"  upsert   insert, or replace what is there\n"
 		"  merge    into rows that exist: properties that are not given stay\n"

@@ -3,6 +3,23 @@
 
 #include <string.h>
 
+bool table_or_queue_arg_parse(
+	const char *text, const char *command, struct table_arg *ret, FILE *err)
+{
+	static const char mark[] = "/.queue/";
+	const char *at = strstr(text, mark);
+	if (at == NULL)
+		return table_arg_parse(text, "ACCOUNT/TABLE", command, ret, err);
+	*ret = (struct table_arg){ .account = span_make(text, (size_t)(at - text)),
+		.table = span_of(at + sizeof(mark) - 1),
+		.queue = true };
+	if (ret->account.n > 0 && ret->table.n > 0 && strchr(ret->table.p, '/') == NULL &&
+		strchr(text, '/') == at)
+		return true;
+	fprintf(err, "rowfs %s: '%s' is not ACCOUNT/.queue/QUEUE\n", command, text);
+	return false;
+}
+
 bool table_arg_parse(
 	const char *text, const char *form, const char *command, struct table_arg *ret, FILE *err)
 {
@@ -11,8 +28,8 @@ bool table_arg_parse(
 		fprintf(err, "rowfs %s: '%s' is not %s\n", command, text, form);
 		return false;
 	}
-	ret->account = span_make(text, (size_t)(slash - text));
-	ret->table = span_of(slash + 1);
+	*ret = (struct table_arg){ .account = span_make(text, (size_t)(slash - text)),
+		.table = span_of(slash + 1) };
 	return true;
 }
 
@@ -45,6 +62,9 @@ int table_arg_fail(struct cmd_env *env, const char *command, const struct table_
 	if (e == ERR_TABLE_NOT_FOUND)
 		return command_fail(env->err, command, "there is no table '%.*s' in account '%.*s'",
 			tn, t->table.p, an, t->account.p);
-	return command_fail(env->err, command, "%.*s/%.*s: %s", an, t->account.p, tn, t->table.p,
-		err_message(e, why));
+	if (e == ERR_QUEUE_NOT_FOUND && t->queue)
+		return command_fail(env->err, command, "there is no queue '%.*s' in account '%.*s'",
+			tn, t->table.p, an, t->account.p);
+	return command_fail(env->err, command, "%.*s/%s%.*s: %s", an, t->account.p,
+		t->queue ? ".queue/" : "", tn, t->table.p, err_message(e, why));
 }

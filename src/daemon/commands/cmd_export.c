@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/progress.h"
+#include "daemon/core/rows_out.h"
 #include "daemon/core/table_arg.h"
 #include "model/key.h"
 #include "service/check/salvage.h"
@@ -11,16 +12,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-#define READ_BYTES ((size_t)256 << 10)
-
 struct run {
 	struct cmd_env *env;
-	struct progress progress;
 	struct row_stream *stream;
+	struct progress progress; /* of messages */
 	uint64_t messages;
 };
 
@@ -29,7 +27,8 @@ static bool check(const struct args *args, FILE *err)
 	struct table_arg t;
 	enum transfer_format format;
 	if (args_has(args, "skip-damaged") &&
-		(args->nwords > 2 || args_has(args, "output") || args_has(args, "format"))) {
+		(args->nwords > 2 || args_has(args, "output") || args_has(args, "format") ||
+			args_has(args, "filter"))) {
 		(void)command_fail(err, "export",
 			"--skip-damaged writes a whole table as NDJSON to standard output");
 		return false;
@@ -39,27 +38,13 @@ static bool check(const struct args *args, FILE *err)
 		return false;
 	if (t.queue &&
 		(args->nwords > 2 || args_has(args, "skip-damaged") ||
-			args_value(args, "format") != NULL)) {
+			args_value(args, "filter") != NULL || args_value(args, "format") != NULL)) {
 		(void)command_fail(err, "export",
-			"a queue is written whole, as NDJSON; it takes no PARTITION, --format and "
-			"--skip-damaged");
+			"a queue is written whole, as NDJSON; it takes no PARTITION, --filter, "
+			"--format and --skip-damaged");
 		return false;
 	}
 	return true;
-}
-
-static bool asked(void *arg)
-{
-	struct run *r = arg;
-	progress_show(&r->progress, row_stream_rows(r->stream), 0, 0);
-	return r->env->cancelled(r->env->cancel_arg);
-}
-
-/* The reader of our output has had enough (head): no reason for a message. */
-static bool reader_left(const struct cmd_env *env)
-{
-	struct pollfd p = { .fd = env->out_fd };
-	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR) != 0;
 }
 
 static enum err find_partition(
@@ -77,38 +62,11 @@ static enum err find_partition(
 	return e;
 }
 
-static enum err cannot_write(struct err_detail *why)
-{
-	int code = errno != 0 ? errno : EIO;
-	return err_set(
-		why, err_from_errno(code), "cannot write the output: %s", strerrordesc_np(code));
-}
-
-static enum err copy(struct run *r, struct err_detail *why)
-{
-	FILE *out = r->env->out;
-	struct buf piece = BUF_INIT(READ_BYTES);
-	uint64_t offset = 0;
-	enum err e;
-	do {
-		buf_clear(&piece);
-		e = row_stream_read(r->stream, offset, READ_BYTES, asked, r, &piece, why);
-		offset += piece.len;
-		if (e == ERR_OK && piece.len > 0 &&
-			fwrite(piece.data, 1, piece.len, out) != piece.len)
-			e = cannot_write(why);
-	} while (e == ERR_OK && piece.len > 0);
-	if (e == ERR_OK && fflush(out) != 0)
-		e = cannot_write(why);
-	buf_fini(&piece);
-	return e;
-}
-
 static enum err open_rows(struct run *r, const struct args *args, const struct table_arg *t,
 	enum row_form form, struct err_detail *why)
 {
 	struct service *s = r->env->service;
-	struct row_query all = ROW_QUERY_ALL(form);
+	struct row_query q = ROW_QUERY_ALL(form);
 	struct item table = { 0 };
 	struct span key, *partition = NULL;
 	enum err e = table_find(s, t->account, t->table, &table);
@@ -119,20 +77,13 @@ static enum err open_rows(struct run *r, const struct args *args, const struct t
 	if (e == ERR_OK && partition != NULL)
 		e = find_partition(s, table.id, *partition, why);
 	if (e == ERR_OK)
+		e = row_query_set(&q, "filter", args_value(args, "filter"), why);
+	if (e == ERR_OK)
 		e = row_stream_open(
-			s, table.id, partition, &all, SPAN_LIT("rowfs export"), &r->stream, why);
+			s, table.id, partition, &q, SPAN_LIT("rowfs export"), &r->stream, why);
+	else
+		row_query_fini(&q);
 	item_fini(&table);
-	return e;
-}
-
-static enum err write_rows(struct run *r, struct err_detail *why)
-{
-	/* A progress line would be drawn over the rows. */
-	progress_start(&r->progress, r->env, "rows");
-	if (isatty(r->env->out_fd))
-		r->progress.to = NULL;
-	enum err e = copy(r, why);
-	progress_clear(&r->progress);
 	return e;
 }
 
@@ -165,7 +116,7 @@ static enum err write_messages(struct run *r, const struct table_arg *t, struct 
 	progress_clear(&r->progress);
 	if ((e == ERR_CANCELLED && !r->env->cancelled(r->env->cancel_arg)) ||
 		(e == ERR_OK && fflush(r->env->out) != 0))
-		e = cannot_write(why);
+		e = rows_out_error(why);
 	return e;
 }
 
@@ -194,12 +145,12 @@ static int skip_damaged(struct cmd_env *env, const struct table_arg *t)
 	if (e == ERR_OK)
 		e = service_salvage(env->service, table.id, &to);
 	item_fini(&table);
-	if (e == ERR_OK && fflush(env->out) != 0)
-		e = cannot_write(&why);
+	if (e == ERR_OK)
+		e = rows_out_flush(env, &why);
 	if (e == ERR_CANCELLED && env->cancelled(env->cancel_arg))
 		return command_fail(env->err, "export", "cancelled");
 	if (e == ERR_CANCELLED)
-		e = cannot_write(&why);
+		e = rows_out_error(&why);
 	if (e != ERR_OK)
 		return table_arg_fail(env, "export", t, e, &why);
 	if (to.losses == 0 && (env->salvaged == NULL || env->salvaged->losses == 0))
@@ -226,11 +177,11 @@ static int run(struct cmd_env *env, const struct args *args)
 		e = open_rows(&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON,
 			&why);
 	if (e == ERR_OK && !t.queue)
-		e = write_rows(&r, &why);
+		e = rows_out(env, r.stream, false, &why);
 	row_stream_close(r.stream);
 	if (e == ERR_OK)
 		return EXIT_DONE;
-	if (reader_left(env))
+	if (rows_out_reader_left(env))
 		return EXIT_FAILED;
 	if (env->cancelled(env->cancel_arg))
 		return command_fail(env->err, "export", "cancelled");
@@ -241,6 +192,7 @@ static int run(struct cmd_env *env, const struct args *args)
 }
 
 static const struct option_spec options_[] = {
+	{ "filter", 0, "FILTER", "only the rows that match, as for query" },
 	{ "format", 0, "ndjson|csv", "by default what --output ends in, else ndjson" },
 	{ "output", 'o', "FILE", "write to FILE instead of standard output" },
 	{ "skip-damaged", 0, NULL, "NDJSON of what can be read of a table in a damaged store" },
@@ -250,7 +202,8 @@ static const struct option_spec options_[] = {
 const struct command command_export = {
 	.name = "export",
 	.synopsis =
-		"STORE ACCOUNT/TABLE [PARTITION] [--format=FORMAT] [--output=FILE] [--skip-damaged]",
+		"STORE ACCOUNT/TABLE [PARTITION] [--filter=FILTER] [--format=FORMAT] [--output=FILE] "
+		"[--skip-damaged]",
 	.summary = "Writes the rows of a table or a partition, from one snapshot",
 	.help = "ACCOUNT/.queue/QUEUE in place of ACCOUNT/TABLE: the messages of a queue, as NDJSON.\n"
 		"PARTITION is a PartitionKey as it is, not as a file name.  With --skip-damaged what is\n"

@@ -75,6 +75,9 @@ struct command {
 	int (*data)(struct cmd_env *env, const struct args *args); /* words[0] is the store */
 	/* Checks that need no store; false after a message.  May be NULL. */
 	bool (*check)(const struct args *args, FILE *err);
+	/* data: asks the person at the terminal, before anything is done and only in the process that
+	 * was called; false: nothing is to be done.  May be NULL. */
+	bool (*ask)(const struct args *args);
 };
 
 /* The table of all commands, sorted by name (daemon/commands/table.h). */
@@ -113,12 +116,20 @@ extern const struct command command_account_list;
 extern const struct command command_account_regenerate;
 extern const struct command command_account_remove;
 extern const struct command command_backup;
+extern const struct command command_batch;
 extern const struct command command_check;
 extern const struct command command_export;
+extern const struct command command_get;
 extern const struct command command_help_;
 extern const struct command command_import;
 extern const struct command command_init;
+extern const struct command command_ls;
+extern const struct command command_merge;
 extern const struct command command_mount;
+extern const struct command command_mv;
+extern const struct command command_put;
+extern const struct command command_query;
+extern const struct command command_rm;
 extern const struct command command_salvage;
 extern const struct command command_sas;
 extern const struct command command_serve;

@@ -399,6 +399,8 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 {
 	struct files f = { 0 };
 	int code = EXIT_FAILED;
+	if (c->ask != NULL && !c->ask(args))
+		return EXIT_FAILED;
 	signals_catch(c->name);
 	signals_at_end(drop_output, &f);
 	if (open_files(c, args, &f))

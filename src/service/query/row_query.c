@@ -172,6 +172,19 @@ enum err row_query_parse(struct span text, struct row_query *ret, struct err_det
 	return e;
 }
 
+enum err row_query_set(
+	struct row_query *q, const char *name, const char *value, struct err_detail *detail)
+{
+	enum option option;
+	if (value == NULL)
+		return ERR_OK;
+	struct span text = arena_copy(&q->arena, span_of(value));
+	if (text.p == NULL)
+		return ERR_NO_MEMORY;
+	enum err e = find_option(span_of(name), &option, detail);
+	return e == ERR_OK ? read_option(q, option, text, detail) : e;
+}
+
 void row_query_fini(struct row_query *q)
 {
 	filter_fini(&q->filter);

@@ -43,6 +43,10 @@ struct row_query {
  * row_query_fini() also after an error.  ERR_INVALID_INPUT with the reason, for a filter "Syntax
  * error at position N in '...'."; ERR_NO_MEMORY. */
 enum err row_query_parse(struct span text, struct row_query *ret, struct err_detail *detail);
+/* Sets an option of a query by its name: filter, select or top.  Keeps no reference to value; NULL leaves
+ * the query as it is.  Errors as above. */
+enum err row_query_set(
+	struct row_query *q, const char *name, const char *value, struct err_detail *detail);
 /* Frees the query. */
 void row_query_fini(struct row_query *q);
 

@@ -63,6 +63,18 @@ CHECKS = {
             NOTHING, "test -d /srv/blogs"
                      " -a -e /etc/systemd/system/multi-user.target.wants/rowfs-mount@blogs.service"),
     },
+    "Without a mount": {
+        "list the partitions of a table": (r"names  20.*  Chess/\n.*  Football/\n.*  Links/\n",),
+        "print a row": (r'{"Text":"Hi","Rating":5}\n',),
+        "put a row": (NOTHING, "grep -q d4 mnt/myblogs/Posts/Chess/2.json"),
+        "change a property": (NOTHING, "grep -q 'd4.*:3' mnt/myblogs/Posts/Chess/2.json"),
+        "print the rows that match": (
+            r"\APartitionKey,RowKey,Text,Text@type\nChess,1,e4,Edm.String\nFootball,1,Hi,Edm.String\n\Z",),
+        "put a row only over the version that was read":
+            (NOTHING, "grep -q 4 mnt/myblogs/Posts/Chess/2.json"),
+        "give a row another key": (NOTHING, "grep -q 4 mnt/myblogs/Posts/Chess/3.json"),
+        "drop a row": (NOTHING, "! test -e mnt/myblogs/Posts/Chess/3.json"),
+    },
     "Read": {
         "read a row": (r'{"Text":"Hi","Rating":5}\n',),
         "see the rows of a partition, one a line": (r"(?s)\A(\{[^\n]*\}\n){3}\Z",),

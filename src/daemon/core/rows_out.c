@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/core/rows_out.h"
+
+#include "daemon/core/columns.h"
+#include "daemon/core/progress.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES ((size_t)256 << 10)
+
+struct run {
+	struct cmd_env *env;
+	struct row_stream *stream;
+	struct progress progress;
+};
+
+static bool asked(void *arg)
+{
+	struct run *r = arg;
+	progress_show(&r->progress, row_stream_rows(r->stream), 0, 0);
+	return r->env->cancelled(r->env->cancel_arg);
+}
+
+bool rows_out_reader_left(const struct cmd_env *env)
+{
+	struct pollfd p = { .fd = env->out_fd };
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR) != 0;
+}
+
+enum err rows_out_error(struct err_detail *why)
+{
+	int code = errno != 0 ? errno : EIO;
+	return err_set(
+		why, err_from_errno(code), "cannot write the output: %s", strerrordesc_np(code));
+}
+
+enum err rows_out_flush(struct cmd_env *env, struct err_detail *why)
+{
+	return fflush(env->out) == 0 ? ERR_OK : rows_out_error(why);
+}
+
+/* columns: NULL for the bytes as they are. */
+static enum err copy(struct run *r, struct columns *columns, struct err_detail *why)
+{
+	FILE *out = r->env->out;
+	struct buf piece = BUF_INIT(READ_BYTES);
+	uint64_t offset = 0;
+	enum err e;
+	do {
+		buf_clear(&piece);
+		e = row_stream_read(r->stream, offset, READ_BYTES, asked, r, &piece, why);
+		offset += piece.len;
+		if (e != ERR_OK || piece.len == 0)
+			break;
+		if (columns != NULL)
+			e = columns_add(columns, buf_span(&piece));
+		else if (fwrite(piece.data, 1, piece.len, out) != piece.len)
+			e = rows_out_error(why);
+	} while (e == ERR_OK);
+	if (e == ERR_OK && columns != NULL)
+		e = columns_flush(columns);
+	buf_fini(&piece);
+	return e == ERR_OK ? rows_out_flush(r->env, why) : e;
+}
+
+enum err rows_out(
+	struct cmd_env *env, struct row_stream *stream, bool aligned, struct err_detail *why)
+{
+	struct run r = { .env = env, .stream = stream };
+	struct columns columns = COLUMNS_INIT(env->out);
+	/* A progress line would be drawn over the rows. */
+	progress_start(&r.progress, env, "rows");
+	if (isatty(env->out_fd))
+		r.progress.to = NULL;
+	enum err e = copy(&r, aligned ? &columns : NULL, why);
+	progress_clear(&r.progress);
+	columns_fini(&columns);
+	return e;
+}

@@ -25,13 +25,21 @@ static int usage(int argc, char **argv)
 	if (command_group(&command_table, argv[0])) {
 		bool help =
 			argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-		if (!help && argc > 1)
+		const char *meant = help ? NULL : command_suggest(&command_table, argc, argv);
+		if (meant != NULL && argc > 1)
+			fprintf(stderr,
+				"rowfs: there is no command '%s %s'; did you mean: rowfs %s\n",
+				argv[0], argv[1], meant);
+		else if (!help && argc > 1)
 			fprintf(stderr, "rowfs: there is no command '%s %s'; there are:\n", argv[0],
 				argv[1]);
 		command_help_all(&command_table, argv[0], help ? stdout : stderr);
 		return help ? EXIT_DONE : EXIT_USAGE;
 	}
-	fprintf(stderr, "rowfs: there is no command '%s'; see: rowfs help\n", argv[0]);
+	const char *meant = command_suggest(&command_table, argc, argv);
+	fprintf(stderr, "rowfs: there is no command '%s'; %s%s\n", argv[0],
+		meant != NULL ? "did you mean: rowfs " : "see: rowfs help",
+		meant != NULL ? meant : "");
 	return EXIT_USAGE;
 }
 

@@ -48,6 +48,7 @@ static const struct option_spec options[] = {
 
 const struct command command_account_add = {
 	.name = "account add",
+	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE NAME [--key=BASE64] [--url=URL]",
 	.summary = "Adds an account, and prints its keys",
 	.help = "NAME: 3 to 24 lower-case letters and digits.  The account gets two fresh keys of\n"

@@ -21,6 +21,7 @@ static const struct option_spec options[] = {
 
 const struct command command_account_keys = {
 	.name = "account keys",
+	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE NAME [--url=URL]",
 	.summary = "Prints the keys of an account",
 	.help = "The last line is a connection string for the SDKs, as of 'rowfs account add'.\n",

@@ -32,6 +32,7 @@ static int run(struct cmd_env *env, const struct args *args)
 
 const struct command command_account_list = {
 	.name = "account list",
+	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE",
 	.summary = "Lists the accounts",
 	.min_words = 1,

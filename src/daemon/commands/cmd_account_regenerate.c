@@ -34,6 +34,7 @@ static const struct option_spec options[] = {
 
 const struct command command_account_regenerate = {
 	.name = "account regenerate",
+	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE NAME [--which=1|2] [--url=URL]",
 	.summary = "Replaces a key of an account by a fresh one",
 	.help = "What was signed with the old key is refused from then on.  To change keys without\n"

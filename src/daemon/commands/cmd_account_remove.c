@@ -24,6 +24,7 @@ static const struct option_spec options[] = {
 
 const struct command command_account_remove = {
 	.name = "account remove",
+	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE NAME [--recursive]",
 	.summary = "Removes an account",
 	.options = options,

@@ -65,6 +65,7 @@ static const struct option_spec options_[] = {
 
 const struct command command_backup = {
 	.name = "backup",
+	.topic = TOPIC_CARE,
 	.synopsis = "STORE FILE [--force]",
 	.summary = "Copies the whole store as of now to a file",
 	.help = "FILE is then a store of its own: 'rowfs check FILE' verifies it; to restore it, mount\n"

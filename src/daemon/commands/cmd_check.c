@@ -87,6 +87,7 @@ static int run(struct cmd_env *env, const struct args *args)
 
 const struct command command_check = {
 	.name = "check",
+	.topic = TOPIC_CARE,
 	.synopsis = "STORE",
 	.summary = "Verifies the whole store; exit code 0 only if it is clean",
 	.help = "Reads everything and changes nothing.  A store that is being served is checked as\n"

@@ -201,6 +201,7 @@ static const struct option_spec options_[] = {
 
 const struct command command_export = {
 	.name = "export",
+	.topic = TOPIC_ROWS,
 	.synopsis =
 		"STORE ACCOUNT/TABLE [PARTITION] [--filter=FILTER] [--format=FORMAT] [--output=FILE] "
 		"[--skip-damaged]",

@@ -27,6 +27,7 @@ static int run(const struct args *args)
 
 const struct command command_help_ = {
 	.name = "help",
+	.topic = TOPIC_HELP,
 	.synopsis = "[COMMAND]",
 	.summary = "Explains a command",
 	.max_words = 2,

@@ -213,6 +213,7 @@ static const struct option_spec options_[] = {
 
 const struct command command_import = {
 	.name = "import",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [FILE...]",
 	.summary = "Reads rows from files or standard input into a table",
 	.help = "The account must exist; a table that does not exist is made.  ACCOUNT/.queue/QUEUE in\n"

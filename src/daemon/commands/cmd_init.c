@@ -22,6 +22,7 @@ static int run(const struct args *args)
 
 const struct command command_init = {
 	.name = "init",
+	.topic = TOPIC_START,
 	.synopsis = "STORE",
 	.summary = "Makes an empty store",
 	.help = "The file gets mode 0600, for it holds the keys of the accounts.  Whatever is\n"

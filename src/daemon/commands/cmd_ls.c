@@ -173,6 +173,7 @@ static const struct option_spec options_[] = {
 
 const struct command command_ls = {
 	.name = "ls",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE [PATH...] [--long] [--json]",
 	.summary = "Lists accounts, tables, partitions or rows",
 	.help = "PATH is ACCOUNT/TABLE/PARTITION/ROW.json or a part of it, with the names that a mount\n"

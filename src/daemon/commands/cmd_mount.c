@@ -176,6 +176,7 @@ static const struct option_spec options[] = {
 
 const struct command command_mount = {
 	.name = "mount",
+	.topic = TOPIC_START,
 	.synopsis = "STORE DIR [-f] [-o OPTION,...]",
 	.summary = "Shows a store as a filesystem; returns when it answers",
 	.help = "Options (-o), beside those of mount(8) such as noatime or nosuid:\n"

@@ -123,6 +123,7 @@ static const struct option_spec options_[] = {
 
 const struct command command_query = {
 	.name = "query",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE ACCOUNT/TABLE[/PARTITION] [FILTER] [--select=A,B] [--top=N] "
 		    "[--format=FORMAT | --count | --explain]",
 	.summary = "Prints the rows that match a filter",

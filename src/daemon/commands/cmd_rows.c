@@ -119,6 +119,7 @@ static const struct option_spec get_options[] = {
 
 const struct command command_get = {
 	.name = "get",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE PATH... [--json]",
 	.summary = "Prints rows, as their files show them",
 	.help = "PATH is ACCOUNT/TABLE/PARTITION/ROW.json, with the names that a mount shows.\n",
@@ -313,6 +314,7 @@ static const struct option_spec write_options[] = {
 
 const struct command command_put = {
 	.name = "put",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE PATH [FILE] [--if-match=ETAG] [--json]",
 	.summary = "Inserts or replaces a row",
 	.help = WRITE_HELP,
@@ -326,6 +328,7 @@ const struct command command_put = {
 
 const struct command command_merge = {
 	.name = "merge",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE PATH [FILE] [--if-match=ETAG] [--json]",
 	.summary = "Merges properties into a row, or inserts it",
 	.help = WRITE_HELP "Properties that the document lacks stay as they are.\n",
@@ -418,6 +421,7 @@ static const struct option_spec rm_options[] = {
 
 const struct command command_rm = {
 	.name = "rm",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE PATH... [--recursive] [--yes] [--if-match=ETAG]",
 	.summary = "Removes rows, partitions, tables or accounts",
 	.help = "On a terminal -r asks first.  However much is below, it is gone in one step.\n"
@@ -503,6 +507,7 @@ static int run_mv(struct cmd_env *env, const struct args *args)
 
 const struct command command_mv = {
 	.name = "mv",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE PATH NEW",
 	.summary = "Gives a row, partition or account another name",
 	.help = "The keys of a row are its name, so this changes them, in one step.  NEW may be the\n"
@@ -582,6 +587,7 @@ static const struct option_spec batch_options[] = {
 
 const struct command command_batch = {
 	.name = "batch",
+	.topic = TOPIC_ROWS,
 	.synopsis = "STORE ACCOUNT/TABLE[/PARTITION] [FILE] [--check]",
 	.summary = "Applies a change set: all of it or nothing",
 	.help = "Reads what a .batch file of a mount takes, and prints the result as JSON.\n",

@@ -126,6 +126,7 @@ static const struct option_spec options_[] = {
 
 const struct command command_salvage = {
 	.name = "salvage",
+	.topic = TOPIC_CARE,
 	.synopsis = "STORE NEW [--doubtful] [--json]",
 	.summary = "Makes a new, clean store of what is sound in a damaged one",
 	.help = "Reads STORE page by page, and takes every row, file and account whose pages are\n"

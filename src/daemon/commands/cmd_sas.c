@@ -496,6 +496,7 @@ static const struct option_spec options[] = {
 
 const struct command command_sas = {
 	.name = "sas",
+	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE ACCOUNT[/NAME] --permissions=LETTERS --expiry=TIME [OPTION ...]",
 	.summary = "Makes a URL that gives access to a table, a queue or an account (SAS)",
 	.help = "Whoever has the URL has the access, until it expires or the key that signed it is\n"

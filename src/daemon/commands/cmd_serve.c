@@ -143,6 +143,7 @@ static const struct option_spec options[] = {
 
 const struct command command_serve = {
 	.name = "serve",
+	.topic = TOPIC_START,
 	.synopsis = "STORE [--rest=ENDPOINT ...]",
 	.summary = "Serves the protocols of tables and queues, without a mount",
 	.help = "Stays in the foreground and prints a line for each socket when it is ready; SIGINT\n"

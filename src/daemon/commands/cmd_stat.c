@@ -328,6 +328,7 @@ static const struct option_spec options[] = {
 
 const struct command command_stat = {
 	.name = "stat",
+	.topic = TOPIC_CARE,
 	.synopsis = "STORE [--json]",
 	.summary = "Counts accounts, tables, partitions, rows, messages and bytes",
 	.help = "Lists the largest partitions and, of a store that is being served, the hottest.\n",

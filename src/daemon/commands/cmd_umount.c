@@ -102,6 +102,7 @@ static int run(const struct args *args)
 
 const struct command command_umount = {
 	.name = "umount",
+	.topic = TOPIC_START,
 	.synopsis = "DIR",
 	.summary = "Unmounts; returns when the store is closed",
 	.min_words = 1,

@@ -10,6 +10,7 @@ static int run(const struct args *args)
 
 const struct command command_version = {
 	.name = "version",
+	.topic = TOPIC_HELP,
 	.synopsis = "",
 	.summary = "Prints the version",
 	.local = run,

@@ -31,6 +31,7 @@ static const struct command *const commands[] = {
 	&command_stat,
 	&command_umount,
 	&command_version,
+	&command_why,
 };
 
 const struct command_table command_table = { commands, ARRAY_LEN(commands) };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/args.h"
 
+#include "daemon/core/suggest.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,9 +60,15 @@ static bool parse_long(struct parser *p, const char *text)
 	size_t n = equals != NULL ? (size_t)(equals - text) : strlen(text);
 	const struct option_spec *spec = by_name(p, text, n);
 	if (spec == NULL) {
+		struct suggest meant = SUGGEST_INIT(span_make(text, n));
+		for (const struct option_spec *s = p->specs; s != NULL && s->name != NULL; s++)
+			suggest_offer(&meant, s->name);
 		bool behind_o = by_name(p, "options", strlen("options")) != NULL;
-		fprintf(p->err, "rowfs %s: unknown option '--%.*s'%s\n", p->command, (int)n, text,
-			behind_o ? "; mount options go behind -o" : "");
+		fprintf(p->err, "rowfs %s: unknown option '--%.*s'%s%s\n", p->command, (int)n, text,
+			meant.best != NULL ? "; did you mean --"
+				: behind_o ? "; mount options go behind -o"
+					   : "",
+			meant.best != NULL ? meant.best : "");
 		return false;
 	}
 	if (spec->value == NULL) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/command.h"
 
+#include "daemon/core/suggest.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -46,6 +48,27 @@ void command_name_operations(const struct command_table *t, struct service *s)
 	metrics_name(service_metrics(s), METRICS_COMMAND, names, n);
 }
 
+const char *command_suggest(const struct command_table *t, int argc, char *const *argv)
+{
+	char words[64];
+	const char *best = NULL;
+	size_t distance = SIZE_MAX;
+	for (int n = 1; n <= 2 && n <= argc; n++) {
+		int len = snprintf(words, sizeof(words), "%s%s%s", argv[0], n == 2 ? " " : "",
+			n == 2 ? argv[1] : "");
+		if (len < 0 || (size_t)len >= sizeof(words))
+			break;
+		struct suggest s = SUGGEST_INIT(span_of(words));
+		for (size_t i = 0; i < t->n; i++)
+			suggest_offer(&s, t->list[i]->name);
+		if (s.best != NULL && s.distance < distance) {
+			best = s.best;
+			distance = s.distance;
+		}
+	}
+	return best;
+}
+
 static bool in_group(const struct command *c, const char *word)
 {
 	size_t n = strlen(word);
@@ -60,15 +83,32 @@ bool command_group(const struct command_table *t, const char *word)
 	return false;
 }
 
+static const char *const topics[TOPIC_COUNT_] = {
+	[TOPIC_START] = "Start and end",
+	[TOPIC_ROWS] = "Rows",
+	[TOPIC_ACCOUNTS] = "Accounts",
+	[TOPIC_CARE] = "Care of a store",
+	[TOPIC_HELP] = "Help",
+};
+
 void command_help_all(const struct command_table *t, const char *group, FILE *out)
 {
 	if (group == NULL)
 		fputs("Table storage as a filesystem: rows are files, in one store.\n\n"
 		      "usage: rowfs COMMAND ...\n\n",
 			out);
-	for (size_t i = 0; i < t->n; i++)
-		if (group == NULL || in_group(t->list[i], group))
-			fprintf(out, "  %-18s  %s\n", t->list[i]->name, t->list[i]->summary);
+	for (size_t k = 0; k < TOPIC_COUNT_; k++) {
+		bool shown = false;
+		for (size_t i = 0; i < t->n; i++) {
+			const struct command *c = t->list[i];
+			if (c->topic != k || (group != NULL && !in_group(c, group)))
+				continue;
+			if (!shown && group == NULL)
+				fprintf(out, "%s%s:\n", k > 0 ? "\n" : "", topics[k]);
+			shown = true;
+			fprintf(out, "  %-18s  %s\n", c->name, c->summary);
+		}
+	}
 	fputs("\n'rowfs help COMMAND' tells more; rowfs(5) tells what a mount shows.\n", out);
 }
 

@@ -59,8 +59,19 @@ enum command_flags {
 	COMMAND_SALVAGES = 16,
 };
 
+/* The parts of the help. */
+enum command_topic {
+	TOPIC_START,
+	TOPIC_ROWS,
+	TOPIC_ACCOUNTS,
+	TOPIC_CARE,
+	TOPIC_HELP,
+	TOPIC_COUNT_
+};
+
 struct command {
 	const char *name; /* one word or two */
+	enum command_topic topic;
 	const char *synopsis;
 	const char *summary; /* one line */
 	const char *help;    /* more lines; may be NULL */
@@ -94,6 +105,8 @@ const struct command *command_find(
 void command_name_operations(const struct command_table *t, struct service *s);
 void command_count(const struct command_table *t, struct service *s, const struct command *c,
 	uint64_t us, enum metrics_end end);
+/* Returns the name that argv was perhaps meant to be; NULL. */
+const char *command_suggest(const struct command_table *t, int argc, char *const *argv);
 /* Whether commands begin with this word ("account"). */
 bool command_group(const struct command_table *t, const char *word);
 /* The page of all commands, or of those that begin with group. */
@@ -136,5 +149,6 @@ extern const struct command command_serve;
 extern const struct command command_stat;
 extern const struct command command_umount;
 extern const struct command command_version;
+extern const struct command command_why;
 
 #endif

@@ -86,11 +86,50 @@ ROWS = [
 def test_every_command_explains_itself(rowfs):
     names = [line[2:22].strip() for line in rowfs("help").stdout.splitlines()
              if line.startswith("  ")]
-    assert len(names) == 26 and names == sorted(names)
+    assert len(names) == 27 == len(set(names))
     for name in names:
         by_option = rowfs(*name.split(), "--help").stdout
         assert by_option.startswith(f"usage: rowfs {name}")
         assert rowfs("help", *name.split()).stdout == by_option
+
+
+def test_the_help_has_parts(rowfs):
+    parts = [p.splitlines() for p in rowfs("help").stdout.split("\n\n")]
+    found = {p[0]: [line[2:22].strip() for line in p[1:]] for p in parts if p[0].endswith(":")}
+    assert list(found) == ["Start and end:", "Rows:", "Accounts:", "Care of a store:", "Help:"]
+    assert "query" in found["Rows:"] and "sas" in found["Accounts:"]
+    assert all(names == sorted(names) for names in found.values())
+
+
+def test_what_was_perhaps_meant_is_named(rowfs):
+    for args, meant in ((["qery"], "rowfs query"), (["exprot", "s"], "rowfs export"),
+                        (["account", "ad"], "rowfs account add"),
+                        (["stat", "--jsno", "s"], "did you mean --json"),
+                        (["import", "s", "a/T", "--moed=x"], "did you mean --mode")):
+        done = rowfs(*args, check=False)
+        assert done.returncode == 2 and meant in done.stderr
+    for args in (["frobnicate"], ["x"], ["stat", "--nonsense", "s"]):
+        assert "did you mean" not in rowfs(*args, check=False).stderr
+
+
+def test_why_tells_the_last_reason(rowfs, acct, mount, work):
+    mnt = mount(acct)
+    os.makedirs(mnt / "acct/Tab/p")
+    row = mnt / "acct/Tab/p/1.json"
+    assert "nothing was refused" in rowfs("why", mnt / "acct/Tab/p", check=False).stderr
+    done = subprocess.run(["sh", "-c", f"echo '{{\"A b\":1}}' > {row}"], capture_output=True)
+    assert done.returncode != 0
+    reason = os.getxattr(row.parent, "user.rowfs.error").decode() + "\n"
+    assert reason.startswith("PropertyNameInvalid: ")
+    assert rowfs("why", row).stdout == reason
+    assert rowfs("why", row.parent).stdout == reason
+    assert rowfs("why", cwd=row.parent).stdout == reason
+    row.write_text("{}")
+    done = rowfs("why", row, check=False)
+    assert done.returncode == 1 and "since the last success" in done.stderr
+    (work / "x").touch()
+    done = rowfs("why", work / "x", check=False)
+    assert done.returncode == 1 and done.stderr.startswith("rowfs why: ")
 
 
 @pytest.mark.parametrize("args", [

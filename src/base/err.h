@@ -26,14 +26,20 @@
 	X(TABLE_EXISTS,          EEXIST,       409, "TableAlreadyExists",           "The table specified already exists.") \
 	X(ACCOUNT_EXISTS,        EEXIST,       409, "AccountAlreadyExists",         "The account specified already exists.") \
 	X(QUEUE_EXISTS,          EEXIST,       409, "QueueAlreadyExists",           "The specified queue already exists.") \
+	X(CONTAINER_EXISTS,      EEXIST,       409, "ContainerAlreadyExists",       "The specified container already exists.") \
+	X(BLOB_EXISTS,           EEXIST,       409, "BlobAlreadyExists",            "The specified blob already exists.") \
 	X(NAME_EXISTS,           EEXIST,       409, "ResourceAlreadyExists",        "The specified name already exists.") \
 	X(NOT_EMPTY,             ENOTEMPTY,    409, "ResourceNotEmpty",             "The directory is not empty.") \
 	X(NOT_A_DIRECTORY,       ENOTDIR,      409, "InvalidInput",                 "Not a directory.") \
 	X(IS_A_DIRECTORY,        EISDIR,       409, "InvalidInput",                 "Is a directory.") \
 	X(QUEUE_NOT_FOUND,       ENOENT,       404, "QueueNotFound",                "The specified queue does not exist.") \
 	X(MESSAGE_NOT_FOUND,     ENOENT,       404, "MessageNotFound",              "The specified message does not exist.") \
+	X(CONTAINER_NOT_FOUND,   ENOENT,       404, "ContainerNotFound",            "The specified container does not exist.") \
+	X(BLOB_NOT_FOUND,        ENOENT,       404, "BlobNotFound",                 "The specified blob does not exist.") \
 	/* A precondition failed. */ \
 	X(CONDITION_NOT_MET,     ESTALE,       412, "UpdateConditionNotSatisfied",  "The update condition specified in the request was not satisfied.") \
+	X(BLOB_CONDITION,        ESTALE,       412, "ConditionNotMet",              "The condition specified using HTTP conditional header(s) is not met.") \
+	X(NOT_MODIFIED,          ESTALE,       304, "ConditionNotMet",              "The condition specified using HTTP conditional header(s) is not met.") \
 	X(STALE_VERSION,         EAGAIN,       503, "ServerBusy",                   "A newer version of the row was committed first.") \
 	X(GONE,                  ESTALE,       404, "ResourceNotFound",             "The row was removed or replaced meanwhile.") \
 	/* The input is not an entity, or exceeds a limit. */ \
@@ -63,6 +69,7 @@
 	X(BATCH_DUPLICATE,       EINVAL,       400, "InvalidDuplicateRow",          "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.") \
 	X(MESSAGE_TOO_LARGE,     EFBIG,        400, "MessageTooLarge",              "The message exceeds the maximum allowed size.") \
 	X(RECEIPT_MISMATCH,      ESTALE,       400, "PopReceiptMismatch",           "The specified pop receipt did not match the pop receipt for a dequeued message.") \
+	X(BLOB_RANGE,            EINVAL,       416, "InvalidRange",                 "The range specified is invalid for the current size of the resource.") \
 	X(METADATA_INVALID,      EINVAL,       400, "InvalidMetadata",              "The metadata specified is invalid. It has characters that are not permitted.") \
 	X(METADATA_TOO_LARGE,    E2BIG,        400, "MetadataTooLarge",             "The size of the specified metadata exceeds the maximum size permitted.") \
 	X(NOT_AN_ENTITY,         EBADMSG,      400, "InvalidInput",                 "The content is not an entity.") \
@@ -102,6 +109,7 @@
 	X(XML_INVALID,             EINVAL,       400, "InvalidXmlDocument",           "XML specified is not syntactically valid.") \
 	X(XML_VALUE,               EINVAL,       400, "InvalidXmlNodeValue",          "The value provided for one of the XML nodes in the request body was not in the correct format.") \
 	X(MD5_INVALID,             EINVAL,       400, "InvalidMd5",                   "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.") \
+	X(CRC64_MISMATCH,          EINVAL,       400, "Crc64Mismatch",                "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.") \
 	X(MD5_MISMATCH,            EINVAL,       400, "Md5Mismatch",                  "The MD5 value specified in the request did not match the MD5 value calculated by the server.") \
 	X(BATCH_PARTITIONS,        EINVAL,       400, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.") \
 	/* The store. */ \

@@ -240,8 +240,8 @@ static enum err put_over(struct plan *w, struct change *c, struct item it)
 		e = give_old(c, &it);
 	if (e != ERR_OK)
 		return e;
-	if (c->kind == ITEM_ROW) {
-		rules_moved(&it, ITEM_ROW, true, c->item_flags);
+	if (rules_body_is_content(c->kind)) {
+		rules_moved(&it, c->kind, true, c->item_flags);
 		it.size = c->body.n;
 	}
 	it.attrs = rules_attrs_replaced(&it.attrs, &c->attrs);

@@ -15,11 +15,17 @@ enum err rules_exists(enum item_kind there)
 		return ERR_ACCOUNT_EXISTS;
 	case ITEM_QUEUE:
 		return ERR_QUEUE_EXISTS;
+	case ITEM_CONTAINER:
+		return ERR_CONTAINER_EXISTS;
+	case ITEM_BLOB:
+		return ERR_BLOB_EXISTS;
 	case ITEM_NONE:
 	case ITEM_PARTITION:
 	case ITEM_FILE:
 	case ITEM_FOLDER:
 	case ITEM_MESSAGE:
+	case ITEM_EXTENT:
+	case ITEM_PIECE:
 		break;
 	}
 	return ERR_NAME_EXISTS;
@@ -27,6 +33,8 @@ enum err rules_exists(enum item_kind there)
 
 static bool class_suits(enum item_kind kind, enum item_class class)
 {
+	if (kind >= ITEM_CONTAINER)
+		return class == CLASS_BLOB;
 	if (kind == ITEM_QUEUE || kind == ITEM_MESSAGE)
 		return class == CLASS_QUEUE;
 	return class == (kind == ITEM_FILE || kind == ITEM_FOLDER ? CLASS_NAMED : CLASS_KEYED);
@@ -36,13 +44,16 @@ bool rules_fits(const struct item *parent, const struct item *child, enum item_c
 {
 	if (child->kind == ITEM_ACCOUNT && parent->id != STORE_ROOT)
 		return false;
+	if (child->kind == ITEM_EXTENT && parent->kind == ITEM_FOLDER &&
+		parent->id != STORE_ORPHANS)
+		return false;
 	return item_may_hold(parent->kind, child->kind) && class_suits(child->kind, class);
 }
 
 bool rules_has_body(enum item_kind kind)
 {
 	return rules_body_is_content(kind) || kind == ITEM_ACCOUNT || kind == ITEM_TABLE ||
-		kind == ITEM_QUEUE;
+		kind == ITEM_QUEUE || kind == ITEM_CONTAINER || kind == ITEM_BLOB;
 }
 
 bool rules_wants_body(unsigned want, const struct item *it)
@@ -58,7 +69,7 @@ bool rules_put_replaces(const struct change *put, const struct item *there)
 	bool content = rules_body_is_content(put->kind);
 	if (put->kind != there->kind || !rules_has_body(put->kind))
 		return false;
-	return !content || (put->kind == ITEM_ROW && put->body.n > 0);
+	return !content || put->kind == ITEM_PIECE || (put->kind == ITEM_ROW && put->body.n > 0);
 }
 
 enum err rules_cond(const struct change *c, const struct item *there)

@@ -10,11 +10,11 @@
 /* What item.flags may hold outside an engine. */
 #define ITEM_FLAGS_PUBLIC 0xffu
 
-/* ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS, ERR_QUEUE_EXISTS or ERR_NAME_EXISTS. */
+/* Such as ERR_ENTITY_EXISTS; ERR_NAME_EXISTS for a kind that has no error of its own. */
 enum err rules_exists(enum item_kind there);
 
 /* Whether a child may stand in that directory, by its kind and class: item_may_hold(), and
- * accounts stand in STORE_ROOT and nothing else does. */
+ * accounts stand in STORE_ROOT and nothing else does; of folders, STORE_ORPHANS alone holds extents. */
 bool rules_fits(const struct item *parent, const struct item *child, enum item_class class);
 
 /* Whether items of this kind keep a body: a document, a text, secrets, policies. */
@@ -22,13 +22,13 @@ bool rules_has_body(enum item_kind kind);
 /* Whether item.size is the length of the body. */
 static inline bool rules_body_is_content(enum item_kind kind)
 {
-	return kind == ITEM_ROW || kind == ITEM_MESSAGE;
+	return kind == ITEM_ROW || kind == ITEM_MESSAGE || kind == ITEM_PIECE;
 }
 /* Whether a reader that wants this (enum store_want) is given this item's. */
 bool rules_wants_body(unsigned want, const struct item *it);
 
-/* Whether a PUT replaces what is there: a document over a row; the body of an account, table or
- * queue. */
+/* Whether a PUT replaces what is there: a document over a row; the body of a piece, or of a
+ * directory that has one. */
 bool rules_put_replaces(const struct change *put, const struct item *there);
 
 /* c->cond against what is there (NULL: nothing). */

@@ -56,19 +56,27 @@ bool item_may_hold(enum item_kind parent, enum item_kind child)
 	switch (parent) {
 	case ITEM_ACCOUNT:
 		return child == ITEM_TABLE || child == ITEM_FILE || child == ITEM_FOLDER ||
-			child == ITEM_QUEUE;
+			child == ITEM_QUEUE || child == ITEM_CONTAINER;
 	case ITEM_TABLE:
 		return child == ITEM_PARTITION || child == ITEM_FILE || child == ITEM_FOLDER;
 	case ITEM_PARTITION:
 		return child == ITEM_ROW || child == ITEM_FILE || child == ITEM_FOLDER;
 	case ITEM_FOLDER: /* STORE_ROOT is one */
-		return child == ITEM_FILE || child == ITEM_FOLDER || child == ITEM_ACCOUNT;
+		return child == ITEM_FILE || child == ITEM_FOLDER || child == ITEM_ACCOUNT ||
+			child == ITEM_EXTENT;
 	case ITEM_QUEUE:
 		return child == ITEM_MESSAGE;
+	case ITEM_CONTAINER:
+		return child == ITEM_BLOB;
+	case ITEM_BLOB:
+		return child == ITEM_EXTENT || child == ITEM_PIECE;
+	case ITEM_EXTENT:
+		return child == ITEM_PIECE;
 	case ITEM_NONE:
 	case ITEM_ROW:
 	case ITEM_FILE:
 	case ITEM_MESSAGE:
+	case ITEM_PIECE:
 		break;
 	}
 	return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The store: the engine interface and its contract.  Everything that rowfs keeps is an
  * item in a tree: accounts hold tables and queues, tables hold partitions, partitions hold
- * rows and ordinary files, queues hold messages; folders (dot-directories beside the rows)
- * hold files and folders.  An
+ * rows and ordinary files, queues hold messages, containers hold blobs; folders (dot-directories
+ * beside the rows) hold files and folders.  An
  * engine keeps items, orders them, and applies change sets; it knows no meaning beyond
  * what stands here.  A second engine can be written from this page, and
  * tests/unit/store_contract.c is the suite that it must pass.
@@ -47,6 +47,10 @@ enum item_kind {
 			   key is not known yet (made under its digest name) */
 	ITEM_QUEUE,   /* child of an account; body: its metadata and stored access policies */
 	ITEM_MESSAGE, /* child of a queue; body: its text */
+	ITEM_CONTAINER, /* child of an account; body: its metadata and policies */
+	ITEM_BLOB,      /* child of a container; body: all but its content (service/blobs) */
+	ITEM_EXTENT, /* content of a blob; before its upload has ended, a child of STORE_ORPHANS */
+	ITEM_PIECE,  /* child of an extent, or of a blob; body: bytes */
 };
 
 /* The name spaces of a directory.  A listing shows one of them. */
@@ -54,13 +58,14 @@ enum item_class {
 	CLASS_KEYED, /* accounts, tables (key: name in lower case), partitions, rows */
 	CLASS_NAMED, /* ordinary files and folders; key: the name's bytes */
 	CLASS_QUEUE, /* queues of an account, messages of a queue */
+	CLASS_BLOB,  /* containers of an account, and all below them */
 };
 
 /* Fixed ids.  They exist in every store, are never listed, and cannot be removed. */
 #define STORE_ROOT 1        /* parent of the accounts */
 #define STORE_REJECTED 2    /* folder: .rowfs/rejected */
 #define STORE_TRASH 3       /* folder: .rowfs/trash */
-#define STORE_ORPHANS 4     /* folder: removed ordinary files that are still open */
+#define STORE_ORPHANS 4     /* folder: removed ordinary files that are still open, and extents */
 #define STORE_ID_FIRST 1024 /* ids below are fixed or belong to a front end */
 #define STORE_ID_BITS 40
 
@@ -69,8 +74,11 @@ enum item_flags {
 	ITEM_KEYS_INSIDE = 2, /* rows: the document holds PartitionKey or RowKey */
 	ITEM_CANONICAL = 4,   /* rows: the document is what codec/entity_json.h writes, without
 				 keys: it can be spliced into answers as it is */
-	ITEM_HELD_EMPTY = 8,  /* directories: an empty row stands there, or stood there once */
+	/* Pieces: all bits of ITEM_PIECE_FLAGS, as the caller likes. */
+	ITEM_HELD_EMPTY = 8, /* directories: an empty row stands there, or stood there once */
 };
+
+#define ITEM_PIECE_FLAGS 0xffu
 
 #define TIME_UNSET INT64_MIN
 #define MODE_UNSET 0u
@@ -103,21 +111,21 @@ struct item {
 	enum item_class class;
 	uint32_t flags;   /* enum item_flags */
 	uint64_t edition; /* moves on with every new content of a row, not with attributes;
-			     starts at 1 for a new row, 0 for everything else (a message's
-			     moves on with a new text); it moves on
+			     starts at 1 for a new row, 0 for everything else (that of a message
+			     or a piece moves on with a new body); it moves on
 			     where a row becomes a file, and is kept where a file becomes a
 			     row: (id, edition) names one immutable row content. */
 	int64_t version;  /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
 			    of content or membership */
-	int64_t born; /* ticks.  Rows, messages and files: the version with which it was made, whatever
+	int64_t born; /* ticks.  Rows, messages, pieces and files: the version with which it was made, whatever
 			     changes, replaces or moves it afterwards; a file that a row leaves
 			     behind has the row's.  0: not known.  Directories: 0 */
 	struct attrs attrs;
-	uint64_t size;    /* rows, messages and files: bytes; directories: number of children */
+	uint64_t
+		size; /* rows, messages, pieces and files: bytes; directories: number of children */
 	struct span key;  /* order form (CLASS_KEYED) or name bytes */
 	struct span name; /* tables: the name in its own case; else empty */
-	struct span body; /* rows, tables, accounts, queues, messages, where asked for; else p is
-			     NULL */
+	struct span body; /* of each kind that has one, where asked for; else p is NULL */
 	void *mem;        /* owns what the spans point to; item_fini() frees it */
 };
 
@@ -139,7 +147,7 @@ enum store_want {
 	WANT_ATTRS = 0,
 	WANT_BODY = 1,
 	WANT_KEYS = 2,       /* list(): id, kind and key of each will do; the rest may be 0 */
-	WANT_SMALL_BODY = 4, /* child(), list(): the body of a row or message up to
+	WANT_SMALL_BODY = 4, /* child(), list(): the body of a row, message or piece up to
 				STORE_SMALL_BODY bytes */
 	WANT_BODIES = WANT_BODY | WANT_SMALL_BODY,
 };
@@ -156,9 +164,10 @@ typedef bool (*store_list_fn)(void *arg, const struct item *it);
 /* ---- changing ---- */
 
 enum change_op {
-	CHANGE_PUT,    /* make or replace a row; make a directory, file, message or account; PUT on
-			  an existing account, table or queue replaces its body (a table keeps its
-			  name).  New file: empty.  A row without a document replaces nothing. */
+	CHANGE_PUT,    /* make or replace a row or piece; make a directory, file, message or
+			  account; PUT on an existing account, table, queue, container or blob
+			  replaces its body (a table keeps its name).  New file: empty.  A row
+			  without a document replaces nothing. */
 	CHANGE_DELETE, /* remove a row, a file, or an empty directory (ERR_NOT_EMPTY; whole
 			  subtrees with CHANGE_RECURSIVE) */
 	CHANGE_MOVE,   /* item -> to; what stands there is removed in the same step
@@ -166,7 +175,8 @@ enum change_op {
 			  CHANGE_NO_REPLACE (ERR_NAME_EXISTS or its kin).  Kind changes
 			  FILE<->ROW and FOLDER->PARTITION by to_kind; a FILE that becomes a
 			  ROW takes `body` as its document, which must be what the file
-			  holds: give cond_version.  A message takes `body` as its new text. */
+			  holds: give cond_version.  A message or a piece takes `body` as its
+			  new one. */
 	CHANGE_ATTRS,  /* set attrs (only the members that set_mask names); no new version */
 	CHANGE_WRITE,  /* files: body at offset, extends */
 	CHANGE_RESIZE, /* files: size = offset */
@@ -176,7 +186,8 @@ enum change_op {
 enum change_cond {
 	COND_NONE,
 	COND_ABSENT,  /* else ERR_ENTITY_EXISTS, ERR_TABLE_EXISTS, ERR_ACCOUNT_EXISTS,
-			 ERR_QUEUE_EXISTS or ERR_NAME_EXISTS by kind */
+			 ERR_QUEUE_EXISTS, ERR_CONTAINER_EXISTS, ERR_BLOB_EXISTS or
+			 ERR_NAME_EXISTS by kind */
 	COND_PRESENT, /* else ERR_NOT_FOUND */
 	COND_VERSION, /* present (else ERR_NOT_FOUND) with this version, else
 			 ERR_CONDITION_NOT_MET */
@@ -412,7 +423,7 @@ bool item_may_hold(enum item_kind parent, enum item_kind child);
 static inline bool item_is_dir(enum item_kind k)
 {
 	return k == ITEM_ACCOUNT || k == ITEM_TABLE || k == ITEM_PARTITION || k == ITEM_FOLDER ||
-		k == ITEM_QUEUE;
+		k == ITEM_QUEUE || k == ITEM_CONTAINER || k == ITEM_BLOB || k == ITEM_EXTENT;
 }
 
 #endif

@@ -241,6 +241,7 @@ static void add_children(struct store *s, uint64_t id, enum item_class class, st
 			add_children(s, l.v[i].id, CLASS_KEYED, out);
 			add_children(s, l.v[i].id, CLASS_NAMED, out);
 			add_children(s, l.v[i].id, CLASS_QUEUE, out);
+			add_children(s, l.v[i].id, CLASS_BLOB, out);
 		}
 		item_fini(&l.v[i]);
 	}

@@ -390,7 +390,7 @@ static void queues_and_messages_are_seen_by_no_other_listing(struct world *w)
 	uint64_t q = made(w, put(ITEM_QUEUE, queued(w->account, "table"), "about"));
 	(void)made(w, put(ITEM_MESSAGE, queued(q, "m"), "text"));
 	CHECK(q != w->table);
-	for (int class = CLASS_KEYED; class <= CLASS_QUEUE; class ++) {
+	for (int class = CLASS_KEYED; class <= CLASS_BLOB; class ++) {
 		CHECK_ERR(store_list(w->s, NULL, w->account, (enum item_class) class, SPAN_NONE,
 				  false, WANT_KEYS, note_key, &k),
 			ERR_OK);
@@ -411,6 +411,55 @@ static void queues_and_messages_are_seen_by_no_other_listing(struct world *w)
 	CHECK_ERR(apply(w, removal(queued(w->account, "table"), 0)), ERR_NOT_EMPTY);
 	CHECK_ERR(apply(w, put(ITEM_FILE, file_of(q, "f"), NULL)), ERR_NOT_PERMITTED);
 	CHECK_ERR(apply(w, put(ITEM_MESSAGE, queued(w->account, "m"), "x")), ERR_NOT_PERMITTED);
+}
+
+static struct item_ref blob_at(uint64_t parent, const char *key)
+{
+	return (struct item_ref){ .parent = parent, .class = CLASS_BLOB, .key = span_of(key) };
+}
+
+static void a_blob_holds_extents_and_pieces(struct world *w)
+{
+	uint64_t c = made(w, put(ITEM_CONTAINER, blob_at(w->account, "table"), "about"));
+	uint64_t b = made(w, put(ITEM_BLOB, blob_at(c, "a/b"), "first"));
+	uint64_t x = made(w, put(ITEM_EXTENT, blob_at(b, "x"), NULL));
+	uint64_t p = made(w, put(ITEM_PIECE, blob_at(x, "0"), "one"));
+	(void)made(w, put(ITEM_PIECE, blob_at(b, "s"), "snapshot"));
+	CHECK_ERR(apply(w, put(ITEM_PIECE, blob_at(c, "s"), "x")), ERR_NOT_PERMITTED);
+	CHECK_ERR(apply(w, put(ITEM_EXTENT, blob_at(c, "x"), NULL)), ERR_NOT_PERMITTED);
+	CHECK_ERR(apply(w, put(ITEM_BLOB, blob_at(b, "b"), "x")), ERR_NOT_PERMITTED);
+	CHECK_ERR(apply(w, put(ITEM_BLOB, queued(c, "b"), "x")), ERR_NOT_PERMITTED);
+	CHECK_ERR(apply(w, put(ITEM_EXTENT, blob_at(STORE_TRASH, "x"), NULL)), ERR_NOT_PERMITTED);
+	struct change replace = put(ITEM_BLOB, blob_at(c, "a/b"), "second");
+	replace.cond = COND_ABSENT;
+	CHECK_ERR(apply(w, replace), ERR_BLOB_EXISTS);
+	replace.cond = COND_NONE;
+	CHECK_EQ_INT(made(w, replace), b);
+	CHECK(body_is(w, b, "second"));
+	replace = put(ITEM_PIECE, blob_at(x, "0"), "other");
+	replace.item_flags = ITEM_PIECE_FLAGS;
+	CHECK_EQ_INT(made(w, replace), p);
+	struct item it = item_by_id(w, p);
+	CHECK(it.size == 5 && it.flags == ITEM_PIECE_FLAGS && it.edition == 1);
+	item_fini(&it);
+	CHECK_ERR(apply(w, removal(blob_at(w->account, "table"), CHANGE_RECURSIVE)), ERR_OK);
+	CHECK_ERR(gone(w, p), ERR_NOT_FOUND);
+}
+
+static void an_extent_waits_among_the_orphans_and_moves_to_its_blob(struct world *w)
+{
+	uint64_t x = made(w, put(ITEM_EXTENT, blob_at(STORE_ORPHANS, "up"), NULL));
+	uint64_t p = made(w, put(ITEM_PIECE, blob_at(x, "0"), "one"));
+	uint64_t c = made(w, put(ITEM_CONTAINER, blob_at(w->account, "c"), ""));
+	uint64_t b = made(w, put(ITEM_BLOB, blob_at(c, "b"), ""));
+	enum err e = apply(w, moving(blob_at(STORE_ORPHANS, "up"), blob_at(b, "x"), 0));
+	if (e == ERR_CROSS_DEVICE)
+		return;
+	CHECK_ERR(e, ERR_OK);
+	CHECK(body_is(w, p, "one"));
+	struct item it = item_by_id(w, x);
+	CHECK(it.parent == b && it.kind == ITEM_EXTENT && counts(w, &it, 1));
+	item_fini(&it);
 }
 
 static void a_message_moves_in_its_queue_with_or_without_a_new_text(struct world *w)
@@ -1682,6 +1731,8 @@ static const struct promise {
 	P(conditions_hold_for_a_tables_body),
 	P_NEEDS(STORE_CAN_MOVE_DIRS, a_tables_body_moves_with_it_and_goes_with_it),
 	P(queues_and_messages_are_seen_by_no_other_listing),
+	P(a_blob_holds_extents_and_pieces),
+	P(an_extent_waits_among_the_orphans_and_moves_to_its_blob),
 	P(a_message_moves_in_its_queue_with_or_without_a_new_text),
 	P(missing_parents_and_tables_are_told_apart),
 	P_NEEDS(STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN, a_parent_refuses_what_it_may_not_hold),

@@ -89,7 +89,7 @@ static void any_place(struct pair *p, struct item_ref *at)
 {
 	*at = (struct item_ref){ .parent = any_id(p), .key = any_key(p) };
 	static const enum item_class classes[] = { CLASS_KEYED, CLASS_KEYED, CLASS_KEYED,
-		CLASS_NAMED, CLASS_NAMED, CLASS_QUEUE };
+		CLASS_NAMED, CLASS_NAMED, CLASS_QUEUE, CLASS_BLOB };
 	at->class = classes[roll(p, ARRAY_LEN(classes))];
 	unsigned how = roll(p, 10);
 	if (how < 3) {
@@ -127,6 +127,8 @@ static void room(struct pair *p, enum item_kind kind, struct item_ref *at)
 									     : CLASS_KEYED;
 	if (kind == ITEM_QUEUE || kind == ITEM_MESSAGE)
 		at->class = CLASS_QUEUE;
+	if (kind >= ITEM_CONTAINER)
+		at->class = CLASS_BLOB;
 	dir = any_item(p, at->has_pk ? ITEM_PARTITION : kind);
 	if (dir && (!at->has_pk || dir->kind == ITEM_TABLE))
 		at->parent = dir->id;
@@ -151,10 +153,18 @@ static void any_attrs(struct pair *p, struct attrs *a)
 
 static void any_put(struct pair *p, struct change *c)
 {
-	c->kind = (enum item_kind)(1 + roll(p, 8));
+	c->kind = (enum item_kind)(1 + roll(p, 12));
 	if (roll(p, 2))
 		c->kind = ITEM_ROW;
 	/* Where nothing can hold it, first what can. */
+	if (c->kind == ITEM_PIECE && roll(p, 4) && !any_item(p, ITEM_PIECE))
+		c->kind = ITEM_EXTENT;
+	if (c->kind == ITEM_EXTENT && !any_item(p, ITEM_EXTENT))
+		c->kind = ITEM_BLOB;
+	if (c->kind == ITEM_BLOB && !any_item(p, ITEM_BLOB))
+		c->kind = ITEM_CONTAINER;
+	if (c->kind == ITEM_CONTAINER && !any_item(p, ITEM_CONTAINER))
+		c->kind = ITEM_ACCOUNT;
 	if (c->kind == ITEM_MESSAGE && roll(p, 4) && !any_item(p, ITEM_MESSAGE))
 		c->kind = ITEM_QUEUE;
 	if (c->kind == ITEM_QUEUE && !any_item(p, ITEM_QUEUE))
@@ -378,7 +388,7 @@ static void compare_get(struct pair *p, uint64_t id)
 
 static void compare_dir(struct pair *p, uint64_t id, uint64_t *todo, unsigned *ntodo)
 {
-	for (int class = CLASS_KEYED; class <= CLASS_QUEUE; class ++) {
+	for (int class = CLASS_KEYED; class <= CLASS_BLOB; class ++) {
 		static struct listing a, b;
 		a.n = b.n = 0;
 		struct span after = roll(p, 3) ? SPAN_NONE : any_key(p);

@@ -130,7 +130,8 @@ static void moved_away(struct fs *fs, struct told *told, const struct change *c)
 /* What the kernel may have cached of what another front end changed. */
 static void tell(struct fs *fs, struct told *told, const struct change *c)
 {
-	if (c->now.kind == ITEM_MESSAGE) /* the mount does not show them */
+	if (c->now.kind == ITEM_MESSAGE ||
+		c->now.class == CLASS_BLOB) /* the mount does not show them */
 		return;
 	partition_made(fs, told, c);
 	child_changed(fs, told, c->now.parent, &c->now);

@@ -67,11 +67,11 @@ void lookup_cache_free(struct lookup_cache *k)
 	free(k);
 }
 
-/* Rows, files and what is of a queue do not affect the cached directories.  An item named by its id
+/* Rows, files and what is of a queue or container do not affect the cached directories.  An item named by its id
  * can be a directory. */
 static bool is_below_tables(const struct change *c)
 {
-	if (c->at.id == 0 && c->at.class == CLASS_QUEUE)
+	if (c->at.id == 0 && (c->at.class == CLASS_QUEUE || c->at.class == CLASS_BLOB))
 		return true;
 	switch (c->op) {
 	case CHANGE_PUT:

@@ -318,7 +318,8 @@ static bool moves_directories(const struct change *changes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (changes[i].op == CHANGE_MOVE && changes[i].at.class != CLASS_QUEUE &&
-			changes[i].to_kind != ITEM_ROW && changes[i].to_kind != ITEM_FILE)
+			changes[i].at.class != CLASS_BLOB && changes[i].to_kind != ITEM_ROW &&
+			changes[i].to_kind != ITEM_FILE)
 			return true;
 	return false;
 }

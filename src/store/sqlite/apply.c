@@ -91,8 +91,8 @@ static enum err put_over(struct sql_writer *w, struct change *c, struct sql_foun
 		return e;
 	it->attrs = rules_attrs_replaced(&it->attrs, &c->attrs);
 	it->version = c->version;
-	if (c->kind == ITEM_ROW) {
-		rules_moved(it, ITEM_ROW, true, c->item_flags);
+	if (rules_body_is_content(c->kind)) {
+		rules_moved(it, c->kind, true, c->item_flags);
 		it->size = c->body.n;
 	}
 	e = sql_item_update(w, it, c->body.p ? c->body : SPAN_LIT(""));

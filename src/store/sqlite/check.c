@@ -17,10 +17,12 @@
 
 _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && ITEM_ROW == 4 &&
 		ITEM_FILE == 5 && ITEM_FOLDER == 6 && ITEM_QUEUE == 7 && ITEM_MESSAGE == 8 &&
-		CLASS_QUEUE == 2 && SQL_CHUNK == 16384 && SQL_IS_INLINE == 256 &&
-		RULES_ID_LEFT == 549755813888 && STORE_ID_BITS == 40 && STORE_ID_FIRST == 1024 &&
-		SQL_ATTRS_PLAIN == 28 && SQL_ATTRS_BYTES == 36 && SQL_BORN_BYTES == 8 &&
-		ITEM_MADE == 1 && ITEM_KEYS_INSIDE + ITEM_CANONICAL + ITEM_HELD_EMPTY == 14,
+		ITEM_CONTAINER == 9 && ITEM_BLOB == 10 && ITEM_EXTENT == 11 && ITEM_PIECE == 12 &&
+		ITEM_PIECE_FLAGS == 255 && CLASS_BLOB == 3 && CLASS_QUEUE == 2 &&
+		SQL_CHUNK == 16384 && SQL_IS_INLINE == 256 && RULES_ID_LEFT == 549755813888 &&
+		STORE_ID_BITS == 40 && STORE_ID_FIRST == 1024 && SQL_ATTRS_PLAIN == 28 &&
+		SQL_ATTRS_BYTES == 36 && SQL_BORN_BYTES == 8 && ITEM_MADE == 1 &&
+		ITEM_KEYS_INSIDE + ITEM_CANONICAL + ITEM_HELD_EMPTY == 14,
 	"kept in files: the numbers in the texts below and in conn.c");
 
 #define TEXT_MAX 1024
@@ -31,7 +33,7 @@ _Static_assert(ITEM_ACCOUNT == 1 && ITEM_TABLE == 2 && ITEM_PARTITION == 3 && IT
 #define OBJ_ID "i.id&549755813887"
 #define OBJ " o.id=(" OBJ_ID ")"
 #define AT ",i.parent,i.class,i.key"
-#define DIRS "(1,2,3,6,7)"
+#define DIRS "(1,2,3,6,7,9,10,11)"
 /* Its space is being reclaimed (reclaim.c). */
 #define REMOVED "(parent=0 AND class=0 AND id>1024 AND key=CAST(CAST(id AS TEXT) AS BLOB))"
 
@@ -64,20 +66,20 @@ static const char *const queries[] = {
 	" LEFT JOIN obj o ON o.id=v LEFT JOIN item i ON"
 	" i.parent=o.parent AND i.class=o.class AND i.key=o.key AND i.id=v"
 	" WHERE i.id IS NULL OR i.parent<>0 OR i.class<>1 OR i.kind<>6",
-	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 8 THEN 'it is of no known kind'"
+	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 12 THEN 'it is of no known kind'"
 	" WHEN parent=0 AND id>4 AND NOT " REMOVED " THEN 'it stands nowhere'"
-	" WHEN class<>CASE WHEN kind<5 THEN 0 WHEN kind<7 THEN 1 ELSE 2 END"
+	" WHEN class<>CASE WHEN kind<5 THEN 0 WHEN kind<7 THEN 1 WHEN kind<9 THEN 2 ELSE 3 END"
 	" AND NOT " REMOVED " THEN 'it is of the wrong class'"
 	" WHEN id<1 OR id>=1099511627776 OR id BETWEEN 5 AND 1024 THEN 'its id is out of range'"
 	" WHEN ifnull(size,0)<0 THEN 'its size is negative'"
 	" WHEN version<0 THEN 'its version is negative'"
-	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 ELSE 15 END"
+	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 WHEN 12 THEN 255 ELSE 15 END"
 	" THEN 'it has marks that nothing has'"
-	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5,8) THEN 9223372036854775807 ELSE 0 END"
+	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5,8,12) THEN 9223372036854775807 ELSE 0 END"
 	" THEN 'the number of its edition is wrong'"
 	" WHEN ifnull(length(attrs),28)<>28 AND (kind<>5 OR length(attrs)<>36)"
 	" THEN 'its mode, owner and times cannot be read'"
-	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 AND NOT (kind IN (4,5,8) AND length(name)=8)"
+	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 AND NOT (kind IN (4,5,8,12) AND length(name)=8)"
 	" THEN 'it has a name that only tables have'"
 	" WHEN version>(SELECT value FROM meta WHERE name='version_high')"
 	" THEN 'it is of a version later than any given out'"
@@ -86,14 +88,14 @@ static const char *const queries[] = {
 	"SELECT CASE WHEN o.id IS NULL THEN 'it has no document row'"
 	" WHEN o.parent<>i.parent OR o.class<>i.class OR o.key<>i.key"
 	" THEN 'it is kept under two places'"
-	" WHEN i.kind IN (4,8) AND (o.body IS NULL OR length(o.body)<>ifnull(i.size,0))"
-	" THEN iif(i.kind=4,'the row has ','the message has ')||"
+	" WHEN i.kind IN (4,8,12) AND (o.body IS NULL OR length(o.body)<>ifnull(i.size,0))"
+	" THEN CASE i.kind WHEN 4 THEN 'the row has ' WHEN 8 THEN 'the message has ' ELSE 'the piece has ' END||"
 	"ifnull(i.size,0)||' bytes, its document '||ifnull(length(o.body),'none')"
 	" WHEN i.kind=5 AND CASE WHEN i.flags&256"
 	" THEN o.body IS NULL OR length(o.body)>ifnull(i.size,0) ELSE o.body IS NOT NULL END"
 	" THEN 'the small file has '||ifnull(i.size,0)||' bytes, its document row '||"
 	"ifnull(length(o.body),'none')"
-	" WHEN i.kind IN (3,6) AND o.body IS NOT NULL THEN 'it has a document, though it is a directory'"
+	" WHEN i.kind IN (3,6,11) AND o.body IS NOT NULL THEN 'it has a document, though it is a directory'"
 	" WHEN o.id>=(SELECT value FROM meta WHERE name='next_id')"
 	" THEN 'it has an id that is still to be given out'"
 	" END" AT " FROM item i LEFT JOIN obj o ON" OBJ,
@@ -106,8 +108,9 @@ static const char *const queries[] = {
 	"SELECT 'it may not stand where it does'" AT
 	" FROM item d CROSS JOIN item i ON i.parent=d.id"
 	" WHERE NOT ifnull(CASE WHEN d.id=1 THEN i.kind IN (1,5,6) ELSE CASE d.kind"
-	" WHEN 1 THEN i.kind IN (2,5,6,7) WHEN 7 THEN i.kind=8 WHEN 2 THEN i.kind IN (3,5,6) WHEN 3 THEN i.kind IN (4,5,6)"
-	" WHEN 6 THEN i.kind IN (5,6) END END,0)",
+	" WHEN 1 THEN i.kind IN (2,5,6,7,9) WHEN 7 THEN i.kind=8 WHEN 9 THEN i.kind=10"
+	" WHEN 10 THEN i.kind IN (11,12) WHEN 11 THEN i.kind=12 WHEN 2 THEN i.kind IN (3,5,6) WHEN 3 THEN i.kind IN (4,5,6)"
+	" WHEN 6 THEN i.kind IN (5,6) OR (d.id=4 AND i.kind=11) END END,0)",
 	"SELECT 'directory counts '||ifnull(size,0)||' children, it has '||n,parent,class,key FROM"
 	" (SELECT *,(SELECT count(*) FROM item c WHERE c.parent=i.id) n FROM item i"
 	" WHERE kind IN " DIRS ") WHERE ifnull(size,0)<>n",

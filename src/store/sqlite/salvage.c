@@ -45,7 +45,7 @@ static enum err prepare_all(struct sql_salvage *s)
 	if (e == ERR_OK)
 		e = prepare(s,
 			"SELECT 1 FROM obj WHERE id=(?4" SALVAGE_OBJ_ID ") AND parent=?1 AND"
-			" class=?2 AND key=?3 AND (?5 NOT IN (4,8) OR length(body)=?8)",
+			" class=?2 AND key=?3 AND (?5 NOT IN (4,8,12) OR length(body)=?8)",
 			&s->agrees);
 	return e;
 }

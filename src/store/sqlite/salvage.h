@@ -28,7 +28,7 @@ struct sql_salvage {
 
 /* The size of a directory whose own was lost, until all is counted. */
 #define SALVAGE_UNKNOWN "-1"
-#define SALVAGE_DIRS "(1,2,3,6,7)" /* item_is_dir() */
+#define SALVAGE_DIRS "(1,2,3,6,7,9,10,11)" /* item_is_dir() */
 /* In SQL: the place of an item and that of a document row are the same. */
 #define SALVAGE_AT(i_, o_) \
 	" " i_ ".parent=" o_ ".parent AND " i_ ".class=" o_ ".class AND " i_ ".key=" o_ ".key "

@@ -17,6 +17,8 @@
 #define FITS \
 	"((d.id=1 AND i.kind=1 AND i.class=0) OR (d.id<>1 AND ((d.kind=1 AND i.kind=2 AND i.class=0)" \
 	" OR (d.kind=1 AND i.kind=7 AND i.class=2) OR (d.kind=7 AND i.kind=8 AND i.class=2)" \
+	" OR (i.class=3 AND ((d.kind=1 AND i.kind=9) OR (d.kind=9 AND i.kind=10)" \
+	" OR (d.kind=10 AND i.kind IN (11,12)) OR (d.kind=11 AND i.kind=12) OR (d.id=4 AND i.kind=11)))" \
 	" OR (d.kind=2 AND i.kind=3 AND i.class=0) OR (d.kind IN (2,3,6) AND i.kind=6 AND i.class=1)" \
 	" OR (d.kind=3 AND i.kind=4 AND i.class=0) OR (d.kind IN (3,6) AND i.kind=5 AND i.class=1))))"
 
@@ -66,9 +68,10 @@ static void name_dirs(struct sql_salvage *s, uint64_t id)
 			.name = sql_column_span(st, 3) };
 		if (it.kind == ITEM_ACCOUNT)
 			s->at.account = plain(&it, s->account);
-		else if (it.kind == ITEM_TABLE || it.kind == ITEM_QUEUE)
+		else if (it.kind == ITEM_TABLE || it.kind == ITEM_QUEUE ||
+			it.kind == ITEM_CONTAINER)
 			s->at.table = plain(&it, s->table);
-		else if (it.kind == ITEM_PARTITION)
+		else if (it.kind == ITEM_PARTITION || it.kind == ITEM_BLOB)
 			s->at.pk = plain(&it, s->pk);
 		id = (uint64_t)sqlite3_column_int64(st, 4);
 		(void)sqlite3_reset(st);
@@ -108,9 +111,9 @@ static const char agree[] =
 				"obj") " AND (i.id" SALVAGE_OBJ_ID ")<>obj.id);"
 				       /* Directories and files need none of their document row's content. */
 				       "INSERT OR IGNORE INTO obj(id,parent,class,key,body) SELECT id" SALVAGE_OBJ_ID
-				       ",parent,class,key,CASE kind WHEN 2 THEN x'' WHEN 7 THEN x'0a' END FROM item WHERE parent>0 AND"
-				       " kind IN (1,2,3,5,6,7) AND NOT " HAS_OBJ ";"
-				       "DELETE FROM item WHERE parent>0 AND kind NOT IN (4,8) AND NOT EXISTS(SELECT 1 FROM obj o WHERE"
+				       ",parent,class,key,CASE kind WHEN 2 THEN x'' WHEN 7 THEN x'0a' WHEN 9 THEN x'0a0a' END FROM item WHERE parent>0 AND"
+				       " kind IN (1,2,3,5,6,7,9,11) AND NOT " HAS_OBJ ";"
+				       "DELETE FROM item WHERE parent>0 AND kind NOT IN (4,8,12) AND NOT EXISTS(SELECT 1 FROM obj o WHERE"
 				       " o.id=(item.id" SALVAGE_OBJ_ID ") AND" SALVAGE_AT("o",
 					       "item") ");"
 						       "CREATE TEMP TABLE alone AS SELECT o.id,o.parent,o.class,o.key,length(o.body) n FROM obj o"
@@ -123,13 +126,15 @@ static const char agree[] =
 static const char adopt[] =
 	"INSERT OR IGNORE INTO item(parent,class,key,id,kind,version,edition,size,flags,name)"
 	" SELECT parent,class,key,id,kind,?1,iif(kind=4,1,NULL),"
-	"CASE WHEN kind IN (4,8) THEN ifnull(n,-1) WHEN kind<>5 THEN " SALVAGE_UNKNOWN
+	"CASE WHEN kind IN (4,8,12) THEN ifnull(n,-1) WHEN kind<>5 THEN " SALVAGE_UNKNOWN
 	" WHEN n IS NOT NULL THEN n ELSE ifnull((SELECT max(c.n*16384+length(c.data))"
 	"  FROM chunk c WHERE c.id=k.id),0) END,"
 	"iif(kind=5 AND n IS NOT NULL,256,NULL),iif(kind=2,key,NULL) FROM"
 	"(SELECT a.parent,a.class,a.key,a.n,"
 	" iif(EXISTS(SELECT 1 FROM chunk WHERE id=" LEFT_ID ")," LEFT_ID ",a.id) id,"
-	" CASE WHEN d.id=1 THEN 1 WHEN d.kind=1 THEN iif(a.class=2,7,2) WHEN d.kind=7 THEN 8 WHEN d.kind=2 THEN iif(a.class=0,3,6)"
+	" CASE WHEN d.id=1 THEN 1 WHEN d.kind=1 THEN iif(a.class=3,9,iif(a.class=2,7,2)) WHEN d.kind=7 THEN 8"
+	"  WHEN d.kind=9 THEN 10 WHEN d.kind=10 THEN iif(a.n IS NULL,11,12) WHEN d.kind=11 THEN 12"
+	"  WHEN a.class=3 THEN 11 WHEN d.kind=2 THEN iif(a.class=0,3,6)"
 	"  WHEN d.kind=3 AND a.class=0 THEN 4 WHEN a.n IS NOT NULL THEN 5"
 	"  WHEN EXISTS(SELECT 1 FROM item WHERE parent=a.id) THEN 6"
 	"  WHEN EXISTS(SELECT 1 FROM alone x WHERE x.parent=a.id) THEN 6 ELSE 5 END kind"

@@ -40,7 +40,7 @@ static enum err lose(struct sql_salvage *s, sqlite3_stmt *st, const char *why)
 static const char rows[] =
 	"SELECT i.parent,i.class,i.key,i.version,i.size,i.flags,o.body,i.kind FROM item i"
 	" LEFT JOIN obj o ON o.id=(i.id" SALVAGE_OBJ_ID
-	") AND" SALVAGE_AT("o", "i") "WHERE i.kind IN (4,8)";
+	") AND" SALVAGE_AT("o", "i") "WHERE i.kind IN (4,8,12)";
 
 static enum err on_row(struct sql_salvage *s, sqlite3_stmt *st)
 {
@@ -60,8 +60,9 @@ static enum err on_row(struct sql_salvage *s, sqlite3_stmt *st)
 	bool empty = item_is_empty_row(&it);
 	if (!empty && !s->to->row(s->to->arg, &it, &flags))
 		return lose(s, st,
-			it.kind == ITEM_ROW ? "its document is none; left out"
-					    : "it is no message; left out");
+			it.kind == ITEM_ROW               ? "its document is none; left out"
+				: it.kind == ITEM_MESSAGE ? "it is no message; left out"
+							  : "it is no part of a blob; left out");
 	s->to->rows += it.kind == ITEM_ROW && !empty;
 	bool dated = it.version > 0 && it.version <= TICKS_MAX;
 	if (flags == (uint32_t)sqlite3_column_int64(st, 5) && dated)
@@ -101,11 +102,13 @@ static enum err on_count(struct sql_salvage *s, sqlite3_stmt *st)
 	char why[160];
 	int kind = sqlite3_column_int(st, 4);
 	int64_t had = sqlite3_column_int64(st, 5), has = sqlite3_column_int64(st, 6);
-	const char *what = kind == ITEM_PARTITION ? "rows and files"
-		: kind == ITEM_TABLE              ? "partitions"
-		: kind == ITEM_ACCOUNT            ? "tables and queues"
-		: kind == ITEM_QUEUE              ? "messages"
-						  : "files";
+	const char *what = kind == ITEM_PARTITION          ? "rows and files"
+		: kind == ITEM_TABLE                       ? "partitions"
+		: kind == ITEM_ACCOUNT                     ? "tables, queues and containers"
+		: kind == ITEM_QUEUE                       ? "messages"
+		: kind == ITEM_CONTAINER                   ? "blobs"
+		: kind == ITEM_BLOB || kind == ITEM_EXTENT ? "pieces"
+							   : "files";
 	if (had < 0)
 		(void)snprintf(why, sizeof(why),
 			"%" PRId64 " %s were found; how many there were is not known", has, what);

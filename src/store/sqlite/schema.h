@@ -11,7 +11,8 @@
  *    folder of the trash, whose row is written with each row that is removed: a page less to write.
  * 3: pages have checksums, for which the file's header reserves the room (page_file.h).
  * 4, 5: as 2 and 3, but what waits for its document under a row's name is a row without one; it was
- *    an empty ordinary file before.  Accounts may have queues.
+ *    an empty ordinary file before.  Accounts may have queues and
+ *    containers.
  * A store of version 1 or 2 becomes one of version 4 when it is opened for writing (upgrade.h), and
  * one of version 3 one of version 5.  Without checksums it stays so: room in its pages is made only by
  * writing them all anew. */

@@ -84,7 +84,7 @@ SQL = [
      " WHERE kind=4 AND key=CAST('plain' AS BLOB)", r"abc/[Tt]ab/p/plain: it is of the wrong class"),
     ("a class is unknown", f"UPDATE item SET class=7 WHERE id={SMALL}", r"small: it is of the wrong class"),
     ("a kind is another one", f"UPDATE item SET kind=5 WHERE id={ROW}", r"plain"),
-    ("a kind is unknown", f"UPDATE item SET kind=9 WHERE id={ROW}", r"plain: it is of no known kind"),
+    ("a kind is unknown", f"UPDATE item SET kind=13 WHERE id={ROW}", r"plain: it is of no known kind"),
     ("a directory is a file", f"UPDATE item SET kind=5 WHERE id={FOLDER}", r"may not stand where it does"),
     ("an id is another one", f"UPDATE item SET id=id+500 WHERE id={ROW}", r"plain: (it is kept|it has no document)"),
     ("an id is a door's", new_item("parent,class,key,id,kind,version", f"{FOLDER},1,x'61',77,5,1"),

@@ -44,6 +44,28 @@ void crypto_md5(struct span s, uint8_t out[16])
 	BUG_ON(MD5_Init(&ctx) != 1 || MD5_Update(&ctx, s.p, s.n) != 1 || MD5_Final(out, &ctx) != 1);
 }
 
+_Static_assert(sizeof(MD5_CTX) <= sizeof(struct crypto_md5), "OpenSSL's state fits into ours");
+
+static MD5_CTX *md5_of(struct crypto_md5 *m)
+{
+	return (MD5_CTX *)(void *)m->state;
+}
+
+void crypto_md5_begin(struct crypto_md5 *m)
+{
+	BUG_ON(MD5_Init(md5_of(m)) != 1);
+}
+
+void crypto_md5_add(struct crypto_md5 *m, struct span s)
+{
+	BUG_ON(MD5_Update(md5_of(m), s.p, s.n) != 1);
+}
+
+void crypto_md5_end(struct crypto_md5 *m, uint8_t out[16])
+{
+	BUG_ON(MD5_Final(out, md5_of(m)) != 1);
+}
+
 /* Hashes the key, each byte XORed with mask, and the text. */
 static void digest_keyed(const unsigned char key[SHA256_BLOCK], unsigned char mask,
 	struct span text, uint8_t out[SHA256_BYTES])

@@ -15,6 +15,13 @@ void crypto_sha256(struct span s, uint8_t out[32]);
 void crypto_hmac_sha256(struct span key, struct span text, uint8_t out[32]);
 /* MD5.  Use it for Content-MD5 only. */
 void crypto_md5(struct span s, uint8_t out[16]);
+/* The same over several parts. */
+struct crypto_md5 {
+	uint64_t state[16];
+};
+void crypto_md5_begin(struct crypto_md5 *m);
+void crypto_md5_add(struct crypto_md5 *m, struct span s);
+void crypto_md5_end(struct crypto_md5 *m, uint8_t out[16]);
 /* Compares n bytes in a time that depends only on n.  Use it for signatures. */
 bool crypto_equal(const void *a, const void *b, size_t n);
 /* Fills out with n cryptographic random bytes, 256 at most.  Aborts if the kernel has none. */

@@ -10,6 +10,7 @@
 /* The permissions that a policy may have. */
 #define POLICY_LETTERS_TABLE "raud"
 #define POLICY_LETTERS_QUEUE "raup"
+#define POLICY_LETTERS_BLOB "racwdxyltmeopi"
 
 /* Parses the document.  ret is zeroed first; call arena_fini(&ret->arena) also after an error.  An
  * empty text means no policies.  There are at most 5, with unique ids of 1 to 64 UTF-16 units.

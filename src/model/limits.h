@@ -21,6 +21,8 @@
 #define LIMIT_BATCH_BYTES (4 * 1024 * 1024)
 #define LIMIT_QUEUE_NAME_MIN 3
 #define LIMIT_QUEUE_NAME_MAX 63
+#define LIMIT_BLOB_NAME_UNITS 1024
+#define LIMIT_BLOB_SEGMENTS 254
 #define LIMIT_METADATA_BYTES 8192 /* names and values together */
 #define LIMIT_MESSAGE_BYTES 65536
 #define LIMIT_MESSAGES_TAKEN 32            /* by one request */

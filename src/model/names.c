@@ -81,20 +81,57 @@ void table_name_fold(struct span name, char *out)
 		out[i] = lower(name.p[i]);
 }
 
-enum err queue_name_check(struct span name, struct err_detail *detail)
+/* what: with its article */
+static enum err check_hyphenated(struct span name, const char *what, struct err_detail *detail)
 {
 	bool dash = true; /* so that none comes first */
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
 		if (!is_lower(c) && !is_digit(c) && (c != '-' || dash))
 			return err_set(detail, ERR_NAME_INVALID,
-				"The name of a queue has lower-case letters and digits, with single hyphens between them.");
+				"The name of %s has lower-case letters and digits, with single hyphens between them.",
+				what);
 		dash = c == '-';
 	}
 	if (dash && name.n > 0)
 		return err_set(
-			detail, ERR_NAME_INVALID, "The name of a queue cannot end with a hyphen.");
-	return check_length(name, LIMIT_QUEUE_NAME_MIN, LIMIT_QUEUE_NAME_MAX, "a queue", detail);
+			detail, ERR_NAME_INVALID, "The name of %s cannot end with a hyphen.", what);
+	return check_length(name, LIMIT_QUEUE_NAME_MIN, LIMIT_QUEUE_NAME_MAX, what, detail);
+}
+
+enum err queue_name_check(struct span name, struct err_detail *detail)
+{
+	return check_hyphenated(name, "a queue", detail);
+}
+
+enum err container_name_check(struct span name, struct err_detail *detail)
+{
+	if (span_is(name, "$root") || span_is(name, "$logs") || span_is(name, "$web"))
+		return ERR_OK;
+	return check_hyphenated(name, "a container", detail);
+}
+
+enum err blob_name_check(struct span name, struct err_detail *detail)
+{
+	size_t segments = 1;
+	if (!utf8_valid(name))
+		return ERR_NAME_NOT_UTF8;
+	for (size_t i = 0; i < name.n; i++) {
+		unsigned char c = (unsigned char)name.p[i];
+		if (c < 0x20 || c == 0x7f)
+			return err_set(detail, ERR_NAME_INVALID,
+				"The name of a blob has no control characters.");
+		segments += c == '/';
+	}
+	if (segments > LIMIT_BLOB_SEGMENTS)
+		return err_set(detail, ERR_NAME_TOO_LONG,
+			"The name of a blob has at most %d segments.", LIMIT_BLOB_SEGMENTS);
+	if (name.n == 0)
+		return ERR_NAME_TOO_SHORT;
+	return utf16_len(name) <= LIMIT_BLOB_NAME_UNITS
+		? ERR_OK
+		: err_set(detail, ERR_NAME_TOO_LONG,
+			  "The name of a blob has at most %d characters.", LIMIT_BLOB_NAME_UNITS);
 }
 
 static bool in_ranges(const struct cp_range *r, size_t n, uint32_t cp)

@@ -23,6 +23,12 @@ void table_name_fold(struct span name, char *out);
  * side by side.  The errors of account names. */
 enum err queue_name_check(struct span name, struct err_detail *detail);
 
+/* Checks a container name: as a queue's, or $root, $logs or $web.  The errors of account names. */
+enum err container_name_check(struct span name, struct err_detail *detail);
+/* Checks a blob name: 1 to 1,024 UTF-16 units without control characters, at most 254 segments.
+ * ERR_NAME_NOT_UTF8, ERR_NAME_INVALID, ERR_NAME_TOO_SHORT, ERR_NAME_TOO_LONG. */
+enum err blob_name_check(struct span name, struct err_detail *detail);
+
 /* Checks a property name: a C# identifier of at most 255 UTF-16 units.  It begins with a letter
  * (Unicode L*, Nl) or _; the rest may also be Mn, Mc, Nd, Pc, Cf.  ERR_PROPERTY_NAME_INVALID,
  * ERR_PROPERTY_NAME_LONG. */

@@ -15,6 +15,7 @@
 	X(ECHO, 20090919, 0, "`x-ms-version` in the answer") \
 	X(PROPERTIES, 20090919, 0, "service properties") \
 	X(QUEUES, 20090919, 0, "queues") \
+	X(BLOBS, 20090919, 0, "blobs") \
 	X(UPSERT, 20110818, 0, "insert or replace, insert or merge") \
 	X(MESSAGE_UPDATE, 20110818, 0, "Update Message; messages invisible for over 2 hours") \
 	X(SELECT, 20110818, 0, "`$select`; before, whole rows come") \
@@ -25,16 +26,18 @@
 	X(CORS, 20130815, 0, "CORS; before, an answer has none of its headers") \
 	X(METRICS, 20130815, 0, "hour and minute metrics, CORS rules in service properties") \
 	X(STATS, 20130815, 0, "service stats") \
-	X(SAS_PREFIX, 20150221, 0, "`/table` or `/queue` before the account in what a SAS signs") \
-	X(SIGNED_LENGTH, 20150221, 0, "SharedKey of queues: no `Content-Length` if it is 0") \
+	X(SAS_PREFIX, 20150221, 0, "the service before the account in what a SAS signs") \
+	X(SIGNED_LENGTH, 20150221, 0, "SharedKey of queues, blobs: no `Content-Length` of 0") \
 	X(SAS_LIMITS, 20150405, 0, "`sip` and `spr` in a table SAS") \
 	X(ACCOUNT_SAS, 20150405, 0, "account SAS (`sv`)") \
 	X(SAS_CODES, 20150405, 0, "403 where a SAS lacks a permission; before, 404") \
 	X(MESSAGE_ANSWER, 20160531, 0, "Put Message answers with the message") \
-	X(SIGNED_EMPTY, 20160531, 0, "SharedKey of queues: empty `x-ms-` headers too") \
+	X(SIGNED_EMPTY, 20160531, 0, "SharedKey of queues and blobs: empty `x-ms-` headers too") \
 	X(MESSAGE_TTL, 20170729, 0, "`messagettl` above 7 days, and -1") \
 	X(BEARER, 20171109, 0, "401 for bearer tokens and for no credential; before, 403") \
-	X(SAS_ENCRYPTION, 20201206, 0, "`ses` in an account SAS")
+	X(SAS_RESOURCE, 20181109, 0, "`sr` and the snapshot's time in what a blob SAS signs") \
+	X(CRC64, 20190202, 0, "`x-ms-content-crc64`") \
+	X(SAS_ENCRYPTION, 20201206, 0, "`ses` in an account SAS or a blob SAS")
 
 enum version_rule {
 #define X(symbol_, since_, until_, text_) VERSION_##symbol_,

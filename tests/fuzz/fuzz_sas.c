@@ -94,7 +94,7 @@ static struct sas sas_of(const struct query_params *params, const struct rest_se
 {
 	struct sas s = { .of = rest->sas };
 	if (rest == &rest_queues)
-		s.resource = QUEUE;
+		s.container = QUEUE;
 
 	for (size_t i = 0; i < params->n; i++) {
 		struct span *field = sas_field(&s, params->all[i].name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * What SharedKey and a SAS sign for queues: signatures that real clients made. */
+ * What SharedKey and a SAS sign for queues and blobs: signatures that real clients made. */
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/crypto.h"
 #include "check.h"
-#include "rest/queues/shared_key.h"
+#include "rest/core/shared_key.h"
 #include "service/sas/sas.h"
 
 #define KEY \
@@ -41,9 +41,9 @@ static void check_vector(const struct vector *v)
 	struct buf text = BUF_INIT(4096);
 
 	CHECK_ERR(query_params_parse(span_of(v->query), &arena, &url.params, NULL), ERR_OK);
-	queue_sign_head(&r, false, &text);
+	shared_key_head(&r, false, &text);
 	buf_add_str(&text, v->path);
-	queue_sign_query(&url, false, &text);
+	shared_key_query(&url, false, &text);
 	CHECK_EQ_STR(signature_of(buf_span(&text)), v->signature);
 	buf_fini(&text);
 	arena_fini(&arena);
@@ -79,7 +79,7 @@ TEST(the_clients_signatures_are_right)
 TEST(the_clients_token_is_right)
 {
 	struct sas s = { .of = &sas_queues,
-		.resource = SPAN_LIT("jobs"),
+		.container = SPAN_LIT("jobs"),
 		.sv = SPAN_LIT("2026-04-06"),
 		.sp = SPAN_LIT("raup"),
 		.st = SPAN_LIT("2020-01-01T00:00:00Z"),
@@ -96,4 +96,34 @@ TEST(the_clients_token_is_right)
 	buf_fini(&text);
 }
 
-RUN_TESTS(T(the_clients_signatures_are_right), T(the_clients_token_is_right))
+TEST(the_clients_tokens_for_blobs_are_right)
+{
+	static const struct {
+		const char *sv, *sp, *sr, *signature;
+	} vectors[] = {
+		{ "2020-12-06", "r", "b", "vAny8AMhz2p5R+doAlevlKlcPTOWr8d1dxRL6DZZ7UU=" },
+		{ "2019-02-02", "r", "b", "RIYyAiaAzfbOxfoVM95fvvpZrVLxj4DMzfCpk7rAdbc=" },
+		{ "2018-03-28", "r", "b", "yn4nErcUFlQyGOf8PvsrBaHrOoBd5qxDDMA1ZeRkZrk=" },
+		{ "2020-12-06", "rl", "c", "gipOGcjuZQiNbuy+c+cjwpEVuaNALFWj0HY3+StDoHU=" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
+		struct sas s = { .of = &sas_blobs,
+			.container = SPAN_LIT("photos"),
+			.blob = SPAN_LIT("photos/log"),
+			.sv = span_of(vectors[i].sv),
+			.sp = span_of(vectors[i].sp),
+			.sr = span_of(vectors[i].sr),
+			.st = SPAN_LIT("2020-01-01T00:00:00Z"),
+			.se = SPAN_LIT("2035-01-01T00:00:00Z") };
+		struct buf text = BUF_INIT(1000);
+		CHECK_ERR(sas_string_to_sign(&s, SPAN_LIT("devstoreaccount1"), &text), ERR_OK);
+		CHECK_EQ_STR(signature_of(buf_span(&text)), vectors[i].signature);
+		s.tn = SPAN_LIT("photos");
+		CHECK_EQ_STR(sas_unsigned_field(&s), "tn");
+		buf_fini(&text);
+	}
+}
+
+RUN_TESTS(T(the_clients_signatures_are_right), T(the_clients_token_is_right),
+	T(the_clients_tokens_for_blobs_are_right))

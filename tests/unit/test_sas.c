@@ -211,7 +211,7 @@ TEST(fields_have_exact_names)
 	CHECK(sas_field(&s, SPAN_LIT("ses")) == &s.ses);
 	CHECK(sas_field(&s, SPAN_LIT("SV")) == NULL);
 	CHECK(sas_field(&s, SPAN_LIT("s")) == NULL);
-	CHECK(sas_field(&s, SPAN_LIT("sr")) == NULL);
+	CHECK(sas_field(&s, SPAN_LIT("sb")) == NULL);
 	CHECK(sas_field(&s, SPAN_LIT("")) == NULL);
 }
 

@@ -63,10 +63,14 @@ static int run(struct cmd_env *env, const struct args *args)
 		" partition%s, %s row%s, %" PRIu64 " ordinary file%s%s",
 		env->store, n.accounts, plural(n.accounts), n.tables, plural(n.tables),
 		n.partitions, plural(n.partitions), number_text(n.rows, rows), plural(n.rows),
-		n.files, plural(n.files), n.queues > 0 ? ", " : ": ");
+		n.files, plural(n.files), n.queues + n.containers > 0 ? ", " : ": ");
 	if (n.queues > 0)
-		fprintf(env->out, "%" PRIu64 " queue%s, %" PRIu64 " message%s: ", n.queues,
-			plural(n.queues), n.messages, plural(n.messages));
+		fprintf(env->out, "%" PRIu64 " queue%s, %" PRIu64 " message%s%s", n.queues,
+			plural(n.queues), n.messages, plural(n.messages),
+			n.containers > 0 ? ", " : ": ");
+	if (n.containers > 0)
+		fprintf(env->out, "%" PRIu64 " container%s, %" PRIu64 " blob%s: ", n.containers,
+			plural(n.containers), n.blobs, plural(n.blobs));
 	if (n.findings == 0)
 		fputs("clean\n", env->out);
 	else

@@ -53,6 +53,9 @@ static enum err print(const struct run *r, bool json)
 		if (n->queues > 0)
 			printf(", %" PRIu64 " queues, %" PRIu64 " messages", n->queues,
 				n->messages);
+		if (n->containers > 0)
+			printf(", %" PRIu64 " containers, %" PRIu64 " blobs", n->containers,
+				n->blobs);
 		putchar('\n');
 		return ERR_OK;
 	}
@@ -65,6 +68,8 @@ static enum err print(const struct run *r, bool json)
 	json_add_count(&b, "files", n->files);
 	json_add_count(&b, "queues", n->queues);
 	json_add_count(&b, "messages", n->messages);
+	json_add_count(&b, "containers", n->containers);
+	json_add_count(&b, "blobs", n->blobs);
 	json_add_count(&b, "pages", r->salvage.pages);
 	json_add_count(&b, "lost_pages", r->salvage.lost_pages);
 	json_add_count(&b, "doubtful", r->salvage.doubtful);

@@ -4,10 +4,12 @@
  * out of it: such a limit is refused here. */
 #include "base/clock.h"
 #include "base/text.h"
+#include "codec/uri.h"
 #include "daemon/core/account.h"
 #include "daemon/core/account_url.h"
 #include "daemon/core/table_arg.h"
 #include "query/key_ranges.h"
+#include "service/blobs/containers.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/queue/queues.h"
@@ -28,11 +30,13 @@ struct kind {
 };
 static const struct kind tables = { "t", "rwdlacu", &sas_tables, "ACCOUNT/TABLE" };
 static const struct kind queues = { "q", "rwdlacup", &sas_queues, "ACCOUNT/QUEUE" };
+static const struct kind blobs = { "b", "rwdlac", &sas_blobs, "ACCOUNT/CONTAINER" };
 
 /* What the command line asks for. */
 struct order {
 	const struct kind *kind;
-	struct span account, table; /* or the queue; table.p is NULL: an account SAS */
+	/* table: or the queue, container or container/blob; p is NULL: an account SAS */
+	struct span account, table;
 	char permissions[9], types[4];
 	char start[CLOCK_TEXT_MAX], expiry[CLOCK_TEXT_MAX];
 	int64_t start_ticks, expiry_ticks; /* 0: not given */
@@ -276,10 +280,13 @@ static bool read_service(const struct args *args, const struct kind **ret, FILE 
 {
 	const char *text = args_value(args, "service");
 
-	*ret = text != NULL && strcmp(text, sas_queues.name) == 0 ? &queues : &tables;
+	*ret = text == NULL                          ? &tables
+		: strcmp(text, sas_queues.name) == 0 ? &queues
+		: strcmp(text, sas_blobs.name) == 0  ? &blobs
+						     : &tables;
 	if (text == NULL || strcmp(text, (*ret)->sas->name) == 0)
 		return true;
-	(void)command_fail(err, "sas", "--service is table or queue, not '%s'", text);
+	(void)command_fail(err, "sas", "--service is table, queue or blob, not '%s'", text);
 	return false;
 }
 
@@ -290,7 +297,11 @@ static bool read_order(const struct args *args, struct order *o, FILE *err)
 	*o = (struct order){ .account = span_of(where) };
 	if (!read_service(args, &o->kind, err))
 		return false;
-	if (strchr(where, '/') != NULL) {
+	if (o->kind == &blobs && strchr(where, '/') != NULL) {
+		/* A blob's name may have slashes. */
+		o->account.n = strcspn(where, "/");
+		o->table = span_of(where + o->account.n + 1);
+	} else if (strchr(where, '/') != NULL) {
 		struct table_arg at;
 		if (!table_arg_parse(where, o->kind->form, "sas", &at, err))
 			return false;
@@ -333,8 +344,12 @@ static void fill(const struct args *args, const struct order *o, struct span tab
 		return;
 	}
 	s->si = option(args, "policy");
-	if (o->kind == &queues) {
-		s->resource = table;
+	if (o->kind != &tables) {
+		size_t n = span_find(table, SPAN_LIT("/"));
+		s->container = span_make(table.p, n);
+		s->blob = table;
+		if (o->kind == &blobs)
+			s->sr = n < table.n ? SPAN_LIT("b") : SPAN_LIT("c");
 		return;
 	}
 	s->tn = table;
@@ -393,6 +408,19 @@ static bool add_account(
 	return true;
 }
 
+/* A blob's name can have any characters. */
+static void add_path(struct span path, struct buf *url)
+{
+	while (path.n > 0) {
+		size_t n = span_find(path, SPAN_LIT("/"));
+		percent_encode_value(span_make(path.p, n), url);
+		if (n < path.n)
+			buf_add_char(url, '/');
+		n += n < path.n;
+		path = span_make(path.p + n, path.n - n);
+	}
+}
+
 static int print(struct cmd_env *env, const struct args *args, const struct order *o,
 	struct span table, const struct sas *s)
 {
@@ -405,7 +433,7 @@ static int print(struct cmd_env *env, const struct args *args, const struct orde
 			"where it is",
 			o->kind->sas->name);
 	buf_add_char(&url, '/');
-	buf_add_span(&url, table);
+	add_path(table, &url);
 	buf_add_char(&url, '?');
 	sas_to_query(s, &url);
 	if (buf_ok(&url))
@@ -464,6 +492,23 @@ static int make_for_queue(struct cmd_env *env, const struct args *args, const st
 			   : make(env, args, o, o->table);
 }
 
+/* The blob itself need not be there: a token may be for putting it. */
+static int make_for_container(struct cmd_env *env, const struct args *args, const struct order *o)
+{
+	size_t n = span_find(o->table, SPAN_LIT("/"));
+	struct table_arg at = { o->account, span_make(o->table.p, n) };
+	struct item it = { 0 };
+	uint64_t id;
+	enum err e = account_find(env->service, o->account, &it);
+
+	if (e == ERR_OK) {
+		e = container_id(env->service, it.id, at.table, &id);
+		item_fini(&it);
+	}
+	return e != ERR_OK ? table_arg_fail(env, "sas", &at, e, NULL)
+			   : make(env, args, o, o->table);
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct order o;
@@ -472,17 +517,20 @@ static int run(struct cmd_env *env, const struct args *args)
 		return EXIT_USAGE;
 	if (o.table.p == NULL)
 		return make(env, args, &o, SPAN_LIT(""));
+	if (o.kind == &blobs)
+		return make_for_container(env, args, &o);
 	return o.kind == &queues ? make_for_queue(env, args, &o) : make_for_table(env, args, &o);
 }
 
 static const struct option_spec options[] = {
-	{ "permissions", 0, "LETTERS", "of raud (table), raup (queue), rwdlacup (account)" },
-	{ "service", 0, "NAME", "table or queue; default: table" },
+	{ "permissions", 0, "LETTERS",
+		"of raud (table), raup (queue), racwdl (blob), rwdlacup (account)" },
+	{ "service", 0, "NAME", "table, queue or blob; default: table" },
 	{ "expiry", 0, "TIME", "when it ends: 2030-01-31, +12h, +7d" },
 	{ "start", 0, "TIME", "when it begins; by default at once" },
 	{ "policy", 0, "ID", "a stored policy gives what is not given here" },
 	{ "resource-types", 0, "LETTERS",
-		"account: of s (service), c (tables, queues), o (rows, messages)" },
+		"account: of s (service), c (tables, queues, containers), o (rows, messages, blobs)" },
 	{ "ip", 0, "A[-B]", "from these addresses only" },
 	{ "https-only", 0, NULL, "with TLS only" },
 	{ "from-pk", 0, "KEY", "table: not below this PartitionKey" },
@@ -498,12 +546,14 @@ const struct command command_sas = {
 	.name = "sas",
 	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE ACCOUNT[/NAME] --permissions=LETTERS --expiry=TIME [OPTION ...]",
-	.summary = "Makes a URL that gives access to a table, a queue or an account (SAS)",
+	.summary = "Makes a URL that gives access to a table, a queue, a blob or an account (SAS)",
 	.help = "Whoever has the URL has the access, until it expires or the key that signed it is\n"
 		"regenerated.  For a table: r query, a add, u update, d delete.  For an account also\n"
 		"w write, l list, c create, and --resource-types is needed.  With --service=queue\n"
-		"NAME is a queue: r peek, a put, u update, p get and delete.  With --policy the\n"
-		"permissions and the expiry can stay with the table or queue, where they can be\n"
+		"NAME is a queue: r peek, a put, u update, p get and delete.  With --service=blob NAME\n"
+		"is a container or CONTAINER/BLOB: r read, a append, c create, w write, d delete, l\n"
+		"list (containers).  With --policy the\n"
+		"permissions and the expiry can stay with the table, queue or container, where they can be\n"
 		"changed.\n",
 	.options = options,
 	.min_words = 2,

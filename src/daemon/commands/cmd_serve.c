@@ -145,13 +145,14 @@ const struct command command_serve = {
 	.name = "serve",
 	.topic = TOPIC_START,
 	.synopsis = "STORE [--rest=ENDPOINT ...]",
-	.summary = "Serves the protocols of tables and queues, without a mount",
+	.summary = "Serves the protocols of tables, queues and blobs, without a mount",
 	.help = "Stays in the foreground and prints a line for each socket when it is ready; SIGINT\n"
 		"and SIGTERM end it, SIGHUP takes a new certificate and opens the log file again.\n"
-		"Without --rest it serves the emulator's ports: tables at 10002, queues at 10001.\n"
+		"Without --rest it serves the emulator's ports: tables at 10002, queues at 10001,\n"
+		"blobs at 10000.\n"
 		"ENDPOINT is HOST:PORT, as 127.0.0.1:10002, [::1]:10002 or\n"
-		"localhost:0 (port 0: any that is free), or unix:PATH, for tables; with queue= before\n"
-		"it for queues. On a Unix socket you and\n"
+		"localhost:0 (port 0: any that is free), or unix:PATH, for tables; with queue= or blob=\n"
+		"before it for queues or blobs. On a Unix socket you and\n"
 		"root need no signature. --print-connection prints the line 'connect ...' of\n"
 		"'rowfs account keys' on standard output, behind these lines.\n",
 	.options = options,

@@ -11,6 +11,7 @@
 #include "daemon/core/sd_notify.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/watcher.h"
+#include "service/blobs/upload.h"
 #include "service/core/heat.h"
 #include "store/engines.h"
 
@@ -294,6 +295,8 @@ static int open_service(struct serving *s)
 		command_name_operations(s->serve->table, s->service);
 		if (s->serve->options->sync)
 			service_set_sync(s->service);
+		if (!s->serve->options->fs.read_only)
+			(void)blob_uploads_drop(s->service);
 		heat_set_target(service_heat(s->service), s->serve->options->partition_target);
 		return EXIT_DONE;
 	}

@@ -16,7 +16,9 @@ static enum err collect_sas(
 	const struct access_facts *f, struct sas *ret, struct err_detail *detail)
 {
 	const struct query_params *params = &f->url->params;
-	*ret = (struct sas){ .of = f->rest->sas, .resource = f->container };
+	*ret = (struct sas){ .of = f->rest->sas,
+		.container = f->container,
+		.blob = f->blob.p != NULL ? f->blob : SPAN_LIT("") };
 	for (size_t i = 0; i < params->n; i++) {
 		const struct query_param *param = &params->all[i];
 		struct span *field = sas_field(ret, param->name);
@@ -28,6 +30,8 @@ static enum err collect_sas(
 				param->name.p);
 		*field = param->value.p != NULL ? param->value : SPAN_LIT("");
 	}
+	if (span_is(ret->sr, "bs"))
+		(void)query_params_find(params, "snapshot", &ret->snapshot);
 	return ERR_OK;
 }
 
@@ -118,7 +122,7 @@ static enum err account_sas_allows(char service, const struct access *a,
 static enum err service_sas_allows(const struct access *a, const struct access_need *need,
 	struct span container, struct err_detail *detail)
 {
-	if (need->service_all == 0)
+	if (need->service_all == 0 && need->service_any == 0)
 		return err_set(detail, ERR_NOT_PERMITTED,
 			"Only an account key or an account SAS can allow this operation.");
 	/* The case of a table's name does not matter, and queues have lower case only. */
@@ -128,6 +132,8 @@ static enum err service_sas_allows(const struct access *a, const struct access_n
 			(int)a->container.n, a->container.p);
 	if ((a->permissions & need->service_all) != need->service_all)
 		return lacks(a, "all of", need->service_all, detail);
+	if (need->service_any != 0 && (a->permissions & need->service_any) == 0)
+		return lacks(a, "one of", need->service_any, detail);
 	return ERR_OK;
 }
 

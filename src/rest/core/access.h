@@ -41,7 +41,8 @@ struct access_need {
 	uint32_t account_types; /* account SAS: any of these srt letters; 0: not allowed */
 	uint32_t account_any;   /* account SAS: any of these sp letters, and */
 	uint32_t account_all;   /* all of these */
-	uint32_t service_all;   /* service SAS: all of these sp letters; 0: not allowed */
+	uint32_t service_all;   /* service SAS: all of these sp letters, and */
+	uint32_t service_any;   /* any of these; both 0: not allowed */
 };
 
 /* The input of the check. */
@@ -50,9 +51,10 @@ struct access_facts {
 	struct service *service;
 	const struct request *request;
 	const struct request_url *url;      /* with the parameters of a SAS */
-	struct span container;              /* the table or queue that the URL names */
+	struct span container;              /* the table, queue or container that the URL names */
 	const struct account_secrets *keys; /* of the URL's account */
 	int64_t now;                        /* ticks */
+	struct span blob;                   /* "container/blob", where the URL names one */
 };
 
 /* Checks the validity of a credential, whatever the operation: its signature, time, address,

@@ -33,6 +33,8 @@ static enum err check_account_fields(const struct sas *s, struct err_detail *det
 /* Without tn, the URL names the resource. */
 static enum err check_service_fields(const struct sas *s, struct err_detail *detail)
 {
+	if (s->of->resource != NULL && s->sr.n == 0)
+		return missing("sr", detail);
 	if (!s->of->names_resource)
 		return ERR_OK;
 	if (s->tn.n == 0)
@@ -167,7 +169,7 @@ static enum err give_service(const struct sas *s, const struct sas_terms *t, str
 	struct err_detail *detail)
 {
 	ret->kind = ACCESS_SERVICE_SAS;
-	ret->container = sas_resource(s);
+	ret->container = sas_container(s);
 	return read_letters(t->permissions, "sp", s->of->permissions, &ret->permissions, detail);
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "rest/core/auth.h"
+#include "rest/core/http_date.h"
 #include "rest/core/rest_service.h"
 #include "rest/core/signature.h"
 
@@ -79,62 +80,6 @@ static enum err parse_header(struct span header, struct credential *ret, struct 
 
 /* ---- the date ---- */
 
-/* Takes min to max digits. */
-static bool take_number(struct span *s, size_t min, size_t max, int *ret)
-{
-	size_t n = 0;
-
-	*ret = 0;
-	for (; n < max && n < s->n && s->p[n] >= '0' && s->p[n] <= '9'; n++)
-		*ret = *ret * 10 + (s->p[n] - '0');
-	*s = span_make(s->p + n, s->n - n);
-	return n >= min;
-}
-
-static bool take(struct span *s, const char *text)
-{
-	struct span t = span_of(text);
-
-	if (!span_starts(*s, t))
-		return false;
-	*s = span_make(s->p + t.n, s->n - t.n);
-	return true;
-}
-
-/* Takes one of the names of three letters; *ret counts from 0. */
-static bool take_name(struct span *s, const char *names, int *ret)
-{
-	for (*ret = 0; *names != '\0'; names += 3, ++*ret) {
-		if (s->n >= 3 && memcmp(s->p, names, 3) == 0) {
-			*s = span_make(s->p + 3, s->n - 3);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Parses an RFC 1123 date: "Fri, 20 Nov 2026 12:29:19 GMT".  The weekday is not compared with the
- * date. */
-static bool parse_date(struct span s, int64_t *ret_ticks)
-{
-	int weekday, day, month, year, hours, minutes, seconds;
-
-	if (!take_name(&s, "SunMonTueWedThuFriSat", &weekday) || !take(&s, ", ") ||
-		!take_number(&s, 1, 2, &day) || !take(&s, " ") ||
-		!take_name(&s, "JanFebMarAprMayJunJulAugSepOctNovDec", &month) || !take(&s, " ") ||
-		!take_number(&s, 4, 4, &year) || !take(&s, " "))
-		return false;
-	if (!take_number(&s, 2, 2, &hours) || !take(&s, ":") || !take_number(&s, 2, 2, &minutes) ||
-		!take(&s, ":") || !take_number(&s, 2, 2, &seconds) || !take(&s, " GMT"))
-		return false;
-	if (s.n > 0 || hours > 23 || minutes > 59 || seconds > 60)
-		return false;
-	if (!clock_date(year, month + 1, day, ret_ticks))
-		return false;
-	*ret_ticks += ((hours * 60 + minutes) * 60 + seconds) * TICKS_PER_SECOND;
-	return true;
-}
-
 static enum err check_date(
 	const struct access_facts *f, struct span date, struct err_detail *detail)
 {
@@ -143,7 +88,7 @@ static enum err check_date(
 	if (date.n == 0)
 		return err_set(detail, ERR_AUTH_FAILED,
 			"The request has no date: neither x-ms-date nor Date.");
-	if (!parse_date(date, &ticks))
+	if (!http_date_parse(date, &ticks))
 		return err_set(detail, ERR_AUTH_FAILED,
 			"The date of the request is not in the form of RFC 1123: '%.*s'.",
 			shown(date), date.p);

@@ -22,7 +22,8 @@ struct request_context {
 	struct span method; /* after X-HTTP-Method */
 	struct request_url url;
 	unsigned kind;                  /* of the resource; rest->routes compares it */
-	struct span container;          /* the table or queue of the URL, as sent; "" for none */
+	struct span container;          /* the table, queue or container of the URL; "" for none */
+	struct span blob;               /* "container/blob", for a SAS; "" for none */
 	const struct route *route;      /* NULL until it is found */
 	struct account_secrets secrets; /* handle.c frees and wipes it */
 	struct access access;

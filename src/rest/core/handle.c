@@ -120,7 +120,7 @@ static enum err check_once(struct request_context *c)
 static enum err check_md5(struct request_context *c)
 {
 	struct span sent = request_header(c->request, "Content-MD5");
-	if (sent.p == NULL || sent.n == 0)
+	if (sent.p == NULL || sent.n == 0 || c->request->stream != NULL)
 		return ERR_OK;
 	struct buf sum = BUF_INIT(64);
 	uint8_t right[16];
@@ -153,9 +153,12 @@ static enum err authenticate(struct handling *h)
 		.request = c->request,
 		.url = &c->url,
 		.container = c->container,
+		.blob = c->blob,
 		.keys = &c->secrets,
 		.now = clock_ticks() };
 	enum err e = access_check(&facts, &c->access, &c->detail);
+	if (e == ERR_AUTH_NONE && c->rest->admits_anonymous != NULL && c->rest->admits_anonymous(c))
+		e = ERR_OK;
 	return is_challenge(e) && !version_has(c->version, VERSION_BEARER) ? ERR_AUTH_FAILED : e;
 }
 
@@ -180,7 +183,8 @@ static enum err judge(struct handling *h)
 	struct request_context *c = &h->context;
 	const struct rest_service *rest = c->rest;
 	enum err e = authenticate(h);
-	if (e != ERR_OK || h->head_only)
+	/* Of a body that is taken in parts nothing is wasted. */
+	if (e != ERR_OK || (h->head_only && rest->streams == NULL))
 		return e;
 	e = check_once(c);
 	if (e == ERR_OK && h->version != ERR_OK)
@@ -195,6 +199,8 @@ static enum err judge(struct handling *h)
 		e = rest->check(c);
 	if (e == ERR_OK)
 		e = context_read_timeout(c);
+	if (h->head_only)
+		return e;
 	if (e == ERR_OK)
 		e = check_md5(c);
 	if (e == ERR_OK && c->request->body.n > rest->body_limit)

@@ -4,10 +4,14 @@
 #define REST_CORE_HTTP_DATE_H
 
 #include "base/buf.h"
+#include "base/span.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Appends a date such as "Wed, 23 Oct 2013 22:05:54 GMT". */
 void http_date_add(struct buf *out, int64_t ticks);
+/* Parses such a date.  The weekday is not compared with the date. */
+bool http_date_parse(struct span s, int64_t *ret_ticks);
 
 #endif

@@ -35,6 +35,7 @@ struct request {
 	uint64_t since_us;  /* clock_mono_us() when it was complete; 0: now */
 	const uint8_t *id;  /* REQUEST_ID_BYTES unique bytes; NULL: make them */
 	const char *tenant; /* for the challenge of a 401; NULL: the default */
+	void *stream; /* a body that was taken in parts (rest_service.h); NULL: it is `body` */
 };
 
 /* Returns the value of the first header with this name, without blanks at its ends; the case is

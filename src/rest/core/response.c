@@ -13,8 +13,16 @@ void response_init(struct response *r)
 		.body = BUF_INIT(RESPONSE_BODY_LIMIT) };
 }
 
+static void drop_source(struct response *r)
+{
+	if (r->source.arg != NULL)
+		r->source.free(r->source.arg);
+	r->source = (struct response_source){ 0 };
+}
+
 void response_fini(struct response *r)
 {
+	drop_source(r);
 	buf_fini(&r->headers);
 	buf_fini(&r->body);
 	r->status = 0;
@@ -22,6 +30,7 @@ void response_fini(struct response *r)
 
 void response_clear(struct response *r)
 {
+	drop_source(r);
 	buf_clear(&r->headers);
 	buf_clear(&r->body);
 	r->status = r->outcome = 0;
@@ -92,6 +101,7 @@ static const struct {
 	{ 201, "Created" },
 	{ 202, "Accepted" },
 	{ 204, "No Content" },
+	{ 206, "Partial Content" },
 	{ 304, "Not Modified" },
 	{ 400, "Bad Request" },
 	{ 401, "Unauthorized" },
@@ -105,6 +115,7 @@ static const struct {
 	{ 413, "Content Too Large" },
 	{ 414, "URI Too Long" },
 	{ 415, "Unsupported Media Type" },
+	{ 416, "Range Not Satisfiable" },
 	{ 417, "Expectation Failed" },
 	{ 431, "Request Header Fields Too Large" },
 	{ 500, "Internal Server Error" },

@@ -4,6 +4,7 @@
 #define REST_CORE_RESPONSE_H
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/span.h"
 
 #include <stdbool.h>
@@ -14,6 +15,15 @@
 #define RESPONSE_BODY_LIMIT ((size_t)64 << 20)
 #define RESPONSE_HEADERS_LIMIT ((size_t)64 << 10)
 
+/* A body that is read while it is sent. */
+struct response_source {
+	uint64_t size;
+	/* Reads n bytes at this offset.  An error closes the connection. */
+	enum err (*read)(void *arg, uint64_t offset, char *out, size_t n);
+	void (*free)(void *arg);
+	void *arg; /* NULL: there is no source */
+};
+
 struct response {
 	int status;
 	int outcome; /* the status for the metrics if it differs: of a batch that failed; else 0 */
@@ -23,6 +33,7 @@ struct response {
 	uint32_t wait_ms;
 	struct buf headers; /* "Name\0value\0" each */
 	struct buf body;
+	struct response_source source; /* in place of body; the response owns it */
 };
 
 /* Makes an empty response without memory. */

@@ -23,12 +23,25 @@ enum request_cost {
 	COST_LONG,    /* may search for seconds */
 };
 
+/* Bodies that are not collected.  A small one is collected all the same. */
+struct rest_streams {
+	uint64_t limit; /* bytes */
+	/* Returns true if the body of this request can be taken in parts. */
+	bool (*wanted)(const struct request *r);
+	/* The stream gets the parts in order, then end().  free() drops what no operation has
+	 * taken. */
+	enum err (*begin)(struct service *service, void **ret);
+	enum err (*add)(void *stream, struct span bytes);
+	enum err (*end)(void *stream);
+	void (*free)(void *stream);
+};
+
 struct rest_service {
 	const char *name; /* "table": the second label of a host */
 	/* Where the emulator serves it, with the prefix that names the service. */
 	const char *default_endpoint;
 	char letter;       /* in the services (ss) of an account SAS */
-	size_t body_limit; /* bytes */
+	size_t body_limit; /* bytes, of bodies that are collected */
 	size_t own_bytes;
 	enum version_rule since;       /* its first version */
 	const struct sas_service *sas; /* what a service SAS signs and permits */
@@ -63,6 +76,11 @@ struct rest_service {
 	/* Returns the container that the body names, for a URL that names none; "" for none.  It is
 	 * asked for faults on order only.  NULL: no body names one. */
 	struct span (*named_by_body)(struct request_context *c);
+	/* Gives a request without a credential what needs none, in c->access.  Returns false to refuse
+	 * it.  NULL: nothing needs none. */
+	bool (*admits_anonymous)(struct request_context *c);
+	/* How large bodies are taken in parts.  NULL: all are collected. */
+	const struct rest_streams *streams;
 	/* Frees what the others allocated.  NULL: nothing to do. */
 	void (*end)(struct request_context *c);
 	/* Replaces the response by an error.  c->detail says what is wrong. */

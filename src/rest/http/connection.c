@@ -116,6 +116,7 @@ void connection_completed(
 		return;
 	current_socket_set(c->watchdog.fd);
 	c->state = STATE_NONE;
+	connection_drop_stream(c);
 	forget(&c->target);
 	forget(&c->body);
 	(void)connection_hold(c, 0);
@@ -182,6 +183,7 @@ static struct connection *connection_new(struct endpoint *e, struct MHD_Connecti
 
 static void connection_free(struct connection *c)
 {
+	connection_drop_stream(c);
 	buf_fini(&c->target);
 	buf_fini(&c->body);
 	(void)connection_hold(c, 0);

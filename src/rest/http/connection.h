@@ -36,6 +36,8 @@
 /* Larger bodies and responses count against rest_limits.memory_kib.  Larger bodies also need a
  * valid credential.  Smaller ones are always possible. */
 #define SMALL_BYTES ((size_t)64 << 10)
+/* A part of a body that is taken in parts. */
+#define PART_BYTES ((size_t)1 << 20)
 /* How many bytes must move in each progress_ms. */
 #define PROGRESS_BYTES ((size_t)64 << 10)
 
@@ -72,7 +74,7 @@ enum request_state {
 	STATE_NONE, /* between requests */
 	STATE_HEAD, /* the request line is complete */
 	STATE_BODY,
-	STATE_WORK, /* suspended */
+	STATE_WORK, /* suspended; also while a part of a body is taken */
 	STATE_DONE, /* the response is ready to be sent */
 	STATE_SENT,
 };
@@ -97,8 +99,11 @@ struct connection {
 	size_t nheaders;
 	bool too_many_headers, bad_header;
 	const char *method;
-	bool admitted; /* the head allows a large body */
+	bool admitted;  /* the head allows a large body */
+	uint64_t limit; /* bytes of the body */
 	struct buf body;
+	bool streams; /* the body is taken in parts */
+	void *stream; /* of the service; NULL before the first part */
 	/* clock_mono_us() when the request was complete; 0: incomplete */
 	uint64_t since_us;
 	size_t held; /* its part of rest.held */
@@ -136,6 +141,8 @@ enum MHD_Result connection_refuse(struct connection *c, enum err e);
 enum MHD_Result connection_begin(struct connection *c, const char *method, const char *version);
 /* Takes a part of the body and sets *n to 0, the bytes left. */
 enum MHD_Result connection_take_body(struct connection *c, const char *data, size_t *n);
+/* Drops what an unfinished request has streamed. */
+void connection_drop_stream(struct connection *c);
 /* Handles a complete request now, or hands it to the workers. */
 enum MHD_Result connection_dispatch(struct connection *c);
 

@@ -90,9 +90,13 @@ static enum err check_framing(struct connection *c, const struct request *q, uin
 	return ERR_OK;
 }
 
-static size_t body_limit(const struct connection *c)
+/* A service refuses a collected body itself, so more of it is taken. */
+static void set_limits(struct connection *c, const struct request *q)
 {
-	return c->served->body_limit + BODY_SLACK;
+	const struct rest_streams *streams = c->served->streams;
+	c->streams = streams != NULL && streams->wanted(q);
+	c->limit = c->streams ? streams->limit : c->served->body_limit + BODY_SLACK;
+	c->body.limit = c->streams ? 2 * PART_BYTES : (size_t)c->limit;
 }
 
 static bool is_preflight(const struct connection *c)
@@ -141,13 +145,13 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 	if (served == NULL)
 		return connection_refuse(c, ERR_URI_INVALID);
 	c->served = served;
-	c->body.limit = body_limit(c);
-	if (length > c->body.limit)
+	set_limits(c, &q);
+	if (length > c->limit)
 		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
 	else if (length > SMALL_BYTES || waits)
 		admit(c);
 	/* A client that waits for 100 Continue has sent no body and need not send one. */
-	if (c->refusal != ERR_OK && (waits || length > c->body.limit + DRAIN_LIMIT))
+	if (c->refusal != ERR_OK && (waits || length > c->limit + DRAIN_LIMIT))
 		return connection_refuse(c, refused_with(c, c->refusal));
 	return MHD_YES;
 }
@@ -156,7 +160,7 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 
 static void keep_body(struct connection *c, const char *data, size_t n)
 {
-	if (c->received > c->body.limit && c->refusal == ERR_OK)
+	if (c->received > c->limit && c->refusal == ERR_OK)
 		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
 	if (c->received > SMALL_BYTES)
 		admit(c);
@@ -170,10 +174,62 @@ static void keep_body(struct connection *c, const char *data, size_t n)
 	}
 }
 
+void connection_drop_stream(struct connection *c)
+{
+	if (c->stream != NULL)
+		c->served->streams->free(c->stream);
+	c->stream = NULL;
+}
+
+/* Gives the body so far to the stream. */
+static enum err stream_part(struct connection *c)
+{
+	const struct rest_streams *streams = c->served->streams;
+	enum err e = ERR_OK;
+	if (!buf_ok(&c->body))
+		return ERR_NO_MEMORY;
+	if (c->stream == NULL)
+		e = streams->begin(c->rest->service, &c->stream);
+	if (e == ERR_OK)
+		e = streams->add(c->stream, buf_span(&c->body));
+	buf_clear(&c->body);
+	return e;
+}
+
+static struct connection *of_job(struct job *job)
+{
+	return (struct connection *)(void *)((char *)job - offsetof(struct connection, job));
+}
+
+static void run_part(struct job *job)
+{
+	struct connection *c = of_job(job);
+	enum err e = stream_part(c);
+	if (e != ERR_OK && c->refusal == ERR_OK)
+		c->refusal = refused_with(c, e);
+	watchdog_phase(&c->watchdog, PHASE_BODY, c->rest->limits.progress_ms);
+	c->state = STATE_BODY;
+	MHD_resume_connection(c->mhd); /* c may be freed when this returns */
+}
+
+/* The client waits meanwhile: MHD reads nothing more. */
+static void submit_part(struct connection *c)
+{
+	watchdog_phase(&c->watchdog, PHASE_WORK, UINT32_MAX);
+	c->state = STATE_WORK;
+	c->job.run = run_part;
+	MHD_suspend_connection(c->mhd);
+	if (workers_submit(c->rest->workers, &c->job))
+		return;
+	c->refusal = refused_with(c, ERR_THROTTLED);
+	c->state = STATE_BODY;
+	MHD_resume_connection(c->mhd);
+}
+
 enum MHD_Result connection_take_body(struct connection *c, const char *data, size_t *n)
 {
 	c->received += *n;
-	if (c->received > c->body.limit + DRAIN_LIMIT)
+	if (c->received > c->limit + DRAIN_LIMIT)
 		return MHD_NO;
 	keep_body(c, data, *n);
 	if (c->received - c->progress >= PROGRESS_BYTES) {
@@ -181,6 +237,8 @@ enum MHD_Result connection_take_body(struct connection *c, const char *data, siz
 		watchdog_phase(&c->watchdog, PHASE_BODY, c->rest->limits.progress_ms);
 	}
 	*n = 0;
+	if (c->streams && c->refusal == ERR_OK && c->body.len >= PART_BYTES)
+		submit_part(c);
 	return MHD_YES;
 }
 
@@ -188,10 +246,18 @@ enum MHD_Result connection_take_body(struct connection *c, const char *data, siz
 
 static void run_job(struct job *job)
 {
-	struct connection *c =
-		(struct connection *)(void *)((char *)job - offsetof(struct connection, job));
+	struct connection *c = of_job(job);
+	enum err e = ERR_OK;
+	if (c->stream != NULL)
+		e = stream_part(c);
+	if (c->stream != NULL && e == ERR_OK)
+		e = c->served->streams->end(c->stream);
 	struct request q = connection_request(c);
-	rest_handle(c->served, c->rest->service, &q, &c->response);
+	if (e == ERR_OK)
+		rest_handle(c->served, c->rest->service, &q, &c->response);
+	else
+		rest_refuse(c->served, c->rest->service, &q, e, &c->response);
+	connection_drop_stream(c);
 	/* Count it now: MHD may send it much later. */
 	connection_hold_response(c);
 	c->state = STATE_DONE;

@@ -47,6 +47,7 @@ struct request connection_request(const struct connection *c)
 		.headers = c->headers,
 		.nheaders = c->nheaders,
 		.body = buf_span(&c->body),
+		.stream = c->stream,
 		.peer = &c->peer,
 		.since_us = c->since_us,
 		.id = c->id,
@@ -85,6 +86,47 @@ static struct MHD_Response *large_response(struct connection *c)
 	return r;
 }
 
+/* ---- a body that is read while it is sent ---- */
+
+struct outgoing_source {
+	struct connection *c;
+	struct response_source from;
+};
+
+static ssize_t read_source(void *arg, uint64_t at, char *buf, size_t max)
+{
+	struct outgoing_source *o = arg;
+	if (at >= o->from.size)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	size_t n = o->from.size - at < max ? (size_t)(o->from.size - at) : max;
+	if (o->from.read(o->from.arg, at, buf, n) != ERR_OK)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	watchdog_phase(&o->c->watchdog, PHASE_REPLY, o->c->rest->limits.progress_ms);
+	return (ssize_t)n;
+}
+
+static void free_source(void *arg)
+{
+	struct outgoing_source *o = arg;
+	o->from.free(o->from.arg);
+	free(o);
+}
+
+static struct MHD_Response *response_from_source(struct connection *c)
+{
+	struct outgoing_source *o = malloc(sizeof(*o));
+	if (o == NULL)
+		return NULL;
+	*o = (struct outgoing_source){ c, c->response.source };
+	struct MHD_Response *r = MHD_create_response_from_callback(
+		o->from.size, PROGRESS_BYTES, read_source, o, free_source);
+	if (r == NULL)
+		free(o);
+	else
+		c->response.source = (struct response_source){ 0 };
+	return r;
+}
+
 static bool may_have_body(int status)
 {
 	return status != MHD_HTTP_NO_CONTENT && status != MHD_HTTP_NOT_MODIFIED;
@@ -96,6 +138,8 @@ static struct MHD_Response *response_with_body(struct connection *c)
 	static char none[] = "";
 	struct response *r = &c->response;
 	struct MHD_Response *ret;
+	if (r->source.arg != NULL && may_have_body(r->status))
+		return response_from_source(c);
 	if (r->body.len == 0 || !may_have_body(r->status))
 		return MHD_create_response_from_buffer(0, none, MHD_RESPMEM_PERSISTENT);
 	if (r->body.len > PROGRESS_BYTES)

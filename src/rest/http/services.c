@@ -4,6 +4,7 @@
 #include "rest/http/services.h"
 
 #include "base/compiler.h"
+#include "rest/blobs/blobs.h"
 #include "rest/queues/queues.h"
 #include "rest/rest.h"
 #include "rest/tables/tables.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct rest_service *const services[] = { &rest_tables, &rest_queues };
+static const struct rest_service *const services[] = { &rest_tables, &rest_queues, &rest_blobs };
 
 const struct rest_service *services_at(size_t i)
 {

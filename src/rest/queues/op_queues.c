@@ -2,54 +2,13 @@
  * Queues: list, create, delete, metadata and stored access policies. */
 #include "codec/xml.h"
 #include "rest/core/acl.h"
+#include "rest/core/metadata_headers.h"
 #include "rest/queues/ops.h"
 #include "service/queue/queues.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <strings.h>
 
 #define LIST_MAX 5000
-#define META_PREFIX "x-ms-meta-"
-
-/* ---- metadata ---- */
-
-static enum err read_metadata(struct request_context *c, struct buf *ret)
-{
-	static const struct span prefix = SPAN_LIT(META_PREFIX);
-	enum err e = ERR_OK;
-	for (size_t i = 0; i < c->request->nheaders && e == ERR_OK; i++) {
-		struct span name = c->request->headers[i].name;
-		if (name.n < prefix.n || strncasecmp(name.p, prefix.p, prefix.n) != 0)
-			continue;
-		e = metadata_add(ret, span_make(name.p + prefix.n, name.n - prefix.n),
-			c->request->headers[i].value, &c->detail);
-	}
-	return e;
-}
-
-static void add_metadata_headers(struct span metadata, struct response *r)
-{
-	struct metadata_pair pair;
-	while (metadata_next(&metadata, &pair)) {
-		char name[sizeof(META_PREFIX) + LIMIT_METADATA_BYTES];
-		(void)snprintf(
-			name, sizeof(name), META_PREFIX "%.*s", (int)pair.name.n, pair.name.p);
-		response_header(r, name, pair.value);
-	}
-}
-
-static void add_metadata_xml(struct span metadata, struct buf *out)
-{
-	struct metadata_pair pair;
-	buf_add_str(out, "<Metadata>");
-	while (metadata_next(&metadata, &pair)) {
-		buf_addf(out, "<%.*s>", (int)pair.name.n, pair.name.p);
-		xml_add_message(out, pair.value);
-		buf_addf(out, "</%.*s>", (int)pair.name.n, pair.name.p);
-	}
-	buf_add_str(out, "</Metadata>");
-}
 
 /* ---- the list ---- */
 
@@ -64,7 +23,7 @@ static bool add_queue(void *arg, const struct queue_info *q)
 	buf_add_str(l->out, "<Queue>");
 	xml_add_element(l->out, "Name", q->name);
 	if (l->metadata)
-		add_metadata_xml(q->metadata, l->out);
+		metadata_to_xml(q->metadata, l->out);
 	buf_add_str(l->out, "</Queue>");
 	return true;
 }
@@ -112,7 +71,7 @@ enum err op_create_queue(struct request_context *c, struct response *r)
 {
 	struct buf metadata = BUF_INIT(4 * LIMIT_METADATA_BYTES);
 	bool created = false;
-	enum err e = read_metadata(c, &metadata);
+	enum err e = metadata_from_headers(c, &metadata);
 	if (e == ERR_OK)
 		e = queue_create(c->service, ORIGIN_REST, c->secrets.id, c->container,
 			buf_span(&metadata), &created, &c->detail);
@@ -141,7 +100,7 @@ enum err op_get_queue_metadata(struct request_context *c, struct response *r)
 	(void)snprintf(count, sizeof(count), "%llu", (unsigned long long)q.messages);
 	response_header_str(r, "x-ms-approximate-messages-count", count);
 	response_header_str(r, "Cache-Control", "no-cache");
-	add_metadata_headers(q.metadata, r);
+	metadata_to_headers(q.metadata, r);
 	queue_info_fini(&q);
 	r->status = 200;
 	return ERR_OK;
@@ -153,7 +112,7 @@ enum err op_set_queue_metadata(struct request_context *c, struct response *r)
 	uint64_t id;
 	enum err e = queue_request_id(c, &id);
 	if (e == ERR_OK)
-		e = read_metadata(c, &metadata);
+		e = metadata_from_headers(c, &metadata);
 	if (e == ERR_OK)
 		e = queue_set_metadata(
 			c->service, ORIGIN_REST, id, buf_span(&metadata), &c->detail);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "rest/queues/queue_request.h"
 
-#include "base/text.h"
-#include "codec/xml.h"
-#include "rest/core/error_message.h"
 #include "service/queue/queues.h"
 
 #include <string.h>
@@ -70,52 +67,7 @@ enum request_cost queue_request_cost(const struct request *r)
 		: COST_USUAL;
 }
 
-/* ---- parameters ---- */
-
-enum err queue_request_number(struct request_context *c, const char *name, int64_t min, int64_t max,
-	int64_t otherwise, int64_t *ret)
-{
-	struct queue_request *q = queue_request(c);
-	struct span text;
-	*ret = otherwise;
-	if (!context_param(c, name, &text))
-		return ERR_OK;
-	if (!text_to_i64(text, ret))
-		return err_set(&c->detail, ERR_QUERY_VALUE, "%s '%s' is a number.",
-			err_text(ERR_QUERY_VALUE), name);
-	if (*ret >= min && *ret <= max)
-		return ERR_OK;
-	q->name = name;
-	q->value = text;
-	q->min = min;
-	q->max = max;
-	return ERR_QUERY_RANGE;
-}
-
-/* ---- errors ---- */
-
 void queue_write_error(const struct request_context *c, enum err e, struct response *r)
 {
-	const struct queue_request *q = queue_request(c);
-	struct buf message = BUF_INIT(ERROR_MESSAGE_LIMIT);
-	error_message(e, &c->detail, false, c->request_id, &message);
-	response_clear(r);
-	r->status = err_http(e);
-	response_header_str(r, "x-ms-error-code", err_code(e));
-	response_header_str(r, "Content-Type", "application/xml");
-	buf_addf(&r->body, XML_DECLARATION "<Error><Code>%s</Code><Message>", err_code(e));
-	xml_add_message(&r->body, buf_span(&message));
-	buf_add_str(&r->body, "</Message>");
-	if (e == ERR_QUERY_RANGE && q->name != NULL) {
-		buf_addf(&r->body,
-			"<QueryParameterName>%s</QueryParameterName><QueryParameterValue>",
-			q->name);
-		xml_add_message(&r->body, q->value);
-		buf_addf(&r->body,
-			"</QueryParameterValue><MinimumAllowed>%lld</MinimumAllowed>"
-			"<MaximumAllowed>%lld</MaximumAllowed>",
-			(long long)q->min, (long long)q->max);
-	}
-	buf_add_str(&r->body, "</Error>");
-	buf_fini(&message);
+	xml_error_write(c, e, &queue_request(c)->range, r);
 }

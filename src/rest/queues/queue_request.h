@@ -5,6 +5,7 @@
 #define REST_QUEUES_QUEUE_REQUEST_H
 
 #include "rest/core/rest_service.h"
+#include "rest/core/xml_error.h"
 
 enum queue_resource {
 	QUEUE_NOTHING, /* a path that no operation has */
@@ -16,11 +17,8 @@ enum queue_resource {
 };
 
 struct queue_request {
-	struct span message; /* the id in the path */
-	/* of ERR_QUERY_RANGE: the parameter, as sent, and its bounds */
-	const char *name;
-	struct span value;
-	int64_t min, max;
+	struct span message;      /* the id in the path */
+	struct param_range range; /* of ERR_QUERY_RANGE */
 };
 
 /* Returns the queues' part of a context. */
@@ -29,10 +27,12 @@ static inline struct queue_request *queue_request(const struct request_context *
 	return c->own;
 }
 
-/* Sets *ret to the number in a parameter, or to `otherwise` without it.  ERR_QUERY_VALUE if it is no
- * number; ERR_QUERY_RANGE, with the bounds kept for the answer. */
-enum err queue_request_number(struct request_context *c, const char *name, int64_t min, int64_t max,
-	int64_t otherwise, int64_t *ret);
+/* Calls param_number(), and keeps the bounds for the answer. */
+static inline enum err queue_request_number(struct request_context *c, const char *name,
+	int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
+{
+	return param_number(c, &queue_request(c)->range, name, min, max, otherwise, ret);
+}
 /* Sets *ret_id to the id of the URL's queue.  ERR_QUEUE_NOT_FOUND. */
 enum err queue_request_id(struct request_context *c, uint64_t *ret_id);
 

@@ -4,10 +4,10 @@
 
 #include "base/compiler.h"
 #include "rest/core/properties.h"
+#include "rest/core/shared_key.h"
 #include "rest/queues/message_body.h"
 #include "rest/queues/ops.h"
 #include "rest/queues/queue_request.h"
-#include "rest/queues/shared_key.h"
 
 /* clang-format off */
 #define OPERATION_LIST(X) \
@@ -99,8 +99,8 @@ const struct rest_service rest_queues = {
 	.properties = ACCOUNT_QUEUES,
 	.being_deleted = ERR_QUEUE_BEING_DELETED,
 	.cost = queue_request_cost,
-	.sign_head = queue_sign_head,
-	.sign_query = queue_sign_query,
+	.sign_head = shared_key_head,
+	.sign_query = shared_key_query,
 	.read_path = queue_request_read_path,
 	.default_version = queue_request_version,
 	.write_error = queue_write_error,

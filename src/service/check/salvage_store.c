@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Checks documents, messages and account keys during a salvage; the engine cannot. */
+ * Checks documents, messages, pieces of blobs and account keys during a salvage; the engine cannot. */
 #include "codec/entity_json.h"
+#include "service/blobs/blobs.h"
 #include "service/check/salvage.h"
 #include "service/core/accounts.h"
 #include "service/queue/messages.h"
@@ -16,6 +17,8 @@ static bool on_row(void *arg, const struct item *row, uint32_t *flags)
 {
 	struct judge *j = arg;
 	struct entity_json_facts facts = { 0 };
+	if (row->kind == ITEM_PIECE)
+		return blob_item_wrong(row) == NULL;
 	if (row->kind == ITEM_MESSAGE) {
 		*flags = 0;
 		return message_item_wrong(row) == NULL;

@@ -10,6 +10,8 @@
 #include "model/filename.h"
 #include "model/key.h"
 #include "model/names.h"
+#include "service/blobs/blobs.h"
+#include "service/blobs/containers.h"
 #include "service/check/walk.h"
 #include "service/core/accounts.h"
 #include "service/queue/messages.h"
@@ -477,6 +479,91 @@ static enum err verify_queues(struct verify *v, uint64_t account, uint64_t *chil
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
+/* The extents and pieces of a blob, or the pieces of an extent.  An extent has no extents. */
+static enum err verify_content(struct verify *v, const struct item *dir)
+{
+	struct item at = { 0 };
+	uint64_t children = 0;
+	enum err e = ERR_OK;
+	while (e == ERR_OK && !v->stopped) {
+		e = walk_next(v->store, v->view, dir->id, CLASS_BLOB, WANT_BODY, &at);
+		const char *wrong = e == ERR_OK ? blob_item_wrong(&at) : NULL;
+		if (wrong != NULL)
+			report(v, dir->key, "%s", wrong);
+		children += e == ERR_OK;
+		if (e == ERR_OK && at.kind == ITEM_EXTENT && dir->kind == ITEM_BLOB)
+			e = verify_content(v, &at);
+		tell_done(v);
+	}
+	item_fini(&at);
+	v->children = children;
+	if (e == ERR_NOT_FOUND)
+		check_count(v, dir, dir->key);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+/* The extent that the record names, and that all of its pieces are there. */
+static enum err verify_extent(struct verify *v, const struct item *blob)
+{
+	struct item extent = { 0 };
+	uint64_t id, pieces;
+	if (!blob_item_extent(blob, &id, &pieces))
+		return ERR_OK;
+	enum err e = store_get(v->store, v->view, id, WANT_ATTRS, &extent);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && extent.parent != blob->id))
+		report(v, blob->key, "the content of the blob is missing");
+	else if (e == ERR_OK && extent.size < pieces)
+		report(v, blob->key, "a part of the content of the blob is missing");
+	item_fini(&extent);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+static enum err verify_container(struct verify *v, const struct item *it)
+{
+	struct item at = { 0 };
+	const char *wrong = container_item_wrong(it);
+	uint64_t children = 0;
+	enum err e = ERR_OK;
+	v->counts->containers++;
+	if (wrong != NULL)
+		report(v, it->key, "%s", wrong);
+	v->table = it->key;
+	while (e == ERR_OK && !v->stopped) {
+		e = walk_next(v->store, v->view, it->id, CLASS_BLOB, WANT_BODY, &at);
+		if (e != ERR_OK)
+			break;
+		children++;
+		v->counts->blobs++;
+		wrong = blob_item_wrong(&at);
+		if (wrong != NULL)
+			report(v, at.key, "%s", wrong);
+		e = verify_content(v, &at);
+		if (e == ERR_OK)
+			e = verify_extent(v, &at);
+	}
+	item_fini(&at);
+	v->table = (struct span){ 0 };
+	v->children = children;
+	if (e == ERR_NOT_FOUND)
+		check_count(v, it, it->key);
+	return tolerate(v, it->key, e == ERR_NOT_FOUND ? ERR_OK : e);
+}
+
+static enum err verify_containers(struct verify *v, uint64_t account, uint64_t *children)
+{
+	struct item at = { 0 };
+	enum err e = ERR_OK;
+	while (e == ERR_OK && !v->stopped) {
+		e = walk_next(v->store, v->view, account, CLASS_BLOB, WANT_BODY, &at);
+		if (e == ERR_OK) {
+			(*children)++;
+			e = verify_container(v, &at);
+		}
+	}
+	item_fini(&at);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
 static enum err verify_account(struct verify *v, const struct item *it)
 {
 	struct err_detail why = { 0 };
@@ -491,6 +578,8 @@ static enum err verify_account(struct verify *v, const struct item *it)
 	e = each_child(v, it->id, ITEM_ACCOUNT, verify_table, &children);
 	if (e == ERR_OK)
 		e = verify_queues(v, it->id, &children);
+	if (e == ERR_OK)
+		e = verify_containers(v, it->id, &children);
 	v->account = (struct span){ 0 };
 	v->children = children;
 	if (e == ERR_OK)

@@ -9,7 +9,8 @@
 /* files: all ordinary files, also in folders, in .rowfs/rejected and in .rowfs/trash.  messages: also
  * expired ones. */
 struct verify_counts {
-	uint64_t accounts, tables, partitions, rows, files, queues, messages, findings;
+	uint64_t accounts, tables, partitions, rows, files, queues, messages, containers, blobs,
+		findings;
 };
 
 /* Calls fn for each finding.  ERR_CORRUPT if there was any.  Uses the memory of a few items. */

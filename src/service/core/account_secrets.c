@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The body of an account's item has lines of text: "key1=BASE64", "key2=BASE64" and, if they were
- * ever set, "properties=BASE64" and "queue-properties=BASE64" with the service properties.  Unknown
+ * ever set, "properties=BASE64" "queue-properties=BASE64" and "blob-properties=BASE64" with the service properties.  Unknown
  * lines are refused: the next change would lose them.  Keys are wiped from memory after use. */
 #include "service/core/account_secrets.h"
 
@@ -14,6 +14,7 @@ static const struct span field[2] = { SPAN_LIT("key1="), SPAN_LIT("key2=") };
 static const struct span properties_field[ACCOUNT_SERVICES_] = {
 	[ACCOUNT_TABLES] = SPAN_LIT("properties="),
 	[ACCOUNT_QUEUES] = SPAN_LIT("queue-properties="),
+	[ACCOUNT_BLOBS] = SPAN_LIT("blob-properties="),
 };
 
 void account_keys_fresh(struct account_keys *k, int which)

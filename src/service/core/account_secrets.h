@@ -20,6 +20,7 @@ struct account_keys {
 enum account_service {
 	ACCOUNT_TABLES,
 	ACCOUNT_QUEUES,
+	ACCOUNT_BLOBS,
 	ACCOUNT_SERVICES_
 };
 

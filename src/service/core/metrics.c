@@ -80,6 +80,7 @@ const char *metrics_door_name(enum metrics_door door)
 	static const char *const names[METRICS_DOORS_] = { [METRICS_MOUNT] = "mount",
 		[METRICS_REST] = "rest",
 		[METRICS_QUEUE] = "queue",
+		[METRICS_BLOB] = "blob",
 		[METRICS_COMMAND] = "command" };
 	return names[door];
 }

@@ -13,6 +13,7 @@ enum metrics_door {
 	METRICS_MOUNT, /* requests of the kernel */
 	METRICS_REST,  /* tables */
 	METRICS_QUEUE,
+	METRICS_BLOB,
 	METRICS_COMMAND, /* commands that the serving process executes */
 	METRICS_DOORS_
 };
@@ -24,7 +25,7 @@ enum metrics_end {
 };
 
 /* The most operations of a front end. */
-#define METRICS_OPERATIONS 32
+#define METRICS_OPERATIONS 48
 /* Buckets of latencies.  The i-th counts latencies of up to 16 << i microseconds that the one
  * before does not count.  The last one has no limit.  So they range from 16 us to 8.4 s. */
 #define METRICS_BUCKETS 21

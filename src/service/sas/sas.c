@@ -16,7 +16,9 @@ enum field_use {
 	FOR_BOTH,
 	FOR_SERVICE,
 	FOR_TABLE, /* a service that names its resource in the token */
+	FOR_BLOB,  /* a service whose token says what kind of resource it is for */
 	FOR_ACCOUNT,
+	FOR_ACCOUNT_AND_BLOB,
 };
 
 struct field {
@@ -32,6 +34,7 @@ static const struct field fields[] = {
 	{ "ss", offsetof(struct sas, ss), FOR_ACCOUNT, VERSION_KNOWN },
 	{ "srt", offsetof(struct sas, srt), FOR_ACCOUNT, VERSION_KNOWN },
 	{ "tn", offsetof(struct sas, tn), FOR_TABLE, VERSION_KNOWN },
+	{ "sr", offsetof(struct sas, sr), FOR_BLOB, VERSION_KNOWN },
 	{ "si", offsetof(struct sas, si), FOR_SERVICE, VERSION_KNOWN },
 	{ "sp", offsetof(struct sas, sp), FOR_BOTH, VERSION_KNOWN },
 	{ "st", offsetof(struct sas, st), FOR_BOTH, VERSION_KNOWN },
@@ -42,7 +45,12 @@ static const struct field fields[] = {
 	{ "srk", offsetof(struct sas, srk), FOR_TABLE, VERSION_KNOWN },
 	{ "epk", offsetof(struct sas, epk), FOR_TABLE, VERSION_KNOWN },
 	{ "erk", offsetof(struct sas, erk), FOR_TABLE, VERSION_KNOWN },
-	{ "ses", offsetof(struct sas, ses), FOR_ACCOUNT, VERSION_SAS_ENCRYPTION },
+	{ "ses", offsetof(struct sas, ses), FOR_ACCOUNT_AND_BLOB, VERSION_SAS_ENCRYPTION },
+	{ "rscc", offsetof(struct sas, rscc), FOR_BLOB, VERSION_CORS },
+	{ "rscd", offsetof(struct sas, rscd), FOR_BLOB, VERSION_CORS },
+	{ "rsce", offsetof(struct sas, rsce), FOR_BLOB, VERSION_CORS },
+	{ "rscl", offsetof(struct sas, rscl), FOR_BLOB, VERSION_CORS },
+	{ "rsct", offsetof(struct sas, rsct), FOR_BLOB, VERSION_CORS },
 	{ "sig", offsetof(struct sas, sig), FOR_BOTH, VERSION_KNOWN },
 };
 
@@ -83,7 +91,14 @@ bool sas_is_account(const struct sas *s)
 
 struct span sas_resource(const struct sas *s)
 {
-	return s->of->names_resource ? s->tn : s->resource;
+	if (s->of->resource != NULL)
+		return s->of->resource(s);
+	return sas_container(s);
+}
+
+struct span sas_container(const struct sas *s)
+{
+	return s->of->names_resource ? s->tn : s->container;
 }
 
 static bool is_signed(const struct sas *s, enum field_use use)
@@ -95,6 +110,10 @@ static bool is_signed(const struct sas *s, enum field_use use)
 		return !sas_is_account(s);
 	case FOR_TABLE:
 		return !sas_is_account(s) && s->of->names_resource;
+	case FOR_BLOB:
+		return !sas_is_account(s) && s->of->resource != NULL;
+	case FOR_ACCOUNT_AND_BLOB:
+		return sas_is_account(s) || s->of->resource != NULL;
 	case FOR_BOTH:
 		break;
 	}
@@ -107,6 +126,9 @@ const char *sas_unsigned_field(const struct sas *s)
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		const struct field *f = &fields[i];
+		/* Other services have parameters of these names. */
+		if (f->use == FOR_BLOB && s->of->resource == NULL)
+			continue;
 		if (value_of(s, f)->p != NULL &&
 			(!is_signed(s, f->use) || !version_has(version, f->since)))
 			return f->name;
@@ -208,7 +230,7 @@ static void add_lines(struct buf *out, const struct span *values, size_t n)
 		add_line(out, values[i]);
 }
 
-/* Adds "/table/account/name", with the name in lower case. */
+/* Adds "/table/account/name", with a table's name in lower case. */
 static void add_resource(struct buf *out, const struct sas *s, struct span account, int version)
 {
 	struct span name = sas_resource(s);
@@ -222,7 +244,8 @@ static void add_resource(struct buf *out, const struct sas *s, struct span accou
 	buf_add_char(out, '/');
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
-		buf_add_char(out, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
+		bool fold = s->of->names_resource && c >= 'A' && c <= 'Z';
+		buf_add_char(out, fold ? (char)(c - 'A' + 'a') : c);
 	}
 	buf_add_char(out, '\n');
 }

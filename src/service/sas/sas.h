@@ -24,22 +24,27 @@ struct sas_service {
 	const char *permissions; /* the letters that sp may have */
 	enum version_rule since;
 	bool names_resource; /* the token names its table (tn); else the URL names the resource */
+	/* Returns what the token is for, of the URL's container or of what is in it.  NULL: always the
+	 * container. */
+	struct span (*resource)(const struct sas *s);
 	/* Appends the lines behind the versions' common ones. */
 	void (*add_fields)(const struct sas *s, struct buf *out);
 	/* Appends the stored policies of a resource as XML.  ERR_OK also if it does not exist. */
 	enum err (*policies)(struct service *service, struct span account, struct span resource,
 		struct buf *out);
 };
-extern const struct sas_service sas_tables, sas_queues;
+extern const struct sas_service sas_tables, sas_queues, sas_blobs;
 
 /* The decoded fields; p is NULL if a field is absent. */
 struct sas {
 	const struct sas_service *of;
-	struct span resource; /* the table or queue that the URL names */
+	struct span container; /* the table, queue or container that the URL names */
+	struct span blob;      /* "container/blob" where the URL names one; else "" */
 	struct span sv, sp, st, se, sip, spr, sig;
-	struct span si;                     /* service SAS */
-	struct span tn, spk, srk, epk, erk; /* table SAS */
-	struct span ss, srt, ses;           /* account SAS */
+	struct span si;                                         /* service SAS */
+	struct span tn, spk, srk, epk, erk;                     /* table SAS */
+	struct span sr, snapshot, rscc, rscd, rsce, rscl, rsct; /* blob SAS */
+	struct span ss, srt, ses;                               /* account SAS; ses also blob SAS */
 };
 
 #define SAS_STRING_LIMIT ((size_t)1 << 20) /* bytes of a string to sign; no request is that long */
@@ -52,8 +57,10 @@ void sas_to_query(const struct sas *s, struct buf *out);
 
 /* Returns true for an account SAS, which has ss or srt; else it is a service SAS. */
 bool sas_is_account(const struct sas *s);
-/* Returns what a service SAS is for: the table that it names, or the URL's resource. */
+/* Returns what a service SAS is for, as it is signed. */
 struct span sas_resource(const struct sas *s);
+/* Returns the table, queue or container of that. */
+struct span sas_container(const struct sas *s);
 /* Returns the name of a field that is present, but that this kind of token does not sign in this
  * version.  Anybody could have added it.  NULL if there is none. */
 const char *sas_unsigned_field(const struct sas *s);

@@ -10,7 +10,7 @@
 static enum err read_policies(
 	struct service *service, struct span account, const struct sas *s, struct sas_terms *t)
 {
-	enum err e = s->of->policies(service, account, sas_resource(s), &t->xml);
+	enum err e = s->of->policies(service, account, sas_container(s), &t->xml);
 
 	if (e == ERR_OK)
 		e = access_policies_from_xml(

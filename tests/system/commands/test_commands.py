@@ -197,6 +197,7 @@ def test_account_add_prints_keys_and_a_connection_string(rowfs, place):
     assert all(len(base64.b64decode(got[k], validate=True)) == 32 for k in ("key1", "key2"))
     assert got["connect"] == (
         f"DefaultEndpointsProtocol=http;AccountName=other1;AccountKey={got['key1']};"
+        "BlobEndpoint=http://127.0.0.1:10000/other1;"
         "QueueEndpoint=http://127.0.0.1:10001/other1;"
         "TableEndpoint=http://127.0.0.1:10002/other1;")
     assert rowfs("account", "keys", place, "other1").stdout == out

@@ -56,7 +56,7 @@ def emulator_port():
 def emulator_ports():
     """Does it for all ports that `rowfs serve` has by default; skips if another program has one."""
     with emulator_port():
-        for port in (10001, 10002):
+        for port in (10000, 10001, 10002):
             with socket.socket() as s:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 try:

@@ -92,6 +92,7 @@ def test_the_default_endpoints_are_the_emulators(rowfs, rest_store):
         try:
             assert proc.stdout.readline().endswith(b" at http://127.0.0.1:10002\n")
             assert proc.stdout.readline().endswith(b" at queue=http://127.0.0.1:10001\n")
+            assert proc.stdout.readline().endswith(b" at blob=http://127.0.0.1:10000\n")
         finally:
             proc.terminate()
             assert proc.wait(60) == 0
@@ -99,7 +100,7 @@ def test_the_default_endpoints_are_the_emulators(rowfs, rest_store):
 
 def test_each_default_endpoint_must_be_free(rowfs, rest_store):
     with emulator_ports():
-        for port in (10001, 10002):
+        for port in (10000, 10001, 10002):
             with socket.create_server(("127.0.0.1", port)):
                 said = refused(rowfs, "serve", rest_store)
             assert f"'127.0.0.1:{port}' is in use by another process" in said
@@ -206,8 +207,8 @@ def test_a_connection_string_names_each_service_that_is_served(
     def endpoints():
         found = connection(rowfs("account", "keys", rest_store, rest_client.ACCOUNT).stdout)
         return {k: v for k, v in found.items() if k.endswith("Endpoint")}
-    assert set(endpoints()) == {"QueueEndpoint", "TableEndpoint"}
-    for served in (("table", "queue"), ("queue",), ("table",)):
+    assert set(endpoints()) == {"BlobEndpoint", "QueueEndpoint", "TableEndpoint"}
+    for served in (("table", "queue", "blob"), ("queue",), ("blob",), ("table",)):
         rest = [f"rest={name}=127.0.0.1:0" for name in served]
         if way == "serve":
             process = serve(rest_store, *(f"--{r}" for r in rest))

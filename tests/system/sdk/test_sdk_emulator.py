@@ -11,7 +11,7 @@ from conftest import ENV
 from tools import emulator_ports
 
 # test_the_default_endpoints_are_the_emulators shows that they are the default.
-ENDPOINTS = ("127.0.0.1:10002", "queue=127.0.0.1:10001")
+ENDPOINTS = ("127.0.0.1:10002", "queue=127.0.0.1:10001", "blob=127.0.0.1:10000")
 # Published by the emulator's documentation; not a secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
@@ -25,7 +25,7 @@ def ports():
 @pytest.fixture
 def emulator(ports, rowfs, serve, store):
     said = rowfs("account", "add", store, "devstoreaccount1", f"--key={KEY}").stdout
-    for name, port in (("Queue", 10001), ("Table", 10002)):
+    for name, port in (("Blob", 10000), ("Queue", 10001), ("Table", 10002)):
         assert f"{name}Endpoint=http://127.0.0.1:{port}/devstoreaccount1;" in said
     return serve(store, *(f"--rest={e}" for e in ENDPOINTS))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Names are signed in lower case and in order.  A request with more names than fit here gets another
  * string, so its signature never matches. */
-#include "rest/queues/shared_key.h"
+#include "rest/core/shared_key.h"
 
 #include "base/text.h"
 #include "model/versions.h"
@@ -83,7 +83,7 @@ static struct span signed_length(const struct request *r, int version)
 										   : length;
 }
 
-void queue_sign_head(const struct request *r, bool lite, struct buf *out)
+void shared_key_head(const struct request *r, bool lite, struct buf *out)
 {
 	static const char *const conditions[] = { "If-Modified-Since", "If-Match", "If-None-Match",
 		"If-Unmodified-Since", "Range" };
@@ -103,7 +103,7 @@ void queue_sign_head(const struct request *r, bool lite, struct buf *out)
 	add_headers(r, version, out);
 }
 
-void queue_sign_query(const struct request_url *url, bool lite, struct buf *out)
+void shared_key_query(const struct request_url *url, bool lite, struct buf *out)
 {
 	struct pair all[NAMES_MAX];
 	size_t n = 0;

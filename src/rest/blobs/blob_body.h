@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * The bytes of a blob in a request, and in a response. */
+#ifndef REST_BLOBS_BLOB_BODY_H
+#define REST_BLOBS_BLOB_BODY_H
+
+#include "rest/core/context.h"
+#include "rest/core/rest_service.h"
+#include "service/blobs/blobs.h"
+
+/* The bodies that the socket takes in parts. */
+extern const struct rest_streams blob_streams;
+
+/* The content of a request. */
+struct blob_body {
+	struct span content;        /* small, where there is no upload */
+	struct blob_upload *upload; /* NULL: content */
+	bool owned;                 /* the upload is not the connection's */
+	uint64_t size;
+	uint8_t md5[16];
+	uint64_t crc64;
+};
+
+/* Reads the content and compares it with the sums in the headers.  Call blob_body_fini() also after an
+ * error.  ERR_MD5_INVALID, ERR_MD5_MISMATCH, ERR_CRC64_MISMATCH, ERR_HEADER_INVALID. */
+enum err blob_body_read(struct request_context *c, struct blob_body *ret);
+void blob_body_fini(struct blob_body *b);
+/* Adds Content-MD5, or x-ms-content-crc64. */
+void blob_md5_header(const char *name, const uint8_t md5[16], struct response *r);
+void blob_crc64_header(uint64_t crc64, struct response *r);
+
+/* Gives the response n bytes from offset on.  Takes *b over, also on failure. */
+enum err blob_body_send(
+	struct service *s, struct blob_info *b, uint64_t offset, uint64_t n, struct response *r);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "rest/blobs/blob_request.h"
+
+#include "base/text.h"
+#include "rest/core/http_date.h"
+#include "service/blobs/containers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct blob_request) <= REST_OWN_BYTES, "fits in the request's context");
+
+enum err blob_request_container(struct request_context *c, uint64_t *ret_id)
+{
+	return container_id(c->service, c->secrets.id, c->container, ret_id);
+}
+
+struct span blob_request_param(const struct request_context *c, const char *name)
+{
+	struct span value;
+	return context_param(c, name, &value) ? value : SPAN_LIT("");
+}
+
+/* ---- the path ---- */
+
+static enum err name_blob(struct request_context *c, struct span name)
+{
+	struct span *to = &blob_request(c)->name;
+	enum err e = percent_decode(name, false, c->arena, to, &c->detail);
+	if (e != ERR_OK)
+		return e;
+	char *full = arena_alloc(c->arena, c->container.n + 1 + to->n);
+	if (full == NULL)
+		return ERR_NO_MEMORY;
+	memcpy(full, c->container.p, c->container.n);
+	full[c->container.n] = '/';
+	memcpy(full + c->container.n + 1, to->p, to->n);
+	c->blob = span_make(full, c->container.n + 1 + to->n);
+	return ERR_OK;
+}
+
+enum err blob_request_read_path(struct request_context *c, struct span path)
+{
+	if (path.n > 0 && path.p[0] == '/')
+		path = span_make(path.p + 1, path.n - 1);
+	const char *slash = path.n > 0 ? memchr(path.p, '/', path.n) : NULL;
+	size_t n = slash != NULL ? (size_t)(slash - path.p) : path.n;
+	struct span first = span_make(path.p, n);
+	struct span rest = slash != NULL ? span_make(slash + 1, path.n - n - 1) : SPAN_LIT("");
+	bool container = c->url.restype.p != NULL && span_is(c->url.restype, "container");
+	if (first.n == 0) {
+		c->kind = rest.n == 0 ? BLOB_SERVICE : BLOB_NOTHING;
+		return ERR_OK;
+	}
+	/* A blob of the root container has no container in its path. */
+	bool in_root = rest.n == 0 && !container;
+	enum err e = percent_decode(
+		in_root ? SPAN_LIT("$root") : first, false, c->arena, &c->container, &c->detail);
+	c->kind = container ? (rest.n == 0 ? BLOB_CONTAINER : BLOB_NOTHING) : BLOB_ITSELF;
+	if (e == ERR_OK && c->kind == BLOB_ITSELF)
+		e = name_blob(c, in_root ? first : rest);
+	return e;
+}
+
+int blob_request_version(const struct request_context *c)
+{
+	(void)c;
+	return VERSION_NEWEST;
+}
+
+enum request_cost blob_request_cost(const struct request *r)
+{
+	return span_is(r->method, "OPTIONS") ? COST_BOUNDED : COST_USUAL;
+}
+
+/* A container may let anybody read its blobs, and list them. */
+bool blob_request_anonymous(struct request_context *c)
+{
+	struct container_info info = { 0 };
+	bool reads = span_is(c->method, "GET") || span_is(c->method, "HEAD");
+	if (!reads || c->container.n == 0 ||
+		container_find(c->service, c->secrets.id, c->container, &info) != ERR_OK)
+		return false;
+	enum container_access least = c->kind == BLOB_ITSELF ? CONTAINER_BLOBS : CONTAINER_ALL;
+	bool allowed = info.access >= least;
+	container_info_fini(&info);
+	c->access = (struct access){ .kind = ACCESS_SERVICE_SAS,
+		.permissions = PERMISSION('r') | PERMISSION('l'),
+		.version = VERSION_NEWEST,
+		.container = c->container };
+	return allowed;
+}
+
+/* ---- conditions ---- */
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What is no ETag of ours matches nothing. */
+static int64_t read_etag(struct span s)
+{
+	uint64_t v = 0;
+	if (span_is(s, "*"))
+		return ETAG_ANY;
+	if (span_starts(s, SPAN_LIT("W/")))
+		s = span_make(s.p + 2, s.n - 2);
+	if (s.n > 2 && s.p[0] == '"' && s.p[s.n - 1] == '"')
+		s = span_make(s.p + 1, s.n - 2);
+	if (s.n < 3 || s.n > 17 || !span_starts(s, SPAN_LIT("0x")))
+		return ETAG_OTHER;
+	for (size_t i = 2; i < s.n; i++) {
+		int digit = hex_digit(s.p[i]);
+		if (digit < 0)
+			return ETAG_OTHER;
+		v = v << 4 | (uint64_t)digit;
+	}
+	return v != 0 ? (int64_t)v : ETAG_OTHER;
+}
+
+static int64_t condition_etag(const struct request_context *c, const char *header)
+{
+	struct span s = request_header(c->request, header);
+	return s.n > 0 ? read_etag(s) : 0;
+}
+
+static enum err condition_time(
+	struct request_context *c, const char *header, bool *ret_has, int64_t *ret)
+{
+	struct span s = request_header(c->request, header);
+	*ret_has = s.n > 0;
+	if (s.n == 0 || http_date_parse(s, ret))
+		return ERR_OK;
+	return err_set(&c->detail, ERR_HEADER_INVALID, "%s is not a date of RFC 1123.", header);
+}
+
+enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret)
+{
+	*ret = (struct blob_conditions){ .match = condition_etag(c, "If-Match"),
+		.none_match = condition_etag(c, "If-None-Match") };
+	enum err e = condition_time(c, "If-Modified-Since", &ret->has_since, &ret->modified_since);
+	return e == ERR_OK ? condition_time(c, "If-Unmodified-Since", &ret->has_unmodified,
+				     &ret->unmodified_since)
+			   : e;
+}
+
+/* ---- headers ---- */
+
+void blob_etag_add(int64_t etag, struct buf *out)
+{
+	buf_addf(out, "0x%" PRIX64, (uint64_t)etag);
+}
+
+void blob_date_header(const char *name, int64_t ticks, struct response *r)
+{
+	struct buf date = BUF_INIT(64);
+	http_date_add(&date, ticks);
+	response_header(r, name, buf_span(&date));
+	buf_fini(&date);
+}
+
+void blob_etag_headers(int64_t etag, struct response *r)
+{
+	struct buf text = BUF_INIT(64);
+	buf_add_char(&text, '"');
+	blob_etag_add(etag, &text);
+	buf_add_char(&text, '"');
+	response_header(r, "ETag", buf_span(&text));
+	buf_fini(&text);
+	blob_date_header("Last-Modified", etag, r);
+}
+
+void blob_write_error(const struct request_context *c, enum err e, struct response *r)
+{
+	xml_error_write(c, e, &blob_request(c)->range, r);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * What the blobs know of a request besides its context: the resource, its conditions, and a parameter
+ * that is out of range. */
+#ifndef REST_BLOBS_BLOB_REQUEST_H
+#define REST_BLOBS_BLOB_REQUEST_H
+
+#include "rest/core/rest_service.h"
+#include "rest/core/xml_error.h"
+#include "service/blobs/conditions.h"
+
+enum blob_resource {
+	BLOB_NOTHING, /* a path that no operation has */
+	BLOB_SERVICE,
+	BLOB_CONTAINER,
+	BLOB_ITSELF,
+};
+
+struct blob_request {
+	struct span name;         /* of the blob in the path */
+	struct param_range range; /* of ERR_QUERY_RANGE */
+};
+
+/* Returns the blobs' part of a context. */
+static inline struct blob_request *blob_request(const struct request_context *c)
+{
+	return c->own;
+}
+
+/* Sets *ret_id to the id of the URL's container.  ERR_CONTAINER_NOT_FOUND. */
+enum err blob_request_container(struct request_context *c, uint64_t *ret_id);
+/* Reads the conditional headers.  ERR_HEADER_INVALID. */
+enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret);
+/* Returns a parameter, or "" without it. */
+struct span blob_request_param(const struct request_context *c, const char *name);
+
+/* Adds ETag and Last-Modified. */
+void blob_etag_headers(int64_t etag, struct response *r);
+/* Appends the ETag without its quotes. */
+void blob_etag_add(int64_t etag, struct buf *out);
+/* Adds a header with a date. */
+void blob_date_header(const char *name, int64_t ticks, struct response *r);
+
+/* Parts of the description (rest_service.h). */
+enum err blob_request_read_path(struct request_context *c, struct span path);
+int blob_request_version(const struct request_context *c);
+enum request_cost blob_request_cost(const struct request *r);
+bool blob_request_anonymous(struct request_context *c);
+void blob_write_error(const struct request_context *c, enum err e, struct response *r);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ * The description of the Blob service, with its routes and their SAS permissions. */
+#include "rest/blobs/blobs.h"
+
+#include "base/compiler.h"
+#include "rest/blobs/blob_body.h"
+#include "rest/blobs/blob_request.h"
+#include "rest/blobs/ops.h"
+#include "rest/core/properties.h"
+#include "rest/core/shared_key.h"
+
+/* Of a body that is collected. */
+#define BODY_LIMIT ((size_t)8 << 20)
+
+/* clang-format off */
+#define OPERATION_LIST(X) \
+	X(LIST_CONTAINERS, "ListContainers") \
+	X(GET_PROPERTIES, "GetBlobServiceProperties") \
+	X(SET_PROPERTIES, "SetBlobServiceProperties") \
+	X(GET_STATS, "GetBlobServiceStats") X(GET_ACCOUNT, "GetAccountInformation") \
+	X(CREATE_CONTAINER, "CreateContainer") X(DELETE_CONTAINER, "DeleteContainer") \
+	X(GET_CONTAINER, "GetContainerProperties") X(GET_CONTAINER_METADATA, "GetContainerMetadata") \
+	X(SET_CONTAINER_METADATA, "SetContainerMetadata") \
+	X(GET_ACL, "GetContainerAcl") X(SET_ACL, "SetContainerAcl") \
+	X(LIST_BLOBS, "ListBlobs") \
+	X(PUT_BLOB, "PutBlob") X(GET_BLOB, "GetBlob") X(DELETE_BLOB, "DeleteBlob") \
+	X(GET_METADATA, "GetBlobMetadata") X(SET_METADATA, "SetBlobMetadata") \
+	X(SET_BLOB_PROPERTIES, "SetBlobProperties") \
+	X(PREFLIGHT, "PreflightBlobRequest") \
+	X(OTHER, "Other") /* refused before the operation was known */
+
+enum operation {
+#define X(symbol_, name_) DO_##symbol_,
+	OPERATION_LIST(X)
+#undef X
+	OPERATIONS_
+};
+
+#define P(letter_) PERMISSION(letter_)
+
+static const struct route routes[] = {
+	{ BLOB_SERVICE, NULL, "list", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('s'), P('l'), 0, 0, 0 }, DO_LIST_CONTAINERS, op_list_containers },
+	{ BLOB_SERVICE, "service", "properties", "GET", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
+		{ P('s'), P('r'), 0, 0, 0 }, DO_GET_PROPERTIES, op_get_properties },
+	{ BLOB_SERVICE, "service", "properties", "PUT", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
+		{ P('s'), P('w'), 0, 0, 0 }, DO_SET_PROPERTIES, op_set_properties },
+	{ BLOB_SERVICE, "service", "stats", "GET", ROUTE_ANY, VERSION_STATS, ROUTE_XML,
+		{ P('s'), P('r'), 0, 0, 0 }, DO_GET_STATS, op_get_stats },
+	{ BLOB_SERVICE, "account", "properties", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('s') | P('c') | P('o'), 0, 0, 0, 0 }, DO_GET_ACCOUNT, op_account_information },
+
+	{ BLOB_CONTAINER, "container", NULL, "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('c'), P('c') | P('w'), 0, 0, 0 }, DO_CREATE_CONTAINER, op_create_container },
+	{ BLOB_CONTAINER, "container", NULL, "DELETE", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('c'), P('d'), 0, 0, 0 }, DO_DELETE_CONTAINER, op_delete_container },
+	{ BLOB_CONTAINER, "container", NULL, "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('c'), P('r'), 0, 0, 0 }, DO_GET_CONTAINER, op_get_container },
+	{ BLOB_CONTAINER, "container", "metadata", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('c'), P('r'), 0, 0, 0 }, DO_GET_CONTAINER_METADATA, op_get_container },
+	{ BLOB_CONTAINER, "container", "metadata", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('c'), P('w'), 0, 0, 0 }, DO_SET_CONTAINER_METADATA, op_set_container_metadata },
+	{ BLOB_CONTAINER, "container", "acl", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ 0, 0, 0, 0, 0 }, DO_GET_ACL, op_get_container_acl },
+	{ BLOB_CONTAINER, "container", "acl", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ 0, 0, 0, 0, 0 }, DO_SET_ACL, op_set_container_acl },
+	{ BLOB_CONTAINER, "container", "list", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('c'), P('l'), 0, P('l'), 0 }, DO_LIST_BLOBS, op_list_blobs },
+
+	{ BLOB_ITSELF, NULL, NULL, "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w') | P('c'), 0, 0, P('w') | P('c') }, DO_PUT_BLOB, op_put_blob },
+	{ BLOB_ITSELF, NULL, NULL, "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('r'), 0, P('r'), 0 }, DO_GET_BLOB, op_get_blob },
+	{ BLOB_ITSELF, NULL, NULL, "DELETE", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('d'), 0, P('d'), 0 }, DO_DELETE_BLOB, op_delete_blob },
+	{ BLOB_ITSELF, NULL, "metadata", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('r'), 0, P('r'), 0 }, DO_GET_METADATA, op_get_blob_metadata },
+	{ BLOB_ITSELF, NULL, "metadata", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_METADATA, op_set_blob_metadata },
+	{ BLOB_ITSELF, NULL, "properties", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_BLOB_PROPERTIES, op_set_blob_properties },
+};
+
+static const char *const operations[OPERATIONS_] = {
+#define X(symbol_, name_) name_,
+	OPERATION_LIST(X)
+#undef X
+};
+/* clang-format on */
+
+static const char *const params[] = { "prefix", "delimiter", "marker", "maxresults", "include",
+	"snapshot", "blockid", "blocklisttype", NULL };
+
+const struct rest_service rest_blobs = {
+	.name = "blob",
+	.default_endpoint = "blob=127.0.0.1:10000",
+	.letter = 'b',
+	.body_limit = BODY_LIMIT,
+	.own_bytes = sizeof(struct blob_request),
+	.since = VERSION_BLOBS,
+	.sas = &sas_blobs,
+	.params = params,
+	.routes = routes,
+	.nroutes = ARRAY_LEN(routes),
+	.operations = operations,
+	.noperations = OPERATIONS_,
+	.preflight = DO_PREFLIGHT,
+	.other = DO_OTHER,
+	.door = METRICS_BLOB,
+	.properties = ACCOUNT_BLOBS,
+	.cost = blob_request_cost,
+	.sign_head = shared_key_head,
+	.sign_query = shared_key_query,
+	.read_path = blob_request_read_path,
+	.default_version = blob_request_version,
+	.write_error = blob_write_error,
+	.admits_anonymous = blob_request_anonymous,
+	.streams = &blob_streams,
+};

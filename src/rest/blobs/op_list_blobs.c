@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ * List Blobs.  The marker is the name with which the page begins, in base64: a name may have
+ * characters that XML lacks. */
+#include "base/crypto.h"
+#include "codec/uri.h"
+#include "codec/xml.h"
+#include "rest/blobs/blob_request.h"
+#include "rest/blobs/ops.h"
+#include "rest/core/http_date.h"
+#include "rest/core/metadata_headers.h"
+#include "service/blobs/blobs.h"
+
+#define LIST_MAX 5000
+#define NAME_MAX_BYTES 4096
+
+struct list {
+	struct buf *out;
+	bool metadata;
+};
+
+/* U+FFFE and U+FFFF: the other characters that XML lacks are in no name. */
+static bool is_beyond_xml(struct span name)
+{
+	return span_find(name, SPAN_LIT("\xef\xbf\xbe")) < name.n ||
+		span_find(name, SPAN_LIT("\xef\xbf\xbf")) < name.n;
+}
+
+static void add_name(struct buf *out, struct span name)
+{
+	if (!is_beyond_xml(name)) {
+		xml_add_element(out, "Name", name);
+		return;
+	}
+	buf_add_str(out, "<Name Encoded=\"true\">");
+	percent_encode_value(name, out);
+	buf_add_str(out, "</Name>");
+}
+
+static void add_optional(struct buf *out, const char *name, struct span value)
+{
+	if (value.n > 0) {
+		buf_addf(out, "<%s>", name);
+		xml_add_message(out, value);
+		buf_addf(out, "</%s>", name);
+	} else {
+		buf_addf(out, "<%s />", name);
+	}
+}
+
+static void add_properties(struct buf *out, const struct blob_record *b)
+{
+	const struct blob_properties *p = &b->properties;
+	buf_add_str(out, "<Properties><Creation-Time>");
+	http_date_add(out, b->made);
+	buf_add_str(out, "</Creation-Time><Last-Modified>");
+	http_date_add(out, b->etag);
+	buf_add_str(out, "</Last-Modified><Etag>");
+	blob_etag_add(b->etag, out);
+	buf_addf(out, "</Etag><Content-Length>%llu</Content-Length>", (unsigned long long)b->size);
+	add_optional(out, "Content-Type", p->content_type);
+	add_optional(out, "Content-Encoding", p->encoding);
+	add_optional(out, "Content-Language", p->language);
+	add_optional(out, "Content-MD5", p->md5);
+	add_optional(out, "Cache-Control", p->cache_control);
+	add_optional(out, "Content-Disposition", p->disposition);
+	buf_add_str(out,
+		"<BlobType>BlockBlob</BlobType><LeaseStatus>unlocked</LeaseStatus>"
+		"<LeaseState>available</LeaseState><ServerEncrypted>true</ServerEncrypted>"
+		"</Properties>");
+}
+
+static bool add_blob(void *arg, const struct blob_listed *b)
+{
+	const struct list *l = arg;
+	buf_add_str(l->out, b->is_prefix ? "<BlobPrefix>" : "<Blob>");
+	add_name(l->out, b->name);
+	if (!b->is_prefix) {
+		add_properties(l->out, b->record);
+		if (l->metadata && b->record->metadata.n > 0)
+			metadata_to_xml(b->record->metadata, l->out);
+	}
+	buf_add_str(l->out, b->is_prefix ? "</BlobPrefix>" : "</Blob>");
+	return true;
+}
+
+/* Reads include=a,b. */
+static enum err read_include(struct request_context *c, struct blob_listing *how, struct list *l)
+{
+	static const char *const known[] = { "snapshots", "copy", "deleted", "tags", "versions",
+		"deletedwithversions", "immutabilitypolicy", "legalhold", "permissions" };
+	struct span rest = blob_request_param(c, "include");
+	while (rest.n > 0) {
+		size_t n = span_find(rest, SPAN_LIT(","));
+		struct span word = span_make(rest.p, n);
+		bool ok = false;
+		rest = n < rest.n ? span_make(rest.p + n + 1, rest.n - n - 1) : SPAN_LIT("");
+		l->metadata = l->metadata || span_is(word, "metadata");
+		how->uncommitted = how->uncommitted || span_is(word, "uncommittedblobs");
+		for (size_t i = 0; i < ARRAY_LEN(known); i++)
+			ok = ok || span_is(word, known[i]);
+		if (!ok && !span_is(word, "metadata") && !span_is(word, "uncommittedblobs"))
+			return err_set(&c->detail, ERR_QUERY_VALUE, "%s 'include' has '%.*s'.",
+				err_text(ERR_QUERY_VALUE), (int)(n < 40 ? n : 40), word.p);
+	}
+	return ERR_OK;
+}
+
+static enum err read_marker(struct request_context *c, struct buf *name)
+{
+	if (base64_decode(blob_request_param(c, "marker"), name) && buf_ok(name))
+		return ERR_OK;
+	return err_set(&c->detail, ERR_QUERY_VALUE, "%s 'marker' is not the marker of a list.",
+		err_text(ERR_QUERY_VALUE));
+}
+
+static void begin_list(struct request_context *c, const struct blob_listing *how, struct buf *out)
+{
+	buf_add_str(out, XML_DECLARATION "<EnumerationResults ServiceEndpoint=\"");
+	xml_add_message(out, c->url.base);
+	buf_add_str(out, "\" ContainerName=\"");
+	xml_add_message(out, c->container);
+	buf_add_str(out, "\">");
+	add_optional(out, "Prefix", how->prefix);
+	add_optional(out, "Marker", blob_request_param(c, "marker"));
+	buf_addf(out, "<MaxResults>%zu</MaxResults>", how->max);
+	if (how->delimiter.n > 0)
+		add_optional(out, "Delimiter", how->delimiter);
+	buf_add_str(out, "<Blobs>");
+}
+
+static enum err list(struct request_context *c, uint64_t id, struct response *r)
+{
+	struct list l = { .out = &r->body };
+	struct blob_listing how = { .prefix = blob_request_param(c, "prefix"),
+		.delimiter = blob_request_param(c, "delimiter") };
+	struct buf marker = BUF_INIT(NAME_MAX_BYTES), next = BUF_INIT(NAME_MAX_BYTES);
+	int64_t max;
+	enum err e = param_number(
+		c, &blob_request(c)->range, "maxresults", 1, INT64_MAX, LIST_MAX, &max);
+	if (e == ERR_OK)
+		e = read_include(c, &how, &l);
+	if (e == ERR_OK)
+		e = read_marker(c, &marker);
+	if (e == ERR_OK) {
+		how.max = max < LIST_MAX ? (size_t)max : LIST_MAX;
+		how.marker = marker.len > 0 ? buf_span(&marker) : SPAN_LIT("");
+		begin_list(c, &how, &r->body);
+		e = blob_list(c->service, id, &how, add_blob, &l, &next);
+		buf_add_str(&r->body, "</Blobs>");
+		if (next.len > 0) {
+			buf_add_str(&r->body, "<NextMarker>");
+			base64_encode(buf_span(&next), &r->body);
+			buf_add_str(&r->body, "</NextMarker>");
+		} else {
+			buf_add_str(&r->body, "<NextMarker />");
+		}
+		buf_add_str(&r->body, "</EnumerationResults>");
+	}
+	buf_fini(&marker);
+	buf_fini(&next);
+	return e;
+}
+
+enum err op_list_blobs(struct request_context *c, struct response *r)
+{
+	uint64_t id;
+	enum err e = blob_request_container(c, &id);
+	if (e == ERR_OK)
+		e = list(c, id, r);
+	r->status = 200;
+	response_header_str(r, "Content-Type", "application/xml");
+	return e;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ * The operations of the Blob service (rest/core/route.h says what each does). */
+#ifndef REST_BLOBS_OPS_H
+#define REST_BLOBS_OPS_H
+
+#include "rest/core/context.h"
+
+/* op_containers.c */
+enum err op_list_containers(struct request_context *c, struct response *r);
+enum err op_account_information(struct request_context *c, struct response *r);
+enum err op_create_container(struct request_context *c, struct response *r);
+enum err op_delete_container(struct request_context *c, struct response *r);
+enum err op_get_container(struct request_context *c, struct response *r);
+enum err op_set_container_metadata(struct request_context *c, struct response *r);
+enum err op_get_container_acl(struct request_context *c, struct response *r);
+enum err op_set_container_acl(struct request_context *c, struct response *r);
+
+/* op_list_blobs.c */
+enum err op_list_blobs(struct request_context *c, struct response *r);
+
+/* op_blobs.c */
+enum err op_put_blob(struct request_context *c, struct response *r);
+enum err op_get_blob(struct request_context *c, struct response *r);
+enum err op_get_blob_metadata(struct request_context *c, struct response *r);
+enum err op_delete_blob(struct request_context *c, struct response *r);
+enum err op_set_blob_metadata(struct request_context *c, struct response *r);
+enum err op_set_blob_properties(struct request_context *c, struct response *r);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Errors in the XML form that queues and blobs have, and numbers in parameters. */
+#ifndef REST_CORE_XML_ERROR_H
+#define REST_CORE_XML_ERROR_H
+
+#include "rest/core/context.h"
+
+/* A parameter that is out of range, as sent, and its bounds; name is NULL for none. */
+struct param_range {
+	const char *name;
+	struct span value;
+	int64_t min, max;
+};
+
+/* Sets *ret to the number in a parameter, or to `otherwise` without it.  ERR_QUERY_VALUE if it is no
+ * number; ERR_QUERY_RANGE, with the bounds in *range. */
+enum err param_number(struct request_context *c, struct param_range *range, const char *name,
+	int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
+
+/* Replaces the response by an error.  range: of ERR_QUERY_RANGE. */
+void xml_error_write(const struct request_context *c, enum err e, const struct param_range *range,
+	struct response *r);
+
+#endif

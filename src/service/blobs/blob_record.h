@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * The record of a blob: all but its content.  It is the body of the blob's item, as text: a line
+ * "name:value" for each member, an empty line, the metadata, an empty line, small content. */
+#ifndef SERVICE_BLOBS_BLOB_RECORD_H
+#define SERVICE_BLOBS_BLOB_RECORD_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/span.h"
+
+#include <stdint.h>
+
+/* Content up to this stands in the record. */
+#define BLOB_INLINE_BYTES 4096
+#define BLOB_RECORD_LIMIT ((size_t)64 << 10)
+
+enum blob_type {
+	BLOB_NONE, /* a name whose upload has not ended */
+	BLOB_BLOCK,
+};
+
+/* What a client sets; "" where it is not set. */
+struct blob_properties {
+	struct span content_type, encoding, language, cache_control, disposition;
+	struct span md5; /* base64 */
+};
+
+struct blob_record {
+	enum blob_type type;
+	int64_t etag; /* ticks: the time of the last change */
+	int64_t made; /* ticks */
+	uint64_t size;
+	uint64_t extent; /* its id; 0: the content is in `content` */
+	struct blob_properties properties;
+	struct span metadata; /* model/metadata.h */
+	struct span content;
+};
+
+/* Appends the text. */
+void blob_record_write(const struct blob_record *r, struct buf *out);
+/* Reads a text, from which *ret borrows.  ERR_CORRUPT. */
+enum err blob_record_read(struct span text, struct blob_record *ret);
+
+#endif

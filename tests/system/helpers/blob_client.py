@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""A client of the Blob service that signs each request with SharedKey."""
+
+import http.client
+import urllib.parse
+
+from queue_client import Answer, Queues, code, string_to_sign
+from rest_client import now, sign
+
+VERSION = "2021-12-02"
+__all__ = ["Answer", "Blobs", "code"]
+
+
+class Blobs(Queues):
+    """The signature is that of the queues; bodies are bytes, or parts that come one by one."""
+
+    def __init__(self, port, **options):
+        super().__init__(port, **{"version": VERSION, **options})
+
+    def ask(self, method, path="/", query=None, body=None, headers=None, version=None, auth=True,
+            length=None, **_):
+        query, version = dict(query or {}), version or self.version
+        have = {"x-ms-date": now(), "x-ms-version": version}
+        if length is None and (body is not None or method == "PUT"):
+            length = len(body or b"")
+        if length is not None:
+            have["content-length"] = str(length)
+        have.update({k.lower(): v for k, v in (headers or {}).items()})
+        path = urllib.parse.quote(path if self.host else f"/{self.account}{path}", safe="/$~")
+        if auth:
+            what = string_to_sign(method, path, query, have, self.account, version)
+            have["authorization"] = f"SharedKey {self.account}:{sign(self.key, what)}"
+        have["host"] = f"{self.host or '127.0.0.1'}:{self.port}"
+        line = path + ("?" + urllib.parse.urlencode(query) if query else "")
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            c.request(method, line, body, have)
+            answer = c.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            c.close()
+
+    def put(self, path, body, **headers):
+        """Put Blob; headers: content_type="text/plain"."""
+        return self.ask("PUT", path, body=body, headers={
+            "x-ms-blob-type": "BlockBlob",
+            **{k.replace("_", "-"): v for k, v in headers.items()}})
+
+    def get(self, path, **headers):
+        return self.ask("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})

@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Makes an empty store at path (mode 0600).  ERR_NAME_EXISTS where anything is there
+/* Whether `path` is no file but a place in a cluster: rados:POOL/NAME. */
+bool store_is_remote(const char *path);
+
+/* Makes an empty store at path (a file has mode 0600).  ERR_NAME_EXISTS where anything is there
  * already: an existing file is never touched. */
 enum err store_create(const char *path, struct err_detail *detail);
 

@@ -578,7 +578,7 @@ enum err plan_change(struct plan *w, struct change *c)
 	enum err e = look(w, &c->at, c->op == CHANGE_PUT, c->version, &at);
 	if (e == ERR_OK)
 		e = rules_cond(c, there(&at) ? &at.it : NULL);
-	bool itself = c->op == CHANGE_ATTRS && item_is_dir(at.it.kind);
+	bool itself = (c->op == CHANGE_ATTRS || c->op == CHANGE_PUT) && item_is_dir(at.it.kind);
 	if (e == ERR_OK)
 		e = stay_inside(w, itself ? at.it.id : at.parent);
 	if (c->op == CHANGE_PUT)

@@ -110,6 +110,14 @@ static enum err make_room(struct state *s)
 	return ERR_OK;
 }
 
+static void place(struct state *s, struct node *n)
+{
+	size_t i = state_seek(s, n->it.parent, n->it.class, n->it.key);
+	memmove(&s->v[i + 1], &s->v[i], (s->n - i) * sizeof(struct node *));
+	s->v[i] = n;
+	s->n++;
+}
+
 enum err state_insert(struct state *s, const struct item *it, char *data)
 {
 	struct node *n = calloc(1, sizeof(*n));
@@ -123,10 +131,17 @@ enum err state_insert(struct state *s, const struct item *it, char *data)
 	}
 	n->refs = 1;
 	n->data = data;
-	size_t i = state_seek(s, it->parent, it->class, it->key);
-	memmove(&s->v[i + 1], &s->v[i], (s->n - i) * sizeof(struct node *));
-	s->v[i] = n;
-	s->n++;
+	place(s, n);
+	return ERR_OK;
+}
+
+enum err state_share(struct state *s, struct node *n)
+{
+	enum err e = make_room(s);
+	if (e != ERR_OK)
+		return e;
+	atomic_fetch_add(&n->refs, 1);
+	place(s, n);
 	return ERR_OK;
 }
 

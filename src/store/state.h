@@ -38,6 +38,8 @@ uint64_t state_file_bytes(const struct state *s);
 /* Puts a copy of *it there; data (malloc'd, may be NULL) is taken over in every case.
  * There must be nothing. */
 enum err state_insert(struct state *s, const struct item *it, char *data);
+/* Puts a node of another state there; the two share it. */
+enum err state_share(struct state *s, struct node *n);
 /* Takes the item with this id away. */
 void state_remove(struct state *s, uint64_t id);
 /* Takes away all that is below it. */

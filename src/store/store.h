@@ -282,7 +282,8 @@ enum store_ability {
 	STORE_CAN_MOVE_DIRS = 2, /* MOVE of directories; without: ERR_CROSS_DEVICE */
 	/* Change sets over several directories, also a MOVE from one to another; without:
 	 * ERR_CROSS_DEVICE.  A change stands in the directory of its item, CHANGE_ATTRS of a
-	 * directory in that directory.  A partition that a set makes or empties does not count. */
+	 * directory, and PUT where one is, in that directory.  A partition that a set makes or
+	 * empties does not count. */
 	STORE_CAN_SPAN = 4,
 	STORE_COUNTS_EXACT = 8, /* item.size of directories is exact; without: 0 means empty, and
 				   any other size is an estimate */

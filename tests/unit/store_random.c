@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Random change sets, given to an engine and to the in-memory oracle: same errors, same
- * results, same tree.  Names are few, so that everything collides with everything. */
+ * results, same tree.  Names are few, so that everything collides with everything.  Ids are the
+ * oracle's here; what the engine calls them is learned from results and listings. */
 #include "check.h"
 #include "store/engines.h"
 #include "store_contract.h"
@@ -10,6 +11,11 @@
 #define SPAN_NONE ((struct span){ NULL, 0 })
 #define IDS_MAX 400
 #define SET_MAX 6
+#define TWINS_MAX 20000
+
+struct twin {
+	uint64_t oracle, ours;
+};
 
 struct pair {
 	struct store *ours, *oracle;
@@ -20,6 +26,8 @@ struct pair {
 	struct item picked[SET_MAX * 12]; /* what the change set at work borrows keys from */
 	unsigned npicked;
 	unsigned differences, applied;
+	struct twin twins[TWINS_MAX];
+	unsigned ntwins;
 };
 
 static unsigned roll(struct pair *p, unsigned n)
@@ -32,6 +40,30 @@ static void differ(struct pair *p, const char *what, const char *detail)
 {
 	printf("# differs: %s %s\n", what, detail);
 	p->differences++;
+}
+
+/* What our engine calls it. */
+static uint64_t ours_of(struct pair *p, uint64_t id)
+{
+	for (unsigned i = p->ntwins; i-- > 0;) {
+		if (p->twins[i].oracle == id)
+			return p->twins[i].ours;
+	}
+	return id;
+}
+
+/* An id of each side for one item: the first time that is learned. */
+static bool same_id(struct pair *p, uint64_t ours, uint64_t oracle)
+{
+	if (ours < STORE_ID_FIRST || oracle < STORE_ID_FIRST)
+		return ours == oracle;
+	for (unsigned i = p->ntwins; i-- > 0;) {
+		if (p->twins[i].oracle == oracle || p->twins[i].ours == ours)
+			return p->twins[i].oracle == oracle && p->twins[i].ours == ours;
+	}
+	if (p->ntwins < TWINS_MAX)
+		p->twins[p->ntwins++] = (struct twin){ oracle, ours };
+	return true;
 }
 
 static void see(struct pair *p, uint64_t id)
@@ -267,7 +299,7 @@ static void any_change(struct pair *p, struct change *c)
 	}
 }
 
-static bool same_item(const struct item *a, const struct item *b)
+static bool same_item(struct pair *p, const struct item *a, const struct item *b)
 {
 	if (a->kind != b->kind)
 		return false;
@@ -275,9 +307,9 @@ static bool same_item(const struct item *a, const struct item *b)
 		return true;
 	if (!a->body.p != !b->body.p)
 		return false;
-	return a->id == b->id && a->parent == b->parent && a->class == b->class &&
-		a->flags == b->flags && a->edition == b->edition && a->version == b->version &&
-		a->born == b->born && a->size == b->size &&
+	return same_id(p, a->id, b->id) && same_id(p, a->parent, b->parent) &&
+		a->class == b->class && a->flags == b->flags && a->edition == b->edition &&
+		a->version == b->version && a->born == b->born && a->size == b->size &&
 		memcmp(&a->attrs.mode, &b->attrs.mode, 12) == 0 &&
 		a->attrs.mtime_ns == b->attrs.mtime_ns && a->attrs.ctime_ns == b->attrs.ctime_ns &&
 		a->attrs.if_match == b->attrs.if_match && span_eq(a->key, b->key) &&
@@ -298,7 +330,7 @@ static void print_item(const char *who, const struct item *it)
 static void compare_items(
 	struct pair *p, const char *what, const struct item *a, const struct item *b)
 {
-	if (same_item(a, b))
+	if (same_item(p, a, b))
 		return;
 	differ(p, what, "");
 	print_item("ours  ", a);
@@ -318,8 +350,8 @@ static void compare_results(
 			printf("# change %zu of %zu: op %d flags %x\n", i, n, (int)a[i].op,
 				a[i].flags);
 		if (a[i].now.kind != ITEM_NONE && a[i].op != CHANGE_DELETE) {
-			see(p, a[i].now.id);
-			see(p, a[i].now.parent);
+			see(p, b[i].now.id);
+			see(p, b[i].now.parent);
 		}
 	}
 }
@@ -331,8 +363,17 @@ static void step(struct pair *p)
 	size_t n = roll(p, 3) ? 1 : 1 + roll(p, SET_MAX);
 	p->clock += 1 + (int64_t)roll(p, 3);
 	for (size_t i = 0; i < n; i++)
-		any_change(p, &ours[i]);
-	memcpy(oracle, ours, sizeof(oracle[0]) * n);
+		any_change(p, &oracle[i]);
+	memcpy(ours, oracle, sizeof(oracle[0]) * n);
+	for (size_t i = 0; i < n; i++) {
+		struct change *c = &ours[i];
+		c->at.id = ours_of(p, c->at.id);
+		c->at.parent = ours_of(p, c->at.parent);
+		c->to.id = ours_of(p, c->to.id);
+		c->to.parent = ours_of(p, c->to.parent);
+		if (c->cond == COND_ID)
+			c->cond_version = (int64_t)ours_of(p, (uint64_t)c->cond_version);
+	}
 	enum err e1 = store_apply(p->ours, ours, n, roll(p, 50) == 0, &d1);
 	enum err e2 = store_apply(p->oracle, oracle, n, false, &d2);
 	if (e1 != e2 || d1.op != d2.op) {
@@ -368,7 +409,7 @@ static void compare_content(struct pair *p, uint64_t id)
 	size_t n = 0, m = 0;
 	uint64_t offset = roll(p, 2) ? 0 : roll(p, 40000);
 	size_t len = roll(p, 2) ? sizeof(a) : roll(p, 40000);
-	enum err e1 = store_file_read(p->ours, NULL, id, offset, a, len, &n);
+	enum err e1 = store_file_read(p->ours, NULL, ours_of(p, id), offset, a, len, &n);
 	enum err e2 = store_file_read(p->oracle, NULL, id, offset, b, len, &m);
 	if (e1 != e2 || n != m || memcmp(a, b, n) != 0)
 		differ(p, "file content", "");
@@ -377,7 +418,7 @@ static void compare_content(struct pair *p, uint64_t id)
 static void compare_get(struct pair *p, uint64_t id)
 {
 	struct item a = { 0 }, b = { 0 };
-	enum err e1 = store_get(p->ours, NULL, id, WANT_BODY, &a);
+	enum err e1 = store_get(p->ours, NULL, ours_of(p, id), WANT_BODY, &a);
 	enum err e2 = store_get(p->oracle, NULL, id, WANT_BODY, &b);
 	if (e1 != e2)
 		differ(p, "get", err_symbol(e1));
@@ -394,8 +435,8 @@ static void compare_dir(struct pair *p, uint64_t id, uint64_t *todo, unsigned *n
 		struct span after = roll(p, 3) ? SPAN_NONE : any_key(p);
 		bool all = !after.p, inclusive = roll(p, 2);
 		unsigned want = roll(p, 2) ? WANT_BODY : WANT_ATTRS;
-		CHECK_ERR(store_list(p->ours, NULL, id, (enum item_class) class, after, inclusive,
-				  want, take, &a),
+		CHECK_ERR(store_list(p->ours, NULL, ours_of(p, id), (enum item_class) class, after,
+				  inclusive, want, take, &a),
 			ERR_OK);
 		CHECK_ERR(store_list(p->oracle, NULL, id, (enum item_class) class, after, inclusive,
 				  want, take, &b),
@@ -405,9 +446,9 @@ static void compare_dir(struct pair *p, uint64_t id, uint64_t *todo, unsigned *n
 		for (unsigned i = 0; i < a.n && i < b.n; i++) {
 			compare_items(p, "child", &a.v[i], &b.v[i]);
 			if (a.v[i].kind == ITEM_FILE)
-				compare_content(p, a.v[i].id);
+				compare_content(p, b.v[i].id);
 			if (all && item_is_dir(a.v[i].kind) && *ntodo < IDS_MAX)
-				todo[(*ntodo)++] = a.v[i].id;
+				todo[(*ntodo)++] = b.v[i].id;
 		}
 		for (unsigned i = 0; i < a.n; i++)
 			item_fini(&a.v[i]);
@@ -442,11 +483,16 @@ static bool print_finding(void *arg, const char *finding)
 
 unsigned contract_random(const struct contract_engine *engine, unsigned seed, unsigned sets)
 {
-	struct pair p = { .seed = seed, .clock = 1000 };
+	static struct pair p;
+	p = (struct pair){ .seed = seed, .clock = 1000 };
+	struct store_info info;
 	for (size_t i = 0; i < sizeof(filler); i++)
 		filler[i] = (char)('a' + (i * 7 + i / 251) % 26);
 	p.ours = engine->open();
-	if (!p.ours || store_open_memory(&p.oracle) != ERR_OK)
+	if (!p.ours)
+		return 1;
+	store_info(p.ours, &info);
+	if (store_open_memory_with(info.abilities, &p.oracle) != ERR_OK)
 		return 1;
 	engine->limits(p.ours, 90000, 300000);
 	store_set_file_limits(p.oracle, 90000, 300000);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ * The RADOS engine inside: what its files share.  The layout of a store, of which one daemon at a
+ * time is the owner:
+ *
+ *   store        the store itself: format, lock, next range of ids, version floor
+ *   d.ID         a directory: its header, its token, an entry for each child, and for each child
+ *                that is no directory its place by id
+ *   b.ID.TOKEN   the body of a row or message over STORE_SMALL_BODY; never changed
+ *   c.ID.N.TOKEN 512 KiB of an ordinary file; never changed
+ *   ids.K        which directory the ids of a block belong to
+ *
+ * A change set changes one directory object, by one write operation that asks for the token which
+ * the set's reads found.  Objects that it names are made before; those that it forgets go after. */
+#ifndef STORE_RADOS_CORE_H
+#define STORE_RADOS_CORE_H
+
+#include "base/lock.h"
+#include "store/rados/io.h"
+#include "store/rados/record.h"
+#include "store/store.h"
+
+#include <stdatomic.h>
+
+#define STORE_OBJECT "store"
+#define STRIPE_BYTES ((uint64_t)512 << 10)
+#define GRANULE 16 /* ids; each block is made of whole ones */
+
+struct id_block {
+	uint64_t home; /* a directory; 0: the ids are of directories */
+	uint64_t first, last;
+};
+
+struct id_slot { /* ids that may be given in one directory */
+	uint64_t home, next, end, size;
+};
+
+struct rstore {
+	struct store base;
+	struct rio io;
+	char instance[17];
+	bool read_only, owner;
+	uint64_t limit_file, limit_files;
+	atomic_uint_fast64_t tokens;
+
+	struct mutex writer;            /* one change set at a time; held while the cluster works */
+	uint64_t range_next, range_end; /* guarded by writer, as are the next five */
+	struct id_slot dir_slot, slots[256]; /* of directories; of their children */
+	struct id_block *pending;            /* given, and not written yet */
+	size_t npending, cap_pending;
+	int64_t reserved; /* the version floor that the cluster knows */
+
+	struct mutex lock; /* guards what follows; memory only */
+	pthread_cond_t wake;
+	bool stop;
+	struct {
+		uint64_t granule, home;
+	} * homes;       /* a direct-mapped cache; granule + 1, so that 0 is empty */
+	uint64_t *dying; /* removed directories that are being emptied */
+	size_t ndying, cap_dying;
+	atomic_size_t any_dying;
+	int64_t version_high;
+	uint64_t file_bytes, commits, changes;
+
+	pthread_t renewer;
+	bool renews;
+};
+
+static inline struct rstore *rstore_of(struct store *s)
+{
+	return (struct rstore *)s;
+}
+
+/* Makes room for one more in an array of n of that size. */
+enum err rstore_grow(void *array, size_t n, size_t *cap, size_t size);
+void rstore_token(struct rstore *s, char out[TOKEN_LEN + 1]);
+
+/* ---- find.c ---- */
+
+struct found {
+	struct record r;          /* it.parent, it.class, it.key are set */
+	char seal[TOKEN_LEN + 1]; /* token of the object that it was found in */
+	uint64_t dir;             /* whose object that is */
+	char *mem, *body;
+};
+
+void found_fini(struct found *f);
+/* Each: ERR_NOT_FOUND. */
+enum err find_dir(struct rstore *s, uint64_t id, struct found *f);
+enum err find_child(
+	struct rstore *s, uint64_t parent, enum item_class class, struct span key, struct found *f);
+enum err find_id(struct rstore *s, uint64_t id, struct found *f);
+/* Reads a body that is an object of its own.  ERR_NOT_FOUND: it was replaced meanwhile. */
+enum err find_body(struct rstore *s, struct found *f);
+/* Whether the directory, or one above it, was removed and is being emptied. */
+enum err find_gone(struct rstore *s, uint64_t dir, bool *ret);
+
+/* ---- ids.c ---- */
+
+/* An id for a child of `home`; 0: for a directory.  The writer's lock is held. */
+enum err ids_take(struct rstore *s, uint64_t home, uint64_t *ret);
+/* Writes the blocks that were taken; ids_flushed() when the batch went well. */
+void ids_flush(struct rstore *s, struct rio_batch *b);
+void ids_flushed(struct rstore *s);
+/* *ret: 0 for a directory's.  ERR_NOT_FOUND: nobody was given this id. */
+enum err ids_home(struct rstore *s, uint64_t id, uint64_t *ret);
+
+/* ---- read.c ---- */
+
+enum err rados_get(
+	struct store *s, struct store_view *v, uint64_t id, unsigned want, struct item *ret);
+enum err rados_child(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span key, unsigned want, struct item *ret);
+enum err rados_list(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg,
+	bool *ret_more);
+enum err rados_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
+	void *out, size_t n, size_t *ret_n);
+
+/* ---- apply.c ---- */
+
+enum err rados_apply(
+	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
+
+/* ---- reclaim.c ---- */
+
+/* Hides the directory and all below it from now on; reclaim_tree() removes what is there. */
+enum err reclaim_begin(struct rstore *s, uint64_t dir);
+/* files: the sizes of ordinary files in it were not given back yet. */
+enum err reclaim_tree(struct rstore *s, uint64_t dir, bool files);
+
+/* ---- check.c ---- */
+
+enum err rados_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
+
+/* ---- owner.c ---- */
+
+/* Becomes the owner.  ERR_BUSY: another daemon is, and it lives. */
+enum err owner_take(struct rstore *s, struct err_detail *detail);
+void owner_leave(struct rstore *s);
+/* Writes what the next owner has to know; `floor`: every version so far is not above it. */
+enum err owner_note(struct rstore *s, int64_t floor);
+
+#endif

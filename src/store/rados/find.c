@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ * Finding one item: by place, by id.  What is read of one object in one operation is of one
+ * moment. */
+#include "store/rados/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIES 8 /* of reads that another change crossed */
+
+void found_fini(struct found *f)
+{
+	free(f->mem);
+	free(f->body);
+	memset(f, 0, sizeof(*f));
+}
+
+static enum err note_seal(struct found *f, uint64_t dir, struct span token)
+{
+	f->dir = dir;
+	if (token.n != TOKEN_LEN)
+		return ERR_CORRUPT;
+	memcpy(f->seal, token.p, TOKEN_LEN);
+	return ERR_OK;
+}
+
+enum err find_gone(struct rstore *s, uint64_t dir, bool *ret)
+{
+	*ret = false;
+	while (atomic_load(&s->any_dying) > 0 && dir > STORE_ID_FIRST && !*ret) {
+		mutex_lock(&s->lock);
+		for (size_t i = 0; i < s->ndying; i++)
+			*ret = *ret || s->dying[i] == dir;
+		mutex_unlock(&s->lock);
+		char object[RIO_NAME_MAX], *mem;
+		struct rio_value v = { .key = SPAN_LIT(KEY_HEADER) };
+		struct record r;
+		name_dir(object, dir);
+		enum err e = rio_get(&s->io, object, &v, 1, &mem);
+		if (e == ERR_OK)
+			e = v.val.p ? record_decode(v.val, &r) : ERR_NOT_FOUND;
+		dir = e == ERR_OK ? r.it.parent : 0;
+		free(mem);
+		if (e == ERR_NOT_FOUND)
+			*ret = true;
+		else if (e != ERR_OK)
+			return e;
+	}
+	return ERR_OK;
+}
+
+static enum err read_dir(struct rstore *s, uint64_t id, struct found *f)
+{
+	char object[RIO_NAME_MAX];
+	struct rio_value v[2] = { { .key = SPAN_LIT(KEY_HEADER) }, { .key = SPAN_LIT(KEY_TOKEN) } };
+	name_dir(object, id);
+	memset(f, 0, sizeof(*f));
+	enum err e = rio_get(&s->io, object, v, 2, &f->mem);
+	if (e == ERR_OK && !v[0].val.p)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = note_seal(f, id, v[1].val);
+	if (e == ERR_OK)
+		e = record_decode(v[0].val, &f->r);
+	if (e != ERR_OK)
+		found_fini(f);
+	return e;
+}
+
+enum err find_dir(struct rstore *s, uint64_t id, struct found *f)
+{
+	bool gone;
+	enum err e = find_gone(s, id, &gone);
+	if (e != ERR_OK || gone) {
+		memset(f, 0, sizeof(*f));
+		return e != ERR_OK ? e : ERR_NOT_FOUND;
+	}
+	return read_dir(s, id, f);
+}
+
+/* `place`: class letter and key. */
+static enum err read_place(struct rstore *s, uint64_t parent, struct span place, struct found *f)
+{
+	char object[RIO_NAME_MAX];
+	struct rio_value v[2] = { { .key = place }, { .key = SPAN_LIT(KEY_TOKEN) } };
+	name_dir(object, parent);
+	memset(f, 0, sizeof(*f));
+	enum err e = rio_get(&s->io, object, v, 2, &f->mem);
+	if (e == ERR_OK && !v[0].val.p)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = note_seal(f, parent, v[1].val);
+	if (e == ERR_OK)
+		e = record_decode(v[0].val, &f->r);
+	if (e != ERR_OK)
+		found_fini(f);
+	return e;
+}
+
+/* Gives it its place, whose bytes go behind those that were read. */
+static enum err set_place(struct found *f, uint64_t parent, enum item_class class, struct span key)
+{
+	f->r.it.parent = parent;
+	f->r.it.class = class;
+	f->body = malloc(key.n + 1);
+	if (!f->body)
+		return ERR_NO_MEMORY;
+	if (key.n > 0)
+		memcpy(f->body, key.p, key.n);
+	f->body[key.n] = 0;
+	f->r.it.key = span_make(f->body, key.n);
+	return ERR_OK;
+}
+
+enum err find_child(
+	struct rstore *s, uint64_t parent, enum item_class class, struct span key, struct found *f)
+{
+	struct buf place = BUF_INIT(KEYS_MAX);
+	bool gone;
+	memset(f, 0, sizeof(*f));
+	enum err e = find_gone(s, parent, &gone);
+	if (e == ERR_OK && gone)
+		e = ERR_NOT_FOUND;
+	key_place(&place, class, key);
+	if (e == ERR_OK)
+		e = buf_full(&place);
+	if (e == ERR_OK)
+		e = read_place(s, parent, buf_span(&place), f);
+	buf_fini(&place);
+	if (e != ERR_OK)
+		return e;
+	uint64_t dir = f->r.it.id;
+	if (f->r.link) {
+		found_fini(f);
+		return read_dir(s, dir, f);
+	}
+	e = set_place(f, parent, class, key);
+	if (e != ERR_OK)
+		found_fini(f);
+	return e;
+}
+
+static enum item_class class_of(char letter)
+{
+	return letter == 'k' ? CLASS_KEYED : letter == 'n' ? CLASS_NAMED : CLASS_QUEUE;
+}
+
+static enum err find_in(struct rstore *s, uint64_t home, uint64_t id, struct found *f)
+{
+	char object[RIO_NAME_MAX], *mem;
+	struct buf key = BUF_INIT(KEYS_MAX);
+	memset(f, 0, sizeof(*f));
+	name_dir(object, home);
+	key_id(&key, id);
+	struct rio_value v = { .key = buf_span(&key) };
+	enum err e = buf_full(&key);
+	if (e != ERR_OK)
+		return e;
+	e = rio_get(&s->io, object, &v, 1, &mem);
+	if (e == ERR_OK && !v.val.p)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = v.val.n > 0 ? read_place(s, home, v.val, f) : ERR_CORRUPT;
+	if (e == ERR_OK)
+		e = set_place(f, home, class_of(v.val.p[0]), span_make(v.val.p + 1, v.val.n - 1));
+	if (e == ERR_OK && (f->r.link || f->r.it.id != id))
+		e = ERR_GONE; /* it was renamed between the two reads */
+	else if (e == ERR_NOT_FOUND && v.val.p)
+		e = ERR_GONE;
+	free(mem);
+	buf_fini(&key);
+	if (e != ERR_OK)
+		found_fini(f);
+	return e;
+}
+
+enum err find_id(struct rstore *s, uint64_t id, struct found *f)
+{
+	uint64_t home;
+	bool gone;
+	memset(f, 0, sizeof(*f));
+	enum err e = ids_home(s, id, &home);
+	if (e != ERR_OK)
+		return e;
+	if (home == 0)
+		return find_dir(s, id, f);
+	e = find_gone(s, home, &gone);
+	if (e != ERR_OK || gone)
+		return e != ERR_OK ? e : ERR_NOT_FOUND;
+	for (unsigned i = 0; i < TRIES; i++) {
+		e = find_in(s, home, id, f);
+		if (e != ERR_GONE)
+			return e;
+	}
+	return ERR_NOT_FOUND;
+}
+
+enum err find_body(struct rstore *s, struct found *f)
+{
+	struct item *it = &f->r.it;
+	char object[RIO_NAME_MAX];
+	size_t got = 0, n = it->size;
+	if (!*f->r.token)
+		return ERR_OK;
+	/* The key stands in the same memory. */
+	char *mem = malloc(it->key.n + n + 2);
+	if (!mem)
+		return ERR_NO_MEMORY;
+	name_body(object, it->id, f->r.token);
+	enum err e = rio_read(&s->io, object, 0, mem, n, &got);
+	if (e == ERR_OK && got != n)
+		e = ERR_CORRUPT;
+	if (e != ERR_OK) {
+		free(mem);
+		return e;
+	}
+	mem[n] = 0;
+	it->body = span_make(mem, n);
+	memcpy(mem + n + 1, it->key.p, it->key.n);
+	it->key = span_make(mem + n + 1, it->key.n);
+	free(f->body);
+	f->body = mem;
+	return ERR_OK;
+}

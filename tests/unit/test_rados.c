@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ * Runs the conformance suite over the RADOS engine, and tests what is its own: the owner, large
+ * bodies, what a dead daemon leaves.  tests/ceph/cluster.py starts the cluster. */
+#include "check.h"
+#include "store/engines.h"
+#include "store_contract.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char path[128]; /* of the store at work */
+static struct err_detail detail;
+
+static void new_path(void)
+{
+	static unsigned nr;
+	const char *pool = getenv("ROWFS_POOL");
+	(void)snprintf(path, sizeof(path), "rados:%s/test-%ld-%u", pool ? pool : "rowfs",
+		(long)getpid(), ++nr);
+}
+
+static struct store *open_path(void)
+{
+	struct store *s = NULL;
+	memset(&detail, 0, sizeof(detail));
+	CHECK_ERR(store_open(path, 0, &s, NULL, &detail), ERR_OK);
+	if (!s)
+		printf("# %s\n", detail.text);
+	return s;
+}
+
+static struct store *open_new(void)
+{
+	new_path();
+	CHECK_ERR(store_create(path, &detail), ERR_OK);
+	return open_path();
+}
+
+static struct store *reopen(struct store *s)
+{
+	store_close(s);
+	return open_path();
+}
+
+static const struct contract_engine engine = { "rados", open_new, reopen, store_set_file_limits };
+
+/* ---- helpers ---- */
+
+/* Runs the program rados on this store's objects; its output goes to `out`. */
+static void rados(const char *arguments, char *out, size_t cap)
+{
+	char command[512];
+	const char *pool = path + strlen("rados:"), *name = strchr(pool, '/');
+	(void)snprintf(command, sizeof(command), "rados -p %.*s -N %s %s 2>&1", (int)(name - pool),
+		pool, name + 1, arguments);
+	FILE *f = popen(command, "r");
+	REQUIRE(f);
+	size_t n = fread(out, 1, cap - 1, f);
+	out[n] = 0;
+	(void)pclose(f);
+}
+
+static unsigned objects(void)
+{
+	char out[10000];
+	unsigned n = 0;
+	rados("ls", out, sizeof(out));
+	for (const char *p = out; *p; p++)
+		n += *p == '\n' && strncmp(p, "\nids.", 5) != 0;
+	return n;
+}
+
+static uint64_t make(struct store *s, enum item_kind kind, struct item_ref at, struct span body)
+{
+	static int64_t clock = 1000;
+	struct change c = { .op = CHANGE_PUT, .kind = kind, .at = at, .version = ++clock };
+	c.attrs = ATTRS_UNSET;
+	c.name = SPAN_LIT("Table");
+	c.body = body;
+	enum err e = store_apply(s, &c, 1, false, &detail);
+	CHECK_ERR(e, ERR_OK);
+	uint64_t id = c.now.id;
+	changes_fini(&c, 1);
+	return id;
+}
+
+static struct item_ref in(uint64_t parent, const char *key)
+{
+	return (struct item_ref){ .parent = parent, .key = span_of(key) };
+}
+
+static struct item_ref row_in(uint64_t table, const char *pk, const char *rk)
+{
+	struct item_ref at = in(table, rk);
+	at.has_pk = true;
+	at.pk = span_of(pk);
+	return at;
+}
+
+static uint64_t make_table(struct store *s)
+{
+	uint64_t account = make(s, ITEM_ACCOUNT, in(STORE_ROOT, "account"), SPAN_LIT("keys"));
+	return make(s, ITEM_TABLE, in(account, "table"), SPAN_LIT(""));
+}
+
+static enum err put_row(struct store *s, uint64_t table, const char *rk, int64_t version)
+{
+	struct change c = { .op = CHANGE_PUT, .kind = ITEM_ROW, .version = version };
+	c.at = row_in(table, "p", rk);
+	c.cond = COND_ABSENT;
+	c.attrs = ATTRS_UNSET;
+	c.body = SPAN_LIT("{}");
+	enum err e = store_apply(s, &c, 1, false, &detail);
+	changes_fini(&c, 1);
+	return e;
+}
+
+/* ---- its own ---- */
+
+TEST(a_store_is_made_once_and_found_or_not)
+{
+	struct store *s;
+	new_path();
+	CHECK_ERR(store_open(path, 0, &s, NULL, &detail), ERR_NOT_FOUND);
+	CHECK_ERR(store_create(path, &detail), ERR_OK);
+	CHECK_ERR(store_create(path, &detail), ERR_NAME_EXISTS);
+	CHECK_ERR(store_create("rados:no-such-pool/x", &detail), ERR_NOT_FOUND);
+	CHECK_ERR(store_create("rados:pool-without-name", &detail), ERR_INVALID_INPUT);
+	CHECK_ERR(store_create("rados:rowfs/x?colour=red", &detail), ERR_INVALID_INPUT);
+	CHECK_ERR(store_create("rados:rowfs/x/y", &detail), ERR_INVALID_INPUT);
+}
+
+TEST(a_second_daemon_is_told_who_serves_the_store)
+{
+	struct store *s = open_new(), *other;
+	REQUIRE(s);
+	CHECK_ERR(store_open(path, 0, &other, NULL, &detail), ERR_BUSY);
+	char pid[32];
+	(void)snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
+	CHECK(strstr(detail.text, pid) != NULL);
+	store_close(s);
+	s = open_path();
+	REQUIRE(s);
+	store_close(s);
+}
+
+/* The lock is broken as the cluster does when it lapses. */
+TEST(the_owner_before_can_change_and_read_nothing)
+{
+	char out[1000], command[200], client[64];
+	struct store *before = open_new();
+	REQUIRE(before);
+	uint64_t table = make_table(before);
+	CHECK_ERR(put_row(before, table, "a", 5000), ERR_OK);
+	rados("lock info store owner", out, sizeof(out));
+	const char *at = strstr(out, "client.");
+	REQUIRE(at && sscanf(at, "%63[a-z.0-9]", client) == 1);
+	const char *cookie = strstr(out, "\"cookie\":\"");
+	REQUIRE(cookie);
+	(void)snprintf(command, sizeof(command), "lock break store owner %s --lock-cookie %.16s",
+		client, cookie + 10);
+	rados(command, out, sizeof(out));
+	struct store *s = open_path();
+	REQUIRE(s);
+	CHECK_ERR(put_row(s, table, "b", 6000), ERR_OK);
+	CHECK_ERR(put_row(before, table, "c", 7000), ERR_IO);
+	CHECK_ERR(store_room(before, 1, &detail), ERR_IO);
+	struct item it;
+	CHECK_ERR(store_get(before, NULL, table, WANT_ATTRS, &it), ERR_IO);
+	store_close(before);
+	CHECK_ERR(store_get(s, NULL, table, WANT_ATTRS, &it), ERR_OK);
+	CHECK(it.size == 1);
+	item_fini(&it);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	store_close(s);
+}
+
+TEST(what_is_removed_leaves_no_object)
+{
+	static char large[100000];
+	struct store *s = open_new();
+	REQUIRE(s);
+	unsigned empty = objects();
+	memset(large, 'x', sizeof(large));
+	struct span body = span_make(large, sizeof(large));
+	uint64_t table = make_table(s), id = make(s, ITEM_ROW, row_in(table, "p", "r"), body);
+	struct item it;
+	CHECK_ERR(store_get(s, NULL, id, WANT_BODY, &it), ERR_OK);
+	CHECK(span_eq(it.body, body));
+	item_fini(&it);
+	struct item_ref at = in(STORE_TRASH, "file");
+	at.class = CLASS_NAMED;
+	struct change c = { .op = CHANGE_WRITE, .version = 9000, .offset = 1 << 20, .body = body };
+	c.at.id = make(s, ITEM_FILE, at, SPAN_LIT(""));
+	CHECK_ERR(store_apply(s, &c, 1, false, &detail), ERR_OK);
+	CHECK_EQ_INT(objects(), empty + 3 + 1 + 1); /* directories, body, stripe */
+	changes_fini(&c, 1);
+	c = (struct change){ .op = CHANGE_DELETE, .version = 9001, .at = c.at };
+	CHECK_ERR(store_apply(s, &c, 1, false, &detail), ERR_OK);
+	changes_fini(&c, 1);
+	c = (struct change){ .op = CHANGE_DELETE, .version = 9002, .flags = CHANGE_RECURSIVE };
+	c.at = in(STORE_ROOT, "account");
+	CHECK_ERR(store_apply(s, &c, 1, false, &detail), ERR_OK);
+	changes_fini(&c, 1);
+	CHECK_EQ_INT(objects(), empty);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	store_close(s);
+}
+
+static bool note_finding(void *arg, const char *finding)
+{
+	(void)snprintf(arg, 300, "%s", finding);
+	return true;
+}
+
+TEST(check_removes_what_nobody_names_and_tells_what_is_wrong)
+{
+	static const char *const strays[] = { "d.00000f0000",
+		"b.0000001010.00000000000000000000000000000007",
+		"c.0000001010.00000000.00000000000000000000000000000007" };
+	char out[1000], command[200], finding[300] = "";
+	struct store *s = open_new();
+	REQUIRE(s);
+	uint64_t id = make(s, ITEM_ROW, row_in(make_table(s), "p", "r"), SPAN_LIT("{}"));
+	unsigned all = objects();
+	for (size_t i = 0; i < ARRAY_LEN(strays); i++) {
+		(void)snprintf(command, sizeof(command), "put %s /dev/null", strays[i]);
+		rados(command, out, sizeof(out));
+	}
+	CHECK_EQ_INT(objects(), all + 3);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	CHECK_EQ_INT(objects(), all);
+	struct item it;
+	CHECK_ERR(store_get(s, NULL, id, WANT_ATTRS, &it), ERR_OK);
+	(void)snprintf(
+		command, sizeof(command), "rmomapkey d.%010" PRIx64 " i%010" PRIx64, it.parent, id);
+	item_fini(&it);
+	rados(command, out, sizeof(out));
+	CHECK_ERR(store_check(s, note_finding, NULL, finding), ERR_CORRUPT);
+	CHECK(strstr(finding, "1 items and 0 ids") != NULL);
+	store_close(s);
+}
+
+/* The OSD answers nothing for longer than a request waits. */
+static void *stop_osd(void *arg)
+{
+	pid_t osd = *(pid_t *)arg;
+	for (unsigned i = 0; i < 2; i++) {
+		(void)usleep(100000);
+		(void)kill(osd, SIGSTOP);
+		(void)usleep(2500000);
+		(void)kill(osd, SIGCONT);
+	}
+	return NULL;
+}
+
+TEST(a_lost_answer_is_found_out_and_nothing_is_done_twice)
+{
+	const char *osd = getenv("ROWFS_OSD");
+	pthread_t thread;
+	struct store *s = open_new();
+	REQUIRE(s && osd);
+	uint64_t table = make_table(s);
+	pid_t pid = (pid_t)strtol(osd, NULL, 10);
+	char key[16];
+	unsigned n = 0;
+	enum err e;
+	CHECK_ERR(put_row(s, table, "first", 5000), ERR_OK);
+	CHECK(pthread_create(&thread, NULL, stop_osd, &pid) == 0);
+	for (; n < 1000; n++) {
+		(void)snprintf(key, sizeof(key), "%u", n);
+		do /* what was not sent may be asked for again, and was not done */
+			e = put_row(s, table, key, 6000 + n);
+		while (e == ERR_THROTTLED);
+		CHECK_ERR(e, ERR_OK);
+	}
+	CHECK(pthread_join(thread, NULL) == 0);
+	struct item it;
+	CHECK_ERR(store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), WANT_ATTRS, &it), ERR_OK);
+	CHECK_EQ_INT(it.size, n + 1);
+	item_fini(&it);
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	store_close(s);
+}
+
+static const struct check_test own[] = {
+	T(a_store_is_made_once_and_found_or_not),
+	T(a_second_daemon_is_told_who_serves_the_store),
+	T(the_owner_before_can_change_and_read_nothing),
+	T(what_is_removed_leaves_no_object),
+	T(check_removes_what_nobody_names_and_tells_what_is_wrong),
+	T(a_lost_answer_is_found_out_and_nothing_is_done_twice),
+};
+
+static const unsigned seeds[] = { 1, 2 };
+
+static unsigned line, failed;
+
+static void tell(unsigned failures, const char *who, const char *what)
+{
+	printf("%s %u - %s: %s\n", failures ? "not ok" : "ok", ++line, who, what);
+	failed += failures != 0;
+}
+
+int main(void)
+{
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("1..%zu\n", contract_count() + ARRAY_LEN(own) + ARRAY_LEN(seeds));
+	for (unsigned i = 0; i < contract_count(); i++)
+		tell(contract_run(i, &engine), engine.name, contract_name(i));
+	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+		check_failures = 0;
+		own[i].run();
+		tell(check_failures, "rados", own[i].name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
+		tell(contract_random(&engine, seeds[i], 300), "rados",
+			"does what memory does, whatever comes");
+	return failed == 0 ? 0 : 1;
+}

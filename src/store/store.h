@@ -297,8 +297,10 @@ struct store_info {
 	int raised_from; /* the schema's version before this opening raised it; 0: it did not */
 	const char *kept_copy; /* of before; NULL: none was wanted.  Valid until the close */
 	uint64_t bytes;        /* on disk */
-	uint64_t log_bytes;    /* of that: write-ahead log */
-	uint64_t log_rest;     /* up to here the log is left as large as it is; 0: there is none */
+	bool remote;           /* kept in a cluster; then the next two: its space, 0: not known */
+	uint64_t remote_bytes, remote_free;
+	uint64_t log_bytes; /* of that: write-ahead log */
+	uint64_t log_rest;  /* up to here the log is left as large as it is; 0: there is none */
 	uint64_t
 		file_bytes; /* sum of ordinary files' sizes; removed ones until they are reclaimed */
 	/* Since open; commits < change sets: shared commits. */

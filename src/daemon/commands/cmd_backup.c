@@ -54,6 +54,9 @@ static int run(struct cmd_env *env, const struct args *args)
 	if (e == ERR_NO_SPACE)
 		return command_fail(
 			env->err, "backup", "'%s': no space left on its disk", args->words[1]);
+	if (e == ERR_NOT_SUPPORTED)
+		return command_fail(env->err, "backup",
+			"'%s' is no file that could be copied; its rows: rowfs export", env->store);
 	return command_fail(env->err, "backup", "'%s' cannot be copied to '%s': %s", env->store,
 		args->words[1], err_text(e));
 }

@@ -11,7 +11,7 @@ static int run(const struct args *args)
 	enum err e = store_create(path, &why);
 	struct stat st;
 	/* Else it is a log that was left there. */
-	if (e == ERR_NAME_EXISTS && lstat(path, &st) == 0)
+	if (e == ERR_NAME_EXISTS && (store_is_remote(path) || lstat(path, &st) == 0))
 		return command_fail(stderr, "init",
 			"'%s' exists already, and is left as it is; take another name", path);
 	if (e != ERR_OK)

@@ -3,6 +3,7 @@
  * a pipe unless -f.  The caller gets its prompt back when the mount answers; whatever
  * fails before leaves nothing behind. */
 #include "daemon/core/command.h"
+#include "daemon/core/path.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/recover.h"
 #include "daemon/mount/remount.h"
@@ -59,7 +60,7 @@ static int check_dir(struct paths *p, const char *given, const char *store)
 
 static int check_store(struct paths *p, const char *given)
 {
-	if (realpath(given, p->store) == NULL) {
+	if (!path_of_store(given, p->store)) {
 		if (errno == ENOENT)
 			return command_fail(stderr, "mount",
 				"there is no store '%s'; make it with: rowfs init %s", given,
@@ -147,7 +148,8 @@ static int run(const struct args *args)
 			code = remount(args, o);
 			goto out;
 		}
-		code = check_dir(p, args->words[1], realpath(args->words[0], p->store));
+		bool known = path_of_store(args->words[0], p->store);
+		code = check_dir(p, args->words[1], known ? p->store : NULL);
 		if (code == EXIT_DONE)
 			code = check_store(p, args->words[0]);
 		if (code == EXIT_DONE) {

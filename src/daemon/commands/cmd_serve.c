@@ -95,12 +95,13 @@ static int run(const struct args *args)
 {
 	const char *given = args->words[0];
 	struct mount_options *o = malloc(sizeof(*o));
-	char *store = realpath(given, NULL);
+	char *store = malloc(PATH_MAX);
+	bool found = store != NULL && path_of_store(given, store);
 	int code = EXIT_FAILED;
-	if (store == NULL && errno == ENOENT) {
+	if (!found && errno == ENOENT) {
 		(void)command_fail(stderr, "serve",
 			"there is no store '%s'; make it with: rowfs init %s", given, given);
-	} else if (store == NULL) {
+	} else if (!found) {
 		(void)command_fail(stderr, "serve", "'%s': %s", given, strerrordesc_np(errno));
 	} else if (o != NULL && parse(args, o, stderr)) {
 		recover_store(store, "serve");

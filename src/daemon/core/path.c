@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/path.h"
 
+#include "base/crypto.h"
+#include "store/engines.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool path_absolute(const char *path, char ret[PATH_MAX])
 {
@@ -32,4 +36,24 @@ bool path_absolute(const char *path, char ret[PATH_MAX])
 	free(base);
 	errno = code;
 	return len > 0 && len < PATH_MAX;
+}
+
+bool path_of_store(const char *store, char ret[PATH_MAX])
+{
+	if (!store_is_remote(store))
+		return realpath(store, ret) != NULL;
+	int n = snprintf(ret, PATH_MAX, "%s", store);
+	errno = ENAMETOOLONG;
+	return n < PATH_MAX;
+}
+
+bool path_stat_store(const char *store, struct stat *ret)
+{
+	if (!store_is_remote(store))
+		return stat(store, ret) == 0;
+	uint8_t digest[32];
+	crypto_sha256(span_of(store), digest);
+	*ret = (struct stat){ .st_uid = geteuid() };
+	memcpy(&ret->st_ino, digest, sizeof(ret->st_ino));
+	return true;
 }

@@ -159,6 +159,8 @@ pid_t store_holder(const char *path)
 	struct err_detail why = { 0 };
 	struct store *store;
 	pid_t holder = 0;
+	if (store_is_remote(path))
+		return 0; /* its holder may be on another machine */
 	enum err e = store_open(path, STORE_OPEN_READ_ONLY, &store, &holder, &why);
 	if (e == ERR_OK)
 		store_close(store);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/control/control.h"
 #include "daemon/control/wire.h"
+#include "daemon/core/path.h"
 #include "daemon/core/signals.h"
 #include "daemon/core/user.h"
 #include "daemon/mount/mountinfo.h"
@@ -137,13 +138,14 @@ static int tell_kernel(const char *dir, const struct mount_options *o)
 static int check(const char *given, const char *dir, struct stat *ret)
 {
 	struct mount_entry *m = malloc(sizeof(*m));
-	char *path = realpath(given, NULL);
+	char *path = malloc(PATH_MAX);
+	bool found = path != NULL && path_of_store(given, path) && path_stat_store(path, ret);
 	int code = EXIT_DONE;
-	if (m == NULL)
+	if (m == NULL || path == NULL)
 		code = command_fail(stderr, "mount", "out of memory");
 	else if (!mountinfo_find(dir, m) || strcmp(m->type, MOUNT_TYPE) != 0)
 		code = command_fail(stderr, "mount", "'%s' is no mount of rowfs to remount", dir);
-	else if (path == NULL || stat(path, ret) != 0)
+	else if (!found)
 		code = command_fail(stderr, "mount", "'%s': %s%s", given, strerrordesc_np(errno),
 			strcmp(given, m->source) == 0
 				? "; the mount hides its store behind fsname: say which it is, as in: "

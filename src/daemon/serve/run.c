@@ -6,6 +6,7 @@
 #include "base/new_file.h"
 #include "daemon/control/control.h"
 #include "daemon/control/execute.h"
+#include "daemon/core/path.h"
 #include "daemon/core/signals.h"
 #include "daemon/core/user.h"
 #include "daemon/serve/salvaged.h"
@@ -293,7 +294,7 @@ static int run_here(const struct command *c, const struct args *args, struct sto
 	/* Others work through this process meanwhile: rowfs export S A/T | rowfs import S A/U. */
 	struct control *control = NULL;
 	struct stat st;
-	if (salvaged == NULL && stat(path, &st) == 0)
+	if (salvaged == NULL && path_stat_store(path, &st))
 		(void)control_start(s, &st, args->table, NULL, &control);
 	int code = execute(
 		args->table, s, NULL, salvaged, argc, argv, f->fds, f->n, signals_cancelled, NULL);
@@ -362,9 +363,9 @@ static int run(const struct command *c, const struct args *args, int argc, char 
 	for (int tries = 0; tries < BUSY_TRIES; tries++) {
 		struct stat st;
 		signals_wait_file(path);
-		int found = stat(path, &st);
+		bool found = path_stat_store(path, &st);
 		signals_go_on();
-		if (found != 0) {
+		if (!found) {
 			if (errno == ENOENT)
 				return command_fail(stderr, c->name,
 					"there is no store '%s'; make it with: rowfs init %s", path,

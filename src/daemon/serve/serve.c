@@ -8,6 +8,7 @@
 #include "daemon/control/control.h"
 #include "daemon/core/account.h"
 #include "daemon/core/command.h"
+#include "daemon/core/path.h"
 #include "daemon/core/sd_notify.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/watcher.h"
@@ -30,6 +31,7 @@
 #define IDLE_MS 1000
 /* How long a mount waits for the end of the one before it. */
 #define BUSY_TRIES 200
+#define STAND_BY_TRIES 20 /* seconds; the lease of a dead daemon is over by then */
 #define BUSY_WAIT_US 25000
 
 struct serving {
@@ -239,13 +241,19 @@ static int open_log(struct serving *s)
 }
 
 /* umount(8) returns before the process that served the mount has closed the store: where it
- * is held but not mounted any more, its end is waited for. */
-static enum err open_patiently(const char *path, unsigned flags, const sigset_t *signals,
+ * is held but not mounted any more, its end is waited for.  A store in a cluster may be held on
+ * another machine: this process stands by until that one is dead, or as long as a user who waits
+ * for the prompt will bear. */
+static enum err open_patiently(const struct serve *serve, unsigned flags, const sigset_t *signals,
 	struct store **ret, struct err_detail *why)
 {
-	const struct timespec wait = { .tv_nsec = BUSY_WAIT_US * 1000L };
+	const char *path = serve->store;
+	bool remote = store_is_remote(path);
+	const struct timespec wait = { .tv_sec = remote,
+		.tv_nsec = remote ? 0 : BUSY_WAIT_US * 1000L };
+	unsigned tries_max = !remote ? BUSY_TRIES : serve->background ? STAND_BY_TRIES : UINT_MAX;
 	enum err e = ERR_BUSY;
-	for (int tries = 0; tries < BUSY_TRIES && e == ERR_BUSY; tries++) {
+	for (unsigned tries = 0; tries < tries_max && e == ERR_BUSY; tries++) {
 		int number = tries > 0 ? sigtimedwait(signals, NULL, &wait) : 0;
 		if (number == SIGINT || number == SIGTERM)
 			return err_set(
@@ -254,6 +262,8 @@ static enum err open_patiently(const char *path, unsigned flags, const sigset_t 
 		e = store_open(path, flags, ret, NULL, why);
 		if (e == ERR_BUSY && mountinfo_shows(path))
 			break;
+		if (e == ERR_BUSY && remote && tries == 0)
+			fprintf(stderr, "rowfs %s: standing by: %s\n", serve->command, why->text);
 	}
 	return e;
 }
@@ -277,7 +287,7 @@ static int open_service(struct serving *s)
 	struct store *store;
 	const char *path = s->serve->store;
 	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
-	enum err e = open_patiently(path, flags, &s->signals, &store, &why);
+	enum err e = open_patiently(s->serve, flags, &s->signals, &store, &why);
 	if (e == ERR_NOT_FOUND)
 		return command_fail(stderr, s->serve->command,
 			"there is no store '%s'; make it with: rowfs init %s", path, path);
@@ -307,7 +317,7 @@ static void start_control(struct serving *s)
 {
 	struct stat st;
 	struct control *control = NULL;
-	enum err e = stat(s->serve->store, &st) == 0
+	enum err e = path_stat_store(s->serve->store, &st)
 		? control_start(s->service, &st, s->serve->table, &s->served, &control)
 		: err_from_errno(errno);
 	atomic_store(&s->control, control);

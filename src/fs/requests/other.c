@@ -10,8 +10,14 @@ void op_statfs(fuse_req_t req, fuse_ino_t nid)
 {
 	struct fuse_call c = call_begin(req, OP_OTHER, nid, NULL);
 	struct statvfs st;
+	struct store_info info;
 	(void)nid;
-	if (statvfs(c.fs->store_path, &st) != 0) {
+	store_info(c.fs->store, &info);
+	if (info.remote) {
+		st = (struct statvfs){ .f_bsize = 4096, .f_frsize = 4096 };
+		st.f_blocks = info.remote_bytes / 4096;
+		st.f_bfree = st.f_bavail = info.remote_free / 4096;
+	} else if (statvfs(c.fs->store_path, &st) != 0) {
 		c.title = "statfs";
 		reply_err(&c, err_from_errno(errno));
 		return;

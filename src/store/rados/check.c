@@ -201,7 +201,7 @@ static enum err check_object(struct checker *c, const char *name)
 		e = names_stripe(c->s, id, nr, token, &named);
 	else if (strcmp(name, STORE_OBJECT) != 0 && strncmp(name, "ids.", 4) != 0)
 		tell(c, "object %s is none of a store", name);
-	if (e == ERR_OK && !named && !c->s->read_only) {
+	if (e == ERR_OK && !named) {
 		struct rio_batch b = { 0 };
 		rio_batch_remove(&b, &c->s->io, name);
 		e = rio_batch_wait(&b);

@@ -60,6 +60,7 @@ struct rstore {
 	atomic_size_t any_dying;
 	int64_t version_high;
 	uint64_t file_bytes, commits, changes;
+	uint64_t space, space_free; /* of the cluster, as of the last renewal */
 
 	pthread_t renewer;
 	bool renews;

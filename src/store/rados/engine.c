@@ -56,9 +56,12 @@ static void rados_view_close(struct store *st, struct store_view *v)
 static void rados_info(struct store *st, struct store_info *ret)
 {
 	struct rstore *s = rstore_of(st);
+	ret->remote = true;
 	ret->abilities = STORE_COUNTS_EXACT | (s->read_only ? STORE_READ_ONLY : 0);
 	mutex_lock(&s->lock);
 	ret->file_bytes = s->file_bytes;
+	ret->remote_bytes = s->space;
+	ret->remote_free = s->space_free;
 	ret->commits = ret->change_sets = ret->syncs = ret->commit_sizes[0] = s->commits;
 	ret->changes = s->changes;
 	mutex_unlock(&s->lock);

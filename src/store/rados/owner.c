@@ -74,9 +74,21 @@ static enum err sign(struct rstore *s, const char *mine)
 	return err;
 }
 
+static void look_at_space(struct rstore *s)
+{
+	struct rados_cluster_stat_t st;
+	if (rados_cluster_stat(s->io.cluster, &st) != 0)
+		return;
+	mutex_lock(&s->lock);
+	s->space = st.kb << 10;
+	s->space_free = st.kb_avail << 10;
+	mutex_unlock(&s->lock);
+}
+
 static void *renew(void *arg)
 {
 	struct rstore *s = arg;
+	look_at_space(s);
 	mutex_lock(&s->lock);
 	while (!s->stop) {
 		struct timespec until;
@@ -89,6 +101,7 @@ static void *renew(void *arg)
 		int code = lock_it(s);
 		if (code == -EBUSY || code == -ESHUTDOWN)
 			(void)rio_error(&s->io, -ESHUTDOWN);
+		look_at_space(s);
 		mutex_lock(&s->lock);
 	}
 	mutex_unlock(&s->lock);

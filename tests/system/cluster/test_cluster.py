@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""A store in a Ceph cluster (docs/cluster.md): commands, the mount, the socket, fail-over."""
+
+import errno
+import itertools
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+import rest_client
+from conftest import ENV, TOP, add_accounts
+
+sys.path.insert(0, str(TOP / "tests/ceph"))
+import cluster as ceph  # noqa: E402
+from tools import get, put, raises, sh  # noqa: E402
+
+NUMBERS = itertools.count(1)
+
+
+class Place(str):
+    """The name of a store, where fixtures want a path."""
+
+    def exists(self):
+        return True
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    reason = ceph.why_not()
+    if reason:
+        pytest.skip(reason)
+    with ceph.Cluster() as c:
+        ENV.update(c.env)
+        yield c
+    for name in c.env:
+        del ENV[name]
+
+
+@pytest.fixture
+def store(cluster, rowfs):
+    """An empty store in the cluster."""
+    place = Place(f"rados:{ceph.POOL}/test{next(NUMBERS)}")
+    done = rowfs("init", place, check=False)
+    if "without librados" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def test_a_mount_of_a_cluster_takes_files_and_keeps_them(mount, store, account, mnt):
+    part, other = account / "Table" / "p", account / "Table" / "q"
+    part.mkdir(parents=True)
+    other.mkdir()
+    for i in range(5):
+        put(part / f"{i}.json", json.dumps({"i": i}))
+    assert sh("ls", cwd=part).stdout.split() == [f"{i}.json" for i in range(5)]
+    assert json.loads(get(part / "3.json")) == {"i": 3}
+    sh("cp 3.json c.json; mv c.json d.json; mv d.json ../q/; rm 0.json", cwd=part)
+    assert sorted(os.listdir(part)) == ["1.json", "2.json", "3.json", "4.json"]
+    assert json.loads(get(other / "d.json")) == {"i": 3}
+    sh("mv q r && mv ../Table ../Other && rm -r ../Other/p", cwd=account / "Table")
+    assert json.loads(get(account / "Other" / "r" / "d.json")) == {"i": 3}
+    table = account / "Other"
+    large = os.urandom(3 << 20)
+    (table / "r" / "large").write_bytes(large)
+    with open(table / "r" / "large", "r+b") as f:
+        f.seek(700000)
+        f.write(b"middle")
+        f.truncate(2000001)
+    large = (large[:700000] + b"middle" + large[700006:])[:2000001]
+    keys = {"PartitionKey": "r", "RowKey": "x"}
+    put(table / "r" / ".batch", json.dumps([{"insert": {**keys, "a": 1}},
+                                            {"delete": {**keys, "RowKey": "d"}}]))
+    assert json.loads(get(table / "r" / ".batch"))["committed"], get(table / "r" / ".batch")
+    mnt.remount()
+    assert sorted(os.listdir(table / "r")) == ["large", "x.json"]
+    assert (table / "r" / "large").read_bytes() == large
+    assert json.loads(get(table / "r" / ".rows.ndjson"))["a"] == 1
+
+
+def test_a_cluster_says_what_it_cannot(rowfs, store, part, mnt):
+    put(part / "a.json", "{}")
+    (part.parent / "q").mkdir()
+    with raises(errno.EXDEV):
+        os.rename(part / "a.json", part.parent / "q" / "a.json")
+    with raises(errno.EXDEV):
+        os.rename(part, part.parent / "r")
+    with raises(errno.EOPNOTSUPP):
+        (mnt / ".rowfs" / "snapshots" / "s").mkdir()
+    assert json.loads(get(part / "a.json")) == {}
+    for command, says in (
+        (("backup", store, mnt.path.parent / "copy"), "rowfs export"),
+        (("salvage", store, mnt.path.parent / "copy"), "Ceph repairs"),
+        (("init", store), "exists already"),
+        (("stat", store + "-none"), "rowfs init"),
+        (("stat", "rados:none/store"), "pool none"),
+        (("stat", "rados:none"), "rados:POOL/NAME"),
+    ):
+        done = rowfs(*command, check=False)
+        assert done.returncode == 1 and says in done.stderr, (command, done.stderr)
+
+
+def test_rows_go_in_and_out_of_a_cluster(rowfs, store, work):
+    rows = [{"PartitionKey": f"p{i % 3}", "RowKey": f"{i:04}", "v": "x" * i, "w": "y" * (i * 32)}
+            for i in range(1000)]
+    file = work / "rows.ndjson"
+    file.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    rowfs("account", "add", store, "acct1")
+    rowfs("import", store, "acct1/Table", file)
+    out = [json.loads(line) for line in rowfs("export", store, "acct1/Table").stdout.splitlines()]
+    wanted = sorted(rows, key=lambda r: (r["PartitionKey"], r["RowKey"]))
+    assert [[r[k] for k in wanted[0]] for r in out] == [list(r.values()) for r in wanted]
+    assert "1,000" in rowfs("stat", store).stdout
+    assert "clean" in rowfs("check", store).stdout
+
+
+def test_an_sdk_works_on_a_cluster(rowfs, store, serve, monkeypatch):
+    tables = pytest.importorskip("azure.data.tables", reason="needs Debian's python3-azure")
+    exceptions = pytest.importorskip("azure.core.exceptions")
+    core = pytest.importorskip("azure.core")
+    monkeypatch.setenv("NO_PROXY", "*")
+    add_accounts(rowfs, store)
+    server = serve(store)
+    connection = (f"DefaultEndpointsProtocol=http;AccountName={rest_client.ACCOUNT};"
+                  f"AccountKey={rest_client.KEY};"
+                  f"TableEndpoint={server.url(rest_client.ACCOUNT)};")
+    with tables.TableServiceClient.from_connection_string(connection, retry_total=0) as service:
+        table = service.create_table("Table")
+        table.create_entity({"PartitionKey": "p", "RowKey": "r", "n": 1})
+        row = table.get_entity("p", "r")
+        etag = row.metadata["etag"]
+        row["n"] = 2
+        table.update_entity(row, mode="replace", etag=etag,
+                            match_condition=core.MatchConditions.IfNotModified)
+        with pytest.raises(exceptions.ResourceModifiedError):
+            table.update_entity(row, mode="replace", etag=etag,
+                                match_condition=core.MatchConditions.IfNotModified)
+        table.submit_transaction(
+            [("create", {"PartitionKey": "p", "RowKey": f"b{i:02}", "n": i}) for i in range(100)])
+        with pytest.raises(tables.TableTransactionError):
+            table.submit_transaction([("create", {"PartitionKey": "p", "RowKey": k, "n": 0})
+                                      for k in ("new", "r")])
+        assert len(list(table.query_entities("n ge 50"))) == 50
+        assert [r["RowKey"] for r in table.query_entities("RowKey ge 'c'")] == ["r"]
+        table.delete_entity("p", "r")
+        service.delete_table("Table")
+        assert list(service.list_tables()) == []
+
+
+@pytest.mark.slow
+def test_the_next_daemon_takes_over_from_one_that_hangs(rowfs, store, serve, work):
+    add_accounts(rowfs, store)
+    first = serve(store)
+    with rest_client.Client(first.port) as client:
+        rest_client.ok(client.create_table("Table"), 201)
+        rest_client.ok(client.insert("Table", {"PartitionKey": "p", "RowKey": "a"}), 201, 204)
+    first.proc.send_signal(signal.SIGSTOP)
+    start = time.monotonic()
+    second = serve(store)
+    assert time.monotonic() - start < 20
+    assert "standing by: the store is being served by" in second.log()
+    with rest_client.Client(second.port) as client:
+        rest_client.ok(client.insert("Table", {"PartitionKey": "p", "RowKey": "b"}), 201, 204)
+        first.proc.send_signal(signal.SIGCONT)
+        with rest_client.Client(first.port) as old:
+            answer = old.insert("Table", {"PartitionKey": "p", "RowKey": "c"})
+            assert answer.status == 500, answer
+        first.allow("ERROR|error")
+        first.force()
+        found = rest_client.ok(client.query("Table"), 200)
+    assert b'"a"' in found.body and b'"b"' in found.body and b'"c"' not in found.body

@@ -281,7 +281,7 @@ static enum err tree_open(
 	else if (n->kind == QUERY_ROW)
 		e = open_row(fs, n, ret);
 	else if (is_file(n))
-		e = stream_file_open_query(fs, nid, n->table_id, n->text, call, ret);
+		e = stream_file_open_query(fs, NID_QUERY | n->ino, n->table_id, n->text, call, ret);
 	query_node_unref(fs->query_nodes, n);
 	return e;
 }

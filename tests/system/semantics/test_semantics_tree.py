@@ -149,7 +149,7 @@ def test_T1_control_names_are_those_of_their_directories_only(mnt, part):
         with raises("EPERM"):
             os.rename(part / name, part / "mine")
         put(part / "mine", "x")
-        with raises("EPERM"):
+        with raises("EBADMSG" if ".rows" in name else "EPERM"):  # I12: it would be imported
             os.rename(part / "mine", part / name)
         with raises("EEXIST", "EPERM"):
             os.mkdir(part / name)

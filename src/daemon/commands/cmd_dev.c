@@ -5,6 +5,7 @@
 #include "daemon/control/control.h"
 #include "daemon/core/command.h"
 #include "daemon/core/path.h"
+#include "daemon/core/self.h"
 #include "service/core/accounts.h"
 #include "store/engines.h"
 
@@ -138,52 +139,6 @@ static void choose_port(const struct dev *d, const char *service, uint16_t port,
 
 /* ---- children ---- */
 
-/* In the child: runs rowfs itself. */
-static NORETURN void become_rowfs(const char *const *argv)
-{
-	char *words[16] = { (char *)(uintptr_t) "rowfs" };
-	sigset_t none;
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	for (size_t i = 0; argv[i] != NULL && i + 2 < ARRAY_LEN(words); i++)
-		words[i + 1] = (char *)(uintptr_t)argv[i];
-	execv("/proc/self/exe", words);
-	_exit(127);
-}
-
-static int wait_for(pid_t child)
-{
-	int status = 0;
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return EXIT_FAILED;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Runs a command of rowfs.  ret: its output; NULL: it goes where ours goes. */
-static int run_rowfs(const char *const *argv, char *ret, size_t n)
-{
-	int out[2];
-	if (pipe2(out, O_CLOEXEC) != 0)
-		return EXIT_FAILED;
-	(void)fflush(NULL);
-	pid_t child = fork();
-	if (child == 0) {
-		if (ret != NULL)
-			(void)dup2(out[1], STDOUT_FILENO);
-		become_rowfs(argv);
-	}
-	close(out[1]);
-	size_t len = 0;
-	ssize_t got = 0;
-	while (ret != NULL && len + 1 < n && (got = read(out[0], ret + len, n - 1 - len)) > 0)
-		len += (size_t)got;
-	close(out[0]);
-	if (ret != NULL)
-		ret[len] = 0;
-	return child < 0 ? EXIT_FAILED : wait_for(child);
-}
-
 /* The last line of the log: why a server did not come up. */
 static void last_line(const struct dev *d, char *ret, size_t n)
 {
@@ -224,7 +179,7 @@ static NORETURN void become_server(const struct dev *d, const char *notify, bool
 	const char *const mounting[] = { "mount", "-f", d->store, d->mnt, "-o", options, NULL };
 	const char *const serving[] = { "serve", d->store, "--rest", d->tables, "--rest", d->queues,
 		NULL };
-	become_rowfs(mount ? mounting : serving);
+	self_exec(mount ? mounting : serving);
 }
 
 /* Returns when the server answers; false: it ended instead, or a signal came. */
@@ -260,7 +215,7 @@ static int stop_server(struct dev *d)
 	if (d->server <= 0)
 		return EXIT_DONE;
 	(void)kill(d->server, SIGTERM);
-	return wait_for(d->server);
+	return self_wait(d->server);
 }
 
 static int start(struct dev *d)
@@ -300,7 +255,7 @@ static int seed(const struct dev *d, const char *given)
 	}
 	(void)snprintf(target, sizeof(target), "%s/%.*s", d->account, (int)n, name);
 	const char *const argv[] = { "import", d->store, target, "--", file, NULL };
-	return run_rowfs(argv, NULL, 0);
+	return self_run(argv, NULL, 0);
 }
 
 static int learn_connection(struct dev *d)
@@ -308,7 +263,7 @@ static int learn_connection(struct dev *d)
 	static const char word[] = "connect  ";
 	char text[CONNECTION_MAX];
 	const char *const argv[] = { "account", "keys", d->store, d->account, NULL };
-	int code = run_rowfs(argv, text, sizeof(text));
+	int code = self_run(argv, text, sizeof(text));
 	const char *at = strstr(text, word);
 	if (code == EXIT_DONE && at != NULL) {
 		at += strlen(word);

@@ -457,7 +457,7 @@ def test_a_damaged_store_is_found(rowfs, store, mount):
 def test_wrong_usage_is_exit_status_2(rowfs, args, work):
     done = rowfs(*args, check=False, cwd=work)
     assert done.returncode == 2, done
-    assert done.stderr and len(done.stderr.splitlines()) < 30
+    assert done.stderr and len(done.stderr.splitlines()) < 60
     assert os.listdir(work) == []
 
 

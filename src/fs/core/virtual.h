@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Virtual nodes: all that no live item stands behind as it is, from .rowfs and the control files of
- * tables and partitions to snapshots and queries.  Each kind is a struct vnode_ops in a file of its
- * own; fs/requests/virtual.c asks it and replies, so that no kind knows FUSE. A new kind is a value
- * of enum nid_kind, and an entry in the table that fs/session/session.c fills.
+ * Virtual nodes: all that no live item stands behind as it is, from .rowfs and the control
+ * files of tables and partitions to queues, snapshots and queries.  A room serves one kind of
+ * them, with all names below its directories, by a struct vnode_ops; fs/requests/virtual.c asks it
+ * and replies, so that no room knows FUSE.  A new kind is a value of enum nid_kind, and an entry in
+ * the table that fs/session/session.c fills.
  *
  * Threads: methods may be called by many threads at once, but those of one open file, and of
  * one open directory, one at a time.  What may wait for long names a lane; threads of the
@@ -12,6 +13,7 @@
 
 #include "base/buf.h"
 #include "fs/core/state.h"
+#include "model/limits.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -49,6 +51,21 @@ struct ventry {
 			   attributes are valid for valid_s */
 	bool moment;    /* a file that is made when it is opened: each look-up has a node of its
 			   own (fs/core/nid.h) */
+};
+
+/* A rename: from and to are directories, one of them of the room that is asked. */
+struct vmove {
+	uint64_t from, to;
+	struct span name, to_name; /* a NUL is behind each */
+	unsigned flags;            /* rename(2)'s */
+};
+
+/* Where the reason of a refusal is kept, and found (user.rowfs.error). */
+struct vplace {
+	uint64_t dir;     /* as in struct refusal */
+	struct span name; /* the caller's, permanent, or in text */
+	uint64_t inside;  /* as in reasons_get() */
+	char text[LIMIT_FILE_NAME_BYTES + 1];
 };
 
 /* ---- an open file ---- */
@@ -112,11 +129,12 @@ struct vdir {
 
 /* What is NULL is refused: with `refusal` where it would change something, else as not there. */
 struct vnode_ops {
-	enum vlane lane;  /* of lookup, open and opendir; the rest is inline, but for mkdir, rmdir:
-			    change */
+	enum vlane
+		lane; /* of lookup, open and opendir; what changes something runs in VLANE_CHANGE,
+			    the rest inline */
 	enum err refusal; /* ERR_READ_ONLY, ERR_NOT_PERMITTED */
 	const char *why;  /* the words of a refusal: what to do instead */
-	bool takes_attrs; /* truncation, times, mode: accepted and without effect */
+	bool takes_attrs; /* times, mode, and truncation without resize(): accepted, without effect */
 	bool moments;     /* as ventry.moment, of a control file */
 
 	/* Attributes of a node that the kernel knows.  ERR_GONE. */
@@ -140,9 +158,21 @@ struct vnode_ops {
 	enum err (*mkdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call,
 		struct ventry *ret);
 	enum err (*rmdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call);
-	/* name: behind "user.rowfs.".  ERR_NO_ATTRIBUTE. */
+	/* A new file, open; or, without O_EXCL in flags, one that is there by now. */
+	enum err (*create)(struct fs *fs, uint64_t dir, struct span name, int flags,
+		const struct caller *call, struct ventry *ret, struct vfile **ret_file);
+	enum err (*unlink)(
+		struct fs *fs, uint64_t dir, struct span name, const struct caller *call);
+	/* Also a move from or to a directory of another room, or of items: ERR_CROSS_DEVICE has
+	 * mv(1) copy. */
+	enum err (*rename)(struct fs *fs, const struct vmove *move, const struct caller *call);
+	enum err (*resize)(struct fs *fs, uint64_t nid, uint64_t size, const struct caller *call);
+	/* name: behind "user.rowfs.", but not "error".  ERR_NO_ATTRIBUTE. */
 	enum err (*xattr_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
-	enum err (*xattr_set)(struct fs *fs, uint64_t nid, const char *name, struct span value);
+	enum err (*xattr_set)(struct fs *fs, uint64_t nid, const char *name, struct span value,
+		const struct caller *call);
+	/* Of a name in the directory nid, or of the node itself (name.p is NULL).  Never NULL. */
+	void (*place)(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret);
 };
 
 /* What a node does; NULL: it is an item's or a staged write's. */
@@ -150,6 +180,14 @@ static inline const struct vnode_ops *vnode_ops_of(const struct fs *fs, uint64_t
 {
 	enum nid_kind kind = nid_kind(nid);
 	return fs->vnode_ops[kind] != NULL ? fs->vnode_ops[kind](nid) : NULL;
+}
+
+/* The kernel takes n lookups of a node back. */
+static inline void vnode_forget(struct fs *fs, uint64_t nid, uint64_t n)
+{
+	const struct vnode_ops *ops = vnode_ops_of(fs, nid);
+	if (ops != NULL && ops->forget != NULL)
+		ops->forget(fs, nid_base(nid), n);
 }
 
 #endif

@@ -311,13 +311,19 @@ static enum err root_opendir(
 static enum err tree_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
 {
 	struct query_node *n = query_nodes_get(fs->query_nodes, nid);
-	enum err e = ERR_GONE;
-	if (n != NULL && (n->kind == QUERY_OPTIONS || strcmp(name, "error") == 0))
-		e = dir_control_xattr_get(fs, root_of(n->table_id), name, out);
-	else if (n != NULL)
+	enum err e = n != NULL ? ERR_NO_ATTRIBUTE : ERR_GONE;
+	if (n != NULL && n->kind != QUERY_OPTIONS)
 		e = fact_get(fs, NULL, &n->item, name, out);
 	query_node_unref(fs->query_nodes, n);
 	return e;
+}
+
+/* All reasons of queries are the table's .query's. */
+static void tree_place(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret)
+{
+	struct query_node *n = query_nodes_get(fs->query_nodes, nid);
+	dir_control_place(fs, root_of(n != NULL ? n->table_id : 0), name, ret);
+	query_node_unref(fs->query_nodes, n);
 }
 
 /* ---- the kinds ---- */
@@ -332,14 +338,14 @@ static const struct vnode_ops root_ops = {
 	.stat = dir_control_stat,
 	.lookup = root_lookup,
 	.opendir = root_opendir,
-	.xattr_get = dir_control_xattr_get,
+	.place = dir_control_place,
 };
 
 #define TREE_OPS(lane_) \
 	{ \
 		.lane = (lane_), .refusal = ERR_READ_ONLY, .why = READ_ONLY, .stat = tree_stat, \
 		.lookup = tree_lookup, .opendir = tree_opendir, .open = tree_open, \
-		.forget = tree_forget, .xattr_get = tree_xattr_get, \
+		.forget = tree_forget, .xattr_get = tree_xattr_get, .place = tree_place, \
 	}
 static const struct vnode_ops tree_ops = TREE_OPS(VLANE_SCAN);
 static const struct vnode_ops quick_ops = TREE_OPS(VLANE_INLINE);

@@ -56,21 +56,27 @@ void op_setattr(
 
 /* ---- access ---- */
 
-static bool may_run(struct fs *fs, uint64_t nid)
+bool item_mode(struct fs *fs, uint64_t nid, mode_t *ret)
 {
-	struct stat st = { .st_mode = S_IFDIR };
+	struct stat st = { 0 };
 	struct item item = { 0 };
 	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
-	if (vnode_ops_of(fs, nid) != NULL) {
-		(void)vnode_ops_of(fs, nid)->stat(fs, nid_base(nid), &st);
-	} else if (s != NULL) {
+	if (s != NULL) {
 		stage_stat(fs, s, &st);
 		stages_unref(fs, fs->stages, s);
 	} else if (store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &item) == ERR_OK) {
 		attr_of_item(fs, &item, &st);
 		item_fini(&item);
 	}
-	return S_ISDIR(st.st_mode) || (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+	*ret = st.st_mode;
+	return st.st_mode != 0;
+}
+
+static bool may_run(struct fs *fs, uint64_t nid)
+{
+	mode_t mode;
+	return !kind_by_id(fs, nid)->mode(fs, nid, &mode) || S_ISDIR(mode) ||
+		(mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
 }
 
 /* With allow_other the kernel judges by the modes and does not ask.  Without it the one who is

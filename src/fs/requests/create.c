@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * create: a new file, open. */
 #include "fs/core/nid.h"
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 #include "fs/requests/refusal.h"
 #include "fs/tree/attr.h"
 #include "fs/write/notes.h"
@@ -90,23 +90,28 @@ void op_create(
 	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
 	struct fuse_call c = call_begin(req, OP_CREATE, parent, name);
-	struct resolved_name t = { 0 };
 	notes_clear(c.fs, c.fs->notes, call_thread(&c));
-	if (virtual_refuses(&c, parent) || !may_open(&c))
-		return;
-	enum err e = name_resolve(c.fs, parent, name, &t, &c.detail);
-	e = refuse_file_name(c.fs, parent, e, &c.detail);
+	if (may_open(&c))
+		kind_by_id(c.fs, parent)->create(&c, parent, name, mode, fi);
+}
+
+void item_create(
+	struct fuse_call *c, uint64_t dir, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+	struct resolved_name t = { 0 };
+	enum err e = name_resolve(c->fs, dir, name, &t, &c->detail);
+	e = refuse_file_name(c->fs, dir, e, &c->detail);
 	if (e == ERR_OK && t.control != 0)
-		e = refuse_control(&c.detail);
+		e = refuse_control(&c->detail);
 	else if (e == ERR_OK && !name_may_hold_files(&t))
-		e = refuse_file_there(c.fs, &t, &c.detail);
+		e = refuse_file_there(c->fs, &t, &c->detail);
 	if (e == ERR_OK && t.row_name)
-		e = admission_in(c.fs->service, &t.dir, HEAT_CHANGED, 1, &c.detail);
+		e = admission_in(c->fs->service, &t.dir, HEAT_CHANGED, 1, &c->detail);
 	if (e == ERR_OK && t.row_name)
-		create_row(&c, &t, mode, fi);
+		create_row(c, &t, mode, fi);
 	else if (e == ERR_OK)
-		create_file(&c, &t, mode, fi);
+		create_file(c, &t, mode, fi);
 	else
-		reply_err(&c, e);
+		reply_err(c, e);
 	resolved_name_fini(&t);
 }

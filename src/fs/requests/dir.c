@@ -15,32 +15,8 @@
 void op_opendir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
 {
 	struct fuse_call c = call_begin(req, OP_OPENDIR, nid, NULL);
-	if (!may_open(&c))
-		return;
-	if (vnode_ops_of(c.fs, nid) != NULL) {
-		virtual_opendir(&c, nid, fi);
-		return;
-	}
-	if (nid == STORE_TRASH)
-		trash_dir_tidy(c.fs);
-	if (nid == STORE_REJECTED)
-		rejected_retry(c.fs);
-	struct listing *l = NULL;
-	enum err e = listing_new(c.fs, NULL, 0, nid_id(nid), &l);
-	struct handle *h = NULL;
-	if (e == ERR_OK && (h = handle_new(c.fs, KIND_DIR, nid, call_thread(&c))) == NULL) {
-		listing_free(c.fs, l);
-		e = ERR_NO_MEMORY;
-	}
-	if (e != ERR_OK) {
-		reply_err(&c, e);
-		return;
-	}
-	h->listing = l;
-	fi->fh = (uintptr_t)h;
-	reply_elsewhere(&c);
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		handle_unref(c.fs, h);
+	if (may_open(&c))
+		kind_by_id(c.fs, nid)->opendir(&c, nid, fi);
 }
 
 void op_releasedir(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi)
@@ -92,6 +68,30 @@ static void dir_list(struct fuse_call *c, struct handle *h, size_t size, off_t o
 	free(p.bytes);
 }
 
+static void dir_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi)
+{
+	if (nid == STORE_TRASH)
+		trash_dir_tidy(c->fs);
+	if (nid == STORE_REJECTED)
+		rejected_retry(c->fs);
+	struct listing *l = NULL;
+	enum err e = listing_new(c->fs, NULL, 0, nid_id(nid), &l);
+	struct handle *h = NULL;
+	if (e == ERR_OK && (h = handle_new(c->fs, KIND_DIR, nid, call_thread(c))) == NULL) {
+		listing_free(c->fs, l);
+		e = ERR_NO_MEMORY;
+	}
+	if (e != ERR_OK) {
+		reply_err(c, e);
+		return;
+	}
+	h->listing = l;
+	fi->fh = (uintptr_t)h;
+	reply_elsewhere(c);
+	if (fuse_reply_open(c->req, fi) == -ENOENT)
+		handle_unref(c->fs, h);
+}
+
 static void dir_open(struct fuse_call *c, struct node *n, struct fuse_file_info *fi)
 {
 	(void)n, (void)fi;
@@ -105,6 +105,18 @@ static void dir_fini(struct fs *fs, struct handle *h)
 }
 
 const struct kind_ops kind_dir = {
+	.lookup = item_lookup,
+	.create = item_create,
+	.mkdir = item_mkdir,
+	.rmdir = item_rmdir,
+	.unlink = item_unlink,
+	.rename = item_rename,
+	.opendir = dir_opendir,
+	.xattr_get = item_xattr_get,
+	.xattr_set = item_xattr_set,
+	.xattr_remove = item_xattr_remove,
+	.mode = item_mode,
+	.born = item_born,
 	.open = dir_open,
 	.attributes = item_attributes,
 	.set = item_set,

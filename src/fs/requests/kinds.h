@@ -12,6 +12,12 @@ extern const struct kind_ops kind_virtual, kind_virtual_dir, kind_staged, kind_d
 	kind_row, kind_old;
 extern const struct kind_ops *const kinds[KIND_COUNT_]; /* fs->kinds */
 
+/* The kind that serves a request by the node's number alone. */
+static inline const struct kind_ops *kind_by_id(const struct fs *fs, uint64_t nid)
+{
+	return fs->kinds[vnode_ops_of(fs, nid) != NULL ? KIND_VIRTUAL : KIND_DIR];
+}
+
 /* The node that a request names. */
 struct node {
 	uint64_t nid;
@@ -71,6 +77,24 @@ void old_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_
 /* The same by the node of a staged write that nobody has opened yet: of the row below it. */
 void guess_attributes(struct fuse_call *c, struct node *n);
 void guess_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set);
+
+/* By lookup.c, create.c, name.c, attr.c, statx.c and xattr.c: KIND_DIR's methods by a node's
+ * number. */
+void item_lookup(struct fuse_call *c, uint64_t dir, const char *name);
+void item_create(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode,
+	struct fuse_file_info *fi);
+void item_mkdir(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode);
+void item_rmdir(struct fuse_call *c, uint64_t dir, const char *name);
+void item_unlink(struct fuse_call *c, uint64_t dir, const char *name);
+void item_rename(struct fuse_call *c, uint64_t dir, const char *name, uint64_t to,
+	const char *to_name, unsigned flags);
+/* By replace.c: rename(2) of a name onto a virtual node.  Returns false if the node takes over no files. */
+bool virtual_replace(struct fuse_call *c, uint64_t dir, const char *name, uint64_t nid);
+bool item_mode(struct fs *fs, uint64_t nid, mode_t *ret);
+bool item_born(struct fs *fs, uint64_t nid, struct timespec *ret);
+enum err item_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+void item_xattr_set(struct fuse_call *c, uint64_t nid, const char *name, struct span value);
+void item_xattr_remove(struct fuse_call *c, uint64_t nid, const char *name);
 
 /* By node.c. */
 /* ESTALE, for a node that is not what its name leads to.  A thread that was told so a moment ago is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * flock, fcntl's locks, and what a close has to do with them. */
 #include "fs/core/nid.h"
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 #include "fs/tree/held.h"
 #include "fs/tree/locks.h"
 
@@ -9,18 +9,12 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-/* One lock per row, whatever node the handle has.  shows: a new name that nobody has seen gets a number
- * by which others will ask; else nothing can be locked there. */
+/* One lock per row, whatever node the handle has. */
 static enum err find_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret)
 {
-	struct stage *s = h->kind == KIND_STAGED ? h->stage : NULL;
-	*ret = h->kind == KIND_VIRTUAL ? nid_base(h->nid) : nid_id(h->nid);
-	if (s == NULL)
-		return ERR_OK;
-	enum err e = shows ? stage_settle(fs, s) : ERR_OK;
-	uint64_t id = stage_item(s).id;
-	*ret = id != 0 ? id : h->nid;
-	return e;
+	const struct kind_ops *kind = fs->kinds[h->kind];
+	*ret = nid_id(h->nid);
+	return kind->lock_id != NULL ? kind->lock_id(fs, h, shows, ret) : ERR_OK;
 }
 
 static void note_no_locks(void *call)

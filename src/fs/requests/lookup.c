@@ -3,7 +3,7 @@
 #include "fs/cache/ahead.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 #include "fs/tree/attr.h"
 #include "fs/write/habits.h"
 #include "fs/write/look.h"
@@ -120,40 +120,35 @@ static enum err look_up(struct fs *fs, struct resolved_name *t, struct item *ret
 	return name_look(fs, t, want, ret);
 }
 
-void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+void item_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 {
-	struct fuse_call c = call_begin(req, OP_LOOKUP, parent, name);
-	struct fs *fs = c.fs;
+	struct fs *fs = c->fs;
 	struct resolved_name t;
-	if (vnode_ops_of(c.fs, parent) != NULL) {
-		virtual_lookup(&c, parent, name);
-		return;
-	}
-	enum err e = name_resolve(fs, parent, name, &t, &c.detail);
+	enum err e = name_resolve(fs, dir, name, &t, &c->detail);
 	if (e != ERR_OK) {
 		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
-			reply_no_entry(&c);
+			reply_no_entry(c);
 		else
-			reply_err(&c, e);
+			reply_err(c, e);
 		return;
 	}
 	if (t.control != 0) {
-		lookup_control(&c, t.control);
+		lookup_control(c, t.control);
 		resolved_name_fini(&t);
 		return;
 	}
 	struct stage *given = NULL;
 	idset_mark(fs->seen, t.dir.id);
-	c.in_set = idset_count(fs->in_sets, t.dir.id) != 0;
+	c->in_set = idset_count(fs->in_sets, t.dir.id) != 0;
 	if (t.row_name &&
-		notes_wants_stage(fs, fs->notes, call_thread(&c), t.dir.id, t.name, &given)) {
-		lookup_for_writing(&c, &t, given);
+		notes_wants_stage(fs, fs->notes, call_thread(c), t.dir.id, t.name, &given)) {
+		lookup_for_writing(c, &t, given);
 		if (given != NULL)
 			stages_unref(fs, fs->stages, given);
 		resolved_name_fini(&t);
 		return;
 	}
-	if (t.row_name && lookup_by_habit(&c, &t)) {
+	if (t.row_name && lookup_by_habit(c, &t)) {
 		resolved_name_fini(&t);
 		return;
 	}
@@ -165,27 +160,33 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		attr_of_item(fs, &item, &st);
 		if (item.body.p != NULL)
 			contents_add(fs->contents, &item);
-		notes_found(fs->notes, call_thread(&c), t.dir.id, t.name, nid);
-		reply_node(&c, nid, &st, CACHE_SECONDS);
+		notes_found(fs->notes, call_thread(c), t.dir.id, t.name, nid);
+		reply_node(c, nid, &st, CACHE_SECONDS);
 	} else if (e == ERR_NOT_FOUND) {
-		reply_missing(&c, &t);
+		reply_missing(c, &t);
 	} else {
-		reply_err(&c, e);
+		reply_err(c, e);
 	}
 	item_fini(&item);
 	resolved_name_fini(&t);
 }
 
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_call c = call_begin(req, OP_LOOKUP, parent, name);
+	kind_by_id(c.fs, parent)->lookup(&c, parent, name);
+}
+
 /* Nothing is kept per node but by some virtual ones. */
 void op_forget(fuse_req_t req, fuse_ino_t nid, uint64_t n)
 {
-	virtual_forget(fuse_req_userdata(req), nid, n);
+	vnode_forget(fuse_req_userdata(req), nid, n);
 	fuse_reply_none(req);
 }
 
 void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
 	for (size_t i = 0; i < count; i++)
-		virtual_forget(fuse_req_userdata(req), forgets[i].ino, forgets[i].nlookup);
+		vnode_forget(fuse_req_userdata(req), forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }

@@ -4,7 +4,7 @@
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
 #include "fs/refused/rejected.h"
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 #include "fs/requests/refusal.h"
 #include "fs/tree/attr.h"
 #include "fs/tree/facts.h"
@@ -62,34 +62,29 @@ static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const
 	return e == ERR_OK ? ERR_NAME_EXISTS : e;
 }
 
-void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+void item_mkdir(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode)
 {
-	struct fuse_call c = call_begin(req, OP_MKDIR, parent, name);
-	if (vnode_ops_of(c.fs, parent) != NULL) {
-		virtual_mkdir(&c, parent, name);
-		return;
-	}
 	struct resolved_name t = { 0 };
 	struct item made = { 0 };
-	enum err e = resolve_new(c.fs, parent, name, &t, &c.detail);
+	enum err e = resolve_new(c->fs, dir, name, &t, &c->detail);
 	if (e == ERR_OK && !may_make_dir(&t))
-		e = refuse_dir_there(c.fs, &t, &c.detail);
+		e = refuse_dir_there(c->fs, &t, &c->detail);
 	if (e == ERR_OK) {
-		const struct fuse_ctx *ctx = fuse_req_ctx(req);
-		struct attrs attrs = attr_for_new(c.fs, &t.dir, mode, ctx->uid, ctx->gid, true);
+		const struct fuse_ctx *ctx = fuse_req_ctx(c->req);
+		struct attrs attrs = attr_for_new(c->fs, &t.dir, mode, ctx->uid, ctx->gid, true);
 		bool folder = t.digest || t.class == CLASS_NAMED;
 		const struct dentry at = name_dentry(&t, folder ? ITEM_FOLDER : ITEM_NONE);
-		e = tree_mkdir(c.fs->service, &at, &attrs, &made, &c.detail);
+		e = tree_mkdir(c->fs->service, &at, &attrs, &made, &c->detail);
 	}
 	if (e == ERR_OK && t.digest)
-		e = give_way(c.fs, parent, name, &made);
+		e = give_way(c->fs, dir, name, &made);
 	if (e == ERR_OK) {
 		struct stat st;
-		attr_of_item(c.fs, &made, &st);
-		idset_mark(c.fs->seen, made.parent);
-		reply_node(&c, nid_of(&made), &st, CACHE_SECONDS);
+		attr_of_item(c->fs, &made, &st);
+		idset_mark(c->fs->seen, made.parent);
+		reply_node(c, nid_of(&made), &st, CACHE_SECONDS);
 	} else {
-		reply_err(&c, e);
+		reply_err(c, e);
 	}
 	item_fini(&made);
 	resolved_name_fini(&t);
@@ -152,40 +147,32 @@ static enum err find_and_unlink(struct fs *fs, uint64_t parent, const char *name
 	return e;
 }
 
-void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+void item_unlink(struct fuse_call *c, uint64_t dir, const char *name)
 {
-	struct fuse_call c = call_begin(req, OP_UNLINK, parent, name);
-	if (virtual_refuses(&c, parent))
-		return;
 	struct resolved_name t = { 0 };
 	struct item item = { 0 };
-	enum err e = find_and_unlink(c.fs, parent, name, &t, &item, &c.detail);
+	enum err e = find_and_unlink(c->fs, dir, name, &t, &item, &c->detail);
 	if (e == ERR_OK)
-		trash_dir_left(c.fs, &item);
-	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK)
-		notify_attributes(c.fs->notifier, nid_of(&item));
-	reply_err(&c, e);
+		trash_dir_left(c->fs, &item);
+	if (habits_forget_guess(c->fs->habits, call_thread(c)) && e == ERR_OK)
+		notify_attributes(c->fs->notifier, nid_of(&item));
+	reply_err(c, e);
 	item_fini(&item);
 	resolved_name_fini(&t);
 }
 
-void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+void item_rmdir(struct fuse_call *c, uint64_t dir, const char *name)
 {
-	struct fuse_call c = call_begin(req, OP_RMDIR, parent, name);
-	if (vnode_ops_of(c.fs, parent) != NULL) {
-		virtual_rmdir(&c, parent, name);
-		return;
-	}
 	struct resolved_name t = { 0 };
 	struct item item = { 0 };
-	enum err e = find_existing(c.fs, parent, name, &t, &item, &c.detail);
+	enum err e = find_existing(c->fs, dir, name, &t, &item, &c->detail);
 	if (e == ERR_OK && !item_is_dir(item.kind))
 		e = ERR_NOT_A_DIRECTORY;
 	if (e == ERR_OK) {
 		const struct dentry at = name_dentry(&t, item.kind);
-		e = tree_rmdir(c.fs->service, &at, &c.detail);
+		e = tree_rmdir(c->fs->service, &at, &c->detail);
 	}
-	reply_err(&c, e);
+	reply_err(c, e);
 	item_fini(&item);
 	resolved_name_fini(&t);
 }
@@ -422,7 +409,7 @@ static enum err refuse_document(struct fuse_call *c, struct renaming *r, enum er
 }
 
 /* Whether the new name is one of rowfs's own that takes files over: then the request is its. */
-static bool is_replaced(struct fuse_call *c, uint64_t parent, const char *name, unsigned flags)
+static bool is_replaced(struct fuse_call *c, uint64_t dir, const char *name, unsigned flags)
 {
 	struct resolved_name to = { 0 };
 	if (c->to_name[0] != '.' || flags != 0 ||
@@ -430,47 +417,71 @@ static bool is_replaced(struct fuse_call *c, uint64_t parent, const char *name, 
 		return false;
 	uint64_t nid = to.control;
 	resolved_name_fini(&to);
-	return nid != 0 && virtual_replace(c, parent, name, nid);
+	return nid != 0 && virtual_replace(c, dir, name, nid);
+}
+
+void item_rename(struct fuse_call *c, uint64_t dir, const char *name, uint64_t to,
+	const char *to_name, unsigned flags)
+{
+	if ((flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE)) != 0) {
+		reply_err(c,
+			err_set(&c->detail, ERR_INVALID_INPUT,
+				"rename knows the flags NOREPLACE and EXCHANGE only."));
+		return;
+	}
+	if (is_replaced(c, dir, name, flags))
+		return;
+	struct renaming *r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		reply_err(c, ERR_NO_MEMORY);
+		return;
+	}
+	enum err e = prepare_and_perform(c->fs, r, dir, name, to, to_name, flags, &c->detail);
+	if (habits_forget_guess(c->fs->habits, call_thread(c)) && e == ERR_OK) {
+		notify_attributes(c->fs->notifier, nid_of(&r->item));
+		if (r->replaced.kind != ITEM_NONE)
+			notify_attributes(c->fs->notifier, nid_of(&r->replaced));
+	}
+	bool from_file =
+		(r->becomes == ITEM_ROW && (r->item.kind == ITEM_FILE || r->item.size == 0)) ||
+		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
+	if (from_file && is_refused_document(e))
+		e = refuse_document(c, r, e);
+	else if (e == ERR_CONDITION_NOT_MET)
+		(void)err_set(&c->detail, e, "%s", MATCH_NOT_MET_TEXT);
+	if (e == ERR_OK && r->becomes == ITEM_ROW)
+		reasons_clear(c->fs->reasons, r->to.dir.id, span_of(to_name));
+	reply_err(c, e);
+	renaming_fini(r);
+	free(r);
+}
+
+/* ---- requests ---- */
+
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct fuse_call c = call_begin(req, OP_MKDIR, parent, name);
+	kind_by_id(c.fs, parent)->mkdir(&c, parent, name, mode);
+}
+
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_call c = call_begin(req, OP_UNLINK, parent, name);
+	kind_by_id(c.fs, parent)->unlink(&c, parent, name);
+}
+
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_call c = call_begin(req, OP_RMDIR, parent, name);
+	kind_by_id(c.fs, parent)->rmdir(&c, parent, name);
 }
 
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	const char *new_name, unsigned flags)
 {
 	struct fuse_call c = call_begin(req, OP_RENAME, parent, name);
+	uint64_t decides = vnode_ops_of(c.fs, parent) != NULL ? parent : new_parent;
 	c.to_nid = new_parent;
 	c.to_name = new_name;
-	if (virtual_refuses(&c, parent) || virtual_refuses(&c, new_parent))
-		return;
-	if ((flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE)) != 0) {
-		reply_err(&c,
-			err_set(&c.detail, ERR_INVALID_INPUT,
-				"rename knows the flags NOREPLACE and EXCHANGE only."));
-		return;
-	}
-	if (is_replaced(&c, parent, name, flags))
-		return;
-	struct renaming *r = calloc(1, sizeof(*r));
-	if (r == NULL) {
-		reply_err(&c, ERR_NO_MEMORY);
-		return;
-	}
-	enum err e =
-		prepare_and_perform(c.fs, r, parent, name, new_parent, new_name, flags, &c.detail);
-	if (habits_forget_guess(c.fs->habits, call_thread(&c)) && e == ERR_OK) {
-		notify_attributes(c.fs->notifier, nid_of(&r->item));
-		if (r->replaced.kind != ITEM_NONE)
-			notify_attributes(c.fs->notifier, nid_of(&r->replaced));
-	}
-	bool from_file =
-		(r->becomes == ITEM_ROW && (r->item.kind == ITEM_FILE || r->item.size == 0)) ||
-		((flags & RENAME_EXCHANGE) != 0 && r->replaced.kind == ITEM_FILE);
-	if (from_file && is_refused_document(e))
-		e = refuse_document(&c, r, e);
-	else if (e == ERR_CONDITION_NOT_MET)
-		(void)err_set(&c.detail, e, "%s", MATCH_NOT_MET_TEXT);
-	if (e == ERR_OK && r->becomes == ITEM_ROW)
-		reasons_clear(c.fs->reasons, r->to.dir.id, span_of(new_name));
-	reply_err(&c, e);
-	renaming_fini(r);
-	free(r);
+	kind_by_id(c.fs, decides)->rename(&c, parent, name, new_parent, new_name, flags);
 }

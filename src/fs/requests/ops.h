@@ -7,6 +7,7 @@
 #include "fs/core/state.h"
 #include "fs/core/virtual.h"
 #include "fs/tree/handle.h"
+#include "fs/tree/told.h"
 #include "fs/write/notes.h"
 
 #include <fuse_lowlevel.h>
@@ -43,6 +44,11 @@ struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char
 struct statx_request;
 struct fuse_call call_begin_own(struct fs *fs, enum op op, const struct statx_request *request);
 pid_t call_thread(const struct fuse_call *c);
+/* To whom the answer is told (fs/tree/told.h). */
+static inline struct told_to call_told_to(const struct fuse_call *c)
+{
+	return (struct told_to){ c->tid, c->uid, c->gid };
+}
 /* The only way to answer an error, so that every refusal has its reason (fs/requests/refusal.h).
  * ERR_OK too. fsync(2) says EIO for EINVAL. */
 void reply_err(struct fuse_call *c, enum err e);
@@ -100,6 +106,7 @@ bool may_skip_flush(const struct fs *fs, const struct fuse_file_info *fi);
 void unlock_closed(struct fs *fs, struct handle *h, uint64_t owner);
 
 /* What a virtual name means. */
+struct fuse_entry_param ventry_param(struct fuse_call *c, const struct ventry *entry);
 void reply_ventry(struct fuse_call *c, const struct ventry *entry);
 
 /* A reply to readdir that is being filled; a listing_fn. */
@@ -112,20 +119,6 @@ struct dir_page {
 };
 bool dir_page_add(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);
-
-/* Requests for virtual nodes (fs/core/virtual.h); each replies, now or later. */
-void virtual_lookup(struct fuse_call *c, uint64_t dir, const char *name);
-void virtual_mkdir(struct fuse_call *c, uint64_t dir, const char *name);
-void virtual_rmdir(struct fuse_call *c, uint64_t dir, const char *name);
-void virtual_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi);
-/* rename(2) of a name onto a virtual node.  Returns false if the node takes over no files. */
-bool virtual_replace(struct fuse_call *c, uint64_t dir, const char *name, uint64_t nid);
-void virtual_forget(struct fs *fs, uint64_t nid, uint64_t n);
-/* Whether the node is virtual: then the change of it has been refused. */
-bool virtual_refuses(struct fuse_call *c, uint64_t nid);
-/* name: behind "user.rowfs.". */
-enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
-void virtual_setxattr(struct fuse_call *c, uint64_t nid, const char *name, struct span value);
 
 /* By file. */
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * statfs, extended attributes, and the requests that are always refused. */
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 #include "fs/requests/xattr.h"
 
 #include <errno.h>
@@ -68,9 +68,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 		return;
 	}
 	struct buf value = BUF_INIT(65536);
-	enum err e = vnode_ops_of(c.fs, nid) != NULL
-		? virtual_xattr_get(c.fs, nid, xattr_behind_prefix(name), &value)
-		: xattr_get(c.fs, nid, name, &value);
+	enum err e = kind_by_id(c.fs, nid)->xattr_get(c.fs, nid, xattr_behind_prefix(name), &value);
 	if (e == ERR_OK && size != 0 && value.len > size)
 		e = ERR_RANGE;
 	if (e != ERR_OK) {
@@ -93,20 +91,18 @@ void op_setxattr(
 	c.title = "setxattr";
 	if (!xattr_is_ours(name))
 		reply_err(&c, ERR_NOT_SUPPORTED);
-	else if (vnode_ops_of(c.fs, nid) != NULL)
-		virtual_setxattr(&c, nid, xattr_behind_prefix(name), text);
 	else
-		reply_err(&c, xattr_set(c.fs, nid, name, text, &c.detail));
+		kind_by_id(c.fs, nid)->xattr_set(&c, nid, xattr_behind_prefix(name), text);
 }
 
 void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
 {
 	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
 	c.title = "removexattr";
-	if (virtual_refuses(&c, nid))
-		return;
-	reply_err(&c,
-		xattr_is_ours(name) ? xattr_remove(c.fs, nid, name, &c.detail) : ERR_NO_ATTRIBUTE);
+	if (!xattr_is_ours(name))
+		reply_err(&c, ERR_NO_ATTRIBUTE);
+	else
+		kind_by_id(c.fs, nid)->xattr_remove(&c, nid, xattr_behind_prefix(name));
 }
 
 void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size)

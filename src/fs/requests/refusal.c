@@ -2,11 +2,8 @@
 #include "fs/requests/refusal.h"
 
 #include "fs/core/nid.h"
-#include "fs/query/nodes.h"
-#include "fs/tree/control_names.h"
-#include "fs/virtual/control.h"
+#include "fs/core/virtual.h"
 #include "fs/write/stages.h"
-#include "service/view/views.h"
 
 /* ---- which answers are refusals ---- */
 
@@ -71,27 +68,13 @@ static void place(struct refusal *r, uint64_t dir, struct span name)
 static void place_of_virtual(struct fs *fs, uint64_t nid, const char *name,
 	char component[COMPONENT_MAX], struct refusal *r)
 {
-	nid = nid_base(nid);
-	struct query_node *n = nid_is_query(nid) ? query_nodes_get(fs->query_nodes, nid) : NULL;
-	struct view_info info;
-	if (n != NULL)
-		nid = nid_of_dir_control(DIR_CONTROL_QUERY, n->table_id);
-	query_node_unref(fs->query_nodes, n);
-	if (nid_is_dir_control(nid)) {
-		place(r, nid_id(nid), dir_control_name(nid));
-	} else if (nid_is_snapshot(nid)) {
-		info.name[0] = 0;
-		(void)snapshot_get(service_views(fs->service), nid_snapshot(nid), &info);
-		size_t n_name = strnlen(info.name, COMPONENT_MAX - 1);
-		memcpy(component, info.name, n_name);
-		place(r, NID_SNAPSHOTS, span_make(component, n_name));
-	} else if (nid == NID_SNAPSHOTS) {
-		place(r, nid, span_of(name != NULL ? name : ""));
-	} else if (name == NULL && nid == NID_CONTROL_DIR) {
-		place(r, STORE_ROOT, SPAN_LIT(".rowfs"));
-	} else {
-		place(r, NID_CONTROL_DIR, span_of(name != NULL ? name : control_name(nid)));
-	}
+	struct vplace at = { 0 };
+	vnode_ops_of(fs, nid)->place(
+		fs, nid_base(nid), name != NULL ? span_of(name) : (struct span){ 0 }, &at);
+	size_t n = at.name.n < COMPONENT_MAX ? at.name.n : COMPONENT_MAX - 1;
+	if (n > 0)
+		memcpy(component, at.name.p, n);
+	place(r, at.dir, span_make(component, n));
 }
 
 /* A writer's node has the name under which it was opened. */

@@ -140,6 +140,47 @@ void reply_no_entry(struct fuse_call *c)
 	fuse_reply_entry(c->req, &e);
 }
 
+/* What the kernel takes for the size of a file until somebody asks for it: it is never shown, and
+ * sendfile(2) and the like read on to the end, which the kernel finds by a short read. */
+#define SIZE_UNKNOWN ((off_t)1 << 62)
+
+/* A node that nobody has open, or the one of which the thread has just been told. */
+static uint64_t new_moment(struct fuse_call *c, uint64_t nid)
+{
+	struct fs *fs = c->fs;
+	uint64_t known = told_node(fs->told, nid, call_told_to(c));
+	while (known == 0) {
+		uint64_t ret = nid_at_moment(nid, atomic_fetch_add(&fs->moments, 1));
+		struct handle *h = handle_reading(fs, ret);
+		if (h == NULL)
+			return ret;
+		handle_unref(fs, h);
+	}
+	return known;
+}
+
+struct fuse_entry_param ventry_param(struct fuse_call *c, const struct ventry *entry)
+{
+	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
+	if (entry->moment) {
+		e.ino = new_moment(c, entry->nid);
+		e.attr.st_size = SIZE_UNKNOWN;
+	} else {
+		e.attr_timeout = e.entry_timeout = entry->valid_s;
+		if (entry->lasting)
+			e.entry_timeout = CACHE_SECONDS;
+	}
+	return e;
+}
+
+void reply_ventry(struct fuse_call *c, const struct ventry *entry)
+{
+	struct fuse_entry_param e = ventry_param(c, entry);
+	reply_elsewhere(c);
+	if (fuse_reply_entry(c->req, &e) == -ENOENT) /* the kernel gave up on it */
+		vnode_forget(c->fs, entry->nid, 1);
+}
+
 void reply_bytes(struct fuse_call *c, const char *p, size_t n)
 {
 	call_done(c, 0);

@@ -247,6 +247,14 @@ static void staged_sync(struct fuse_call *c, struct handle *h)
 		reply_err(c, e);
 }
 
+static enum err staged_lock_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret)
+{
+	enum err e = shows ? stage_settle(fs, h->stage) : ERR_OK;
+	uint64_t id = stage_item(h->stage).id;
+	*ret = id != 0 ? id : h->nid;
+	return e;
+}
+
 const struct kind_ops kind_staged = {
 	.open = staged_open,
 	.attributes = staged_attributes,
@@ -258,5 +266,6 @@ const struct kind_ops kind_staged = {
 	.close = staged_close,
 	.release = release_now,
 	.abandon = staged_abandon,
+	.lock_id = staged_lock_id,
 	.fini = staged_fini,
 };

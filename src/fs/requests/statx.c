@@ -4,7 +4,7 @@
  * but that time is answered as for getattr. */
 #include "base/clock.h"
 #include "fs/core/nid.h"
-#include "fs/requests/ops.h"
+#include "fs/requests/kinds.h"
 
 #include <linux/fuse.h>
 #include <string.h>
@@ -60,13 +60,13 @@ static struct sx_time time_of(struct timespec t)
 }
 
 /* An id has one for good, so it need not be of the moment of the other attributes. */
-static bool birth_of(struct fs *fs, uint64_t nid, struct sx_time *ret)
+bool item_born(struct fs *fs, uint64_t nid, struct timespec *ret)
 {
 	struct item it = { 0 };
-	bool known = vnode_ops_of(fs, nid) == NULL &&
+	bool known =
 		store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &it) == ERR_OK && it.born != 0;
 	if (known)
-		*ret = time_of(ticks_to_timespec(it.born));
+		*ret = ticks_to_timespec(it.born);
 	item_fini(&it);
 	return known;
 }
@@ -88,8 +88,12 @@ void reply_statx(struct fuse_call *c, const struct stat *st, double timeout)
 		.ctime = time_of(st->st_ctim),
 		.mtime = time_of(st->st_mtim),
 	};
-	if (birth_of(c->fs, c->nid, &out.btime))
+	const struct kind_ops *kind = kind_by_id(c->fs, c->nid);
+	struct timespec born;
+	if (kind->born != NULL && kind->born(c->fs, c->nid, &born)) {
+		out.btime = time_of(born);
 		out.mask |= STATX_BTIME;
+	}
 	send_raw(c, 0, &out);
 }
 

@@ -4,6 +4,7 @@
 #include "fs/cache/content.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
+#include "fs/requests/kinds.h"
 #include "fs/tree/attr.h"
 #include "fs/tree/facts.h"
 #include "fs/tree/handle.h"
@@ -139,7 +140,7 @@ static struct stage *written_by(struct fs *fs, uint64_t nid)
 
 static bool is_match(const char *name)
 {
-	return xattr_is_ours(name) && strcmp(xattr_behind_prefix(name), "if_match") == 0;
+	return strcmp(name, "if_match") == 0;
 }
 
 static enum err get_match(struct fs *fs, uint64_t nid, struct buf *out)
@@ -158,14 +159,13 @@ static enum err get_match(struct fs *fs, uint64_t nid, struct buf *out)
 	return e;
 }
 
-enum err xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+/* What tells the version tells that of the node's content, also when the row has another one by now;
+ * ERR_GONE if that is not known any more. */
+enum err item_xattr_get(struct fs *fs, uint64_t nid, const char *fact, struct buf *out)
 {
 	struct item it = { 0 };
-	if (!xattr_is_ours(name))
-		return ERR_NO_ATTRIBUTE;
-	if (is_match(name))
+	if (is_match(fact))
 		return get_match(fs, nid, out);
-	const char *fact = xattr_behind_prefix(name);
 	bool error = strcmp(fact, "error") == 0;
 	if (!error && !fact_is_known(fact))
 		return ERR_NO_ATTRIBUTE;
@@ -241,22 +241,18 @@ static enum err set_match(struct fs *fs, uint64_t nid, int64_t match, struct err
 	return e;
 }
 
-enum err xattr_set(
-	struct fs *fs, uint64_t nid, const char *name, struct span value, struct err_detail *detail)
+/* user.rowfs.if_match only, of a descriptor that writes a row, or of an ordinary file. */
+void item_xattr_set(struct fuse_call *c, uint64_t nid, const char *name, struct span value)
 {
 	int64_t match;
-	if (!is_match(name))
-		return refuse_attribute(detail);
-	enum err e = parse_match(value, &match);
-	return e == ERR_OK ? set_match(fs, nid, match, detail) : e;
+	enum err e = is_match(name) ? parse_match(value, &match) : refuse_attribute(&c->detail);
+	reply_err(c, e == ERR_OK ? set_match(c->fs, nid, match, &c->detail) : e);
 }
 
-enum err xattr_remove(struct fs *fs, uint64_t nid, const char *name, struct err_detail *detail)
+void item_xattr_remove(struct fuse_call *c, uint64_t nid, const char *name)
 {
 	struct buf there = BUF_INIT(ETAG_MAX);
-	if (!is_match(name))
-		return refuse_attribute(detail);
-	enum err e = xattr_get(fs, nid, name, &there);
+	enum err e = is_match(name) ? get_match(c->fs, nid, &there) : refuse_attribute(&c->detail);
 	buf_fini(&there);
-	return e == ERR_OK ? set_match(fs, nid, MATCH_UNSET, detail) : e;
+	reply_err(c, e == ERR_OK ? set_match(c->fs, nid, MATCH_UNSET, &c->detail) : e);
 }

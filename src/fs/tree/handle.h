@@ -31,7 +31,7 @@ enum kind {
 	KIND_COUNT_
 };
 
-/* Whose turn it is at a virtual file or directory (fs/requests/virtual.c). */
+/* Whose turn it is at a virtual file or directory (fs/requests/task.c). */
 struct turns {
 	struct mutex lock;
 	bool taken;
@@ -67,6 +67,7 @@ struct handle {
 	struct handle *next, *previous; /* guarded by the table's lock */
 };
 
+struct buf;
 struct fuse_call;
 struct fuse_file_info;
 struct node;
@@ -75,6 +76,26 @@ struct stat;
 /* The operations of a kind.  fs->kinds is their table, from fs/requests/kinds.c: a handle knows
  * nothing of requests, staged writes and virtual files. */
 struct kind_ops {
+	/* By a node's number alone, before anything is looked up.  Only KIND_VIRTUAL and KIND_DIR have
+	 * these; KIND_DIR's serve every node that is not virtual (kind_by_id()). */
+	void (*lookup)(struct fuse_call *c, uint64_t dir, const char *name);
+	void (*create)(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode,
+		struct fuse_file_info *fi);
+	void (*mkdir)(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode);
+	void (*rmdir)(struct fuse_call *c, uint64_t dir, const char *name);
+	void (*unlink)(struct fuse_call *c, uint64_t dir, const char *name);
+	/* The kind of the destination serves a move out of a directory that is not virtual. */
+	void (*rename)(struct fuse_call *c, uint64_t dir, const char *name, uint64_t to,
+		const char *to_name, unsigned flags);
+	void (*opendir)(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi);
+	enum err (*xattr_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+	void (*xattr_set)(struct fuse_call *c, uint64_t nid, const char *name, struct span value);
+	void (*xattr_remove)(struct fuse_call *c, uint64_t nid, const char *name);
+	/* What access(2) needs; false: the node has gone. */
+	bool (*mode)(struct fs *fs, uint64_t nid, mode_t *ret);
+	/* When the node was made.  NULL, or false: that is not known. */
+	bool (*born)(struct fs *fs, uint64_t nid, struct timespec *ret);
+
 	/* By a node.  NULL: no node is of this kind. */
 	void (*open)(struct fuse_call *c, struct node *n, struct fuse_file_info *fi);
 	void (*attributes)(struct fuse_call *c, struct node *n);
@@ -88,6 +109,9 @@ struct kind_ops {
 	void (*list)(struct fuse_call *c, struct handle *h, size_t size, off_t offset, bool plus);
 	void (*release)(struct fuse_call *c, struct handle *h); /* the last close */
 
+	/* The number by which the file is locked.  shows: a new name that nobody has seen gets one by
+	 * which others will ask.  NULL: the id of the handle's item. */
+	enum err (*lock_id)(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret);
 	/* Decides what the last close decides; release() calls it, and an open whose reply the kernel
 	 * did not take.  NULL: nothing to decide. */
 	void (*close)(struct fs *fs, struct handle *h);

@@ -355,11 +355,3 @@ enum err batch_file_open(
 	*ret = &b->file;
 	return ERR_OK;
 }
-
-enum err batch_file_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
-{
-	if (strcmp(name, "error") != 0 ||
-		!reasons_get(fs->reasons, nid_id(nid), name_of(nid), 0, out))
-		return ERR_NO_ATTRIBUTE;
-	return ERR_OK;
-}

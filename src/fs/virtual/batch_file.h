@@ -22,7 +22,5 @@
  * the directory is no more. */
 enum err batch_file_open(
 	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret);
-/* "error": why the last change set was refused, if it was. */
-enum err batch_file_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 
 #endif

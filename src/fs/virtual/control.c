@@ -46,7 +46,7 @@ static const struct control {
 	{ "version", NID_VERSION, write_version },
 };
 
-const char *control_name(uint64_t nid)
+static const char *control_name(uint64_t nid)
 {
 	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
 		if (controls[i].nid == nid)
@@ -148,14 +148,13 @@ static enum err control_opendir(
 	return ERR_OK;
 }
 
-static enum err control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+static void control_place(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret)
 {
-	bool top = nid == NID_CONTROL_DIR;
-	bool found = strcmp(name, "error") == 0 &&
-		reasons_get(fs->reasons, top ? STORE_ROOT : NID_CONTROL_DIR,
-			span_of(top ? ".rowfs" : control_name(nid)), top ? NID_CONTROL_DIR : 0,
-			out);
-	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
+	(void)fs;
+	bool top = name.p == NULL && nid == NID_CONTROL_DIR;
+	ret->dir = top ? STORE_ROOT : NID_CONTROL_DIR;
+	ret->name = name.p != NULL ? name : span_of(top ? ".rowfs" : control_name(nid));
+	ret->inside = top ? NID_CONTROL_DIR : 0;
 }
 
 static enum err control_cut(struct fs *fs, uint64_t nid)
@@ -172,7 +171,7 @@ static const struct vnode_ops control_ops = {
 	.opendir = control_opendir,
 	.open = control_open,
 	.cut = control_cut,
-	.xattr_get = control_xattr_get,
+	.place = control_place,
 };
 
 const struct vnode_ops *control_ops_of(uint64_t nid)

@@ -6,9 +6,6 @@
 
 #include "fs/core/virtual.h"
 
-/* The name in .rowfs of one of its own nodes; "" for .rowfs itself. */
-const char *control_name(uint64_t nid);
-
 /* What a node of NID_KIND_CONTROL does. */
 const struct vnode_ops *control_ops_of(uint64_t nid);
 

@@ -2,7 +2,6 @@
 #include "fs/virtual/dir_control.h"
 
 #include "fs/core/nid.h"
-#include "fs/refused/reason.h"
 #include "fs/tree/attr.h"
 #include "fs/tree/control_names.h"
 #include "fs/virtual/batch_file.h"
@@ -20,7 +19,7 @@ static const struct vnode_ops batch_ops = {
 	.takes_attrs = true,
 	.stat = dir_control_stat,
 	.open = batch_file_open,
-	.xattr_get = batch_file_xattr_get,
+	.place = dir_control_place,
 };
 
 static enum err rows_open(
@@ -39,7 +38,7 @@ static const struct vnode_ops rows_ops = {
 	.stat = dir_control_stat,
 	.open = rows_open,
 	.replace = import_file_replace,
-	.xattr_get = dir_control_xattr_get,
+	.place = dir_control_place,
 };
 
 const struct vnode_ops *dir_control_ops_of(uint64_t nid)
@@ -58,11 +57,11 @@ const struct vnode_ops *dir_control_ops_of(uint64_t nid)
 	return NULL;
 }
 
-enum err dir_control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+void dir_control_place(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret)
 {
-	bool found = strcmp(name, "error") == 0 &&
-		reasons_get(fs->reasons, nid_id(nid), dir_control_name(nid), 0, out);
-	return found ? ERR_OK : ERR_NO_ATTRIBUTE;
+	(void)fs, (void)name;
+	ret->dir = nid_id(nid);
+	ret->name = dir_control_name(nid);
 }
 
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret)

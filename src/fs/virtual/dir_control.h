@@ -8,8 +8,8 @@
 
 /* What a node of NID_KIND_DIR_CONTROL does. */
 const struct vnode_ops *dir_control_ops_of(uint64_t nid);
-/* vnode_ops.xattr_get: "error" is the last reason that reasons_add() was given for the name. */
-enum err dir_control_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+/* vnode_ops.place of all of them: the directory and the name. */
+void dir_control_place(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret);
 /* vnode_ops.stat of all of them: owner and mode follow the directory's, so that nobody gets
  * more by a control file than by the directory. */
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret);

@@ -332,18 +332,10 @@ static enum err snapshot_xattr_get(struct fs *fs, uint64_t nid, const char *name
 	struct view_info info;
 	struct use u;
 	if (nid == NID_SNAPSHOTS)
-		return strcmp(name, "error") == 0 &&
-				reasons_get(fs->reasons, NID_CONTROL_DIR, SPAN_LIT("snapshots"),
-					nid, out)
-			? ERR_OK
-			: ERR_NO_ATTRIBUTE;
+		return ERR_NO_ATTRIBUTE;
 	enum err e = snapshot_get(views_of(fs), nid_snapshot(nid), &info);
 	if (e != ERR_OK)
 		return e;
-	if (strcmp(name, "error") == 0)
-		return reasons_get(fs->reasons, NID_SNAPSHOTS, span_of(info.name), 0, out)
-			? ERR_OK
-			: ERR_NO_ATTRIBUTE;
 	if (nid_id(nid) != STORE_ROOT) {
 		e = use_begin(fs, nid, WANT_ATTRS, &u);
 		if (e != ERR_OK)
@@ -363,14 +355,35 @@ static enum err snapshot_xattr_get(struct fs *fs, uint64_t nid, const char *name
 	return ERR_OK;
 }
 
-static enum err snapshot_xattr_set(struct fs *fs, uint64_t nid, const char *name, struct span value)
+static enum err snapshot_xattr_set(
+	struct fs *fs, uint64_t nid, const char *name, struct span value, const struct caller *call)
 {
 	uint64_t seconds;
+	(void)call;
 	if (nid == NID_SNAPSHOTS || nid_id(nid) != STORE_ROOT || strcmp(name, "lifetime") != 0)
 		return ERR_READ_ONLY;
 	if (!text_to_u64(value, &seconds))
 		return ERR_INVALID_INPUT;
 	return snapshot_set_lifetime(views_of(fs), nid_snapshot(nid), seconds);
+}
+
+/* What is in a snapshot has the reasons of the snapshot. */
+static void snapshot_place(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret)
+{
+	struct view_info info = { 0 };
+	ret->dir = NID_SNAPSHOTS;
+	if (nid == NID_SNAPSHOTS && name.p != NULL) {
+		ret->name = name;
+	} else if (nid == NID_SNAPSHOTS) {
+		ret->dir = NID_CONTROL_DIR;
+		ret->name = SPAN_LIT("snapshots");
+		ret->inside = nid;
+	} else {
+		(void)snapshot_get(views_of(fs), nid_snapshot(nid), &info);
+		size_t n = strnlen(info.name, sizeof(ret->text) - 1);
+		memcpy(ret->text, info.name, n);
+		ret->name = span_make(ret->text, n);
+	}
 }
 
 static const struct vnode_ops snapshot_ops = {
@@ -385,6 +398,7 @@ static const struct vnode_ops snapshot_ops = {
 	.rmdir = snapshot_rmdir,
 	.xattr_get = snapshot_xattr_get,
 	.xattr_set = snapshot_xattr_set,
+	.place = snapshot_place,
 };
 
 const struct vnode_ops *snapshot_ops_of(uint64_t nid)

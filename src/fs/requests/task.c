@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/requests/task.h"
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "fs/cache/notify.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a read works before others of its lane have a turn. */
+#define SLICE_US 50000
+
+bool task_given_up(const struct task *t)
+{
+	return atomic_load(&t->call.fs->stopping) ||
+		(t->call.req != NULL && fuse_req_interrupted(t->call.req));
+}
+
+static bool is_interrupted(const struct caller *vcall)
+{
+	const struct task *t =
+		(const struct task *)((const char *)vcall - offsetof(struct task, vcall));
+	return task_given_up(t) ||
+		(t->slice_end_us != 0 && clock_mono_us() > t->slice_end_us &&
+			workers_wanted(t->call.fs->lanes[t->lane]));
+}
+
+/* ---- turns: one request of an open file at a time, and no thread waits for its turn ---- */
+
+/* Whether it has its turn now; else it will get it. */
+static bool take_turn(struct task *t)
+{
+	struct turns *turns = &t->handle->turns;
+	mutex_lock(&turns->lock);
+	bool mine = !turns->taken;
+	turns->taken = true;
+	if (!mine && turns->last != NULL)
+		turns->last->next = &t->job;
+	else if (!mine)
+		turns->first = &t->job;
+	if (!mine)
+		turns->last = &t->job;
+	mutex_unlock(&turns->lock);
+	return mine;
+}
+
+/* The one whose turn it is now; NULL: nobody's. */
+static struct task *pass_turn(struct turns *turns)
+{
+	mutex_lock(&turns->lock);
+	struct job *next = turns->first;
+	if (next != NULL)
+		turns->first = next->next;
+	else
+		turns->taken = false;
+	if (turns->first == NULL)
+		turns->last = NULL;
+	mutex_unlock(&turns->lock);
+	return (struct task *)next;
+}
+
+/* What is to be run next: itself, or who waited for the handle.  No thread and no turn is kept for as
+ * long as somebody holds a directory: he may wait for a file that the kernel holds for a write, which
+ * waits for this thread or this turn. */
+static struct task *run_one(struct task *t)
+{
+	struct fs *fs = t->call.fs;
+	struct handle *h = t->handle;
+	struct task *next = NULL;
+	notify_limit_patience(true);
+	t->run(t);
+	notify_limit_patience(false);
+	if (t->again) {
+		t->again = false;
+		return t;
+	}
+	if (h != NULL) {
+		next = pass_turn(&h->turns);
+		notify_limit_patience(true);
+		handle_unref(fs, h); /* may be the last, and commit what no close decided */
+		notify_limit_patience(false);
+	}
+	free(t);
+	return next;
+}
+
+static bool submit(struct task *t)
+{
+	return t->lane != VLANE_INLINE && workers_submit(t->call.fs->lanes[t->lane], &t->job);
+}
+
+static void run_task(struct job *job)
+{
+	struct task *t = (struct task *)job;
+	do
+		t = run_one(t);
+	while (t != NULL && !submit(t));
+}
+
+void task_dispatch(struct task *t, enum vlane lane)
+{
+	t->lane = lane;
+	if (t->handle != NULL && !take_turn(t))
+		return;
+	if (!submit(t))
+		run_task(&t->job);
+}
+
+void task_dispatch_viewed(struct task *t, enum vlane lane)
+{
+	const struct fuse_call *c = &t->call;
+	if (c->fs->options.allow_other && t->vcall.uid != 0) {
+		viewer_init(&t->viewer, c->fs, t->vcall.uid, t->vcall.gid, call_thread(c));
+		t->vcall.viewer = &t->viewer;
+	}
+	task_dispatch(t, lane);
+}
+
+void task_begin_slice(struct task *t)
+{
+	t->slice_end_us = clock_mono_us() + SLICE_US;
+}
+
+/* ---- making ---- */
+
+static struct task *new_task(
+	const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid, size_t n)
+{
+	struct task *t = calloc(1, sizeof(*t) + n);
+	if (t == NULL) {
+		struct fuse_call failed = *c;
+		reply_err(&failed, ERR_NO_MEMORY);
+		return NULL;
+	}
+	t->job.run = run_task;
+	t->vcall = (struct caller){ .uid = c->uid, .gid = c->gid, .interrupted = is_interrupted };
+	t->call = *c;
+	t->run = run;
+	t->nid = nid;
+	t->size = n;
+	t->vcall.detail = &t->call.detail;
+	return t;
+}
+
+struct task *task_new(const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid,
+	const struct fuse_file_info *fi)
+{
+	struct task *t = new_task(c, run, nid, 0);
+	if (t != NULL && fi != NULL)
+		t->fi = *fi;
+	return t;
+}
+
+struct task *task_named(
+	const struct fuse_call *c, void (*run)(struct task *t), uint64_t dir, const char *name)
+{
+	size_t n = strlen(name) + 1;
+	size_t n_to = c->to_name != NULL ? strlen(c->to_name) + 1 : 0;
+	struct task *t = new_task(c, run, dir, n + n_to);
+	if (t == NULL)
+		return NULL;
+	memcpy(t->bytes, name, n);
+	t->call.name = t->bytes;
+	if (n_to > 0)
+		t->call.to_name = memcpy(t->bytes + n, c->to_name, n_to);
+	return t;
+}
+
+struct task *task_with_value(const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid,
+	const char *name, struct span value)
+{
+	size_t n = strlen(name) + 1;
+	struct task *t = new_task(c, run, nid, n + value.n);
+	if (t == NULL)
+		return NULL;
+	memcpy(t->bytes, name, n);
+	if (value.n > 0)
+		memcpy(t->bytes + n, value.p, value.n);
+	t->size = value.n;
+	return t;
+}
+
+struct task *task_on_handle(
+	const struct fuse_call *c, void (*run)(struct task *t), struct handle *h, struct span bytes)
+{
+	struct task *t = new_task(c, run, h->nid, bytes.n);
+	if (t == NULL)
+		return NULL;
+	if (bytes.n > 0)
+		memcpy(t->bytes, bytes.p, bytes.n);
+	t->handle = h;
+	handle_ref(t->handle);
+	/* Why a snapshot is gone is noted when it goes. */
+	t->call.opened = !nid_is_snapshot(t->nid);
+	return t;
+}

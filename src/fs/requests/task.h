@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * Tasks: requests for virtual nodes (fs/core/virtual.h).  The method runs in its lane, and the reply
+ * is sent from there.  A request whose method is not inline belongs to the workers. */
+#ifndef FS_REQUESTS_TASK_H
+#define FS_REQUESTS_TASK_H
+
+#include "base/workers.h"
+#include "fs/requests/ops.h"
+#include "fs/tree/viewer.h"
+
+struct task {
+	struct job job; /* first; next: also of those that wait for the handle */
+	struct caller vcall;
+	struct viewer viewer;
+	struct fuse_call call;
+	void (*run)(struct task *t);
+	enum vlane lane;
+	uint64_t slice_end_us; /* 0: is not broken off for others */
+	bool again;            /* it was, and goes on later */
+
+	uint64_t nid;
+	uint64_t onto; /* the node that a rename(2) replaces */
+	struct fuse_file_info fi;
+	struct handle *handle; /* one reference, and its turn while it runs */
+	uint64_t offset;
+	size_t size;        /* to read; of bytes */
+	bool plus;          /* readdirplus */
+	bool fills_pages;   /* a read for the page cache: see read_file() */
+	struct buf out;     /* what was read */
+	struct vfile *file; /* of a node that nobody has open, while its size is looked for */
+	char bytes[];       /* the names, each with its NUL, or what is written */
+};
+
+/* Each makes a task, which run() answers.  NULL, and the reply is sent: memory is out. */
+struct task *task_new(const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid,
+	const struct fuse_file_info *fi);
+/* By a name in a directory; also by the second name of a rename, c->to_name. */
+struct task *task_named(
+	const struct fuse_call *c, void (*run)(struct task *t), uint64_t dir, const char *name);
+/* By an attribute's name; its value, t->size bytes, is behind the NUL of the name. */
+struct task *task_with_value(const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid,
+	const char *name, struct span value);
+/* By an open file or directory, with bytes to write.  Requests by one handle run one at a time. */
+struct task *task_on_handle(const struct fuse_call *c, void (*run)(struct task *t),
+	struct handle *h, struct span bytes);
+
+/* Runs the task, now or in its lane.  The lanes take tasks until the request loop is over. */
+void task_dispatch(struct task *t, enum vlane lane);
+/* Does the same for methods that ask who sees what; modes hold where the kernel checks them. */
+void task_dispatch_viewed(struct task *t, enum vlane lane);
+/* Returns whether the client gave up, or the mount is going. */
+bool task_given_up(const struct task *t);
+/* Begins the time after which a task gives way to others of its lane (vfile_ops.resumes). */
+void task_begin_slice(struct task *t);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * What the kind of virtual nodes has in two files: virtual.c by node, virtual_handle.c by open
+ * file. */
+#ifndef FS_REQUESTS_VIRTUAL_H
+#define FS_REQUESTS_VIRTUAL_H
+
+#include "fs/requests/kinds.h"
+#include "fs/requests/task.h"
+
+/* By virtual_handle.c: methods of KIND_VIRTUAL and KIND_VIRTUAL_DIR. */
+void virtual_read(struct fuse_call *c, struct handle *h, size_t size, off_t offset);
+void virtual_write(struct fuse_call *c, struct handle *h, struct span bytes, off_t offset);
+void virtual_flush(struct fuse_call *c, struct handle *h, const struct fuse_file_info *fi);
+void virtual_sync(struct fuse_call *c, struct handle *h);
+void virtual_release(struct fuse_call *c, struct handle *h);
+void virtual_fini(struct fs *fs, struct handle *h);
+enum err virtual_lock_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret);
+enum vlane virtual_lane(const struct handle *h);
+/* Makes the handle of an open file or directory, which takes f or d over, also on failure.  NULL:
+ * memory is out. */
+struct handle *virtual_handle(struct task *t, struct vfile *f, struct vdir *d);
+
+/* Answers an error, or success, with the words of the node's room where nobody has others. */
+void virtual_refuse(struct fuse_call *c, uint64_t nid, enum err e);
+
+#endif

@@ -56,6 +56,7 @@
 	X(QUERY_NODES, "fs/query/nodes.c", "nodes of queries by number, and their references") \
 	X(TOLD, "fs/tree/told.c", "streams that are kept for the open after a stat(2)") \
 	X(STREAM_SIZES, "fs/cache/stream_sizes.c", "sizes of streams that were counted") \
+	X(QUEUE_NAMES, "fs/queue/names.c", "names that users chose for messages") \
 	X(TURNS, "fs/tree/handle.h", "whose turn it is at one virtual file or directory") \
 	X(SYNCS, "fs/requests/syncs.c", "requests that wait for the next sync") \
 	X(REASONS, "fs/refused/reason.c", "the last reasons of refusals") \

@@ -32,6 +32,7 @@ struct trash;
 struct query_nodes;
 struct stream_sizes;
 struct told;
+struct queue_names;
 struct fuse_session;
 struct vnode_ops;
 struct workers;
@@ -72,6 +73,7 @@ struct fs {
 	struct query_nodes *query_nodes;
 	struct stream_sizes *stream_sizes;
 	struct told *told;
+	struct queue_names *queue_names;     /* names that users chose for messages */
 	atomic_uint_fast64_t changes;        /* change sets committed since the mount */
 	atomic_uint_fast64_t moments;        /* given to nodes (fs/core/nid.h) */
 	struct batch_results *batch_results; /* the last of each .batch */

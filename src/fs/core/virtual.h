@@ -157,6 +157,7 @@ struct vnode_ops {
 	void (*forget)(struct fs *fs, uint64_t nid, uint64_t n);
 	enum err (*mkdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call,
 		struct ventry *ret);
+	/* An empty name: the directory itself, in a directory of items. */
 	enum err (*rmdir)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call);
 	/* A new file, open; or, without O_EXCL in flags, one that is there by now. */
 	enum err (*create)(struct fs *fs, uint64_t dir, struct span name, int flags,

@@ -166,6 +166,13 @@ void item_rmdir(struct fuse_call *c, uint64_t dir, const char *name)
 	struct resolved_name t = { 0 };
 	struct item item = { 0 };
 	enum err e = find_existing(c->fs, dir, name, &t, &item, &c->detail);
+	/* The room of a control directory decides. */
+	if (t.control != 0 && vnode_ops_of(c->fs, t.control)->rmdir != NULL) {
+		c->detail = (struct err_detail){ 0 };
+		kind_by_id(c->fs, t.control)->rmdir(c, t.control, "");
+		resolved_name_fini(&t);
+		return;
+	}
 	if (e == ERR_OK && !item_is_dir(item.kind))
 		e = ERR_NOT_A_DIRECTORY;
 	if (e == ERR_OK) {

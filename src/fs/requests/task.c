@@ -162,6 +162,10 @@ struct task *task_named(
 		return NULL;
 	memcpy(t->bytes, name, n);
 	t->call.name = t->bytes;
+	if (n == 1) { /* the directory itself */
+		t->call.name = NULL;
+		t->call.nid = dir;
+	}
 	if (n_to > 0)
 		t->call.to_name = memcpy(t->bytes + n, c->to_name, n_to);
 	return t;

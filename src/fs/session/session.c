@@ -12,6 +12,8 @@
 #include "fs/fs.h"
 #include "fs/query/nodes.h"
 #include "fs/query/tree.h"
+#include "fs/queue/names.h"
+#include "fs/queue/tree.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
 #include "fs/refused/waiting.h"
@@ -199,6 +201,7 @@ static bool make_parts(struct fs *fs)
 	fs->query_nodes = query_nodes_new();
 	fs->stream_sizes = stream_sizes_new();
 	fs->told = told_new();
+	fs->queue_names = queue_names_new();
 	fs->syncs = syncs_new();
 	return fs->contents != NULL && fs->ahead != NULL && fs->stages != NULL &&
 		fs->notes != NULL && fs->habits != NULL && fs->reasons != NULL &&
@@ -206,7 +209,7 @@ static bool make_parts(struct fs *fs)
 		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
 		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
 		fs->query_nodes != NULL && fs->stream_sizes != NULL && fs->told != NULL &&
-		fs->batch_results != NULL && fs->syncs != NULL;
+		fs->queue_names != NULL && fs->batch_results != NULL && fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -258,6 +261,7 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	fs->vnode_ops[NID_KIND_SNAPSHOT] = snapshot_ops_of;
 	fs->vnode_ops[NID_KIND_DIR_CONTROL] = dir_control_ops_of;
 	fs->vnode_ops[NID_KIND_QUERY] = query_ops_of;
+	fs->vnode_ops[NID_KIND_QUEUE] = queue_ops_of;
 	prepare_end(fs);
 	enum err e = ERR_NO_MEMORY;
 	if (fs->source != NULL && fs->store_path != NULL && fs->dir != NULL &&
@@ -326,6 +330,7 @@ void fs_free(struct fs *fs)
 	trash_free(fs->trash);
 	query_nodes_free(fs->query_nodes);
 	stream_sizes_free(fs->stream_sizes);
+	queue_names_free(fs->queue_names);
 	batch_results_free(fs->batch_results);
 	syncs_free(fs->syncs);
 	idset_free(fs->open_files);

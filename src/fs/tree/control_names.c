@@ -14,10 +14,12 @@ static const struct control_name {
 	enum dir_control which;
 	unsigned kinds; /* of directories that have it */
 	mode_t mode;
+	enum item_class holds; /* listed while the directory has children of it; else on wish */
 } names[] = {
 	{ ".batch", DIR_CONTROL_BATCH, EVERYWHERE, S_IFREG | 0666 },
 	{ ".batch-check", DIR_CONTROL_BATCH_CHECK, EVERYWHERE, S_IFREG | 0666 },
 	{ ".query", DIR_CONTROL_QUERY, KIND(ITEM_TABLE), S_IFDIR | 0777 },
+	{ ".queue", DIR_CONTROL_QUEUES, KIND(ITEM_ACCOUNT), S_IFDIR | 0777, CLASS_QUEUE },
 	{ ".rows.csv", DIR_CONTROL_ROWS_CSV, EVERYWHERE, S_IFREG | 0666 },
 	{ ".rows.ndjson", DIR_CONTROL_ROWS_NDJSON, EVERYWHERE, S_IFREG | 0666 },
 };
@@ -32,13 +34,14 @@ uint64_t dir_control_find(const struct item *dir, struct span name)
 	return 0;
 }
 
-bool dir_control_entry(
-	enum item_kind kind, size_t index, const char **ret_name, enum dir_control *ret_which)
+bool dir_control_entry(enum item_kind kind, size_t index, const char **ret_name,
+	enum dir_control *ret_which, enum item_class *ret_holds)
 {
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if ((names[i].kinds & KIND(kind)) != 0 && index-- == 0) {
 			*ret_name = names[i].name;
 			*ret_which = names[i].which;
+			*ret_holds = names[i].holds;
 			return true;
 		}
 	return false;

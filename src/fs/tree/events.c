@@ -130,9 +130,12 @@ static void moved_away(struct fs *fs, struct told *told, const struct change *c)
 /* What the kernel may have cached of what another front end changed. */
 static void tell(struct fs *fs, struct told *told, const struct change *c)
 {
-	if (c->now.kind == ITEM_MESSAGE ||
-		c->now.class == CLASS_BLOB) /* the mount does not show them */
+	/* The kernel keeps nothing of queues; an account lists .queue while it has some. */
+	if (c->now.class == CLASS_QUEUE || c->now.class == CLASS_BLOB) {
+		if (c->now.kind == ITEM_QUEUE)
+			dir_changed(fs, told, c->now.parent);
 		return;
+	}
 	partition_made(fs, told, c);
 	child_changed(fs, told, c->now.parent, &c->now);
 	if (c->op == CHANGE_MOVE)

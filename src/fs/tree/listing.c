@@ -115,30 +115,51 @@ static bool send_dots(struct reply *r, int64_t offset)
 	return offset >= AFTER_DOTDOT || r->fn(r->arg, "..", 0, &st, AFTER_DOTDOT);
 }
 
-static bool next_control(const struct listing *l, size_t i, const char **name, uint64_t *nid)
+static bool next_control(
+	const struct listing *l, size_t i, const char **name, uint64_t *nid, enum item_class *holds)
 {
 	enum dir_control which;
+	*holds = CLASS_KEYED;
 	if (l->dir_id == STORE_ROOT && i == 0) {
 		*name = ".rowfs";
 		*nid = NID_CONTROL_DIR;
 		return true;
 	}
-	if (!dir_control_entry(l->kind, i, name, &which))
+	if (!dir_control_entry(l->kind, i, name, &which, holds))
 		return false;
 	*nid = nid_of_dir_control(which, l->dir_id);
 	return true;
 }
 
-/* Control names answer to lookup but are listed on wish only. */
+static bool on_child(void *arg, const struct item *it)
+{
+	(void)it;
+	*(bool *)arg = true;
+	return false;
+}
+
+/* Control names answer to lookup.  They are listed on wish, or while they hold something. */
+static bool is_listed(const struct reply *r, enum item_class holds)
+{
+	bool any = r->fs->options.list_controls;
+	if (!any && holds != CLASS_KEYED)
+		(void)store_list(r->fs->store, NULL, r->l->dir_id, holds, (struct span){ 0 }, false,
+			WANT_KEYS, on_child, &any);
+	return any;
+}
+
 static bool send_controls(struct reply *r, int64_t offset)
 {
 	const char *name;
 	uint64_t nid;
+	enum item_class holds;
 	size_t i = offset <= AFTER_DOTDOT ? 0 : (size_t)offset - AFTER_DOTDOT;
-	if (r->l->snapshot != 0 || !r->fs->options.list_controls)
+	if (r->l->snapshot != 0)
 		return true;
-	for (; next_control(r->l, i, &name, &nid); i++) {
+	for (; next_control(r->l, i, &name, &nid, &holds); i++) {
 		struct stat st;
+		if (!is_listed(r, holds))
+			continue;
 		/* nid 0: no attributes with it */
 		if (vnode_ops_of(r->fs, nid)->stat(r->fs, nid, &st) != ERR_OK ||
 			!r->fn(r->arg, name, 0, &st, (int64_t)(AFTER_DOTDOT + 1 + i)))

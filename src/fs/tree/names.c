@@ -69,6 +69,8 @@ void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_
 		char component[COMPONENT_MAX];
 		size_t len = item_component(&dir, component);
 		prepend(out, component, len);
+		if (dir.kind == ITEM_QUEUE)
+			prepend(out, ".queue", sizeof(".queue") - 1);
 		if (dir.id == STORE_REJECTED || dir.id == STORE_TRASH)
 			prepend(out, ".rowfs", sizeof(".rowfs") - 1);
 		dir_id = dir.parent != 0 ? dir.parent : STORE_ROOT;

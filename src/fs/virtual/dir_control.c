@@ -52,6 +52,8 @@ const struct vnode_ops *dir_control_ops_of(uint64_t nid)
 		return &rows_ops;
 	case DIR_CONTROL_QUERY: /* of fs/query/tree.h */
 	case DIR_CONTROL_COUNT_:
+	case DIR_CONTROL_QUEUES: /* of fs/queue/tree.h */
+	case DIR_CONTROL_QUEUES_LAST:
 		break;
 	}
 	return NULL;
@@ -64,24 +66,30 @@ void dir_control_place(struct fs *fs, uint64_t nid, struct span name, struct vpl
 	ret->name = dir_control_name(nid);
 }
 
-enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
+void dir_control_attr(
+	const struct fs *fs, const struct item *dir, uint64_t nid, mode_t most, struct stat *ret)
 {
-	mode_t most = dir_control_mode(nid);
-	struct item dir = { 0 };
 	struct stat st;
-	enum err e =
-		most == 0 ? ERR_GONE : store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
-	if (e != ERR_OK)
-		return e == ERR_NOT_FOUND ? ERR_GONE : e;
-	attr_of_item(fs, &dir, &st);
-	item_fini(&dir);
+	attr_of_item(fs, dir, &st);
 	attr_of_control(fs, nid, ret);
 	ret->st_uid = st.st_uid;
 	ret->st_gid = st.st_gid;
 	ret->st_mode = most & (S_IFMT | st.st_mode);
 	if ((st.st_mode & S_ISVTX) != 0) /* others may not change what is not theirs */
 		ret->st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
+	ret->st_mode |= most & S_IFMT;
 	if (S_ISDIR(most))
 		ret->st_size = 4096;
-	return ERR_OK;
+}
+
+enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
+{
+	mode_t most = dir_control_mode(nid);
+	struct item dir = { 0 };
+	enum err e =
+		most == 0 ? ERR_GONE : store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &dir);
+	if (e == ERR_OK)
+		dir_control_attr(fs, &dir, nid, most, ret);
+	item_fini(&dir);
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }

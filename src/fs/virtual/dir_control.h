@@ -10,6 +10,9 @@
 const struct vnode_ops *dir_control_ops_of(uint64_t nid);
 /* vnode_ops.place of all of them: the directory and the name. */
 void dir_control_place(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret);
+/* Attributes of a node in the directory, which has at most the mode `most`. */
+void dir_control_attr(
+	const struct fs *fs, const struct item *dir, uint64_t nid, mode_t most, struct stat *ret);
 /* vnode_ops.stat of all of them: owner and mode follow the directory's, so that nobody gets
  * more by a control file than by the directory. */
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret);

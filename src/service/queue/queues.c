@@ -4,6 +4,7 @@
 
 #include "model/limits.h"
 #include "model/names.h"
+#include "service/queue/message_name.h"
 
 /* Messages change the queue's version too, so repetitions are common. */
 #define CHANGE_TRIES 64
@@ -124,6 +125,60 @@ enum err queue_delete(
 	}
 	item_fini(&it);
 	return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_QUEUE_NOT_FOUND : e;
+}
+
+struct look {
+	int64_t now;
+	bool live;
+};
+
+static bool on_message(void *arg, const struct item *it)
+{
+	struct look *look = arg;
+	struct message_key key;
+	look->live = !message_key_read(it->key, &key) || key.expires > look->now;
+	return !look->live;
+}
+
+/* Every message that comes or goes gives the queue another version. */
+static enum err delete_if_empty(
+	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
+{
+	struct item it = { 0 };
+	struct look look = { .now = service_now(s) };
+	enum err e = store_get(service_store(s), NULL, queue_id, WANT_ATTRS, &it);
+	if (e == ERR_OK && it.kind != ITEM_QUEUE)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = store_list(service_store(s), NULL, queue_id, CLASS_QUEUE, (struct span){ 0 },
+			false, WANT_KEYS, on_message, &look);
+	if (e == ERR_OK && look.live)
+		e = ERR_NOT_EMPTY;
+	if (e == ERR_OK) {
+		struct change c = { .op = CHANGE_DELETE,
+			.flags = CHANGE_RECURSIVE,
+			.at = place_of(it.parent, it.key),
+			.cond = COND_VERSION,
+			.cond_version = it.version,
+			.attrs = ATTRS_UNSET };
+		e = service_apply(s, origin, &c, 1, true, detail);
+		changes_fini(&c, 1);
+	}
+	item_fini(&it);
+	return e;
+}
+
+enum err queue_delete_empty(
+	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
+{
+	enum err e = ERR_CONDITION_NOT_MET;
+	for (int tries = 0; e == ERR_CONDITION_NOT_MET && tries < CHANGE_TRIES; tries++)
+		e = delete_if_empty(s, origin, queue_id, detail);
+	if (e == ERR_NOT_FOUND || e == ERR_GONE)
+		return ERR_QUEUE_NOT_FOUND;
+	return e == ERR_CONDITION_NOT_MET
+		? err_set(detail, ERR_THROTTLED, "messages came faster every time")
+		: e;
 }
 
 static enum err child(

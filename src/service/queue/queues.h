@@ -36,6 +36,11 @@ enum err queue_create(struct service *s, enum origin origin, uint64_t account_id
 enum err queue_delete(
 	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail);
 
+/* Deletes a queue that holds no message, not even an invisible one.  ERR_NOT_EMPTY.
+ * ERR_QUEUE_NOT_FOUND.  ERR_THROTTLED: messages came and went faster every time. */
+enum err queue_delete_empty(
+	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail);
+
 /* Finds a queue by its name.  On ERR_OK call queue_info_fini().  ERR_QUEUE_NOT_FOUND. */
 enum err queue_find(
 	struct service *s, uint64_t account_id, struct span name, struct queue_info *ret);

@@ -272,7 +272,7 @@ enum err resolved_name_keys(struct resolved_name *t, struct span document, struc
 
 size_t item_component(const struct item *it, char out[COMPONENT_MAX])
 {
-	if (it->kind == ITEM_TABLE || it->class == CLASS_NAMED || it->kind == ITEM_ACCOUNT) {
+	if (it->kind == ITEM_TABLE || it->class != CLASS_KEYED || it->kind == ITEM_ACCOUNT) {
 		struct span s = it->kind == ITEM_TABLE ? it->name : it->key;
 		size_t n = s.n < COMPONENT_MAX ? s.n : COMPONENT_MAX - 1;
 		memcpy(out, s.p, n);

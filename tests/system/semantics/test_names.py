@@ -60,9 +60,19 @@ def tree(mnt):
     with raises("EINVAL"):
         put(put_row / "Row.json", "{bad")
     (mnt / ".rowfs/snapshots/NAME").mkdir()
+    queue = mnt / "account/.queue/queue"
+    queue.mkdir()
+    for _ in range(3):
+        put(queue / "new", "text")
+    ids = {"": (names := sorted(os.listdir(queue)))[0], ".taken/": names[1], ".hidden/": names[2]}
+    os.rename(queue / names[1], queue / ".taken" / names[1])
+    os.setxattr(queue / names[2], "user.rowfs.visibility", b"600")
 
     def path(name):
         below = "Table/Part/Row.json" if name.startswith(".rowfs") else "Part/Row.json"
+        if "/.queue/QUEUE" in name:
+            inside = name.removeprefix("account/.queue/QUEUE").removeprefix("/").removesuffix("ID")
+            name = name.replace("QUEUE", "queue").replace("ID", ids.get(inside, ""))
         name = name.replace("OPTIONS", "Rating ge 5").replace("...", below)
         for place in ("rejected", "trash"):
             if name == f".rowfs/{place}/NAME":

@@ -58,6 +58,7 @@
 	X(STREAM_SIZES, "fs/cache/stream_sizes.c", "sizes of streams that were counted") \
 	X(QUEUE_NAMES, "fs/queue/names.c", "names that users chose for messages") \
 	X(TURNS, "fs/tree/handle.h", "whose turn it is at one virtual file or directory") \
+	X(WAITERS, "fs/core/waiters.c", "requests that wait for an event or a time") \
 	X(SYNCS, "fs/requests/syncs.c", "requests that wait for the next sync") \
 	X(REASONS, "fs/refused/reason.c", "the last reasons of refusals") \
 	X(WAITING, "fs/refused/waiting.c", "refused bytes that the store did not take") \

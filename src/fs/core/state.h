@@ -35,6 +35,7 @@ struct told;
 struct queue_names;
 struct fuse_session;
 struct vnode_ops;
+struct waiters;
 struct workers;
 
 /* All writers of the store are in this process, and an invalidation follows every change.  So the
@@ -68,7 +69,8 @@ struct fs {
 	struct held *held;         /* how much that is, and may be */
 	struct locks *locks;       /* flock(2), fcntl(2) */
 	struct notifier *notifier;
-	struct syncs *syncs; /* fsync(2) */
+	struct syncs *syncs;     /* fsync(2) */
+	struct waiters *waiters; /* requests that wait for a message */
 	struct trash *trash;
 	struct query_nodes *query_nodes;
 	struct stream_sizes *stream_sizes;

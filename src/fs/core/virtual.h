@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "fs/core/state.h"
+#include "fs/core/waiters.h"
 #include "model/limits.h"
 
 #include <stdbool.h>
@@ -70,6 +71,13 @@ struct vplace {
 
 /* ---- an open file ---- */
 
+/* What a read waits for: a wake of the key (fs/core/waiters.h), or a time. */
+struct vwait {
+	bool waits;
+	uint64_t key, until_us; /* of CLOCK_MONOTONIC */
+	uint64_t seen;          /* of waiters_seen(), from before it looked */
+};
+
 struct vfile;
 struct vfile_ops {
 	enum vlane lane;
@@ -82,6 +90,8 @@ struct vfile_ops {
 	/* How many bytes it has, exactly.  May take as long as reading all; goes on like a read
 	 * that resumes.  NULL: nobody knows, and stat(2) says 0. */
 	enum err (*size)(struct vfile *f, const struct caller *call, uint64_t *ret);
+	/* Whether a read would wait.  It may run beside another method.  NULL: never. */
+	enum err (*poll)(struct vfile *f, struct vwait *ret);
 	/* All of the bytes, or an error.  NULL: ERR_NOT_PERMITTED. */
 	enum err (*write)(
 		struct vfile *f, const struct caller *call, uint64_t offset, struct span bytes);
@@ -102,6 +112,8 @@ struct vfile {
 	struct fs *fs;
 	bool immutable; /* the node's content never changes: the kernel may keep it, and its
 			   size is the node's; else direct I/O */
+	/* Set by a read: it is asked again later, and holds no thread meanwhile. */
+	struct vwait wait;
 	bool noted; /* set by a method whose error has its reason (fs/refused/reason.h) already */
 };
 

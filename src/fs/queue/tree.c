@@ -10,6 +10,7 @@
 #include "fs/queue/message.h"
 #include "fs/queue/move.h"
 #include "fs/queue/names.h"
+#include "fs/queue/take_file.h"
 #include "fs/queue/text_file.h"
 #include "fs/virtual/dir_control.h"
 #include "service/queue/queues.h"
@@ -27,8 +28,11 @@ static const struct fixed {
 	enum queue_node which;
 	mode_t mode;
 } fixed[] = {
+	{ ".get", QUEUE_NODE_GET, S_IFREG | 0444 },
 	{ ".hidden", QUEUE_NODE_HIDDEN, S_IFDIR | 0777 },
+	{ ".peek", QUEUE_NODE_PEEK, S_IFREG | 0444 },
 	{ ".taken", QUEUE_NODE_TAKEN, S_IFDIR | 0777 },
+	{ ".wait", QUEUE_NODE_WAIT, S_IFREG | 0444 },
 };
 
 static const struct fixed *fixed_of(enum queue_node which)
@@ -85,6 +89,15 @@ static enum err message_of(struct fs *fs, uint64_t nid, unsigned want, struct me
 	return e == ERR_NOT_FOUND && !named ? ERR_GONE : e;
 }
 
+/* A read of .get takes a message, so only those may read it who may change the queue. */
+static enum err stat_get(struct fs *fs, uint64_t nid, struct stat *ret)
+{
+	enum err e = queue_attr(fs, nid_id(nid), nid, S_IFREG | 0666, ret);
+	mode_t writers = ret->st_mode & 0222;
+	ret->st_mode &= S_IFMT | writers << 1;
+	return e;
+}
+
 static enum err queues_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 {
 	enum queue_node which = queue_node_of(nid);
@@ -94,6 +107,8 @@ static enum err queues_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 	uint32_t taken;
 	if (which == QUEUE_NODE_ROOT)
 		return dir_control_stat(fs, nid, ret);
+	if (which == QUEUE_NODE_GET)
+		return stat_get(fs, nid, ret);
 	if (f != NULL || which == QUEUE_NODE_VISIBLE)
 		return queue_attr(fs, nid_id(nid), nid, f != NULL ? f->mode : S_IFDIR | 0777, ret);
 	enum err e = message_of(fs, nid, WANT_ATTRS, &m, &n, &taken);
@@ -332,6 +347,19 @@ static enum err open_message(struct fs *fs, uint64_t nid, struct message *m,
 	return e;
 }
 
+static enum err open_fixed(
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
+{
+	enum queue_node which = queue_node_of(nid);
+	if ((flags & (O_ACCMODE | O_TRUNC)) != O_RDONLY)
+		return err_set(call->detail, ERR_NOT_PERMITTED,
+			"%s is read; a message is put by writing a file of another name.",
+			fixed_of(which)->name);
+	if (which == QUEUE_NODE_GET && service_is_read_only(fs->service))
+		return ERR_READ_ONLY;
+	return take_file_open(fs, nid_id(nid), which, ret);
+}
+
 static enum err queues_open(
 	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
@@ -339,6 +367,8 @@ static enum err queues_open(
 	struct queue_name n;
 	struct message m;
 	uint32_t taken;
+	if (fixed_of(which) != NULL && S_ISREG(fixed_of(which)->mode))
+		return open_fixed(fs, nid, flags, call, ret);
 	if (!is_message(which) && which != QUEUE_NODE_NAMED)
 		return ERR_IS_A_DIRECTORY;
 	enum err e = message_of(fs, nid, WANT_BODY, &m, &n, &taken);

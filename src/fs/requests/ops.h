@@ -144,6 +144,7 @@ void op_write(fuse_req_t req, fuse_ino_t nid, const char *bytes, size_t size, of
 void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi);
+void op_poll(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct fuse_pollhandle *ph);
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation);
 void op_setlk(
 	fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range, int sleep);

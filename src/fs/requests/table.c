@@ -52,4 +52,5 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.getlk = op_getlk,
 	.setlk = op_setlk,
 	.flock = op_flock,
+	.poll = op_poll,
 };

@@ -60,12 +60,60 @@ static struct task *pass_turn(struct turns *turns)
 	return (struct task *)next;
 }
 
+static void run_task(struct job *job);
+
+static bool submit(struct task *t)
+{
+	return t->lane != VLANE_INLINE && workers_submit(t->call.fs->lanes[t->lane], &t->job);
+}
+
+/* ---- waiting without a thread ---- */
+
+static void on_ready(struct waiter *w)
+{
+	struct task *t = (struct task *)((char *)w - offsetof(struct task, waiter));
+	if (!submit(t))
+		run_task(&t->job);
+}
+
+/* libfuse calls this with the request locked. */
+static void on_interrupt(fuse_req_t req, void *arg)
+{
+	struct task *t = arg;
+	(void)req;
+	if (waiters_cancel(t->call.fs->waiters, &t->waiter))
+		on_ready(&t->waiter);
+}
+
+/* Returns the task if it need not wait. */
+static struct task *park(struct task *t)
+{
+	t->parks = false;
+	t->parked = true;
+	t->waiter.ready = on_ready;
+	fuse_req_interrupt_func(t->call.req, on_interrupt, t);
+	return waiters_add(t->call.fs->waiters, &t->waiter, t->seen) ? NULL : t;
+}
+
+void task_park(struct task *t, const struct vwait *wait)
+{
+	t->parks = true;
+	t->waiter.key = wait->key;
+	t->waiter.until_us = wait->until_us;
+	t->seen = wait->seen;
+}
+
+/* ---- running ---- */
+
 /* What is to be run next: itself, or who waited for the handle.  No thread and no turn is kept for as
  * long as somebody holds a directory: he may wait for a file that the kernel holds for a write, which
  * waits for this thread or this turn. */
 static struct task *run_one(struct task *t)
 {
 	struct fs *fs = t->call.fs;
+	if (t->parked) /* waits for an interruption that is being handled right now */
+		fuse_req_interrupt_func(t->call.req, NULL, NULL);
+	t->parked = false;
 	struct handle *h = t->handle;
 	struct task *next = NULL;
 	notify_limit_patience(true);
@@ -75,6 +123,8 @@ static struct task *run_one(struct task *t)
 		t->again = false;
 		return t;
 	}
+	if (t->parks)
+		return park(t);
 	if (h != NULL) {
 		next = pass_turn(&h->turns);
 		notify_limit_patience(true);
@@ -83,11 +133,6 @@ static struct task *run_one(struct task *t)
 	}
 	free(t);
 	return next;
-}
-
-static bool submit(struct task *t)
-{
-	return t->lane != VLANE_INLINE && workers_submit(t->call.fs->lanes[t->lane], &t->job);
 }
 
 static void run_task(struct job *job)

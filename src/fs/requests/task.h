@@ -17,6 +17,9 @@ struct task {
 	enum vlane lane;
 	uint64_t slice_end_us; /* 0: is not broken off for others */
 	bool again;            /* it was, and goes on later */
+	struct waiter waiter;  /* while it is parked, it belongs to the waiters */
+	uint64_t seen;         /* as in struct vwait */
+	bool parks, parked;
 
 	uint64_t nid;
 	uint64_t onto; /* the node that a rename(2) replaces */
@@ -50,6 +53,8 @@ void task_dispatch(struct task *t, enum vlane lane);
 void task_dispatch_viewed(struct task *t, enum vlane lane);
 /* Returns whether the client gave up, or the mount is going. */
 bool task_given_up(const struct task *t);
+/* From run(): runs the task again after this wait, without a thread meanwhile. */
+void task_park(struct task *t, const struct vwait *wait);
 /* Begins the time after which a task gives way to others of its lane (vfile_ops.resumes). */
 void task_begin_slice(struct task *t);
 

@@ -7,6 +7,9 @@
 #include "fs/requests/kinds.h"
 #include "fs/requests/task.h"
 
+/* By poll.c: the handle is being closed. */
+void poll_end(struct handle *h);
+
 /* By virtual_handle.c: methods of KIND_VIRTUAL and KIND_VIRTUAL_DIR. */
 void virtual_read(struct fuse_call *c, struct handle *h, size_t size, off_t offset);
 void virtual_write(struct fuse_call *c, struct handle *h, struct span bytes, off_t offset);

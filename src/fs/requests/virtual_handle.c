@@ -67,6 +67,8 @@ static void run_release(struct task *t)
 
 void virtual_release(struct fuse_call *c, struct handle *h)
 {
+	if (h->file != NULL)
+		poll_end(h);
 	struct fuse_file_info fi = { .fh = (uintptr_t)h };
 	struct task *t = task_new(c, run_release, h->nid, &fi);
 	if (t != NULL)
@@ -113,6 +115,10 @@ static void run_read(struct task *t)
 	t->again = e == ERR_CANCELLED && f->ops->resumes && !task_given_up(t);
 	if (t->again)
 		return;
+	if (e == ERR_OK && f->wait.waits) {
+		task_park(t, &f->wait);
+		return;
+	}
 	if (e == ERR_OK && is_beyond_end(t)) {
 		t->call.noted = true;
 		reply_err(&t->call, ERR_IO);

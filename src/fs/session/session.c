@@ -9,6 +9,7 @@
 #include "fs/cache/notify.h"
 #include "fs/cache/stream_sizes.h"
 #include "fs/core/idset.h"
+#include "fs/core/waiters.h"
 #include "fs/fs.h"
 #include "fs/query/nodes.h"
 #include "fs/query/tree.h"
@@ -167,6 +168,7 @@ void fs_end(struct fs *fs)
 void fs_wait_idle(struct fs *fs, unsigned timeout_ms)
 {
 	atomic_store(&fs->stopping, true);
+	waiters_end(fs->waiters);
 	const struct timespec step = { .tv_nsec = 1000000 };
 	uint64_t end = clock_mono_us() + (uint64_t)timeout_ms * 1000;
 	while (clock_mono_us() < end &&
@@ -223,6 +225,8 @@ static enum err start_lanes(struct fs *fs)
 static enum err start_threads(struct fs *fs, struct err_detail *detail)
 {
 	enum err e = notifier_new(fs, &fs->notifier);
+	if (e == ERR_OK && (fs->waiters = waiters_new()) == NULL)
+		e = ERR_NO_MEMORY;
 	if (e == ERR_OK)
 		events_start(fs);
 	if (e == ERR_OK)
@@ -234,6 +238,8 @@ static enum err start_threads(struct fs *fs, struct err_detail *detail)
 static void stop_lanes(struct fs *fs)
 {
 	atomic_store(&fs->stopping, true);
+	if (fs->waiters != NULL)
+		waiters_end(fs->waiters);
 	for (enum vlane lane = VLANE_SCAN; lane < VLANE_COUNT_; lane++) {
 		if (fs->lanes[lane] != NULL)
 			workers_stop(fs->lanes[lane]);
@@ -312,8 +318,9 @@ void fs_free(struct fs *fs)
 	if (fs->waiting != NULL)
 		rejected_retry(fs);
 	snapshots_stop(fs);
-	if (fs->notifier != NULL)
+	if (fs->waiters != NULL)
 		events_stop(fs);
+	waiters_free(fs->waiters);
 	notifier_free(fs->notifier);
 	locks_free(fs->locks);
 	/* Only now: until here replies are written to its descriptor, whose number the store's

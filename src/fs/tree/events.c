@@ -7,6 +7,7 @@
 #include "fs/cache/stream_sizes.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
+#include "fs/core/waiters.h"
 #include "fs/tree/handle.h"
 #include "fs/tree/held.h"
 #include "fs/tree/names.h"
@@ -127,6 +128,15 @@ static void moved_away(struct fs *fs, struct told *told, const struct change *c)
 	child_changed(fs, told, c->at.parent, &was);
 }
 
+/* A message may have become visible, or its queue has gone. */
+static void wake(struct fs *fs, const struct change *c)
+{
+	if (c->now.kind == ITEM_MESSAGE)
+		waiters_wake(fs->waiters, c->now.parent);
+	else if (c->now.kind == ITEM_QUEUE && c->op == CHANGE_DELETE)
+		waiters_wake(fs->waiters, c->now.id);
+}
+
 /* What the kernel may have cached of what another front end changed. */
 static void tell(struct fs *fs, struct told *told, const struct change *c)
 {
@@ -167,6 +177,7 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 	struct told told = { 0 };
 	for (size_t i = 0; i < count; i++) {
 		old_changed(fs, origin, &changes[i]);
+		wake(fs, &changes[i]);
 		if (origin == ORIGIN_MOUNT) /* after keep_old(): the old node must not be found */
 			row_rewritten(fs, &changes[0], &changes[i]);
 		else

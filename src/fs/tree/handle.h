@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct listing;
+struct poller;
 struct dentry;
 struct stage;
 struct vdir;
@@ -59,7 +60,8 @@ struct handle {
 			bool ready;         /* guarded by the table's lock */
 			struct vdir *vdir;
 			struct turns turns;
-			size_t held; /* of the file, as counted (held.h); in its turn */
+			struct poller *poller; /* guarded by turns.lock (fs/requests/poll.c) */
+			size_t held;           /* of the file, as counted (held.h); in its turn */
 		};
 	};
 

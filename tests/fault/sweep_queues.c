@@ -66,6 +66,25 @@ static enum err take(struct world *w)
 	return e;
 }
 
+static enum err take_one(struct world *w)
+{
+	struct seen s = { 0 };
+	enum err e = message_take_one(
+		w->service, ORIGIN_REST, queue, span_of(last.id), 3600, true, see, &s, &w->detail);
+	if (e == ERR_OK)
+		EXPECT(w, s.n == 1);
+	return e;
+}
+
+static enum err find_one(struct world *w)
+{
+	struct seen s = { 0 };
+	enum err e = message_find(w->service, queue, span_of(last.id), see, &s);
+	if (e == ERR_OK)
+		EXPECT(w, s.n == 1);
+	return e;
+}
+
 static enum err peek(struct world *w)
 {
 	struct seen s = { 0 };
@@ -97,6 +116,13 @@ static enum err clear(struct world *w)
 static enum err set_metadata(struct world *w)
 {
 	return queue_set_metadata(w->service, ORIGIN_REST, queue, SPAN_LIT("b:2\n"), &w->detail);
+}
+
+static enum err set_policies(struct world *w)
+{
+	static const struct span xml = SPAN_LIT(
+		"<SignedIdentifiers><SignedIdentifier><Id>p</Id></SignedIdentifier></SignedIdentifiers>");
+	return queue_set_policies(w->service, ORIGIN_REST, queue, xml, &w->detail);
 }
 
 static enum err drop_queue(struct world *w)
@@ -192,12 +218,15 @@ const struct sweep_case sweep_queues[] = {
 	{ "export of messages", SWEEP_SERVICE, with_queue, export_messages, NULL },
 	{ "figures of queues", SWEEP_SERVICE, with_queue, figures, NULL },
 	{ "take of messages", SWEEP_SERVICE, with_queue, take, NULL },
+	{ "take of one message", SWEEP_SERVICE, with_queue, take_one, NULL },
+	{ "look at a message", SWEEP_SERVICE, with_queue, find_one, NULL },
 	{ "peek at messages", SWEEP_SERVICE, with_queue, peek, NULL },
 	{ "update of a message", SWEEP_SERVICE, with_queue, update, NULL },
 	{ "message's end", SWEEP_SERVICE, with_queue, delete_one, NULL },
 	{ "messages' end", SWEEP_SERVICE, with_queue, clear, NULL },
 	{ "list of queues", SWEEP_SERVICE, with_queue, list, NULL },
 	{ "metadata of a queue", SWEEP_SERVICE, with_queue, set_metadata, NULL },
+	{ "policies of a queue", SWEEP_SERVICE, with_queue, set_policies, NULL },
 	{ "queue's end", SWEEP_SERVICE, with_queue, drop_queue, NULL },
 	{ NULL, 0, NULL, NULL, NULL },
 };

@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: MIT
 """Queues: messages put, looked at, taken and deleted, each by an operation of its own.
 
-The yardstick is bare SQLite with one table as one would write a queue there (queue_load.c): a
+One yardstick is bare SQLite with one table as one would write a queue there (queue_load.c): a
 transaction for each operation, one connection, and a lock around it where there are threads.  The
-front ends are left out on both sides.
+front ends are left out on both sides.  With one thread the rates are by CPU time, so that other
+programs on the machine matter little.
+
+The other is Azurite over HTTP (queue_http.py), with its queues in memory, where nothing is durable;
+rowfs answers a change after fdatasync(2).  CPU time of the server is shown beside the requests a
+second.
 """
+
+import contextlib
+import itertools
+
+from bench import HERE, Failure
+from figures_rest import ACCOUNT, KEY, Server, azurite, free_port, wait_for
 
 GROUP = "queue"
 PHASES = ("put", "peek", "take", "delete")
+NAMES = {"put": "put", "peek": "peek", "take": "get", "delete": "delete"}
 
 
 def rates(b, side, messages, depth, threads):
@@ -20,18 +32,98 @@ def rates(b, side, messages, depth, threads):
     return {name: float(rate) for name, rate in (line.split() for line in out.splitlines())}
 
 
-def measure(b):
-    messages, rounds = b.pick(20000, 100000), b.pick(3, 5)
+def beside_sqlite(b, messages, rounds):
     for depth, threads in ((100, 1), (100000, 1), (100, 16)):
         b.progress(f"a queue of {depth}, {threads} threads")
         pairs = {name: [] for name in PHASES}
-        for _ in range(rounds):
-            both = [b.sample(lambda s=s: rates(b, s, messages, depth, threads))
-                    for s in ("ours", "bare")]
+        for i in range(rounds):
+            sides = ("ours", "bare") if i % 2 == 0 else ("bare", "ours")
+            both = {s: b.sample(lambda s=s: rates(b, s, messages, depth, threads)) for s in sides}
             for name in PHASES:
-                pairs[name].append(tuple(side[name] for side in both))
+                pairs[name].append((both["ours"][name], both["bare"][name]))
         for name in PHASES:
-            target = None if name == "peek" else (">=", 0.4)
             yield b.pair(pairs[name]).result(
-                f"{name} of a message", "messages/s", "bare SQLite, one table", target,
+                f"{NAMES[name]} of a message", "messages/s", "bare SQLite, one table", (">=", 0.4),
                 f"{depth} others in the queue; {threads} thread{'s' * (threads > 1)}")
+
+
+def depth(b, messages, rounds):
+    """The same in a long queue and in a short one.  A taken message moves to another end of the tree,
+    so a take costs a little more in a deep one; beyond 100,000 it grows no more."""
+    b.progress("a message in a long queue and in a short one")
+    pairs = {name: [] for name in PHASES}
+    for i in range(rounds):
+        sizes = (100000, 100) if i % 2 == 0 else (100, 100000)
+        both = {n: b.sample(lambda n=n: rates(b, "ours", messages, n, 1)) for n in sizes}
+        for name in PHASES:
+            pairs[name].append((1e6 / both[100000][name], 1e6 / both[100][name]))
+    for name in PHASES:
+        yield b.pair(pairs[name]).result(
+            f"{NAMES[name]} of a message, 100,000 others", "us", "100 others", ("<=", 1.25))
+
+
+@contextlib.contextmanager
+def rowfs(b):
+    store = b.tmp(tmpfs=False) / "store.db"
+    for args in (["init", store], ["account", "add", store, ACCOUNT, "--key", KEY]):
+        b.run([b.rowfs, *args])
+    port = free_port()
+    with b.server([b.rowfs, "serve", store, f"--rest=queue=127.0.0.1:{port}"]) as proc:
+        wait_for(proc, port)
+        yield Server(b, proc, port)
+
+
+def token(b):
+    """An account SAS for all of queues; both servers have the same key."""
+    store = b.tmp() / "store.db"
+    for args in (["init", store], ["account", "add", store, ACCOUNT, "--key", KEY]):
+        b.run([b.rowfs, *args])
+    url = b.run([b.rowfs, "sas", store, ACCOUNT, "--service=queue", "--permissions=rwdlacup",
+                 "--resource-types=sco", "--expiry=+1d"]).out
+    return url.strip().partition("?")[2]
+
+
+def load(b, server, sas, queues, messages, connections):
+    """{phase: (requests a second, CPU milliseconds of the server for one)}, in a fresh queue.  Azurite
+    resets a connection now and then; then all is done once more."""
+    for left in (2, 1, 0):
+        try:
+            out = b.run(["/usr/bin/python3", HERE / "queue_http.py", server.port, ACCOUNT,
+                         f"q{next(queues)}", sas, server.pid, messages, connections],
+                        cpu=b.other_cpu).out
+        except Failure as e:
+            if left == 0 or "ConnectionResetError" not in str(e):
+                raise
+            continue
+        return {name: (float(rate), float(cpu))
+                for name, rate, cpu in (line.split() for line in out.splitlines())}
+
+
+def beside_azurite(b, rounds):
+    sas, queues = token(b), itertools.count(100)
+    with rowfs(b) as ours, azurite(b, service="queue") as theirs:
+        for connections, messages in ((32, 1000), (1, 200)):
+            b.progress(f"queues: beside Azurite, {connections} connections")
+            rows = {(name, what): [] for name in PHASES for what in (0, 1)}
+            for i in range(rounds):
+                sides = (ours, theirs) if i % 2 == 0 else (theirs, ours)
+                both = {s: b.sample(lambda s=s: load(b, s, sas, queues, messages, connections))
+                        for s in sides}
+                for name, what in rows:
+                    rows[name, what].append((both[ours][name][what], both[theirs][name][what]))
+            for name in PHASES:
+                target = (">=", 10) if connections > 1 else None
+                pair = b.pair(rows[name, 0])
+                cpu = b.pair([(max(o, 0.001), t) for o, t in rows[name, 1]])
+                yield pair.result(
+                    f"queue: {NAMES[name]}, {connections} connection{'s' * (connections > 1)}",
+                    "messages/s", "Azurite", target,
+                    f"CPU of the server: {1000 * cpu.ours:.0f} against {1000 * cpu.theirs:.0f} us"
+                    f"{'' if name == 'peek' else '; rowfs durable, Azurite not'}")
+
+
+def measure(b):
+    messages, rounds = b.pick(20000, 100000), b.pick(3, 7)
+    yield from beside_sqlite(b, messages, rounds)
+    yield from depth(b, messages, rounds)
+    yield from beside_azurite(b, b.pick(3, 7))

@@ -101,12 +101,12 @@ def install_azurite(b):
 
 
 @contextlib.contextmanager
-def azurite(b, cpu=-1):
+def azurite(b, cpu=-1, service="table"):
     install_azurite(b)
     port = free_port()
-    main = AZURITE / "node_modules" / "azurite" / "dist" / "src" / "table" / "main.js"
+    main = AZURITE / "node_modules" / "azurite" / "dist" / "src" / service / "main.js"
     with b.server(["node", main, "--silent", "--disableTelemetry", "--inMemoryPersistence",
-                   "--tablePort", port], cpu=cpu) as proc:
+                   f"--{service}Port", port], cpu=cpu) as proc:
         wait_for(proc, port)
         yield Server(b, proc, port)
 

@@ -72,7 +72,7 @@ static enum err check_page(struct checker *c, uint64_t dir, const struct rio_pag
 	for (size_t i = 0; i < page->n && !c->stopped; i++) {
 		char kind = page->v[i].key.p[0];
 		enum err e = ERR_OK;
-		if (strchr("knq", kind))
+		if (strchr(CLASS_LETTERS, kind))
 			e = check_child(c, dir, &page->v[i], n, depth);
 		n->ids += kind == 'i';
 		if (e != ERR_OK)

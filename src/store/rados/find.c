@@ -142,7 +142,8 @@ enum err find_child(
 
 static enum item_class class_of(char letter)
 {
-	return letter == 'k' ? CLASS_KEYED : letter == 'n' ? CLASS_NAMED : CLASS_QUEUE;
+	const char *at = strchr(CLASS_LETTERS, letter);
+	return at ? (enum item_class)(at - CLASS_LETTERS) : CLASS_QUEUE;
 }
 
 static enum err find_in(struct rstore *s, uint64_t home, uint64_t id, struct found *f)

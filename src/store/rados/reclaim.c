@@ -44,7 +44,7 @@ static enum err drop_entry(
 			strtoull(v->key.p + KEY_STRIPES_LEN, NULL, 16), token);
 		rio_batch_remove(b, &s->io, object);
 	}
-	if (!strchr("knq", v->key.p[0]))
+	if (!strchr(CLASS_LETTERS, v->key.p[0]))
 		return ERR_OK;
 	enum err e = record_decode(v->val, &r);
 	if (e != ERR_OK)

@@ -41,7 +41,7 @@ void name_ids(char out[RIO_NAME_MAX], uint64_t id)
 
 char class_letter(enum item_class class)
 {
-	return class == CLASS_KEYED ? 'k' : class == CLASS_NAMED ? 'n' : 'q';
+	return CLASS_LETTERS[class];
 }
 
 void key_place(struct buf *out, enum item_class class, struct span key)

@@ -26,6 +26,7 @@ void key_id(struct buf *out, uint64_t id);
 #define KEY_STRIPES_LEN 11
 /* Of one stripe of a file; the first KEY_STRIPES_LEN bytes are those of all its stripes. */
 void key_stripe(struct buf *out, uint64_t id, uint64_t stripe);
+#define CLASS_LETTERS "knqb" /* in the order of enum item_class */
 char class_letter(enum item_class class);
 
 /* An item as bytes.  Without place: parent, class and key are those of its entry. */

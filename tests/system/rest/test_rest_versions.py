@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+import blob_client
 import queue_client
 import rest_client
 from conftest import TOP
@@ -273,7 +274,42 @@ def sas_encryption_is_signed(rest, _, version):
                     "Tables")
 
 
-# ---- queues, by the host of the same socket
+# ---- blobs and queues, by the host of the same socket
+
+
+@contextlib.contextmanager
+def a_container(rest):
+    client = blob_client.Blobs(rest.port, host=f"{ACCOUNT}.blob.localhost")
+    assert client.ask("PUT", "/versions", {"restype": "container"}).status == 201
+    try:
+        yield client
+    finally:
+        assert client.ask("DELETE", "/versions", {"restype": "container"}).status == 202
+
+
+def blobs_are_served(rest, _, version):
+    with a_container(rest) as client:
+        return client.ask("GET", "/", {"comp": "list"}, version=version).status == 200
+
+
+def crc64_is_answered(rest, _, version):
+    with a_container(rest) as client:
+        put = client.ask("PUT", "/versions/x", body=b"x", version=version,
+                         headers={"x-ms-blob-type": "BlockBlob"})
+        return "x-ms-content-crc64" in put.headers
+
+
+def sas_resource_is_signed(rest, _, version):
+    fields = {"sp": "r", "se": "2036-01-01T00:00:00Z", "sv": version, "sr": "b"}
+    text = "\n".join(["r", "", fields["se"], f"/blob/{ACCOUNT}/versions/x", "", "", "", version, "b",
+                      "", *([""] if version >= "2020-12-06" else []), "", "", "", "", ""])
+    with a_container(rest) as client:
+        assert client.put("/versions/x", b"x").status == 201
+        return client.ask("GET", "/versions/x", {**fields, "sig": sign(KEY, text)}, auth=False,
+                          version=version).status == 200
+
+
+# ---- queues
 
 
 QUEUE_TEXT = b"<QueueMessage><MessageText>x</MessageText></QueueMessage>"
@@ -332,6 +368,7 @@ def messages_may_live_long(rest, _, version):
 
 
 QUESTIONS = {
+    "BLOBS": blobs_are_served, "CRC64": crc64_is_answered, "SAS_RESOURCE": sas_resource_is_signed,
     "QUEUES": queues_are_served, "MESSAGE_UPDATE": messages_are_updated,
     "SIGNED_LENGTH": empty_length_is_signed, "SIGNED_EMPTY": empty_header_is_signed,
     "MESSAGE_ANSWER": messages_are_answered, "MESSAGE_TTL": messages_may_live_long,

@@ -117,6 +117,7 @@
 	X(QUOTA,                 ENOSPC,       507, "InsufficientStorage",          "The quota for ordinary files beside the rows is used up.") \
 	X(TABLE_BEING_DELETED,   EBUSY,        409, "TableBeingDeleted",            "The specified table is being deleted.") \
 	X(QUEUE_BEING_DELETED,   EBUSY,        409, "QueueBeingDeleted",            "The specified queue is being deleted.") \
+	X(CONTAINER_BEING_DELETED, EBUSY,      409, "ContainerBeingDeleted",        "The specified container is being deleted.") \
 	X(BUSY,                  EBUSY,        503, "ServerBusy",                   "The store is being served by another process.") \
 	X(THROTTLED,             EAGAIN,       503, "ServerBusy",                   "The server is currently unable to receive requests. Please retry your request.") \
 	X(TOO_MANY_OPEN,         EMFILE,       503, "ServerBusy",                   "Too many files are open.") \

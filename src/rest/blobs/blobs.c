@@ -108,6 +108,7 @@ const struct rest_service rest_blobs = {
 	.other = DO_OTHER,
 	.door = METRICS_BLOB,
 	.properties = ACCOUNT_BLOBS,
+	.being_deleted = ERR_CONTAINER_BEING_DELETED,
 	.cost = blob_request_cost,
 	.sign_head = shared_key_head,
 	.sign_query = shared_key_query,

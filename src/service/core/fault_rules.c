@@ -29,6 +29,7 @@ static const struct {
 } services[] = {
 	{ "table", METRICS_REST, table_name_check },
 	{ "queue", METRICS_QUEUE, queue_name_check },
+	{ "blob", METRICS_BLOB, container_name_check },
 };
 
 enum key {

@@ -35,7 +35,7 @@ enum fault_kind {
 struct fault_rule {
 	enum fault_kind kind;
 	char account[FAULT_NAME_MAX];
-	char service[FAULT_NAME_MAX];   /* "table" or "queue" */
+	char service[FAULT_NAME_MAX];   /* "table", "queue" or "blob" */
 	char container[FAULT_NAME_MAX]; /* the table or queue */
 	char op[FAULT_NAME_MAX];        /* how the name of the operation begins */
 	uint64_t count;                 /* of requests that may still have it; 0: no limit */

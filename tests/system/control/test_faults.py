@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from blob_client import Blobs
 from queue_client import Queues, code
 from rest_client import ACCOUNT, KEY, Client, entity_path, fails, ok
 from tools import get, put, raises, reason, sh
@@ -138,6 +139,21 @@ def test_H7_queues_have_them_too(m, client, queues):
     with pytest.raises(HUNG_UP):
         queues.delete("jobs", message)
     assert queues.get("jobs", visibilitytimeout=1) == [] and rules(m) == []
+
+
+def test_H7_blobs_have_them_too(m):
+    blobs = Blobs(m.port, host=f"{ACCOUNT}.blob.localhost")
+    assert blobs.ask("PUT", "/photos", {"restype": "container"}).status == 201
+    order(m, "fault=lost blob=photos op=PutBlob count=1", "fault=deleting blob=photos op=get count=1",
+          "fault=busy blob=photos op=list count=1")
+    large = b"x" * (3 << 20)
+    assert code(blobs.put("/photos/x", large)) == (500, "InternalError")
+    assert code(blobs.get("/photos/x")) == (409, "ContainerBeingDeleted")
+    listed = {"restype": "container", "comp": "list"}
+    assert code(blobs.ask("GET", "/photos", listed)) == (503, "ServerBusy")
+    assert blobs.get("/photos/x").body == large and rules(m) == []
+    order(m, "fault=deleting for=60")
+    assert code(blobs.get("/photos/x")) == (409, "ContainerBeingDeleted")
 
 
 def test_H7_a_rule_of_an_account_leaves_the_others_alone(m, client, rowfs):

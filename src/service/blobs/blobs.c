@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #define CHANGE_TRIES 64
-#define KEY_MAX 24
 #define SWEPT_AT_ONCE 64
 
 void blob_info_fini(struct blob_info *b)
@@ -77,6 +76,13 @@ struct work {
 	int64_t etag;           /* the new one */
 };
 
+/* The key of an extent: extents of a blob stand in the order of the records that named them. */
+#define BLOB_EXTENT_KEY_CHARS 17
+static void blob_extent_key(int64_t etag, char out[BLOB_EXTENT_KEY_CHARS + 1])
+{
+	(void)snprintf(out, BLOB_EXTENT_KEY_CHARS + 1, "x%016" PRIx64, (uint64_t)etag);
+}
+
 static enum err write_record(const struct blob_record *r, struct buf *out)
 {
 	blob_record_write(r, out);
@@ -88,7 +94,7 @@ static enum err put_record(
 	struct work *w, const struct blob_record *r, bool durable, struct item *ret_now)
 {
 	struct buf body = BUF_INIT(BLOB_RECORD_LIMIT);
-	char key[KEY_MAX];
+	char key[BLOB_EXTENT_KEY_CHARS + 1];
 	size_t n = 1;
 	enum err e = write_record(r, &body);
 	if (e == ERR_OK) {
@@ -101,7 +107,7 @@ static enum err put_record(
 			.body = buf_span(&body),
 			.attrs = ATTRS_UNSET } };
 		if (w->upload != NULL && r->extent != 0 && w->there.id != 0) {
-			(void)snprintf(key, sizeof(key), "x%016" PRIx64, (uint64_t)r->etag);
+			blob_extent_key(r->etag, key);
 			changes[n++] = (struct change){ .op = CHANGE_MOVE,
 				.flags = CHANGE_NO_REPLACE,
 				.at = { .id = r->extent },
@@ -124,6 +130,8 @@ static enum err put_record(
 
 struct sweep {
 	uint64_t keep; /* the extent of the record */
+	/* A faster change may have brought an extent since, with this key or a later one. */
+	char before[BLOB_EXTENT_KEY_CHARS + 1];
 	uint64_t ids[SWEPT_AT_ONCE];
 	size_t n;
 };
@@ -131,7 +139,8 @@ struct sweep {
 static bool on_extent(void *arg, const struct item *it)
 {
 	struct sweep *w = arg;
-	if (it->kind == ITEM_EXTENT && it->id != w->keep)
+	if (it->kind == ITEM_EXTENT && it->id != w->keep &&
+		span_cmp(it->key, span_of(w->before)) < 0)
 		w->ids[w->n++] = it->id;
 	return w->n < SWEPT_AT_ONCE;
 }
@@ -145,6 +154,7 @@ static void sweep(struct work *w, const struct item *blob, uint64_t keep)
 		return;
 	do {
 		found = (struct sweep){ .keep = keep };
+		blob_extent_key(w->etag, found.before);
 		if (store_list(service_store(w->service), NULL, blob->id, CLASS_BLOB,
 			    (struct span){ 0 }, false, WANT_KEYS, on_extent, &found) != ERR_OK ||
 			found.n == 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/lock.h"
 
+_Thread_local void (*may_block_hook)(enum block how);
+
 #ifdef LOCK_CHECKS
 
 #include "base/compiler.h"

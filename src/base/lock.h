@@ -7,6 +7,7 @@
 #define BASE_LOCK_H
 
 #include "base/lock_ranks.h"
+#include "base/may_block.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -72,7 +73,10 @@ static inline void mutex_destroy(struct mutex *m)
 static inline void mutex_lock(struct mutex *m)
 {
 	LOCK_TAKES(m);
-	pthread_mutex_lock(&m->mutex);
+	if (pthread_mutex_trylock(&m->mutex) != 0) {
+		may_block(BLOCK_SURE);
+		pthread_mutex_lock(&m->mutex);
+	}
 }
 
 static inline int mutex_trylock(struct mutex *m)
@@ -95,6 +99,7 @@ static inline void cond_wait(pthread_cond_t *c, struct mutex *m)
 {
 	LOCK_RELEASES(m);
 	LOCK_TAKES(m);
+	may_block(BLOCK_SURE);
 	pthread_cond_wait(c, &m->mutex);
 }
 
@@ -103,6 +108,7 @@ static inline int cond_wait_until(pthread_cond_t *c, struct mutex *m, const stru
 {
 	LOCK_RELEASES(m);
 	LOCK_TAKES(m);
+	may_block(BLOCK_SURE);
 	return pthread_cond_clockwait(c, &m->mutex, CLOCK_MONOTONIC, until);
 }
 
@@ -120,13 +126,19 @@ static inline void rwlock_destroy(struct rwlock *l)
 static inline void rwlock_rdlock(struct rwlock *l)
 {
 	LOCK_TAKES(l);
-	pthread_rwlock_rdlock(&l->rwlock);
+	if (pthread_rwlock_tryrdlock(&l->rwlock) != 0) {
+		may_block(BLOCK_SURE);
+		pthread_rwlock_rdlock(&l->rwlock);
+	}
 }
 
 static inline void rwlock_wrlock(struct rwlock *l)
 {
 	LOCK_TAKES(l);
-	pthread_rwlock_wrlock(&l->rwlock);
+	if (pthread_rwlock_trywrlock(&l->rwlock) != 0) {
+		may_block(BLOCK_SURE);
+		pthread_rwlock_wrlock(&l->rwlock);
+	}
 }
 
 static inline void rwlock_unlock(struct rwlock *l)

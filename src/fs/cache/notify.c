@@ -43,6 +43,7 @@ struct notifier {
 static void drop_name(struct notifier *n, uint64_t dir_nid, const char *name, size_t len)
 {
 	atomic_fetch_add(&n->waits, 1);
+	may_block(BLOCK_IF_BUSY); /* another client may hold the lock, and its request waits */
 	if (!atomic_load(&n->over))
 		(void)fuse_lowlevel_notify_inval_entry(n->fs->session, dir_nid, name, len);
 	atomic_fetch_sub(&n->waits, 1);
@@ -52,6 +53,7 @@ static void drop_name(struct notifier *n, uint64_t dir_nid, const char *name, si
 static void drop_pages(struct notifier *n, uint64_t nid)
 {
 	atomic_fetch_add(&n->waits, 1);
+	may_block(BLOCK_IF_BUSY);
 	if (!atomic_load(&n->over))
 		(void)fuse_lowlevel_notify_inval_inode(n->fs->session, nid, 0, 0);
 	atomic_fetch_sub(&n->waits, 1);

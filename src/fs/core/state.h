@@ -90,6 +90,7 @@ struct fs {
 	bool mounted;
 	bool given_up;                       /* the mount point may be another mount's */
 	atomic_int in_flight;                /* requests that are being worked on */
+	atomic_uint_fast64_t overdue;        /* fs/session/loop.h */
 	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
 	/* What the virtual nodes of each kind do (fs/core/virtual.h); NULL: of none. */
 	const struct vnode_ops *(*vnode_ops[NID_KIND_COUNT_])(uint64_t nid);

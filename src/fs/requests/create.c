@@ -51,6 +51,7 @@ static void create_row(
 		return;
 	}
 	h->stage = s;
+	fi->direct_io = writes_directly(fi);
 	stage_opened(fs, s, ctx->uid, (fi->flags & O_TRUNC) != 0);
 	/* Who only reads changes nothing later, when the mount may be read-only. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * KIND_FILE: ordinary files, which are read and written in place. */
+#include "base/may_block.h"
 #include "base/workers.h"
 #include "fs/cache/notify.h"
 #include "fs/core/idset.h"
@@ -37,8 +38,10 @@ static void open_as_it_is(
 	}
 	/* Counted as open from now on: who removes it later lets us keep it.  It may have been
 	 * removed just before, or be about to. */
-	while (idset_count(c->fs->leaving, file->id) > 0)
+	while (idset_count(c->fs->leaving, file->id) > 0) {
+		may_block(BLOCK_SURE);
 		usleep(1000);
+	}
 	struct item still = { 0 };
 	enum err e = store_get(c->fs->store, NULL, file->id, WANT_ATTRS, &still);
 	if (e == ERR_OK && nid_of(&still) != nid)

@@ -45,6 +45,12 @@ static inline const struct item *node_item(const struct node *n)
 /* O_TRUNC counts as writing. */
 bool open_writes(const struct fuse_file_info *fi);
 enum note_what open_what(const struct fuse_file_info *fi);
+/* Whether writes of a staged write go past the kernel's cache: it would ask for security.capability
+ * before each.  A descriptor that can only write can neither read the cache nor map it. */
+static inline bool writes_directly(const struct fuse_file_info *fi)
+{
+	return (fi->flags & O_ACCMODE) == O_WRONLY;
+}
 /* A thread that opens to read does not overwrite one row after the other (fs/write/habits.h). */
 void open_ends_habit(const struct fuse_call *c, const struct fuse_file_info *fi);
 /* The kernel may have given up on the request: then no release follows. */

@@ -30,6 +30,7 @@ static void open_stage(struct fuse_call *c, struct stage *s, struct fuse_file_in
 		return;
 	}
 	h->stage = s;
+	fi->direct_io = writes_directly(fi);
 	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid, (fi->flags & O_TRUNC) != 0);
 	if (open_writes(fi) && s->is.name == NAME_ITEM)
 		habits_overwrote(c->fs->habits, h->opener);
@@ -147,8 +148,24 @@ static void staged_read(struct fuse_call *c, struct handle *h, size_t size, off_
 	buf_fini(&out);
 }
 
+/* The kernel does it for writes into its cache, but not for direct ones. */
+static void drop_set_ids(struct fuse_call *c, struct stage *s)
+{
+	struct stat st;
+	mode_t both = S_ISGID | S_IXGRP, drop = S_ISUID;
+	struct attrs attrs = ATTRS_UNSET;
+	stage_stat(c->fs, s, &st);
+	if ((st.st_mode & both) == both)
+		drop |= S_ISGID;
+	attrs.mode = MODE_SET(st.st_mode & 07777 & ~drop);
+	if ((st.st_mode & drop) != 0)
+		(void)stage_set_attrs(c->fs, s, &attrs, ATTR_MODE);
+}
+
 static void staged_write(struct fuse_call *c, struct handle *h, struct span bytes, off_t offset)
 {
+	if (c->uid != 0)
+		drop_set_ids(c, h->stage);
 	c->noted = true; /* by the stage */
 	enum err e = stage_write(c->fs, h->stage, (uint64_t)offset, bytes);
 	if (e == ERR_OK)

@@ -8,6 +8,7 @@
 
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,7 +22,10 @@ typedef bool (*loop_take_fn)(void *arg, const void *request, size_t n);
 
 /* Serves until the mount has gone or fuse_session_exit() was called; who calls that posts `ended`
  * then, before or after this begins.  ERR_NO_MEMORY, and nothing was served: there is no room for
- * all of the threads. */
-enum err loop_run(struct fuse_session *session, sem_t *ended, loop_take_fn take_first, void *arg);
+ * all of the threads.
+ *
+ * overdue counts requests that blocked the only reader, without may_block() before. */
+enum err loop_run(struct fuse_session *session, sem_t *ended, loop_take_fn take_first, void *arg,
+	atomic_uint_fast64_t *overdue);
 
 #endif

@@ -151,7 +151,7 @@ static bool take_first(void *arg, const void *request, size_t n)
 
 enum err fs_run(struct fs *fs)
 {
-	return loop_run(fs->session, &fs->ended, take_first, fs);
+	return loop_run(fs->session, &fs->ended, take_first, fs, &fs->overdue);
 }
 
 void fs_end(struct fs *fs)

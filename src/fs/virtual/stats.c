@@ -108,6 +108,7 @@ static void add_cache(struct fs *fs, struct json_build *b)
 	json_add_count(b, "misses", i.misses);
 	json_add_count(b, "invalidations", notifier_sent(fs->notifier));
 	json_close(b);
+	json_add_count(b, "overdue_requests", atomic_load(&fs->overdue));
 	json_add_count(b, "open_handles", atomic_load(&fs->held->handles));
 	json_add_count(b, "open_stages", stages_count(fs->stages));
 	json_add_count(b, "rejected_files", stats_files(fs, STORE_REJECTED));

@@ -158,6 +158,8 @@ static void add_cache(struct fs *fs, struct buf *out)
 	add_one(out, "rowfs_cache_misses_total", "counter", b.misses, "Opens that did not.");
 	add_one(out, "rowfs_kernel_invalidations_total", "counter", notifier_sent(fs->notifier),
 		"Names and contents that the kernel was told to forget.");
+	add_one(out, "rowfs_overdue_requests_total", "counter", atomic_load(&fs->overdue),
+		"Requests that kept the only thread that reads the next one.");
 	add_one(out, "rowfs_open_handles", "gauge", atomic_load(&fs->held->handles),
 		"Files and directories that somebody has open.");
 	add_one(out, "rowfs_open_stages", "gauge", stages_count(fs->stages),

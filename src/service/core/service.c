@@ -362,6 +362,7 @@ static bool may_retry(struct service *s, unsigned tries)
 		uint64_t us = UINT64_C(1000) << (doubled < 6 ? doubled : 6);
 		us = us / 2 + clock_mono_us() % us; /* not all at the same moment */
 		struct timespec pause = { .tv_nsec = (long)us * 1000 };
+		may_block(BLOCK_SURE);
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	}
 	return true;

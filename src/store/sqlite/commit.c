@@ -395,6 +395,7 @@ static enum err wait_synced(struct sql_store *st, uint64_t commit)
 		uint64_t up_to = st->committed;
 		st->syncing = true;
 		mutex_unlock(&st->lock);
+		may_block(BLOCK_SURE);
 		if (TEMP_FAILURE_RETRY(fdatasync(st->wal_fd)) != 0)
 			e = err_from_errno(errno);
 		mutex_lock(&st->lock);

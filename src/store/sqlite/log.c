@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The write-ahead log: when it is copied into the store, and how it is kept in bounds. */
+#include "base/may_block.h"
 #include "store/sqlite/store.h"
 
 #include <fcntl.h>
@@ -50,6 +51,7 @@ void sql_log_watch(struct sql_store *st)
 static bool checkpoint(struct sql_writer *w, int mode, int wait_ms)
 {
 	sqlite3 *db = w->conn->db;
+	may_block(BLOCK_SURE);
 	(void)sqlite3_busy_timeout(db, wait_ms);
 	int rc = sqlite3_wal_checkpoint_v2(db, NULL, mode, NULL, NULL);
 	(void)sqlite3_busy_timeout(db, SQL_BUSY_TIMEOUT_MS);
@@ -85,6 +87,7 @@ void sql_log_copy(struct sql_store *st, sqlite3 *db)
 	struct store_view *now;
 	if (store_view_open(&st->base, &now) != ERR_OK)
 		return;
+	may_block(BLOCK_SURE);
 	(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 	store_view_close(&st->base, now);
 }

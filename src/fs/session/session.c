@@ -313,7 +313,6 @@ void fs_free(struct fs *fs)
 		notes_free(fs, fs->notes);
 	/* Staged documents that nobody closed are committed or kept in rejected/. */
 	handles_free(fs, fs->handles);
-	told_free(fs->told);
 	stages_free(fs, fs->stages);
 	if (fs->waiting != NULL)
 		rejected_retry(fs);
@@ -330,6 +329,7 @@ void fs_free(struct fs *fs)
 	if (fs->session != NULL)
 		fuse_session_destroy(fs->session);
 	habits_free(fs->habits);
+	told_free(fs->told);
 	ahead_free(fs->ahead);
 	contents_free(fs->contents);
 	reasons_free(fs->reasons);

@@ -67,8 +67,8 @@ static unsigned objects(void)
 	char out[10000];
 	unsigned n = 0;
 	rados("ls", out, sizeof(out));
-	for (const char *p = out; *p; p++)
-		n += *p == '\n' && strncmp(p, "\nids.", 5) != 0;
+	for (const char *p = out; *p; p += strcspn(p, "\n") + 1)
+		n += strncmp(p, "ids.", 4) != 0;
 	return n;
 }
 

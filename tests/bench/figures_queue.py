@@ -59,7 +59,7 @@ def depth(b, messages, rounds):
             pairs[name].append((1e6 / both[100000][name], 1e6 / both[100][name]))
     for name in PHASES:
         yield b.pair(pairs[name]).result(
-            f"{NAMES[name]} of a message, 100,000 others", "us", "100 others", ("<=", 1.25))
+            f"{NAMES[name]} of a message, 100,000 others", "us", "100 others", ("<=", 1.1))
 
 
 @contextlib.contextmanager

@@ -102,6 +102,8 @@ def walk(top, path, found):
         entries = list(entries)
     for e in entries:
         name = path + e.name
+        if e.name == ".queue":
+            continue  # queues are looked at over REST
         if e.is_dir(follow_symlinks=False):
             found[name + "/"] = True
             if name.count("/") == 1 and name.startswith(STREAMED):

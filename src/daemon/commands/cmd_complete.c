@@ -126,7 +126,7 @@ static int run(const struct args *args)
 		return EXIT_FAILED;
 	for (int i = 0; i < l.n; i++)
 		l.words[i] = (char *)(uintptr_t)args->words[i];
-	/* What it says of a store that cannot be opened would be drawn over the line. */
+	/* Its messages about a store that cannot be opened would be drawn over the line. */
 	(void)!freopen("/dev/null", "w", stderr);
 	const struct command *c = command_find(l.table, l.n - 1, l.words, &named);
 	if (c == NULL)

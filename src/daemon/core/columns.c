@@ -109,7 +109,7 @@ static enum err take(struct columns *c, char byte)
 		c->cell++;
 		return byte == '\n' ? end_row(c) : ERR_OK;
 	} else if (c->quoted || byte != '\r') {
-		/* What a row holds must not steer the terminal. */
+		/* A row's text must not steer the terminal. */
 		bool plain = (unsigned char)byte >= ' ' && byte != 0x7f;
 		buf_add_char(&c->cells, plain ? byte : ' ');
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a command is.  There are two kinds.  Local commands run in the process that was called.
+ * Commands.  There are two kinds.  Local commands run in the process that was called.
  * Data commands run against an open store, in that process or in a thread of the process that
  * serves the store (daemon/control/control.h).  So data commands use no globals, no stdin, stdout
  * or stderr, no exit() and no path of their own: the caller opens the files. */

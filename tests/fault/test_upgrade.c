@@ -114,7 +114,9 @@ static uint64_t put(struct store *s, struct change c)
 
 static uint64_t put_in(struct store *s, uint64_t dir, enum item_kind kind, const char *name)
 {
-	enum item_class class = kind == ITEM_FILE ? CLASS_NAMED : CLASS_KEYED;
+	enum item_class class = kind == ITEM_FILE ? CLASS_NAMED
+		: kind == ITEM_QUEUE              ? CLASS_QUEUE
+						  : CLASS_KEYED;
 	return put(s,
 		(struct change){ .kind = kind,
 			.name = span_of(name),
@@ -182,6 +184,48 @@ TEST(empty_files_under_the_names_of_rows_become_rows_without_a_document)
 	item_fini(&it);
 	store_close(s);
 	CHECK(unlink(copy) == 0 && unlink(copy_name(1)) == 0);
+	end();
+}
+
+/* ---- queues and containers, which versions before 6 did not have ---- */
+
+TEST(a_store_from_before_queues_is_raised)
+{
+	static const struct {
+		unsigned char from, to;
+	} steps[] = { { 4, SQL_SCHEMA_UNSEALED }, { 5, SQL_SCHEMA_VERSION } };
+	begin();
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		struct store *s;
+		struct sql_conn *c;
+		struct store_info info = { 0 };
+		int version;
+		char copy[100], pragma[40];
+		write_file(path, old, old_n);
+		CHECK_ERR(store_open(path, 0, &s, NULL, NULL), ERR_OK);
+		uint64_t account = put_in(s, STORE_ROOT, ITEM_ACCOUNT, "acct");
+		store_close(s);
+		CHECK(unlink(copy_name(1)) == 0);
+		(void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version=%d", steps[i].from);
+		CHECK_ERR(sql_conn_open(path, SQL_MODE_WRITER, &c), ERR_OK);
+		CHECK_ERR(sql_exec(c, pragma), ERR_OK);
+		CHECK_ERR(sql_exec(c, "PRAGMA wal_checkpoint(TRUNCATE)"), ERR_OK);
+		sql_conn_close(c);
+		CHECK_ERR(store_open(path, 0, &s, NULL, &detail), ERR_OK);
+		REQUIRE(s);
+		store_info(s, &info);
+		(void)snprintf(copy, sizeof(copy), "%s.v%d", path, steps[i].from);
+		CHECK_EQ_INT(info.raised_from, steps[i].from);
+		CHECK_EQ_STR(info.kept_copy, copy);
+		CHECK(put_in(s, account, ITEM_QUEUE, "jobs") != 0);
+		CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+		store_close(s);
+		CHECK_ERR(sql_conn_open(path, SQL_MODE_WRITER, &c), ERR_OK);
+		CHECK_ERR(sql_schema_version(c, &version), ERR_OK);
+		CHECK_EQ_INT(version, steps[i].to);
+		sql_conn_close(c);
+		CHECK(unlink(copy) == 0);
+	}
 	end();
 }
 
@@ -319,7 +363,7 @@ TEST(a_copy_that_cannot_be_read_is_another_one)
 
 /* clang-format off */
 RUN_TESTS(T(empty_files_under_the_names_of_rows_become_rows_without_a_document),
-	
+	T(a_store_from_before_queues_is_raised),
 	T(a_copy_takes_the_first_name_that_is_free_or_holds_the_same),
 	T(without_a_free_name_nothing_is_raised),
 	T(a_copy_that_cannot_be_made_leaves_the_store_as_it_is),

@@ -246,7 +246,7 @@ static void check_content(const char *file, unsigned flags, uint64_t id)
 	CHECK_ERR(store_file_read(s, NULL, id, 0, got, sizeof(got), &n), ERR_OK);
 	CHECK(n == sizeof(content) && memcmp(got, content, n) == 0);
 	store_close(s);
-	CHECK(is_version(file, 4));
+	CHECK(is_version(file, 6));
 }
 
 static void copy_to(struct store *s, const char *file)

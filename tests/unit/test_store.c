@@ -254,9 +254,10 @@ TEST(a_newer_schema_is_refused_with_both_versions)
 {
 	new_path();
 	CHECK_ERR(store_create(path, &detail), ERR_OK);
-	patch_store(60, "\0\0\0\x07", 4);
+	patch_store(60, "\0\0\0\x09", 4);
 	CHECK_ERR(open_fails(0), ERR_STORE_TOO_NEW);
-	CHECK(strstr(detail.text, "7") != NULL && strstr(detail.text, "2") != NULL);
+	CHECK(strstr(detail.text, "version 9;") != NULL &&
+		strstr(detail.text, "version 7") != NULL);
 	CHECK_ERR(open_fails(STORE_OPEN_READ_ONLY), ERR_STORE_TOO_NEW);
 }
 
@@ -465,7 +466,7 @@ TEST(a_store_of_version_1_is_read_copied_and_raised)
 	}
 	unsigned char version[4] = { 0 };
 	int fd = open(path, O_RDONLY);
-	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 4);
+	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 6);
 	(void)close(fd);
 	fd = open(copy, O_RDONLY);
 	CHECK(pread(fd, version, sizeof(version), 60) == sizeof(version) && version[3] == 1);

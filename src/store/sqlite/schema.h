@@ -11,20 +11,22 @@
  *    folder of the trash, whose row is written with each row that is removed: a page less to write.
  * 3: pages have checksums, for which the file's header reserves the room (page_file.h).
  * 4, 5: as 2 and 3, but what waits for its document under a row's name is a row without one; it was
- *    an empty ordinary file before.  Accounts may have queues and
- *    containers.
- * A store of version 1 or 2 becomes one of version 4 when it is opened for writing (upgrade.h), and
- * one of version 3 one of version 5.  Without checksums it stays so: room in its pages is made only by
- * writing them all anew. */
-#define SQL_SCHEMA_VERSION 5
-#define SQL_SCHEMA_UNSEALED 4
+ *    an empty ordinary file before.
+ * 6, 7: as 4 and 5, but accounts may have queues and containers, which an older rowfs would lose
+ *    or take for damage.
+ * A store without checksums becomes one of version 6 when it is opened for writing (upgrade.h), and
+ * one with checksums one of version 7.  Without checksums it stays so: room in its pages is made only
+ * by writing them all anew. */
+#define SQL_SCHEMA_VERSION 7
+#define SQL_SCHEMA_UNSEALED 6
 
 /* Ids are taken from meta in blocks of this many, versions so far ahead. */
 #define SQL_ID_BLOCK 4096
 
 /* In a new, empty file. */
 enum err sql_schema_create(struct sql_conn *c);
-/* Inside a transaction, which has to write the sum of the files' sizes, too.  *version: the store's. */
+/* Inside a transaction.  From a version below 4, it has to write the sum of the files' sizes, too.
+ * *version: the store's. */
 enum err sql_schema_raise(struct sql_conn *c, int *version);
 /* The part of it that is about empty files, for a store of this schema that has such. */
 enum err sql_schema_empty_rows(struct sql_conn *c);

@@ -10,6 +10,7 @@ import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import threading
@@ -307,7 +308,7 @@ def test_BK5_an_upgrade_keeps_a_copy(rowfs, older, mount):
     before = rowfs("export", older, "abc/Tab", check=False)  # the first opening for writing
     assert before.returncode == 0 and f"{older}.v1" in before.stderr
     copy = older.with_name(older.name + ".v1")
-    assert (user_version(older), user_version(copy)) == (4, 1)
+    assert (user_version(older), user_version(copy)) == (6, 1)
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600 and kept(older) == [copy.name]
     age = copy.stat().st_mtime_ns
     m = mount(older)
@@ -319,6 +320,23 @@ def test_BK5_an_upgrade_keeps_a_copy(rowfs, older, mount):
     rowfs("check", older)
     rowfs("check", copy)
     assert rowfs("export", copy, "abc/Tab").stdout == before.stdout
+
+
+def test_BK5_a_store_from_before_queues_is_upgraded(rowfs, older, mount):
+    rowfs("stat", older)
+    with contextlib.closing(sqlite3.connect(older)) as db:
+        db.execute("PRAGMA user_version=4")
+    rows = rowfs("export", older, "abc/Tab").stdout
+    assert (user_version(older), kept(older)) == (6, [f"{older.name}.v1", f"{older.name}.v4"])
+    m = mount(older)
+    (m / "abc/.queue/jobs").mkdir()
+    (m / "abc/.queue/jobs/new").write_text("text")
+    m.umount()
+    copy = older.with_name(older.name + ".v4")
+    assert user_version(copy) == 4
+    for store in (older, copy):
+        rowfs("check", store)
+        assert rowfs("export", store, "abc/Tab").stdout == rows
 
 
 def test_a_mount_says_in_its_log_that_it_kept_a_copy(rowfs, older, mount):
@@ -350,7 +368,7 @@ def test_no_upgrade_without_room_for_the_copy(rowfs, older, small_disk, mount):
     os.truncate(fill, fill.stat().st_size - (300 << 10))
     (small_disk / "s.rowfs.v1").touch()
     rowfs("stat", store)
-    assert user_version(store) == 4 and (small_disk / "s.rowfs.v1").stat().st_size == 0
+    assert user_version(store) == 6 and (small_disk / "s.rowfs.v1").stat().st_size == 0
 
 
 def strikes(rowfs, work, older, what, error=errno.EIO, step=1):
@@ -382,7 +400,7 @@ def is_old_or_new(rowfs, store, wanted):
         assert user_version(copy) == 1
     assert rowfs("export", store, "abc/Tab").stdout == wanted  # the next start goes on
     rowfs("check", store)
-    assert kept(store) == [copy.name] and user_version(store) == 4
+    assert kept(store) == [copy.name] and user_version(store) == 6
     return version
 
 
@@ -394,7 +412,7 @@ def test_an_upgrade_that_is_killed_at_any_call_goes_on(rowfs, older, work):
         for store, _, struck in strikes(rowfs, work, older, what, step=every(step)):
             points += 1
             seen.add(is_old_or_new(rowfs, store, wanted))
-    assert seen == {1, 4}
+    assert seen == {1, 6}
     print(f"{points} points")
 
 

@@ -150,6 +150,32 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 
 /* ---- headers ---- */
 
+enum err blob_request_find(struct request_context *c, struct blob_info *ret)
+{
+	struct blob_conditions conditions;
+	uint64_t id;
+	enum err e = blob_request_conditions(c, &conditions);
+	if (e == ERR_OK)
+		e = blob_request_container(c, &id);
+	if (e == ERR_OK && context_param(c, "snapshot", &(struct span){ 0 }))
+		e = ERR_BLOB_NOT_FOUND;
+	if (e == ERR_OK)
+		e = blob_find(c->service, id, blob_request(c)->name, ret);
+	if (e != ERR_OK)
+		return e;
+	e = blob_conditions_read(&conditions, ret->record.etag);
+	if (e != ERR_OK)
+		blob_info_fini(ret);
+	return e;
+}
+
+enum err blob_request_begin(
+	struct request_context *c, struct blob_conditions *ret, uint64_t *ret_container)
+{
+	enum err e = blob_request_conditions(c, ret);
+	return e == ERR_OK ? blob_request_container(c, ret_container) : e;
+}
+
 void blob_etag_add(int64_t etag, struct buf *out)
 {
 	buf_addf(out, "0x%" PRIX64, (uint64_t)etag);

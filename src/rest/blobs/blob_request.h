@@ -6,6 +6,7 @@
 
 #include "rest/core/rest_service.h"
 #include "rest/core/xml_error.h"
+#include "service/blobs/blob_find.h"
 #include "service/blobs/conditions.h"
 
 enum blob_resource {
@@ -30,6 +31,12 @@ static inline struct blob_request *blob_request(const struct request_context *c)
 enum err blob_request_container(struct request_context *c, uint64_t *ret_id);
 /* Reads the conditional headers.  ERR_HEADER_INVALID. */
 enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret);
+/* Finds the blob of the URL, if its conditions for a read hold.  On ERR_OK call blob_info_fini().  The
+ * errors of both, and of blob_request_container(). */
+enum err blob_request_find(struct request_context *c, struct blob_info *ret);
+/* The first steps of a change: reads its conditions, and finds the container. */
+enum err blob_request_begin(
+	struct request_context *c, struct blob_conditions *ret, uint64_t *ret_container);
 /* Returns a parameter, or "" without it. */
 struct span blob_request_param(const struct request_context *c, const char *name);
 

@@ -1,55 +1,11 @@
-/* SPDX-License-Identifier: MIT
- * Each change reads the record, checks the conditions, and puts a new record over the version that it
- * has read. */
+/* SPDX-License-Identifier: MIT */
 #include "service/blobs/blobs.h"
 
 #include "model/metadata.h"
 #include "model/names.h"
+#include "service/blobs/blob_change.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-#define CHANGE_TRIES 64
-#define SWEPT_AT_ONCE 64
-
-void blob_info_fini(struct blob_info *b)
-{
-	item_fini(&b->item);
-	*b = (struct blob_info){ 0 };
-}
-
-static struct item_ref place_of(uint64_t parent, struct span key)
-{
-	return (struct item_ref){ .parent = parent, .class = CLASS_BLOB, .key = key };
-}
-
-/* Also a name whose upload has not ended.  ERR_NOT_FOUND. */
-static enum err look(
-	struct service *s, uint64_t container_id, struct span name, struct blob_info *ret)
-{
-	*ret = (struct blob_info){ 0 };
-	enum err e = store_child(
-		service_store(s), NULL, container_id, CLASS_BLOB, name, WANT_BODY, &ret->item);
-	if (e == ERR_OK)
-		e = ret->item.kind == ITEM_BLOB ? blob_record_read(ret->item.body, &ret->record)
-						: ERR_CORRUPT;
-	ret->id = ret->item.id;
-	ret->name = ret->item.key;
-	if (e != ERR_OK)
-		blob_info_fini(ret);
-	return e;
-}
-
-enum err blob_find(
-	struct service *s, uint64_t container_id, struct span name, struct blob_info *ret)
-{
-	enum err e = look(s, container_id, name, ret);
-	if (e == ERR_OK && ret->record.type == BLOB_NONE) {
-		blob_info_fini(ret);
-		e = ERR_NOT_FOUND;
-	}
-	return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
-}
+#define DELETE_TRIES 64
 
 enum err blob_read(
 	struct service *s, const struct blob_record *r, uint64_t offset, char *out, size_t n)
@@ -63,182 +19,8 @@ enum err blob_read(
 
 /* ---- changing ---- */
 
-/* One change, from try to try. */
-struct work {
-	struct service *service;
-	enum origin origin;
-	uint64_t container;
-	struct span name;
-	const struct blob_conditions *conditions;
-	struct blob_upload *upload; /* NULL: none */
-	struct err_detail *detail;
-	struct blob_info there; /* id 0: nothing */
-	int64_t etag;           /* the new one */
-};
-
-/* The key of an extent: extents of a blob stand in the order of the records that named them. */
-#define BLOB_EXTENT_KEY_CHARS 17
-static void blob_extent_key(int64_t etag, char out[BLOB_EXTENT_KEY_CHARS + 1])
-{
-	(void)snprintf(out, BLOB_EXTENT_KEY_CHARS + 1, "x%016" PRIx64, (uint64_t)etag);
-}
-
-static enum err write_record(const struct blob_record *r, struct buf *out)
-{
-	blob_record_write(r, out);
-	return buf_ok(out) ? ERR_OK : buf_full(out);
-}
-
-/* Puts the record over what is there, and moves the upload's extent into the blob. */
-static enum err put_record(
-	struct work *w, const struct blob_record *r, bool durable, struct item *ret_now)
-{
-	struct buf body = BUF_INIT(BLOB_RECORD_LIMIT);
-	char key[BLOB_EXTENT_KEY_CHARS + 1];
-	size_t n = 1;
-	enum err e = write_record(r, &body);
-	if (e == ERR_OK) {
-		struct change changes[2] = { { .op = CHANGE_PUT,
-			.at = place_of(w->container, w->name),
-			.cond = w->there.id != 0 ? COND_VERSION : COND_ABSENT,
-			.cond_version = w->there.item.version,
-			.kind = ITEM_BLOB,
-			.item_flags = ITEM_MADE,
-			.body = buf_span(&body),
-			.attrs = ATTRS_UNSET } };
-		if (w->upload != NULL && r->extent != 0 && w->there.id != 0) {
-			blob_extent_key(r->etag, key);
-			changes[n++] = (struct change){ .op = CHANGE_MOVE,
-				.flags = CHANGE_NO_REPLACE,
-				.at = { .id = r->extent },
-				.to = place_of(w->there.id, span_of(key)),
-				.attrs = ATTRS_UNSET };
-		}
-		e = service_apply(w->service, w->origin, changes, n, durable, w->detail);
-		if (e == ERR_OK && n > 1)
-			blob_upload_taken(w->upload);
-		if (e == ERR_OK)
-			e = item_copy(ret_now, &changes[0].now);
-		ret_now->size += n > 1; /* it is as of before the move */
-		changes_fini(changes, n);
-	}
-	buf_fini(&body);
-	return e;
-}
-
-/* ---- what no record names any more ---- */
-
-struct sweep {
-	uint64_t keep; /* the extent of the record */
-	/* A faster change may have brought an extent since, with this key or a later one. */
-	char before[BLOB_EXTENT_KEY_CHARS + 1];
-	uint64_t ids[SWEPT_AT_ONCE];
-	size_t n;
-};
-
-static bool on_extent(void *arg, const struct item *it)
-{
-	struct sweep *w = arg;
-	if (it->kind == ITEM_EXTENT && it->id != w->keep &&
-		span_cmp(it->key, span_of(w->before)) < 0)
-		w->ids[w->n++] = it->id;
-	return w->n < SWEPT_AT_ONCE;
-}
-
-/* The blob is changed already, so an error here only leaves work to the next change. */
-static void sweep(struct work *w, const struct item *blob, uint64_t keep)
-{
-	struct change changes[SWEPT_AT_ONCE];
-	struct sweep found;
-	if (service_can(w->service, STORE_COUNTS_EXACT) && blob->size <= (keep != 0))
-		return;
-	do {
-		found = (struct sweep){ .keep = keep };
-		blob_extent_key(w->etag, found.before);
-		if (store_list(service_store(w->service), NULL, blob->id, CLASS_BLOB,
-			    (struct span){ 0 }, false, WANT_KEYS, on_extent, &found) != ERR_OK ||
-			found.n == 0)
-			return;
-		for (size_t i = 0; i < found.n; i++)
-			changes[i] = (struct change){ .op = CHANGE_DELETE,
-				.flags = CHANGE_RECURSIVE,
-				.at = { .id = found.ids[i] },
-				.attrs = ATTRS_UNSET };
-		enum err e =
-			service_apply(w->service, w->origin, changes, found.n, false, w->detail);
-		changes_fini(changes, found.n);
-		if (e != ERR_OK)
-			return;
-	} while (found.n == SWEPT_AT_ONCE);
-}
-
-static bool was_overtaken(enum err e)
-{
-	return e == ERR_CONDITION_NOT_MET || e == ERR_BLOB_EXISTS || e == ERR_NOT_FOUND ||
-		e == ERR_GONE;
-}
-
-/* Makes the new record from the one that is there (NULL: none).  *ret borrows. */
-typedef enum err (*make_fn)(
-	void *arg, const struct work *w, const struct blob_record *there, struct blob_record *ret);
-
-static enum err try_change(struct work *w, make_fn make, void *arg, bool *ret_again)
-{
-	struct blob_record to;
-	struct item now = { 0 };
-	*ret_again = false;
-	enum err e = look(w->service, w->container, w->name, &w->there);
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
-		return e;
-	bool stub = w->there.id != 0 && w->there.record.type == BLOB_NONE;
-	bool exists = w->there.id != 0 && !stub;
-	const struct blob_record *there = exists ? &w->there.record : NULL;
-	e = blob_conditions_write(w->conditions, exists ? there->etag : 0);
-	if (e == ERR_OK)
-		e = make(arg, w, there, &to);
-	if (e != ERR_OK)
-		return e;
-	w->etag = service_next_version(w->service);
-	if (there != NULL && w->etag <= there->etag)
-		w->etag = there->etag + 1;
-	to.etag = w->etag;
-	if (to.made == 0)
-		to.made = w->etag;
-	/* The extent needs a blob to move to. */
-	bool first = w->there.id == 0 && to.extent != 0;
-	const struct blob_record none = { .type = BLOB_NONE, .etag = to.etag, .made = to.made };
-	e = put_record(w, first ? &none : &to, !first, &now);
-	*ret_again = first ? e == ERR_OK || was_overtaken(e) : was_overtaken(e);
-	if (e == ERR_OK && !first)
-		sweep(w, &now, to.extent);
-	item_fini(&now);
-	return e;
-}
-
-static enum err change(struct work *w, make_fn make, void *arg)
-{
-	bool again = true;
-	enum err e = ERR_OK;
-	for (int tries = 0; again && tries < CHANGE_TRIES; tries++) {
-		e = try_change(w, make, arg, &again);
-		blob_info_fini(&w->there);
-		/* The container itself may be gone. */
-		if (again && e != ERR_OK) {
-			struct item it = { 0 };
-			enum err up = store_get(
-				service_store(w->service), NULL, w->container, WANT_ATTRS, &it);
-			item_fini(&it);
-			if (up == ERR_NOT_FOUND)
-				return ERR_CONTAINER_NOT_FOUND;
-		}
-	}
-	return again && e != ERR_OK
-		? err_set(w->detail, ERR_THROTTLED, "other changes came faster every time")
-		: e;
-}
-
 static enum err make_put(
-	void *arg, const struct work *w, const struct blob_record *there, struct blob_record *ret)
+	void *arg, struct blob_change *w, const struct blob_record *there, struct blob_record *ret)
 {
 	const struct blob_new *to = arg;
 	(void)w;
@@ -260,7 +42,7 @@ enum err blob_put(struct service *s, enum origin origin, uint64_t container_id, 
 	const struct blob_new *to, const struct blob_conditions *conditions, int64_t *ret_etag,
 	struct err_detail *detail)
 {
-	struct work w = { .service = s,
+	struct blob_change w = { .service = s,
 		.origin = origin,
 		.container = container_id,
 		.name = name,
@@ -274,7 +56,7 @@ enum err blob_put(struct service *s, enum origin origin, uint64_t container_id, 
 	if (e == ERR_OK && to->content.n > BLOB_INLINE_BYTES)
 		e = ERR_INVALID_INPUT;
 	if (e == ERR_OK)
-		e = change(&w, make_put, &copy);
+		e = blob_change(&w, make_put, &copy);
 	*ret_etag = w.etag;
 	return e;
 }
@@ -285,7 +67,7 @@ struct edit {
 };
 
 static enum err make_edit(
-	void *arg, const struct work *w, const struct blob_record *there, struct blob_record *ret)
+	void *arg, struct blob_change *w, const struct blob_record *there, struct blob_record *ret)
 {
 	const struct edit *to = arg;
 	(void)w;
@@ -303,13 +85,13 @@ static enum err edit(struct service *s, enum origin origin, uint64_t container_i
 	struct edit *to, const struct blob_conditions *conditions, int64_t *ret_etag,
 	struct err_detail *detail)
 {
-	struct work w = { .service = s,
+	struct blob_change w = { .service = s,
 		.origin = origin,
 		.container = container_id,
 		.name = name,
 		.conditions = conditions,
 		.detail = detail };
-	enum err e = change(&w, make_edit, to);
+	enum err e = blob_change(&w, make_edit, to);
 	*ret_etag = w.etag;
 	return e;
 }
@@ -336,7 +118,7 @@ enum err blob_delete(struct service *s, enum origin origin, uint64_t container_i
 	const struct blob_conditions *conditions, struct err_detail *detail)
 {
 	enum err e = ERR_CONDITION_NOT_MET;
-	for (int tries = 0; e == ERR_CONDITION_NOT_MET && tries < CHANGE_TRIES; tries++) {
+	for (int tries = 0; e == ERR_CONDITION_NOT_MET && tries < DELETE_TRIES; tries++) {
 		struct blob_info b = { 0 };
 		e = blob_find(s, container_id, name, &b);
 		if (e == ERR_OK)
@@ -344,7 +126,7 @@ enum err blob_delete(struct service *s, enum origin origin, uint64_t container_i
 		if (e == ERR_OK) {
 			struct change c = { .op = CHANGE_DELETE,
 				.flags = CHANGE_RECURSIVE,
-				.at = place_of(container_id, name),
+				.at = blob_place(container_id, name),
 				.cond = COND_VERSION,
 				.cond_version = b.item.version,
 				.attrs = ATTRS_UNSET };

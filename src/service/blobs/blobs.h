@@ -6,23 +6,11 @@
 #ifndef SERVICE_BLOBS_BLOBS_H
 #define SERVICE_BLOBS_BLOBS_H
 
-#include "service/blobs/blob_record.h"
+#include "service/blobs/blob_find.h"
 #include "service/blobs/conditions.h"
 #include "service/blobs/upload.h"
 #include "service/core/service.h"
 
-/* Valid only during the call that is given it; blob_info_fini() ends one that blob_find() gave. */
-struct blob_info {
-	uint64_t id;
-	struct span name;
-	struct blob_record record;
-	struct item item; /* owns the spans */
-};
-void blob_info_fini(struct blob_info *b);
-
-/* Finds a blob.  On ERR_OK call blob_info_fini().  ERR_BLOB_NOT_FOUND. */
-enum err blob_find(
-	struct service *s, uint64_t container_id, struct span name, struct blob_info *ret);
 /* Reads n bytes of the content; offset and n must be inside.  ERR_GONE: see above. */
 enum err blob_read(
 	struct service *s, const struct blob_record *r, uint64_t offset, char *out, size_t n);

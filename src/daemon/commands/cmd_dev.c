@@ -33,13 +33,20 @@
 #define CONNECTION_MAX 4096
 #define DEFAULT_DIR "rowfs-dev"
 
+/* The emulator's ports. */
+static const struct {
+	const char *prefix; /* of --rest */
+	uint16_t port;
+} services[] = { { "blob=", 10000 }, { "queue=", 10001 }, { "", 10002 } };
+#define SERVICES ARRAY_LEN(services)
+
 struct dev {
 	const struct args *args;
 	const char *account;
 	bool memory, detach, mounted;
 	char dir[PATH_MAX / 2]; /* absolute */
 	char store[PATH_MAX], mnt[PATH_MAX], log[PATH_MAX];
-	char tables[32], queues[32]; /* endpoints */
+	char endpoints[SERVICES][32];
 	char connection[CONNECTION_MAX];
 	pid_t server;
 	int notify; /* gets READY=1; -1: none */
@@ -119,8 +126,9 @@ static int make_store(struct dev *d)
 }
 
 /* "127.0.0.1:PORT", or any free port where that one is taken. */
-static void choose_port(const struct dev *d, const char *service, uint16_t port, char ret[32])
+static void choose_port(const struct dev *d, size_t service, char ret[32])
 {
+	uint16_t port = services[service].port;
 	const struct sockaddr_in at = { .sin_family = AF_INET,
 		.sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -132,7 +140,8 @@ static void choose_port(const struct dev *d, const char *service, uint16_t port,
 	if (taken)
 		fprintf(stderr, "rowfs dev: port %u is taken; another one is used\n",
 			(unsigned)port);
-	(void)snprintf(ret, 32, "%s127.0.0.1:%u", service, asked || taken ? 0u : (unsigned)port);
+	(void)snprintf(ret, 32, "%s127.0.0.1:%u", services[service].prefix,
+		asked || taken ? 0u : (unsigned)port);
 	if (fd >= 0)
 		close(fd);
 }
@@ -163,7 +172,9 @@ static bool listen_for_ready(struct dev *d, struct sockaddr_un *at)
 
 static NORETURN void become_server(const struct dev *d, const char *notify, bool mount)
 {
-	char options[128];
+	char options[256] = "";
+	const char *mounting[] = { "mount", "-f", d->store, d->mnt, "-o", options, NULL };
+	const char *serving[2 + 2 * SERVICES + 1] = { "serve", d->store };
 	int log = open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	int null = open("/dev/null", O_RDWR);
 	(void)dup2(null, STDIN_FILENO);
@@ -175,10 +186,12 @@ static NORETURN void become_server(const struct dev *d, const char *notify, bool
 	if (!d->detach)
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	(void)setenv("NOTIFY_SOCKET", notify, 1);
-	(void)snprintf(options, sizeof(options), "rest=%s,rest=%s", d->tables, d->queues);
-	const char *const mounting[] = { "mount", "-f", d->store, d->mnt, "-o", options, NULL };
-	const char *const serving[] = { "serve", d->store, "--rest", d->tables, "--rest", d->queues,
-		NULL };
+	for (size_t i = 0, n = 0; i < SERVICES; i++) {
+		n += (size_t)snprintf(options + n, sizeof(options) - n, "%srest=%s",
+			n > 0 ? "," : "", d->endpoints[i]);
+		serving[2 + 2 * i] = "--rest";
+		serving[3 + 2 * i] = d->endpoints[i];
+	}
 	self_exec(mount ? mounting : serving);
 }
 
@@ -467,8 +480,8 @@ static int run(const struct args *args)
 		if (code == EXIT_DONE)
 			code = make_store(d);
 		if (code == EXIT_DONE) {
-			choose_port(d, "", 10002, d->tables);
-			choose_port(d, "queue=", 10001, d->queues);
+			for (size_t i = 0; i < SERVICES; i++)
+				choose_port(d, i, d->endpoints[i]);
 			code = run_until_end(d);
 		} else if (d->memory) {
 			forget(d);
@@ -483,7 +496,7 @@ static const struct option_spec options_[] = {
 	{ "account", 0, "NAME", "an account of its own instead of " ACCOUNT },
 	{ "detach", 0, NULL, "go on in the background" },
 	{ "exec", 0, "PROGRAM", "run it in a shell, end with it, and exit with its status" },
-	{ "free-ports", 0, NULL, "any free ports instead of the emulator's 10001 and 10002" },
+	{ "free-ports", 0, NULL, "any free ports instead of the emulator's 10000 to 10002" },
 	{ "memory", 0, NULL, "forget everything at the end" },
 	{ "seed", 0, "[TABLE=]FILE", "import the file first; may be given again" },
 	{ "stop", 0, NULL, "end what --detach left running" },
@@ -497,8 +510,8 @@ const struct command command_dev = {
 	.summary = "Starts a store to develop with, and ends it",
 	.help = "Makes DIR (default: " DEFAULT_DIR
 		") with a store and the emulator's account, serves its\n"
-		"tables and queues, mounts it at DIR/mnt where that is possible, and prints the\n"
-		"connection string.  PROGRAM finds AZURE_STORAGE_CONNECTION_STRING in its\n"
+		"tables, queues and blobs, mounts it at DIR/mnt where that is possible, and\n"
+		"prints the connection string.  PROGRAM finds AZURE_STORAGE_CONNECTION_STRING in its\n"
 		"environment, AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY, ROWFS_DEV_STORE and\n"
 		"ROWFS_DEV_MOUNT.\n",
 	.options = options_,

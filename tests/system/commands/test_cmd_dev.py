@@ -58,8 +58,10 @@ def test_a_program_runs_beside_it(rowfs, home):
     assert done.returncode == 7, done.stderr
     found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
     assert KNOWN in found["AZURE_STORAGE_CONNECTION_STRING"]
-    assert re.search(r"QueueEndpoint=http://127.0.0.1:\d+/devstoreaccount1;TableEndpoint=http://",
-                     found["AZURE_STORAGE_CONNECTION_STRING"])
+    ports = {re.fullmatch(r"http://127.0.0.1:(\d+)/devstoreaccount1", url)[1]
+             for name, url in re.findall("(Blob|Queue|Table)Endpoint=([^;]+);",
+                                         found["AZURE_STORAGE_CONNECTION_STRING"])}
+    assert len(ports) == 3
     assert found["AZURE_STORAGE_ACCOUNT"] == "devstoreaccount1"
     assert "AccountKey=" + found["AZURE_STORAGE_KEY"] == KNOWN
     assert found["ROWFS_DEV_STORE"] == str(home / "d/store.rowfs")
@@ -122,14 +124,18 @@ def test_memory_leaves_nothing(rowfs, home):
 
 
 def test_ports_that_are_taken_are_told(rowfs, home):
-    with emulator_port() as port, socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):  # somebody else has it: just as well
-            other.bind(("127.0.0.1", port))
-            other.listen()
+    ports = {"Blob": 10000, "Queue": 10001, "Table": 10002}
+    with emulator_port(), contextlib.ExitStack() as others:
+        for port in ports.values():
+            other = others.enter_context(socket.socket())
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):  # somebody else has it: just as well
+                other.bind(("127.0.0.1", port))
+                other.listen()
         done = rowfs("dev", "--memory", "--exec", "echo $AZURE_STORAGE_CONNECTION_STRING", cwd=home)
-    assert f"port {port} is taken; another one is used" in done.stderr
-    assert f":{port}/" not in connection(done.stdout)["TableEndpoint"]
+    for service, port in ports.items():
+        assert f"port {port} is taken; another one is used" in done.stderr
+        assert f":{port}/" not in connection(done.stdout)[service + "Endpoint"]
 
 
 def test_without_fuse_it_serves(rowfs, home):

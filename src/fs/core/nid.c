@@ -10,12 +10,13 @@
 
 #include <string.h>
 
+static struct mutex far_lock = MUTEX_INIT(RANK_NID);
+/* All zero at first, so that the file of the program does not carry it. */
 static struct {
-	struct mutex lock;
 	size_t n;
 	struct nid_far by_number[NID_FAR_MAX];
 	uint32_t sorted[NID_FAR_MAX]; /* numbers, in the order of id and high */
-} far = { .lock = MUTEX_INIT(RANK_NID) };
+} far;
 
 static bool is_before(const struct nid_far *a, uint64_t id, uint64_t high)
 {
@@ -38,7 +39,7 @@ static size_t place_of(uint64_t id, uint64_t high)
 
 uint64_t nid_far_number(uint64_t id, uint64_t high)
 {
-	mutex_lock(&far.lock);
+	mutex_lock(&far_lock);
 	size_t at = place_of(id, high);
 	bool found = at < far.n && far.by_number[far.sorted[at]].id == id &&
 		far.by_number[far.sorted[at]].high == high;
@@ -49,16 +50,16 @@ uint64_t nid_far_number(uint64_t id, uint64_t high)
 		far.sorted[at] = (uint32_t)far.n++;
 	}
 	uint64_t number = far.sorted[at];
-	mutex_unlock(&far.lock);
+	mutex_unlock(&far_lock);
 	return number;
 }
 
 struct nid_far nid_far_of(uint64_t number)
 {
 	struct nid_far ret = { 0 };
-	mutex_lock(&far.lock);
+	mutex_lock(&far_lock);
 	if (number < far.n)
 		ret = far.by_number[number];
-	mutex_unlock(&far.lock);
+	mutex_unlock(&far_lock);
 	return ret;
 }

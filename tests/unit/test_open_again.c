@@ -94,6 +94,37 @@ TEST(a_node_may_be_retired_before_it_comes)
 	contents_free(b);
 }
 
+/* A reader put it before somebody set its attributes and a third replaced it. */
+TEST(a_replaced_row_is_kept_with_its_last_attributes)
+{
+	struct contents *b = contents_new(1 << 20, 100);
+	const uint64_t nid = nid_make(3000, 1);
+	struct item first = row(1), last = row(1);
+	first.attrs.ctime_ns = 1;
+	last.attrs.ctime_ns = 2;
+	struct item same = last;
+	const struct content *held = NULL, *kept = NULL, *again = NULL;
+	CHECK_ERR(contents_put(b, &first, &held), ERR_OK);
+	CHECK_ERR(contents_keep_old(b, &last, &kept), ERR_OK);
+	CHECK_ERR(contents_keep_old(b, &same, &again), ERR_OK);
+	CHECK(kept == again);
+	contents_unpin(b, kept);
+	contents_unpin(b, again);
+	check_retired(b);
+	const struct content *found = contents_pin_old(b, nid), *looked = contents_look(b, nid);
+	CHECK_EQ_INT(found->item.attrs.ctime_ns, 2);
+	CHECK(looked == found);
+	contents_unpin(b, found);
+	contents_unpin(b, looked);
+	CHECK_EQ_INT(held->item.attrs.ctime_ns, 1);
+	contents_unpin(b, held);
+	struct contents_info info;
+	contents_info(b, &info);
+	CHECK_EQ_INT(info.pinned, 0);
+	CHECK_EQ_INT(info.count, 1);
+	contents_free(b);
+}
+
 TEST(a_large_row_that_is_open_leaves_room_for_what_is_replaced)
 {
 	static const char large[10000];
@@ -266,6 +297,7 @@ RUN_TESTS(T(what_was_put_is_found_by_its_node),
 	T(a_dropped_node_is_found_again_once_somebody_puts_it),
 	T(a_retired_node_is_not_found_though_a_late_reader_puts_it),
 	T(a_node_may_be_retired_before_it_comes),
+	T(a_replaced_row_is_kept_with_its_last_attributes),
 	T(a_large_row_that_is_open_leaves_room_for_what_is_replaced),
 	T(a_second_try_without_a_look_up_is_told_from_one_by_name),
 	T(a_second_try_meets_the_node_or_the_name_that_was_looked_up),

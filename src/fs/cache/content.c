@@ -224,7 +224,38 @@ static void insert(struct contents *b, struct entry *e, struct item *it)
 	list_push(b, e);
 }
 
-static enum err put(struct contents *b, struct item *it, bool pinned, const struct content **ret)
+static void hide(struct contents *b, struct entry *e)
+{
+	if (e->pins == 0)
+		drop(b, e);
+	else
+		e->dropped = true;
+}
+
+/* Each call that sets attributes sets the time of change. */
+static bool has_same_attributes(const struct item *a, const struct item *b)
+{
+	return a->attrs.ctime_ns == b->attrs.ctime_ns;
+}
+
+static struct entry *retire(struct contents *b, uint64_t nid)
+{
+	lock_assert_held(&b->lock);
+	*retired(b, nid) = nid;
+	struct entry *e = find(b, nid);
+	if (e != NULL)
+		e->retired = true;
+	return e;
+}
+
+enum put_how {
+	PUT_LISTED,
+	PUT_PINNED,
+	PUT_OLD, /* pinned, and retired */
+};
+
+static enum err put(
+	struct contents *b, struct item *it, enum put_how how, const struct content **ret)
 {
 	struct entry *fresh = calloc(1, sizeof(*fresh));
 	if (fresh == NULL) {
@@ -232,13 +263,17 @@ static enum err put(struct contents *b, struct item *it, bool pinned, const stru
 		return ERR_NO_MEMORY;
 	}
 	mutex_lock(&b->lock);
-	struct entry *e = find(b, nid_of(it));
+	struct entry *e = how == PUT_OLD ? retire(b, nid_of(it)) : find(b, nid_of(it));
+	if (e != NULL && how == PUT_OLD && !has_same_attributes(&e->content.item, it)) {
+		hide(b, e);
+		e = NULL;
+	}
 	if (e == NULL) {
 		e = fresh;
 		fresh = NULL;
 		insert(b, e, it);
 	}
-	if (pinned)
+	if (how != PUT_LISTED)
 		pin(b, e);
 	evict(b);
 	mutex_unlock(&b->lock);
@@ -250,13 +285,18 @@ static enum err put(struct contents *b, struct item *it, bool pinned, const stru
 
 enum err contents_put(struct contents *b, struct item *it, const struct content **ret)
 {
-	return put(b, it, true, ret);
+	return put(b, it, PUT_PINNED, ret);
 }
 
 void contents_add(struct contents *b, struct item *it)
 {
 	const struct content *ignored;
-	(void)put(b, it, false, &ignored);
+	(void)put(b, it, PUT_LISTED, &ignored);
+}
+
+enum err contents_keep_old(struct contents *b, struct item *it, const struct content **ret)
+{
+	return put(b, it, PUT_OLD, ret);
 }
 
 void contents_pin_again(struct contents *b, const struct content *content)
@@ -298,20 +338,15 @@ void contents_drop(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
 	struct entry *e = find(b, nid);
-	if (e != NULL && e->pins == 0)
-		drop(b, e);
-	else if (e != NULL)
-		e->dropped = true;
+	if (e != NULL)
+		hide(b, e);
 	mutex_unlock(&b->lock);
 }
 
 void contents_retire(struct contents *b, uint64_t nid)
 {
 	mutex_lock(&b->lock);
-	*retired(b, nid) = nid;
-	struct entry *e = find(b, nid);
-	if (e != NULL)
-		e->retired = true;
+	(void)retire(b, nid);
 	mutex_unlock(&b->lock);
 }
 

@@ -29,6 +29,9 @@ const struct content *contents_pin_old(struct contents *b, uint64_t nid);
 enum err contents_put(struct contents *b, struct item *it, const struct content **ret);
 /* The same without a pin, if there is memory. */
 void contents_add(struct contents *b, struct item *it);
+/* The same for a node that was replaced or removed for good: only contents_pin_old() finds it from now
+ * on.  The item holds the last attributes of that version, so an entry with earlier ones goes. */
+enum err contents_keep_old(struct contents *b, struct item *it, const struct content **ret);
 /* Once more what is pinned. */
 void contents_pin_again(struct contents *b, const struct content *content);
 void contents_unpin(struct contents *b, const struct content *content);

@@ -70,21 +70,24 @@ static void partition_made(struct fs *fs, struct told *told, const struct change
  * Others look again. */
 static void keep_old(struct fs *fs, const struct change *c)
 {
-	if (c->old.kind != ITEM_ROW || c->old.body.p == NULL || (c->flags & CHANGE_EXCHANGE) != 0)
+	if (c->old.kind != ITEM_ROW || c->old.body.p == NULL || c->op == CHANGE_ATTRS ||
+		(c->flags & CHANGE_EXCHANGE) != 0)
 		return;
 	bool open = idset_count(fs->open_files, c->old.id) > 0; /* while it was no row yet */
 	if (!open && idset_count(fs->seen, c->old.parent) == 0)
 		return;
+	bool gone = c->op == CHANGE_DELETE || nid_of(&c->old) != nid_of(&c->now);
 	struct item copy = { 0 };
 	const struct content *content = NULL;
 	if (item_copy(&copy, &c->old) == ERR_OK &&
-		contents_put(fs->contents, &copy, &content) == ERR_OK) {
+		(gone ? contents_keep_old : contents_put)(fs->contents, &copy, &content) ==
+			ERR_OK) {
 		if (open && held_may_keep(fs))
 			handles_keep(fs, content);
 		contents_unpin(fs->contents, content);
-	}
-	if (c->op == CHANGE_DELETE || nid_of(&c->old) != nid_of(&c->now))
+	} else if (gone) {
 		contents_retire(fs->contents, nid_of(&c->old));
+	}
 }
 
 /* Readers of the old version are shown the row's mode, and how many links it has. */
@@ -110,12 +113,12 @@ static void row_rewritten(struct fs *fs, const struct change *first, const struc
 	notify_name_soon(fs->notifier, nid_make(c->now.parent, 0), span_make(name, len));
 }
 
-/* An empty file that waited under a row's name keeps its node, and its content may change now.  A
- * row's content stays, but with other attributes: those are shown when it is replaced. */
+/* An empty file that waited under a row's name keeps its node, and its content may change now.  A row
+ * whose attributes are set needs nothing here: change sets come in any order, and a later one may have
+ * kept it already. */
 static void drop_content(struct fs *fs, const struct change *c)
 {
-	if ((c->op == CHANGE_MOVE && c->now.kind == ITEM_FILE) ||
-		(c->op == CHANGE_ATTRS && c->now.kind == ITEM_ROW))
+	if (c->op == CHANGE_MOVE && c->now.kind == ITEM_FILE)
 		contents_drop(fs->contents, nid_of(&c->now));
 }
 

@@ -3,217 +3,31 @@
  * is noticed soon even if no row matches.  The texts of the last pages are kept for reads that go
  * back a little: the kernel's read-ahead sends several reads at once, in any order.
  *
- * The view is in use only during a page, so it can be ended between pages.
- *
- * The size is counted by a twin, which goes on from where the reader is and keeps no text. */
+ * The view is in use only during a page, so it can be ended between pages. */
 #include "service/query/row_stream.h"
 
 #include "base/clock.h"
-#include "codec/entity_json.h"
-#include "codec/json_build.h"
-#include "query/key_ranges.h"
-#include "service/query/csv_writer.h"
-#include "service/query/queries.h"
-#include "service/query/row_line.h"
-#include "service/view/views.h"
+#include "service/query/row_stream_parts.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
+#include <string.h>
 
-#define PAGE_BYTES ((size_t)128 << 10)
 #define PAGE_US (50u * 1000)
-#define KEPT_PAGES 4
 /* Pages that begin further back are dropped. */
 #define KEPT_BYTES ((KEPT_PAGES + 1) * PAGE_BYTES)
-/* A page and one row, or the header of a CSV file. */
-#define TEXT_MAX ((size_t)16 << 20)
 
-enum phase {
-	PHASE_LOOK, /* collects the names of a CSV file's columns */
-	PHASE_HEAD,
-	PHASE_ROWS,
-	PHASE_END,
-};
-
-struct page {
-	struct buf text;
-	uint64_t base; /* its offset in the stream */
-};
-
-struct row_stream {
-	struct service *service;
-	struct view *view;
-	uint64_t table_id;
-	struct key_ranges limit; /* of a partition */
-	bool limited;
-	struct row_query query;
-	const struct query_viewer *viewer;
-	bool with_time; /* Timestamp is selected */
-	struct csv_writer *csv;
-	struct filter_mismatch *mismatch; /* for .explain */
-
-	enum phase phase;
-	struct buf next_pk, next_rk; /* start of the next page; data NULL: the start of the table */
-	uint64_t rows;               /* rows written */
-	uint64_t looked_at, matched;
-	enum key_plan plan;
-
-	struct page page;             /* the last one */
-	struct page kept[KEPT_PAGES]; /* those before it, the latest first */
-	uint64_t size;                /* of the whole; UINT64_MAX: not known yet */
-
-	struct row_stream *twin; /* while the size is counted; borrows all that does not change */
-	bool counts;             /* it is a twin */
-	bool needs_documents;    /* of a twin: a row's size does not tell the length of its line */
-	bool measures;           /* the first pass over a CSV file's rows counts their bytes */
-	struct row_line line;
-
-	struct entity entity;      /* a row that the query did not decode */
-	struct property *selected; /* of a row; room for all selected ones */
-	enum err e;                /* the error of the page */
-};
-
-/* ---- rows ---- */
-
-static const struct entity *entity_of(struct row_stream *s, const struct query_row *row)
-{
-	struct entity *e = &s->entity;
-	if (row->entity != NULL)
-		return row->entity;
-	enum err err = entity_json_decode(row->document, ENTITY_JSON_FILE, e, NULL, NULL);
-	if (err != ERR_OK) {
-		s->e = err == ERR_NO_MEMORY ? err : ERR_CORRUPT;
-		return NULL;
-	}
-	e->pk = row->pk;
-	e->rk = row->rk;
-	e->has_pk = e->has_rk = true;
-	e->timestamp = row->version;
-	return e;
-}
-
-/* Returns the row with only the selected properties; borrows from e. */
-static struct entity select_from(struct row_stream *s, const struct entity *e)
-{
-	const struct selection *select = &s->query.select;
-	struct entity ret = *e;
-	if (select->all)
-		return ret;
-	ret.props = s->selected;
-	ret.nprops = selection_apply(select, e, s->selected);
-	return ret;
-}
-
-static unsigned json_flags(const struct row_stream *s)
-{
-	return ENTITY_JSON_PK | ENTITY_JSON_RK | (s->with_time ? ENTITY_JSON_TIMESTAMP : 0u);
-}
-
-/* Copies a canonical document behind the keys. */
-static void splice(struct row_stream *s, const struct query_row *row)
-{
-	struct entity keys = { .pk = row->pk,
-		.rk = row->rk,
-		.has_pk = true,
-		.has_rk = true,
-		.timestamp = row->version };
-	struct span members;
-	if (!entity_json_members(row->document, &members)) {
-		s->e = ERR_CORRUPT;
-		return;
-	}
-	entity_json_encode(&keys, json_flags(s), &s->page.text);
-	if (members.n == 0 || !buf_ok(&s->page.text))
-		return;
-	s->page.text.data[s->page.text.len - 1] = ',';
-	buf_add_span(&s->page.text, members);
-	buf_add_char(&s->page.text, '}');
-}
-
-/* All properties as an object: a twin counts it unwritten. */
-static bool counts_unwritten(const struct row_stream *s)
-{
-	bool object = s->query.form == ROW_FORM_NDJSON || s->query.form == ROW_FORM_JSON;
-	return s->counts && object && s->query.select.all;
-}
-
-static void count_object(struct row_stream *s, const struct query_row *row)
-{
-	uint64_t bytes;
-	s->e = row_line_bytes(
-		&s->line, row->item, row->pk, row->rk, json_flags(s), row->document, &bytes);
-	s->needs_documents = s->needs_documents || s->e == ERR_NOT_FOUND;
-	s->page.base += bytes;
-}
-
-static void put_object(struct row_stream *s, const struct query_row *row)
-{
-	if (counts_unwritten(s)) {
-		count_object(s, row);
-		return;
-	}
-	if (s->query.select.all && (row->flags & ITEM_CANONICAL) != 0) {
-		splice(s, row);
-		return;
-	}
-	const struct entity *e = entity_of(s, row);
-	if (e == NULL)
-		return;
-	struct entity selected = select_from(s, e);
-	entity_json_encode(&selected, json_flags(s), &s->page.text);
-}
-
-static void put_record(struct row_stream *s, const struct query_row *row)
-{
-	const struct entity *e = entity_of(s, row);
-	if (e != NULL)
-		s->e = csv_writer_row(s->csv, e, &s->page.text);
-}
-
-static void write_row(struct row_stream *s, const struct query_row *row)
-{
-	switch (s->query.form) {
-	case ROW_FORM_NDJSON:
-		put_object(s, row);
-		buf_add_char(&s->page.text, '\n');
-		break;
-	case ROW_FORM_JSON:
-		buf_add_str(&s->page.text, s->rows == 0 ? "\n" : ",\n");
-		put_object(s, row);
-		break;
-	case ROW_FORM_CSV:
-		put_record(s, row);
-		break;
-	case ROW_FORM_COUNT:
-	case ROW_FORM_EXPLAIN:
-	case ROW_FORM_NONE:
-		break;
-	}
-	s->rows++;
-}
-
-static void look_at_names(struct row_stream *s, const struct query_row *row)
-{
-	const struct entity *e = entity_of(s, row);
-	for (size_t i = 0; e != NULL && s->e == ERR_OK && i < e->nprops; i++)
-		s->e = csv_writer_add(s->csv, e->props[i].name);
-	if (e != NULL && s->e == ERR_OK && s->measures)
-		s->e = csv_writer_measure(s->csv, e);
-}
+/* ---- pages ---- */
 
 static bool on_row(void *arg, const struct query_row *row)
 {
 	struct row_stream *s = arg;
 	if (s->phase == PHASE_LOOK)
-		look_at_names(s, row);
+		row_text_look(s, row);
 	else
-		write_row(s, row);
+		row_text_add(s, row);
 	if (s->e == ERR_OK && !buf_ok(&s->page.text))
 		s->e = ERR_NO_MEMORY;
 	return s->e == ERR_OK && s->page.text.len < PAGE_BYTES;
 }
-
-/* ---- pages ---- */
 
 static void begin_walk(struct row_stream *s)
 {
@@ -239,7 +53,7 @@ static enum err walk_on(struct row_stream *s, bool *ret_done)
 		.filter = &rq->filter,
 		.limit = s->limited ? &s->limit : NULL,
 		.viewer = s->viewer,
-		.no_documents = counts_unwritten(s) && !s->needs_documents,
+		.no_documents = row_text_only_counts(s) && !s->needs_documents,
 		.mismatch = s->mismatch,
 		.from_pk = buf_span(&s->next_pk),
 		.from_rk = buf_span(&s->next_rk),
@@ -282,69 +96,6 @@ static enum err look_on(struct row_stream *s)
 	return e;
 }
 
-static void write_head(struct row_stream *s)
-{
-	if (s->query.form == ROW_FORM_JSON)
-		buf_add_char(&s->page.text, '[');
-	else if (s->query.form == ROW_FORM_CSV)
-		csv_writer_header(s->csv, &s->page.text);
-	s->phase = PHASE_ROWS;
-}
-
-static void put_selection(struct json_build *b, const struct selection *select)
-{
-	if (select->all) {
-		json_add_null(b, "select");
-		return;
-	}
-	json_open_array(b, "select");
-	for (size_t i = 0; i < select->n; i++)
-		json_add_text(b, NULL, select->names[i]);
-	json_close(b);
-}
-
-static void put_filter(struct json_build *b, const struct filter *f)
-{
-	struct buf text = BUF_INIT(TEXT_MAX);
-	filter_print(f, &text);
-	if (!buf_ok(&text))
-		b->failed = true;
-	else if (text.len == 0)
-		json_add_null(b, "filter");
-	else
-		json_add_text(b, "filter", buf_span(&text));
-	buf_fini(&text);
-}
-
-static void explain(struct row_stream *s)
-{
-	struct json_build b;
-	json_begin(&b);
-	json_add_str(&b, "plan", key_plan_name(s->plan));
-	put_filter(&b, &s->query.filter);
-	if (s->query.top == 0)
-		json_add_null(&b, "top");
-	else
-		json_add_count(&b, "top", s->query.top);
-	put_selection(&b, &s->query.select);
-	json_add_count(&b, "looked_at", s->looked_at);
-	json_add_count(&b, "matched", s->matched);
-	filter_mismatch_tell(s->mismatch, &b);
-	json_end(&b, &s->page.text);
-	buf_add_char(&s->page.text, '\n');
-}
-
-static void write_tail(struct row_stream *s)
-{
-	if (s->query.form == ROW_FORM_JSON)
-		buf_add_str(&s->page.text, "\n]\n");
-	else if (s->query.form == ROW_FORM_COUNT)
-		buf_addf(&s->page.text, "%" PRIu64 "\n", s->matched);
-	else if (s->query.form == ROW_FORM_EXPLAIN)
-		explain(s);
-	s->phase = PHASE_END;
-}
-
 static enum err write_rows(struct row_stream *s)
 {
 	bool done = false;
@@ -356,7 +107,8 @@ static enum err write_rows(struct row_stream *s)
 		s->page.base = base;
 		s->rows = rows;
 	} else if (done) {
-		write_tail(s);
+		row_text_tail(s);
+		s->phase = PHASE_END;
 	}
 	return e;
 }
@@ -396,7 +148,7 @@ static void keep_page(struct row_stream *s)
 }
 
 /* Replaces the text by the next piece, which may be empty. */
-static enum err go_on(struct row_stream *s)
+enum err row_stream_advance(struct row_stream *s)
 {
 	enum err e = ERR_OK;
 	keep_page(s);
@@ -405,7 +157,8 @@ static enum err go_on(struct row_stream *s)
 		e = look_on(s);
 		break;
 	case PHASE_HEAD:
-		write_head(s);
+		row_text_head(s);
+		s->phase = PHASE_ROWS;
 		break;
 	case PHASE_ROWS:
 		e = write_rows(s);
@@ -447,7 +200,7 @@ static size_t take(const struct row_stream *s, uint64_t offset, size_t n, struct
 	return got;
 }
 
-static enum err explain_error(enum err e, struct err_detail *detail)
+enum err row_stream_explain(enum err e, struct err_detail *detail)
 {
 	if (e == ERR_GONE)
 		return err_set(detail, e,
@@ -473,76 +226,14 @@ enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 		if (got == n || s->phase == PHASE_END ||
 			(got > 0 && clock_mono_us() - started >= PAGE_US))
 			break;
-		e = interrupted != NULL && interrupted(arg) ? ERR_CANCELLED : go_on(s);
+		e = interrupted != NULL && interrupted(arg) ? ERR_CANCELLED : row_stream_advance(s);
 		if (e != ERR_OK)
 			break;
 	}
 	/* The next read meets the error again. */
 	if (got > 0)
 		e = ERR_OK;
-	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : explain_error(e, detail);
-}
-
-static void twin_free(struct row_stream *t)
-{
-	if (t == NULL)
-		return;
-	buf_fini(&t->next_pk);
-	buf_fini(&t->next_rk);
-	buf_fini(&t->page.text);
-	row_line_fini(&t->line);
-	entity_fini(&t->entity);
-	free(t);
-}
-
-static struct row_stream *twin_new(const struct row_stream *s)
-{
-	struct row_stream *t = malloc(sizeof(*t));
-	if (t == NULL)
-		return NULL;
-	*t = *s;
-	t->counts = true;
-	t->next_pk = t->next_rk = BUF_INIT(LIMIT_KEY_BYTES + 1);
-	buf_add(&t->next_pk, s->next_pk.data, s->next_pk.len);
-	buf_add(&t->next_rk, s->next_rk.data, s->next_rk.len);
-	t->entity = (struct entity){ 0 };
-	t->line = (struct row_line){ 0 };
-	t->page = (struct page){ .text = BUF_INIT(TEXT_MAX),
-		.base = s->page.base + s->page.text.len };
-	memset(t->kept, 0, sizeof(t->kept));
-	return t;
-}
-
-/* Reads the next page, or goes on with the count behind the first one. */
-static enum err count_on(struct row_stream *s)
-{
-	if (s->phase == PHASE_LOOK && s->next_pk.data == NULL) {
-		csv_writer_measure_none(s->csv);
-		s->measures = true;
-	}
-	if (s->phase == PHASE_LOOK || s->phase == PHASE_HEAD || s->page.text.len == 0)
-		return go_on(s);
-	if (s->twin == NULL && (s->twin = twin_new(s)) == NULL)
-		return ERR_NO_MEMORY;
-	enum err e = go_on(s->twin);
-	if (e == ERR_NOT_FOUND && s->twin->needs_documents)
-		return ERR_OK;
-	if (e == ERR_OK && s->twin->phase == PHASE_END) {
-		s->size = s->twin->size;
-		twin_free(s->twin);
-		s->twin = NULL;
-	}
-	return e;
-}
-
-enum err row_stream_size(struct row_stream *s, row_stream_asked_fn interrupted, void *arg,
-	uint64_t *ret, struct err_detail *detail)
-{
-	enum err e = ERR_OK;
-	while (e == ERR_OK && s->size == UINT64_MAX)
-		e = interrupted != NULL && interrupted(arg) ? ERR_CANCELLED : count_on(s);
-	*ret = s->size;
-	return explain_error(e, detail);
+	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : row_stream_explain(e, detail);
 }
 
 uint64_t row_stream_rows(const struct row_stream *s)
@@ -638,6 +329,18 @@ void row_stream_for(struct row_stream *s, const struct query_viewer *viewer)
 	s->viewer = viewer;
 }
 
+void row_stream_twin_free(struct row_stream *t)
+{
+	if (t == NULL)
+		return;
+	buf_fini(&t->next_pk);
+	buf_fini(&t->next_rk);
+	buf_fini(&t->page.text);
+	row_line_fini(&t->line);
+	entity_fini(&t->entity);
+	free(t);
+}
+
 void row_stream_close(struct row_stream *s)
 {
 	if (s == NULL)
@@ -647,7 +350,7 @@ void row_stream_close(struct row_stream *s)
 	row_query_fini(&s->query);
 	csv_writer_free(s->csv);
 	filter_mismatch_free(s->mismatch);
-	twin_free(s->twin);
+	row_stream_twin_free(s->twin);
 	buf_fini(&s->next_pk);
 	buf_fini(&s->next_rk);
 	buf_fini(&s->page.text);

@@ -59,6 +59,16 @@ static inline size_t span_find(struct span a, struct span what)
 	return a.n;
 }
 
+/* Takes the part before the first sep, and that sep, from the front of *rest; all of it without one. */
+static inline struct span span_take(struct span *rest, char sep)
+{
+	const char *end = rest->n > 0 ? (const char *)memchr(rest->p, sep, rest->n) : NULL;
+	struct span part = span_make(rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n);
+	size_t n = end != NULL ? part.n + 1 : part.n;
+	*rest = span_make(rest->p + n, rest->n - n);
+	return part;
+}
+
 /* Compares as memcmp() does; a prefix comes before the longer span. */
 static inline int span_cmp(struct span a, struct span b)
 {

@@ -113,16 +113,24 @@ static enum err clear(struct world *w)
 	return queue_clear(w->service, ORIGIN_REST, queue, &w->detail);
 }
 
+static enum err set(struct world *w, const struct collection_edit *to)
+{
+	int64_t etag;
+	return collection_set(
+		w->service, ORIGIN_REST, &collection_queue, queue, to, &etag, &w->detail);
+}
+
 static enum err set_metadata(struct world *w)
 {
-	return queue_set_metadata(w->service, ORIGIN_REST, queue, SPAN_LIT("b:2\n"), &w->detail);
+	static const struct span metadata = SPAN_LIT("b:2\n");
+	return set(w, &(struct collection_edit){ .metadata = &metadata });
 }
 
 static enum err set_policies(struct world *w)
 {
 	static const struct span xml = SPAN_LIT(
 		"<SignedIdentifiers><SignedIdentifier><Id>p</Id></SignedIdentifier></SignedIdentifiers>");
-	return queue_set_policies(w->service, ORIGIN_REST, queue, xml, &w->detail);
+	return set(w, &(struct collection_edit){ .policies = &xml });
 }
 
 static enum err drop_queue(struct world *w)
@@ -130,7 +138,7 @@ static enum err drop_queue(struct world *w)
 	return queue_delete(w->service, ORIGIN_REST, queue, &w->detail);
 }
 
-static bool on_queue(void *arg, const struct queue_info *q)
+static bool on_queue(void *arg, const struct collection *q)
 {
 	struct seen *s = arg;
 	s->n++;
@@ -142,8 +150,8 @@ static enum err list(struct world *w)
 {
 	struct seen s = { 0 };
 	struct buf next = BUF_INIT(64);
-	enum err e = queue_list(
-		w->service, ids.account, SPAN_LIT("j"), SPAN_LIT(""), 10, on_queue, &s, &next);
+	enum err e = collection_list(w->service, &collection_queue, ids.account, SPAN_LIT("j"),
+		SPAN_LIT(""), 10, on_queue, &s, &next);
 	if (e == ERR_OK)
 		EXPECT(w, s.n == 1 && s.bytes == 4 && next.len == 0);
 	buf_fini(&next);

@@ -68,8 +68,10 @@ static const struct world *the_world(void)
 	MUST(queue_create(w.service, ORIGIN_COMMAND, w.secrets.id, QUEUE, SPAN_LIT(""), &created,
 		     NULL) == ERR_OK);
 	MUST(queue_id(w.service, w.secrets.id, QUEUE, &queue) == ERR_OK);
-	MUST(queue_set_policies(w.service, ORIGIN_COMMAND, queue, span_of(policies), NULL) ==
-		ERR_OK);
+	struct span xml = span_of(policies);
+	int64_t etag;
+	MUST(collection_set(w.service, ORIGIN_COMMAND, &collection_queue, queue,
+		     &(struct collection_edit){ .policies = &xml }, &etag, NULL) == ERR_OK);
 	return &w;
 }
 

@@ -28,7 +28,6 @@ struct world {
 static void world_begin(struct world *w, struct store *store)
 {
 	struct item it = { 0 };
-	int64_t etag;
 	MUST(service_new(store, &w->service) == ERR_OK);
 	MUST(account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
 		ERR_OK);
@@ -36,8 +35,11 @@ static void world_begin(struct world *w, struct store *store)
 	w->account = it.id;
 	w->spans = service_can(w->service, STORE_CAN_SPAN | STORE_CAN_MOVE_DIRS);
 	item_fini(&it);
-	MUST(container_create(w->service, ORIGIN_REST, w->account, SPAN_LIT("photos"), SPAN_LIT(""),
-		     CONTAINER_PRIVATE, &etag, NULL) == ERR_OK);
+	struct collection c = {
+		.name = SPAN_LIT("photos"), .metadata = SPAN_LIT(""), .policies = SPAN_LIT("")
+	};
+	MUST(collection_create(w->service, ORIGIN_REST, &collection_container, w->account, &c,
+		     NULL) == ERR_OK);
 	MUST(container_id(w->service, w->account, SPAN_LIT("photos"), &w->container) == ERR_OK);
 }
 
@@ -447,25 +449,34 @@ TEST(damaged_content_is_told)
 	world_end(&w);
 }
 
+static enum err delete_container(struct world *w)
+{
+	return collection_delete(
+		w->service, ORIGIN_REST, &collection_container, w->container, NULL, NULL, NULL);
+}
+
 TEST(a_container_goes_with_its_blobs)
 {
 	OVER_ALL(w)
 	{
 		int64_t etag;
 		put(&w, "x", 1, 10);
-		CHECK_ERR(
-			container_delete(w.service, ORIGIN_REST, w.container, &none, NULL), ERR_OK);
-		CHECK_ERR(container_delete(w.service, ORIGIN_REST, w.container, &none, NULL),
-			ERR_CONTAINER_NOT_FOUND);
+		CHECK_ERR(delete_container(&w), ERR_OK);
+		CHECK_ERR(delete_container(&w), ERR_CONTAINER_NOT_FOUND);
 		CHECK_ERR(put_if(&w, "x", 1, 10, &none, &etag), ERR_CONTAINER_NOT_FOUND);
-		CHECK_ERR(container_create(w.service, ORIGIN_REST, w.account, SPAN_LIT("photos"),
-				  SPAN_LIT("a:1\n"), CONTAINER_ALL, &etag, NULL),
+		struct collection to = { .name = SPAN_LIT("photos"),
+			.metadata = SPAN_LIT("a:1\n"),
+			.policies = SPAN_LIT(""),
+			.access = CONTAINER_ALL };
+		CHECK_ERR(collection_create(w.service, ORIGIN_REST, &collection_container,
+				  w.account, &to, NULL),
 			ERR_OK);
-		struct container_info i = { 0 };
+		struct collection i = { 0 };
 		CHECK_ERR(container_find(w.service, w.account, SPAN_LIT("photos"), &i), ERR_OK);
-		CHECK(i.access == CONTAINER_ALL && span_is(i.metadata, "a:1\n") && i.etag == etag);
+		CHECK(i.access == CONTAINER_ALL && span_is(i.metadata, "a:1\n") &&
+			i.etag == to.etag);
 		CHECK_EQ_INT(i.item.size, 0);
-		container_info_fini(&i);
+		collection_fini(&i);
 	}
 }
 

@@ -403,10 +403,10 @@ TEST(messages_count_among_the_operations_of_a_set)
 		CHECK_ERR(part(&w, text.data), n > LIMIT_BATCH_OPS ? ERR_BATCH_TOO_LARGE : ERR_OK);
 		buf_fini(&text);
 	}
-	struct queue_info q;
+	struct collection q;
 	MUST(queue_find(w.service, w.account, SPAN_LIT("jobs"), &q) == ERR_OK);
-	CHECK_EQ_INT(q.messages, LIMIT_BATCH_OPS - 1);
-	queue_info_fini(&q);
+	CHECK_EQ_INT(q.children, LIMIT_BATCH_OPS - 1);
+	collection_fini(&q);
 	service_free(w.service);
 }
 

@@ -178,10 +178,10 @@ static enum err update(struct world *w, const struct queue_message *m, int64_t h
 
 static uint64_t count(struct world *w)
 {
-	struct queue_info q = { 0 };
+	struct collection q = { 0 };
 	MUST(queue_find(w->service, w->account, SPAN_LIT("jobs"), &q) == ERR_OK);
-	uint64_t n = q.messages;
-	queue_info_fini(&q);
+	uint64_t n = q.children;
+	collection_fini(&q);
 	return n;
 }
 
@@ -528,13 +528,13 @@ TEST(a_queue_is_created_once_and_again_with_equal_metadata)
 		CHECK_ERR(queue_create(w.service, ORIGIN_REST, 999999, SPAN_LIT("que"),
 				  SPAN_LIT(""), &created, NULL),
 			ERR_ACCOUNT_NOT_FOUND);
-		struct queue_info q;
+		struct collection q;
 		CHECK_ERR(queue_find(w.service, w.account, SPAN_LIT("q-1"), &q), ERR_OK);
 		CHECK(span_is(q.metadata, "A:1\nbee: two\n"));
 		CHECK_EQ_INT(q.policies.n, 0);
-		CHECK_EQ_INT(q.messages, 0);
+		CHECK_EQ_INT(q.children, 0);
 		uint64_t id = q.id;
-		queue_info_fini(&q);
+		collection_fini(&q);
 		CHECK_ERR(
 			queue_find(w.service, w.account, SPAN_LIT("q-2"), &q), ERR_QUEUE_NOT_FOUND);
 		CHECK_ERR(queue_delete(w.service, ORIGIN_REST, id, NULL), ERR_OK);
@@ -546,38 +546,41 @@ TEST(a_queue_is_created_once_and_again_with_equal_metadata)
 	}
 }
 
+/* NULL: it stays. */
+static enum err set(struct world *w, uint64_t queue, const char *metadata, const char *policies)
+{
+	struct span m = span_of(metadata != NULL ? metadata : "");
+	struct span p = span_of(policies != NULL ? policies : "");
+	const struct collection_edit to = { .metadata = metadata != NULL ? &m : NULL,
+		.policies = policies != NULL ? &p : NULL };
+	int64_t etag;
+	return collection_set(w->service, ORIGIN_REST, &collection_queue, queue, &to, &etag, NULL);
+}
+
 TEST(metadata_and_policies_are_replaced_one_by_one)
 {
 	OVER_ALL(w)
 	{
-		struct queue_info q;
-		CHECK_ERR(queue_set_policies(
-				  w.service, ORIGIN_REST, w.queue, SPAN_LIT("<x>\n\n</x>"), NULL),
-			ERR_OK);
-		CHECK_ERR(queue_set_metadata(
-				  w.service, ORIGIN_REST, w.queue, SPAN_LIT("k:v\n"), NULL),
-			ERR_OK);
+		struct collection q;
+		CHECK_ERR(set(&w, w.queue, NULL, "<x>\n\n</x>"), ERR_OK);
+		CHECK_ERR(set(&w, w.queue, "k:v\n", NULL), ERR_OK);
 		put(&w, "x", 0, 9);
 		CHECK_ERR(queue_find(w.service, w.account, SPAN_LIT("jobs"), &q), ERR_OK);
 		CHECK(span_is(q.metadata, "k:v\n"));
 		CHECK(span_is(q.policies, "<x>\n\n</x>"));
-		CHECK(q.messages > 0);
-		queue_info_fini(&q);
-		CHECK_ERR(queue_set_metadata(w.service, ORIGIN_REST, w.queue, SPAN_LIT(""), NULL),
-			ERR_OK);
+		CHECK(q.children > 0);
+		collection_fini(&q);
+		CHECK_ERR(set(&w, w.queue, "", NULL), ERR_OK);
 		CHECK_ERR(queue_find(w.service, w.account, SPAN_LIT("jobs"), &q), ERR_OK);
 		CHECK_EQ_INT(q.metadata.n, 0);
 		CHECK(span_is(q.policies, "<x>\n\n</x>"));
-		queue_info_fini(&q);
-		CHECK_ERR(queue_set_metadata(
-				  w.service, ORIGIN_REST, w.queue, SPAN_LIT("1k:v\n"), NULL),
-			ERR_METADATA_INVALID);
-		CHECK_ERR(queue_set_metadata(w.service, ORIGIN_REST, 999999, SPAN_LIT(""), NULL),
-			ERR_QUEUE_NOT_FOUND);
+		collection_fini(&q);
+		CHECK_ERR(set(&w, w.queue, "1k:v\n", NULL), ERR_METADATA_INVALID);
+		CHECK_ERR(set(&w, 999999, "", NULL), ERR_QUEUE_NOT_FOUND);
 	}
 }
 
-static bool on_name(void *arg, const struct queue_info *q)
+static bool on_name(void *arg, const struct collection *q)
 {
 	struct buf *out = arg;
 	buf_add_span(out, q->name);
@@ -589,8 +592,8 @@ static const char *listed(struct world *w, const char *prefix, const char *marke
 {
 	static char text[500];
 	struct buf out = BUF_INIT(400), next = BUF_INIT(64);
-	CHECK_ERR(queue_list(w->service, w->account, span_of(prefix), span_of(marker), max, on_name,
-			  &out, &next),
+	CHECK_ERR(collection_list(w->service, &collection_queue, w->account, span_of(prefix),
+			  span_of(marker), max, on_name, &out, &next),
 		ERR_OK);
 	(void)snprintf(text, sizeof(text), "%s| %s", out.len > 0 ? out.data : "",
 		next.len > 0 ? next.data : "");

@@ -10,17 +10,6 @@
 
 _Static_assert(sizeof(struct blob_request) <= REST_OWN_BYTES, "fits in the request's context");
 
-enum err blob_request_container(struct request_context *c, uint64_t *ret_id)
-{
-	return container_id(c->service, c->secrets.id, c->container, ret_id);
-}
-
-struct span blob_request_param(const struct request_context *c, const char *name)
-{
-	struct span value;
-	return context_param(c, name, &value) ? value : SPAN_LIT("");
-}
-
 /* ---- the path ---- */
 
 static enum err name_blob(struct request_context *c, struct span name)
@@ -76,14 +65,14 @@ enum request_cost blob_request_cost(const struct request *r)
 /* A container may let anybody read its blobs, and list them. */
 bool blob_request_anonymous(struct request_context *c)
 {
-	struct container_info info = { 0 };
+	struct collection info = { 0 };
 	bool reads = span_is(c->method, "GET") || span_is(c->method, "HEAD");
 	if (!reads || c->container.n == 0 ||
 		container_find(c->service, c->secrets.id, c->container, &info) != ERR_OK)
 		return false;
-	enum container_access least = c->kind == BLOB_ITSELF ? CONTAINER_BLOBS : CONTAINER_ALL;
+	int least = c->kind == BLOB_ITSELF ? CONTAINER_BLOBS : CONTAINER_ALL;
 	bool allowed = info.access >= least;
-	container_info_fini(&info);
+	collection_fini(&info);
 	c->access = (struct access){ .kind = ACCESS_SERVICE_SAS,
 		.permissions = PERMISSION('r') | PERMISSION('l'),
 		.version = VERSION_NEWEST,
@@ -156,7 +145,7 @@ enum err blob_request_find(struct request_context *c, struct blob_info *ret)
 	uint64_t id;
 	enum err e = blob_request_conditions(c, &conditions);
 	if (e == ERR_OK)
-		e = blob_request_container(c, &id);
+		e = rest_collection_id(c, &id);
 	if (e == ERR_OK && context_param(c, "snapshot", &(struct span){ 0 }))
 		e = ERR_BLOB_NOT_FOUND;
 	if (e == ERR_OK)
@@ -173,7 +162,7 @@ enum err blob_request_begin(
 	struct request_context *c, struct blob_conditions *ret, uint64_t *ret_container)
 {
 	enum err e = blob_request_conditions(c, ret);
-	return e == ERR_OK ? blob_request_container(c, ret_container) : e;
+	return e == ERR_OK ? rest_collection_id(c, ret_container) : e;
 }
 
 void blob_etag_add(int64_t etag, struct buf *out)
@@ -198,9 +187,4 @@ void blob_etag_headers(int64_t etag, struct response *r)
 	response_header(r, "ETag", buf_span(&text));
 	buf_fini(&text);
 	blob_date_header("Last-Modified", etag, r);
-}
-
-void blob_write_error(const struct request_context *c, enum err e, struct response *r)
-{
-	xml_error_write(c, e, &blob_request(c)->range, r);
 }

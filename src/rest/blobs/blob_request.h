@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * What the blobs know of a request besides its context: the resource, its conditions, and a parameter
- * that is out of range. */
+ * What the blobs know of a request besides its context: the resource, its conditions. */
 #ifndef REST_BLOBS_BLOB_REQUEST_H
 #define REST_BLOBS_BLOB_REQUEST_H
 
+#include "rest/core/collections.h"
 #include "rest/core/rest_service.h"
 #include "rest/core/xml_error.h"
 #include "service/blobs/blob_find.h"
@@ -17,8 +17,8 @@ enum blob_resource {
 };
 
 struct blob_request {
-	struct span name;         /* of the blob in the path */
-	struct param_range range; /* of ERR_QUERY_RANGE */
+	struct span name; /* of the blob in the path */
+	struct blob_conditions conditions;
 };
 
 /* Returns the blobs' part of a context. */
@@ -27,18 +27,14 @@ static inline struct blob_request *blob_request(const struct request_context *c)
 	return c->own;
 }
 
-/* Sets *ret_id to the id of the URL's container.  ERR_CONTAINER_NOT_FOUND. */
-enum err blob_request_container(struct request_context *c, uint64_t *ret_id);
 /* Reads the conditional headers.  ERR_HEADER_INVALID. */
 enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret);
 /* Finds the blob of the URL, if its conditions for a read hold.  On ERR_OK call blob_info_fini().  The
- * errors of both, and of blob_request_container(). */
+ * errors of both, and of rest_collection_id(). */
 enum err blob_request_find(struct request_context *c, struct blob_info *ret);
 /* The first steps of a change: reads its conditions, and finds the container. */
 enum err blob_request_begin(
 	struct request_context *c, struct blob_conditions *ret, uint64_t *ret_container);
-/* Returns a parameter, or "" without it. */
-struct span blob_request_param(const struct request_context *c, const char *name);
 
 /* Adds ETag and Last-Modified. */
 void blob_etag_headers(int64_t etag, struct response *r);
@@ -52,6 +48,5 @@ enum err blob_request_read_path(struct request_context *c, struct span path);
 int blob_request_version(const struct request_context *c);
 enum request_cost blob_request_cost(const struct request *r);
 bool blob_request_anonymous(struct request_context *c);
-void blob_write_error(const struct request_context *c, enum err e, struct response *r);
 
 #endif

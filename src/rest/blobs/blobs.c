@@ -40,7 +40,7 @@ enum operation {
 
 static const struct route routes[] = {
 	{ BLOB_SERVICE, NULL, "list", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
-		{ P('s'), P('l'), 0, 0, 0 }, DO_LIST_CONTAINERS, op_list_containers },
+		{ P('s'), P('l'), 0, 0, 0 }, DO_LIST_CONTAINERS, op_list_collections },
 	{ BLOB_SERVICE, "service", "properties", "GET", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
 		{ P('s'), P('r'), 0, 0, 0 }, DO_GET_PROPERTIES, op_get_properties },
 	{ BLOB_SERVICE, "service", "properties", "PUT", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
@@ -59,11 +59,11 @@ static const struct route routes[] = {
 	{ BLOB_CONTAINER, "container", "metadata", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('c'), P('r'), 0, 0, 0 }, DO_GET_CONTAINER_METADATA, op_get_container },
 	{ BLOB_CONTAINER, "container", "metadata", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
-		{ P('c'), P('w'), 0, 0, 0 }, DO_SET_CONTAINER_METADATA, op_set_container_metadata },
+		{ P('c'), P('w'), 0, 0, 0 }, DO_SET_CONTAINER_METADATA, op_set_collection_metadata },
 	{ BLOB_CONTAINER, "container", "acl", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
-		{ 0, 0, 0, 0, 0 }, DO_GET_ACL, op_get_container_acl },
+		{ 0, 0, 0, 0, 0 }, DO_GET_ACL, op_get_collection_acl },
 	{ BLOB_CONTAINER, "container", "acl", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
-		{ 0, 0, 0, 0, 0 }, DO_SET_ACL, op_set_container_acl },
+		{ 0, 0, 0, 0, 0 }, DO_SET_ACL, op_set_collection_acl },
 	{ BLOB_CONTAINER, "container", "list", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('c'), P('l'), 0, P('l'), 0 }, DO_LIST_BLOBS, op_list_blobs },
 
@@ -114,7 +114,8 @@ const struct rest_service rest_blobs = {
 	.sign_query = shared_key_query,
 	.read_path = blob_request_read_path,
 	.default_version = blob_request_version,
-	.write_error = blob_write_error,
+	.write_error = xml_error_write,
+	.collections = &container_collections,
 	.admits_anonymous = blob_request_anonymous,
 	.streams = &blob_streams,
 };

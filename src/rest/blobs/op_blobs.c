@@ -80,7 +80,7 @@ enum err op_put_blob(struct request_context *c, struct response *r)
 	int64_t etag = 0;
 	enum err e = check_type(c);
 	if (e == ERR_OK)
-		e = blob_request_container(c, &id);
+		e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
 		e = metadata_from_headers(c, &metadata);
 	if (e == ERR_OK)

@@ -88,26 +88,25 @@ static enum err read_include(struct request_context *c, struct blob_listing *how
 {
 	static const char *const known[] = { "snapshots", "copy", "deleted", "tags", "versions",
 		"deletedwithversions", "immutabilitypolicy", "legalhold", "permissions" };
-	struct span rest = blob_request_param(c, "include");
+	struct span rest = context_param_or_empty(c, "include");
 	while (rest.n > 0) {
-		size_t n = span_find(rest, SPAN_LIT(","));
-		struct span word = span_make(rest.p, n);
+		struct span word = span_take(&rest, ',');
 		bool ok = false;
-		rest = n < rest.n ? span_make(rest.p + n + 1, rest.n - n - 1) : SPAN_LIT("");
 		l->metadata = l->metadata || span_is(word, "metadata");
 		how->uncommitted = how->uncommitted || span_is(word, "uncommittedblobs");
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)
 			ok = ok || span_is(word, known[i]);
 		if (!ok && !span_is(word, "metadata") && !span_is(word, "uncommittedblobs"))
 			return err_set(&c->detail, ERR_QUERY_VALUE, "%s 'include' has '%.*s'.",
-				err_text(ERR_QUERY_VALUE), (int)(n < 40 ? n : 40), word.p);
+				err_text(ERR_QUERY_VALUE), (int)(word.n < 40 ? word.n : 40),
+				word.p);
 	}
 	return ERR_OK;
 }
 
 static enum err read_marker(struct request_context *c, struct buf *name)
 {
-	if (base64_decode(blob_request_param(c, "marker"), name) && buf_ok(name))
+	if (base64_decode(context_param_or_empty(c, "marker"), name) && buf_ok(name))
 		return ERR_OK;
 	return err_set(&c->detail, ERR_QUERY_VALUE, "%s 'marker' is not the marker of a list.",
 		err_text(ERR_QUERY_VALUE));
@@ -121,7 +120,7 @@ static void begin_list(struct request_context *c, const struct blob_listing *how
 	xml_add_message(out, c->container);
 	buf_add_str(out, "\">");
 	add_optional(out, "Prefix", how->prefix);
-	add_optional(out, "Marker", blob_request_param(c, "marker"));
+	add_optional(out, "Marker", context_param_or_empty(c, "marker"));
 	buf_addf(out, "<MaxResults>%zu</MaxResults>", how->max);
 	if (how->delimiter.n > 0)
 		add_optional(out, "Delimiter", how->delimiter);
@@ -131,12 +130,11 @@ static void begin_list(struct request_context *c, const struct blob_listing *how
 static enum err list(struct request_context *c, uint64_t id, struct response *r)
 {
 	struct list l = { .out = &r->body };
-	struct blob_listing how = { .prefix = blob_request_param(c, "prefix"),
-		.delimiter = blob_request_param(c, "delimiter") };
+	struct blob_listing how = { .prefix = context_param_or_empty(c, "prefix"),
+		.delimiter = context_param_or_empty(c, "delimiter") };
 	struct buf marker = BUF_INIT(NAME_MAX_BYTES), next = BUF_INIT(NAME_MAX_BYTES);
 	int64_t max;
-	enum err e = param_number(
-		c, &blob_request(c)->range, "maxresults", 1, INT64_MAX, LIST_MAX, &max);
+	enum err e = param_number(c, "maxresults", 1, INT64_MAX, LIST_MAX, &max);
 	if (e == ERR_OK)
 		e = read_include(c, &how, &l);
 	if (e == ERR_OK)
@@ -164,7 +162,7 @@ static enum err list(struct request_context *c, uint64_t id, struct response *r)
 enum err op_list_blobs(struct request_context *c, struct response *r)
 {
 	uint64_t id;
-	enum err e = blob_request_container(c, &id);
+	enum err e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
 		e = list(c, id, r);
 	r->status = 200;

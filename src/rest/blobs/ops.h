@@ -3,17 +3,14 @@
 #ifndef REST_BLOBS_OPS_H
 #define REST_BLOBS_OPS_H
 
-#include "rest/core/context.h"
+#include "rest/core/collections.h"
 
 /* op_containers.c */
-enum err op_list_containers(struct request_context *c, struct response *r);
+extern const struct rest_collections container_collections;
 enum err op_account_information(struct request_context *c, struct response *r);
 enum err op_create_container(struct request_context *c, struct response *r);
 enum err op_delete_container(struct request_context *c, struct response *r);
 enum err op_get_container(struct request_context *c, struct response *r);
-enum err op_set_container_metadata(struct request_context *c, struct response *r);
-enum err op_get_container_acl(struct request_context *c, struct response *r);
-enum err op_set_container_acl(struct request_context *c, struct response *r);
 
 /* op_list_blobs.c */
 enum err op_list_blobs(struct request_context *c, struct response *r);

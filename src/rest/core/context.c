@@ -9,6 +9,12 @@ bool context_param(const struct request_context *c, const char *name, struct spa
 	return query_params_find(&c->url.params, name, ret);
 }
 
+struct span context_param_or_empty(const struct request_context *c, const char *name)
+{
+	struct span value;
+	return context_param(c, name, &value) ? value : SPAN_LIT("");
+}
+
 enum err context_read_version(struct request_context *c)
 {
 	struct span sent = request_header(c->request, "x-ms-version");

@@ -15,6 +15,13 @@
 struct rest_service;
 struct route;
 
+/* A parameter that is out of range, as sent, and its bounds; name is NULL for none. */
+struct param_range {
+	const char *name;
+	struct span value;
+	int64_t min, max;
+};
+
 struct request_context {
 	const struct rest_service *rest;
 	struct service *service;
@@ -30,13 +37,16 @@ struct request_context {
 	int version;      /* such as 20190202 (model/versions.h) */
 	unsigned seconds; /* from `timeout`; 0: not given */
 	char request_id[37];
-	void *own;                /* of the service (rest_service.h) */
-	struct arena *arena;      /* owns everything that lives as long as the request */
-	struct err_detail detail; /* of the operation's error */
+	void *own;                       /* of the service (rest_service.h) */
+	struct arena *arena;             /* owns everything that lives as long as the request */
+	struct err_detail detail;        /* of the operation's error */
+	struct param_range out_of_range; /* of ERR_QUERY_RANGE */
 };
 
 /* Sets *ret to the value of a query parameter.  Returns false if it is absent. */
 bool context_param(const struct request_context *c, const char *name, struct span *ret);
+/* Returns it, or "" if it is absent. */
+struct span context_param_or_empty(const struct request_context *c, const char *name);
 
 /* Sets the version from the header, or from the parameters of a SAS.  Without either it is the
  * service's default.  The same default applies with ERR_HEADER_INVALID, for an unknown version. */

@@ -16,6 +16,8 @@
 /* The most bytes of c->own. */
 #define REST_OWN_BYTES 512
 
+struct rest_collections;
+
 /* How long handling may occupy a thread. */
 enum request_cost {
 	COST_BOUNDED, /* a bounded time: the thread of the connection does it */
@@ -79,6 +81,8 @@ struct rest_service {
 	/* Gives a request without a credential what needs none, in c->access.  Returns false to refuse
 	 * it.  NULL: nothing needs none. */
 	bool (*admits_anonymous)(struct request_context *c);
+	/* How the operations of rest/core/collections.h serve it.  NULL: it has no collections. */
+	const struct rest_collections *collections;
 	/* How large bodies are taken in parts.  NULL: all are collected. */
 	const struct rest_streams *streams;
 	/* Frees what the others allocated.  NULL: nothing to do. */

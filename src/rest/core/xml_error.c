@@ -5,8 +5,8 @@
 #include "codec/xml.h"
 #include "rest/core/error_message.h"
 
-enum err param_number(struct request_context *c, struct param_range *range, const char *name,
-	int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
+enum err param_number(struct request_context *c, const char *name, int64_t min, int64_t max,
+	int64_t otherwise, int64_t *ret)
 {
 	struct span text;
 	*ret = otherwise;
@@ -17,13 +17,13 @@ enum err param_number(struct request_context *c, struct param_range *range, cons
 			err_text(ERR_QUERY_VALUE), name);
 	if (*ret >= min && *ret <= max)
 		return ERR_OK;
-	*range = (struct param_range){ name, text, min, max };
+	c->out_of_range = (struct param_range){ name, text, min, max };
 	return ERR_QUERY_RANGE;
 }
 
-void xml_error_write(const struct request_context *c, enum err e, const struct param_range *range,
-	struct response *r)
+void xml_error_write(const struct request_context *c, enum err e, struct response *r)
 {
+	const struct param_range *range = &c->out_of_range;
 	struct buf message = BUF_INIT(ERROR_MESSAGE_LIMIT);
 	error_message(e, &c->detail, false, c->request_id, &message);
 	response_clear(r);

@@ -5,20 +5,12 @@
 
 #include "rest/core/context.h"
 
-/* A parameter that is out of range, as sent, and its bounds; name is NULL for none. */
-struct param_range {
-	const char *name;
-	struct span value;
-	int64_t min, max;
-};
-
 /* Sets *ret to the number in a parameter, or to `otherwise` without it.  ERR_QUERY_VALUE if it is no
- * number; ERR_QUERY_RANGE, with the bounds in *range. */
-enum err param_number(struct request_context *c, struct param_range *range, const char *name,
-	int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
+ * number; ERR_QUERY_RANGE, with the bounds in c->out_of_range. */
+enum err param_number(struct request_context *c, const char *name, int64_t min, int64_t max,
+	int64_t otherwise, int64_t *ret);
 
-/* Replaces the response by an error.  range: of ERR_QUERY_RANGE. */
-void xml_error_write(const struct request_context *c, enum err e, const struct param_range *range,
-	struct response *r);
+/* Replaces the response by an error (rest_service.h). */
+void xml_error_write(const struct request_context *c, enum err e, struct response *r);
 
 #endif

@@ -81,12 +81,10 @@ static enum err read_times(struct request_context *c, int64_t *ret_hidden, int64
 	enum err e = ERR_OK;
 	*ret_ttl = MESSAGE_NEVER;
 	if (!any || !context_param(c, "messagettl", &text) || !span_is(text, "-1"))
-		e = queue_request_number(
-			c, "messagettl", 1, any ? INT32_MAX : WEEK_S, WEEK_S, ret_ttl);
+		e = param_number(c, "messagettl", 1, any ? INT32_MAX : WEEK_S, WEEK_S, ret_ttl);
 	if (e == ERR_OK && *ret_ttl != MESSAGE_NEVER && *ret_ttl <= max)
 		max = *ret_ttl - 1;
-	return e == ERR_OK ? queue_request_number(c, "visibilitytimeout", 0, max, 0, ret_hidden)
-			   : e;
+	return e == ERR_OK ? param_number(c, "visibilitytimeout", 0, max, 0, ret_hidden) : e;
 }
 
 enum err op_put_message(struct request_context *c, struct response *r)
@@ -95,7 +93,7 @@ enum err op_put_message(struct request_context *c, struct response *r)
 	struct queue_message m;
 	int64_t hidden, ttl;
 	uint64_t id;
-	enum err e = queue_request_id(c, &id);
+	enum err e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
 		e = read_times(c, &hidden, &ttl);
 	if (e == ERR_OK)
@@ -120,11 +118,11 @@ enum err op_get_messages(struct request_context *c, struct response *r)
 {
 	int64_t n, hidden;
 	uint64_t id;
-	enum err e = queue_request_id(c, &id);
+	enum err e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
-		e = queue_request_number(c, "numofmessages", 1, LIMIT_MESSAGES_TAKEN, 1, &n);
+		e = param_number(c, "numofmessages", 1, LIMIT_MESSAGES_TAKEN, 1, &n);
 	if (e == ERR_OK)
-		e = queue_request_number(
+		e = param_number(
 			c, "visibilitytimeout", 1, hidden_max(c), HIDDEN_DEFAULT_S, &hidden);
 	if (e != ERR_OK)
 		return e;
@@ -139,9 +137,9 @@ enum err op_peek_messages(struct request_context *c, struct response *r)
 {
 	int64_t n;
 	uint64_t id;
-	enum err e = queue_request_id(c, &id);
+	enum err e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
-		e = queue_request_number(c, "numofmessages", 1, LIMIT_MESSAGES_TAKEN, 1, &n);
+		e = param_number(c, "numofmessages", 1, LIMIT_MESSAGES_TAKEN, 1, &n);
 	if (e != ERR_OK)
 		return e;
 	begin_list(r, 200);
@@ -168,8 +166,7 @@ static enum err update(struct request_context *c, uint64_t id, struct queue_mess
 	if (e == ERR_OK)
 		e = required(c, "visibilitytimeout", &given);
 	if (e == ERR_OK)
-		e = queue_request_number(
-			c, "visibilitytimeout", 0, LIMIT_MESSAGE_HIDDEN_S, 0, &hidden);
+		e = param_number(c, "visibilitytimeout", 0, LIMIT_MESSAGE_HIDDEN_S, 0, &hidden);
 	if (e == ERR_OK && has_text)
 		e = message_body_read(c->request->body, &text, &c->detail);
 	struct span written = buf_span(&text);
@@ -185,7 +182,7 @@ enum err op_update_message(struct request_context *c, struct response *r)
 	struct queue_message m;
 	struct buf date = BUF_INIT(64);
 	uint64_t id;
-	enum err e = queue_request_id(c, &id);
+	enum err e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
 		e = update(c, id, &m);
 	if (e != ERR_OK)
@@ -202,7 +199,7 @@ enum err op_delete_message(struct request_context *c, struct response *r)
 {
 	struct span receipt;
 	uint64_t id;
-	enum err e = queue_request_id(c, &id);
+	enum err e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
 		e = required(c, "popreceipt", &receipt);
 	if (e == ERR_OK)
@@ -215,7 +212,7 @@ enum err op_delete_message(struct request_context *c, struct response *r)
 enum err op_clear_messages(struct request_context *c, struct response *r)
 {
 	uint64_t id;
-	enum err e = queue_request_id(c, &id);
+	enum err e = rest_collection_id(c, &id);
 	if (e == ERR_OK)
 		e = queue_clear(c->service, ORIGIN_REST, id, &c->detail);
 	r->status = 204;

@@ -1,35 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "rest/queues/queue_request.h"
 
-#include "service/queue/queues.h"
-
 #include <string.h>
 
 _Static_assert(sizeof(struct queue_request) <= REST_OWN_BYTES, "fits in the request's context");
 
-enum err queue_request_id(struct request_context *c, uint64_t *ret_id)
-{
-	return queue_id(c->service, c->secrets.id, c->container, ret_id);
-}
-
 /* ---- the path ---- */
-
-static struct span take_segment(struct span *path)
-{
-	const char *end = path->n > 0 ? memchr(path->p, '/', path->n) : NULL;
-	struct span s = span_make(path->p, end != NULL ? (size_t)(end - path->p) : path->n);
-	size_t n = end != NULL ? s.n + 1 : s.n;
-	*path = span_make(path->p + n, path->n - n);
-	return s;
-}
 
 enum err queue_request_read_path(struct request_context *c, struct span path)
 {
 	struct span peek;
 	if (path.n > 0 && path.p[0] == '/')
 		path = span_make(path.p + 1, path.n - 1);
-	struct span queue = take_segment(&path), messages = take_segment(&path);
-	struct span message = take_segment(&path);
+	struct span queue = span_take(&path, '/'), messages = span_take(&path, '/');
+	struct span message = span_take(&path, '/');
 	enum err e = percent_decode(queue, false, c->arena, &c->container, &c->detail);
 	if (e == ERR_OK)
 		e = percent_decode(
@@ -65,9 +49,4 @@ enum request_cost queue_request_cost(const struct request *r)
 			memmem(r->target.p, r->target.n, "popreceipt=", 11) == NULL
 		? COST_LONG
 		: COST_USUAL;
-}
-
-void queue_write_error(const struct request_context *c, enum err e, struct response *r)
-{
-	xml_error_write(c, e, &queue_request(c)->range, r);
 }

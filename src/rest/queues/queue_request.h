@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the queues know of a request besides its context: the resource, and a parameter that is out
- * of range. */
+ * What the queues know of a request besides its context: the resource. */
 #ifndef REST_QUEUES_QUEUE_REQUEST_H
 #define REST_QUEUES_QUEUE_REQUEST_H
 
@@ -17,8 +16,7 @@ enum queue_resource {
 };
 
 struct queue_request {
-	struct span message;      /* the id in the path */
-	struct param_range range; /* of ERR_QUERY_RANGE */
+	struct span message; /* the id in the path */
 };
 
 /* Returns the queues' part of a context. */
@@ -27,19 +25,9 @@ static inline struct queue_request *queue_request(const struct request_context *
 	return c->own;
 }
 
-/* Calls param_number(), and keeps the bounds for the answer. */
-static inline enum err queue_request_number(struct request_context *c, const char *name,
-	int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
-{
-	return param_number(c, &queue_request(c)->range, name, min, max, otherwise, ret);
-}
-/* Sets *ret_id to the id of the URL's queue.  ERR_QUEUE_NOT_FOUND. */
-enum err queue_request_id(struct request_context *c, uint64_t *ret_id);
-
 /* Parts of the description (rest_service.h). */
 enum err queue_request_read_path(struct request_context *c, struct span path);
 int queue_request_version(const struct request_context *c);
 enum request_cost queue_request_cost(const struct request *r);
-void queue_write_error(const struct request_context *c, enum err e, struct response *r);
 
 #endif

@@ -35,7 +35,7 @@ enum operation {
 
 static const struct route routes[] = {
 	{ QUEUE_SERVICE, NULL, "list", "GET", ROUTE_ANY, VERSION_QUEUES, ROUTE_XML,
-		{ P('s'), P('l'), 0, 0 }, DO_LIST_QUEUES, op_list_queues },
+		{ P('s'), P('l'), 0, 0 }, DO_LIST_QUEUES, op_list_collections },
 	{ QUEUE_SERVICE, "service", "properties", "GET", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
 		{ P('s'), P('r'), 0, 0 }, DO_GET_PROPERTIES, op_get_properties },
 	{ QUEUE_SERVICE, "service", "properties", "PUT", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
@@ -50,11 +50,11 @@ static const struct route routes[] = {
 	{ QUEUE_ITSELF, NULL, "metadata", "GET", ROUTE_ANY, VERSION_QUEUES, ROUTE_XML,
 		{ P('c'), P('r'), 0, P('r') }, DO_GET_METADATA, op_get_queue_metadata },
 	{ QUEUE_ITSELF, NULL, "metadata", "PUT", ROUTE_ANY, VERSION_QUEUES, ROUTE_XML,
-		{ P('c'), P('w'), 0, 0 }, DO_SET_METADATA, op_set_queue_metadata },
+		{ P('c'), P('w'), 0, 0 }, DO_SET_METADATA, op_set_collection_metadata },
 	{ QUEUE_ITSELF, NULL, "acl", "GET", ROUTE_ANY, VERSION_ACL, ROUTE_XML,
-		{ 0, 0, 0, 0 }, DO_GET_ACL, op_get_queue_acl },
+		{ 0, 0, 0, 0 }, DO_GET_ACL, op_get_collection_acl },
 	{ QUEUE_ITSELF, NULL, "acl", "PUT", ROUTE_ANY, VERSION_ACL, ROUTE_XML,
-		{ 0, 0, 0, 0 }, DO_SET_ACL, op_set_queue_acl },
+		{ 0, 0, 0, 0 }, DO_SET_ACL, op_set_collection_acl },
 
 	{ QUEUE_MESSAGES, NULL, NULL, "POST", ROUTE_ANY, VERSION_QUEUES, ROUTE_XML,
 		{ P('o'), P('a'), 0, P('a') }, DO_PUT_MESSAGE, op_put_message },
@@ -103,5 +103,6 @@ const struct rest_service rest_queues = {
 	.sign_query = shared_key_query,
 	.read_path = queue_request_read_path,
 	.default_version = queue_request_version,
-	.write_error = queue_write_error,
+	.write_error = xml_error_write,
+	.collections = &queue_collections,
 };

@@ -450,7 +450,7 @@ static bool on_message(void *arg, const struct item *it)
 
 static enum err verify_queue(struct verify *v, const struct item *it)
 {
-	const char *wrong = queue_item_wrong(it);
+	const char *wrong = collection_item_wrong(&collection_queue, it);
 	v->counts->queues++;
 	if (wrong != NULL)
 		report(v, it->key, "%s", wrong);
@@ -521,7 +521,7 @@ static enum err verify_extent(struct verify *v, const struct item *blob)
 static enum err verify_container(struct verify *v, const struct item *it)
 {
 	struct item at = { 0 };
-	const char *wrong = container_item_wrong(it);
+	const char *wrong = collection_item_wrong(&collection_container, it);
 	uint64_t children = 0;
 	enum err e = ERR_OK;
 	v->counts->containers++;

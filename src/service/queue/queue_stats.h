@@ -7,7 +7,7 @@
 
 struct queue_stats {
 	uint64_t queues;
-	/* Counted one by one: those that have not expired.  Else as in queue_info: never too low. */
+	/* Counted one by one: those that have not expired.  Else as in struct collection: never too low. */
 	uint64_t messages;
 	uint64_t visible; /* counted one by one; else 0 */
 	/* Seconds.  -1: there is none. */

@@ -37,7 +37,7 @@ static enum err policies(
 	struct service *service, struct span account, struct span container, struct buf *out)
 {
 	struct item it = { 0 };
-	struct container_info c = { 0 };
+	struct collection c = { 0 };
 	enum err e = account_find(service, account, &it);
 	if (e != ERR_OK)
 		return e;
@@ -47,7 +47,7 @@ static enum err policies(
 		return ERR_OK;
 	if (e == ERR_OK)
 		buf_add_span(out, c.policies);
-	container_info_fini(&c);
+	collection_fini(&c);
 	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : e;
 }
 

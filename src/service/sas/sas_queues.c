@@ -15,7 +15,7 @@ static enum err policies(
 	struct service *service, struct span account, struct span queue, struct buf *out)
 {
 	struct item it = { 0 };
-	struct queue_info q = { 0 };
+	struct collection q = { 0 };
 	enum err e = account_find(service, account, &it);
 	if (e != ERR_OK)
 		return e;
@@ -25,7 +25,7 @@ static enum err policies(
 		return ERR_OK;
 	if (e == ERR_OK)
 		buf_add_span(out, q.policies);
-	queue_info_fini(&q);
+	collection_fini(&q);
 	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : e;
 }
 

@@ -51,6 +51,10 @@ def test_containers_are_created_listed_and_deleted(blobs):
     assert code(again) == (409, "ContainerAlreadyExists")
     found, _ = names(blobs.ask("GET", "/", {"comp": "list", "include": "metadata"}), "Container")
     assert found == ["more", "photos"]
+    both = blobs.ask("GET", "/", {"comp": "list", "include": "metadata,deleted"})
+    assert names(both, "Container")[0] == ["more", "photos"]
+    other = blobs.ask("GET", "/", {"comp": "list", "include": "metadata,nothing"})
+    assert code(other) == (400, "InvalidQueryParameterValue")
     first = blobs.ask("GET", "/", {"comp": "list", "maxresults": "1"})
     found, marker = names(first, "Container")
     assert found == ["more"]

@@ -28,6 +28,7 @@
 	X(QUEUE_EXISTS,          EEXIST,       409, "QueueAlreadyExists",           "The specified queue already exists.") \
 	X(CONTAINER_EXISTS,      EEXIST,       409, "ContainerAlreadyExists",       "The specified container already exists.") \
 	X(BLOB_EXISTS,           EEXIST,       409, "BlobAlreadyExists",            "The specified blob already exists.") \
+	X(BLOB_TYPE,             EINVAL,       409, "InvalidBlobType",              "The blob type is invalid for this operation.") \
 	X(NAME_EXISTS,           EEXIST,       409, "ResourceAlreadyExists",        "The specified name already exists.") \
 	X(NOT_EMPTY,             ENOTEMPTY,    409, "ResourceNotEmpty",             "The directory is not empty.") \
 	X(NOT_A_DIRECTORY,       ENOTDIR,      409, "InvalidInput",                 "Not a directory.") \
@@ -39,6 +40,8 @@
 	/* A precondition failed. */ \
 	X(CONDITION_NOT_MET,     ESTALE,       412, "UpdateConditionNotSatisfied",  "The update condition specified in the request was not satisfied.") \
 	X(BLOB_CONDITION,        ESTALE,       412, "ConditionNotMet",              "The condition specified using HTTP conditional header(s) is not met.") \
+	X(SEQUENCE_CONDITION,    ESTALE,       412, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.") \
+	X(SEQUENCE_TOO_LARGE,    EOVERFLOW,    409, "SequenceNumberIncrementTooLarge", "The sequence number increment cannot be performed because it would result in overflow of the sequence number.") \
 	X(NOT_MODIFIED,          ESTALE,       304, "ConditionNotMet",              "The condition specified using HTTP conditional header(s) is not met.") \
 	X(STALE_VERSION,         EAGAIN,       503, "ServerBusy",                   "A newer version of the row was committed first.") \
 	X(GONE,                  ESTALE,       404, "ResourceNotFound",             "The row was removed or replaced meanwhile.") \
@@ -70,6 +73,7 @@
 	X(MESSAGE_TOO_LARGE,     EFBIG,        400, "MessageTooLarge",              "The message exceeds the maximum allowed size.") \
 	X(RECEIPT_MISMATCH,      ESTALE,       400, "PopReceiptMismatch",           "The specified pop receipt did not match the pop receipt for a dequeued message.") \
 	X(BLOB_RANGE,            EINVAL,       416, "InvalidRange",                 "The range specified is invalid for the current size of the resource.") \
+	X(PAGE_RANGE,            EINVAL,       416, "InvalidPageRange",             "The page range specified is invalid.") \
 	X(METADATA_INVALID,      EINVAL,       400, "InvalidMetadata",              "The metadata specified is invalid. It has characters that are not permitted.") \
 	X(METADATA_TOO_LARGE,    E2BIG,        400, "MetadataTooLarge",             "The size of the specified metadata exceeds the maximum size permitted.") \
 	X(NOT_AN_ENTITY,         EBADMSG,      400, "InvalidInput",                 "The content is not an entity.") \
@@ -120,6 +124,7 @@
 	X(CONTAINER_BEING_DELETED, EBUSY,      409, "ContainerBeingDeleted",        "The specified container is being deleted.") \
 	X(BUSY,                  EBUSY,        503, "ServerBusy",                   "The store is being served by another process.") \
 	X(THROTTLED,             EAGAIN,       503, "ServerBusy",                   "The server is currently unable to receive requests. Please retry your request.") \
+	X(TIMED_OUT,             ETIMEDOUT,    500, "OperationTimedOut",            "The operation could not be completed within the permitted time.") \
 	X(TOO_MANY_OPEN,         EMFILE,       503, "ServerBusy",                   "Too many files are open.") \
 	X(TOO_MANY_LOCKS,        ENOLCK,       503, "ServerBusy",                   "Too many locks are held.") \
 	X(OUTCOME_UNKNOWN,       EIO,          500, "OperationTimedOut",            "The outcome of the operation is not known.") \

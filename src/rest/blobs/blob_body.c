@@ -101,6 +101,20 @@ static enum err check_crc64(struct request_context *c, const struct blob_body *b
 	return memcmp(given, right, sizeof(right)) == 0 ? ERR_OK : ERR_CRC64_MISMATCH;
 }
 
+static enum err check_sums(struct request_context *c, const struct blob_body *b)
+{
+	enum err e = check_md5(c, "Content-MD5", b);
+	return e == ERR_OK ? check_crc64(c, b) : e;
+}
+
+enum err blob_body_sums(struct request_context *c, struct span bytes, struct blob_body *ret)
+{
+	*ret = (struct blob_body){ .content = bytes, .size = bytes.n };
+	ret->crc64 = crc64_add(0, bytes);
+	crypto_md5(bytes, ret->md5);
+	return check_sums(c, ret);
+}
+
 enum err blob_body_read(struct request_context *c, struct blob_body *ret)
 {
 	struct span body = c->request->body;
@@ -113,14 +127,9 @@ enum err blob_body_read(struct request_context *c, struct blob_body *ret)
 		ret->crc64 = blob_upload_crc64(ret->upload);
 		memcpy(ret->md5, blob_upload_md5(ret->upload), sizeof(ret->md5));
 	} else if (e == ERR_OK) {
-		ret->content = body.n > 0 ? body : SPAN_LIT("");
-		ret->size = body.n;
-		ret->crc64 = crc64_add(0, body);
-		crypto_md5(body, ret->md5);
+		return blob_body_sums(c, body.n > 0 ? body : SPAN_LIT(""), ret);
 	}
-	if (e == ERR_OK)
-		e = check_md5(c, "Content-MD5", ret);
-	return e == ERR_OK ? check_crc64(c, ret) : e;
+	return e == ERR_OK ? check_sums(c, ret) : e;
 }
 
 void blob_body_fini(struct blob_body *b)

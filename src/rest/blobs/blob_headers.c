@@ -53,6 +53,7 @@ void blob_properties_add(const struct request_context *c, const struct blob_reco
 {
 	const struct blob_properties *p = &b->properties;
 	const struct sas *s = &c->access.sas;
+	char number[32];
 	const struct span type = p->content_type.n > 0 ? p->content_type : SPAN_LIT(DEFAULT_TYPE);
 	blob_etag_headers(b->etag, r);
 	blob_date_header("x-ms-creation-time", b->made, r);
@@ -63,7 +64,11 @@ void blob_properties_add(const struct request_context *c, const struct blob_reco
 	add_property(r, "Content-Disposition", p->disposition, s->rscd);
 	response_header(r, ranged ? "x-ms-blob-content-md5" : "Content-MD5", p->md5);
 	response_header_str(r, "Accept-Ranges", "bytes");
-	response_header_str(r, "x-ms-blob-type", "BlockBlob");
+	response_header_str(r, "x-ms-blob-type", b->type == BLOB_PAGES ? "PageBlob" : "BlockBlob");
+	if (b->type == BLOB_PAGES) {
+		(void)snprintf(number, sizeof(number), "%lld", (long long)b->sequence);
+		response_header_str(r, "x-ms-blob-sequence-number", number);
+	}
 	response_header_str(r, "x-ms-lease-status", "unlocked");
 	response_header_str(r, "x-ms-lease-state", "available");
 	response_header_str(r, "x-ms-server-encrypted", "true");

@@ -26,6 +26,7 @@
 	X(PUT_BLOB, "PutBlob") X(GET_BLOB, "GetBlob") X(DELETE_BLOB, "DeleteBlob") \
 	X(GET_METADATA, "GetBlobMetadata") X(SET_METADATA, "SetBlobMetadata") \
 	X(SET_BLOB_PROPERTIES, "SetBlobProperties") \
+	X(PUT_PAGE, "PutPage") X(GET_PAGE_RANGES, "GetPageRanges") \
 	X(PREFLIGHT, "PreflightBlobRequest") \
 	X(OTHER, "Other") /* refused before the operation was known */
 
@@ -79,6 +80,10 @@ static const struct route routes[] = {
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_METADATA, op_set_blob_metadata },
 	{ BLOB_ITSELF, NULL, "properties", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_BLOB_PROPERTIES, op_set_blob_properties },
+	{ BLOB_ITSELF, NULL, "page", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_PAGE, op_put_page },
+	{ BLOB_ITSELF, NULL, "pagelist", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('r'), 0, P('r'), 0 }, DO_GET_PAGE_RANGES, op_get_page_ranges },
 };
 
 static const char *const operations[OPERATIONS_] = {
@@ -89,7 +94,7 @@ static const char *const operations[OPERATIONS_] = {
 /* clang-format on */
 
 static const char *const params[] = { "prefix", "delimiter", "marker", "maxresults", "include",
-	"snapshot", "blockid", "blocklisttype", NULL };
+	"snapshot", "prevsnapshot", "blockid", "blocklisttype", NULL };
 
 const struct rest_service rest_blobs = {
 	.name = "blob",

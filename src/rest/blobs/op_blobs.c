@@ -30,9 +30,9 @@ static enum err check_type(struct request_context *c)
 	if (type.p == NULL)
 		return err_set(&c->detail, ERR_HEADER_MISSING,
 			"A required HTTP header was not specified: x-ms-blob-type.");
-	if (span_is(type, "BlockBlob"))
+	if (span_is(type, "BlockBlob") || span_is(type, "PageBlob"))
 		return ERR_OK;
-	return span_is(type, "PageBlob") || span_is(type, "AppendBlob")
+	return span_is(type, "AppendBlob")
 		? ERR_NOT_SUPPORTED
 		: err_set(&c->detail, ERR_HEADER_INVALID,
 			  "x-ms-blob-type is BlockBlob, PageBlob or AppendBlob.");
@@ -58,14 +58,19 @@ static enum err put(struct request_context *c, uint64_t id, const struct blob_bo
 	};
 	struct blob_conditions conditions;
 	struct buf md5 = BUF_INIT(64);
+	bool pages = span_is(request_header(c->request, "x-ms-blob-type"), "PageBlob");
 	enum err e = blob_request_conditions(c, &conditions);
+	if (e == ERR_OK && pages && body->size > 0)
+		e = err_set(&c->detail, ERR_HEADER_INVALID, "A new page blob has no body.");
 	if (e == ERR_OK && only_creates(c))
 		conditions.none_match = ETAG_ANY;
 	if (e == ERR_OK)
 		e = blob_properties_read(c, true, &to.properties);
-	if (e == ERR_OK)
+	if (e == ERR_OK && !pages)
 		e = give_md5(&to.properties, body, &md5);
-	if (e == ERR_OK)
+	if (e == ERR_OK && pages)
+		e = op_put_page_blob(c, &conditions, id, &to.properties, metadata, ret_etag);
+	else if (e == ERR_OK)
 		e = blob_put(c->service, ORIGIN_REST, id, blob_request(c)->name, &to, &conditions,
 			ret_etag, &c->detail);
 	buf_fini(&md5);
@@ -214,7 +219,9 @@ enum err op_set_blob_properties(struct request_context *c, struct response *r)
 	enum err e = blob_request_begin(c, &conditions, &id);
 	if (e == ERR_OK)
 		e = blob_properties_read(c, false, &properties);
-	if (e == ERR_OK)
+	if (e == ERR_OK && op_edits_page_blob(c))
+		e = op_edit_page_blob(c, &conditions, id, &properties, r, &etag);
+	else if (e == ERR_OK)
 		e = blob_set_properties(c->service, ORIGIN_REST, id, blob_request(c)->name,
 			&properties, &conditions, &etag, &c->detail);
 	blob_etag_headers(etag, r);

@@ -63,8 +63,12 @@ static void add_properties(struct buf *out, const struct blob_record *b)
 	add_optional(out, "Content-MD5", p->md5);
 	add_optional(out, "Cache-Control", p->cache_control);
 	add_optional(out, "Content-Disposition", p->disposition);
+	if (b->type == BLOB_PAGES)
+		buf_addf(out, "<x-ms-blob-sequence-number>%lld</x-ms-blob-sequence-number>",
+			(long long)b->sequence);
+	buf_addf(out, "<BlobType>%s</BlobType>", b->type == BLOB_PAGES ? "PageBlob" : "BlockBlob");
 	buf_add_str(out,
-		"<BlobType>BlockBlob</BlobType><LeaseStatus>unlocked</LeaseStatus>"
+		"<LeaseStatus>unlocked</LeaseStatus>"
 		"<LeaseState>available</LeaseState><ServerEncrypted>true</ServerEncrypted>"
 		"</Properties>");
 }

@@ -4,6 +4,9 @@
 #define REST_BLOBS_OPS_H
 
 #include "rest/core/collections.h"
+#include "rest/core/context.h"
+#include "service/blobs/blob_record.h"
+#include "service/blobs/conditions.h"
 
 /* op_containers.c */
 extern const struct rest_collections container_collections;
@@ -22,5 +25,17 @@ enum err op_get_blob_metadata(struct request_context *c, struct response *r);
 enum err op_delete_blob(struct request_context *c, struct response *r);
 enum err op_set_blob_metadata(struct request_context *c, struct response *r);
 enum err op_set_blob_properties(struct request_context *c, struct response *r);
+
+/* op_pages.c */
+enum err op_put_page(struct request_context *c, struct response *r);
+enum err op_get_page_ranges(struct request_context *c, struct response *r);
+/* The parts of Put Blob and Set Blob Properties that only page blobs have. */
+enum err op_put_page_blob(struct request_context *c, const struct blob_conditions *conditions,
+	uint64_t container, const struct blob_properties *properties, struct span metadata,
+	int64_t *ret_etag);
+bool op_edits_page_blob(const struct request_context *c);
+enum err op_edit_page_blob(struct request_context *c, const struct blob_conditions *conditions,
+	uint64_t container, const struct blob_properties *properties, struct response *r,
+	int64_t *ret_etag);
 
 #endif

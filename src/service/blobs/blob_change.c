@@ -142,6 +142,7 @@ static enum err try_change(struct blob_change *w, blob_make_fn make, void *arg, 
 	e = blob_conditions_write(w->conditions, exists ? there->etag : 0);
 	if (e == ERR_OK)
 		e = make(arg, w, there, &to);
+	*ret_again = e == ERR_CONDITION_NOT_MET;
 	if (e != ERR_OK)
 		return e;
 	w->etag = service_next_version(w->service);

@@ -29,7 +29,8 @@ struct blob_change {
 };
 
 /* Makes the new record from the one that is there (NULL: none); *ret may borrow from it and from arg.
- * It is called again if another change was faster, and then sets `more` anew. */
+ * It is called again if another change was faster, and then sets `more` anew; it may say so itself, by
+ * ERR_CONDITION_NOT_MET. */
 typedef enum err (*blob_make_fn)(
 	void *arg, struct blob_change *w, const struct blob_record *there, struct blob_record *ret);
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const types[] = { "none", "block" };
+static const char *const types[] = { "none", "block", "page" };
 
 struct text_member {
 	const char *name;
@@ -29,6 +29,10 @@ void blob_record_write(const struct blob_record *r, struct buf *out)
 		types[r->type], r->etag, r->made, r->size);
 	if (r->extent != 0)
 		buf_addf(out, "extent:%" PRIu64 "\n", r->extent);
+	if (r->pages != 0)
+		buf_addf(out, "pages:%" PRIu64 "\n", r->pages);
+	if (r->sequence != 0)
+		buf_addf(out, "sequence:%" PRId64 "\n", r->sequence);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		const struct span *s = (const void *)((const char *)&r->properties + texts[i].at);
 		if (s->n > 0) {
@@ -68,26 +72,26 @@ static bool read_text(const struct metadata_pair *p, struct blob_properties *ret
 	return false;
 }
 
+/* A number of the record, by its name. */
+static int64_t *number_of(struct blob_record *r, struct span name)
+{
+	return span_is(name, "etag")        ? &r->etag
+		: span_is(name, "made")     ? &r->made
+		: span_is(name, "size")     ? (int64_t *)&r->size
+		: span_is(name, "extent")   ? (int64_t *)&r->extent
+		: span_is(name, "pages")    ? (int64_t *)&r->pages
+		: span_is(name, "sequence") ? &r->sequence
+					    : NULL;
+}
+
 static bool read_member(const struct metadata_pair *p, struct blob_record *ret)
 {
-	int64_t number;
-	bool ok = true;
+	int64_t *number = number_of(ret, p->name);
 	if (span_is(p->name, "type"))
 		return read_type(p->value, &ret->type);
-	if (span_is(p->name, "etag"))
-		return read_number(p->value, &ret->etag);
-	if (span_is(p->name, "made"))
-		return read_number(p->value, &ret->made);
-	if (span_is(p->name, "size")) {
-		ok = read_number(p->value, &number);
-		ret->size = ok ? (uint64_t)number : 0;
-	} else if (span_is(p->name, "extent")) {
-		ok = read_number(p->value, &number);
-		ret->extent = ok ? (uint64_t)number : 0;
-	} else {
-		ok = read_text(p, &ret->properties);
-	}
-	return ok;
+	if (number != NULL)
+		return read_number(p->value, number);
+	return read_text(p, &ret->properties);
 }
 
 /* Takes the lines up to an empty one, and that one. */
@@ -120,5 +124,6 @@ enum err blob_record_read(struct span text, struct blob_record *ret)
 			return ERR_CORRUPT;
 	ret->content = text;
 	bool small = ret->extent == 0 && ret->size == text.n && text.n <= BLOB_INLINE_BYTES;
-	return small || (ret->extent != 0 && text.n == 0) ? ERR_OK : ERR_CORRUPT;
+	bool large = ret->extent != 0 && text.n == 0;
+	return (small && ret->type != BLOB_PAGES) || large ? ERR_OK : ERR_CORRUPT;
 }

@@ -17,6 +17,7 @@
 enum blob_type {
 	BLOB_NONE, /* a name whose upload has not ended */
 	BLOB_BLOCK,
+	BLOB_PAGES,
 };
 
 /* What a client sets; "" where it is not set. */
@@ -30,7 +31,9 @@ struct blob_record {
 	int64_t etag; /* ticks: the time of the last change */
 	int64_t made; /* ticks */
 	uint64_t size;
-	uint64_t extent; /* its id; 0: the content is in `content` */
+	uint64_t extent;  /* its id; 0: the content is in `content` */
+	uint64_t pages;   /* valid ones, of a page blob */
+	int64_t sequence; /* its sequence number */
 	struct blob_properties properties;
 	struct span metadata; /* model/metadata.h */
 	struct span content;

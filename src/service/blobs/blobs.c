@@ -4,12 +4,15 @@
 #include "model/metadata.h"
 #include "model/names.h"
 #include "service/blobs/blob_change.h"
+#include "service/blobs/pages.h"
 
 #define DELETE_TRIES 64
 
 enum err blob_read(
 	struct service *s, const struct blob_record *r, uint64_t offset, char *out, size_t n)
 {
+	if (r->type == BLOB_PAGES)
+		return pages_read(s, r->extent, offset, out, n);
 	if (r->extent != 0)
 		return extent_read(s, r->extent, r->size, offset, out, n);
 	if (n > 0)
@@ -232,7 +235,8 @@ bool blob_item_extent(const struct item *it, uint64_t *ret_id, uint64_t *ret_pie
 	if (blob_record_read(it->body, &r) != ERR_OK || r.extent == 0)
 		return false;
 	*ret_id = r.extent;
-	*ret_pieces = (r.size + EXTENT_PIECE_BYTES - 1) / EXTENT_PIECE_BYTES;
+	*ret_pieces =
+		r.type == BLOB_PAGES ? 0 : (r.size + EXTENT_PIECE_BYTES - 1) / EXTENT_PIECE_BYTES;
 	return true;
 }
 
@@ -251,9 +255,14 @@ const char *blob_item_wrong(const struct item *it)
 	case ITEM_EXTENT:
 		return it->flags != 0 ? "it has flags that an extent cannot have" : NULL;
 	case ITEM_PIECE:
-		if (it->size != it->body.n || it->size == 0 || it->size > EXTENT_PIECE_BYTES)
+		/* The flags of pages are their mask. */
+		if (it->size != it->body.n || it->size == 0 || it->size > EXTENT_PIECE_BYTES ||
+			(it->flags != 0 &&
+				it->size !=
+					BLOB_PAGE_BYTES * (unsigned)__builtin_popcount(it->flags)))
 			return "the size of the piece is wrong";
-		return it->flags != 0 ? "it has flags that a piece cannot have" : NULL;
+		return it->flags & ~ITEM_PIECE_FLAGS ? "it has flags that a piece cannot have"
+						     : NULL;
 	case ITEM_NONE:
 	case ITEM_ACCOUNT:
 	case ITEM_TABLE:
@@ -267,4 +276,18 @@ const char *blob_item_wrong(const struct item *it)
 		break;
 	}
 	return "an item that is no part of a blob has the place of one";
+}
+
+enum err blob_pages_wrong(
+	struct store *s, struct store_view *v, const struct item *it, const char **ret)
+{
+	struct blob_record r;
+	uint64_t pages;
+	*ret = NULL;
+	if (blob_record_read(it->body, &r) != ERR_OK || r.type != BLOB_PAGES)
+		return ERR_OK;
+	enum err e = pages_check(s, v, r.extent, r.size, &pages, ret);
+	if (e == ERR_OK && *ret == NULL && pages != r.pages)
+		*ret = "its record counts other pages than it has";
+	return e;
 }

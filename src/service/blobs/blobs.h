@@ -62,6 +62,9 @@ enum err blob_list(struct service *s, uint64_t container_id, const struct blob_l
 /* For a check: sets the extent that the record of a blob names and how many pieces it needs.  Returns
  * false if it names none. */
 bool blob_item_extent(const struct item *it, uint64_t *ret_id, uint64_t *ret_pieces);
+/* For a check: sets *ret to what is wrong with the pages of a page blob; NULL: nothing. */
+enum err blob_pages_wrong(
+	struct store *s, struct store_view *v, const struct item *it, const char **ret);
 /* For a check: returns what is wrong with an item below a container, with its body; NULL:
  * nothing. */
 const char *blob_item_wrong(const struct item *it);

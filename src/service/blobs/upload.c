@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An extent is made with its first piece.  Its pieces are full but for the last one. */
+ * An extent of bytes is made with its first piece.  Its pieces are full but for the last one. */
 #include "service/blobs/upload.h"
 
 #include "base/crc64.h"
@@ -43,7 +43,7 @@ enum err blob_upload_new(struct service *s, enum origin origin, struct blob_uplo
 	return ERR_OK;
 }
 
-static enum err make_extent(struct blob_upload *u, struct err_detail *detail)
+enum err blob_upload_make_extent(struct blob_upload *u, struct err_detail *detail)
 {
 	char key[24];
 	(void)snprintf(key, sizeof(key), "%016" PRIx64, (uint64_t)service_next_version(u->service));
@@ -64,7 +64,7 @@ static enum err write_pieces(struct blob_upload *u, size_t n, struct err_detail 
 	struct change changes[PIECES_AT_ONCE];
 	char keys[PIECES_AT_ONCE][EXTENT_KEY_CHARS + 1];
 	size_t count = 0;
-	enum err e = u->extent == 0 ? make_extent(u, detail) : ERR_OK;
+	enum err e = u->extent == 0 ? blob_upload_make_extent(u, detail) : ERR_OK;
 	for (size_t at = 0; at < n; at += EXTENT_PIECE_BYTES, count++) {
 		size_t len = n - at < EXTENT_PIECE_BYTES ? n - at : EXTENT_PIECE_BYTES;
 		changes[count] = (struct change){ .op = CHANGE_PUT,

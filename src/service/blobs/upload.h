@@ -14,6 +14,8 @@ struct blob_upload;
 /* Begins an upload.  On ERR_OK call blob_upload_free().  One thread at a time may use it.
  * ERR_NO_MEMORY. */
 enum err blob_upload_new(struct service *s, enum origin origin, struct blob_upload **ret);
+/* Makes the extent of an upload without bytes, for a content that is written later. */
+enum err blob_upload_make_extent(struct blob_upload *u, struct err_detail *detail);
 /* Adds bytes; writes a MiB at a time.  Errors of the store. */
 enum err blob_upload_add(struct blob_upload *u, struct span bytes, struct err_detail *detail);
 /* Writes the rest.  No bytes may follow. */

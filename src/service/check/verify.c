@@ -515,6 +515,11 @@ static enum err verify_extent(struct verify *v, const struct item *blob)
 	else if (e == ERR_OK && extent.size < pieces)
 		report(v, blob->key, "a part of the content of the blob is missing");
 	item_fini(&extent);
+	const char *wrong = NULL;
+	if (e == ERR_OK)
+		e = blob_pages_wrong(v->store, v->view, blob, &wrong);
+	if (wrong != NULL)
+		report(v, blob->key, "%s", wrong);
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 

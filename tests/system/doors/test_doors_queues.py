@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Z10: fifty consumers compete for the messages that REST and `.batch` put, over kills of the daemon.
+"""Z10: fifty consumers, by REST and in the mount, compete for the messages that REST, files and `.batch`
+put, over kills of the daemon.
 
 ROWFS_QUEUE_KILLS  how many kills (default: 3, 2 with sanitizers)
 """
 
+import errno
 import http.client
 import json
 import os
@@ -15,10 +17,10 @@ import pytest
 
 from queue_client import Queues
 from rest_client import ACCOUNT
-from tools import put, sanitized
+from tools import get, put, sanitized, xattr
 
 KILLS = int(os.environ.get("ROWFS_QUEUE_KILLS", "2" if sanitized() else "3"))
-CONSUMERS, PRODUCERS = 50, 4
+CONSUMERS, PRODUCERS = 25, 4  # consumers by each front end
 HIDDEN = 3  # seconds
 LOST = (OSError, http.client.HTTPException)
 
@@ -62,7 +64,8 @@ class House:
         self.produced, self.stop = 0, threading.Event()
         self.lives = 0  # of the daemon: odd while one is dead
         self.queues = Queues(mount.port, f"{ACCOUNT}.queue.localhost")
-        assert self.queues.ask("PUT", "/jobs").status == 201
+        self.jobs = mount / ACCOUNT / ".queue/jobs"
+        self.jobs.mkdir()
         self.part.mkdir(parents=True)
 
     def guarded(self, work, seed):
@@ -85,11 +88,13 @@ class House:
             return False
         with self.ledger.lock:
             self.produced += 1
-            text = f"{'batch' if dice.random() < 0.5 else 'rest'}{self.produced}"
+            text = f"{dice.choice(('batch', 'batch', 'rest', 'file'))}{self.produced}"
             self.ledger.asked.add(text)
         if text.startswith("batch"):
             put(self.part / ".batch", json.dumps([
                 {"put_message": {"queue": "jobs", "text": text}}, {"insert": {"RowKey": text}}]))
+        elif text.startswith("file"):
+            put(self.jobs / text, text)
         else:
             assert self.queues.put("jobs", text).status == 201
         with self.ledger.lock:
@@ -103,19 +108,56 @@ class House:
         for m in found:
             if dice.random() < 0.1 and m["DequeueCount"] == "1":
                 continue  # this consumer dies
-            if m["MessageText"].startswith("batch"):  # FileNotFoundError: it has no row
-                os.stat(self.part / f"{m['MessageText']}.json")
+            self.finish(m, lambda m=m: self.queues.delete("jobs", m).status)
+        return self.is_more(found)
+
+    def finish(self, m, delete):
+        """delete() answers 204, or 404: its time was over, and another has it or has deleted it."""
+        if m["MessageText"].startswith("batch"):  # FileNotFoundError: it has no row
+            os.stat(self.part / f"{m['MessageText']}.json")
+        with self.ledger.lock:
+            self.ledger.deleting[m["MessageId"]] = time.monotonic()
+        status = delete()
+        assert status in (204, 404)
+        if status == 204:
             with self.ledger.lock:
-                self.ledger.deleting[m["MessageId"]] = time.monotonic()
-            answer = self.queues.delete("jobs", m)
-            # Its time was over, and another consumer has it or has deleted it.
-            assert answer.status in (204, 404)
-            if answer.status == 204:
-                with self.ledger.lock:
-                    self.ledger.deleted[m["MessageId"]] = time.monotonic()
+                self.ledger.deleted[m["MessageId"]] = time.monotonic()
+
+    def is_more(self, found):
         if not found:
             time.sleep(0.05)
         return not (self.stop.is_set() and self.left() == 0)
+
+    def consume_files(self, dice):
+        names = [n for n in os.listdir(self.jobs) if not n.startswith(".")]
+        if not names:
+            return self.is_more(False)
+        name = dice.choice(names[:CONSUMERS])
+        taken = self.jobs / ".taken" / f"{name}.{threading.get_ident()}"
+        before = time.monotonic()
+        try:
+            os.rename(self.jobs / name, taken)
+        except FileNotFoundError:
+            return None  # another consumer has it
+        after = time.monotonic()
+        m = {"MessageId": name, "DequeueCount": xattr(taken, "count"),
+             "MessageText": get(taken).decode()}
+        self.ledger.took([m], before, after)
+        if dice.random() < 0.1 and m["DequeueCount"] == "1":
+            os.setxattr(taken, "user.rowfs.visibility", str(HIDDEN).encode())
+            return None  # this consumer dies
+
+        def delete():
+            try:
+                os.unlink(taken)
+            except OSError as e:
+                if e.errno != errno.ESTALE:
+                    raise
+                return 404
+            return 204
+
+        self.finish(m, delete)
+        return None
 
     def left(self):
         answer = self.queues.ask("GET", "/jobs", {"comp": "metadata"})
@@ -133,7 +175,8 @@ class House:
 def test_Z10_fifty_consumers_over_kills_lose_nothing_and_share_nothing(rest_mount, rest_store):
     house = House(rest_mount(rest_store))
     threads = [threading.Thread(target=house.guarded, args=(work, f"{work.__name__} {n}"))
-               for work, count in ((house.produce, PRODUCERS), (house.consume, CONSUMERS))
+               for work, count in ((house.produce, PRODUCERS), (house.consume, CONSUMERS),
+                                   (house.consume_files, CONSUMERS))
                for n in range(count)]
     for t in threads:
         t.start()

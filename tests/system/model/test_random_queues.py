@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """U8: queues and a table against plain dictionaries, through both front ends at once.
 
-Rows and messages change by REST, by files and by `.batch`, which puts messages with rows.  Time is
-known as ranges only: a message becomes visible between two moments, so at any moment it must be
+Rows and messages change by REST, by files and by `.batch`, which puts messages with rows.  Messages as
+files are put, taken by mv and by .get, peeked at, extended, given back and removed.  Time is known as ranges only: a message becomes visible between two moments, so at any moment it must be
 visible, may be, or must not.
 
 ROWFS_QUEUE_STEPS=N takes N steps with another seed each time; ROWFS_QUEUE_SEED=S those of a walk that
 failed.
 """
 
+import errno
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import pytest
 
 from queue_client import Queues, messages
 from rest_client import ACCOUNT, NONE, Client, ok
-from tools import get, put, raises, sanitized
+from tools import get, put, raises, sanitized, xattr
 
 STEPS = int(os.environ.get("ROWFS_QUEUE_STEPS", "0"))
 SEED = os.environ.get("ROWFS_QUEUE_SEED")
@@ -35,6 +36,7 @@ RESERVED = 1.1
 class Message:
     def __init__(self, text, before, after, ahead, hidden, ttl):
         self.text, self.count, self.receipt, self.old = text, 0, None, None
+        self.named = None  # the take that .taken/ID in the mount is about
         self.hide(before, after, hidden)
         self.expires = (before + ttl - BIT, max(after, ahead) + ttl + BIT)
 
@@ -62,7 +64,7 @@ class World:
         self.queues = {name: {} for name in QUEUES}  # name: {id: Message}
         self.connect()
         for name in QUEUES:
-            assert self.rest.ask("PUT", f"/{name}").status == 201
+            self.at(name).mkdir()
         self.said, self.ahead = [], 0
 
     def connect(self):
@@ -96,6 +98,9 @@ class World:
         before = time.time()
         answer = call(*args, **kw)
         return answer, before, time.time()
+
+    def at(self, queue):
+        return self.mount / ACCOUNT / ".queue" / queue
 
     # -- messages by REST
 
@@ -202,6 +207,105 @@ class World:
         count = int(answer.headers["x-ms-approximate-messages-count"])
         assert count >= sum(m.lives(before, after)[1] for m in self.queues[queue].values())
 
+    # -- messages as files
+
+    def do_put_file(self):
+        queue, text = self.a_queue(), self.new_text()
+        path = self.at(queue) / f"new{self.n}"
+        _, before, after = self.timed(put, path, text)
+        name = xattr(path, "id")
+        self.queues[queue][name] = Message(text, before, after, self.ahead, 0, math.inf)
+
+    def do_read(self, file=".peek"):
+        queue = self.a_queue()
+        line, before, after = self.timed(get, self.at(queue) / file)
+        found = [json.loads(line)] if line else []
+        self.look(queue, [{"MessageId": m["id"], "MessageText": m["text"]} for m in found], 1,
+                  before, after, takes=file == ".get")
+        for m in found:
+            mine = self.queues[queue][m["id"]]
+            if file == ".get":
+                mine.count += 1
+                mine.named = mine.count
+                mine.renew(m["receipt"])
+                mine.hide(before, after, 30)
+            assert m["count"] == mine.count
+
+    def do_get_file(self):
+        self.do_read(".get")
+
+    def a_file(self):
+        """A message that is surely there."""
+        queue, now = self.a_queue(), time.time()
+        found = [(i, m) for i, m in self.queues[queue].items() if m.lives(now, now + 5)[1]]
+        return (self.at(queue), queue, *self.dice.choice(found)) if found else None
+
+    def try_(self, may, must, error, call, *args):
+        """(whether the call succeeded, which it may or must; else it has this error, before, after)"""
+        before = time.time()
+        try:
+            call(*args)
+        except OSError as e:
+            after = time.time()
+            assert e.errno == error and not must(before, after), e
+            return False, before, after
+        after = time.time()
+        assert may(before, after), f"{call.__name__} {args} succeeds"
+        return True, before, after
+
+    def try_visible(self, m, call, *args):
+        return self.try_(lambda *t: m.shows(*t)[0], lambda *t: m.shows(*t)[1], errno.ENOENT, call, *args)
+
+    def try_taken(self, m, call, *args):
+        """By the name of a take in the mount, or by the id of a message that is invisible."""
+        if m.named is not None:
+            mine = m.named == m.count
+            return self.try_(lambda *_: mine, lambda *_: mine, errno.ESTALE, call, *args)
+        return self.try_(
+            lambda b, a: m.count > 0 and not m.shows(b, a)[1],
+            lambda b, a: m.count > 0 and not m.shows(b, a)[0], errno.ENOENT, call, *args)
+
+    def do_take_file(self):
+        if found := self.a_file():
+            at, _, name, m = found
+            taken = at / ".taken" / name
+            done, before, after = self.try_visible(m, os.rename, at / name, taken)
+            if done:
+                m.count += 1
+                m.named = m.count
+                m.hide(before, after, 30)
+                assert get(taken).decode() == m.text and xattr(taken, "count") == str(m.count)
+                m.renew(xattr(taken, "receipt"))
+
+    def do_remove_file(self):
+        if found := self.a_file():
+            at, queue, name, m = found
+            if self.dice.random() < 0.3:
+                done, _, _ = self.try_visible(m, os.unlink, at / name)
+            else:
+                done, _, _ = self.try_taken(m, os.unlink, at / ".taken" / name)
+            if done:
+                del self.queues[queue][name]
+
+    def do_extend_file(self):
+        if found := self.a_file():
+            at, _, name, m = found
+            seconds, path = self.dice.choice((1, 3600)), at / ".taken" / name
+            done, before, after = self.try_taken(
+                m, os.setxattr, path, "user.rowfs.visibility", str(seconds).encode())
+            if done:
+                m.hide(before, after, seconds)
+                m.renew(xattr(path, "receipt"))
+
+    def do_give_back(self):
+        if found := self.a_file():
+            at, _, name, m = found
+            done, before, after = self.try_taken(m, os.rename, at / ".taken" / name, at / name)
+            if done:
+                m.named = None
+                m.hide(before, after, 0)
+                m.renew(None)
+
     # -- sets of rows and messages
 
     def do_batch(self):
@@ -266,6 +370,8 @@ class World:
             self.mount.start()
         else:
             self.mount.remount()
+        for m in (m for model in self.queues.values() for m in model.values()):
+            m.named = None
         self.tables.close()
         self.connect()
         self.part.mkdir(exist_ok=True)  # REST removed its last row
@@ -273,7 +379,9 @@ class World:
     def do_wait(self):
         time.sleep(self.dice.random())
 
-    WEIGHTS = {do_put: 8, do_get: 12, do_peek: 6, do_delete: 10, do_update: 5,
+    WEIGHTS = {do_put: 8, do_get: 12, do_peek: 6, do_delete: 10, do_update: 5, do_put_file: 6,
+               do_read: 3, do_get_file: 4, do_take_file: 8, do_remove_file: 6, do_extend_file: 3,
+               do_give_back: 3,
                do_use_an_old_receipt: 3, do_clear: 0.3, do_count: 2, do_batch: 12, do_row: 6,
                do_compare_rows: 2, do_begin_anew: 0.4, do_wait: 1}
 

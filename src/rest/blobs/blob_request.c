@@ -2,7 +2,7 @@
 #include "rest/blobs/blob_request.h"
 
 #include "base/text.h"
-#include "rest/core/http_date.h"
+#include "codec/http_date.h"
 #include "service/blobs/containers.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Containers: create, delete, properties, and how rest/core/collections.h serves them. */
+#include "codec/http_date.h"
 #include "model/limits.h"
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/ops.h"
-#include "rest/core/http_date.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/containers.h"
 

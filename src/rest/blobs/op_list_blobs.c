@@ -2,11 +2,11 @@
  * List Blobs.  The marker is the name with which the page begins, in base64: a name may have
  * characters that XML lacks. */
 #include "base/crypto.h"
+#include "codec/http_date.h"
 #include "codec/uri.h"
 #include "codec/xml.h"
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/ops.h"
-#include "rest/core/http_date.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/blobs.h"
 

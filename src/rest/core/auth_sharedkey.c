@@ -4,8 +4,8 @@
  * one of a few forms of the same resource.  The service decides what else is signed. */
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "codec/http_date.h"
 #include "rest/core/auth.h"
-#include "rest/core/http_date.h"
 #include "rest/core/rest_service.h"
 #include "rest/core/signature.h"
 

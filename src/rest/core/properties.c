@@ -4,9 +4,9 @@
 #include "rest/core/properties.h"
 
 #include "base/clock.h"
+#include "codec/http_date.h"
 #include "codec/service_properties_xml.h"
 #include "codec/xml.h"
-#include "rest/core/http_date.h"
 #include "rest/core/rest_service.h"
 
 static enum properties_form form_of(const struct request_context *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Messages: put, get, peek, update, delete and clear. */
+#include "codec/http_date.h"
 #include "codec/xml.h"
-#include "rest/core/http_date.h"
 #include "rest/queues/message_body.h"
 #include "rest/queues/ops.h"
 #include "service/queue/messages.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Dates as HTTP and the bodies of some answers have them. */
-#ifndef REST_CORE_HTTP_DATE_H
-#define REST_CORE_HTTP_DATE_H
+#ifndef CODEC_HTTP_DATE_H
+#define CODEC_HTTP_DATE_H
 
 #include "base/buf.h"
 #include "base/span.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rest/core/http_date.h"
+#include "codec/http_date.h"
 
 #include "base/clock.h"
 

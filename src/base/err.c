@@ -54,6 +54,14 @@ const char *err_symbol(enum err e)
 	return row_of(e)->symbol;
 }
 
+enum err err_from_code(int http, struct span code)
+{
+	size_t i = ERR_OK + 1;
+	while (i < ERR_COUNT_ && (rows[i].http != http || !span_is(code, rows[i].code)))
+		i++;
+	return (enum err)i;
+}
+
 static const struct {
 	int code;
 	enum err err;

@@ -11,6 +11,7 @@
 #define BASE_ERR_H
 
 #include "base/compiler.h"
+#include "base/span.h"
 
 #include <stddef.h>
 
@@ -161,6 +162,9 @@ const char *err_code(enum err e);   /* of the service, such as "TableNotFound" *
 const char *err_text(enum err e);   /* of the service */
 const char *err_symbol(enum err e); /* such as "TABLE_NOT_FOUND", for logs and tests */
 
+/* Returns the first error of the list with this HTTP status and service code; ERR_COUNT_ without
+ * one. */
+enum err err_from_code(int http, struct span code);
 /* Returns the error for a positive errno; ERR_IO for errnos without one. */
 enum err err_from_errno(int code);
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * The answer to an entity group transaction. */
+#ifndef CLOUD_GROUP_ANSWER_H
+#define CLOUD_GROUP_ANSWER_H
+
+#include "base/err.h"
+#include "base/span.h"
+
+/* Returns the error of the first part whose status is none from 200 to 299, with detail->op as its
+ * message begins ("1:..."), else 0.  ERR_INVALID_INPUT: the answer has no part. */
+enum err group_answer(struct span body, struct err_detail *detail);
+
+#endif

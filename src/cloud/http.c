@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ * The only file that includes curl. */
+#include "cloud/http.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define HEAD_MAX ((size_t)64 << 10)
+
+void http_response_fini(struct http_response *r)
+{
+	buf_fini(&r->head);
+	buf_fini(&r->body);
+}
+
+struct span http_response_header(const struct http_response *r, const char *name)
+{
+	struct span rest = buf_span(&r->head), found = { 0 };
+	size_t n = strlen(name);
+	while (rest.n > 0) {
+		const char *end = memchr(rest.p, '\n', rest.n);
+		size_t line = end != NULL ? (size_t)(end - rest.p) + 1 : rest.n;
+		if (line > n && rest.p[n] == ':' && strncasecmp(rest.p, name, n) == 0)
+			found = text_trim(span_make(rest.p + n + 1, line - n - 1), " \t\r\n");
+		rest = span_make(rest.p + line, rest.n - line);
+	}
+	return found;
+}
+
+#ifdef HAVE_CURL
+
+#include <curl/curl.h>
+
+struct http {
+	CURL *curl;
+	struct http_options options;
+	char error[CURL_ERROR_SIZE];
+};
+
+static size_t on_head(char *p, size_t size, size_t n, void *arg)
+{
+	struct http_response *r = arg;
+	/* Another answer begins, behind "100 Continue". */
+	if (span_starts(span_make(p, size * n), SPAN_LIT("HTTP/")))
+		buf_clear(&r->head);
+	buf_add(&r->head, p, size * n);
+	return buf_ok(&r->head) ? size * n : 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+	struct http_response *r = arg;
+	buf_add(&r->body, p, size * n);
+	return buf_ok(&r->body) ? size * n : 0;
+}
+
+static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	const struct http *h = arg;
+	(void)a;
+	(void)b;
+	(void)c;
+	(void)d;
+	return h->options.cancelled(h->options.arg) ? 1 : 0;
+}
+
+static void set_up(struct http *h)
+{
+	const struct http_options *o = &h->options;
+	curl_easy_setopt(h->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(h->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)o->connect_ms);
+	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)o->answer_ms);
+	curl_easy_setopt(h->curl, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(h->curl, CURLOPT_ERRORBUFFER, h->error);
+	curl_easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, on_head);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_body);
+	if (o->ca_file != NULL)
+		curl_easy_setopt(h->curl, CURLOPT_CAINFO, o->ca_file);
+	if (o->cancelled == NULL)
+		return;
+	curl_easy_setopt(h->curl, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(h->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(h->curl, CURLOPT_XFERINFODATA, h);
+}
+
+enum err http_new(const struct http_options *o, struct http **ret, struct err_detail *detail)
+{
+	struct http *h = calloc(1, sizeof(*h));
+	(void)detail;
+	*ret = NULL;
+	if (h == NULL)
+		return ERR_NO_MEMORY;
+	h->options = *o;
+	h->curl = curl_easy_init();
+	if (h->curl == NULL) {
+		free(h);
+		return ERR_NO_MEMORY;
+	}
+	set_up(h);
+	*ret = h;
+	return ERR_OK;
+}
+
+void http_free(struct http *h)
+{
+	if (h == NULL)
+		return;
+	curl_easy_cleanup(h->curl);
+	free(h);
+}
+
+/* Whether bytes of the request may have reached the server. */
+static bool was_sent(const struct http *h)
+{
+	long bytes = 0;
+	curl_easy_getinfo(h->curl, CURLINFO_REQUEST_SIZE, &bytes);
+	return bytes > 0;
+}
+
+static enum err error_of(
+	struct http *h, CURLcode code, const struct http_response *r, struct err_detail *detail)
+{
+	if (code == CURLE_OK)
+		return ERR_OK;
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return ERR_CANCELLED;
+	if (code == CURLE_OUT_OF_MEMORY)
+		return ERR_NO_MEMORY;
+	if (code == CURLE_WRITE_ERROR && !buf_ok(&r->body))
+		return buf_full(&r->body);
+	const char *why = h->error[0] != 0 ? h->error : curl_easy_strerror(code);
+	return err_set(detail, was_sent(h) ? ERR_OUTCOME_UNKNOWN : ERR_IO, "%s", why);
+}
+
+static struct curl_slist *header_list(const struct http_request *r)
+{
+	struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+	for (size_t i = 0; list != NULL && r->headers[i] != NULL; i++) {
+		struct curl_slist *longer = curl_slist_append(list, r->headers[i]);
+		if (longer == NULL)
+			curl_slist_free_all(list);
+		list = longer;
+	}
+	return list;
+}
+
+/* A body makes curl send POST; the method is set beside it. */
+static void set_body(struct http *h, const struct http_request *r)
+{
+	bool body = r->body.p != NULL;
+	curl_easy_setopt(h->curl, CURLOPT_HTTPGET, 1L);
+	if (body) {
+		curl_easy_setopt(h->curl, CURLOPT_POST, 1L);
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, r->body.p);
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.n);
+	}
+	curl_easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+enum err http_send(struct http *h, const struct http_request *r, struct http_response *ret,
+	struct err_detail *detail)
+{
+	long status = 0;
+	*ret = (struct http_response){ .head = BUF_INIT(HEAD_MAX),
+		.body = BUF_INIT(HTTP_BODY_MAX) };
+	struct curl_slist *headers = header_list(r);
+	if (headers == NULL)
+		return ERR_NO_MEMORY;
+	h->error[0] = 0;
+	set_body(h, r);
+	curl_easy_setopt(h->curl, CURLOPT_URL, r->url);
+	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
+	curl_easy_setopt(h->curl, CURLOPT_HEADERDATA, ret);
+	curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, ret);
+	enum err e = error_of(h, curl_easy_perform(h->curl), ret, detail);
+	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
+	curl_slist_free_all(headers);
+	ret->status = (int)status;
+	return e;
+}
+
+#else
+
+enum err http_new(const struct http_options *o, struct http **ret, struct err_detail *detail)
+{
+	(void)o;
+	*ret = NULL;
+	return err_set(detail, ERR_NOT_SUPPORTED,
+		"this rowfs was built without libcurl (-Dcloud=enabled)");
+}
+
+void http_free(struct http *h)
+{
+	(void)h;
+}
+
+enum err http_send(struct http *h, const struct http_request *r, struct http_response *ret,
+	struct err_detail *detail)
+{
+	(void)h;
+	(void)r;
+	(void)detail;
+	*ret = (struct http_response){ 0 };
+	return ERR_NOT_SUPPORTED;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * What src/cloud parses: connection strings, and answers of a service that may be anything. */
+#include "cloud/credentials.h"
+#include "cloud/group_answer.h"
+#include "cloud/rows.h"
+#include "cloud/service_error.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct span text = span_make(data, n);
+	struct endpoint e;
+	struct err_detail why = { 0 };
+	struct rows_page page;
+	struct cloud_row row = { 0 };
+	if (endpoint_parse(text, &e, &why) == ERR_OK)
+		MUST(e.account[0] != 0 && e.path < sizeof(e.url));
+	(void)credentials_choose(text, NULL, &e, &why);
+	(void)service_error_of(400, text, &why);
+	(void)group_answer(text, &why);
+	enum err r = rows_page_begin(text, &page, &why);
+	while (r == ERR_OK)
+		r = rows_page_next(&page, &row, &why);
+	cloud_row_fini(&row);
+	return 0;
+}

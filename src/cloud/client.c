@@ -168,7 +168,7 @@ static void add_url(const struct client *c, const struct client_request *r, stru
 	}
 }
 
-/* What the headers of one try are made of. */
+/* The texts of one try: the URL and the headers. */
 struct texts {
 	struct buf url, date, authorization, content_type, if_match;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What src/cloud parses: connection strings, and answers of a service that may be anything. */
+ * The parsers of src/cloud: connection strings, and answers of a service, which may hold anything. */
 #include "cloud/credentials.h"
 #include "cloud/group_answer.h"
 #include "cloud/rows.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the blobs know of a request besides its context: the resource, its conditions. */
+ * The part of a request that only the blob service reads: the resource and the conditions. */
 #ifndef REST_BLOBS_BLOB_REQUEST_H
 #define REST_BLOBS_BLOB_REQUEST_H
 

@@ -7,7 +7,7 @@
 #include "rest/core/context.h"
 #include "service/core/collections.h"
 
-/* What differs (rest_service.h names it). */
+/* The differences between queues and containers.  struct rest_service points to them. */
 struct rest_collections {
 	const struct collection_type *type;
 	const char *element;         /* of a list: "Queue", in a "Queues" */

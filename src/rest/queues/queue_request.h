@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the queues know of a request besides its context: the resource. */
+ * The part of a request that only the queue service reads: the resource. */
 #ifndef REST_QUEUES_QUEUE_REQUEST_H
 #define REST_QUEUES_QUEUE_REQUEST_H
 

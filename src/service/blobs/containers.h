@@ -5,7 +5,7 @@
 
 #include "service/core/collections.h"
 
-/* What needs no credential: the access of a container. */
+/* The requests that a container allows without a credential. */
 enum container_access {
 	CONTAINER_PRIVATE,
 	CONTAINER_BLOBS, /* reading blobs */

@@ -28,7 +28,7 @@ struct page_target {
 	bool lazy; /* the change need not survive a power cut when the call returns */
 };
 
-/* What the blob has after the change. */
+/* The state of the blob after the change. */
 struct page_result {
 	int64_t etag, sequence;
 };

@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-/* What a collection holds changes its version too, so repetitions are common. */
+/* A change of a message or blob changes the version of its collection too, so repetitions are common. */
 #define CHANGE_TRIES 64
 #define POLICIES_MAX ((size_t)64 * 1024) /* bytes of XML */
 /* A colon and a line's end for each pair; the first line. */

@@ -54,7 +54,7 @@ size_t utf8_decode(struct span s, uint32_t *ret_cp)
 	return decode4(p, s.n, ret_cp);
 }
 
-size_t utf8_encode(uint32_t cp, char out[4])
+size_t utf8_write(uint32_t cp, char out[4])
 {
 	if (cp < 0x80) {
 		out[0] = (char)cp;

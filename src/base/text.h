@@ -13,7 +13,7 @@
  * begins with invalid UTF-8: overlong, a surrogate, above U+10FFFF or cut short. */
 size_t utf8_decode(struct span s, uint32_t *ret_cp);
 /* Writes 1 to 4 bytes and returns how many. */
-size_t utf8_encode(uint32_t cp, char out[4]);
+size_t utf8_write(uint32_t cp, char out[4]);
 /* Returns true if s is valid UTF-8. */
 bool utf8_valid(struct span s);
 /* Returns the offset of the first invalid byte, or s.n. */

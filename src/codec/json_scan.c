@@ -489,7 +489,7 @@ size_t json_unescape(struct span raw, char *out)
 		i++;
 		if (raw.p[i] == 'u') {
 			size_t used;
-			len += utf8_encode(code_point_at(raw.p + i + 1, &used), out + len);
+			len += utf8_write(code_point_at(raw.p + i + 1, &used), out + len);
 			i += used;
 		} else {
 			out[len++] = simple_escape(raw.p[i]);

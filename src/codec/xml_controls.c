@@ -141,10 +141,10 @@ bool xml_controls_hide(struct span document, struct buf *out)
 static size_t shown(int letter, char out[4])
 {
 	if (letter == LETTER_MARK)
-		return utf8_encode(MARK_CP, out);
+		return utf8_write(MARK_CP, out);
 	if (letter == LETTER_FFFE || letter == LETTER_FFFF)
-		return utf8_encode(letter == LETTER_FFFE ? 0xfffe : 0xffff, out);
-	return utf8_encode((uint32_t)letter, out);
+		return utf8_write(letter == LETTER_FFFE ? 0xfffe : 0xffff, out);
+	return utf8_write((uint32_t)letter, out);
 }
 
 size_t xml_controls_show(char *text, size_t n)

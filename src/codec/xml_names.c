@@ -113,7 +113,7 @@ size_t xml_name_show(char *name, size_t n)
 	for (size_t i = 0; i < n;) {
 		uint32_t cp;
 		if (is_escape(span_make(name + i, n - i), &cp)) {
-			to += utf8_encode(cp, name + to);
+			to += utf8_write(cp, name + to);
 			i += ESCAPE_BYTES;
 		} else {
 			name[to++] = name[i++];

@@ -264,7 +264,7 @@ TEST(random_keys_have_one_name_and_come_back)
 		size_t n = 0;
 		struct filename f;
 		for (uint32_t left = below(round % 2 == 0 ? 12 : 300); left > 0; left--)
-			n += utf8_encode(from[below(ARRAY_LEN(from))], key + n);
+			n += utf8_write(from[below(ARRAY_LEN(from))], key + n);
 		struct span k = span_make(key, n);
 		for (int kind = 0; kind < 2; kind++) {
 			if (!filename_is_long(k, (enum filename_kind)kind)) {

@@ -22,7 +22,7 @@ TEST(exactly_the_forbidden_characters_are_refused)
 {
 	for (uint32_t cp = 0; cp < 0x300; cp++) {
 		char out[4];
-		size_t n = utf8_encode(cp, out);
+		size_t n = utf8_write(cp, out);
 		bool control = cp < 0x20 || (cp >= 0x7f && cp <= 0x9f);
 		bool punct = cp == '/' || cp == '\\' || cp == '#' || cp == '?';
 		CHECK_ERR(check(span_make(out, n)), control || punct ? ERR_KEY_INVALID : ERR_OK);
@@ -117,7 +117,7 @@ static struct span random_key(char *out)
 	size_t n = 0;
 
 	for (uint32_t left = random_below(5); left > 0; left--)
-		n += utf8_encode(random_cp(), out + n);
+		n += utf8_write(random_cp(), out + n);
 	return span_make(out, n);
 }
 
@@ -140,7 +140,7 @@ TEST(the_order_form_comes_back_also_in_place)
 {
 	for (uint32_t cp = 1; cp < 0x110000; cp += cp < 0x3000 ? 1 : 37) {
 		char key[4], form[4];
-		size_t n = utf8_encode(cp, key);
+		size_t n = utf8_write(cp, key);
 		key_to_order(key, n, form);
 		CHECK(cp >= 0x80 || form[0] == key[0]);
 		CHECK(memchr(form, 0, n) == NULL);

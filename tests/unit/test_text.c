@@ -8,7 +8,7 @@ TEST(every_code_point_encodes_and_decodes)
 	for (uint32_t cp = 0; cp < 0x110000; cp++) {
 		char out[4];
 		uint32_t back = 0;
-		size_t n = utf8_encode(cp, out);
+		size_t n = utf8_write(cp, out);
 		size_t m = utf8_decode(span_make(out, n), &back);
 		bool surrogate = cp >= 0xd800 && cp <= 0xdfff;
 		if (surrogate ? m == 0 : m == n && back == cp)

@@ -6,6 +6,7 @@
 #include "daemon/serve/run.h"
 
 #include <fcntl.h>
+#include <nss.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -87,9 +88,20 @@ static bool fill_standard_streams(void)
 	return fd >= 0;
 }
 
+/* A static program cannot load plug-ins of the system's C library, which has another version.  So it finds
+ * users in /etc/passwd only, and hosts in /etc/hosts and by DNS. */
+static void name_lookup_without_plugins(void)
+{
+#ifdef STATIC_PROGRAM
+	(void)__nss_configure_lookup("passwd", "files");
+	(void)__nss_configure_lookup("hosts", "files dns");
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	int words;
+	name_lookup_without_plugins();
 	secret_no_core();
 	memory_set_up();
 	if (!fill_standard_streams())

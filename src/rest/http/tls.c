@@ -110,35 +110,38 @@ void tls_unload(void)
 
 /* ---- what the library calls, see current_socket.h ---- */
 
-static void *real(const char *name)
+#ifdef STATIC_PROGRAM
+/* These are the linker's names, see --wrap in meson.build. */
+#define OURS(name) __wrap_##name
+#define REAL(name) __real_##name
+ssize_t __real_gnutls_record_recv(gnutls_session_t, void *, size_t);
+ssize_t __real_gnutls_record_send(gnutls_session_t, const void *, size_t);
+ssize_t __wrap_gnutls_record_recv(gnutls_session_t, void *, size_t);
+ssize_t __wrap_gnutls_record_send(gnutls_session_t, const void *, size_t);
+#else
+#define OURS(name) name
+#define REAL(name) ((__typeof__(&name))real(&address_of_##name, #name))
+static _Atomic(void *) address_of_gnutls_record_recv, address_of_gnutls_record_send;
+
+static void *real(_Atomic(void *) *address, const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	void *found = atomic_load_explicit(address, memory_order_relaxed);
+	if (found == NULL)
+		atomic_store(address, found = dlsym(RTLD_NEXT, name));
+	return found;
+}
+#endif
+
+ssize_t OURS(gnutls_record_recv)(gnutls_session_t session, void *data, size_t n)
+{
+	current_socket_set(gnutls_transport_get_int(session));
+	return REAL(gnutls_record_recv)(session, data, n);
 }
 
-ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t n)
+ssize_t OURS(gnutls_record_send)(gnutls_session_t session, const void *data, size_t n)
 {
-	static _Atomic(void *) address;
-	union {
-		void *found;
-		ssize_t (*call)(gnutls_session_t, void *, size_t);
-	} f = { atomic_load_explicit(&address, memory_order_relaxed) };
-	if (f.found == NULL)
-		atomic_store(&address, f.found = real("gnutls_record_recv"));
 	current_socket_set(gnutls_transport_get_int(session));
-	return f.call(session, data, n);
-}
-
-ssize_t gnutls_record_send(gnutls_session_t session, const void *data, size_t n)
-{
-	static _Atomic(void *) address;
-	union {
-		void *found;
-		ssize_t (*call)(gnutls_session_t, const void *, size_t);
-	} f = { atomic_load_explicit(&address, memory_order_relaxed) };
-	if (f.found == NULL)
-		atomic_store(&address, f.found = real("gnutls_record_send"));
-	current_socket_set(gnutls_transport_get_int(session));
-	return f.call(session, data, n);
+	return REAL(gnutls_record_send)(session, data, n);
 }
 
 void tls_send(void *session, struct span text)

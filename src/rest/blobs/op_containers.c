@@ -61,9 +61,12 @@ static enum err check_conditions(void *arg, const struct collection *now)
 
 static enum err begin_change(struct request_context *c, struct collection_edit *to)
 {
-	to->check = check_conditions;
-	to->arg = &blob_request(c)->conditions;
-	enum err e = blob_request_conditions(c, &blob_request(c)->conditions);
+	struct blob_conditions *conditions = &blob_request(c)->conditions;
+	enum err e = blob_request_conditions(c, conditions);
+	/* Without a condition, a delete need not meet the container between two changes of its blobs. */
+	if (blob_conditions_given(conditions))
+		to->check = check_conditions;
+	to->arg = conditions;
 	return e == ERR_OK ? read_access(c, &to->access) : e;
 }
 

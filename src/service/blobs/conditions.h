@@ -18,6 +18,8 @@ struct blob_conditions {
 	int64_t modified_since, unmodified_since; /* ticks, whole seconds */
 };
 
+/* Returns whether there is any condition. */
+bool blob_conditions_given(const struct blob_conditions *c);
 /* Checks the conditions of a read.  ERR_BLOB_CONDITION, or ERR_NOT_MODIFIED. */
 enum err blob_conditions_read(const struct blob_conditions *c, int64_t etag);
 /* Checks those of a write; etag 0: nothing is there.  ERR_BLOB_CONDITION.  ERR_BLOB_EXISTS where

@@ -19,17 +19,21 @@ from tools import sanitized
 MIB = 1 << 20
 
 
-@pytest.fixture
-def blobs(serve, rest_store):
+def blobs_of(server, store):
     """A client in path style, at the blobs' own socket."""
-    server = serve(rest_store, "--rest=127.0.0.1:0", "--rest=blob=127.0.0.1:0")
-    text = subprocess.run([str(server.rowfs.program), "account", "keys", str(rest_store), ACCOUNT],
+    text = subprocess.run([str(server.rowfs.program), "account", "keys", str(store), ACCOUNT],
                           capture_output=True, text=True, check=True).stdout
     found = re.search(r"BlobEndpoint=http://127\.0\.0\.1:(\d+)/" + ACCOUNT + ";", text)
     assert found, text
     client = Blobs(int(found[1]))
     client.table_port, client.connection = server.port, text.splitlines()[-1].split(None, 1)[1]
-    client.server, client.store = server, rest_store
+    client.server, client.store = server, store
+    return client
+
+
+@pytest.fixture
+def blobs(serve, rest_store):
+    client = blobs_of(serve(rest_store, "--rest=127.0.0.1:0", "--rest=blob=127.0.0.1:0"), rest_store)
     assert client.ask("PUT", "/photos", {"restype": "container"}).status == 201
     return client
 
@@ -425,4 +429,12 @@ def test_debians_client(blobs):
         container.upload_blob("empty", b"x")
     blob.delete_blob()
     assert not blob.exists()
+    disk = container.get_blob_client("disk")
+    disk.create_page_blob(8 * MIB)
+    disk.upload_page(body[:4096], 1024, 4096)
+    disk.clear_page(2048, 512)
+    assert disk.get_page_ranges()[0] == [{"start": 1024, "end": 2047}, {"start": 2560, "end": 5119}]
+    assert disk.download_blob(1024, 1024).readall() == body[:1024]
+    disk.resize_blob(2048)
+    assert disk.get_blob_properties().size == 2048
     container.delete_container()

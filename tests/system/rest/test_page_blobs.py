@@ -4,11 +4,12 @@
 import os
 import random
 import subprocess
+import threading
 import xml.etree.ElementTree as ET
 
 import pytest
 from blob_client import code
-from test_blobs import blobs  # noqa: F401  the fixture
+from test_blobs import blobs, blobs_of  # noqa: F401  the fixture
 
 GIB, TIB = 1 << 30, 1 << 40
 DISK = "/photos/disk.vhd"
@@ -197,6 +198,101 @@ def test_a_size_changes_what_is_behind_it(blobs):  # noqa: F811
     assert blobs.put(DISK, b"text").status == 201
     assert create(blobs, 4096).status == 201 and parsed(ask_ranges(blobs))[0] == []
     check(blobs)
+
+
+def test_a_clear_and_a_shrink_of_many_pieces(blobs):  # noqa: F811
+    """A commit changes up to 1,025 pieces of 4 KiB, so both take several."""
+    size, part = 16 << 20, 4 << 20
+    data = bytearray(random.Random(1).randbytes(size))
+    create(blobs, size)
+    for first in range(0, size, part):
+        assert write(blobs, first, bytes(data[first:first + part])).status == 201
+    first, end = 1536, 13 * (1 << 20) + 512
+    assert clear(blobs, first, end - first).status == 201
+    data[first:end] = bytes(end - first)
+    assert parsed(ask_ranges(blobs))[0] == [(0, first - 1), (end, size - 1)]
+    assert blobs.get(DISK).body == data
+    for at in range(0, size, part):
+        assert write(blobs, at, bytes(part)).status == 201
+    assert edit(blobs, x_ms_blob_content_length="2560").status == 200
+    assert parsed(ask_ranges(blobs))[0] == [(0, 2559)]
+    check(blobs)
+
+
+def many(count, work):
+    """Runs work(0) to work(count - 1) at once, and raises the first failure."""
+    failures = []
+
+    def run(i):
+        try:
+            work(i)
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(120)
+    assert not failures, failures[0]
+
+
+def test_writers_of_one_blob_do_not_lose_pages_of_each_other(blobs):  # noqa: F811
+    """Eight writers, each with one page of every piece."""
+    create(blobs, 16 * 4096)
+
+    def work(i):
+        for piece in range(16):
+            body = bytes([i + 1]) * 512
+            assert write(blobs, piece * 4096 + i * 512, body).status == 201
+
+    many(8, work)
+    assert blobs.get(DISK).body == b"".join(bytes([i + 1]) * 512 for i in range(8)) * 16
+    assert parsed(ask_ranges(blobs))[0] == [(0, 16 * 4096 - 1)]
+    check(blobs)
+
+
+def test_a_page_that_was_acknowledged_outlives_a_kill(blobs, rowfs):  # noqa: F811
+    create(blobs, TIB)
+    kept, enough = {}, threading.Event()
+
+    def work(i):
+        rng = random.Random(i)
+        while True:
+            at = (rng.randrange(1 << 28) * 8 + i) * 512
+            try:
+                if write(blobs, at, bytes([i + 1]) * 512).status != 201:
+                    return
+            except OSError:
+                return  # the server has been killed
+            kept[at] = i + 1
+            if len(kept) > 100:
+                enough.set()
+
+    def end(_):
+        assert enough.wait(60)
+        blobs.server.kill9()
+
+    many(5, lambda i: work(i) if i < 4 else end(i))
+    found = subprocess.run([str(rowfs.program), "check", str(blobs.store)], capture_output=True,
+                           text=True, check=False)
+    assert found.returncode == 0 and "clean" in found.stdout, found.stdout + found.stderr
+    blobs.server.restart()
+    again = blobs_of(blobs.server, blobs.store)
+    for at, byte in kept.items():
+        assert read(again, at, 512) == bytes([byte]) * 512
+    valid = {at for a, b in parsed(ask_ranges(again))[0] for at in range(a, b + 1, 512)}
+    assert valid >= kept.keys() and len(valid) <= len(kept) + 4  # four were under way
+
+
+def test_a_page_of_the_list_has_at_most_10000_ranges(blobs):  # noqa: F811
+    count = 10001
+    create(blobs, 8 * TIB)
+    many(8, lambda i: [write(blobs, n * 8192, b"x" * 512) for n in range(i, count, 8)])
+    for size, want in ((9999, 9999), (10000, 10000), (10001, 10000)):
+        found, marker = parsed(ask_ranges(blobs, maxresults=str(size)))
+        assert len(found) == want and marker == str(want * 8192)
+    assert len(parsed(ask_ranges(blobs))[0]) == count
 
 
 @pytest.mark.parametrize("seed", range(2))

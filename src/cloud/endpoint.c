@@ -3,6 +3,7 @@
 
 #include "base/crypto.h"
 #include "base/text.h"
+#include "model/emulator.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -12,11 +13,8 @@
 
 #define BLANKS " \t\r\n"
 
-/* Of Azurite and of all emulators before it; public. */
-static const char dev_string[] =
-	"AccountName=devstoreaccount1;AccountKey="
-	"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-	";TableEndpoint=http://127.0.0.1:10002/devstoreaccount1";
+static const char dev_string[] = "AccountName=" EMULATOR_ACCOUNT ";AccountKey=" EMULATOR_KEY
+				 ";TableEndpoint=http://127.0.0.1:10002/" EMULATOR_ACCOUNT;
 
 struct fields {
 	struct span protocol, account, key, endpoint, suffix, sas, development;

@@ -38,6 +38,7 @@ struct http {
 	CURL *curl;
 	struct http_options options;
 	char error[CURL_ERROR_SIZE];
+	unsigned requests; /* that libcurl began for this call */
 };
 
 static size_t on_head(char *p, size_t size, size_t n, void *arg)
@@ -67,6 +68,18 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl
 	return h->options.cancelled(h->options.arg) ? 1 : 0;
 }
 
+/* libcurl by itself sends a request again if a connection that it had used before was closed without an
+ * answer.  The request may have been done by then, so the caller decides. */
+static int on_request(void *arg, char *to_ip, char *from_ip, int to_port, int from_port)
+{
+	struct http *h = arg;
+	(void)to_ip;
+	(void)from_ip;
+	(void)to_port;
+	(void)from_port;
+	return h->requests++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
 static void set_up(struct http *h)
 {
 	const struct http_options *o = &h->options;
@@ -77,6 +90,8 @@ static void set_up(struct http *h)
 	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)o->answer_ms);
 	curl_easy_setopt(h->curl, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(h->curl, CURLOPT_ERRORBUFFER, h->error);
+	curl_easy_setopt(h->curl, CURLOPT_PREREQFUNCTION, on_request);
+	curl_easy_setopt(h->curl, CURLOPT_PREREQDATA, h);
 	curl_easy_setopt(h->curl, CURLOPT_HEADERFUNCTION, on_head);
 	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_body);
 	if (o->ca_file != NULL)
@@ -127,12 +142,18 @@ static enum err error_of(
 {
 	if (code == CURLE_OK)
 		return ERR_OK;
+	if (code == CURLE_ABORTED_BY_CALLBACK && h->requests > 1)
+		return err_set(detail, ERR_OUTCOME_UNKNOWN,
+			"the server closed the connection without an answer");
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return ERR_CANCELLED;
 	if (code == CURLE_OUT_OF_MEMORY)
 		return ERR_NO_MEMORY;
 	if (code == CURLE_WRITE_ERROR && !buf_ok(&r->body))
 		return buf_full(&r->body);
+	/* A certificate that is not trusted will not be at the next try. */
+	if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+		return err_set(detail, ERR_ACCESS, "%s", h->error);
 	const char *why = h->error[0] != 0 ? h->error : curl_easy_strerror(code);
 	return err_set(detail, was_sent(h) ? ERR_OUTCOME_UNKNOWN : ERR_IO, "%s", why);
 }
@@ -172,6 +193,7 @@ enum err http_send(struct http *h, const struct http_request *r, struct http_res
 	if (headers == NULL)
 		return ERR_NO_MEMORY;
 	h->error[0] = 0;
+	h->requests = 0;
 	set_body(h, r);
 	curl_easy_setopt(h->curl, CURLOPT_URL, r->url);
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);

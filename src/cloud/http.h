@@ -43,7 +43,7 @@ void http_free(struct http *h); /* accepts NULL */
  * error.  Follows no redirection.
  *
  * ERR_IO: nothing reached the server; the detail says why.  ERR_OUTCOME_UNKNOWN: the request was
- * sent, and no whole answer came.  ERR_BODY_TOO_LARGE, ERR_CANCELLED, ERR_NO_MEMORY.  Only one
+ * sent, and no whole answer came.  ERR_ACCESS: the certificate is not trusted.  ERR_BODY_TOO_LARGE, ERR_CANCELLED, ERR_NO_MEMORY.  Only one
  * thread may use a client at a time. */
 enum err http_send(struct http *h, const struct http_request *r, struct http_response *ret,
 	struct err_detail *detail);

@@ -6,10 +6,12 @@
 #include "base/clock.h"
 #include "codec/http_date.h"
 #include "codec/json_scan.h"
+#include "codec/xml.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SKEW_SECONDS 300
 #define MESSAGE_MAX 200
@@ -42,35 +44,25 @@ static bool read_json(struct span body, struct span *ret_code, struct span *ret_
 
 /* ---- XML ---- */
 
-/* The text behind a tag that ends in ":code>", "<code>" or with attributes. */
-static struct span element(struct span body, const char *name)
+static struct span child(const struct xml_node *root, const char *name)
 {
-	size_t n = strlen(name);
-	for (size_t i = 1; i + n < body.n; i++) {
-		char before = body.p[i - 1];
-		if ((before != '<' && before != ':') || memcmp(body.p + i, name, n) != 0 ||
-			(body.p[i + n] != '>' && body.p[i + n] != ' '))
-			continue;
-		const char *from = memchr(body.p + i, '>', body.n - i);
-		const char *end =
-			from != NULL ? memchr(from, '<', body.n - (size_t)(from - body.p)) : NULL;
-		if (end != NULL)
-			return span_make(from + 1, (size_t)(end - from) - 1);
-	}
+	for (const struct xml_node *n = root->first; n != NULL; n = n->next)
+		if (n->name.n == strlen(name) && strncasecmp(n->name.p, name, n->name.n) == 0)
+			return n->text;
 	return (struct span){ 0 };
 }
 
-void service_error_read(struct span body, struct span *ret_code, struct span *ret_message)
+/* The tables' elements have small letters, those of the other services capitals.  Both spans are n 0 if
+ * the body is something else. */
+static void read_error(
+	struct span body, struct arena *arena, struct span *ret_code, struct span *ret_message)
 {
+	struct xml_node *root;
 	*ret_code = *ret_message = (struct span){ 0 };
-	if (body.n == 0 || read_json(body, ret_code, ret_message))
+	if (read_json(body, ret_code, ret_message) || xml_parse(body, arena, &root, NULL) != ERR_OK)
 		return;
-	*ret_code = element(body, "code");
-	if (ret_code->n == 0)
-		*ret_code = element(body, "Code");
-	*ret_message = element(body, "message");
-	if (ret_message->n == 0)
-		*ret_message = element(body, "Message");
+	*ret_code = child(root, "code");
+	*ret_message = child(root, "message");
 }
 
 /* The first line: RequestId and Time follow. */
@@ -102,16 +94,20 @@ static enum err kind_of(int status, struct span code)
 
 enum err service_error_of(int status, struct span body, struct err_detail *detail)
 {
+	struct arena arena = { 0 };
 	struct span code, message;
 	if (status >= 200 && status < 300)
 		return ERR_OK;
-	service_error_read(body, &code, &message);
+	read_error(body, &arena, &code, &message);
 	enum err e = kind_of(status, code);
 	message = first_line(message);
 	if (message.n == 0)
-		return err_set(detail, e, "the service answered with status %d%s%.*s", status,
+		(void)err_set(detail, e, "the service answered with status %d%s%.*s", status,
 			code.n > 0 ? ", " : "", (int)code.n, code.n > 0 ? code.p : "");
-	return err_set(detail, e, "%.*s", (int)message.n, message.p);
+	else
+		(void)err_set(detail, e, "%.*s", (int)message.n, message.p);
+	arena_fini(&arena);
+	return e;
 }
 
 /* The service refuses a date that is 15 minutes off; its message does not say so. */

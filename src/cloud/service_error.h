@@ -6,10 +6,6 @@
 #include "base/err.h"
 #include "cloud/http.h"
 
-/* Finds the code and the message of an error's body, in JSON or XML.  Both borrow from body, the
- * message with the escapes of its format.  n is 0 for what is not there. */
-void service_error_read(struct span body, struct span *ret_code, struct span *ret_message);
-
 /* Returns ERR_OK for a status from 200 to 299.  Else the error of the service's code and status, with
  * its message in the detail; ERR_THROTTLED for 429 and 503, ERR_OUTCOME_UNKNOWN for 408, 500, 502
  * and 504.  A refused signature with a clock that is 5 minutes off names the clock. */

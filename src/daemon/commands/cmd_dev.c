@@ -6,6 +6,7 @@
 #include "daemon/core/command.h"
 #include "daemon/core/path.h"
 #include "daemon/core/self.h"
+#include "model/emulator.h"
 #include "service/core/accounts.h"
 #include "store/engines.h"
 
@@ -24,11 +25,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Every emulator of the service has this account. */
-#define ACCOUNT "devstoreaccount1"
-#define KEY \
-	"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 #define CONNECTION_MAX 4096
 #define DEFAULT_DIR "rowfs-dev"
@@ -88,8 +84,8 @@ static enum err add_account(struct service *s, const char *name, struct err_deta
 {
 	struct buf key = BUF_INIT(256);
 	struct account_keys made;
-	bool known = strcmp(name, ACCOUNT) == 0;
-	enum err e = known && !base64_decode(SPAN_LIT(KEY), &key) ? ERR_NO_MEMORY : ERR_OK;
+	bool known = strcmp(name, EMULATOR_ACCOUNT) == 0;
+	enum err e = known && !base64_decode(SPAN_LIT(EMULATOR_KEY), &key) ? ERR_NO_MEMORY : ERR_OK;
 	struct span given = buf_span(&key);
 	if (e == ERR_OK)
 		e = account_create(
@@ -467,7 +463,7 @@ static int run(const struct args *args)
 	if (d == NULL)
 		return command_fail(stderr, "dev", "out of memory");
 	*d = (struct dev){ .args = args,
-		.account = account != NULL ? account : ACCOUNT,
+		.account = account != NULL ? account : EMULATOR_ACCOUNT,
 		.memory = args_has(args, "memory"),
 		.detach = args_has(args, "detach") };
 	int code;
@@ -493,7 +489,7 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options_[] = {
-	{ "account", 0, "NAME", "an account of its own instead of " ACCOUNT },
+	{ "account", 0, "NAME", "an account of its own instead of " EMULATOR_ACCOUNT },
 	{ "detach", 0, NULL, "go on in the background" },
 	{ "exec", 0, "PROGRAM", "run it in a shell, end with it, and exit with its status" },
 	{ "free-ports", 0, NULL, "any free ports instead of the emulator's 10000 to 10002" },

@@ -46,7 +46,7 @@
 	X(FAULTS, "service/core/faults.c", "the rules of faults on order") \
 	X(TRASH, "service/tree/trash.c", "how much is in the trash") \
 	/* Tables of the mount. */ \
-	X(NOTES, "fs/write/notes.c", "notes: opens that were refused and will be tried again") \
+	X(RETRIES, "fs/write/retries.c", "opens that were refused and will be tried again") \
 	X(STAGES, "fs/write/stages.c", "stages by name and by node, and their references") \
 	X(HANDLES, "fs/tree/handle.c", "the list of open handles") \
 	X(LOCKS, "fs/tree/lock_table.h", "all locks of flock(2) and fcntl(2), and who waits for them") \
@@ -61,7 +61,7 @@
 	X(WAITERS, "fs/core/waiters.c", "requests that wait for an event or a time") \
 	X(SYNCS, "fs/requests/syncs.c", "requests that wait for the next sync") \
 	X(REASONS, "fs/refused/reason.c", "the last reasons of refusals") \
-	X(WAITING, "fs/refused/waiting.c", "refused bytes that the store did not take") \
+	X(UNSAVED, "fs/refused/unsaved.c", "refused bytes that the store did not take") \
 	X(BATCH_RESULTS, "fs/virtual/batch_results.c", "the last results of .batch") \
 	X(IDSET, "fs/core/idset.h", "rwlock: one set of counted ids") \
 	X(NID, "fs/core/nid.c", "numbers for nodes of rows with millions of versions") \

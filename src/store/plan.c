@@ -216,7 +216,7 @@ static enum err put_new(struct plan *w, struct change *c, const struct where *at
 		.kind = c->kind,
 		.class = at->class,
 		.flags = c->item_flags & ITEM_FLAGS_PUBLIC,
-		.edition = c->kind == ITEM_ROW ? 1 : 0,
+		.generation = c->kind == ITEM_ROW ? 1 : 0,
 		.version = c->version,
 		.born = item_is_dir(c->kind) ? 0 : c->version,
 		.attrs = c->attrs,

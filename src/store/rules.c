@@ -181,10 +181,10 @@ void rules_moved(struct item *it, enum item_kind kind, bool body, uint32_t flags
 		it->flags = flags & ITEM_FLAGS_PUBLIC;
 		it->attrs.if_match = MATCH_UNSET;
 	} else if (it->kind == ITEM_ROW && kind == ITEM_FILE) {
-		it->edition++; /* its content may change from now on */
+		it->generation++; /* its content may change from now on */
 		it->flags = 0;
 	} else if (body) {
-		it->edition++;
+		it->generation++;
 		it->flags = flags & ITEM_FLAGS_PUBLIC;
 	}
 	it->kind = kind;

@@ -55,7 +55,7 @@ struct item rules_file_left(const struct item *row, const struct change *c);
 /* CHANGE_ATTRS on *it. */
 void rules_attrs_set(struct item *it, const struct change *c);
 
-/* Kind, edition, flags and condition of an item that a MOVE converts to `kind`; body: whether a
+/* Kind, generation, flags and condition of an item that a MOVE converts to `kind`; body: whether a
  * document comes with it; flags: of that document. */
 void rules_moved(struct item *it, enum item_kind kind, bool body, uint32_t flags);
 

@@ -109,13 +109,13 @@ struct item {
 	uint64_t id, parent;
 	enum item_kind kind;
 	enum item_class class;
-	uint32_t flags;   /* enum item_flags */
-	uint64_t edition; /* moves on with every new content of a row, not with attributes;
+	uint32_t flags;      /* enum item_flags */
+	uint64_t generation; /* moves on with every new content of a row, not with attributes;
 			     starts at 1 for a new row, 0 for everything else (that of a message
 			     or a piece moves on with a new body); it moves on
 			     where a row becomes a file, and is kept where a file becomes a
-			     row: (id, edition) names one immutable row content. */
-	int64_t version;  /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
+			     row: (id, generation) names one immutable row content. */
+	int64_t version;     /* ticks.  Rows: Timestamp, the ETag.  Files, directories: last change
 			    of content or membership */
 	int64_t born; /* ticks.  Rows, messages, pieces and files: the version with which it was made, whatever
 			     changes, replaces or moves it afterwards; a file that a row leaves
@@ -247,7 +247,7 @@ struct change {
 	struct span name;       /* PUT of a table, MOVE of a table: the name in its case */
 	uint32_t item_flags;    /* PUT; MOVE with a body */
 	struct span body;       /* PUT of an item with a body, WRITE; MOVE: a rewritten document or
-				 text (p not NULL: edition moves on unless a file becomes a row) */
+				 text (p not NULL: generation moves on unless a file becomes a row) */
 	struct attrs attrs;     /* PUT: of a new item; of a replaced row: mode and owner are kept
 				 where unset here, times are taken as given; ATTRS */
 	uint32_t set_mask;      /* ATTRS */

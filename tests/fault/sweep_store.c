@@ -221,7 +221,7 @@ static void add_item(struct store *s, const struct item *it, struct buf *out)
 	add_number(out, "version", it->version, SWEEP_VERSION);
 	add_number(out, "mtime", it->attrs.mtime_ns, INT64_C(1) << 40);
 	add_number(out, "ctime", it->attrs.ctime_ns, INT64_C(1) << 40);
-	buf_addf(out, " %x/%" PRIu64 " %u %x %u %u %zu ", it->flags, it->edition,
+	buf_addf(out, " %x/%" PRIu64 " %u %x %u %u %zu ", it->flags, it->generation,
 		(unsigned)it->size, it->attrs.mode, it->attrs.uid, it->attrs.gid, it->body.n);
 	if (it->kind != ITEM_ACCOUNT) /* its keys are drawn */
 		buf_add_span(out, it->body);

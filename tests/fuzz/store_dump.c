@@ -24,8 +24,8 @@ static bool on_item(void *arg, const struct item *it)
 	struct listing *l = arg;
 	struct buf *out = l->out;
 	buf_addf(out, "%llu %d %d %u %llu %lld %llu ", (unsigned long long)it->id, (int)it->kind,
-		(int)it->class, it->flags, (unsigned long long)it->edition, (long long)it->version,
-		(unsigned long long)it->size);
+		(int)it->class, it->flags, (unsigned long long)it->generation,
+		(long long)it->version, (unsigned long long)it->size);
 	buf_addf(out, "%x %x %x %lld %lld ", it->attrs.mode, it->attrs.uid, it->attrs.gid,
 		(long long)it->attrs.mtime_ns, (long long)it->attrs.ctime_ns);
 	buf_add_span(out, it->key);

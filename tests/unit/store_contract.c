@@ -196,7 +196,7 @@ static void a_row_reads_back_as_it_was_put(struct world *w)
 	struct item it = item_by_id(w, id);
 	CHECK(span_is(it.body, "{\"A\":1}") && span_is(it.key, "a"));
 	CHECK_EQ_INT(it.size, 7);
-	CHECK_EQ_INT(it.edition, 1);
+	CHECK_EQ_INT(it.generation, 1);
 	CHECK_EQ_INT(it.version, w->clock);
 	CHECK_EQ_INT(it.flags, ITEM_KEYS_INSIDE);
 	CHECK_EQ_INT(it.parent, partition(w, "p"));
@@ -236,8 +236,8 @@ static void a_replaced_row_keeps_id_mode_and_owner_not_times(struct world *w)
 	c.flags = CHANGE_WANT_OLD;
 	CHECK_EQ_INT(made(w, c), id);
 	CHECK(span_is(w->c.old.body, "1"));
-	CHECK_EQ_INT(w->c.old.edition, 1);
-	CHECK_EQ_INT(w->c.now.edition, 2);
+	CHECK_EQ_INT(w->c.old.generation, 1);
+	CHECK_EQ_INT(w->c.now.generation, 2);
 	CHECK_EQ_INT(w->c.now.attrs.mode, MODE_SET(0640));
 	CHECK_EQ_INT(w->c.now.attrs.uid, 7);
 	CHECK(w->c.now.attrs.mtime_ns == TIME_UNSET && w->c.now.attrs.ctime_ns == TIME_UNSET);
@@ -272,7 +272,7 @@ static void one_set_may_change_a_row_twice(struct world *w)
 		set[i].version = 5000;
 	CHECK_ERR(store_apply(w->s, set, 3, false, &w->d), ERR_OK);
 	CHECK_EQ_INT(set[0].now.id, set[1].now.id);
-	CHECK_EQ_INT(set[1].now.edition, 2);
+	CHECK_EQ_INT(set[1].now.generation, 2);
 	CHECK(set[0].made_partition && !set[2].made_partition);
 	changes_fini(set, 3);
 	w->clock = 5000;
@@ -352,7 +352,7 @@ static void a_put_replaces_a_tables_body_only(struct world *w)
 	CHECK_EQ_INT(it.kind, ITEM_TABLE);
 	CHECK_EQ_INT(it.parent, w->account);
 	CHECK(counts(w, &it, 1));
-	CHECK_EQ_INT(it.edition, 0);
+	CHECK_EQ_INT(it.generation, 0);
 	CHECK_EQ_INT(it.flags, ITEM_MADE);
 	CHECK_EQ_INT(it.version, w->clock);
 	CHECK(it.attrs.mode == MODE_SET(0700) && it.attrs.uid == 7 && it.attrs.gid == 8);
@@ -440,7 +440,7 @@ static void a_blob_holds_extents_and_pieces(struct world *w)
 	replace.item_flags = ITEM_PIECE_FLAGS;
 	CHECK_EQ_INT(made(w, replace), p);
 	struct item it = item_by_id(w, p);
-	CHECK(it.size == 5 && it.flags == ITEM_PIECE_FLAGS && it.edition == 1);
+	CHECK(it.size == 5 && it.flags == ITEM_PIECE_FLAGS && it.generation == 1);
 	item_fini(&it);
 	CHECK_ERR(apply(w, removal(blob_at(w->account, "table"), CHANGE_RECURSIVE)), ERR_OK);
 	CHECK_ERR(gone(w, p), ERR_NOT_FOUND);
@@ -838,7 +838,7 @@ static void a_delete_tells_what_was_there(struct world *w)
 	CHECK_EQ_INT(w->c.old.kind, ITEM_NONE);
 }
 
-static void a_move_carries_id_edition_and_mtime(struct world *w)
+static void a_move_carries_id_generation_and_mtime(struct world *w)
 {
 	uint64_t id = row(w, "p", "a", "1");
 	int64_t version = w->c.now.version;
@@ -846,7 +846,7 @@ static void a_move_carries_id_edition_and_mtime(struct world *w)
 	CHECK(w->c.made_partition);
 	CHECK_EQ_INT(w->c.left.kind, ITEM_PARTITION);
 	CHECK_EQ_INT(w->c.now.id, id);
-	CHECK_EQ_INT(w->c.now.edition, 1);
+	CHECK_EQ_INT(w->c.now.generation, 1);
 	CHECK_EQ_INT(w->c.now.version, w->clock);
 	CHECK_EQ_INT(w->c.now.attrs.mtime_ns, ticks_to_unix_ns(version));
 	CHECK(w->c.now.attrs.ctime_ns == TIME_UNSET);
@@ -856,7 +856,7 @@ static void a_move_carries_id_edition_and_mtime(struct world *w)
 	c.body = SPAN_LIT("rewritten");
 	c.item_flags = ITEM_KEYS_INSIDE;
 	CHECK_ERR(apply(w, c), ERR_OK);
-	CHECK_EQ_INT(w->c.now.edition, 2);
+	CHECK_EQ_INT(w->c.now.generation, 2);
 	CHECK_EQ_INT(w->c.now.size, 9);
 	CHECK_EQ_INT(w->c.now.flags, ITEM_KEYS_INSIDE);
 }
@@ -970,25 +970,25 @@ static void files_and_rows_turn_into_each_other(struct world *w)
 	c.cond = COND_NONE;
 	CHECK_ERR(apply(w, c), ERR_OK);
 	CHECK_EQ_INT(w->c.now.id, f);
-	CHECK_EQ_INT(w->c.now.edition, 0);
+	CHECK_EQ_INT(w->c.now.generation, 0);
 	CHECK_EQ_INT(w->c.old.id, r);
 	store_info(w->s, &info);
 	CHECK_EQ_INT(info.file_bytes, 0);
 	c = moving(by_id(f), file_of(p, "back"), 0);
 	c.to_kind = ITEM_FILE;
 	CHECK_ERR(apply(w, c), ERR_OK);
-	CHECK_EQ_INT(w->c.now.edition, 1);
+	CHECK_EQ_INT(w->c.now.generation, 1);
 	CHECK(content_is(w, f, "{\"B\":2}"));
 	store_info(w->s, &info);
 	CHECK_EQ_INT(info.file_bytes, 7);
-	/* (id, edition) must not name two contents. */
+	/* (id, generation) must not name two contents. */
 	c = (struct change){ .op = CHANGE_WRITE, .at = by_id(f), .body = SPAN_LIT("{\"C\"") };
 	CHECK_ERR(apply(w, c), ERR_OK);
 	c = moving(by_id(f), row_of(w, "p", "a"), 0);
 	c.to_kind = ITEM_ROW;
 	c.body = SPAN_LIT("{\"C\":2}");
 	CHECK_ERR(apply(w, c), ERR_OK);
-	CHECK_EQ_INT(w->c.now.edition, 1);
+	CHECK_EQ_INT(w->c.now.generation, 1);
 	CHECK_EQ_INT(w->c.now.flags, 0);
 }
 
@@ -1046,7 +1046,7 @@ static void a_removed_row_may_leave_a_file(struct world *w)
 	uint64_t f = it.id;
 	CHECK(f != r && f < UINT64_C(1) << STORE_ID_BITS);
 	CHECK_EQ_INT(it.kind, ITEM_FILE);
-	CHECK_EQ_INT(it.edition, 0);
+	CHECK_EQ_INT(it.generation, 0);
 	CHECK_EQ_INT(it.size, 7);
 	CHECK(it.version > was);
 	item_fini(&it);
@@ -1107,7 +1107,7 @@ static void a_row_without_a_document_waits_for_one(struct world *w)
 	c.cond = COND_ABSENT;
 	CHECK_ERR(apply(w, c), ERR_OK);
 	CHECK_EQ_INT(w->c.now.id, e);
-	CHECK_EQ_INT(w->c.now.edition, 2);
+	CHECK_EQ_INT(w->c.now.generation, 2);
 	CHECK_ERR(apply(w, c), ERR_ENTITY_EXISTS);
 	/* An empty file becomes one by a move, and one becomes an empty file. */
 	uint64_t f = made(w, put(ITEM_FILE, file_of(p, "tmp"), NULL));
@@ -1171,7 +1171,7 @@ static void attributes_change_by_mask_and_without_a_version(struct world *w)
 		.attrs = { MODE_SET(0777), 11, 12, 13, 14 } };
 	CHECK_ERR(apply(w, c), ERR_OK);
 	CHECK_EQ_INT(w->c.now.version, version);
-	CHECK_EQ_INT(w->c.now.edition, 1);
+	CHECK_EQ_INT(w->c.now.generation, 1);
 	CHECK(w->c.now.attrs.uid == 11 && w->c.now.attrs.mtime_ns == 13);
 	CHECK(w->c.now.attrs.mode == MODE_UNSET && w->c.now.attrs.gid == OWNER_UNSET);
 	c = (struct change){ .op = CHANGE_ATTRS,
@@ -1653,7 +1653,7 @@ static void foreign_changes_are_told_before_they_are_acknowledged(struct world *
 	CHECK(h.visible && !h.old_body);
 	CHECK_EQ_INT(h.last.op, CHANGE_PUT);
 	CHECK(h.last.old.id == a && h.last.now.id == a);
-	CHECK(h.last.old.edition == 1 && h.last.now.edition == 2);
+	CHECK(h.last.old.generation == 1 && h.last.now.generation == 2);
 	CHECK_ERR(apply(w, removal(by_id(w->table), 0)), ERR_NOT_EMPTY);
 	CHECK_EQ_INT(h.calls, 1); /* nothing was changed */
 	again = put(ITEM_ROW, row_of(w, "p", "a"), "3");
@@ -1745,7 +1745,7 @@ static const struct promise {
 	P(the_quota_of_what_is_removed_is_free_at_once),
 	P(change_sets_that_were_applied_are_counted),
 	P(a_delete_tells_what_was_there),
-	P_NEEDS(STORE_CAN_SPAN, a_move_carries_id_edition_and_mtime),
+	P_NEEDS(STORE_CAN_SPAN, a_move_carries_id_generation_and_mtime),
 	P_NEEDS(STORE_CAN_MOVE_DIRS, a_move_replaces_or_refuses),
 	P(a_move_replaces_only_the_version_that_was_named),
 	P_NEEDS(STORE_CAN_MOVE_DIRS, a_move_onto_itself_changes_nothing),

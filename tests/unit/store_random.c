@@ -308,7 +308,7 @@ static bool same_item(struct pair *p, const struct item *a, const struct item *b
 	if (!a->body.p != !b->body.p)
 		return false;
 	return same_id(p, a->id, b->id) && same_id(p, a->parent, b->parent) &&
-		a->class == b->class && a->flags == b->flags && a->edition == b->edition &&
+		a->class == b->class && a->flags == b->flags && a->generation == b->generation &&
 		a->version == b->version && a->born == b->born && a->size == b->size &&
 		memcmp(&a->attrs.mode, &b->attrs.mode, 12) == 0 &&
 		a->attrs.mtime_ns == b->attrs.mtime_ns && a->attrs.ctime_ns == b->attrs.ctime_ns &&
@@ -318,10 +318,11 @@ static bool same_item(struct pair *p, const struct item *a, const struct item *b
 
 static void print_item(const char *who, const struct item *it)
 {
-	printf("# %s: id %" PRIu64 " parent %" PRIu64 " kind %d class %d flags %x edition %" PRIu64
-	       " version %" PRId64 " size %" PRIu64 " mtime %" PRId64 " ctime %" PRId64
+	printf("# %s: id %" PRIu64 " parent %" PRIu64
+	       " kind %d class %d flags %x generation %" PRIu64 " version %" PRId64 " size %" PRIu64
+	       " mtime %" PRId64 " ctime %" PRId64
 	       " mode %x uid %u key '%.*s' name '%.*s' body %zu%s\n",
-		who, it->id, it->parent, (int)it->kind, (int)it->class, it->flags, it->edition,
+		who, it->id, it->parent, (int)it->kind, (int)it->class, it->flags, it->generation,
 		it->version, it->size, it->attrs.mtime_ns, it->attrs.ctime_ns, it->attrs.mode,
 		it->attrs.uid, (int)it->key.n, it->key.p ? it->key.p : "", (int)it->name.n,
 		it->name.p ? it->name.p : "", it->body.n, it->body.p ? "" : " (none)");

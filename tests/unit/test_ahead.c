@@ -196,7 +196,7 @@ TEST(documents_come_with_names_while_what_is_looked_up_is_opened)
 
 static const struct content *keep(struct contents *b, uint64_t id, bool pinned)
 {
-	struct item it = { .id = id, .kind = ITEM_ROW, .edition = 1, .body = SPAN_LIT("{}") };
+	struct item it = { .id = id, .kind = ITEM_ROW, .generation = 1, .body = SPAN_LIT("{}") };
 	const struct content *content = NULL;
 	if (pinned)
 		CHECK_ERR(contents_put(b, &it, &content), ERR_OK);

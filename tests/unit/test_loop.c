@@ -266,8 +266,8 @@ static uint64_t overdue_after(enum ask ask)
 	pthread_t server;
 	if (!open_device(&s.device, NULL, 0))
 		return UINT64_MAX;
-	mutex_init(&s.mutex, RANK_NOTES);
-	mutex_init(&s.cond_mutex, RANK_NOTES);
+	mutex_init(&s.mutex, RANK_RETRIES);
+	mutex_init(&s.cond_mutex, RANK_RETRIES);
 	rwlock_init(&s.rwlock, RANK_IDSET);
 	pthread_cond_init(&s.cond, NULL);
 	sem_init(&s.released, 0, 0);

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-#define LOW NID_EDITION_MASK
+#define LOW NID_GENERATION_MASK
 #define TOP_ID ((UINT64_C(1) << STORE_ID_BITS) - 1)
 
 static const uint64_t ids[] = { 1, STORE_ID_FIRST, 1025, UINT64_C(1) << 39, TOP_ID };
-static const uint64_t editions[] = { 0, 1, LOW - 1, LOW, LOW + 1, LOW + 2, 2 * LOW + 1,
+static const uint64_t generations[] = { 0, 1, LOW - 1, LOW, LOW + 1, LOW + 2, 2 * LOW + 1,
 	UINT64_C(1) << 22, (UINT64_C(1) << 22) + 1, UINT64_C(0xffffffff), UINT64_C(1) << 32,
 	(UINT64_C(1) << 32) + 1, INT64_MAX };
 
@@ -21,15 +21,15 @@ static int compare(const void *a, const void *b)
 
 TEST(every_version_has_a_node_of_its_own_that_tells_the_row)
 {
-	uint64_t all[ARRAY_LEN(ids) * ARRAY_LEN(editions)];
+	uint64_t all[ARRAY_LEN(ids) * ARRAY_LEN(generations)];
 	size_t n = 0;
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
-		for (size_t k = 0; k < ARRAY_LEN(editions); k++) {
-			uint64_t nid = nid_make(ids[i], editions[k]);
+		for (size_t k = 0; k < ARRAY_LEN(generations); k++) {
+			uint64_t nid = nid_make(ids[i], generations[k]);
 			CHECK(nid_id(nid) == ids[i]);
-			CHECK(nid == nid_make(ids[i], editions[k]));
+			CHECK(nid == nid_make(ids[i], generations[k]));
 			CHECK(!nid_is_private(nid) && !nid_is_snapshot(nid));
-			CHECK(nid_is_far(nid) == (editions[k] > LOW));
+			CHECK(nid_is_far(nid) == (generations[k] > LOW));
 			all[n++] = nid;
 		}
 	}
@@ -70,7 +70,7 @@ TEST(the_nodes_of_other_kinds_are_never_far)
 		CHECK(nid_kind(nid_at_moment(NID_ERRORS, n)) == NID_KIND_CONTROL);
 	}
 	CHECK(!nid_has_moment(rows) && !nid_has_moment(NID_ERRORS));
-	CHECK(!nid_has_moment(nid_make(TOP_ID, NID_EDITION_MASK)));
+	CHECK(!nid_has_moment(nid_make(TOP_ID, NID_GENERATION_MASK)));
 	CHECK(!nid_has_moment(nid_in_snapshot(0x3fffff, TOP_ID)));
 }
 

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT
  * What open(2) relies on where the kernel walks a path once more: recent contents by node, and
- * notes about threads.  What fstat(2) is told between a commit and its reply. */
+ * pending retries of threads.  What fstat(2) is told between a commit and its reply. */
 #include "check.h"
 #include "fs/cache/content.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
 #include "fs/tree/attr.h"
-#include "fs/write/notes.h"
+#include "fs/write/retries.h"
 
 #define THREAD 4711
 #define DIRECTORY UINT64_C(2000)
 
-static struct item row(uint32_t edition)
+static struct item row(uint32_t generation)
 {
 	return (struct item){ .id = 3000,
 		.parent = DIRECTORY,
 		.kind = ITEM_ROW,
 		.class = CLASS_KEYED,
-		.edition = edition,
+		.generation = generation,
 		.key = SPAN_LIT("r"),
 		.body = SPAN_LIT("{}") };
 }
 
-static const struct content *put(struct contents *b, uint32_t edition)
+static const struct content *put(struct contents *b, uint32_t generation)
 {
-	struct item it = row(edition);
+	struct item it = row(generation);
 	const struct content *ret = NULL;
 	CHECK_ERR(contents_put(b, &it, &ret), ERR_OK);
 	return ret;
@@ -145,130 +145,130 @@ TEST(a_large_row_that_is_open_leaves_room_for_what_is_replaced)
 	contents_free(b);
 }
 
-static enum note_state refuse(struct notes *n, const struct item *it, bool write)
+static enum retry_state refuse(struct retries *n, const struct item *it, bool write)
 {
-	return notes_refuse(NULL, n, THREAD, nid_of(it), it, write ? NOTE_WRITE : NOTE_READ);
+	return retries_refuse(NULL, n, THREAD, nid_of(it), it, write ? RETRY_WRITE : RETRY_READ);
 }
 
 TEST(the_second_try_of_a_thread_is_known)
 {
-	struct notes *n = notes_new();
+	struct retries *n = retries_new();
 	struct item one = row(1), two = row(2);
 	struct stage *given = NULL;
-	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
-	CHECK(notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
-	CHECK(!notes_wants_stage(NULL, n, THREAD + 1, DIRECTORY, SPAN_LIT("r.json"), &given));
-	CHECK_EQ_INT(refuse(n, &two, true), NOTE_SECOND);
-	notes_clear(NULL, n, THREAD);
-	CHECK_EQ_INT(refuse(n, &two, true), NOTE_NONE);
-	notes_free(NULL, n);
+	CHECK_EQ_INT(refuse(n, &one, true), RETRY_NONE);
+	CHECK(retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK(!retries_wants_stage(NULL, n, THREAD + 1, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &two, true), RETRY_SECOND);
+	retries_clear(NULL, n, THREAD);
+	CHECK_EQ_INT(refuse(n, &two, true), RETRY_NONE);
+	retries_free(NULL, n);
 }
 
 /* A link in /proc/self/fd leads to the node itself. */
 TEST(a_second_try_without_a_look_up_is_told_from_one_by_name)
 {
-	struct notes *n = notes_new();
+	struct retries *n = retries_new();
 	struct item one = row(1), two = row(2);
 	struct stage *given = NULL;
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_LINK);
-	notes_clear(NULL, n, THREAD);
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
-	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
-	CHECK_EQ_INT(refuse(n, &two, false), NOTE_SECOND);
-	notes_free(NULL, n);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_NONE);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_LINK);
+	retries_clear(NULL, n, THREAD);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_NONE);
+	CHECK(!retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &two, false), RETRY_SECOND);
+	retries_free(NULL, n);
 }
 
 TEST(a_second_try_meets_the_node_or_the_name_that_was_looked_up)
 {
-	struct notes *n = notes_new();
+	struct retries *n = retries_new();
 	struct item one = row(1), other = row(2);
 	struct stage *given = NULL;
 	other.id = 4000;
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
-	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_NONE);
+	(void)retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given);
 	/* The look-up found neither this node nor its name. */
-	CHECK_EQ_INT(refuse(n, &other, false), NOTE_NONE);
-	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given);
-	notes_found(n, THREAD, DIRECTORY, SPAN_LIT("s.json"), nid_of(&one));
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_SECOND);
-	notes_clear(NULL, n, THREAD);
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
-	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
-	CHECK_EQ_INT(refuse(n, &other, false), NOTE_SECOND);
-	notes_free(NULL, n);
+	CHECK_EQ_INT(refuse(n, &other, false), RETRY_NONE);
+	(void)retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given);
+	retries_found(n, THREAD, DIRECTORY, SPAN_LIT("s.json"), nid_of(&one));
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_SECOND);
+	retries_clear(NULL, n, THREAD);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_NONE);
+	(void)retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
+	CHECK_EQ_INT(refuse(n, &other, false), RETRY_SECOND);
+	retries_free(NULL, n);
 }
 
 TEST(a_walk_that_found_nothing_is_over)
 {
-	struct notes *n = notes_new();
+	struct retries *n = retries_new();
 	struct item one = row(1);
 	struct stage *given = NULL;
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
-	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
-	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_NONE);
+	(void)retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
+	retries_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_NONE);
 	/* The kernel looks twice; the second look may find it. */
-	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
-	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
-	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_SECOND);
+	(void)retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
+	retries_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
+	(void)retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_SECOND);
 	/* Another name says nothing. */
-	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("s.json"));
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_SECOND);
-	notes_free(NULL, n);
+	retries_missed(n, THREAD, DIRECTORY, SPAN_LIT("s.json"));
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_SECOND);
+	retries_free(NULL, n);
 }
 
-/* An open that ended in an error leaves its note: what the thread does later is no second try. */
+/* An open that ended in an error leaves its retry: what the thread does later is no second try. */
 TEST(a_walk_that_ended_in_an_error_is_not_gone_on_with)
 {
-	struct notes *n = notes_new();
+	struct retries *n = retries_new();
 	struct item one = row(1), two = row(2);
 	struct stage *given = NULL;
-	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
-	(void)notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
-	notes_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
-	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given));
-	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
-	CHECK_EQ_INT(refuse(n, &two, true), NOTE_NONE);
-	notes_clear(NULL, n, THREAD);
+	CHECK_EQ_INT(refuse(n, &one, true), RETRY_NONE);
+	(void)retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given);
+	retries_missed(n, THREAD, DIRECTORY, SPAN_LIT("r.json"));
+	CHECK(!retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given));
+	CHECK(!retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &two, true), RETRY_NONE);
+	retries_clear(NULL, n, THREAD);
 	/* A reader was refused, a writer comes. */
-	CHECK_EQ_INT(refuse(n, &one, false), NOTE_NONE);
-	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
-	CHECK_EQ_INT(refuse(n, &one, true), NOTE_LINK);
-	notes_free(NULL, n);
+	CHECK_EQ_INT(refuse(n, &one, false), RETRY_NONE);
+	CHECK_EQ_INT(refuse(n, &one, true), RETRY_NONE);
+	CHECK_EQ_INT(refuse(n, &one, true), RETRY_LINK);
+	retries_free(NULL, n);
 }
 
 TEST(a_walk_that_was_given_a_stage_does_not_end_at_another_node)
 {
 	struct fs fs = { .stages = stages_new() };
-	struct notes *n = notes_new();
+	struct retries *n = retries_new();
 	struct item one = row(1), base = row(1);
 	struct resolved_name at = { .dir = { .id = DIRECTORY }, .name = SPAN_LIT("r.json") };
 	struct stage *s = NULL, *given = NULL;
 	base.body = (struct span){ 0 };
-	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
-	CHECK(notes_wants_stage(&fs, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	CHECK_EQ_INT(refuse(n, &one, true), RETRY_NONE);
+	CHECK(retries_wants_stage(&fs, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
 	CHECK_ERR(stage_new(&fs, &at, &base, &s), ERR_OK);
 	stages_add(fs.stages, s, 0);
-	notes_set_stage(&fs, n, THREAD, s);
-	CHECK(notes_expects(n, THREAD, s));
-	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, NOTE_WRITE), NOTE_NONE);
-	CHECK_EQ_INT(notes_refuse(&fs, n, THREAD, nid_of(&one), &one, NOTE_WRITE), NOTE_LINK);
-	notes_free(&fs, n);
+	retries_set_stage(&fs, n, THREAD, s);
+	CHECK(retries_expects(n, THREAD, s));
+	CHECK_EQ_INT(retries_refuse(&fs, n, THREAD, nid_of(&one), &one, RETRY_WRITE), RETRY_NONE);
+	CHECK_EQ_INT(retries_refuse(&fs, n, THREAD, nid_of(&one), &one, RETRY_WRITE), RETRY_LINK);
+	retries_free(&fs, n);
 	stages_free(&fs, fs.stages);
 }
 
 /* It was renamed between the look-up and the open. */
 TEST(the_walk_tells_the_name)
 {
-	struct notes *n = notes_new();
+	struct retries *n = retries_new();
 	struct item one = row(1);
 	struct stage *given = NULL;
-	CHECK_EQ_INT(refuse(n, &one, true), NOTE_NONE);
-	CHECK(notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given));
-	CHECK(!notes_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
-	notes_free(NULL, n);
+	CHECK_EQ_INT(refuse(n, &one, true), RETRY_NONE);
+	CHECK(retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("s.json"), &given));
+	CHECK(!retries_wants_stage(NULL, n, THREAD, DIRECTORY, SPAN_LIT("r.json"), &given));
+	retries_free(NULL, n);
 }
 
 /* The commit is seen before the kernel has its reply; a read ends where it ended before. */

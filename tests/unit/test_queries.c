@@ -696,7 +696,7 @@ TEST(a_deadline_in_the_past_still_gets_on_by_a_bounded_step)
 
 static unsigned shown; /* what sees_none() was asked for */
 
-static bool sees_none(const struct query_viewer *v, const struct attrs *attrs, bool dir)
+static bool sees_none(const struct query_requester *v, const struct attrs *attrs, bool dir)
 {
 	(void)v;
 	(void)attrs;
@@ -708,8 +708,8 @@ static bool sees_none(const struct query_viewer *v, const struct attrs *attrs, b
 TEST(a_deadline_stops_among_partitions_that_are_not_seen)
 {
 	struct world *w = world_grid();
-	const struct query_viewer blind = { sees_none };
-	struct query q = { .table_id = w->table, .viewer = &blind, .deadline_us = 1 };
+	const struct query_requester blind = { sees_none };
+	struct query q = { .table_id = w->table, .requester = &blind, .deadline_us = 1 };
 	struct query_end end = { .more = true };
 	struct buf pk = { 0 };
 	unsigned pages = 0;

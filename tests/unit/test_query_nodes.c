@@ -17,11 +17,11 @@ static struct query_node *options(struct query_nodes *t, uint64_t table, const c
 }
 
 static struct query_node *child(struct query_nodes *t, struct query_node *parent, uint64_t id,
-	uint32_t edition, const char *key)
+	uint32_t generation, const char *key)
 {
 	const struct item it = { .id = id,
 		.kind = parent->kind == QUERY_OPTIONS ? ITEM_PARTITION : ITEM_ROW,
-		.edition = edition,
+		.generation = generation,
 		.size = 7,
 		.key = span_of(key) };
 	struct query_node *n = query_node_of_item(t, parent, &it);

@@ -465,7 +465,7 @@ TEST(a_rename_keeps_the_bytes_unless_they_hold_a_key)
 	CHECK_ERR(tree_move(w.service, &from, &to, 0, &now, NULL, NULL), ERR_OK);
 	CHECK_EQ_STR(read_row(&w, "c"), "{ \"X\" : 1.50 }");
 	CHECK_EQ_INT(now.id, before.id);
-	CHECK_EQ_INT(now.edition, before.edition);
+	CHECK_EQ_INT(now.generation, before.generation);
 	CHECK(now.version > before.version);
 	item_fini(&now);
 	item_fini(&before);

@@ -318,7 +318,7 @@ static void pair_free(struct pair *p)
 
 struct told {
 	unsigned calls, foreign;
-	uint64_t old_edition, edition;
+	uint64_t old_generation, generation;
 	bool body;
 };
 
@@ -327,8 +327,8 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 	struct told *t = arg;
 	t->calls++;
 	t->foreign += origin == ORIGIN_FOREIGN;
-	t->old_edition = changes[n - 1].old.edition;
-	t->edition = changes[n - 1].now.edition;
+	t->old_generation = changes[n - 1].old.generation;
+	t->generation = changes[n - 1].now.generation;
 	t->body = changes[n - 1].old.body.p != NULL;
 }
 
@@ -340,7 +340,7 @@ TEST(a_foreign_change_is_the_same_event_without_the_old_bytes)
 	service_subscribe(p.here.service, on_event, &told);
 	CHECK_ERR(put_row(&p.there, "p", "1"), ERR_OK);
 	CHECK(told.calls == 1 && told.foreign == 1 && !told.body);
-	CHECK(told.old_edition == 1 && told.edition == 2);
+	CHECK(told.old_generation == 1 && told.generation == 2);
 	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
 	CHECK(told.calls == 2 && told.foreign == 1 && told.body);
 	service_unsubscribe(p.here.service);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Far nodes: of rows that had two million versions and more.  An id and an edition do not fit into
- * one node id then, and a part of the edition alone would come again: the kernel took an old
+ * Far nodes: of rows that had two million versions and more.  An id and a generation do not fit into
+ * one node id then, and a part of the generation alone would come again: the kernel took an old
  * version's pages for the new one's.  So a number stands for the id and the high bits, from the
  * first time that they are asked for until the process ends; each such number takes 2^21 commits of
  * one row, so that the table stays small. */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * FUSE node ids.  A node names one immutable content: the item's id and, for rows, its
- * edition.  A commit gives a row a new node, so a page cache can never mix two versions;
+ * generation.  A commit gives a row a new node, so a page cache can never mix two versions;
  * st_ino stays the item's id.  The daemon keeps nothing per node: all but the private ones,
  * those of queries and the far ones are computed.
  *
  *   bits 62, 63   00 an item, or .rowfs and its files   10 private: the staging of one writer
  *                 01 an item in a snapshot              11 virtual
  *
- *   item          bit 61 0: bits 40..60 edition (rows; a file that was a row keeps it), 0..39 item
+ *   item          bit 61 0: bits 40..60 generation (rows; a file that was a row keeps it), 0..39 item
  *                 id; 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files
- *                 bit 61 1, a far node: bits 40..60 the low bits of an edition that needs more of
+ *                 bit 61 1, a far node: bits 40..60 the low bits of a generation that needs more of
  *                 them, 0..39 a number that stands for the id and the high bits (fs/core/nid.c)
  *   private       bit 61 0: the rest is a counter (fs/write/stages.h)
  *                 bit 61 1: a stage of a row, bits 40..60 which (fs/write/stages.c), 0..39 the row's
  *                 id: what comes when that stage has gone is about the row
- *   snapshot      as an item, with the snapshot's number for the edition
+ *   snapshot      as an item, with the snapshot's number for the generation
  *   virtual       bit 61 0: a control file of a directory, bits 40..44 which (enum
  *                 dir_control), 0..39 the directory's id; or a node of a queue (fs/queue/nodes.h)
  *                 bit 61 1: a node of a query, bits 0..44 are a counter (fs/query/nodes.h)
@@ -36,7 +36,7 @@
 #define NID_SNAPSHOT (UINT64_C(1) << 62)
 #define NID_VIRTUAL (UINT64_C(3) << 62)
 #define NID_QUERY (NID_VIRTUAL | UINT64_C(1) << 61)
-#define NID_EDITION_BITS 21
+#define NID_GENERATION_BITS 21
 #define NID_FAR (UINT64_C(1) << 61)
 #define NID_MOMENT_SHIFT 45
 #define NID_MOMENTS UINT64_C(0xffff)
@@ -44,7 +44,7 @@
 /* More would be the commits of a mount's whole life: 2^41 of them, each 2^21 of one row. */
 #define NID_FAR_MAX (1 << 20)
 #define NID_ID_MASK ((UINT64_C(1) << STORE_ID_BITS) - 1)
-#define NID_EDITION_MASK ((UINT64_C(1) << NID_EDITION_BITS) - 1)
+#define NID_GENERATION_MASK ((UINT64_C(1) << NID_GENERATION_BITS) - 1)
 
 /* .rowfs and what is in it, besides the folders of the store; permanent. */
 enum nid_control {
@@ -74,7 +74,7 @@ enum dir_control {
 
 /* The meaning of a far node's number. */
 struct nid_far {
-	uint64_t id, high; /* of the edition: without its NID_EDITION_BITS low bits */
+	uint64_t id, high; /* of the generation: without its NID_GENERATION_BITS low bits */
 };
 
 /* The number for these, the same for as long as the process lives.  Thread-safe. */
@@ -82,12 +82,12 @@ uint64_t nid_far_number(uint64_t id, uint64_t high);
 /* The other way.  Thread-safe. */
 struct nid_far nid_far_of(uint64_t number);
 
-static inline uint64_t nid_make(uint64_t id, uint64_t edition)
+static inline uint64_t nid_make(uint64_t id, uint64_t generation)
 {
-	uint64_t high = edition >> NID_EDITION_BITS;
+	uint64_t high = generation >> NID_GENERATION_BITS;
 	if (high != 0)
 		id = NID_FAR | nid_far_number(id, high);
-	return id | (edition & NID_EDITION_MASK) << STORE_ID_BITS;
+	return id | (generation & NID_GENERATION_MASK) << STORE_ID_BITS;
 }
 
 static inline bool nid_is_far(uint64_t nid)
@@ -97,7 +97,7 @@ static inline bool nid_is_far(uint64_t nid)
 
 static inline uint64_t nid_of(const struct item *it)
 {
-	return nid_make(it->id, it->edition);
+	return nid_make(it->id, it->generation);
 }
 
 static inline uint64_t nid_id(uint64_t nid)
@@ -112,7 +112,7 @@ static inline bool nid_is_private(uint64_t nid)
 
 static inline uint64_t nid_make_private(uint64_t row_id, uint64_t which)
 {
-	return NID_PRIVATE_ROW | (which & NID_EDITION_MASK) << STORE_ID_BITS | row_id;
+	return NID_PRIVATE_ROW | (which & NID_GENERATION_MASK) << STORE_ID_BITS | row_id;
 }
 
 /* A private node that tells which row it is for, by nid_id(). */
@@ -159,7 +159,8 @@ static inline uint64_t nid_in_snapshot(uint32_t number, uint64_t id)
 static inline uint32_t nid_snapshot(uint64_t nid)
 {
 	uint64_t high = nid_is_far(nid) ? nid_far_of(nid & NID_ID_MASK).high : 0;
-	return (uint32_t)(high << NID_EDITION_BITS | (nid >> STORE_ID_BITS & NID_EDITION_MASK));
+	return (uint32_t)(high << NID_GENERATION_BITS |
+		(nid >> STORE_ID_BITS & NID_GENERATION_MASK));
 }
 
 static inline bool nid_is_query(uint64_t nid)
@@ -172,7 +173,7 @@ static inline bool nid_is_dir_control(uint64_t nid)
 	return (nid & NID_QUERY) == NID_VIRTUAL;
 }
 
-/* An item as it is now, of whatever edition. */
+/* An item as it is now, of whatever generation. */
 static inline bool nid_is_item(uint64_t nid)
 {
 	return (nid & NID_CLASS_MASK) == 0 && !nid_is_control(nid);

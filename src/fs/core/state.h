@@ -18,15 +18,15 @@ struct ahead;
 struct batch_results;
 struct contents;
 struct stages;
-struct notes;
+struct retries;
 struct reasons;
-struct waiting;
+struct unsaved;
 struct notifier;
 struct idset;
 struct kind_ops;
 struct habits;
 struct handles;
-struct held;
+struct open_quota;
 struct locks;
 struct trash;
 struct query_nodes;
@@ -44,11 +44,11 @@ struct workers;
 
 /* Where a method runs.  Scan: reads of any length.  Change: commits, also such whose
  * invalidations wait for the kernel; never in the other two, nor may one of those wait for it. */
-enum vlane {
-	VLANE_INLINE, /* in the request loop: a few reads of the store at most */
-	VLANE_SCAN,
-	VLANE_CHANGE,
-	VLANE_COUNT_
+enum vpool {
+	VPOOL_INLINE, /* in the request loop: a few reads of the store at most */
+	VPOOL_SCAN,
+	VPOOL_CHANGE,
+	VPOOL_COUNT_
 };
 
 struct fs {
@@ -57,17 +57,17 @@ struct fs {
 	struct fs_options options;
 	char *source, *store_path, *dir, *version; /* owned copies behind options */
 	struct fuse_session *session;
-	sem_t ended;               /* posted by fs_end() */
-	struct contents *contents; /* recent row contents */
-	struct ahead *ahead;       /* and those that come next */
-	struct stages *stages;     /* writers' private documents */
-	struct notes *notes;       /* threads that were told ESTALE and will come back */
-	struct habits *habits;     /* threads that replace one row after the other */
-	struct reasons *reasons;   /* why something was refused */
-	struct waiting *waiting;   /* refused bytes that the store could not take */
-	struct handles *handles;   /* all that is open */
-	struct held *held;         /* how much that is, and may be */
-	struct locks *locks;       /* flock(2), fcntl(2) */
+	sem_t ended;                   /* posted by fs_end() */
+	struct contents *contents;     /* recent row contents */
+	struct ahead *ahead;           /* and those that come next */
+	struct stages *stages;         /* writers' private documents */
+	struct retries *retries;       /* threads that were told ESTALE and will come back */
+	struct habits *habits;         /* threads that replace one row after the other */
+	struct reasons *reasons;       /* why something was refused */
+	struct unsaved *unsaved;       /* refused bytes that the store could not take */
+	struct handles *handles;       /* all that is open */
+	struct open_quota *open_quota; /* how much that is, and may be */
+	struct locks *locks;           /* flock(2), fcntl(2) */
 	struct notifier *notifier;
 	struct syncs *syncs;     /* fsync(2) */
 	struct waiters *waiters; /* requests that wait for a message */
@@ -91,7 +91,7 @@ struct fs {
 	bool given_up;                       /* the mount point may be another mount's */
 	atomic_int in_flight;                /* requests that are being worked on */
 	atomic_uint_fast64_t overdue;        /* fs/session/loop.h */
-	struct workers *lanes[VLANE_COUNT_]; /* none for inline */
+	struct workers *pools[VPOOL_COUNT_]; /* none for inline */
 	/* What the virtual nodes of each kind do (fs/core/virtual.h); NULL: of none. */
 	const struct vnode_ops *(*vnode_ops[NID_KIND_COUNT_])(uint64_t nid);
 	/* The operations of each kind of node and handle, by enum kind (fs/tree/handle.h). */

@@ -40,7 +40,7 @@ static size_t content_holds(const struct vfile *f)
 }
 
 static const struct vfile_ops content_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.read = content_read,
 	.size = content_size,
 	.holds = content_holds,

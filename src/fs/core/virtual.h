@@ -6,7 +6,7 @@
  * the table that fs/session/session.c fills.
  *
  * Threads: methods may be called by many threads at once, but those of one open file, and of
- * one open directory, one at a time.  What may wait for long names a lane; threads of the
+ * one open directory, one at a time.  What may wait for long names a pool; threads of the
  * mount's request loop are never kept waiting. */
 #ifndef FS_CORE_VIRTUAL_H
 #define FS_CORE_VIRTUAL_H
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-struct viewer;
+struct requester;
 
 /* Takes one entry of a directory.  Returns false when the reply is full: the entry will come again.
  * nid is 0 for "." and "..". */
@@ -31,8 +31,9 @@ typedef bool (*listing_fn)(
 struct caller {
 	uid_t uid;
 	gid_t gid;
-	const struct viewer *viewer; /* NULL: may see and change all that the node's mode gives */
-	struct err_detail *detail;   /* why it is refused; NULL where nobody is answered */
+	const struct requester
+		*requester;        /* NULL: may see and change all that the node's mode gives */
+	struct err_detail *detail; /* why it is refused; NULL where nobody is answered */
 	/* Whether the caller gave up (a signal) or the mount is going: a method that takes long
 	 * asks now and then, and answers ERR_CANCELLED. */
 	bool (*interrupted)(const struct caller *call);
@@ -80,9 +81,9 @@ struct vwait {
 
 struct vfile;
 struct vfile_ops {
-	enum vlane lane;
+	enum vpool pool;
 	/* A read that answers ERR_CANCELLED and is asked again goes on where it was: then it is
-	 * broken off for others of its lane, too, and goes on behind them. */
+	 * broken off for others of its pool, too, and goes on behind them. */
 	bool resumes;
 	/* Up to n bytes at offset, appended to out; none: the end.  May be fewer than n. */
 	enum err (*read)(struct vfile *f, const struct caller *call, uint64_t offset, size_t n,
@@ -124,7 +125,7 @@ enum err vfile_of_content(struct fs *fs, struct buf *content, bool immutable, st
 
 struct vdir;
 struct vdir_ops {
-	enum vlane lane;
+	enum vpool pool;
 	/* Entries behind `offset` (0: from the start, with "." and ".."), until fn answers false
 	 * or there are no more.  A nid handed to fn counts as looked up where the kernel asks
 	 * with attributes; 0: the kernel shall look the name up itself. */
@@ -141,8 +142,8 @@ struct vdir {
 
 /* What is NULL is refused: with `refusal` where it would change something, else as not there. */
 struct vnode_ops {
-	enum vlane
-		lane; /* of lookup, open and opendir; what changes something runs in VLANE_CHANGE,
+	enum vpool
+		pool; /* of lookup, open and opendir; what changes something runs in VPOOL_CHANGE,
 			    the rest inline */
 	enum err refusal; /* ERR_READ_ONLY, ERR_NOT_PERMITTED */
 	const char *why;  /* the words of a refusal: what to do instead */

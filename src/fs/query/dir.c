@@ -4,9 +4,9 @@
 #include "fs/query/dir.h"
 
 #include "base/clock.h"
-#include "fs/core/marks.h"
+#include "fs/core/dir_cursors.h"
 #include "fs/query/rows.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 #include "model/filename.h"
 #include "model/key.h"
 
@@ -21,9 +21,9 @@
 
 struct query_dir {
 	struct vdir dir;
-	struct query_node *node; /* one reference */
-	struct marks marks;      /* keys in UTF-8 */
-	size_t held;             /* of them, as counted (held.h) */
+	struct query_node *node;    /* one reference */
+	struct dir_cursors cursors; /* keys in UTF-8 */
+	size_t held;                /* of them, as counted (open_quota.h) */
 };
 
 struct reply {
@@ -50,7 +50,7 @@ static bool send_entry(struct reply *r, struct span key, uint64_t id, mode_t typ
 		return false;
 	}
 	r->sent = true;
-	r->e = marks_add(&r->d->marks, id, CLASS_KEYED, key);
+	r->e = dir_cursors_add(&r->d->cursors, id, CLASS_KEYED, key);
 	return r->e == ERR_OK;
 }
 
@@ -100,7 +100,7 @@ static enum err read_page(struct reply *r, const struct query_limit *limit)
 	struct query q = { .table_id = options->table_id,
 		.filter = &options->query.filter,
 		.limit = limit->any ? NULL : &limit->ranges,
-		.viewer = viewer_of(r->call),
+		.requester = requester_of(r->call),
 		.from_pk = buf_span(&r->pk),
 		.from_rk = buf_span(&r->rk),
 		.deadline_us = clock_mono_us() + QUERY_PAGE_US };
@@ -150,7 +150,7 @@ static enum err find_position(struct reply *r, uint64_t id)
 	struct span key;
 	char text[LIMIT_KEY_BYTES];
 	enum err e = ERR_OK;
-	if (!marks_find(&d->marks, id, &class, &key)) {
+	if (!dir_cursors_find(&d->cursors, id, &class, &key)) {
 		e = store_get(d->dir.fs->store, NULL, id, WANT_ATTRS, &it);
 		if (e == ERR_NOT_FOUND || (e == ERR_OK && !is_here(d->node, &it)))
 			e = ERR_INVALID_INPUT;
@@ -197,13 +197,13 @@ static enum err dir_read(
 	if (rows)
 		put_key(&r.pk, pk);
 	enum err e = offset > AFTER_DOTDOT ? find_position(&r, (uint64_t)offset) : ERR_OK;
-	marks_next_reply(&d->marks, offset > AFTER_DOTDOT);
-	d->marks.fixed = !held_may_grow(dir->fs, call->uid);
+	dir_cursors_next_reply(&d->cursors, offset > AFTER_DOTDOT);
+	d->cursors.fixed = !open_quota_may_grow(dir->fs, call->uid);
 	if (e == ERR_OK && !(buf_ok(&r.pk) && buf_ok(&r.rk)))
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK)
 		e = read_pages(&r, rows ? &pk : NULL);
-	held_set(dir->fs, &d->held, marks_holds(&d->marks));
+	open_quota_set(dir->fs, &d->held, dir_cursors_holds(&d->cursors));
 	buf_fini(&r.pk);
 	buf_fini(&r.rk);
 	buf_fini(&r.last);
@@ -214,13 +214,13 @@ static void dir_free(struct vdir *dir)
 {
 	struct query_dir *d = (struct query_dir *)dir;
 	query_node_unref(dir->fs->query_nodes, d->node);
-	held_set(dir->fs, &d->held, 0);
-	marks_fini(&d->marks);
+	open_quota_set(dir->fs, &d->held, 0);
+	dir_cursors_fini(&d->cursors);
 	free(d);
 }
 
 static const struct vdir_ops dir_ops = {
-	.lane = VLANE_SCAN,
+	.pool = VPOOL_SCAN,
 	.read = dir_read,
 	.free = dir_free,
 };

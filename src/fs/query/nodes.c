@@ -50,7 +50,7 @@ static void node_free(struct query_node *n)
 		row_query_fini(&n->query);
 		bound_fini(&n->top.all);
 		bound_fini(&n->top.part);
-		free(n->top.viewer);
+		free(n->top.requester);
 		mutex_destroy(&n->top.lock);
 		free((char *)(uintptr_t)n->text.p);
 	}
@@ -144,8 +144,8 @@ static bool is_same(const struct query_node *a, const struct query_node *b)
 		return false;
 	if (a->kind == QUERY_OPTIONS)
 		return span_eq(a->text, b->text);
-	/* A rename gives a row another version, not another edition. */
-	return a->item.id == b->item.id && a->item.edition == b->item.edition &&
+	/* A rename gives a row another version, not another generation. */
+	return a->item.id == b->item.id && a->item.generation == b->item.generation &&
 		(a->kind != QUERY_ROW || a->item.version == b->item.version) &&
 		span_eq(a->item.key, b->item.key);
 }

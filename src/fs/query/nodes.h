@@ -29,13 +29,13 @@ struct query_bound {
 	uint64_t good_until_us; /* whatever changes */
 };
 
-struct viewer;
+struct requester;
 
 struct query_top {
 	struct mutex lock;
-	struct query_bound all;  /* of who sees all; guarded by lock, as all below */
-	struct query_bound part; /* of the last other one that asked: */
-	struct viewer *viewer;   /* who it was; NULL: nobody */
+	struct query_bound all;      /* of who sees all; guarded by lock, as all below */
+	struct query_bound part;     /* of the last other one that asked: */
+	struct requester *requester; /* who it was; NULL: nobody */
 };
 
 struct query_node {

@@ -50,7 +50,7 @@ void query_prune(struct fs *fs)
 	struct pruning *p = calloc(1, sizeof(*p));
 	if (p != NULL) {
 		*p = (struct pruning){ .job = { .run = prune }, .fs = fs };
-		if (workers_submit(fs->lanes[VLANE_CHANGE], &p->job))
+		if (workers_submit(fs->pools[VPOOL_CHANGE], &p->job))
 			return;
 	}
 	free(p);

@@ -35,7 +35,7 @@ static bool on_row(void *arg, const struct query_row *row)
 /* Until fn answers false, or all rows were handed out, or the caller gave up. */
 static enum err run_pages(struct pages *p)
 {
-	p->q.viewer = viewer_of(p->call);
+	p->q.requester = requester_of(p->call);
 	struct query_end end = { 0 };
 	struct buf pk = { 0 }, rk = { 0 };
 	enum err e;
@@ -76,17 +76,17 @@ static bool count_row(void *arg, const struct query_row *row)
 }
 
 /* What one sees is nobody else's.  NULL: memory is out. */
-static struct query_bound *bound_of(struct query_top *top, const struct viewer *v)
+static struct query_bound *bound_of(struct query_top *top, const struct requester *v)
 {
 	if (v == NULL)
 		return &top->all;
-	if (top->viewer != NULL && viewer_same(top->viewer, v))
+	if (top->requester != NULL && requester_same(top->requester, v))
 		return &top->part;
-	if (top->viewer == NULL)
-		top->viewer = malloc(sizeof(*v));
-	if (top->viewer == NULL)
+	if (top->requester == NULL)
+		top->requester = malloc(sizeof(*v));
+	if (top->requester == NULL)
 		return NULL;
-	*top->viewer = *v;
+	*top->requester = *v;
 	top->part.changes = 0;
 	return &top->part;
 }
@@ -132,7 +132,7 @@ static enum err cut_at_top(struct fs *fs, struct query_node *options, const stru
 	struct query_top *top = &options->top;
 	struct key_ranges cut = { 0 };
 	mutex_lock(&top->lock);
-	struct query_bound *bound = bound_of(top, call->viewer);
+	struct query_bound *bound = bound_of(top, call->requester);
 	enum err e = bound != NULL ? find_bound(fs, options, call, bound) : ERR_NO_MEMORY;
 	bool found = e == ERR_OK && bound->found;
 	if (found)

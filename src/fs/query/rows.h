@@ -7,15 +7,15 @@
 
 #include "fs/core/virtual.h"
 #include "fs/query/nodes.h"
-#include "fs/tree/viewer.h"
+#include "fs/tree/requester.h"
 #include "service/query/queries.h"
 
 /* A query goes on for so long before it is asked whether its caller is still there. */
 #define QUERY_PAGE_US (50u * 1000)
 
-static inline const struct query_viewer *viewer_of(const struct caller *call)
+static inline const struct query_requester *requester_of(const struct caller *call)
 {
-	return call->viewer != NULL ? &call->viewer->base : NULL;
+	return call->requester != NULL ? &call->requester->base : NULL;
 }
 
 /* Where the rows of options may be: the query's `limit`.  key_ranges_fini() in any case. */

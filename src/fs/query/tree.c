@@ -61,7 +61,7 @@ static enum err stat_node(struct fs *fs, const struct query_node *n, struct stat
 	struct item now = { 0 };
 	uint64_t id = n->kind == QUERY_OPTIONS ? n->table_id : n->item.id;
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &now);
-	if (e == ERR_OK && (n->kind != QUERY_ROW || now.edition == n->item.edition)) {
+	if (e == ERR_OK && (n->kind != QUERY_ROW || now.generation == n->item.generation)) {
 		attr_of_node(fs, n, &now, ret);
 	} else if (n->kind == QUERY_ROW && (e == ERR_OK || e == ERR_NOT_FOUND)) {
 		attr_of_node(fs, n, &n->item, ret);
@@ -167,7 +167,7 @@ static enum err find_partition(struct fs *fs, struct query_node *options, struct
 	return e;
 }
 
-/* The content goes where open() will find it, so that it is of this edition whatever happens
+/* The content goes where open() will find it, so that it is of this generation whatever happens
  * in between. */
 static void keep_content(struct fs *fs, struct item *row)
 {
@@ -231,7 +231,7 @@ static enum err tree_lookup(struct fs *fs, uint64_t dir, struct span name,
 
 /* ---- open ---- */
 
-/* The row's content of the node's edition. */
+/* The row's content of the node's generation. */
 static enum err content_of(struct fs *fs, const struct query_node *n, const struct content **ret)
 {
 	struct item now = { 0 };
@@ -241,7 +241,7 @@ static enum err content_of(struct fs *fs, const struct query_node *n, const stru
 		return ERR_OK;
 	enum err e = store_get(fs->store, NULL, n->item.id, WANT_BODY, &now);
 	if (e == ERR_NOT_FOUND ||
-		(e == ERR_OK && (now.kind != ITEM_ROW || now.edition != n->item.edition)))
+		(e == ERR_OK && (now.kind != ITEM_ROW || now.generation != n->item.generation)))
 		e = ERR_GONE;
 	if (e == ERR_OK)
 		e = contents_put(fs->contents, &now, ret);
@@ -332,7 +332,7 @@ static void tree_place(struct fs *fs, uint64_t nid, struct span name, struct vpl
 	"Queries are read-only; change a row where it is: ACCOUNT/TABLE/PARTITION/ROW.json"
 
 static const struct vnode_ops root_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.refusal = ERR_READ_ONLY,
 	.why = READ_ONLY,
 	.stat = dir_control_stat,
@@ -341,14 +341,14 @@ static const struct vnode_ops root_ops = {
 	.place = dir_control_place,
 };
 
-#define TREE_OPS(lane_) \
+#define TREE_OPS(pool_) \
 	{ \
-		.lane = (lane_), .refusal = ERR_READ_ONLY, .why = READ_ONLY, .stat = tree_stat, \
+		.pool = (pool_), .refusal = ERR_READ_ONLY, .why = READ_ONLY, .stat = tree_stat, \
 		.lookup = tree_lookup, .opendir = tree_opendir, .open = tree_open, \
 		.forget = tree_forget, .xattr_get = tree_xattr_get, .place = tree_place, \
 	}
-static const struct vnode_ops tree_ops = TREE_OPS(VLANE_SCAN);
-static const struct vnode_ops quick_ops = TREE_OPS(VLANE_INLINE);
+static const struct vnode_ops tree_ops = TREE_OPS(VPOOL_SCAN);
+static const struct vnode_ops quick_ops = TREE_OPS(VPOOL_INLINE);
 
 const struct vnode_ops *query_ops_of(uint64_t nid)
 {

@@ -2,9 +2,9 @@
 #include "fs/queue/dir.h"
 
 #include "base/clock.h"
-#include "fs/core/marks.h"
+#include "fs/core/dir_cursors.h"
 #include "fs/queue/message.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 struct queue_dir {
 	struct vdir dir; /* first */
 	uint64_t nid;
-	struct marks marks;
-	size_t held; /* of them, as counted (held.h) */
+	struct dir_cursors cursors;
+	size_t held; /* of them, as counted (open_quota.h) */
 };
 
 struct reply {
@@ -73,7 +73,7 @@ static bool send_item(void *arg, const struct item *it)
 	/* No node: the kernel looks a name up when it needs one. */
 	if (!r->fn(r->arg, name, 0, &st, (int64_t)it->id))
 		return false;
-	r->e = marks_add(&r->d->marks, it->id, CLASS_QUEUE, it->key);
+	r->e = dir_cursors_add(&r->d->cursors, it->id, CLASS_QUEUE, it->key);
 	return r->e == ERR_OK;
 }
 
@@ -141,7 +141,7 @@ static enum err find_position(const struct reply *r, uint64_t id, struct item *h
 {
 	enum item_class class;
 	struct item marked = { 0 };
-	if (marks_find(&r->d->marks, id, &class, &marked.key))
+	if (dir_cursors_find(&r->d->cursors, id, &class, &marked.key))
 		return item_copy(hold, &marked);
 	enum err e = store_get(r->d->dir.fs->store, NULL, id, WANT_ATTRS, hold);
 	return e == ERR_NOT_FOUND ? ERR_INVALID_INPUT : e;
@@ -162,11 +162,11 @@ static enum err dir_read(
 		return r.e;
 	if (goes_on)
 		e = find_position(&r, (uint64_t)offset, &hold);
-	marks_next_reply(&d->marks, goes_on);
-	d->marks.fixed = !held_may_grow(fs, call->uid);
+	dir_cursors_next_reply(&d->cursors, goes_on);
+	d->cursors.fixed = !open_quota_may_grow(fs, call->uid);
 	if (e == ERR_OK)
 		e = list_after(fs, &r, hold.key);
-	held_set(fs, &d->held, marks_holds(&d->marks));
+	open_quota_set(fs, &d->held, dir_cursors_holds(&d->cursors));
 	item_fini(&hold);
 	return e;
 }
@@ -174,13 +174,13 @@ static enum err dir_read(
 static void dir_free(struct vdir *dir)
 {
 	struct queue_dir *d = (struct queue_dir *)dir;
-	held_set(dir->fs, &d->held, 0);
-	marks_fini(&d->marks);
+	open_quota_set(dir->fs, &d->held, 0);
+	dir_cursors_fini(&d->cursors);
 	free(d);
 }
 
 static const struct vdir_ops dir_ops = {
-	.lane = VLANE_SCAN,
+	.pool = VPOOL_SCAN,
 	.read = dir_read,
 	.free = dir_free,
 };

@@ -40,7 +40,7 @@ static inline uint64_t queue_nid(enum queue_node which, uint64_t id)
 
 static inline enum queue_node queue_node_of(uint64_t nid)
 {
-	return (enum queue_node)(nid >> STORE_ID_BITS & NID_EDITION_MASK);
+	return (enum queue_node)(nid >> STORE_ID_BITS & NID_GENERATION_MASK);
 }
 
 /* Whether the node is one of the three directories of a queue. */

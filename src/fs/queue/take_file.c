@@ -172,19 +172,19 @@ static void take_free(struct vfile *file)
 }
 
 static const struct vfile_ops get_ops = {
-	.lane = VLANE_CHANGE,
+	.pool = VPOOL_CHANGE,
 	.read = take_read,
 	.free = take_free,
 };
 
 static const struct vfile_ops peek_ops = {
-	.lane = VLANE_SCAN,
+	.pool = VPOOL_SCAN,
 	.read = take_read,
 	.free = take_free,
 };
 
 static const struct vfile_ops wait_ops = {
-	.lane = VLANE_SCAN,
+	.pool = VPOOL_SCAN,
 	.read = take_read,
 	.poll = take_poll,
 	.free = take_free,

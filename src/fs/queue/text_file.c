@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "fs/refused/reason.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static enum err text_write(
 		(offset > LIMIT_MESSAGE_BYTES || bytes.n > LIMIT_MESSAGE_BYTES - offset))
 		f->ended = err_set(call->detail, ERR_MESSAGE_TOO_LARGE,
 			"A message has up to %d bytes; nothing was put.", LIMIT_MESSAGE_BYTES);
-	if (f->ended == ERR_OK && !held_may_grow(file->fs, call->uid))
+	if (f->ended == ERR_OK && !open_quota_may_grow(file->fs, call->uid))
 		f->ended =
 			err_set(call->detail, ERR_NO_MEMORY, "Too much is being written at once.");
 	if (f->ended == ERR_OK && !buf_write_at(&f->text, (size_t)offset, bytes.p, bytes.n))
@@ -193,7 +193,7 @@ static void text_free(struct vfile *file)
 }
 
 static const struct vfile_ops text_ops = {
-	.lane = VLANE_CHANGE,
+	.pool = VPOOL_CHANGE,
 	.read = text_read,
 	.write = text_write,
 	.close = text_close,
@@ -216,7 +216,7 @@ static enum err may_write(struct fs *fs, const struct caller *call)
 {
 	if (service_is_read_only(fs->service))
 		return ERR_READ_ONLY;
-	return held_may_grow(fs, call->uid) ? ERR_OK : ERR_NO_MEMORY;
+	return open_quota_may_grow(fs, call->uid) ? ERR_OK : ERR_NO_MEMORY;
 }
 
 static struct text_file *new_file(struct fs *fs, uint64_t queue, int flags)

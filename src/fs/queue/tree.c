@@ -449,7 +449,7 @@ static void queues_place(struct fs *fs, uint64_t nid, struct span name, struct v
 }
 
 static const struct vnode_ops queues_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.refusal = ERR_NOT_PERMITTED,
 	.why = ONLY_QUEUES,
 	.takes_attrs = true,

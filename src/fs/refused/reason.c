@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "codec/json_build.h"
 #include "fs/core/state.h"
-#include "fs/refused/waiting.h"
+#include "fs/refused/unsaved.h"
 #include "fs/tree/names.h"
 #include "service/core/heat.h"
 
@@ -60,7 +60,7 @@ void reasons_free(struct reasons *r)
 /* The store could not take the bytes. */
 static bool waits(struct fs *fs, const struct refusal *f)
 {
-	return f->rejected != NULL && waiting_has(fs->waiting, span_of(f->rejected));
+	return f->rejected != NULL && unsaved_has(fs->unsaved, span_of(f->rejected));
 }
 
 static void format_text(struct fs *fs, struct buf *b, const struct refusal *f)

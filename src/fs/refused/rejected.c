@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "fs/cache/notify.h"
 #include "fs/core/nid.h"
-#include "fs/refused/waiting.h"
+#include "fs/refused/unsaved.h"
 #include "fs/tree/handle.h"
 #include "service/tree/tree.h"
 
@@ -129,16 +129,16 @@ static enum err keep(
 void rejected_retry(struct fs *fs)
 {
 	enum err e = ERR_OK;
-	while (e == ERR_OK && waiting_has(fs->waiting, (struct span){ 0 })) {
-		struct buf name = BUF_INIT(REJECTED_NAME_MAX), bytes = BUF_INIT(WAITING_MAX_BYTES);
-		uint64_t id = 0, waits = waiting_first(fs->waiting, &name, &bytes);
+	while (e == ERR_OK && unsaved_has(fs->unsaved, (struct span){ 0 })) {
+		struct buf name = BUF_INIT(REJECTED_NAME_MAX), bytes = BUF_INIT(UNSAVED_MAX_BYTES);
+		uint64_t id = 0, waits = unsaved_first(fs->unsaved, &name, &bytes);
 		e = waits == 0 ? ERR_NO_MEMORY
 			       : keep(fs, buf_span(&name), buf_span(&bytes), false, &id);
 		/* Two threads at once put the same. */
 		if (e == ERR_NAME_EXISTS)
 			e = ERR_OK;
 		if (e == ERR_OK)
-			waiting_drop(fs->waiting, waits);
+			unsaved_drop(fs->unsaved, waits);
 		buf_fini(&name);
 		buf_fini(&bytes);
 	}
@@ -146,15 +146,15 @@ void rejected_retry(struct fs *fs)
 
 void rejected_retry_in_turn(struct fs *fs)
 {
-	if (waiting_has(fs->waiting, (struct span){ 0 }) && waiting_is_due(fs->waiting))
+	if (unsaved_has(fs->unsaved, (struct span){ 0 }) && unsaved_is_due(fs->unsaved))
 		rejected_retry(fs);
 }
 
 void rejected_drop(struct fs *fs, uint64_t id)
 {
 	struct item file = { 0 }, dir = { 0 };
-	if (waiting_is_id(id)) {
-		waiting_drop(fs->waiting, id);
+	if (unsaved_is_id(id)) {
+		unsaved_drop(fs->unsaved, id);
 		return;
 	}
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
@@ -181,7 +181,7 @@ enum err rejected_save(struct fs *fs, struct span component, struct span bytes, 
 		notify_inode_soon(fs->notifier, nid_make(id, 0));
 		rejected_retry_in_turn(fs);
 	} else {
-		id = waiting_put(fs->waiting, span_of(out_name), bytes);
+		id = unsaved_put(fs->unsaved, span_of(out_name), bytes);
 	}
 	if (id != 0) {
 		if (*ret_id != 0)
@@ -224,8 +224,8 @@ static bool ends_with(struct fs *fs, const struct item *file, struct span bytes)
 enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes)
 {
 	struct item file = { 0 };
-	if (waiting_is_id(id))
-		return waiting_append(fs->waiting, id, bytes) ? ERR_OK : ERR_NOT_FOUND;
+	if (unsaved_is_id(id))
+		return unsaved_append(fs->unsaved, id, bytes) ? ERR_OK : ERR_NOT_FOUND;
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
 	uint64_t size = file.size;
 	if (e == ERR_OK && file.parent != STORE_REJECTED)

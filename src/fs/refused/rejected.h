@@ -15,7 +15,7 @@
 
 /* Keeps the bytes under a new name made of the time and the component; fills out_name and
  * *ret_id.  *ret_id != 0 on entry: that file goes for it, since the kernel may have pages of it.
- * Where the store cannot take them they wait in memory (waiting.h) under that name, and go there as
+ * Where the store cannot take them they wait in memory (unsaved.h) under that name, and go there as
  * soon as it can.  On failure, which the log tells, out_name is "" and *ret_id what it was. */
 enum err rejected_save(struct fs *fs, struct span component, struct span bytes, uint64_t *ret_id,
 	char out_name[REJECTED_NAME_MAX]);

@@ -19,7 +19,7 @@
 static void answer_getattr(struct fuse_call *c, uint64_t nid)
 {
 	struct node n;
-	if (!node_find(c, nid, NOTE_STAT, &n))
+	if (!node_find(c, nid, RETRY_STAT, &n))
 		return;
 	c->fs->kinds[n.kind]->attributes(c, &n);
 	node_fini(c->fs, &n);
@@ -48,7 +48,7 @@ void op_setattr(
 	struct fuse_call c = call_begin(req, OP_SETATTR, nid, NULL);
 	struct node n;
 	c.opened = fi != NULL;
-	if (!node_find(&c, nid, NOTE_STAT, &n))
+	if (!node_find(&c, nid, RETRY_STAT, &n))
 		return;
 	c.fs->kinds[n.kind]->set(&c, &n, st, to_set);
 	node_fini(c.fs, &n);
@@ -159,9 +159,9 @@ static void reply_old(struct fuse_call *c, uint64_t nid, const struct item *now)
 {
 	const struct content *content = held_content(c->fs, nid);
 	if (content == NULL) {
-		content = old_version(c, nid, now, NOTE_STAT);
+		content = old_version(c, nid, now, RETRY_STAT);
 		if (content != NULL)
-			notes_clear(c->fs, c->fs->notes, call_thread(c));
+			retries_clear(c->fs, c->fs->retries, call_thread(c));
 	}
 	if (content != NULL)
 		reply_content(c, content, now);
@@ -274,7 +274,7 @@ void item_set(struct fuse_call *c, struct node *n, const struct stat *st, int to
 void guess_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
 {
 	habits_forget(c->fs->habits, call_thread(c));
-	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	retries_clear(c->fs, c->fs->retries, call_thread(c));
 	if (find_row(c, n))
 		item_set(c, n, st, to_set);
 }
@@ -300,7 +300,7 @@ static bool may_set_on_old(struct fuse_call *c, uint64_t nid, const struct item 
 	bool refused = now == NULL || (content != NULL && is_for_version(to_set)) ||
 		(sized && now->kind == ITEM_FILE);
 	if (content == NULL)
-		content = old_version(c, nid, now, NOTE_STAT);
+		content = old_version(c, nid, now, RETRY_STAT);
 	if (content == NULL)
 		return false;
 	if (now == NULL && content->item.kind == ITEM_ROW && !sized) {

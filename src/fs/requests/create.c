@@ -4,7 +4,7 @@
 #include "fs/requests/kinds.h"
 #include "fs/requests/refusal.h"
 #include "fs/tree/attr.h"
-#include "fs/write/notes.h"
+#include "fs/write/retries.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
 
@@ -91,7 +91,7 @@ void op_create(
 	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
 	struct fuse_call c = call_begin(req, OP_CREATE, parent, name);
-	notes_clear(c.fs, c.fs->notes, call_thread(&c));
+	retries_clear(c.fs, c.fs->retries, call_thread(&c));
 	if (may_open(&c))
 		kind_by_id(c.fs, parent)->create(&c, parent, name, mode, fi);
 }

@@ -52,7 +52,7 @@ static void open_as_it_is(
 		reply_err(c, e == ERR_NOT_FOUND ? ERR_GONE : e);
 		return;
 	}
-	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	retries_clear(c->fs, c->fs->retries, call_thread(c));
 	fi->keep_cache = 1;
 	fi->noflush = may_skip_flush(c->fs, fi);
 	reply_open(c, h, fi);
@@ -61,7 +61,7 @@ static void open_as_it_is(
 struct cut_job {
 	struct job job; /* first */
 	struct fuse_call call;
-	struct item file; /* its id and edition */
+	struct item file; /* its id and generation */
 	struct fuse_file_info fi;
 };
 
@@ -85,8 +85,9 @@ static bool cut_behind_writes(
 	if (j == NULL)
 		return false;
 	*j = (struct cut_job){ .job.run = run_cut, .call = *c, .fi = *fi };
-	j->file = (struct item){ .id = file->id, .edition = file->edition, .kind = ITEM_FILE };
-	if (workers_submit(c->fs->lanes[VLANE_CHANGE], &j->job))
+	j->file =
+		(struct item){ .id = file->id, .generation = file->generation, .kind = ITEM_FILE };
+	if (workers_submit(c->fs->pools[VPOOL_CHANGE], &j->job))
 		return true;
 	free(j);
 	return false;

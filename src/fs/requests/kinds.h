@@ -31,7 +31,7 @@ struct node {
 
 /* Finds the node as it is now: with the document for an open to read, else with attributes only.  Returns
  * false if the request is answered.  node_fini() ends the node otherwise. */
-bool node_find(struct fuse_call *c, uint64_t nid, enum note_what what, struct node *ret);
+bool node_find(struct fuse_call *c, uint64_t nid, enum retry_what what, struct node *ret);
 void node_fini(struct fs *fs, struct node *n);
 /* Returns the item as it is; NULL: it has gone. */
 static inline const struct item *node_item(const struct node *n)
@@ -44,7 +44,7 @@ static inline const struct item *node_item(const struct node *n)
 /* By open.c. */
 /* O_TRUNC counts as writing. */
 bool open_writes(const struct fuse_file_info *fi);
-enum note_what open_what(const struct fuse_file_info *fi);
+enum retry_what open_what(const struct fuse_file_info *fi);
 /* Whether writes of a staged write go past the kernel's cache: it would ask for security.capability
  * before each.  A descriptor that can only write can neither read the cache nor map it. */
 static inline bool writes_directly(const struct fuse_file_info *fi)
@@ -105,11 +105,11 @@ void item_xattr_remove(struct fuse_call *c, uint64_t nid, const char *name);
 /* By node.c. */
 /* ESTALE, for a node that is not what its name leads to.  A thread that was told so a moment ago is
  * not told again to look: this is a refusal. */
-void refuse_old(struct fuse_call *c, enum note_state state);
+void refuse_old(struct fuse_call *c, enum retry_state state);
 /* Returns the content of a node that is not the current one, pinned: if the thread's look-up found it a
  * moment ago, or if somebody has it open and the thread does not come by a name.  NULL: the request is
  * answered.  now: the item as it is; NULL: it has gone. */
 const struct content *old_version(
-	struct fuse_call *c, uint64_t nid, const struct item *now, enum note_what what);
+	struct fuse_call *c, uint64_t nid, const struct item *now, enum retry_what what);
 
 #endif

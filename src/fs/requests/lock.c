@@ -2,8 +2,8 @@
  * flock, fcntl's locks, and what a close has to do with them. */
 #include "fs/core/nid.h"
 #include "fs/requests/kinds.h"
-#include "fs/tree/held.h"
 #include "fs/tree/locks.h"
+#include "fs/tree/open_quota.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static bool prepare(struct fuse_call *c, struct handle *h, const struct fuse_fil
 		.uid = uid,
 		.refused = note_no_locks,
 		.call = c,
-		.first = held_is_first(c->fs, uid) };
+		.first = open_quota_is_first(c->fs, uid) };
 	enum err e = find_id(c->fs, h, shows, &ret->id);
 	if (e != ERR_OK) {
 		reply_err(c, e);

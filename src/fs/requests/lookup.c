@@ -7,7 +7,7 @@
 #include "fs/tree/attr.h"
 #include "fs/write/habits.h"
 #include "fs/write/look.h"
-#include "fs/write/notes.h"
+#include "fs/write/retries.h"
 
 /* A control file, or .rowfs: its name means the same for as long as its directory is; its
  * mode moves with the directory's. */
@@ -31,7 +31,7 @@ static void reply_stage_node(struct fuse_call *c, struct stage *s)
 
 static void reply_missing(struct fuse_call *c, const struct resolved_name *t)
 {
-	notes_missed(c->fs->notes, call_thread(c), t->dir.id, t->name);
+	retries_missed(c->fs->retries, call_thread(c), t->dir.id, t->name);
 	reply_no_entry(c);
 }
 
@@ -52,12 +52,12 @@ static void give_stage(struct fuse_call *c, struct resolved_name *t, struct item
 	 * now on exposes what is in the table. */
 	if (idset_count(fs->open_dirs, dir_id) > 0)
 		atomic_store(&s->exposed, true);
-	/* Before the reply: the open that follows it must find the note complete.  In the note the
+	/* Before the reply: the open that follows it must find the retry complete.  In the retry the
 	 * reference is, so the answer is made before. */
 	struct stat st;
 	uint64_t nid = s->nid;
 	stage_stat(fs, s, &st);
-	notes_set_stage(fs, fs->notes, call_thread(c), s);
+	retries_set_stage(fs, fs->retries, call_thread(c), s);
 	reply_node(c, nid, &st, 0);
 }
 
@@ -79,7 +79,7 @@ static void lookup_for_writing(struct fuse_call *c, struct resolved_name *t, str
 	if (e == ERR_NOT_FOUND) /* what somebody makes there is, and he must drop that it is not */
 		e = name_look(fs, t, WANT_BODY, &item);
 	if (e != ERR_OK) {
-		/* The note stays: the walk may find the name again at its second lookup. */
+		/* The retry stays: the walk may find the name again at its second lookup. */
 		if (e == ERR_NOT_FOUND)
 			reply_missing(c, t);
 		else
@@ -87,7 +87,7 @@ static void lookup_for_writing(struct fuse_call *c, struct resolved_name *t, str
 		return;
 	}
 	/* In the place of one that was a guess, it is one. */
-	bool guess = given != NULL && notes_guessed(fs->notes, call_thread(c), given);
+	bool guess = given != NULL && retries_guessed(fs->retries, call_thread(c), given);
 	give_stage(c, t, &item, guess);
 }
 
@@ -102,7 +102,7 @@ static bool lookup_by_habit(struct fuse_call *c, struct resolved_name *t)
 		return false;
 	enum err e = name_item(fs, t, WANT_ATTRS, &item);
 	bool row = e == ERR_OK && item.kind == ITEM_ROW;
-	bool guess = row && notes_guess(fs, fs->notes, tid, t->dir.id, t->name);
+	bool guess = row && retries_guess(fs, fs->retries, tid, t->dir.id, t->name);
 	if (guess)
 		give_stage(c, t, &item, true);
 	else if (row)
@@ -141,7 +141,7 @@ void item_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 	idset_mark(fs->seen, t.dir.id);
 	c->in_set = idset_count(fs->in_sets, t.dir.id) != 0;
 	if (t.row_name &&
-		notes_wants_stage(fs, fs->notes, call_thread(c), t.dir.id, t.name, &given)) {
+		retries_wants_stage(fs, fs->retries, call_thread(c), t.dir.id, t.name, &given)) {
 		lookup_for_writing(c, &t, given);
 		if (given != NULL)
 			stages_unref(fs, fs->stages, given);
@@ -160,7 +160,7 @@ void item_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 		attr_of_item(fs, &item, &st);
 		if (item.body.p != NULL)
 			contents_add(fs->contents, &item);
-		notes_found(fs->notes, call_thread(c), t.dir.id, t.name, nid);
+		retries_found(fs->retries, call_thread(c), t.dir.id, t.name, nid);
 		reply_node(c, nid, &st, CACHE_SECONDS);
 	} else if (e == ERR_NOT_FOUND) {
 		reply_missing(c, &t);

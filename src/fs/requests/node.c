@@ -20,7 +20,7 @@ static const struct content *recent(struct fs *fs, uint64_t nid)
 	return service_is_changing(fs->service) ? NULL : contents_pin(fs->contents, nid);
 }
 
-bool node_find(struct fuse_call *c, uint64_t nid, enum note_what what, struct node *ret)
+bool node_find(struct fuse_call *c, uint64_t nid, enum retry_what what, struct node *ret)
 {
 	struct fs *fs = c->fs;
 	*ret = (struct node){ .nid = nid, .kind = KIND_ROW };
@@ -29,9 +29,9 @@ bool node_find(struct fuse_call *c, uint64_t nid, enum note_what what, struct no
 	} else if (nid_is_private(nid)) {
 		ret->kind = KIND_STAGED;
 		ret->stage = stages_get(fs->stages, nid);
-	} else if (what != NOTE_READ || (ret->content = recent(fs, nid)) == NULL) {
+	} else if (what != RETRY_READ || (ret->content = recent(fs, nid)) == NULL) {
 		enum err e = store_get(fs->store, NULL, nid_id(nid),
-			what == NOTE_READ ? WANT_BODY : WANT_ATTRS, &ret->item);
+			what == RETRY_READ ? WANT_BODY : WANT_ATTRS, &ret->item);
 		if (e != ERR_OK && e != ERR_NOT_FOUND) {
 			reply_err(c, e);
 			return false;
@@ -49,32 +49,32 @@ void node_fini(struct fs *fs, struct node *n)
 	item_fini(&n->item);
 }
 
-void refuse_old(struct fuse_call *c, enum note_state state)
+void refuse_old(struct fuse_call *c, enum retry_state state)
 {
-	if (state == NOTE_NONE) {
+	if (state == RETRY_NONE) {
 		reply_again(c);
 		return;
 	}
-	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	retries_clear(c->fs, c->fs->retries, call_thread(c));
 	reply_err(c, ERR_GONE);
 }
 
 const struct content *old_version(
-	struct fuse_call *c, uint64_t nid, const struct item *now, enum note_what what)
+	struct fuse_call *c, uint64_t nid, const struct item *now, enum retry_what what)
 {
 	struct fs *fs = c->fs;
 	service_wait_kept(fs->service);
 	const struct content *content = contents_pin_old(fs->contents, nid);
 	const struct item *named = now == NULL && content != NULL ? &content->item : now;
-	enum note_state state = notes_refuse(fs, fs->notes, call_thread(c), nid, named, what);
-	if (state != NOTE_SECOND) {
+	enum retry_state state = retries_refuse(fs, fs->retries, call_thread(c), nid, named, what);
+	if (state != RETRY_SECOND) {
 		contents_unpin(fs->contents, content);
-		content = state == NOTE_LINK ? contents_look(fs->contents, nid) : NULL;
+		content = state == RETRY_LINK ? contents_look(fs->contents, nid) : NULL;
 	}
 	/* A listing under way may bring its name once more. */
-	if (state == NOTE_NONE && what == NOTE_READ)
+	if (state == RETRY_NONE && what == RETRY_READ)
 		contents_retire(fs->contents, nid);
 	if (content == NULL)
-		refuse_old(c, what == NOTE_STAT ? NOTE_NONE : state);
+		refuse_old(c, what == RETRY_STAT ? RETRY_NONE : state);
 	return content;
 }

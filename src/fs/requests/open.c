@@ -32,9 +32,9 @@ bool open_writes(const struct fuse_file_info *fi)
 	return (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
 }
 
-enum note_what open_what(const struct fuse_file_info *fi)
+enum retry_what open_what(const struct fuse_file_info *fi)
 {
-	return open_writes(fi) ? NOTE_WRITE : NOTE_READ;
+	return open_writes(fi) ? RETRY_WRITE : RETRY_READ;
 }
 
 void open_ends_habit(const struct fuse_call *c, const struct fuse_file_info *fi)
@@ -77,6 +77,6 @@ void reply_open(struct fuse_call *c, struct handle *h, struct fuse_file_info *fi
 
 void refuse_throttled(struct fuse_call *c, enum err e)
 {
-	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	retries_clear(c->fs, c->fs->retries, call_thread(c));
 	reply_err(c, e);
 }

@@ -8,7 +8,7 @@
 #include "fs/core/virtual.h"
 #include "fs/tree/handle.h"
 #include "fs/tree/told.h"
-#include "fs/write/notes.h"
+#include "fs/write/retries.h"
 
 #include <fuse_lowlevel.h>
 

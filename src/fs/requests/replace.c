@@ -57,7 +57,7 @@ bool virtual_replace(struct fuse_call *c, uint64_t dir, const char *name, uint64
 	struct task *t = task_named(c, run_replace, dir, name);
 	if (t != NULL) {
 		t->onto = nid;
-		task_dispatch_viewed(t, VLANE_CHANGE);
+		task_dispatch_viewed(t, VPOOL_CHANGE);
 	}
 	return true;
 }

@@ -5,7 +5,7 @@
 #include "fs/refused/reason.h"
 #include "fs/requests/ops.h"
 #include "fs/requests/refusal.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 #include "fs/tree/told.h"
 #include "fs/virtual/stats.h"
 
@@ -109,7 +109,7 @@ void reply_again(struct fuse_call *c)
 
 bool may_open(struct fuse_call *c)
 {
-	enum err e = held_may_open(c->fs, fuse_req_ctx(c->req)->uid, &c->detail);
+	enum err e = open_quota_may_open(c->fs, fuse_req_ctx(c->req)->uid, &c->detail);
 	if (e != ERR_OK)
 		reply_err(c, e);
 	return e == ERR_OK;

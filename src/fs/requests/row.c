@@ -26,7 +26,7 @@ static bool is_throttled(struct fuse_call *c, const struct item *row, enum heat_
 static void open_content(
 	struct fuse_call *c, const struct content *content, struct fuse_file_info *fi)
 {
-	notes_clear(c->fs, c->fs->notes, call_thread(c));
+	retries_clear(c->fs, c->fs->retries, call_thread(c));
 	if (is_throttled(c, &content->item, HEAT_READ, 1)) {
 		contents_unpin(c->fs->contents, content);
 		return;
@@ -58,7 +58,7 @@ static void send_writer(struct fuse_call *c, struct node *n, const struct item *
 	struct fs *fs = c->fs;
 	if (now != NULL && is_throttled(c, now, HEAT_CHANGED, 0)) /* counted by staged_open() */
 		return;
-	refuse_old(c, notes_refuse(fs, fs->notes, call_thread(c), n->nid, now, NOTE_WRITE));
+	refuse_old(c, retries_refuse(fs, fs->retries, call_thread(c), n->nid, now, RETRY_WRITE));
 }
 
 static void row_open(struct fuse_call *c, struct node *n, struct fuse_file_info *fi)
@@ -82,7 +82,7 @@ static void old_open(struct fuse_call *c, struct node *n, struct fuse_file_info 
 	const struct content *content = NULL;
 	open_ends_habit(c, fi);
 	if (!open_writes(fi)) {
-		content = old_version(c, n->nid, now, NOTE_READ);
+		content = old_version(c, n->nid, now, RETRY_READ);
 	} else {
 		/* A listing under way may bring its name once more. */
 		contents_retire(c->fs->contents, n->nid);

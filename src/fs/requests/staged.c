@@ -34,7 +34,7 @@ static void open_stage(struct fuse_call *c, struct stage *s, struct fuse_file_in
 	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid, (fi->flags & O_TRUNC) != 0);
 	if (open_writes(fi) && s->is.name == NAME_ITEM)
 		habits_overwrote(c->fs->habits, h->opener);
-	notes_clear(c->fs, c->fs->notes, h->opener);
+	retries_clear(c->fs, c->fs->retries, h->opener);
 	reply_open(c, h, fi);
 }
 
@@ -52,14 +52,14 @@ static void staged_open(struct fuse_call *c, struct node *n, struct fuse_file_in
 	struct fs *fs = c->fs;
 	struct stage *s = n->stage;
 	pid_t tid = call_thread(c);
-	enum note_state state = NOTE_NONE;
-	bool own = s != NULL && notes_expects(fs->notes, tid, s);
-	bool guessed = own && !open_writes(fi) && notes_guessed(fs->notes, tid, s);
+	enum retry_state state = RETRY_NONE;
+	bool own = s != NULL && retries_expects(fs->retries, tid, s);
+	bool guessed = own && !open_writes(fi) && retries_guessed(fs->retries, tid, s);
 	open_ends_habit(c, fi);
 	bool opens = own && !guessed && is_loaded(c, s, fi);
 	if (!opens) {
-		state = notes_refuse(fs, fs->notes, tid, n->nid, NULL, open_what(fi));
-		opens = state == NOTE_LINK && s != NULL && stage_is_open(s) && is_loaded(c, s, fi);
+		state = retries_refuse(fs, fs->retries, tid, n->nid, NULL, open_what(fi));
+		opens = state == RETRY_LINK && s != NULL && stage_is_open(s) && is_loaded(c, s, fi);
 	}
 	if (opens) {
 		n->stage = NULL;
@@ -83,7 +83,7 @@ static bool stands_for_row(const struct node *n)
 static bool may_ask(struct fuse_call *c, const struct node *n)
 {
 	struct stage *s = n->stage;
-	if (s != NULL && (stage_is_open(s) || notes_expects(c->fs->notes, call_thread(c), s)))
+	if (s != NULL && (stage_is_open(s) || retries_expects(c->fs->retries, call_thread(c), s)))
 		return true;
 	stages_held(c->fs->stages);
 	reply_again(c);
@@ -243,7 +243,7 @@ static void reply_fsync(struct fuse_call *c, const struct handle *h)
 	if (j != NULL) {
 		*j = (struct fsync_job){ .job.run = run_fsync, .call = *c };
 		stage_take_stale(h->stage, &j->stale);
-		if (j->stale.any && workers_submit(fs->lanes[VLANE_CHANGE], &j->job))
+		if (j->stale.any && workers_submit(fs->pools[VPOOL_CHANGE], &j->job))
 			return;
 		if (j->stale.any)
 			notify_name_soon(fs->notifier, j->stale.dir_nid, span_of(j->stale.name));

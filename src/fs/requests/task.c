@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a read works before others of its lane have a turn. */
+/* How long a read works before others of its pool have a turn. */
 #define SLICE_US 50000
 
 bool task_given_up(const struct task *t)
@@ -23,7 +23,7 @@ static bool is_interrupted(const struct caller *vcall)
 		(const struct task *)((const char *)vcall - offsetof(struct task, vcall));
 	return task_given_up(t) ||
 		(t->slice_end_us != 0 && clock_mono_us() > t->slice_end_us &&
-			workers_wanted(t->call.fs->lanes[t->lane]));
+			workers_wanted(t->call.fs->pools[t->pool]));
 }
 
 /* ---- turns: one request of an open file at a time, and no thread waits for its turn ---- */
@@ -64,7 +64,7 @@ static void run_task(struct job *job);
 
 static bool submit(struct task *t)
 {
-	return t->lane != VLANE_INLINE && workers_submit(t->call.fs->lanes[t->lane], &t->job);
+	return t->pool != VPOOL_INLINE && workers_submit(t->call.fs->pools[t->pool], &t->job);
 }
 
 /* ---- waiting without a thread ---- */
@@ -143,23 +143,23 @@ static void run_task(struct job *job)
 	while (t != NULL && !submit(t));
 }
 
-void task_dispatch(struct task *t, enum vlane lane)
+void task_dispatch(struct task *t, enum vpool pool)
 {
-	t->lane = lane;
+	t->pool = pool;
 	if (t->handle != NULL && !take_turn(t))
 		return;
 	if (!submit(t))
 		run_task(&t->job);
 }
 
-void task_dispatch_viewed(struct task *t, enum vlane lane)
+void task_dispatch_viewed(struct task *t, enum vpool pool)
 {
 	const struct fuse_call *c = &t->call;
 	if (c->fs->options.allow_other && t->vcall.uid != 0) {
-		viewer_init(&t->viewer, c->fs, t->vcall.uid, t->vcall.gid, call_thread(c));
-		t->vcall.viewer = &t->viewer;
+		requester_init(&t->requester, c->fs, t->vcall.uid, t->vcall.gid, call_thread(c));
+		t->vcall.requester = &t->requester;
 	}
-	task_dispatch(t, lane);
+	task_dispatch(t, pool);
 }
 
 void task_begin_slice(struct task *t)

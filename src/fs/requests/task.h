@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Tasks: requests for virtual nodes (fs/core/virtual.h).  The method runs in its lane, and the reply
+ * Tasks: requests for virtual nodes (fs/core/virtual.h).  The method runs in its pool, and the reply
  * is sent from there.  A request whose method is not inline belongs to the workers. */
 #ifndef FS_REQUESTS_TASK_H
 #define FS_REQUESTS_TASK_H
 
 #include "base/workers.h"
 #include "fs/requests/ops.h"
-#include "fs/tree/viewer.h"
+#include "fs/tree/requester.h"
 
 struct task {
 	struct job job; /* first; next: also of those that wait for the handle */
 	struct caller vcall;
-	struct viewer viewer;
+	struct requester requester;
 	struct fuse_call call;
 	void (*run)(struct task *t);
-	enum vlane lane;
+	enum vpool pool;
 	uint64_t slice_end_us; /* 0: is not broken off for others */
 	bool again;            /* it was, and goes on later */
 	struct waiter waiter;  /* while it is parked, it belongs to the waiters */
@@ -47,15 +47,15 @@ struct task *task_with_value(const struct fuse_call *c, void (*run)(struct task 
 struct task *task_on_handle(const struct fuse_call *c, void (*run)(struct task *t),
 	struct handle *h, struct span bytes);
 
-/* Runs the task, now or in its lane.  The lanes take tasks until the request loop is over. */
-void task_dispatch(struct task *t, enum vlane lane);
+/* Runs the task, now or in its pool.  The pools take tasks until the request loop is over. */
+void task_dispatch(struct task *t, enum vpool pool);
 /* Does the same for methods that ask who sees what; modes hold where the kernel checks them. */
-void task_dispatch_viewed(struct task *t, enum vlane lane);
+void task_dispatch_viewed(struct task *t, enum vpool pool);
 /* Returns whether the client gave up, or the mount is going. */
 bool task_given_up(const struct task *t);
 /* From run(): runs the task again after this wait, without a thread meanwhile. */
 void task_park(struct task *t, const struct vwait *wait);
-/* Begins the time after which a task gives way to others of its lane (vfile_ops.resumes). */
+/* Begins the time after which a task gives way to others of its pool (vfile_ops.resumes). */
 void task_begin_slice(struct task *t);
 
 #endif

@@ -72,7 +72,7 @@ static void virtual_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 	if (ops->lookup == NULL)
 		reply_err(c, ERR_NOT_A_DIRECTORY);
 	else if ((t = task_named(c, run_lookup, dir, name)) != NULL)
-		task_dispatch_viewed(t, ops->lane);
+		task_dispatch_viewed(t, ops->pool);
 }
 
 /* A change of a name; has: whether the room gives it. */
@@ -83,7 +83,7 @@ static void change_name(
 	if (!has)
 		refuse(c, dir);
 	else if ((t = task_named(c, run, dir, name)) != NULL)
-		task_dispatch(t, VLANE_CHANGE);
+		task_dispatch(t, VPOOL_CHANGE);
 }
 
 static void virtual_mkdir(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode)
@@ -112,7 +112,7 @@ static void virtual_rename(struct fuse_call *c, uint64_t dir, const char *name, 
 		refuse(c, nid);
 	} else if ((t = task_named(c, run_rename, nid, name)) != NULL) {
 		t->offset = flags;
-		task_dispatch(t, VLANE_CHANGE);
+		task_dispatch(t, VPOOL_CHANGE);
 	}
 }
 
@@ -188,7 +188,7 @@ static void virtual_attributes(struct fuse_call *c, struct node *n)
 			handle_unref(fs, h);
 	} else {
 		t->handle = h;
-		task_dispatch_viewed(t, h != NULL ? virtual_lane(h) : vnode_ops_of(fs, nid)->lane);
+		task_dispatch_viewed(t, h != NULL ? virtual_pool(h) : vnode_ops_of(fs, nid)->pool);
 	}
 }
 
@@ -218,7 +218,7 @@ static void virtual_set(struct fuse_call *c, struct node *n, const struct stat *
 		virtual_attributes(c, n);
 	} else if ((t = task_new(c, run_resize, n->nid, NULL)) != NULL) {
 		t->offset = (uint64_t)st->st_size;
-		task_dispatch(t, VLANE_CHANGE);
+		task_dispatch(t, VPOOL_CHANGE);
 	}
 }
 
@@ -257,7 +257,7 @@ static void virtual_xattr_set(
 	if (vnode_ops_of(c->fs, nid)->xattr_set == NULL)
 		refuse(c, nid);
 	else if ((t = task_with_value(c, run_xattr_set, nid, name, value)) != NULL)
-		task_dispatch(t, VLANE_CHANGE);
+		task_dispatch(t, VPOOL_CHANGE);
 }
 
 static void virtual_xattr_remove(struct fuse_call *c, uint64_t nid, const char *name)
@@ -319,7 +319,7 @@ static void virtual_open(struct fuse_call *c, struct node *n, struct fuse_file_i
 	if (ops->open == NULL)
 		reply_err(c, ERR_IS_A_DIRECTORY);
 	else if ((t = task_new(c, run_open, n->nid, fi)) != NULL)
-		task_dispatch_viewed(t, ops->lane);
+		task_dispatch_viewed(t, ops->pool);
 }
 
 static void run_opendir(struct task *t)
@@ -336,7 +336,7 @@ static void virtual_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_
 	if (ops->opendir == NULL)
 		reply_err(c, ERR_NOT_A_DIRECTORY);
 	else if ((t = task_new(c, run_opendir, nid, fi)) != NULL)
-		task_dispatch_viewed(t, ops->lane);
+		task_dispatch_viewed(t, ops->pool);
 }
 
 static void run_create(struct task *t)
@@ -374,7 +374,7 @@ static void virtual_create(
 		refuse(c, dir);
 	} else if ((t = task_named(c, run_create, dir, name)) != NULL) {
 		t->fi = *fi;
-		task_dispatch(t, VLANE_CHANGE);
+		task_dispatch(t, VPOOL_CHANGE);
 	}
 }
 

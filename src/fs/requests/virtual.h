@@ -18,7 +18,7 @@ void virtual_sync(struct fuse_call *c, struct handle *h);
 void virtual_release(struct fuse_call *c, struct handle *h);
 void virtual_fini(struct fs *fs, struct handle *h);
 enum err virtual_lock_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret);
-enum vlane virtual_lane(const struct handle *h);
+enum vpool virtual_pool(const struct handle *h);
 /* Makes the handle of an open file or directory, which takes f or d over, also on failure.  NULL:
  * memory is out. */
 struct handle *virtual_handle(struct task *t, struct vfile *f, struct vdir *d);

@@ -2,7 +2,7 @@
  * Requests by open virtual files and directories (fs/core/virtual.h). */
 #include "fs/cache/notify.h"
 #include "fs/requests/virtual.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@ void virtual_refuse(struct fuse_call *c, uint64_t nid, enum err e)
 	reply_err(c, e);
 }
 
-enum vlane virtual_lane(const struct handle *h)
+enum vpool virtual_pool(const struct handle *h)
 {
-	return h->kind == KIND_VIRTUAL ? h->file->ops->lane : h->vdir->ops->lane;
+	return h->kind == KIND_VIRTUAL ? h->file->ops->pool : h->vdir->ops->pool;
 }
 
 /* An error of a method of the open file. */
@@ -30,7 +30,7 @@ static void refuse_open(struct task *t, enum err e)
 static void count_held(struct fs *fs, struct handle *h)
 {
 	if (h->file->ops->holds != NULL)
-		held_set(fs, &h->held, h->file->ops->holds(h->file));
+		open_quota_set(fs, &h->held, h->file->ops->holds(h->file));
 }
 
 struct handle *virtual_handle(struct task *t, struct vfile *f, struct vdir *d)
@@ -72,7 +72,7 @@ void virtual_release(struct fuse_call *c, struct handle *h)
 	struct fuse_file_info fi = { .fh = (uintptr_t)h };
 	struct task *t = task_new(c, run_release, h->nid, &fi);
 	if (t != NULL)
-		task_dispatch(t, virtual_lane(h));
+		task_dispatch(t, virtual_pool(h));
 }
 
 /* ---- reading and writing ---- */
@@ -139,7 +139,7 @@ void virtual_read(struct fuse_call *c, struct handle *h, size_t size, off_t offs
 	t->offset = (uint64_t)offset;
 	t->out = BUF_INIT(size);
 	t->fills_pages = c->fills_pages;
-	task_dispatch(t, virtual_lane(t->handle));
+	task_dispatch(t, virtual_pool(t->handle));
 }
 
 static void run_write(struct task *t)
@@ -164,7 +164,7 @@ void virtual_write(struct fuse_call *c, struct handle *h, struct span bytes, off
 	if (t == NULL)
 		return;
 	t->offset = (uint64_t)offset;
-	task_dispatch(t, virtual_lane(t->handle));
+	task_dispatch(t, virtual_pool(t->handle));
 }
 
 static void run_close(struct task *t)
@@ -189,7 +189,7 @@ void virtual_flush(struct fuse_call *c, struct handle *h, const struct fuse_file
 		flush_nothing(c, h, fi);
 	} else if ((t = task_on_handle(c, run_close, h, (struct span){ 0 })) != NULL) {
 		t->fi.lock_owner = fi->lock_owner;
-		task_dispatch(t, virtual_lane(h));
+		task_dispatch(t, virtual_pool(h));
 	}
 }
 
@@ -206,7 +206,7 @@ void virtual_sync(struct fuse_call *c, struct handle *h)
 	if (h->file->ops->sync == NULL)
 		reply_err(c, store_sync(c->fs->store));
 	else if ((t = task_on_handle(c, run_sync, h, (struct span){ 0 })) != NULL)
-		task_dispatch(t, virtual_lane(h));
+		task_dispatch(t, virtual_pool(h));
 }
 
 /* ---- directories ---- */
@@ -235,7 +235,7 @@ static void virtual_list(
 	t->size = size;
 	t->offset = (uint64_t)offset;
 	t->plus = plus;
-	task_dispatch_viewed(t, virtual_lane(t->handle));
+	task_dispatch_viewed(t, virtual_pool(t->handle));
 }
 
 void virtual_fini(struct fs *fs, struct handle *h)
@@ -244,7 +244,7 @@ void virtual_fini(struct fs *fs, struct handle *h)
 		h->file->ops->free(h->file);
 	if (h->vdir != NULL)
 		h->vdir->ops->free(h->vdir);
-	held_set(fs, &h->held, 0);
+	open_quota_set(fs, &h->held, 0);
 	mutex_destroy(&h->turns.lock);
 }
 

@@ -17,15 +17,15 @@
 #include "fs/queue/tree.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
-#include "fs/refused/waiting.h"
+#include "fs/refused/unsaved.h"
 #include "fs/requests/kinds.h"
 #include "fs/requests/ops.h"
 #include "fs/requests/syncs.h"
 #include "fs/session/loop.h"
 #include "fs/tree/events.h"
 #include "fs/tree/handle.h"
-#include "fs/tree/held.h"
 #include "fs/tree/locks.h"
+#include "fs/tree/open_quota.h"
 #include "fs/tree/told.h"
 #include "fs/tree/trash_dir.h"
 #include "fs/virtual/batch_results.h"
@@ -34,7 +34,7 @@
 #include "fs/virtual/snapshot.h"
 #include "fs/virtual/stats.h"
 #include "fs/write/habits.h"
-#include "fs/write/notes.h"
+#include "fs/write/retries.h"
 #include "service/tree/tree.h"
 
 #include <errno.h>
@@ -50,8 +50,8 @@
 /* Bounds of the cache of recent rows. */
 #define CONTENTS_BYTES ((size_t)16 << 20)
 #define CONTENTS_COUNT 12288
-/* Threads of each lane of virtual nodes: what waits there waits for these only. */
-#define LANE_THREADS 8
+/* Threads of each pool of virtual nodes: what waits there waits for these only. */
+#define POOL_THREADS 8
 
 /* ---- the session ---- */
 
@@ -180,19 +180,19 @@ void fs_wait_idle(struct fs *fs, unsigned timeout_ms)
 
 static bool make_parts(struct fs *fs)
 {
-	fs->held = held_new();
-	if (fs->held == NULL)
+	fs->open_quota = open_quota_new();
+	if (fs->open_quota == NULL)
 		return false;
 	fs->contents = contents_new(CONTENTS_BYTES, CONTENTS_COUNT);
 	fs->ahead = ahead_new();
 	fs->stages = stages_new();
-	fs->notes = notes_new();
+	fs->retries = retries_new();
 	fs->habits = habits_new();
 	fs->reasons = reasons_new();
-	fs->waiting = waiting_new();
+	fs->unsaved = unsaved_new();
 	fs->kinds = kinds;
 	fs->handles = handles_new();
-	fs->locks = locks_new(fs->held->max_ranges);
+	fs->locks = locks_new(fs->open_quota->max_ranges);
 	fs->batch_results = batch_results_new();
 	fs->open_files = idset_new();
 	fs->leaving = idset_new();
@@ -206,8 +206,8 @@ static bool make_parts(struct fs *fs)
 	fs->queue_names = queue_names_new();
 	fs->syncs = syncs_new();
 	return fs->contents != NULL && fs->ahead != NULL && fs->stages != NULL &&
-		fs->notes != NULL && fs->habits != NULL && fs->reasons != NULL &&
-		fs->waiting != NULL && fs->handles != NULL && fs->locks != NULL &&
+		fs->retries != NULL && fs->habits != NULL && fs->reasons != NULL &&
+		fs->unsaved != NULL && fs->handles != NULL && fs->locks != NULL &&
 		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
 		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
 		fs->query_nodes != NULL && fs->stream_sizes != NULL && fs->told != NULL &&
@@ -217,8 +217,8 @@ static bool make_parts(struct fs *fs)
 static enum err start_lanes(struct fs *fs)
 {
 	enum err e = ERR_OK;
-	for (enum vlane lane = VLANE_SCAN; e == ERR_OK && lane < VLANE_COUNT_; lane++)
-		e = workers_start(LANE_THREADS, &fs->lanes[lane]);
+	for (enum vpool pool = VPOOL_SCAN; e == ERR_OK && pool < VPOOL_COUNT_; pool++)
+		e = workers_start(POOL_THREADS, &fs->pools[pool]);
 	return e;
 }
 
@@ -240,11 +240,11 @@ static void stop_lanes(struct fs *fs)
 	atomic_store(&fs->stopping, true);
 	if (fs->waiters != NULL)
 		waiters_end(fs->waiters);
-	for (enum vlane lane = VLANE_SCAN; lane < VLANE_COUNT_; lane++) {
-		if (fs->lanes[lane] != NULL)
-			workers_stop(fs->lanes[lane]);
-		workers_free(fs->lanes[lane]);
-		fs->lanes[lane] = NULL;
+	for (enum vpool pool = VPOOL_SCAN; pool < VPOOL_COUNT_; pool++) {
+		if (fs->pools[pool] != NULL)
+			workers_stop(fs->pools[pool]);
+		workers_free(fs->pools[pool]);
+		fs->pools[pool] = NULL;
 	}
 }
 
@@ -309,12 +309,12 @@ void fs_free(struct fs *fs)
 	if (fs == NULL)
 		return;
 	stop_lanes(fs);
-	if (fs->notes != NULL)
-		notes_free(fs, fs->notes);
+	if (fs->retries != NULL)
+		retries_free(fs, fs->retries);
 	/* Staged documents that nobody closed are committed or kept in rejected/. */
 	handles_free(fs, fs->handles);
 	stages_free(fs, fs->stages);
-	if (fs->waiting != NULL)
+	if (fs->unsaved != NULL)
 		rejected_retry(fs);
 	snapshots_stop(fs);
 	if (fs->waiters != NULL)
@@ -333,7 +333,7 @@ void fs_free(struct fs *fs)
 	ahead_free(fs->ahead);
 	contents_free(fs->contents);
 	reasons_free(fs->reasons);
-	waiting_free(fs->waiting);
+	unsaved_free(fs->unsaved);
 	trash_free(fs->trash);
 	query_nodes_free(fs->query_nodes);
 	stream_sizes_free(fs->stream_sizes);
@@ -347,7 +347,7 @@ void fs_free(struct fs *fs)
 	idset_free(fs->seen);
 	idset_free(fs->in_sets);
 	sem_destroy(&fs->ended);
-	free(fs->held);
+	free(fs->open_quota);
 	free(fs->source);
 	free(fs->store_path);
 	free(fs->dir);

@@ -9,8 +9,8 @@
 #include "fs/core/nid.h"
 #include "fs/core/waiters.h"
 #include "fs/tree/handle.h"
-#include "fs/tree/held.h"
 #include "fs/tree/names.h"
+#include "fs/tree/open_quota.h"
 #include "fs/tree/told.h"
 #include "model/filename.h"
 #include "model/key.h"
@@ -82,7 +82,7 @@ static void keep_old(struct fs *fs, const struct change *c)
 	if (item_copy(&copy, &c->old) == ERR_OK &&
 		(gone ? contents_keep_old : contents_put)(fs->contents, &copy, &content) ==
 			ERR_OK) {
-		if (open && held_may_keep(fs))
+		if (open && open_quota_may_keep(fs))
 			handles_keep(fs, content);
 		contents_unpin(fs->contents, content);
 	} else if (gone) {
@@ -235,11 +235,11 @@ static void on_settle(void *arg)
 {
 	struct fs *fs = arg;
 	const struct timespec step = { .tv_nsec = 1000000 };
-	for (int i = 0; i < SETTLE_TRIES && atomic_load(&fs->held->writers) > 0 &&
+	for (int i = 0; i < SETTLE_TRIES && atomic_load(&fs->open_quota->writers) > 0 &&
 		!fuse_session_exited(fs->session);
 		i++)
 		nanosleep(&step, NULL);
-	size_t left = atomic_load(&fs->held->writers);
+	size_t left = atomic_load(&fs->open_quota->writers);
 	if (left > 0 && !fuse_session_exited(fs->session))
 		log_warning("%zu files that were open for writing are not closed yet", left);
 }

@@ -4,7 +4,7 @@
 #include "base/lock.h"
 #include "fs/core/idset.h"
 #include "fs/core/nid.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 #include "service/tree/tree.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t ope
 	atomic_init(&h->refs, 1);
 	if (kind == KIND_FILE)
 		(void)idset_add(fs->open_files, nid_id(nid), 1);
-	atomic_fetch_add(&fs->held->handles, 1);
+	atomic_fetch_add(&fs->open_quota->handles, 1);
 	struct handles *t = fs->handles;
 	mutex_lock(&t->lock);
 	h->next = t->first;
@@ -89,7 +89,7 @@ bool handle_is_written(struct fs *fs, uint64_t nid)
 void handle_writes(struct fs *fs, struct handle *h)
 {
 	h->writes = true;
-	atomic_fetch_add(&fs->held->writers, 1);
+	atomic_fetch_add(&fs->open_quota->writers, 1);
 }
 
 void handle_ref(struct handle *h)
@@ -177,8 +177,8 @@ static void handle_free(struct fs *fs, struct handle *h)
 	if (fs->kinds[h->kind]->fini != NULL)
 		fs->kinds[h->kind]->fini(fs, h);
 	if (h->writes)
-		atomic_fetch_sub(&fs->held->writers, 1);
-	atomic_fetch_sub(&fs->held->handles, 1);
+		atomic_fetch_sub(&fs->open_quota->writers, 1);
+	atomic_fetch_sub(&fs->open_quota->handles, 1);
 	free(h);
 }
 

@@ -56,12 +56,12 @@ struct handle {
 			atomic_bool linking; /* its last page may still be giving nodes to names */
 		};
 		struct {                    /* KIND_VIRTUAL, KIND_VIRTUAL_DIR */
-			struct vfile *file; /* freed with the handle, in its lane */
+			struct vfile *file; /* freed with the handle, in its pool */
 			bool ready;         /* guarded by the table's lock */
 			struct vdir *vdir;
 			struct turns turns;
 			struct poller *poller; /* guarded by turns.lock (fs/requests/poll.c) */
-			size_t held;           /* of the file, as counted (held.h); in its turn */
+			size_t held; /* of the file, as counted (open_quota.h); in its turn */
 		};
 	};
 
@@ -129,7 +129,7 @@ struct handles *handles_new(void);
 /* Releases what a kernel that was cut off never will; staged documents are decided. */
 void handles_free(struct fs *fs, struct handles *t);
 
-/* The caller has asked held_may_open().  NULL when memory is out.  KIND_FILE is counted as open
+/* The caller has asked open_quota_may_open().  NULL when memory is out.  KIND_FILE is counted as open
  * until freed. */
 struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t opener);
 /* A KIND_VIRTUAL has its file: handle_reading() finds it from now on. */

@@ -2,13 +2,13 @@
 #include "fs/tree/listing.h"
 
 #include "base/lock.h"
-#include "fs/core/marks.h"
+#include "fs/core/dir_cursors.h"
 #include "fs/core/nid.h"
 #include "fs/core/virtual.h"
 #include "fs/tree/attr.h"
 #include "fs/tree/control_names.h"
-#include "fs/tree/held.h"
 #include "fs/tree/names.h"
+#include "fs/tree/open_quota.h"
 
 #include <stdlib.h>
 
@@ -22,8 +22,8 @@ struct listing {
 	uint64_t dir_id;
 	uint32_t snapshot; /* 0: of now */
 	enum item_kind kind;
-	struct marks marks; /* guarded by lock */
-	size_t held;        /* of them, as counted (held.h) */
+	struct dir_cursors cursors; /* guarded by lock */
+	size_t held;                /* of them, as counted (open_quota.h) */
 };
 
 enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
@@ -56,8 +56,8 @@ void listing_free(struct fs *fs, struct listing *l)
 {
 	if (l == NULL)
 		return;
-	held_set(fs, &l->held, 0);
-	marks_fini(&l->marks);
+	open_quota_set(fs, &l->held, 0);
+	dir_cursors_fini(&l->cursors);
 	mutex_destroy(&l->lock);
 	free(l);
 }
@@ -92,7 +92,7 @@ static bool send_item(void *arg, const struct item *it)
 		r->full = true;
 		return false;
 	}
-	r->error = marks_add(&r->l->marks, it->id, it->class, it->key);
+	r->error = dir_cursors_add(&r->l->cursors, it->id, it->class, it->key);
 	return r->error == ERR_OK;
 }
 
@@ -173,7 +173,7 @@ static enum err find_position(
 	const struct reply *r, uint64_t id, enum item_class *ret_class, struct item *hold)
 {
 	struct item marked = { 0 };
-	if (marks_find(&r->l->marks, id, ret_class, &marked.key))
+	if (dir_cursors_find(&r->l->cursors, id, ret_class, &marked.key))
 		return item_copy(hold, &marked);
 	enum err e = store_get(r->fs->store, r->view, id, WANT_ATTRS, hold);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && hold->parent != r->l->dir_id))
@@ -189,7 +189,7 @@ static enum err send_children(struct reply *r, int64_t offset)
 	enum err e = ERR_OK;
 	if (offset >= STORE_ID_FIRST)
 		e = find_position(r, (uint64_t)offset, &class, &hold);
-	marks_next_reply(&r->l->marks, offset >= STORE_ID_FIRST);
+	dir_cursors_next_reply(&r->l->cursors, offset >= STORE_ID_FIRST);
 	struct span after = hold.key;
 	if (e == ERR_OK && class == CLASS_KEYED) {
 		e = send_class(r, CLASS_KEYED, after);
@@ -207,13 +207,13 @@ enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l,
 	struct reply r = { .fs = fs, .view = view, .l = l, .fn = fn, .arg = arg, .names = names };
 	enum err e = ERR_OK;
 	mutex_lock(&l->lock);
-	l->marks.fixed = !held_may_grow(fs, uid);
+	l->cursors.fixed = !open_quota_may_grow(fs, uid);
 	if (offset < AFTER_DOTDOT && !send_dots(&r, offset)) {
 		/* full: nothing else fits */
 	} else if (offset >= STORE_ID_FIRST || send_controls(&r, offset)) {
 		e = send_children(&r, offset);
 	}
-	held_set(fs, &l->held, marks_holds(&l->marks));
+	open_quota_set(fs, &l->held, dir_cursors_holds(&l->cursors));
 	mutex_unlock(&l->lock);
 	return e;
 }

@@ -21,7 +21,7 @@ void listing_free(struct fs *fs, struct listing *l);
 /* Entries from `offset` (0: the start, else a next_offset given before); the view as in
  * listing_new().  names: of st only inode number and type are wanted.  ERR_INVALID_INPUT for a
  * position that means nothing any more, ERR_NO_MEMORY behind an entry where uid may not make
- * more be kept (held.h). */
+ * more be kept (open_quota.h). */
 enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l, uid_t uid,
 	int64_t offset, bool names, listing_fn fn, void *arg);
 

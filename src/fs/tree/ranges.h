@@ -22,7 +22,7 @@ enum range_type {
 struct range_user {
 	struct range_user *next;
 	uid_t uid;
-	bool first; /* may use the last quarter (held.h) */
+	bool first; /* may use the last quarter (open_quota.h) */
 	size_t n;
 	size_t *all; /* of all users together */
 };

@@ -4,8 +4,8 @@
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
-#include "fs/tree/held.h"
-#include "fs/tree/viewer.h"
+#include "fs/tree/open_quota.h"
+#include "fs/tree/requester.h"
 #include "fs/virtual/batch_results.h"
 #include "model/key.h"
 #include "model/limits.h"
@@ -20,8 +20,8 @@
 struct batch_file {
 	struct vfile file; /* first */
 	uint64_t nid;
-	bool viewed; /* by the viewer, who opened it */
-	struct viewer viewer;
+	bool viewed; /* by the requester, who opened it */
+	struct requester requester;
 	bool append; /* O_APPEND: the kernel's offsets mean nothing */
 
 	struct buf text;  /* of the change set that is being written */
@@ -141,7 +141,7 @@ static enum err check_queue(const struct batch_file *b, uint64_t account_id, str
 		b->file.fs->store, NULL, account_id, CLASS_QUEUE, queue, WANT_ATTRS, &it);
 	if (e == ERR_NOT_FOUND)
 		return ERR_OK; /* refused elsewhere */
-	if (e == ERR_OK && !viewer_may(&b->viewer, &it.attrs, true, 3))
+	if (e == ERR_OK && !requester_may(&b->requester, &it.attrs, true, 3))
 		e = err_set(detail, ERR_ACCESS, "The queue's mode does not let you.");
 	item_fini(&it);
 	return e;
@@ -159,7 +159,7 @@ static enum err check_access(const struct batch_file *b, const struct where *w,
 			e = check_queue(b, w->account.id, op->message->queue, detail);
 		} else if (!seen) {
 			seen = true;
-			e = viewer_may_change(&b->viewer, w->table.id, op->pk);
+			e = requester_may_change(&b->requester, w->table.id, op->pk);
 			if (e == ERR_ACCESS)
 				(void)err_set(detail, e, "The partition's mode does not let you.");
 		}
@@ -257,7 +257,7 @@ static enum err batch_write(
 	}
 	if (at > LIMIT_BATCH_BYTES || bytes.n > LIMIT_BATCH_BYTES - at)
 		b->refused = ERR_BODY_TOO_LARGE;
-	else if ((at + bytes.n > b->text.cap && !held_may_grow(f->fs, call->uid)) ||
+	else if ((at + bytes.n > b->text.cap && !open_quota_may_grow(f->fs, call->uid)) ||
 		!buf_write_at(&b->text, (size_t)at, bytes.p, bytes.n))
 		b->refused = ERR_NO_MEMORY;
 	if (b->refused != ERR_OK)
@@ -324,7 +324,7 @@ static void batch_free(struct vfile *f)
 }
 
 static const struct vfile_ops batch_file_ops = {
-	.lane = VLANE_CHANGE,
+	.pool = VPOOL_CHANGE,
 	.read = batch_read,
 	.write = batch_write,
 	.close = batch_close,
@@ -347,9 +347,9 @@ enum err batch_file_open(
 	b->file = (struct vfile){ .ops = &batch_file_ops, .fs = fs };
 	b->nid = nid;
 	b->append = (flags & O_APPEND) != 0;
-	b->viewed = call->viewer != NULL;
+	b->viewed = call->requester != NULL;
 	if (b->viewed)
-		b->viewer = *call->viewer;
+		b->requester = *call->requester;
 	b->result = BUF_INIT(RESULT_LIMIT);
 	batch_results_get(fs->batch_results, nid, &b->result);
 	*ret = &b->file;

@@ -3,7 +3,7 @@
 
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
-#include "fs/refused/waiting.h"
+#include "fs/refused/unsaved.h"
 #include "fs/tree/attr.h"
 #include "fs/virtual/faults_file.h"
 #include "fs/virtual/stats.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* The largest is .rowfs/rejected.ndjson: of some bytes JSON makes six. */
-#define CONTENT_LIMIT (6 * WAITING_MAX_BYTES + ((size_t)1 << 20))
+#define CONTENT_LIMIT (6 * UNSAVED_MAX_BYTES + ((size_t)1 << 20))
 
 static void write_version(struct fs *fs, struct buf *out)
 {
@@ -26,7 +26,7 @@ static void write_errors(struct fs *fs, struct buf *out)
 
 static void write_waiting(struct fs *fs, struct buf *out)
 {
-	waiting_dump(fs->waiting, out);
+	unsaved_dump(fs->unsaved, out);
 }
 
 /* Keep alphabetized. */
@@ -130,7 +130,7 @@ static void control_close_dir(struct vdir *d)
 }
 
 static const struct vdir_ops control_dir_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.read = control_list,
 	.free = control_close_dir,
 };
@@ -163,7 +163,7 @@ static enum err control_cut(struct fs *fs, uint64_t nid)
 }
 
 static const struct vnode_ops control_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.refusal = ERR_NOT_PERMITTED,
 	.why = "What is in .rowfs cannot be made, changed or removed.",
 	.stat = control_stat,

@@ -13,7 +13,7 @@
 #define WRITE_IN_PLACE "A control file is written in place (cp, cat, tee); nothing else changes it."
 
 static const struct vnode_ops batch_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.refusal = ERR_NOT_PERMITTED,
 	.why = WRITE_IN_PLACE,
 	.takes_attrs = true,
@@ -30,7 +30,7 @@ static enum err rows_open(
 }
 
 static const struct vnode_ops rows_ops = {
-	.lane = VLANE_SCAN,
+	.pool = VPOOL_SCAN,
 	.refusal = ERR_NOT_PERMITTED,
 	.why = WRITE_IN_PLACE,
 	.takes_attrs = true,

@@ -90,7 +90,7 @@ static void faults_file_free(struct vfile *file)
 }
 
 static const struct vfile_ops faults_file_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.read = faults_read,
 	.write = faults_write_file,
 	.close = faults_close,

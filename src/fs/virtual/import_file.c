@@ -4,8 +4,8 @@
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
 #include "fs/tree/control_names.h"
-#include "fs/tree/held.h"
-#include "fs/tree/viewer.h"
+#include "fs/tree/open_quota.h"
+#include "fs/tree/requester.h"
 #include "model/key.h"
 #include "service/transfer/importer.h"
 
@@ -19,10 +19,10 @@ struct import_file {
 	struct vfile file; /* first */
 	uint64_t nid;
 	struct importer *importer;
-	struct viewer viewer; /* who opened it, where modes are asked */
-	enum err ended;       /* by a line that was refused, or by the store */
-	bool news;            /* something was written since the last close that succeeded */
-	bool told;            /* a close that failed has had all that was written */
+	struct requester requester; /* who opened it, where modes are asked */
+	enum err ended;             /* by a line that was refused, or by the store */
+	bool news;                  /* something was written since the last close that succeeded */
+	bool told;                  /* a close that failed has had all that was written */
 	uint64_t rejected_id;
 };
 
@@ -99,7 +99,7 @@ static enum err import_write(
 	f->news = true;
 	f->told = false;
 	enum err e = aim(f, &detail);
-	if (e == ERR_OK && !held_may_grow(file->fs, call->uid))
+	if (e == ERR_OK && !open_quota_may_grow(file->fs, call->uid))
 		e = err_set(&detail, ERR_NO_MEMORY, "Too much is being written at once.");
 	if (e == ERR_OK)
 		e = importer_feed(f->importer, bytes, &detail);
@@ -150,7 +150,7 @@ static void import_free(struct vfile *file)
 }
 
 static const struct vfile_ops import_file_ops = {
-	.lane = VLANE_CHANGE,
+	.pool = VPOOL_CHANGE,
 	.write = import_write,
 	.close = import_close,
 	.sync = import_sync,
@@ -161,7 +161,7 @@ static const struct vfile_ops import_file_ops = {
 static enum err may_change(void *arg, uint64_t table_id, struct span pk)
 {
 	const struct import_file *f = arg;
-	return viewer_may_change(&f->viewer, table_id, pk);
+	return requester_may_change(&f->requester, table_id, pk);
 }
 
 enum err import_file_open(
@@ -183,8 +183,8 @@ enum err import_file_open(
 		return ERR_NO_MEMORY;
 	f->file = (struct vfile){ .ops = &import_file_ops, .fs = fs };
 	f->nid = nid;
-	if (call->viewer != NULL) {
-		f->viewer = *call->viewer;
+	if (call->requester != NULL) {
+		f->requester = *call->requester;
 		options.may_change = may_change;
 		options.arg = f;
 	}
@@ -217,7 +217,7 @@ static enum err import_content(struct vfile *f, const struct item *file, const s
 /* Its owner let others rename it, and may have kept them from reading it. */
 static bool may_read(const struct caller *call, const struct item *file)
 {
-	return call->viewer == NULL || viewer_may(call->viewer, &file->attrs, false, 4);
+	return call->requester == NULL || requester_may(call->requester, &file->attrs, false, 4);
 }
 
 enum err import_file_replace(struct fs *fs, uint64_t nid, const struct item *file,

@@ -216,7 +216,7 @@ static void dir_free(struct vdir *vdir)
 }
 
 static const struct vdir_ops dir_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.read = dir_read,
 	.free = dir_free,
 };
@@ -285,7 +285,7 @@ static void file_free(struct vfile *vfile)
 }
 
 static const struct vfile_ops file_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.read = file_read,
 	.free = file_free,
 };
@@ -387,7 +387,7 @@ static void snapshot_place(struct fs *fs, uint64_t nid, struct span name, struct
 }
 
 static const struct vnode_ops snapshot_ops = {
-	.lane = VLANE_INLINE,
+	.pool = VPOOL_INLINE,
 	.refusal = ERR_READ_ONLY,
 	.why = "A snapshot is read-only; copy out of it (cp) what shall be changed.",
 	.stat = snapshot_stat,

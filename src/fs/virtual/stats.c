@@ -6,7 +6,7 @@
 #include "codec/json_build.h"
 #include "fs/cache/content.h"
 #include "fs/cache/notify.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
 #include "service/core/faults.h"
@@ -109,7 +109,7 @@ static void add_cache(struct fs *fs, struct json_build *b)
 	json_add_count(b, "invalidations", notifier_sent(fs->notifier));
 	json_close(b);
 	json_add_count(b, "overdue_requests", atomic_load(&fs->overdue));
-	json_add_count(b, "open_handles", atomic_load(&fs->held->handles));
+	json_add_count(b, "open_handles", atomic_load(&fs->open_quota->handles));
 	json_add_count(b, "open_stages", stages_count(fs->stages));
 	json_add_count(b, "rejected_files", stats_files(fs, STORE_REJECTED));
 	json_add_count(b, "trash_files", stats_files(fs, STORE_TRASH));

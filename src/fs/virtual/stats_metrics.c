@@ -5,7 +5,7 @@
 #include "codec/prometheus_text.h"
 #include "fs/cache/content.h"
 #include "fs/cache/notify.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 #include "fs/virtual/stats.h"
 #include "fs/write/stages.h"
 #include "service/core/admission.h"
@@ -160,7 +160,7 @@ static void add_cache(struct fs *fs, struct buf *out)
 		"Names and contents that the kernel was told to forget.");
 	add_one(out, "rowfs_overdue_requests_total", "counter", atomic_load(&fs->overdue),
 		"Requests that kept the only thread that reads the next one.");
-	add_one(out, "rowfs_open_handles", "gauge", atomic_load(&fs->held->handles),
+	add_one(out, "rowfs_open_handles", "gauge", atomic_load(&fs->open_quota->handles),
 		"Files and directories that somebody has open.");
 	add_one(out, "rowfs_open_stages", "gauge", stages_count(fs->stages),
 		"Documents that are being written.");

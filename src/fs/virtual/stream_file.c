@@ -5,7 +5,7 @@
 #include "fs/core/nid.h"
 #include "fs/tree/control_names.h"
 #include "fs/tree/names.h"
-#include "fs/tree/viewer.h"
+#include "fs/tree/requester.h"
 #include "model/key.h"
 #include "service/query/row_stream.h"
 
@@ -17,7 +17,7 @@ struct stream_file {
 	struct vfile file;
 	struct row_stream *stream;
 	struct stream_moment moment; /* not known where not all rows are shown */
-	struct viewer viewer;
+	struct requester requester;
 };
 
 static bool asked(void *arg)
@@ -52,7 +52,7 @@ static void stream_free(struct vfile *f)
 }
 
 static const struct vfile_ops stream_ops = {
-	.lane = VLANE_SCAN,
+	.pool = VPOOL_SCAN,
 	.resumes = true,
 	.read = stream_read,
 	.size = stream_size,
@@ -104,16 +104,16 @@ static enum err open_stream(
 	struct stream_moment before = moment_now(fs, from);
 	enum err e = row_stream_open(fs->service, from->table_id, from->partition, query,
 		from->what, &s->stream, from->call->detail);
-	if (e == ERR_OK && from->call->viewer == NULL)
+	if (e == ERR_OK && from->call->requester == NULL)
 		e = find_moment(s, from, before);
 	if (e != ERR_OK) {
 		row_stream_close(s->stream);
 		free(s);
 		return e;
 	}
-	if (from->call->viewer != NULL) {
-		s->viewer = *from->call->viewer;
-		row_stream_for(s->stream, &s->viewer.base);
+	if (from->call->requester != NULL) {
+		s->requester = *from->call->requester;
+		row_stream_for(s->stream, &s->requester.base);
 	}
 	*ret = &s->file;
 	return ERR_OK;

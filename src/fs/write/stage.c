@@ -7,7 +7,7 @@
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/refused/rejected.h"
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 #include "fs/write/stage_check.h"
 #include "fs/write/stage_commit.h"
 #include "service/core/admission.h"
@@ -19,7 +19,7 @@
 static enum err take_document(struct fs *fs, struct stage *s, struct span document)
 {
 	buf_add_span(&s->buf, document);
-	held_set(fs, &s->held, s->buf.cap);
+	open_quota_set(fs, &s->held, s->buf.cap);
 	if (!buf_ok(&s->buf)) {
 		buf_clear(&s->buf);
 		return ERR_NO_MEMORY;
@@ -85,7 +85,7 @@ void stage_free(struct fs *fs, struct stage *s)
 {
 	if (s == NULL)
 		return;
-	held_set(fs, &s->held, 0);
+	open_quota_set(fs, &s->held, 0);
 	mutex_destroy(&s->lock);
 	resolved_name_fini(&s->at);
 	item_fini(&s->base);
@@ -209,10 +209,10 @@ static enum err take(struct fs *fs, struct stage *s, uint64_t offset, struct spa
 	if (offset + bytes.n > LIMIT_DOCUMENT_BYTES)
 		return err_set(detail, ERR_BODY_TOO_LARGE, "a document may have %d bytes at most",
 			LIMIT_DOCUMENT_BYTES);
-	if (offset + bytes.n > s->buf.cap && !held_may_grow(fs, s->uid))
+	if (offset + bytes.n > s->buf.cap && !open_quota_may_grow(fs, s->uid))
 		return err_set(detail, ERR_NO_MEMORY, "Too much is being written at once.");
 	bool taken = buf_write_at(&s->buf, (size_t)offset, bytes.p, bytes.n);
-	held_set(fs, &s->held, s->buf.cap);
+	open_quota_set(fs, &s->held, s->buf.cap);
 	return taken ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -279,7 +279,7 @@ static enum err truncate_locked(struct fs *fs, struct stage *s, uint64_t size)
 		return e;
 	if (size > LIMIT_DOCUMENT_BYTES)
 		return ERR_BODY_TOO_LARGE;
-	if (size > s->buf.cap && !held_may_grow(fs, s->uid))
+	if (size > s->buf.cap && !open_quota_may_grow(fs, s->uid))
 		return ERR_NO_MEMORY;
 	if (size == s->buf.len && !stage_is_refused(&s->is))
 		return ERR_OK;
@@ -287,7 +287,7 @@ static enum err truncate_locked(struct fs *fs, struct stage *s, uint64_t size)
 		return ERR_NO_MEMORY;
 	check_anew(s, size == 0);
 	stage_step(&s->is, size == 0 ? STAGE_EMPTY : STAGE_RESIZE);
-	held_set(fs, &s->held, s->buf.cap);
+	open_quota_set(fs, &s->held, s->buf.cap);
 	return ERR_OK;
 }
 
@@ -329,7 +329,7 @@ static enum err settle_locked(struct fs *fs, struct stage *s)
 	if (e == ERR_OK) {
 		s->base.id = it.id;
 		s->base.kind = it.kind;
-		s->base.edition = it.edition;
+		s->base.generation = it.generation;
 		s->base.size = it.size;
 		s->base.attrs = it.attrs;
 		s->base_version = it.version;
@@ -433,7 +433,7 @@ enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail)
 void stage_opened(const struct fs *fs, struct stage *s, uid_t uid, bool truncated)
 {
 	mutex_lock(&s->lock);
-	if (atomic_fetch_add(&s->handles, 1) == 0 || held_is_first(fs, s->uid))
+	if (atomic_fetch_add(&s->handles, 1) == 0 || open_quota_is_first(fs, s->uid))
 		s->uid = uid;
 	if (truncated) {
 		buf_clear(&s->buf);

@@ -30,7 +30,7 @@ struct stage {
 	/* Its place in the table: the table's lock guards it (stages.c). */
 	uint64_t nid;                   /* constant once it is there */
 	struct stage *next, *next_node; /* in their buckets */
-	unsigned refs;                  /* handles and notes */
+	unsigned refs;                  /* handles and retries */
 
 	/* Where it was opened, and under which name: constant. */
 	uint64_t dir_id;
@@ -52,8 +52,8 @@ struct stage {
 
 	/* The document. */
 	struct buf buf;
-	size_t held; /* of buf, as counted (held.h) */
-	uid_t uid;   /* the opener with the smallest share (held.h) */
+	size_t held; /* of buf, as counted (open_quota.h) */
+	uid_t uid;   /* the opener with the smallest share (open_quota.h) */
 	struct {
 		bool sequential; /* all writes came in order from an empty start */
 		struct json_scan scan;

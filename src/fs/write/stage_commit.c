@@ -54,7 +54,7 @@ static enum err follow(struct fs *fs, struct stage *s)
 		s->base.kind = it.kind;
 		s->base.attrs = it.attrs;
 		/* A rename gives another version to the content that was loaded. */
-		if (it.edition == s->base.edition)
+		if (it.generation == s->base.generation)
 			s->base_version = it.version;
 	}
 	item_fini(&it);

@@ -13,10 +13,10 @@
 #include "service/core/service.h"
 
 /* Limits the rows that a query returns to those that a caller may see. */
-struct query_viewer {
+struct query_requester {
 	/* Returns true if the caller may see a row with these attributes; dir: the rows of a
 	 * partition. */
-	bool (*sees)(const struct query_viewer *v, const struct attrs *attrs, bool dir);
+	bool (*sees)(const struct query_requester *v, const struct attrs *attrs, bool dir);
 };
 
 struct query {
@@ -24,7 +24,7 @@ struct query {
 	const struct filter *filter;    /* NULL: all rows */
 	const struct key_ranges *limit; /* NULL: none.  Other rows do not exist for this query */
 	/* NULL: sees all rows.  Others do not exist for this query */
-	const struct query_viewer *viewer;
+	const struct query_requester *requester;
 	struct filter_mismatch *mismatch; /* NULL: none; else counts each row that is examined */
 	/* UTF-8: start at this row or the next one; p NULL: at the start of the table or the
 	 * partition */

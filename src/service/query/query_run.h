@@ -11,7 +11,7 @@
 struct query_partition {
 	uint64_t id, size;
 	struct span key; /* in order form */
-	bool unseen;     /* the viewer may not see its rows */
+	bool unseen;     /* the requester may not see its rows */
 };
 
 struct query_run {
@@ -51,10 +51,10 @@ struct query_run {
 	enum err e;
 };
 
-/* Returns true if the viewer may see a row; dir: the rows of a partition. */
+/* Returns true if the requester may see a row; dir: the rows of a partition. */
 static inline bool query_run_sees(const struct query_run *r, const struct item *it, bool dir)
 {
-	const struct query_viewer *v = r->q->viewer;
+	const struct query_requester *v = r->q->requester;
 	return v == NULL || v->sees(v, &it->attrs, dir);
 }
 

@@ -52,7 +52,7 @@ static enum err walk_on(struct row_stream *s, bool *ret_done)
 	struct query q = { .table_id = s->table_id,
 		.filter = &rq->filter,
 		.limit = s->limited ? &s->limit : NULL,
-		.viewer = s->viewer,
+		.requester = s->requester,
 		.no_documents = row_text_only_counts(s) && !s->needs_documents,
 		.mismatch = s->mismatch,
 		.from_pk = buf_span(&s->next_pk),
@@ -324,9 +324,9 @@ enum err row_stream_open(struct service *s, uint64_t table_id, const struct span
 	return ERR_OK;
 }
 
-void row_stream_for(struct row_stream *s, const struct query_viewer *viewer)
+void row_stream_for(struct row_stream *s, const struct query_requester *requester)
 {
-	s->viewer = viewer;
+	s->requester = requester;
 }
 
 void row_stream_twin_free(struct row_stream *t)

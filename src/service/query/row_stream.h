@@ -45,9 +45,9 @@ enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
  * ERR_CANCELLED a later call continues. */
 enum err row_stream_size(struct row_stream *s, row_stream_asked_fn interrupted, void *arg,
 	uint64_t *ret, struct err_detail *detail);
-/* Limits the stream to the rows that the viewer sees.  Call it before the first read.  viewer must
+/* Limits the stream to the rows that the requester sees.  Call it before the first read.  requester must
  * outlive the stream. */
-void row_stream_for(struct row_stream *s, const struct query_viewer *viewer);
+void row_stream_for(struct row_stream *s, const struct query_requester *requester);
 /* Returns the number of rows written so far. */
 uint64_t row_stream_rows(const struct row_stream *s);
 

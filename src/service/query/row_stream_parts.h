@@ -35,7 +35,7 @@ struct row_stream {
 	struct key_ranges limit; /* of a partition */
 	bool limited;
 	struct row_query query;
-	const struct query_viewer *viewer;
+	const struct query_requester *requester;
 	bool with_time; /* Timestamp is selected */
 	struct csv_writer *csv;
 	struct filter_mismatch *mismatch; /* for .explain */

@@ -127,7 +127,7 @@ static void put_members(struct buf *out, const struct item *it, const char *toke
 	put32(out, (uint32_t)it->kind);
 	put64(out, it->id);
 	put32(out, it->flags);
-	put64(out, it->edition);
+	put64(out, it->generation);
 	put64(out, (uint64_t)it->version);
 	put64(out, (uint64_t)it->born);
 	put32(out, it->attrs.mode);
@@ -164,7 +164,7 @@ static bool get_members(struct span *s, struct record *r)
 	it->kind = (enum item_kind)get32(s, &ok);
 	it->id = get64(s, &ok);
 	it->flags = get32(s, &ok);
-	it->edition = get64(s, &ok);
+	it->generation = get64(s, &ok);
 	it->version = (int64_t)get64(s, &ok);
 	it->born = (int64_t)get64(s, &ok);
 	it->attrs.mode = get32(s, &ok);

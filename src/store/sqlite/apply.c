@@ -32,7 +32,7 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 		.kind = c->kind,
 		.class = f->class,
 		.flags = c->item_flags & ITEM_FLAGS_PUBLIC,
-		.edition = c->kind == ITEM_ROW,
+		.generation = c->kind == ITEM_ROW,
 		.version = c->version,
 		.born = item_is_dir(c->kind) ? 0 : c->version,
 		.attrs = c->attrs,

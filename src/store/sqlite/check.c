@@ -76,7 +76,7 @@ static const char *const queries[] = {
 	" WHEN ifnull(flags,0)&~CASE kind WHEN 5 THEN 263 WHEN 12 THEN 255 ELSE 15 END"
 	" THEN 'it has marks that nothing has'"
 	" WHEN ifnull(edition,0) NOT BETWEEN 0 AND CASE WHEN kind IN (4,5,8,12) THEN 9223372036854775807 ELSE 0 END"
-	" THEN 'the number of its edition is wrong'"
+	" THEN 'the number of its generation is wrong'"
 	" WHEN ifnull(length(attrs),28)<>28 AND (kind<>5 OR length(attrs)<>36)"
 	" THEN 'its mode, owner and times cannot be read'"
 	" WHEN name IS NOT NULL AND kind<>2 AND id<>3 AND NOT (kind IN (4,5,8,12) AND length(name)=8)"

@@ -20,7 +20,7 @@ enum {
 	COL_KEY,
 	COL_KIND,
 	COL_VERSION, /* from here on not with WANT_KEYS */
-	COL_EDITION,
+	COL_GENERATION,
 	COL_SIZE,
 	COL_FLAGS,
 	COL_ATTRS,
@@ -96,7 +96,7 @@ static struct attrs attrs_of(sqlite3_stmt *st)
 
 static bool looks_changed(const struct item *it)
 {
-	return it->kind == ITEM_ROW ? it->edition > 1 : it->kind == ITEM_FILE && it->size > 0;
+	return it->kind == ITEM_ROW ? it->generation > 1 : it->kind == ITEM_FILE && it->size > 0;
 }
 
 /* Of a row or file.  None is kept of one that nobody has changed, and of one that a rowfs that
@@ -119,7 +119,7 @@ static void item_of(sqlite3_stmt *st, unsigned want, uint64_t parent, enum item_
 		.class = class,
 		.kind = (enum item_kind)sqlite3_column_int(st, COL_KIND),
 		.version = sqlite3_column_int64(st, COL_VERSION),
-		.edition = (uint64_t)sqlite3_column_int64(st, COL_EDITION),
+		.generation = (uint64_t)sqlite3_column_int64(st, COL_GENERATION),
 		.size = (uint64_t)sqlite3_column_int64(st, COL_SIZE),
 		.flags = (uint32_t)sqlite3_column_int64(st, COL_FLAGS),
 		.attrs = attrs_of(st),
@@ -168,7 +168,7 @@ void sql_bind_item(sqlite3_stmt *st, const struct item *it, uint8_t mem[SQL_BOUN
 	(void)sqlite3_bind_int64(st, 4, (int64_t)it->id);
 	(void)sqlite3_bind_int(st, 5, (int)it->kind);
 	(void)sqlite3_bind_int64(st, 6, it->version);
-	bind_or_null(st, 7, it->edition);
+	bind_or_null(st, 7, it->generation);
 	bind_or_null(st, 8, (int64_t)it->size);
 	bind_or_null(st, 9, it->flags);
 	if (attrs_are_unset(&it->attrs)) {

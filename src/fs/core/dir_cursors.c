@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
- * Each reply has its marks and the bytes of their keys in two arrays, which are used again: an
+ * Each reply has its cursors and the bytes of their keys in two arrays, which are used again: an
  * entry costs no allocation. */
-#include "fs/core/marks.h"
+#include "fs/core/dir_cursors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct mark {
+struct dir_cursor {
 	uint64_t id;
 	enum item_class class;
 	size_t at, len; /* its key, in the bytes */
 };
 
-void marks_fini(struct marks *m)
+void dir_cursors_fini(struct dir_cursors *m)
 {
 	for (size_t i = 0; i < 2; i++) {
 		free(m->of[i].v);
 		free(m->of[i].bytes);
 	}
-	*m = (struct marks){ 0 };
+	*m = (struct dir_cursors){ 0 };
 }
 
-size_t marks_holds(const struct marks *m)
+size_t dir_cursors_holds(const struct dir_cursors *m)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < 2; i++)
@@ -29,11 +29,11 @@ size_t marks_holds(const struct marks *m)
 	return n;
 }
 
-static bool grow(struct marks_reply *r, size_t len)
+static bool grow(struct dir_cursors_reply *r, size_t len)
 {
 	if (r->n == r->cap) {
 		size_t cap = r->cap == 0 ? 256 : r->cap * 2;
-		struct mark *v = reallocarray(r->v, cap, sizeof(*v));
+		struct dir_cursor *v = reallocarray(r->v, cap, sizeof(*v));
 		if (v == NULL)
 			return false;
 		r->v = v;
@@ -50,19 +50,19 @@ static bool grow(struct marks_reply *r, size_t len)
 	return true;
 }
 
-enum err marks_add(struct marks *m, uint64_t id, enum item_class class, struct span key)
+enum err dir_cursors_add(struct dir_cursors *m, uint64_t id, enum item_class class, struct span key)
 {
-	struct marks_reply *r = &m->of[m->now];
+	struct dir_cursors_reply *r = &m->of[m->now];
 	if ((r->n == r->cap || r->bytes_cap - r->len <= key.n) && (m->fixed || !grow(r, key.n)))
 		return ERR_NO_MEMORY;
-	r->v[r->n++] = (struct mark){ id, class, r->len, key.n };
+	r->v[r->n++] = (struct dir_cursor){ id, class, r->len, key.n };
 	if (key.n > 0)
 		memcpy(r->bytes + r->len, key.p, key.n);
 	r->len += key.n;
 	return ERR_OK;
 }
 
-static const struct mark *find(const struct marks_reply *r, uint64_t id)
+static const struct dir_cursor *find(const struct dir_cursors_reply *r, uint64_t id)
 {
 	for (size_t i = r->n; i > 0; i--)
 		if (r->v[i - 1].id == id)
@@ -70,11 +70,11 @@ static const struct mark *find(const struct marks_reply *r, uint64_t id)
 	return NULL;
 }
 
-bool marks_find(
-	const struct marks *m, uint64_t id, enum item_class *ret_class, struct span *ret_key)
+bool dir_cursors_find(
+	const struct dir_cursors *m, uint64_t id, enum item_class *ret_class, struct span *ret_key)
 {
-	const struct marks_reply *r = &m->of[m->now];
-	const struct mark *mark = find(r, id);
+	const struct dir_cursors_reply *r = &m->of[m->now];
+	const struct dir_cursor *mark = find(r, id);
 	if (mark == NULL) {
 		r = &m->of[!m->now];
 		mark = find(r, id);
@@ -86,7 +86,7 @@ bool marks_find(
 	return true;
 }
 
-void marks_next_reply(struct marks *m, bool goes_on)
+void dir_cursors_next_reply(struct dir_cursors *m, bool goes_on)
 {
 	if (m->of[m->now].n > 0 && goes_on)
 		m->now = !m->now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/tree/held.h"
+#include "fs/tree/open_quota.h"
 
 #include "fs/cache/content.h"
 #include "fs/core/state.h"
@@ -16,15 +16,15 @@ static void read_limit(const char *text, const char *name, size_t *limit)
 		*limit = (size_t)n;
 }
 
-struct held *held_new(void)
+struct open_quota *open_quota_new(void)
 {
 	const char *text = secure_getenv("ROWFS_MOUNT_LIMITS");
-	struct held *h = calloc(1, sizeof(*h));
+	struct open_quota *h = calloc(1, sizeof(*h));
 	if (h == NULL)
 		return NULL;
-	h->max_handles = HELD_HANDLES;
-	h->max_bytes = HELD_BYTES;
-	h->max_ranges = HELD_RANGES;
+	h->max_handles = OPEN_QUOTA_HANDLES;
+	h->max_bytes = OPEN_QUOTA_BYTES;
+	h->max_ranges = OPEN_QUOTA_RANGES;
 	if (text == NULL)
 		return h;
 	read_limit(text, "handles=", &h->max_handles);
@@ -33,46 +33,48 @@ struct held *held_new(void)
 	return h;
 }
 
-bool held_is_first(const struct fs *fs, uid_t uid)
+bool open_quota_is_first(const struct fs *fs, uid_t uid)
 {
 	return uid == 0 || uid == fs->options.uid;
 }
 
 static size_t share(const struct fs *fs, uid_t uid, size_t max)
 {
-	return held_is_first(fs, uid) ? max : max - max / 4;
+	return open_quota_is_first(fs, uid) ? max : max - max / 4;
 }
 
-bool held_may_grow(const struct fs *fs, uid_t uid)
+bool open_quota_may_grow(const struct fs *fs, uid_t uid)
 {
-	return atomic_load_explicit(&fs->held->bytes, memory_order_relaxed) <
-		share(fs, uid, fs->held->max_bytes);
+	return atomic_load_explicit(&fs->open_quota->bytes, memory_order_relaxed) <
+		share(fs, uid, fs->open_quota->max_bytes);
 }
 
-bool held_may_keep(const struct fs *fs)
+bool open_quota_may_keep(const struct fs *fs)
 {
-	return contents_pinned_bytes(fs->contents) < fs->held->max_bytes - fs->held->max_bytes / 4;
+	return contents_pinned_bytes(fs->contents) <
+		fs->open_quota->max_bytes - fs->open_quota->max_bytes / 4;
 }
 
-enum err held_may_open(const struct fs *fs, uid_t uid, struct err_detail *detail)
+enum err open_quota_may_open(const struct fs *fs, uid_t uid, struct err_detail *detail)
 {
-	size_t most = share(fs, uid, fs->held->max_handles);
-	if (atomic_load_explicit(&fs->held->handles, memory_order_relaxed) >= most)
+	size_t most = share(fs, uid, fs->open_quota->max_handles);
+	if (atomic_load_explicit(&fs->open_quota->handles, memory_order_relaxed) >= most)
 		return err_set(detail, ERR_TOO_MANY_OPEN,
 			"User %u can open no more while %zu files are open in the mount; close some.",
 			(unsigned)uid, most);
-	if (!held_may_grow(fs, uid))
+	if (!open_quota_may_grow(fs, uid))
 		return err_set(detail, ERR_TOO_MANY_OPEN,
 			"Too much is being written in the mount; close some files.");
-	if (contents_pinned_bytes(fs->contents) >= share(fs, uid, fs->held->max_bytes))
+	if (contents_pinned_bytes(fs->contents) >= share(fs, uid, fs->open_quota->max_bytes))
 		return err_set(detail, ERR_TOO_MANY_OPEN,
 			"Open files hold too many rows in memory; close some.");
 	return ERR_OK;
 }
 
-void held_set(struct fs *fs, size_t *own, size_t now)
+void open_quota_set(struct fs *fs, size_t *own, size_t now)
 {
 	if (now != *own)
-		(void)atomic_fetch_add_explicit(&fs->held->bytes, now - *own, memory_order_relaxed);
+		(void)atomic_fetch_add_explicit(
+			&fs->open_quota->bytes, now - *own, memory_order_relaxed);
 	*own = now;
 }

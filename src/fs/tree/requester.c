@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/tree/viewer.h"
+#include "fs/tree/requester.h"
 
 #include "fs/core/state.h"
 #include "fs/tree/attr.h"
@@ -14,7 +14,7 @@
 
 #define STATUS_BYTES 4096
 
-static bool in_group(const struct viewer *v, gid_t gid)
+static bool in_group(const struct requester *v, gid_t gid)
 {
 	if (gid == v->gid)
 		return true;
@@ -24,7 +24,7 @@ static bool in_group(const struct viewer *v, gid_t gid)
 	return false;
 }
 
-bool viewer_may(const struct viewer *v, const struct attrs *attrs, bool dir, unsigned bits)
+bool requester_may(const struct requester *v, const struct attrs *attrs, bool dir, unsigned bits)
 {
 	const struct item it = { .kind = dir ? ITEM_PARTITION : ITEM_ROW, .attrs = *attrs };
 	struct stat st;
@@ -39,19 +39,19 @@ bool viewer_may(const struct viewer *v, const struct attrs *attrs, bool dir, uns
 	return (given & bits) == bits;
 }
 
-static bool sees(const struct query_viewer *base, const struct attrs *attrs, bool dir)
+static bool sees(const struct query_requester *base, const struct attrs *attrs, bool dir)
 {
-	return viewer_may((const struct viewer *)base, attrs, dir, dir ? 5 : 4);
+	return requester_may((const struct requester *)base, attrs, dir, dir ? 5 : 4);
 }
 
 /* The numbers of a line; one that the end of the text cuts off is none. */
-static void take_groups(struct viewer *v, const char *at)
+static void take_groups(struct requester *v, const char *at)
 {
 	for (;;) {
 		char *end;
 		at += strspn(at, " \t");
 		v->all_groups = *at == '\n';
-		if (v->all_groups || v->ngroups == VIEWER_GROUPS)
+		if (v->all_groups || v->ngroups == REQUESTER_GROUPS)
 			return;
 		unsigned long gid = strtoul(at, &end, 10);
 		if (end == at || (*end != ' ' && *end != '\n'))
@@ -62,7 +62,7 @@ static void take_groups(struct viewer *v, const char *at)
 }
 
 /* The library's function for this reads behind the end of its text (3.14). */
-static void read_groups(struct viewer *v, pid_t tid)
+static void read_groups(struct requester *v, pid_t tid)
 {
 	static const char mark[] = "\nGroups:";
 	char path[64], text[STATUS_BYTES];
@@ -77,20 +77,20 @@ static void read_groups(struct viewer *v, pid_t tid)
 		take_groups(v, at + sizeof(mark) - 1);
 }
 
-void viewer_init(struct viewer *v, const struct fs *fs, uid_t uid, gid_t gid, pid_t tid)
+void requester_init(struct requester *v, const struct fs *fs, uid_t uid, gid_t gid, pid_t tid)
 {
-	*v = (struct viewer){ .base = { sees }, .fs = fs, .uid = uid, .gid = gid };
+	*v = (struct requester){ .base = { sees }, .fs = fs, .uid = uid, .gid = gid };
 	read_groups(v, tid);
 }
 
-bool viewer_same(const struct viewer *a, const struct viewer *b)
+bool requester_same(const struct requester *a, const struct requester *b)
 {
 	return a->uid == b->uid && a->gid == b->gid && a->all_groups == b->all_groups &&
 		a->ngroups == b->ngroups &&
 		memcmp(a->groups, b->groups, a->ngroups * sizeof(a->groups[0])) == 0;
 }
 
-enum err viewer_may_change(const struct viewer *v, uint64_t table_id, struct span pk)
+enum err requester_may_change(const struct requester *v, uint64_t table_id, struct span pk)
 {
 	char order[LIMIT_KEY_BYTES];
 	struct item it = { 0 };
@@ -103,7 +103,7 @@ enum err viewer_may_change(const struct viewer *v, uint64_t table_id, struct spa
 		v->fs->store, NULL, table_id, CLASS_KEYED, span_make(order, pk.n), WANT_ATTRS, &it);
 	if (e == ERR_NOT_FOUND)
 		return ERR_OK;
-	if (e == ERR_OK && !viewer_may(v, &it.attrs, true, 3))
+	if (e == ERR_OK && !requester_may(v, &it.attrs, true, 3))
 		e = ERR_ACCESS;
 	struct stat st;
 	attr_of_item(v->fs, &it, &st);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/refused/waiting.h"
+#include "fs/refused/unsaved.h"
 
 #include "base/clock.h"
 #include "base/crypto.h"
@@ -22,19 +22,19 @@ struct entry {
 	struct buf name, bytes;
 };
 
-struct waiting {
+struct unsaved {
 	struct mutex lock;
-	struct entry entries[WAITING_MAX]; /* guarded by lock */
+	struct entry entries[UNSAVED_MAX]; /* guarded by lock */
 	uint64_t last_id;                  /* guarded by lock */
 	size_t bytes;                      /* of all; guarded by lock */
 	atomic_uint n;                     /* entries; changed with the lock held */
 	_Atomic uint64_t next_try_us;
 };
 
-struct waiting *waiting_new(void)
+struct unsaved *unsaved_new(void)
 {
-	struct waiting *w = calloc(1, sizeof(*w));
-	if (w != NULL && mutex_init(&w->lock, RANK_WAITING) != 0) {
+	struct unsaved *w = calloc(1, sizeof(*w));
+	if (w != NULL && mutex_init(&w->lock, RANK_UNSAVED) != 0) {
 		free(w);
 		return NULL;
 	}
@@ -43,12 +43,12 @@ struct waiting *waiting_new(void)
 	return w;
 }
 
-bool waiting_is_id(uint64_t id)
+bool unsaved_is_id(uint64_t id)
 {
 	return id > ID_WAITING;
 }
 
-static void drop(struct waiting *w, struct entry *e)
+static void drop(struct unsaved *w, struct entry *e)
 {
 	w->bytes -= e->bytes.len;
 	atomic_fetch_sub(&w->n, 1);
@@ -57,11 +57,11 @@ static void drop(struct waiting *w, struct entry *e)
 	e->id = 0;
 }
 
-void waiting_free(struct waiting *w)
+void unsaved_free(struct unsaved *w)
 {
 	if (w == NULL)
 		return;
-	for (size_t i = 0; i < WAITING_MAX; i++) {
+	for (size_t i = 0; i < UNSAVED_MAX; i++) {
 		struct entry *e = &w->entries[i];
 		if (e->id == 0)
 			continue;
@@ -74,11 +74,11 @@ void waiting_free(struct waiting *w)
 }
 
 /* id 0: the oldest. */
-static struct entry *find(struct waiting *w, uint64_t id)
+static struct entry *find(struct unsaved *w, uint64_t id)
 {
 	lock_assert_held(&w->lock);
 	struct entry *found = NULL;
-	for (size_t i = 0; i < WAITING_MAX; i++) {
+	for (size_t i = 0; i < UNSAVED_MAX; i++) {
 		struct entry *e = &w->entries[i];
 		if (e->id != 0 && (id == 0 ? found == NULL || e->id < found->id : e->id == id))
 			found = e;
@@ -86,13 +86,13 @@ static struct entry *find(struct waiting *w, uint64_t id)
 	return found;
 }
 
-static struct entry *make_room(struct waiting *w, size_t n)
+static struct entry *make_room(struct unsaved *w, size_t n)
 {
 	lock_assert_held(&w->lock);
 	struct entry *oldest;
-	while (w->bytes + n > WAITING_MAX_BYTES && (oldest = find(w, 0)) != NULL)
+	while (w->bytes + n > UNSAVED_MAX_BYTES && (oldest = find(w, 0)) != NULL)
 		drop(w, oldest);
-	for (size_t i = 0; i < WAITING_MAX; i++)
+	for (size_t i = 0; i < UNSAVED_MAX; i++)
 		if (w->entries[i].id == 0)
 			return &w->entries[i];
 	oldest = find(w, 0);
@@ -100,9 +100,9 @@ static struct entry *make_room(struct waiting *w, size_t n)
 	return oldest;
 }
 
-uint64_t waiting_put(struct waiting *w, struct span name, struct span bytes)
+uint64_t unsaved_put(struct unsaved *w, struct span name, struct span bytes)
 {
-	struct buf name_copy = BUF_INIT(4096), copy = BUF_INIT(WAITING_MAX_BYTES);
+	struct buf name_copy = BUF_INIT(4096), copy = BUF_INIT(UNSAVED_MAX_BYTES);
 	buf_add_span(&name_copy, name);
 	buf_add_span(&copy, bytes);
 	if (!buf_ok(&name_copy) || !buf_ok(&copy)) {
@@ -120,11 +120,11 @@ uint64_t waiting_put(struct waiting *w, struct span name, struct span bytes)
 	return id;
 }
 
-bool waiting_append(struct waiting *w, uint64_t id, struct span bytes)
+bool unsaved_append(struct unsaved *w, uint64_t id, struct span bytes)
 {
 	mutex_lock(&w->lock);
 	struct entry *e = find(w, id);
-	bool fits = e != NULL && w->bytes + bytes.n <= WAITING_MAX_BYTES;
+	bool fits = e != NULL && w->bytes + bytes.n <= UNSAVED_MAX_BYTES;
 	if (fits && !span_ends(buf_span(&e->bytes), bytes)) {
 		size_t before = e->bytes.len;
 		buf_add_span(&e->bytes, bytes);
@@ -135,7 +135,7 @@ bool waiting_append(struct waiting *w, uint64_t id, struct span bytes)
 	return fits;
 }
 
-void waiting_drop(struct waiting *w, uint64_t id)
+void unsaved_drop(struct unsaved *w, uint64_t id)
 {
 	mutex_lock(&w->lock);
 	struct entry *e = find(w, id);
@@ -144,26 +144,26 @@ void waiting_drop(struct waiting *w, uint64_t id)
 	mutex_unlock(&w->lock);
 }
 
-bool waiting_has(struct waiting *w, struct span name)
+bool unsaved_has(struct unsaved *w, struct span name)
 {
 	bool has = false;
 	if (name.n == 0 || atomic_load(&w->n) == 0)
 		return atomic_load(&w->n) > 0;
 	mutex_lock(&w->lock);
-	for (size_t i = 0; i < WAITING_MAX && !has; i++)
+	for (size_t i = 0; i < UNSAVED_MAX && !has; i++)
 		has = w->entries[i].id != 0 && span_eq(buf_span(&w->entries[i].name), name);
 	mutex_unlock(&w->lock);
 	return has;
 }
 
-bool waiting_is_due(struct waiting *w)
+bool unsaved_is_due(struct unsaved *w)
 {
 	uint64_t now = clock_mono_us(), due = atomic_load(&w->next_try_us);
 	return now >= due &&
 		atomic_compare_exchange_strong(&w->next_try_us, &due, now + TRY_EVERY_US);
 }
 
-uint64_t waiting_first(struct waiting *w, struct buf *name, struct buf *bytes)
+uint64_t unsaved_first(struct unsaved *w, struct buf *name, struct buf *bytes)
 {
 	mutex_lock(&w->lock);
 	const struct entry *e = find(w, 0);
@@ -197,13 +197,13 @@ static void dump_one(const struct entry *e, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-void waiting_dump(struct waiting *w, struct buf *out)
+void unsaved_dump(struct unsaved *w, struct buf *out)
 {
 	mutex_lock(&w->lock);
 	uint64_t done = 0;
 	for (;;) {
 		const struct entry *next = NULL;
-		for (size_t i = 0; i < WAITING_MAX; i++) {
+		for (size_t i = 0; i < UNSAVED_MAX; i++) {
 			const struct entry *e = &w->entries[i];
 			if (e->id > done && (next == NULL || e->id < next->id))
 				next = e;

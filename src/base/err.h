@@ -29,6 +29,18 @@
 	X(QUEUE_EXISTS,          EEXIST,       409, "QueueAlreadyExists",           "The specified queue already exists.") \
 	X(CONTAINER_EXISTS,      EEXIST,       409, "ContainerAlreadyExists",       "The specified container already exists.") \
 	X(BLOB_EXISTS,           EEXIST,       409, "BlobAlreadyExists",            "The specified blob already exists.") \
+	X(LEASE_PRESENT,         EBUSY,        409, "LeaseAlreadyPresent",          "There is already a lease present.") \
+	X(LEASE_ID_MISSING,      EBUSY,        412, "LeaseIdMissing",               "There is currently a lease on the resource and no lease ID was specified in the request.") \
+	X(LEASE_MISMATCH,        EBUSY,        412, "LeaseIdMismatchWithBlobOperation", "The lease ID specified did not match the lease ID for the blob.") \
+	X(LEASE_ABSENT,          ESTALE,       412, "LeaseNotPresentWithBlobOperation", "There is currently no lease on the blob.") \
+	X(LEASE_LOST,            ESTALE,       412, "LeaseLost",                    "A lease ID was specified, but the lease for the resource has expired.") \
+	X(CONTAINER_LEASE_MISMATCH, EBUSY,     412, "LeaseIdMismatchWithContainerOperation", "The lease ID specified did not match the lease ID for the container.") \
+	X(CONTAINER_LEASE_ABSENT, ESTALE,      412, "LeaseNotPresentWithContainerOperation", "There is currently no lease on the container.") \
+	X(LEASE_OTHER_ID,        EBUSY,        409, "LeaseIdMismatchWithLeaseOperation", "The lease ID specified did not match the lease ID for the resource.") \
+	X(LEASE_NONE,            ESTALE,       409, "LeaseNotPresentWithLeaseOperation", "There is currently no lease on the resource.") \
+	X(LEASE_BREAKING_ACQUIRE, EBUSY,       409, "LeaseIsBreakingAndCannotBeAcquired", "The lease ID matched, but the lease is currently in breaking state and cannot be acquired until it is broken.") \
+	X(LEASE_BREAKING_CHANGE, EBUSY,        409, "LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and cannot be changed.") \
+	X(LEASE_BROKEN_RENEW,    ESTALE,       409, "LeaseIsBrokenAndCannotBeRenewed", "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.") \
 	X(BLOB_TYPE,             EINVAL,       409, "InvalidBlobType",              "The blob type is invalid for this operation.") \
 	X(NAME_EXISTS,           EEXIST,       409, "ResourceAlreadyExists",        "The specified name already exists.") \
 	X(NOT_EMPTY,             ENOTEMPTY,    409, "ResourceNotEmpty",             "The directory is not empty.") \

@@ -20,6 +20,7 @@
 	X(QUERY_TOP, "fs/query/nodes.h", "the bounds of one query with top, while they are looked for") \
 	X(STAGE, "fs/write/stage.h", "one staged write, also while it is committed") \
 	/* Around a change set: service/core/service.h, events.h. */ \
+	X(COLLECTIONS, "service/core/service.c", "one queue or container is changed or deleted at a time") \
 	X(DOORS, "service/core/service.c", "rwlock: read for a change by a front end but the mount") \
 	X(VIEWS_ROOM, "service/view/views_table.h", "who ends held views because the disk is full: one at a time") \
 	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Blobs, over the in-memory engine with each set of abilities and over SQLite. */
+#include "base/clock.h"
 #include "base/crc64.h"
 #include "check.h"
 #include "model/limits.h"
 #include "service/blobs/blobs.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/leases.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
 #include "store/engines.h"
@@ -480,9 +482,94 @@ TEST(a_container_goes_with_its_blobs)
 	}
 }
 
+static int64_t told_time;
+
+static int64_t tell_time(void)
+{
+	return told_time;
+}
+
+static const struct lease_request take_it = { LEASE_ACQUIRE,
+	SPAN_LIT("aaaaaaaa-0000-4000-8000-000000000001"), { NULL, 0 }, 15 };
+
+static enum err lease_x(struct world *w, const struct lease_request *r)
+{
+	struct lease_answer a;
+	return blob_lease(w->service, ORIGIN_REST, w->container, SPAN_LIT("x"), r, &none, &a, NULL);
+}
+
+TEST(an_expired_lease_is_renewed_unless_the_blob_was_changed)
+{
+	const struct lease_request renew = { .action = LEASE_RENEW, .id = take_it.id };
+	int64_t etag;
+	told_time = clock_ticks();
+	clock_set_source(tell_time);
+	OVER_ALL(w)
+	{
+		size_t n = w.spans ? 100000 : 100;
+		put(&w, "x", 1, n);
+		CHECK_ERR(lease_x(&w, &take_it), ERR_OK);
+		told_time += 15 * TICKS_PER_SECOND - 1;
+		CHECK_ERR(put_if(&w, "x", 2, 10, &none, &etag), ERR_LEASE_ID_MISSING);
+		told_time += 1;
+		CHECK_ERR(lease_x(&w, &renew), ERR_OK);
+		CHECK_ERR(put_if(&w, "x", 2, 10, &none, &etag), ERR_LEASE_ID_MISSING);
+		CHECK(holds(&w, "x", 1, n));
+		told_time += 15 * TICKS_PER_SECOND;
+		CHECK_ERR(put_if(&w, "x", 2, 10, &none, &etag), ERR_OK);
+		CHECK_ERR(lease_x(&w, &renew), ERR_LEASE_OTHER_ID);
+	}
+	clock_set_source(NULL);
+}
+
+struct taker {
+	struct world *world;
+	pthread_t thread;
+	bool ended;
+	enum err error;
+};
+
+static void *take_container(void *arg)
+{
+	struct taker *t = arg;
+	struct lease_answer a;
+	t->error = container_lease(
+		t->world->service, ORIGIN_REST, t->world->container, &take_it, &none, &a, NULL);
+	return NULL;
+}
+
+/* Between the look at the lease and the deletion somebody has time to take it. */
+static enum err delete_unless_leased(void *arg, const struct collection *now)
+{
+	struct taker *t = arg;
+	struct timespec until;
+	enum err e = container_check_delete(t->world->service, now, &none);
+	MUST(pthread_create(&t->thread, NULL, take_container, t) == 0);
+	MUST(clock_gettime(CLOCK_REALTIME, &until) == 0);
+	until.tv_nsec += 100 * 1000 * 1000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	t->ended = pthread_timedjoin_np(t->thread, NULL, &until) == 0;
+	return e;
+}
+
+TEST(a_container_is_not_leased_while_it_is_deleted)
+{
+	struct world w = world_sqlite();
+	struct taker t = { .world = &w };
+	CHECK_ERR(collection_delete(w.service, ORIGIN_REST, &collection_container, w.container,
+			  delete_unless_leased, &t, NULL),
+		ERR_OK);
+	if (!t.ended)
+		(void)pthread_join(t.thread, NULL);
+	CHECK_ERR(t.error, ERR_CONTAINER_NOT_FOUND);
+	world_end(&w);
+}
+
 RUN_TESTS(T(the_sum_is_that_of_the_service), T(a_record_is_read_as_it_was_written),
 	T(a_blob_holds_what_was_put), T(a_range_is_read_from_any_offset),
 	T(replaced_content_takes_no_space), T(conditions_decide_a_change),
 	T(a_condition_by_time_has_whole_seconds), T(a_list_has_groups_and_pages),
 	T(of_several_writers_one_is_seen_whole), T(an_upload_that_no_blob_takes_leaves_nothing),
-	T(damaged_content_is_told), T(a_container_goes_with_its_blobs))
+	T(damaged_content_is_told), T(an_expired_lease_is_renewed_unless_the_blob_was_changed),
+	T(a_container_is_not_leased_while_it_is_deleted), T(a_container_goes_with_its_blobs))

@@ -5,6 +5,7 @@
 #include "base/crypto.h"
 #include "base/text.h"
 #include "rest/blobs/blob_request.h"
+#include "rest/blobs/lease_headers.h"
 #include "rest/core/metadata_headers.h"
 
 #include <stdio.h>
@@ -69,8 +70,7 @@ void blob_properties_add(const struct request_context *c, const struct blob_reco
 		(void)snprintf(number, sizeof(number), "%lld", (long long)b->sequence);
 		response_header_str(r, "x-ms-blob-sequence-number", number);
 	}
-	response_header_str(r, "x-ms-lease-status", "unlocked");
-	response_header_str(r, "x-ms-lease-state", "available");
+	lease_headers_add(c, &b->lease, r);
 	response_header_str(r, "x-ms-server-encrypted", "true");
 	metadata_to_headers(b->metadata, r);
 }

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "codec/http_date.h"
+#include "rest/blobs/lease_headers.h"
 #include "service/blobs/containers.h"
 
 #include <inttypes.h>
@@ -132,9 +133,10 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 	*ret = (struct blob_conditions){ .match = condition_etag(c, "If-Match"),
 		.none_match = condition_etag(c, "If-None-Match") };
 	enum err e = condition_time(c, "If-Modified-Since", &ret->has_since, &ret->modified_since);
-	return e == ERR_OK ? condition_time(c, "If-Unmodified-Since", &ret->has_unmodified,
-				     &ret->unmodified_since)
-			   : e;
+	if (e == ERR_OK)
+		e = condition_time(
+			c, "If-Unmodified-Since", &ret->has_unmodified, &ret->unmodified_since);
+	return e == ERR_OK ? lease_id_read(c, "x-ms-lease-id", &ret->lease) : e;
 }
 
 /* ---- headers ---- */
@@ -153,6 +155,8 @@ enum err blob_request_find(struct request_context *c, struct blob_info *ret)
 	if (e != ERR_OK)
 		return e;
 	e = blob_conditions_read(&conditions, ret->record.etag);
+	if (e == ERR_OK)
+		e = lease_check_read(&ret->record.lease, conditions.lease, service_now(c->service));
 	if (e != ERR_OK)
 		blob_info_fini(ret);
 	return e;

@@ -22,10 +22,10 @@
 	X(GET_CONTAINER, "GetContainerProperties") X(GET_CONTAINER_METADATA, "GetContainerMetadata") \
 	X(SET_CONTAINER_METADATA, "SetContainerMetadata") \
 	X(GET_ACL, "GetContainerAcl") X(SET_ACL, "SetContainerAcl") \
-	X(LIST_BLOBS, "ListBlobs") \
+	X(LEASE_CONTAINER, "LeaseContainer") X(LIST_BLOBS, "ListBlobs") \
 	X(PUT_BLOB, "PutBlob") X(GET_BLOB, "GetBlob") X(DELETE_BLOB, "DeleteBlob") \
 	X(GET_METADATA, "GetBlobMetadata") X(SET_METADATA, "SetBlobMetadata") \
-	X(SET_BLOB_PROPERTIES, "SetBlobProperties") \
+	X(SET_BLOB_PROPERTIES, "SetBlobProperties") X(LEASE_BLOB, "LeaseBlob") \
 	X(PUT_PAGE, "PutPage") X(GET_PAGE_RANGES, "GetPageRanges") \
 	X(PREFLIGHT, "PreflightBlobRequest") \
 	X(OTHER, "Other") /* refused before the operation was known */
@@ -65,6 +65,8 @@ static const struct route routes[] = {
 		{ 0, 0, 0, 0, 0 }, DO_GET_ACL, op_get_collection_acl },
 	{ BLOB_CONTAINER, "container", "acl", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ 0, 0, 0, 0, 0 }, DO_SET_ACL, op_set_collection_acl },
+	{ BLOB_CONTAINER, "container", "lease", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('c'), P('w') | P('d'), 0, 0, 0 }, DO_LEASE_CONTAINER, op_lease_container },
 	{ BLOB_CONTAINER, "container", "list", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('c'), P('l'), 0, P('l'), 0 }, DO_LIST_BLOBS, op_list_blobs },
 
@@ -80,6 +82,8 @@ static const struct route routes[] = {
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_METADATA, op_set_blob_metadata },
 	{ BLOB_ITSELF, NULL, "properties", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_BLOB_PROPERTIES, op_set_blob_properties },
+	{ BLOB_ITSELF, NULL, "lease", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w') | P('d'), 0, 0, P('w') | P('d') }, DO_LEASE_BLOB, op_lease_blob },
 	{ BLOB_ITSELF, NULL, "page", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_PAGE, op_put_page },
 	{ BLOB_ITSELF, NULL, "pagelist", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,

@@ -3,9 +3,11 @@
 #include "codec/http_date.h"
 #include "model/limits.h"
 #include "rest/blobs/blob_request.h"
+#include "rest/blobs/lease_headers.h"
 #include "rest/blobs/ops.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/leases.h"
 
 #define ACCESS_HEADER "x-ms-blob-public-access"
 
@@ -39,34 +41,45 @@ static void add_headers(const struct collection *i, struct response *r)
 			r, ACCESS_HEADER, i->access == CONTAINER_ALL ? "container" : "blob");
 }
 
-static void add_properties(const struct collection *i, struct buf *out)
+static void add_properties(struct service *s, const struct collection *i, struct buf *out)
 {
 	buf_add_str(out, "<Properties><Last-Modified>");
 	http_date_add(out, i->etag);
 	buf_add_str(out, "</Last-Modified><Etag>");
 	blob_etag_add(i->etag, out);
-	buf_add_str(out,
-		"</Etag><LeaseStatus>unlocked</LeaseStatus>"
-		"<LeaseState>available</LeaseState>");
+	buf_add_str(out, "</Etag>");
+	lease_xml_add(&i->lease, service_now(s), out);
 	if (i->access != CONTAINER_PRIVATE)
 		buf_addf(out, "<PublicAccess>%s</PublicAccess>",
 			i->access == CONTAINER_ALL ? "container" : "blob");
 	buf_add_str(out, "</Properties>");
 }
 
-static enum err check_conditions(void *arg, const struct collection *now)
+static enum err check_use(void *arg, const struct collection *now)
 {
-	return blob_conditions_write(arg, now->etag);
+	const struct request_context *c = arg;
+	return container_check_use(c->service, now, &blob_request(c)->conditions);
+}
+
+static enum err check_delete(void *arg, const struct collection *now)
+{
+	const struct request_context *c = arg;
+	return container_check_delete(c->service, now, &blob_request(c)->conditions);
+}
+
+/* Get Container Properties, Metadata and ACL know no other condition. */
+static enum err check_read(struct request_context *c, const struct collection *now)
+{
+	struct blob_conditions lease = { 0 };
+	enum err e = lease_id_read(c, "x-ms-lease-id", &lease.lease);
+	return e == ERR_OK ? container_check_use(c->service, now, &lease) : e;
 }
 
 static enum err begin_change(struct request_context *c, struct collection_edit *to)
 {
-	struct blob_conditions *conditions = &blob_request(c)->conditions;
-	enum err e = blob_request_conditions(c, conditions);
-	/* Without a condition, a delete need not meet the container between two changes of its blobs. */
-	if (blob_conditions_given(conditions))
-		to->check = check_conditions;
-	to->arg = conditions;
+	enum err e = blob_request_conditions(c, &blob_request(c)->conditions);
+	to->check = check_use;
+	to->arg = c;
 	return e == ERR_OK ? read_access(c, &to->access) : e;
 }
 
@@ -79,6 +92,7 @@ const struct rest_collections container_collections = {
 	.changed_status = 200,
 	.add_properties = add_properties,
 	.add_headers = add_headers,
+	.check_read = check_read,
 	.begin_change = begin_change,
 };
 
@@ -102,14 +116,11 @@ enum err op_create_container(struct request_context *c, struct response *r)
 
 enum err op_delete_container(struct request_context *c, struct response *r)
 {
-	struct collection_edit to = { 0 };
 	uint64_t id;
-	enum err e = begin_change(c, &to);
+	enum err e = blob_request_begin(c, &blob_request(c)->conditions, &id);
 	if (e == ERR_OK)
-		e = rest_collection_id(c, &id);
-	if (e == ERR_OK)
-		e = collection_delete(c->service, ORIGIN_REST, &collection_container, id, to.check,
-			to.arg, &c->detail);
+		e = collection_delete(c->service, ORIGIN_REST, &collection_container, id,
+			check_delete, c, &c->detail);
 	r->status = 202;
 	return e;
 }
@@ -121,8 +132,7 @@ enum err op_get_container(struct request_context *c, struct response *r)
 	if (e != ERR_OK)
 		return e;
 	add_headers(&i, r);
-	response_header_str(r, "x-ms-lease-status", "unlocked");
-	response_header_str(r, "x-ms-lease-state", "available");
+	lease_headers_add(c, &i.lease, r);
 	metadata_to_headers(i.metadata, r);
 	collection_fini(&i);
 	r->status = 200;

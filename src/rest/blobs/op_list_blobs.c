@@ -6,6 +6,7 @@
 #include "codec/uri.h"
 #include "codec/xml.h"
 #include "rest/blobs/blob_request.h"
+#include "rest/blobs/lease_headers.h"
 #include "rest/blobs/ops.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/blobs.h"
@@ -16,6 +17,7 @@
 struct list {
 	struct buf *out;
 	bool metadata;
+	int64_t now; /* the states of leases are as of then */
 };
 
 /* U+FFFE and U+FFFF: the other characters that XML lacks are in no name. */
@@ -47,8 +49,9 @@ static void add_optional(struct buf *out, const char *name, struct span value)
 	}
 }
 
-static void add_properties(struct buf *out, const struct blob_record *b)
+static void add_properties(const struct list *l, const struct blob_record *b)
 {
+	struct buf *out = l->out;
 	const struct blob_properties *p = &b->properties;
 	buf_add_str(out, "<Properties><Creation-Time>");
 	http_date_add(out, b->made);
@@ -67,10 +70,8 @@ static void add_properties(struct buf *out, const struct blob_record *b)
 		buf_addf(out, "<x-ms-blob-sequence-number>%lld</x-ms-blob-sequence-number>",
 			(long long)b->sequence);
 	buf_addf(out, "<BlobType>%s</BlobType>", b->type == BLOB_PAGES ? "PageBlob" : "BlockBlob");
-	buf_add_str(out,
-		"<LeaseStatus>unlocked</LeaseStatus>"
-		"<LeaseState>available</LeaseState><ServerEncrypted>true</ServerEncrypted>"
-		"</Properties>");
+	lease_xml_add(&b->lease, l->now, out);
+	buf_add_str(out, "<ServerEncrypted>true</ServerEncrypted></Properties>");
 }
 
 static bool add_blob(void *arg, const struct blob_listed *b)
@@ -79,7 +80,7 @@ static bool add_blob(void *arg, const struct blob_listed *b)
 	buf_add_str(l->out, b->is_prefix ? "<BlobPrefix>" : "<Blob>");
 	add_name(l->out, b->name);
 	if (!b->is_prefix) {
-		add_properties(l->out, b->record);
+		add_properties(l, b->record);
 		if (l->metadata && b->record->metadata.n > 0)
 			metadata_to_xml(b->record->metadata, l->out);
 	}
@@ -133,7 +134,7 @@ static void begin_list(struct request_context *c, const struct blob_listing *how
 
 static enum err list(struct request_context *c, uint64_t id, struct response *r)
 {
-	struct list l = { .out = &r->body };
+	struct list l = { .out = &r->body, .now = service_now(c->service) };
 	struct blob_listing how = { .prefix = context_param_or_empty(c, "prefix"),
 		.delimiter = context_param_or_empty(c, "delimiter") };
 	struct buf marker = BUF_INIT(NAME_MAX_BYTES), next = BUF_INIT(NAME_MAX_BYTES);

@@ -18,13 +18,20 @@ enum err rest_collection_id(struct request_context *c, uint64_t *ret)
 
 enum err rest_collection_find(struct request_context *c, struct collection *ret)
 {
-	return collection_find(
-		c->service, c->rest->collections->type, c->secrets.id, c->container, ret);
+	const struct rest_collections *how = c->rest->collections;
+	enum err e = collection_find(c->service, how->type, c->secrets.id, c->container, ret);
+	if (e == ERR_OK && how->check_read != NULL) {
+		e = how->check_read(c, ret);
+		if (e != ERR_OK)
+			collection_fini(ret);
+	}
+	return e;
 }
 
 /* ---- the list ---- */
 
 struct list {
+	struct service *service;
 	const struct rest_collections *how;
 	struct buf *out;
 	bool metadata;
@@ -36,7 +43,7 @@ static bool add_collection(void *arg, const struct collection *c)
 	buf_addf(l->out, "<%s>", l->how->element);
 	xml_add_element(l->out, "Name", c->name);
 	if (l->how->add_properties != NULL)
-		l->how->add_properties(c, l->out);
+		l->how->add_properties(l->service, c, l->out);
 	if (l->metadata)
 		metadata_to_xml(c->metadata, l->out);
 	buf_addf(l->out, "</%s>", l->how->element);
@@ -70,7 +77,7 @@ enum err op_list_collections(struct request_context *c, struct response *r)
 	const struct rest_collections *how = c->rest->collections;
 	struct span prefix = context_param_or_empty(c, "prefix");
 	struct span marker = context_param_or_empty(c, "marker");
-	struct list l = { how, &r->body, false };
+	struct list l = { c->service, how, &r->body, false };
 	struct buf next = BUF_INIT(1024);
 	int64_t max;
 	enum err e = read_include(c, &l.metadata);

@@ -128,6 +128,26 @@ static bool was_overtaken(enum err e)
 		e == ERR_GONE;
 }
 
+/* Sets what the new record has of the old one, whatever the maker says. */
+static enum err carry_over(
+	struct blob_change *w, const struct blob_record *there, struct blob_record *to)
+{
+	const struct lease *lease = &w->there.record.lease;
+	int64_t now = service_now(w->service);
+	if (w->only_lease) {
+		w->etag = to->etag;
+		return ERR_OK;
+	}
+	w->etag = service_next_version(w->service);
+	if (there != NULL && w->etag <= there->etag)
+		w->etag = there->etag + 1;
+	to->etag = w->etag;
+	if (to->made == 0)
+		to->made = w->etag;
+	to->lease = lease_after_write(lease, now);
+	return lease_check_write(lease, w->conditions->lease, now);
+}
+
 static enum err try_change(struct blob_change *w, blob_make_fn make, void *arg, bool *ret_again)
 {
 	struct blob_record to;
@@ -143,14 +163,10 @@ static enum err try_change(struct blob_change *w, blob_make_fn make, void *arg, 
 	if (e == ERR_OK)
 		e = make(arg, w, there, &to);
 	*ret_again = e == ERR_CONDITION_NOT_MET;
+	if (e == ERR_OK)
+		e = carry_over(w, there, &to);
 	if (e != ERR_OK)
 		return e;
-	w->etag = service_next_version(w->service);
-	if (there != NULL && w->etag <= there->etag)
-		w->etag = there->etag + 1;
-	to.etag = w->etag;
-	if (to.made == 0)
-		to.made = w->etag;
 	/* The extent needs a blob to move to. */
 	bool first = w->there.id == 0 && to.extent != 0;
 	const struct blob_record none = { .type = BLOB_NONE, .etag = to.etag, .made = to.made };

@@ -13,7 +13,8 @@ struct blob_change {
 	uint64_t container;
 	struct span name;
 	const struct blob_conditions *conditions;
-	bool lazy; /* it need not survive a power cut when the call returns */
+	bool lazy;       /* it need not survive a power cut when the call returns */
+	bool only_lease; /* the maker changes the lease alone: it needs no lease, the ETag stays */
 	struct err_detail *detail;
 
 	/* Of the maker: an upload whose extent becomes the blob's (NULL: none), and changes below
@@ -34,8 +35,9 @@ struct blob_change {
 typedef enum err (*blob_make_fn)(
 	void *arg, struct blob_change *w, const struct blob_record *there, struct blob_record *ret);
 
-/* Checks the conditions, calls the maker, and commits.  Then removes extents of the blob that no record
- * names.  The errors of blob_conditions_write() and of the maker; ERR_CONTAINER_NOT_FOUND.
+/* Checks the conditions, calls the maker, checks the lease, and commits.  The new record keeps a lease
+ * that is in force.  Then removes extents of the blob that no record names.  The errors of
+ * blob_conditions_write(), of the maker and of lease_check_write(); ERR_CONTAINER_NOT_FOUND.
  * ERR_THROTTLED: others were faster every time. */
 enum err blob_change(struct blob_change *w, blob_make_fn make, void *arg);
 

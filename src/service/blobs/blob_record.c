@@ -33,6 +33,11 @@ void blob_record_write(const struct blob_record *r, struct buf *out)
 		buf_addf(out, "pages:%" PRIu64 "\n", r->pages);
 	if (r->sequence != 0)
 		buf_addf(out, "sequence:%" PRId64 "\n", r->sequence);
+	if (r->lease.id.n > 0) {
+		buf_add_str(out, "lease:");
+		lease_write(&r->lease, out);
+		buf_add_char(out, '\n');
+	}
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		const struct span *s = (const void *)((const char *)&r->properties + texts[i].at);
 		if (s->n > 0) {
@@ -89,6 +94,8 @@ static bool read_member(const struct metadata_pair *p, struct blob_record *ret)
 	int64_t *number = number_of(ret, p->name);
 	if (span_is(p->name, "type"))
 		return read_type(p->value, &ret->type);
+	if (span_is(p->name, "lease"))
+		return lease_read(p->value, &ret->lease);
 	if (number != NULL)
 		return read_number(p->value, number);
 	return read_text(p, &ret->properties);

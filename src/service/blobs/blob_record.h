@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/span.h"
+#include "model/lease.h"
 
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct blob_record {
 	uint64_t extent;  /* its id; 0: the content is in `content` */
 	uint64_t pages;   /* valid ones, of a page blob */
 	int64_t sequence; /* its sequence number */
+	struct lease lease;
 	struct blob_properties properties;
 	struct span metadata; /* model/metadata.h */
 	struct span content;

@@ -126,6 +126,8 @@ enum err blob_delete(struct service *s, enum origin origin, uint64_t container_i
 		e = blob_find(s, container_id, name, &b);
 		if (e == ERR_OK)
 			e = blob_conditions_write(conditions, b.record.etag);
+		if (e == ERR_OK)
+			e = lease_check_write(&b.record.lease, conditions->lease, service_now(s));
 		if (e == ERR_OK) {
 			struct change c = { .op = CHANGE_DELETE,
 				.flags = CHANGE_RECURSIVE,

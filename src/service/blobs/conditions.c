@@ -30,11 +30,6 @@ static bool is_new(const struct blob_conditions *c, int64_t etag)
 	return (c->none_match == 0 && !c->has_since) || other || later;
 }
 
-bool blob_conditions_given(const struct blob_conditions *c)
-{
-	return c->match != 0 || c->none_match != 0 || c->has_since || c->has_unmodified;
-}
-
 enum err blob_conditions_read(const struct blob_conditions *c, int64_t etag)
 {
 	if (!is_as_expected(c, etag))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Conditions by ETag and time, for containers and blobs. */
+ * Conditions by ETag, time and lease, for containers and blobs. */
 #ifndef SERVICE_BLOBS_CONDITIONS_H
 #define SERVICE_BLOBS_CONDITIONS_H
 
 #include "base/err.h"
+#include "base/span.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,10 +17,11 @@ struct blob_conditions {
 	int64_t match, none_match; /* an ETag; 0: not given */
 	bool has_since, has_unmodified;
 	int64_t modified_since, unmodified_since; /* ticks, whole seconds */
+	/* The id of the lease under which the request runs; n 0: none.  Where there is a lease, a
+	 * change checks it, by model/lease.h. */
+	struct span lease;
 };
 
-/* Returns whether there is any condition. */
-bool blob_conditions_given(const struct blob_conditions *c);
 /* Checks the conditions of a read.  ERR_BLOB_CONDITION, or ERR_NOT_MODIFIED. */
 enum err blob_conditions_read(const struct blob_conditions *c, int64_t etag);
 /* Checks those of a write; etag 0: nothing is there.  ERR_BLOB_CONDITION.  ERR_BLOB_EXISTS where

@@ -207,7 +207,11 @@ static enum err make_pages(
 	return step(p, w, ret);
 }
 
-static const struct blob_conditions no_condition;
+/* What still holds for the steps behind the first one: the lease. */
+static struct blob_conditions lease_of(const struct page_target *t)
+{
+	return (struct blob_conditions){ .lease = t->conditions->lease };
+}
 
 static struct blob_change change_of(const struct page_target *t, struct err_detail *detail)
 {
@@ -220,12 +224,13 @@ static struct blob_change change_of(const struct page_target *t, struct err_deta
 		.detail = detail };
 }
 
-/* Makes one step after the other, each behind the one before.  Only the first one has conditions, and
- * only the last one waits for the disk. */
+/* Makes one step after the other, each behind the one before.  Only the first one has conditions
+ * besides the lease, and only the last one waits for the disk. */
 static enum err run(const struct page_target *t, struct page_work *p, struct page_result *ret,
 	struct err_detail *detail)
 {
 	struct blob_change w = change_of(t, detail);
+	const struct blob_conditions rest = lease_of(t);
 	enum err e;
 	*ret = (struct page_result){ 0 };
 	if (p->offset % BLOB_PAGE_BYTES != 0 || p->end % BLOB_PAGE_BYTES != 0 ||
@@ -237,7 +242,7 @@ static enum err run(const struct page_target *t, struct page_work *p, struct pag
 		p->begun = p->extent;
 		p->offset = p->next;
 		p->sequence = NULL;
-		w.conditions = &no_condition;
+		w.conditions = &rest;
 	} while (e == ERR_OK && p->next < p->end);
 	*ret = (struct page_result){ w.etag, p->number };
 	work_fini(p);
@@ -365,6 +370,7 @@ enum err page_blob_edit(const struct page_target *t, const struct page_blob_edit
 {
 	struct edit_work m = { .to = to };
 	struct blob_change w = change_of(t, detail);
+	const struct blob_conditions rest = lease_of(t);
 	enum err e = to->resize ? check_size(to->size, detail) : ERR_OK;
 	*ret = (struct page_result){ 0 };
 	if (e != ERR_OK)
@@ -372,7 +378,7 @@ enum err page_blob_edit(const struct page_target *t, const struct page_blob_edit
 	do {
 		e = blob_change(&w, make_edit, &m);
 		m.pages.begun = m.pages.extent;
-		w.conditions = &no_condition;
+		w.conditions = &rest;
 	} while (e == ERR_OK && !m.done);
 	*ret = (struct page_result){ w.etag, m.pages.number };
 	work_fini(&m.pages);

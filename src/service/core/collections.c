@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The body of a collection's item: with has_etag a line with the ETag and the access, then the lines
+ * The body of a collection's item: with has_etag a line with the ETag, the access and a lease if there
+ * is one, then the lines
  * of the metadata, an empty line, the policies.  The item's version does not do for the ETag: what
  * the collection holds changes it too. */
 #include "service/core/collections.h"
@@ -14,7 +15,7 @@
 #define CHANGE_TRIES 64
 #define POLICIES_MAX ((size_t)64 * 1024) /* bytes of XML */
 /* A colon and a line's end for each pair; the first line. */
-#define BODY_LIMIT (3 * (size_t)LIMIT_METADATA_BYTES + POLICIES_MAX + 64)
+#define BODY_LIMIT (3 * (size_t)LIMIT_METADATA_BYTES + POLICIES_MAX + 256)
 #define ACCESS_MAX 2
 
 const struct collection_type collection_queue = {
@@ -41,17 +42,15 @@ void collection_fini(struct collection *c)
 
 static bool read_head(struct span line, struct collection *ret)
 {
-	size_t n = span_find(line, SPAN_LIT(" "));
 	int64_t access;
 	ret->etag = 1;
 	if (line.n == 0) /* of a salvaged store */
 		return true;
-	if (n == line.n || !text_to_i64(span_make(line.p, n), &ret->etag) || ret->etag <= 0 ||
-		!text_to_i64(span_make(line.p + n + 1, line.n - n - 1), &access) || access < 0 ||
-		access > ACCESS_MAX)
+	if (!text_to_i64(span_take(&line, ' '), &ret->etag) || ret->etag <= 0 ||
+		!text_to_i64(span_take(&line, ' '), &access) || access < 0 || access > ACCESS_MAX)
 		return false;
 	ret->access = (int)access;
-	return true;
+	return line.n == 0 || lease_read(line, &ret->lease);
 }
 
 static enum err read_body(const struct collection_type *t, struct span body, struct collection *ret)
@@ -74,8 +73,14 @@ static enum err read_body(const struct collection_type *t, struct span body, str
 static enum err write_body(
 	const struct collection_type *t, const struct collection *c, struct buf *out)
 {
-	if (t->has_etag)
-		buf_addf(out, "%" PRId64 " %d\n", c->etag, c->access);
+	if (t->has_etag) {
+		buf_addf(out, "%" PRId64 " %d", c->etag, c->access);
+		if (c->lease.id.n > 0) {
+			buf_add_char(out, ' ');
+			lease_write(&c->lease, out);
+		}
+		buf_add_char(out, '\n');
+	}
 	buf_add_span(out, c->metadata);
 	buf_add_char(out, '\n');
 	buf_add_span(out, c->policies);
@@ -220,14 +225,15 @@ enum err collection_list(struct service *s, const struct collection_type *t, uin
 
 /* ---- changing ---- */
 
-/* One try of a change of the collection that was read. */
+/* One try of a change of the collection that was read.  Others of this process wait. */
 typedef enum err (*step_fn)(void *arg, const struct collection_type *t, struct collection *c);
 
-/* Reads the collection, and changes the version that was read, until no other change came between. */
+/* Reads the collection, and changes it, until nothing that it holds was changed in between. */
 static enum err change(struct service *s, const struct collection_type *t, uint64_t id,
 	step_fn step, void *arg, struct err_detail *detail)
 {
 	enum err e = ERR_CONDITION_NOT_MET;
+	service_lock_collections(s);
 	for (int tries = 0; e == ERR_CONDITION_NOT_MET && tries < CHANGE_TRIES; tries++) {
 		struct item it = { 0 };
 		struct collection c = { 0 };
@@ -238,6 +244,7 @@ static enum err change(struct service *s, const struct collection_type *t, uint6
 			e = step(arg, t, &c);
 		collection_fini(&c);
 	}
+	service_unlock_collections(s);
 	if (e == ERR_NOT_FOUND || e == ERR_GONE)
 		return t->missing;
 	return e == ERR_CONDITION_NOT_MET
@@ -265,7 +272,11 @@ static enum err set(void *arg, const struct collection_type *t, struct collectio
 		c->policies = *w->to->policies;
 		c->access = w->to->access;
 	}
-	c->etag = w->etag = service_next_version(w->service);
+	if (w->to->lease != NULL)
+		c->lease = *w->to->lease;
+	else
+		c->etag = service_next_version(w->service);
+	w->etag = c->etag;
 	return put(w->service, w->origin, t, place_of(t, c->item.parent, c->item.key), c,
 		COND_VERSION, w->detail);
 }
@@ -295,8 +306,9 @@ static enum err remove_one(void *arg, const struct collection_type *t, struct co
 	struct change removal = { .op = CHANGE_DELETE,
 		.flags = CHANGE_RECURSIVE,
 		.at = place_of(t, c->item.parent, c->item.key),
-		.cond = w->check != NULL ? COND_VERSION : COND_ID,
-		.cond_version = w->check != NULL ? c->item.version : (int64_t)c->id,
+		/* What it holds may change, and goes with it. */
+		.cond = COND_ID,
+		.cond_version = (int64_t)c->id,
 		.attrs = ATTRS_UNSET };
 	enum err e = w->check != NULL ? w->check(w->arg, c) : ERR_OK;
 	if (e == ERR_OK)

@@ -8,6 +8,7 @@
 #define SERVICE_CORE_COLLECTIONS_H
 
 #include "base/buf.h"
+#include "model/lease.h"
 #include "model/metadata.h"
 #include "service/core/service.h"
 
@@ -30,6 +31,7 @@ struct collection {
 	struct span policies; /* as XML (codec/access_policy_xml.h); empty: none */
 	int64_t etag;         /* with has_etag; ticks: the last change of the collection itself */
 	int access;           /* with has_etag: enum container_access */
+	struct lease lease;   /* with has_etag */
 	/* Children, also those that are to be reclaimed: never too low. */
 	uint64_t children;
 	struct item item; /* owns the spans */
@@ -65,6 +67,8 @@ struct collection_edit {
 	const struct span *metadata; /* NULL: it stays */
 	const struct span *policies; /* NULL: they and the access stay */
 	int access;
+	/* NULL: it stays.  Else the check may set what it points to, and the ETag stays. */
+	const struct lease *lease;
 	collection_check_fn check; /* NULL: always */
 	void *arg;
 };

@@ -37,6 +37,8 @@ struct service {
 	atomic_bool read_only, sync;
 	struct rwlock doors_lock; /* for reading: a front end other than the mount makes a change */
 
+	struct mutex collections_lock;
+
 	/* for reading: a call is running; for writing: the subscriber changes */
 	struct rwlock events_lock;
 	event_fn on_event; /* guarded by events_lock */
@@ -81,6 +83,7 @@ enum err service_new(struct store *store, struct service **ret)
 	atomic_init(&s->last_version, store_version_floor(store));
 	rwlock_init(&s->events_lock, RANK_EVENTS);
 	rwlock_init(&s->doors_lock, RANK_DOORS);
+	mutex_init(&s->collections_lock, RANK_COLLECTIONS);
 	mutex_init(&s->unkept_lock, RANK_UNKEPT);
 	pthread_cond_init(&s->kept, NULL);
 	s->claims = claims_new();
@@ -115,6 +118,7 @@ void service_free(struct service *s)
 	lookup_cache_free(s->lookup_cache);
 	rwlock_destroy(&s->events_lock);
 	rwlock_destroy(&s->doors_lock);
+	mutex_destroy(&s->collections_lock);
 	mutex_destroy(&s->unkept_lock);
 	pthread_cond_destroy(&s->kept);
 	free(s);
@@ -337,6 +341,16 @@ static void on_foreign(void *arg, const struct change *changes, size_t n)
 	if (moves_directories(changes, n))
 		partition_keys_forget(s->partition_keys);
 	publish(s, ORIGIN_FOREIGN, changes, n);
+}
+
+void service_lock_collections(struct service *s)
+{
+	mutex_lock(&s->collections_lock);
+}
+
+void service_unlock_collections(struct service *s)
+{
+	mutex_unlock(&s->collections_lock);
 }
 
 enum err service_room(struct service *s, uint64_t bytes, struct err_detail *reterr)

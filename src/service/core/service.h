@@ -68,6 +68,11 @@ int64_t service_now(struct service *s);
 enum err service_apply(struct service *s, enum origin origin, struct change *changes, size_t n,
 	bool durable, struct err_detail *reterr);
 
+/* Between these two calls no other thread of this process changes or deletes a queue or container
+ * itself (collections.h).  Messages and blobs in it change all the same. */
+void service_lock_collections(struct service *s);
+void service_unlock_collections(struct service *s);
+
 /* Calls store_room(), and ends long-lived views as service_apply() does. */
 enum err service_room(struct service *s, uint64_t bytes, struct err_detail *reterr);
 

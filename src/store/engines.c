@@ -2,6 +2,7 @@
  * The engines by name.  A path is SQLite's; another engine is told by its URL. */
 #include "store/engines.h"
 
+#include "base/crypto.h"
 #include "store/mem/engine.h"
 #include "store/rados/engine.h"
 #include "store/sqlite/engine.h"
@@ -35,6 +36,11 @@ enum err rados_store_open(
 	return no_rados(detail);
 }
 
+void rados_store_digest(const char *url, uint8_t ret[32])
+{
+	crypto_sha256(span_of(url), ret);
+}
+
 bool rados_store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 {
 	(void)s;
@@ -43,6 +49,11 @@ bool rados_store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 	return false;
 }
 #endif
+
+void store_remote_digest(const char *path, uint8_t ret[32])
+{
+	rados_store_digest(path, ret);
+}
 
 enum err store_create(const char *path, struct err_detail *detail)
 {

@@ -13,6 +13,10 @@
 /* Whether `path` is no file but a place in a cluster: rados:POOL/NAME. */
 bool store_is_remote(const char *path);
 
+/* A digest that tells a store in a cluster from every other one, also from one of the same name in
+ * another cluster.  Reads the cluster's configuration, and asks the cluster nothing. */
+void store_remote_digest(const char *path, uint8_t ret[32]);
+
 /* Makes an empty store at path (a file has mode 0600).  ERR_NAME_EXISTS where anything is there
  * already: an existing file is never touched. */
 enum err store_create(const char *path, struct err_detail *detail);

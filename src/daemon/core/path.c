@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/path.h"
 
-#include "base/crypto.h"
 #include "store/engines.h"
 
 #include <errno.h>
@@ -42,7 +41,12 @@ bool path_of_store(const char *store, char ret[PATH_MAX])
 {
 	if (!store_is_remote(store))
 		return realpath(store, ret) != NULL;
-	int n = snprintf(ret, PATH_MAX, "%s", store);
+	char conf[PATH_MAX];
+	const char *given = getenv("CEPH_CONF");
+	bool add = given != NULL && strstr(store, "conf=") == NULL && realpath(given, conf) != NULL;
+	char stop = strchr(store, '?') != NULL ? '&' : '?';
+	int n = add ? snprintf(ret, PATH_MAX, "%s%cconf=%s", store, stop, conf)
+		    : snprintf(ret, PATH_MAX, "%s", store);
 	errno = ENAMETOOLONG;
 	return n < PATH_MAX;
 }
@@ -52,7 +56,7 @@ bool path_stat_store(const char *store, struct stat *ret)
 	if (!store_is_remote(store))
 		return stat(store, ret) == 0;
 	uint8_t digest[32];
-	crypto_sha256(span_of(store), digest);
+	store_remote_digest(store, digest);
 	*ret = (struct stat){ .st_uid = geteuid() };
 	memcpy(&ret->st_ino, digest, sizeof(ret->st_ino));
 	return true;

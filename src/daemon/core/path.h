@@ -11,9 +11,10 @@
  * errno. */
 bool path_absolute(const char *path, char ret[PATH_MAX]);
 
-/* The same for a store that is there; one in a cluster keeps its name. */
+/* The same for a store that is there.  One in a cluster keeps its name, and gets the path of the
+ * configuration that CEPH_CONF names: so the name tells the cluster wherever it is read. */
 bool path_of_store(const char *store, char ret[PATH_MAX]);
-/* stat(2) of a store.  One in a cluster gets numbers made of its name, which tell it from others,
+/* stat(2) of a store.  One in a cluster gets numbers that tell it from others in any cluster,
  * and the caller as its owner.  False, with errno. */
 bool path_stat_store(const char *store, struct stat *ret);
 

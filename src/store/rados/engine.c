@@ -225,6 +225,11 @@ enum err rados_store_open(
 	return ERR_OK;
 }
 
+void rados_store_digest(const char *url, uint8_t ret[32])
+{
+	rio_digest(url, ret);
+}
+
 bool rados_store_set_file_limits(struct store *st, uint64_t one, uint64_t all)
 {
 	if (st->ops != &ops)

@@ -8,6 +8,7 @@
 enum err rados_store_create(const char *url, struct err_detail *detail);
 enum err rados_store_open(
 	const char *url, unsigned flags, struct store **ret, struct err_detail *detail);
+void rados_store_digest(const char *url, uint8_t ret[32]);
 /* False: s is not a RADOS store. */
 bool rados_store_set_file_limits(struct store *s, uint64_t one, uint64_t all);
 

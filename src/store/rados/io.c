@@ -3,11 +3,16 @@
  * a request that waits for ever cannot tell a user that the cluster is away. */
 #include "store/rados/io.h"
 
+#include "base/buf.h"
+#include "base/crypto.h"
+
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define OP_SECONDS "10"
+#define DIGEST_MAX ((size_t)32 << 10)
 #define FLAGS LIBRADOS_OPERATION_FULL_TRY
 
 enum err rio_error(struct rio *r, int code)
@@ -37,7 +42,7 @@ enum err rio_error(struct rio *r, int code)
 /* ---- the connection ---- */
 
 struct place {
-	char pool[128], name[128], conf[256], id[64];
+	char pool[128], name[128], conf[PATH_MAX], id[64];
 };
 
 static bool take(struct span *from, char stop, char *to, size_t cap)
@@ -90,18 +95,24 @@ static int bound(struct rio *r, const char *option)
 						  : code;
 }
 
+static int configure(rados_t *ret, const struct place *p)
+{
+	int code = rados_create(ret, *p->id ? p->id : NULL);
+	return code < 0 ? code : rados_conf_read_file(*ret, *p->conf ? p->conf : NULL);
+}
+
 static int connect_to(struct rio *r, const struct place *p)
 {
-	int code = rados_create(&r->cluster, *p->id ? p->id : NULL);
-	if (code < 0)
-		return code;
-	code = rados_conf_read_file(r->cluster, *p->conf ? p->conf : NULL);
+	int code = configure(&r->cluster, p);
 	if (code == 0)
 		code = bound(r, "rados_osd_op_timeout");
 	if (code == 0)
 		code = bound(r, "rados_mon_op_timeout");
+	char seconds[32] = "";
 	if (code == 0)
-		code = rados_conf_set(r->cluster, "client_mount_timeout", OP_SECONDS);
+		code = rados_conf_get(r->cluster, "rados_mon_op_timeout", seconds, sizeof(seconds));
+	if (code == 0)
+		code = rados_conf_set(r->cluster, "client_mount_timeout", seconds);
 	return code == 0 ? rados_connect(r->cluster) : code;
 }
 
@@ -133,6 +144,25 @@ enum err rio_connect(struct rio *r, const char *url, struct err_detail *detail)
 	}
 	rados_ioctx_set_namespace(r->io, p.name);
 	return ERR_OK;
+}
+
+void rio_digest(const char *url, uint8_t ret[32])
+{
+	static const char *const options[] = { "fsid", "mon_host" };
+	struct place p;
+	rados_t cluster = NULL;
+	struct buf text = BUF_INIT(DIGEST_MAX);
+	char value[4096];
+	bool known = parse_place(url, &p) && configure(&cluster, &p) == 0;
+	buf_addf(&text, "%s/%s", known ? p.pool : url, known ? p.name : "");
+	for (size_t i = 0; known && i < 2; i++) {
+		if (rados_conf_get(cluster, options[i], value, sizeof(value)) == 0)
+			buf_addf(&text, " %s", value);
+	}
+	crypto_sha256(buf_span(&text), ret);
+	buf_fini(&text);
+	if (cluster)
+		rados_shutdown(cluster);
 }
 
 void rio_disconnect(struct rio *r)

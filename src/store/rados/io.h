@@ -26,6 +26,9 @@ struct rio {
  * URL; ERR_NOT_FOUND: no such pool; ERR_NOT_SUPPORTED: a pool without omap. */
 enum err rio_connect(struct rio *r, const char *url, struct err_detail *detail);
 void rio_disconnect(struct rio *r);
+/* A digest of what the URL names: cluster, pool and name.  The configuration tells the cluster from
+ * others, by its monitors and its number; nothing is asked of it. */
+void rio_digest(const char *url, uint8_t ret[32]);
 
 /* Of a negative code of librados; notes if the cluster refuses this process. */
 enum err rio_error(struct rio *r, int code);

@@ -58,6 +58,8 @@ def test_a_mount_of_a_cluster_takes_files_and_keeps_them(mount, store, account, 
     for i in range(5):
         put(part / f"{i}.json", json.dumps({"i": i}))
     assert sh("ls", cwd=part).stdout.split() == [f"{i}.json" for i in range(5)]
+    source = sh(f"findmnt -no SOURCE {mnt.path}").stdout.strip()
+    assert source == f"{store}?conf={ENV['CEPH_CONF']}"
     assert json.loads(get(part / "3.json")) == {"i": 3}
     sh("cp 3.json c.json; mv c.json d.json; mv d.json ../q/; rm 0.json", cwd=part)
     assert sorted(os.listdir(part)) == ["1.json", "2.json", "3.json", "4.json"]
@@ -102,6 +104,21 @@ def test_a_cluster_says_what_it_cannot(rowfs, store, part, mnt):
     ):
         done = rowfs(*command, check=False)
         assert done.returncode == 1 and says in done.stderr, (command, done.stderr)
+
+
+def test_a_command_reaches_no_store_of_the_same_name_elsewhere(rowfs, store, serve, work, monkeypatch):
+    """A daemon of another cluster on the same machine takes no command that is not for its store."""
+    serve(store)
+    other = work / "other.conf"
+    other.write_text("[global]\nmon host = [v2:127.0.0.1:1]\n[client]\nrados mon op timeout = 1\n")
+    for environment, place in ((str(other), store), (ENV["CEPH_CONF"], f"{store}?conf={other}")):
+        monkeypatch.setitem(ENV, "CEPH_CONF", environment)
+        done = rowfs("account", "add", place, "acct1", check=False)
+        assert done.returncode == 1 and "cannot reach the Ceph cluster" in done.stderr, done
+    monkeypatch.undo()
+    assert rowfs("account", "list", store).stdout == ""
+    rowfs("account", "add", f"{store}?id=admin", "acct1")
+    assert rowfs("account", "list", store + "?conf=" + ENV["CEPH_CONF"]).stdout == "acct1\n"
 
 
 def test_rows_go_in_and_out_of_a_cluster(rowfs, store, work):

@@ -259,6 +259,35 @@ def test_X11_a_private_mapping(tab):
 
 # ---- programs ----
 
+@pytest.mark.parametrize("piece", [None, 32 << 20], ids=["read_csv_auto", "read_json_auto"])
+def test_X11_duckdb_gets_the_whole(tab, streams, piece):
+    """Its calls, as strace shows them: sizes by path and by descriptor in turn, then read(2) of the whole
+    (CSV) or of 32 MiB (JSON) until the end."""
+    for name in NAMES:
+        path = tab / streams[name]
+        assert os.access(path, os.F_OK) and os.stat(path)
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            size = os.fstat(fd).st_size
+            assert os.lseek(fd, 0, os.SEEK_SET) == 0 and os.fstat(fd).st_size == size
+            assert os.access(path, os.F_OK) and os.stat(path).st_size == size
+            text = b"".join(iter(lambda: os.read(fd, piece or size + 1), b""))
+            assert os.lseek(fd, 0, os.SEEK_CUR) == len(text) == size == os.fstat(fd).st_size
+        finally:
+            os.close(fd)
+        assert text == by_read(path), name
+
+
+def test_X11_pandas_reads_the_whole_and_shows_that_it_cannot_map(tab):
+    pandas = pytest.importorskip("pandas")
+    path = tab / ".rows.csv"
+    assert len(pandas.read_csv(path)) == ROWS
+    with raises("ENODEV"):
+        pandas.read_csv(path, memory_map=True)
+    assert len(pandas.read_json(tab / ".rows.ndjson", lines=True)) == ROWS
+
+
+
 PROGRAMS = {
     "busybox cat": "busybox cat '{0}' > '{1}'",
     "busybox cp": "busybox cp '{0}' '{1}'",

@@ -32,7 +32,9 @@
 	/* Engines. */ \
 	X(STORE_FAULT, "store/fault.c", "which call of the engine fails next; tests only") \
 	X(STORE_MEM, "store/mem/engine.c", "the current state of the in-memory store") \
-	X(RADOS_WRITER, "store/rados/core.h", "one change set at a time, also while the cluster answers") \
+	X(RADOS_SETS, "store/rados/core.h", "change sets beside a check") \
+	X(RADOS_WRITER, "store/rados/core.h", "sets of one directory, also while the cluster answers") \
+	X(RADOS_IDS, "store/rados/core.h", "which ids are given next, also while the cluster answers") \
 	X(RADOS, "store/rados/core.h", "what the engine remembers, the counters") \
 	X(STORE_VIEW, "store/sqlite/engine.c", "the connection of one view") \
 	X(STORE, "store/sqlite/store.h", "the queue of commits, the counters; no I/O but a warm read") \

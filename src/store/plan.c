@@ -180,6 +180,16 @@ static enum err give_old(struct change *c, const struct item *it)
 	return c->flags & CHANGE_WANT_OLD ? give(&c->old, it, true) : ERR_OK;
 }
 
+static enum err empty_goes(struct plan *w, uint64_t id, struct change *c)
+{
+	struct node *n = by_id(w, id);
+	enum err e = n ? give(&c->left, &n->it, false) : ERR_NOT_FOUND;
+	if (e != ERR_OK)
+		return e;
+	state_remove(w->s, id);
+	return touch(w, c->left.parent, c->version, -1);
+}
+
 static enum err child_gone(struct plan *w, uint64_t parent, struct change *c)
 {
 	enum err e = touch(w, parent, c->version, -1);
@@ -195,9 +205,11 @@ static enum err child_gone(struct plan *w, uint64_t parent, struct change *c)
 		it.flags |= ITEM_MADE;
 		return state_replace(w->s, &it, NULL);
 	}
-	e = give(&c->left, &it, false);
-	state_remove(w->s, parent);
-	return e == ERR_OK ? touch(w, c->left.parent, c->version, -1) : e;
+	if (!w->empties_late)
+		return empty_goes(w, parent, c);
+	w->emptied = parent;
+	w->emptied_by = c;
+	return ERR_OK;
 }
 
 static enum err grow(struct plan *w, uint64_t from, uint64_t to)
@@ -589,4 +601,14 @@ enum err plan_change(struct plan *w, struct change *c)
 		e = there(&at) ? change_it(w, c, &at.it) : ERR_NOT_FOUND;
 	item_fini(&at.it);
 	return w->failed != ERR_OK ? w->failed : e;
+}
+
+enum err plan_end(struct plan *w)
+{
+	struct node *n = w->emptied ? by_id(w, w->emptied) : NULL;
+	if (!n || n->it.size > 0 || n->it.flags & ITEM_MADE) {
+		w->emptied = 0;
+		return w->failed;
+	}
+	return empty_goes(w, w->emptied, w->emptied_by);
 }

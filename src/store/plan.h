@@ -32,9 +32,16 @@ struct plan {
 	struct change *set;
 	size_t at;
 	enum err failed; /* what a load answered */
+	/* Whether a partition that loses its last child stays until the end of the set, so that
+	 * one that gets another child meanwhile keeps its id. */
+	bool empties_late;
+	uint64_t emptied;          /* such a partition; 0: none */
+	struct change *emptied_by; /* the last change that did */
 };
 
 /* Works out w->set[w->at], which is *c. */
 enum err plan_change(struct plan *w, struct change *c);
+/* After the last one.  w->emptied stays if that partition goes. */
+enum err plan_end(struct plan *w);
 
 #endif

@@ -269,7 +269,8 @@ struct change {
 
 /* Membership: a change that adds or removes a child sets the parent's version (and its
  * attrs.mtime_ns, ctime_ns to TIME_UNSET) and its size.  A partition that loses its last
- * row and file goes too unless it is ITEM_MADE or CHANGE_KEEP_DIR was given. */
+ * row and file goes too unless it is ITEM_MADE or CHANGE_KEEP_DIR was given.  Where the set puts
+ * another one there, an engine may keep it. */
 
 /* Removal: what is below a removed directory is gone with the commit for every reader and every
  * change, by id too, and the name is free.  The commit takes no longer for more; an engine may
@@ -288,6 +289,9 @@ enum store_ability {
 	STORE_COUNTS_EXACT = 8, /* item.size of directories is exact; without: 0 means empty, and
 				   any other size is an estimate */
 	STORE_READ_ONLY = 16,   /* every apply() answers ERR_READ_ONLY */
+	/* Other processes may change the store, and listen() does not tell of it: what may be
+	 * changed must be read anew for every request. */
+	STORE_SHARED = 32,
 };
 
 #define STORE_COMMIT_SIZES 8

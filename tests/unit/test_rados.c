@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,14 +22,19 @@ static void new_path(void)
 		(long)getpid(), ++nr);
 }
 
-static struct store *open_path(void)
+static struct store *open_as(unsigned flags)
 {
 	struct store *s = NULL;
 	memset(&detail, 0, sizeof(detail));
-	CHECK_ERR(store_open(path, 0, &s, NULL, &detail), ERR_OK);
+	CHECK_ERR(store_open(path, flags, &s, NULL, &detail), ERR_OK);
 	if (!s)
 		printf("# %s\n", detail.text);
 	return s;
+}
+
+static struct store *open_path(void)
+{
+	return open_as(0);
 }
 
 static struct store *open_new(void)
@@ -134,13 +140,19 @@ TEST(a_store_is_made_once_and_found_or_not)
 
 TEST(a_second_daemon_is_told_who_serves_the_store)
 {
-	struct store *s = open_new(), *other;
-	REQUIRE(s);
-	CHECK_ERR(store_open(path, 0, &other, NULL, &detail), ERR_BUSY);
+	struct store *other;
 	char pid[32];
 	(void)snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
-	CHECK(strstr(detail.text, pid) != NULL);
-	store_close(s);
+	store_close(open_new());
+	for (unsigned alone = 0; alone < 2; alone++) {
+		struct store *first = open_as(alone ? STORE_OPEN_ALONE : 0);
+		REQUIRE(first);
+		CHECK_ERR(store_open(path, alone ? 0 : STORE_OPEN_ALONE, &other, NULL, &detail),
+			ERR_BUSY);
+		CHECK(strstr(detail.text, pid) != NULL);
+		store_close(first);
+	}
+	struct store *s;
 	s = open_path();
 	REQUIRE(s);
 	store_close(s);
@@ -150,7 +162,8 @@ TEST(a_second_daemon_is_told_who_serves_the_store)
 TEST(the_owner_before_can_change_and_read_nothing)
 {
 	char out[1000], command[200], client[64];
-	struct store *before = open_new();
+	store_close(open_new());
+	struct store *before = open_as(STORE_OPEN_ALONE);
 	REQUIRE(before);
 	uint64_t table = make_table(before);
 	CHECK_ERR(put_row(before, table, "a", 5000), ERR_OK);
@@ -174,6 +187,166 @@ TEST(the_owner_before_can_change_and_read_nothing)
 	CHECK(it.size == 1);
 	item_fini(&it);
 	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	store_close(s);
+}
+
+/* ---- several daemons ---- */
+
+struct pair {
+	struct store *s[2];
+	uint64_t table;
+};
+
+static struct pair open_two(void)
+{
+	struct pair p = { .s = { open_new() } };
+	p.s[1] = open_path();
+	p.table = make_table(p.s[0]);
+	return p;
+}
+
+static void close_two(struct pair *p)
+{
+	CHECK_ERR(store_check(p->s[0], NULL, NULL, NULL), ERR_OK);
+	store_close(p->s[0]);
+	store_close(p->s[1]);
+}
+
+static enum err delete_row(struct store *s, uint64_t table, const char *rk, int64_t version)
+{
+	struct change c = { .op = CHANGE_DELETE, .version = version };
+	c.at = row_in(table, "p", rk);
+	enum err e = store_apply(s, &c, 1, false, &detail);
+	changes_fini(&c, 1);
+	return e;
+}
+
+static uint64_t rows_in(struct store *s, uint64_t table)
+{
+	struct item it = { 0 };
+	enum err e = store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), WANT_ATTRS, &it);
+	uint64_t n = e == ERR_OK ? it.size : 0;
+	item_fini(&it);
+	return n;
+}
+
+TEST(two_daemons_see_each_others_changes_and_refuse_what_is_stale)
+{
+	struct pair p = open_two();
+	CHECK_ERR(put_row(p.s[0], p.table, "a", 5000), ERR_OK);
+	CHECK_EQ_INT(rows_in(p.s[1], p.table), 1);
+	CHECK_ERR(put_row(p.s[1], p.table, "a", 6000), ERR_ENTITY_EXISTS);
+	CHECK_ERR(put_row(p.s[1], p.table, "b", 6000), ERR_OK);
+	CHECK_ERR(delete_row(p.s[0], p.table, "b", 5999), ERR_STALE_VERSION);
+	CHECK(store_version_floor(p.s[0]) >= 6000);
+	CHECK_ERR(delete_row(p.s[0], p.table, "b", 7000), ERR_OK);
+	CHECK_EQ_INT(rows_in(p.s[1], p.table), 1);
+	close_two(&p);
+}
+
+/* The clock of the second one is behind. */
+TEST(a_row_that_comes_back_is_later_than_it_was)
+{
+	struct pair p = open_two();
+	CHECK_ERR(put_row(p.s[0], p.table, "a", 5000), ERR_OK);
+	CHECK_ERR(put_row(p.s[0], p.table, "b", 5001), ERR_OK);
+	CHECK_ERR(delete_row(p.s[0], p.table, "a", 6000), ERR_OK);
+	CHECK_ERR(put_row(p.s[1], p.table, "a", 6000), ERR_STALE_VERSION);
+	CHECK_ERR(put_row(p.s[1], p.table, "a", 6001), ERR_OK);
+	/* Also where its partition went with it. */
+	CHECK_ERR(delete_row(p.s[0], p.table, "a", 7000), ERR_OK);
+	CHECK_ERR(delete_row(p.s[0], p.table, "b", 7001), ERR_OK);
+	CHECK_ERR(put_row(p.s[1], p.table, "c", 7001), ERR_STALE_VERSION);
+	CHECK_ERR(put_row(p.s[0], p.table, "c", 7002), ERR_OK);
+	CHECK_ERR(put_row(p.s[1], p.table, "a", 6500), ERR_STALE_VERSION);
+	close_two(&p);
+}
+
+static bool note_finding(void *arg, const char *finding)
+{
+	(void)snprintf(arg, 300, "%s", finding);
+	return true;
+}
+
+struct worker {
+	struct store *s;
+	uint64_t table;
+	atomic_long *clock;
+	unsigned nr, failed;
+};
+
+/* Each worker's row goes with its partition as often as the others let it. */
+static void *come_and_go(void *arg)
+{
+	struct worker *w = arg;
+	char key[16];
+	(void)snprintf(key, sizeof(key), "r%u", w->nr);
+	for (unsigned i = 0; i < 60; i++) {
+		struct item it = { 0 };
+		enum err e;
+		do
+			e = i % 2 ? delete_row(w->s, w->table, key, atomic_fetch_add(w->clock, 1))
+				  : put_row(w->s, w->table, key, atomic_fetch_add(w->clock, 1));
+		while (e == ERR_STALE_VERSION || e == ERR_THROTTLED);
+		w->failed += e != ERR_OK;
+		if (store_child(w->s, NULL, w->table, CLASS_KEYED, SPAN_LIT("p"), 0, &it) ==
+			ERR_OK) {
+			uint64_t p = it.id;
+			item_fini(&it);
+			e = store_child(w->s, NULL, p, CLASS_KEYED, span_of(key), 0, &it);
+			w->failed += (e == ERR_OK) != (i % 2 == 0);
+		} else {
+			w->failed += i % 2 == 0;
+		}
+		item_fini(&it);
+	}
+	return NULL;
+}
+
+TEST(no_row_is_lost_where_partitions_come_and_go)
+{
+	struct pair p = open_two();
+	pthread_t threads[4];
+	struct worker w[4];
+	atomic_long clock = 10000;
+	for (unsigned i = 0; i < 4; i++) {
+		w[i] = (struct worker){ p.s[i % 2], p.table, &clock, i, 0 };
+		CHECK(pthread_create(&threads[i], NULL, come_and_go, &w[i]) == 0);
+	}
+	/* A check finds nothing wrong meanwhile. */
+	for (unsigned i = 0; i < 5; i++) {
+		char finding[300] = "";
+		CHECK_ERR(store_check(p.s[i % 2], note_finding, NULL, finding), ERR_OK);
+		if (*finding)
+			printf("# %s\n", finding);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		CHECK(pthread_join(threads[i], NULL) == 0);
+		CHECK_EQ_INT(w[i].failed, 0);
+	}
+	CHECK_EQ_INT(rows_in(p.s[1], p.table), 0);
+	close_two(&p);
+}
+
+/* A daemon died between the end of a partition and the removal of its entry. */
+TEST(a_dead_directory_is_not_there_and_its_entry_goes)
+{
+	char out[1000], command[200];
+	struct store *s = open_new();
+	REQUIRE(s);
+	uint64_t table = make_table(s);
+	unsigned without = objects();
+	CHECK_ERR(put_row(s, table, "r", 5000), ERR_OK);
+	struct item it;
+	CHECK_ERR(store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), 0, &it), ERR_OK);
+	(void)snprintf(command, sizeof(command), "setomapval d.%010" PRIx64 " t x%031d", it.id, 0);
+	item_fini(&it);
+	rados(command, out, sizeof(out));
+	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
+	CHECK_ERR(store_get(s, NULL, table, 0, &it), ERR_OK);
+	CHECK_EQ_INT(it.size, 0);
+	item_fini(&it);
+	CHECK_EQ_INT(objects(), without);
 	store_close(s);
 }
 
@@ -207,12 +380,6 @@ TEST(what_is_removed_leaves_no_object)
 	CHECK_EQ_INT(objects(), empty);
 	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
 	store_close(s);
-}
-
-static bool note_finding(void *arg, const char *finding)
-{
-	(void)snprintf(arg, 300, "%s", finding);
-	return true;
 }
 
 TEST(check_removes_what_nobody_names_and_tells_what_is_wrong)
@@ -289,6 +456,10 @@ static const struct check_test own[] = {
 	T(a_store_is_made_once_and_found_or_not),
 	T(a_second_daemon_is_told_who_serves_the_store),
 	T(the_owner_before_can_change_and_read_nothing),
+	T(two_daemons_see_each_others_changes_and_refuse_what_is_stale),
+	T(a_row_that_comes_back_is_later_than_it_was),
+	T(no_row_is_lost_where_partitions_come_and_go),
+	T(a_dead_directory_is_not_there_and_its_entry_goes),
 	T(what_is_removed_leaves_no_object),
 	T(check_removes_what_nobody_names_and_tells_what_is_wrong),
 	T(a_lost_answer_is_found_out_and_nothing_is_done_twice),

@@ -287,6 +287,8 @@ static int open_service(struct serving *s)
 	struct store *store;
 	const char *path = s->serve->store;
 	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
+	if (s->serve->dir != NULL)
+		flags |= STORE_OPEN_ALONE; /* the kernel keeps names and attributes */
 	enum err e = open_patiently(s->serve, flags, &s->signals, &store, &why);
 	if (e == ERR_NOT_FOUND)
 		return command_fail(stderr, s->serve->command,
@@ -305,7 +307,8 @@ static int open_service(struct serving *s)
 		command_name_operations(s->serve->table, s->service);
 		if (s->serve->options->sync)
 			service_set_sync(s->service);
-		if (!s->serve->options->fs.read_only)
+		/* Another daemon may have uploads under way. */
+		if (!s->serve->options->fs.read_only && !service_can(s->service, STORE_SHARED))
 			(void)blob_uploads_drop(s->service);
 		heat_set_target(service_heat(s->service), s->serve->options->partition_target);
 		return EXIT_DONE;

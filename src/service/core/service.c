@@ -98,6 +98,8 @@ enum err service_new(struct store *store, struct service **ret)
 		service_free(s);
 		return ERR_NO_MEMORY;
 	}
+	if (service_can(s, STORE_SHARED))
+		lookup_cache_changing(s->lookup_cache); /* for ever: it stays empty */
 	store_listen(store, on_foreign, s);
 	*ret = s;
 	return ERR_OK;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Checks a store from both ends: every directory against its children, and every object of the
  * namespace against the directory that should name it.  An object that nobody names is what a
- * daemon left when it died: it is removed, and is no finding. */
+ * daemon left when it died: it is removed, and is no finding.
+ *
+ * Other daemons may change the store meanwhile.  So a suspicion becomes a finding only when a second
+ * look, at one moment, confirms it. */
 #include "store/rados/core.h"
 #include "store/rules.h"
 
@@ -12,6 +15,7 @@
 #include <string.h>
 
 #define PAGE 512
+#define COUNT_TRIES 16 /* of a directory that others change meanwhile */
 
 struct checker {
 	struct rstore *s;
@@ -19,6 +23,7 @@ struct checker {
 	void *arg;
 	bool found, stopped;
 	uint64_t litter;
+	int64_t floor; /* as it was read last */
 };
 
 static void PRINTF_LIKE(2, 3) tell(struct checker *c, const char *fmt, ...)
@@ -37,64 +42,112 @@ struct counts {
 	uint64_t children, items, ids;
 };
 
-static enum err check_dir(struct checker *c, uint64_t id, uint64_t parent, unsigned depth);
-
-static enum err check_child(struct checker *c, uint64_t dir, const struct rio_value *v,
-	struct counts *n, unsigned depth)
-{
+struct entry { /* of a directory, as it was listed */
+	uint64_t dir;
+	struct span place; /* class letter and key */
 	struct record r;
+};
+
+/* Whether the entry still stands there. */
+static enum err stands(struct checker *c, const struct entry *x, bool *ret)
+{
+	char object[RIO_NAME_MAX], *mem = NULL;
+	struct rio_value v = { .key = x->place };
+	struct record r;
+	name_dir(object, x->dir);
+	enum err e = rio_get(&c->s->io, object, &v, 1, &mem);
+	*ret = e == ERR_OK && v.val.p && record_decode(v.val, &r) == ERR_OK &&
+		r.it.id == x->r.it.id && r.it.version == x->r.it.version &&
+		strcmp(r.token, x->r.token) == 0;
+	free(mem);
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+static enum err suspect(struct checker *c, const struct entry *x, const char *finding)
+{
+	bool still;
+	enum err e = stands(c, x, &still);
+	if (e == ERR_OK && still)
+		tell(c, "%s %llu %s", x->r.link ? "directory" : "item",
+			(unsigned long long)x->r.it.id, finding);
+	return e;
+}
+
+static enum err check_dir(struct checker *c, uint64_t id, const struct entry *x);
+
+/* Every version is below the floor that the cluster knew before it was used. */
+static enum err check_version(struct checker *c, const struct entry *x)
+{
+	char *mem = NULL;
+	struct rio_value v = { .key = SPAN_LIT("floor") };
+	if (x->r.it.version <= c->floor)
+		return ERR_OK;
+	enum err e = rio_get(&c->s->io, STORE_OBJECT, &v, 1, &mem);
+	if (e == ERR_OK && v.val.p)
+		c->floor = (int64_t)strtoull(v.val.p, NULL, 16);
+	free(mem);
+	if (e == ERR_OK && x->r.it.version > c->floor)
+		tell(c, "item %llu is later than the store", (unsigned long long)x->r.it.id);
+	return e;
+}
+
+static enum err check_item(struct checker *c, const struct entry *x)
+{
 	struct found f;
-	if (record_decode(v->val, &r) != ERR_OK) {
+	enum err e = check_version(c, x);
+	if (e != ERR_OK)
+		return e;
+	e = find_id(c->s, x->r.it.id, &f);
+	if (e == ERR_NOT_FOUND || (e == ERR_OK && f.r.it.parent != x->dir)) {
+		found_fini(&f);
+		return suspect(c, x, "is not found by its id");
+	}
+	if (e == ERR_OK)
+		e = find_body(c->s, &f);
+	if (e == ERR_NOT_FOUND || e == ERR_CORRUPT)
+		e = suspect(c, x, "has lost its body");
+	found_fini(&f);
+	return e;
+}
+
+static enum err check_child(struct checker *c, uint64_t dir, const struct rio_value *v)
+{
+	struct entry x = { .dir = dir, .place = v->key };
+	if (record_decode(v->val, &x.r) != ERR_OK) {
 		tell(c, "directory %llu: an entry cannot be read", (unsigned long long)dir);
 		return ERR_OK;
 	}
-	n->children++;
-	if (r.link)
-		return check_dir(c, r.it.id, dir, depth + 1);
-	n->items++;
-	if (r.it.version > c->s->version_high)
-		tell(c, "item %llu is later than the store", (unsigned long long)r.it.id);
-	enum err e = find_id(c->s, r.it.id, &f);
-	if (e == ERR_NOT_FOUND || (e == ERR_OK && f.r.it.parent != dir))
-		tell(c, "item %llu is not found by its id", (unsigned long long)r.it.id);
-	if (e == ERR_OK) {
-		e = find_body(c->s, &f);
-		if (e == ERR_NOT_FOUND || e == ERR_CORRUPT)
-			tell(c, "item %llu has lost its body", (unsigned long long)r.it.id);
-		found_fini(&f);
-	}
-	return e == ERR_NOT_FOUND || e == ERR_CORRUPT ? ERR_OK : e;
+	return x.r.link ? check_dir(c, x.r.it.id, &x) : check_item(c, &x);
 }
 
-static enum err check_page(struct checker *c, uint64_t dir, const struct rio_page *page,
-	struct counts *n, unsigned depth)
+static void count(struct counts *n, const struct rio_value *v)
 {
-	for (size_t i = 0; i < page->n && !c->stopped; i++) {
-		char kind = page->v[i].key.p[0];
-		enum err e = ERR_OK;
-		if (strchr(CLASS_LETTERS, kind))
-			e = check_child(c, dir, &page->v[i], n, depth);
-		n->ids += kind == 'i';
-		if (e != ERR_OK)
-			return e;
-	}
-	return ERR_OK;
+	struct record r;
+	n->ids += v->key.p[0] == 'i';
+	if (strchr(CLASS_LETTERS, v->key.p[0]) == NULL)
+		return;
+	n->children++;
+	n->items += record_decode(v->val, &r) == ERR_OK && !r.link;
 }
 
-static enum err check_entries(struct checker *c, uint64_t id, struct counts *n, unsigned depth)
+/* Goes through the entries; counts them, and with `deep` checks each. */
+static enum err walk(struct checker *c, uint64_t id, bool deep, struct counts *n)
 {
 	char object[RIO_NAME_MAX];
 	struct buf after = BUF_INIT(KEYS_MAX);
 	enum err e = ERR_OK;
 	bool more = true;
+	*n = (struct counts){ 0 };
 	name_dir(object, id);
 	buf_add_char(&after, 0);
 	while (e == ERR_OK && more && !c->stopped) {
 		struct rio_page page;
-		struct span none = { NULL, 0 };
-		e = rio_list(&c->s->io, object, none, after.data, "", PAGE, &page);
-		if (e == ERR_OK)
-			e = check_page(c, id, &page, n, depth);
+		e = rio_list(&c->s->io, object, NULL, 0, after.data, "", PAGE, &page);
+		for (size_t i = 0; e == ERR_OK && i < page.n && !c->stopped; i++) {
+			count(n, &page.v[i]);
+			if (deep && strchr(CLASS_LETTERS, page.v[i].key.p[0]))
+				e = check_child(c, id, &page.v[i]);
+		}
 		more = page.more && page.n > 0;
 		if (e == ERR_OK && more) {
 			buf_clear(&after);
@@ -105,32 +158,74 @@ static enum err check_entries(struct checker *c, uint64_t id, struct counts *n, 
 		rio_page_fini(&page);
 	}
 	buf_fini(&after);
-	return e;
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-static enum err check_dir(struct checker *c, uint64_t id, uint64_t parent, unsigned depth)
+static void compare(struct checker *c, uint64_t id, uint64_t size, const struct counts *n)
+{
+	if (n->children != size)
+		tell(c, "directory %llu counts %llu children and has %llu", (unsigned long long)id,
+			(unsigned long long)size, (unsigned long long)n->children);
+	if (n->items != n->ids)
+		tell(c, "directory %llu has %llu items and %llu ids", (unsigned long long)id,
+			(unsigned long long)n->items, (unsigned long long)n->ids);
+}
+
+/* Counts again until nobody changed the directory meanwhile. */
+static enum err recount(struct checker *c, uint64_t id)
+{
+	struct found before, after;
+	struct counts n;
+	enum err e = ERR_OK;
+	for (unsigned i = 0; i < COUNT_TRIES && e == ERR_OK && !c->stopped; i++) {
+		e = find_dir(c->s, id, &before);
+		if (e != ERR_OK)
+			break;
+		e = walk(c, id, false, &n);
+		bool same = e == ERR_OK && find_dir(c->s, id, &after) == ERR_OK &&
+			strcmp(before.seal, after.seal) == 0;
+		if (same)
+			compare(c, id, before.r.it.size, &n);
+		found_fini(&before);
+		found_fini(&after);
+		if (same)
+			return e;
+	}
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
+/* The entry of a directory that has no object.  A dead one goes here, as by any reader. */
+static enum err no_object(struct checker *c, uint64_t id, const struct entry *x)
 {
 	struct found f;
-	struct counts n = { 0, 0, 0 };
-	enum err e = find_dir(c->s, id, &f);
-	if (e == ERR_NOT_FOUND || e == ERR_CORRUPT) {
+	if (!x) {
 		tell(c, "directory %llu has no object that can be read", (unsigned long long)id);
 		return ERR_OK;
 	}
+	enum err e = find_place(c->s, x->dir, x->place, &f);
+	found_fini(&f);
+	if (e == ERR_NOT_FOUND || e == ERR_CORRUPT)
+		e = suspect(c, x, "has no object that can be read");
+	return e;
+}
+
+/* x: its entry; NULL: a fixed one. */
+static enum err check_dir(struct checker *c, uint64_t id, const struct entry *x)
+{
+	struct found f = { 0 };
+	struct counts n;
+	enum err e = find_dir(c->s, id, &f);
+	if (e == ERR_NOT_FOUND || e == ERR_CORRUPT)
+		return no_object(c, id, x);
 	if (e != ERR_OK)
 		return e;
-	if (f.r.it.id != id || f.r.it.parent != parent)
+	if (f.r.it.id != id || f.r.it.parent != (x ? x->dir : 0))
 		tell(c, "directory %llu stands in another one", (unsigned long long)id);
-	uint64_t size = f.r.it.size;
+	e = walk(c, id, true, &n);
+	/* What was above the lowest directory of a tree may have changed since. */
+	if (e == ERR_OK && !c->stopped && (n.children != f.r.it.size || n.items != n.ids))
+		e = recount(c, id);
 	found_fini(&f);
-	e = check_entries(c, id, &n, depth);
-	/* The fixed ones count nothing that is theirs alone. */
-	if (e == ERR_OK && !c->stopped && n.children != size)
-		tell(c, "directory %llu counts %llu children and has %llu", (unsigned long long)id,
-			(unsigned long long)size, (unsigned long long)n.children);
-	if (e == ERR_OK && !c->stopped && n.items != n.ids)
-		tell(c, "directory %llu has %llu items and %llu ids", (unsigned long long)id,
-			(unsigned long long)n.items, (unsigned long long)n.ids);
 	return e;
 }
 
@@ -191,7 +286,7 @@ static enum err check_object(struct checker *c, const char *name)
 {
 	unsigned long long id, nr;
 	char token[TOKEN_LEN + 1] = "";
-	bool named = true;
+	bool named = true, alone = true;
 	enum err e = ERR_OK;
 	if (sscanf(name, "d.%10llx", &id) == 1)
 		e = names_dir(c->s, id, &named);
@@ -201,7 +296,10 @@ static enum err check_object(struct checker *c, const char *name)
 		e = names_stripe(c->s, id, nr, token, &named);
 	else if (strcmp(name, STORE_OBJECT) != 0 && strncmp(name, "ids.", 4) != 0)
 		tell(c, "object %s is none of a store", name);
-	if (e == ERR_OK && !named) {
+	/* Another daemon may be about to name it. */
+	if (e == ERR_OK && !named)
+		e = owner_is_alone(c->s, &alone);
+	if (e == ERR_OK && !named && alone) {
 		struct rio_batch b = { 0 };
 		rio_batch_remove(&b, &c->s->io, name);
 		e = rio_batch_wait(&b);
@@ -229,12 +327,12 @@ enum err rados_check(struct store *st, store_check_fn fn, store_progress_fn prog
 {
 	struct checker c = { .s = rstore_of(st), .fn = fn, .arg = arg };
 	enum err e = ERR_OK;
-	mutex_lock(&c.s->writer); /* nothing is half made meanwhile */
+	rwlock_wrlock(&c.s->sets); /* nothing is half made meanwhile */
 	for (uint64_t id = STORE_ROOT; e == ERR_OK && id <= STORE_ORPHANS; id++)
-		e = check_dir(&c, id, 0, 0);
+		e = check_dir(&c, id, NULL);
 	if (e == ERR_OK)
 		e = check_objects(&c);
-	mutex_unlock(&c.s->writer);
+	rwlock_unlock(&c.s->sets);
 	if (progress)
 		progress(arg, 1, 1);
 	return e == ERR_OK && c.found ? ERR_CORRUPT : e;

@@ -57,7 +57,8 @@ static void rados_info(struct store *st, struct store_info *ret)
 {
 	struct rstore *s = rstore_of(st);
 	ret->remote = true;
-	ret->abilities = STORE_COUNTS_EXACT | (s->read_only ? STORE_READ_ONLY : 0);
+	ret->abilities = STORE_COUNTS_EXACT | (s->read_only ? STORE_READ_ONLY : 0) |
+		(s->shared ? STORE_SHARED : 0);
 	mutex_lock(&s->lock);
 	ret->file_bytes = s->file_bytes;
 	ret->remote_bytes = s->space;
@@ -68,14 +69,29 @@ static void rados_info(struct store *st, struct store_info *ret)
 	ret->reclaiming = atomic_load(&s->any_dying) > 0;
 }
 
+static enum err note_end(struct rstore *s)
+{
+	enum err e = owner_note_floor(s, s->version_high);
+	for (unsigned i = 0; i < RSTORE_TRIES && e == ERR_OK; i++) {
+		rstore_pause(i);
+		enum err noted = owner_note_files(s);
+		if (noted != ERR_BUSY)
+			return noted;
+	}
+	return e;
+}
+
 static void rados_close(struct store *st)
 {
 	struct rstore *s = rstore_of(st);
 	if (s->renews && !s->read_only)
-		(void)owner_note(s, s->version_high);
+		(void)note_end(s);
 	owner_leave(s);
 	rio_disconnect(&s->io);
-	mutex_destroy(&s->writer);
+	rwlock_destroy(&s->sets);
+	for (unsigned i = 0; i < WRITERS; i++)
+		mutex_destroy(&s->writers[i]);
+	mutex_destroy(&s->ids);
 	mutex_destroy(&s->lock);
 	(void)pthread_cond_destroy(&s->wake);
 	free(s->homes);
@@ -141,7 +157,7 @@ static int fill(struct rio *io)
 	/* The store is there with its own object: that comes last. */
 	rio_edit_set(&edit, SPAN_LIT("format"), SPAN_LIT(FORMAT));
 	rio_edit_set(&edit, SPAN_LIT("next"), SPAN_LIT("1000"));
-	rio_edit_set(&edit, SPAN_LIT("floor"), SPAN_LIT("0"));
+	rio_edit_set(&edit, SPAN_LIT("floor"), SPAN_LIT("000000000000000"));
 	if (code == 0)
 		code = rio_write(io, STORE_OBJECT, &edit, (struct rio_guard){ .create = true });
 	rio_edit_fini(&edit);
@@ -151,7 +167,8 @@ static int fill(struct rio *io)
 enum err rados_store_create(const char *url, struct err_detail *detail)
 {
 	struct rio io;
-	enum err e = rio_connect(&io, url, detail);
+	bool alone;
+	enum err e = rio_connect(&io, url, &alone, detail);
 	if (e != ERR_OK)
 		return e;
 	int code = fill(&io);
@@ -181,6 +198,7 @@ static enum err read_store(struct rstore *s, const char *url, struct err_detail 
 	if (e == ERR_OK) {
 		s->version_high = v[1].val.p ? (int64_t)strtoull(v[1].val.p, NULL, 16) : 0;
 		s->file_bytes = v[2].val.p ? strtoull(v[2].val.p, NULL, 16) : 0;
+		s->file_bytes_told = s->file_bytes;
 		s->reserved = s->version_high;
 	}
 	free(mem);
@@ -204,11 +222,16 @@ enum err rados_store_open(
 	s->read_only = flags & STORE_OPEN_READ_ONLY;
 	s->limit_file = LIMIT_FILE_BYTES;
 	s->limit_files = LIMIT_FILES_BYTES;
-	mutex_init(&s->writer, RANK_RADOS_WRITER);
+	rwlock_init(&s->sets, RANK_RADOS_SETS);
+	for (unsigned i = 0; i < WRITERS; i++)
+		mutex_init(&s->writers[i], RANK_RADOS_WRITER);
+	mutex_init(&s->ids, RANK_RADOS_IDS);
 	mutex_init(&s->lock, RANK_RADOS);
 	(void)pthread_cond_init(&s->wake, NULL);
 	name_instance(s);
-	enum err e = rio_connect(&s->io, url, detail);
+	bool alone;
+	enum err e = rio_connect(&s->io, url, &alone, detail);
+	s->shared = !alone && !(flags & STORE_OPEN_ALONE);
 	/* Read before, so that nothing is locked where there is no store; and when it is ours. */
 	if (e == ERR_OK)
 		e = read_store(s, url, detail);

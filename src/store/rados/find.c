@@ -15,13 +15,46 @@ void found_fini(struct found *f)
 	memset(f, 0, sizeof(*f));
 }
 
-static enum err note_seal(struct found *f, uint64_t dir, struct span token)
+#define SEALS 3
+/* What each read of a directory's object asks for besides, behind its own keys. */
+static void ask_seal(struct rio_value v[SEALS])
+{
+	v[0] = (struct rio_value){ .key = SPAN_LIT(KEY_TOKEN) };
+	v[1] = (struct rio_value){ .key = SPAN_LIT(KEY_ABOVE) };
+	v[2] = (struct rio_value){ .key = SPAN_LIT(KEY_LAST) };
+}
+
+/* ERR_GONE: the directory is dead. */
+static enum err note_seal(struct found *f, uint64_t dir, const struct rio_value v[SEALS])
 {
 	f->dir = dir;
-	if (token.n != TOKEN_LEN)
+	if (v[0].val.n != TOKEN_LEN || v[2].val.n > LAST_LEN)
 		return ERR_CORRUPT;
-	memcpy(f->seal, token.p, TOKEN_LEN);
-	return ERR_OK;
+	memcpy(f->seal, v[0].val.p, TOKEN_LEN);
+	if (v[2].val.n > 0)
+		memcpy(f->last, v[2].val.p, v[2].val.n);
+	f->above = v[1].val.p ? (int64_t)strtoull(v[1].val.p, NULL, 16) : 0;
+	return f->seal[0] == TOKEN_DEAD ? ERR_GONE : ERR_OK;
+}
+
+/* ERR_GONE: it is dead. */
+static enum err read_dir(struct rstore *s, uint64_t id, struct found *f)
+{
+	char object[RIO_NAME_MAX];
+	struct rio_value v[1 + SEALS] = { { .key = SPAN_LIT(KEY_HEADER) } };
+	ask_seal(v + 1);
+	name_dir(object, id);
+	memset(f, 0, sizeof(*f));
+	enum err e = rio_get(&s->io, object, v, 1 + SEALS, &f->mem);
+	if (e == ERR_OK && !v[0].val.p)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = note_seal(f, id, v + 1);
+	if (e == ERR_OK)
+		e = record_decode(v[0].val, &f->r);
+	if (e != ERR_OK)
+		found_fini(f);
+	return e;
 }
 
 enum err find_gone(struct rstore *s, uint64_t dir, bool *ret)
@@ -32,39 +65,16 @@ enum err find_gone(struct rstore *s, uint64_t dir, bool *ret)
 		for (size_t i = 0; i < s->ndying; i++)
 			*ret = *ret || s->dying[i] == dir;
 		mutex_unlock(&s->lock);
-		char object[RIO_NAME_MAX], *mem;
-		struct rio_value v = { .key = SPAN_LIT(KEY_HEADER) };
-		struct record r;
-		name_dir(object, dir);
-		enum err e = rio_get(&s->io, object, &v, 1, &mem);
-		if (e == ERR_OK)
-			e = v.val.p ? record_decode(v.val, &r) : ERR_NOT_FOUND;
-		dir = e == ERR_OK ? r.it.parent : 0;
-		free(mem);
-		if (e == ERR_NOT_FOUND)
+		struct found f;
+		enum err e = read_dir(s, dir, &f);
+		if (e == ERR_NOT_FOUND || e == ERR_GONE)
 			*ret = true;
 		else if (e != ERR_OK)
 			return e;
+		dir = e == ERR_OK ? f.r.it.parent : 0;
+		found_fini(&f);
 	}
 	return ERR_OK;
-}
-
-static enum err read_dir(struct rstore *s, uint64_t id, struct found *f)
-{
-	char object[RIO_NAME_MAX];
-	struct rio_value v[2] = { { .key = SPAN_LIT(KEY_HEADER) }, { .key = SPAN_LIT(KEY_TOKEN) } };
-	name_dir(object, id);
-	memset(f, 0, sizeof(*f));
-	enum err e = rio_get(&s->io, object, v, 2, &f->mem);
-	if (e == ERR_OK && !v[0].val.p)
-		e = ERR_NOT_FOUND;
-	if (e == ERR_OK)
-		e = note_seal(f, id, v[1].val);
-	if (e == ERR_OK)
-		e = record_decode(v[0].val, &f->r);
-	if (e != ERR_OK)
-		found_fini(f);
-	return e;
 }
 
 enum err find_dir(struct rstore *s, uint64_t id, struct found *f)
@@ -75,21 +85,25 @@ enum err find_dir(struct rstore *s, uint64_t id, struct found *f)
 		memset(f, 0, sizeof(*f));
 		return e != ERR_OK ? e : ERR_NOT_FOUND;
 	}
-	return read_dir(s, id, f);
+	e = read_dir(s, id, f);
+	return e == ERR_GONE ? ERR_NOT_FOUND : e;
 }
 
 /* `place`: class letter and key. */
 static enum err read_place(struct rstore *s, uint64_t parent, struct span place, struct found *f)
 {
 	char object[RIO_NAME_MAX];
-	struct rio_value v[2] = { { .key = place }, { .key = SPAN_LIT(KEY_TOKEN) } };
+	struct rio_value v[1 + SEALS] = { { .key = place } };
+	ask_seal(v + 1);
 	name_dir(object, parent);
 	memset(f, 0, sizeof(*f));
-	enum err e = rio_get(&s->io, object, v, 2, &f->mem);
+	enum err e = rio_get(&s->io, object, v, 1 + SEALS, &f->mem);
 	if (e == ERR_OK && !v[0].val.p)
 		e = ERR_NOT_FOUND;
 	if (e == ERR_OK)
-		e = note_seal(f, parent, v[1].val);
+		e = note_seal(f, parent, v + 1);
+	if (e == ERR_GONE)
+		e = ERR_NOT_FOUND; /* what a dead directory holds is not there */
 	if (e == ERR_OK)
 		e = record_decode(v[0].val, &f->r);
 	if (e != ERR_OK)
@@ -112,38 +126,54 @@ static enum err set_place(struct found *f, uint64_t parent, enum item_class clas
 	return ERR_OK;
 }
 
-enum err find_child(
-	struct rstore *s, uint64_t parent, enum item_class class, struct span key, struct found *f)
+/* From a directory's entry to the directory.  The daemon that removed a dead one may have died
+ * before its entry went: so that goes here. */
+static enum err follow(struct rstore *s, uint64_t parent, struct span place, struct found *f)
 {
-	struct buf place = BUF_INIT(KEYS_MAX);
-	bool gone;
-	memset(f, 0, sizeof(*f));
-	enum err e = find_gone(s, parent, &gone);
-	if (e == ERR_OK && gone)
-		e = ERR_NOT_FOUND;
-	key_place(&place, class, key);
-	if (e == ERR_OK)
-		e = buf_full(&place);
-	if (e == ERR_OK)
-		e = read_place(s, parent, buf_span(&place), f);
-	buf_fini(&place);
-	if (e != ERR_OK)
-		return e;
 	uint64_t dir = f->r.it.id;
-	if (f->r.link) {
-		found_fini(f);
-		return read_dir(s, dir, f);
-	}
-	e = set_place(f, parent, class, key);
-	if (e != ERR_OK)
-		found_fini(f);
-	return e;
+	found_fini(f);
+	enum err e = read_dir(s, dir, f);
+	if (e != ERR_GONE)
+		return e;
+	e = s->read_only ? ERR_OK : bury(s, parent, place, dir);
+	return e == ERR_OK || e == ERR_BUSY ? ERR_NOT_FOUND : e;
 }
 
 static enum item_class class_of(char letter)
 {
 	const char *at = strchr(CLASS_LETTERS, letter);
 	return at ? (enum item_class)(at - CLASS_LETTERS) : CLASS_QUEUE;
+}
+
+enum err find_place(struct rstore *s, uint64_t parent, struct span place, struct found *f)
+{
+	bool gone;
+	memset(f, 0, sizeof(*f));
+	enum err e = find_gone(s, parent, &gone);
+	if (e == ERR_OK && gone)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = read_place(s, parent, place, f);
+	if (e == ERR_OK && f->r.link)
+		e = follow(s, parent, place, f);
+	else if (e == ERR_OK)
+		e = set_place(f, parent, class_of(place.p[0]), span_make(place.p + 1, place.n - 1));
+	if (e != ERR_OK)
+		found_fini(f);
+	return e;
+}
+
+enum err find_child(
+	struct rstore *s, uint64_t parent, enum item_class class, struct span key, struct found *f)
+{
+	struct buf place = BUF_INIT(KEYS_MAX);
+	memset(f, 0, sizeof(*f));
+	key_place(&place, class, key);
+	enum err e = buf_full(&place);
+	if (e == ERR_OK)
+		e = find_place(s, parent, buf_span(&place), f);
+	buf_fini(&place);
+	return e;
 }
 
 static enum err find_in(struct rstore *s, uint64_t home, uint64_t id, struct found *f)

@@ -4,11 +4,13 @@
 #include "store/rados/core.h"
 #include "store/rules.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGE 4096 /* ids that the owner takes at a time; a multiple of the largest block */
+#define RANGE 4096     /* ids that a daemon takes at a time; a multiple of the largest block */
+#define RANGE_TRIES 64 /* other daemons take ranges too */
 #define BLOCK_MIN 16
 #define BLOCK_MAX 4096
 #define HOMES 16384 /* a power of 2 */
@@ -36,7 +38,8 @@ static bool recall(struct rstore *s, uint64_t id, uint64_t *ret)
 	return known;
 }
 
-static enum err take_range(struct rstore *s)
+/* ERR_BUSY: another daemon was faster. */
+static enum err try_range(struct rstore *s)
 {
 	char *mem, text[17];
 	struct rio_value v = { .key = SPAN_LIT("next") };
@@ -52,7 +55,7 @@ static enum err take_range(struct rstore *s)
 		rio_edit_set(&edit, v.key, span_of(text));
 		int code = rio_write(&s->io, STORE_OBJECT, &edit,
 			(struct rio_guard){ .key = v.key, .is = v.val });
-		e = rio_error(&s->io, code);
+		e = code == -ECANCELED ? ERR_BUSY : rio_error(&s->io, code);
 		rio_edit_fini(&edit);
 	}
 	if (e == ERR_OK) {
@@ -60,6 +63,14 @@ static enum err take_range(struct rstore *s)
 		s->range_end = next + RANGE;
 	}
 	free(mem);
+	return e;
+}
+
+static enum err take_range(struct rstore *s)
+{
+	enum err e = ERR_BUSY;
+	for (unsigned i = 0; i < RANGE_TRIES && e == ERR_BUSY; i++)
+		e = try_range(s);
 	return e;
 }
 
@@ -84,20 +95,22 @@ static enum err take_block(struct rstore *s, struct id_slot *slot, uint64_t home
 
 enum err ids_take(struct rstore *s, uint64_t home, uint64_t *ret)
 {
-	lock_assert_held(&s->writer);
+	enum err e = ERR_OK;
+	mutex_lock(&s->ids);
 	struct id_slot *slot =
 		home == 0 ? &s->dir_slot : &s->slots[home % (sizeof(s->slots) / sizeof(*slot))];
-	if (slot->home != home || slot->next == slot->end) {
-		enum err e = take_block(s, slot, home);
-		if (e != ERR_OK)
-			return e;
-	}
-	*ret = slot->next++;
-	return ERR_OK;
+	if (slot->home != home || slot->next == slot->end)
+		e = take_block(s, slot, home);
+	if (e == ERR_OK)
+		*ret = slot->next++;
+	mutex_unlock(&s->ids);
+	return e;
 }
 
-void ids_flush(struct rstore *s, struct rio_batch *b)
+void ids_flush(struct rstore *s, struct rio_batch *b, uint64_t *ret_last)
 {
+	*ret_last = 0;
+	mutex_lock(&s->ids);
 	for (size_t i = 0; i < s->npending; i++) {
 		const struct id_block *p = &s->pending[i];
 		char object[RIO_NAME_MAX], key[17], val[33];
@@ -109,22 +122,32 @@ void ids_flush(struct rstore *s, struct rio_batch *b)
 		rio_edit_set(&e, span_of(key), span_of(val));
 		rio_batch_write(b, &s->io, object, &e, false);
 		rio_edit_fini(&e);
+		*ret_last = p->last;
 	}
+	mutex_unlock(&s->ids);
 }
 
-void ids_flushed(struct rstore *s)
+void ids_flushed(struct rstore *s, uint64_t last)
 {
-	s->npending = 0;
+	size_t n = 0;
+	if (last == 0)
+		return;
+	mutex_lock(&s->ids);
+	while (n < s->npending && s->pending[n].last <= last)
+		n++;
+	s->npending -= n;
+	if (n > 0)
+		memmove(s->pending, s->pending + n, s->npending * sizeof(*s->pending));
+	mutex_unlock(&s->ids);
 }
 
 static enum err look_up(struct rstore *s, uint64_t id, struct id_block *ret)
 {
 	char object[RIO_NAME_MAX], after[17], first[11] = "";
 	struct rio_page page;
-	struct span none = { NULL, 0 };
 	name_ids(object, id);
 	(void)snprintf(after, sizeof(after), "%010llx", (unsigned long long)id - 1);
-	enum err e = rio_list(&s->io, object, none, after, "", 1, &page);
+	enum err e = rio_list(&s->io, object, NULL, 0, after, "", 1, &page);
 	if (e != ERR_OK)
 		return e;
 	if (page.n == 0) {

@@ -42,7 +42,7 @@ enum err rio_error(struct rio *r, int code)
 /* ---- the connection ---- */
 
 struct place {
-	char pool[128], name[128], conf[PATH_MAX], id[64];
+	char pool[128], name[128], conf[PATH_MAX], id[64], mode[16];
 };
 
 static bool take(struct span *from, char stop, char *to, size_t cap)
@@ -56,6 +56,16 @@ static bool take(struct span *from, char stop, char *to, size_t cap)
 	to[n] = 0;
 	size_t used = n < from->n ? n + 1 : n;
 	*from = span_make(from->p + used, from->n - used);
+	return true;
+}
+
+static bool take_option(struct span option, const char *name, char *to, size_t cap)
+{
+	size_t skip = strlen(name);
+	if (!span_starts(option, span_of(name)) || option.n - skip >= cap)
+		return false;
+	memcpy(to, option.p + skip, option.n - skip);
+	to[option.n - skip] = 0;
 	return true;
 }
 
@@ -75,15 +85,12 @@ static bool parse_place(const char *url, struct place *p)
 		if (!take(&rest, '&', option, sizeof(option)))
 			return false;
 		struct span is = span_of(option);
-		bool conf = span_starts(is, SPAN_LIT("conf="));
-		char *to = conf ? p->conf : p->id;
-		size_t skip = conf ? 5 : 3;
-		if ((!conf && !span_starts(is, SPAN_LIT("id="))) ||
-			is.n - skip >= (conf ? sizeof(p->conf) : sizeof(p->id)))
+		if (!take_option(is, "conf=", p->conf, sizeof(p->conf)) &&
+			!take_option(is, "id=", p->id, sizeof(p->id)) &&
+			!take_option(is, "mode=", p->mode, sizeof(p->mode)))
 			return false;
-		memcpy(to, option + skip, is.n - skip + 1);
 	}
-	return true;
+	return !*p->mode || strcmp(p->mode, "shared") == 0 || strcmp(p->mode, "exclusive") == 0;
 }
 
 /* Ceph's own default is to wait for ever. */
@@ -116,15 +123,17 @@ static int connect_to(struct rio *r, const struct place *p)
 	return code == 0 ? rados_connect(r->cluster) : code;
 }
 
-enum err rio_connect(struct rio *r, const char *url, struct err_detail *detail)
+enum err rio_connect(struct rio *r, const char *url, bool *ret_alone, struct err_detail *detail)
 {
 	struct place p;
 	int needs = 0;
 	memset(r, 0, sizeof(*r));
 	if (!parse_place(url, &p))
 		return err_set(detail, ERR_INVALID_INPUT,
-			"%s is no place in a cluster; write rados:POOL/NAME[?conf=FILE&id=USER]",
+			"%s is no place in a cluster; write rados:POOL/NAME[?conf=FILE&id=USER&"
+			"mode=shared|exclusive]",
 			url);
+	*ret_alone = strcmp(p.mode, "exclusive") == 0;
 	int code = connect_to(r, &p);
 	if (code < 0) {
 		rio_disconnect(r);
@@ -266,17 +275,25 @@ enum err rio_get(struct rio *r, const char *object, struct rio_value *v, size_t 
 	return e;
 }
 
-enum err rio_list(struct rio *r, const char *object, struct span exact, const char *after,
-	const char *prefix, unsigned max, struct rio_page *ret)
+#define EXACT_MAX 2
+
+enum err rio_list(struct rio *r, const char *object, const struct span *exact, size_t nexact,
+	const char *after, const char *prefix, unsigned max, struct rio_page *ret)
 {
+	const char *keys[EXACT_MAX] = { NULL };
+	size_t lens[EXACT_MAX] = { 0 };
 	rados_omap_iter_t its[2] = { NULL, NULL };
 	unsigned char more = 0;
 	int codes[2] = { 0, 0 };
 	unsigned n = 0;
 	memset(ret, 0, sizeof(*ret));
 	rados_read_op_t op = rados_create_read_op();
-	if (exact.p) {
-		rados_read_op_omap_get_vals_by_keys2(op, &exact.p, 1, &exact.n, &its[n], &codes[n]);
+	for (size_t i = 0; i < nexact && i < EXACT_MAX; i++) {
+		keys[i] = exact[i].p;
+		lens[i] = exact[i].n;
+	}
+	if (nexact > 0) {
+		rados_read_op_omap_get_vals_by_keys2(op, keys, nexact, lens, &its[n], &codes[n]);
 		n++;
 	}
 	rados_read_op_omap_get_vals2(op, after, prefix, max, &its[n], &more, &codes[n]);
@@ -388,9 +405,12 @@ int rio_write(struct rio *r, const char *object, const struct rio_edit *e, struc
 	rados_write_op_t op = rados_create_write_op();
 	if (g.create)
 		rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+	if (g.exists || g.key.p)
+		rados_write_op_assert_exists(op);
 	if (g.key.p)
-		rados_write_op_omap_cmp2(
-			op, g.key.p, LIBRADOS_CMPXATTR_OP_EQ, g.is.p, g.key.n, g.is.n, &ignored);
+		rados_write_op_omap_cmp2(op, g.key.p,
+			g.less ? LIBRADOS_CMPXATTR_OP_LT : LIBRADOS_CMPXATTR_OP_EQ, g.is.p, g.key.n,
+			g.is.n, &ignored);
 	int code =
 		add_edit(op, e) ? rados_write_op_operate2(op, r->io, object, NULL, FLAGS) : -ENOMEM;
 	rados_release_write_op(op);

@@ -22,9 +22,10 @@ struct rio {
 	atomic_bool refused; /* the cluster refuses all that this process asks: it was shut out */
 };
 
-/* Connects to what a URL "rados:POOL/NAME[?conf=FILE&id=USER]" names.  ERR_INVALID_INPUT: no such
+/* Connects to what a URL "rados:POOL/NAME[?conf=FILE&id=USER&mode=MODE]" names;
+ * *ret_alone: the mode is `exclusive`.  ERR_INVALID_INPUT: no such
  * URL; ERR_NOT_FOUND: no such pool; ERR_NOT_SUPPORTED: a pool without omap. */
-enum err rio_connect(struct rio *r, const char *url, struct err_detail *detail);
+enum err rio_connect(struct rio *r, const char *url, bool *ret_alone, struct err_detail *detail);
 void rio_disconnect(struct rio *r);
 /* A digest of what the URL names: cluster, pool and name.  The configuration tells the cluster from
  * others, by its monitors and its number; nothing is asked of it. */
@@ -51,10 +52,10 @@ struct rio_page {
 	char *mem;
 };
 
-/* At most `max` entries whose key begins with `prefix`, in order, behind `after`; before them that
- * with the key `exact` (p NULL: none).  ERR_NOT_FOUND. */
-enum err rio_list(struct rio *r, const char *object, struct span exact, const char *after,
-	const char *prefix, unsigned max, struct rio_page *ret);
+/* At most `max` entries whose key begins with `prefix`, in order, behind `after`; before them those
+ * with one of the n keys `exact`, in order too.  ERR_NOT_FOUND. */
+enum err rio_list(struct rio *r, const char *object, const struct span *exact, size_t n,
+	const char *after, const char *prefix, unsigned max, struct rio_page *ret);
 void rio_page_fini(struct rio_page *p);
 
 /* n bytes at the offset; *ret_n is less at the end.  ERR_NOT_FOUND. */
@@ -81,8 +82,10 @@ void rio_edit_fini(struct rio_edit *e);
 
 /* What must be so, or else nothing is changed and the answer is -ECANCELED (-EEXIST: `create`). */
 struct rio_guard {
-	bool create; /* there is no such object */
-	struct span key, is;
+	bool create;         /* there is no such object */
+	bool exists;         /* there is; else the answer is -ENOENT */
+	struct span key, is; /* a key that is not there is as an empty value */
+	bool less;           /* or what is there is less than `is` */
 };
 
 /* Sends it and waits.  The code of librados, so that the caller can tell a lost answer. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * One daemon at a time owns a store.  It holds a lock on the object `store` that lasts LEASE
- * seconds, and renews it.  When it lapses, the next daemon first makes the cluster refuse every
- * operation of the one before (a blocklist entry), and only then reads. */
+ * Who serves a store.  Each daemon holds a lock on the object `store` that lasts LEASE seconds, and
+ * renews it; it is exclusive, or shared among daemons.  When one lapses, the next daemon that wants
+ * to be alone first makes the cluster refuse every operation of those before (blocklist entries),
+ * and only then reads. */
 #include "base/log.h"
 #include "store/rados/core.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -15,6 +17,10 @@
 #define LEASE 15         /* seconds */
 #define RENEW 4          /* seconds between renewals */
 #define REFUSED_FOR 3600 /* seconds for which the one before is refused */
+#define MEMBER "m."      /* with its instance: the address of a daemon */
+#define MEMBERS_MAX 1000
+#define LOCKERS_BYTES 65536
+#define NO_GUARD ((struct rio_guard){ .create = false })
 
 static int lock_it(struct rstore *s)
 {
@@ -22,6 +28,9 @@ static int lock_it(struct rstore *s)
 	char host[64] = "", text[128];
 	(void)gethostname(host, sizeof(host) - 1);
 	(void)snprintf(text, sizeof(text), "%s, process %ld", host, (long)getpid());
+	if (s->shared)
+		return rados_lock_shared(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance, "shared",
+			text, &lease, LIBRADOS_LOCK_FLAG_MAY_RENEW);
 	return rados_lock_exclusive(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance, text, &lease,
 		LIBRADOS_LOCK_FLAG_MAY_RENEW);
 }
@@ -31,30 +40,99 @@ static enum err say_busy(struct rstore *s, struct err_detail *detail)
 	char *mem = NULL;
 	struct rio_value v = { .key = SPAN_LIT("who") };
 	enum err e = rio_get(&s->io, STORE_OBJECT, &v, 1, &mem);
-	e = err_set(detail, ERR_BUSY, "the store is being served by %s",
-		e == ERR_OK && v.val.p ? v.val.p : "another daemon");
+	e = err_set(detail, ERR_BUSY, "the store is being served by %s%s",
+		e == ERR_OK && v.val.p ? v.val.p : "another daemon",
+		s->shared ? ", which wants to be alone" : "");
 	free(mem);
 	return e;
 }
 
-/* Has the cluster refuse the owner before, if that one did not leave. */
-static enum err shut_out(struct rstore *s)
+/* ---- daemons that died ---- */
+
+/* Has the cluster refuse the daemon with this address. */
+static enum err shut_out(struct rstore *s, const char *address)
+{
+	char *copy = strdup(address);
+	int code = copy ? rados_blocklist_add(s->io.cluster, copy, REFUSED_FOR) : -ENOMEM;
+	if (code == 0)
+		code = rados_wait_for_latest_osdmap(s->io.cluster);
+	if (code < 0)
+		log_error(
+			"cannot refuse the daemon before, %s: %s", address, strerrordesc_np(-code));
+	free(copy);
+	return rio_error(&s->io, code);
+}
+
+struct lockers {
+	char tag[16], cookies[LOCKERS_BYTES], clients[LOCKERS_BYTES], addresses[LOCKERS_BYTES];
+	ssize_t n;
+};
+
+static enum err list_lockers(struct rstore *s, struct lockers *l)
+{
+	size_t tag_n = sizeof(l->tag), cookies_n = sizeof(l->cookies);
+	size_t clients_n = sizeof(l->clients), addresses_n = sizeof(l->addresses);
+	int exclusive;
+	memset(l, 0, sizeof(*l));
+	l->n = rados_list_lockers(s->io.io, STORE_OBJECT, LOCK_NAME, &exclusive, l->tag, &tag_n,
+		l->clients, &clients_n, l->cookies, &cookies_n, l->addresses, &addresses_n);
+	return l->n < 0 ? rio_error(&s->io, (int)l->n) : ERR_OK;
+}
+
+static bool is_locker(const struct lockers *l, struct span instance)
+{
+	const char *cookie = l->cookies;
+	for (ssize_t i = 0; i < l->n; i++, cookie += strlen(cookie) + 1) {
+		if (span_is(instance, cookie))
+			return true;
+	}
+	return false;
+}
+
+/* Those that have no lock any more, and did not leave. */
+static enum err shut_out_dead(struct rstore *s, const struct lockers *l)
+{
+	struct rio_page page;
+	struct rio_edit edit = { 0 };
+	enum err e = rio_list(&s->io, STORE_OBJECT, NULL, 0, MEMBER, MEMBER, MEMBERS_MAX, &page);
+	if (e != ERR_OK)
+		return e;
+	for (size_t i = 0; e == ERR_OK && i < page.n; i++) {
+		struct span key = page.v[i].key;
+		size_t n = strlen(MEMBER);
+		if (is_locker(l, span_make(key.p + n, key.n - n)))
+			continue;
+		e = shut_out(s, page.v[i].val.p);
+		rio_edit_remove(&edit, key);
+	}
+	if (e == ERR_OK && edit.n > 0)
+		e = rio_error(&s->io, rio_write(&s->io, STORE_OBJECT, &edit, NO_GUARD));
+	rio_edit_fini(&edit);
+	rio_page_fini(&page);
+	return e;
+}
+
+enum err owner_is_alone(struct rstore *s, bool *ret)
+{
+	struct lockers *l = malloc(sizeof(*l));
+	if (!l)
+		return ERR_NO_MEMORY;
+	enum err e = list_lockers(s, l);
+	if (e == ERR_OK)
+		e = shut_out_dead(s, l);
+	*ret = e == ERR_OK && l->n == 1 && is_locker(l, span_of(s->instance));
+	free(l);
+	return e;
+}
+
+/* A daemon that was alone, and did not leave. */
+static enum err shut_out_owner(struct rstore *s)
 {
 	char *mem = NULL;
 	struct rio_value v = { .key = SPAN_LIT("address") };
 	enum err e = rio_get(&s->io, STORE_OBJECT, &v, 1, &mem);
-	if (e == ERR_OK && v.val.p && v.val.n > 0) {
-		char *address = strdup(v.val.p);
-		int code = address ? rados_blocklist_add(s->io.cluster, address, REFUSED_FOR)
-				   : -ENOMEM;
-		if (code == 0)
-			code = rados_wait_for_latest_osdmap(s->io.cluster);
-		if (code < 0)
-			log_error("cannot refuse the daemon before, %s: %s", v.val.p,
-				strerrordesc_np(-code));
-		e = rio_error(&s->io, code);
-		free(address);
-	}
+	if (e == ERR_OK && v.val.p && v.val.n > 0)
+		e = shut_out(s, v.val.p);
 	free(mem);
 	return e;
 }
@@ -62,14 +140,18 @@ static enum err shut_out(struct rstore *s)
 /* `mine`: the address by which the cluster knows this process; NULL when it leaves. */
 static enum err sign(struct rstore *s, const char *mine)
 {
-	char host[64] = "", who[128];
+	char host[64] = "", who[128], key[40];
 	struct rio_edit e = { 0 };
 	(void)gethostname(host, sizeof(host) - 1);
 	(void)snprintf(who, sizeof(who), "%s, process %ld", host, (long)getpid());
-	rio_edit_set(&e, SPAN_LIT("address"), mine ? span_of(mine) : SPAN_LIT(""));
+	(void)snprintf(key, sizeof(key), MEMBER "%s", s->instance);
+	rio_edit_set(&e, SPAN_LIT("address"), mine && !s->shared ? span_of(mine) : SPAN_LIT(""));
 	rio_edit_set(&e, SPAN_LIT("who"), span_of(who));
-	enum err err = rio_error(
-		&s->io, rio_write(&s->io, STORE_OBJECT, &e, (struct rio_guard){ .create = false }));
+	if (s->shared && mine)
+		rio_edit_set(&e, span_of(key), span_of(mine));
+	else
+		rio_edit_remove(&e, span_of(key));
+	enum err err = rio_error(&s->io, rio_write(&s->io, STORE_OBJECT, &e, NO_GUARD));
 	rio_edit_fini(&e);
 	return err;
 }
@@ -102,6 +184,8 @@ static void *renew(void *arg)
 		if (code == -EBUSY || code == -ESHUTDOWN)
 			(void)rio_error(&s->io, -ESHUTDOWN);
 		look_at_space(s);
+		if (!s->read_only)
+			(void)owner_note_files(s);
 		mutex_lock(&s->lock);
 	}
 	mutex_unlock(&s->lock);
@@ -116,9 +200,12 @@ enum err owner_take(struct rstore *s, struct err_detail *detail)
 	if (code < 0)
 		return err_set(detail, rio_error(&s->io, code), "cannot lock the store: %s",
 			strerrordesc_np(-code));
-	s->owner = true;
+	s->locked = true;
 	char *address = NULL;
-	enum err e = shut_out(s);
+	bool alone = true;
+	enum err e = shut_out_owner(s);
+	if (e == ERR_OK && !s->shared)
+		e = owner_is_alone(s, &alone);
 	if (e == ERR_OK)
 		e = rio_error(&s->io, rados_getaddrs(s->io.cluster, &address));
 	if (e == ERR_OK)
@@ -139,26 +226,56 @@ void owner_leave(struct rstore *s)
 		mutex_unlock(&s->lock);
 		(void)pthread_join(s->renewer, NULL);
 	}
-	if (!s->owner || atomic_load(&s->io.refused))
+	if (!s->locked || atomic_load(&s->io.refused))
 		return;
 	if (s->renews && sign(s, NULL) != ERR_OK)
 		return;
 	(void)rados_unlock(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance);
 }
 
-enum err owner_note(struct rstore *s, int64_t floor)
+/* Another daemon may have written a higher one already. */
+enum err owner_note_floor(struct rstore *s, int64_t floor)
 {
-	char text[2][17];
+	char text[17];
 	struct rio_edit e = { 0 };
-	mutex_lock(&s->lock);
-	uint64_t files = s->file_bytes;
-	mutex_unlock(&s->lock);
-	(void)snprintf(text[0], sizeof(text[0]), "%llx", (unsigned long long)floor);
-	(void)snprintf(text[1], sizeof(text[1]), "%llx", (unsigned long long)files);
-	rio_edit_set(&e, SPAN_LIT("floor"), span_of(text[0]));
-	rio_edit_set(&e, SPAN_LIT("files"), span_of(text[1]));
-	enum err err = rio_error(
-		&s->io, rio_write(&s->io, STORE_OBJECT, &e, (struct rio_guard){ .create = false }));
+	(void)snprintf(text, sizeof(text), "%015llx", (unsigned long long)floor);
+	rio_edit_set(&e, SPAN_LIT("floor"), span_of(text));
+	int code = rio_write(&s->io, STORE_OBJECT, &e,
+		(struct rio_guard){ .key = SPAN_LIT("floor"), .is = span_of(text), .less = true });
 	rio_edit_fini(&e);
-	return err;
+	if (code == -ECANCELED)
+		code = 0;
+	mutex_lock(&s->lock);
+	if (code == 0 && floor > s->reserved)
+		s->reserved = floor;
+	mutex_unlock(&s->lock);
+	return rio_error(&s->io, code);
+}
+
+enum err owner_note_files(struct rstore *s)
+{
+	char *mem = NULL, text[17];
+	struct rio_value v = { .key = SPAN_LIT("files") };
+	enum err e = rio_get(&s->io, STORE_OBJECT, &v, 1, &mem);
+	uint64_t sum = e == ERR_OK && v.val.p ? strtoull(v.val.p, NULL, 16) : 0;
+	mutex_lock(&s->lock);
+	uint64_t mine = s->file_bytes, fresh = sum + mine - s->file_bytes_told;
+	mutex_unlock(&s->lock);
+	if (e == ERR_OK && fresh != sum) {
+		struct rio_edit edit = { 0 };
+		struct rio_guard g = { .key = v.key, .is = v.val.p ? v.val : SPAN_LIT("") };
+		(void)snprintf(text, sizeof(text), "%llx", (unsigned long long)fresh);
+		rio_edit_set(&edit, v.key, span_of(text));
+		int code = rio_write(&s->io, STORE_OBJECT, &edit, g);
+		e = code == -ECANCELED ? ERR_BUSY : rio_error(&s->io, code);
+		rio_edit_fini(&edit);
+	}
+	if (e == ERR_OK) {
+		mutex_lock(&s->lock);
+		s->file_bytes += fresh - mine;
+		s->file_bytes_told = fresh;
+		mutex_unlock(&s->lock);
+	}
+	free(mem);
+	return e;
 }

@@ -87,11 +87,18 @@ static enum err list_one(struct rstore *s, uint64_t parent, enum item_class clas
 	return e;
 }
 
+static bool is_token(const struct rio_value *v)
+{
+	return span_is(v->key, KEY_TOKEN);
+}
+
 static enum err list_page(struct rstore *s, uint64_t parent, enum item_class class,
 	const struct rio_page *page, unsigned want, store_list_fn fn, void *arg, bool *ret_stop)
 {
 	for (size_t i = 0; i < page->n && !*ret_stop; i++) {
 		struct item it;
+		if (is_token(&page->v[i]))
+			continue;
 		enum err e = list_one(s, parent, class, &page->v[i], want, &it);
 		if (e == ERR_NOT_FOUND)
 			continue;
@@ -101,6 +108,16 @@ static enum err list_page(struct rstore *s, uint64_t parent, enum item_class cla
 		item_fini(&it);
 	}
 	return ERR_OK;
+}
+
+/* The token stands among the first two entries. */
+static bool is_dead(const struct rio_page *page)
+{
+	for (size_t i = 0; i < page->n && i < 2; i++) {
+		if (is_token(&page->v[i]))
+			return page->v[i].val.n > 0 && page->v[i].val.p[0] == TOKEN_DEAD;
+	}
+	return true;
 }
 
 enum err rados_list(struct store *st, struct store_view *v, uint64_t parent, enum item_class class,
@@ -122,17 +139,19 @@ enum err rados_list(struct store *st, struct store_view *v, uint64_t parent, enu
 	buf_add_char(&start, 0);
 	e = buf_full(&start);
 	if (e == ERR_OK) {
-		struct span exact = span_make(start.data, start.len - 1);
 		/* Nothing given: the first key may be empty. */
-		if (after.p && !inclusive)
-			exact.p = NULL;
-		e = rio_list(&s->io, object, exact, start.data, prefix, PAGE, &page);
+		bool first = !after.p || inclusive;
+		struct span keys[] = { span_make(start.data, start.len - 1), SPAN_LIT(KEY_TOKEN) };
+		e = rio_list(&s->io, object, first ? keys : keys + 1, first ? 2 : 1, start.data,
+			prefix, PAGE, &page);
 	}
 	buf_fini(&start);
 	if (e != ERR_OK)
 		return e == ERR_NOT_FOUND ? ERR_OK : e;
-	e = list_page(s, parent, class, &page, want, fn, arg, &stop);
-	*ret_more = page.more && !stop;
+	if (!is_dead(&page)) {
+		e = list_page(s, parent, class, &page, want, fn, arg, &stop);
+		*ret_more = page.more && !stop;
+	}
 	rio_page_fini(&page);
 	return e;
 }

@@ -12,6 +12,12 @@
 
 #define KEY_HEADER "!" /* the directory itself */
 #define KEY_TOKEN "t"  /* of the last change of the object: the guard of each write */
+#define KEY_ABOVE "v"  /* version of the last removal: what is made has a later one */
+#define KEY_LAST "w"   /* the last token of each of the last writers, latest first */
+#define LAST_MAX 8     /* writers; no daemon's lost answer is older */
+#define LAST_LEN (LAST_MAX * TOKEN_LEN)
+#define WRITER_LEN 17  /* of a token: the daemon, and which of its writers */
+#define TOKEN_DEAD 'x' /* first letter of the last token of a directory */
 
 /* Names; each is at most RIO_NAME_MAX - 1 long. */
 void name_dir(char out[RIO_NAME_MAX], uint64_t id);

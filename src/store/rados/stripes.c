@@ -195,7 +195,6 @@ enum err stripes_drop(
 {
 	char object[RIO_NAME_MAX], prefix[KEY_STRIPES_LEN + 1];
 	struct buf key = BUF_INIT(KEYS_MAX);
-	struct span none = { NULL, 0 };
 	key_stripe(&key, id, 0);
 	enum err e = buf_full(&key);
 	bool more = e == ERR_OK;
@@ -208,7 +207,7 @@ enum err stripes_drop(
 	name_dir(object, dir);
 	while (e == ERR_OK && more) {
 		struct rio_page page;
-		e = rio_list(&s->io, object, none, key.data, prefix, PAGE, &page);
+		e = rio_list(&s->io, object, NULL, 0, key.data, prefix, PAGE, &page);
 		if (e == ERR_OK)
 			e = drop_page(&page, id, edit, litter);
 		more = page.more && page.n > 0;

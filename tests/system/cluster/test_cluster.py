@@ -168,9 +168,38 @@ def test_an_sdk_works_on_a_cluster(rowfs, store, serve, monkeypatch):
         assert list(service.list_tables()) == []
 
 
+def test_two_daemons_serve_one_store(rowfs, store, serve):
+    """Each sees at once what the other acknowledged: rows, conditions, tables, keys."""
+    add_accounts(rowfs, store)
+    first, second = serve(store), serve(store)
+    with rest_client.Client(first.port) as a, rest_client.Client(second.port) as b:
+        rest_client.ok(a.create_table("Table"), 201)
+        row = {"PartitionKey": "p", "RowKey": "a", "n": -1}
+        rest_client.ok(b.insert("Table", row), 201, 204)
+        etag = rest_client.ok(a.get("Table", "p", "a"), 200).etag
+        for i in range(20):
+            one, other = (a, b) if i % 2 else (b, a)
+            rest_client.ok(one.replace("Table", "p", "a", {**row, "n": i}, etag), 204)
+            assert other.replace("Table", "p", "a", {**row, "n": -2}, etag).status == 412
+            found = rest_client.ok(other.get("Table", "p", "a"), 200)
+            assert found.json["n"] == i and rest_client.moment(found.etag) > rest_client.moment(etag)
+            etag = found.etag
+        rest_client.ok(a.delete("Table", "p", "a"), 204)
+        assert b.get("Table", "p", "a").status == 404
+        rest_client.ok(b.insert("Table", row), 201, 204)
+        assert rest_client.ok(a.get("Table", "p", "a"), 200).etag != etag
+        rest_client.ok(b.delete_table("Table"), 204)
+        assert a.insert("Table", row).status == 404
+        rowfs("account", "regenerate", store, rest_client.ACCOUNT, "--which=1")
+        for client in (a, b):
+            assert client.tables().status == 403
+    assert "clean" in rowfs("check", store).stdout
+
+
 @pytest.mark.slow
 def test_the_next_daemon_takes_over_from_one_that_hangs(rowfs, store, serve, work):
     add_accounts(rowfs, store)
+    store = Place(store + "?mode=exclusive")
     first = serve(store)
     with rest_client.Client(first.port) as client:
         rest_client.ok(client.create_table("Table"), 201)

@@ -128,7 +128,15 @@ static enum err condition_time(
 	return err_set(&c->detail, ERR_HEADER_INVALID, "%s is not a date of RFC 1123.", header);
 }
 
-enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret)
+/* A condition that is not known must not be taken for none. */
+static enum err refuse_tags(struct request_context *c)
+{
+	return request_header(c->request, "x-ms-if-tags").p == NULL
+		? ERR_OK
+		: err_set(&c->detail, ERR_NOT_SUPPORTED, "Blobs have no tags: x-ms-if-tags.");
+}
+
+static enum err read_conditions(struct request_context *c, struct blob_conditions *ret)
 {
 	*ret = (struct blob_conditions){ .match = condition_etag(c, "If-Match"),
 		.none_match = condition_etag(c, "If-None-Match") };
@@ -136,7 +144,16 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 	if (e == ERR_OK)
 		e = condition_time(
 			c, "If-Unmodified-Since", &ret->has_unmodified, &ret->unmodified_since);
+	if (e == ERR_OK)
+		e = refuse_tags(c);
 	return e == ERR_OK ? lease_id_read(c, "x-ms-lease-id", &ret->lease) : e;
+}
+
+enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret)
+{
+	enum err e = read_conditions(c, ret);
+	int n = (ret->match != 0) + (ret->none_match != 0) + ret->has_since + ret->has_unmodified;
+	return e == ERR_OK && n > 1 ? ERR_MULTIPLE_CONDITIONS : e;
 }
 
 /* ---- headers ---- */
@@ -145,7 +162,7 @@ enum err blob_request_find(struct request_context *c, struct blob_info *ret)
 {
 	struct blob_conditions conditions;
 	uint64_t id;
-	enum err e = blob_request_conditions(c, &conditions);
+	enum err e = read_conditions(c, &conditions);
 	if (e == ERR_OK)
 		e = rest_collection_id(c, &id);
 	if (e == ERR_OK && context_param(c, "snapshot", &(struct span){ 0 }))

@@ -27,7 +27,8 @@ static inline struct blob_request *blob_request(const struct request_context *c)
 	return c->own;
 }
 
-/* Reads the conditional headers and the lease id.  ERR_HEADER_INVALID. */
+/* Reads the conditional headers of a change, and the lease id.  ERR_HEADER_INVALID,
+ * ERR_MULTIPLE_CONDITIONS, ERR_NOT_SUPPORTED. */
 enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret);
 /* Finds the blob of the URL, if its conditions for a read hold.  On ERR_OK call blob_info_fini().  The
  * errors of both, and of rest_collection_id(). */

@@ -155,6 +155,37 @@ def test_conditions_by_etag_and_time(blobs):
     assert blobs.ask("DELETE", "/photos/x", headers={"If-Match": second}).status == 202
 
 
+def test_BL25_a_read_may_have_several_conditions_and_a_change_one(blobs):
+    first = blobs.put("/photos/x", b"1").headers["ETag"]
+    second = blobs.put("/photos/x", b"2").headers["ETag"]
+    past, future = "Fri, 20 Nov 2020 12:29:19 GMT", "Thu, 20 Nov 2036 12:29:19 GMT"
+
+    def read(**headers):
+        return blobs.get("/photos/x", **headers).status
+    # Both of the first pair must hold, and one of the second.
+    assert read(if_match=second, if_unmodified_since=future) == 200
+    assert read(if_match=second, if_unmodified_since=past) == 412
+    assert read(if_match=first, if_unmodified_since=future) == 412
+    assert read(if_none_match=second, if_modified_since=past) == 200
+    assert read(if_none_match=first, if_modified_since=future) == 200
+    assert read(if_none_match=second, if_modified_since=future) == 304
+    assert read(if_match=second, if_none_match=first) == 200
+    two = {"If-Match": second, "If-Unmodified-Since": future}
+    want = (400, "MultipleConditionHeadersNotSupported")
+    for method, query, more in (
+            ("PUT", {}, {"x-ms-blob-type": "BlockBlob"}), ("DELETE", {}, {}),
+            ("PUT", {"comp": "metadata"}, {}), ("PUT", {"comp": "properties"}, {}),
+            ("PUT", {"comp": "lease"}, {"x-ms-lease-action": "break"})):
+        assert code(blobs.ask(method, "/photos/x", query, headers={**two, **more})) == want
+    for method, query in (("DELETE", {}), ("PUT", {"comp": "metadata"})):
+        answer = blobs.ask(method, "/photos", {"restype": "container", **query}, headers=two)
+        assert code(answer) == want
+    tags = {"x-ms-if-tags": "a = 'b'"}
+    assert code(blobs.ask("GET", "/photos/x", headers=tags)) == (501, "NotImplemented")
+    assert code(blobs.ask("DELETE", "/photos/x", headers=tags)) == (501, "NotImplemented")
+    assert blobs.ask("DELETE", "/photos/x", headers={"If-Match": second}).status == 202
+
+
 def test_metadata_and_properties(blobs):
     etag = blobs.put("/photos/x", b"1", content_type="text/plain", cache_control="no-store",
                      x_ms_meta_a="1").headers["ETag"]

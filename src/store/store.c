@@ -220,6 +220,19 @@ void store_listen(struct store *s, store_foreign_fn fn, void *arg)
 		s->ops->listen(s, fn, arg);
 }
 
+void store_note_put(struct store *s, int64_t version, struct span note)
+{
+	lock_assert_above(RANK_STORE_CALL);
+	if (s->ops->note_put)
+		s->ops->note_put(s, version, note);
+}
+
+enum err store_note_get(struct store *s, struct buf *ret)
+{
+	lock_assert_above(RANK_STORE_CALL);
+	return s->ops->note_get ? s->ops->note_get(s, ret) : ERR_NOT_FOUND;
+}
+
 void store_give_back(struct store *s)
 {
 	lock_assert_above(RANK_STORE_CALL);

@@ -29,6 +29,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/span.h"
 
@@ -295,6 +296,7 @@ enum store_ability {
 };
 
 #define STORE_COMMIT_SIZES 8
+#define STORE_NOTE_MAX 4096
 
 struct store_info {
 	unsigned abilities;
@@ -380,6 +382,9 @@ struct store_ops {
 	/* Tells fn of foreign change sets from now on; returns when no call of the one before is
 	 * running.  NULL: this process alone changes the store. */
 	void (*listen)(struct store *s, store_foreign_fn fn, void *arg);
+	/* See store_note_put() and store_note_get().  NULL, both: the engine keeps no note. */
+	void (*note_put)(struct store *s, int64_t version, struct span note);
+	enum err (*note_get)(struct store *s, struct buf *ret);
 	/* Drops what only makes later reads quicker.  NULL: the engine has no such cache. */
 	void (*give_back)(struct store *s);
 	/* Clean: nothing to recover at the next open. */
@@ -419,6 +424,13 @@ enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progr
 enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
 /* fn NULL: nobody wants to know any more. */
 void store_listen(struct store *s, store_foreign_fn fn, void *arg);
+/* Leaves a note for the next opening, at most STORE_NOTE_MAX bytes, in place of an earlier one.  It is true
+ * of the store while version_floor() is this version.  A clean close writes it, if it is true then.  An
+ * engine may keep none. */
+void store_note_put(struct store *s, int64_t version, struct span note);
+/* Appends the note that an earlier opening left.  ERR_NOT_FOUND: there is none, or it is not true any
+ * more. */
+enum err store_note_get(struct store *s, struct buf *ret);
 /* Frees the caches of idle readers; for after a burst. */
 void store_give_back(struct store *s);
 void store_close(struct store *s); /* NULL is fine */

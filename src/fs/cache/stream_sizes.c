@@ -5,11 +5,11 @@
 #include "fs/cache/stream_sizes.h"
 
 #include "base/lock.h"
-#include "codec/entity_json.h"
 #include "fs/core/nid.h"
 #include "model/key.h"
+#include "service/core/kept_sizes.h"
 #include "service/core/partition_keys.h"
-#include "service/query/row_line.h"
+#include "service/core/row_line.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -187,8 +187,8 @@ static bool line_of(struct row_line *l, const struct item *it, struct span pk, s
 	if (it->kind != ITEM_ROW || item_is_empty_row(it))
 		return true;
 	key_from_order(it->key.p, it->key.n, rk);
-	enum err e = row_line_bytes(l, it, pk, span_make(rk, it->key.n),
-		ENTITY_JSON_PK | ENTITY_JSON_RK | ENTITY_JSON_TIMESTAMP, document, &bytes);
+	enum err e = row_line_bytes(
+		l, it, pk, span_make(rk, it->key.n), ROW_LINE_STREAM, document, &bytes);
 	*ret = (int64_t)bytes + 1;
 	return e == ERR_OK;
 }
@@ -256,4 +256,44 @@ void stream_sizes_changed(struct fs *fs, const struct change *changes, size_t n)
 		}
 	}
 	row_line_fini(&line);
+}
+
+/* ---- over a clean close ---- */
+
+_Static_assert(STREAMS_KNOWN == KEPT_SIZES_MAX, "all of them are kept");
+
+void stream_sizes_load(struct fs *fs)
+{
+	struct stream_sizes *t = fs->stream_sizes;
+	struct kept_size kept[KEPT_SIZES_MAX];
+	int64_t version = kept_sizes_version(fs->service);
+	size_t n = kept_sizes_read(fs->service, kept);
+	mutex_lock(&t->lock);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t nid = nid_of_dir_control(DIR_CONTROL_ROWS_NDJSON, kept[i].dir_id);
+		struct known *k = make(t, nid, kept[i].table_id, kept[i].dir_id);
+		k->has_size = true;
+		k->first = (int64_t)kept[i].bytes;
+	}
+	mutex_unlock(&t->lock);
+	if (version == 0 || kept_sizes_version(fs->service) != version)
+		rows_changed(t, 0, 0, NULL);
+}
+
+void stream_sizes_save(struct fs *fs)
+{
+	struct stream_sizes *t = fs->stream_sizes;
+	struct kept_size kept[KEPT_SIZES_MAX];
+	size_t n = 0;
+	int64_t version = kept_sizes_version(fs->service);
+	mutex_lock(&t->lock);
+	for (size_t i = 0; i < STREAMS_KNOWN; i++) {
+		const struct known *k = &t->v[i];
+		if (k->has_size && is_kept(k))
+			kept[n++] = (struct kept_size){ k->table_id, k->dir_id,
+				(uint64_t)(k->first + k->now.delta) };
+	}
+	mutex_unlock(&t->lock);
+	if (version != 0 && kept_sizes_version(fs->service) == version)
+		kept_sizes_write(fs->service, version, kept, n);
 }

@@ -31,6 +31,10 @@ bool stream_moment_is(const struct stream_moment *a, const struct stream_moment 
 /* Returns whether the size at this moment is known. */
 bool stream_sizes_find(struct stream_sizes *t, const struct stream_moment *m, uint64_t *ret);
 void stream_sizes_add(struct stream_sizes *t, const struct stream_moment *m, uint64_t size);
+/* Reads the sizes that a clean close left.  Call it once changes are followed. */
+void stream_sizes_load(struct fs *fs);
+/* Leaves the known sizes of .rows.ndjson to the next start.  Call it while changes are followed. */
+void stream_sizes_save(struct fs *fs);
 /* For each change set, after its commit and before service_is_changing() becomes false for it. */
 void stream_sizes_changed(struct fs *fs, const struct change *changes, size_t n);
 

@@ -227,8 +227,10 @@ static enum err start_threads(struct fs *fs, struct err_detail *detail)
 	enum err e = notifier_new(fs, &fs->notifier);
 	if (e == ERR_OK && (fs->waiters = waiters_new()) == NULL)
 		e = ERR_NO_MEMORY;
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
 		events_start(fs);
+		stream_sizes_load(fs);
+	}
 	if (e == ERR_OK)
 		e = start_lanes(fs);
 	return e == ERR_OK ? e : err_set(detail, e, FS_NO_THREADS);
@@ -317,8 +319,10 @@ void fs_free(struct fs *fs)
 	if (fs->unsaved != NULL)
 		rejected_retry(fs);
 	snapshots_stop(fs);
-	if (fs->waiters != NULL)
+	if (fs->waiters != NULL) {
+		stream_sizes_save(fs);
 		events_stop(fs);
+	}
 	waiters_free(fs->waiters);
 	notifier_free(fs->notifier);
 	locks_free(fs->locks);

@@ -74,12 +74,16 @@ static enum err verify_table(struct verify *v, const struct item *it)
 	check_policies(v, it);
 	verify_dir_flags(v, it, it->name);
 	v->table = it->name;
+	v->table_bytes = 0;
+	v->countable = true;
 	uint64_t children;
 	e = each_child(v, it->id, ITEM_TABLE, verify_partition, &children);
 	v->table = (struct span){ 0 };
 	v->children = children;
 	if (e == ERR_OK)
 		verify_count(v, it, it->name);
+	if (e == ERR_OK)
+		verify_size(v, it->id, v->table_bytes, it->name);
 	return verify_tolerate(v, it->name, e);
 }
 
@@ -171,6 +175,8 @@ enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn 
 	e = store_view_hold(v.store, &v.view);
 	uint64_t unused;
 	if (e == ERR_OK)
+		verify_sizes_begin(&v);
+	if (e == ERR_OK)
 		e = each_child(&v, STORE_ROOT, ITEM_NONE, verify_account, &unused);
 	if (e == ERR_OK)
 		e = verify_fixed(&v, STORE_REJECTED);
@@ -178,6 +184,7 @@ enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn 
 		e = verify_fixed(&v, STORE_TRASH);
 	store_view_close(v.store, v.view);
 	entity_fini(&v.entity);
+	row_line_fini(&v.line);
 	if (v.no_memory)
 		return ERR_NO_MEMORY;
 	if (e == ERR_OK && counts->findings > 0)

@@ -7,6 +7,8 @@
 
 #include "codec/entity_json.h"
 #include "service/check/verify.h"
+#include "service/core/kept_sizes.h"
+#include "service/core/row_line.h"
 
 struct verify {
 	struct service *service;
@@ -26,6 +28,13 @@ struct verify {
 	uint64_t children;  /* of that directory */
 	uint64_t done;
 	struct entity entity;
+
+	/* Sizes of streams that the last clean close left, and what the walk counts. */
+	struct kept_size kept[KEPT_SIZES_MAX];
+	size_t nkept;
+	uint64_t table_bytes, partition_bytes;
+	bool countable; /* false where a row cannot be counted */
+	struct row_line line;
 };
 
 /* ---- findings ---- */
@@ -49,6 +58,15 @@ enum err verify_tolerate(struct verify *v, struct span name, enum err e);
 
 /* Checks the rows, files and folders of a partition. */
 enum err verify_partition(struct verify *v, const struct item *it);
+
+/* ---- sizes of streams ---- */
+
+/* Reads the sizes of the moment of v->view. */
+void verify_sizes_begin(struct verify *v);
+/* Adds the row's line, of which v->entity may be decoded, to the current table and partition. */
+void verify_sizes_add(struct verify *v, const struct item *it, struct span key);
+/* Compares the bytes that were counted of the table or partition. */
+void verify_size(struct verify *v, uint64_t dir_id, uint64_t bytes, struct span name);
 
 /* ---- ordinary files and folders ---- */
 

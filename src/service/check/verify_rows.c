@@ -97,6 +97,7 @@ static void check_row(struct verify *v, const struct item *it)
 	} else if (!empty) {
 		check_keys_inside(v, it, key, &facts);
 		check_canonical(v, it, key);
+		verify_sizes_add(v, it, key);
 	}
 	if (it->version <= 0 || it->version > TICKS_MAX)
 		verify_report(v, key, "the Timestamp is not a date");
@@ -127,6 +128,7 @@ enum err verify_partition(struct verify *v, const struct item *it)
 	v->partition = span_make(key, it->key.n);
 	verify_dir_flags(v, it, (struct span){ 0 });
 	v->children = 0;
+	v->partition_bytes = 0;
 	enum err e = store_list(v->store, v->view, it->id, CLASS_KEYED, (struct span){ 0 }, false,
 		WANT_BODY, on_row, v);
 	if (e == ERR_OK)
@@ -139,5 +141,7 @@ enum err verify_partition(struct verify *v, const struct item *it)
 	v->children = children;
 	if (e == ERR_OK)
 		verify_count(v, it, name);
+	if (e == ERR_OK)
+		verify_size(v, it->id, v->partition_bytes, name);
 	return verify_tolerate(v, name, e);
 }

@@ -388,9 +388,9 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 	bool durable, struct err_detail *reterr)
 {
 	durable = durable || atomic_load(&s->sync);
-	bool watched = atomic_load(&s->watched);
 	struct unkept under_way;
 	set_begins(s, &under_way);
+	bool watched = atomic_load(&s->watched);
 	bool moves = moves_directories(changes, n);
 	bool touched = lookup_cache_is_touched(changes, n);
 	enum err e;

@@ -4,8 +4,8 @@
 #ifndef SERVICE_QUERY_ROW_STREAM_PARTS_H
 #define SERVICE_QUERY_ROW_STREAM_PARTS_H
 
+#include "service/core/row_line.h"
 #include "service/query/csv_writer.h"
-#include "service/query/row_line.h"
 #include "service/query/row_stream.h"
 #include "service/view/views.h"
 

@@ -95,7 +95,7 @@ static const char *const queries[] = {
 	" THEN o.body IS NULL OR length(o.body)>ifnull(i.size,0) ELSE o.body IS NOT NULL END"
 	" THEN 'the small file has '||ifnull(i.size,0)||' bytes, its document row '||"
 	"ifnull(length(o.body),'none')"
-	" WHEN i.kind IN (3,6,11) AND o.body IS NOT NULL THEN 'it has a document, though it is a directory'"
+	" WHEN i.kind IN (3,6,11) AND i.id<>1 AND o.body IS NOT NULL THEN 'it has a document, though it is a directory'"
 	" WHEN o.id>=(SELECT value FROM meta WHERE name='next_id')"
 	" THEN 'it has an id that is still to be given out'"
 	" END" AT " FROM item i LEFT JOIN obj o ON" OBJ,

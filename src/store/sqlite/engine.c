@@ -258,6 +258,7 @@ static void engine_close(struct store *s)
 	pthread_cond_destroy(&st->reclaimer.wake);
 	mutex_destroy(&st->lock);
 	pthread_cond_destroy(&st->sync_done);
+	buf_fini(&st->note);
 	free(st->kept_copy);
 	free(st->path);
 	free(st);
@@ -283,6 +284,8 @@ static const struct store_ops ops = {
 	.info = engine_info,
 	.check = sql_check,
 	.copy = sql_copy,
+	.note_put = sql_note_put,
+	.note_get = sql_note_get,
 	.give_back = engine_give_back,
 	.close = engine_close,
 };

@@ -27,7 +27,7 @@ static void settle(struct sql_store *st)
 	if (sql_do(w->conn, SQL_BEGIN) == ERR_OK) {
 		if (sql_meta_put(w->conn, "next_id", (int64_t)w->next_id) != ERR_OK ||
 			sql_meta_put(w->conn, "version_high", high) != ERR_OK ||
-			sql_do(w->conn, SQL_COMMIT) != ERR_OK)
+			sql_note_write(st) != ERR_OK || sql_do(w->conn, SQL_COMMIT) != ERR_OK)
 			(void)sql_do(w->conn, SQL_ROLLBACK);
 	}
 	(void)sql_exec(w->conn, "PRAGMA wal_checkpoint(TRUNCATE)");

@@ -53,6 +53,7 @@ struct sql_store {
 	bool syncing, sync_failed;    /* failed: until the store is opened anew */
 	pthread_cond_t sync_done;
 	size_t slice_items; /* of the next slice that is reclaimed */
+	struct buf note;    /* for the next opening, as note.c writes it */
 	struct {
 		pthread_t thread;
 		pthread_cond_t wake;
@@ -120,6 +121,14 @@ void sql_reclaimer_stop(struct sql_store *st);
 enum err sql_open_files(struct sql_store *st, struct err_detail *detail);
 /* Of whatever an open has come to.  Who could write leaves no log behind. */
 void sql_close_files(struct sql_store *st);
+
+/* ---- note.c ---- */
+
+/* The ops of these names. */
+void sql_note_put(struct store *s, int64_t version, struct span note);
+enum err sql_note_get(struct store *s, struct buf *ret);
+/* Writes the note in the transaction of a clean close, if it is true. */
+enum err sql_note_write(struct sql_store *st);
 
 /* ---- log.c ---- */
 

@@ -115,20 +115,21 @@ def test_X11_sizes_after_random_changes(both):
             check(tab, f"change {i}")
 
 
+def ask(path):
+    """The size that fstat(2) tells, and how long that took."""
+    start = time.monotonic()
+    with open(path, "rb", buffering=0) as f:
+        size = os.fstat(f.fileno()).st_size
+        return size, time.monotonic() - start
+
+
 def test_X11_a_commit_has_no_stream_counted_again(rowfs, store, mount):
     """Neither for fstat(2) nor for stat(2); and the first byte that cat reads does not wait."""
     m = mount(store)
     (m / ACCOUNT / "Tab").mkdir(parents=True)
     fill(rowfs, store, 200_000, "p")
     path = m / ACCOUNT / "Tab/.rows.ndjson"
-
-    def ask():
-        start = time.monotonic()
-        with open(path, "rb", buffering=0) as f:
-            size = os.fstat(f.fileno()).st_size
-            spent = time.monotonic() - start
-            return size, spent
-    first, counted = ask()
+    first, counted = ask(path)
     query = m / ACCOUNT / "Tab/.query/n lt 150000.ndjson"
     spent = []
     for _ in range(4):  # while its table does not change
@@ -141,9 +142,56 @@ def test_X11_a_commit_has_no_stream_counted_again(rowfs, store, mount):
     again = []
     for i in range(30):
         put(m / ACCOUNT / f"Tab/p/x{i}.json", '{"n":1}')
-        size, spent = ask()
+        size, spent = ask(path)
         again.append(spent)
         assert size > first and os.stat(path).st_size == size
         first = size
     assert sorted(again)[15] < counted / 5
     assert len(get(path)) == first
+
+
+def test_X11_a_clean_end_keeps_the_sizes(rowfs, store, mount):
+    """The next mount counts nothing."""
+    m = mount(store)
+    tab = m / ACCOUNT / "Tab"
+    tab.mkdir(parents=True)
+    fill(rowfs, store, 200_000, "p")
+    paths = tab / ".rows.ndjson", tab / "p/.rows.ndjson"
+    counted = [ask(path)[1] for path in paths]
+    for end in (m.umount, m.sigterm):
+        put(tab / f"p/{end.__name__}.json", '{"n":1}')
+        end()
+        m.start()
+        asked = [ask(path) for path in paths]
+        assert all(spent < first / 5 for (_, spent), first in zip(asked, counted))
+        assert [size for size, _ in asked] == [len(get(path)) for path in paths]
+
+
+def test_X11_sizes_are_right_after_changes_without_the_mount(rowfs, rest_store, rest_mount, serve):
+    """An import, a server, a kill: what the last mount kept is not used."""
+    m = rest_mount(rest_store)
+    tab = m / ACCOUNT / "Tab"
+    tab.mkdir(parents=True)
+    put(tab / ".rows.ndjson", "".join(
+        f'{{"PartitionKey":"{pk}","RowKey":"{i}","N":{i}}}\n' for pk in "pq" for i in range(50)))
+    check(tab, "the begin")
+    m.umount()
+    rowfs("import", rest_store, f"{ACCOUNT}/Tab", input='{"PartitionKey":"p","RowKey":"1","N":12345}\n')
+    m.start()
+    check(tab, "an import")
+    m.umount()
+    s = serve(rest_store)
+    with Client(s.port) as client:
+        ok(client.delete("Tab", "q", "7"))
+    s.stop()
+    m.start()
+    check(tab, "a server's delete")
+    put(tab / "p/7.json", '{"S":"longer"}')
+    m.kill9()
+    m.start()
+    check(tab, "a kill")
+    os.rename(tab / "q", tab / "q2")
+    m.umount()
+    assert "clean" in rowfs("check", rest_store).stdout
+    m.start()
+    check(tab, "a rename")

@@ -2,11 +2,12 @@
  * How long the line of a row is in a stream of all its properties.  The size of a canonical document
  * tells it.  So a stream can be counted without its documents, and a change tells by how much it
  * lengthens the stream. */
-#ifndef SERVICE_QUERY_ROW_LINE_H
-#define SERVICE_QUERY_ROW_LINE_H
+#ifndef SERVICE_CORE_ROW_LINE_H
+#define SERVICE_CORE_ROW_LINE_H
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "codec/entity_json.h"
 #include "model/entity.h"
 #include "store/store.h"
 
@@ -15,6 +16,9 @@ struct row_line { /* zeroed: empty */
 	struct entity entity;
 };
 void row_line_fini(struct row_line *l);
+
+/* The json_flags of .rows.ndjson. */
+#define ROW_LINE_STREAM (ENTITY_JSON_PK | ENTITY_JSON_RK | ENTITY_JSON_TIMESTAMP)
 
 /* Sets *ret to the bytes of a row as an object, without the line's end; 0 for a row without a document.
  * json_flags: enum entity_json_flags.  document: of a row that is not canonical.  ERR_NOT_FOUND: it is

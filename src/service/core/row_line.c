@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "service/query/row_line.h"
+#include "service/core/row_line.h"
 
-#include "codec/entity_json.h"
 #include "model/limits.h"
 
 /* "{}\n": a canonical document without members. */

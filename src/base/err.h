@@ -140,6 +140,7 @@
 	X(THROTTLED,             EAGAIN,       503, "ServerBusy",                   "The server is currently unable to receive requests. Please retry your request.") \
 	X(TIMED_OUT,             ETIMEDOUT,    500, "OperationTimedOut",            "The operation could not be completed within the permitted time.") \
 	X(TOO_MANY_OPEN,         EMFILE,       503, "ServerBusy",                   "Too many files are open.") \
+	X(NO_LOCKS,              ENOLCK,       501, "NotImplemented",               "Locks do not reach the other machines that serve this store.") \
 	X(TOO_MANY_LOCKS,        ENOLCK,       503, "ServerBusy",                   "Too many locks are held.") \
 	X(OUTCOME_UNKNOWN,       EIO,          500, "OperationTimedOut",            "The outcome of the operation is not known.") \
 	X(NOT_A_STORE,           EINVAL,       500, "InternalError",                "The file is not a rowfs store.") \

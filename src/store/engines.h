@@ -23,7 +23,6 @@ enum err store_create(const char *path, struct err_detail *detail);
 
 enum store_open_flags {
 	STORE_OPEN_READ_ONLY = 1,
-	STORE_OPEN_ALONE = 2, /* in a cluster: no other daemon may have it open too */
 };
 
 /* Opens the store at path and holds it: one process at a time.  ERR_BUSY with the holder's

@@ -22,11 +22,11 @@ static void new_path(void)
 		(long)getpid(), ++nr);
 }
 
-static struct store *open_as(unsigned flags)
+static struct store *open_place(const char *place)
 {
 	struct store *s = NULL;
 	memset(&detail, 0, sizeof(detail));
-	CHECK_ERR(store_open(path, flags, &s, NULL, &detail), ERR_OK);
+	CHECK_ERR(store_open(place, 0, &s, NULL, &detail), ERR_OK);
 	if (!s)
 		printf("# %s\n", detail.text);
 	return s;
@@ -34,7 +34,14 @@ static struct store *open_as(unsigned flags)
 
 static struct store *open_path(void)
 {
-	return open_as(0);
+	return open_place(path);
+}
+
+static const char *exclusive(void)
+{
+	static char place[sizeof(path) + 16];
+	(void)snprintf(place, sizeof(place), "%s?mode=exclusive", path);
+	return place;
 }
 
 static struct store *open_new(void)
@@ -145,10 +152,10 @@ TEST(a_second_daemon_is_told_who_serves_the_store)
 	(void)snprintf(pid, sizeof(pid), "process %ld", (long)getpid());
 	store_close(open_new());
 	for (unsigned alone = 0; alone < 2; alone++) {
-		struct store *first = open_as(alone ? STORE_OPEN_ALONE : 0);
+		struct store *first = open_place(alone ? exclusive() : path);
 		REQUIRE(first);
-		CHECK_ERR(store_open(path, alone ? 0 : STORE_OPEN_ALONE, &other, NULL, &detail),
-			ERR_BUSY);
+		CHECK_ERR(
+			store_open(alone ? path : exclusive(), 0, &other, NULL, &detail), ERR_BUSY);
 		CHECK(strstr(detail.text, pid) != NULL);
 		store_close(first);
 	}
@@ -163,7 +170,7 @@ TEST(the_owner_before_can_change_and_read_nothing)
 {
 	char out[1000], command[200], client[64];
 	store_close(open_new());
-	struct store *before = open_as(STORE_OPEN_ALONE);
+	struct store *before = open_place(exclusive());
 	REQUIRE(before);
 	uint64_t table = make_table(before);
 	CHECK_ERR(put_row(before, table, "a", 5000), ERR_OK);

@@ -287,8 +287,6 @@ static int open_service(struct serving *s)
 	struct store *store;
 	const char *path = s->serve->store;
 	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
-	if (s->serve->dir != NULL)
-		flags |= STORE_OPEN_ALONE; /* the kernel keeps names and attributes */
 	enum err e = open_patiently(s->serve, flags, &s->signals, &store, &why);
 	if (e == ERR_NOT_FOUND)
 		return command_fail(stderr, s->serve->command,

@@ -80,7 +80,7 @@ struct stream_moment stream_sizes_now(
 {
 	struct stream_sizes *t = fs->stream_sizes;
 	struct stream_moment ret = { 0 };
-	if (service_is_changing(fs->service))
+	if (fs->shared || service_is_changing(fs->service))
 		return ret;
 	mutex_lock(&t->lock);
 	struct known *k = find(t, nid);

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Which stream, at which moment.  Zeroed: the moment is not known. */
+/* Which stream, at which moment.  Zeroed: the moment is not known, as in a
+ * store that other machines change too. */
 struct stream_moment {
 	uint64_t nid;
 	uint64_t series;  /* of moments whose difference in size is known */

@@ -38,8 +38,9 @@ struct vnode_ops;
 struct waiters;
 struct workers;
 
-/* All writers of the store are in this process, and an invalidation follows every change.  So the
- * kernel may keep names and attributes for as long as it likes. */
+/* For how long the kernel may keep names and attributes.  Where all writers of the store are in this
+ * process, an invalidation follows every change, so it is as long as it likes.  No invalidation comes
+ * from another machine: it asks anew each time (keep_seconds()). */
 #define CACHE_SECONDS 3600.0
 
 /* Where a method runs.  Scan: reads of any length.  Change: commits, also such whose
@@ -87,6 +88,7 @@ struct fs {
 	struct idset *in_sets;   /* partitions of which a change set is being applied */
 	int64_t started;         /* ticks */
 	atomic_int page_givers;  /* requests inside pages_give() */
+	bool shared; /* other machines may change the store too: nothing changeable is kept */
 	bool mounted;
 	bool given_up;                       /* the mount point may be another mount's */
 	atomic_int in_flight;                /* requests that are being worked on */
@@ -98,5 +100,10 @@ struct fs {
 	const struct kind_ops *const *kinds;
 	atomic_bool stopping; /* what takes long shall end */
 };
+
+static inline double keep_seconds(const struct fs *fs)
+{
+	return fs->shared ? 0 : CACHE_SECONDS;
+}
 
 #endif

@@ -95,7 +95,9 @@ static enum err find_bound(struct fs *fs, struct query_node *options, const stru
 	struct query_bound *bound)
 {
 	uint64_t changes = atomic_load(&fs->changes) + 1, begin = clock_mono_us();
-	if (bound->changes == changes || (bound->changes != 0 && begin < bound->good_until_us))
+	if (!fs->shared && bound->changes == changes)
+		return ERR_OK;
+	if (bound->changes != 0 && begin < bound->good_until_us)
 		return ERR_OK;
 	struct counting c = { .bound = bound, .left = options->query.top };
 	struct pages p = { .fs = fs, .call = call, .fn = count_row, .arg = &c };

@@ -13,6 +13,7 @@
 #define CONTENT_LIMIT ((size_t)6 * LIMIT_MESSAGE_BYTES + 4096)
 /* A waiter looks again after so long, in case the wall clock was set. */
 #define LOOK_AGAIN_US (60 * UINT64_C(1000000))
+#define SHARED_LOOK_US UINT64_C(1000000)
 
 struct take_file {
 	struct vfile file; /* first */
@@ -94,8 +95,9 @@ static enum err wait_until(struct take_file *f, uint64_t *ret_us)
 	char key[MESSAGE_KEY_CHARS + 1];
 	enum err e = store_list(fs->store, NULL, f->queue, CLASS_QUEUE,
 		message_key_write(&now, key), false, WANT_KEYS, on_next, &next);
-	uint64_t us = LOOK_AGAIN_US;
-	if (next.visible != INT64_MAX && (next.visible - next.now) / 10 < (int64_t)LOOK_AGAIN_US)
+	/* Nobody tells of what other machines put. */
+	uint64_t us = fs->shared ? SHARED_LOOK_US : LOOK_AGAIN_US;
+	if (next.visible != INT64_MAX && (next.visible - next.now) / 10 < (int64_t)us)
 		us = (uint64_t)((next.visible - next.now) / 10) + 1;
 	*ret_us = clock_mono_us() + us;
 	return e;

@@ -95,7 +95,7 @@ static void reply_item(struct fuse_call *c, struct item *item, bool lasts)
 	struct stat st;
 	bool lasting = !attr_is_resizing(c->fs, item) && lasts;
 	attr_of_item(c->fs, item, &st);
-	reply_attr(c, &st, lasting ? CACHE_SECONDS : 0);
+	reply_attr(c, &st, lasting ? keep_seconds(c->fs) : 0);
 }
 
 void item_attributes(struct fuse_call *c, struct node *n)
@@ -215,7 +215,7 @@ static void reply_set(struct fuse_call *c, uint64_t nid, const struct item *now)
 		notify_attributes(c->fs->notifier, nid_of(now));
 	if (nid_of(now) == nid || nid_is_private(nid)) {
 		attr_of_item(c->fs, now, &result);
-		reply_attr(c, &result, nid_of(now) == nid ? CACHE_SECONDS : 0);
+		reply_attr(c, &result, nid_of(now) == nid ? keep_seconds(c->fs) : 0);
 	} else { /* a path is walked again; set twice is as set once */
 		reply_old(c, nid, now);
 	}

@@ -15,7 +15,7 @@ static void reply_create(struct fuse_call *c, uint64_t nid, const struct stat *s
 	struct handle *h, struct fuse_file_info *fi)
 {
 	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
-	e.attr_timeout = CACHE_SECONDS;
+	e.attr_timeout = keep_seconds(c->fs);
 	e.entry_timeout = timeout;
 	reply_elsewhere(c);
 	if (fuse_reply_create(c->req, &e, fi) == -ENOENT)
@@ -78,9 +78,9 @@ static void create_file(
 	if (e == ERR_OK) {
 		struct stat st;
 		attr_of_item(fs, &file, &st);
-		fi->keep_cache = 1;
+		fi->keep_cache = !fs->shared;
 		fi->noflush = may_skip_flush(fs, fi);
-		reply_create(c, nid_of(&file), &st, CACHE_SECONDS, h, fi);
+		reply_create(c, nid_of(&file), &st, keep_seconds(fs), h, fi);
 	} else {
 		reply_err(c, e);
 	}

@@ -53,7 +53,7 @@ static void open_as_it_is(
 		return;
 	}
 	retries_clear(c->fs, c->fs->retries, call_thread(c));
-	fi->keep_cache = 1;
+	fi->keep_cache = !c->fs->shared;
 	fi->noflush = may_skip_flush(c->fs, fi);
 	reply_open(c, h, fi);
 }

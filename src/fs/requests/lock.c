@@ -25,6 +25,14 @@ static void note_no_locks(void *call)
 	note_refusal(c, ERR_TOO_MANY_LOCKS, "");
 }
 
+/* The other machines that serve the store do not know of locks.  True: the request was answered. */
+static bool refuses_shared(struct fuse_call *c, bool unlocks)
+{
+	if (c->fs->shared)
+		reply_err(c, unlocks ? ERR_OK : ERR_NO_LOCKS);
+	return c->fs->shared;
+}
+
 /* False: it was answered. */
 static bool prepare(struct fuse_call *c, struct handle *h, const struct fuse_file_info *fi,
 	bool shows, struct lock_ask *ret)
@@ -52,7 +60,8 @@ void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int ope
 	struct handle *h = handle_of(fi);
 	struct lock_ask ask;
 	(void)nid;
-	if (!prepare(&c, h, fi, (operation & LOCK_UN) == 0, &ask))
+	if (refuses_shared(&c, (operation & LOCK_UN) != 0) ||
+		!prepare(&c, h, fi, (operation & LOCK_UN) == 0, &ask))
 		return;
 	locks_flock(c.fs->locks, req, &ask, operation);
 }
@@ -76,7 +85,8 @@ void op_setlk(
 	struct handle *h = handle_of(fi);
 	struct lock_ask ask;
 	(void)nid;
-	if (refuses(&c, range) || !prepare(&c, h, fi, range->l_type != F_UNLCK, &ask))
+	if (refuses(&c, range) || refuses_shared(&c, range->l_type == F_UNLCK) ||
+		!prepare(&c, h, fi, range->l_type != F_UNLCK, &ask))
 		return;
 	locks_set(c.fs->locks, req, &ask, range, sleep != 0);
 }
@@ -88,7 +98,7 @@ void op_getlk(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct 
 	struct handle *h = handle_of(fi);
 	struct lock_ask ask;
 	(void)nid;
-	if (refuses(&c, range) || !prepare(&c, h, fi, false, &ask))
+	if (refuses(&c, range) || refuses_shared(&c, false) || !prepare(&c, h, fi, false, &ask))
 		return;
 	locks_get(c.fs->locks, req, &ask, range);
 }

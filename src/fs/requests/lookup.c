@@ -111,11 +111,22 @@ static bool lookup_by_habit(struct fuse_call *c, struct resolved_name *t)
 	return guess;
 }
 
+/* An empty row keeps its node when another machine gives it a document. */
+static void drop_other_version(struct fs *fs, const struct item *now)
+{
+	const struct content *known = contents_pin_old(fs->contents, nid_of(now));
+	if (known != NULL && known->item.version != now->version)
+		contents_drop(fs->contents, known->nid);
+	contents_unpin(fs->contents, known);
+}
+
 /* With its document, where that will be opened next. */
 static enum err look_up(struct fs *fs, struct resolved_name *t, struct item *ret)
 {
 	unsigned want = WANT_ATTRS;
-	if (t->row_name && ahead_expects_open(fs->ahead))
+	/* In shared mode a walk that begins anew is served what its look-up found, for another
+	 * machine may replace the row over and over. */
+	if (t->row_name && (fs->shared || ahead_expects_open(fs->ahead)))
 		want = WANT_SMALL_BODY;
 	return name_look(fs, t, want, ret);
 }
@@ -158,10 +169,12 @@ void item_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 		struct stat st;
 		uint64_t nid = nid_of(&item);
 		attr_of_item(fs, &item, &st);
+		if (fs->shared)
+			drop_other_version(fs, &item);
 		if (item.body.p != NULL)
 			contents_add(fs->contents, &item);
 		retries_found(fs->retries, call_thread(c), t.dir.id, t.name, nid);
-		reply_node(c, nid, &st, CACHE_SECONDS);
+		reply_node(c, nid, &st, keep_seconds(fs));
 	} else if (e == ERR_NOT_FOUND) {
 		reply_missing(c, &t);
 	} else {

@@ -82,7 +82,7 @@ void item_mkdir(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode
 		struct stat st;
 		attr_of_item(c->fs, &made, &st);
 		idset_mark(c->fs->seen, made.parent);
-		reply_node(c, nid_of(&made), &st, CACHE_SECONDS);
+		reply_node(c, nid_of(&made), &st, keep_seconds(c->fs));
 	} else {
 		reply_err(c, e);
 	}

@@ -127,7 +127,7 @@ void reply_attr(struct fuse_call *c, const struct stat *st, double timeout)
 void reply_node(struct fuse_call *c, uint64_t nid, const struct stat *st, double entry_timeout)
 {
 	struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
-	e.attr_timeout = CACHE_SECONDS;
+	e.attr_timeout = keep_seconds(c->fs);
 	e.entry_timeout = c->in_set ? 0 : entry_timeout;
 	call_done(c, 0);
 	fuse_reply_entry(c->req, &e);
@@ -135,7 +135,7 @@ void reply_node(struct fuse_call *c, uint64_t nid, const struct stat *st, double
 
 void reply_no_entry(struct fuse_call *c)
 {
-	struct fuse_entry_param e = { .entry_timeout = c->in_set ? 0 : CACHE_SECONDS };
+	struct fuse_entry_param e = { .entry_timeout = c->in_set ? 0 : keep_seconds(c->fs) };
 	call_done(c, 0);
 	fuse_reply_entry(c->req, &e);
 }

@@ -13,6 +13,12 @@ static void op_init(void *arg, struct fuse_conn_info *conn)
 		(FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_FLOCK_LOCKS |
 			FUSE_CAP_POSIX_LOCKS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
 			FUSE_CAP_PARALLEL_DIROPS);
+	/* Other machines notify nobody: the kernel drops the pages of a file whose size or time of
+	 * change it finds moved, which it asks for before each read. */
+	if (fs->shared) {
+		conn->want &= ~(unsigned)FUSE_CAP_EXPLICIT_INVAL_DATA;
+		conn->want |= conn->capable & FUSE_CAP_AUTO_INVAL_DATA;
+	}
 	if (fs->options.on_ready != NULL)
 		fs->options.on_ready(fs->options.arg);
 }

@@ -167,7 +167,7 @@ static void run_size(struct task *t)
 	t->again = e == ERR_CANCELLED && !task_given_up(t);
 	if (t->again)
 		return;
-	if (t->file != NULL && e == ERR_OK && f->ops->resumes)
+	if (t->file != NULL && e == ERR_OK && f->ops->resumes && !fs->shared)
 		told_keep(fs->told, t->nid, call_told_to(&t->call), t->file, until_us);
 	else if (t->file != NULL)
 		t->file->ops->free(t->file);

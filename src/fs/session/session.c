@@ -258,6 +258,7 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 		return ERR_NO_MEMORY;
 	fs->service = service;
 	fs->store = service_store(service);
+	fs->shared = service_can(service, STORE_SHARED);
 	fs->options = *options;
 	fs->source = strdup(options->source);
 	fs->store_path = strdup(options->store);
@@ -277,7 +278,7 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 		e = mount_session(fs, detail);
 	if (e == ERR_OK)
 		e = start_threads(fs, detail);
-	if (e == ERR_OK && !options->read_only)
+	if (e == ERR_OK && !options->read_only && !fs->shared)
 		e = tree_drop_orphans(service);
 	if (e == ERR_OK)
 		e = trash_new(service, &options->trash, &fs->trash);

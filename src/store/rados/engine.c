@@ -231,7 +231,7 @@ enum err rados_store_open(
 	name_instance(s);
 	bool alone;
 	enum err e = rio_connect(&s->io, url, &alone, detail);
-	s->shared = !alone && !(flags & STORE_OPEN_ALONE);
+	s->shared = !alone;
 	/* Read before, so that nothing is locked where there is no store; and when it is ours. */
 	if (e == ERR_OK)
 		e = read_store(s, url, detail);

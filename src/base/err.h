@@ -54,6 +54,10 @@
 	X(CONDITION_NOT_MET,     ESTALE,       412, "UpdateConditionNotSatisfied",  "The update condition specified in the request was not satisfied.") \
 	X(BLOB_CONDITION,        ESTALE,       412, "ConditionNotMet",              "The condition specified using HTTP conditional header(s) is not met.") \
 	X(MULTIPLE_CONDITIONS,   EINVAL,       400, "MultipleConditionHeadersNotSupported", "Multiple condition headers are not supported.") \
+	X(SOURCE_CONDITION,      ESTALE,       412, "SourceConditionNotMet",        "The source condition specified using HTTP conditional header(s) is not met.") \
+	X(COPY_SOURCE,           EREMOTE,      404, "CannotVerifyCopySource",       "Could not verify the copy source within the specified time. Examine the HTTP status code and message for more information about the failure.") \
+	X(COPY_ACCESS,           EACCES,       403, "CannotVerifyCopySource",       "Could not verify the copy source within the specified time. Examine the HTTP status code and message for more information about the failure.") \
+	X(COPY_NOT_PENDING,      EINVAL,       409, "NoPendingCopyOperation",       "There is currently no pending copy operation.") \
 	X(SEQUENCE_CONDITION,    ESTALE,       412, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.") \
 	X(SEQUENCE_TOO_LARGE,    EOVERFLOW,    409, "SequenceNumberIncrementTooLarge", "The sequence number increment cannot be performed because it would result in overflow of the sequence number.") \
 	X(NOT_MODIFIED,          ESTALE,       304, "ConditionNotMet",              "The condition specified using HTTP conditional header(s) is not met.") \

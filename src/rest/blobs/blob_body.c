@@ -139,6 +139,24 @@ void blob_body_fini(struct blob_body *b)
 	*b = (struct blob_body){ 0 };
 }
 
+enum err blob_body_md5(struct service *s, const struct blob_record *b, uint8_t out[16])
+{
+	struct crypto_md5 md5;
+	struct buf part = BUF_INIT(EXTENT_PIECE_BYTES);
+	enum err e = ERR_OK;
+	crypto_md5_begin(&md5);
+	for (uint64_t at = 0; at < b->size && e == ERR_OK; at += part.len) {
+		uint64_t left = b->size - at;
+		size_t n = left < EXTENT_PIECE_BYTES ? (size_t)left : EXTENT_PIECE_BYTES;
+		e = buf_resize(&part, n) ? blob_read(s, b, at, part.data, n) : ERR_NO_MEMORY;
+		if (e == ERR_OK)
+			crypto_md5_add(&md5, buf_span(&part));
+	}
+	crypto_md5_end(&md5, out);
+	buf_fini(&part);
+	return e;
+}
+
 void blob_md5_header(const char *name, const uint8_t md5[16], struct response *r)
 {
 	struct buf text = BUF_INIT(64);

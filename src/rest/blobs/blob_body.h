@@ -27,6 +27,8 @@ enum err blob_body_read(struct request_context *c, struct blob_body *ret);
  * blob_body_fini(). */
 enum err blob_body_sums(struct request_context *c, struct span bytes, struct blob_body *ret);
 void blob_body_fini(struct blob_body *b);
+/* Sums up the content of a blob. */
+enum err blob_body_md5(struct service *s, const struct blob_record *b, uint8_t out[16]);
 /* Adds Content-MD5, or x-ms-content-crc64. */
 void blob_md5_header(const char *name, const uint8_t md5[16], struct response *r);
 void blob_crc64_header(uint64_t crc64, struct response *r);

@@ -49,6 +49,20 @@ static void add_property(struct response *r, const char *name, struct span store
 	response_header(r, name, sas.n > 0 ? sas : stored);
 }
 
+static void add_copied(const struct blob_record *b, struct response *r)
+{
+	char progress[64];
+	if (b->copied.id.n == 0)
+		return;
+	(void)snprintf(progress, sizeof(progress), "%llu/%llu", (unsigned long long)b->size,
+		(unsigned long long)b->size);
+	response_header(r, "x-ms-copy-id", b->copied.id);
+	response_header(r, "x-ms-copy-source", b->copied.source);
+	response_header_str(r, "x-ms-copy-status", "success");
+	response_header_str(r, "x-ms-copy-progress", progress);
+	blob_date_header("x-ms-copy-completion-time", b->copied.when, r);
+}
+
 void blob_properties_add(const struct request_context *c, const struct blob_record *b, bool ranged,
 	struct response *r)
 {
@@ -71,6 +85,7 @@ void blob_properties_add(const struct request_context *c, const struct blob_reco
 		response_header_str(r, "x-ms-blob-sequence-number", number);
 	}
 	lease_headers_add(c, &b->lease, r);
+	add_copied(b, r);
 	response_header_str(r, "x-ms-server-encrypted", "true");
 	metadata_to_headers(b->metadata, r);
 }

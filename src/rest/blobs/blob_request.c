@@ -128,30 +128,46 @@ static enum err condition_time(
 	return err_set(&c->detail, ERR_HEADER_INVALID, "%s is not a date of RFC 1123.", header);
 }
 
+/* The headers of conditions, for the blob of the URL and for the source of a copy. */
+struct condition_names {
+	const char *match, *none_match, *since, *unmodified, *tags, *lease;
+};
+static const struct condition_names names_here = { "If-Match", "If-None-Match", "If-Modified-Since",
+	"If-Unmodified-Since", "x-ms-if-tags", "x-ms-lease-id" };
+static const struct condition_names names_source = { "x-ms-source-if-match",
+	"x-ms-source-if-none-match", "x-ms-source-if-modified-since",
+	"x-ms-source-if-unmodified-since", "x-ms-source-if-tags", "x-ms-source-lease-id" };
+
 /* A condition that is not known must not be taken for none. */
-static enum err refuse_tags(struct request_context *c)
+static enum err refuse_tags(struct request_context *c, const char *header)
 {
-	return request_header(c->request, "x-ms-if-tags").p == NULL
+	return request_header(c->request, header).p == NULL
 		? ERR_OK
-		: err_set(&c->detail, ERR_NOT_SUPPORTED, "Blobs have no tags: x-ms-if-tags.");
+		: err_set(&c->detail, ERR_NOT_SUPPORTED, "Blobs have no tags: %s.", header);
 }
 
-static enum err read_conditions(struct request_context *c, struct blob_conditions *ret)
+static enum err read_conditions(
+	struct request_context *c, const struct condition_names *names, struct blob_conditions *ret)
 {
-	*ret = (struct blob_conditions){ .match = condition_etag(c, "If-Match"),
-		.none_match = condition_etag(c, "If-None-Match") };
-	enum err e = condition_time(c, "If-Modified-Since", &ret->has_since, &ret->modified_since);
+	*ret = (struct blob_conditions){ .match = condition_etag(c, names->match),
+		.none_match = condition_etag(c, names->none_match) };
+	enum err e = condition_time(c, names->since, &ret->has_since, &ret->modified_since);
 	if (e == ERR_OK)
 		e = condition_time(
-			c, "If-Unmodified-Since", &ret->has_unmodified, &ret->unmodified_since);
+			c, names->unmodified, &ret->has_unmodified, &ret->unmodified_since);
 	if (e == ERR_OK)
-		e = refuse_tags(c);
-	return e == ERR_OK ? lease_id_read(c, "x-ms-lease-id", &ret->lease) : e;
+		e = refuse_tags(c, names->tags);
+	return e == ERR_OK ? lease_id_read(c, names->lease, &ret->lease) : e;
+}
+
+enum err blob_request_source_conditions(struct request_context *c, struct blob_conditions *ret)
+{
+	return read_conditions(c, &names_source, ret);
 }
 
 enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret)
 {
-	enum err e = read_conditions(c, ret);
+	enum err e = read_conditions(c, &names_here, ret);
 	int n = (ret->match != 0) + (ret->none_match != 0) + ret->has_since + ret->has_unmodified;
 	return e == ERR_OK && n > 1 ? ERR_MULTIPLE_CONDITIONS : e;
 }
@@ -162,7 +178,7 @@ enum err blob_request_find(struct request_context *c, struct blob_info *ret)
 {
 	struct blob_conditions conditions;
 	uint64_t id;
-	enum err e = read_conditions(c, &conditions);
+	enum err e = read_conditions(c, &names_here, &conditions);
 	if (e == ERR_OK)
 		e = rest_collection_id(c, &id);
 	if (e == ERR_OK && context_param(c, "snapshot", &(struct span){ 0 }))

@@ -27,9 +27,17 @@ static inline struct blob_request *blob_request(const struct request_context *c)
 	return c->own;
 }
 
+/* Whether the credential allows making a blob, but not changing one. */
+static inline bool blob_request_only_creates(const struct request_context *c)
+{
+	return c->access.kind != ACCESS_OWNER && (c->access.permissions & PERMISSION('w')) == 0;
+}
+
 /* Reads the conditional headers of a change, and the lease id.  ERR_HEADER_INVALID,
  * ERR_MULTIPLE_CONDITIONS, ERR_NOT_SUPPORTED. */
 enum err blob_request_conditions(struct request_context *c, struct blob_conditions *ret);
+/* Reads those of the source of a copy.  ERR_HEADER_INVALID, ERR_NOT_SUPPORTED. */
+enum err blob_request_source_conditions(struct request_context *c, struct blob_conditions *ret);
 /* Finds the blob of the URL, if its conditions for a read hold.  On ERR_OK call blob_info_fini().  The
  * errors of both, and of rest_collection_id(). */
 enum err blob_request_find(struct request_context *c, struct blob_info *ret);

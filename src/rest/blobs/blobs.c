@@ -26,6 +26,7 @@
 	X(PUT_BLOB, "PutBlob") X(GET_BLOB, "GetBlob") X(DELETE_BLOB, "DeleteBlob") \
 	X(GET_METADATA, "GetBlobMetadata") X(SET_METADATA, "SetBlobMetadata") \
 	X(SET_BLOB_PROPERTIES, "SetBlobProperties") X(LEASE_BLOB, "LeaseBlob") \
+	X(ABORT_COPY, "AbortCopyBlob") \
 	X(PUT_PAGE, "PutPage") X(GET_PAGE_RANGES, "GetPageRanges") \
 	X(PREFLIGHT, "PreflightBlobRequest") \
 	X(OTHER, "Other") /* refused before the operation was known */
@@ -84,6 +85,8 @@ static const struct route routes[] = {
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_BLOB_PROPERTIES, op_set_blob_properties },
 	{ BLOB_ITSELF, NULL, "lease", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w') | P('d'), 0, 0, P('w') | P('d') }, DO_LEASE_BLOB, op_lease_blob },
+	{ BLOB_ITSELF, NULL, "copy", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w'), 0, P('w'), 0 }, DO_ABORT_COPY, op_abort_copy },
 	{ BLOB_ITSELF, NULL, "page", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_PAGE, op_put_page },
 	{ BLOB_ITSELF, NULL, "pagelist", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
@@ -98,7 +101,7 @@ static const char *const operations[OPERATIONS_] = {
 /* clang-format on */
 
 static const char *const params[] = { "prefix", "delimiter", "marker", "maxresults", "include",
-	"snapshot", "prevsnapshot", "blockid", "blocklisttype", NULL };
+	"snapshot", "prevsnapshot", "blockid", "blocklisttype", "copyid", NULL };
 
 const struct rest_service rest_blobs = {
 	.name = "blob",

@@ -17,16 +17,9 @@
 
 /* ---- Put Blob ---- */
 
-static bool only_creates(const struct request_context *c)
-{
-	return c->access.kind != ACCESS_OWNER && (c->access.permissions & PERMISSION('w')) == 0;
-}
-
 static enum err check_type(struct request_context *c)
 {
 	struct span type = request_header(c->request, "x-ms-blob-type");
-	if (request_header(c->request, "x-ms-copy-source").p != NULL)
-		return ERR_NOT_SUPPORTED;
 	if (type.p == NULL)
 		return err_set(&c->detail, ERR_HEADER_MISSING,
 			"A required HTTP header was not specified: x-ms-blob-type.");
@@ -62,7 +55,7 @@ static enum err put(struct request_context *c, uint64_t id, const struct blob_bo
 	enum err e = blob_request_conditions(c, &conditions);
 	if (e == ERR_OK && pages && body->size > 0)
 		e = err_set(&c->detail, ERR_HEADER_INVALID, "A new page blob has no body.");
-	if (e == ERR_OK && only_creates(c))
+	if (e == ERR_OK && blob_request_only_creates(c))
 		conditions.none_match = ETAG_ANY;
 	if (e == ERR_OK)
 		e = blob_properties_read(c, true, &to.properties);
@@ -74,7 +67,7 @@ static enum err put(struct request_context *c, uint64_t id, const struct blob_bo
 		e = blob_put(c->service, ORIGIN_REST, id, blob_request(c)->name, &to, &conditions,
 			ret_etag, &c->detail);
 	buf_fini(&md5);
-	return e == ERR_BLOB_EXISTS && only_creates(c) ? ERR_SAS_PERMISSION : e;
+	return e == ERR_BLOB_EXISTS && blob_request_only_creates(c) ? ERR_SAS_PERMISSION : e;
 }
 
 enum err op_put_blob(struct request_context *c, struct response *r)
@@ -83,6 +76,8 @@ enum err op_put_blob(struct request_context *c, struct response *r)
 	struct blob_body body = { 0 };
 	uint64_t id;
 	int64_t etag = 0;
+	if (request_header(c->request, "x-ms-copy-source").p != NULL)
+		return op_copy_blob(c, r);
 	enum err e = check_type(c);
 	if (e == ERR_OK)
 		e = rest_collection_id(c, &id);

@@ -16,7 +16,7 @@
 
 struct list {
 	struct buf *out;
-	bool metadata;
+	bool metadata, copy;
 	int64_t now; /* the states of leases are as of then */
 };
 
@@ -49,6 +49,20 @@ static void add_optional(struct buf *out, const char *name, struct span value)
 	}
 }
 
+static void add_copied(const struct list *l, const struct blob_record *b)
+{
+	if (!l->copy || b->copied.id.n == 0)
+		return;
+	xml_add_element(l->out, "CopyId", b->copied.id);
+	xml_add_element(l->out, "CopySource", b->copied.source);
+	buf_addf(l->out,
+		"<CopyStatus>success</CopyStatus><CopyProgress>%llu/%llu</CopyProgress>"
+		"<CopyCompletionTime>",
+		(unsigned long long)b->size, (unsigned long long)b->size);
+	http_date_add(l->out, b->copied.when);
+	buf_add_str(l->out, "</CopyCompletionTime>");
+}
+
 static void add_properties(const struct list *l, const struct blob_record *b)
 {
 	struct buf *out = l->out;
@@ -71,6 +85,7 @@ static void add_properties(const struct list *l, const struct blob_record *b)
 			(long long)b->sequence);
 	buf_addf(out, "<BlobType>%s</BlobType>", b->type == BLOB_PAGES ? "PageBlob" : "BlockBlob");
 	lease_xml_add(&b->lease, l->now, out);
+	add_copied(l, b);
 	buf_add_str(out, "<ServerEncrypted>true</ServerEncrypted></Properties>");
 }
 
@@ -98,6 +113,7 @@ static enum err read_include(struct request_context *c, struct blob_listing *how
 		struct span word = span_take(&rest, ',');
 		bool ok = false;
 		l->metadata = l->metadata || span_is(word, "metadata");
+		l->copy = l->copy || span_is(word, "copy");
 		how->uncommitted = how->uncommitted || span_is(word, "uncommittedblobs");
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)
 			ok = ok || span_is(word, known[i]);

@@ -26,6 +26,10 @@ enum err op_delete_blob(struct request_context *c, struct response *r);
 enum err op_set_blob_metadata(struct request_context *c, struct response *r);
 enum err op_set_blob_properties(struct request_context *c, struct response *r);
 
+/* op_copy.c */
+enum err op_copy_blob(struct request_context *c, struct response *r);
+enum err op_abort_copy(struct request_context *c, struct response *r);
+
 /* op_leases.c */
 enum err op_lease_blob(struct request_context *c, struct response *r);
 enum err op_lease_container(struct request_context *c, struct response *r);

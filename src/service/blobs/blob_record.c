@@ -38,6 +38,13 @@ void blob_record_write(const struct blob_record *r, struct buf *out)
 		lease_write(&r->lease, out);
 		buf_add_char(out, '\n');
 	}
+	if (r->copied.id.n > 0) {
+		buf_add_str(out, "copy:");
+		buf_add_span(out, r->copied.id);
+		buf_addf(out, " %" PRId64 " ", r->copied.when);
+		buf_add_span(out, r->copied.source);
+		buf_add_char(out, '\n');
+	}
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		const struct span *s = (const void *)((const char *)&r->properties + texts[i].at);
 		if (s->n > 0) {
@@ -77,6 +84,14 @@ static bool read_text(const struct metadata_pair *p, struct blob_properties *ret
 	return false;
 }
 
+static bool read_copied(struct span text, struct blob_copied *ret)
+{
+	ret->id = span_take(&text, ' ');
+	struct span when = span_take(&text, ' ');
+	ret->source = text;
+	return ret->id.n > 0 && read_number(when, &ret->when);
+}
+
 /* A number of the record, by its name. */
 static int64_t *number_of(struct blob_record *r, struct span name)
 {
@@ -96,6 +111,8 @@ static bool read_member(const struct metadata_pair *p, struct blob_record *ret)
 		return read_type(p->value, &ret->type);
 	if (span_is(p->name, "lease"))
 		return lease_read(p->value, &ret->lease);
+	if (span_is(p->name, "copy"))
+		return read_copied(p->value, &ret->copied);
 	if (number != NULL)
 		return read_number(p->value, number);
 	return read_text(p, &ret->properties);

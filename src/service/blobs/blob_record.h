@@ -27,6 +27,12 @@ struct blob_properties {
 	struct span md5; /* base64 */
 };
 
+/* How a blob came to be a copy.  Zeroed: it is none. */
+struct blob_copied {
+	struct span id, source; /* the source's URL without its signature */
+	int64_t when;           /* ticks */
+};
+
 struct blob_record {
 	enum blob_type type;
 	int64_t etag; /* ticks: the time of the last change */
@@ -36,6 +42,7 @@ struct blob_record {
 	uint64_t pages;   /* valid ones, of a page blob */
 	int64_t sequence; /* its sequence number */
 	struct lease lease;
+	struct blob_copied copied;
 	struct blob_properties properties;
 	struct span metadata; /* model/metadata.h */
 	struct span content;

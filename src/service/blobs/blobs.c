@@ -79,8 +79,10 @@ static enum err make_edit(
 	*ret = *there;
 	if (to->metadata != NULL)
 		ret->metadata = *to->metadata;
-	if (to->properties != NULL)
+	if (to->properties != NULL) {
 		ret->properties = *to->properties;
+		ret->copied = (struct blob_copied){ 0 };
+	}
 	return ERR_OK;
 }
 

@@ -42,13 +42,10 @@ static int code_of(uint32_t sum)
 	return (int)(sum & 0x7fffffff);
 }
 
-int execute(const struct command_table *table, struct service *s, const struct served *served,
-	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg)
+int execute(const struct command_table *table, const struct cmd_env *at, int argc,
+	char *const *argv, int *fds, size_t nfds)
 {
 	(void)table;
-	(void)s;
-	(void)served;
 	MUST(argc >= 0 && argv[argc] == NULL && nfds >= EXECUTE_INPUTS);
 	seen.calls++;
 	seen.words = (size_t)argc;
@@ -63,7 +60,7 @@ int execute(const struct command_table *table, struct service *s, const struct s
 		MUST((fcntl(fds[i], F_GETFD) & FD_CLOEXEC) != 0);
 		MUST(close(fds[i]) == 0);
 	}
-	(void)cancelled(arg);
+	(void)at->cancelled(at->cancel_arg);
 	return code_of(seen.sum);
 }
 

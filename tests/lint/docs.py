@@ -86,9 +86,17 @@ def roff_words(text):
     return text.replace("\\-", "-").replace("\\&", "").replace("\\(aq", "'")
 
 
+def sources_of_commands(top):
+    """The commands, and the headers with options that several of them have."""
+    paths = [p for of in ("commands/*.c", "core/*.h") for p in sorted(glob.glob(os.path.join(top, "src/daemon", of)))]
+    # A macro's rows as those of a table.
+    return re.sub(r"^(?:\t+\{ (?:\\\n\t+)?|\t+)(?=\"[a-z-]+\", (?:0|'.'), )", "\t{ ",
+                  "".join(read(p) for p in paths), flags=re.M)
+
+
 def check_commands(top, say):
     page = roff_words(read(top, "docs/rowfs.1"))
-    source = "".join(read(p) for p in sorted(glob.glob(os.path.join(top, "src/daemon/commands/*.c"))))
+    source = sources_of_commands(top)
     commands = re.findall(r'^\t\.name = "([a-z ]+)"', source, re.M)
     options = re.findall(r'^\t\{ "([a-z-]+)", ', source, re.M)
     if len(commands) < 10 or not options:
@@ -105,7 +113,7 @@ def check_commands(top, say):
 
 def check_tested(top, say):
     """Commands as `"account", "add"` or `rowfs account add`, options by either of their names."""
-    source = "".join(read(p) for p in glob.glob(os.path.join(top, "src/daemon/commands/*.c")))
+    source = sources_of_commands(top)
     tests = "".join(read(p) for p in glob.glob(os.path.join(top, "tests/system/*/*.py")))
     for name in sorted(re.findall(r'^\t\.name = "([a-z ]+)"', source, re.M)):
         quoted = ", ".join(f'"{w}"' for w in name.split())

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/core/elsewhere.h"
 #include "daemon/core/progress.h"
 #include "daemon/core/rows_out.h"
 #include "daemon/core/table_arg.h"
-#include "model/key.h"
+#include "daemon/rows/rows.h"
 #include "service/check/salvage.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
-#include "service/query/row_stream.h"
 #include "service/queue/queues.h"
 #include "service/transfer/message_transfer.h"
 
@@ -17,7 +17,7 @@
 
 struct run {
 	struct cmd_env *env;
-	struct row_stream *stream;
+	struct row_source *source;
 	struct progress progress; /* of messages */
 	uint64_t messages;
 };
@@ -36,6 +36,11 @@ static bool check(const struct args *args, FILE *err)
 	if (!table_or_queue_arg_parse(args->words[1], "export", &t, err) ||
 		!table_arg_format(args, NULL, "export", &format, err))
 		return false;
+	if (elsewhere_is(args->words[0]) && (t.queue || args_has(args, "skip-damaged"))) {
+		(void)command_fail(err, "export",
+			"a queue and --skip-damaged are for a store of this machine, not for a URL");
+		return false;
+	}
 	if (t.queue &&
 		(args->nwords > 2 || args_has(args, "skip-damaged") ||
 			args_value(args, "filter") != NULL || args_value(args, "format") != NULL)) {
@@ -47,43 +52,21 @@ static bool check(const struct args *args, FILE *err)
 	return true;
 }
 
-static enum err find_partition(
-	struct service *s, uint64_t table_id, struct span pk, struct err_detail *why)
-{
-	char key[LIMIT_KEY_BYTES];
-	struct item it = { 0 };
-	enum err e = key_check(pk, "PartitionKey", why);
-	if (e != ERR_OK)
-		return e;
-	key_to_order(pk.p, pk.n, key);
-	e = store_child(service_store(s), NULL, table_id, CLASS_KEYED, span_make(key, pk.n),
-		WANT_ATTRS, &it);
-	item_fini(&it);
-	return e;
-}
-
 static enum err open_rows(struct run *r, const struct args *args, const struct table_arg *t,
 	enum row_form form, struct err_detail *why)
 {
-	struct service *s = r->env->service;
 	struct row_query q = ROW_QUERY_ALL(form);
-	struct item table = { 0 };
-	struct span key, *partition = NULL;
-	enum err e = table_find(s, t->account, t->table, &table);
+	struct rows_at at = { .account = t->account, .table = t->table };
+	struct span key;
 	if (args->nwords > 2) {
 		key = span_of(args->words[2]);
-		partition = &key;
+		at.pk = &key;
 	}
-	if (e == ERR_OK && partition != NULL)
-		e = find_partition(s, table.id, *partition, why);
+	enum err e = row_query_set(&q, "filter", args_value(args, "filter"), why);
 	if (e == ERR_OK)
-		e = row_query_set(&q, "filter", args_value(args, "filter"), why);
-	if (e == ERR_OK)
-		e = row_stream_open(
-			s, table.id, partition, &q, SPAN_LIT("rowfs export"), &r->stream, why);
+		e = rows_of(r->env)->stream(r->env, &at, &q, "rowfs export", &r->source, why);
 	else
 		row_query_fini(&q);
-	item_fini(&table);
 	return e;
 }
 
@@ -177,8 +160,9 @@ static int run(struct cmd_env *env, const struct args *args)
 		e = open_rows(&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON,
 			&why);
 	if (e == ERR_OK && !t.queue)
-		e = rows_out(env, r.stream, false, &why);
-	row_stream_close(r.stream);
+		e = rows_out(env, r.source, false, &why);
+	if (r.source != NULL)
+		r.source->close(r.source);
 	if (e == ERR_OK)
 		return EXIT_DONE;
 	if (rows_out_reader_left(env))
@@ -192,6 +176,7 @@ static int run(struct cmd_env *env, const struct args *args)
 }
 
 static const struct option_spec options_[] = {
+	ELSEWHERE_OPTIONS,
 	{ "filter", 0, "FILTER", "only the rows that match, as for query" },
 	{ "format", 0, "ndjson|csv", "by default what --output ends in, else ndjson" },
 	{ "output", 'o', "FILE", "write to FILE instead of standard output" },
@@ -213,7 +198,7 @@ const struct command command_export = {
 	.options = options_,
 	.min_words = 2,
 	.max_words = 3,
-	.flags = COMMAND_READS | COMMAND_OUTPUT | COMMAND_SALVAGES,
+	.flags = COMMAND_READS | COMMAND_OUTPUT | COMMAND_SALVAGES | COMMAND_ELSEWHERE,
 	.check = check,
 	.data = run,
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * import: files into a table.  A record that is refused is reported with its place and
  * costs the others nothing. */
+#include "daemon/core/elsewhere.h"
 #include "daemon/core/progress.h"
 #include "daemon/core/table_arg.h"
+#include "daemon/rows/rows.h"
 #include "service/core/accounts.h"
-#include "service/core/tables.h"
 #include "service/queue/queues.h"
 #include "service/transfer/importer.h"
 #include "service/transfer/message_transfer.h"
@@ -55,6 +56,11 @@ static bool check(const struct args *args, FILE *err)
 	if (!table_or_queue_arg_parse(args->words[1], "import", &t, err) ||
 		!table_arg_format(args, NULL, "import", &format, err))
 		return false;
+	if (t.queue && elsewhere_is(args->words[0])) {
+		(void)command_fail(err, "import",
+			"a queue is imported into a store of this machine, not to a URL");
+		return false;
+	}
 	if (t.queue && (args_value(args, "mode") != NULL || args_value(args, "format") != NULL)) {
 		(void)command_fail(err, "import",
 			"messages are NDJSON, and are put; a queue takes no --mode and --format");
@@ -93,29 +99,6 @@ static uint64_t size_of(const struct cmd_env *env)
 		sum += (uint64_t)st.st_size;
 	}
 	return sum;
-}
-
-/* The table, made where it is not there yet. */
-static enum err open_table(
-	struct cmd_env *env, const struct table_arg *t, uint64_t *ret_id, struct err_detail *why)
-{
-	struct item table = { 0 };
-	enum err e = table_find(env->service, t->account, t->table, &table);
-	if (e == ERR_TABLE_NOT_FOUND) {
-		struct item account = { 0 };
-		e = account_find(env->service, t->account, &account);
-		if (e == ERR_OK)
-			e = table_create(
-				env->service, ORIGIN_COMMAND, account.id, t->table, &table, why);
-		item_fini(&account);
-		/* Someone else was faster. */
-		if (e == ERR_TABLE_EXISTS)
-			e = table_find(env->service, t->account, t->table, &table);
-	}
-	if (e == ERR_OK)
-		*ret_id = table.id;
-	item_fini(&table);
-	return e;
 }
 
 /* The queue, made where it is not there yet. */
@@ -159,11 +142,12 @@ static void summarize(struct run *r, const char *one, const char *many)
 static void tell_end(struct run *r, enum err e, const struct err_detail *why)
 {
 	if (why->line == 0)
-		(void)command_fail(r->env->err, "import", "%s: %s", r->input, err_message(e, why));
+		(void)command_fail(r->env->err, "import", "%s: %s: %s", r->input, err_code(e),
+			err_message(e, why));
 	else
 		(void)command_fail(r->env->err, "import",
-			"%s:%u: %s (from this line on nothing was imported)", r->input, why->line,
-			err_message(e, why));
+			"%s:%u: %s: %s (from this line on nothing was imported)", r->input,
+			why->line, err_code(e), err_message(e, why));
 }
 
 static int run(struct cmd_env *env, const struct args *args)
@@ -178,7 +162,9 @@ static int run(struct cmd_env *env, const struct args *args)
 		.arg = &r };
 	(void)table_or_queue_arg_parse(args->words[1], "import", &t, env->err);
 	(void)parse_mode(args_value(args, "mode"), &options.mode);
-	enum err e = (t.queue ? open_queue : open_table)(env, &t, &id, &why);
+	const struct rows_at at = { .account = t.account, .table = t.table };
+	enum err e = t.queue ? open_queue(env, &t, &id, &why)
+			     : rows_of(env)->make_table(env, &at, &id, &why);
 	if (e != ERR_OK)
 		return table_arg_fail(env, "import", &t, e, &why);
 
@@ -187,8 +173,10 @@ static int run(struct cmd_env *env, const struct args *args)
 		struct import_counts counts;
 		r.input = env->inputs[i].name;
 		(void)table_arg_format(args, r.input, "import", &options.format, env->err);
-		e = (t.queue ? messages_import : import_stream)(env->service, ORIGIN_COMMAND, id,
-			env->inputs[i].file, &options, &counts, &why);
+		FILE *in = env->inputs[i].file;
+		e = t.queue ? messages_import(
+				      env->service, ORIGIN_COMMAND, id, in, &options, &counts, &why)
+			    : rows_of(env)->import(env, &at, id, in, &options, &counts, &why);
 		r.done += counts.done;
 		r.refused += counts.refused;
 		r.bytes += counts.bytes;
@@ -205,6 +193,7 @@ static int run(struct cmd_env *env, const struct args *args)
 }
 
 static const struct option_spec options_[] = {
+	ELSEWHERE_OPTIONS,
 	{ "format", 0, "ndjson|csv", "by default what the file's name ends in, else ndjson" },
 	{ "mode", 0, "MODE", "insert, upsert (the default), merge or replace" },
 	{ "stop", 0, NULL, "stop at the first record that is refused" },
@@ -227,6 +216,7 @@ const struct command command_import = {
 	.options = options_,
 	.min_words = 2,
 	.max_words = -1,
+	.flags = COMMAND_ELSEWHERE,
 	.first_input = 2,
 	.check = check,
 	.data = run,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * query: the rows of a table or partition that match, for people and for scripts. */
+#include "daemon/core/elsewhere.h"
 #include "daemon/core/place.h"
 #include "daemon/core/rows_out.h"
-#include "model/key.h"
+#include "daemon/rows/rows.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -67,42 +68,32 @@ static bool check(const struct args *args, FILE *err)
 }
 
 static enum err open_rows(struct cmd_env *env, const struct args *args, struct row_query *q,
-	struct row_stream **ret, struct err_detail *why)
+	struct row_source **ret, struct err_detail *why)
 {
-	char pk[LIMIT_KEY_BYTES];
-	struct span key;
-	struct place p;
-	enum err e = place_find(env->service, args->words[1], false, &p, why);
-	bool partition = p.item.kind == ITEM_PARTITION;
-	if (e == ERR_OK && !partition && p.item.kind != ITEM_TABLE)
-		e = err_set(why, ERR_INVALID_INPUT, "not ACCOUNT/TABLE or ACCOUNT/TABLE/PARTITION");
+	struct rows_path path;
+	enum err e = rows_of(env)->find(env, args->words[1], &path, why);
 	if (e == ERR_OK)
 		e = read_query(args, q, why);
-	if (e == ERR_OK && partition) {
-		key_from_order(p.item.key.p, p.item.key.n, pk);
-		key = span_make(pk, p.item.key.n);
-	}
 	if (e == ERR_OK)
-		e = row_stream_open(env->service, p.table, partition ? &key : NULL, q,
-			SPAN_LIT("rowfs query"), ret, why);
+		e = rows_of(env)->stream(env, &path.at, q, "rowfs query", ret, why);
 	else
 		row_query_fini(q);
-	place_fini(&p);
 	return e;
 }
 
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct err_detail why = { 0 };
-	struct row_stream *stream = NULL;
+	struct row_source *source = NULL;
 	enum row_form form;
 	bool aligned;
 	(void)read_form(args, isatty(env->out_fd), &form, &aligned);
 	struct row_query q = ROW_QUERY_ALL(form);
-	enum err e = open_rows(env, args, &q, &stream, &why);
+	enum err e = open_rows(env, args, &q, &source, &why);
 	if (e == ERR_OK)
-		e = rows_out(env, stream, aligned, &why);
-	row_stream_close(stream);
+		e = rows_out(env, source, aligned, &why);
+	if (source != NULL)
+		source->close(source);
 	if (e == ERR_OK)
 		return EXIT_DONE;
 	if (rows_out_reader_left(env))
@@ -113,6 +104,7 @@ static int run(struct cmd_env *env, const struct args *args)
 }
 
 static const struct option_spec options_[] = {
+	ELSEWHERE_OPTIONS,
 	{ "count", 0, NULL, "print only how many rows match" },
 	{ "explain", 0, NULL, "print the plan, and how many rows were looked at" },
 	{ "format", 0, "FORMAT", "table (the default on a terminal), ndjson, json or csv" },
@@ -132,7 +124,7 @@ const struct command command_query = {
 	.options = options_,
 	.min_words = 2,
 	.max_words = 3,
-	.flags = COMMAND_READS,
+	.flags = COMMAND_READS | COMMAND_ELSEWHERE,
 	.check = check,
 	.data = run,
 };

@@ -73,7 +73,8 @@ static int run(const struct command_table *table, struct cmd_env *env, int argc,
 	args_fini(&args);
 	if (ferror(env->out) && code == EXIT_DONE)
 		code = EXIT_FAILED;
-	command_count(table, env->service, c, clock_mono_us() - start, end_of(code));
+	if (env->service != NULL)
+		command_count(table, env->service, c, clock_mono_us() - start, end_of(code));
 	return code;
 }
 
@@ -98,17 +99,12 @@ static FILE *take(const struct cmd_env *env, int *fd)
 	return f;
 }
 
-int execute(const struct command_table *table, struct service *s, const struct served *served,
-	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg)
+int execute(const struct command_table *table, const struct cmd_env *at, int argc,
+	char *const *argv, int *fds, size_t nfds)
 {
-	struct cmd_env env = { .service = s,
-		.served = served,
-		.salvaged = salvaged,
-		.out_fd = fds[EXECUTE_OUT],
-		.err_fd = fds[EXECUTE_ERR],
-		.cancelled = cancelled,
-		.cancel_arg = arg };
+	struct cmd_env env = *at;
+	env.out_fd = fds[EXECUTE_OUT];
+	env.err_fd = fds[EXECUTE_ERR];
 	int code = EXIT_FAILED;
 	env.out = take(&env, &fds[EXECUTE_OUT]);
 	env.err = take(&env, &fds[EXECUTE_ERR]);

@@ -13,11 +13,11 @@ enum {
 	EXECUTE_INPUTS
 };
 
-/* table: what argv can name.  argv begins with the command's name; served, salvaged: see struct cmd_env.  Owns the descriptors from
+/* table: what argv can name.  at: where the command works; of it service, client, served, salvaged,
+ * cancelled and cancel_arg are read.  argv begins with the command's name.  Owns the descriptors from
  * now on, and overwrites them.  Returns the exit code. */
-int execute(const struct command_table *table, struct service *s, const struct served *served,
-	const struct store_salvage *salvaged, int argc, char *const *argv, int *fds, size_t nfds,
-	bool (*cancelled)(void *arg), void *arg);
+int execute(const struct command_table *table, const struct cmd_env *at, int argc,
+	char *const *argv, int *fds, size_t nfds);
 
 /* The words that name the inputs: from *ret_names on, *ret_n of them; 0: stdin alone. */
 void execute_inputs(const struct command *c, const struct args *args, const char *const **ret_names,

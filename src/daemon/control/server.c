@@ -117,8 +117,12 @@ static void *serve_call(void *arg)
 	struct control *control = c->control;
 	const char taken = CONTROL_TAKES;
 	if (receive(c) && control_send(c->sock, &taken, 1, NULL, 0)) {
-		int32_t code = execute(control->table, control->service, control->served, NULL,
-			(int)c->head.argc, c->argv, c->fds, c->nfds, is_cancelled, c);
+		const struct cmd_env at = { .service = control->service,
+			.served = control->served,
+			.cancelled = is_cancelled,
+			.cancel_arg = c };
+		int32_t code =
+			execute(control->table, &at, (int)c->head.argc, c->argv, c->fds, c->nfds);
 		(void)control_send(c->sock, &code, sizeof(code), NULL, 0);
 	} else {
 		for (size_t i = 0; i < c->nfds; i++)

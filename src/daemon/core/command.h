@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/span.h"
+#include "cloud/client.h"
 #include "daemon/core/args.h"
 #include "daemon/core/served.h"
 #include "service/core/metrics.h"
@@ -32,7 +33,8 @@ struct cmd_input {
 };
 
 struct cmd_env {
-	struct service *service;
+	struct service *service;     /* NULL: the rows are elsewhere */
+	struct client *client;       /* of the account elsewhere; NULL: the rows are in the store */
 	const struct served *served; /* by this process; NULL: it runs this command alone */
 	const char *store;           /* as the user wrote it, for messages */
 	struct cmd_input *inputs;
@@ -57,6 +59,8 @@ enum command_flags {
 	/* data: with --skip-damaged it is given what can be salvaged of the store, where nobody
 	 * serves it; the second word is ACCOUNT/TABLE, of which the losses are told */
 	COMMAND_SALVAGES = 16,
+	/* data: STORE may be the URL of an account elsewhere (daemon/core/elsewhere.h) */
+	COMMAND_ELSEWHERE = 32,
 };
 
 /* The parts of the help. */

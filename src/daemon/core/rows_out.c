@@ -13,14 +13,14 @@
 
 struct run {
 	struct cmd_env *env;
-	struct row_stream *stream;
+	struct row_source *source;
 	struct progress progress;
 };
 
 static bool asked(void *arg)
 {
 	struct run *r = arg;
-	progress_show(&r->progress, row_stream_rows(r->stream), 0, 0);
+	progress_show(&r->progress, r->source->rows(r->source), 0, 0);
 	return r->env->cancelled(r->env->cancel_arg);
 }
 
@@ -51,7 +51,7 @@ static enum err copy(struct run *r, struct columns *columns, struct err_detail *
 	enum err e;
 	do {
 		buf_clear(&piece);
-		e = row_stream_read(r->stream, offset, READ_BYTES, asked, r, &piece, why);
+		e = r->source->read(r->source, offset, READ_BYTES, asked, r, &piece, why);
 		offset += piece.len;
 		if (e != ERR_OK || piece.len == 0)
 			break;
@@ -67,9 +67,9 @@ static enum err copy(struct run *r, struct columns *columns, struct err_detail *
 }
 
 enum err rows_out(
-	struct cmd_env *env, struct row_stream *stream, bool aligned, struct err_detail *why)
+	struct cmd_env *env, struct row_source *source, bool aligned, struct err_detail *why)
 {
-	struct run r = { .env = env, .stream = stream };
+	struct run r = { .env = env, .source = source };
 	struct columns columns = COLUMNS_INIT(env->out);
 	/* A progress line would be drawn over the rows. */
 	progress_start(&r.progress, env, "rows");

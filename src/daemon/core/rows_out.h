@@ -6,10 +6,20 @@
 #include "daemon/core/command.h"
 #include "service/query/row_stream.h"
 
-/* Writes all of the stream.  aligned: the stream is CSV, and is shown as columns for people.  The
+/* Text of rows, from wherever they are. */
+struct row_source {
+	/* As row_stream_read(), forward only. */
+	enum err (*read)(struct row_source *s, uint64_t offset, size_t n, row_stream_asked_fn asked,
+		void *arg, struct buf *out, struct err_detail *why);
+	/* Returns the number of rows so far. */
+	uint64_t (*rows)(const struct row_source *s);
+	void (*close)(struct row_source *s);
+};
+
+/* Writes all of the source.  aligned: its text is CSV, and is shown as columns for people.  The
  * output must be flushed: an error of it is an error of this call. */
 enum err rows_out(
-	struct cmd_env *env, struct row_stream *stream, bool aligned, struct err_detail *why);
+	struct cmd_env *env, struct row_source *source, bool aligned, struct err_detail *why);
 /* Flushes the output.  The error has its text. */
 enum err rows_out_flush(struct cmd_env *env, struct err_detail *why);
 /* Returns the error of the output that errno tells. */

@@ -65,6 +65,9 @@ int table_arg_fail(struct cmd_env *env, const char *command, const struct table_
 	if (e == ERR_QUEUE_NOT_FOUND && t->queue)
 		return command_fail(env->err, command, "there is no queue '%.*s' in account '%.*s'",
 			tn, t->table.p, an, t->account.p);
-	return command_fail(env->err, command, "%.*s/%s%.*s: %s", an, t->account.p,
-		t->queue ? ".queue/" : "", tn, t->table.p, err_message(e, why));
+	/* The documentation of a service elsewhere explains its codes. */
+	bool coded = env->client != NULL;
+	return command_fail(env->err, command, "%.*s/%s%.*s: %s%s%s", an, t->account.p,
+		t->queue ? ".queue/" : "", tn, t->table.p, coded ? err_code(e) : "",
+		coded ? ": " : "", err_message(e, why));
 }

@@ -6,6 +6,7 @@
 #include "base/new_file.h"
 #include "daemon/control/control.h"
 #include "daemon/control/execute.h"
+#include "daemon/core/elsewhere.h"
 #include "daemon/core/path.h"
 #include "daemon/core/signals.h"
 #include "daemon/core/user.h"
@@ -296,8 +297,10 @@ static int run_here(const struct command *c, const struct args *args, struct sto
 	struct stat st;
 	if (salvaged == NULL && path_stat_store(path, &st))
 		(void)control_start(s, &st, args->table, NULL, &control);
-	int code = execute(
-		args->table, s, NULL, salvaged, argc, argv, f->fds, f->n, signals_cancelled, NULL);
+	const struct cmd_env at = {
+		.service = s, .salvaged = salvaged, .cancelled = signals_cancelled
+	};
+	int code = execute(args->table, &at, argc, argv, f->fds, f->n);
 	/* The reader of our output must see its end before we wait for the reader. */
 	close(STDOUT_FILENO);
 	control_finish(control);
@@ -354,8 +357,24 @@ static enum err run_unserved(const struct command *c, const struct args *args, i
 	return e;
 }
 
-static int run(const struct command *c, const struct args *args, int argc, char *const *argv,
-	struct files *f)
+/* The process that serves a store is not asked: the credential is the caller's. */
+static int run_elsewhere(const struct command *c, const struct args *args, int argc,
+	char *const *argv, struct files *f)
+{
+	struct cmd_env at = { .cancelled = signals_cancelled };
+	if ((c->flags & COMMAND_ELSEWHERE) == 0)
+		return command_fail(stderr, c->name,
+			"this command takes a store of this machine, not the URL '%s'",
+			args->words[0]);
+	if (!elsewhere_open(c, args, &at, stderr))
+		return EXIT_FAILED;
+	int code = execute(args->table, &at, argc, argv, f->fds, f->n);
+	client_free(at.client);
+	return code;
+}
+
+static int run_on_store(const struct command *c, const struct args *args, int argc,
+	char *const *argv, struct files *f)
 {
 	const char *path = args->words[0];
 	struct err_detail why = { 0 };
@@ -400,12 +419,15 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 {
 	struct files f = { 0 };
 	int code = EXIT_FAILED;
+	if (!elsewhere_check(c, args, stderr))
+		return EXIT_USAGE;
 	if (c->ask != NULL && !c->ask(args))
 		return EXIT_FAILED;
 	signals_catch(c->name);
 	signals_at_end(drop_output, &f);
 	if (open_files(c, args, &f))
-		code = run(c, args, argc, argv, &f);
+		code = (elsewhere_is(args->words[0]) ? run_elsewhere : run_on_store)(
+			c, args, argc, argv, &f);
 	signals_wait_end("'%s'", f.output != NULL ? f.output : "standard output");
 	close_files(&f);
 	code = finish_output(c, &f, code);

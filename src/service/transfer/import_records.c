@@ -27,8 +27,10 @@ static bool is_refusal(enum err e, enum import_mode mode)
 	if (e == ERR_NOT_FOUND)
 		return mode == IMPORT_MERGE || mode == IMPORT_REPLACE;
 	int http = err_http(e);
-	return http >= 400 && http < 500 && e != ERR_READ_ONLY && e != ERR_NOT_PERMITTED &&
-		e != ERR_TABLE_NOT_FOUND && e != ERR_ACCOUNT_NOT_FOUND && e != ERR_GONE;
+	/* Permissions and the state of the table concern all rows. */
+	return http >= 400 && http < 500 && http != 401 && http != 403 && e != ERR_READ_ONLY &&
+		e != ERR_NOT_PERMITTED && e != ERR_TABLE_NOT_FOUND && e != ERR_ACCOUNT_NOT_FOUND &&
+		e != ERR_TABLE_BEING_DELETED && e != ERR_GONE;
 }
 
 /* Converts a position in the record to one in the input. */
@@ -61,17 +63,34 @@ static enum err report(struct importer *im)
 	return on ? ERR_OK : ERR_CANCELLED;
 }
 
+/* Returns how many rows from `at` on one commit takes, at most as many as left. */
+static size_t most_at(const struct importer *im, size_t at, size_t left)
+{
+	bool elsewhere = im->options.commit != NULL;
+	if (elsewhere && left > LIMIT_BATCH_OPS)
+		left = LIMIT_BATCH_OPS;
+	return elsewhere || !service_can(im->service, STORE_CAN_SPAN)
+		? chunk_partition(im->chunk, at, left)
+		: left;
+}
+
+static enum err apply(struct importer *im, size_t at, size_t n, struct err_detail *why)
+{
+	const struct import_options *o = &im->options;
+	return o->commit != NULL
+		? o->commit(o->commit_arg, &im->chunk->ops[at], n, why)
+		: chunk_apply(im->chunk, at, n, im->service, im->origin, im->table_id, why);
+}
+
 /* Commits all rows of the chunk that are not refused. */
 static enum err commit_rows(struct importer *im, struct err_detail *why)
 {
 	struct import_chunk *c = im->chunk;
 	size_t at = 0, piece = c->n;
 	while (at < c->n) {
-		size_t n = piece < c->n - at ? piece : c->n - at;
-		if (!service_can(im->service, STORE_CAN_SPAN))
-			n = chunk_partition(c, at, n);
+		size_t n = most_at(im, at, piece < c->n - at ? piece : c->n - at);
 		*why = (struct err_detail){ 0 };
-		enum err e = chunk_apply(c, at, n, im->service, im->origin, im->table_id, why);
+		enum err e = apply(im, at, n, why);
 		if (e == ERR_OK) {
 			im->counts.done += n;
 			at += n;
@@ -144,7 +163,8 @@ static bool is_merge(const struct importer *im)
 /* Then the document alone is not enough. */
 static bool needs_entity(const struct importer *im, const struct import_row *row)
 {
-	return is_merge(im) || filename_is_long(row->pk, FILENAME_PARTITION) ||
+	return is_merge(im) || im->options.commit != NULL ||
+		filename_is_long(row->pk, FILENAME_PARTITION) ||
 		filename_is_long(row->rk, FILENAME_ROW);
 }
 
@@ -208,7 +228,7 @@ static enum err splice(struct importer *im, struct span record, struct import_ro
 {
 	struct spliced spliced;
 	*ret_known = false;
-	if (!im->format->json || is_merge(im))
+	if (!im->format->json || is_merge(im) || im->options.commit != NULL)
 		return ERR_OK;
 	if (im->splicer == NULL)
 		im->splicer = splicer_new();

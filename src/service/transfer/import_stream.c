@@ -50,7 +50,8 @@ enum err import_stream(struct service *s, enum origin origin, uint64_t table_id,
 	char *block = malloc(BLOCK_BYTES);
 	e = block != NULL ? feed_file(im, in, options, block, detail) : ERR_NO_MEMORY;
 	*counts = *importer_counts(im);
-	enum err synced = counts->done > 0 ? store_sync(service_store(s)) : ERR_OK;
+	bool here = options->commit == NULL && counts->done > 0;
+	enum err synced = here ? store_sync(service_store(s)) : ERR_OK;
 	free(block);
 	importer_free(im);
 	return e != ERR_OK ? e : synced;

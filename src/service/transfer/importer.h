@@ -52,11 +52,16 @@ struct import_options {
 	 * Called once for consecutive rows of a partition.  NULL: all may. */
 	enum err (*may_change)(void *arg, uint64_t table_id, struct span pk);
 	void *arg;
+	/* Commits rows to another place than the store, all or none: 1 to LIMIT_BATCH_OPS rows of one
+	 * partition, each with its entity.  detail->op is the row to blame.  NULL: the store. */
+	enum err (*commit)(
+		void *commit_arg, const struct entity_op *ops, size_t n, struct err_detail *detail);
+	void *commit_arg;
 };
 
 struct importer;
 
-/* Copies the options.  With in_partition, importer_aim() must be called before the first record. */
+/* Copies the options.  s may be NULL if they have commit().  With in_partition, importer_aim() must be called before the first record. */
 enum err importer_new(struct service *s, enum origin origin, uint64_t table_id,
 	const struct import_options *options, struct importer **ret);
 /* Returns about how many bytes it holds between two calls. */

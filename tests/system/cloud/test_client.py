@@ -206,7 +206,8 @@ def test_a_wrong_key_and_a_sas_of_one_table(serve, rest_store):
         assert c("get", "Other", "p", "r")[0] != "OK"
 
 
-def test_tls_asks_for_a_certificate_that_is_known(serve, rest_store, work):
+def serve_tls(serve, store, work):
+    """A server with a certificate of its own, which is work/cert."""
     if not shutil.which("openssl"):
         pytest.skip("needs openssl")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -214,8 +215,11 @@ def test_tls_asks_for_a_certificate_that_is_known(serve, rest_store, work):
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", work / "key", "-out",
                     work / "cert"], check=True, capture_output=True)
     os.chmod(work / "key", 0o600)
-    server = serve(rest_store, "--rest=127.0.0.1:0", f"--rest-cert={work}/cert",
-                   f"--rest-key={work}/key")
+    return serve(store, "--rest=127.0.0.1:0", f"--rest-cert={work}/cert", f"--rest-key={work}/key")
+
+
+def test_tls_asks_for_a_certificate_that_is_known(serve, rest_store, work):
+    server = serve_tls(serve, rest_store, work)
     with Client(connection(server, "https"), str(work / "cert")) as c:
         c.ok("create", "Posts")
     with Client(connection(server, "https")) as c:

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ * Rows of the open store. */
+#include "daemon/core/place.h"
+#include "daemon/rows/rows.h"
+#include "model/key.h"
+#include "service/core/accounts.h"
+#include "service/core/tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- paths ---- */
+
+static enum err find(
+	struct cmd_env *env, const char *path, struct rows_path *ret, struct err_detail *why)
+{
+	struct place p;
+	struct span rest;
+	*ret = (struct rows_path){ 0 };
+	rows_cut(path, &ret->at.account, &ret->at.table, &rest);
+	enum err e = place_find(env->service, path, false, &p, why);
+	if (e == ERR_OK && p.item.kind == ITEM_PARTITION) {
+		key_from_order(p.item.key.p, p.item.key.n, ret->key);
+		ret->pk = span_make(ret->key, p.item.key.n);
+		ret->at.pk = &ret->pk;
+	} else if (e == ERR_OK && p.item.kind != ITEM_TABLE) {
+		e = rows_not_table(why);
+	}
+	place_fini(&p);
+	return e;
+}
+
+/* ---- text ---- */
+
+struct text {
+	struct row_source source;
+	struct row_stream *stream;
+};
+
+static enum err text_read(struct row_source *s, uint64_t offset, size_t n,
+	row_stream_asked_fn asked, void *arg, struct buf *out, struct err_detail *why)
+{
+	return row_stream_read(((struct text *)s)->stream, offset, n, asked, arg, out, why);
+}
+
+static uint64_t text_rows(const struct row_source *s)
+{
+	return row_stream_rows(((const struct text *)s)->stream);
+}
+
+static void text_close(struct row_source *s)
+{
+	struct text *t = (struct text *)s;
+	row_stream_close(t->stream);
+	free(t);
+}
+
+static enum err find_partition(
+	struct service *s, uint64_t table_id, struct span pk, struct err_detail *why)
+{
+	char key[LIMIT_KEY_BYTES];
+	struct item it = { 0 };
+	enum err e = key_check(pk, "PartitionKey", why);
+	if (e != ERR_OK)
+		return e;
+	key_to_order(pk.p, pk.n, key);
+	e = store_child(service_store(s), NULL, table_id, CLASS_KEYED, span_make(key, pk.n),
+		WANT_ATTRS, &it);
+	item_fini(&it);
+	return e;
+}
+
+static enum err find_table(struct cmd_env *env, const struct rows_at *at, uint64_t *ret_id)
+{
+	struct item table = { 0 };
+	enum err e = table_find(env->service, at->account, at->table, &table);
+	*ret_id = table.id;
+	item_fini(&table);
+	return e;
+}
+
+static enum err stream(struct cmd_env *env, const struct rows_at *at, struct row_query *query,
+	const char *what, struct row_source **ret, struct err_detail *why)
+{
+	uint64_t id;
+	struct text *t = calloc(1, sizeof(*t));
+	enum err e = t != NULL ? find_table(env, at, &id) : ERR_NO_MEMORY;
+	if (e == ERR_OK && at->pk != NULL)
+		e = find_partition(env->service, id, *at->pk, why);
+	if (e == ERR_OK)
+		e = row_stream_open(
+			env->service, id, at->pk, query, span_of(what), &t->stream, why);
+	else
+		row_query_fini(query);
+	if (e != ERR_OK) {
+		free(t);
+		return e;
+	}
+	t->source = (struct row_source){ text_read, text_rows, text_close };
+	*ret = &t->source;
+	return ERR_OK;
+}
+
+/* ---- import ---- */
+
+static enum err make_table(
+	struct cmd_env *env, const struct rows_at *at, uint64_t *ret_id, struct err_detail *why)
+{
+	enum err e = find_table(env, at, ret_id);
+	if (e != ERR_TABLE_NOT_FOUND)
+		return e;
+	struct item account = { 0 }, table = { 0 };
+	e = account_find(env->service, at->account, &account);
+	if (e == ERR_OK)
+		e = table_create(env->service, ORIGIN_COMMAND, account.id, at->table, &table, why);
+	*ret_id = table.id;
+	item_fini(&account);
+	item_fini(&table);
+	/* Another process was faster. */
+	return e == ERR_TABLE_EXISTS ? find_table(env, at, ret_id) : e;
+}
+
+static enum err import(struct cmd_env *env, const struct rows_at *at, uint64_t id, FILE *in,
+	const struct import_options *options, struct import_counts *counts, struct err_detail *why)
+{
+	(void)at;
+	return import_stream(env->service, ORIGIN_COMMAND, id, in, options, counts, why);
+}
+
+const struct rows rows_of_store = {
+	.find = find,
+	.stream = stream,
+	.make_table = make_table,
+	.import = import,
+};

@@ -136,6 +136,7 @@
 	X(BATCH_PARTITIONS,        EINVAL,       400, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.") \
 	/* The store. */ \
 	X(NO_SPACE,              ENOSPC,       507, "InsufficientStorage",          "No space is left for the store.") \
+	X(PARTITION_TOO_LARGE,   ENOSPC,       507, "PartitionTooLarge",            "The partition has as many rows as a cluster can recover in time; use more partitions.") \
 	X(QUOTA,                 ENOSPC,       507, "InsufficientStorage",          "The quota for ordinary files beside the rows is used up.") \
 	X(TABLE_BEING_DELETED,   EBUSY,        409, "TableBeingDeleted",            "The specified table is being deleted.") \
 	X(QUEUE_BEING_DELETED,   EBUSY,        409, "QueueBeingDeleted",            "The specified queue is being deleted.") \

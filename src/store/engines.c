@@ -48,6 +48,13 @@ bool rados_store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 	(void)all;
 	return false;
 }
+
+bool rados_store_set_row_limit(struct store *s, uint64_t limit)
+{
+	(void)s;
+	(void)limit;
+	return false;
+}
 #endif
 
 void store_remote_digest(const char *path, uint8_t ret[32])
@@ -101,4 +108,9 @@ void store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 {
 	if (!sql_store_set_file_limits(s, one, all) && !rados_store_set_file_limits(s, one, all))
 		(void)mem_store_set_file_limits(s, one, all);
+}
+
+void store_set_row_limit(struct store *s, uint64_t limit)
+{
+	(void)rados_store_set_row_limit(s, limit);
 }

@@ -303,7 +303,9 @@ struct store_info {
 	int raised_from; /* the schema's version before this opening raised it; 0: it did not */
 	const char *kept_copy; /* of before; NULL: none was wanted.  Valid until the close */
 	uint64_t bytes;        /* on disk */
-	bool remote;           /* kept in a cluster; then the next two: its space, 0: not known */
+	/* Kept in a cluster.  bytes: of its whole pool; then the cluster's space; 0: not known. */
+	bool remote;
+	uint64_t large_rows; /* a partition of so many rows is large; 0: of any number is fine */
 	uint64_t remote_bytes, remote_free;
 	uint64_t log_bytes; /* of that: write-ahead log */
 	uint64_t log_rest;  /* up to here the log is left as large as it is; 0: there is none */

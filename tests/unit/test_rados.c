@@ -335,6 +335,25 @@ TEST(no_row_is_lost_where_partitions_come_and_go)
 	close_two(&p);
 }
 
+TEST(a_partition_takes_no_more_rows_than_its_limit)
+{
+	struct store *s = open_new();
+	REQUIRE(s);
+	uint64_t table = make_table(s);
+	store_set_row_limit(s, 3);
+	CHECK_ERR(put_row(s, table, "a", 5000), ERR_OK);
+	CHECK_ERR(put_row(s, table, "b", 5001), ERR_OK);
+	CHECK_ERR(put_row(s, table, "c", 5002), ERR_OK);
+	CHECK_ERR(put_row(s, table, "d", 5003), ERR_PARTITION_TOO_LARGE);
+	CHECK_EQ_INT(rows_in(s, table), 3);
+	/* One that is above a limit can be made smaller. */
+	store_set_row_limit(s, 1);
+	CHECK_ERR(delete_row(s, table, "c", 5004), ERR_OK);
+	CHECK_ERR(put_row(s, table, "c", 5005), ERR_PARTITION_TOO_LARGE);
+	CHECK_EQ_INT(rows_in(s, table), 2);
+	store_close(s);
+}
+
 /* A daemon died between the end of a partition and the removal of its entry. */
 TEST(a_dead_directory_is_not_there_and_its_entry_goes)
 {
@@ -466,6 +485,7 @@ static const struct check_test own[] = {
 	T(two_daemons_see_each_others_changes_and_refuse_what_is_stale),
 	T(a_row_that_comes_back_is_later_than_it_was),
 	T(no_row_is_lost_where_partitions_come_and_go),
+	T(a_partition_takes_no_more_rows_than_its_limit),
 	T(a_dead_directory_is_not_there_and_its_entry_goes),
 	T(what_is_removed_leaves_no_object),
 	T(check_removes_what_nobody_names_and_tells_what_is_wrong),

@@ -257,6 +257,35 @@ static void print_hottest(FILE *out, const struct hottest *h)
 	}
 }
 
+static void print_bytes(FILE *out, const struct store_info *info)
+{
+	char a[NUMBER_MAX], b[NUMBER_MAX];
+	if (!info->remote)
+		fprintf(out, "on disk     %s, of that %s of log\n", size_text(info->bytes, a),
+			size_text(info->log_bytes, b));
+	else if (info->bytes > 0)
+		fprintf(out, "on disk     %s in the whole pool, before copies\n",
+			size_text(info->bytes, a));
+	else
+		fputs("on disk     not known: the manager of the cluster does not tell\n", out);
+}
+
+static void print_largest(FILE *out, const struct totals *t, const struct store_info *info)
+{
+	char a[NUMBER_MAX];
+	if (t->nlargest > 0)
+		fputs("\nlargest partitions\n", out);
+	for (size_t i = 0; i < t->nlargest; i++)
+		fprintf(out, "%12s  %s/%s/%s\n", number_text(t->largest[i].rows, a),
+			t->largest[i].path[0], t->largest[i].path[1],
+			t->largest[i].path[2][0] != '\0' ? t->largest[i].path[2] : "%_");
+	if (t->nlargest > 0 && info->large_rows > 0 && t->largest[0].rows >= info->large_rows)
+		fprintf(out,
+			"warning: partitions of %s rows and more: their writers wait for "
+			"seconds when Ceph recovers them\n",
+			number_text(info->large_rows, a));
+}
+
 static void print_text(struct cmd_env *env, const struct totals *t, const struct store_info *info,
 	const struct hottest *hottest)
 {
@@ -274,19 +303,13 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 			number_text((uint64_t)t->queues.oldest, a));
 	if (t->queues.queues > 0)
 		fputs("\n", env->out);
-	fprintf(env->out, "on disk     %s, of that %s of log\n", size_text(info->bytes, a),
-		size_text(info->log_bytes, b));
+	print_bytes(env->out, info);
 	fprintf(env->out, "files       %s beside the rows\n", size_text(info->file_bytes, c));
 	if (t->files > 0)
 		fprintf(env->out,
 			"            %s in partitions are no rows: a row's name ends in .json\n",
 			number_text(t->files, a));
-	if (t->nlargest > 0)
-		fputs("\nlargest partitions\n", env->out);
-	for (size_t i = 0; i < t->nlargest; i++)
-		fprintf(env->out, "%12s  %s/%s/%s\n", number_text(t->largest[i].rows, a),
-			t->largest[i].path[0], t->largest[i].path[1],
-			t->largest[i].path[2][0] != '\0' ? t->largest[i].path[2] : "%_");
+	print_largest(env->out, t, info);
 	print_hottest(env->out, hottest);
 	struct buf rules = BUF_INIT(FAULTS_SHOWN_MAX);
 	faults_write(service_faults(env->service), clock_mono_us(), &rules);

@@ -257,18 +257,41 @@ static enum err saved(struct work *w, const struct item *was, const struct item 
 	return e;
 }
 
+static uint64_t size_of(const struct node *n)
+{
+	return n ? n->it.size : 0;
+}
+
 /* The end of a directory is an operation on that one: its parent forgets it later. */
 static bool counts(const struct work *w, const struct item *it)
 {
 	return !w->dead || it->id == w->dead || it->parent == w->dead;
 }
 
+/* Directories in a directory are half as many entries as rows. */
+static bool is_too_large(const struct work *w, const struct node *was, const struct item *now)
+{
+	bool rows = now->kind != ITEM_TABLE && now->kind != ITEM_ACCOUNT;
+	return now->size > w->s->limit_children * (rows ? 1 : 2) && now->size > size_of(was);
+}
+
 static enum err finish_edit(struct work *w, struct dir_edit *d)
 {
-	const struct node *n = state_by_id(w->plan.s, d->dir);
+	const struct node *n = state_by_id(w->plan.s, d->dir), *was = state_by_id(w->base, d->dir);
+	if (n && is_too_large(w, was, &n->it))
+		return ERR_PARTITION_TOO_LARGE;
 	if (d->removes && n)
 		rstore_set_above(&d->edit, n->it.version);
 	return d->edit.failed ? ERR_NO_MEMORY : ERR_OK;
+}
+
+static void warn_if_large(const struct work *w, uint64_t dir)
+{
+	const struct node *n = state_by_id(w->plan.s, dir), *was = state_by_id(w->base, dir);
+	if (n && n->it.size / CHILDREN_WARN > size_of(was) / CHILDREN_WARN)
+		log_warning("a directory has %llu entries: its writers wait for seconds when Ceph "
+			    "recovers it; rowfs stat names the largest partitions",
+			(unsigned long long)n->it.size);
 }
 
 static enum err difference(struct work *w)
@@ -442,6 +465,8 @@ enum err work_commit(struct work *w, size_t n)
 	s->commits++;
 	s->changes += n;
 	mutex_unlock(&s->lock);
+	if (d)
+		warn_if_large(w, d->dir);
 	for (size_t i = 0; i < w->nleft; i++)
 		(void)reclaim_begin(s, w->left[i]);
 	return ERR_OK;

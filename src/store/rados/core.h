@@ -29,6 +29,10 @@
 #define STRIPE_BYTES ((uint64_t)512 << 10)
 #define GRANULE 16 /* ids; each block is made of whole ones */
 #define WRITERS 16
+/* Children of a directory.  Ceph recovers an object as a whole, and its writers wait meanwhile: 12 s
+ * with 200,000 rows, each of which is two entries.  A change set gives up after 30 s. */
+#define CHILDREN_WARN 200000
+#define CHILDREN_MAX 500000
 
 struct id_block {
 	uint64_t home; /* a directory; 0: the ids are of directories */
@@ -45,7 +49,7 @@ struct rstore {
 	char instance[17];
 	bool read_only, locked;
 	bool shared; /* other daemons may serve the store too */
-	uint64_t limit_file, limit_files;
+	uint64_t limit_file, limit_files, limit_children;
 	atomic_uint_fast64_t tokens;
 
 	/* For reading: a change set; for writing: check(), so that nothing is half made. */
@@ -74,6 +78,7 @@ struct rstore {
 	uint64_t file_bytes, commits, changes;
 	uint64_t file_bytes_told;   /* file_bytes when the cluster was last told */
 	uint64_t space, space_free; /* of the cluster, as of the last renewal */
+	uint64_t pool_bytes;        /* of all that is in the pool; 0: nobody tells */
 
 	pthread_t renewer;
 	bool renews;

@@ -61,6 +61,8 @@ static void rados_info(struct store *st, struct store_info *ret)
 		(s->shared ? STORE_SHARED : 0);
 	mutex_lock(&s->lock);
 	ret->file_bytes = s->file_bytes;
+	ret->bytes = s->pool_bytes;
+	ret->large_rows = CHILDREN_WARN;
 	ret->remote_bytes = s->space;
 	ret->remote_free = s->space_free;
 	ret->commits = ret->change_sets = ret->syncs = ret->commit_sizes[0] = s->commits;
@@ -222,6 +224,7 @@ enum err rados_store_open(
 	s->read_only = flags & STORE_OPEN_READ_ONLY;
 	s->limit_file = LIMIT_FILE_BYTES;
 	s->limit_files = LIMIT_FILES_BYTES;
+	s->limit_children = CHILDREN_MAX;
 	rwlock_init(&s->sets, RANK_RADOS_SETS);
 	for (unsigned i = 0; i < WRITERS; i++)
 		mutex_init(&s->writers[i], RANK_RADOS_WRITER);
@@ -259,5 +262,13 @@ bool rados_store_set_file_limits(struct store *st, uint64_t one, uint64_t all)
 		return false;
 	rstore_of(st)->limit_file = one;
 	rstore_of(st)->limit_files = all;
+	return true;
+}
+
+bool rados_store_set_row_limit(struct store *st, uint64_t limit)
+{
+	if (st->ops != &ops)
+		return false;
+	rstore_of(st)->limit_children = limit;
 	return true;
 }

@@ -11,5 +11,6 @@ enum err rados_store_open(
 void rados_store_digest(const char *url, uint8_t ret[32]);
 /* False: s is not a RADOS store. */
 bool rados_store_set_file_limits(struct store *s, uint64_t one, uint64_t all);
+bool rados_store_set_row_limit(struct store *s, uint64_t limit);
 
 #endif

@@ -161,7 +161,10 @@ static void look_at_space(struct rstore *s)
 	struct rados_cluster_stat_t st;
 	if (rados_cluster_stat(s->io.cluster, &st) != 0)
 		return;
+	struct rados_pool_stat_t pool = { 0 };
+	(void)rados_ioctx_pool_stat(s->io.io, &pool);
 	mutex_lock(&s->lock);
+	s->pool_bytes = pool.num_bytes;
 	s->space = st.kb << 10;
 	s->space_free = st.kb_avail << 10;
 	mutex_unlock(&s->lock);

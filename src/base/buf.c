@@ -44,6 +44,15 @@ void buf_clear(struct buf *b)
 		b->data[0] = '\0';
 }
 
+void buf_trim(struct buf *b)
+{
+	char *p = b->data != NULL ? realloc(b->data, b->len + 1) : NULL;
+	if (p == NULL)
+		return;
+	b->data = p;
+	b->cap = b->len + 1;
+}
+
 /* Doubles the capacity, up to limit + 1.  need includes the NUL. */
 static size_t next_cap(const struct buf *b, size_t need)
 {

@@ -35,6 +35,8 @@ bool buf_ok(const struct buf *b);
 /* Returns why an append failed: ERR_NO_MEMORY, or ERR_BODY_TOO_LARGE at the limit; else ERR_OK. */
 enum err buf_full(const struct buf *b);
 void buf_clear(struct buf *b); /* Empties the buffer and resets `failed`; keeps the memory. */
+/* Gives back the memory that the content does not need. */
+void buf_trim(struct buf *b);
 
 /* The slow path of buf_reserve(). */
 bool buf_grow(struct buf *b, size_t n);

@@ -366,6 +366,118 @@ static void too_many_names(struct world *w)
 	buf_fini(&out);
 }
 
+/* ---- sizes ---- */
+
+/* Rows of about 1 KiB; N counts up. */
+static void put_many(struct world *w, int n)
+{
+	char rk[8], json[1100];
+	for (int i = 0; i < n; i++) {
+		(void)snprintf(rk, sizeof(rk), "%05d", i);
+		(void)snprintf(json, sizeof(json), "{\"N\":%d,\"Text\":\"%01000d\"}", i, i);
+		put(w, "p", rk, json);
+	}
+}
+
+static void check_size(struct world *w, const char *options, size_t read_before)
+{
+	struct row_stream *s = open_options(w, options, NULL);
+	struct buf out = BUF_INIT(64u << 20);
+	uint64_t size = 0, again = 0;
+	if (read_before > 0)
+		CHECK_ERR(row_stream_read(s, 0, read_before, NULL, NULL, &out, NULL), ERR_OK);
+	CHECK_ERR(row_stream_size(s, NULL, NULL, &size, NULL), ERR_OK);
+	read_all(s, 100000, &out);
+	CHECK_EQ_INT(out.len, size);
+	CHECK_ERR(row_stream_size(s, NULL, NULL, &again, NULL), ERR_OK);
+	CHECK_EQ_INT(again, size);
+	buf_clear(&out);
+	CHECK_ERR(row_stream_read(s, 0, 10, NULL, NULL, &out, NULL), ERR_OK); /* from the start */
+	read_all(s, 1u << 20, &out);
+	CHECK_EQ_INT(out.len, size);
+	row_stream_close(s);
+	buf_fini(&out);
+}
+
+static void sizes(struct world *w)
+{
+	static const char *const options[] = { ".ndjson", ".json", ".csv", ".count", ".explain",
+		"N ge 10.ndjson", "N ge 10.json", "N ge 10.csv", "N lt 100.ndjson", "N lt 0.json",
+		"select=N.ndjson", "select=Text.csv", "N ge 3000&select=Text.json", "top=7.json" };
+	put_many(w, 6000);
+	put_file(w, "p", "10", " { \"N\" : 20 } ");
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		for (size_t before = 0; before <= 2000000; before = before * 300 + 5)
+			check_size(w, options[i], before);
+}
+
+/* Takes the text that was written for the size; then the store must be read. */
+static void run_once(struct world *w, const char *options, bool fits)
+{
+	struct row_stream *s = open_options(w, options, NULL);
+	struct buf out = BUF_INIT(64u << 20);
+	uint64_t size = 0;
+	enum err e = ERR_OK;
+	CHECK_ERR(row_stream_size(s, NULL, NULL, &size, NULL), ERR_OK);
+	store_fault_arm(service_store(w->service), FAULT_READS | FAULT_STAYS, 1, ERR_IO);
+	for (size_t before = 1; e == ERR_OK && before != out.len;) {
+		before = out.len;
+		e = row_stream_read(s, out.len, 100000, NULL, NULL, &out, NULL);
+	}
+	CHECK_ERR(e, fits ? ERR_OK : ERR_IO);
+	CHECK(fits ? out.len == size : out.len >= 4u << 20 && out.len < size);
+	store_fault_arm(service_store(w->service), 0, 0, ERR_OK);
+	read_all(s, 100000, &out);
+	CHECK_EQ_INT(out.len, size);
+	row_stream_close(s);
+	buf_fini(&out);
+}
+
+TEST(a_query_whose_result_is_kept_runs_once)
+{
+	struct store *inner, *store;
+	struct world w = { 0 };
+	MUST(store_open_memory(&inner) == ERR_OK && store_open_fault(inner, &store) == ERR_OK);
+	world_init(&w, store);
+	put_many(&w, 8000);
+	run_once(&w, "N lt 3500.ndjson", true);
+	run_once(&w, "N lt 3500.json", true);
+	run_once(&w, "N lt 3500&select=Text.csv", true);
+	run_once(&w, "N lt 6500.ndjson", false);
+	for (int i = 0; i < 8; i++) /* nothing is left of those before */
+		run_once(&w, "N ge 4500.ndjson", true);
+	world_fini(&w);
+}
+
+static void known_columns(struct world *w)
+{
+	struct buf names = BUF_INIT(1000), whole = BUF_INIT(4000), again = BUF_INIT(4000);
+	put(w, "p", "1", "{\"B\":1}");
+	put(w, "p", "2", "{\"A\":1,\"B\":2}");
+	struct row_stream *first = open_options(w, ".csv", NULL);
+	CHECK(!row_stream_columns(first, &names));
+	read_all(first, 1000, &whole);
+	CHECK(row_stream_columns(first, &names));
+	CHECK_EQ_STR(names.data, "B,A,");
+	struct row_stream *second = open_options(w, ".csv", NULL);
+	CHECK_ERR(row_stream_know_columns(second, buf_span(&names)), ERR_OK);
+	CHECK(row_stream_columns(second, &names)); /* without a look at the rows */
+	read_all(second, 1000, &again);
+	CHECK_EQ_STR(again.data, whole.data);
+	uint64_t size = 0;
+	CHECK_ERR(row_stream_size(second, NULL, NULL, &size, NULL), ERR_OK);
+	CHECK_EQ_INT(size, whole.len);
+	struct row_stream *other = open_options(w, ".ndjson", NULL);
+	CHECK_ERR(row_stream_know_columns(other, buf_span(&names)), ERR_OK);
+	CHECK(!row_stream_columns(other, &names));
+	row_stream_close(first);
+	row_stream_close(second);
+	row_stream_close(other);
+	buf_fini(&names);
+	buf_fini(&whole);
+	buf_fini(&again);
+}
+
 static void on_each_engine(void (*check)(struct world *w))
 {
 	for (int i = 0; i < 2; i++) {
@@ -412,6 +524,18 @@ TEST(csv_has_as_many_columns_as_can_be_imported)
 	on_each_engine(too_many_names);
 }
 
+TEST(the_size_is_that_of_the_text)
+{
+	on_each_engine(sizes);
+}
+
+TEST(columns_that_are_known_are_not_looked_for)
+{
+	on_each_engine(known_columns);
+}
+
 RUN_TESTS(T(each_form_has_its_text), T(plans_are_told_with_their_cost),
 	T(a_partition_is_a_stream_too), T(any_offset_can_be_read), T(all_of_it_is_of_one_moment),
-	T(an_interrupted_read_can_go_on), T(csv_has_as_many_columns_as_can_be_imported))
+	T(an_interrupted_read_can_go_on), T(csv_has_as_many_columns_as_can_be_imported),
+	T(the_size_is_that_of_the_text), T(a_query_whose_result_is_kept_runs_once),
+	T(columns_that_are_known_are_not_looked_for))

@@ -15,12 +15,15 @@
 #include <stdlib.h>
 
 #define STREAMS_KNOWN 64
+#define COLUMNS_MAX ((size_t)16 << 10)
 
 struct known {
 	struct stream_moment now;
 	uint64_t table_id, dir_id;
 	bool has_size;
 	int64_t first; /* the size at the beginning of the series */
+	bool has_columns;
+	struct buf columns;
 };
 
 struct stream_sizes {
@@ -45,6 +48,8 @@ void stream_sizes_free(struct stream_sizes *t)
 {
 	if (t == NULL)
 		return;
+	for (size_t i = 0; i < STREAMS_KNOWN; i++)
+		buf_fini(&t->v[i].columns);
 	mutex_destroy(&t->lock);
 	free(t);
 }
@@ -54,7 +59,8 @@ static void begin_series(struct stream_sizes *t, struct known *k)
 	lock_assert_held(&t->lock);
 	k->now.series = ++t->series;
 	k->now.delta = 0;
-	k->has_size = false;
+	k->has_size = k->has_columns = false;
+	buf_fini(&k->columns);
 }
 
 static struct known *find(struct stream_sizes *t, uint64_t nid)
@@ -69,6 +75,7 @@ static struct known *find(struct stream_sizes *t, uint64_t nid)
 static struct known *make(struct stream_sizes *t, uint64_t nid, uint64_t table_id, uint64_t dir_id)
 {
 	struct known *k = &t->v[t->oldest++ % STREAMS_KNOWN];
+	buf_fini(&k->columns);
 	*k = (struct known){ .now = { .nid = nid }, .table_id = table_id, .dir_id = dir_id };
 	begin_series(t, k);
 	atomic_store(&t->n, t->oldest);
@@ -121,6 +128,31 @@ void stream_sizes_add(struct stream_sizes *t, const struct stream_moment *m, uin
 	if (k != NULL) {
 		k->has_size = true;
 		k->first = (int64_t)size - m->delta;
+	}
+	mutex_unlock(&t->lock);
+}
+
+bool stream_sizes_find_columns(
+	struct stream_sizes *t, const struct stream_moment *m, struct buf *ret)
+{
+	mutex_lock(&t->lock);
+	const struct known *k = find_series(t, m);
+	bool found = k != NULL && k->has_columns;
+	if (found)
+		buf_add(ret, k->columns.data, k->columns.len);
+	mutex_unlock(&t->lock);
+	return found;
+}
+
+void stream_sizes_add_columns(
+	struct stream_sizes *t, const struct stream_moment *m, struct span names)
+{
+	mutex_lock(&t->lock);
+	struct known *k = find_series(t, m);
+	if (k != NULL && !k->has_columns) {
+		k->columns = BUF_INIT(COLUMNS_MAX);
+		buf_add_span(&k->columns, names);
+		k->has_columns = buf_ok(&k->columns);
 	}
 	mutex_unlock(&t->lock);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Sizes of streams that were counted.  A commit changes the size of .rows.ndjson by the lines of the rows
- * that it changes, so no stream is counted twice.  The sizes of other streams are forgotten when their
+ * Sizes of streams that were counted, and the columns of CSV files.  A commit changes the size of .rows.ndjson by the lines of the rows
+ * that it changes, so no stream is counted twice.  What is known of other streams is forgotten when their
  * rows change.  Thread-safe. */
 #ifndef FS_VIRTUAL_STREAM_SIZES_H
 #define FS_VIRTUAL_STREAM_SIZES_H
 
+#include "base/buf.h"
 #include "fs/core/state.h"
 #include "service/core/service.h"
 
@@ -32,6 +33,12 @@ bool stream_moment_is(const struct stream_moment *a, const struct stream_moment 
 /* Returns whether the size at this moment is known. */
 bool stream_sizes_find(struct stream_sizes *t, const struct stream_moment *m, uint64_t *ret);
 void stream_sizes_add(struct stream_sizes *t, const struct stream_moment *m, uint64_t size);
+/* The same for the columns of a CSV file, as text of row_stream_columns().  Appends them to *ret. */
+bool stream_sizes_find_columns(
+	struct stream_sizes *t, const struct stream_moment *m, struct buf *ret);
+/* Keeps them if they are not too long. */
+void stream_sizes_add_columns(
+	struct stream_sizes *t, const struct stream_moment *m, struct span names);
 /* Reads the sizes that a clean close left.  Call it once changes are followed. */
 void stream_sizes_load(struct fs *fs);
 /* Leaves the known sizes of .rows.ndjson to the next start.  Call it while changes are followed. */

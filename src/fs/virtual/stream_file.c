@@ -17,6 +17,7 @@ struct stream_file {
 	struct vfile file;
 	struct row_stream *stream;
 	struct stream_moment moment; /* not known where not all rows are shown */
+	bool columns_kept;
 	struct requester requester;
 };
 
@@ -26,11 +27,39 @@ static bool asked(void *arg)
 	return caller_interrupted(*call);
 }
 
+/* The next open of the same rows needs no pass to find them. */
+static void keep_columns(struct stream_file *s)
+{
+	struct buf names = BUF_INIT(SIZE_MAX / 2);
+	if (s->columns_kept || !row_stream_columns(s->stream, &names))
+		return;
+	if (buf_ok(&names))
+		stream_sizes_add_columns(s->file.fs->stream_sizes, &s->moment, buf_span(&names));
+	buf_fini(&names);
+	s->columns_kept = true;
+}
+
+static enum err know_columns(struct stream_file *s)
+{
+	struct buf names = BUF_INIT(SIZE_MAX / 2);
+	enum err e = ERR_OK;
+	if (stream_sizes_find_columns(s->file.fs->stream_sizes, &s->moment, &names)) {
+		s->columns_kept = true;
+		e = buf_full(&names);
+		if (e == ERR_OK)
+			e = row_stream_know_columns(s->stream, buf_span(&names));
+	}
+	buf_fini(&names);
+	return e;
+}
+
 static enum err stream_read(
 	struct vfile *f, const struct caller *call, uint64_t offset, size_t n, struct buf *out)
 {
 	struct stream_file *s = (struct stream_file *)f;
-	return row_stream_read(s->stream, offset, n, asked, &call, out, call->detail);
+	enum err e = row_stream_read(s->stream, offset, n, asked, &call, out, call->detail);
+	keep_columns(s);
+	return e;
 }
 
 static enum err stream_size(struct vfile *f, const struct caller *call, uint64_t *ret)
@@ -41,6 +70,7 @@ static enum err stream_size(struct vfile *f, const struct caller *call, uint64_t
 	enum err e = row_stream_size(s->stream, asked, &call, ret, call->detail);
 	if (e == ERR_OK)
 		stream_sizes_add(f->fs->stream_sizes, &s->moment, *ret);
+	keep_columns(s);
 	return e;
 }
 
@@ -106,6 +136,8 @@ static enum err open_stream(
 		from->what, &s->stream, from->call->detail);
 	if (e == ERR_OK && from->call->requester == NULL)
 		e = find_moment(s, from, before);
+	if (e == ERR_OK)
+		e = know_columns(s);
 	if (e != ERR_OK) {
 		row_stream_close(s->stream);
 		free(s);

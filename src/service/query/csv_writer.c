@@ -102,6 +102,14 @@ enum err csv_writer_add(struct csv_writer *w, struct span name)
 	return ERR_OK;
 }
 
+void csv_writer_names(const struct csv_writer *w, struct buf *out)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		buf_add_span(out, w->names[i]);
+		buf_add_char(out, ',');
+	}
+}
+
 void csv_writer_header(struct csv_writer *w, struct buf *out)
 {
 	buf_add_str(out, "PartitionKey,RowKey");

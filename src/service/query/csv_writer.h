@@ -18,6 +18,9 @@ void csv_writer_free(struct csv_writer *w); /* accepts NULL */
  * ERR_TOO_MANY_PROPERTIES: an import could not read such a header; ERR_NO_MEMORY. */
 enum err csv_writer_add(struct csv_writer *w, struct span name);
 
+/* Appends the names of the properties that have columns, in order, each followed by a comma. */
+void csv_writer_names(const struct csv_writer *w, struct buf *out);
+
 /* Adds the bytes of a row's record to a count, which can be before all columns are known.
  * ERR_NO_MEMORY. */
 enum err csv_writer_measure(struct csv_writer *w, const struct entity *e);

@@ -113,8 +113,9 @@ static enum err write_rows(struct row_stream *s)
 	return e;
 }
 
-static void start_again(struct row_stream *s)
+void row_stream_start_again(struct row_stream *s)
 {
+	row_stream_drop_ahead(s);
 	for (size_t i = 0; i < KEPT_PAGES; i++)
 		buf_fini(&s->kept[i].text);
 	buf_clear(&s->page.text);
@@ -147,11 +148,9 @@ static void keep_page(struct row_stream *s)
 	s->page.text.limit = TEXT_MAX;
 }
 
-/* Replaces the text by the next piece, which may be empty. */
-enum err row_stream_advance(struct row_stream *s)
+enum err row_stream_produce(struct row_stream *s)
 {
 	enum err e = ERR_OK;
-	keep_page(s);
 	switch (s->phase) {
 	case PHASE_LOOK:
 		e = look_on(s);
@@ -166,12 +165,21 @@ enum err row_stream_advance(struct row_stream *s)
 	case PHASE_END:
 		break;
 	}
-	if (e == ERR_OK && !buf_ok(&s->page.text)) {
-		start_again(s); /* a head or a tail was lost */
+	if (e == ERR_OK && !buf_ok(&s->page.text))
 		e = ERR_NO_MEMORY;
-	}
 	if (e == ERR_OK && s->phase == PHASE_END)
 		s->size = s->page.base + s->page.text.len;
+	return e;
+}
+
+enum err row_stream_advance(struct row_stream *s)
+{
+	keep_page(s);
+	if (row_stream_take_ahead(s))
+		return ERR_OK;
+	enum err e = row_stream_produce(s);
+	if (e == ERR_NO_MEMORY)
+		row_stream_start_again(s);
 	return e;
 }
 
@@ -213,6 +221,11 @@ enum err row_stream_explain(enum err e, struct err_detail *detail)
 	return e;
 }
 
+static bool is_at_end(const struct row_stream *s)
+{
+	return s->phase == PHASE_END && !row_stream_has_ahead(s);
+}
+
 enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 	row_stream_asked_fn interrupted, void *arg, struct buf *out, struct err_detail *detail)
 {
@@ -220,11 +233,10 @@ enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
 	enum err e = ERR_OK;
 	size_t got = 0;
 	if (page_at(s, offset) == NULL)
-		start_again(s);
+		row_stream_start_again(s);
 	for (;;) {
 		got += take(s, offset + got, n - got, out);
-		if (got == n || s->phase == PHASE_END ||
-			(got > 0 && clock_mono_us() - started >= PAGE_US))
+		if (got == n || is_at_end(s) || (got > 0 && clock_mono_us() - started >= PAGE_US))
 			break;
 		e = interrupted != NULL && interrupted(arg) ? ERR_CANCELLED : row_stream_advance(s);
 		if (e != ERR_OK)
@@ -260,6 +272,36 @@ static enum err prepare_csv(struct row_stream *s)
 		if (!is_system(select->names[i]))
 			e = csv_writer_add(s->csv, select->names[i]);
 	s->phase = select->all ? PHASE_LOOK : PHASE_HEAD;
+	return e;
+}
+
+static bool looks_for_columns(const struct row_stream *s)
+{
+	return s->query.form == ROW_FORM_CSV && s->query.select.all;
+}
+
+bool row_stream_columns(const struct row_stream *s, struct buf *out)
+{
+	if (!looks_for_columns(s) || s->phase == PHASE_LOOK)
+		return false;
+	csv_writer_names(s->csv, out);
+	return true;
+}
+
+enum err row_stream_know_columns(struct row_stream *s, struct span names)
+{
+	enum err e = ERR_OK;
+	if (!looks_for_columns(s))
+		return ERR_OK;
+	while (e == ERR_OK && names.n > 0) {
+		const char *comma = memchr(names.p, ',', names.n);
+		size_t n = comma != NULL ? (size_t)(comma - names.p) : names.n;
+		e = csv_writer_add(s->csv, span_make(names.p, n));
+		n += comma != NULL;
+		names = span_make(names.p + n, names.n - n);
+	}
+	if (e == ERR_OK)
+		s->phase = PHASE_HEAD;
 	return e;
 }
 
@@ -351,6 +393,7 @@ void row_stream_close(struct row_stream *s)
 	csv_writer_free(s->csv);
 	filter_mismatch_free(s->mismatch);
 	row_stream_twin_free(s->twin);
+	row_stream_drop_ahead(s);
 	buf_fini(&s->next_pk);
 	buf_fini(&s->next_rk);
 	buf_fini(&s->page.text);

@@ -45,6 +45,12 @@ enum err row_stream_read(struct row_stream *s, uint64_t offset, size_t n,
  * ERR_CANCELLED a later call continues. */
 enum err row_stream_size(struct row_stream *s, row_stream_asked_fn interrupted, void *arg,
 	uint64_t *ret, struct err_detail *detail);
+/* Appends the properties that the header of a CSV file names, each followed by a comma.  Returns false if the
+ * rows have not told them yet, or if they do not tell them. */
+bool row_stream_columns(const struct row_stream *s, struct buf *out);
+/* Spares a CSV file the pass over its rows before the header.  names: of row_stream_columns(), for a stream of
+ * the same rows.  Call it before the first read. */
+enum err row_stream_know_columns(struct row_stream *s, struct span names);
 /* Limits the stream to the rows that the requester sees.  Call it before the first read.  requester must
  * outlive the stream. */
 void row_stream_for(struct row_stream *s, const struct query_requester *requester);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The size of a stream is counted by a twin, which goes on from where the reader is and keeps no
- * text. */
+ * The size of a stream is counted by a twin, which goes on from where the stream is and keeps no
+ * text.  Before that, some text is written and kept for the reader. */
 #include "service/query/row_stream_parts.h"
 
 #include <string.h>
@@ -17,10 +17,28 @@ static struct row_stream *twin_new(const struct row_stream *s)
 	buf_add(&t->next_rk, s->next_rk.data, s->next_rk.len);
 	t->entity = (struct entity){ 0 };
 	t->line = (struct row_line){ 0 };
-	t->page = (struct page){ .text = BUF_INIT(TEXT_MAX),
-		.base = s->page.base + s->page.text.len };
+	t->page = (struct page){ .text = BUF_INIT(TEXT_MAX), .base = row_stream_written(s) };
 	memset(t->kept, 0, sizeof(t->kept));
+	t->ahead = (struct pages_ahead){ 0 };
 	return t;
+}
+
+/* Writes the next page behind those that are kept. */
+static enum err read_ahead(struct row_stream *s)
+{
+	struct page readers = s->page;
+	s->page = (struct page){ .text = BUF_INIT(TEXT_MAX), .base = row_stream_written(s) };
+	enum err e = row_stream_produce(s);
+	struct page next = s->page;
+	buf_trim(&next.text);
+	s->page = readers;
+	if (e == ERR_OK && next.text.len > 0)
+		e = row_stream_add_ahead(s, &next);
+	if (e != ERR_OK || next.text.len == 0)
+		buf_fini(&next.text);
+	if (e != ERR_OK)
+		row_stream_start_again(s);
+	return e;
 }
 
 /* Reads the next page, or goes on with the count behind the first one. */
@@ -32,6 +50,8 @@ static enum err count_on(struct row_stream *s)
 	}
 	if (s->phase == PHASE_LOOK || s->phase == PHASE_HEAD || s->page.text.len == 0)
 		return row_stream_advance(s);
+	if (row_stream_may_read_ahead(s))
+		return read_ahead(s);
 	if (s->twin == NULL && (s->twin = twin_new(s)) == NULL)
 		return ERR_NO_MEMORY;
 	enum err e = row_stream_advance(s->twin);

@@ -62,10 +62,15 @@ static void splice(struct row_stream *s, const struct query_row *row)
 	buf_add_char(&s->page.text, '}');
 }
 
-bool row_text_only_counts(const struct row_stream *s)
+bool row_text_is_whole_object(const struct row_stream *s)
 {
 	bool object = s->query.form == ROW_FORM_NDJSON || s->query.form == ROW_FORM_JSON;
-	return s->counts && object && s->query.select.all;
+	return object && s->query.select.all;
+}
+
+bool row_text_only_counts(const struct row_stream *s)
+{
+	return s->counts && row_text_is_whole_object(s);
 }
 
 static void count_object(struct row_stream *s, const struct query_row *row)

@@ -2,6 +2,7 @@
 """Sizes of streams that were asked for once, while rows change: each change moves a size by its row, or
 has the stream counted again."""
 
+import json
 import os
 import random
 import time
@@ -27,12 +28,22 @@ def both(rest_store, rest_mount):
 
 
 STREAMS = (".rows.ndjson", ".rows.csv", "p/.rows.ndjson", "p/.rows.csv", "q/.rows.ndjson",
+           ".query/.csv",
            ".query/N ge 1.ndjson", ".query/N ge 1.json", ".query/select=N.csv", ".query/.json",
            ".query/PartitionKey eq 'p'.ndjson", ".query/top=3.ndjson", ".query/.explain",
            "../Other/.rows.ndjson", "../Other/p/.rows.csv")
 
 
+def header(ndjson):
+    """That of these rows as CSV."""
+    names = {name: None for line in ndjson.splitlines() for name in json.loads(line)
+             if not name.endswith("@odata.type")}
+    keys = ("PartitionKey", "RowKey", "Timestamp")
+    return ",".join([*keys, *(f"{n},{n}@type" for n in names if n not in keys)]).encode()
+
+
 def check(tab, what):
+    texts = {}
     for name in STREAMS:
         path = tab / name
         if not path.parent.exists() and ".query" not in name:
@@ -44,6 +55,10 @@ def check(tab, what):
         finally:
             os.close(fd)
         assert size == len(text), f"{name} after {what}"
+        texts[name] = text
+        if name.endswith(".rows.csv") and name[:-4] + ".ndjson" in texts:
+            want = header(texts[name[:-4] + ".ndjson"])
+            assert text.split(b"\r\n")[0] == want, f"{name} after {what}"
 
 
 def steps(tab, client):
@@ -148,6 +163,26 @@ def test_X11_a_commit_has_no_stream_counted_again(rowfs, store, mount):
         first = size
     assert sorted(again)[15] < counted / 5
     assert len(get(path)) == first
+
+
+def test_X11_a_csv_file_looks_for_its_columns_once(rowfs, store, mount):
+    """Until rows change: then the header has the new columns."""
+    m = mount(store)
+    tab = m / ACCOUNT / "Tab"
+    tab.mkdir(parents=True)
+    fill(rowfs, store, 100_000, "p")
+
+    def first_line():
+        start = time.monotonic()
+        with open(tab / ".rows.csv", "rb", buffering=0) as f:
+            return f.read(200).split(b"\r\n")[0], time.monotonic() - start
+    line, looked = first_line()
+    again = [first_line() for _ in range(5)]
+    assert {line} == {said for said, _ in again} and min(spent for _, spent in again) < looked / 5
+    put(tab / "p/x.json", '{"Other":1}')
+    assert first_line()[0] == line + b",Other,Other@type"
+    os.unlink(tab / "p/x.json")
+    assert first_line()[0] == line
 
 
 def test_X11_a_clean_end_keeps_the_sizes(rowfs, store, mount):

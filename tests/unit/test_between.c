@@ -197,7 +197,7 @@ static void commit_first(struct world *w)
 		.pk = SPAN_LIT("p"),
 		.rk = span_of(w->rk),
 		.document = span_of(document),
-		.document_has_keys = true,
+		.document_flags = ITEM_KEYS_INSIDE,
 		.attrs = ATTRS_UNSET };
 	struct store *store = service_store(w->service);
 	struct span key = span_of(w->rk);

@@ -286,14 +286,14 @@ TEST(merges_of_several_threads_lose_nothing)
 
 TEST(a_documents_keys_must_be_those_of_the_path)
 {
-	bool has_keys = true;
+	unsigned flags = ITEM_KEYS_INSIDE;
 	struct span p = SPAN_LIT("p"), r = SPAN_LIT("r");
-	CHECK_ERR(document_check(SPAN_LIT("{}"), p, r, NULL, &has_keys, NULL), ERR_OK);
-	CHECK(!has_keys);
+	CHECK_ERR(document_check(SPAN_LIT("{}"), p, r, NULL, &flags, NULL), ERR_OK);
+	CHECK_EQ_INT(flags, 0);
 	CHECK_ERR(document_check(SPAN_LIT("{\"PartitionKey\":\"p\",\"RowKey\":\"r\"}"), p, r, NULL,
-			  &has_keys, NULL),
+			  &flags, NULL),
 		ERR_OK);
-	CHECK(has_keys);
+	CHECK_EQ_INT(flags, ITEM_KEYS_INSIDE);
 	CHECK_ERR(document_check(SPAN_LIT("{\"PartitionKey\":\"q\"}"), p, r, NULL, NULL, NULL),
 		ERR_KEY_MISMATCH);
 	CHECK_ERR(document_check(SPAN_LIT("{\"RowKey\":\"\"}"), p, r, NULL, NULL, NULL),
@@ -439,14 +439,14 @@ static struct item partition(struct world *w, const char *pk)
 
 static void put_document(struct world *w, const char *rk, const char *json)
 {
-	bool has_keys;
-	MUST(document_check(span_of(json), SPAN_LIT("p"), span_of(rk), NULL, &has_keys, NULL) ==
+	unsigned flags;
+	MUST(document_check(span_of(json), SPAN_LIT("p"), span_of(rk), NULL, &flags, NULL) ==
 		ERR_OK);
 	struct entity_op op = { .kind = ENTITY_UPSERT,
 		.pk = SPAN_LIT("p"),
 		.rk = span_of(rk),
 		.document = span_of(json),
-		.document_has_keys = has_keys,
+		.document_flags = flags,
 		.attrs = ATTRS_UNSET };
 	MUST(entity_commit_document(
 		     w->service, ORIGIN_COMMAND, w->table, &op, false, NULL, NULL, NULL) == ERR_OK);

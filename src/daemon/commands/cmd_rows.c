@@ -224,7 +224,7 @@ static enum err write_at(struct cmd_env *env, struct place *p, struct span text,
 	if (e == ERR_OK) {
 		op->pk = span_make(k->pk, k->pk_n);
 		op->rk = span_make(k->rk, k->rk_n);
-		e = document_check(text, op->pk, op->rk, &entity, &op->document_has_keys, why);
+		e = document_check(text, op->pk, op->rk, &entity, &op->document_flags, why);
 	}
 	if (e == ERR_OK)
 		e = set_condition(op, c, merge);

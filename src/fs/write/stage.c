@@ -47,7 +47,7 @@ enum err stage_new(struct fs *fs, struct resolved_name *at, struct item *item, s
 		s->base = *item;
 		*item = (struct item){ 0 };
 		s->base_version = s->base.version;
-		s->check.has_keys = (s->base.flags & ITEM_KEYS_INSIDE) != 0;
+		s->check.flags = s->base.flags & (ITEM_KEYS_INSIDE | ITEM_CANONICAL);
 		s->is.name = NAME_ITEM;
 		if (s->base.kind == ITEM_ROW) {
 			s->is.document = DOC_UNREAD;

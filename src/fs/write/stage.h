@@ -57,8 +57,8 @@ struct stage {
 	struct {
 		bool sequential; /* all writes came in order from an empty start */
 		struct json_scan scan;
-		size_t len;    /* buf up to here is known to be a valid document */
-		bool has_keys; /* if so: whether it holds its keys */
+		size_t len;     /* buf up to here is known to be a valid document */
+		unsigned flags; /* if so: as document_check() sets them */
 	} check;
 
 	/* What the next commit takes along. */

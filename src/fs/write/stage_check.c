@@ -14,7 +14,7 @@ enum err stage__check(struct fs *fs, struct stage *s, struct err_detail *detail)
 	enum err e = resolved_name_keys(&s->at, buf_span(&s->buf), k, detail);
 	if (e == ERR_OK)
 		e = document_check(buf_span(&s->buf), span_make(k->pk, k->pk_n),
-			span_make(k->rk, k->rk_n), NULL, &s->check.has_keys, detail);
+			span_make(k->rk, k->rk_n), NULL, &s->check.flags, detail);
 	if (e == ERR_OK)
 		s->check.len = s->buf.len;
 	free(k);

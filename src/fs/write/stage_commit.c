@@ -157,7 +157,7 @@ static enum err put(
 		return no_match(s, detail);
 	struct entity_op op = { .kind = ENTITY_UPSERT,
 		.document = buf_span(&s->buf),
-		.document_has_keys = s->check.has_keys,
+		.document_flags = s->check.flags,
 		.attrs = s->commit.attrs,
 		.admitted = s->commit.admitted };
 	bool held = stage__item(s) != 0;
@@ -223,7 +223,7 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 	enum err e = follow(fs, s);
 	bool moved = e == ERR_OK && s->at.dir.id != dir;
 	s->commit.admitted = s->commit.admitted && !moved;
-	if (moved || (e == ERR_OK && s->check.has_keys))
+	if (moved || (e == ERR_OK && (s->check.flags & ITEM_KEYS_INSIDE) != 0))
 		s->check.len = 0;
 	if (e == ERR_OK)
 		e = stage__check(fs, s, detail);

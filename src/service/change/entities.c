@@ -185,10 +185,7 @@ static enum err prepare(struct service *s, uint64_t table_id, struct entity_op *
 		return merge_body(s, table_id, op, w, c, detail);
 	if (op->document.p != NULL) {
 		c->body = op->document;
-		if (op->document_has_keys)
-			c->item_flags = ITEM_KEYS_INSIDE;
-		else if (op->document_is_canonical)
-			c->item_flags = ITEM_CANONICAL;
+		c->item_flags = op->document_flags;
 		return ERR_OK;
 	}
 	return render(op, op->entity, w, c);
@@ -446,8 +443,21 @@ static enum err check_keys(
 	return ERR_OK;
 }
 
+/* Most documents of other forms have spaces where this one has none, or lack its line end. */
+static bool is_canonical(const struct entity *e, struct span text)
+{
+	if (text.n < sizeof("{}\n") - 1 || memcmp(text.p + text.n - 2, "}\n", 2) != 0 ||
+		(text.p[1] != '"' && text.p[1] != '}'))
+		return false;
+	struct buf again = BUF_INIT(text.n);
+	entity_json_encode(e, ENTITY_JSON_NEWLINE, &again);
+	bool same = buf_ok(&again) && span_eq(buf_span(&again), text);
+	buf_fini(&again);
+	return same;
+}
+
 enum err document_check(struct span text, struct span pk, struct span rk, struct entity *ret_entity,
-	bool *ret_has_keys, struct err_detail *detail)
+	unsigned *ret_flags, struct err_detail *detail)
 {
 	struct entity own = { 0 };
 	struct entity *e = ret_entity != NULL ? ret_entity : &own;
@@ -463,8 +473,10 @@ enum err document_check(struct span text, struct span pk, struct span rk, struct
 		if (entity_size(&keyed) > LIMIT_ENTITY_BYTES)
 			result = ERR_ENTITY_TOO_LARGE;
 	}
-	if (result == ERR_OK && ret_has_keys != NULL)
-		*ret_has_keys = facts.has_keys;
+	if (result == ERR_OK && ret_flags != NULL && facts.has_keys)
+		*ret_flags = ITEM_KEYS_INSIDE;
+	else if (result == ERR_OK && ret_flags != NULL)
+		*ret_flags = is_canonical(e, text) ? ITEM_CANONICAL : 0;
 	entity_fini(&own);
 	return result;
 }

@@ -34,10 +34,9 @@ struct entity_op {
 	/* p not NULL: the document in the form to store, which decodes to the entity; else the
 	 * entity is encoded */
 	struct span document;
-	bool document_has_keys;
-	bool document_is_canonical; /* as codec/entity_json.h writes it, without keys */
-	bool if_match;              /* REPLACE, MERGE, DELETE, UPSERT: the row must have */
-	int64_t if_match_version;   /* this version */
+	unsigned document_flags;  /* enum item_flags, as document_check() sets them */
+	bool if_match;            /* REPLACE, MERGE, DELETE, UPSERT: the row must have */
+	int64_t if_match_version; /* this version */
 	/* UPSERT without if_match: the existing row must have this id (ERR_NOT_FOUND, ERR_GONE); 0:
 	 * any row or none */
 	uint64_t if_id;
@@ -66,9 +65,10 @@ enum err entities_apply(struct service *s, enum origin origin, uint64_t table_id
 
 /* Checks if a document can become the row (pk, rk).  It must be a valid entity, and keys in it must
  * equal these.  A key with a digest name must be in it (ERR_KEY_MISSING), so that a copy of the
- * file can be restored.  ret_entity may be NULL; its strings borrow from text. */
+ * file can be restored.  ret_entity may be NULL; its strings borrow from text.  *ret_flags:
+ * ITEM_KEYS_INSIDE, ITEM_CANONICAL or 0; may be NULL. */
 enum err document_check(struct span text, struct span pk, struct span rk, struct entity *ret_entity,
-	bool *ret_has_keys, struct err_detail *detail);
+	unsigned *ret_flags, struct err_detail *detail);
 
 /* Commits a row's file.  op is an ENTITY_UPSERT or ENTITY_INSERT with its document.
  *

@@ -46,7 +46,7 @@ void chunk_append(struct import_chunk *c, enum entity_op_kind kind, struct impor
 		.rk = row->rk,
 		.entity = row->entity,
 		.document = row->document,
-		.document_is_canonical = true,
+		.document_flags = ITEM_CANONICAL,
 		.attrs = ATTRS_UNSET };
 	c->places[c->n++] = at;
 	c->bytes += text_n + (row->entity != NULL ? bytes_of_entity(row->entity) : row->document.n);

@@ -86,12 +86,11 @@ static enum err board_file(
 	enum err e = tree_file_content(s, &p->item, &p->body);
 	if (e != ERR_OK)
 		return e;
-	bool has_keys = false;
+	p->flags = 0;
 	if (p->body.len > 0)
 		e = document_check(
-			buf_span(&p->body), k->pk_span, k->rk_span, NULL, &has_keys, detail);
+			buf_span(&p->body), k->pk_span, k->rk_span, NULL, &p->flags, detail);
 	p->new_body = true;
-	p->flags = has_keys ? ITEM_KEYS_INSIDE : 0;
 	return e;
 }
 

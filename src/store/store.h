@@ -151,6 +151,8 @@ enum store_want {
 	WANT_SMALL_BODY = 4, /* child(), list(): the body of a row, message or piece up to
 				STORE_SMALL_BODY bytes */
 	WANT_BODIES = WANT_BODY | WANT_SMALL_BODY,
+	WANT_FEW = 8, /* list(): the caller stops after a few items; an engine may read them with
+			 a lock held that writers need */
 };
 #define STORE_SMALL_BODY ((uint64_t)32 << 10)
 

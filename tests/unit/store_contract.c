@@ -384,6 +384,13 @@ static struct item_ref queued(uint64_t parent, const char *key)
 	return (struct item_ref){ .parent = parent, .class = CLASS_QUEUE, .key = span_of(key) };
 }
 
+static bool note_text(void *arg, const struct item *it)
+{
+	CHECK(it->kind == ITEM_MESSAGE && span_is(it->body, "text"));
+	((struct keys *)arg)->n++;
+	return true;
+}
+
 static void queues_and_messages_are_seen_by_no_other_listing(struct world *w)
 {
 	struct keys k = { 0 };
@@ -396,6 +403,11 @@ static void queues_and_messages_are_seen_by_no_other_listing(struct world *w)
 			ERR_OK);
 		CHECK_EQ_INT(k.n, class == CLASS_KEYED ? 1 : class == CLASS_NAMED ? 1 : 2);
 	}
+	k.n = 0;
+	CHECK_ERR(store_list(w->s, NULL, q, CLASS_QUEUE, SPAN_NONE, false,
+			  WANT_SMALL_BODY | WANT_FEW, note_text, &k),
+		ERR_OK);
+	CHECK_EQ_INT(k.n, 1);
 	struct item it = item_by_id(w, q);
 	CHECK(it.kind == ITEM_QUEUE && span_is(it.body, "about") && counts(w, &it, 1));
 	item_fini(&it);

@@ -14,6 +14,10 @@
 #define AFTER_TAKEN 3
 #define AFTER_HIDDEN 4
 
+/* So many invisible messages a listing of the queue looks at, to tell whether .taken or .hidden is
+ * empty.  If they do not tell, it lists both. */
+#define LOOKS 256
+
 struct queue_dir {
 	struct vdir dir; /* first */
 	uint64_t nid;
@@ -28,6 +32,7 @@ struct reply {
 	listing_fn fn;
 	void *arg;
 	bool any;
+	unsigned looks; /* messages of the other place that may still be passed over; 0: all */
 	enum err e;
 };
 
@@ -53,7 +58,8 @@ static bool send_item(void *arg, const struct item *it)
 	bool end = false;
 	char name[LIMIT_QUEUE_NAME_MAX + 1];
 	struct stat st = { .st_mode = S_IFREG };
-	if (!belongs(r, it, &end))
+	bool here = belongs(r, it, &end);
+	if (!here && (r->looks == 0 || --r->looks > 0))
 		return !end;
 	r->any = true;
 	if (r->d == NULL)
@@ -99,9 +105,9 @@ static enum err list_after(struct fs *fs, struct reply *r, struct span after)
 	return e == ERR_OK ? r->e : e;
 }
 
-enum err queue_dir_any(struct fs *fs, uint64_t nid, bool *ret)
+enum err queue_dir_any(struct fs *fs, uint64_t nid, unsigned looks, bool *ret)
 {
-	struct reply r = { .nid = nid, .now = service_now(fs->service) };
+	struct reply r = { .nid = nid, .now = service_now(fs->service), .looks = looks };
 	enum err e = list_after(fs, &r, (struct span){ 0 });
 	*ret = r.any;
 	return e;
@@ -124,7 +130,7 @@ static bool send_place(
 	bool any = false;
 	if (offset >= after || queue_node_of(r->nid) != QUEUE_NODE_VISIBLE)
 		return true;
-	r->e = queue_dir_any(r->d->dir.fs, nid, &any);
+	r->e = queue_dir_any(r->d->dir.fs, nid, LOOKS, &any);
 	return r->e == ERR_OK && (!any || send_fixed(r, offset, after, name, nid));
 }
 

@@ -8,7 +8,8 @@
 
 /* Opens the directory nid of a queue, or .queue.  ERR_NOT_A_DIRECTORY. */
 enum err queue_dir_open(struct fs *fs, uint64_t nid, struct vdir **ret);
-/* Whether anything is in the directory. */
-enum err queue_dir_any(struct fs *fs, uint64_t nid, bool *ret);
+/* Sets *ret to whether anything is in the directory.  If `looks` messages of other directories did not
+ * tell, it may be true of an empty one.  0: looks at as many as there are. */
+enum err queue_dir_any(struct fs *fs, uint64_t nid, unsigned looks, bool *ret);
 
 #endif

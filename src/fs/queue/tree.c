@@ -270,7 +270,7 @@ static enum err queues_mkdir(struct fs *fs, uint64_t dir, struct span name,
 static enum err rmdir_fixed(struct fs *fs, uint64_t nid)
 {
 	bool any;
-	enum err e = queue_dir_any(fs, nid, &any);
+	enum err e = queue_dir_any(fs, nid, 0, &any);
 	return e == ERR_OK && any ? ERR_NOT_EMPTY : e;
 }
 

@@ -12,6 +12,8 @@
 /* Expired messages that a take removes besides: few at first, since there are hardly ever any. */
 #define EXPIRED_FIRST 8
 #define EXPIRED_THEN 1024
+/* So many messages are read with a lock held that writers need (WANT_FEW). */
+#define FEW 16
 
 /* ---- choosing messages ---- */
 
@@ -110,9 +112,13 @@ static enum err read_texts(struct picks *p)
 
 static enum err choose(struct picks *p)
 {
+	unsigned want = WANT_SMALL_BODY;
 	p->now = service_now(p->service);
+	/* The commit that follows reads the same pages on the writer's connection. */
+	if (p->claims && p->max <= FEW)
+		want |= WANT_FEW;
 	enum err e = store_list(service_store(p->service), NULL, p->queue, CLASS_QUEUE,
-		(struct span){ 0 }, false, WANT_SMALL_BODY, on_message, p);
+		(struct span){ 0 }, false, want, on_message, p);
 	if (e == ERR_OK)
 		e = p->error;
 	return e == ERR_OK ? read_texts(p) : e;

@@ -134,11 +134,20 @@ static enum err engine_list(struct store *s, struct store_view *v, uint64_t pare
 	enum item_class class, struct span after, bool inclusive, unsigned want, store_list_fn fn,
 	void *arg, bool *ret_more)
 {
+	struct sql_store *st = sql_of(s);
 	struct sql_conn *c;
-	enum err e = reader(s, v, &c);
+	enum err e;
+	unsigned read = want & ~(unsigned)WANT_FEW;
+	if (!v && want & WANT_FEW && writer_is_free(st)) {
+		e = sql_list(
+			st->writer.conn, parent, class, after, inclusive, read, fn, arg, ret_more);
+		mutex_unlock(&st->lock);
+		return e;
+	}
+	e = reader(s, v, &c);
 	if (e != ERR_OK)
 		return e;
-	e = sql_list(c, parent, class, after, inclusive, want, fn, arg, ret_more);
+	e = sql_list(c, parent, class, after, inclusive, read, fn, arg, ret_more);
 	done_reading(s, v, c, e);
 	return e;
 }

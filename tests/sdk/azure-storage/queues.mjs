@@ -62,6 +62,30 @@ await check("send, peek, receive, update, delete, clear", async () => {
 	await refused(s.createMessage("none", "x"), 404, "QueueNotFound");
 });
 
+await check("one message", async () => {
+	await s.createMessage("jobs", "one");
+	assert.equal((await s.peekMessage("jobs")).messageText, "one");
+	const { messageText, messageId, popReceipt } = await s.getMessage("jobs");
+	assert.equal(messageText, "one");
+	await s.deleteMessage("jobs", messageId, popReceipt);
+});
+
+await check("properties and statistics of the service", async () => {
+	const rule = {
+		AllowedOrigins: ["http://a.example"],
+		AllowedMethods: ["GET"],
+		AllowedHeaders: [],
+		ExposedHeaders: [],
+		MaxAgeInSeconds: 60,
+	};
+	await s.setServiceProperties({ Cors: { CorsRule: [rule] } });
+	const { Cors, HourMetrics } = await s.getServiceProperties();
+	assert.deepEqual(Cors.CorsRule[0].AllowedOrigins, ["http://a.example"]);
+	assert.equal(HourMetrics.Version, "1.0");
+	await s.setServiceProperties({ Cors: {} });
+	assert.equal((await s.getServiceStats()).GeoReplication.Status, "live");
+});
+
 await check("visibility and expiry", async () => {
 	await s.createMessage("jobs", "late", { visibilityTimeout: 1 });
 	await until(async () => texts(await s.peekMessages("jobs"))[0] === "late");
@@ -80,6 +104,7 @@ await check("a SAS, by its own terms and by a stored policy", async () => {
 	const own = s.generateSharedAccessSignature("jobs", {
 		AccessPolicy: { Permissions: "ap", Expiry: end },
 	});
+	assert.ok(s.getUrl("jobs", own).startsWith(`${part("QueueEndpoint")}/jobs?`));
 	await by(own).createMessage("jobs", "by a token");
 	assert.deepEqual(texts(await by(own).getMessages("jobs")), ["by a token"]);
 	await refused(by(own).peekMessages("jobs"), 403, "AuthorizationPermissionMismatch");

@@ -9,7 +9,7 @@ import {
 	generateQueueSASQueryParameters,
 } from "@azure/storage-queue";
 import { all, assert, check, refused } from "../check.mjs";
-import { credential, endpoint, newQueue, options, receive, texts } from "./client.mjs";
+import { credential, endpoint, newQueue, options, receive, service, texts } from "./client.mjs";
 
 const q = await newQueue("shared");
 const soon = () => new Date(Date.now() + 3600e3);
@@ -60,6 +60,19 @@ const operations = [
 	["p", (c) => c.receiveMessages()],
 	["p", async (c) => c.deleteMessage(...(await taken()))],
 ];
+
+await check("URLs that the clients sign", async () => {
+	const client = service.getQueueClient("shared");
+	const url = await client.generateSasUrl({
+		permissions: QueueSASPermissions.parse("a"),
+		expiresOn: soon(),
+	});
+	await new QueueClient(url, undefined, options).sendMessage("by a URL");
+	const whole = service.generateAccountSasUrl(soon(), AccountSASPermissions.parse("l"), "s");
+	const lists = new QueueServiceClient(whole, undefined, options);
+	assert.ok((await all(lists.listQueues())).some((one) => one.name === "shared"));
+	await client.clearMessages();
+});
 
 await check("a queue SAS allows what its permissions say", async () => {
 	for (const sp of ["r", "a", "u", "p", "raup"]) {

@@ -256,13 +256,22 @@ static void look_at(
 		compare(s, p, &in, t);
 }
 
+static void look_at_queues(struct store *s, const struct plan *p, uint64_t account, struct truth *t)
+{
+	char seen[200];
+	if (!queues_set_of(s, p, account, &t->sets[p->writer], seen, sizeof(seen)))
+		wrong(t, "queues as after no set:", seen, p->sets);
+}
+
 static void look_at_all(struct store *s, const struct plan plans[WRITERS], struct truth *t)
 {
 	uint64_t account = id_of(s, STORE_ROOT, ACCOUNT, CLASS_KEYED);
 	uint64_t table = account ? id_of(s, account, TABLE, CLASS_KEYED) : 0;
 	uint64_t queue = account ? id_of(s, account, QUEUE, CLASS_QUEUE) : 0;
 	for (unsigned i = 0; i < WRITERS; i++) {
-		if (plans[i].kind != NOBODY)
+		if (plans[i].kind == QUEUES)
+			look_at_queues(s, &plans[i], account, t);
+		else if (plans[i].kind != NOBODY)
 			look_at(s, &plans[i], table, queue, t);
 		if (plans[i].kind == WITH)
 			compare_messages(s, &plans[i], account, t);

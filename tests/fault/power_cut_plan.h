@@ -20,20 +20,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WRITERS 8
+#define WRITERS 9
 #define SLOTS 10     /* rows, files and a message of a writer */
 #define QUEUE "jobs" /* of the account: holds the messages */
 #define SETS_MAX 4000
 
 /* MIXED: rows, files and messages put, removed, moved, several a set.  Of other processes, whose documents
  * say "N": the set.  ONE: set s writes row s % 8.  ALL: each set writes the rows 0 to 7.  WITH: it
- * also puts a message, whose text is the number of the set, into the writer's queue. */
+ * also puts a message, whose text is the number of the set, into the writer's queue.  QUEUES: each set is
+ * an operation on a queue or on one of its messages (power_cut_queue.c). */
 enum writer_kind {
 	NOBODY = 0,
 	MIXED = 'm',
 	ONE = 'o',
 	ALL = 'a',
-	WITH = 'w'
+	WITH = 'w',
+	QUEUES = 'q'
 };
 
 struct slot {
@@ -61,6 +63,11 @@ void message_name(const struct plan *p, bool moved, char out[16]);
 void partition_name(const struct plan *p, bool moved, char out[16]);
 /* The bytes of a slot that this set wrote.  malloc()ed. */
 char *slot_bytes(const struct plan *p, unsigned slot, const struct slot *is);
+
+/* Sets *ret_set to the set of a writer of QUEUES after which the account's queues are as in the store.
+ * Returns false if there is none; then ret_seen tells what is there. */
+bool queues_set_of(struct store *s, const struct plan *p, uint64_t account, uint32_t *ret_set,
+	char *ret_seen, size_t room);
 
 /* What is in a store. */
 struct truth {

@@ -9,7 +9,7 @@ from conftest import BUILD, TOP, need_fuse
 def test_what_was_acknowledged_survives_a_cut_of_power():
     need_fuse()
     with subprocess.Popen(
-            [TOP / "tests/fault/power_cut_daemon", "--build", BUILD, "--sets", "5", "--images", "150"],
+            [TOP / "tests/fault/power_cut_daemon", "--build", BUILD, "--sets", "6", "--images", "150"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
         try:
             out = p.communicate(timeout=200)[0]

@@ -16,12 +16,14 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 2048
+#define BEGIN_MAX (CLOCK_TEXT_MAX + 1)
 /* The budget of warnings that clients cause: a burst, then so many a second. */
 #define WARNINGS 1000
 #define WARNINGS_SECOND 1
 #define SOURCES 16 /* per kind, with a budget of their own */
 
 static atomic_int max_level = LOG_LEVEL_INFO;
+static atomic_int form = LOG_FORM_PLAIN;
 static atomic_bool use_syslog;
 static char syslog_ident[64]; /* openlog(3) does not copy it */
 
@@ -51,6 +53,11 @@ void log_set_level(enum log_level level)
 	atomic_store(&max_level, (int)level);
 }
 
+void log_set_form(enum log_form chosen)
+{
+	atomic_store(&form, (int)chosen);
+}
+
 void log_to_syslog(const char *ident)
 {
 	if (ident == NULL) {
@@ -72,10 +79,29 @@ static void flatten(char *s)
 	}
 }
 
+static void begin_line(enum log_level level, char out[BEGIN_MAX])
+{
+	char time[CLOCK_TEXT_MAX];
+
+	out[0] = '\0';
+	switch ((enum log_form)atomic_load(&form)) {
+	case LOG_FORM_PLAIN:
+		return;
+	case LOG_FORM_TIMED:
+		(void)clock_format_full(clock_ticks(), time);
+		(void)snprintf(out, BEGIN_MAX, "%s ", time);
+		return;
+	case LOG_FORM_JOURNAL:
+		(void)snprintf(out, BEGIN_MAX, "<%d>", levels[level].priority);
+		return;
+	}
+}
+
 static void write_stderr(enum log_level level, const char *text)
 {
-	char line[LINE_MAX_BYTES + 128];
-	int n = snprintf(line, sizeof(line), "%s: %s%s\n", program_invocation_short_name,
+	char begin[BEGIN_MAX], line[LINE_MAX_BYTES + 128];
+	begin_line(level, begin);
+	int n = snprintf(line, sizeof(line), "%s%s: %s%s\n", begin, program_invocation_short_name,
 		levels[level].mark, text);
 	size_t len = (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1;
 

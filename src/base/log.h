@@ -19,6 +19,13 @@ enum log_level {
 	LOG_LEVEL_DEBUG
 };
 
+/* The beginning of a line on stderr. */
+enum log_form {
+	LOG_FORM_PLAIN,   /* "rowfs: warning: "; the default */
+	LOG_FORM_TIMED,   /* the time in UTC comes first */
+	LOG_FORM_JOURNAL, /* syslog's priority comes first, as "<4>", which journald takes off */
+};
+
 /* The subject of a warning. */
 enum log_kind {
 	LOG_KIND_OWN, /* the process itself */
@@ -30,6 +37,8 @@ enum log_kind {
 
 /* Drops lines above this level.  The default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
+/* Chooses how lines on stderr begin. */
+void log_set_form(enum log_form form);
 /* Sends lines to syslog(3) under this name.  NULL: to stderr again. */
 void log_to_syslog(const char *ident);
 /* Writes a line.  A warning counts as LOG_KIND_OWN. */

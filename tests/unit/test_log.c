@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * base/log.h, and BUG_ON, which speaks through it.  stderr is a pipe here. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "check.h"
 
@@ -49,6 +50,44 @@ TEST(levels_are_marked_and_filtered)
 {
 	CHECK_EQ_INT(capture(some_levels), 0);
 	CHECK_EQ_STR(seen, "test_log: error: e1\ntest_log: i\ntest_log: debug: d\n");
+}
+
+static void journal_lines(void)
+{
+	log_set_form(LOG_FORM_JOURNAL);
+	log_set_level(LOG_LEVEL_DEBUG);
+	log_error("e");
+	log_warning("w");
+	log_info("i");
+	log_debug("d");
+}
+
+TEST(lines_for_the_journal_begin_with_their_priority)
+{
+	CHECK_EQ_INT(capture(journal_lines), 0);
+	CHECK_EQ_STR(seen,
+		"<3>test_log: error: e\n<4>test_log: warning: w\n<6>test_log: i\n"
+		"<7>test_log: debug: d\n");
+}
+
+static int64_t fixed_time(void)
+{
+	return TICKS_UNIX_EPOCH + 15 * TICKS_PER_SECOND / 10;
+}
+
+static void timed_lines(void)
+{
+	clock_set_source(fixed_time);
+	log_set_form(LOG_FORM_TIMED);
+	log_error("e");
+	log_set_form(LOG_FORM_PLAIN);
+	log_error("e");
+}
+
+TEST(timed_lines_begin_with_the_time)
+{
+	CHECK_EQ_INT(capture(timed_lines), 0);
+	CHECK_EQ_STR(seen, "1970-01-01T00:00:01.5000000Z test_log: error: e\ntest_log: error: e\n");
 }
 
 static void odd_text(void)
@@ -142,6 +181,7 @@ TEST(sources_beyond_16_share_a_budget)
 	CHECK_EQ_INT(count("known before\n"), 1);
 }
 
-RUN_TESTS(T(levels_are_marked_and_filtered), T(a_line_stays_a_line_and_errno_is_kept),
+RUN_TESTS(T(levels_are_marked_and_filtered), T(lines_for_the_journal_begin_with_their_priority),
+	T(timed_lines_begin_with_the_time), T(a_line_stays_a_line_and_errno_is_kept),
 	T(a_long_line_is_cut_and_ends_with_a_newline), T(a_broken_invariant_stops_the_program),
 	T(warnings_have_a_budget_by_kind_and_source), T(sources_beyond_16_share_a_budget))

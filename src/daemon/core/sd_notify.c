@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/sd_notify.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,4 +27,16 @@ void sd_notify_send(const char *state)
 	(void)sendto(sock, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
 	close(sock);
+}
+
+bool sd_stderr_is_journal(void)
+{
+	const char *named = secure_getenv("JOURNAL_STREAM");
+	char ours[64];
+	struct stat st;
+	if (named == NULL || fstat(STDERR_FILENO, &st) != 0)
+		return false;
+	(void)snprintf(ours, sizeof(ours), "%" PRIuMAX ":%" PRIuMAX, (uintmax_t)st.st_dev,
+		(uintmax_t)st.st_ino);
+	return strcmp(named, ours) == 0;
 }

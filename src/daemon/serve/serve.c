@@ -172,6 +172,16 @@ static void *wait_for_signal(void *arg)
 	return NULL;
 }
 
+/* Sends the lines of the log to its file, if it has one. */
+static void begin_log_file(struct serving *s)
+{
+	if (s->log_fd < 0)
+		return;
+	dup2(s->log_fd, STDERR_FILENO);
+	log_set_form(LOG_FORM_TIMED);
+	s->logs_to_file = true;
+}
+
 /* Gives up the caller's descriptors. */
 static void leave_caller(struct serving *s)
 {
@@ -180,8 +190,8 @@ static void leave_caller(struct serving *s)
 		log_to_syslog("rowfs");
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	dup2(s->log_fd >= 0 ? s->log_fd : null, STDERR_FILENO);
-	s->logs_to_file = s->log_fd >= 0;
+	dup2(null, STDERR_FILENO);
+	begin_log_file(s);
 	close(null);
 }
 
@@ -453,9 +463,7 @@ static int announce(struct serving *s)
 
 static void be_ready(struct serving *s)
 {
-	if (s->log_fd >= 0)
-		dup2(s->log_fd, STDERR_FILENO);
-	s->logs_to_file = s->log_fd >= 0;
+	begin_log_file(s);
 	s->ready = true;
 	log_start(s);
 	sd_notify_send("READY=1");
@@ -489,6 +497,8 @@ int serve(struct serve *serve)
 	struct serving s = { .serve = serve,
 		.served.mounted = serve->dir != NULL ? serve->options : NULL };
 	set_signals(&s.signals);
+	if (sd_stderr_is_journal())
+		log_set_form(LOG_FORM_JOURNAL);
 	int code = open_log(&s);
 	if (code == EXIT_DONE)
 		code = open_service(&s);

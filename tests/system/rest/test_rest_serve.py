@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -367,6 +368,23 @@ def test_a_log_file(rowfs, rest_store, work):
     _, err = proc.communicate(timeout=60)
     assert proc.returncode == 0 and err == b""
     assert "REST at http://127.0.0.1:" in log.read_text() and "is closed" in log.read_text()
+    for line in log.read_text().splitlines():
+        assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z rowfs: ", line), line
+
+
+@pytest.mark.parametrize("is_journal", (True, False))
+def test_lines_in_the_journal_begin_with_their_priority(rowfs, rest_store, work, is_journal):
+    with open(work / "journal", "w") as err:
+        st = os.fstat(err.fileno())
+        named = f"{st.st_dev}:{st.st_ino + (0 if is_journal else 1)}"
+        proc = subprocess.Popen([str(rowfs.program), "serve", rest_store, "--rest=127.0.0.1:0"],
+                                stdout=subprocess.PIPE, stderr=err,
+                                env={**conftest.ENV, "JOURNAL_STREAM": named})
+        assert proc.stdout.readline()
+        proc.terminate()
+        proc.communicate(timeout=60)
+    lines = (work / "journal").read_text().splitlines()
+    assert lines and all(x.startswith("<6>rowfs: " if is_journal else "rowfs: ") for x in lines)
 
 
 # ---- TLS

@@ -42,6 +42,12 @@
 	X(LEASE_BREAKING_CHANGE, EBUSY,        409, "LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and cannot be changed.") \
 	X(LEASE_BROKEN_RENEW,    ESTALE,       409, "LeaseIsBrokenAndCannotBeRenewed", "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.") \
 	X(BLOB_TYPE,             EINVAL,       409, "InvalidBlobType",              "The blob type is invalid for this operation.") \
+	X(BLOCK_ID,              EINVAL,       400, "InvalidBlockId",               "The specified block ID is invalid.") \
+	X(BLOCK_CONTENT,         EINVAL,       400, "InvalidBlobOrBlock",           "The specified blob or block content is invalid.") \
+	X(BLOCK_LIST,            EINVAL,       400, "InvalidBlockList",             "The specified block list is invalid.") \
+	X(BLOCK_COUNT,           EOVERFLOW,    409, "BlockCountExceedsLimit",       "The block count exceeds the maximum permissible limit.") \
+	X(APPEND_POSITION,       ESTALE,       412, "AppendPositionConditionNotMet", "The append position condition specified was not met.") \
+	X(APPEND_SIZE,           EFBIG,        412, "MaxBlobSizeConditionNotMet",   "The max blob size condition specified was not met.") \
 	X(NAME_EXISTS,           EEXIST,       409, "ResourceAlreadyExists",        "The specified name already exists.") \
 	X(NOT_EMPTY,             ENOTEMPTY,    409, "ResourceNotEmpty",             "The directory is not empty.") \
 	X(NOT_A_DIRECTORY,       ENOTDIR,      409, "InvalidInput",                 "Not a directory.") \

@@ -33,11 +33,14 @@
 	X(SAS_CODES, 20150405, 0, "403 where a SAS lacks a permission; before, 404") \
 	X(MESSAGE_ANSWER, 20160531, 0, "Put Message answers with the message") \
 	X(SIGNED_EMPTY, 20160531, 0, "SharedKey of queues and blobs: empty `x-ms-` headers too") \
+	X(BLOCK_100, 20160531, 0, "blocks of over 4 MiB, up to 100 MiB") \
 	X(MESSAGE_TTL, 20170729, 0, "`messagettl` above 7 days, and -1") \
 	X(BEARER, 20171109, 0, "401 for bearer tokens and for no credential; before, 403") \
 	X(SAS_RESOURCE, 20181109, 0, "`sr` and the snapshot's time in what a blob SAS signs") \
 	X(CRC64, 20190202, 0, "`x-ms-content-crc64`") \
-	X(SAS_ENCRYPTION, 20201206, 0, "`ses` in an account SAS or a blob SAS")
+	X(BLOCK_4000, 20191212, 0, "blocks of over 100 MiB, up to 4,000 MiB") \
+	X(SAS_ENCRYPTION, 20201206, 0, "`ses` in an account SAS or a blob SAS") \
+	X(APPEND_100, 20221102, 0, "Append Block of over 4 MiB, up to 100 MiB")
 
 enum version_rule {
 #define X(symbol_, since_, until_, text_) VERSION_##symbol_,

@@ -27,6 +27,7 @@ static bool wanted(const struct request *r)
 	return span_is(r->method, "PUT") && request_header(r, "x-ms-copy-source").p == NULL &&
 		(request_header(r, "x-ms-blob-type").p != NULL ||
 			has_param(r->target, "comp=block&") ||
+			has_param(r->target, "comp=appendblock") ||
 			span_ends(r->target, SPAN_LIT("comp=block")));
 }
 
@@ -115,12 +116,12 @@ enum err blob_body_sums(struct request_context *c, struct span bytes, struct blo
 	return check_sums(c, ret);
 }
 
-enum err blob_body_read(struct request_context *c, struct blob_body *ret)
+static enum err read_body(struct request_context *c, size_t small, struct blob_body *ret)
 {
 	struct span body = c->request->body;
 	enum err e = ERR_OK;
 	*ret = (struct blob_body){ .content = SPAN_LIT(""), .upload = c->request->stream };
-	if (ret->upload == NULL && body.n > BLOB_INLINE_BYTES)
+	if (ret->upload == NULL && body.n > small)
 		e = upload_body(c, ret);
 	if (ret->upload != NULL && e == ERR_OK) {
 		ret->size = blob_upload_size(ret->upload);
@@ -130,6 +131,16 @@ enum err blob_body_read(struct request_context *c, struct blob_body *ret)
 		return blob_body_sums(c, body.n > 0 ? body : SPAN_LIT(""), ret);
 	}
 	return e == ERR_OK ? check_sums(c, ret) : e;
+}
+
+enum err blob_body_read(struct request_context *c, struct blob_body *ret)
+{
+	return read_body(c, BLOB_INLINE_BYTES, ret);
+}
+
+enum err blob_body_upload(struct request_context *c, struct blob_body *ret)
+{
+	return read_body(c, 0, ret);
 }
 
 void blob_body_fini(struct blob_body *b)

@@ -43,6 +43,11 @@ enum err blob_properties_read(struct request_context *c, bool plain, struct blob
 										  : ERR_MD5_INVALID;
 }
 
+const char *blob_type_name(enum blob_type type)
+{
+	return type == BLOB_PAGES ? "PageBlob" : type == BLOB_APPEND ? "AppendBlob" : "BlockBlob";
+}
+
 /* A SAS of a blob may replace what the client sees (rscc, ...). */
 static void add_property(struct response *r, const char *name, struct span stored, struct span sas)
 {
@@ -79,10 +84,14 @@ void blob_properties_add(const struct request_context *c, const struct blob_reco
 	add_property(r, "Content-Disposition", p->disposition, s->rscd);
 	response_header(r, ranged ? "x-ms-blob-content-md5" : "Content-MD5", p->md5);
 	response_header_str(r, "Accept-Ranges", "bytes");
-	response_header_str(r, "x-ms-blob-type", b->type == BLOB_PAGES ? "PageBlob" : "BlockBlob");
+	response_header_str(r, "x-ms-blob-type", blob_type_name(b->type));
 	if (b->type == BLOB_PAGES) {
 		(void)snprintf(number, sizeof(number), "%lld", (long long)b->sequence);
 		response_header_str(r, "x-ms-blob-sequence-number", number);
+	}
+	if (b->type == BLOB_APPEND) {
+		(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)b->blocks);
+		response_header_str(r, "x-ms-blob-committed-block-count", number);
 	}
 	lease_headers_add(c, &b->lease, r);
 	add_copied(b, r);

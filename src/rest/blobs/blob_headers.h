@@ -13,6 +13,9 @@ enum err blob_properties_read(struct request_context *c, bool plain, struct blob
 void blob_properties_add(const struct request_context *c, const struct blob_record *b, bool ranged,
 	struct response *r);
 
+/* Returns the type as headers and lists name it. */
+const char *blob_type_name(enum blob_type type);
+
 struct blob_range {
 	bool given;
 	uint64_t first, n;

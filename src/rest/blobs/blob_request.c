@@ -174,7 +174,7 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 
 /* ---- headers ---- */
 
-enum err blob_request_find(struct request_context *c, struct blob_info *ret)
+enum err blob_request_look(struct request_context *c, struct blob_info *ret)
 {
 	struct blob_conditions conditions;
 	uint64_t id;
@@ -184,15 +184,25 @@ enum err blob_request_find(struct request_context *c, struct blob_info *ret)
 	if (e == ERR_OK && context_param(c, "snapshot", &(struct span){ 0 }))
 		e = ERR_BLOB_NOT_FOUND;
 	if (e == ERR_OK)
-		e = blob_find(c->service, id, blob_request(c)->name, ret);
+		e = blob_look(c->service, id, blob_request(c)->name, ret);
 	if (e != ERR_OK)
-		return e;
-	e = blob_conditions_read(&conditions, ret->record.etag);
+		return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
+	if (ret->record.type != BLOB_NONE)
+		e = blob_conditions_read(&conditions, ret->record.etag);
 	if (e == ERR_OK)
 		e = lease_check_read(&ret->record.lease, conditions.lease, service_now(c->service));
 	if (e != ERR_OK)
 		blob_info_fini(ret);
 	return e;
+}
+
+enum err blob_request_find(struct request_context *c, struct blob_info *ret)
+{
+	enum err e = blob_request_look(c, ret);
+	if (e != ERR_OK || ret->record.type != BLOB_NONE)
+		return e;
+	blob_info_fini(ret);
+	return ERR_BLOB_NOT_FOUND;
 }
 
 enum err blob_request_begin(

@@ -41,6 +41,8 @@ enum err blob_request_source_conditions(struct request_context *c, struct blob_c
 /* Finds the blob of the URL, if its conditions for a read hold.  On ERR_OK call blob_info_fini().  The
  * errors of both, and of rest_collection_id(). */
 enum err blob_request_find(struct request_context *c, struct blob_info *ret);
+/* The same, but finds also a name that has staged blocks only (BLOB_NONE). */
+enum err blob_request_look(struct request_context *c, struct blob_info *ret);
 /* The first steps of a change: reads its conditions, and finds the container. */
 enum err blob_request_begin(
 	struct request_context *c, struct blob_conditions *ret, uint64_t *ret_container);

@@ -27,6 +27,8 @@
 	X(GET_METADATA, "GetBlobMetadata") X(SET_METADATA, "SetBlobMetadata") \
 	X(SET_BLOB_PROPERTIES, "SetBlobProperties") X(LEASE_BLOB, "LeaseBlob") \
 	X(ABORT_COPY, "AbortCopyBlob") \
+	X(PUT_BLOCK, "PutBlock") X(PUT_BLOCK_LIST, "PutBlockList") \
+	X(GET_BLOCK_LIST, "GetBlockList") X(APPEND_BLOCK, "AppendBlock") \
 	X(PUT_PAGE, "PutPage") X(GET_PAGE_RANGES, "GetPageRanges") \
 	X(PREFLIGHT, "PreflightBlobRequest") \
 	X(OTHER, "Other") /* refused before the operation was known */
@@ -87,6 +89,14 @@ static const struct route routes[] = {
 		{ P('o'), P('w') | P('d'), 0, 0, P('w') | P('d') }, DO_LEASE_BLOB, op_lease_blob },
 	{ BLOB_ITSELF, NULL, "copy", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_ABORT_COPY, op_abort_copy },
+	{ BLOB_ITSELF, NULL, "block", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_BLOCK, op_put_block },
+	{ BLOB_ITSELF, NULL, "blocklist", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_BLOCK_LIST, op_put_block_list },
+	{ BLOB_ITSELF, NULL, "blocklist", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('r'), 0, P('r'), 0 }, DO_GET_BLOCK_LIST, op_get_block_list },
+	{ BLOB_ITSELF, NULL, "appendblock", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('a') | P('w'), 0, 0, P('a') | P('w') }, DO_APPEND_BLOCK, op_append_block },
 	{ BLOB_ITSELF, NULL, "page", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_PAGE, op_put_page },
 	{ BLOB_ITSELF, NULL, "pagelist", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,

@@ -23,12 +23,10 @@ static enum err check_type(struct request_context *c)
 	if (type.p == NULL)
 		return err_set(&c->detail, ERR_HEADER_MISSING,
 			"A required HTTP header was not specified: x-ms-blob-type.");
-	if (span_is(type, "BlockBlob") || span_is(type, "PageBlob"))
+	if (span_is(type, "BlockBlob") || span_is(type, "PageBlob") || span_is(type, "AppendBlob"))
 		return ERR_OK;
-	return span_is(type, "AppendBlob")
-		? ERR_NOT_SUPPORTED
-		: err_set(&c->detail, ERR_HEADER_INVALID,
-			  "x-ms-blob-type is BlockBlob, PageBlob or AppendBlob.");
+	return err_set(&c->detail, ERR_HEADER_INVALID,
+		"x-ms-blob-type is BlockBlob, PageBlob or AppendBlob.");
 }
 
 /* The stored MD5 is that of the content, unless the client says another, which must be right. */
@@ -51,18 +49,22 @@ static enum err put(struct request_context *c, uint64_t id, const struct blob_bo
 	};
 	struct blob_conditions conditions;
 	struct buf md5 = BUF_INIT(64);
-	bool pages = span_is(request_header(c->request, "x-ms-blob-type"), "PageBlob");
+	struct span type = request_header(c->request, "x-ms-blob-type");
+	bool pages = span_is(type, "PageBlob"), appends = span_is(type, "AppendBlob");
 	enum err e = blob_request_conditions(c, &conditions);
-	if (e == ERR_OK && pages && body->size > 0)
-		e = err_set(&c->detail, ERR_HEADER_INVALID, "A new page blob has no body.");
+	if (e == ERR_OK && (pages || appends) && body->size > 0)
+		e = err_set(&c->detail, ERR_HEADER_INVALID,
+			"A new page blob or append blob has no body.");
 	if (e == ERR_OK && blob_request_only_creates(c))
 		conditions.none_match = ETAG_ANY;
 	if (e == ERR_OK)
 		e = blob_properties_read(c, true, &to.properties);
-	if (e == ERR_OK && !pages)
+	if (e == ERR_OK && !pages && !appends)
 		e = give_md5(&to.properties, body, &md5);
 	if (e == ERR_OK && pages)
 		e = op_put_page_blob(c, &conditions, id, &to.properties, metadata, ret_etag);
+	else if (e == ERR_OK && appends)
+		e = op_put_append_blob(c, &conditions, id, &to.properties, metadata, ret_etag);
 	else if (e == ERR_OK)
 		e = blob_put(c->service, ORIGIN_REST, id, blob_request(c)->name, &to, &conditions,
 			ret_etag, &c->detail);

@@ -5,6 +5,7 @@
 #include "codec/http_date.h"
 #include "codec/uri.h"
 #include "codec/xml.h"
+#include "rest/blobs/blob_headers.h"
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/lease_headers.h"
 #include "rest/blobs/ops.h"
@@ -83,7 +84,7 @@ static void add_properties(const struct list *l, const struct blob_record *b)
 	if (b->type == BLOB_PAGES)
 		buf_addf(out, "<x-ms-blob-sequence-number>%lld</x-ms-blob-sequence-number>",
 			(long long)b->sequence);
-	buf_addf(out, "<BlobType>%s</BlobType>", b->type == BLOB_PAGES ? "PageBlob" : "BlockBlob");
+	buf_addf(out, "<BlobType>%s</BlobType>", blob_type_name(b->type));
 	lease_xml_add(&b->lease, l->now, out);
 	add_copied(l, b);
 	buf_add_str(out, "<ServerEncrypted>true</ServerEncrypted></Properties>");

@@ -3,8 +3,10 @@
 #ifndef REST_BLOBS_OPS_H
 #define REST_BLOBS_OPS_H
 
+#include "rest/blobs/blob_body.h"
 #include "rest/core/collections.h"
 #include "rest/core/context.h"
+#include "service/blobs/blob_change.h"
 #include "service/blobs/blob_record.h"
 #include "service/blobs/conditions.h"
 
@@ -29,6 +31,24 @@ enum err op_set_blob_properties(struct request_context *c, struct response *r);
 /* op_copy.c */
 enum err op_copy_blob(struct request_context *c, struct response *r);
 enum err op_abort_copy(struct request_context *c, struct response *r);
+/* op_blocks.c */
+enum err op_put_block(struct request_context *c, struct response *r);
+enum err op_put_block_list(struct request_context *c, struct response *r);
+enum err op_get_block_list(struct request_context *c, struct response *r);
+/* Returns the target of a change of the blob in the URL. */
+struct blob_change op_change(
+	struct request_context *c, uint64_t container, const struct blob_conditions *conditions);
+/* Reads the body of a block, of 1 to `limit` bytes.  Call blob_body_fini() also after an error.
+ * ERR_BODY_TOO_LARGE, and the errors of blob_body_read(). */
+enum err op_block_body(struct request_context *c, uint64_t limit, struct blob_body *ret);
+/* Adds the headers with the sum of a body that was stored. */
+void op_block_sums(const struct request_context *c, const struct blob_body *b, struct response *r);
+
+/* op_append.c */
+enum err op_append_block(struct request_context *c, struct response *r);
+enum err op_put_append_blob(struct request_context *c, const struct blob_conditions *conditions,
+	uint64_t container, const struct blob_properties *properties, struct span metadata,
+	int64_t *ret_etag);
 
 /* op_leases.c */
 enum err op_lease_blob(struct request_context *c, struct response *r);

@@ -4,6 +4,7 @@
 #include "service/blobs/blob_change.h"
 
 #include "service/blobs/blob_find.h"
+#include "service/blobs/staged.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #define CHANGE_TRIES 64
 #define SWEPT_AT_ONCE 64
 
-/* The key of an extent: extents of a blob stand in the order of the records that named them. */
+/* The key of an extent: extents of a blob stand in the order of the records that named them.  Blocks
+ * are behind them (staged.h). */
 #define BLOB_EXTENT_KEY_CHARS 17
 static void blob_extent_key(int64_t etag, char out[BLOB_EXTENT_KEY_CHARS + 1])
 {
@@ -89,8 +91,9 @@ struct sweep {
 static bool on_extent(void *arg, const struct item *it)
 {
 	struct sweep *w = arg;
-	if (it->kind == ITEM_EXTENT && it->id != w->keep &&
-		span_cmp(it->key, span_of(w->before)) < 0)
+	if (span_cmp(it->key, span_of(w->before)) >= 0)
+		return false;
+	if (it->kind == ITEM_EXTENT && it->id != w->keep)
 		w->ids[w->n++] = it->id;
 	return w->n < SWEPT_AT_ONCE;
 }
@@ -122,7 +125,7 @@ static void sweep(struct blob_change *w, const struct item *blob, uint64_t keep)
 	} while (found.n == SWEPT_AT_ONCE);
 }
 
-static bool was_overtaken(enum err e)
+bool blob_change_overtaken(enum err e)
 {
 	return e == ERR_CONDITION_NOT_MET || e == ERR_BLOB_EXISTS || e == ERR_NOT_FOUND ||
 		e == ERR_GONE;
@@ -171,9 +174,30 @@ static enum err try_change(struct blob_change *w, blob_make_fn make, void *arg, 
 	bool first = w->there.id == 0 && to.extent != 0;
 	const struct blob_record none = { .type = BLOB_NONE, .etag = to.etag, .made = to.made };
 	e = put_record(w, first ? &none : &to, !first && !w->lazy, &now);
-	*ret_again = first ? e == ERR_OK || was_overtaken(e) : was_overtaken(e);
+	*ret_again = first ? e == ERR_OK || blob_change_overtaken(e) : blob_change_overtaken(e);
 	if (e == ERR_OK && !first)
 		sweep(w, &now, to.extent);
+	bool fresh = to.made == w->etag; /* the blocks of the old content are obsolete */
+	if (e == ERR_OK && !first && fresh && now.size > 1)
+		staged_sweep(w->service, w->origin, w->container, w->name);
+	item_fini(&now);
+	return e;
+}
+
+bool blob_change_lost(struct blob_change *w)
+{
+	struct item it = { 0 };
+	enum err e = store_get(service_store(w->service), NULL, w->container, WANT_ATTRS, &it);
+	item_fini(&it);
+	return e == ERR_NOT_FOUND;
+}
+
+enum err blob_make_name(struct blob_change *w)
+{
+	int64_t now_ticks = service_next_version(w->service);
+	const struct blob_record none = { .type = BLOB_NONE, .etag = now_ticks, .made = now_ticks };
+	struct item now = { 0 };
+	enum err e = put_record(w, &none, false, &now);
 	item_fini(&now);
 	return e;
 }
@@ -185,15 +209,8 @@ enum err blob_change(struct blob_change *w, blob_make_fn make, void *arg)
 	for (int tries = 0; again && tries < CHANGE_TRIES; tries++) {
 		e = try_change(w, make, arg, &again);
 		blob_info_fini(&w->there);
-		/* The container itself may be gone. */
-		if (again && e != ERR_OK) {
-			struct item it = { 0 };
-			enum err up = store_get(
-				service_store(w->service), NULL, w->container, WANT_ATTRS, &it);
-			item_fini(&it);
-			if (up == ERR_NOT_FOUND)
-				return ERR_CONTAINER_NOT_FOUND;
-		}
+		if (again && e != ERR_OK && blob_change_lost(w))
+			return ERR_CONTAINER_NOT_FOUND;
 	}
 	return again && e != ERR_OK
 		? err_set(w->detail, ERR_THROTTLED, "other changes came faster every time")

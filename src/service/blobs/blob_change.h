@@ -41,4 +41,11 @@ typedef enum err (*blob_make_fn)(
  * ERR_THROTTLED: others were faster every time. */
 enum err blob_change(struct blob_change *w, blob_make_fn make, void *arg);
 
+/* Makes the name of a blob whose content comes later (BLOB_NONE).  The errors of service_apply(). */
+enum err blob_make_name(struct blob_change *w);
+/* Returns whether the error means that another change was faster: read the blob again. */
+bool blob_change_overtaken(enum err e);
+/* Returns whether the container is gone. */
+bool blob_change_lost(struct blob_change *w);
+
 #endif

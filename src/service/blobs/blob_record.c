@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const types[] = { "none", "block", "page" };
+static const char *const types[] = { "none", "block", "page", "append" };
 
 struct text_member {
 	const char *name;
@@ -31,6 +31,8 @@ void blob_record_write(const struct blob_record *r, struct buf *out)
 		buf_addf(out, "extent:%" PRIu64 "\n", r->extent);
 	if (r->pages != 0)
 		buf_addf(out, "pages:%" PRIu64 "\n", r->pages);
+	if (r->blocks != 0)
+		buf_addf(out, "blocks:%" PRIu64 "\n", r->blocks);
 	if (r->sequence != 0)
 		buf_addf(out, "sequence:%" PRId64 "\n", r->sequence);
 	if (r->lease.id.n > 0) {
@@ -100,6 +102,7 @@ static int64_t *number_of(struct blob_record *r, struct span name)
 		: span_is(name, "size")     ? (int64_t *)&r->size
 		: span_is(name, "extent")   ? (int64_t *)&r->extent
 		: span_is(name, "pages")    ? (int64_t *)&r->pages
+		: span_is(name, "blocks")   ? (int64_t *)&r->blocks
 		: span_is(name, "sequence") ? &r->sequence
 					    : NULL;
 }
@@ -149,5 +152,6 @@ enum err blob_record_read(struct span text, struct blob_record *ret)
 	ret->content = text;
 	bool small = ret->extent == 0 && ret->size == text.n && text.n <= BLOB_INLINE_BYTES;
 	bool large = ret->extent != 0 && text.n == 0;
-	return (small && ret->type != BLOB_PAGES) || large ? ERR_OK : ERR_CORRUPT;
+	bool needs_extent = ret->type == BLOB_PAGES || ret->type == BLOB_APPEND || ret->blocks > 0;
+	return (small && !needs_extent) || large ? ERR_OK : ERR_CORRUPT;
 }

@@ -19,6 +19,7 @@ enum blob_type {
 	BLOB_NONE, /* a name whose upload has not ended */
 	BLOB_BLOCK,
 	BLOB_PAGES,
+	BLOB_APPEND,
 };
 
 /* What a client sets; "" where it is not set. */
@@ -36,10 +37,11 @@ struct blob_copied {
 struct blob_record {
 	enum blob_type type;
 	int64_t etag; /* ticks: the time of the last change */
-	int64_t made; /* ticks */
+	int64_t made; /* ticks; blocks staged before are obsolete (staged.h) */
 	uint64_t size;
 	uint64_t extent;  /* its id; 0: the content is in `content` */
 	uint64_t pages;   /* valid ones, of a page blob */
+	uint64_t blocks;  /* in the list that is the extent (block_list.h); 0: it has bytes */
 	int64_t sequence; /* its sequence number */
 	struct lease lease;
 	struct blob_copied copied;

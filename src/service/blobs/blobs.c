@@ -4,6 +4,7 @@
 #include "model/metadata.h"
 #include "model/names.h"
 #include "service/blobs/blob_change.h"
+#include "service/blobs/block_list.h"
 #include "service/blobs/pages.h"
 
 #define DELETE_TRIES 64
@@ -13,6 +14,8 @@ enum err blob_read(
 {
 	if (r->type == BLOB_PAGES)
 		return pages_read(s, r->extent, offset, out, n);
+	if (blob_has_blocks(r))
+		return block_list_read(s, r, offset, out, n);
 	if (r->extent != 0)
 		return extent_read(s, r->extent, r->size, offset, out, n);
 	if (n > 0)
@@ -239,8 +242,9 @@ bool blob_item_extent(const struct item *it, uint64_t *ret_id, uint64_t *ret_pie
 	if (blob_record_read(it->body, &r) != ERR_OK || r.extent == 0)
 		return false;
 	*ret_id = r.extent;
-	*ret_pieces =
-		r.type == BLOB_PAGES ? 0 : (r.size + EXTENT_PIECE_BYTES - 1) / EXTENT_PIECE_BYTES;
+	*ret_pieces = r.type == BLOB_PAGES ? 0
+		: blob_has_blocks(&r)      ? block_list_pieces(r.blocks)
+					   : extent_pieces(r.size);
 	return true;
 }
 

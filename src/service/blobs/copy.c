@@ -7,6 +7,8 @@
 #include "model/names.h"
 #include "service/blobs/blob_change.h"
 #include "service/blobs/blob_find.h"
+#include "service/blobs/blobs.h"
+#include "service/blobs/blocks.h"
 #include "service/blobs/upload.h"
 
 #include <stdlib.h>
@@ -113,12 +115,34 @@ enum err extent_copy(
 	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
+/* A block belongs to one blob, so blocks are copied as bytes. */
+static enum err copy_bytes(struct service *s, const struct blob_record *from,
+	struct blob_upload *to, struct err_detail *detail)
+{
+	char *some = malloc(BATCH_BYTES);
+	enum err e = some == NULL ? ERR_NO_MEMORY : ERR_OK;
+	for (uint64_t at = 0; e == ERR_OK && at < from->size;) {
+		size_t n = from->size - at < BATCH_BYTES ? (size_t)(from->size - at) : BATCH_BYTES;
+		e = blob_read(s, from, at, some, n);
+		if (e == ERR_OK)
+			e = blob_upload_add(to, span_make(some, n), detail);
+		at += n;
+	}
+	free(some);
+	return e == ERR_OK ? blob_upload_end(to, detail) : e;
+}
+
 /* ---- blobs ---- */
 
 struct work {
 	const struct blob_copy *copy;
 	const struct blob_record *from;
 	bool stale; /* the source is another one by now */
+
+	/* Of a copy of an append blob: its only block, and the move of it. */
+	struct blob_upload *block;
+	struct change move;
+	char key[STAGED_KEY_CHARS + 1];
 };
 
 static enum err check_source(struct work *w)
@@ -131,6 +155,22 @@ static enum err check_source(struct work *w)
 	w->stale = e == ERR_BLOB_NOT_FOUND || (e == ERR_OK && now.record.etag != w->from->etag);
 	blob_info_fini(&now);
 	return w->stale ? ERR_GONE : e;
+}
+
+/* The copy of an append blob has one block. */
+static enum err make_list(struct work *w, struct blob_change *change, struct blob_record *ret)
+{
+	const struct block_id none = { 0 };
+	const struct block one = {
+		.size = ret->size, .end = ret->size, .extent = blob_upload_extent(w->block)
+	};
+	ret->blocks = ret->size > 0;
+	enum err e = block_list_new(change, &one, ret->blocks);
+	change->more = &w->move;
+	change->nmore = change->there.id != 0 ? ret->blocks : 0;
+	if (change->nmore > 0)
+		w->move = block_move(change, change->there.id, &none, w->block, w->key);
+	return e;
 }
 
 static enum err make_copy(void *arg, struct blob_change *change, const struct blob_record *there,
@@ -146,9 +186,11 @@ static enum err make_copy(void *arg, struct blob_change *change, const struct bl
 		ret->metadata = *w->copy->metadata;
 	if (w->copy->properties != NULL)
 		ret->properties = *w->copy->properties;
+	ret->blocks = 0;
+	enum err e = w->block != NULL ? make_list(w, change, ret) : ERR_OK;
 	if (change->upload != NULL)
 		ret->extent = blob_upload_extent(change->upload);
-	return check_source(w);
+	return e == ERR_OK ? check_source(w) : e;
 }
 
 static enum err put_copy(
@@ -160,10 +202,19 @@ static enum err put_copy(
 		.container = c->container,
 		.name = c->name,
 		.conditions = c->conditions,
-		.upload = upload,
 		.detail = detail };
+	if (w->from->type == BLOB_APPEND)
+		w->block = upload;
+	else
+		change.upload = upload;
 	enum err e = blob_change(&change, make_copy, w);
 	*ret_etag = change.etag;
+	if (w->block != NULL) {
+		if (e == ERR_OK)
+			blob_upload_taken(w->block);
+		block_list_drop(&change);
+	}
+	w->block = NULL;
 	return e;
 }
 
@@ -185,7 +236,9 @@ static enum err try_copy(
 	if (from->record.extent != 0)
 		e = blob_upload_new(c->service, c->origin, &upload);
 	if (e == ERR_OK && upload != NULL) {
-		e = extent_copy(c->service, from->record.extent, upload, detail);
+		e = blob_has_blocks(&from->record)
+			? copy_bytes(c->service, &from->record, upload, detail)
+			: extent_copy(c->service, from->record.extent, upload, detail);
 		w->stale = e == ERR_GONE;
 	}
 	if (e == ERR_OK)

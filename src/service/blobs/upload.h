@@ -36,6 +36,11 @@ void blob_upload_taken(struct blob_upload *u);
  * damaged (ERR_CORRUPT).  ERR_GONE: it was removed meanwhile. */
 enum err extent_read(
 	struct service *s, uint64_t extent, uint64_t size, uint64_t offset, char *out, size_t n);
+/* Returns how many pieces an extent of so many bytes has. */
+static inline uint64_t extent_pieces(uint64_t size)
+{
+	return (size + EXTENT_PIECE_BYTES - 1) / EXTENT_PIECE_BYTES;
+}
 /* The place of a piece. */
 #define EXTENT_KEY_CHARS 8
 struct span extent_key(uint64_t number, char out[EXTENT_KEY_CHARS + 1]);

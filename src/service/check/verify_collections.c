@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The queues and the containers of an account. */
 #include "service/blobs/blobs.h"
+#include "service/blobs/block_list.h"
 #include "service/blobs/containers.h"
 #include "service/check/verify_parts.h"
 #include "service/check/walk.h"
@@ -89,6 +90,8 @@ static enum err verify_extent(struct verify *v, const struct item *blob)
 	const char *wrong = NULL;
 	if (e == ERR_OK)
 		e = blob_pages_wrong(v->store, v->view, blob, &wrong);
+	if (e == ERR_OK && wrong == NULL)
+		e = blob_blocks_wrong(v->store, v->view, blob, &wrong);
 	if (wrong != NULL)
 		verify_report(v, blob->key, "%s", wrong);
 	return e == ERR_NOT_FOUND ? ERR_OK : e;

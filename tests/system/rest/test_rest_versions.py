@@ -367,6 +367,28 @@ def messages_may_live_long(rest, _, version):
                           version=version).status == 201
 
 
+def is_accepted(rest, version, query, size):
+    with a_container(rest) as client:
+        assert client.ask("PUT", "/versions/log", headers={
+            "x-ms-blob-type": "AppendBlob"}).status == 201
+        name = "log" if query["comp"] == "appendblock" else "blocks"
+        answer = client.ask("PUT", f"/versions/{name}", query, bytes(size), version=version)
+        assert answer.status in (201, 413)
+        return answer.status == 201
+
+
+def blocks_are_large(rest, _, version):
+    return is_accepted(rest, version, {"comp": "block", "blockid": "YQ=="}, (4 << 20) + 1)
+
+
+def blocks_are_huge(rest, _, version):
+    return is_accepted(rest, version, {"comp": "block", "blockid": "YQ=="}, (100 << 20) + 1)
+
+
+def appends_are_large(rest, _, version):
+    return is_accepted(rest, version, {"comp": "appendblock"}, (4 << 20) + 1)
+
+
 QUESTIONS = {
     "BLOBS": blobs_are_served, "CRC64": crc64_is_answered, "SAS_RESOURCE": sas_resource_is_signed,
     "QUEUES": queues_are_served, "MESSAGE_UPDATE": messages_are_updated,
@@ -379,7 +401,8 @@ QUESTIONS = {
     "STATS": stats_are_there, "SAS_PREFIX": sas_prefix_is_signed,
     "SAS_LIMITS": sas_limits_are_signed, "ACCOUNT_SAS": account_sas_is_good,
     "SAS_CODES": sas_codes_are_there, "SAS_ENCRYPTION": sas_encryption_is_signed,
-    "BEARER": tokens_are_challenged,
+    "BEARER": tokens_are_challenged, "BLOCK_100": blocks_are_large,
+    "BLOCK_4000": blocks_are_huge, "APPEND_100": appends_are_large,
 }
 
 

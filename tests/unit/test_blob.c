@@ -6,6 +6,7 @@
 #include "model/limits.h"
 #include "service/blobs/blobs.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/copy.h"
 #include "service/blobs/leases.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
@@ -281,8 +282,8 @@ TEST(conditions_decide_a_change)
 		CHECK(got > first);
 		CHECK_ERR(put_if(&w, "x", 4, 10, &same, &got), ERR_BLOB_CONDITION);
 		CHECK_ERR(put_if(&w, "y", 4, 10, &same, &got), ERR_BLOB_CONDITION);
-		CHECK_ERR(blob_delete(
-				  w.service, ORIGIN_REST, w.container, SPAN_LIT("x"), &same, NULL),
+		CHECK_ERR(blob_delete(w.service, ORIGIN_REST, w.container, SPAN_LIT("x"),
+				  SNAPSHOTS_NONE, &same, NULL),
 			ERR_BLOB_CONDITION);
 		CHECK(holds(&w, "x", 3, 10));
 		CHECK_ERR(blob_set_metadata(w.service, ORIGIN_REST, w.container, SPAN_LIT("y"),
@@ -446,7 +447,8 @@ TEST(damaged_content_is_told)
 	blob_info_fini(&b);
 	CHECK_ERR(service_verify(w.service, tell_finding, NULL, NULL, &counts), ERR_CORRUPT);
 	CHECK_EQ_INT(counts.findings, 1);
-	CHECK_ERR(blob_delete(w.service, ORIGIN_REST, w.container, SPAN_LIT("x"), &none, NULL),
+	CHECK_ERR(blob_delete(w.service, ORIGIN_REST, w.container, SPAN_LIT("x"), SNAPSHOTS_NONE,
+			  &none, NULL),
 		ERR_OK);
 	world_end(&w);
 }
@@ -455,6 +457,29 @@ static enum err delete_container(struct world *w)
 {
 	return collection_delete(
 		w->service, ORIGIN_REST, &collection_container, w->container, NULL, NULL, NULL);
+}
+
+TEST(a_snapshot_without_its_blob_is_told)
+{
+	struct world w = world_sqlite();
+	struct blob_copy from = { .service = w.service,
+		.from_container = w.container,
+		.from_name = SPAN_LIT("x"),
+		.from_conditions = &none };
+	char time[SNAPSHOT_TIME_CHARS + 1];
+	struct verify_counts counts;
+	int64_t etag = put(&w, "x", 1, 10);
+	CHECK_ERR(blob_snapshot(&from, time, &etag, NULL), ERR_OK);
+	struct change c = { .op = CHANGE_DELETE,
+		.flags = CHANGE_RECURSIVE,
+		.at = blob_place(w.container, SPAN_LIT("x")),
+		.attrs = ATTRS_UNSET };
+	CHECK_ERR(service_apply(w.service, ORIGIN_COMMAND, &c, 1, true, NULL), ERR_OK);
+	changes_fini(&c, 1);
+	CHECK_ERR(service_verify(w.service, tell_finding, NULL, NULL, &counts), ERR_CORRUPT);
+	CHECK_EQ_INT(counts.findings, 1);
+	CHECK_ERR(delete_container(&w), ERR_OK);
+	world_end(&w);
 }
 
 TEST(a_container_goes_with_its_blobs)
@@ -571,5 +596,6 @@ RUN_TESTS(T(the_sum_is_that_of_the_service), T(a_record_is_read_as_it_was_writte
 	T(replaced_content_takes_no_space), T(conditions_decide_a_change),
 	T(a_condition_by_time_has_whole_seconds), T(a_list_has_groups_and_pages),
 	T(of_several_writers_one_is_seen_whole), T(an_upload_that_no_blob_takes_leaves_nothing),
-	T(damaged_content_is_told), T(an_expired_lease_is_renewed_unless_the_blob_was_changed),
+	T(damaged_content_is_told), T(a_snapshot_without_its_blob_is_told),
+	T(an_expired_lease_is_renewed_unless_the_blob_was_changed),
 	T(a_container_is_not_leased_while_it_is_deleted), T(a_container_goes_with_its_blobs))

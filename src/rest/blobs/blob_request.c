@@ -5,6 +5,7 @@
 #include "codec/http_date.h"
 #include "rest/blobs/lease_headers.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/snapshot_key.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -169,7 +170,26 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 {
 	enum err e = read_conditions(c, &names_here, ret);
 	int n = (ret->match != 0) + (ret->none_match != 0) + ret->has_since + ret->has_unmodified;
+	if (e == ERR_OK && !span_is(c->method, "DELETE") &&
+		context_param(c, "snapshot", &(struct span){ 0 }))
+		return err_set(&c->detail, ERR_QUERY_VALUE, "A snapshot cannot be changed.");
 	return e == ERR_OK && n > 1 ? ERR_MULTIPLE_CONDITIONS : e;
+}
+
+enum err blob_request_key(struct request_context *c, struct span name, struct span *ret)
+{
+	struct span time;
+	*ret = name;
+	if (!context_param(c, "snapshot", &time))
+		return ERR_OK;
+	if (!snapshot_time_check(time))
+		return err_set(&c->detail, ERR_QUERY_VALUE, "%s 'snapshot' is the time of one.",
+			err_text(ERR_QUERY_VALUE));
+	char *key = arena_alloc(c->arena, name.n + SNAPSHOT_KEY_EXTRA);
+	if (key == NULL)
+		return ERR_NO_MEMORY;
+	*ret = snapshot_key(name, time, key);
+	return ERR_OK;
 }
 
 /* ---- headers ---- */
@@ -177,14 +197,15 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 enum err blob_request_look(struct request_context *c, struct blob_info *ret)
 {
 	struct blob_conditions conditions;
+	struct span key;
 	uint64_t id;
 	enum err e = read_conditions(c, &names_here, &conditions);
 	if (e == ERR_OK)
 		e = rest_collection_id(c, &id);
-	if (e == ERR_OK && context_param(c, "snapshot", &(struct span){ 0 }))
-		e = ERR_BLOB_NOT_FOUND;
 	if (e == ERR_OK)
-		e = blob_look(c->service, id, blob_request(c)->name, ret);
+		e = blob_request_key(c, blob_request(c)->name, &key);
+	if (e == ERR_OK)
+		e = blob_look(c->service, id, key, ret);
 	if (e != ERR_OK)
 		return e == ERR_NOT_FOUND ? ERR_BLOB_NOT_FOUND : e;
 	if (ret->record.type != BLOB_NONE)

@@ -26,7 +26,7 @@
 	X(PUT_BLOB, "PutBlob") X(GET_BLOB, "GetBlob") X(DELETE_BLOB, "DeleteBlob") \
 	X(GET_METADATA, "GetBlobMetadata") X(SET_METADATA, "SetBlobMetadata") \
 	X(SET_BLOB_PROPERTIES, "SetBlobProperties") X(LEASE_BLOB, "LeaseBlob") \
-	X(ABORT_COPY, "AbortCopyBlob") \
+	X(ABORT_COPY, "AbortCopyBlob") X(SNAPSHOT, "SnapshotBlob") \
 	X(PUT_BLOCK, "PutBlock") X(PUT_BLOCK_LIST, "PutBlockList") \
 	X(GET_BLOCK_LIST, "GetBlockList") X(APPEND_BLOCK, "AppendBlock") \
 	X(PUT_PAGE, "PutPage") X(GET_PAGE_RANGES, "GetPageRanges") \
@@ -97,6 +97,8 @@ static const struct route routes[] = {
 		{ P('o'), P('r'), 0, P('r'), 0 }, DO_GET_BLOCK_LIST, op_get_block_list },
 	{ BLOB_ITSELF, NULL, "appendblock", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('a') | P('w'), 0, 0, P('a') | P('w') }, DO_APPEND_BLOCK, op_append_block },
+	{ BLOB_ITSELF, NULL, "snapshot", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w') | P('c'), 0, 0, P('w') | P('c') }, DO_SNAPSHOT, op_snapshot_blob },
 	{ BLOB_ITSELF, NULL, "page", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_PAGE, op_put_page },
 	{ BLOB_ITSELF, NULL, "pagelist", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,

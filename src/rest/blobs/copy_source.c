@@ -142,7 +142,8 @@ enum err copy_source_read(struct request_context *c, struct copy_source *ret)
 	if (e == ERR_OK)
 		e = container_id(
 			c->service, s.context.secrets.id, s.context.container, &ret->container);
-	ret->name = s.own.name;
+	if (e == ERR_OK)
+		e = blob_request_key(&s.context, s.own.name, &ret->name);
 	account_secrets_fini(&s.context.secrets);
 	return e;
 }

@@ -175,16 +175,31 @@ enum err op_get_blob_metadata(struct request_context *c, struct response *r)
 
 /* ---- changes ---- */
 
+static enum err read_delete_snapshots(struct request_context *c, enum snapshots_too *ret)
+{
+	struct span s = request_header(c->request, "x-ms-delete-snapshots");
+	bool only = span_is(s, "only"), ok = only || span_is(s, "include");
+	*ret = s.n == 0 ? SNAPSHOTS_NONE : only ? SNAPSHOTS_ONLY : SNAPSHOTS_TOO;
+	if (s.n > 0 && (!ok || context_param(c, "snapshot", &(struct span){ 0 })))
+		return err_set(&c->detail, ERR_HEADER_INVALID,
+			"x-ms-delete-snapshots is include or only, for a blob and not for a "
+			"snapshot.");
+	return ERR_OK;
+}
+
 enum err op_delete_blob(struct request_context *c, struct response *r)
 {
 	struct blob_conditions conditions;
+	enum snapshots_too how;
+	struct span key;
 	uint64_t id;
 	enum err e = blob_request_begin(c, &conditions, &id);
-	if (e == ERR_OK && context_param(c, "snapshot", &(struct span){ 0 }))
-		e = ERR_BLOB_NOT_FOUND;
 	if (e == ERR_OK)
-		e = blob_delete(c->service, ORIGIN_REST, id, blob_request(c)->name, &conditions,
-			&c->detail);
+		e = read_delete_snapshots(c, &how);
+	if (e == ERR_OK)
+		e = blob_request_key(c, blob_request(c)->name, &key);
+	if (e == ERR_OK)
+		e = blob_delete(c->service, ORIGIN_REST, id, key, how, &conditions, &c->detail);
 	r->status = 202;
 	return e;
 }

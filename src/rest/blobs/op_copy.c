@@ -116,6 +116,34 @@ enum err op_copy_blob(struct request_context *c, struct response *r)
 								      : copy_blob(c, &from, r);
 }
 
+/* Without metadata in the request the snapshot has those of its blob. */
+enum err op_snapshot_blob(struct request_context *c, struct response *r)
+{
+	struct buf metadata = BUF_INIT(4 * LIMIT_METADATA_BYTES);
+	struct blob_conditions conditions;
+	struct span text;
+	char time[SNAPSHOT_TIME_CHARS + 1];
+	struct blob_copy from = { .service = c->service,
+		.origin = ORIGIN_REST,
+		.from_name = blob_request(c)->name,
+		.from_conditions = &conditions };
+	int64_t etag = 0;
+	enum err e = blob_request_begin(c, &conditions, &from.from_container);
+	if (e == ERR_OK)
+		e = metadata_from_headers(c, &metadata);
+	text = buf_span(&metadata);
+	if (text.n > 0)
+		from.metadata = &text;
+	if (e == ERR_OK)
+		e = blob_snapshot(&from, time, &etag, &c->detail);
+	buf_fini(&metadata);
+	if (e == ERR_OK)
+		response_header_str(r, "x-ms-snapshot", time);
+	blob_etag_headers(etag, r);
+	r->status = 201;
+	return e;
+}
+
 enum err op_abort_copy(struct request_context *c, struct response *r)
 {
 	struct blob_info b = { 0 };

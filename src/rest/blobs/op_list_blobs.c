@@ -95,6 +95,8 @@ static bool add_blob(void *arg, const struct blob_listed *b)
 	const struct list *l = arg;
 	buf_add_str(l->out, b->is_prefix ? "<BlobPrefix>" : "<Blob>");
 	add_name(l->out, b->name);
+	if (b->snapshot.n > 0)
+		xml_add_element(l->out, "Snapshot", b->snapshot);
 	if (!b->is_prefix) {
 		add_properties(l, b->record);
 		if (l->metadata && b->record->metadata.n > 0)
@@ -115,6 +117,7 @@ static enum err read_include(struct request_context *c, struct blob_listing *how
 		bool ok = false;
 		l->metadata = l->metadata || span_is(word, "metadata");
 		l->copy = l->copy || span_is(word, "copy");
+		how->snapshots = how->snapshots || span_is(word, "snapshots");
 		how->uncommitted = how->uncommitted || span_is(word, "uncommittedblobs");
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)
 			ok = ok || span_is(word, known[i]);

@@ -30,6 +30,7 @@ enum err op_set_blob_properties(struct request_context *c, struct response *r);
 
 /* op_copy.c */
 enum err op_copy_blob(struct request_context *c, struct response *r);
+enum err op_snapshot_blob(struct request_context *c, struct response *r);
 enum err op_abort_copy(struct request_context *c, struct response *r);
 /* op_blocks.c */
 enum err op_put_block(struct request_context *c, struct response *r);

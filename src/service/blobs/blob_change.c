@@ -137,7 +137,7 @@ static enum err carry_over(
 {
 	const struct lease *lease = &w->there.record.lease;
 	int64_t now = service_now(w->service);
-	if (w->only_lease) {
+	if (w->keeps_etag) {
 		w->etag = to->etag;
 		return ERR_OK;
 	}

@@ -14,7 +14,7 @@ struct blob_change {
 	struct span name;
 	const struct blob_conditions *conditions;
 	bool lazy;       /* it need not survive a power cut when the call returns */
-	bool only_lease; /* the maker changes the lease alone: it needs no lease, the ETag stays */
+	bool keeps_etag; /* the maker says the ETag, and no lease is needed */
 	struct err_detail *detail;
 
 	/* Of the maker: an upload whose extent becomes the blob's (NULL: none), and changes below

@@ -6,8 +6,7 @@
 #include "service/blobs/blob_change.h"
 #include "service/blobs/block_list.h"
 #include "service/blobs/pages.h"
-
-#define DELETE_TRIES 64
+#include "service/blobs/snapshot_key.h"
 
 enum err blob_read(
 	struct service *s, const struct blob_record *r, uint64_t offset, char *out, size_t n)
@@ -122,34 +121,6 @@ enum err blob_set_properties(struct service *s, enum origin origin, uint64_t con
 	return edit(s, origin, container_id, name, &to, conditions, ret_etag, detail);
 }
 
-enum err blob_delete(struct service *s, enum origin origin, uint64_t container_id, struct span name,
-	const struct blob_conditions *conditions, struct err_detail *detail)
-{
-	enum err e = ERR_CONDITION_NOT_MET;
-	for (int tries = 0; e == ERR_CONDITION_NOT_MET && tries < DELETE_TRIES; tries++) {
-		struct blob_info b = { 0 };
-		e = blob_find(s, container_id, name, &b);
-		if (e == ERR_OK)
-			e = blob_conditions_write(conditions, b.record.etag);
-		if (e == ERR_OK)
-			e = lease_check_write(&b.record.lease, conditions->lease, service_now(s));
-		if (e == ERR_OK) {
-			struct change c = { .op = CHANGE_DELETE,
-				.flags = CHANGE_RECURSIVE,
-				.at = blob_place(container_id, name),
-				.cond = COND_VERSION,
-				.cond_version = b.item.version,
-				.attrs = ATTRS_UNSET };
-			e = service_apply(s, origin, &c, 1, true, detail);
-			changes_fini(&c, 1);
-		}
-		blob_info_fini(&b);
-	}
-	if (e == ERR_CONDITION_NOT_MET)
-		return err_set(detail, ERR_THROTTLED, "other changes came faster every time");
-	return e == ERR_NOT_FOUND || e == ERR_GONE ? ERR_BLOB_NOT_FOUND : e;
-}
-
 /* ---- listing ---- */
 
 struct listing {
@@ -177,6 +148,8 @@ static bool on_blob(void *arg, const struct item *it)
 {
 	struct listing *l = arg;
 	struct blob_record r;
+	struct span name, time;
+	snapshot_key_split(it->key, &name, &time);
 	if (!span_starts(it->key, l->how->prefix)) {
 		l->ended = true;
 		return false;
@@ -184,16 +157,16 @@ static bool on_blob(void *arg, const struct item *it)
 	l->error = it->kind == ITEM_BLOB ? blob_record_read(it->body, &r) : ERR_CORRUPT;
 	if (l->error != ERR_OK)
 		return false;
-	if (r.type == BLOB_NONE && !l->how->uncommitted)
+	if ((r.type == BLOB_NONE && !l->how->uncommitted) || (time.n > 0 && !l->how->snapshots))
 		return true;
-	struct span group = group_of(l->how, it->key);
+	struct span group = group_of(l->how, name);
 	if (l->left == 0) {
 		buf_add_span(l->next, group.n > 0 ? group : it->key);
 		l->ended = true;
 		return false;
 	}
 	l->left--;
-	struct blob_listed b = { group.n > 0, group.n > 0 ? group : it->key, &r };
+	struct blob_listed b = { group.n > 0, group.n > 0 ? group : name, time, &r };
 	if (!l->fn(l->arg, &b)) {
 		l->ended = true;
 		return false;
@@ -251,9 +224,12 @@ bool blob_item_extent(const struct item *it, uint64_t *ret_id, uint64_t *ret_pie
 const char *blob_item_wrong(const struct item *it)
 {
 	struct blob_record r;
+	struct span name, time;
 	switch (it->kind) {
 	case ITEM_BLOB:
-		if (blob_name_check(it->key, NULL) != ERR_OK)
+		snapshot_key_split(it->key, &name, &time);
+		if (blob_name_check(name, NULL) != ERR_OK ||
+			(name.n < it->key.n && !snapshot_time_check(time)))
 			return "the name of the blob is not allowed";
 		if (blob_record_read(it->body, &r) != ERR_OK ||
 			metadata_check(r.metadata, NULL) != ERR_OK)

@@ -28,9 +28,17 @@ struct blob_new {
 enum err blob_put(struct service *s, enum origin origin, uint64_t container_id, struct span name,
 	const struct blob_new *to, const struct blob_conditions *conditions, int64_t *ret_etag,
 	struct err_detail *detail);
-/* Deletes a blob, at once, however large it is.  ERR_BLOB_NOT_FOUND, ERR_BLOB_CONDITION. */
+enum snapshots_too {
+	SNAPSHOTS_NONE, /* a blob with snapshots is not deleted: ERR_SNAPSHOTS_PRESENT */
+	SNAPSHOTS_TOO,
+	SNAPSHOTS_ONLY,
+};
+/* Deletes a blob, its snapshots, or both, in one step, however large they are.  The name may be the key of
+ * a snapshot (snapshot_key.h).  ERR_BLOB_NOT_FOUND, ERR_BLOB_CONDITION, and those of
+ * lease_check_write(). */
 enum err blob_delete(struct service *s, enum origin origin, uint64_t container_id, struct span name,
-	const struct blob_conditions *conditions, struct err_detail *detail);
+	enum snapshots_too how, const struct blob_conditions *conditions,
+	struct err_detail *detail);
 /* Replace the metadata or the properties, and keep the rest.  The errors of blob_put(), and
  * ERR_BLOB_NOT_FOUND. */
 enum err blob_set_metadata(struct service *s, enum origin origin, uint64_t container_id,
@@ -44,6 +52,7 @@ enum err blob_set_properties(struct service *s, enum origin origin, uint64_t con
 struct blob_listed {
 	bool is_prefix;
 	struct span name;
+	struct span snapshot;             /* its time; "" for a blob itself */
 	const struct blob_record *record; /* of a blob */
 };
 /* Takes one.  Return false to stop.  No call of the service from here. */
@@ -51,6 +60,7 @@ typedef bool (*blob_fn)(void *arg, const struct blob_listed *b);
 struct blob_listing {
 	struct span prefix, delimiter, marker; /* "" for none */
 	size_t max;
+	bool snapshots;   /* also them, each behind its blob, the oldest first */
 	bool uncommitted; /* also blobs whose upload has not ended */
 };
 /* Lists in the order of the names' bytes, from `marker` on, up to max results.  Appends to *ret_next,

@@ -138,22 +138,26 @@ struct work {
 	const struct blob_copy *copy;
 	const struct blob_record *from;
 	bool stale; /* the source is another one by now */
+	/* For a snapshot. */
+	bool snapshot;
+	struct blob_info now; /* the source in the last look; owns what the changes borrow */
 
-	/* Of a copy of an append blob: its only block, and the move of it. */
+	/* Of a copy of an append blob: its only block. */
 	struct blob_upload *block;
-	struct change move;
 	char key[STAGED_KEY_CHARS + 1];
+
+	struct change more[2]; /* the move of that block; the source's record */
 };
 
 static enum err check_source(struct work *w)
 {
 	const struct blob_copy *c = w->copy;
-	struct blob_info now = { 0 };
-	if (w->from->type != BLOB_PAGES)
+	struct blob_info *now = &w->now;
+	if (w->from->type != BLOB_PAGES && !w->snapshot)
 		return ERR_OK;
-	enum err e = blob_find(c->service, c->from_container, c->from_name, &now);
-	w->stale = e == ERR_BLOB_NOT_FOUND || (e == ERR_OK && now.record.etag != w->from->etag);
-	blob_info_fini(&now);
+	blob_info_fini(now);
+	enum err e = blob_find(c->service, c->from_container, c->from_name, now);
+	w->stale = e == ERR_BLOB_NOT_FOUND || (e == ERR_OK && now->record.etag != w->from->etag);
 	return w->stale ? ERR_GONE : e;
 }
 
@@ -166,11 +170,28 @@ static enum err make_list(struct work *w, struct blob_change *change, struct blo
 	};
 	ret->blocks = ret->size > 0;
 	enum err e = block_list_new(change, &one, ret->blocks);
-	change->more = &w->move;
+	change->more = w->more;
 	change->nmore = change->there.id != 0 ? ret->blocks : 0;
 	if (change->nmore > 0)
-		w->move = block_move(change, change->there.id, &none, w->block, w->key);
+		w->more[0] = block_move(change, change->there.id, &none, w->block, w->key);
 	return e;
+}
+
+/* A snapshot puts the record of its blob anew with it.  So nobody deletes the blob in the same moment, as
+ * one without snapshots. */
+static void touch_source(struct work *w, struct blob_change *change)
+{
+	if (!w->snapshot)
+		return;
+	w->more[change->nmore++] = (struct change){ .op = CHANGE_PUT,
+		.at = blob_place(w->copy->from_container, w->copy->from_name),
+		.cond = COND_VERSION,
+		.cond_version = w->now.item.version,
+		.kind = ITEM_BLOB,
+		.item_flags = ITEM_MADE,
+		.body = w->now.item.body,
+		.attrs = ATTRS_UNSET };
+	change->more = w->more;
 }
 
 static enum err make_copy(void *arg, struct blob_change *change, const struct blob_record *there,
@@ -179,18 +200,28 @@ static enum err make_copy(void *arg, struct blob_change *change, const struct bl
 	struct work *w = arg;
 	(void)there;
 	*ret = *w->from;
-	ret->made = 0;
-	ret->copied = w->copy->copied;
-	ret->copied.when = service_now(w->copy->service);
+	ret->made = w->snapshot ? w->from->made : 0;
+	ret->lease = (struct lease){ 0 };
+	if (w->snapshot && w->copy->metadata != NULL)
+		ret->etag = service_next_version(w->copy->service);
+	if (!w->snapshot) {
+		ret->copied = w->copy->copied;
+		ret->copied.when = service_now(w->copy->service);
+	}
 	if (w->copy->metadata != NULL)
 		ret->metadata = *w->copy->metadata;
 	if (w->copy->properties != NULL)
 		ret->properties = *w->copy->properties;
 	ret->blocks = 0;
+	change->nmore = 0;
 	enum err e = w->block != NULL ? make_list(w, change, ret) : ERR_OK;
 	if (change->upload != NULL)
 		ret->extent = blob_upload_extent(change->upload);
-	return e == ERR_OK ? check_source(w) : e;
+	if (e == ERR_OK)
+		e = check_source(w);
+	if (e == ERR_OK)
+		touch_source(w, change);
+	return e;
 }
 
 static enum err put_copy(
@@ -202,6 +233,7 @@ static enum err put_copy(
 		.container = c->container,
 		.name = c->name,
 		.conditions = c->conditions,
+		.keeps_etag = w->snapshot,
 		.detail = detail };
 	if (w->from->type == BLOB_APPEND)
 		w->block = upload;
@@ -224,12 +256,13 @@ static enum err try_copy(
 	const struct blob_copy *c = w->copy;
 	const struct blob_conditions *conditions = c->from_conditions;
 	struct blob_upload *upload = NULL;
-	enum err e = blob_conditions_read(conditions, from->record.etag);
+	enum err e = w->snapshot ? blob_conditions_write(conditions, from->record.etag)
+				 : blob_conditions_read(conditions, from->record.etag);
 	if (e == ERR_OK)
 		e = lease_check_read(
 			&from->record.lease, conditions->lease, service_now(c->service));
 	if (e != ERR_OK)
-		return ERR_SOURCE_CONDITION;
+		return w->snapshot ? e : ERR_SOURCE_CONDITION;
 	if (c->only_block && from->record.type != BLOB_BLOCK)
 		return ERR_BLOB_TYPE;
 	w->from = &from->record;
@@ -247,24 +280,48 @@ static enum err try_copy(
 	return e;
 }
 
-enum err blob_copy(const struct blob_copy *c, int64_t *ret_etag, struct err_detail *detail)
+static enum err run(struct work *w, int64_t *ret_etag, struct err_detail *detail)
 {
-	struct work w = { .copy = c };
-	enum err e = blob_name_check(c->name, detail);
-	if (e == ERR_OK && c->metadata != NULL)
-		e = metadata_check(*c->metadata, detail);
+	const struct blob_copy *c = w->copy;
+	enum err e = c->metadata != NULL ? metadata_check(*c->metadata, detail) : ERR_OK;
 	for (int tries = 0; e == ERR_OK; tries++) {
 		struct blob_info from = { 0 };
-		w.stale = false;
+		w->stale = false;
 		e = blob_find(c->service, c->from_container, c->from_name, &from);
 		if (e == ERR_OK)
-			e = try_copy(&w, &from, ret_etag, detail);
+			e = try_copy(w, &from, ret_etag, detail);
 		blob_info_fini(&from);
-		if (!w.stale)
+		blob_info_fini(&w->now);
+		if (!w->stale)
 			return e;
 		e = tries < COPY_TRIES ? ERR_OK
 				       : err_set(detail, ERR_THROTTLED,
 						 "the source was changed while it was copied");
 	}
+	return e;
+}
+
+enum err blob_copy(const struct blob_copy *c, int64_t *ret_etag, struct err_detail *detail)
+{
+	struct work w = { .copy = c };
+	enum err e = blob_name_check(c->name, detail);
+	return e == ERR_OK ? run(&w, ret_etag, detail) : e;
+}
+
+enum err blob_snapshot(const struct blob_copy *c, char ret_time[SNAPSHOT_TIME_CHARS + 1],
+	int64_t *ret_etag, struct err_detail *detail)
+{
+	static const struct blob_conditions none;
+	struct blob_copy to = *c;
+	struct work w = { .copy = &to, .snapshot = true };
+	struct span time = snapshot_time(service_next_version(c->service), ret_time);
+	char *key = malloc(c->from_name.n + SNAPSHOT_KEY_EXTRA);
+	if (key == NULL)
+		return ERR_NO_MEMORY;
+	to.container = c->from_container;
+	to.name = snapshot_key(c->from_name, time, key);
+	to.conditions = &none;
+	enum err e = run(&w, ret_etag, detail);
+	free(key);
 	return e;
 }

@@ -5,6 +5,7 @@
 
 #include "service/blobs/blob_record.h"
 #include "service/blobs/conditions.h"
+#include "service/blobs/snapshot_key.h"
 #include "service/core/service.h"
 
 struct blob_upload;
@@ -32,5 +33,11 @@ struct blob_copy {
  * power cut then.  The errors of blob_put().  ERR_BLOB_NOT_FOUND: there is no source.
  * ERR_SOURCE_CONDITION, ERR_BLOB_TYPE.  ERR_THROTTLED: the source was changed during each of several tries. */
 enum err blob_copy(const struct blob_copy *c, int64_t *ret_etag, struct err_detail *detail);
+
+/* Makes a snapshot of the source: a copy with a key of snapshot_key.h.  Without other metadata it has the
+ * ETag of the source.  `name`, `container` and `conditions` are not used; from_conditions are as of a
+ * change.  Writes the time to ret_time.  The errors of blob_copy() and of blob_conditions_write(). */
+enum err blob_snapshot(const struct blob_copy *c, char ret_time[SNAPSHOT_TIME_CHARS + 1],
+	int64_t *ret_etag, struct err_detail *detail);
 
 #endif

@@ -51,7 +51,7 @@ enum err blob_lease(struct service *s, enum origin origin, uint64_t container_id
 		.container = container_id,
 		.name = name,
 		.conditions = conditions,
-		.only_lease = true,
+		.keeps_etag = true,
 		.detail = detail };
 	*ret = (struct lease_answer){ 0 };
 	enum err e = blob_change(&w, make_lease, &work);

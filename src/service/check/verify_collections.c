@@ -3,6 +3,7 @@
 #include "service/blobs/blobs.h"
 #include "service/blobs/block_list.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/snapshot_key.h"
 #include "service/check/verify_parts.h"
 #include "service/check/walk.h"
 #include "service/queue/messages.h"
@@ -97,8 +98,23 @@ static enum err verify_extent(struct verify *v, const struct item *blob)
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
+/* Counts a blob, or looks whether a snapshot stands behind its blob, whose name is in `last`. */
+static void verify_snapshot(struct verify *v, const struct item *at, struct buf *last)
+{
+	struct span name, time;
+	snapshot_key_split(at->key, &name, &time);
+	if (time.n > 0 && !span_eq(name, buf_span(last)))
+		verify_report(v, at->key, "the blob of the snapshot is missing");
+	if (time.n > 0)
+		return;
+	v->counts->blobs++;
+	buf_clear(last);
+	buf_add_span(last, name);
+}
+
 static enum err verify_container(struct verify *v, const struct item *it)
 {
+	struct buf last = BUF_INIT(8192);
 	struct item at = { 0 };
 	const char *wrong = collection_item_wrong(&collection_container, it);
 	uint64_t children = 0;
@@ -112,7 +128,7 @@ static enum err verify_container(struct verify *v, const struct item *it)
 		if (e != ERR_OK)
 			break;
 		children++;
-		v->counts->blobs++;
+		verify_snapshot(v, &at, &last);
 		wrong = blob_item_wrong(&at);
 		if (wrong != NULL)
 			verify_report(v, at.key, "%s", wrong);
@@ -121,6 +137,7 @@ static enum err verify_container(struct verify *v, const struct item *it)
 			e = verify_extent(v, &at);
 	}
 	item_fini(&at);
+	buf_fini(&last);
 	v->table = (struct span){ 0 };
 	v->children = children;
 	if (e == ERR_NOT_FOUND)

@@ -42,6 +42,7 @@
 	X(LEASE_BREAKING_CHANGE, EBUSY,        409, "LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and cannot be changed.") \
 	X(LEASE_BROKEN_RENEW,    ESTALE,       409, "LeaseIsBrokenAndCannotBeRenewed", "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.") \
 	X(SNAPSHOTS_PRESENT,     EBUSY,        409, "SnapshotsPresent",             "This operation is not permitted while the blob has snapshots.") \
+	X(BLOB_ARCHIVED,         EACCES,       409, "BlobArchived",                 "This operation is not permitted on an archived blob.") \
 	X(BLOB_TYPE,             EINVAL,       409, "InvalidBlobType",              "The blob type is invalid for this operation.") \
 	X(BLOCK_ID,              EINVAL,       400, "InvalidBlockId",               "The specified block ID is invalid.") \
 	X(BLOCK_CONTENT,         EINVAL,       400, "InvalidBlobOrBlock",           "The specified blob or block content is invalid.") \

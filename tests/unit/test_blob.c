@@ -508,7 +508,6 @@ TEST(a_container_goes_with_its_blobs)
 }
 
 static int64_t told_time;
-
 static int64_t tell_time(void)
 {
 	return told_time;

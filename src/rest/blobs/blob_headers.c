@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/lease_headers.h"
+#include "rest/blobs/tier_headers.h"
 #include "rest/core/metadata_headers.h"
 
 #include <stdio.h>
@@ -95,6 +96,7 @@ void blob_properties_add(const struct request_context *c, const struct blob_reco
 	}
 	lease_headers_add(c, &b->lease, r);
 	add_copied(b, r);
+	tier_headers_add(b, r);
 	response_header_str(r, "x-ms-server-encrypted", "true");
 	metadata_to_headers(b->metadata, r);
 }

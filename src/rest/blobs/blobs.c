@@ -29,6 +29,7 @@
 	X(ABORT_COPY, "AbortCopyBlob") X(SNAPSHOT, "SnapshotBlob") \
 	X(PUT_BLOCK, "PutBlock") X(PUT_BLOCK_LIST, "PutBlockList") \
 	X(GET_BLOCK_LIST, "GetBlockList") X(APPEND_BLOCK, "AppendBlock") \
+	X(SET_TIER, "SetBlobTier") \
 	X(PUT_PAGE, "PutPage") X(GET_PAGE_RANGES, "GetPageRanges") \
 	X(PREFLIGHT, "PreflightBlobRequest") \
 	X(OTHER, "Other") /* refused before the operation was known */
@@ -99,6 +100,8 @@ static const struct route routes[] = {
 		{ P('o'), P('a') | P('w'), 0, 0, P('a') | P('w') }, DO_APPEND_BLOCK, op_append_block },
 	{ BLOB_ITSELF, NULL, "snapshot", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w') | P('c'), 0, 0, P('w') | P('c') }, DO_SNAPSHOT, op_snapshot_blob },
+	{ BLOB_ITSELF, NULL, "tier", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('o'), P('w'), 0, P('w'), 0 }, DO_SET_TIER, op_set_tier },
 	{ BLOB_ITSELF, NULL, "page", "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('o'), P('w'), 0, P('w'), 0 }, DO_PUT_PAGE, op_put_page },
 	{ BLOB_ITSELF, NULL, "pagelist", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,

@@ -7,7 +7,9 @@
 #include "rest/blobs/blob_headers.h"
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/ops.h"
+#include "rest/blobs/tier_headers.h"
 #include "rest/core/metadata_headers.h"
+#include "service/blobs/tiers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +61,8 @@ static enum err put(struct request_context *c, uint64_t id, const struct blob_bo
 		conditions.none_match = ETAG_ANY;
 	if (e == ERR_OK)
 		e = blob_properties_read(c, true, &to.properties);
+	if (e == ERR_OK)
+		e = tier_read(c, &to.tier);
 	if (e == ERR_OK && !pages && !appends)
 		e = give_md5(&to.properties, body, &md5);
 	if (e == ERR_OK && pages)
@@ -146,6 +150,8 @@ enum err op_get_blob(struct request_context *c, struct response *r)
 		return e;
 	range.n = b.record.size;
 	if (!head)
+		e = blob_tier_check_read(&b.record);
+	if (e == ERR_OK && !head)
 		e = blob_range_read(c, b.record.size, &range);
 	if (e == ERR_OK && !head)
 		e = add_sums(c, &b.record, &range, r);

@@ -9,6 +9,7 @@
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/lease_headers.h"
 #include "rest/blobs/ops.h"
+#include "rest/blobs/tier_headers.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/blobs.h"
 
@@ -87,6 +88,7 @@ static void add_properties(const struct list *l, const struct blob_record *b)
 	buf_addf(out, "<BlobType>%s</BlobType>", blob_type_name(b->type));
 	lease_xml_add(&b->lease, l->now, out);
 	add_copied(l, b);
+	tier_xml_add(b, out);
 	buf_add_str(out, "<ServerEncrypted>true</ServerEncrypted></Properties>");
 }
 

@@ -55,6 +55,9 @@ enum err op_put_append_blob(struct request_context *c, const struct blob_conditi
 enum err op_lease_blob(struct request_context *c, struct response *r);
 enum err op_lease_container(struct request_context *c, struct response *r);
 
+/* op_tiers.c */
+enum err op_set_tier(struct request_context *c, struct response *r);
+
 /* op_pages.c */
 enum err op_put_page(struct request_context *c, struct response *r);
 enum err op_get_page_ranges(struct request_context *c, struct response *r);

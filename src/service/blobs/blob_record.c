@@ -35,6 +35,8 @@ void blob_record_write(const struct blob_record *r, struct buf *out)
 		buf_addf(out, "blocks:%" PRIu64 "\n", r->blocks);
 	if (r->sequence != 0)
 		buf_addf(out, "sequence:%" PRId64 "\n", r->sequence);
+	if (r->tier != TIER_UNSET)
+		buf_addf(out, "tier:%d\ntiered:%" PRId64 "\n", (int)r->tier, r->tier_set);
 	if (r->lease.id.n > 0) {
 		buf_add_str(out, "lease:");
 		lease_write(&r->lease, out);
@@ -86,6 +88,14 @@ static bool read_text(const struct metadata_pair *p, struct blob_properties *ret
 	return false;
 }
 
+static bool read_tier(struct span value, enum blob_tier *ret)
+{
+	int64_t v;
+	bool ok = read_number(value, &v) && v <= TIER_ARCHIVE;
+	*ret = ok ? (enum blob_tier)v : TIER_UNSET;
+	return ok;
+}
+
 static bool read_copied(struct span text, struct blob_copied *ret)
 {
 	ret->id = span_take(&text, ' ');
@@ -104,6 +114,7 @@ static int64_t *number_of(struct blob_record *r, struct span name)
 		: span_is(name, "pages")    ? (int64_t *)&r->pages
 		: span_is(name, "blocks")   ? (int64_t *)&r->blocks
 		: span_is(name, "sequence") ? &r->sequence
+		: span_is(name, "tiered")   ? &r->tier_set
 					    : NULL;
 }
 
@@ -114,6 +125,8 @@ static bool read_member(const struct metadata_pair *p, struct blob_record *ret)
 		return read_type(p->value, &ret->type);
 	if (span_is(p->name, "lease"))
 		return lease_read(p->value, &ret->lease);
+	if (span_is(p->name, "tier"))
+		return read_tier(p->value, &ret->tier);
 	if (span_is(p->name, "copy"))
 		return read_copied(p->value, &ret->copied);
 	if (number != NULL)

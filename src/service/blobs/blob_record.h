@@ -28,6 +28,15 @@ struct blob_properties {
 	struct span md5; /* base64 */
 };
 
+/* A tier changes nothing but what it is called, and that an archived blob cannot be read. */
+enum blob_tier {
+	TIER_UNSET,
+	TIER_HOT,
+	TIER_COOL,
+	TIER_COLD,
+	TIER_ARCHIVE
+};
+
 /* How a blob came to be a copy.  Zeroed: it is none. */
 struct blob_copied {
 	struct span id, source; /* the source's URL without its signature */
@@ -43,6 +52,8 @@ struct blob_record {
 	uint64_t pages;   /* valid ones, of a page blob */
 	uint64_t blocks;  /* in the list that is the extent (block_list.h); 0: it has bytes */
 	int64_t sequence; /* its sequence number */
+	enum blob_tier tier;
+	int64_t tier_set; /* ticks; with a tier */
 	struct lease lease;
 	struct blob_copied copied;
 	struct blob_properties properties;

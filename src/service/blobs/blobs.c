@@ -28,9 +28,10 @@ static enum err make_put(
 	void *arg, struct blob_change *w, const struct blob_record *there, struct blob_record *ret)
 {
 	const struct blob_new *to = arg;
-	(void)w;
 	(void)there;
 	*ret = (struct blob_record){ .type = BLOB_BLOCK,
+		.tier = to->tier,
+		.tier_set = to->tier != TIER_UNSET ? service_now(w->service) : 0,
 		.properties = to->properties,
 		.metadata = to->metadata,
 		.size = to->content.n,

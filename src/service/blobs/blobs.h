@@ -21,6 +21,7 @@ struct blob_new {
 	struct span metadata;       /* is checked */
 	struct span content;        /* up to BLOB_INLINE_BYTES */
 	struct blob_upload *upload; /* NULL: content */
+	enum blob_tier tier;
 };
 /* Makes or replaces a block blob.  It survives a power cut when the call returns.
  * ERR_CONTAINER_NOT_FOUND.  Those of blob_name_check(), metadata_check() and

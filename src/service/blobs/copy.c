@@ -263,6 +263,8 @@ static enum err try_copy(
 			&from->record.lease, conditions->lease, service_now(c->service));
 	if (e != ERR_OK)
 		return w->snapshot ? e : ERR_SOURCE_CONDITION;
+	if (from->record.tier == TIER_ARCHIVE)
+		return ERR_BLOB_ARCHIVED;
 	if (c->only_block && from->record.type != BLOB_BLOCK)
 		return ERR_BLOB_TYPE;
 	w->from = &from->record;

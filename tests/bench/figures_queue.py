@@ -85,8 +85,8 @@ def token(b):
 
 def load(b, server, sas, queues, messages, connections):
     """{phase: (requests a second, CPU milliseconds of the server for one)}, in a fresh queue.  Azurite
-    resets a connection now and then; then all is done once more."""
-    for left in (2, 1, 0):
+    ends a connection now and then; then all is done once more."""
+    for left in (4, 3, 2, 1, 0):
         try:
             out = b.run(["/usr/bin/python3", HERE / "queue_http.py", server.port, ACCOUNT,
                          f"q{next(queues)}", sas, server.pid, messages, connections],

@@ -36,7 +36,8 @@ class Connection:
     def answer(self):
         """The answer, once all of it has come."""
         piece = self.socket.recv(65536)
-        assert piece, "the server closed the connection"
+        if not piece:
+            raise ConnectionResetError("the server closed the connection")
         self.got += piece
         head, end, body = self.got.partition(b"\r\n\r\n")
         if not end:

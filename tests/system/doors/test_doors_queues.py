@@ -121,7 +121,7 @@ class House:
         assert status in (204, 404)
         if status == 204:
             with self.ledger.lock:
-                self.ledger.deleted[m["MessageId"]] = time.monotonic()
+                self.ledger.deleted.setdefault(m["MessageId"], time.monotonic())
 
     def is_more(self, found):
         if not found:

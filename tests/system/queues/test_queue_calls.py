@@ -185,7 +185,7 @@ def done(jobs, work, command):
     ran = subprocess.run(["bash", "-c", command.format(ID=name, OUT=out)], cwd=jobs,
                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     if ran.returncode != 0:
-        return f"exit {ran.returncode}"
+        return f"exit {ran.returncode}, puts {len(names(jobs))}"
     if name not in names(jobs):
         left = get(jobs / ".taken" / name)
         return "changes it" if left != b"second\n" else "leaves it"

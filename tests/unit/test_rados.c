@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Runs the conformance suite over the RADOS engine, and tests what is its own: the owner, large
  * bodies, what a dead daemon leaves.  tests/ceph/cluster.py starts the cluster. */
+#include "base/clock.h"
 #include "check.h"
 #include "store/engines.h"
 #include "store_contract.h"
@@ -275,6 +276,35 @@ static bool note_finding(void *arg, const char *finding)
 	return true;
 }
 
+static int64_t clock_off;
+static int64_t shifted_clock(void)
+{
+	return timespec_to_ticks((struct timespec){ .tv_sec = time(NULL) }) +
+		clock_off * TICKS_PER_SECOND;
+}
+
+TEST(a_machine_whose_clock_is_off_is_refused)
+{
+	static const struct {
+		int64_t off;
+		const char *says;
+	} cases[] = { { 55, NULL }, { -50, NULL }, { 70, "ahead of" }, { -70, "behind" } };
+	struct store *first = open_new(), *second;
+	REQUIRE(first);
+	clock_set_source(shifted_clock);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		clock_off = cases[i].off;
+		memset(&detail, 0, sizeof(detail));
+		enum err e = store_open(path, 0, &second, NULL, &detail);
+		CHECK_ERR(e, cases[i].says ? ERR_NOT_SUPPORTED : ERR_OK);
+		CHECK(!cases[i].says || strstr(detail.text, cases[i].says) != NULL);
+		if (e == ERR_OK)
+			store_close(second);
+	}
+	clock_set_source(NULL);
+	store_close(first);
+}
+
 struct worker {
 	struct store *s;
 	uint64_t table;
@@ -484,6 +514,7 @@ static const struct check_test own[] = {
 	T(the_owner_before_can_change_and_read_nothing),
 	T(two_daemons_see_each_others_changes_and_refuse_what_is_stale),
 	T(a_row_that_comes_back_is_later_than_it_was),
+	T(a_machine_whose_clock_is_off_is_refused),
 	T(no_row_is_lost_where_partitions_come_and_go),
 	T(a_partition_takes_no_more_rows_than_its_limit),
 	T(a_dead_directory_is_not_there_and_its_entry_goes),

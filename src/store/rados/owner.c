@@ -3,6 +3,7 @@
  * renews it; it is exclusive, or shared among daemons.  When one lapses, the next daemon that wants
  * to be alone first makes the cluster refuse every operation of those before (blocklist entries),
  * and only then reads. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/rados/core.h"
 
@@ -18,16 +19,25 @@
 #define RENEW 4          /* seconds between renewals */
 #define REFUSED_FOR 3600 /* seconds for which the one before is refused */
 #define MEMBER "m."      /* with its instance: the address of a daemon */
+#define CLOCK "k."       /* with its instance: the clock of a daemon, and which machine's it is */
+#define CLOCK_OFF 60     /* seconds by which the clocks of two machines may differ */
 #define MEMBERS_MAX 1000
 #define LOCKERS_BYTES 65536
 #define NO_GUARD ((struct rio_guard){ .create = false })
 
+#define WHO_MAX 128
+static void who_is_this(char out[WHO_MAX])
+{
+	char host[64] = "";
+	(void)gethostname(host, sizeof(host) - 1);
+	(void)snprintf(out, WHO_MAX, "%s, process %ld", host, (long)getpid());
+}
+
 static int lock_it(struct rstore *s)
 {
 	struct timeval lease = { .tv_sec = LEASE };
-	char host[64] = "", text[128];
-	(void)gethostname(host, sizeof(host) - 1);
-	(void)snprintf(text, sizeof(text), "%s, process %ld", host, (long)getpid());
+	char text[WHO_MAX];
+	who_is_this(text);
 	if (s->shared)
 		return rados_lock_shared(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance, "shared",
 			text, &lease, LIBRADOS_LOCK_FLAG_MAY_RENEW);
@@ -89,6 +99,76 @@ static bool is_locker(const struct lockers *l, struct span instance)
 	return false;
 }
 
+/* ---- clocks ---- */
+
+/* tells: else it goes. */
+static void set_clock(struct rio_edit *e, struct span instance, bool tells)
+{
+	char key[40], who[WHO_MAX], text[WHO_MAX + 20];
+	int n = snprintf(key, sizeof(key), CLOCK "%.*s", (int)instance.n, instance.p);
+	if (!tells) {
+		rio_edit_remove(e, span_make(key, (size_t)n));
+		return;
+	}
+	who_is_this(who);
+	(void)snprintf(text, sizeof(text), "%016llx%s", (unsigned long long)clock_ticks(), who);
+	rio_edit_set(e, span_make(key, (size_t)n), span_of(text));
+}
+
+static void tell_clock(struct rstore *s)
+{
+	struct rio_edit e = { 0 };
+	set_clock(&e, span_of(s->instance), true);
+	(void)rio_error(&s->io, rio_write(&s->io, STORE_OBJECT, &e, NO_GUARD));
+	rio_edit_fini(&e);
+}
+
+static enum err compare_clock(struct span val, struct err_detail *detail)
+{
+	char ticks[17] = "", who[WHO_MAX];
+	if (val.n < 16)
+		return ERR_CORRUPT;
+	memcpy(ticks, val.p, 16);
+	int64_t off = (clock_ticks() - (int64_t)strtoull(ticks, NULL, 16)) / TICKS_PER_SECOND;
+	if (off > -CLOCK_OFF && off < CLOCK_OFF)
+		return ERR_OK;
+	who_is_this(who);
+	return err_set(detail, ERR_NOT_SUPPORTED,
+		"the clock of this machine (%s) is %lld s %s that of %.*s, which serves the store "
+		"too; set the clock",
+		who, (long long)(off < 0 ? -off : off), off < 0 ? "behind" : "ahead of",
+		(int)(val.n - 16), val.p + 16);
+}
+
+/* With those of the daemons that have a lock, which told them some seconds ago at most. */
+static enum err compare_clocks(struct rstore *s, const struct lockers *l, struct err_detail *detail)
+{
+	struct rio_page page;
+	size_t n = strlen(CLOCK);
+	enum err e = rio_list(&s->io, STORE_OBJECT, NULL, 0, CLOCK, CLOCK, MEMBERS_MAX, &page);
+	for (size_t i = 0; e == ERR_OK && i < page.n; i++) {
+		struct span key = page.v[i].key;
+		if (is_locker(l, span_make(key.p + n, key.n - n)))
+			e = compare_clock(page.v[i].val, detail);
+	}
+	rio_page_fini(&page);
+	return e;
+}
+
+static enum err check_clock(struct rstore *s, struct err_detail *detail)
+{
+	struct lockers *l = malloc(sizeof(*l));
+	if (!l)
+		return ERR_NO_MEMORY;
+	enum err e = list_lockers(s, l);
+	if (e == ERR_OK)
+		e = compare_clocks(s, l, detail);
+	free(l);
+	return e;
+}
+
+/* ---- and their locks ---- */
+
 /* Those that have no lock any more, and did not leave. */
 static enum err shut_out_dead(struct rstore *s, const struct lockers *l)
 {
@@ -104,6 +184,7 @@ static enum err shut_out_dead(struct rstore *s, const struct lockers *l)
 			continue;
 		e = shut_out(s, page.v[i].val.p);
 		rio_edit_remove(&edit, key);
+		set_clock(&edit, span_make(key.p + n, key.n - n), false);
 	}
 	if (e == ERR_OK && edit.n > 0)
 		e = rio_error(&s->io, rio_write(&s->io, STORE_OBJECT, &edit, NO_GUARD));
@@ -140,10 +221,9 @@ static enum err shut_out_owner(struct rstore *s)
 /* `mine`: the address by which the cluster knows this process; NULL when it leaves. */
 static enum err sign(struct rstore *s, const char *mine)
 {
-	char host[64] = "", who[128], key[40];
+	char who[WHO_MAX], key[40];
 	struct rio_edit e = { 0 };
-	(void)gethostname(host, sizeof(host) - 1);
-	(void)snprintf(who, sizeof(who), "%s, process %ld", host, (long)getpid());
+	who_is_this(who);
 	(void)snprintf(key, sizeof(key), MEMBER "%s", s->instance);
 	rio_edit_set(&e, SPAN_LIT("address"), mine && !s->shared ? span_of(mine) : SPAN_LIT(""));
 	rio_edit_set(&e, SPAN_LIT("who"), span_of(who));
@@ -151,6 +231,7 @@ static enum err sign(struct rstore *s, const char *mine)
 		rio_edit_set(&e, span_of(key), span_of(mine));
 	else
 		rio_edit_remove(&e, span_of(key));
+	set_clock(&e, span_of(s->instance), s->shared && mine);
 	enum err err = rio_error(&s->io, rio_write(&s->io, STORE_OBJECT, &e, NO_GUARD));
 	rio_edit_fini(&e);
 	return err;
@@ -187,6 +268,8 @@ static void *renew(void *arg)
 		if (code == -EBUSY || code == -ESHUTDOWN)
 			(void)rio_error(&s->io, -ESHUTDOWN);
 		look_at_space(s);
+		if (s->shared)
+			tell_clock(s);
 		if (!s->read_only)
 			(void)owner_note_files(s);
 		mutex_lock(&s->lock);
@@ -207,8 +290,8 @@ enum err owner_take(struct rstore *s, struct err_detail *detail)
 	char *address = NULL;
 	bool alone = true;
 	enum err e = shut_out_owner(s);
-	if (e == ERR_OK && !s->shared)
-		e = owner_is_alone(s, &alone);
+	if (e == ERR_OK)
+		e = s->shared ? check_clock(s, detail) : owner_is_alone(s, &alone);
 	if (e == ERR_OK)
 		e = rio_error(&s->io, rados_getaddrs(s->io.cluster, &address));
 	if (e == ERR_OK)

@@ -438,6 +438,35 @@ TEST(what_is_removed_leaves_no_object)
 	store_close(s);
 }
 
+TEST(check_leaves_what_a_daemon_that_lives_has_not_named_yet)
+{
+	char out[10000], command[200];
+	struct pair p = open_two();
+	rados("lock info store owner", out, sizeof(out));
+	char owners[2][17] = { "", "" };
+	const char *at = out;
+	for (unsigned i = 0; i < 2; i++) {
+		at = strstr(at, "\"cookie\":\"");
+		REQUIRE(at);
+		at += 10;
+		memcpy(owners[i], at, 16);
+	}
+	unsigned all = objects();
+	for (unsigned i = 0; i < 3; i++) {
+		(void)snprintf(command, sizeof(command), "put b.0000001010.%s%016d /dev/null",
+			i < 2 ? owners[i] : "0123456789abcdef", 7);
+		rados(command, out, sizeof(out));
+	}
+	CHECK_EQ_INT(objects(), all + 3);
+	CHECK_ERR(store_check(p.s[0], NULL, NULL, NULL), ERR_OK);
+	/* Its own, and that of a dead one. */
+	CHECK_EQ_INT(objects(), all + 1);
+	store_close(p.s[1]);
+	CHECK_ERR(store_check(p.s[0], NULL, NULL, NULL), ERR_OK);
+	CHECK_EQ_INT(objects(), all);
+	store_close(p.s[0]);
+}
+
 TEST(check_removes_what_nobody_names_and_tells_what_is_wrong)
 {
 	static const char *const strays[] = { "d.00000f0000",
@@ -519,6 +548,7 @@ static const struct check_test own[] = {
 	T(a_partition_takes_no_more_rows_than_its_limit),
 	T(a_dead_directory_is_not_there_and_its_entry_goes),
 	T(what_is_removed_leaves_no_object),
+	T(check_leaves_what_a_daemon_that_lives_has_not_named_yet),
 	T(check_removes_what_nobody_names_and_tells_what_is_wrong),
 	T(a_lost_answer_is_found_out_and_nothing_is_done_twice),
 };

@@ -282,30 +282,56 @@ static enum err names_stripe(
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
+struct object {
+	const char *name;
+	unsigned long long id, nr;
+	char token[TOKEN_LEN + 1]; /* of a body or stripe */
+};
+
+/* Whether an item names it. */
+static enum err is_named(struct checker *c, struct object *o, bool *ret)
+{
+	*ret = true;
+	if (sscanf(o->name, "d.%10llx", &o->id) == 1)
+		return names_dir(c->s, o->id, ret);
+	if (sscanf(o->name, "b.%10llx.%32s", &o->id, o->token) == 2)
+		return names_body(c->s, o->id, o->token, ret);
+	if (sscanf(o->name, "c.%10llx.%8llx.%32s", &o->id, &o->nr, o->token) == 3)
+		return names_stripe(c->s, o->id, o->nr, o->token, ret);
+	if (strcmp(o->name, STORE_OBJECT) != 0 && strncmp(o->name, "ids.", 4) != 0)
+		tell(c, "object %s is none of a store", o->name);
+	return ERR_OK;
+}
+
+/* Whether the daemon that made it, and that alone may be about to name it, is no more. */
+static enum err has_no_maker(struct checker *c, const struct object *o, bool *ret)
+{
+	char *mem = NULL;
+	struct rio_value v = { .key = SPAN_LIT(KEY_TOKEN), .val = span_of(o->token) };
+	enum err e = *o->token ? ERR_OK : rio_get(&c->s->io, o->name, &v, 1, &mem);
+	if (e == ERR_OK)
+		e = owner_has_gone(c->s, v.val, ret);
+	free(mem);
+	return e;
+}
+
 static enum err check_object(struct checker *c, const char *name)
 {
-	unsigned long long id, nr;
-	char token[TOKEN_LEN + 1] = "";
-	bool named = true, alone = true;
-	enum err e = ERR_OK;
-	if (sscanf(name, "d.%10llx", &id) == 1)
-		e = names_dir(c->s, id, &named);
-	else if (sscanf(name, "b.%10llx.%32s", &id, token) == 2)
-		e = names_body(c->s, id, token, &named);
-	else if (sscanf(name, "c.%10llx.%8llx.%32s", &id, &nr, token) == 3)
-		e = names_stripe(c->s, id, nr, token, &named);
-	else if (strcmp(name, STORE_OBJECT) != 0 && strncmp(name, "ids.", 4) != 0)
-		tell(c, "object %s is none of a store", name);
-	/* Another daemon may be about to name it. */
+	struct object o = { .name = name };
+	bool named, gone = false;
+	enum err e = is_named(c, &o, &named);
 	if (e == ERR_OK && !named)
-		e = owner_is_alone(c->s, &alone);
-	if (e == ERR_OK && !named && alone) {
+		e = has_no_maker(c, &o, &gone);
+	/* It may have named it, and gone, since we looked. */
+	if (e == ERR_OK && gone)
+		e = is_named(c, &o, &named);
+	if (e == ERR_OK && gone && !named) {
 		struct rio_batch b = { 0 };
 		rio_batch_remove(&b, &c->s->io, name);
 		e = rio_batch_wait(&b);
 		c->litter++;
 	}
-	return e;
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
 static enum err check_objects(struct checker *c)

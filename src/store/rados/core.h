@@ -182,5 +182,8 @@ enum err owner_note_files(struct rstore *s);
 /* Whether no other daemon has the store open; those that died or hang can change nothing from
  * now on. */
 enum err owner_is_alone(struct rstore *s, bool *ret);
+/* Whether the daemon whose token this is (empty: some other daemon) has left or died, so that it
+ * changes nothing from now on.  This daemon has, too. */
+enum err owner_has_gone(struct rstore *s, struct span token, bool *ret);
 
 #endif

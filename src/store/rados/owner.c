@@ -193,15 +193,40 @@ static enum err shut_out_dead(struct rstore *s, const struct lockers *l)
 	return e;
 }
 
+/* The lockers that live. */
+static enum err find_lockers(struct rstore *s, struct lockers **ret)
+{
+	*ret = malloc(sizeof(**ret));
+	enum err e = *ret ? list_lockers(s, *ret) : ERR_NO_MEMORY;
+	return e == ERR_OK ? shut_out_dead(s, *ret) : e;
+}
+
 enum err owner_is_alone(struct rstore *s, bool *ret)
 {
-	struct lockers *l = malloc(sizeof(*l));
-	if (!l)
-		return ERR_NO_MEMORY;
-	enum err e = list_lockers(s, l);
-	if (e == ERR_OK)
-		e = shut_out_dead(s, l);
+	struct lockers *l;
+	enum err e = find_lockers(s, &l);
 	*ret = e == ERR_OK && l->n == 1 && is_locker(l, span_of(s->instance));
+	free(l);
+	return e;
+}
+
+/* The first digit may say that a directory is dead. */
+static bool is_of(struct span token, const char *instance)
+{
+	size_t n = strlen(instance) - 1;
+	return token.n > n && memcmp(token.p + 1, instance + 1, n) == 0;
+}
+
+enum err owner_has_gone(struct rstore *s, struct span token, bool *ret)
+{
+	struct lockers *l;
+	enum err e = find_lockers(s, &l);
+	const char *cookie = e == ERR_OK ? l->cookies : "";
+	*ret = e == ERR_OK;
+	for (ssize_t i = 0; e == ERR_OK && i < l->n; i++, cookie += strlen(cookie) + 1) {
+		bool other = strcmp(cookie, s->instance) != 0;
+		*ret = *ret && !(other && (token.n == 0 || is_of(token, cookie)));
+	}
 	free(l);
 	return e;
 }

@@ -332,6 +332,9 @@ static void start_control(struct serving *s)
 		? control_start(s->service, &st, s->serve->table, &s->served, &control)
 		: err_from_errno(errno);
 	atomic_store(&s->control, control);
+	/* Another daemon of a shared store takes the commands. */
+	if (e == ERR_NAME_EXISTS && service_can(s->service, STORE_SHARED))
+		return;
 	/* The mount is of use without it. */
 	if (e != ERR_OK)
 		log_warning("commands will not reach this store while it is %s: %s",

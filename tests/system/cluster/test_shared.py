@@ -14,6 +14,7 @@ import pytest
 import rest_client
 from clusters import cluster, store  # noqa: F401 (fixtures)
 from conftest import add_accounts
+from queue_client import Queues
 from tools import get, put, raises, xattr
 
 TABLE = "Table"
@@ -196,6 +197,27 @@ def test_CS3_a_batch_is_seen_whole_by_every_daemon(two, store, serve):
     finally:
         ended.set()
     assert min(seen) > 5
+
+
+def test_CS8_a_message_is_taken_by_one_client_of_two_daemons(rowfs, store, serve):
+    """And is gone for the other daemon as soon as it is deleted."""
+    add_accounts(rowfs, store)
+    ports = [serve(store, "--rest=queue=127.0.0.1:0").port for _ in range(2)]
+    queues = [Queues(port) for port in ports]
+    assert queues[0].ask("PUT", "/jobs").status == 201
+    for i in range(40):
+        assert queues[i % 2].put("jobs", i).status == 201
+
+    def take(queue):
+        mine = []
+        while found := queue.get("jobs", numofmessages=3):
+            mine += [m["MessageText"] for m in found]
+            assert all(queue.delete("jobs", m).status == 204 for m in found)
+        return mine
+
+    taken = together(*((take, q) for q in queues * 2))
+    assert sorted(int(n) for mine in taken for n in mine) == list(range(40))
+    assert all(q.get("jobs") == [] for q in queues)
 
 
 def test_CS7_a_daemon_that_is_killed_leaves_nothing_half_done(two, rowfs, store, serve):

@@ -160,7 +160,7 @@ static int run(struct cmd_env *env, const struct args *args)
 		e = open_rows(&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON,
 			&why);
 	if (e == ERR_OK && !t.queue)
-		e = rows_out(env, r.source, false, &why);
+		e = rows_out(env, r.source, 0, &why);
 	if (r.source != NULL)
 		r.source->close(r.source);
 	if (e == ERR_OK)

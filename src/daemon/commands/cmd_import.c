@@ -30,7 +30,8 @@ static bool parse_mode(const char *text, enum import_mode *ret)
 	static const char *const names[] = { [IMPORT_INSERT] = "insert",
 		[IMPORT_UPSERT] = "upsert",
 		[IMPORT_MERGE] = "merge",
-		[IMPORT_REPLACE] = "replace" };
+		[IMPORT_REPLACE] = "replace",
+		[IMPORT_DELETE] = "delete" };
 	*ret = IMPORT_UPSERT;
 	if (text == NULL)
 		return true;
@@ -49,7 +50,8 @@ static bool check(const struct args *args, FILE *err)
 	enum import_mode mode;
 	enum transfer_format format;
 	if (!parse_mode(args_value(args, "mode"), &mode)) {
-		fprintf(err, "rowfs import: --mode is insert, upsert, merge or replace, not '%s'\n",
+		fprintf(err,
+			"rowfs import: --mode is insert, upsert, merge, replace or delete, not '%s'\n",
 			args_value(args, "mode"));
 		return false;
 	}
@@ -169,6 +171,8 @@ static int run(struct cmd_env *env, const struct args *args)
 		return table_arg_fail(env, "import", &t, e, &why);
 
 	progress_start(&r.progress, env, t.queue ? "messages" : "rows");
+	if (args_has(args, "quiet"))
+		r.progress.to = NULL;
 	for (size_t i = 0; e == ERR_OK && i < env->ninputs; i++) {
 		struct import_counts counts;
 		r.input = env->inputs[i].name;
@@ -188,14 +192,16 @@ static int run(struct cmd_env *env, const struct args *args)
 		(void)command_fail(env->err, "import", "cancelled; what was imported so far stays");
 	else if (e != ERR_OK && !told)
 		tell_end(&r, e, &why);
-	summarize(&r, t.queue ? "message" : "row", t.queue ? "messages" : "rows");
+	if (!args_has(args, "quiet"))
+		summarize(&r, t.queue ? "message" : "row", t.queue ? "messages" : "rows");
 	return e == ERR_OK && r.refused == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 static const struct option_spec options_[] = {
 	ELSEWHERE_OPTIONS,
 	{ "format", 0, "ndjson|csv", "by default what the file's name ends in, else ndjson" },
-	{ "mode", 0, "MODE", "insert, upsert (the default), merge or replace" },
+	{ "mode", 0, "MODE", "insert, upsert (the default), merge, replace or delete" },
+	{ "quiet", 0, NULL, "show only what goes wrong" },
 	{ "stop", 0, NULL, "stop at the first record that is refused" },
 	{ NULL },
 };
@@ -203,7 +209,8 @@ static const struct option_spec options_[] = {
 const struct command command_import = {
 	.name = "import",
 	.topic = TOPIC_ROWS,
-	.synopsis = "STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [FILE...]",
+	.synopsis =
+		"STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [--quiet] [FILE...]",
 	.summary = "Reads rows from files or standard input into a table",
 	.help = "The account must exist; a table that does not exist is made.  ACCOUNT/.queue/QUEUE in\n"
 		"place of ACCOUNT/TABLE: messages, as NDJSON, into a queue.  Modes:\n"
@@ -211,6 +218,7 @@ const struct command command_import = {
 		"  upsert   insert, or replace what is there\n"
 		"  merge    into rows that exist: properties that are not given stay\n"
 		"  replace  rows that exist\n"
+		"  delete   removes the rows with these keys\n"
 		"A record that is refused is reported as FILE:LINE:COLUMN: code: message, the rest\n"
 		"is imported, and the exit code is 1.\n",
 	.options = options_,

@@ -81,6 +81,13 @@ static enum err open_rows(struct cmd_env *env, const struct args *args, struct r
 	return e;
 }
 
+/* The text of no rows. */
+static int print_none(struct cmd_env *env, enum row_form form)
+{
+	fputs(form == ROW_FORM_JSON ? "[\n]\n" : form == ROW_FORM_COUNT ? "0\n" : "", env->out);
+	return EXIT_DONE;
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct err_detail why = { 0 };
@@ -91,7 +98,10 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct row_query q = ROW_QUERY_ALL(form);
 	enum err e = open_rows(env, args, &q, &source, &why);
 	if (e == ERR_OK)
-		e = rows_out(env, source, aligned, &why);
+		e = rows_out(env, source,
+			(aligned ? ROWS_OUT_ALIGNED : 0u) |
+				(args_has(args, "quiet") ? ROWS_OUT_QUIET : 0u),
+			&why);
 	if (source != NULL)
 		source->close(source);
 	if (e == ERR_OK)
@@ -100,6 +110,8 @@ static int run(struct cmd_env *env, const struct args *args)
 		return EXIT_FAILED;
 	if (env->cancelled(env->cancel_arg))
 		return command_fail(env->err, "query", "cancelled");
+	if (e == ERR_TABLE_NOT_FOUND && args_has(args, "if-exists"))
+		return print_none(env, form);
 	return place_fail(env, "query", args->words[1], e, &why);
 }
 
@@ -108,6 +120,8 @@ static const struct option_spec options_[] = {
 	{ "count", 0, NULL, "print only how many rows match" },
 	{ "explain", 0, NULL, "print the plan, and how many rows were looked at" },
 	{ "format", 0, "FORMAT", "table (the default on a terminal), ndjson, json or csv" },
+	{ "if-exists", 0, NULL, "print nothing if the table does not exist" },
+	{ "quiet", 0, NULL, "show no progress" },
 	{ "select", 0, "A,B,...", "only these properties" },
 	{ "top", 0, "N", "only the first N rows" },
 	{ NULL },
@@ -117,7 +131,7 @@ const struct command command_query = {
 	.name = "query",
 	.topic = TOPIC_ROWS,
 	.synopsis = "STORE ACCOUNT/TABLE[/PARTITION] [FILTER] [--select=A,B] [--top=N] "
-		    "[--format=FORMAT | --count | --explain]",
+		    "[--format=FORMAT | --count | --explain] [--if-exists] [--quiet]",
 	.summary = "Prints the rows that match a filter",
 	.help = "FILTER is a $filter of the Table service, such as \"Rating ge 4 and Text ne 'Hi'\".\n"
 		"Off a terminal the default format is NDJSON.\n",

@@ -14,6 +14,7 @@ static const struct command *const commands[] = {
 	&command_batch,
 	&command_check,
 	&command_complete,
+	&command_copy,
 	&command_dev,
 	&command_export,
 	&command_get,

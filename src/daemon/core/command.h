@@ -136,6 +136,7 @@ extern const struct command command_backup;
 extern const struct command command_batch;
 extern const struct command command_check;
 extern const struct command command_complete;
+extern const struct command command_copy;
 extern const struct command command_dev;
 extern const struct command command_export;
 extern const struct command command_get;

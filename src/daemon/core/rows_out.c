@@ -67,15 +67,15 @@ static enum err copy(struct run *r, struct columns *columns, struct err_detail *
 }
 
 enum err rows_out(
-	struct cmd_env *env, struct row_source *source, bool aligned, struct err_detail *why)
+	struct cmd_env *env, struct row_source *source, unsigned flags, struct err_detail *why)
 {
 	struct run r = { .env = env, .source = source };
 	struct columns columns = COLUMNS_INIT(env->out);
 	/* A progress line would be drawn over the rows. */
 	progress_start(&r.progress, env, "rows");
-	if (isatty(env->out_fd))
+	if (isatty(env->out_fd) || (flags & ROWS_OUT_QUIET) != 0)
 		r.progress.to = NULL;
-	enum err e = copy(&r, aligned ? &columns : NULL, why);
+	enum err e = copy(&r, (flags & ROWS_OUT_ALIGNED) != 0 ? &columns : NULL, why);
 	progress_clear(&r.progress);
 	columns_fini(&columns);
 	return e;

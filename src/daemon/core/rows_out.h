@@ -16,10 +16,14 @@ struct row_source {
 	void (*close)(struct row_source *s);
 };
 
-/* Writes all of the source.  aligned: its text is CSV, and is shown as columns for people.  The
- * output must be flushed: an error of it is an error of this call. */
+enum rows_out_flags {
+	ROWS_OUT_ALIGNED = 1, /* the text is CSV, and is shown as columns for people */
+	ROWS_OUT_QUIET = 2,   /* no progress */
+};
+
+/* Writes all of the source.  The output must be flushed: an error of it is an error of this call. */
 enum err rows_out(
-	struct cmd_env *env, struct row_source *source, bool aligned, struct err_detail *why);
+	struct cmd_env *env, struct row_source *source, unsigned flags, struct err_detail *why);
 /* Flushes the output.  The error has its text. */
 enum err rows_out_flush(struct cmd_env *env, struct err_detail *why);
 /* Returns the error of the output that errno tells. */

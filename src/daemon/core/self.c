@@ -21,6 +21,25 @@ NORETURN void self_exec(const char *const *argv)
 	_exit(127);
 }
 
+static void become(int fd, int standard)
+{
+	int from = fd >= 0 ? fd : open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (from < 0 || dup2(from, standard) < 0)
+		_exit(127);
+}
+
+pid_t self_start(const char *const *argv, int in, int out)
+{
+	(void)fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		become(in, STDIN_FILENO);
+		become(out, STDOUT_FILENO);
+		self_exec(argv);
+	}
+	return child;
+}
+
 int self_wait(pid_t child)
 {
 	int status = 0;

@@ -120,7 +120,8 @@ struct target {
 
 static enum cloud_change_kind kind_of(enum entity_op_kind kind)
 {
-	return kind == ENTITY_INSERT     ? CLOUD_INSERT
+	return kind == ENTITY_DELETE     ? CLOUD_DELETE
+		: kind == ENTITY_INSERT  ? CLOUD_INSERT
 		: kind == ENTITY_MERGE   ? CLOUD_MERGE
 		: kind == ENTITY_REPLACE ? CLOUD_REPLACE
 					 : CLOUD_UPSERT;

@@ -15,6 +15,8 @@ static enum entity_op_kind op_of(enum import_mode mode)
 		return ENTITY_MERGE;
 	case IMPORT_REPLACE:
 		return ENTITY_REPLACE;
+	case IMPORT_DELETE:
+		return ENTITY_DELETE;
 	case IMPORT_UPSERT:
 		break;
 	}
@@ -25,7 +27,7 @@ static enum entity_op_kind op_of(enum import_mode mode)
 static bool is_refusal(enum err e, enum import_mode mode)
 {
 	if (e == ERR_NOT_FOUND)
-		return mode == IMPORT_MERGE || mode == IMPORT_REPLACE;
+		return mode != IMPORT_INSERT && mode != IMPORT_UPSERT;
 	int http = err_http(e);
 	/* Permissions and the state of the table concern all rows. */
 	return http >= 400 && http < 500 && http != 401 && http != 403 && e != ERR_READ_ONLY &&
@@ -155,16 +157,17 @@ static enum err take_keys(struct importer *im, struct import_row *row, struct er
 	return may_change(im, row->pk);
 }
 
-static bool is_merge(const struct importer *im)
+/* Only the store takes documents, and only to put them. */
+static bool takes_entities(const struct importer *im)
 {
-	return im->options.mode == IMPORT_MERGE;
+	return im->options.mode == IMPORT_MERGE || im->options.mode == IMPORT_DELETE ||
+		im->options.commit != NULL;
 }
 
 /* Then the document alone is not enough. */
 static bool needs_entity(const struct importer *im, const struct import_row *row)
 {
-	return is_merge(im) || im->options.commit != NULL ||
-		filename_is_long(row->pk, FILENAME_PARTITION) ||
+	return takes_entities(im) || filename_is_long(row->pk, FILENAME_PARTITION) ||
 		filename_is_long(row->rk, FILENAME_ROW);
 }
 
@@ -228,7 +231,7 @@ static enum err splice(struct importer *im, struct span record, struct import_ro
 {
 	struct spliced spliced;
 	*ret_known = false;
-	if (!im->format->json || is_merge(im) || im->options.commit != NULL)
+	if (!im->format->json || takes_entities(im))
 		return ERR_OK;
 	if (im->splicer == NULL)
 		im->splicer = splicer_new();

@@ -22,7 +22,8 @@ enum import_mode {
 	IMPORT_INSERT,
 	IMPORT_UPSERT,
 	IMPORT_MERGE,
-	IMPORT_REPLACE
+	IMPORT_REPLACE,
+	IMPORT_DELETE /* only the keys of a record count */
 };
 
 struct import_counts {

@@ -197,3 +197,29 @@ def test_a_certificate_of_its_own_is_named(rowfs, serve, rest_store, work):
     assert there.url.startswith("https:")
     there("import", "Posts", f"--ca-file={work}/cert", input=numbered(3))
     refused(there("query", "Posts", check=False), "certificate")
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_an_import_deletes_the_rows_with_these_keys(rowfs, elsewhere, work, where):
+    if where == "elsewhere":
+        there = elsewhere()
+        base, more = (there.url, f"{ACCOUNT}/Posts"), [f"--connection-string={there.secret}"]
+    else:
+        rowfs("init", work / "here.rowfs")
+        rowfs("account", "add", work / "here.rowfs", "mine")
+        base, more = (work / "here.rowfs", "mine/Posts"), []
+    assert rowfs("import", *base, *more, "--quiet", input=numbered(250, partitions=2)).stderr == ""
+    keys = lines({"PartitionKey": f"p{i % 2}", "RowKey": f"{i:06}"} for i in (*range(1, 250), 300))
+    done = rowfs("import", *base, *more, "--mode=delete", "--quiet", input=keys, check=False)
+    refused(done, "standard input:250: ResourceNotFound")
+    assert done.stderr.count("\n") == 1
+    assert without_times(rowfs("export", *base, *more).stdout) == \
+        [{"PartitionKey": "p0", "RowKey": "000000", "N": 0}]
+
+
+@pytest.mark.parametrize("form, none", [("json", "[\n]\n"), ("ndjson", "")])
+def test_a_table_that_may_be_missing_has_no_rows(elsewhere, form, none):
+    there = elsewhere()
+    assert there("query", "Posts", "--if-exists", "--quiet", f"--format={form}").stdout == none
+    assert there("query", "Posts", "--if-exists", "--count").stdout == "0\n"
+    refused(there("query", "Posts", f"--format={form}", check=False), "TableNotFound")

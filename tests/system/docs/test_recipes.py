@@ -37,8 +37,9 @@ MEANWHILE = {
         "( (while sleep 0.3 && ! [ -e seen ]; do touch mnt/myblogs/Posts/Football/1.json; done) & )",
     "the history of a table in git":
         "git config --global user.name me; git config --global user.email me@localhost",
-    "fetch a table from the cloud; here `CLOUD` is its connection string":
-        "export CLOUD=$(rowfs account keys blogs.rowfs myblogs | sed -n 's/^connect *//p'); rm -r mnt/*/*/%_;"
+    "fetch a table from the cloud; here `conn` holds its connection string, and `URL` is its table endpoint":
+        "umask 077; rowfs account keys blogs.rowfs myblogs | sed -n 's/^connect *//p' > conn;"
+        " URL=$(sed 's/.*TableEndpoint=//; s/;.*//' conn);"
         """ echo '{"N@odata.type": "Edm.Int64", "N": "7"}' > mnt/myblogs/Posts/Links/2.json""",
 }
 
@@ -265,8 +266,9 @@ CHECKS = {
     "From and to Azure": {
         "load a sheet of Storage Explorer": (r"1 row imported",
                                              "grep -qx '{\"Text\":\"Hi\"}' mnt/myblogs/Posts/Chess/9.json"),
-        "fetch a table from the cloud; here `CLOUD` is its connection string": (
-            NOTHING, "grep -qx '{\"N\":\"7\"}' mnt/myblogs/Posts/Links/2.json"),
+        "fetch a table from the cloud; here `conn` holds its connection string, and `URL` is its table endpoint": (
+            r" inserted, 0 replaced, ",
+            "grep -qx '{\"N@odata.type\":\"Edm.Int64\",\"N\":\"7\"}' mnt/myblogs/Fetched/Links/2.json"),
     },
 }
 

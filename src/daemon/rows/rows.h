@@ -3,6 +3,7 @@
 #ifndef DAEMON_ROWS_ROWS_H
 #define DAEMON_ROWS_ROWS_H
 
+#include "cloud/rows.h"
 #include "daemon/core/command.h"
 #include "daemon/core/rows_out.h"
 #include "service/query/row_query.h"
@@ -19,6 +20,29 @@ struct rows_path {
 	struct rows_at at; /* borrows from the path, and from this */
 	struct span pk;
 	char key[LIMIT_KEY_BYTES + 1];
+};
+
+/* --if-match: an ETag; "*": any row; "": none. */
+struct row_condition {
+	bool given, any, absent;
+	const char *etag; /* neither "*" nor ""; NULL: one of these, or not given */
+};
+
+/* A line of a listing. */
+struct rows_entry {
+	enum item_kind kind;
+	struct span name;
+	bool has_size, has_time; /* the service elsewhere tells neither of a directory */
+	uint64_t size;           /* bytes of a row, names in a directory */
+	int64_t changed;         /* ticks */
+	const char *etag;        /* NULL: none */
+};
+
+struct rows_listing {
+	/* Takes a line; false: flush() is to be called before the next one. */
+	bool (*add)(struct rows_listing *l, const struct rows_entry *entry);
+	/* Prints the lines; never within a call of the store. */
+	enum err (*flush)(struct rows_listing *l, struct err_detail *why);
 };
 
 struct rows {
@@ -43,6 +67,26 @@ struct rows {
 	enum err (*import)(struct cmd_env *env, const struct rows_at *at, uint64_t id, FILE *in,
 		const struct import_options *options, struct import_counts *counts,
 		struct err_detail *why);
+
+	/* Lists what is in a directory, or the row that the path names.  The last lines are not
+	 * flushed.  ERR_NOT_FOUND and its like, ERR_CANCELLED, errors of flush(). */
+	enum err (*list)(struct cmd_env *env, const char *path, struct rows_listing *l,
+		struct err_detail *why);
+	/* Prints a row, or an ordinary file.  keys: with its keys and Timestamp, on one line.
+	 * ERR_IS_A_DIRECTORY, and the errors of finding a path. */
+	enum err (*get)(struct cmd_env *env, const char *path, bool keys, struct err_detail *why);
+	/* Inserts or replaces a row, or merges into it; its table is made.  etag gets the new ETag.
+	 * ERR_CONDITION_NOT_MET; errors of document_check(). */
+	enum err (*write)(struct cmd_env *env, const char *path, struct span text, bool merge,
+		const struct row_condition *c, char etag[CLOUD_ETAG_MAX], struct err_detail *why);
+	/* Removes what the path names; recursive: also a directory.  ERR_IS_A_DIRECTORY,
+	 * ERR_CONDITION_NOT_MET, ERR_NOT_PERMITTED. */
+	enum err (*remove)(struct cmd_env *env, const char *path, bool recursive,
+		const struct row_condition *c, struct err_detail *why);
+	/* Gives a row another name, over the row there; new_path may be the directory to move into.
+	 * *ret_blamed is the path that an error is about; the caller frees it; NULL: memory is out. */
+	enum err (*move)(struct cmd_env *env, const char *path, const char *new_path,
+		char **ret_blamed, struct err_detail *why);
 };
 
 /* Returns the rows that the command works on. */

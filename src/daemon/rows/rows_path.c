@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Paths of commands, whatever the rows are of. */
-#include "daemon/rows/rows.h"
+#include "daemon/rows/row_ops.h"
 
 #include <string.h>
 
@@ -29,4 +29,10 @@ void rows_cut(const char *path, struct span *account, struct span *table, struct
 enum err rows_not_table(struct err_detail *why)
 {
 	return err_set(why, ERR_INVALID_INPUT, "not ACCOUNT/TABLE or ACCOUNT/TABLE/PARTITION");
+}
+
+enum err row_condition_error(const struct row_condition *c, enum err e)
+{
+	bool unmet = e == ERR_NOT_FOUND || e == ERR_ENTITY_EXISTS || e == ERR_GONE;
+	return c->given && unmet ? ERR_CONDITION_NOT_MET : e;
 }

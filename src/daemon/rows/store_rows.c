@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Rows of the open store. */
 #include "daemon/core/place.h"
-#include "daemon/rows/rows.h"
+#include "daemon/rows/row_ops.h"
 #include "model/key.h"
-#include "service/core/accounts.h"
-#include "service/core/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,21 +68,12 @@ static enum err find_partition(
 	return e;
 }
 
-static enum err find_table(struct cmd_env *env, const struct rows_at *at, uint64_t *ret_id)
-{
-	struct item table = { 0 };
-	enum err e = table_find(env->service, at->account, at->table, &table);
-	*ret_id = table.id;
-	item_fini(&table);
-	return e;
-}
-
 static enum err stream(struct cmd_env *env, const struct rows_at *at, struct row_query *query,
 	const char *what, struct row_source **ret, struct err_detail *why)
 {
 	uint64_t id;
 	struct text *t = calloc(1, sizeof(*t));
-	enum err e = t != NULL ? find_table(env, at, &id) : ERR_NO_MEMORY;
+	enum err e = t != NULL ? store_table_find(env, at, &id) : ERR_NO_MEMORY;
 	if (e == ERR_OK && at->pk != NULL)
 		e = find_partition(env->service, id, *at->pk, why);
 	if (e == ERR_OK)
@@ -103,23 +92,6 @@ static enum err stream(struct cmd_env *env, const struct rows_at *at, struct row
 
 /* ---- import ---- */
 
-static enum err make_table(
-	struct cmd_env *env, const struct rows_at *at, uint64_t *ret_id, struct err_detail *why)
-{
-	enum err e = find_table(env, at, ret_id);
-	if (e != ERR_TABLE_NOT_FOUND)
-		return e;
-	struct item account = { 0 }, table = { 0 };
-	e = account_find(env->service, at->account, &account);
-	if (e == ERR_OK)
-		e = table_create(env->service, ORIGIN_COMMAND, account.id, at->table, &table, why);
-	*ret_id = table.id;
-	item_fini(&account);
-	item_fini(&table);
-	/* Another process was faster. */
-	return e == ERR_TABLE_EXISTS ? find_table(env, at, ret_id) : e;
-}
-
 static enum err import(struct cmd_env *env, const struct rows_at *at, uint64_t id, FILE *in,
 	const struct import_options *options, struct import_counts *counts, struct err_detail *why)
 {
@@ -130,6 +102,11 @@ static enum err import(struct cmd_env *env, const struct rows_at *at, uint64_t i
 const struct rows rows_of_store = {
 	.find = find,
 	.stream = stream,
-	.make_table = make_table,
+	.make_table = store_table_make,
 	.import = import,
+	.list = store_path_list,
+	.get = store_row_get,
+	.write = store_row_write,
+	.remove = store_row_remove,
+	.move = store_row_move,
 };

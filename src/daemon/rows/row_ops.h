@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * What rows.c gathers: the functions of struct rows (rows.h) that work on paths of rows.  Private to
+ * daemon/rows. */
+#ifndef DAEMON_ROWS_ROW_OPS_H
+#define DAEMON_ROWS_ROW_OPS_H
+
+#include "daemon/rows/rows.h"
+
+/* An unmet condition has one error, whatever the row is. */
+enum err row_condition_error(const struct row_condition *c, enum err e);
+
+/* ERR_ACCOUNT_NOT_FOUND, ERR_TABLE_NOT_FOUND. */
+enum err store_table_find(struct cmd_env *env, const struct rows_at *at, uint64_t *ret_id);
+enum err store_table_make(
+	struct cmd_env *env, const struct rows_at *at, uint64_t *ret_id, struct err_detail *why);
+
+enum err store_path_list(
+	struct cmd_env *env, const char *path, struct rows_listing *l, struct err_detail *why);
+enum err cloud_list(
+	struct cmd_env *env, const char *path, struct rows_listing *l, struct err_detail *why);
+
+enum err store_row_get(struct cmd_env *env, const char *path, bool keys, struct err_detail *why);
+enum err store_row_write(struct cmd_env *env, const char *path, struct span text, bool merge,
+	const struct row_condition *c, char etag[CLOUD_ETAG_MAX], struct err_detail *why);
+enum err store_row_remove(struct cmd_env *env, const char *path, bool recursive,
+	const struct row_condition *c, struct err_detail *why);
+enum err store_row_move(struct cmd_env *env, const char *path, const char *new_path,
+	char **ret_blamed, struct err_detail *why);
+
+enum err cloud_row_get(struct cmd_env *env, const char *path, bool keys, struct err_detail *why);
+enum err cloud_row_write(struct cmd_env *env, const char *path, struct span text, bool merge,
+	const struct row_condition *c, char etag[CLOUD_ETAG_MAX], struct err_detail *why);
+enum err cloud_row_remove(struct cmd_env *env, const char *path, bool recursive,
+	const struct row_condition *c, struct err_detail *why);
+enum err cloud_row_move(struct cmd_env *env, const char *path, const char *new_path,
+	char **ret_blamed, struct err_detail *why);
+
+#endif

@@ -25,7 +25,8 @@ enum err control_start(struct service *s, const struct stat *store,
  * fine. */
 void control_stop(struct control *c);
 
-/* The same, but lets the running commands come to their end. */
+/* Takes commands until none runs, and returns then: those that run may wait for one that has just
+ * connected.  NULL is fine. */
 void control_finish(struct control *c);
 
 /* A connection to the process that serves this store, or -1.  path: as the user wrote it, for

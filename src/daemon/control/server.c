@@ -153,14 +153,20 @@ static bool start_call(struct control *control, int sock)
 	mutex_lock(&control->lock);
 	while (control->running >= COMMANDS_MAX && !atomic_load(&control->closing))
 		cond_wait(&control->changed, &control->lock);
-	control->running++;
+	bool closing = atomic_load(&control->closing);
+	control->running += !closing;
 	mutex_unlock(&control->lock);
+	if (closing) {
+		free(c);
+		return false;
+	}
 	if (pthread_create(&thread, NULL, serve_call, c) == 0) {
 		pthread_detach(thread);
 		return true;
 	}
 	mutex_lock(&control->lock);
 	control->running--;
+	pthread_cond_broadcast(&control->changed);
 	mutex_unlock(&control->lock);
 	free(c);
 	return false;
@@ -266,8 +272,15 @@ void control_stop(struct control *c)
 	end(c);
 }
 
+/* Commands that run may wait for one that has just connected, as those of a copy do. */
 void control_finish(struct control *c)
 {
-	if (c != NULL)
-		end(c);
+	if (c == NULL)
+		return;
+	mutex_lock(&c->lock);
+	while (c->running > 0)
+		cond_wait(&c->changed, &c->lock);
+	atomic_store(&c->closing, true);
+	mutex_unlock(&c->lock);
+	end(c);
 }

@@ -60,6 +60,7 @@
 	X(TOLD, "fs/tree/told.c", "streams that are kept for the open after a stat(2)") \
 	X(STREAM_SIZES, "fs/cache/stream_sizes.c", "sizes of streams that were counted") \
 	X(QUEUE_NAMES, "fs/queue/names.c", "names that users chose for messages") \
+	X(BLOB_NODES, "fs/blob/nodes.c", "nodes of blobs by number, and their references") \
 	X(TURNS, "fs/tree/handle.h", "whose turn it is at one virtual file or directory") \
 	X(WAITERS, "fs/core/waiters.c", "requests that wait for an event or a time") \
 	X(SYNCS, "fs/requests/syncs.c", "requests that wait for the next sync") \

@@ -16,7 +16,8 @@
  *                 id: what comes when that stage has gone is about the row
  *   snapshot      as an item, with the snapshot's number for the generation
  *   virtual       bit 61 0: a control file of a directory, bits 40..44 which (enum
- *                 dir_control), 0..39 the directory's id; or a node of a queue (fs/queue/nodes.h)
+ *                 dir_control), 0..39 the directory's id; or a node of
+ *                 queues or blobs (fs/queue/nodes.h, fs/blob/nodes.h)
  *                 bit 61 1: a node of a query, bits 0..44 are a counter (fs/query/nodes.h)
  *
  * Bits 45..60 of virtual nodes, and of the files of .rowfs, are a moment: a file that is made when
@@ -70,6 +71,8 @@ enum dir_control {
 	/* A room's own nodes, from its directory in an account on. */
 	DIR_CONTROL_QUEUES = 16, /* fs/queue/nodes.h */
 	DIR_CONTROL_QUEUES_LAST = 27,
+	DIR_CONTROL_BLOBS = 28, /* fs/blob/nodes.h */
+	DIR_CONTROL_BLOBS_LAST = 31,
 };
 
 /* The meaning of a far node's number. */
@@ -198,6 +201,7 @@ enum nid_kind {
 	NID_KIND_DIR_CONTROL,
 	NID_KIND_QUERY,
 	NID_KIND_QUEUE,
+	NID_KIND_BLOB,
 	NID_KIND_COUNT_
 };
 
@@ -209,6 +213,8 @@ static inline enum nid_kind nid_kind(uint64_t nid)
 		return NID_KIND_SNAPSHOT;
 	if (nid_is_query(nid))
 		return NID_KIND_QUERY;
+	if (nid_is_dir_control(nid) && nid_dir_control(nid) >= DIR_CONTROL_BLOBS)
+		return NID_KIND_BLOB;
 	if (nid_is_dir_control(nid) && nid_dir_control(nid) >= DIR_CONTROL_QUEUES)
 		return NID_KIND_QUEUE;
 	if (nid_is_dir_control(nid))

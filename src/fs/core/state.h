@@ -33,6 +33,7 @@ struct query_nodes;
 struct stream_sizes;
 struct told;
 struct queue_names;
+struct blob_room;
 struct fuse_session;
 struct vnode_ops;
 struct waiters;
@@ -77,6 +78,7 @@ struct fs {
 	struct stream_sizes *stream_sizes;
 	struct told *told;
 	struct queue_names *queue_names;     /* names that users chose for messages */
+	struct blob_room *blobs;             /* nodes and directories of blobs */
 	atomic_uint_fast64_t changes;        /* change sets committed since the mount */
 	atomic_uint_fast64_t moments;        /* given to nodes (fs/core/nid.h) */
 	struct batch_results *batch_results; /* the last of each .batch */

@@ -185,6 +185,12 @@ struct vnode_ops {
 	enum err (*xattr_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 	enum err (*xattr_set)(struct fs *fs, uint64_t nid, const char *name, struct span value,
 		const struct caller *call);
+	/* user.meta.*; name: behind the prefix.  ERR_NO_ATTRIBUTE.  value NULL: removes it. */
+	enum err (*meta_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+	enum err (*meta_set)(struct fs *fs, uint64_t nid, const char *name,
+		const struct span *value, const struct caller *call);
+	/* Appends the names of the attributes that are listed, each with its NUL. */
+	enum err (*xattr_names)(struct fs *fs, uint64_t nid, struct buf *out);
 	/* Of a name in the directory nid, or of the node itself (name.p is NULL).  Never NULL. */
 	void (*place)(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret);
 };

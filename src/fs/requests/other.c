@@ -58,27 +58,44 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, 
 
 /* ---- extended attributes ---- */
 
+/* ERR_NO_ATTRIBUTE: no node has such a one. */
+static enum err get_xattr(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
+{
+	const struct kind_ops *kind = kind_by_id(fs, nid);
+	const char *meta = xattr_meta_name(name);
+	if (xattr_is_ours(name))
+		return kind->xattr_get(fs, nid, xattr_behind_prefix(name), out);
+	if (meta != NULL && kind->meta_get != NULL)
+		return kind->meta_get(fs, nid, meta, out);
+	bool acl = strncmp(name, "system.posix_acl", 16) == 0;
+	return acl ? ERR_NOT_SUPPORTED : ERR_NO_ATTRIBUTE;
+}
+
+/* Answers getxattr and listxattr; size 0: the caller asks how long the value is. */
+static void reply_value(struct fuse_call *c, enum err e, const struct buf *value, size_t size)
+{
+	fuse_req_t req = c->req;
+	if (e == ERR_OK && !buf_ok(value))
+		e = buf_full(value);
+	if (e == ERR_OK && size != 0 && value->len > size)
+		e = ERR_RANGE;
+	if (e != ERR_OK) {
+		reply_err(c, e);
+	} else if (size == 0) {
+		call_done(c, 0);
+		fuse_reply_xattr(req, value->len);
+	} else {
+		reply_bytes(c, value->data, value->len);
+	}
+}
+
 void op_getxattr(fuse_req_t req, fuse_ino_t nid, const char *name, size_t size)
 {
 	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
 	c.title = "getxattr";
-	if (!xattr_is_ours(name)) {
-		bool acl = strncmp(name, "system.posix_acl", 16) == 0;
-		reply_err(&c, acl ? ERR_NOT_SUPPORTED : ERR_NO_ATTRIBUTE);
-		return;
-	}
 	struct buf value = BUF_INIT(65536);
-	enum err e = kind_by_id(c.fs, nid)->xattr_get(c.fs, nid, xattr_behind_prefix(name), &value);
-	if (e == ERR_OK && size != 0 && value.len > size)
-		e = ERR_RANGE;
-	if (e != ERR_OK) {
-		reply_err(&c, e);
-	} else if (size == 0) {
-		call_done(&c, 0);
-		fuse_reply_xattr(req, value.len);
-	} else {
-		reply_bytes(&c, value.data, value.len);
-	}
+	enum err e = get_xattr(c.fs, nid, name, &value);
+	reply_value(&c, e, &value, size);
 	buf_fini(&value);
 }
 
@@ -88,30 +105,38 @@ void op_setxattr(
 	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
 	(void)flags;
 	struct span text = span_make(value, size);
+	const struct kind_ops *kind = kind_by_id(c.fs, nid);
+	const char *meta = xattr_meta_name(name);
 	c.title = "setxattr";
-	if (!xattr_is_ours(name))
+	if (meta != NULL && kind->meta_set != NULL)
+		kind->meta_set(&c, nid, meta, &text);
+	else if (!xattr_is_ours(name))
 		reply_err(&c, ERR_NOT_SUPPORTED);
 	else
-		kind_by_id(c.fs, nid)->xattr_set(&c, nid, xattr_behind_prefix(name), text);
+		kind->xattr_set(&c, nid, xattr_behind_prefix(name), text);
 }
 
 void op_removexattr(fuse_req_t req, fuse_ino_t nid, const char *name)
 {
 	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
+	const struct kind_ops *kind = kind_by_id(c.fs, nid);
+	const char *meta = xattr_meta_name(name);
 	c.title = "removexattr";
-	if (!xattr_is_ours(name))
+	if (meta != NULL && kind->meta_set != NULL)
+		kind->meta_set(&c, nid, meta, NULL);
+	else if (!xattr_is_ours(name))
 		reply_err(&c, ERR_NO_ATTRIBUTE);
 	else
-		kind_by_id(c.fs, nid)->xattr_remove(&c, nid, xattr_behind_prefix(name));
+		kind->xattr_remove(&c, nid, xattr_behind_prefix(name));
 }
 
 void op_listxattr(fuse_req_t req, fuse_ino_t nid, size_t size)
 {
 	struct fuse_call c = call_begin(req, OP_XATTR, nid, NULL);
-	(void)nid;
-	call_done(&c, 0);
-	if (size == 0)
-		fuse_reply_xattr(req, 0);
-	else
-		fuse_reply_buf(req, NULL, 0);
+	const struct kind_ops *kind = kind_by_id(c.fs, nid);
+	struct buf names = BUF_INIT(65536);
+	c.title = "listxattr";
+	enum err e = kind->xattr_names != NULL ? kind->xattr_names(c.fs, nid, &names) : ERR_OK;
+	reply_value(&c, e, &names, size);
+	buf_fini(&names);
 }

@@ -3,8 +3,6 @@
  * a room does not give is refused with its words. */
 #include "fs/requests/virtual.h"
 
-#include "fs/refused/reason.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,11 +10,6 @@
 static const struct vnode_ops *ops_of(const struct task *t)
 {
 	return vnode_ops_of(t->call.fs, t->nid);
-}
-
-static void refuse(struct fuse_call *c, uint64_t nid)
-{
-	virtual_refuse(c, nid, vnode_ops_of(c->fs, nid)->refusal);
 }
 
 /* ---- names ---- */
@@ -81,7 +74,7 @@ static void change_name(
 {
 	struct task *t = NULL;
 	if (!has)
-		refuse(c, dir);
+		virtual_refuse_change(c, dir);
 	else if ((t = task_named(c, run, dir, name)) != NULL)
 		task_dispatch(t, VPOOL_CHANGE);
 }
@@ -109,7 +102,7 @@ static void virtual_rename(struct fuse_call *c, uint64_t dir, const char *name, 
 	struct task *t = NULL;
 	(void)to_name;
 	if (vnode_ops_of(c->fs, nid)->rename == NULL) {
-		refuse(c, nid);
+		virtual_refuse_change(c, nid);
 	} else if ((t = task_named(c, run_rename, nid, name)) != NULL) {
 		t->offset = flags;
 		task_dispatch(t, VPOOL_CHANGE);
@@ -230,42 +223,6 @@ static bool virtual_mode(struct fs *fs, uint64_t nid, mode_t *ret)
 	return e == ERR_OK;
 }
 
-static enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out)
-{
-	const struct vnode_ops *ops = vnode_ops_of(fs, nid);
-	struct vplace at = { 0 };
-	if (strcmp(name, "error") != 0)
-		return ops->xattr_get != NULL ? ops->xattr_get(fs, nid_base(nid), name, out)
-					      : ERR_NO_ATTRIBUTE;
-	ops->place(fs, nid_base(nid), (struct span){ 0 }, &at);
-	return reasons_get(fs->reasons, at.dir, at.name, at.inside, out) ? ERR_OK
-									 : ERR_NO_ATTRIBUTE;
-}
-
-static void run_xattr_set(struct task *t)
-{
-	const char *name = t->bytes;
-	struct span value = span_make(name + strlen(name) + 1, t->size);
-	virtual_refuse(&t->call, t->nid,
-		ops_of(t)->xattr_set(t->call.fs, nid_base(t->nid), name, value, &t->vcall));
-}
-
-static void virtual_xattr_set(
-	struct fuse_call *c, uint64_t nid, const char *name, struct span value)
-{
-	struct task *t = NULL;
-	if (vnode_ops_of(c->fs, nid)->xattr_set == NULL)
-		refuse(c, nid);
-	else if ((t = task_with_value(c, run_xattr_set, nid, name, value)) != NULL)
-		task_dispatch(t, VPOOL_CHANGE);
-}
-
-static void virtual_xattr_remove(struct fuse_call *c, uint64_t nid, const char *name)
-{
-	(void)name;
-	refuse(c, nid);
-}
-
 /* ---- open ---- */
 
 /* Takes f or d over. */
@@ -371,7 +328,7 @@ static void virtual_create(
 	struct task *t = NULL;
 	(void)mode;
 	if (vnode_ops_of(c->fs, dir)->create == NULL) {
-		refuse(c, dir);
+		virtual_refuse_change(c, dir);
 	} else if ((t = task_named(c, run_create, dir, name)) != NULL) {
 		t->fi = *fi;
 		task_dispatch(t, VPOOL_CHANGE);
@@ -389,6 +346,9 @@ const struct kind_ops kind_virtual = {
 	.xattr_get = virtual_xattr_get,
 	.xattr_set = virtual_xattr_set,
 	.xattr_remove = virtual_xattr_remove,
+	.meta_get = virtual_meta_get,
+	.meta_set = virtual_meta_set,
+	.xattr_names = virtual_xattr_names,
 	.mode = virtual_mode,
 	.open = virtual_open,
 	.attributes = virtual_attributes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the kind of virtual nodes has in two files: virtual.c by node, virtual_handle.c by open
- * file. */
+ * What the kind of virtual nodes has in three files: virtual.c by node, virtual_xattr.c its attributes,
+ * virtual_handle.c by open file. */
 #ifndef FS_REQUESTS_VIRTUAL_H
 #define FS_REQUESTS_VIRTUAL_H
 
@@ -25,5 +25,19 @@ struct handle *virtual_handle(struct task *t, struct vfile *f, struct vdir *d);
 
 /* Answers an error, or success, with the words of the node's room where nobody has others. */
 void virtual_refuse(struct fuse_call *c, uint64_t nid, enum err e);
+/* Refuses a change that the room does not give. */
+static inline void virtual_refuse_change(struct fuse_call *c, uint64_t nid)
+{
+	virtual_refuse(c, nid, vnode_ops_of(c->fs, nid)->refusal);
+}
+
+/* By virtual_xattr.c: methods of KIND_VIRTUAL. */
+enum err virtual_xattr_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+void virtual_xattr_set(struct fuse_call *c, uint64_t nid, const char *name, struct span value);
+void virtual_xattr_remove(struct fuse_call *c, uint64_t nid, const char *name);
+enum err virtual_meta_get(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+void virtual_meta_set(
+	struct fuse_call *c, uint64_t nid, const char *name, const struct span *value);
+enum err virtual_xattr_names(struct fs *fs, uint64_t nid, struct buf *out);
 
 #endif

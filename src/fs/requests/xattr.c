@@ -70,6 +70,13 @@ bool xattr_is_ours(const char *name)
 	return strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0;
 }
 
+const char *xattr_meta_name(const char *name)
+{
+	static const char prefix[] = "user.meta.";
+	bool is = strncmp(name, prefix, sizeof(prefix) - 1) == 0;
+	return is ? name + sizeof(prefix) - 1 : NULL;
+}
+
 const char *xattr_behind_prefix(const char *name)
 {
 	return name + sizeof(PREFIX) - 1;

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/workers.h"
+#include "fs/blob/room.h"
+#include "fs/blob/tree.h"
 #include "fs/cache/ahead.h"
 #include "fs/cache/content.h"
 #include "fs/cache/notify.h"
@@ -204,6 +206,7 @@ static bool make_parts(struct fs *fs)
 	fs->stream_sizes = stream_sizes_new();
 	fs->told = told_new();
 	fs->queue_names = queue_names_new();
+	fs->blobs = blob_room_new();
 	fs->syncs = syncs_new();
 	return fs->contents != NULL && fs->ahead != NULL && fs->stages != NULL &&
 		fs->retries != NULL && fs->habits != NULL && fs->reasons != NULL &&
@@ -211,7 +214,8 @@ static bool make_parts(struct fs *fs)
 		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
 		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
 		fs->query_nodes != NULL && fs->stream_sizes != NULL && fs->told != NULL &&
-		fs->queue_names != NULL && fs->batch_results != NULL && fs->syncs != NULL;
+		fs->queue_names != NULL && fs->blobs != NULL && fs->batch_results != NULL &&
+		fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -271,6 +275,7 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	fs->vnode_ops[NID_KIND_DIR_CONTROL] = dir_control_ops_of;
 	fs->vnode_ops[NID_KIND_QUERY] = query_ops_of;
 	fs->vnode_ops[NID_KIND_QUEUE] = queue_ops_of;
+	fs->vnode_ops[NID_KIND_BLOB] = blob_ops_of;
 	prepare_end(fs);
 	enum err e = ERR_NO_MEMORY;
 	if (fs->source != NULL && fs->store_path != NULL && fs->dir != NULL &&
@@ -343,6 +348,7 @@ void fs_free(struct fs *fs)
 	query_nodes_free(fs->query_nodes);
 	stream_sizes_free(fs->stream_sizes);
 	queue_names_free(fs->queue_names);
+	blob_room_free(fs->blobs);
 	batch_results_free(fs->batch_results);
 	syncs_free(fs->syncs);
 	idset_free(fs->open_files);

@@ -143,9 +143,10 @@ static void wake(struct fs *fs, const struct change *c)
 /* What the kernel may have cached of what another front end changed. */
 static void tell(struct fs *fs, struct told *told, const struct change *c)
 {
-	/* The kernel keeps nothing of queues; an account lists .queue while it has some. */
+	/* The kernel keeps no names of queues and blobs; an account lists .queue and .blob while it has
+	 * some. */
 	if (c->now.class == CLASS_QUEUE || c->now.class == CLASS_BLOB) {
-		if (c->now.kind == ITEM_QUEUE)
+		if (c->now.kind == ITEM_QUEUE || c->now.kind == ITEM_CONTAINER)
 			dir_changed(fs, told, c->now.parent);
 		return;
 	}

@@ -93,6 +93,11 @@ struct kind_ops {
 	enum err (*xattr_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
 	void (*xattr_set)(struct fuse_call *c, uint64_t nid, const char *name, struct span value);
 	void (*xattr_remove)(struct fuse_call *c, uint64_t nid, const char *name);
+	/* user.meta.*, and the names that are listed; NULL: there are none.  value NULL: removes it. */
+	enum err (*meta_get)(struct fs *fs, uint64_t nid, const char *name, struct buf *out);
+	void (*meta_set)(
+		struct fuse_call *c, uint64_t nid, const char *name, const struct span *value);
+	enum err (*xattr_names)(struct fs *fs, uint64_t nid, struct buf *out);
 	/* What access(2) needs; false: the node has gone. */
 	bool (*mode)(struct fs *fs, uint64_t nid, mode_t *ret);
 	/* When the node was made.  NULL, or false: that is not known. */

@@ -71,6 +71,8 @@ void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_
 		prepend(out, component, len);
 		if (dir.kind == ITEM_QUEUE)
 			prepend(out, ".queue", sizeof(".queue") - 1);
+		if (dir.kind == ITEM_CONTAINER)
+			prepend(out, ".blob", sizeof(".blob") - 1);
 		if (dir.id == STORE_REJECTED || dir.id == STORE_TRASH)
 			prepend(out, ".rowfs", sizeof(".rowfs") - 1);
 		dir_id = dir.parent != 0 ? dir.parent : STORE_ROOT;

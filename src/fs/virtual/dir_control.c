@@ -54,6 +54,8 @@ const struct vnode_ops *dir_control_ops_of(uint64_t nid)
 	case DIR_CONTROL_COUNT_:
 	case DIR_CONTROL_QUEUES: /* of fs/queue/tree.h */
 	case DIR_CONTROL_QUEUES_LAST:
+	case DIR_CONTROL_BLOBS: /* of fs/blob/tree.h */
+	case DIR_CONTROL_BLOBS_LAST:
 		break;
 	}
 	return NULL;

@@ -2,13 +2,15 @@
 """A client of the Blob service that signs each request with SharedKey."""
 
 import http.client
+import re
+import subprocess
 import urllib.parse
 
 from queue_client import Answer, Queues, code, string_to_sign
-from rest_client import now, sign
+from rest_client import ACCOUNT, now, sign
 
 VERSION = "2021-12-02"
-__all__ = ["Answer", "Blobs", "code"]
+__all__ = ["Answer", "Blobs", "blobs_of", "code"]
 
 
 class Blobs(Queues):
@@ -48,3 +50,15 @@ class Blobs(Queues):
 
     def get(self, path, **headers):
         return self.ask("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def blobs_of(server, store):
+    """A client in path style, at the blobs' own socket."""
+    text = subprocess.run([str(server.rowfs.program), "account", "keys", str(store), ACCOUNT],
+                          capture_output=True, text=True, check=True).stdout
+    found = re.search(r"BlobEndpoint=http://127\.0\.0\.1:(\d+)/" + ACCOUNT + ";", text)
+    assert found, text
+    client = Blobs(int(found[1]))
+    client.table_port, client.connection = server.port, text.splitlines()[-1].split(None, 1)[1]
+    client.server, client.store = server, store
+    return client

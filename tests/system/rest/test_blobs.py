@@ -12,23 +12,11 @@ import urllib.request
 import xml.etree.ElementTree as ET
 
 import pytest
-from blob_client import Blobs, code
+from blob_client import Blobs, blobs_of, code
 from rest_client import ACCOUNT, KEY
 from tools import sanitized
 
 MIB = 1 << 20
-
-
-def blobs_of(server, store):
-    """A client in path style, at the blobs' own socket."""
-    text = subprocess.run([str(server.rowfs.program), "account", "keys", str(store), ACCOUNT],
-                          capture_output=True, text=True, check=True).stdout
-    found = re.search(r"BlobEndpoint=http://127\.0\.0\.1:(\d+)/" + ACCOUNT + ";", text)
-    assert found, text
-    client = Blobs(int(found[1]))
-    client.table_port, client.connection = server.port, text.splitlines()[-1].split(None, 1)[1]
-    client.server, client.store = server, store
-    return client
 
 
 @pytest.fixture

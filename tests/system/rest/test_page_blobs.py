@@ -8,8 +8,8 @@ import threading
 import xml.etree.ElementTree as ET
 
 import pytest
-from blob_client import code
-from test_blobs import blobs, blobs_of  # noqa: F401  the fixture
+from blob_client import blobs_of, code
+from test_blobs import blobs  # noqa: F401  the fixture
 
 GIB, TIB = 1 << 30, 1 << 40
 DISK = "/photos/disk.vhd"

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * What a name in a directory of blobs means.  A directory is there while a blob's name begins with its
+ * path and a slash. */
+#ifndef FS_BLOB_FIND_H
+#define FS_BLOB_FIND_H
+
+#include "fs/blob/names.h"
+#include "fs/blob/nodes.h"
+#include "fs/core/state.h"
+#include "service/blobs/blob_find.h"
+
+/* Bytes of a blob's name: 1,024 characters of up to 3 bytes. */
+#define BLOB_NAME_BYTES ((size_t)3 * LIMIT_BLOB_NAME_UNITS)
+
+/* A container, or a directory in it. */
+struct blob_dir {
+	uint64_t container;
+	struct span prefix;           /* "", or it ends with a slash */
+	const struct blob_node *node; /* owns the prefix; one reference */
+};
+/* Finds the directory of a node.  On ERR_OK call blob_dir_fini().  ERR_NOT_A_DIRECTORY, ERR_GONE. */
+enum err blob_dir_of(struct fs *fs, uint64_t nid, struct blob_dir *ret);
+void blob_dir_fini(struct fs *fs, struct blob_dir *d);
+
+struct blob_found {
+	struct buf name; /* whole; of a directory it ends with a slash */
+	bool is_dir;
+	struct blob_info blob; /* if it is none; owned */
+};
+/* Finds a name.  On ERR_OK call blob_found_fini().  ERR_NOT_FOUND; ERR_NAME_INVALID: no blob can have
+ * the name. */
+enum err blob_name_find(
+	struct fs *fs, const struct blob_dir *dir, struct span shown, struct blob_found *ret);
+void blob_found_fini(struct blob_found *f);
+
+/* Sets *ret to whether a blob's name begins with the prefix. */
+enum err blob_prefix_any(struct fs *fs, uint64_t container, struct span prefix, bool *ret);
+
+#endif

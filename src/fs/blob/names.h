@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Names of blobs as names of files.  A slash divides a blob's name into components.  Almost each is
+ * the file's name as it is.  A component that no file can have is shown with a word behind a "%":
+ *
+ *   an empty one              %empty
+ *   "." and ".."              .%dot  ..%dot
+ *   a blob beside a directory of the same name     NAME.%blob
+ *   one of more than 255 bytes                     its beginning, %~ and 16 digits of a hash
+ *
+ * A component that ends with such a word itself gets one "%" more before the word.  So every blob has
+ * one path, and each path means one blob. */
+#ifndef FS_BLOB_NAMES_H
+#define FS_BLOB_NAMES_H
+
+#include "base/buf.h"
+#include "model/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BLOB_HASH_CHARS 16
+
+/* A component as a file's name tells it. */
+struct blob_component {
+	char text[LIMIT_FILE_NAME_BYTES + 1]; /* with a hash: its beginning */
+	size_t n;
+	bool is_file;                   /* it is the blob beside a directory */
+	char hash[BLOB_HASH_CHARS + 1]; /* "": none */
+};
+
+/* Appends the file's name of a component; beside_dir: of a blob beside a directory. */
+void blob_component_write(struct span component, bool beside_dir, struct buf *out);
+/* Reads a file's name of up to LIMIT_FILE_NAME_BYTES.  Returns false if no component has it. */
+bool blob_component_read(struct span shown, struct blob_component *ret);
+/* Returns whether a component is the one that was read. */
+bool blob_component_is(const struct blob_component *c, struct span component);
+
+#endif

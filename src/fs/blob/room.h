@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * What this room keeps for a mount: struct fs points to it. */
+#ifndef FS_BLOB_ROOM_H
+#define FS_BLOB_ROOM_H
+
+#include "fs/blob/nodes.h"
+
+struct blob_room {
+	struct blob_nodes *nodes;
+};
+
+struct blob_room *blob_room_new(void);    /* NULL: no memory */
+void blob_room_free(struct blob_room *r); /* accepts NULL */
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT
+ * A name in .blob is a container, and a name below it a blob or a part of the names of blobs.  REST
+ * changes blobs too, so the kernel keeps no name of them. */
+#include "fs/blob/tree.h"
+
+#include "fs/blob/dir.h"
+#include "fs/blob/find.h"
+#include "fs/blob/read_file.h"
+#include "fs/blob/room.h"
+#include "fs/blob/show.h"
+#include "service/blobs/containers.h"
+
+#include <fcntl.h>
+
+#define ONLY_CONTAINERS "Containers are here: mkdir makes one, and files in it are blobs."
+
+static bool is_root(uint64_t nid)
+{
+	return blob_node_class_of(nid) == BLOB_NODE_ROOT;
+}
+
+/* ---- names ---- */
+
+static enum err find_container(struct fs *fs, uint64_t root, struct span name, uint64_t *ret)
+{
+	enum err e = container_id(fs->service, nid_id(root), name, ret);
+	return e == ERR_CONTAINER_NOT_FOUND ? ERR_NOT_FOUND : e;
+}
+
+static enum err lookup_in(struct fs *fs, uint64_t nid, struct span name, struct ventry *ret)
+{
+	struct blob_dir dir;
+	struct blob_found found;
+	enum err e = blob_dir_of(fs, nid, &dir);
+	if (e != ERR_OK)
+		return e;
+	e = blob_name_find(fs, &dir, name, &found);
+	if (e == ERR_OK) {
+		e = blob_entry(fs, dir.container, &found, ret);
+		blob_found_fini(&found);
+	}
+	blob_dir_fini(fs, &dir);
+	return e == ERR_NAME_INVALID ? ERR_NOT_FOUND : e;
+}
+
+static enum err blobs_lookup(struct fs *fs, uint64_t dir, struct span name,
+	const struct caller *call, struct ventry *ret)
+{
+	uint64_t id;
+	(void)call;
+	if (!is_root(dir))
+		return lookup_in(fs, dir, name, ret);
+	enum err e = find_container(fs, dir, name, &id);
+	return e == ERR_OK ? blob_container_entry(fs, id, ret) : e;
+}
+
+static enum err blobs_mkdir(struct fs *fs, uint64_t dir, struct span name,
+	const struct caller *call, struct ventry *ret)
+{
+	struct collection c = { .name = name, .metadata = SPAN_LIT(""), .policies = SPAN_LIT("") };
+	uint64_t id;
+	if (!is_root(dir))
+		return ERR_NOT_PERMITTED;
+	enum err e = collection_create(
+		fs->service, ORIGIN_MOUNT, &collection_container, nid_id(dir), &c, call->detail);
+	if (e != ERR_OK)
+		return e == ERR_ACCOUNT_NOT_FOUND ? ERR_GONE : e;
+	e = find_container(fs, dir, name, &id);
+	return e == ERR_OK ? blob_container_entry(fs, id, ret) : e;
+}
+
+struct look {
+	struct service *service;
+	bool any;
+};
+
+static bool on_child(void *arg, const struct item *it)
+{
+	(void)it;
+	*(bool *)arg = true;
+	return false;
+}
+
+/* .blob is always there, and is listed while something is in it.  So rmdir of an empty one does
+ * nothing. */
+static enum err rmdir_root(struct fs *fs, uint64_t root)
+{
+	bool any = false;
+	enum err e = store_list(fs->store, NULL, nid_id(root), CLASS_BLOB, (struct span){ 0 },
+		false, WANT_KEYS, on_child, &any);
+	return e == ERR_OK && any ? ERR_NOT_EMPTY : e;
+}
+
+static enum err check_empty(void *arg, const struct collection *c)
+{
+	struct look *look = arg;
+	enum err e = store_list(service_store(look->service), NULL, c->id, CLASS_BLOB,
+		(struct span){ 0 }, false, WANT_KEYS, on_child, &look->any);
+	return e == ERR_OK && look->any ? ERR_NOT_EMPTY : e;
+}
+
+static enum err blobs_rmdir(
+	struct fs *fs, uint64_t dir, struct span name, const struct caller *call)
+{
+	struct look look = { .service = fs->service };
+	uint64_t id;
+	if (!is_root(dir))
+		return ERR_NOT_PERMITTED;
+	if (name.n == 0)
+		return rmdir_root(fs, dir);
+	enum err e = find_container(fs, dir, name, &id);
+	if (e != ERR_OK)
+		return e;
+	e = collection_delete(fs->service, ORIGIN_MOUNT, &collection_container, id, check_empty,
+		&look, call->detail);
+	return e == ERR_CONTAINER_NOT_FOUND ? ERR_NOT_FOUND : e;
+}
+
+static void blobs_forget(struct fs *fs, uint64_t nid, uint64_t n)
+{
+	if (blob_node_class_of(nid) == BLOB_NODE_KNOWN)
+		blob_nodes_forget(fs->blobs->nodes, nid, n);
+}
+
+/* ---- open ---- */
+
+static enum err open_version(struct fs *fs, const struct blob_node *n, struct vfile **ret)
+{
+	struct blob_info blob;
+	enum err e = blob_of_node(fs, n, &blob);
+	return e == ERR_OK ? read_file_open(fs, n->container, &blob, ret) : e;
+}
+
+static enum err blobs_open(
+	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
+{
+	if (blob_node_class_of(nid) != BLOB_NODE_KNOWN)
+		return ERR_IS_A_DIRECTORY;
+	if ((flags & (O_ACCMODE | O_TRUNC)) != O_RDONLY)
+		return err_set(call->detail, ERR_NOT_PERMITTED, "Blobs are written over REST.");
+	const struct blob_node *n = blob_nodes_get(fs->blobs->nodes, nid);
+	enum err e = n != NULL ? open_version(fs, n, ret) : ERR_GONE;
+	blob_nodes_unref(fs->blobs->nodes, n);
+	return e;
+}
+
+static enum err blobs_opendir(
+	struct fs *fs, uint64_t nid, const struct caller *call, struct vdir **ret)
+{
+	(void)call;
+	return blob_dir_open(fs, nid, ret);
+}
+
+/* ---- reasons ---- */
+
+static void place_known(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret)
+{
+	const struct blob_node *n = blob_nodes_get(fs->blobs->nodes, nid);
+	if (n == NULL)
+		return;
+	size_t room = sizeof(ret->text) - 1;
+	size_t len = n->name.n < room ? n->name.n : room;
+	size_t more = name.n < room - len ? name.n : room - len;
+	memcpy(ret->text, n->name.p, len);
+	if (more > 0)
+		memcpy(ret->text + len, name.p, more);
+	ret->dir = n->container;
+	ret->name = span_make(ret->text, len + more);
+	blob_nodes_unref(fs->blobs->nodes, n);
+}
+
+static void blobs_place(struct fs *fs, uint64_t nid, struct span name, struct vplace *ret)
+{
+	struct item it = { 0 };
+	ret->dir = nid_id(nid);
+	ret->name = name;
+	if (blob_node_class_of(nid) == BLOB_NODE_KNOWN) {
+		place_known(fs, nid, name, ret);
+	} else if (is_root(nid)) {
+		ret->name = SPAN_LIT(".blob");
+	} else if (name.p == NULL) {
+		ret->inside = nid_id(nid);
+		ret->name = SPAN_LIT(".blob");
+		if (store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, &it) == ERR_OK)
+			ret->dir = it.parent;
+		item_fini(&it);
+	}
+}
+
+static const struct vnode_ops blobs_ops = {
+	.pool = VPOOL_INLINE,
+	.refusal = ERR_NOT_PERMITTED,
+	.why = ONLY_CONTAINERS,
+	.takes_attrs = true,
+	.stat = blob_stat,
+	.lookup = blobs_lookup,
+	.opendir = blobs_opendir,
+	.open = blobs_open,
+	.mkdir = blobs_mkdir,
+	.rmdir = blobs_rmdir,
+	.forget = blobs_forget,
+	.xattr_get = blob_fact,
+	.meta_get = blob_meta,
+	.xattr_names = blob_attribute_names,
+	.place = blobs_place,
+};
+
+const struct vnode_ops *blob_ops_of(uint64_t nid)
+{
+	(void)nid;
+	return &blobs_ops;
+}

@@ -93,16 +93,16 @@ static enum err load(struct reply *r, struct span marker)
 
 /* Whether a directory has the name of the blob.  The name behind it tells, unless it sorts between the
  * two. */
-static enum err is_beside_dir(struct reply *r, size_t i, struct span name, bool *ret)
+static enum err is_beside_dir(struct reply *r, struct span name, struct span next, bool *ret)
 {
-	const struct page *p = &r->page;
-	struct span next = i + 1 < p->n ? name_of(p, i + 1) : buf_span(&p->next);
 	struct buf dir = BUF_INIT(2 * BLOB_NAME_BYTES);
 	enum err e = ERR_OK;
 	buf_add_span(&dir, name);
 	buf_add_char(&dir, '/');
 	if (!buf_ok(&dir))
 		e = ERR_NO_MEMORY;
+	else if (blob_dirs_any(r->d->dir.fs->blobs->dirs, r->d->at.container, buf_span(&dir)))
+		*ret = true;
 	else if (next.n == 0 || span_cmp(next, buf_span(&dir)) >= 0)
 		*ret = next.n > 0 && span_starts(next, buf_span(&dir));
 	else
@@ -124,16 +124,16 @@ static enum err mark(struct reply *r, struct span name, bool is_dir)
 	return e;
 }
 
-static enum err show(struct reply *r, size_t i)
+/* next: the name of a blob or directory behind it; n 0: there is none. */
+static enum err show(struct reply *r, struct span name, struct span next)
 {
 	struct blob_vdir *d = r->d;
-	struct span name = name_of(&r->page, i);
 	bool is_dir = name.n > 0 && name.p[name.n - 1] == '/' && name.n > d->at.prefix.n;
 	bool beside = false;
 	struct stat st = { .st_ino = blob_ino(d->at.container, name),
 		.st_mode = is_dir ? S_IFDIR : S_IFREG };
 	struct buf shown = BUF_INIT(4 * LIMIT_FILE_NAME_BYTES + BLOB_NAME_BYTES);
-	enum err e = is_dir ? ERR_OK : is_beside_dir(r, i, name, &beside);
+	enum err e = is_dir ? ERR_OK : is_beside_dir(r, name, next, &beside);
 	struct span whole = span_make(name.p, name.n - is_dir);
 	blob_component_write(
 		span_make(whole.p + d->at.prefix.n, whole.n - d->at.prefix.n), beside, &shown);
@@ -158,20 +158,62 @@ static bool show_dots(struct reply *r, int64_t offset)
 		(offset >= AFTER_DOTDOT || r->fn(r->arg, "..", 0, &st, AFTER_DOTDOT));
 }
 
+/* Shows the directories without blobs from *after to `until` (n 0: the end), and moves *after behind
+ * them. */
+static enum err show_empty(struct reply *r, struct buf *after, struct span until)
+{
+	const struct blob_vdir *d = r->d;
+	struct buf dir = BUF_INIT(2 * BLOB_NAME_BYTES);
+	enum err e = ERR_OK;
+	while (e == ERR_OK && !r->full && !d->is_root &&
+		blob_dirs_next(d->dir.fs->blobs->dirs, d->at.container, d->at.prefix,
+			buf_span(after), &dir) &&
+		(until.n == 0 || span_cmp(buf_span(&dir), until) < 0)) {
+		e = show(r, buf_span(&dir), (struct span){ 0 });
+		buf_clear(after);
+		buf_add_span(after, buf_span(&dir));
+		buf_add_char(after, BEHIND_PREFIX);
+		buf_clear(&dir);
+	}
+	buf_fini(&dir);
+	return e == ERR_OK && !buf_ok(after) ? ERR_NO_MEMORY : e;
+}
+
+static enum err show_page(struct reply *r, struct buf *after)
+{
+	const struct page *p = &r->page;
+	enum err e = ERR_OK;
+	for (size_t i = 0; e == ERR_OK && !r->full && i < p->n; i++) {
+		struct span name = name_of(p, i);
+		e = show_empty(r, after, name);
+		if (e != ERR_OK || r->full)
+			break;
+		e = show(r, name, i + 1 < p->n ? name_of(p, i + 1) : buf_span(&p->next));
+		buf_clear(after);
+		buf_add_span(after, name);
+		buf_add_char(after, name.p[name.n - 1] == '/' ? BEHIND_PREFIX : BEHIND_NAME);
+	}
+	return e == ERR_OK && !r->full && p->next.len == 0
+		? show_empty(r, after, (struct span){ 0 })
+		: e;
+}
+
 static enum err show_names(struct reply *r, struct span from)
 {
-	struct buf marker = BUF_INIT(2 * BLOB_NAME_BYTES);
+	struct buf marker = BUF_INIT(2 * BLOB_NAME_BYTES), after = marker;
 	enum err e = ERR_OK;
 	buf_add_span(&marker, from);
+	buf_add_span(&after, from);
 	do {
 		e = buf_ok(&marker) ? load(r, marker.len > 0 ? buf_span(&marker) : SPAN_LIT(""))
 				    : ERR_NO_MEMORY;
-		for (size_t i = 0; e == ERR_OK && !r->full && i < r->page.n; i++)
-			e = show(r, i);
+		if (e == ERR_OK)
+			e = show_page(r, &after);
 		buf_clear(&marker);
 		buf_add_span(&marker, buf_span(&r->page.next));
 	} while (e == ERR_OK && !r->full && marker.len > 0);
 	buf_fini(&marker);
+	buf_fini(&after);
 	return e;
 }
 

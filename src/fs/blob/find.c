@@ -31,7 +31,7 @@ void blob_dir_fini(struct fs *fs, struct blob_dir *d)
 
 void blob_found_fini(struct blob_found *f)
 {
-	if (!f->is_dir)
+	if (!f->is_dir && f->stage == 0)
 		blob_info_fini(&f->blob);
 	buf_fini(&f->name);
 }
@@ -113,6 +113,16 @@ static enum err whole_name(struct fs *fs, const struct blob_dir *dir,
 	return component->hash[0] != '\0' ? find_long(fs, dir, component, name) : ERR_OK;
 }
 
+static enum err find_stage(struct fs *fs, const struct blob_dir *dir, struct blob_found *ret)
+{
+	struct blob_stage *s = blob_stage_named(fs, dir->container, buf_span(&ret->name));
+	if (s == NULL)
+		return ERR_NOT_FOUND;
+	ret->stage = blob_stage_number(s);
+	blob_stage_unref(fs, s);
+	return ERR_OK;
+}
+
 /* A directory comes before a blob of the same name, whose own name is another one. */
 static enum err find(struct fs *fs, const struct blob_dir *dir,
 	const struct blob_component *component, struct blob_found *ret)
@@ -123,12 +133,16 @@ static enum err find(struct fs *fs, const struct blob_dir *dir,
 		e = buf_ok(&ret->name)
 			? blob_prefix_any(fs, dir->container, buf_span(&ret->name), &ret->is_dir)
 			: ERR_NO_MEMORY;
+		ret->is_dir = ret->is_dir ||
+			(e == ERR_OK &&
+				blob_dirs_any(
+					fs->blobs->dirs, dir->container, buf_span(&ret->name)));
 		if (e != ERR_OK || ret->is_dir)
 			return e;
 		ret->name.data[--ret->name.len] = '\0';
 	}
 	e = blob_find(fs->service, dir->container, buf_span(&ret->name), &ret->blob);
-	return e == ERR_BLOB_NOT_FOUND ? ERR_NOT_FOUND : e;
+	return e == ERR_BLOB_NOT_FOUND ? find_stage(fs, dir, ret) : e;
 }
 
 enum err blob_name_find(
@@ -144,4 +158,14 @@ enum err blob_name_find(
 	if (e != ERR_OK)
 		buf_fini(&ret->name);
 	return e;
+}
+
+enum err blob_name_new(const struct blob_dir *dir, struct span shown, struct buf *out)
+{
+	struct blob_component component;
+	if (!blob_component_read(shown, &component) || component.hash[0] != '\0')
+		return ERR_NAME_INVALID;
+	buf_add_span(out, dir->prefix);
+	buf_add(out, component.text, component.n);
+	return buf_ok(out) ? ERR_OK : ERR_NO_MEMORY;
 }

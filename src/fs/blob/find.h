@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What a name in a directory of blobs means.  A directory is there while a blob's name begins with its
- * path and a slash. */
+ * path and a slash, or while the mount remembers it (dirs.h). */
 #ifndef FS_BLOB_FIND_H
 #define FS_BLOB_FIND_H
 
@@ -25,13 +25,16 @@ void blob_dir_fini(struct fs *fs, struct blob_dir *d);
 struct blob_found {
 	struct buf name; /* whole; of a directory it ends with a slash */
 	bool is_dir;
-	struct blob_info blob; /* if it is none; owned */
+	uint64_t stage; /* a new name that is not committed yet: the number of its stage; else 0 */
+	struct blob_info blob; /* else, if it is no directory; owned */
 };
 /* Finds a name.  On ERR_OK call blob_found_fini().  ERR_NOT_FOUND; ERR_NAME_INVALID: no blob can have
  * the name. */
 enum err blob_name_find(
 	struct fs *fs, const struct blob_dir *dir, struct span shown, struct blob_found *ret);
 void blob_found_fini(struct blob_found *f);
+/* Appends the whole name of a blob that is made under this name.  ERR_NAME_INVALID. */
+enum err blob_name_new(const struct blob_dir *dir, struct span shown, struct buf *out);
 
 /* Sets *ret to whether a blob's name begins with the prefix. */
 enum err blob_prefix_any(struct fs *fs, uint64_t container, struct span prefix, bool *ret);

@@ -34,6 +34,7 @@ enum blob_node_kind {
 	BLOB_NODE_DIR,   /* the name ends with a slash */
 	BLOB_NODE_BLOCK, /* one version of a block blob */
 	BLOB_NODE_PAGES, /* a page blob until it is replaced */
+	BLOB_NODE_STAGE, /* a staged write (fs/blob/stage.h) */
 };
 
 /* What a node stands for; it never changes. */
@@ -41,7 +42,7 @@ struct blob_node {
 	enum blob_node_kind kind;
 	uint64_t container;
 	struct span name;
-	int64_t version; /* block: the ETag; pages: the id of the extent; dir: 0 */
+	int64_t version; /* block: the ETag; pages: the extent's id; stage: its number; dir: 0 */
 	/* Of a block blob. */
 	uint64_t size;
 

@@ -9,7 +9,9 @@ struct blob_room *blob_room_new(void)
 	if (r == NULL)
 		return NULL;
 	r->nodes = blob_nodes_new();
-	if (r->nodes == NULL) {
+	r->stages = blob_stages_new();
+	r->dirs = blob_dirs_new();
+	if (r->nodes == NULL || r->stages == NULL || r->dirs == NULL) {
 		blob_room_free(r);
 		return NULL;
 	}
@@ -21,5 +23,7 @@ void blob_room_free(struct blob_room *r)
 	if (r == NULL)
 		return;
 	blob_nodes_free(r->nodes);
+	blob_stages_free(r->stages);
+	blob_dirs_free(r->dirs);
 	free(r);
 }

@@ -39,6 +39,25 @@ static void set_content(struct stat *st, uint64_t size, uint64_t bytes, int64_t 
 	st->st_mtim = st->st_ctim = st->st_atim = ticks_to_timespec(etag);
 }
 
+/* What is staged; of one that is not open, the blob of its name. */
+static enum err stat_stage(struct fs *fs, const struct blob_node *n, struct stat *ret)
+{
+	struct blob_stage *s = blob_stage_get(fs, (uint64_t)n->version);
+	struct blob_info b;
+	if (s != NULL) {
+		uint64_t size = blob_stage_size(s);
+		set_content(ret, size, size, service_now(fs->service));
+		blob_stage_unref(fs, s);
+		return ERR_OK;
+	}
+	enum err e = blob_find(fs->service, n->container, n->name, &b);
+	if (e != ERR_OK)
+		return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
+	set_content(ret, b.record.size, b.record.size, b.record.etag);
+	blob_info_fini(&b);
+	return ERR_OK;
+}
+
 static enum err stat_known(struct fs *fs, const struct blob_node *n, struct stat *ret)
 {
 	struct blob_info b;
@@ -49,6 +68,8 @@ static enum err stat_known(struct fs *fs, const struct blob_node *n, struct stat
 	ret->st_ino = blob_ino(n->container, n->name);
 	if (n->kind == BLOB_NODE_BLOCK)
 		set_content(ret, n->size, n->size, n->version);
+	if (n->kind == BLOB_NODE_STAGE)
+		return stat_stage(fs, n, ret);
 	if (n->kind != BLOB_NODE_PAGES)
 		return ERR_OK;
 	e = blob_of_node(fs, n, &b);
@@ -86,6 +107,11 @@ static struct blob_node node_for(uint64_t container, const struct blob_found *f)
 	const struct blob_record *r = &f->blob.record;
 	if (f->is_dir)
 		return n;
+	if (f->stage != 0) {
+		n.kind = BLOB_NODE_STAGE;
+		n.version = (int64_t)f->stage;
+		return n;
+	}
 	n.kind = r->type == BLOB_PAGES ? BLOB_NODE_PAGES : BLOB_NODE_BLOCK;
 	n.version = r->type == BLOB_PAGES ? (int64_t)r->extent : r->etag;
 	n.size = r->type == BLOB_PAGES ? 0 : r->size;
@@ -121,6 +147,8 @@ enum err blob_of_node(struct fs *fs, const struct blob_node *n, struct blob_info
 	enum err e = blob_find(fs->service, n->container, n->name, ret);
 	if (e != ERR_OK)
 		return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
+	if (n->kind == BLOB_NODE_STAGE)
+		return ERR_OK;
 	int64_t version =
 		n->kind == BLOB_NODE_PAGES ? (int64_t)ret->record.extent : ret->record.etag;
 	bool pages = ret->record.type == BLOB_PAGES;
@@ -158,6 +186,8 @@ static enum err load(struct fs *fs, uint64_t nid, struct object *ret)
 		return ERR_NO_ATTRIBUTE;
 	const struct blob_node *n = blob_nodes_get(fs->blobs->nodes, nid);
 	enum err e = n != NULL ? blob_of_node(fs, n, &ret->blob) : ERR_GONE;
+	if (e == ERR_GONE && n != NULL && n->kind == BLOB_NODE_STAGE)
+		e = ERR_NO_ATTRIBUTE; /* it is new */
 	blob_nodes_unref(fs->blobs->nodes, n);
 	ret->is_blob = true;
 	return e == ERR_IS_A_DIRECTORY ? ERR_NO_ATTRIBUTE : e;
@@ -196,6 +226,18 @@ static struct span property_of(const struct blob_record *r, const struct shown_p
 	return s;
 }
 
+bool blob_property_set(struct blob_properties *p, const char *name, struct span value)
+{
+	if (strcmp(name, "content_md5") == 0) /* it is the content's */
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(properties); i++)
+		if (strcmp(name, properties[i].name) == 0) {
+			memcpy((char *)p + properties[i].at, &value, sizeof(value));
+			return true;
+		}
+	return false;
+}
+
 static enum err fact_of_blob(const struct blob_record *r, const char *name, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(properties); i++)
@@ -207,7 +249,10 @@ static enum err fact_of_blob(const struct blob_record *r, const char *name, stru
 		}
 	if (strcmp(name, "blob_type") != 0)
 		return ERR_NO_ATTRIBUTE;
-	buf_add_str(out, r->type == BLOB_PAGES ? "page" : "block");
+	buf_add_str(out,
+		r->type == BLOB_PAGES            ? "page"
+			: r->type == BLOB_APPEND ? "append"
+						 : "block");
 	return ERR_OK;
 }
 

@@ -19,6 +19,9 @@ enum err blob_container_entry(struct fs *fs, uint64_t id, struct ventry *ret);
  * ERR_GONE: it was replaced or removed.  ERR_IS_A_DIRECTORY. */
 enum err blob_of_node(struct fs *fs, const struct blob_node *n, struct blob_info *ret);
 
+/* Sets a property by the name of its attribute.  Returns false if nobody may set it. */
+bool blob_property_set(struct blob_properties *p, const char *name, struct span value);
+
 /* Append one of the attributes user.rowfs.* or user.meta.* of a blob, or the names of all.
  * ERR_NO_ATTRIBUTE, ERR_GONE. */
 enum err blob_fact(struct fs *fs, uint64_t nid, const char *name, struct buf *out);

@@ -3,11 +3,14 @@
  * changes blobs too, so the kernel keeps no name of them. */
 #include "fs/blob/tree.h"
 
+#include "fs/blob/change.h"
 #include "fs/blob/dir.h"
 #include "fs/blob/find.h"
 #include "fs/blob/read_file.h"
 #include "fs/blob/room.h"
 #include "fs/blob/show.h"
+#include "fs/blob/write_file.h"
+#include "model/names.h"
 #include "service/blobs/containers.h"
 
 #include <fcntl.h>
@@ -27,7 +30,8 @@ static enum err find_container(struct fs *fs, uint64_t root, struct span name, u
 	return e == ERR_CONTAINER_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 
-static enum err lookup_in(struct fs *fs, uint64_t nid, struct span name, struct ventry *ret)
+static enum err lookup_in(struct fs *fs, uint64_t nid, struct span name, const struct caller *call,
+	struct ventry *ret)
 {
 	struct blob_dir dir;
 	struct blob_found found;
@@ -35,6 +39,14 @@ static enum err lookup_in(struct fs *fs, uint64_t nid, struct span name, struct 
 	if (e != ERR_OK)
 		return e;
 	e = blob_name_find(fs, &dir, name, &found);
+	uint64_t number = e == ERR_OK && !found.is_dir && found.stage == 0
+		? blob_stages_wants(
+			  fs->blobs->stages, call->thread, dir.container, buf_span(&found.name))
+		: 0;
+	if (number != 0) {
+		blob_info_fini(&found.blob);
+		found.stage = number;
+	}
 	if (e == ERR_OK) {
 		e = blob_entry(fs, dir.container, &found, ret);
 		blob_found_fini(&found);
@@ -47,9 +59,8 @@ static enum err blobs_lookup(struct fs *fs, uint64_t dir, struct span name,
 	const struct caller *call, struct ventry *ret)
 {
 	uint64_t id;
-	(void)call;
 	if (!is_root(dir))
-		return lookup_in(fs, dir, name, ret);
+		return lookup_in(fs, dir, name, call, ret);
 	enum err e = find_container(fs, dir, name, &id);
 	return e == ERR_OK ? blob_container_entry(fs, id, ret) : e;
 }
@@ -60,7 +71,7 @@ static enum err blobs_mkdir(struct fs *fs, uint64_t dir, struct span name,
 	struct collection c = { .name = name, .metadata = SPAN_LIT(""), .policies = SPAN_LIT("") };
 	uint64_t id;
 	if (!is_root(dir))
-		return ERR_NOT_PERMITTED;
+		return blob_mkdir(fs, dir, name, call, ret);
 	enum err e = collection_create(
 		fs->service, ORIGIN_MOUNT, &collection_container, nid_id(dir), &c, call->detail);
 	if (e != ERR_OK)
@@ -105,7 +116,7 @@ static enum err blobs_rmdir(
 	struct look look = { .service = fs->service };
 	uint64_t id;
 	if (!is_root(dir))
-		return ERR_NOT_PERMITTED;
+		return blob_rmdir(fs, dir, name, call);
 	if (name.n == 0)
 		return rmdir_root(fs, dir);
 	enum err e = find_container(fs, dir, name, &id);
@@ -124,23 +135,101 @@ static void blobs_forget(struct fs *fs, uint64_t nid, uint64_t n)
 
 /* ---- open ---- */
 
-static enum err open_version(struct fs *fs, const struct blob_node *n, struct vfile **ret)
+static enum err open_to_read(struct fs *fs, const struct blob_node *n, struct vfile **ret)
 {
 	struct blob_info blob;
-	enum err e = blob_of_node(fs, n, &blob);
-	return e == ERR_OK ? read_file_open(fs, n->container, &blob, ret) : e;
+	struct blob_stage *s;
+	if (n->kind != BLOB_NODE_STAGE) {
+		enum err e = blob_of_node(fs, n, &blob);
+		return e == ERR_OK ? read_file_open(fs, n->container, &blob, ret) : e;
+	}
+	s = blob_stage_get(fs, (uint64_t)n->version);
+	if (s == NULL)
+		return ERR_GONE;
+	enum err e =
+		write_file_open(fs, n->container, n->name, (uint64_t)n->version, O_RDONLY, ret);
+	blob_stage_unref(fs, s);
+	return e;
+}
+
+/* A version is not written: the thread looks the name up again, and gets a stage. */
+static enum err open_to_write(struct fs *fs, const struct blob_node *n, int flags,
+	const struct caller *call, struct vfile **ret)
+{
+	if (service_is_read_only(fs->service))
+		return ERR_READ_ONLY;
+	switch (n->kind) {
+	case BLOB_NODE_DIR:
+		return ERR_IS_A_DIRECTORY;
+	case BLOB_NODE_PAGES:
+		return err_set(
+			call->detail, ERR_NOT_PERMITTED, "A page blob is written over REST.");
+	case BLOB_NODE_BLOCK:
+		blob_stages_expect(fs->blobs->stages, call->thread, n->container, n->name);
+		return ERR_GONE;
+	case BLOB_NODE_STAGE:
+		break;
+	}
+	return write_file_open(fs, n->container, n->name, (uint64_t)n->version, flags, ret);
 }
 
 static enum err blobs_open(
 	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
+	bool reads = (flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY;
 	if (blob_node_class_of(nid) != BLOB_NODE_KNOWN)
 		return ERR_IS_A_DIRECTORY;
-	if ((flags & (O_ACCMODE | O_TRUNC)) != O_RDONLY)
-		return err_set(call->detail, ERR_NOT_PERMITTED, "Blobs are written over REST.");
 	const struct blob_node *n = blob_nodes_get(fs->blobs->nodes, nid);
-	enum err e = n != NULL ? open_version(fs, n, ret) : ERR_GONE;
+	enum err e = n == NULL ? ERR_GONE
+		: reads        ? open_to_read(fs, n, ret)
+			       : open_to_write(fs, n, flags, call, ret);
 	blob_nodes_unref(fs->blobs->nodes, n);
+	return e;
+}
+
+/* A new name, or one that is there by now: a staged write of it. */
+static enum err create_in(struct fs *fs, const struct blob_dir *dir, struct span name, int flags,
+	const struct caller *call, struct ventry *ret, struct vfile **ret_file)
+{
+	struct blob_found found;
+	enum err e = blob_name_find(fs, dir, name, &found);
+	bool is_dir = e == ERR_OK && found.is_dir;
+	uint64_t number = e == ERR_OK ? found.stage : 0;
+	if (e == ERR_OK)
+		blob_found_fini(&found);
+	if (e == ERR_OK && (is_dir || (flags & O_EXCL) != 0))
+		return is_dir ? ERR_IS_A_DIRECTORY : ERR_NAME_EXISTS;
+	if (e != ERR_OK && e != ERR_NOT_FOUND)
+		return e;
+	if (number == 0)
+		number = blob_stages_number(fs->blobs->stages);
+	found = (struct blob_found){ .name = BUF_INIT(2 * BLOB_NAME_BYTES), .stage = number };
+	e = blob_name_new(dir, name, &found.name);
+	if (e == ERR_OK)
+		e = blob_name_check(buf_span(&found.name), call->detail);
+	if (e == ERR_OK)
+		e = write_file_open(
+			fs, dir->container, buf_span(&found.name), number, flags, ret_file);
+	if (e == ERR_OK) {
+		e = blob_entry(fs, dir->container, &found, ret);
+		if (e != ERR_OK)
+			(*ret_file)->ops->free(*ret_file);
+	}
+	blob_found_fini(&found);
+	return e;
+}
+
+static enum err blobs_create(struct fs *fs, uint64_t nid, struct span name, int flags,
+	const struct caller *call, struct ventry *ret, struct vfile **ret_file)
+{
+	struct blob_dir dir;
+	enum err e = blob_dir_of(fs, nid, &dir);
+	if (e != ERR_OK)
+		return e == ERR_NOT_A_DIRECTORY
+			? err_set(call->detail, ERR_NOT_PERMITTED, ONLY_CONTAINERS)
+			: e;
+	e = create_in(fs, &dir, name, flags, call, ret, ret_file);
+	blob_dir_fini(fs, &dir);
 	return e;
 }
 
@@ -198,7 +287,13 @@ static const struct vnode_ops blobs_ops = {
 	.open = blobs_open,
 	.mkdir = blobs_mkdir,
 	.rmdir = blobs_rmdir,
+	.create = blobs_create,
+	.unlink = blob_unlink,
+	.rename = blob_rename,
+	.resize = blob_resize,
 	.forget = blobs_forget,
+	.xattr_set = blob_xattr_set,
+	.meta_set = blob_meta_set,
 	.xattr_get = blob_fact,
 	.meta_get = blob_meta,
 	.xattr_names = blob_attribute_names,

@@ -31,6 +31,7 @@ typedef bool (*listing_fn)(
 struct caller {
 	uid_t uid;
 	gid_t gid;
+	pid_t thread; /* 0: of another PID namespace */
 	const struct requester
 		*requester;        /* NULL: may see and change all that the node's mode gives */
 	struct err_detail *detail; /* why it is refused; NULL where nobody is answered */

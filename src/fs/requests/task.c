@@ -179,7 +179,9 @@ static struct task *new_task(
 		return NULL;
 	}
 	t->job.run = run_task;
-	t->vcall = (struct caller){ .uid = c->uid, .gid = c->gid, .interrupted = is_interrupted };
+	t->vcall = (struct caller){
+		.uid = c->uid, .gid = c->gid, .thread = c->tid, .interrupted = is_interrupted
+	};
 	t->call = *c;
 	t->run = run;
 	t->nid = nid;

@@ -54,6 +54,7 @@ enum err blob_put(struct service *s, enum origin origin, uint64_t container_id, 
 		.name = name,
 		.conditions = conditions,
 		.upload = to->upload,
+		.lazy = to->lazy,
 		.detail = detail };
 	struct blob_new copy = *to;
 	enum err e = blob_name_check(name, detail);

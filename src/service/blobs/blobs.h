@@ -22,9 +22,10 @@ struct blob_new {
 	struct span content;        /* up to BLOB_INLINE_BYTES */
 	struct blob_upload *upload; /* NULL: content */
 	enum blob_tier tier;
+	bool lazy;                  /* it need not survive a power cut when the call returns */
 };
-/* Makes or replaces a block blob.  It survives a power cut when the call returns.
- * ERR_CONTAINER_NOT_FOUND.  Those of blob_name_check(), metadata_check() and
+/* Makes or replaces a block blob.  It survives a power cut when the call returns, unless it is
+ * lazy.  ERR_CONTAINER_NOT_FOUND.  Those of blob_name_check(), metadata_check() and
  * blob_conditions_write().  ERR_THROTTLED: others were faster every time. */
 enum err blob_put(struct service *s, enum origin origin, uint64_t container_id, struct span name,
 	const struct blob_new *to, const struct blob_conditions *conditions, int64_t *ret_etag,

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/blob/stage.h"
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/lock.h"
+#include "fs/blob/room.h"
+#include "service/blobs/blobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CHUNK ((size_t)256 << 10)
+#define COMMIT_TRIES 16
+/* Threads that were told to look again, and for how long that holds. */
+#define EXPECTED_MAX 64
+#define EXPECTED_US 10000000
+
+struct blob_stage {
+	struct blob_stage *next; /* guarded by the table's lock, as refs, removed and fresh */
+	uint64_t number, container;
+	unsigned refs;
+	bool removed; /* its name was removed or replaced */
+	bool fresh;   /* no blob had its name yet */
+	struct mutex lock;
+	int fd;                    /* guarded by lock, as all below */
+	atomic_uint_fast64_t size; /* is read without it */
+	bool loaded;               /* what the blob holds is in the file, or is not wanted */
+	bool news;                 /* something is not committed */
+	bool refused;              /* the last commit failed, and a close said so */
+	char *name;                /* changed under both locks, so either is enough to read it */
+	size_t name_n;
+};
+
+struct expected {
+	pid_t thread;
+	uint64_t hash, until_us, number;
+};
+
+struct blob_stages {
+	struct mutex lock;
+	struct blob_stage *first; /* guarded by lock, as all below */
+	uint64_t last;
+	struct expected expected[EXPECTED_MAX];
+	size_t next;
+};
+
+struct blob_stages *blob_stages_new(void)
+{
+	struct blob_stages *t = calloc(1, sizeof(*t));
+	if (t != NULL && mutex_init(&t->lock, RANK_BLOB_STAGES) != 0) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+static void stage_free(struct blob_stage *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	mutex_destroy(&s->lock);
+	free(s->name);
+	free(s);
+}
+
+void blob_stages_free(struct blob_stages *t)
+{
+	if (t == NULL)
+		return;
+	for (struct blob_stage *s = t->first, *next; s != NULL; s = next) {
+		next = s->next;
+		stage_free(s);
+	}
+	mutex_destroy(&t->lock);
+	free(t);
+}
+
+uint64_t blob_stages_number(struct blob_stages *t)
+{
+	mutex_lock(&t->lock);
+	uint64_t n = ++t->last;
+	mutex_unlock(&t->lock);
+	return n;
+}
+
+static struct span name_of(const struct blob_stage *s)
+{
+	return span_make(s->name, s->name_n);
+}
+
+/* ---- threads that look again ---- */
+
+void blob_stages_expect(struct blob_stages *t, pid_t thread, uint64_t container, struct span name)
+{
+	mutex_lock(&t->lock);
+	t->expected[t->next++ % EXPECTED_MAX] = (struct expected){ thread,
+		blob_ino(container, name), clock_mono_us() + EXPECTED_US, ++t->last };
+	mutex_unlock(&t->lock);
+}
+
+uint64_t blob_stages_wants(
+	struct blob_stages *t, pid_t thread, uint64_t container, struct span name)
+{
+	uint64_t now = clock_mono_us(), hash = blob_ino(container, name), number = 0;
+	mutex_lock(&t->lock);
+	for (size_t i = 0; i < EXPECTED_MAX; i++) {
+		struct expected *x = &t->expected[i];
+		if (x->thread != thread || thread == 0)
+			continue;
+		if (x->hash == hash && x->until_us > now)
+			number = x->number;
+		else
+			*x = (struct expected){ 0 };
+	}
+	mutex_unlock(&t->lock);
+	return number;
+}
+
+/* The thread has come back. */
+static void expect_no_more(struct blob_stages *t, uint64_t number)
+{
+	mutex_lock(&t->lock);
+	for (size_t i = 0; i < EXPECTED_MAX; i++)
+		if (t->expected[i].number == number)
+			t->expected[i] = (struct expected){ 0 };
+	mutex_unlock(&t->lock);
+}
+
+/* ---- the table ---- */
+
+static struct blob_stage *find(struct blob_stages *t, uint64_t number)
+{
+	lock_assert_held(&t->lock);
+	struct blob_stage *s = t->first;
+	while (s != NULL && s->number != number)
+		s = s->next;
+	return s;
+}
+
+struct blob_stage *blob_stage_get(struct fs *fs, uint64_t number)
+{
+	struct blob_stages *t = fs->blobs->stages;
+	mutex_lock(&t->lock);
+	struct blob_stage *s = find(t, number);
+	if (s != NULL)
+		s->refs++;
+	mutex_unlock(&t->lock);
+	return s;
+}
+
+struct blob_stage *blob_stage_named(struct fs *fs, uint64_t container, struct span name)
+{
+	struct blob_stages *t = fs->blobs->stages;
+	mutex_lock(&t->lock);
+	struct blob_stage *s = t->first;
+	while (s != NULL &&
+		!(s->fresh && !s->removed && s->container == container &&
+			span_eq(name_of(s), name)))
+		s = s->next;
+	if (s != NULL)
+		s->refs++;
+	mutex_unlock(&t->lock);
+	return s;
+}
+
+uint64_t blob_stage_number(const struct blob_stage *s)
+{
+	return s->number;
+}
+
+void blob_stages_removed(struct fs *fs, uint64_t container, struct span name)
+{
+	struct blob_stages *t = fs->blobs->stages;
+	mutex_lock(&t->lock);
+	for (struct blob_stage *s = t->first; s != NULL; s = s->next)
+		if (s->container == container && span_eq(name_of(s), name))
+			s->removed = true;
+	mutex_unlock(&t->lock);
+}
+
+/* An unnamed file beside the store, or where temporary files are if the store is no file. */
+static int open_file(const struct fs *fs)
+{
+	char dir[4096];
+	const char *slash = strrchr(fs->store_path, '/');
+	size_t n = slash != NULL ? (size_t)(slash - fs->store_path) : 0;
+	int fd = -1;
+	if (n > 0 && n < sizeof(dir)) {
+		memcpy(dir, fs->store_path, n);
+		dir[n] = '\0';
+		fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	}
+	return fd >= 0 ? fd : open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+static struct blob_stage *new_stage(
+	uint64_t container, struct span name, uint64_t number, bool fresh)
+{
+	struct blob_stage *s = calloc(1, sizeof(*s));
+	char *copy = malloc(name.n);
+	if (s == NULL || copy == NULL || mutex_init(&s->lock, RANK_BLOB_STAGE) != 0) {
+		free(copy);
+		free(s);
+		return NULL;
+	}
+	s->number = number;
+	s->container = container;
+	s->refs = 1;
+	s->fresh = s->news = s->loaded = fresh;
+	s->fd = -1;
+	s->name = memcpy(copy, name.p, name.n);
+	s->name_n = name.n;
+	return s;
+}
+
+/* What is there decides whether it may be written. */
+static enum err look(
+	struct fs *fs, uint64_t container, struct span name, bool *ret_fresh, uint64_t *ret_size)
+{
+	struct blob_info b;
+	enum err e = blob_find(fs->service, container, name, &b);
+	*ret_fresh = e == ERR_BLOB_NOT_FOUND;
+	*ret_size = 0;
+	if (e == ERR_OK) {
+		*ret_size = b.record.size;
+		e = lease_check_write(&b.record.lease, SPAN_LIT(""), service_now(fs->service));
+		if (e == ERR_OK && b.record.type != BLOB_BLOCK)
+			e = ERR_BLOB_TYPE;
+		blob_info_fini(&b);
+	}
+	return *ret_fresh ? ERR_OK : e;
+}
+
+enum err blob_stage_open(struct fs *fs, uint64_t container, struct span name, uint64_t number,
+	struct blob_stage **ret)
+{
+	struct blob_stages *t = fs->blobs->stages;
+	bool fresh;
+	uint64_t size;
+	expect_no_more(t, number);
+	if (service_is_read_only(fs->service))
+		return ERR_READ_ONLY;
+	*ret = blob_stage_get(fs, number);
+	if (*ret != NULL)
+		return ERR_OK;
+	enum err e = look(fs, container, name, &fresh, &size);
+	if (e != ERR_OK)
+		return e;
+	struct blob_stage *s = new_stage(container, name, number, fresh);
+	if (s == NULL)
+		return ERR_NO_MEMORY;
+	s->size = size;
+	s->fd = open_file(fs);
+	if (s->fd < 0) {
+		e = err_from_errno(errno);
+		stage_free(s);
+		return e;
+	}
+	mutex_lock(&t->lock);
+	s->next = t->first;
+	t->first = s;
+	mutex_unlock(&t->lock);
+	*ret = s;
+	return ERR_OK;
+}
+
+static void let_go(struct blob_stages *t, struct blob_stage *s)
+{
+	mutex_lock(&t->lock);
+	struct blob_stage **at = &t->first;
+	bool last = --s->refs == 0;
+	while (last && *at != s)
+		at = &(*at)->next;
+	if (last)
+		*at = s->next;
+	mutex_unlock(&t->lock);
+	if (last)
+		stage_free(s);
+}
+
+/* A stage of the name, with a reference. */
+static struct blob_stage *any_named(struct blob_stages *t, uint64_t container, struct span name)
+{
+	mutex_lock(&t->lock);
+	struct blob_stage *s = t->first;
+	while (s != NULL && !(s->container == container && span_eq(name_of(s), name)))
+		s = s->next;
+	if (s != NULL)
+		s->refs++;
+	mutex_unlock(&t->lock);
+	return s;
+}
+
+void blob_stages_moved(
+	struct fs *fs, uint64_t from, struct span name, uint64_t to, struct span to_name)
+{
+	struct blob_stages *t = fs->blobs->stages;
+	struct blob_stage *s;
+	char *copy;
+	while ((copy = malloc(to_name.n)) != NULL && (s = any_named(t, from, name)) != NULL) {
+		mutex_lock(&s->lock);
+		mutex_lock(&t->lock);
+		free(s->name);
+		s->name = memcpy(copy, to_name.p, to_name.n);
+		s->name_n = to_name.n;
+		s->container = to;
+		mutex_unlock(&t->lock);
+		mutex_unlock(&s->lock);
+		let_go(t, s);
+	}
+	free(copy);
+}
+
+void blob_stage_unref(struct fs *fs, struct blob_stage *s)
+{
+	let_go(fs->blobs->stages, s);
+}
+
+enum err blob_stage_close(struct fs *fs, struct blob_stage *s, struct err_detail *detail)
+{
+	mutex_lock(&s->lock);
+	bool refused = s->refused;
+	mutex_unlock(&s->lock);
+	enum err e = refused ? ERR_OK : blob_stage_commit(fs, s, false, detail);
+	let_go(fs->blobs->stages, s);
+	return e;
+}
+
+/* ---- content ---- */
+
+static enum err write_all(int fd, uint64_t offset, const char *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = pwrite(fd, p, n, (off_t)offset);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done == 0 ? ERR_IO : err_from_errno(errno);
+		p += done;
+		offset += (size_t)done;
+		n -= (size_t)done;
+	}
+	return ERR_OK;
+}
+
+/* Copies what the blob holds, up to `size` bytes. */
+static enum err copy_blob(struct fs *fs, struct blob_stage *s, uint64_t size, char *chunk)
+{
+	struct blob_info b;
+	enum err e = blob_find(fs->service, s->container, name_of(s), &b);
+	if (e != ERR_OK)
+		return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
+	size = size < b.record.size ? size : b.record.size;
+	for (uint64_t at = 0; at < size && e == ERR_OK; at += CHUNK) {
+		size_t n = CHUNK < size - at ? CHUNK : (size_t)(size - at);
+		e = blob_read(fs->service, &b.record, at, chunk, n);
+		if (e == ERR_OK)
+			e = write_all(s->fd, at, chunk, n);
+	}
+	blob_info_fini(&b);
+	return e;
+}
+
+/* Before the first change: what of the blob stays is copied. */
+static enum err load(struct fs *fs, struct blob_stage *s, uint64_t keep)
+{
+	lock_assert_held(&s->lock);
+	if (s->loaded)
+		return ERR_OK;
+	char *chunk = malloc(CHUNK);
+	enum err e = chunk == NULL ? ERR_NO_MEMORY : ERR_OK;
+	if (e == ERR_OK && ftruncate(s->fd, 0) != 0)
+		e = err_from_errno(errno);
+	if (e == ERR_OK && keep > 0)
+		e = copy_blob(fs, s, keep, chunk);
+	free(chunk);
+	if (e == ERR_OK && ftruncate(s->fd, (off_t)s->size) != 0)
+		e = err_from_errno(errno);
+	s->loaded = e == ERR_OK;
+	return e;
+}
+
+uint64_t blob_stage_size(const struct blob_stage *s)
+{
+	return atomic_load(&s->size);
+}
+
+enum err blob_stage_read(
+	struct fs *fs, struct blob_stage *s, uint64_t offset, size_t n, struct buf *out)
+{
+	enum err e = ERR_OK;
+	mutex_lock(&s->lock);
+	if (offset < s->size) {
+		n = n < s->size - offset ? n : (size_t)(s->size - offset);
+		e = buf_reserve(out, n) ? load(fs, s, s->size) : ERR_NO_MEMORY;
+		ssize_t got =
+			e == ERR_OK ? pread(s->fd, out->data + out->len, n, (off_t)offset) : 0;
+		if (got < 0)
+			e = err_from_errno(errno);
+		else
+			out->len += (size_t)got;
+	}
+	mutex_unlock(&s->lock);
+	return e;
+}
+
+enum err blob_stage_write(
+	struct fs *fs, struct blob_stage *s, bool append, uint64_t offset, struct span bytes)
+{
+	mutex_lock(&s->lock);
+	offset = append ? s->size : offset;
+	enum err e = load(fs, s, s->size);
+	if (e == ERR_OK)
+		e = write_all(s->fd, offset, bytes.p, bytes.n);
+	if (e == ERR_OK) {
+		s->size = offset + bytes.n > s->size ? offset + bytes.n : s->size;
+		s->news = true;
+		s->refused = false;
+	}
+	mutex_unlock(&s->lock);
+	return e;
+}
+
+enum err blob_stage_resize(struct fs *fs, struct blob_stage *s, uint64_t size)
+{
+	mutex_lock(&s->lock);
+	enum err e = load(fs, s, size < s->size ? size : s->size);
+	if (e == ERR_OK && ftruncate(s->fd, (off_t)size) != 0)
+		e = err_from_errno(errno);
+	if (e == ERR_OK) {
+		s->news = s->news || s->size != size;
+		s->size = size;
+	}
+	mutex_unlock(&s->lock);
+	return e;
+}
+
+/* ---- commit ---- */
+
+/* The content as an upload, or in `small`. */
+static enum err upload(struct fs *fs, struct blob_stage *s, char *chunk, struct span *ret_small,
+	struct blob_upload **ret, struct err_detail *detail)
+{
+	enum err e = blob_upload_new(fs->service, ORIGIN_MOUNT, ret);
+	size_t n = 0;
+	for (uint64_t at = 0; at < s->size && e == ERR_OK; at += n) {
+		ssize_t got = pread(s->fd, chunk, CHUNK, (off_t)at);
+		if (got <= 0)
+			e = got < 0 ? err_from_errno(errno) : ERR_IO;
+		n = got > 0 ? (size_t)got : 0;
+		if (e == ERR_OK && s->size <= BLOB_INLINE_BYTES)
+			*ret_small = span_make(chunk, n);
+		else if (e == ERR_OK)
+			e = blob_upload_add(*ret, span_make(chunk, n), detail);
+	}
+	return e == ERR_OK ? blob_upload_end(*ret, detail) : e;
+}
+
+/* Puts the content over what is there, whose attributes stay. */
+static enum err put(
+	struct fs *fs, struct blob_stage *s, struct blob_new *to, struct err_detail *detail)
+{
+	enum err e = ERR_BLOB_CONDITION;
+	int64_t etag;
+	for (int i = 0; e == ERR_BLOB_CONDITION && i < COMMIT_TRIES; i++) {
+		struct blob_info there;
+		struct blob_conditions only = { 0 };
+		e = blob_find(fs->service, s->container, name_of(s), &there);
+		if (e == ERR_OK) {
+			to->properties = there.record.properties;
+			to->properties.md5 = SPAN_LIT("");
+			to->metadata = there.record.metadata;
+			to->tier = there.record.tier;
+			only.match = there.record.etag;
+		}
+		if (e == ERR_OK || e == ERR_BLOB_NOT_FOUND)
+			e = blob_put(fs->service, ORIGIN_MOUNT, s->container, name_of(s), to, &only,
+				&etag, detail);
+		blob_info_fini(&there);
+	}
+	return e;
+}
+
+static enum err commit(struct fs *fs, struct blob_stage *s, bool durable, struct err_detail *detail)
+{
+	static const struct blob_properties none = { SPAN_LIT(""), SPAN_LIT(""), SPAN_LIT(""),
+		SPAN_LIT(""), SPAN_LIT(""), SPAN_LIT("") };
+	struct blob_new to = { .properties = none,
+		.metadata = SPAN_LIT(""),
+		.content = SPAN_LIT(""),
+		.lazy = !durable };
+	struct blob_upload *u = NULL;
+	char *chunk = malloc(CHUNK);
+	enum err e = chunk == NULL ? ERR_NO_MEMORY : upload(fs, s, chunk, &to.content, &u, detail);
+	if (s->size > BLOB_INLINE_BYTES)
+		to.upload = u;
+	if (e == ERR_OK)
+		e = put(fs, s, &to, detail);
+	blob_upload_free(u);
+	free(chunk);
+	return e;
+}
+
+static bool is_removed(struct fs *fs, const struct blob_stage *s)
+{
+	mutex_lock(&fs->blobs->stages->lock);
+	bool removed = s->removed;
+	mutex_unlock(&fs->blobs->stages->lock);
+	return removed;
+}
+
+enum err blob_stage_commit(
+	struct fs *fs, struct blob_stage *s, bool durable, struct err_detail *detail)
+{
+	enum err e = ERR_OK;
+	mutex_lock(&s->lock);
+	if (s->news && !is_removed(fs, s)) {
+		e = commit(fs, s, durable, detail);
+		s->refused = e != ERR_OK;
+		s->news = e != ERR_OK;
+	} else if (durable) {
+		e = store_sync(fs->store);
+	}
+	if (e == ERR_OK) {
+		mutex_lock(&fs->blobs->stages->lock);
+		s->fresh = false;
+		mutex_unlock(&fs->blobs->stages->lock);
+		blob_dirs_filled(fs->blobs->dirs, s->container, name_of(s));
+	}
+	mutex_unlock(&s->lock);
+	return e == ERR_CONTAINER_NOT_FOUND ? ERR_GONE : e;
+}

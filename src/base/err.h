@@ -43,6 +43,9 @@
 	X(LEASE_BROKEN_RENEW,    ESTALE,       409, "LeaseIsBrokenAndCannotBeRenewed", "The lease ID matched, but the lease has been broken explicitly and cannot be renewed.") \
 	X(SNAPSHOTS_PRESENT,     EBUSY,        409, "SnapshotsPresent",             "This operation is not permitted while the blob has snapshots.") \
 	X(BLOB_ARCHIVED,         EACCES,       409, "BlobArchived",                 "This operation is not permitted on an archived blob.") \
+	X(OLD_SNAPSHOT_MISSING,  ENOENT,       409, "PreviousSnapshotNotFound",     "The previous snapshot is not found.") \
+	X(OLD_SNAPSHOT_NEWER,    EINVAL,       400, "PreviousSnapshotCannotBeNewer", "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.") \
+	X(OLD_SNAPSHOT_OTHER,    ESTALE,       409, "BlobGenerationMismatch",       "The specified previous snapshot is of a blob that was overwritten since.") \
 	X(BLOB_TYPE,             EINVAL,       409, "InvalidBlobType",              "The blob type is invalid for this operation.") \
 	X(BLOCK_ID,              EINVAL,       400, "InvalidBlockId",               "The specified block ID is invalid.") \
 	X(BLOCK_CONTENT,         EINVAL,       400, "InvalidBlobOrBlock",           "The specified blob or block content is invalid.") \

@@ -178,13 +178,19 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 
 enum err blob_request_key(struct request_context *c, struct span name, struct span *ret)
 {
+	return blob_snapshot_key(c, name, "snapshot", ret);
+}
+
+enum err blob_snapshot_key(
+	struct request_context *c, struct span name, const char *param, struct span *ret)
+{
 	struct span time;
 	*ret = name;
-	if (!context_param(c, "snapshot", &time))
+	if (!context_param(c, param, &time))
 		return ERR_OK;
 	if (!snapshot_time_check(time))
-		return err_set(&c->detail, ERR_QUERY_VALUE, "%s 'snapshot' is the time of one.",
-			err_text(ERR_QUERY_VALUE));
+		return err_set(&c->detail, ERR_QUERY_VALUE, "%s '%s' is the time of a snapshot.",
+			err_text(ERR_QUERY_VALUE), param);
 	char *key = arena_alloc(c->arena, name.n + SNAPSHOT_KEY_EXTRA);
 	if (key == NULL)
 		return ERR_NO_MEMORY;

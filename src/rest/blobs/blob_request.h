@@ -39,6 +39,9 @@ enum err blob_request_conditions(struct request_context *c, struct blob_conditio
 /* Sets *ret to the key in the store of a blob, or of its snapshot that the parameter `snapshot` names;
  * it is in the request's arena.  ERR_QUERY_VALUE. */
 enum err blob_request_key(struct request_context *c, struct span name, struct span *ret);
+/* The same with another parameter. */
+enum err blob_snapshot_key(
+	struct request_context *c, struct span name, const char *param, struct span *ret);
 /* Reads those of the source of a copy.  ERR_HEADER_INVALID, ERR_NOT_SUPPORTED. */
 enum err blob_request_source_conditions(struct request_context *c, struct blob_conditions *ret);
 /* Finds the blob of the URL, if its conditions for a read hold.  On ERR_OK call blob_info_fini().  The

@@ -9,6 +9,7 @@
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/ops.h"
 #include "rest/core/metadata_headers.h"
+#include "service/blobs/page_diff.h"
 #include "service/blobs/page_write.h"
 #include "service/blobs/pages.h"
 
@@ -265,10 +266,49 @@ static enum err read_marker(struct request_context *c, uint64_t *from)
 	return ERR_OK;
 }
 
+static bool add_change(void *arg, bool cleared, uint64_t first, uint64_t last)
+{
+	struct buf *out = arg;
+	if (!cleared)
+		return add_range(arg, first, last);
+	buf_add_str(out, "<ClearRange><Start>");
+	add_u64(out, first);
+	buf_add_str(out, "</Start><End>");
+	add_u64(out, last);
+	buf_add_str(out, "</End></ClearRange>");
+	return buf_ok(out);
+}
+
+/* Finds the extent of the snapshot in prevsnapshot; 0 without the parameter. */
+static enum err find_before(struct request_context *c, const struct blob_record *b, uint64_t *ret)
+{
+	struct blob_info before = { 0 };
+	struct span time, own, key;
+	uint64_t id;
+	*ret = 0;
+	if (!context_param(c, "prevsnapshot", &time))
+		return ERR_OK;
+	if (context_param(c, "snapshot", &own) && span_cmp(time, own) > 0)
+		return ERR_OLD_SNAPSHOT_NEWER;
+	enum err e = blob_snapshot_key(c, blob_request(c)->name, "prevsnapshot", &key);
+	if (e == ERR_OK)
+		e = rest_collection_id(c, &id);
+	if (e == ERR_OK)
+		e = blob_find(c->service, id, key, &before);
+	if (e != ERR_OK)
+		return e == ERR_BLOB_NOT_FOUND ? ERR_OLD_SNAPSHOT_MISSING : e;
+	/* A blob that was put anew has another time of its making. */
+	bool same = before.record.type == BLOB_PAGES && before.record.made == b->made;
+	*ret = before.record.extent;
+	blob_info_fini(&before);
+	return same ? ERR_OK : ERR_OLD_SNAPSHOT_OTHER;
+}
+
 /* Without maxresults there are no pages of the list, and no marker. */
 static enum err list_ranges(
 	struct request_context *c, const struct blob_record *b, struct response *r)
 {
+	uint64_t before;
 	bool paged = context_param(c, "maxresults", &(struct span){ 0 });
 	struct blob_range range = { .n = b->size };
 	uint64_t next;
@@ -279,12 +319,18 @@ static enum err list_ranges(
 	uint64_t end = range.first + range.n;
 	if (e == ERR_OK)
 		e = read_marker(c, &range.first);
+	if (e == ERR_OK)
+		e = find_before(c, b, &before);
 	if (e != ERR_OK)
 		return e;
 	max = paged && max > RANGES_MAX ? RANGES_MAX : max;
 	buf_add_str(&r->body, XML_DECLARATION "<PageList>");
-	e = pages_list(
-		c->service, b->extent, range.first, end, (uint64_t)max, add_range, &r->body, &next);
+	if (before != 0)
+		e = pages_diff(c->service, before, b->extent, range.first, end, (uint64_t)max,
+			add_change, &r->body, &next);
+	else
+		e = pages_list(c->service, b->extent, range.first, end, (uint64_t)max, add_range,
+			&r->body, &next);
 	if (paged && next < end)
 		buf_addf(&r->body, "<NextMarker>%" PRIu64 "</NextMarker>", next);
 	else if (paged)
@@ -301,7 +347,7 @@ enum err op_get_page_ranges(struct request_context *c, struct response *r)
 {
 	struct blob_info b = { 0 };
 	char size[32];
-	if (context_param(c, "prevsnapshot", &(struct span){ 0 }))
+	if (request_header(c->request, "x-ms-previous-snapshot-url").p != NULL)
 		return ERR_NOT_SUPPORTED;
 	enum err e = blob_request_find(c, &b);
 	if (e != ERR_OK)

@@ -22,3 +22,15 @@ await check("snapshots of a blob", async () => {
 	await blob.delete({ deleteSnapshots: "include" });
 	assert.equal((await all(c.listBlobsFlat({ includeSnapshots: true }))).length, 0);
 });
+
+await check("page ranges since a snapshot", async () => {
+	const c = await newContainer("snapshots2"), blob = c.getPageBlobClient("a.vhd");
+	await blob.create(4096);
+	await blob.uploadPages(Buffer.alloc(1024, 1), 0, 1024);
+	const { snapshot } = await blob.createSnapshot();
+	await blob.uploadPages(Buffer.alloc(512, 2), 0, 512);
+	await blob.clearPages(512, 512);
+	const diff = await blob.getPageRangesDiff(0, 4096, snapshot);
+	assert.deepEqual(diff.pageRange.map((r) => r.offset), [0]);
+	assert.deepEqual(diff.clearRange.map((r) => r.offset), [512]);
+});

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Snapshots of blobs over REST: reads, lists, deletion, promotion, conditions, kills, clients."""
 
+import base64
 import os
+import random
 import re
 import xml.etree.ElementTree as ET
 
@@ -10,7 +12,7 @@ from blob_client import Blobs, code
 from test_blob_copies import copy, url, writer
 from test_blob_leases import A, B, acquire
 from test_blobs import MIB, blobs, listing  # noqa: F401  the fixture
-from test_page_blobs import DISK, create, parsed, write
+from test_page_blobs import DISK, clear, create, parsed, write
 
 X = "/photos/x"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z")
@@ -65,6 +67,29 @@ def test_BL30_a_snapshot_stays_as_it_was(blobs, rowfs, size):
     assert "1 container, 1 blob: clean" in rowfs("check", blobs.store).stdout
 
 
+def test_BL30_snapshots_of_blobs_of_blocks_stay_as_they_were(blobs, rowfs):
+    ids = [base64.b64encode(b"%03d" % i).decode() for i in range(3)]
+    for i in ids:
+        assert blobs.ask("PUT", X, {"comp": "block", "blockid": i},
+                         body=i.encode() * 40000).status == 201
+    whole = "".join(f"<Latest>{i}</Latest>" for i in ids)
+    assert blobs.ask("PUT", X, {"comp": "blocklist"},
+                     body=f"<BlockList>{whole}</BlockList>".encode()).status == 201
+    log = "/photos/log"
+    assert blobs.ask("PUT", log, headers={"x-ms-blob-type": "AppendBlob"}).status == 201
+    assert blobs.ask("PUT", log, {"comp": "appendblock"}, body=b"one").status == 201
+    blocks, lines = take(blobs), take(blobs, log)
+    assert blobs.put(X, b"new").status == 201
+    assert blobs.ask("PUT", log, {"comp": "appendblock"}, body=b"two").status == 201
+    assert read(blobs, blocks).body == b"".join(i.encode() * 40000 for i in ids)
+    assert read(blobs, lines, log).body == b"one" and blobs.get(log).body == b"onetwo"
+    assert copy(blobs, f"{url(blobs, log)}?snapshot={lines}", log).status == 202
+    assert blobs.ask("PUT", log, {"comp": "appendblock"}, body=b"3").status == 201
+    assert blobs.get(log).body == b"one3"
+    blobs.server.stop()
+    assert "1 container, 2 blobs: clean" in rowfs("check", blobs.store).stdout
+
+
 def test_BL30_a_snapshot_of_pages_stays_as_it_was(blobs):
     assert create(blobs, 1 << 40).status == 201
     first, second = os.urandom(4096), os.urandom(512)
@@ -95,6 +120,75 @@ def test_BL30_a_snapshot_beside_a_writer_is_one_version(blobs):
             else:
                 assert code(made) == (503, "ServerBusy")
     take(blobs, DISK)
+
+
+def diff(blobs, before, first=None, end=None, **query):
+    headers = {} if first is None else {"x-ms-range": f"bytes={first}-{end - 1}"}
+    answer = blobs.ask("GET", DISK, {"comp": "pagelist", "prevsnapshot": before, **query},
+                       headers=headers)
+    assert answer.status == 200, answer
+    root = ET.fromstring(answer.body)
+    return [(e.tag[:-5], int(e.findtext("Start")), int(e.findtext("End")))
+            for e in root if e.tag.endswith("Range")], root.findtext("NextMarker")
+
+
+def test_BL37_page_ranges_are_compared_with_a_snapshot(blobs):
+    assert create(blobs, 8 << 40).status == 201
+    write(blobs, 0, b"a" * 8192)
+    write(blobs, 1 << 40, b"a" * 4096)
+    first = take(blobs, DISK)
+    assert diff(blobs, first) == ([], None)
+    write(blobs, 0, b"b" * 512)
+    clear(blobs, 512, 512)
+    write(blobs, 1024, b"b" * 512)
+    write(blobs, 8192, b"b" * 512)
+    clear(blobs, 1 << 40, 4096)
+    changed = [("Page", 0, 511), ("Clear", 512, 1023), ("Page", 1024, 1535),
+               ("Page", 8192, 8703), ("Clear", 1 << 40, (1 << 40) + 4095)]
+    assert diff(blobs, first) == (changed, None)
+    second = take(blobs, DISK)
+    write(blobs, 0, b"c" * 512)
+    assert diff(blobs, first, snapshot=second) == (changed, None)
+    assert diff(blobs, second) == ([("Page", 0, 511)], None)
+    assert diff(blobs, first, 256 + 256, 1536, snapshot=second)[0] == changed[1:3]
+    found, after = [], ""
+    for _ in changed:
+        page, after = diff(blobs, first, snapshot=second, maxresults="2",
+                           **({"marker": after} if after else {}))
+        assert len(page) <= 2
+        found += page
+        if not after:
+            break
+    assert found == changed
+
+    def refused(before, **query):
+        return code(blobs.ask("GET", DISK, {"comp": "pagelist", "prevsnapshot": before, **query}))
+    assert refused(second, snapshot=first) == (400, "PreviousSnapshotCannotBeNewer")
+    assert refused("2019-08-14T03:43:53.2866199Z") == (409, "PreviousSnapshotNotFound")
+    assert refused("yesterday") == (400, "InvalidQueryParameterValue")
+    assert create(blobs, 8 << 40).status == 201
+    assert refused(second) == (409, "BlobGenerationMismatch")
+
+
+def test_BL37_a_difference_over_many_pieces(blobs):
+    size, chance = 8 * MIB, random.Random(7)
+    assert create(blobs, size).status == write(blobs, 0, b"a" * (4 * MIB)).status == 201
+    before = take(blobs, DISK)
+    want = set()
+    for _ in range(200):
+        page = chance.randrange(size // 512)
+        if chance.random() < 0.5:
+            write(blobs, page * 512, b"b" * 512)
+            want.add((page, "Page"))
+            want.discard((page, "Clear"))
+        else:
+            clear(blobs, page * 512, 512)
+            want.discard((page, "Page"))
+            if page * 512 < 4 * MIB:
+                want.add((page, "Clear"))
+    found = {(at // 512, tag) for tag, first, last in diff(blobs, before)[0]
+             for at in range(first, last, 512)}
+    assert found == want
 
 
 def test_BL31_a_snapshot_cannot_be_changed(blobs):

@@ -22,7 +22,7 @@ struct blob_new {
 	struct span content;        /* up to BLOB_INLINE_BYTES */
 	struct blob_upload *upload; /* NULL: content */
 	enum blob_tier tier;
-	bool lazy;                  /* it need not survive a power cut when the call returns */
+	bool lazy; /* it need not survive a power cut when the call returns */
 };
 /* Makes or replaces a block blob.  It survives a power cut when the call returns, unless it is
  * lazy.  ERR_CONTAINER_NOT_FOUND.  Those of blob_name_check(), metadata_check() and

@@ -46,3 +46,10 @@ void prometheus_sample(struct buf *out, const struct prometheus_sample *s)
 	add_value(out, s->value, s->decimals);
 	buf_add_char(out, '\n');
 }
+
+void prometheus_single(
+	struct buf *out, const char *name, const char *type, uint64_t value, const char *help)
+{
+	prometheus_family(out, name, type, help);
+	prometheus_sample(out, &(struct prometheus_sample){ .family = name, .value = value });
+}

@@ -25,5 +25,8 @@ struct prometheus_sample {
 void prometheus_family(struct buf *out, const char *name, const char *type, const char *help);
 /* Appends one line. */
 void prometheus_sample(struct buf *out, const struct prometheus_sample *s);
+/* Appends a family of one sample without labels. */
+void prometheus_single(
+	struct buf *out, const char *name, const char *type, uint64_t value, const char *help);
 
 #endif

@@ -33,7 +33,8 @@ struct rest_limits {
 
 struct rest_options {
 	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (any free port), "unix:/path".  With the
-	 * prefix of a service, such as "table=", the socket serves this one, else the tables. */
+	 * prefix of a service, such as "table=", the socket serves this one, else the tables.
+	 * "admin=": an admin socket (rest/admin/admin.h). */
 	const char *endpoints[REST_ENDPOINTS_MAX];
 	size_t nendpoints;
 	const char *tenant; /* a UUID for challenges; NULL: REST_TENANT_DEFAULT */
@@ -48,6 +49,7 @@ struct rest_options {
 	size_t ntrusted;
 	bool untrusting;
 	struct rest_limits limits;
+	bool admin_public;  /* admin sockets may have addresses that other machines reach */
 	const char *faults; /* rules (service/core/fault_rules.h); NULL: leave them as they are */
 };
 

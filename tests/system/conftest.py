@@ -306,10 +306,10 @@ class Mount:
 
     @property
     def port(self):
-        """Of the REST socket, where the mount has one: from the log of this start."""
+        """Of the first REST or admin socket: from the log of this start."""
         end = time.monotonic() + 120
         while True:
-            found = re.search(r"REST at https?://[^\s/]*:(\d+)", self.log())
+            found = re.search(r"REST at (?:admin=)?https?://[^\s/]*:(\d+)", self.log())
             if found:
                 return int(found[1])
             if time.monotonic() > end or not self.alive():

@@ -194,6 +194,8 @@ const struct command command_mount = {
 		"                 the kernel checks mode and owner of the files\n"
 		"  uid=N, gid=N   owner of everything that was given no other (default: you)\n"
 		"  umask=OCTAL    taken from the modes 0666 and 0777 (default 022)\n"
+		"  admin=ENDPOINT /metrics and /health there, without credentials; as rest=\n"
+		"  admin-public   that may be an address that other machines reach\n"
 		"  auto_unmount   fusermount3 unmounts as soon as the server has died\n"
 		"  faults=RULE[;RULE...]\n"
 		"                 for testing clients: requests of the REST socket that fail on\n"

@@ -33,6 +33,8 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		enum err (*set)(
 			struct rest_settings *s, const char *value, struct err_detail *detail);
 	} setters[] = {
+		{ "admin", rest_settings_admin },
+		{ "admin-public", rest_settings_admin_public },
 		{ "faults", rest_settings_faults },
 		{ "rest", rest_settings_endpoint },
 		{ "rest-cert", rest_settings_cert },
@@ -71,7 +73,7 @@ static bool parse(const struct args *args, struct mount_options *o, FILE *err)
 		if (!apply(o, &args->given[i], err))
 			return false;
 	enum err e = ERR_OK;
-	bool usual = o->rest.options.nendpoints == 0;
+	bool usual = o->rest.options.nendpoints == o->rest.nadmin;
 	const char *endpoint;
 	for (size_t i = 0; usual && e == ERR_OK && (endpoint = rest_default_endpoint(i)) != NULL;
 		i++)
@@ -119,6 +121,9 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
+	{ "admin", 0, "ENDPOINT",
+		"where /metrics and /health answer, without credentials; may be given again" },
+	{ "admin-public", 0, NULL, "that may be an address that other machines reach" },
 	{ "faults", 0, "RULE[;RULE...]",
 		"for testing clients: requests that fail on order, such as 'fault=busy op=insert "
 		"count=3'" },

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 enum option_kind {
+	OPTION_ADMIN,
+	OPTION_ADMIN_PUBLIC,
 	OPTION_ALLOW_OTHER,
 	OPTION_CONTROL,
 	OPTION_FAULTS,
@@ -53,6 +55,8 @@ static const struct {
 } table[] = {
 	/* clang-format off */
 	{ "_netdev", OPTION_IGNORED },
+	{ "admin-public", OPTION_ADMIN_PUBLIC },
+	{ "admin=", OPTION_ADMIN },
 	{ "allow_other", OPTION_ALLOW_OTHER },
 	{ "allow_root", OPTION_REFUSED, .why =
 		"is not supported: it would not hold for what the kernel remembers; use allow_other" },
@@ -206,6 +210,8 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 		enum err (*set)(
 			struct rest_settings *s, const char *value, struct err_detail *detail);
 	} setters[] = {
+		{ OPTION_ADMIN, "admin=", rest_settings_admin },
+		{ OPTION_ADMIN_PUBLIC, "admin-public", rest_settings_admin_public },
 		{ OPTION_FAULTS, "faults=", rest_settings_faults },
 		{ OPTION_REST, "rest=", rest_settings_endpoint },
 		{ OPTION_REST_CERT, "rest-cert=", rest_settings_cert },
@@ -269,6 +275,8 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 		o->remount = true;
 		o->remount_check = strcmp(value, "check") == 0;
 		return equals == NULL || o->remount_check || complain(p, option, "is not known");
+	case OPTION_ADMIN:
+	case OPTION_ADMIN_PUBLIC:
 	case OPTION_FAULTS:
 	case OPTION_REST:
 	case OPTION_REST_CERT:

@@ -64,6 +64,28 @@ enum err rest_settings_endpoint(
 	return ERR_OK;
 }
 
+enum err rest_settings_admin(struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	char endpoint[PATH_MAX];
+	if (rest_endpoint_address(value) != value)
+		return err_set(detail, ERR_INVALID_INPUT, "takes no word before the address");
+	int n = snprintf(endpoint, sizeof(endpoint), "admin=%s", value);
+	if (n < 0 || (size_t)n >= sizeof(endpoint))
+		return err_set(detail, ERR_INVALID_INPUT, "is too long");
+	enum err e = rest_settings_endpoint(s, endpoint, detail);
+	s->nadmin += e == ERR_OK;
+	return e;
+}
+
+enum err rest_settings_admin_public(
+	struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	(void)value;
+	(void)detail;
+	s->options.admin_public = true;
+	return ERR_OK;
+}
+
 enum err rest_settings_cert(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->options.cert = s->cert;
@@ -208,7 +230,10 @@ enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail
 	if (s->has_trust && !any_unix)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"rest-trust= is for a Unix socket, and rest= names none");
-	if (o->faults != NULL && o->nendpoints == 0)
+	if (o->admin_public && s->nadmin == 0)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"admin-public is for an admin socket, and there is no admin=");
+	if (o->faults != NULL && o->nendpoints == s->nadmin)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"faults= are those of a REST socket, and there is no rest=");
 	return read_limits(s, detail);

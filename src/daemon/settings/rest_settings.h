@@ -14,12 +14,17 @@ struct rest_settings {
 	char cert[PATH_MAX], key[PATH_MAX];
 	char tenant[40];
 	bool has_trust, has_tls;
+	size_t nadmin; /* endpoints that are admin sockets */
 	char faults[2048];
 };
 
 /* Each takes one value; ERR_INVALID_INPUT with what is wrong, as the end of a sentence that
  * begins with the option.  Paths become absolute. */
 enum err rest_settings_endpoint(
+	struct rest_settings *s, const char *value, struct err_detail *detail);
+/* Of an admin socket: the endpoint, and an empty value. */
+enum err rest_settings_admin(struct rest_settings *s, const char *value, struct err_detail *detail);
+enum err rest_settings_admin_public(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
 enum err rest_settings_cert(struct rest_settings *s, const char *value, struct err_detail *detail);
 enum err rest_settings_key(struct rest_settings *s, const char *value, struct err_detail *detail);

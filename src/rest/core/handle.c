@@ -364,6 +364,10 @@ static enum err handle(const struct rest_service *rest, struct service *service,
 {
 	struct handling h = { 0 };
 	response_init(ret);
+	if (rest->answer != NULL) {
+		rest->answer(service, request, ERR_OK, ret);
+		return ERR_OK;
+	}
 	begin(&h, rest, service, request);
 	(void)buf_reserve(&ret->headers, HEADERS_USUAL);
 	h.head_only = head_only;
@@ -409,6 +413,10 @@ void rest_refuse(const struct rest_service *rest, struct service *service,
 {
 	struct handling h = { 0 };
 	response_init(ret);
+	if (rest->answer != NULL) {
+		rest->answer(service, request, e, ret);
+		return;
+	}
 	begin(&h, rest, NULL, request);
 	read_version(&h);
 	fail(&h, e, ret);

@@ -89,6 +89,11 @@ struct rest_service {
 	void (*end)(struct request_context *c);
 	/* Replaces the response by an error.  c->detail says what is wrong. */
 	void (*write_error)(const struct request_context *c, enum err e, struct response *r);
+	/* Answers every request itself, without accounts, credentials and counts.  e: the error that
+	 * the HTTP server found.  Only name, body_limit and cost are used besides.  NULL: a storage
+	 * service. */
+	void (*answer)(struct service *service, const struct request *request, enum err e,
+		struct response *r);
 };
 
 #endif

@@ -317,6 +317,22 @@ enum err listen_at(const char *endpoint, bool tls, bool open_to_all, struct list
 			 : listen_tcp(endpoint, &p, tls, list, n, detail);
 }
 
+bool listener_is_local(const struct listener *l)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} at = { 0 };
+	socklen_t n = sizeof(at);
+	if (l->is_unix)
+		return true;
+	if (getsockname(l->fd, &at.any, &n) != 0)
+		return false;
+	return at.any.sa_family == AF_INET ? ntohl(at.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+					   : IN6_IS_ADDR_LOOPBACK(&at.v6.sin6_addr);
+}
+
 void listener_close(struct listener *l)
 {
 	struct stat st;

@@ -33,6 +33,8 @@ enum err endpoint_check(const char *endpoint, struct err_detail *detail);
  * nothing is added.  ERR_BUSY, ERR_ACCESS, ERR_INVALID_INPUT, ERR_IO. */
 enum err listen_at(const char *endpoint, bool tls, bool open_to_all, struct listener *list,
 	size_t *n, struct err_detail *detail);
+/* Returns true if other machines cannot connect: a Unix socket, or a loopback address. */
+bool listener_is_local(const struct listener *l);
 /* Closes the socket.  Removes the file of a Unix socket if it is still the same file. */
 void listener_close(struct listener *l);
 

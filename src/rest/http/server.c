@@ -139,6 +139,18 @@ static void add_endpoint(
 		usual ? "" : "=", l->text);
 }
 
+/* An admin socket asks for no credential. */
+static enum err check_reach(const struct rest_options *o, const struct rest_service *served,
+	const struct listener *l, struct err_detail *detail)
+{
+	if (served->answer == NULL || o->admin_public || listener_is_local(l))
+		return ERR_OK;
+	return err_set(detail, ERR_ACCESS,
+		"'%s': other machines could read the figures without a credential; give a loopback "
+		"address or a Unix socket, or allow it with admin-public",
+		l->text);
+}
+
 static enum err open_listeners(
 	struct rest *r, const struct rest_options *o, struct err_detail *detail)
 {
@@ -152,8 +164,13 @@ static enum err open_listeners(
 			: listen_at(address, r->tls, o->ntrusted > 0, list, &n, detail);
 		if (e != ERR_OK)
 			return e;
-		for (size_t j = 0; j < n; j++)
+		for (size_t j = 0; j < n; j++) {
 			add_endpoint(r, served, &list[j]);
+			if (e == ERR_OK)
+				e = check_reach(o, served, &list[j], detail);
+		}
+		if (e != ERR_OK)
+			return e;
 	}
 	return ERR_OK;
 }

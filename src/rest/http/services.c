@@ -4,6 +4,7 @@
 #include "rest/http/services.h"
 
 #include "base/compiler.h"
+#include "rest/admin/admin.h"
 #include "rest/blobs/blobs.h"
 #include "rest/queues/queues.h"
 #include "rest/rest.h"
@@ -47,8 +48,10 @@ static const struct rest_service *named(const char *name, size_t n)
 const char *services_split(const char *endpoint, const struct rest_service **ret)
 {
 	const char *address = rest_endpoint_address(endpoint);
-	*ret = address == endpoint ? services[0]
-				   : named(endpoint, (size_t)(address - endpoint) - 1);
+	size_t n = address == endpoint ? 0 : (size_t)(address - endpoint) - 1;
+	*ret = address == endpoint                      ? services[0]
+		: is_name(rest_admin.name, endpoint, n) ? &rest_admin
+							: named(endpoint, n);
 	return address;
 }
 
@@ -62,6 +65,8 @@ const struct rest_service *services_of_host(
 	const struct request *q, const struct rest_service *other)
 {
 	struct url_parts parts;
+	if (other->answer != NULL)
+		return other;
 	url_split(q->target, &parts);
 	struct span host = parts.host.n > 0 ? parts.host : request_header(q, "Host");
 	const char *dot = host.n > 0 ? memchr(host.p, '.', host.n) : NULL;

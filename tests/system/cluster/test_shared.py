@@ -4,6 +4,7 @@
 import concurrent.futures
 import errno
 import fcntl
+import itertools
 import json
 import os
 import signal
@@ -168,35 +169,37 @@ def number_in(rows):
 
 
 def test_CS3_a_batch_is_seen_whole_by_every_daemon(two, store, serve):
+    """Until each of the readers has seen six batches."""
     ports = [serve(store).port for _ in range(2)]
     ended = threading.Event()
+    seen = [set() for _ in range(3)]
 
     def write():
         with rest_client.Client(ports[0]) as client:
-            for i in range(60):
+            for i in itertools.takewhile(lambda _: not ended.is_set(), itertools.count()):
                 ops = [("PUT", rest_client.entity_path(TABLE, "p", f"{k}"), {}, {"n": i})
                        for k in range(10)]
                 rest_client.ok(client.batch(ops), 202)
-        ended.set()
 
-    def read(port):
-        seen = set()
-        with rest_client.Client(port) as client:
+    def read_all(read, numbers):
+        try:
             while not ended.is_set():
-                seen.add(number_in(rest_client.ok(client.query(TABLE), 200).rows))
-        return len(seen)
+                numbers.add(number_in(read()))
+                if min(map(len, seen)) > 6:
+                    break
+        finally:
+            ended.set()
 
-    def read_stream(part):
-        seen = set()
-        while not ended.is_set():
-            seen.add(number_in([json.loads(s) for s in get(part / ".rows.ndjson").splitlines()]))
-        return len(seen)
+    def by_rest(port):
+        client = rest_client.Client(port)
+        return lambda: rest_client.ok(client.query(TABLE), 200).rows
 
-    try:
-        _, *seen = together((write,), (read, ports[0]), (read, ports[1]), (read_stream, two[1]))
-    finally:
-        ended.set()
-    assert min(seen) > 5
+    def by_stream():
+        return [json.loads(line) for line in get(two[1] / ".rows.ndjson").splitlines()]
+
+    readers = [by_rest(ports[0]), by_rest(ports[1]), by_stream]
+    together((write,), *((read_all, r, numbers) for r, numbers in zip(readers, seen)))
+    assert min(map(len, seen)) > 6
 
 
 def test_CS8_a_message_is_taken_by_one_client_of_two_daemons(rowfs, store, serve):

@@ -456,4 +456,13 @@ def test_debians_client(blobs):
     assert disk.download_blob(1024, 1024).readall() == body[:1024]
     disk.resize_blob(2048)
     assert disk.get_blob_properties().size == 2048
+    parts = storage.BlobServiceClient.from_connection_string(
+        blobs.connection, max_single_put_size=MIB, max_block_size=MIB).get_container_client("pyt")
+    for _ in range(2):
+        big = parts.upload_blob("blocks", body, overwrite=True, max_concurrency=4)
+        assert big.download_blob(max_concurrency=4).readall() == body
+        assert [b.size for b in big.get_block_list()[0]] == [MIB] * 10
+    log = parts.upload_blob("log", b"one\n", blob_type="AppendBlob")
+    log.append_block(b"two\n", appendpos_condition=4)
+    assert log.download_blob().readall() == b"one\ntwo\n"
     container.delete_container()

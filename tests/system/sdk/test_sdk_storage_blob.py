@@ -6,7 +6,8 @@ import pytest
 import sdk
 
 SERVE_OPTIONS = ["--rest=127.0.0.1:0", "--rest=blob=127.0.0.1:0"]
-SCRIPTS = [f"storage-blob/{name}.mjs" for name in ("blobs", "copies", "leases", "pages", "sas", "snapshots")]
+SCRIPTS = [f"storage-blob/{name}.mjs" for name in (
+    "blobs", "blocks", "copies", "leases", "pages", "sas", "snapshots")]
 
 
 @pytest.fixture(scope="module")

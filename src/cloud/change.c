@@ -6,6 +6,7 @@
 #include "codec/uri.h"
 #include "model/limits.h"
 
+#include <math.h>
 #include <string.h>
 
 #define PATH_LIMIT ((size_t)32 << 10)
@@ -69,15 +70,25 @@ void cloud_change_path(struct span table, const struct cloud_change *change, str
 	buf_add_span(out, table);
 }
 
+/* Services whose JSON has one kind of number take 2.0 for an Int32 unless its type is given. */
+static void add_property(const struct property *p, struct buf *out)
+{
+	if (p->value.type == EDM_DOUBLE && isfinite(p->value.dbl))
+		buf_addf(out, ",\"%.*s@odata.type\":\"Edm.Double\"", (int)p->name.n, p->name.p);
+	entity_json_encode_property(p->name, &p->value, true, out);
+}
+
 void cloud_change_body(const struct cloud_change *change, struct buf *out)
 {
 	if (change->kind == CLOUD_DELETE)
 		return;
-	struct entity with_keys = *change->entity;
-	with_keys.pk = change->pk;
-	with_keys.rk = change->rk;
-	with_keys.has_pk = with_keys.has_rk = true;
-	entity_json_encode(&with_keys, ENTITY_JSON_PK | ENTITY_JSON_RK, out);
+	buf_add_str(out, "{\"PartitionKey\":");
+	buf_add_json(out, change->pk);
+	buf_add_str(out, ",\"RowKey\":");
+	buf_add_json(out, change->rk);
+	for (size_t i = 0; i < change->entity->nprops; i++)
+		add_property(&change->entity->props[i], out);
+	buf_add_char(out, '}');
 }
 
 struct span cloud_change_condition(const struct cloud_change *change)

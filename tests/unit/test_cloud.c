@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * The parsers of src/cloud: connection strings, files of them, answers of the service. */
 #include "check.h"
+#include "cloud/change.h"
 #include "cloud/credentials.h"
 #include "cloud/group_answer.h"
 #include "cloud/rows.h"
 #include "cloud/service_error.h"
+#include "codec/entity_json.h"
 #include "codec/table_signature.h"
 
 /* ---- connection strings ---- */
@@ -234,6 +236,24 @@ TEST(a_transaction_names_the_operation_that_failed)
 	CHECK_ERR(group_answer(SPAN_LIT("--b--"), &why), ERR_INVALID_INPUT);
 }
 
+TEST(a_double_is_sent_with_its_type)
+{
+	struct entity e = { 0 };
+	struct buf out = BUF_INIT(4096);
+	const char *text = "{\"D\":2.0,\"N\":2,\"I@odata.type\":\"Edm.Double\",\"I\":\"Infinity\"}";
+	CHECK_ERR(entity_json_decode(span_of(text), ENTITY_JSON_FILE, &e, NULL, NULL), ERR_OK);
+	const struct cloud_change change = {
+		.kind = CLOUD_UPSERT, .pk = SPAN_LIT("p\""), .rk = SPAN_LIT(""), .entity = &e
+	};
+	cloud_change_body(&change, &out);
+	buf_add_char(&out, 0);
+	CHECK_EQ_STR(out.data,
+		"{\"PartitionKey\":\"p\\\"\",\"RowKey\":\"\",\"D@odata.type\":\"Edm.Double\",\"D\":2.0,"
+		"\"N\":2,\"I@odata.type\":\"Edm.Double\",\"I\":\"Infinity\"}");
+	buf_fini(&out);
+	entity_fini(&e);
+}
+
 RUN_TESTS(T(a_key_and_an_account_make_an_endpoint_of_azure),
 	T(a_table_endpoint_wins_and_names_the_account), T(development_storage_is_the_emulator),
 	T(a_wrong_connection_string_is_refused_without_its_secrets),
@@ -242,4 +262,5 @@ RUN_TESTS(T(a_key_and_an_account_make_an_endpoint_of_azure),
 	T(shared_key_signs_three_headers_and_lite_the_date),
 	T(a_page_gives_its_rows_with_types_times_and_etags), T(a_page_that_is_none_is_refused),
 	T(properties_are_compared_in_any_order_and_by_type),
-	T(an_error_of_the_service_is_one_of_ours), T(a_transaction_names_the_operation_that_failed))
+	T(an_error_of_the_service_is_one_of_ours), T(a_transaction_names_the_operation_that_failed),
+	T(a_double_is_sent_with_its_type))

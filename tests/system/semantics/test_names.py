@@ -68,12 +68,17 @@ def tree(mnt):
     os.rename(queue / names[1], queue / ".taken" / names[1])
     os.setxattr(queue / names[2], "user.rowfs.visibility", b"600")
 
+    container = mnt / "account/.blob/container"
+    container.mkdir()
+    (container / "PREFIX").mkdir()
+    put(container / "NAME", "bytes")
+
     def path(name):
         below = "Table/Part/Row.json" if name.startswith(".rowfs") else "Part/Row.json"
         if "/.queue/QUEUE" in name:
             inside = name.removeprefix("account/.queue/QUEUE").removeprefix("/").removesuffix("ID")
             name = name.replace("QUEUE", "queue").replace("ID", ids.get(inside, ""))
-        name = name.replace("OPTIONS", "Rating ge 5").replace("...", below)
+        name = name.replace("CONTAINER", "container").replace("OPTIONS", "Rating ge 5").replace("...", below)
         for place in ("rejected", "trash"):
             if name == f".rowfs/{place}/NAME":
                 name = f".rowfs/{place}/{os.listdir(mnt / '.rowfs' / place)[0]}"

@@ -132,7 +132,7 @@ def test_T6_control_names_are_listed_on_wish(mount, store):
     of_both = [".batch", ".batch-check", ".rows.csv", ".rows.ndjson"]
     assert sorted(os.listdir(part)) == of_both + ["a.json"]
     assert sorted(os.listdir(part.parent)) == sorted([*of_both, ".query", "p"])
-    assert os.listdir(part.parent.parent) == [".queue", "Listed"]
+    assert os.listdir(part.parent.parent) == [".blob", ".queue", "Listed"]
     # A listing goes on where it was, also between these names.
     for d in (part, part.parent):
         with os.scandir(d) as entries:

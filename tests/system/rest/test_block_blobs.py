@@ -126,6 +126,23 @@ def test_a_copy_has_content_of_its_own(blobs):  # noqa: F811
     check(blobs)
 
 
+def test_a_snapshot_keeps_the_content_of_its_time(blobs):  # noqa: F811
+    log = "/photos/log"
+    blobs.ask("PUT", log, headers={"x-ms-blob-type": "AppendBlob"})
+    blobs.ask("PUT", log, {"comp": "appendblock"}, body=b"one" * 30000)
+    stage(blobs, "b1", b"one" * 30000)
+    commit(blobs, ["b1"])
+    times = [blobs.ask("PUT", path, {"comp": "snapshot"}).headers["x-ms-snapshot"]
+             for path in (BIG, log)]
+    stage(blobs, "b2", b"two")
+    commit(blobs, ["b2"])
+    blobs.ask("PUT", log, {"comp": "appendblock"}, body=b"two")
+    for path, time, now in zip((BIG, log), times, (b"two", b"one" * 30000 + b"two")):
+        assert blobs.ask("GET", path, {"snapshot": time}).body == b"one" * 30000
+        assert blobs.get(path).body == now
+    check(blobs)
+
+
 def test_get_block_list_has_three_kinds(blobs):  # noqa: F811
     stage(blobs, "b1", b"1")
     commit(blobs, ["b1"])

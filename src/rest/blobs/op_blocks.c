@@ -8,6 +8,7 @@
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/block_list_body.h"
 #include "rest/blobs/ops.h"
+#include "rest/blobs/tier_headers.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/staged.h"
 
@@ -87,6 +88,8 @@ static enum err commit(struct request_context *c, struct blocks_new *to, int64_t
 	enum err e = blob_request_begin(c, &conditions, &container);
 	if (e == ERR_OK)
 		e = blob_properties_read(c, false, &to->properties);
+	if (e == ERR_OK)
+		e = tier_read(c, &to->tier);
 	if (e != ERR_OK)
 		return e;
 	struct blob_change w = op_change(c, container, &conditions);

@@ -9,6 +9,7 @@
 #include "rest/blobs/copy_source.h"
 #include "rest/blobs/lease_headers.h"
 #include "rest/blobs/ops.h"
+#include "rest/blobs/tier_headers.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/copy.h"
 
@@ -61,6 +62,8 @@ static enum err copy(struct request_context *c, const struct copy_source *from, 
 		conditions.none_match = ETAG_ANY;
 	if (e == ERR_OK)
 		e = metadata_from_headers(c, &metadata);
+	if (e == ERR_OK)
+		e = tier_read(c, &to.tier);
 	text = buf_span(&metadata);
 	if (text.n > 0)
 		to.metadata = &text;

@@ -176,6 +176,8 @@ static enum err make_commit(
 	if (there != NULL && there->type != BLOB_BLOCK)
 		return ERR_BLOB_TYPE;
 	*ret = (struct blob_record){ .type = BLOB_BLOCK,
+		.tier = to->tier,
+		.tier_set = to->tier != TIER_UNSET ? service_now(w->service) : 0,
 		.properties = to->properties,
 		.metadata = to->metadata,
 		.content = SPAN_LIT("") };

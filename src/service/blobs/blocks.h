@@ -29,6 +29,7 @@ struct block_choice {
 };
 struct blocks_new {
 	struct blob_properties properties;
+	enum blob_tier tier;
 	struct span metadata; /* is checked */
 	const struct block_choice *blocks;
 	size_t n;

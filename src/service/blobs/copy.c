@@ -205,6 +205,8 @@ static enum err make_copy(void *arg, struct blob_change *change, const struct bl
 	if (w->snapshot && w->copy->metadata != NULL)
 		ret->etag = service_next_version(w->copy->service);
 	if (!w->snapshot) {
+		ret->tier = ret->type == BLOB_BLOCK ? w->copy->tier : TIER_UNSET;
+		ret->tier_set = ret->tier != TIER_UNSET ? service_now(w->copy->service) : 0;
 		ret->copied = w->copy->copied;
 		ret->copied.when = service_now(w->copy->service);
 	}

@@ -26,6 +26,7 @@ struct blob_copy {
 	const struct blob_conditions *from_conditions; /* as of a read */
 	const struct span *metadata;                   /* NULL: that of the source; is checked */
 	const struct blob_properties *properties;      /* NULL: those of the source */
+	enum blob_tier tier;                           /* of a block blob */
 	bool only_block;                               /* a source of another type: ERR_BLOB_TYPE */
 	struct blob_copied copied;                     /* `when` is set; id.n 0: left out */
 };

@@ -33,9 +33,12 @@ def test_BL36_a_tier_is_set_and_shown(blobs):
     assert "GMT" in blobs.ask("HEAD", X).headers["x-ms-access-tier-change-time"]
     assert blobs.get(X).headers["ETag"] == etag
     assert blobs.put("/photos/y", b"1", x_ms_access_tier="Cool").status == 201
+    assert copy(blobs, url(blobs), "/photos/z", x_ms_access_tier="Cold").status == 202
+    assert blobs.ask("PUT", "/photos/zz", {"comp": "blocklist"}, body=b"<BlockList/>",
+                     headers={"x-ms-access-tier": "Archive"}).status == 201
     tiers = [b.findtext("Properties/AccessTier") for b in ET.fromstring(
         listing(blobs).body).iter("Blob")]
-    assert tiers == ["Hot", "Cool"]
+    assert tiers == ["Hot", "Cool", "Cold", "Archive"]
     assert code(set_tier(blobs, "Warm")) == (400, "InvalidHeaderValue")
     assert code(set_tier(blobs, "")) == (400, "MissingRequiredHeader")
     assert code(blobs.put(X, b"2", x_ms_access_tier="Warm")) == (400, "InvalidHeaderValue")

@@ -208,8 +208,8 @@ static enum err create_in(struct fs *fs, const struct blob_dir *dir, struct span
 	if (e == ERR_OK)
 		e = blob_name_check(buf_span(&found.name), call->detail);
 	if (e == ERR_OK)
-		e = write_file_open(
-			fs, dir->container, buf_span(&found.name), number, flags, ret_file);
+		e = write_file_open(fs, dir->container, buf_span(&found.name), number,
+			flags | O_CREAT, ret_file);
 	if (e == ERR_OK) {
 		e = blob_entry(fs, dir->container, &found, ret);
 		if (e != ERR_OK)

@@ -11,6 +11,7 @@ struct write_file {
 	struct vfile file; /* first */
 	struct blob_stage *stage;
 	bool append;
+	bool writes; /* else it reads what another descriptor writes, and commits nothing */
 	uint64_t container;
 	char name[LIMIT_FILE_NAME_BYTES + 1]; /* for the reason of a refusal */
 };
@@ -48,7 +49,11 @@ static enum err file_sync(struct vfile *f, const struct caller *call)
 static void file_free(struct vfile *f)
 {
 	struct err_detail detail = { 0 };
-	enum err e = blob_stage_close(f->fs, own(f)->stage, &detail);
+	enum err e = ERR_OK;
+	if (own(f)->writes)
+		e = blob_stage_close(f->fs, own(f)->stage, &detail);
+	else
+		blob_stage_unref(f->fs, own(f)->stage);
 	if (e != ERR_OK)
 		reasons_add(f->fs,
 			&(struct refusal){ .call = "close",
@@ -76,13 +81,14 @@ enum err write_file_open(struct fs *fs, uint64_t container, struct span name, ui
 		return ERR_NO_MEMORY;
 	f->file = (struct vfile){ .ops = &file_ops, .fs = fs };
 	f->append = (flags & O_APPEND) != 0;
+	f->writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
 	f->container = container;
 	memcpy(f->name, name.p, name.n < sizeof(f->name) ? name.n : sizeof(f->name) - 1);
 	enum err e = blob_stage_open(fs, container, name, number, &f->stage);
 	if (e == ERR_OK && (flags & O_TRUNC) != 0) {
 		e = blob_stage_resize(fs, f->stage, 0);
 		if (e != ERR_OK)
-			(void)blob_stage_close(fs, f->stage, NULL);
+			blob_stage_unref(fs, f->stage);
 	}
 	if (e != ERR_OK) {
 		free(f);

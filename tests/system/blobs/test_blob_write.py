@@ -27,6 +27,8 @@ def test_BL67_a_file_is_a_blob_from_its_close_on(rest, size):
         f.flush()
         assert body(rest, "new") == 404 and os.fstat(f.fileno()).st_size == size
         assert os.stat(rest.dir / "new").st_size == size and os.listdir(rest.dir) == []
+        assert get(rest.dir / "new") == data
+        assert body(rest, "new") == 404  # a reader commits nothing
     assert body(rest, "new") == data == get(rest.dir / "new")
     assert os.listdir(rest.dir) == ["new"]
     with raises("EEXIST"):

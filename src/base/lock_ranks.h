@@ -20,6 +20,7 @@
 	X(QUERY_TOP, "fs/query/nodes.h", "the bounds of one query with top, while they are looked for") \
 	X(STAGE, "fs/write/stage.h", "one staged write, also while it is committed") \
 	X(BLOB_STAGE, "fs/blob/stage.c", "one staged write of a blob, also while it is committed") \
+	X(BLOB_NAMES, "fs/blob/stage.c", "the mount puts, removes or renames a blob: one at a time") \
 	/* Around a change set: service/core/service.h, events.h. */ \
 	X(COLLECTIONS, "service/core/service.c", "one queue or container is changed or deleted at a time") \
 	X(DOORS, "service/core/service.c", "rwlock: read for a change by a front end but the mount") \

@@ -455,8 +455,8 @@ TEST(damaged_content_is_told)
 
 static enum err delete_container(struct world *w)
 {
-	return collection_delete(
-		w->service, ORIGIN_REST, &collection_container, w->container, NULL, NULL, NULL);
+	return collection_delete(w->service, ORIGIN_REST, &collection_container, w->container, NULL,
+		NULL, false, NULL);
 }
 
 TEST(a_snapshot_without_its_blob_is_told)
@@ -582,7 +582,7 @@ TEST(a_container_is_not_leased_while_it_is_deleted)
 	struct world w = world_sqlite();
 	struct taker t = { .world = &w };
 	CHECK_ERR(collection_delete(w.service, ORIGIN_REST, &collection_container, w.container,
-			  delete_unless_leased, &t, NULL),
+			  delete_unless_leased, &t, false, NULL),
 		ERR_OK);
 	if (!t.ended)
 		(void)pthread_join(t.thread, NULL);

@@ -114,14 +114,20 @@ struct removal {
 	struct arena keys;
 };
 
+/* A row that somebody else removed meanwhile is gone as well, but it fails the group. */
 static enum err remove_collected(
 	struct cmd_env *env, struct span table, struct removal *r, struct err_detail *why)
 {
-	enum err e = ERR_OK;
-	if (r->n == 1)
-		e = cloud_change(env->client, table, r->changes, NULL, why);
-	else if (r->n > 1)
+	enum err e = ERR_NOT_FOUND;
+	if (r->n > 1)
 		e = cloud_change_group(env->client, table, r->changes, r->n, why);
+	bool one_by_one = e == ERR_NOT_FOUND;
+	for (size_t i = 0; i < r->n && one_by_one; i++) {
+		e = cloud_change(env->client, table, &r->changes[i], NULL, why);
+		one_by_one = e == ERR_OK || e == ERR_NOT_FOUND;
+	}
+	if (one_by_one)
+		e = ERR_OK;
 	r->n = 0;
 	arena_reset(&r->keys);
 	return e;
@@ -132,21 +138,21 @@ static enum err remove_scanned(struct cmd_env *env, struct row_scan *scan, struc
 {
 	struct removal r = { 0 };
 	struct cloud_row row = { 0 };
-	enum err e;
-	while ((e = row_scan_next(scan, &row, why)) == ERR_OK) {
-		struct span rk = arena_copy(&r.keys, row.entity.rk);
-		if (rk.p == NULL)
+	enum err e = ERR_OK;
+	bool more = true;
+	while (e == ERR_OK && more) {
+		e = row_scan_next(scan, &row, why);
+		more = e == ERR_OK;
+		struct span rk = more ? arena_copy(&r.keys, row.entity.rk) : SPAN_LIT("");
+		if (more && rk.p == NULL)
 			e = ERR_NO_MEMORY;
-		r.changes[r.n++] =
-			(struct cloud_change){ .kind = CLOUD_DELETE, .pk = pk, .rk = rk };
-		++*ret_n;
-		if (e == ERR_OK && r.n == LIMIT_BATCH_OPS)
+		else if (more)
+			r.changes[r.n++] =
+				(struct cloud_change){ .kind = CLOUD_DELETE, .pk = pk, .rk = rk };
+		*ret_n += more;
+		if (e == ERR_NOT_FOUND || r.n == LIMIT_BATCH_OPS)
 			e = remove_collected(env, table, &r, why);
-		if (e != ERR_OK)
-			break;
 	}
-	if (e == ERR_NOT_FOUND)
-		e = remove_collected(env, table, &r, why);
 	cloud_row_fini(&row);
 	arena_fini(&r.keys);
 	return e;

@@ -37,15 +37,20 @@ static enum err unlink_in(
 	if (e != ERR_OK)
 		return e;
 	struct span whole = buf_span(&found.name);
-	if (found.is_dir)
-		e = ERR_IS_A_DIRECTORY;
-	else if (found.stage == 0)
-		e = not_there(blob_delete(fs->service, ORIGIN_MOUNT, dir->container, whole,
-			SNAPSHOTS_NONE, &no_conditions, detail));
+	if (found.is_dir) {
+		blob_found_fini(&found);
+		return ERR_IS_A_DIRECTORY;
+	}
+	blob_stages_lock_names(fs);
+	e = not_there(blob_delete(fs->service, ORIGIN_MOUNT, dir->container, whole, SNAPSHOTS_NONE,
+		&no_conditions, detail));
+	if (e == ERR_NOT_FOUND && found.stage != 0) /* it was not committed yet */
+		e = ERR_OK;
 	if (e == ERR_OK) {
 		blob_stages_removed(fs, dir->container, whole);
 		keep_dir(fs, dir->container, dir->prefix);
 	}
+	blob_stages_unlock_names(fs);
 	blob_found_fini(&found);
 	return e;
 }
@@ -143,7 +148,7 @@ enum err blob_rmdir(struct fs *fs, uint64_t nid, struct span name, const struct 
 
 /* ---- rename ---- */
 
-/* What nobody committed yet is committed first. */
+/* Commits the staged write, if there is one. */
 static enum err commit_stage(struct fs *fs, uint64_t number, struct err_detail *detail)
 {
 	struct blob_stage *s = blob_stage_get(fs, number);
@@ -178,6 +183,7 @@ static enum err move_blob(struct fs *fs, const struct blob_dir *from, const stru
 		buf_fini(&name);
 		return e;
 	}
+	blob_stages_lock_names(fs);
 	e = blob_move(fs->service, ORIGIN_MOUNT, (struct blob_name){ from->container, was },
 		(struct blob_name){ to->container, now }, (move->flags & RENAME_NOREPLACE) != 0,
 		detail);
@@ -187,6 +193,7 @@ static enum err move_blob(struct fs *fs, const struct blob_dir *from, const stru
 		blob_dirs_filled(fs->blobs->dirs, to->container, now);
 		keep_dir(fs, from->container, from->prefix);
 	}
+	blob_stages_unlock_names(fs);
 	buf_fini(&name);
 	return not_there(e);
 }

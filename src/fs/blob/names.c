@@ -142,6 +142,10 @@ bool blob_component_read(struct span shown, struct blob_component *ret)
 	*ret = (struct blob_component){ 0 };
 	if (shown.n > LIMIT_FILE_NAME_BYTES)
 		return false;
+	/* No blob's name has one, but the key of a snapshot does. */
+	for (size_t i = 0; i < shown.n; i++)
+		if ((unsigned char)shown.p[i] < 0x20)
+			return false;
 	enum word word = last_word(shown, &before, &marks);
 	if (word == WORD_BLOB && marks == 1 && before > 0 && shown.p[before - 1] == '.') {
 		ret->is_file = true;

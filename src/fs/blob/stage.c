@@ -31,7 +31,9 @@ struct blob_stage {
 	bool loaded;               /* what the blob holds is in the file, or is not wanted */
 	bool news;                 /* something is not committed */
 	bool refused;              /* the last commit failed, and a close said so */
-	char *name;                /* changed under both locks, so either is enough to read it */
+	/* Guarded by the table's lock.  Only a rename changes it, under the lock of names, which also
+	 * keeps it as it is. */
+	char name[BLOB_NAME_BYTES];
 	size_t name_n;
 };
 
@@ -41,6 +43,7 @@ struct expected {
 };
 
 struct blob_stages {
+	struct mutex names; /* a blob of the mount is put, removed or renamed: one at a time */
 	struct mutex lock;
 	struct blob_stage *first; /* guarded by lock, as all below */
 	uint64_t last;
@@ -51,7 +54,14 @@ struct blob_stages {
 struct blob_stages *blob_stages_new(void)
 {
 	struct blob_stages *t = calloc(1, sizeof(*t));
-	if (t != NULL && mutex_init(&t->lock, RANK_BLOB_STAGES) != 0) {
+	if (t == NULL)
+		return NULL;
+	if (mutex_init(&t->lock, RANK_BLOB_STAGES) != 0) {
+		free(t);
+		return NULL;
+	}
+	if (mutex_init(&t->names, RANK_BLOB_NAMES) != 0) {
+		mutex_destroy(&t->lock);
 		free(t);
 		return NULL;
 	}
@@ -63,7 +73,6 @@ static void stage_free(struct blob_stage *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	mutex_destroy(&s->lock);
-	free(s->name);
 	free(s);
 }
 
@@ -75,8 +84,19 @@ void blob_stages_free(struct blob_stages *t)
 		next = s->next;
 		stage_free(s);
 	}
+	mutex_destroy(&t->names);
 	mutex_destroy(&t->lock);
 	free(t);
+}
+
+void blob_stages_lock_names(struct fs *fs)
+{
+	mutex_lock(&fs->blobs->stages->names);
+}
+
+void blob_stages_unlock_names(struct fs *fs)
+{
+	mutex_unlock(&fs->blobs->stages->names);
 }
 
 uint64_t blob_stages_number(struct blob_stages *t)
@@ -175,6 +195,7 @@ uint64_t blob_stage_number(const struct blob_stage *s)
 void blob_stages_removed(struct fs *fs, uint64_t container, struct span name)
 {
 	struct blob_stages *t = fs->blobs->stages;
+	lock_assert_held(&t->names);
 	mutex_lock(&t->lock);
 	for (struct blob_stage *s = t->first; s != NULL; s = s->next)
 		if (s->container == container && span_eq(name_of(s), name))
@@ -200,10 +221,8 @@ static int open_file(const struct fs *fs)
 static struct blob_stage *new_stage(
 	uint64_t container, struct span name, uint64_t number, bool fresh)
 {
-	struct blob_stage *s = calloc(1, sizeof(*s));
-	char *copy = malloc(name.n);
-	if (s == NULL || copy == NULL || mutex_init(&s->lock, RANK_BLOB_STAGE) != 0) {
-		free(copy);
+	struct blob_stage *s = name.n <= BLOB_NAME_BYTES ? calloc(1, sizeof(*s)) : NULL;
+	if (s == NULL || mutex_init(&s->lock, RANK_BLOB_STAGE) != 0) {
 		free(s);
 		return NULL;
 	}
@@ -212,12 +231,12 @@ static struct blob_stage *new_stage(
 	s->refs = 1;
 	s->fresh = s->news = s->loaded = fresh;
 	s->fd = -1;
-	s->name = memcpy(copy, name.p, name.n);
+	memcpy(s->name, name.p, name.n);
 	s->name_n = name.n;
 	return s;
 }
 
-/* What is there decides whether it may be written. */
+/* Checks that the blob may be written. */
 static enum err look(
 	struct fs *fs, uint64_t container, struct span name, bool *ret_fresh, uint64_t *ret_size)
 {
@@ -261,10 +280,17 @@ enum err blob_stage_open(struct fs *fs, uint64_t container, struct span name, ui
 		return e;
 	}
 	mutex_lock(&t->lock);
-	s->next = t->first;
-	t->first = s;
+	struct blob_stage *faster = find(t, number); /* another open of the same node */
+	if (faster != NULL) {
+		faster->refs++;
+	} else {
+		s->next = t->first;
+		t->first = s;
+	}
 	mutex_unlock(&t->lock);
-	*ret = s;
+	if (faster != NULL)
+		stage_free(s);
+	*ret = faster != NULL ? faster : s;
 	return ERR_OK;
 }
 
@@ -282,37 +308,19 @@ static void let_go(struct blob_stages *t, struct blob_stage *s)
 		stage_free(s);
 }
 
-/* A stage of the name, with a reference. */
-static struct blob_stage *any_named(struct blob_stages *t, uint64_t container, struct span name)
-{
-	mutex_lock(&t->lock);
-	struct blob_stage *s = t->first;
-	while (s != NULL && !(s->container == container && span_eq(name_of(s), name)))
-		s = s->next;
-	if (s != NULL)
-		s->refs++;
-	mutex_unlock(&t->lock);
-	return s;
-}
-
 void blob_stages_moved(
 	struct fs *fs, uint64_t from, struct span name, uint64_t to, struct span to_name)
 {
 	struct blob_stages *t = fs->blobs->stages;
-	struct blob_stage *s;
-	char *copy;
-	while ((copy = malloc(to_name.n)) != NULL && (s = any_named(t, from, name)) != NULL) {
-		mutex_lock(&s->lock);
-		mutex_lock(&t->lock);
-		free(s->name);
-		s->name = memcpy(copy, to_name.p, to_name.n);
-		s->name_n = to_name.n;
-		s->container = to;
-		mutex_unlock(&t->lock);
-		mutex_unlock(&s->lock);
-		let_go(t, s);
-	}
-	free(copy);
+	lock_assert_held(&t->names);
+	mutex_lock(&t->lock);
+	for (struct blob_stage *s = t->first; s != NULL; s = s->next)
+		if (s->container == from && span_eq(name_of(s), name)) {
+			memcpy(s->name, to_name.p, to_name.n);
+			s->name_n = to_name.n;
+			s->container = to;
+		}
+	mutex_unlock(&t->lock);
 }
 
 void blob_stage_unref(struct fs *fs, struct blob_stage *s)
@@ -347,25 +355,41 @@ static enum err write_all(int fd, uint64_t offset, const char *p, size_t n)
 	return ERR_OK;
 }
 
-/* Copies what the blob holds, up to `size` bytes. */
-static enum err copy_blob(struct fs *fs, struct blob_stage *s, uint64_t size, char *chunk)
+/* Finds the blob that the stage is about. */
+static enum err find_blob(struct fs *fs, struct blob_stage *s, struct blob_info *ret)
+{
+	char name[BLOB_NAME_BYTES];
+	mutex_lock(&fs->blobs->stages->lock);
+	size_t n = s->name_n;
+	uint64_t container = s->container;
+	memcpy(name, s->name, n);
+	mutex_unlock(&fs->blobs->stages->lock);
+	enum err e = blob_find(fs->service, container, span_make(name, n), ret);
+	return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
+}
+
+/* Takes the blob's size, and copies up to `keep` bytes of it. */
+static enum err copy_blob(struct fs *fs, struct blob_stage *s, uint64_t keep, char *chunk)
 {
 	struct blob_info b;
-	enum err e = blob_find(fs->service, s->container, name_of(s), &b);
+	enum err e = find_blob(fs, s, &b);
 	if (e != ERR_OK)
-		return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
-	size = size < b.record.size ? size : b.record.size;
+		return e;
+	uint64_t size = keep < b.record.size ? keep : b.record.size;
 	for (uint64_t at = 0; at < size && e == ERR_OK; at += CHUNK) {
 		size_t n = CHUNK < size - at ? CHUNK : (size_t)(size - at);
 		e = blob_read(fs->service, &b.record, at, chunk, n);
 		if (e == ERR_OK)
 			e = write_all(s->fd, at, chunk, n);
 	}
+	if (e == ERR_OK)
+		s->size = b.record.size;
 	blob_info_fini(&b);
 	return e;
 }
 
-/* Before the first change: what of the blob stays is copied. */
+/* Copies the part of the blob that stays, before the first read or change.  So all is of one version,
+ * the one that is there at this moment. */
 static enum err load(struct fs *fs, struct blob_stage *s, uint64_t keep)
 {
 	lock_assert_held(&s->lock);
@@ -392,11 +416,11 @@ uint64_t blob_stage_size(const struct blob_stage *s)
 enum err blob_stage_read(
 	struct fs *fs, struct blob_stage *s, uint64_t offset, size_t n, struct buf *out)
 {
-	enum err e = ERR_OK;
 	mutex_lock(&s->lock);
-	if (offset < s->size) {
+	enum err e = load(fs, s, UINT64_MAX);
+	if (e == ERR_OK && offset < s->size) {
 		n = n < s->size - offset ? n : (size_t)(s->size - offset);
-		e = buf_reserve(out, n) ? load(fs, s, s->size) : ERR_NO_MEMORY;
+		e = buf_reserve(out, n) ? ERR_OK : ERR_NO_MEMORY;
 		ssize_t got =
 			e == ERR_OK ? pread(s->fd, out->data + out->len, n, (off_t)offset) : 0;
 		if (got < 0)
@@ -412,8 +436,8 @@ enum err blob_stage_write(
 	struct fs *fs, struct blob_stage *s, bool append, uint64_t offset, struct span bytes)
 {
 	mutex_lock(&s->lock);
+	enum err e = load(fs, s, UINT64_MAX);
 	offset = append ? s->size : offset;
-	enum err e = load(fs, s, s->size);
 	if (e == ERR_OK)
 		e = write_all(s->fd, offset, bytes.p, bytes.n);
 	if (e == ERR_OK) {
@@ -428,7 +452,7 @@ enum err blob_stage_write(
 enum err blob_stage_resize(struct fs *fs, struct blob_stage *s, uint64_t size)
 {
 	mutex_lock(&s->lock);
-	enum err e = load(fs, s, size < s->size ? size : s->size);
+	enum err e = load(fs, s, size);
 	if (e == ERR_OK && ftruncate(s->fd, (off_t)size) != 0)
 		e = err_from_errno(errno);
 	if (e == ERR_OK) {
@@ -461,11 +485,12 @@ static enum err upload(struct fs *fs, struct blob_stage *s, char *chunk, struct 
 }
 
 /* Puts the content over what is there, whose attributes stay. */
-static enum err put(
+static enum err put_named(
 	struct fs *fs, struct blob_stage *s, struct blob_new *to, struct err_detail *detail)
 {
 	enum err e = ERR_BLOB_CONDITION;
 	int64_t etag;
+	lock_assert_held(&fs->blobs->stages->names);
 	for (int i = 0; e == ERR_BLOB_CONDITION && i < COMMIT_TRIES; i++) {
 		struct blob_info there;
 		struct blob_conditions only = { 0 };
@@ -482,6 +507,32 @@ static enum err put(
 				&etag, detail);
 		blob_info_fini(&there);
 	}
+	return e;
+}
+
+static bool is_removed(struct fs *fs, const struct blob_stage *s)
+{
+	mutex_lock(&fs->blobs->stages->lock);
+	bool removed = s->removed;
+	mutex_unlock(&fs->blobs->stages->lock);
+	return removed;
+}
+
+/* The same, unless the name was removed during the upload. */
+static enum err put(
+	struct fs *fs, struct blob_stage *s, struct blob_new *to, struct err_detail *detail)
+{
+	struct blob_stages *t = fs->blobs->stages;
+	mutex_lock(&t->names);
+	bool removed = is_removed(fs, s);
+	enum err e = removed ? ERR_OK : put_named(fs, s, to, detail);
+	if (e == ERR_OK && !removed) {
+		mutex_lock(&t->lock);
+		s->fresh = false;
+		mutex_unlock(&t->lock);
+		blob_dirs_filled(fs->blobs->dirs, s->container, name_of(s));
+	}
+	mutex_unlock(&t->names);
 	return e;
 }
 
@@ -505,14 +556,6 @@ static enum err commit(struct fs *fs, struct blob_stage *s, bool durable, struct
 	return e;
 }
 
-static bool is_removed(struct fs *fs, const struct blob_stage *s)
-{
-	mutex_lock(&fs->blobs->stages->lock);
-	bool removed = s->removed;
-	mutex_unlock(&fs->blobs->stages->lock);
-	return removed;
-}
-
 enum err blob_stage_commit(
 	struct fs *fs, struct blob_stage *s, bool durable, struct err_detail *detail)
 {
@@ -524,12 +567,6 @@ enum err blob_stage_commit(
 		s->news = e != ERR_OK;
 	} else if (durable) {
 		e = store_sync(fs->store);
-	}
-	if (e == ERR_OK) {
-		mutex_lock(&fs->blobs->stages->lock);
-		s->fresh = false;
-		mutex_unlock(&fs->blobs->stages->lock);
-		blob_dirs_filled(fs->blobs->dirs, s->container, name_of(s));
 	}
 	mutex_unlock(&s->lock);
 	return e == ERR_CONTAINER_NOT_FOUND ? ERR_GONE : e;

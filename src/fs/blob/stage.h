@@ -36,10 +36,14 @@ void blob_stage_unref(struct fs *fs, struct blob_stage *s);
 struct blob_stage *blob_stage_get(struct fs *fs, uint64_t number);
 struct blob_stage *blob_stage_named(struct fs *fs, uint64_t container, struct span name);
 uint64_t blob_stage_number(const struct blob_stage *s);
-/* The name was removed or replaced: writers of it commit no more. */
+/* Between these two calls no staged write of this mount becomes a blob, so a removal or a rename of a
+ * blob, and the call that tells its writers, are one step for them. */
+void blob_stages_lock_names(struct fs *fs);
+void blob_stages_unlock_names(struct fs *fs);
+/* The name was removed or replaced: writers of it commit no more.  Under the lock of names. */
 void blob_stages_removed(struct fs *fs, uint64_t container, struct span name);
 
-/* A blob was moved: its writers go on under the new name.  Both names differ. */
+/* A blob was moved: its writers go on under the new name.  Under the lock of names. */
 void blob_stages_moved(
 	struct fs *fs, uint64_t from, struct span name, uint64_t to, struct span to_name);
 

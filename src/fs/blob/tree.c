@@ -105,9 +105,14 @@ static enum err rmdir_root(struct fs *fs, uint64_t root)
 static enum err check_empty(void *arg, const struct collection *c)
 {
 	struct look *look = arg;
+	look->any = false;
 	enum err e = store_list(service_store(look->service), NULL, c->id, CLASS_BLOB,
 		(struct span){ 0 }, false, WANT_KEYS, on_child, &look->any);
-	return e == ERR_OK && look->any ? ERR_NOT_EMPTY : e;
+	if (e == ERR_OK)
+		e = look->any
+			? ERR_NOT_EMPTY
+			: lease_check_write(&c->lease, SPAN_LIT(""), service_now(look->service));
+	return e;
 }
 
 static enum err blobs_rmdir(
@@ -123,7 +128,7 @@ static enum err blobs_rmdir(
 	if (e != ERR_OK)
 		return e;
 	e = collection_delete(fs->service, ORIGIN_MOUNT, &collection_container, id, check_empty,
-		&look, call->detail);
+		&look, true, call->detail);
 	return e == ERR_CONTAINER_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 

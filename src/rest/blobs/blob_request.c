@@ -20,6 +20,9 @@ static enum err name_blob(struct request_context *c, struct span name)
 	enum err e = percent_decode(name, false, c->arena, to, &c->detail);
 	if (e != ERR_OK)
 		return e;
+	/* No blob's name has the mark, so a snapshot cannot be reached by its key. */
+	if (to->n > 0 && memchr(to->p, SNAPSHOT_MARK, to->n) != NULL)
+		return ERR_NAME_INVALID;
 	char *full = arena_alloc(c->arena, c->container.n + 1 + to->n);
 	if (full == NULL)
 		return ERR_NO_MEMORY;

@@ -120,7 +120,7 @@ enum err op_delete_container(struct request_context *c, struct response *r)
 	enum err e = blob_request_begin(c, &blob_request(c)->conditions, &id);
 	if (e == ERR_OK)
 		e = collection_delete(c->service, ORIGIN_REST, &collection_container, id,
-			check_delete, c, &c->detail);
+			check_delete, c, false, &c->detail);
 	r->status = 202;
 	return e;
 }

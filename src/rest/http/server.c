@@ -161,7 +161,8 @@ static enum err open_listeners(
 		size_t n = 0;
 		enum err e = served == NULL
 			? rest_endpoint_check(o->endpoints[i], detail)
-			: listen_at(address, r->tls, o->ntrusted > 0, list, &n, detail);
+			: listen_at(address, r->tls, served->answer == NULL && o->ntrusted > 0,
+				  list, &n, detail);
 		if (e != ERR_OK)
 			return e;
 		for (size_t j = 0; j < n; j++) {

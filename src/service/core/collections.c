@@ -297,6 +297,7 @@ struct removal {
 	enum origin origin;
 	collection_check_fn check;
 	void *arg;
+	bool check_content;
 	struct err_detail *detail;
 };
 
@@ -306,9 +307,9 @@ static enum err remove_one(void *arg, const struct collection_type *t, struct co
 	struct change removal = { .op = CHANGE_DELETE,
 		.flags = CHANGE_RECURSIVE,
 		.at = place_of(t, c->item.parent, c->item.key),
-		/* What it holds may change, and goes with it. */
-		.cond = COND_ID,
-		.cond_version = (int64_t)c->id,
+		/* What comes or goes gives the collection another version. */
+		.cond = w->check_content ? COND_VERSION : COND_ID,
+		.cond_version = w->check_content ? c->item.version : (int64_t)c->id,
 		.attrs = ATTRS_UNSET };
 	enum err e = w->check != NULL ? w->check(w->arg, c) : ERR_OK;
 	if (e == ERR_OK)
@@ -318,8 +319,9 @@ static enum err remove_one(void *arg, const struct collection_type *t, struct co
 }
 
 enum err collection_delete(struct service *s, enum origin origin, const struct collection_type *t,
-	uint64_t id, collection_check_fn check, void *arg, struct err_detail *detail)
+	uint64_t id, collection_check_fn check, void *arg, bool check_content,
+	struct err_detail *detail)
 {
-	struct removal w = { s, origin, check, arg, detail };
+	struct removal w = { s, origin, check, arg, check_content, detail };
 	return change(s, t, id, remove_one, &w, detail);
 }

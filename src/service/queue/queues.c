@@ -39,11 +39,10 @@ static enum err check_empty(void *arg, const struct collection *q)
 	return e == ERR_OK && look->live ? ERR_NOT_EMPTY : e;
 }
 
-/* Every message that comes or goes gives the queue another version. */
 enum err queue_delete_empty(
 	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
 {
 	struct look look = { .service = s, .now = service_now(s) };
 	return collection_delete(
-		s, origin, &collection_queue, queue_id, check_empty, &look, detail);
+		s, origin, &collection_queue, queue_id, check_empty, &look, true, detail);
 }

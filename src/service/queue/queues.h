@@ -19,7 +19,7 @@ enum err queue_delete_empty(
 static inline enum err queue_delete(
 	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
 {
-	return collection_delete(s, origin, &collection_queue, queue_id, NULL, NULL, detail);
+	return collection_delete(s, origin, &collection_queue, queue_id, NULL, NULL, false, detail);
 }
 static inline enum err queue_find(
 	struct service *s, uint64_t account_id, struct span name, struct collection *ret)

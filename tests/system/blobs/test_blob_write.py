@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import threading
 
 import pytest
 import tools
@@ -74,6 +75,27 @@ def test_BL69_bytes_are_written_anywhere(rest):
     sh("printf x > small; printf yz >> small; truncate -s 2 small;"
        "dd if=/dev/zero of=hole bs=1 count=1 seek=9999 status=none", cwd=rest.dir)
     assert body(rest, "small") == b"xy" and body(rest, "hole") == bytes(10000)
+
+
+def test_BL69_a_change_is_of_the_version_that_is_there_at_its_first_write(rest):
+    put(rest, "a", body=b"0123456789")
+    with open(rest.dir / "a", "r+b", buffering=0) as f:
+        put(rest, "a", body=b"b" * 5000)
+        f.write(b"#")
+    assert body(rest, "a") == b"#" + b"b" * 4999
+    with open(rest.dir / "a", "ab", buffering=0) as f:
+        put(rest, "a", body=b"short")
+        f.write(b"#")
+    assert body(rest, "a") == b"short#"
+
+
+def test_BL70_a_directory_stays_when_its_open_file_was_removed(rest):
+    os.mkdir(rest.dir / "d")
+    with open(rest.dir / "d/f", "wb") as f:
+        f.write(b"1")
+        f.flush()
+        os.unlink(rest.dir / "d/f")
+    assert os.listdir(rest.dir / "d") == []
 
 
 def test_BL70_directories_without_blobs(rest):
@@ -194,6 +216,16 @@ def test_BL74_a_lease_keeps_writers_away(rest):
     assert body(rest, "a") == b"2"
 
 
+def test_BL74_a_leased_container_is_not_removed(rest):
+    lease = {"restype": "container", "comp": "lease"}
+    assert rest.ask("PUT", "/photos", lease, headers={
+        "x-ms-lease-action": "acquire", "x-ms-lease-duration": "-1"}).status == 201
+    with raises("EBUSY"):
+        os.rmdir(rest.dir)
+    rest.ask("PUT", "/photos", lease, headers={"x-ms-lease-action": "break", "x-ms-lease-break-period": "0"})
+    os.rmdir(rest.dir)
+
+
 def test_BL75_what_fsync_or_close_acknowledged_survives_a_kill(rest, mount):
     fd = os.open(rest.dir / "synced", os.O_WRONLY | os.O_CREAT)
     os.write(fd, b"s" * 100000)
@@ -227,6 +259,32 @@ def test_BL76_a_removed_or_read_only_blob_is_not_written(rest, mount):
     assert get(m / ACCOUNT / ".blob/photos/a") == b"x"
 
 
+def test_BL76_a_blob_that_is_removed_during_its_close_stays_removed(rest):
+    for i in range(10):
+        f = open(rest.dir / "big", "wb", buffering=0)
+        for _ in range(4):
+            f.write(bytes(MIB))
+        closing = threading.Thread(target=f.close)
+        closing.start()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(rest.dir / "big")
+        closing.join()
+        assert body(rest, "big") == 404, i
+
+
+def test_BL71_a_rename_during_a_close_moves_the_new_content(rest):
+    for i in range(10):
+        put(rest, "old", body=b"of before")
+        f = open(rest.dir / "old", "wb", buffering=0)
+        for _ in range(4):
+            f.write(b"n" * MIB)
+        closing = threading.Thread(target=f.close)
+        closing.start()
+        os.rename(rest.dir / "old", rest.dir / "new")
+        closing.join()
+        assert body(rest, "old") == 404 and body(rest, "new") == b"n" * (4 * MIB), i
+
+
 def test_BL71_a_blob_with_snapshots_is_neither_moved_nor_removed(rest):
     put(rest, "a", "a0", body=b"a" * 5000)
     time = rest.ask("PUT", "/photos/a", {"comp": "snapshot"}).headers["x-ms-snapshot"]
@@ -234,6 +292,9 @@ def test_BL71_a_blob_with_snapshots_is_neither_moved_nor_removed(rest):
         os.rename(rest.dir / "a", rest.dir / "b")
     with raises("EBUSY"):
         os.unlink(rest.dir / "a")
+    with raises("ENOENT"):
+        os.unlink(rest.dir / f"a\x01{time}")
+    assert rest.ask("PUT", f"/photos/a\x01{time}", {"comp": "metadata"}).status == 400
     assert os.listdir(rest.dir) == ["a", "a0"]
     os.rename(rest.dir / "a0", rest.dir / "a")
     tools.put(rest.dir / "a", "new")

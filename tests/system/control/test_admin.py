@@ -3,6 +3,7 @@
 
 import http.client
 import json
+import os
 import re
 import socket
 
@@ -144,7 +145,7 @@ def test_AD4_other_machines_are_refused_unless_allowed(rowfs, serve, rest_store)
 
 
 def test_AD4_a_unix_socket(serve, rest_store, work):
-    serve(rest_store, f"--admin=unix:{work}/a")
+    serve(rest_store, f"--admin=unix:{work}/a", f"--rest=unix:{work}/r", f"--rest-trust={os.getuid()}")
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(60)
         s.connect(str(work / "a"))

@@ -204,10 +204,12 @@ static enum err merge(struct copy *c, struct err_detail *why)
 }
 
 /* The writers end before the readers: a process that opened a closed store waits for those that work
- * through it. */
+ * through it.  So no reader may be left that writes to a full pipe. */
 static bool end_all(struct copy *c)
 {
 	int puts = row_writer_end(&c->puts), removals = row_writer_end(&c->removals);
+	row_reader_stop(&c->from);
+	row_reader_stop(&c->to);
 	int from = row_reader_end(&c->from), to = row_reader_end(&c->to);
 	return puts == 0 && removals == 0 && from == 0 && to == 0;
 }

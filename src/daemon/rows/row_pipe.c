@@ -94,10 +94,16 @@ enum err row_reader_next(struct row_reader *r, struct err_detail *why)
 	return e;
 }
 
-int row_reader_end(struct row_reader *r)
+void row_reader_stop(struct row_reader *r)
 {
 	if (r->in != NULL)
 		(void)fclose(r->in);
+	r->in = NULL;
+}
+
+int row_reader_end(struct row_reader *r)
+{
+	row_reader_stop(r);
 	int code = r->child > 0 ? self_wait(r->child) : 0;
 	free(r->text);
 	entity_fini(&r->entity);

@@ -34,6 +34,8 @@ enum err row_reader_start(struct row_reader *r, const char *const *argv, struct 
  * output ended early, after a message of the process.  ERR_INVALID_INPUT: the rows are not in the order
  * of their keys.  ERR_NO_MEMORY. */
 enum err row_reader_next(struct row_reader *r, struct err_detail *why);
+/* Reads no more: the process that writes the rows ends. */
+void row_reader_stop(struct row_reader *r);
 /* Returns the exit code of the process; after an early end it is stopped first. */
 int row_reader_end(struct row_reader *r);
 

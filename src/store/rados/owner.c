@@ -169,36 +169,43 @@ static enum err check_clock(struct rstore *s, struct err_detail *detail)
 
 /* ---- and their locks ---- */
 
-/* Those that have no lock any more, and did not leave. */
-static enum err shut_out_dead(struct rstore *s, const struct lockers *l)
+/* Shuts out the members that lost their lock without leaving. */
+static enum err shut_out_dead(
+	struct rstore *s, const struct lockers *l, const struct rio_page *members)
 {
-	struct rio_page page;
 	struct rio_edit edit = { 0 };
-	enum err e = rio_list(&s->io, STORE_OBJECT, NULL, 0, MEMBER, MEMBER, MEMBERS_MAX, &page);
-	if (e != ERR_OK)
-		return e;
-	for (size_t i = 0; e == ERR_OK && i < page.n; i++) {
-		struct span key = page.v[i].key;
+	enum err e = ERR_OK;
+	for (size_t i = 0; e == ERR_OK && i < members->n; i++) {
+		struct span key = members->v[i].key;
 		size_t n = strlen(MEMBER);
 		if (is_locker(l, span_make(key.p + n, key.n - n)))
 			continue;
-		e = shut_out(s, page.v[i].val.p);
+		e = shut_out(s, members->v[i].val.p);
 		rio_edit_remove(&edit, key);
 		set_clock(&edit, span_make(key.p + n, key.n - n), false);
 	}
 	if (e == ERR_OK && edit.n > 0)
 		e = rio_error(&s->io, rio_write(&s->io, STORE_OBJECT, &edit, NO_GUARD));
 	rio_edit_fini(&edit);
-	rio_page_fini(&page);
 	return e;
 }
 
-/* The lockers that live. */
+/* Finds the lockers that live.  A daemon locks before it becomes a member, so the members are listed first:
+ * one that starts meanwhile is not taken for dead. */
 static enum err find_lockers(struct rstore *s, struct lockers **ret)
 {
+	struct rio_page members;
 	*ret = malloc(sizeof(**ret));
-	enum err e = *ret ? list_lockers(s, *ret) : ERR_NO_MEMORY;
-	return e == ERR_OK ? shut_out_dead(s, *ret) : e;
+	if (*ret == NULL)
+		return ERR_NO_MEMORY;
+	enum err e = rio_list(&s->io, STORE_OBJECT, NULL, 0, MEMBER, MEMBER, MEMBERS_MAX, &members);
+	if (e != ERR_OK)
+		return e;
+	e = list_lockers(s, *ret);
+	if (e == ERR_OK)
+		e = shut_out_dead(s, *ret, &members);
+	rio_page_fini(&members);
+	return e;
 }
 
 enum err owner_is_alone(struct rstore *s, bool *ret)

@@ -16,6 +16,7 @@
 #include "fs/core/waiters.h"
 #include "model/limits.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -117,6 +118,8 @@ struct vfile {
 	/* Set by a read: it is asked again later, and holds no thread meanwhile. */
 	struct vwait wait;
 	bool noted; /* set by a method whose error has its reason (fs/refused/reason.h) already */
+	atomic_bool
+		write_lost; /* a write was refused for lack of memory, so the content has a gap */
 };
 
 /* A file whose content is known: takes over *content. */

@@ -102,6 +102,14 @@ static enum err put(struct text_file *f, bool durable, struct err_detail *detail
 	return e;
 }
 
+/* Returns the error that ended the text; a write of which nothing came ends it too. */
+static enum err ended(struct text_file *f)
+{
+	if (f->ended == ERR_OK && atomic_load(&f->file.write_lost))
+		f->ended = ERR_NO_MEMORY;
+	return f->ended;
+}
+
 /* ---- methods ---- */
 
 static enum err text_read(
@@ -145,7 +153,7 @@ static enum err text_close(struct vfile *file, const struct caller *call)
 {
 	struct text_file *f = text_of(file);
 	file->noted = f->ended != ERR_OK;
-	if (f->ended != ERR_OK || !f->news)
+	if (ended(f) != ERR_OK || !f->news)
 		return f->ended;
 	return put(f, false, call->detail);
 }
@@ -154,7 +162,7 @@ static enum err text_sync(struct vfile *file, const struct caller *call)
 {
 	struct text_file *f = text_of(file);
 	file->noted = f->ended != ERR_OK;
-	if (f->ended != ERR_OK)
+	if (ended(f) != ERR_OK)
 		return f->ended;
 	return f->news ? put(f, true, call->detail) : store_sync(file->fs->store);
 }
@@ -174,7 +182,7 @@ static void text_free(struct vfile *file)
 	bool fresh = f->item == 0 && !f->done;
 	enum err e = ERR_OK;
 	(void)queue_names_get(fs->queue_names, f->number, &n);
-	if (f->ended == ERR_OK && !f->told && (f->news || fresh))
+	if (ended(f) == ERR_OK && !f->told && (f->news || fresh))
 		e = put(f, false, &detail);
 	if (e != ERR_OK)
 		reasons_add(fs,

@@ -169,15 +169,19 @@ void task_begin_slice(struct task *t)
 
 /* ---- making ---- */
 
-static struct task *new_task(
+static void refuse_task(const struct fuse_call *c)
+{
+	struct fuse_call failed = *c;
+	reply_err(&failed, ERR_NO_MEMORY);
+}
+
+/* NULL: no memory, and no reply yet. */
+static struct task *make_task(
 	const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid, size_t n)
 {
 	struct task *t = calloc(1, sizeof(*t) + n);
-	if (t == NULL) {
-		struct fuse_call failed = *c;
-		reply_err(&failed, ERR_NO_MEMORY);
+	if (t == NULL)
 		return NULL;
-	}
 	t->job.run = run_task;
 	t->vcall = (struct caller){
 		.uid = c->uid, .gid = c->gid, .thread = c->tid, .interrupted = is_interrupted
@@ -187,6 +191,15 @@ static struct task *new_task(
 	t->nid = nid;
 	t->size = n;
 	t->vcall.detail = &t->call.detail;
+	return t;
+}
+
+static struct task *new_task(
+	const struct fuse_call *c, void (*run)(struct task *t), uint64_t nid, size_t n)
+{
+	struct task *t = make_task(c, run, nid, n);
+	if (t == NULL)
+		refuse_task(c);
 	return t;
 }
 
@@ -235,9 +248,14 @@ struct task *task_with_value(const struct fuse_call *c, void (*run)(struct task 
 struct task *task_on_handle(
 	const struct fuse_call *c, void (*run)(struct task *t), struct handle *h, struct span bytes)
 {
-	struct task *t = new_task(c, run, h->nid, bytes.n);
-	if (t == NULL)
+	struct task *t = make_task(c, run, h->nid, bytes.n);
+	if (t == NULL) {
+		/* Before the reply: a close that follows it must know. */
+		if (bytes.n > 0)
+			atomic_store(&h->file->write_lost, true);
+		refuse_task(c);
 		return NULL;
+	}
 	if (bytes.n > 0)
 		memcpy(t->bytes, bytes.p, bytes.n);
 	t->handle = h;

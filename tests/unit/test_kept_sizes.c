@@ -9,6 +9,7 @@
 #include "service/core/kept_sizes.h"
 #include "service/core/tables.h"
 #include "service/query/row_stream.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <signal.h>
@@ -40,34 +41,17 @@ static void reopen(struct world *w)
 
 static void put(struct world *w, const char *pk, const char *rk, const char *json)
 {
-	struct entity_op op = { .kind = ENTITY_UPSERT,
-		.pk = span_of(pk),
-		.rk = span_of(rk),
-		.document = span_of(json),
-		.attrs = ATTRS_UNSET };
-	struct item it = { 0 };
-	MUST(entity_commit_document(
-		     w->service, ORIGIN_MOUNT, w->table, &op, false, &it, NULL, NULL) == ERR_OK);
-	item_fini(&it);
+	service_put_document(w->service, w->table, pk, rk, json);
 }
 
 static struct world world_new(void)
 {
 	struct world w = { .path = "/tmp/rowfs-kept-XXXXXX" };
-	struct item it = { 0 };
 	int fd = mkstemp(w.path);
 	MUST(fd >= 0 && close(fd) == 0 && unlink(w.path) == 0);
 	MUST(store_create(w.path, NULL) == ERR_OK);
 	open_it(&w);
-	MUST(account_create(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w.service, SPAN_LIT("acct"), &it) == ERR_OK);
-	w.account = it.id;
-	item_fini(&it);
-	MUST(table_create(w.service, ORIGIN_COMMAND, w.account, SPAN_LIT("Tab"), &it, NULL) ==
-		ERR_OK);
-	w.table = it.id;
-	item_fini(&it);
+	service_table(w.service, &w.account, &w.table);
 	return w;
 }
 

@@ -7,6 +7,7 @@
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/query/row_stream.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <stdlib.h>
@@ -86,15 +87,7 @@ static void put(struct world *w, const char *pk, const char *rk, const char *jso
 /* As a file was written. */
 static void put_file(struct world *w, const char *pk, const char *rk, const char *json)
 {
-	struct entity_op op = { .kind = ENTITY_UPSERT,
-		.pk = span_of(pk),
-		.rk = span_of(rk),
-		.document = span_of(json),
-		.attrs = ATTRS_UNSET };
-	struct item it = { 0 };
-	MUST(entity_commit_document(
-		     w->service, ORIGIN_MOUNT, w->table, &op, false, &it, NULL, NULL) == ERR_OK);
-	item_fini(&it);
+	service_put_document(w->service, w->table, pk, rk, json);
 }
 
 static struct row_stream *open_options(

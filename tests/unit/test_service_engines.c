@@ -14,6 +14,7 @@
 #include "service/tree/trash.h"
 #include "service/tree/tree.h"
 #include "service/view/views.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <stdio.h>
@@ -30,17 +31,8 @@ struct world {
 static struct world world_of(struct store *store)
 {
 	struct world w = { 0 };
-	struct item it = { 0 };
 	MUST(service_new(store, &w.service) == ERR_OK);
-	MUST(account_create(w.service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w.service, SPAN_LIT("acct"), &it) == ERR_OK);
-	w.account = it.id;
-	item_fini(&it);
-	MUST(table_create(w.service, ORIGIN_COMMAND, w.account, SPAN_LIT("Tab"), &it, NULL) ==
-		ERR_OK);
-	w.table = it.id;
-	item_fini(&it);
+	service_table(w.service, &w.account, &w.table);
 	return w;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What rows.c gathers: the functions of struct rows (rows.h) that work on paths of rows.  Private to
+ * The functions of struct rows (rows.h) that work on paths of rows; rows.c gathers them.  Private to
  * daemon/rows. */
 #ifndef DAEMON_ROWS_ROW_OPS_H
 #define DAEMON_ROWS_ROW_OPS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a name in a directory of blobs means.  A directory is there while a blob's name begins with its
- * path and a slash, or while the mount remembers it (dirs.h). */
+ * Finds the blob or directory that a name stands for.  A directory is there while a blob's name begins
+ * with its path and a slash, or while the mount remembers it (dirs.h). */
 #ifndef FS_BLOB_FIND_H
 #define FS_BLOB_FIND_H
 

@@ -37,7 +37,7 @@ enum blob_node_kind {
 	BLOB_NODE_STAGE, /* a staged write (fs/blob/stage.h) */
 };
 
-/* What a node stands for; it never changes. */
+/* The blob or directory of a node; it never changes. */
 struct blob_node {
 	enum blob_node_kind kind;
 	uint64_t container;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What this room keeps for a mount: struct fs points to it. */
+ * The state of this folder for one mount; struct fs points to it. */
 #ifndef FS_BLOB_ROOM_H
 #define FS_BLOB_ROOM_H
 

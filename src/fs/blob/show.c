@@ -39,7 +39,7 @@ static void set_content(struct stat *st, uint64_t size, uint64_t bytes, int64_t 
 	st->st_mtim = st->st_ctim = st->st_atim = ticks_to_timespec(etag);
 }
 
-/* What is staged; of one that is not open, the blob of its name. */
+/* Tells the size of a staged write; if it is not open, that of the blob of its name. */
 static enum err stat_stage(struct fs *fs, const struct blob_node *n, struct stat *ret)
 {
 	struct blob_stage *s = blob_stage_get(fs, (uint64_t)n->version);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the kind of virtual nodes has in three files: virtual.c by node, virtual_xattr.c its attributes,
+ * Requests for virtual nodes, in three files: virtual.c by node, virtual_xattr.c for attributes,
  * virtual_handle.c by open file. */
 #ifndef FS_REQUESTS_VIRTUAL_H
 #define FS_REQUESTS_VIRTUAL_H

@@ -154,7 +154,7 @@ static enum retry_state ends_walk(
 		return RETRY_NONE;
 	if (retry->dir_id == 0)
 		return retry->nid == nid ? RETRY_LINK : RETRY_NONE;
-	/* What it found may have come to the name from another, which the item says then. */
+	/* The item may have been renamed to this name; then the comparison of names below decides. */
 	if (retry->nid == nid || retry->found == nid)
 		return RETRY_SECOND;
 	size_t n = item != NULL ? item_component(item, name) : 0;

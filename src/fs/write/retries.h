@@ -24,8 +24,8 @@ enum retry_what {
 	RETRY_READ,
 	RETRY_WRITE,
 };
-/* What a thread wants of nid (an open, but for RETRY_STAT) cannot be served as it is.  item: what the
- * node stands for, as far as it is known (NULL: not).  A retry is about one row's name, which the next
+/* The thread's request for nid (an open, or with RETRY_STAT a stat) cannot be served as it is.  item: the
+ * item of the node; NULL: not known.  A retry is about one row's name, which the next
  * look-up tells, and holds for a short time only. */
 enum retry_state retries_refuse(struct fs *fs, struct retries *n, pid_t tid, uint64_t nid,
 	const struct item *item, enum retry_what what);

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Append blobs over REST: create, append, conditions, limits, kills."""
 
-import subprocess
 import threading
 
 import pytest
 from blob_client import code
-from test_blobs import MIB, blobs, blobs_of, listing  # noqa: F401  the fixture
+from test_blobs import MIB, blobs, listing  # noqa: F401  the fixture
 from test_block_blobs import commit, copied, stage
-from test_page_blobs import check, many
+from test_page_blobs import check, killed_under_writers
 
 LOG = "/photos/log"
 
@@ -100,7 +99,7 @@ def test_append_blobs_are_a_type_of_their_own(blobs):  # noqa: F811
     check(blobs)
 
 
-def test_BL12_all_appends_of_several_clients_are_kept_over_a_kill(blobs, rowfs):  # noqa: F811
+def test_BL12_all_appends_of_several_clients_are_kept_over_a_kill(blobs):  # noqa: F811
     create(blobs)
     kept, enough = [], threading.Event()
 
@@ -117,16 +116,7 @@ def test_BL12_all_appends_of_several_clients_are_kept_over_a_kill(blobs, rowfs):
             if len(kept) > 150:
                 enough.set()
 
-    def end(_):
-        assert enough.wait(60)
-        blobs.server.kill9()
-
-    many(5, lambda i: work(i) if i < 4 else end(i))
-    found = subprocess.run([str(rowfs.program), "check", str(blobs.store)], capture_output=True,
-                           text=True, check=False)
-    assert found.returncode == 0 and "clean" in found.stdout, found.stdout + found.stderr
-    blobs.server.restart()
-    content = blobs_of(blobs.server, blobs.store).get(LOG).body
+    content = killed_under_writers(blobs, work, enough).get(LOG).body
     assert all(content[at:at + len(line)] == line for at, line in kept)
     lines = content.splitlines()
     assert len(lines) == len(set(lines)) <= len(kept) + 4  # four were under way

@@ -55,12 +55,16 @@ def parsed(answer):
             root.findtext("NextMarker"))
 
 
-def check(blobs):
-    """The store is sound when the server has ended."""
-    blobs.server.stop()
+def check_closed(blobs):
     done = subprocess.run([str(blobs.server.rowfs.program), "check", str(blobs.store)],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "clean" in done.stdout, done.stdout + done.stderr
+
+
+def check(blobs):
+    """The store is sound when the server has ended."""
+    blobs.server.stop()
+    check_closed(blobs)
 
 
 def test_pages_are_written_cleared_and_listed(blobs):  # noqa: F811
@@ -237,6 +241,19 @@ def many(count, work):
     assert not failures, failures[0]
 
 
+def killed_under_writers(blobs, work, enough):
+    """Runs four writers until enough is set, kills the server, checks the store and serves it again.
+    Returns a client."""
+    def end(_):
+        assert enough.wait(60)
+        blobs.server.kill9()
+
+    many(5, lambda i: work(i) if i < 4 else end(i))
+    check_closed(blobs)
+    blobs.server.restart()
+    return blobs_of(blobs.server, blobs.store)
+
+
 def test_writers_of_one_blob_do_not_lose_pages_of_each_other(blobs):  # noqa: F811
     """Eight writers, each with one page of every piece."""
     create(blobs, 16 * 4096)
@@ -252,7 +269,7 @@ def test_writers_of_one_blob_do_not_lose_pages_of_each_other(blobs):  # noqa: F8
     check(blobs)
 
 
-def test_a_page_that_was_acknowledged_outlives_a_kill(blobs, rowfs):  # noqa: F811
+def test_a_page_that_was_acknowledged_outlives_a_kill(blobs):  # noqa: F811
     create(blobs, TIB)
     kept, enough = {}, threading.Event()
 
@@ -269,16 +286,7 @@ def test_a_page_that_was_acknowledged_outlives_a_kill(blobs, rowfs):  # noqa: F8
             if len(kept) > 100:
                 enough.set()
 
-    def end(_):
-        assert enough.wait(60)
-        blobs.server.kill9()
-
-    many(5, lambda i: work(i) if i < 4 else end(i))
-    found = subprocess.run([str(rowfs.program), "check", str(blobs.store)], capture_output=True,
-                           text=True, check=False)
-    assert found.returncode == 0 and "clean" in found.stdout, found.stdout + found.stderr
-    blobs.server.restart()
-    again = blobs_of(blobs.server, blobs.store)
+    again = killed_under_writers(blobs, work, enough)
     for at, byte in kept.items():
         assert read(again, at, 512) == bytes([byte]) * 512
     valid = {at for a, b in parsed(ask_ranges(again))[0] for at in range(a, b + 1, 512)}

@@ -66,8 +66,10 @@ static size_t next_cap(const struct buf *b, size_t need)
 static bool enlarge(struct buf *b, size_t need)
 {
 	size_t cap = next_cap(b, need);
-	char *p = realloc(b->data, cap);
+	char *p = NULL;
 
+	if (b->memory == NULL || b->memory->may_have(b->memory, cap))
+		p = realloc(b->data, cap);
 	if (p == NULL) {
 		b->failed = b->no_memory = true;
 		return false;

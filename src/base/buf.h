@@ -17,16 +17,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Counts the memory of a buffer against a budget that several buffers share. */
+struct buf_memory {
+	/* Called before the buffer allocates cap bytes in place of what it has.  Returns false if
+	 * the budget has no room for them. */
+	bool (*may_have)(struct buf_memory *m, size_t cap);
+};
+
 struct buf {
 	char *data;
 	size_t len, cap, limit;
 	bool failed;
-	bool no_memory; /* the cause of `failed` was memory, not the limit */
+	bool no_memory;            /* the cause of `failed` was memory, not the limit */
+	struct buf_memory *memory; /* borrowed; NULL: no budget */
 };
 
 #define BUF_INIT(limit_) ((struct buf){ .limit = (limit_) })
 
-/* Frees the content.  The buffer is empty again and keeps its limit. */
+/* Frees the content.  The buffer is empty again and keeps its limit and budget.  It tells the budget
+ * nothing: its owner does. */
 void buf_fini(struct buf *b);
 /* Overwrites the content with zeros, then frees it.  For secrets. */
 void buf_wipe(struct buf *b);

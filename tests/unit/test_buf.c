@@ -59,6 +59,38 @@ TEST(formatted_text_fits_exactly_or_fails)
 	buf_fini(&c);
 }
 
+struct small_budget {
+	struct buf_memory memory; /* first */
+	size_t most, asked;
+};
+
+static bool may_have(struct buf_memory *m, size_t cap)
+{
+	struct small_budget *s = (struct small_budget *)m;
+	s->asked = cap;
+	return cap <= s->most;
+}
+
+TEST(a_budget_is_asked_before_memory_is_taken)
+{
+	struct small_budget s = { .memory = { may_have }, .most = 128 };
+	struct buf b = BUF_INIT(1000);
+
+	b.memory = &s.memory;
+	for (int i = 0; i < 127; i++)
+		buf_add_char(&b, 'a');
+	CHECK(buf_ok(&b));
+	CHECK_EQ_INT(s.asked, 128);
+	CHECK_EQ_INT(b.cap, 128);
+	buf_add_char(&b, 'b');
+	CHECK_EQ_INT(s.asked, 256);
+	CHECK_EQ_INT(buf_full(&b), ERR_NO_MEMORY);
+	CHECK_EQ_INT(b.len, 127);
+	CHECK_EQ_INT(b.cap, 128);
+	buf_fini(&b);
+	CHECK(b.memory == &s.memory);
+}
+
 TEST(json_strings_are_escaped)
 {
 	struct buf b = BUF_INIT(1000);
@@ -112,5 +144,6 @@ TEST(an_offset_that_overflows_fails)
 
 RUN_TESTS(T(the_limit_is_reached_but_not_passed), T(after_a_failure_nothing_is_added_until_cleared),
 	T(many_small_appends_equal_one), T(formatted_text_fits_exactly_or_fails),
+	T(a_budget_is_asked_before_memory_is_taken), T(resize_fills_with_zeros_and_shrinks),
 	T(json_strings_are_escaped), T(resize_fills_with_zeros_and_shrinks),
 	T(writing_behind_the_end_fills_the_gap), T(an_offset_that_overflows_fails))

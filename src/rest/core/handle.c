@@ -364,6 +364,7 @@ static enum err handle(const struct rest_service *rest, struct service *service,
 {
 	struct handling h = { 0 };
 	response_init(ret);
+	ret->body.memory = request->memory;
 	if (rest->answer != NULL) {
 		rest->answer(service, request, ERR_OK, ret);
 		return ERR_OK;

@@ -32,9 +32,10 @@ struct request {
 	size_t nheaders;
 	struct span body;
 	const struct peer *peer;
-	uint64_t since_us;  /* clock_mono_us() when it was complete; 0: now */
-	const uint8_t *id;  /* REQUEST_ID_BYTES unique bytes; NULL: make them */
-	const char *tenant; /* for the challenge of a 401; NULL: the default */
+	uint64_t since_us;         /* clock_mono_us() when it was complete; 0: now */
+	const uint8_t *id;         /* REQUEST_ID_BYTES unique bytes; NULL: make them */
+	const char *tenant;        /* for the challenge of a 401; NULL: the default */
+	struct buf_memory *memory; /* for the body of the response; NULL: no budget */
 	void *stream; /* a body that was taken in parts (rest_service.h); NULL: it is `body` */
 };
 

@@ -107,6 +107,9 @@ struct connection {
 	/* clock_mono_us() when the request was complete; 0: incomplete */
 	uint64_t since_us;
 	size_t held; /* its part of rest.held */
+	/* counts the response of a read while it is made */
+	struct buf_memory response_memory;
+	bool response_too_large; /* the budget had no room for it */
 	/* bytes of the body: all, and at the last extension of the deadline */
 	uint64_t received, progress;
 	enum err refusal;   /* ERR_OK: none; else response may be set already */
@@ -126,6 +129,10 @@ struct request connection_request(const struct connection *c);
 bool connection_hold(struct connection *c, size_t n);
 /* Counts the memory of a body; a small one counts as nothing. */
 bool connection_hold_body(struct connection *c, const struct buf *body);
+/* Calls the service and sets c->response.  The memory of a read's response counts while it is
+ * made, and stays counted until its client has read it.  If that exceeds the limit, the response is
+ * a refusal. */
+void connection_handle(struct connection *c);
 /* Counts c->response until its client has read it.  If a read's response exceeds the limit,
  * replaces it by a refusal.  Call it from the thread that has the connection; it may be
  * repeated. */

@@ -254,7 +254,7 @@ static void run_job(struct job *job)
 		e = c->served->streams->end(c->stream);
 	struct request q = connection_request(c);
 	if (e == ERR_OK)
-		rest_handle(c->served, c->rest->service, &q, &c->response);
+		connection_handle(c);
 	else
 		rest_refuse(c->served, c->rest->service, &q, e, &c->response);
 	connection_drop_stream(c);
@@ -281,7 +281,7 @@ enum MHD_Result connection_dispatch(struct connection *c)
 	watchdog_phase(&c->watchdog, PHASE_WORK, UINT32_MAX);
 	enum request_cost cost = c->served->cost(&q);
 	if (cost == COST_BOUNDED) {
-		rest_handle(c->served, c->rest->service, &q, &c->response);
+		connection_handle(c);
 		if (c->response.wait_ms == 0)
 			return connection_respond(c);
 		c->state = STATE_DONE;

@@ -36,6 +36,19 @@ bool connection_hold_body(struct connection *c, const struct buf *b)
 	return connection_hold(c, b->len > SMALL_BYTES ? b->cap : 0);
 }
 
+static bool may_have(struct buf_memory *m, size_t cap)
+{
+	struct connection *c = (struct connection *)(void *)((char *)m -
+		offsetof(struct connection, response_memory));
+	size_t before = c->held;
+	if (cap <= SMALL_BYTES || connection_hold(c, cap))
+		return true;
+	/* The bytes that it will not get must not refuse the responses of others. */
+	(void)connection_hold(c, before);
+	c->response_too_large = true;
+	return false;
+}
+
 /* ---- answers ---- */
 
 struct request connection_request(const struct connection *c)
@@ -218,12 +231,25 @@ void connection_hold_response(struct connection *c)
 {
 	struct response *r = &c->response;
 	buf_fini(&c->body);
-	if (connection_hold_body(c, &r->body) || !is_a_reading(r))
+	if (r->body.len > SMALL_BYTES)
+		buf_trim(&r->body);
+	if (!c->response_too_large && (connection_hold_body(c, &r->body) || !is_a_reading(r)))
 		return;
+	c->response_too_large = false;
 	struct request q = connection_request(c);
 	response_fini(r);
 	(void)connection_hold(c, 0);
 	rest_refuse(c->served, NULL, &q, ERR_THROTTLED, r);
+}
+
+void connection_handle(struct connection *c)
+{
+	struct request q = connection_request(c);
+	/* A change is done by the time its response is made, so that must not be refused. */
+	if (strcmp(c->method, MHD_HTTP_METHOD_GET) == 0)
+		q.memory = &c->response_memory;
+	c->response_memory.may_have = may_have;
+	rest_handle(c->served, c->rest->service, &q, &c->response);
 }
 
 enum MHD_Result connection_respond(struct connection *c)

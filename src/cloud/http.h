@@ -35,7 +35,8 @@ struct http_response {
 	struct buf body;
 };
 
-/* Keeps a copy of the options.  ERR_NOT_SUPPORTED: built without libcurl.  ERR_NO_MEMORY. */
+/* Keeps a copy of the options.  ERR_NOT_SUPPORTED: built without libcurl, or it is not
+ * installed.  ERR_NO_MEMORY. */
 enum err http_new(const struct http_options *o, struct http **ret, struct err_detail *detail);
 void http_free(struct http *h); /* accepts NULL */
 

@@ -338,14 +338,14 @@ static enum err check_objects(struct checker *c)
 {
 	rados_list_ctx_t list;
 	const char *name;
-	enum err e = rio_error(&c->s->io, rados_nobjects_list_open(c->s->io.io, &list));
+	enum err e = rio_error(&c->s->io, librados.nobjects_list_open(c->s->io.io, &list));
 	if (e != ERR_OK)
 		return e;
 	int code = 0;
 	while (e == ERR_OK && !c->stopped &&
-		(code = rados_nobjects_list_next(list, &name, NULL, NULL)) == 0)
+		(code = librados.nobjects_list_next(list, &name, NULL, NULL)) == 0)
 		e = check_object(c, name);
-	rados_nobjects_list_close(list);
+	librados.nobjects_list_close(list);
 	return e == ERR_OK && code < 0 && code != -ENOENT ? rio_error(&c->s->io, code) : e;
 }
 

@@ -97,15 +97,16 @@ static bool parse_place(const char *url, struct place *p)
 static int bound(struct rio *r, const char *option)
 {
 	char is[32] = "";
-	int code = rados_conf_get(r->cluster, option, is, sizeof(is));
-	return code == 0 && strtod(is, NULL) == 0 ? rados_conf_set(r->cluster, option, OP_SECONDS)
-						  : code;
+	int code = librados.conf_get(r->cluster, option, is, sizeof(is));
+	return code == 0 && strtod(is, NULL) == 0
+		? librados.conf_set(r->cluster, option, OP_SECONDS)
+		: code;
 }
 
 static int configure(rados_t *ret, const struct place *p)
 {
-	int code = rados_create(ret, *p->id ? p->id : NULL);
-	return code < 0 ? code : rados_conf_read_file(*ret, *p->conf ? p->conf : NULL);
+	int code = librados.create(ret, *p->id ? p->id : NULL);
+	return code < 0 ? code : librados.conf_read_file(*ret, *p->conf ? p->conf : NULL);
 }
 
 static int connect_to(struct rio *r, const struct place *p)
@@ -117,10 +118,11 @@ static int connect_to(struct rio *r, const struct place *p)
 		code = bound(r, "rados_mon_op_timeout");
 	char seconds[32] = "";
 	if (code == 0)
-		code = rados_conf_get(r->cluster, "rados_mon_op_timeout", seconds, sizeof(seconds));
+		code = librados.conf_get(
+			r->cluster, "rados_mon_op_timeout", seconds, sizeof(seconds));
 	if (code == 0)
-		code = rados_conf_set(r->cluster, "client_mount_timeout", seconds);
-	return code == 0 ? rados_connect(r->cluster) : code;
+		code = librados.conf_set(r->cluster, "client_mount_timeout", seconds);
+	return code == 0 ? librados.connect(r->cluster) : code;
 }
 
 enum err rio_connect(struct rio *r, const char *url, bool *ret_alone, struct err_detail *detail)
@@ -134,24 +136,27 @@ enum err rio_connect(struct rio *r, const char *url, bool *ret_alone, struct err
 			"mode=shared|exclusive]",
 			url);
 	*ret_alone = strcmp(p.mode, "exclusive") == 0;
+	enum err e = librados_load(detail);
+	if (e != ERR_OK)
+		return e;
 	int code = connect_to(r, &p);
 	if (code < 0) {
 		rio_disconnect(r);
 		return err_set(detail, code == -ETIMEDOUT ? ERR_THROTTLED : ERR_IO,
 			"cannot reach the Ceph cluster of %s: %s", url, strerrordesc_np(-code));
 	}
-	code = rados_ioctx_create(r->cluster, p.pool, &r->io);
-	enum err e = rio_error(r, code);
+	code = librados.ioctx_create(r->cluster, p.pool, &r->io);
+	e = rio_error(r, code);
 	if (e != ERR_OK)
 		(void)err_set(detail, e, "pool %s: %s", p.pool, strerrordesc_np(-code));
-	if (e == ERR_OK && rados_ioctx_pool_requires_alignment2(r->io, &needs) == 0 && needs)
+	if (e == ERR_OK && librados.ioctx_pool_requires_alignment2(r->io, &needs) == 0 && needs)
 		e = err_set(detail, ERR_NOT_SUPPORTED,
 			"pool %s is erasure-coded; a store needs a replicated one", p.pool);
 	if (e != ERR_OK) {
 		rio_disconnect(r);
 		return e;
 	}
-	rados_ioctx_set_namespace(r->io, p.name);
+	librados.ioctx_set_namespace(r->io, p.name);
 	return ERR_OK;
 }
 
@@ -162,24 +167,25 @@ void rio_digest(const char *url, uint8_t ret[32])
 	rados_t cluster = NULL;
 	struct buf text = BUF_INIT(DIGEST_MAX);
 	char value[4096];
-	bool known = parse_place(url, &p) && configure(&cluster, &p) == 0;
+	bool known = parse_place(url, &p) && librados_load(NULL) == ERR_OK &&
+		configure(&cluster, &p) == 0;
 	buf_addf(&text, "%s/%s", known ? p.pool : url, known ? p.name : "");
 	for (size_t i = 0; known && i < 2; i++) {
-		if (rados_conf_get(cluster, options[i], value, sizeof(value)) == 0)
+		if (librados.conf_get(cluster, options[i], value, sizeof(value)) == 0)
 			buf_addf(&text, " %s", value);
 	}
 	crypto_sha256(buf_span(&text), ret);
 	buf_fini(&text);
 	if (cluster)
-		rados_shutdown(cluster);
+		librados.shutdown(cluster);
 }
 
 void rio_disconnect(struct rio *r)
 {
 	if (r->io)
-		rados_ioctx_destroy(r->io);
+		librados.ioctx_destroy(r->io);
 	if (r->cluster)
-		rados_shutdown(r->cluster);
+		librados.shutdown(r->cluster);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -192,14 +198,14 @@ static enum err copy_entries(rados_omap_iter_t *its, unsigned nits, struct rio_v
 	size_t bytes = 0, n = 0, key_n, val_n;
 	char *key, *val;
 	for (unsigned i = 0; i < nits; i++) {
-		n += rados_omap_iter_size(its[i]);
+		n += librados.omap_iter_size(its[i]);
 	}
 	struct rio_value *v = calloc(n + 1, sizeof(*v));
 	if (!v)
 		return ERR_NO_MEMORY;
 	size_t at = 0;
 	for (unsigned i = 0; i < nits; i++) {
-		while (at < n && rados_omap_get_next2(its[i], &key, &val, &key_n, &val_n) == 0 &&
+		while (at < n && librados.omap_get_next2(its[i], &key, &val, &key_n, &val_n) == 0 &&
 			key) {
 			/* Borrowed from the iterator until its end. */
 			v[at].key = span_make(key, key_n);
@@ -253,9 +259,9 @@ enum err rio_get(struct rio *r, const char *object, struct rio_value *v, size_t 
 	if (e == ERR_OK) {
 		rados_omap_iter_t it = NULL;
 		int code = 0;
-		rados_read_op_t op = rados_create_read_op();
-		rados_read_op_omap_get_vals_by_keys2(op, keys, n, lens, &it, &code);
-		e = rio_error(r, rados_read_op_operate(op, r->io, object, 0));
+		rados_read_op_t op = librados.create_read_op();
+		librados.read_op_omap_get_vals_by_keys2(op, keys, n, lens, &it, &code);
+		e = rio_error(r, librados.read_op_operate(op, r->io, object, 0));
 		struct rio_value *found;
 		size_t nfound;
 		if (e == ERR_OK)
@@ -267,8 +273,8 @@ enum err rio_get(struct rio *r, const char *object, struct rio_value *v, size_t 
 			free(found);
 		}
 		if (it)
-			rados_omap_get_end(it);
-		rados_release_read_op(op);
+			librados.omap_get_end(it);
+		librados.release_read_op(op);
 	}
 	free(keys);
 	free(lens);
@@ -287,18 +293,18 @@ enum err rio_list(struct rio *r, const char *object, const struct span *exact, s
 	int codes[2] = { 0, 0 };
 	unsigned n = 0;
 	memset(ret, 0, sizeof(*ret));
-	rados_read_op_t op = rados_create_read_op();
+	rados_read_op_t op = librados.create_read_op();
 	for (size_t i = 0; i < nexact && i < EXACT_MAX; i++) {
 		keys[i] = exact[i].p;
 		lens[i] = exact[i].n;
 	}
 	if (nexact > 0) {
-		rados_read_op_omap_get_vals_by_keys2(op, keys, nexact, lens, &its[n], &codes[n]);
+		librados.read_op_omap_get_vals_by_keys2(op, keys, nexact, lens, &its[n], &codes[n]);
 		n++;
 	}
-	rados_read_op_omap_get_vals2(op, after, prefix, max, &its[n], &more, &codes[n]);
+	librados.read_op_omap_get_vals2(op, after, prefix, max, &its[n], &more, &codes[n]);
 	n++;
-	enum err e = rio_error(r, rados_read_op_operate(op, r->io, object, 0));
+	enum err e = rio_error(r, librados.read_op_operate(op, r->io, object, 0));
 	for (unsigned i = 0; e == ERR_OK && i < n; i++)
 		e = rio_error(r, codes[i]);
 	if (e == ERR_OK)
@@ -306,9 +312,9 @@ enum err rio_list(struct rio *r, const char *object, const struct span *exact, s
 	ret->more = more;
 	for (unsigned i = 0; i < n; i++) {
 		if (its[i])
-			rados_omap_get_end(its[i]);
+			librados.omap_get_end(its[i]);
 	}
-	rados_release_read_op(op);
+	librados.release_read_op(op);
 	return e;
 }
 
@@ -322,7 +328,7 @@ void rio_page_fini(struct rio_page *p)
 enum err rio_read(
 	struct rio *r, const char *object, uint64_t offset, void *out, size_t n, size_t *ret_n)
 {
-	int got = rados_read(r->io, object, out, n, offset);
+	int got = librados.read(r->io, object, out, n, offset);
 	*ret_n = got > 0 ? (size_t)got : 0;
 	return rio_error(r, got < 0 ? got : 0);
 }
@@ -390,9 +396,9 @@ static bool add_edit(rados_write_op_t op, const struct rio_edit *e)
 		lens[cap + sets++] = x->val_n;
 	}
 	if (ok && gone > 0)
-		rados_write_op_omap_rm_keys2(op, gone_keys, lens + cap * 2, gone);
+		librados.write_op_omap_rm_keys2(op, gone_keys, lens + cap * 2, gone);
 	if (ok && sets > 0)
-		rados_write_op_omap_set2(op, keys, vals, lens, lens + cap, sets);
+		librados.write_op_omap_set2(op, keys, vals, lens, lens + cap, sets);
 	free(keys);
 	free(gone_keys);
 	free(lens);
@@ -402,18 +408,18 @@ static bool add_edit(rados_write_op_t op, const struct rio_edit *e)
 int rio_write(struct rio *r, const char *object, const struct rio_edit *e, struct rio_guard g)
 {
 	int ignored;
-	rados_write_op_t op = rados_create_write_op();
+	rados_write_op_t op = librados.create_write_op();
 	if (g.create)
-		rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+		librados.write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, NULL);
 	if (g.exists || g.key.p)
-		rados_write_op_assert_exists(op);
+		librados.write_op_assert_exists(op);
 	if (g.key.p)
-		rados_write_op_omap_cmp2(op, g.key.p,
+		librados.write_op_omap_cmp2(op, g.key.p,
 			g.less ? LIBRADOS_CMPXATTR_OP_LT : LIBRADOS_CMPXATTR_OP_EQ, g.is.p, g.key.n,
 			g.is.n, &ignored);
-	int code =
-		add_edit(op, e) ? rados_write_op_operate2(op, r->io, object, NULL, FLAGS) : -ENOMEM;
-	rados_release_write_op(op);
+	int code = add_edit(op, e) ? librados.write_op_operate2(op, r->io, object, NULL, FLAGS)
+				   : -ENOMEM;
+	librados.release_write_op(op);
 	return code;
 }
 
@@ -429,7 +435,7 @@ static rados_completion_t begin(struct rio_batch *b, struct rio *r)
 			b->cap = cap;
 		}
 	}
-	if (b->n == b->cap || rados_aio_create_completion2(NULL, NULL, &c) < 0) {
+	if (b->n == b->cap || librados.aio_create_completion2(NULL, NULL, &c) < 0) {
 		b->failed = ERR_NO_MEMORY;
 		return NULL;
 	}
@@ -441,7 +447,7 @@ static void begun(struct rio_batch *b, struct rio *r, int code)
 {
 	if (code == 0)
 		return;
-	rados_aio_release(b->v[--b->n]);
+	librados.aio_release(b->v[--b->n]);
 	b->failed = rio_error(r, code);
 }
 
@@ -451,13 +457,13 @@ void rio_batch_write(struct rio_batch *b, struct rio *r, const char *object,
 	rados_completion_t c = begin(b, r);
 	if (!c)
 		return;
-	rados_write_op_t op = rados_create_write_op();
-	rados_write_op_create(
+	rados_write_op_t op = librados.create_write_op();
+	librados.write_op_create(
 		op, create ? LIBRADOS_CREATE_EXCLUSIVE : LIBRADOS_CREATE_IDEMPOTENT, NULL);
 	begun(b, r,
-		add_edit(op, e) ? rados_aio_write_op_operate(op, r->io, c, object, NULL, FLAGS)
+		add_edit(op, e) ? librados.aio_write_op_operate(op, r->io, c, object, NULL, FLAGS)
 				: -ENOMEM);
-	rados_release_write_op(op);
+	librados.release_write_op(op);
 }
 
 void rio_batch_put(struct rio_batch *b, struct rio *r, const char *object, struct span bytes)
@@ -465,10 +471,10 @@ void rio_batch_put(struct rio_batch *b, struct rio *r, const char *object, struc
 	rados_completion_t c = begin(b, r);
 	if (!c)
 		return;
-	rados_write_op_t op = rados_create_write_op();
-	rados_write_op_write_full(op, bytes.p, bytes.n);
-	begun(b, r, rados_aio_write_op_operate(op, r->io, c, object, NULL, FLAGS));
-	rados_release_write_op(op);
+	rados_write_op_t op = librados.create_write_op();
+	librados.write_op_write_full(op, bytes.p, bytes.n);
+	begun(b, r, librados.aio_write_op_operate(op, r->io, c, object, NULL, FLAGS));
+	librados.release_write_op(op);
 }
 
 void rio_batch_remove(struct rio_batch *b, struct rio *r, const char *object)
@@ -476,21 +482,21 @@ void rio_batch_remove(struct rio_batch *b, struct rio *r, const char *object)
 	rados_completion_t c = begin(b, r);
 	if (!c)
 		return;
-	rados_write_op_t op = rados_create_write_op();
-	rados_write_op_remove(op);
-	begun(b, r, rados_aio_write_op_operate(op, r->io, c, object, NULL, FLAGS));
-	rados_release_write_op(op);
+	rados_write_op_t op = librados.create_write_op();
+	librados.write_op_remove(op);
+	begun(b, r, librados.aio_write_op_operate(op, r->io, c, object, NULL, FLAGS));
+	librados.release_write_op(op);
 }
 
 enum err rio_batch_wait(struct rio_batch *b)
 {
 	enum err e = b->failed;
 	for (size_t i = 0; i < b->n; i++) {
-		(void)rados_aio_wait_for_complete(b->v[i]);
-		int code = rados_aio_get_return_value(b->v[i]);
+		(void)librados.aio_wait_for_complete(b->v[i]);
+		int code = librados.aio_get_return_value(b->v[i]);
 		if (e == ERR_OK && code < 0 && code != -ENOENT)
 			e = rio_error(b->rio, code);
-		rados_aio_release(b->v[i]);
+		librados.aio_release(b->v[i]);
 	}
 	free(b->v);
 	memset(b, 0, sizeof(*b));

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 #include "base/span.h"
+#include "store/rados/functions.h"
 
-#include <rados/librados.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

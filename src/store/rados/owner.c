@@ -39,9 +39,9 @@ static int lock_it(struct rstore *s)
 	char text[WHO_MAX];
 	who_is_this(text);
 	if (s->shared)
-		return rados_lock_shared(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance, "shared",
-			text, &lease, LIBRADOS_LOCK_FLAG_MAY_RENEW);
-	return rados_lock_exclusive(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance, text, &lease,
+		return librados.lock_shared(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance,
+			"shared", text, &lease, LIBRADOS_LOCK_FLAG_MAY_RENEW);
+	return librados.lock_exclusive(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance, text, &lease,
 		LIBRADOS_LOCK_FLAG_MAY_RENEW);
 }
 
@@ -63,9 +63,9 @@ static enum err say_busy(struct rstore *s, struct err_detail *detail)
 static enum err shut_out(struct rstore *s, const char *address)
 {
 	char *copy = strdup(address);
-	int code = copy ? rados_blocklist_add(s->io.cluster, copy, REFUSED_FOR) : -ENOMEM;
+	int code = copy ? librados.blocklist_add(s->io.cluster, copy, REFUSED_FOR) : -ENOMEM;
 	if (code == 0)
-		code = rados_wait_for_latest_osdmap(s->io.cluster);
+		code = librados.wait_for_latest_osdmap(s->io.cluster);
 	if (code < 0)
 		log_error(
 			"cannot refuse the daemon before, %s: %s", address, strerrordesc_np(-code));
@@ -84,7 +84,7 @@ static enum err list_lockers(struct rstore *s, struct lockers *l)
 	size_t clients_n = sizeof(l->clients), addresses_n = sizeof(l->addresses);
 	int exclusive;
 	memset(l, 0, sizeof(*l));
-	l->n = rados_list_lockers(s->io.io, STORE_OBJECT, LOCK_NAME, &exclusive, l->tag, &tag_n,
+	l->n = librados.list_lockers(s->io.io, STORE_OBJECT, LOCK_NAME, &exclusive, l->tag, &tag_n,
 		l->clients, &clients_n, l->cookies, &cookies_n, l->addresses, &addresses_n);
 	return l->n < 0 ? rio_error(&s->io, (int)l->n) : ERR_OK;
 }
@@ -272,10 +272,10 @@ static enum err sign(struct rstore *s, const char *mine)
 static void look_at_space(struct rstore *s)
 {
 	struct rados_cluster_stat_t st;
-	if (rados_cluster_stat(s->io.cluster, &st) != 0)
+	if (librados.cluster_stat(s->io.cluster, &st) != 0)
 		return;
 	struct rados_pool_stat_t pool = { 0 };
-	(void)rados_ioctx_pool_stat(s->io.io, &pool);
+	(void)librados.ioctx_pool_stat(s->io.io, &pool);
 	mutex_lock(&s->lock);
 	s->pool_bytes = pool.num_bytes;
 	s->space = st.kb << 10;
@@ -325,10 +325,10 @@ enum err owner_take(struct rstore *s, struct err_detail *detail)
 	if (e == ERR_OK)
 		e = s->shared ? check_clock(s, detail) : owner_is_alone(s, &alone);
 	if (e == ERR_OK)
-		e = rio_error(&s->io, rados_getaddrs(s->io.cluster, &address));
+		e = rio_error(&s->io, librados.getaddrs(s->io.cluster, &address));
 	if (e == ERR_OK)
 		e = sign(s, address);
-	rados_buffer_free(address);
+	librados.buffer_free(address);
 	if (e == ERR_OK && pthread_create(&s->renewer, NULL, renew, s) != 0)
 		e = ERR_NO_MEMORY;
 	s->renews = e == ERR_OK;
@@ -348,7 +348,7 @@ void owner_leave(struct rstore *s)
 		return;
 	if (s->renews && sign(s, NULL) != ERR_OK)
 		return;
-	(void)rados_unlock(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance);
+	(void)librados.unlock(s->io.io, STORE_OBJECT, LOCK_NAME, s->instance);
 }
 
 /* Another daemon may have written a higher one already. */

@@ -11,7 +11,7 @@
 #   queue_take NAME SECONDS           takes one, hidden for so long, and prints it: ID RECEIPT COUNT TEXT;
 #                                     fails if there is none
 #   queue_delete NAME ID RECEIPT      deletes what was taken
-#                  $queues is the address of the account's queues
+#                  $queues is the address of the account's queues, $blobs that of its blobs
 #   change DIR     commits the change set that it reads (JSON) through DIR/.batch, all or nothing
 #   expect WHAT GOT WANTED   the pattern did what it teaches, or the script ends with 1
 #
@@ -24,6 +24,7 @@ here=$example # this directory
 example=$(basename "$0")
 url=http://localhost/example
 queues=http://example.queue.localhost # the name of the host says which service it is
+blobs=http://example.blob.localhost
 
 rest() { curl -sSg --unix-socket "$work/rest.sock" -H 'Accept: application/json;odata=nometadata' "$@"; }
 
@@ -77,7 +78,7 @@ begin_pattern() {
 	export PYTHONDONTWRITEBYTECODE=1
 	mount_options+=("rest=unix:$work/rest.sock")
 	serve_store
-	export mnt store url queues work
+	export mnt store url queues blobs work here
 	export -f rest change queue_put queue_take queue_delete
 	cd "$mnt/example" || exit
 }

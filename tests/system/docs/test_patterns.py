@@ -163,6 +163,23 @@ def test_G23_prepend_append(work):
     shows("prepend-append", work)
 
 
+def test_G24_large_entity_blob(work):
+    shows("large-entity-blob", work)
+
+
+def test_G25_index_blobs(work):
+    shows("index-blobs", work)
+
+
+def test_G26_log_blobs(work):
+    shows("log-blobs", work)
+
+
+def test_G27_page_ranges(work):
+    need_sdk()
+    shows("page-ranges", work)
+
+
 def test_each_pattern_is_tested_and_documented():
     page = (TOP / "docs" / "patterns.md").read_text("utf-8")
     with open(__file__, encoding="utf-8") as f:

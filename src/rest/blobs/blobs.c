@@ -54,6 +54,10 @@ static const struct route routes[] = {
 		{ P('s'), P('r'), 0, 0, 0 }, DO_GET_STATS, op_get_stats },
 	{ BLOB_SERVICE, "account", "properties", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('s') | P('c') | P('o'), 0, 0, 0, 0 }, DO_GET_ACCOUNT, op_account_information },
+	{ BLOB_CONTAINER, "account", "properties", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('s') | P('c') | P('o'), 0, 0, 0, 0 }, DO_GET_ACCOUNT, op_account_information },
+	{ BLOB_ITSELF, "account", "properties", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
+		{ P('s') | P('c') | P('o'), 0, 0, 0, 0 }, DO_GET_ACCOUNT, op_account_information },
 
 	{ BLOB_CONTAINER, "container", NULL, "PUT", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,
 		{ P('c'), P('c') | P('w'), 0, 0, 0 }, DO_CREATE_CONTAINER, op_create_container },

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """azure-storage 2.10, the older library for JavaScript that many programs still use: bare-LF
-batches, MERGE, the full SharedKey signature; and its client of queues."""
+batches, MERGE, the full SharedKey signature; and its clients of queues and blobs."""
 
 import pytest
 
 import sdk
 
-SERVE_OPTIONS = ["--rest=127.0.0.1:0", "--rest=queue=127.0.0.1:0"]
-SCRIPTS = [f"azure-storage/{name}.mjs" for name in ("tables", "queues")]
+SERVE_OPTIONS = ["--rest=127.0.0.1:0", "--rest=queue=127.0.0.1:0", "--rest=blob=127.0.0.1:0"]
+SCRIPTS = [f"azure-storage/{name}.mjs" for name in ("tables", "queues", "blobs", "blob_types")]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,8 @@ class Blobs(Queues):
         super().__init__(port, **{"version": VERSION, **options})
 
     def ask(self, method, path="/", query=None, body=None, headers=None, version=None, auth=True,
-            length=None, **_):
+            length=None, sink=None, **_):
+        """sink: gets the parts of the body as they come; the answer's body is empty then."""
         query, version = dict(query or {}), version or self.version
         have = {"x-ms-date": now(), "x-ms-version": version}
         if length is None and (body is not None or method == "PUT"):
@@ -38,6 +39,8 @@ class Blobs(Queues):
         try:
             c.request(method, line, body, have)
             answer = c.getresponse()
+            while sink and (part := answer.read(1 << 20)):
+                sink(part)
             return Answer(answer.status, answer.headers, answer.read())
         finally:
             c.close()

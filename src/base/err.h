@@ -74,6 +74,7 @@
 	X(NOT_MODIFIED,          ESTALE,       304, "ConditionNotMet",              "The condition specified using HTTP conditional header(s) is not met.") \
 	X(STALE_VERSION,         EAGAIN,       503, "ServerBusy",                   "A newer version of the row was committed first.") \
 	X(GONE,                  ESTALE,       404, "ResourceNotFound",             "The row was removed or replaced meanwhile.") \
+	X(FEED_GONE,             ESTALE,       410, "PositionGone",                 "The changes after this position are not kept any more: read the rows anew, and go on from the position of now.") \
 	/* The input is not an entity, or exceeds a limit. */ \
 	X(INVALID_INPUT,         EINVAL,       400, "InvalidInput",                 "One of the request inputs is not valid.") \
 	X(INCOMPLETE,            EINVAL,       400, "InvalidInput",                 "The document is not complete.") \

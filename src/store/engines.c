@@ -110,6 +110,11 @@ void store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 		(void)mem_store_set_file_limits(s, one, all);
 }
 
+void store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks)
+{
+	(void)sql_store_set_feed_limits(s, lines, ticks);
+}
+
 void store_set_row_limit(struct store *s, uint64_t limit)
 {
 	(void)rados_store_set_row_limit(s, limit);

@@ -93,6 +93,8 @@ void store_fault_arm(struct store *fault, unsigned mask, unsigned k, enum err er
  * LIMIT_FILES_BYTES at open.  Before the store is used; for tests.  The engine itself, not
  * a fault layer over it. */
 void store_set_file_limits(struct store *s, uint64_t one, uint64_t all);
+/* Lowers how many lines of the feed are kept, and for how long, where the engine has one; for tests. */
+void store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks);
 /* Lowers the limit of rows in a partition, where the engine has one; for tests. */
 void store_set_row_limit(struct store *s, uint64_t limit);
 

@@ -132,6 +132,19 @@ static void fault_listen(struct store *s, store_foreign_fn fn, void *arg)
 	store_listen(of(s)->inner, fn, arg);
 }
 
+static enum err fault_feed_keep(struct store *s, int64_t now, struct err_detail *reterr)
+{
+	enum err e = strike(s, FAULT_APPLY_BEFORE);
+	return e != ERR_OK ? e : store_feed_keep(of(s)->inner, now, reterr);
+}
+
+static enum err fault_feed_read(
+	struct store *s, const struct store_feed_position *after, store_feed_fn fn, void *arg)
+{
+	enum err e = strike(s, FAULT_READS);
+	return e != ERR_OK ? e : store_feed_read(of(s)->inner, after, fn, arg);
+}
+
 static void fault_close(struct store *s)
 {
 	store_close(of(s)->inner);
@@ -155,6 +168,8 @@ static const struct store_ops ops = {
 	.check = fault_check,
 	.copy = fault_copy,
 	.listen = fault_listen,
+	.feed_keep = fault_feed_keep,
+	.feed_read = fault_feed_read,
 	.close = fault_close,
 };
 

@@ -233,6 +233,21 @@ enum err store_note_get(struct store *s, struct buf *ret)
 	return s->ops->note_get ? s->ops->note_get(s, ret) : ERR_NOT_FOUND;
 }
 
+enum err store_feed_keep(struct store *s, int64_t now, struct err_detail *reterr)
+{
+	lock_assert_above(RANK_STORE_CALL);
+	return s->ops->feed_keep ? s->ops->feed_keep(s, now, reterr)
+				 : err_set(reterr, ERR_NOT_SUPPORTED,
+					   "A store in a cluster keeps no feed of changes.");
+}
+
+enum err store_feed_read(
+	struct store *s, const struct store_feed_position *after, store_feed_fn fn, void *arg)
+{
+	lock_assert_above(RANK_STORE_CALL);
+	return s->ops->feed_read ? s->ops->feed_read(s, after, fn, arg) : ERR_NOT_SUPPORTED;
+}
+
 void store_give_back(struct store *s)
 {
 	lock_assert_above(RANK_STORE_CALL);

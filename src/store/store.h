@@ -332,6 +332,33 @@ typedef void (*store_foreign_fn)(void *arg, const struct change *changes, size_t
 /* About every MiB: so many bytes of so many; return false to stop. */
 typedef bool (*store_copy_fn)(void *arg, uint64_t done, uint64_t total);
 
+/* ---- the feed of changes ---- */
+
+/* A line of the feed.  Lines are numbered in the order of the commits.  The version tells lines of one
+ * number in two copies of a store apart. */
+struct store_feed_position {
+	uint64_t number;
+	int64_t version; /* ticks, of the change */
+};
+enum store_feed_kind {
+	STORE_FEED_BEGIN,  /* no change: the feed began here */
+	STORE_FEED_PUT,    /* a row was made or replaced; without rk: all rows of the partition */
+	STORE_FEED_DELETE, /* a row was removed; without rk: the partition */
+};
+struct store_feed_line {
+	struct store_feed_position at;
+	enum store_feed_kind kind;
+	uint64_t table;     /* its id */
+	struct span pk, rk; /* order form; rk.p may be NULL, of a BEGIN both */
+};
+/* Return false to stop.  As store_list_fn. */
+typedef bool (*store_feed_fn)(void *arg, const struct store_feed_line *line);
+
+/* The feed ends with the first change after it was not asked for so long. */
+#define STORE_FEED_KEPT_TICKS (INT64_C(24) * 3600 * 10000000)
+/* Lines older than that, and all but the latest so many, are dropped. */
+#define STORE_FEED_LINES 1000000
+
 struct store;
 struct store_ops {
 	const char *name;
@@ -389,6 +416,10 @@ struct store_ops {
 	/* See store_note_put() and store_note_get().  NULL, both: the engine keeps no note. */
 	void (*note_put)(struct store *s, int64_t version, struct span note);
 	enum err (*note_get)(struct store *s, struct buf *ret);
+	/* See store_feed_keep() and store_feed_read().  NULL, both: the engine keeps no feed. */
+	enum err (*feed_keep)(struct store *s, int64_t now, struct err_detail *reterr);
+	enum err (*feed_read)(struct store *s, const struct store_feed_position *after,
+		store_feed_fn fn, void *arg);
 	/* Drops what only makes later reads quicker.  NULL: the engine has no such cache. */
 	void (*give_back)(struct store *s);
 	/* Clean: nothing to recover at the next open. */
@@ -435,6 +466,14 @@ void store_note_put(struct store *s, int64_t version, struct span note);
 /* Appends the note that an earlier opening left.  ERR_NOT_FOUND: there is none, or it is not true any
  * more. */
 enum err store_note_get(struct store *s, struct buf *ret);
+/* Keeps the feed on for STORE_FEED_KEPT_TICKS from now (ticks), or begins one.  Cheap where it was called
+ * within the last hour.  Every change of a row that is applied after it returned is in the feed.
+ * ERR_NOT_SUPPORTED: the engine keeps no feed; errors of apply(). */
+enum err store_feed_keep(struct store *s, int64_t now, struct err_detail *reterr);
+/* Gives the lines after this one, or all that are kept (NULL), with all changes that were acknowledged
+ * before the call.  ERR_FEED_GONE: that line is not kept any more, or is not of this store. */
+enum err store_feed_read(
+	struct store *s, const struct store_feed_position *after, store_feed_fn fn, void *arg);
 /* Frees the caches of idle readers; for after a burst. */
 void store_give_back(struct store *s);
 void store_close(struct store *s); /* NULL is fine */

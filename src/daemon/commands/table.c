@@ -34,6 +34,7 @@ static const struct command *const commands[] = {
 	&command_stat,
 	&command_umount,
 	&command_version,
+	&command_watch,
 	&command_why,
 };
 

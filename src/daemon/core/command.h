@@ -156,6 +156,7 @@ extern const struct command command_serve;
 extern const struct command command_stat;
 extern const struct command command_umount;
 extern const struct command command_version;
+extern const struct command command_watch;
 extern const struct command command_why;
 
 #endif

@@ -110,6 +110,7 @@ static const struct {
 	{ 405, "Method Not Allowed" },
 	{ 408, "Request Timeout" },
 	{ 409, "Conflict" },
+	{ 410, "Gone" },
 	{ 411, "Length Required" },
 	{ 412, "Precondition Failed" },
 	{ 413, "Content Too Large" },

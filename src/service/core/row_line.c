@@ -44,3 +44,37 @@ enum err row_line_bytes(struct row_line *l, const struct item *row, struct span 
 		*ret += sizeof(",") - 1 + row->size - DOCUMENT_MIN;
 	return buf_ok(&l->text) ? ERR_OK : ERR_NO_MEMORY;
 }
+
+enum err row_line_splice(
+	const struct entity *keys, struct span document, unsigned json_flags, struct buf *out)
+{
+	struct span members;
+	if (!entity_json_members(document, &members))
+		return ERR_CORRUPT;
+	entity_json_encode(keys, json_flags, out);
+	if (members.n == 0 || !buf_ok(out))
+		return ERR_OK;
+	out->data[out->len - 1] = ',';
+	buf_add_span(out, members);
+	buf_add_char(out, '}');
+	return ERR_OK;
+}
+
+enum err row_line_write(struct row_line *l, const struct item *row, struct span pk, struct span rk,
+	unsigned json_flags, struct buf *out)
+{
+	const struct entity keys = {
+		.pk = pk, .rk = rk, .has_pk = true, .has_rk = true, .timestamp = row->version
+	};
+	if ((row->flags & ITEM_CANONICAL) != 0)
+		return row_line_splice(&keys, row->body, json_flags, out);
+	enum err e = decode(l, row->body);
+	if (e != ERR_OK)
+		return e;
+	l->entity.pk = pk;
+	l->entity.rk = rk;
+	l->entity.has_pk = l->entity.has_rk = true;
+	l->entity.timestamp = row->version;
+	entity_json_encode(&l->entity, json_flags, out);
+	return ERR_OK;
+}

@@ -26,4 +26,12 @@ void row_line_fini(struct row_line *l);
 enum err row_line_bytes(struct row_line *l, const struct item *row, struct span pk, struct span rk,
 	unsigned json_flags, struct span document, uint64_t *ret);
 
+/* Appends a row as an object: its keys by json_flags, then its properties.  row: with its body.
+ * ERR_CORRUPT; a failure to append is buf_ok()'s to tell. */
+enum err row_line_write(struct row_line *l, const struct item *row, struct span pk, struct span rk,
+	unsigned json_flags, struct buf *out);
+/* Does the same for a canonical document, which is copied.  keys: its keys and Timestamp. */
+enum err row_line_splice(
+	const struct entity *keys, struct span document, unsigned json_flags, struct buf *out);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "service/core/change_signal.h"
 #include "service/core/claims.h"
 #include "service/core/faults.h"
 #include "service/core/heat.h"
@@ -27,6 +28,7 @@ struct service {
 	struct store *store;
 	unsigned abilities;
 	_Atomic int64_t last_version, last_now;
+	struct change_signal change_signal;
 	struct claims *claims;
 	struct faults *faults;
 	struct heat *heat;
@@ -85,6 +87,7 @@ enum err service_new(struct store *store, struct service **ret)
 	rwlock_init(&s->doors_lock, RANK_DOORS);
 	mutex_init(&s->collections_lock, RANK_COLLECTIONS);
 	mutex_init(&s->unkept_lock, RANK_UNKEPT);
+	change_signal_init(&s->change_signal);
 	pthread_cond_init(&s->kept, NULL);
 	s->claims = claims_new();
 	s->faults = faults_new();
@@ -122,6 +125,7 @@ void service_free(struct service *s)
 	rwlock_destroy(&s->doors_lock);
 	mutex_destroy(&s->collections_lock);
 	mutex_destroy(&s->unkept_lock);
+	change_signal_fini(&s->change_signal);
 	pthread_cond_destroy(&s->kept);
 	free(s);
 }
@@ -134,6 +138,11 @@ struct store *service_store(struct service *s)
 bool service_can(const struct service *s, unsigned abilities)
 {
 	return (s->abilities & abilities) == abilities;
+}
+
+struct change_signal *service_change_signal(struct service *s)
+{
+	return &s->change_signal;
 }
 
 struct claims *service_claims(struct service *s)
@@ -421,6 +430,7 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 	if (e == ERR_OK && watched)
 		keep(s, changes, n);
 	set_kept(s, &under_way);
+	change_signal_raise(&s->change_signal);
 	if (e == ERR_OK && watched)
 		publish(s, origin, changes, n);
 	if (e != ERR_OK || !watched || !durable)

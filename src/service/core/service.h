@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct service;
+struct change_signal;
 struct claims;
 struct faults;
 struct heat;
@@ -29,6 +30,8 @@ struct store *service_store(struct service *s);
  * another way to do the operation.  Otherwise call the engine: the caller gets its error, usually
  * ERR_CROSS_DEVICE. */
 bool service_can(const struct service *s, unsigned abilities);
+/* Is raised after each change set. */
+struct change_signal *service_change_signal(struct service *s);
 struct claims *service_claims(struct service *s);   /* messages that are being taken */
 struct faults *service_faults(struct service *s);   /* on order, of the REST socket */
 struct heat *service_heat(struct service *s);       /* of the partitions */

@@ -49,17 +49,7 @@ static void splice(struct row_stream *s, const struct query_row *row)
 		.has_pk = true,
 		.has_rk = true,
 		.timestamp = row->version };
-	struct span members;
-	if (!entity_json_members(row->document, &members)) {
-		s->e = ERR_CORRUPT;
-		return;
-	}
-	entity_json_encode(&keys, json_flags(s), &s->page.text);
-	if (members.n == 0 || !buf_ok(&s->page.text))
-		return;
-	s->page.text.data[s->page.text.len - 1] = ',';
-	buf_add_span(&s->page.text, members);
-	buf_add_char(&s->page.text, '}');
+	s->e = row_line_splice(&keys, row->document, json_flags(s), &s->page.text);
 }
 
 bool row_text_is_whole_object(const struct row_stream *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Change sets by the rules of store.h, inside a transaction that the caller holds. */
 #include "store/rules.h"
+#include "store/sqlite/feed.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/writer.h"
@@ -55,6 +56,8 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 	}
 	if (e == ERR_OK)
 		e = sql_touch(w, f->parent, c->version, 1);
+	if (e == ERR_OK)
+		e = sql_feed_put(w, &it);
 	return e == ERR_OK ? give_now(c, &it) : e;
 }
 
@@ -96,6 +99,8 @@ static enum err put_over(struct sql_writer *w, struct change *c, struct sql_foun
 		it->size = c->body.n;
 	}
 	e = sql_item_update(w, it, c->body.p ? c->body : SPAN_LIT(""));
+	if (e == ERR_OK && it->kind == ITEM_ROW)
+		e = sql_feed_put(w, it);
 	return e == ERR_OK ? give_now(c, it) : e;
 }
 
@@ -187,6 +192,8 @@ static enum err remove_found(struct sql_writer *w, struct change *c, struct item
 	if (c->flags & CHANGE_TO_FILE && it->kind != ITEM_ROW)
 		return ERR_INVALID_INPUT;
 	enum err e = sql_check_stale(w, c, it);
+	if (e == ERR_OK)
+		e = sql_feed_gone(w, it);
 	if (e == ERR_OK)
 		e = c->flags & CHANGE_TO_FILE ? remove_to_file(w, c, it) : sql_remove(w, it);
 	if (e == ERR_OK)

@@ -53,10 +53,10 @@ struct checker {
 static const char *const queries[] = {
 	/* The file. */
 	"SELECT 'the database has a '||type||' that is not of rowfs: '||name FROM sqlite_schema"
-	" WHERE type<>'table' OR name NOT IN ('item','obj','chunk','meta')",
+	" WHERE type<>'table' OR name NOT IN ('item','obj','chunk','meta','feed')",
 	"SELECT 'the counter '||v||' is missing' FROM (SELECT 'next_id' v UNION ALL SELECT"
 	" 'version_high') LEFT JOIN meta ON name=v WHERE name IS NULL",
-	"SELECT CASE WHEN name NOT IN ('next_id','version_high','file_bytes')"
+	"SELECT CASE WHEN name NOT IN ('next_id','version_high','file_bytes','feed_begin','feed_until')"
 	" THEN 'there is a counter that is not of rowfs: '||name"
 	" WHEN name='next_id' AND value NOT BETWEEN 1025 AND 549755813888 OR value<0"
 	" THEN 'the counter '||name||' is out of range' END FROM meta",

@@ -13,6 +13,7 @@
  * again before the log was restarted.  SQLite itself syncs the header of a restarted log. */
 #include "base/clock.h"
 #include "base/lock.h"
+#include "store/sqlite/feed.h"
 #include "store/sqlite/store.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ struct sql_set {
 	uint64_t room;
 	bool probes;                /* with n 0: whether the disk takes a commit */
 	struct sql_slice *reclaims; /* with n 0: reclaims so much */
+	int64_t feed_now;           /* with n 0: keeps the feed on from this time; 0 */
 	struct err_detail *detail;
 	enum err result;
 	uint64_t commit; /* its number, when done */
@@ -97,14 +99,22 @@ static enum err reclaim(struct sql_writer *w, struct sql_slice *slice, bool *ret
 	return e == ERR_OK ? sql_finish(w) : e;
 }
 
+/* Has a transaction of its own. */
+static bool stands_alone(const struct sql_set *set)
+{
+	return set->reclaims != NULL || set->feed_now != 0;
+}
+
 static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op, bool *ret_all)
 {
 	struct sql_counters before = w->now;
-	if (set->n == 0 && !set->probes && !set->reclaims)
+	if (set->n == 0 && !set->probes && !stands_alone(set))
 		return ERR_OK;
 	enum err e = begin(w);
 	if (e == ERR_OK && set->reclaims)
 		e = reclaim(w, set->reclaims, ret_all);
+	else if (e == ERR_OK && set->feed_now != 0)
+		e = sql_feed_keep(w, set->feed_now, set->feed_now + w->feed_ticks);
 	else if (e == ERR_OK && set->n == 0)
 		e = sql_meta_put(w->conn, "version_high", w->now.version_reserved);
 	else if (e == ERR_OK)
@@ -244,8 +254,8 @@ static struct sql_set *take_group(struct sql_store *st)
 {
 	struct sql_set *first = st->head, *last = first;
 	size_t sets = 1, changes = first->n;
-	while (last->next && !first->reclaims && !last->next->reclaims && sets < GROUP_SETS &&
-		changes + last->next->n <= GROUP_CHANGES) {
+	while (last->next && !stands_alone(first) && !stands_alone(last->next) &&
+		sets < GROUP_SETS && changes + last->next->n <= GROUP_CHANGES) {
 		last = last->next;
 		sets++;
 		changes += last->n;
@@ -302,6 +312,7 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 	if (high > atomic_load(&st->version_high))
 		atomic_store(&st->version_high, high);
 	atomic_store(&st->file_bytes, st->writer.now.file_bytes);
+	atomic_store(&st->feed_until, st->writer.now.feed.until);
 	uint64_t applied = 0;
 	for (const struct sql_set *s = sets; s; s = s->next) {
 		applied += s->result == ERR_OK && s->n > 0;
@@ -435,6 +446,25 @@ enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr)
 	struct sql_set set = {
 		.room = want.adds,
 		.probes = refused,
+		.detail = reterr,
+		.wake = PTHREAD_COND_INITIALIZER,
+	};
+	mutex_lock(&st->lock);
+	enqueue_patiently(st, &set);
+	mutex_unlock(&st->lock);
+	pthread_cond_destroy(&set.wake);
+	return set.result;
+}
+
+enum err sql_feed_keep_on(struct store *s, int64_t now, struct err_detail *reterr)
+{
+	struct sql_store *st = sql_of(s);
+	if (st->read_only)
+		return ERR_READ_ONLY;
+	if (atomic_load(&st->feed_until) - now > st->writer.feed_ticks - st->writer.feed_ticks / 24)
+		return ERR_OK;
+	struct sql_set set = {
+		.feed_now = now,
 		.detail = reterr,
 		.wake = PTHREAD_COND_INITIALIZER,
 	};

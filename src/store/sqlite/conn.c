@@ -81,6 +81,11 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 			   " CROSS JOIN item i ON" PLACE "WHERE o.id=?1),0)",
 	[SQL_META_GET] = "SELECT value FROM meta WHERE name=?1",
 	[SQL_META_PUT] = "INSERT OR REPLACE INTO meta(name,value) VALUES(?1,?2)",
+	[SQL_FEED_ADD] = "INSERT INTO feed(n,version,tab,kind,pk,rk) VALUES(?1,?2,?3,?4,?5,?6)",
+	[SQL_FEED_CUT] = "DELETE FROM feed WHERE n<?1",
+	[SQL_FEED_AT] = "SELECT version FROM feed WHERE n=?1",
+	[SQL_FEED_ENDS] = "SELECT n,(SELECT max(n) FROM feed),version FROM feed ORDER BY n LIMIT 1",
+	[SQL_FEED_LIST] = "SELECT n,version,tab,kind,pk,rk FROM feed WHERE n>?1 ORDER BY n",
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -7,6 +7,7 @@
 #include "model/limits.h"
 #include "store/engines.h"
 #include "store/sqlite/copy.h"
+#include "store/sqlite/feed.h"
 #include "store/sqlite/hold.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/schema.h"
@@ -295,6 +296,8 @@ static const struct store_ops ops = {
 	.copy = sql_copy,
 	.note_put = sql_note_put,
 	.note_get = sql_note_get,
+	.feed_keep = sql_feed_keep_on,
+	.feed_read = sql_feed_read,
 	.give_back = engine_give_back,
 	.close = engine_close,
 };
@@ -318,6 +321,8 @@ static struct sql_store *store_new(const char *path)
 	st->slice_items = SQL_SLICE_ITEMS;
 	st->writer.limit_file = LIMIT_FILE_BYTES;
 	st->writer.limit_files = LIMIT_FILES_BYTES;
+	st->writer.feed_lines = STORE_FEED_LINES;
+	st->writer.feed_ticks = STORE_FEED_KEPT_TICKS;
 	mutex_init(&st->lock, RANK_STORE);
 	pthread_cond_init(&st->sync_done, NULL);
 	pthread_cond_init(&st->reclaimer.wake, NULL);
@@ -375,5 +380,14 @@ bool sql_store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 		return false;
 	sql_of(s)->writer.limit_file = one;
 	sql_of(s)->writer.limit_files = all;
+	return true;
+}
+
+bool sql_store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks)
+{
+	if (s->ops != &ops)
+		return false;
+	sql_of(s)->writer.feed_lines = lines;
+	sql_of(s)->writer.feed_ticks = ticks;
 	return true;
 }

@@ -15,5 +15,6 @@ enum err sql_store_salvage(
 	const char *from, const char *to, struct store_salvage *s, struct err_detail *detail);
 /* False: s is not a SQLite store. */
 bool sql_store_set_file_limits(struct store *s, uint64_t one, uint64_t all);
+bool sql_store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks);
 
 #endif

@@ -3,6 +3,7 @@
  * The surprising one is the exchange, for which both items leave their places before
  * either takes its new one. */
 #include "store/rules.h"
+#include "store/sqlite/feed.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/writer.h"
 
@@ -127,6 +128,8 @@ static enum err move_in_place(struct sql_writer *w, struct change *c, struct mov
 	e = convert_content(w, m);
 	if (e == ERR_OK)
 		e = sql_item_update(w, &m->will, m->body);
+	if (e == ERR_OK && m->body.p)
+		e = sql_feed_put(w, &m->will);
 	if (e == ERR_OK)
 		e = sql_touch(w, m->was->parent, c->version, 0);
 	return e == ERR_OK ? give_results(c, &m->will, m->was) : e;
@@ -171,6 +174,8 @@ static enum err move_over(
 	if (e == ERR_OK)
 		e = sql_touch(w, to->parent, c->version, there ? 0 : 1);
 	if (e == ERR_OK)
+		e = sql_feed_moved(w, m->was, &m->will);
+	if (e == ERR_OK)
 		e = sql_child_gone(w, m->was->parent, c);
 	return e == ERR_OK ? give_results(c, &m->will, there) : e;
 }
@@ -186,6 +191,18 @@ static enum err exchange_places(struct sql_writer *w, struct mover *m, struct mo
 	if (e == ERR_OK)
 		e = sql_item_move(w, m->was, &m->will, m->body);
 	return e == ERR_OK ? sql_item_move(w, &aside, &other->will, other->body) : e;
+}
+
+/* Both go before either comes: each stands where the other one was. */
+static enum err tell_exchange(
+	struct sql_writer *w, const struct mover *m, const struct mover *other)
+{
+	enum err e = sql_feed_gone(w, m->was);
+	if (e == ERR_OK)
+		e = sql_feed_gone(w, other->was);
+	if (e == ERR_OK)
+		e = sql_feed_put(w, &m->will);
+	return e == ERR_OK ? sql_feed_put(w, &other->will) : e;
 }
 
 static enum err exchange(
@@ -222,6 +239,8 @@ static enum err exchange(
 		e = sql_touch(w, to->parent, c->version, 0);
 	if (e == ERR_OK)
 		e = sql_touch(w, m->was->parent, c->version, 0);
+	if (e == ERR_OK)
+		e = tell_exchange(w, m, &other);
 	return e == ERR_OK ? give_results(c, &m->will, other.was) : e;
 }
 

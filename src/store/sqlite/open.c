@@ -3,6 +3,7 @@
  * Where it is only read, the log is left as it is found. */
 #include "base/lock.h"
 #include "base/new_file.h"
+#include "store/sqlite/feed.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/store.h"
@@ -92,6 +93,7 @@ static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 	int64_t next_id = 0, high = 0;
 	uint64_t bytes = 0;
 	int schema = 0;
+	struct sql_feed_state feed = { 0 };
 	enum err e = sql_meta_get(c, "next_id", &next_id);
 	if (e == ERR_OK)
 		e = sql_meta_get(c, "version_high", &high);
@@ -101,6 +103,8 @@ static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 		e = sql_schema_version(c, &schema);
 	if (e == ERR_OK)
 		e = check_next_id(c, &next_id);
+	if (e == ERR_OK)
+		e = sql_feed_load(c, &feed);
 	if (e != ERR_OK)
 		return e == ERR_NOT_FOUND ? ERR_CORRUPT : e;
 	st->writer.next_id = (uint64_t)next_id;
@@ -110,9 +114,11 @@ static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 		.file_bytes = bytes,
 		.file_bytes_saved = bytes,
 		.schema = schema,
+		.feed = feed,
 	};
 	atomic_store(&st->version_high, high);
 	atomic_store(&st->file_bytes, bytes);
+	atomic_store(&st->feed_until, feed.until);
 	return ERR_OK;
 }
 

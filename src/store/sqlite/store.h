@@ -38,6 +38,7 @@ struct sql_store {
 	struct sql_writer writer; /* the leader's alone; conn is NULL where read-only */
 	_Atomic int64_t version_high;
 	_Atomic uint64_t file_bytes;
+	_Atomic int64_t feed_until;      /* as in struct sql_feed_state */
 	atomic_uint held;                /* views that may stay open for long */
 	_Atomic uint64_t roomy_until_us; /* until then the disk has plenty of room */
 	atomic_int log_frames;           /* since it began anew */
@@ -76,6 +77,7 @@ enum err sql_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
 enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr);
 enum err sql_sync(struct store *s);
+enum err sql_feed_keep_on(struct store *s, int64_t now, struct err_detail *reterr);
 
 /* One commit reclaims a slice of what was removed; *ret_done: how many steps that was.  With the
  * lock held, which is given up meanwhile. */

@@ -5,6 +5,7 @@
  *   dirs.c   directories touched lately: their counters are written once per change set
  *   items.c  single items: find, make, rewrite, remove
  *   chunks.c the content of ordinary files
+ *   feed.c   the feed of changes
  *   apply.c  change sets; move.c has CHANGE_MOVE, reclaim.c the removal of directories
  */
 #ifndef STORE_SQLITE_WRITER_H
@@ -13,6 +14,14 @@
 #include "store/sqlite/conn.h"
 #include "store/store.h"
 
+/* The feed as the file has it (feed.c); zeroed: none was ever begun. */
+struct sql_feed_state {
+	uint64_t first, next;  /* numbers: of the earliest line, of the next one */
+	int64_t first_version; /* of the earliest line */
+	uint64_t begin;        /* number of the line that began the present feed */
+	int64_t until;         /* ticks; 0: it has ended */
+};
+
 /* What a rolled-back transaction takes back. */
 struct sql_counters {
 	uint64_t id_reserved;     /* meta next_id: ids below may be in use */
@@ -20,6 +29,7 @@ struct sql_counters {
 	uint64_t file_bytes;
 	uint64_t file_bytes_saved; /* as in the file */
 	int schema;                /* its version */
+	struct sql_feed_state feed;
 };
 
 #define SQL_DIR_BUCKETS 256
@@ -34,8 +44,10 @@ struct sql_writer {
 	struct sql_counters now;
 	uint64_t next_id; /* never goes back, also not by a rollback */
 	uint64_t limit_file, limit_files;
-	int log_sent;       /* frames of the log that are on their way to the disk */
-	uint64_t log_tried; /* the log's size when it could not be brought back */
+	uint64_t feed_lines; /* so many lines of the feed are kept */
+	int64_t feed_ticks;  /* for so long */
+	int log_sent;        /* frames of the log that are on their way to the disk */
+	uint64_t log_tried;  /* the log's size when it could not be brought back */
 	struct sql_dir *buckets[SQL_DIR_BUCKETS];
 	unsigned ndirs;
 	/* The partition that was named last by (table, key): a bulk load asks for nothing else. */

@@ -67,6 +67,7 @@ enum dir_control {
 	DIR_CONTROL_ROWS_NDJSON,
 	DIR_CONTROL_ROWS_CSV,
 	DIR_CONTROL_QUERY, /* a directory */
+	DIR_CONTROL_CHANGES,
 	DIR_CONTROL_COUNT_,
 	/* A room's own nodes, from its directory in an account on. */
 	DIR_CONTROL_QUEUES = 16, /* fs/queue/nodes.h */

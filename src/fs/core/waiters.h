@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The key of those who wait for whatever change. */
+#define WAITERS_ANY_CHANGE 1
+
 /* Owned by the caller, who keeps it until ready() was called or waiters_cancel() returned true. */
 struct waiter {
 	struct waiter *next, *previous;

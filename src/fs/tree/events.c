@@ -187,6 +187,7 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 		else
 			tell(fs, &told, &changes[i]);
 	}
+	waiters_wake(fs->waiters, WAITERS_ANY_CHANGE);
 	notify_changes_end(fs->notifier);
 }
 

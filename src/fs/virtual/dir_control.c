@@ -5,6 +5,7 @@
 #include "fs/tree/attr.h"
 #include "fs/tree/control_names.h"
 #include "fs/virtual/batch_file.h"
+#include "fs/virtual/changes_file.h"
 #include "fs/virtual/import_file.h"
 #include "fs/virtual/stream_file.h"
 
@@ -41,6 +42,17 @@ static const struct vnode_ops rows_ops = {
 	.place = dir_control_place,
 };
 
+static const struct vnode_ops changes_ops = {
+	.pool = VPOOL_SCAN,
+	.refusal = ERR_NOT_PERMITTED,
+	.why = "Changes are read; only a position is written to the open file.",
+	.takes_attrs = true,
+	.moments = true,
+	.stat = dir_control_stat,
+	.open = changes_file_open,
+	.place = dir_control_place,
+};
+
 const struct vnode_ops *dir_control_ops_of(uint64_t nid)
 {
 	switch (nid_dir_control(nid)) {
@@ -50,6 +62,8 @@ const struct vnode_ops *dir_control_ops_of(uint64_t nid)
 	case DIR_CONTROL_ROWS_NDJSON:
 	case DIR_CONTROL_ROWS_CSV:
 		return &rows_ops;
+	case DIR_CONTROL_CHANGES:
+		return &changes_ops;
 	case DIR_CONTROL_QUERY: /* of fs/query/tree.h */
 	case DIR_CONTROL_COUNT_:
 	case DIR_CONTROL_QUEUES: /* of fs/queue/tree.h */

@@ -85,6 +85,15 @@ def moved(at, name, text=b"{}"):
     os.rename(at.part / "plain", at / name)
 
 
+def position_gone(at):
+    fd = os.open(at.part / ".changes", os.O_RDWR)
+    try:
+        os.write(fd, b"1000-1")
+        os.read(fd, 100)
+    finally:
+        os.close(fd)
+
+
 def removed_meanwhile(at):
     fd = os.open(at.row, os.O_WRONLY)
     os.write(fd, b'{"A":2}')
@@ -304,6 +313,7 @@ REFUSALS = [
     ("CONDITION_NOT_MET", "rename", f"{PART}/r.json", "set its new ETag", conditioned_rename),
     ("CONDITION_NOT_MET", "close", f"{PART}/r.json", "set its new ETag", conditioned_close),
     ("RENAME_TOO_LARGE", "rename", f"{TABLE}/q", "4,096", renamed_with_much_to_write),
+    ("FEED_GONE", "read", f"{PART}/.changes", "read the rows anew", position_gone),
     ("GONE", "close", f"{PART}/r.json", "", removed_meanwhile),
     ("THROTTLED", "open", f"{PART}/.rows.ndjson", "64 streams", streams),
     ("NO_SPACE", "mkdir", ".rowfs/snapshots/s32", "32", snapshots),

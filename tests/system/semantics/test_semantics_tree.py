@@ -129,7 +129,7 @@ def test_T6_control_names_are_listed_on_wish(mount, store):
     part = m.path / "acct" / "Listed" / "p"
     part.mkdir(parents=True)
     put(part / "a.json", "{}")
-    of_both = [".batch", ".batch-check", ".rows.csv", ".rows.ndjson"]
+    of_both = [".batch", ".batch-check", ".changes", ".rows.csv", ".rows.ndjson"]
     assert sorted(os.listdir(part)) == of_both + ["a.json"]
     assert sorted(os.listdir(part.parent)) == sorted([*of_both, ".query", "p"])
     assert os.listdir(part.parent.parent) == [".blob", ".queue", "Listed"]
@@ -140,7 +140,7 @@ def test_T6_control_names_are_listed_on_wish(mount, store):
 
 
 def test_T1_control_names_are_those_of_their_directories_only(mnt, part):
-    for name in (".batch", ".batch-check", ".rows.csv", ".rows.ndjson"):
+    for name in (".batch", ".batch-check", ".changes", ".rows.csv", ".rows.ndjson"):
         assert os.path.exists(part / name) and os.path.exists(part.parent / name)
         assert not os.path.exists(part.parent.parent / name)
         assert name not in os.listdir(part)

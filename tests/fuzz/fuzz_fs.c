@@ -34,10 +34,10 @@ static unsigned byte(struct kernel *k)
 
 static const char *const names[] = { "acct", "Tab", "p", "r.json", "s.json", "t.json", "%_.json",
 	"file", "r.json~", ".r.json.x", ".d", ".rowfs", "rejected", "trash", "errors", "stats.json",
-	"metrics", "snapshots", "one", ".batch", ".batch-check", ".changes", ".rows.ndjson", ".rows.csv",
-	".query", "top=2.ndjson", "N ge 1", "filter=N ge 1&select=N.csv", "PartitionKey eq 'p'",
-	".explain", ".count", "a%2Fb.json", "%61.json", "new", "Other", "q", ".git", "version",
-	"%~", "\xff.json", "\xc3\xa4.json" };
+	"metrics", "snapshots", "one", ".batch", ".batch-check", ".changes", ".rows.ndjson",
+	".rows.csv", ".query", "top=2.ndjson", "N ge 1", "filter=N ge 1&select=N.csv",
+	"PartitionKey eq 'p'", ".explain", ".count", "a%2Fb.json", "%61.json", "new", "Other", "q",
+	".git", "version", "%~", "\xff.json", "\xc3\xa4.json" };
 
 static const char *const documents[] = { "{\"A\":1}", "{}", "", "{\"A\":", "{\"A\":1}\n{\"B\":2}",
 	"{\"A\":2,\"RowKey\":\"r\"}", "[{\"upsert\":{\"PartitionKey\":\"p\",\"RowKey\":\"r\"}}]",

@@ -17,6 +17,7 @@
 	X(UPDATE_ENTITY, "UpdateEntity") X(INSERT_OR_REPLACE, "InsertOrReplaceEntity") \
 	X(MERGE_ENTITY, "MergeEntity") X(INSERT_OR_MERGE, "InsertOrMergeEntity") \
 	X(DELETE_ENTITY, "DeleteEntity") \
+	X(QUERY_CHANGES, "QueryChanges") \
 	X(BATCH, "EntityGroupTransaction") \
 	X(PREFLIGHT, "PreflightTableRequest") \
 	X(OTHER, "Other") /* refused before the operation was known */

@@ -22,4 +22,7 @@ enum err op_batch(struct request_context *c, struct response *r);
 enum err op_get_acl(struct request_context *c, struct response *r);
 enum err op_set_acl(struct request_context *c, struct response *r);
 
+/* Of rowfs alone: the feed of changes. */
+enum err op_query_changes(struct request_context *c, struct response *r);
+
 #endif

@@ -43,6 +43,8 @@ static const struct route routes[] = {
 		{ 0, 0, 0, 0 }, REST_GET_ACL, op_get_acl },
 	{ RESOURCE_ENTITIES, NULL, "acl", "PUT", ROUTE_ANY, VERSION_ACL, ROUTE_XML,
 		{ 0, 0, 0, 0 }, REST_SET_ACL, op_set_acl },
+	{ RESOURCE_ENTITIES, NULL, "changes", "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_EMPTY,
+		{ P('o'), P('r'), 0, P('r') }, REST_QUERY_CHANGES, op_query_changes },
 
 	{ RESOURCE_ENTITY, NULL, NULL, "GET", ROUTE_ANY, VERSION_KNOWN, ROUTE_ODATA,
 		{ P('o'), P('r'), 0, P('r') }, REST_QUERY_ENTITY, op_get_entity },
@@ -77,7 +79,7 @@ static const char *const operations[REST_OPERATIONS_] = {
 };
 
 static const char *const params[] = { "$filter", "$select", "$top", "$format", "NextPartitionKey",
-	"NextRowKey", "NextTableName", NULL };
+	"NextRowKey", "NextTableName", "from", "rows", NULL };
 
 static struct span named_by_body(struct request_context *c)
 {

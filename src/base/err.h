@@ -150,6 +150,7 @@
 	X(NO_SPACE,              ENOSPC,       507, "InsufficientStorage",          "No space is left for the store.") \
 	X(PARTITION_TOO_LARGE,   ENOSPC,       507, "PartitionTooLarge",            "The partition has as many rows as a cluster can recover in time; use more partitions.") \
 	X(QUOTA,                 ENOSPC,       507, "InsufficientStorage",          "The quota for ordinary files beside the rows is used up.") \
+	X(BLOB_SPACE,            ENOSPC,       507, "InsufficientStorage",          "The space for the content of blobs (blob-space) is used up.") \
 	X(TABLE_BEING_DELETED,   EBUSY,        409, "TableBeingDeleted",            "The specified table is being deleted.") \
 	X(QUEUE_BEING_DELETED,   EBUSY,        409, "QueueBeingDeleted",            "The specified queue is being deleted.") \
 	X(CONTAINER_BEING_DELETED, EBUSY,      409, "ContainerBeingDeleted",        "The specified container is being deleted.") \

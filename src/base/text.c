@@ -157,6 +157,19 @@ bool text_to_i64(struct span s, int64_t *ret)
 	return true;
 }
 
+bool text_to_size(struct span s, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	const char *unit = s.n > 1 ? memchr(units, s.p[s.n - 1], sizeof(units) - 1) : NULL;
+	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+	uint64_t number;
+	if (!text_to_u64(span_make(s.p, s.n - (unit != NULL)), &number) ||
+		number > (uint64_t)INT64_MAX >> shift)
+		return false;
+	*ret = number << shift;
+	return true;
+}
+
 static bool is_one_of(char c, const char *set)
 {
 	return c <= ' ' && c != '\0' && strchr(set, c) != NULL; /* all blanks are below */

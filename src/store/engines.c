@@ -115,6 +115,11 @@ void store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks)
 	(void)sql_store_set_feed_limits(s, lines, ticks);
 }
 
+bool store_set_piece_limit(struct store *s, uint64_t all)
+{
+	return sql_store_set_piece_limit(s, all) || mem_store_set_piece_limit(s, all);
+}
+
 void store_set_row_limit(struct store *s, uint64_t limit)
 {
 	(void)rados_store_set_row_limit(s, limit);

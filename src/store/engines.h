@@ -95,6 +95,9 @@ void store_fault_arm(struct store *fault, unsigned mask, unsigned k, enum err er
 void store_set_file_limits(struct store *s, uint64_t one, uint64_t all);
 /* Lowers how many lines of the feed are kept, and for how long, where the engine has one; for tests. */
 void store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks);
+/* Limits the sum of the pieces of blobs: a larger one is refused with ERR_BLOB_SPACE.  Before the store is
+ * used; the engine itself.  Returns false if the engine does not count them. */
+bool store_set_piece_limit(struct store *s, uint64_t all);
 /* Lowers the limit of rows in a partition, where the engine has one; for tests. */
 void store_set_row_limit(struct store *s, uint64_t limit);
 

@@ -27,6 +27,8 @@ static enum err put_new(struct plan *w, struct change *c, const struct plan_plac
 				    : SPAN_LIT(""),
 	};
 	enum err e = plan_check_fit(w, at->parent, &it, at->class);
+	if (e == ERR_OK && it.kind == ITEM_PIECE)
+		e = plan_grow_pieces(w, 0, it.size);
 	if (e == ERR_OK)
 		e = plan_insert(w, &it, c->version);
 	return e == ERR_OK ? plan_give(&c->now, &it, false) : e;
@@ -37,6 +39,8 @@ static enum err put_over(struct plan *w, struct change *c, struct item it)
 	enum err e = plan_check_version(w, c, &it);
 	if (e == ERR_OK)
 		e = plan_give_old(c, &it);
+	if (e == ERR_OK && it.kind == ITEM_PIECE)
+		e = plan_grow_pieces(w, it.size, c->body.n);
 	if (e != ERR_OK)
 		return e;
 	if (rules_body_is_content(c->kind)) {
@@ -104,10 +108,11 @@ static enum err take_away(struct plan *w, struct change *c, const struct item *i
 		e = leave_file(w, c, it);
 	if (e != ERR_OK)
 		return e;
-	uint64_t before = state_file_bytes(w->s);
+	uint64_t files = state_bytes(w->s, ITEM_FILE), pieces = state_bytes(w->s, ITEM_PIECE);
 	state_remove_below(w->s, it->id);
 	state_remove(w->s, it->id);
-	w->file_bytes -= before - state_file_bytes(w->s);
+	w->file_bytes -= files - state_bytes(w->s, ITEM_FILE);
+	w->piece_bytes -= pieces - state_bytes(w->s, ITEM_PIECE);
 	e = plan_give(&c->now, it, false);
 	if (e == ERR_OK)
 		e = plan_give_old(c, it);

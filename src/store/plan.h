@@ -29,6 +29,7 @@ struct plan {
 	unsigned abilities;
 	struct item unit; /* without STORE_CAN_SPAN: the directory of the first change */
 	uint64_t file_bytes, limit_file, limit_files;
+	uint64_t piece_bytes, limit_pieces; /* of blobs */
 	struct change *set;
 	size_t at;
 	enum err failed; /* what a load answered */

@@ -53,6 +53,8 @@ static enum err turned(struct plan *w, const struct change *c, const struct item
 	struct span bytes = will->body;
 	if (will->kind == ITEM_FILE)
 		will->body = NO_BODY;
+	if (will->kind == ITEM_PIECE)
+		return plan_grow_pieces(w, was->size, will->size);
 	if (will->kind != ITEM_FILE || was->kind == ITEM_FILE)
 		return ERR_OK;
 	if (bytes.n > w->limit_file)
@@ -120,6 +122,8 @@ static enum err move(struct plan *w, struct change *c, const struct item *it, co
 		state_remove(w->s, to->it.id);
 		if (to->it.kind == ITEM_FILE)
 			w->file_bytes -= to->it.size;
+		if (to->it.kind == ITEM_PIECE)
+			w->piece_bytes -= to->it.size;
 		e = plan_give_old(c, &to->it);
 		if (e != ERR_OK)
 			return e;

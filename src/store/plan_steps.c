@@ -200,3 +200,11 @@ enum err plan_grow_files(struct plan *w, uint64_t from, uint64_t to)
 	w->file_bytes = w->file_bytes - from + to;
 	return ERR_OK;
 }
+
+enum err plan_grow_pieces(struct plan *w, uint64_t from, uint64_t to)
+{
+	if (to > from && w->piece_bytes - from + to > w->limit_pieces)
+		return ERR_BLOB_SPACE;
+	w->piece_bytes = w->piece_bytes - from + to;
+	return ERR_OK;
+}

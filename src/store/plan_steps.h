@@ -46,6 +46,8 @@ enum err plan_child_gone(struct plan *w, uint64_t parent, struct change *c);
 enum err plan_remove_empty(struct plan *w, uint64_t id, struct change *c);
 /* Counts that a file of `from` bytes has `to`.  ERR_QUOTA. */
 enum err plan_grow_files(struct plan *w, uint64_t from, uint64_t to);
+/* The same for the pieces of blobs.  ERR_BLOB_SPACE. */
+enum err plan_grow_pieces(struct plan *w, uint64_t from, uint64_t to);
 
 /* Copies an item into a change's result, with its body or without. */
 enum err plan_give(struct item *to, const struct item *from, bool body);

@@ -90,11 +90,11 @@ struct node *state_by_id(const struct state *s, uint64_t id)
 	return NULL;
 }
 
-uint64_t state_file_bytes(const struct state *s)
+uint64_t state_bytes(const struct state *s, enum item_kind kind)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < s->n; i++)
-		sum += s->v[i]->it.kind == ITEM_FILE ? s->v[i]->it.size : 0;
+		sum += s->v[i]->it.kind == kind ? s->v[i]->it.size : 0;
 	return sum;
 }
 

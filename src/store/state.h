@@ -32,8 +32,8 @@ struct node *state_child(
 	const struct state *s, uint64_t parent, enum item_class class, struct span key);
 struct node *state_by_id(const struct state *s, uint64_t id);
 
-/* Sum of the sizes of ordinary files. */
-uint64_t state_file_bytes(const struct state *s);
+/* Returns the sum of the sizes of all items of a kind. */
+uint64_t state_bytes(const struct state *s, enum item_kind kind);
 
 /* Puts a copy of *it there; data (malloc'd, may be NULL) is taken over in every case.
  * There must be nothing. */

@@ -313,6 +313,8 @@ struct store_info {
 	uint64_t log_rest;  /* up to here the log is left as large as it is; 0: there is none */
 	uint64_t
 		file_bytes; /* sum of ordinary files' sizes; removed ones until they are reclaimed */
+	/* The same of the pieces of blobs, and their limit; UINT64_MAX: there is none. */
+	uint64_t piece_bytes, piece_limit;
 	/* Since open; commits < change sets: shared commits. */
 	uint64_t commits, change_sets, changes, syncs;
 	uint64_t slices; /* commits that reclaimed a part of what was removed */

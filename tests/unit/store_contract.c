@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "check.h"
+#include "store/engines.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -456,6 +457,34 @@ static void a_blob_holds_extents_and_pieces(struct world *w)
 	item_fini(&it);
 	CHECK_ERR(apply(w, removal(blob_at(w->account, "table"), CHANGE_RECURSIVE)), ERR_OK);
 	CHECK_ERR(gone(w, p), ERR_NOT_FOUND);
+}
+
+static uint64_t piece_bytes(const struct world *w)
+{
+	struct store_info info;
+	store_info(w->s, &info);
+	return info.piece_bytes;
+}
+
+static void pieces_of_blobs_are_counted_and_limited(struct world *w)
+{
+	uint64_t c = made(w, put(ITEM_CONTAINER, blob_at(w->account, "c"), ""));
+	uint64_t b = made(w, put(ITEM_BLOB, blob_at(c, "b"), ""));
+	uint64_t x = made(w, put(ITEM_EXTENT, blob_at(b, "x"), NULL));
+	if (!store_set_piece_limit(w->s, 10))
+		return;
+	(void)made(w, put(ITEM_PIECE, blob_at(x, "0"), "1234567"));
+	CHECK_ERR(apply(w, put(ITEM_PIECE, blob_at(x, "1"), "1234")), ERR_BLOB_SPACE);
+	(void)made(w, put(ITEM_PIECE, blob_at(x, "1"), "123"));
+	CHECK_EQ_INT(piece_bytes(w), 10);
+	CHECK_ERR(apply(w, put(ITEM_PIECE, blob_at(x, "0"), "12345678")), ERR_BLOB_SPACE);
+	(void)made(w, put(ITEM_PIECE, blob_at(x, "0"), "1"));
+	CHECK_EQ_INT(piece_bytes(w), 4);
+	CHECK_ERR(apply(w, removal(blob_at(x, "1"), 0)), ERR_OK);
+	CHECK_EQ_INT(piece_bytes(w), 1);
+	CHECK_ERR(apply(w, removal(by_id(c), CHANGE_RECURSIVE)), ERR_OK);
+	CHECK_EQ_INT(piece_bytes(w), 0);
+	CHECK(store_set_piece_limit(w->s, UINT64_MAX));
 }
 
 static void an_extent_waits_among_the_orphans_and_moves_to_its_blob(struct world *w)
@@ -1744,6 +1773,7 @@ static const struct promise {
 	P_NEEDS(STORE_CAN_MOVE_DIRS, a_tables_body_moves_with_it_and_goes_with_it),
 	P(queues_and_messages_are_seen_by_no_other_listing),
 	P(a_blob_holds_extents_and_pieces),
+	P(pieces_of_blobs_are_counted_and_limited),
 	P(an_extent_waits_among_the_orphans_and_moves_to_its_blob),
 	P(a_message_moves_in_its_queue_with_or_without_a_new_text),
 	P(missing_parents_and_tables_are_told_apart),

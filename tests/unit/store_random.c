@@ -471,6 +471,8 @@ static void compare_all(struct pair *p)
 	store_info(p->oracle, &b);
 	if (a.file_bytes != b.file_bytes)
 		differ(p, "file_bytes", "");
+	if (a.piece_bytes != b.piece_bytes && !a.remote)
+		differ(p, "piece_bytes", "");
 	if (store_version_floor(p->ours) < store_version_floor(p->oracle))
 		differ(p, "version_floor", "is too low");
 }

@@ -413,6 +413,24 @@ TEST(the_sum_of_files_is_right_after_a_set_that_adds_and_removes_as_much)
 	store_close(s);
 }
 
+static uint64_t make_at(struct store *s, enum item_kind kind, uint64_t parent, const char *text)
+{
+	struct change c = { .op = CHANGE_PUT, .kind = kind, .version = 510 };
+	c.at = (struct item_ref){ .parent = parent, .key = span_of("x") };
+	c.at.class = CLASS_BLOB;
+	c.attrs = ATTRS_UNSET;
+	c.body = span_of(text);
+	return make(s, c);
+}
+
+/* A blob with three bytes; stores of before have no sum of them. */
+static void make_piece(struct store *s)
+{
+	uint64_t account = make(s, put_under(STORE_ROOT, ITEM_ACCOUNT, "account", 509));
+	uint64_t blob = make_at(s, ITEM_BLOB, make_at(s, ITEM_CONTAINER, account, ""), "");
+	make_at(s, ITEM_PIECE, make_at(s, ITEM_EXTENT, blob, ""), "123");
+}
+
 /* As version 1 kept them: all content in pieces, the sum in meta. */
 TEST(a_store_of_version_1_is_read_copied_and_raised)
 {
@@ -432,6 +450,7 @@ TEST(a_store_of_version_1_is_read_copied_and_raised)
 	c = (struct change){ .op = CHANGE_WRITE, .at = { .id = id }, .version = 501 };
 	c.body = SPAN_LIT("12345");
 	make(s, c);
+	make_piece(s);
 	store_close(s);
 	if (!run_sql(to_version_1)) {
 		printf("# SKIP: no sqlite3 program\n");
@@ -449,6 +468,7 @@ TEST(a_store_of_version_1_is_read_copied_and_raised)
 		CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
 		store_info(s, &info);
 		CHECK_EQ_INT(info.file_bytes, round < 2 ? 5 : 7);
+		CHECK(round == 0 || info.piece_bytes == 3);
 		CHECK_EQ_INT(info.raised_from, round == 1 ? 1 : 0);
 		CHECK(round == 1 ? info.kept_copy && strcmp(info.kept_copy, copy) == 0
 				 : !info.kept_copy);

@@ -106,6 +106,17 @@ TEST(integers_have_both_their_ends)
 	CHECK(!text_to_u64(SPAN_LIT("99999999999999999999999"), &u));
 }
 
+TEST(a_size_has_a_unit_or_none)
+{
+	uint64_t n = 0;
+	CHECK(text_to_size(SPAN_LIT("0"), &n) && n == 0);
+	CHECK(text_to_size(SPAN_LIT("5K"), &n) && n == 5 << 10);
+	CHECK(text_to_size(SPAN_LIT("8388607T"), &n) && n == UINT64_C(8388607) << 40);
+	CHECK(!text_to_size(SPAN_LIT("8388608T"), &n));
+	CHECK(!text_to_size(SPAN_LIT("K"), &n) && !text_to_size(SPAN_LIT(""), &n));
+	CHECK(!text_to_size(SPAN_LIT("1KK"), &n) && !text_to_size(SPAN_LIT("-1"), &n));
+}
+
 TEST(what_is_not_wholly_an_integer_is_refused)
 {
 	static const char *const bad[] = { "", "-", "+1", " 1", "1 ", "1.0", "0x1", "--1", "1e3",

@@ -197,6 +197,8 @@ const struct command command_mount = {
 		"  admin=ENDPOINT /metrics and /health there, without credentials; as rest=\n"
 		"  admin-public   that may be an address that other machines reach\n"
 		"  auto_unmount   fusermount3 unmounts as soon as the server has died\n"
+		"  blob-space=SIZE\n"
+		"                 the content of all blobs together, as 100G (default 0: the disk)\n"
 		"  faults=RULE[;RULE...]\n"
 		"                 for testing clients: requests of the REST socket that fail on\n"
 		"                 order, as .rowfs/faults has it; fault=busy op=insert count=3\n"

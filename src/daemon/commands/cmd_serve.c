@@ -17,6 +17,11 @@ static bool complain(FILE *err, const char *option, enum err e, const struct err
 	return false;
 }
 
+static bool set_blob_space(struct mount_options *o, const char *value)
+{
+	return text_to_size(span_of(value), &o->blob_space);
+}
+
 static bool set_target(struct mount_options *o, const char *value)
 {
 	uint64_t n;
@@ -59,6 +64,10 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		return set_target(o, given->value) ||
 			complain(err, name, ERR_INVALID_INPUT,
 				&(struct err_detail){ .text = "wants a number" });
+	else if (strcmp(name, "blob-space") == 0)
+		return set_blob_space(o, given->value) ||
+			complain(err, name, ERR_INVALID_INPUT,
+				&(struct err_detail){ .text = "wants a size, as in 64M" });
 	else if (given->value[0] == '\0' || !path_absolute(given->value, o->log))
 		return complain(err, name, ERR_INVALID_INPUT,
 			&(struct err_detail){ .text = "names no file" });
@@ -127,6 +136,8 @@ static const struct option_spec options[] = {
 	{ "faults", 0, "RULE[;RULE...]",
 		"for testing clients: requests that fail on order, such as 'fault=busy op=insert "
 		"count=3'" },
+	{ "blob-space", 0, "SIZE",
+		"the content of all blobs together, as 100G (default 0: what the disk has)" },
 	{ "rest", 0, "ENDPOINT",
 		"where to listen; may be given again (default: as the emulator, on 127.0.0.1)" },
 	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },

@@ -228,6 +228,7 @@ static enum err print_json(struct cmd_env *env, const struct totals *t,
 	json_add_count(&b, "bytes", info->bytes);
 	json_add_count(&b, "log_bytes", info->log_bytes);
 	json_add_count(&b, "file_bytes", info->file_bytes);
+	json_add_count(&b, "blob_bytes", info->piece_bytes);
 	json_open_array(&b, "largest_partitions");
 	for (size_t i = 0; i < t->nlargest; i++) {
 		json_open_object(&b, NULL);
@@ -305,6 +306,8 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 		fputs("\n", env->out);
 	print_bytes(env->out, info);
 	fprintf(env->out, "files       %s beside the rows\n", size_text(info->file_bytes, c));
+	if (info->piece_bytes > 0)
+		fprintf(env->out, "blobs       %s\n", size_text(info->piece_bytes, c));
 	if (t->files > 0)
 		fprintf(env->out,
 			"            %s in partitions are no rows: a row's name ends in .json\n",

@@ -291,6 +291,15 @@ static int cannot_open(
 	return code;
 }
 
+/* Nobody uses the store yet.  Closes it if it cannot limit them. */
+static enum err limit_blobs(struct store *store, uint64_t bytes, struct err_detail *why)
+{
+	if (bytes == 0 || store_set_piece_limit(store, bytes))
+		return ERR_OK;
+	store_close(store);
+	return err_set(why, ERR_NOT_SUPPORTED, "blob-space needs a store in a file");
+}
+
 static int open_service(struct serving *s)
 {
 	struct err_detail why = { 0 };
@@ -309,6 +318,8 @@ static int open_service(struct serving *s)
 		return command_fail(stderr, "mount",
 			"'%s' cannot be written; to mount it read-only: rowfs mount -o ro %s %s",
 			path, path, s->serve->dir);
+	if (e == ERR_OK)
+		e = limit_blobs(store, s->serve->options->blob_space, &why);
 	if (e == ERR_OK)
 		e = service_new(store, &s->service);
 	if (e == ERR_OK) {

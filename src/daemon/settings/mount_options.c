@@ -15,6 +15,7 @@ enum option_kind {
 	OPTION_ADMIN,
 	OPTION_ADMIN_PUBLIC,
 	OPTION_ALLOW_OTHER,
+	OPTION_BLOB_SPACE,
 	OPTION_CONTROL,
 	OPTION_FAULTS,
 	OPTION_FLAG,     /* sets the flag of mount(2) */
@@ -65,6 +66,7 @@ static const struct {
 	{ "auto", OPTION_IGNORED },
 	{ "auto_unmount", OPTION_KERNEL },
 	{ "blkdev", OPTION_REFUSED, .why = "is not supported: a store is no block device" },
+	{ "blob-space=", OPTION_BLOB_SPACE },
 	{ "comment=", OPTION_IGNORED },
 	{ "context=", OPTION_KERNEL },
 	{ "control=", OPTION_CONTROL },
@@ -168,16 +170,7 @@ static bool number(const struct parser *p, const char *option, const char *text,
 /* Bytes: a number, perhaps with a K, M, G or T behind it. */
 static bool size(const struct parser *p, const char *option, const char *text, uint64_t *ret)
 {
-	static const char units[] = "KMGT";
-	size_t n = strlen(text);
-	const char *unit = n > 1 ? strchr(units, text[n - 1]) : NULL;
-	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
-	uint64_t number;
-	if (!text_to_u64(span_make(text, n - (unit != NULL)), &number) ||
-		number > (uint64_t)INT64_MAX >> shift)
-		return complain(p, option, "wants a size, as in 64M");
-	*ret = number << shift;
-	return true;
+	return text_to_size(span_of(text), ret) || complain(p, option, "wants a size, as in 64M");
 }
 
 static bool copy(
@@ -242,6 +235,8 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_ALLOW_OTHER:
 		o->fs.allow_other = true;
 		break;
+	case OPTION_BLOB_SPACE:
+		return size(p, option, value, &o->blob_space);
 	case OPTION_GID:
 		ok = number(p, option, value, 10, UINT32_MAX - 1, &n);
 		o->fs.gid = n;

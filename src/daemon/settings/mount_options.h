@@ -16,6 +16,7 @@ struct mount_options {
 	char log[PATH_MAX];        /* "": none */
 	char source[PATH_MAX];     /* fsname=; "": the store */
 	uint32_t partition_target; /* entities a second; 0: no throttle */
+	uint64_t blob_space;       /* bytes; 0: the disk limits them */
 	bool sync;                 /* every commit is on disk before it is acknowledged */
 	bool remount, remount_check;
 	bool access_given;                    /* ro or rw */

@@ -6,12 +6,23 @@
 #include <errno.h>
 #include <sys/statvfs.h>
 
+/* Among blobs there is what blob-space leaves, and no more than the disk has. */
+static void limit_to_blobs(const struct store_info *info, struct statvfs *st)
+{
+	if (info->piece_limit == UINT64_MAX)
+		return;
+	uint64_t used = info->piece_bytes, all = info->piece_limit / st->f_frsize;
+	uint64_t left = used < info->piece_limit ? (info->piece_limit - used) / st->f_frsize : 0;
+	st->f_blocks = all;
+	st->f_bfree = left < st->f_bfree ? left : st->f_bfree;
+	st->f_bavail = left < st->f_bavail ? left : st->f_bavail;
+}
+
 void op_statfs(fuse_req_t req, fuse_ino_t nid)
 {
 	struct fuse_call c = call_begin(req, OP_OTHER, nid, NULL);
 	struct statvfs st;
 	struct store_info info;
-	(void)nid;
 	store_info(c.fs->store, &info);
 	if (info.remote) {
 		st = (struct statvfs){ .f_bsize = 4096, .f_frsize = 4096 };
@@ -22,6 +33,8 @@ void op_statfs(fuse_req_t req, fuse_ino_t nid)
 		reply_err(&c, err_from_errno(errno));
 		return;
 	}
+	if (nid_kind(nid) == NID_KIND_BLOB)
+		limit_to_blobs(&info, &st);
 	st.f_namemax = LIMIT_FILE_NAME_BYTES;
 	call_done(&c, 0);
 	fuse_reply_statfs(req, &st);

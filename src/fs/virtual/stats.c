@@ -78,6 +78,9 @@ static void add_store(struct fs *fs, struct json_build *b)
 	json_add_count(b, "bytes", s.bytes);
 	json_add_count(b, "wal_bytes", s.log_bytes);
 	json_add_count(b, "ordinary_file_bytes", s.file_bytes);
+	json_add_count(b, "blob_bytes", s.piece_bytes);
+	if (s.piece_limit != UINT64_MAX)
+		json_add_count(b, "blob_space", s.piece_limit);
 	json_add_count(b, "commits", s.commits);
 	json_add_count(b, "change_sets", s.change_sets);
 	json_add_count(b, "changes", s.changes);

@@ -112,6 +112,8 @@ static void add_store(struct service *service, struct buf *out)
 		"The store's write-ahead log on disk.");
 	prometheus_single(out, "rowfs_store_ordinary_file_bytes", "gauge", info.file_bytes,
 		"Ordinary files beside the rows.");
+	prometheus_single(out, "rowfs_store_blob_bytes", "gauge", info.piece_bytes,
+		"Content of blobs above 4 KiB, and staged blocks.");
 	prometheus_single(out, "rowfs_store_changes_total", "counter", info.changes,
 		"Changes of items that were committed.");
 	prometheus_single(out, "rowfs_store_syncs_total", "counter", info.syncs,

@@ -28,6 +28,7 @@ struct mem_core {
 	struct state *state;
 	uint64_t last_block; /* of ids */
 	uint64_t file_bytes, limit_file, limit_files;
+	uint64_t piece_bytes, limit_pieces;
 	int64_t version_high;
 	uint64_t commits, changes, syncs;
 
@@ -201,6 +202,8 @@ static enum err apply_locked(
 		.file_bytes = core->file_bytes,
 		.limit_file = core->limit_file,
 		.limit_files = core->limit_files,
+		.piece_bytes = core->piece_bytes,
+		.limit_pieces = core->limit_pieces,
 		.abilities = m->abilities,
 		.set = changes,
 	};
@@ -226,6 +229,7 @@ static enum err apply_locked(
 	state_unref(core->state);
 	core->state = w->s;
 	core->file_bytes = w->file_bytes;
+	core->piece_bytes = w->piece_bytes;
 	core->version_high = high;
 	core->commits++;
 	core->changes += n;
@@ -331,6 +335,8 @@ static void mem_info(struct store *s, struct store_info *ret)
 	ret->abilities = of(s)->abilities;
 	mutex_lock(&core->lock);
 	ret->file_bytes = core->file_bytes;
+	ret->piece_bytes = core->piece_bytes;
+	ret->piece_limit = core->limit_pieces;
 	ret->commits = ret->change_sets = ret->commit_sizes[0] = core->commits;
 	ret->changes = core->changes;
 	ret->syncs = core->syncs;
@@ -419,6 +425,7 @@ static enum err core_new(struct mem_core **ret)
 	core->last_block = STORE_ID_FIRST + 1;
 	core->limit_file = LIMIT_FILE_BYTES;
 	core->limit_files = LIMIT_FILES_BYTES;
+	core->limit_pieces = UINT64_MAX;
 	enum err e = state_copy(NULL, &core->state);
 	if (e == ERR_OK)
 		e = add_fixed(core->state, STORE_ROOT, "root");
@@ -478,6 +485,17 @@ bool mem_store_set_file_limits(struct store *s, uint64_t one, uint64_t all)
 	mutex_lock(&core->lock);
 	core->limit_file = one;
 	core->limit_files = all;
+	mutex_unlock(&core->lock);
+	return true;
+}
+
+bool mem_store_set_piece_limit(struct store *s, uint64_t all)
+{
+	if (s->ops != &ops)
+		return false;
+	struct mem_core *core = of(s)->core;
+	mutex_lock(&core->lock);
+	core->limit_pieces = all;
 	mutex_unlock(&core->lock);
 	return true;
 }

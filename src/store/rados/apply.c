@@ -132,6 +132,7 @@ static enum err try_set(struct work *w, struct change *changes, size_t n, size_t
 	p->ops = &ops;
 	p->limit_file = w->s->limit_file;
 	p->limit_files = w->s->limit_files;
+	p->limit_pieces = UINT64_MAX;
 	p->set = changes;
 	enum err e = state_copy(NULL, &w->base);
 	if (e == ERR_OK)

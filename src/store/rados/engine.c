@@ -61,6 +61,7 @@ static void rados_info(struct store *st, struct store_info *ret)
 		(s->shared ? STORE_SHARED : 0);
 	mutex_lock(&s->lock);
 	ret->file_bytes = s->file_bytes;
+	ret->piece_limit = UINT64_MAX;
 	ret->bytes = s->pool_bytes;
 	ret->large_rows = CHILDREN_WARN;
 	ret->remote_bytes = s->space;

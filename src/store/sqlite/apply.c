@@ -45,6 +45,8 @@ static enum err put_new(struct sql_writer *w, struct change *c, const struct sql
 	if (rules_has_body(c->kind))
 		body = c->body.p ? c->body : SPAN_LIT("");
 	enum err e = sql_check_fits(w, f->parent, &it, it.class);
+	if (e == ERR_OK && it.kind == ITEM_PIECE)
+		e = sql_pieces_grow(w, 0, it.size);
 	if (e == ERR_OK)
 		e = sql_item_new_id(w, &it.id);
 	if (e == ERR_OK && try) {
@@ -90,6 +92,8 @@ static enum err put_over(struct sql_writer *w, struct change *c, struct sql_foun
 		e = give_old(c, it);
 	if (e == ERR_OK && item_is_dir(it->kind))
 		e = sql_dir_release(w, it->id);
+	if (e == ERR_OK && it->kind == ITEM_PIECE)
+		e = sql_pieces_grow(w, it->size, c->body.n);
 	if (e != ERR_OK)
 		return e;
 	it->attrs = rules_attrs_replaced(&it->attrs, &c->attrs);
@@ -302,7 +306,7 @@ static enum err raise_schema(struct sql_writer *w)
 	if (w->now.schema >= SQL_SCHEMA_UNSEALED)
 		return ERR_OK;
 	enum err e = sql_schema_raise(w->conn, &w->now.schema);
-	w->now.file_bytes_saved = UINT64_MAX;
+	w->now.file_bytes_saved = w->now.piece_bytes_saved = UINT64_MAX;
 	return e;
 }
 
@@ -310,10 +314,11 @@ enum err sql_finish(struct sql_writer *w)
 {
 	struct sql_dir *trash;
 	enum err e = ERR_OK;
-	if (w->now.file_bytes != w->now.file_bytes_saved) {
+	if (w->now.file_bytes != w->now.file_bytes_saved ||
+		w->now.piece_bytes != w->now.piece_bytes_saved) {
 		e = sql_dir_get(w, STORE_TRASH, &trash);
 		if (e == ERR_OK)
-			trash->dirty = true; /* it has the sum */
+			trash->dirty = true; /* it has the sums */
 	}
 	return e == ERR_OK ? sql_dirs_flush(w) : e;
 }

@@ -277,6 +277,24 @@ static enum err check_structure(struct checker *c)
 	return e;
 }
 
+static enum err check_pieces(struct checker *c)
+{
+	uint64_t said, counted;
+	enum err e = sql_piece_bytes(c->conn, &said);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK; /* the store is of before */
+	if (e == ERR_OK)
+		e = sql_piece_count(c->conn, &counted);
+	if (e == ERR_OK && said != counted) {
+		char text[100];
+		(void)snprintf(text, sizeof(text),
+			"the pieces of blobs have %" PRIu64 " bytes, the count says %" PRIu64,
+			counted, said);
+		tell(c, text);
+	}
+	return c->findings > 0 ? ERR_OK : e;
+}
+
 static enum err check_sum(struct checker *c)
 {
 	static const char sizes[] = "SELECT ifnull(sum(size),0) FROM item WHERE kind=5";
@@ -308,6 +326,8 @@ static enum err run_all(struct checker *c)
 	}
 	if (e == ERR_OK && !c->stopped)
 		e = check_sum(c);
+	if (e == ERR_OK)
+		e = check_pieces(c);
 	if (e == ERR_OK && c->progress)
 		c->progress(c->arg, total, total);
 	return e;

@@ -17,6 +17,15 @@ enum err sql_files_grow(struct sql_writer *w, uint64_t from, uint64_t to)
 	return ERR_OK;
 }
 
+enum err sql_pieces_grow(struct sql_writer *w, uint64_t from, uint64_t to)
+{
+	uint64_t sum = w->now.piece_bytes - from + to;
+	if (to > from && sum > w->limit_pieces)
+		return ERR_BLOB_SPACE;
+	w->now.piece_bytes = sum;
+	return ERR_OK;
+}
+
 static enum err put_chunk(struct sql_writer *w, uint64_t id, uint64_t n, struct span data)
 {
 	sqlite3_stmt *st;

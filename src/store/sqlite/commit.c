@@ -313,6 +313,7 @@ static void lead(struct sql_store *st, const struct sql_set *own)
 		atomic_store(&st->version_high, high);
 	atomic_store(&st->file_bytes, st->writer.now.file_bytes);
 	atomic_store(&st->feed_until, st->writer.now.feed.until);
+	atomic_store(&st->piece_bytes, st->writer.now.piece_bytes);
 	uint64_t applied = 0;
 	for (const struct sql_set *s = sets; s; s = s->next) {
 		applied += s->result == ERR_OK && s->n > 0;
@@ -376,7 +377,8 @@ static void enqueue_patiently(struct sql_store *st, struct sql_set *set)
 {
 	size_t done;
 	enqueue(st, set);
-	while ((set->result == ERR_NO_SPACE || set->result == ERR_QUOTA) &&
+	while ((set->result == ERR_NO_SPACE || set->result == ERR_QUOTA ||
+		       set->result == ERR_BLOB_SPACE) &&
 		sql_has_to_reclaim(st) && sql_reclaim_slice(st, &done) == ERR_OK && done > 0) {
 		set->done = false;
 		set->next = NULL;

@@ -79,6 +79,11 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_FILE_BYTES] = "SELECT coalesce((SELECT value FROM meta WHERE name='file_bytes'),"
 			   "(SELECT CAST(CAST(i.name AS TEXT) AS INTEGER) FROM obj o"
 			   " CROSS JOIN item i ON" PLACE "WHERE o.id=?1),0)",
+	/* Behind the files' sum; stores from before have none. */
+	[SQL_PIECE_BYTES] = "SELECT CAST(substr(t,instr(t,' ')) AS INTEGER) FROM (SELECT"
+			    " CAST(i.name AS TEXT) AS t FROM obj o CROSS JOIN item i ON" PLACE
+			    "WHERE o.id=?1) WHERE instr(t,' ')>0",
+	[SQL_PIECE_COUNT] = "SELECT ifnull(sum(size),0) FROM item WHERE kind=12",
 	[SQL_META_GET] = "SELECT value FROM meta WHERE name=?1",
 	[SQL_META_PUT] = "INSERT OR REPLACE INTO meta(name,value) VALUES(?1,?2)",
 	[SQL_FEED_ADD] = "INSERT INTO feed(n,version,tab,kind,pk,rk) VALUES(?1,?2,?3,?4,?5,?6)",

@@ -247,6 +247,8 @@ static void engine_info(struct store *s, struct store_info *ret)
 	if (fstat(st->hold_fd, &file) == 0)
 		ret->bytes = (uint64_t)file.st_size + ret->log_bytes;
 	ret->file_bytes = atomic_load(&st->file_bytes);
+	ret->piece_bytes = atomic_load(&st->piece_bytes);
+	ret->piece_limit = st->writer.limit_pieces;
 	mutex_lock(&st->lock);
 	ret->commits = st->commits;
 	ret->change_sets = st->change_sets;
@@ -323,6 +325,7 @@ static struct sql_store *store_new(const char *path)
 	st->writer.limit_files = LIMIT_FILES_BYTES;
 	st->writer.feed_lines = STORE_FEED_LINES;
 	st->writer.feed_ticks = STORE_FEED_KEPT_TICKS;
+	st->writer.limit_pieces = UINT64_MAX;
 	mutex_init(&st->lock, RANK_STORE);
 	pthread_cond_init(&st->sync_done, NULL);
 	pthread_cond_init(&st->reclaimer.wake, NULL);
@@ -389,5 +392,13 @@ bool sql_store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks)
 		return false;
 	sql_of(s)->writer.feed_lines = lines;
 	sql_of(s)->writer.feed_ticks = ticks;
+	return true;
+}
+
+bool sql_store_set_piece_limit(struct store *s, uint64_t all)
+{
+	if (s->ops != &ops)
+		return false;
+	sql_of(s)->writer.limit_pieces = all;
 	return true;
 }

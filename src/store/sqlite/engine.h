@@ -16,5 +16,7 @@ enum err sql_store_salvage(
 /* False: s is not a SQLite store. */
 bool sql_store_set_file_limits(struct store *s, uint64_t one, uint64_t all);
 bool sql_store_set_feed_limits(struct store *s, uint64_t lines, int64_t ticks);
+/* The same for store_set_piece_limit(). */
+bool sql_store_set_piece_limit(struct store *s, uint64_t all);
 
 #endif

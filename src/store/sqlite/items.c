@@ -31,15 +31,19 @@ static enum err write_item(struct sql_writer *w, enum sql_stmt which, const stru
 	if (e != ERR_OK)
 		return e;
 	sql_bind_item(st, it, mem);
-	char sum[24];
+	char sums[2 * 24];
 	if (it->id == STORE_TRASH)
-		(void)sqlite3_bind_blob(st, 11, sum,
-			snprintf(sum, sizeof(sum), "%" PRIu64, w->now.file_bytes), SQLITE_STATIC);
+		(void)sqlite3_bind_blob(st, 11, sums,
+			snprintf(sums, sizeof(sums), "%" PRIu64 " %" PRIu64, w->now.file_bytes,
+				w->now.piece_bytes),
+			SQLITE_STATIC);
 	e = sql_run(w->conn, st);
 	if (e == ERR_OK && sqlite3_changes(w->conn->db) != 1)
 		e = ERR_CORRUPT;
-	if (e == ERR_OK && it->id == STORE_TRASH)
+	if (e == ERR_OK && it->id == STORE_TRASH) {
 		w->now.file_bytes_saved = w->now.file_bytes;
+		w->now.piece_bytes_saved = w->now.piece_bytes;
+	}
 	return e;
 }
 

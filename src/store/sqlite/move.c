@@ -71,14 +71,14 @@ static enum err row_to_file(struct sql_writer *w, struct mover *m)
 	return e;
 }
 
-/* The content of an item that becomes a file or ceases to be one. */
+/* The content of an item that becomes a file, ceases to be one, or is a piece with new bytes. */
 static enum err convert_content(struct sql_writer *w, struct mover *m)
 {
 	if (m->was->kind == ITEM_FILE && m->will.kind == ITEM_ROW)
 		return sql_content_drop(w, m->was);
 	if (m->was->kind == ITEM_ROW && m->will.kind == ITEM_FILE)
 		return row_to_file(w, m);
-	return ERR_OK;
+	return m->was->kind == ITEM_PIECE ? sql_pieces_grow(w, m->was->size, m->will.size) : ERR_OK;
 }
 
 /* What the item becomes, at its new place. */

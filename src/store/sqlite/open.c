@@ -91,7 +91,7 @@ static enum err check_next_id(struct sql_conn *c, int64_t *next_id)
 static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 {
 	int64_t next_id = 0, high = 0;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, pieces = 0;
 	int schema = 0;
 	struct sql_feed_state feed = { 0 };
 	enum err e = sql_meta_get(c, "next_id", &next_id);
@@ -99,6 +99,10 @@ static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 		e = sql_meta_get(c, "version_high", &high);
 	if (e == ERR_OK)
 		e = sql_file_bytes(c, &bytes);
+	if (e == ERR_OK)
+		e = sql_piece_bytes(c, &pieces);
+	if (e == ERR_NOT_FOUND)
+		e = sql_piece_count(c, &pieces);
 	if (e == ERR_OK)
 		e = sql_schema_version(c, &schema);
 	if (e == ERR_OK)
@@ -113,12 +117,15 @@ static enum err load_counters(struct sql_conn *c, struct sql_store *st)
 		.version_reserved = high,
 		.file_bytes = bytes,
 		.file_bytes_saved = bytes,
+		.piece_bytes = pieces,
+		.piece_bytes_saved = pieces,
 		.schema = schema,
 		.feed = feed,
 	};
 	atomic_store(&st->version_high, high);
 	atomic_store(&st->file_bytes, bytes);
 	atomic_store(&st->feed_until, feed.until);
+	atomic_store(&st->piece_bytes, pieces);
 	return ERR_OK;
 }
 

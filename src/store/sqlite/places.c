@@ -13,6 +13,8 @@ enum err sql_item_delete(struct sql_writer *w, const struct item *it)
 	enum err e = ERR_OK;
 	if (it->kind == ITEM_FILE)
 		e = sql_content_drop(w, it);
+	else if (it->kind == ITEM_PIECE)
+		e = sql_pieces_grow(w, it->size, 0);
 	else if (item_is_dir(it->kind))
 		e = sql_dir_release(w, it->id);
 	return e == ERR_OK ? sql_item_take_out(w, it) : e;

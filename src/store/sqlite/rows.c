@@ -418,10 +418,11 @@ enum err sql_file_read(
 	return e;
 }
 
-enum err sql_file_bytes(struct sql_conn *c, uint64_t *ret)
+/* ?1, where the statement has one, is the item that has the sums as its name. */
+static enum err one_sum(struct sql_conn *c, enum sql_stmt which, uint64_t *ret)
 {
 	sqlite3_stmt *st;
-	enum err e = sql_prepare(c, SQL_FILE_BYTES, &st);
+	enum err e = sql_prepare(c, which, &st);
 	if (e != ERR_OK)
 		return e;
 	(void)sqlite3_bind_int64(st, 1, STORE_TRASH);
@@ -431,4 +432,19 @@ enum err sql_file_bytes(struct sql_conn *c, uint64_t *ret)
 	*ret = (uint64_t)sqlite3_column_int64(st, 0);
 	(void)sqlite3_reset(st);
 	return ERR_OK;
+}
+
+enum err sql_file_bytes(struct sql_conn *c, uint64_t *ret)
+{
+	return one_sum(c, SQL_FILE_BYTES, ret);
+}
+
+enum err sql_piece_bytes(struct sql_conn *c, uint64_t *ret)
+{
+	return one_sum(c, SQL_PIECE_BYTES, ret);
+}
+
+enum err sql_piece_count(struct sql_conn *c, uint64_t *ret)
+{
+	return one_sum(c, SQL_PIECE_COUNT, ret);
 }

@@ -47,6 +47,10 @@ enum err sql_file_read(
 
 /* The sum of the files' sizes. */
 enum err sql_file_bytes(struct sql_conn *c, uint64_t *ret);
+/* The sum of the pieces of blobs, as the store has it; ERR_NOT_FOUND: a store from before it had one. */
+enum err sql_piece_bytes(struct sql_conn *c, uint64_t *ret);
+/* The same, counted piece by piece. */
+enum err sql_piece_count(struct sql_conn *c, uint64_t *ret);
 
 /* Binds ?1 to ?11 of SQL_ITEM_INSERT and SQL_ITEM_UPDATE.  mem holds what is packed
  * until the statement is reset. */

@@ -132,7 +132,8 @@ static const char settle[] =
 		     "UPDATE item SET size=(SELECT count(*) FROM item c WHERE c.parent=item.id) WHERE"
 		     " kind IN " SALVAGE_DIRS
 		     " AND ifnull(size,0)<>(SELECT count(*) FROM item c WHERE c.parent=item.id);"
-		     "UPDATE item SET name=CAST((SELECT ifnull(sum(size),0) FROM item WHERE kind=5) AS BLOB)"
+		     "UPDATE item SET name=CAST((SELECT ifnull(sum(size),0) FROM item WHERE kind=5)||' '||"
+		     "(SELECT ifnull(sum(size),0) FROM item WHERE kind=12) AS BLOB)"
 		     " WHERE parent=0 AND id=3";
 
 static enum err set_counters(struct sql_salvage *s)

@@ -26,9 +26,9 @@ struct sql_feed_state {
 struct sql_counters {
 	uint64_t id_reserved;     /* meta next_id: ids below may be in use */
 	int64_t version_reserved; /* meta version_high: versions up to here may be in use */
-	uint64_t file_bytes;
-	uint64_t file_bytes_saved; /* as in the file */
-	int schema;                /* its version */
+	uint64_t file_bytes, piece_bytes;
+	uint64_t file_bytes_saved, piece_bytes_saved; /* as in the file */
+	int schema;                                   /* its version */
 	struct sql_feed_state feed;
 };
 
@@ -43,7 +43,7 @@ struct sql_writer {
 	struct sql_conn *conn;
 	struct sql_counters now;
 	uint64_t next_id; /* never goes back, also not by a rollback */
-	uint64_t limit_file, limit_files;
+	uint64_t limit_file, limit_files, limit_pieces;
 	uint64_t feed_lines; /* so many lines of the feed are kept */
 	int64_t feed_ticks;  /* for so long */
 	int log_sent;        /* frames of the log that are on their way to the disk */
@@ -106,6 +106,8 @@ enum err sql_item_set_body(struct sql_writer *w, uint64_t id, struct span body);
 
 /* Adds to the sum of file sizes.  ERR_QUOTA. */
 enum err sql_files_grow(struct sql_writer *w, uint64_t from, uint64_t to);
+/* Adds to the sum of the pieces of blobs.  ERR_BLOB_SPACE. */
+enum err sql_pieces_grow(struct sql_writer *w, uint64_t from, uint64_t to);
 /* These read and change how *it, a file as it was, is kept (it->flags): the item is the caller's
  * to write, with its new size. */
 enum err sql_content_write(

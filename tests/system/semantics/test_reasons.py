@@ -301,6 +301,8 @@ REFUSALS = [
     ("FILE_TOO_LARGE", "truncate", f"{PART}/f", "limit",
      lambda at: (put(at.part / "f", "x"), os.truncate(at.part / "f", (1 << 30) + 1))),
     ("QUOTA", "truncate", f"{PART}/f*", "quota", quota),
+    ("BLOB_SPACE", "close", "acct1/.blob/photos/b", "blob-space",
+     lambda at: ((at / "acct1/.blob/photos").mkdir(), put(at / "acct1/.blob/photos/b", b"x" * 99999))),
     ("BATCH_TOO_LARGE", "close", f"{PART}/.batch", "100",
      lambda at: batch(at, *(insert(str(i)) for i in range(101)))),
     ("BATCH_DUPLICATE", "close", f"{PART}/.batch", "", lambda at: batch(at, insert("1"), insert("1"))),
@@ -357,7 +359,7 @@ def locked_twice(at):
 @pytest.fixture
 def at(mount, store, monkeypatch):
     monkeypatch.setitem(conftest.ENV, "ROWFS_MOUNT_LIMITS", "handles=100,ranges=20")
-    m = mount(store)
+    m = mount(store, "blob-space=64K")
     (m / TABLE).mkdir(parents=True)
     return At(m)
 

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""The option blob-space: how much content all blobs of a store may have."""
+
+import errno
+import json
+import os
+
+import pytest
+from blob_client import blobs_of, code
+from rest_client import ACCOUNT
+from tools import put, raises
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@pytest.fixture
+def rest(mount, rest_store):
+    """A client of a mounted store with a container, whose blobs may have 1 MiB."""
+    return mounted(mount, rest_store)
+
+
+def mounted(mount, store, *options):
+    m = mount(store, "rest=127.0.0.1:0", "rest=blob=127.0.0.1:0", "blob-space=1M", *options)
+    client = blobs_of(m, store)
+    client.mnt, client.dir = m, m / ACCOUNT / ".blob" / "photos"
+    client.ask("PUT", "/photos", {"restype": "container"})
+    return client
+
+
+def stats(rest):
+    return json.loads((rest.mnt / ".rowfs" / "stats.json").read_text())["store"]
+
+
+def refused(answer):
+    assert code(answer) == (507, "InsufficientStorage"), answer.body
+    assert b"blob-space" in answer.body
+
+
+def test_BL80_content_is_put_up_to_the_limit(rest):
+    assert rest.put("/photos/a", bytes(512 * KIB)).status == 201
+    refused(rest.put("/photos/b", bytes(512 * KIB + 1)))
+    assert rest.get("/photos/b").status == 404
+    assert rest.put("/photos/b", bytes(512 * KIB)).status == 201
+    refused(rest.put("/photos/c", bytes(8 * KIB)))
+    assert rest.put("/photos/c", bytes(4 * KIB)).status == 201
+    assert rest.ask("DELETE", "/photos/a").status == 202
+    assert rest.put("/photos/d", bytes(512 * KIB)).status == 201
+
+
+def test_BL80_pages_and_staged_blocks_count(rest):
+    made = rest.ask("PUT", "/photos/disk", headers={
+        "x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(8 * MIB)})
+    assert made.status == 201
+
+    def write(at, n, what="update"):
+        return rest.ask("PUT", "/photos/disk", {"comp": "page"}, bytes(n if what == "update" else 0), {
+            "x-ms-page-write": what, "x-ms-range": f"bytes={at}-{at + n - 1}"})
+    assert write(4 * MIB, MIB).status == 201
+    refused(write(0, 4 * KIB))
+    assert write(4 * MIB, MIB).status == 201
+    refused(rest.ask("PUT", "/photos/b", {"comp": "block", "blockid": "MQ=="}, bytes(8 * KIB)))
+    assert write(4 * MIB, 64 * KIB, "clear").status == 201
+    assert write(0, 4 * KIB).status == 201
+    assert rest.ask("PUT", "/photos/b", {"comp": "block", "blockid": "MQ=="}, bytes(8 * KIB)).status == 201
+
+
+def test_BL80_the_close_of_a_file_that_is_too_large_fails(rest):
+    put(rest.dir / "a", bytes(MIB - 8 * KIB))
+    raises(errno.ENOSPC, put, rest.dir / "b", bytes(9 * KIB))
+    assert not (rest.dir / "b").exists()
+    put(rest.dir / "b", bytes(8 * KIB))
+    raises(errno.ENOSPC, put, rest.dir / "b", bytes(16 * KIB))
+    assert (rest.dir / "b").stat().st_size == 8 * KIB
+
+
+def test_BL81_stats_and_df_show_it(rest, mount):
+    put(rest.dir / "a", bytes(256 * KIB))
+    assert (stats(rest)["blob_bytes"], stats(rest)["blob_space"]) == (256 * KIB, MIB)
+    df = os.statvfs(rest.dir)
+    assert df.f_blocks * df.f_frsize == MIB
+    assert df.f_bavail * df.f_frsize == MIB - 256 * KIB
+    assert os.statvfs(rest.mnt.path).f_blocks > df.f_blocks
+    rest.mnt.umount()
+    again = mounted(mount, rest.store)
+    assert stats(again)["blob_bytes"] == 256 * KIB
+    refused(again.put("/photos/b", bytes(MIB)))
+
+
+def test_BL80_without_the_option_the_disk_is_the_limit(mount, rest_store):
+    m = mount(rest_store)
+    (m / ACCOUNT / ".blob" / "photos").mkdir()
+    put(m / ACCOUNT / ".blob" / "photos" / "a", bytes(2 * MIB))
+    store = json.loads((m / ".rowfs" / "stats.json").read_text())["store"]
+    assert store["blob_bytes"] == 2 * MIB and "blob_space" not in store
+
+
+@pytest.mark.parametrize("size", ["x", "1X", "", "-1"])
+def test_a_size_that_is_none_is_refused(rowfs, rest_store, size):
+    done = rowfs("serve", rest_store, f"--blob-space={size}", check=False)
+    assert done.returncode == 2 and "wants a size" in done.stderr

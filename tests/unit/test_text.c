@@ -133,4 +133,5 @@ TEST(what_is_not_wholly_an_integer_is_refused)
 
 RUN_TESTS(T(every_code_point_encodes_and_decodes), T(validity_agrees_with_the_definition),
 	T(the_first_invalid_byte_is_found_at_every_distance), T(utf16_length_counts_pairs_as_two),
-	T(integers_have_both_their_ends), T(what_is_not_wholly_an_integer_is_refused))
+	T(integers_have_both_their_ends), T(a_size_has_a_unit_or_none),
+	T(what_is_not_wholly_an_integer_is_refused))

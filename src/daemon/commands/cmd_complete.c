@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * complete: how a command line can go on, for the completions of shells.  Commands and options come from
- * the table of commands, names in a store from `rowfs ls`.  Nothing is printed where a file is meant. */
+ * the table of commands, names in a store from `rowfs ls`, URLs of running endpoints from the processes that serve them.  Nothing is
+ * printed where a file is meant. */
+#include "daemon/control/control.h"
+#include "daemon/control/execute.h"
+#include "daemon/core/account_url.h"
 #include "daemon/core/command.h"
 #include "daemon/core/self.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #define LISTING_MAX ((size_t)256 << 10)
+#define URL_MAX 1024
+#define URLS_MAX ((size_t)1 << 20)
+/* For one server. */
+#define PATIENCE_US 500000
 
 struct line {
 	const struct command_table *table;
@@ -78,6 +89,52 @@ out:
 	free(names);
 }
 
+static void print_file(int fd)
+{
+	char text[4096];
+	ssize_t n;
+	for (off_t at = 0; (n = pread(fd, text, sizeof(text), at)) > 0; at += n)
+		(void)fwrite(text, 1, (size_t)n, stdout);
+}
+
+/* Prints what the process that serves this store says.  It gets a file of its own: a server that hangs
+ * would keep our output open. */
+static void ask_for_urls(const struct line *l, const struct stat *store)
+{
+	const struct timeval patience = { .tv_usec = PATIENCE_US };
+	char name[] = "complete", end[] = "--";
+	char *const argv[] = { name, end, l->words[l->n - 1] };
+	int said = memfd_create("rowfs-complete", MFD_CLOEXEC);
+	const int fds[EXECUTE_INPUTS] = { [EXECUTE_OUT] = said, [EXECUTE_ERR] = STDERR_FILENO };
+	struct ucred server;
+	int code, sock = said >= 0 ? control_connect("", store, &server) : -1;
+	if (sock >= 0 &&
+		setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+		control_call(sock, &server, "", ARRAY_LEN(argv), argv, fds, EXECUTE_INPUTS,
+			&code) == CONTROL_DONE)
+		print_file(said);
+	if (said >= 0)
+		(void)close(said);
+}
+
+/* The kernel lists the sockets of all servers; one that is not ours to ask refuses. */
+static void offer_urls(const struct line *l)
+{
+	char text[4096];
+	FILE *f = fopen("/proc/net/unix", "re");
+	while (f != NULL && fgets(text, sizeof(text), f) != NULL) {
+		unsigned long long dev, ino;
+		const char *name = strstr(text, " @rowfs-");
+		if (name == NULL || sscanf(name, " @rowfs-%llx-%llx", &dev, &ino) != 2 ||
+			strstr(text, " 00010000 ") == NULL) /* not a connection: it listens */
+			continue;
+		ask_for_urls(
+			l, &(struct stat){ .st_dev = dev, .st_ino = ino, .st_uid = geteuid() });
+	}
+	if (f != NULL)
+		(void)fclose(f);
+}
+
 /* Whether the word of a synopsis names what is in the store. */
 static bool is_path(struct span word)
 {
@@ -112,7 +169,10 @@ static void offer_words(const struct line *l, const struct command *c, int named
 	struct stat st;
 	bool account = span_starts(span_of(c->name), SPAN_LIT("account ")) && number == 1 &&
 		strcmp(c->name, "account add") != 0;
-	if (number > 0 && (is_path(word) || account) && stat(store, &st) == 0 &&
+	if (number == 0 && (c->flags & COMMAND_ELSEWHERE) != 0 &&
+		span_starts(l->last, SPAN_LIT("http")))
+		offer_urls(l);
+	else if (number > 0 && (is_path(word) || account) && stat(store, &st) == 0 &&
 		S_ISREG(st.st_mode))
 		offer_paths(l, store, !account);
 }
@@ -141,6 +201,41 @@ static int run(const struct args *args)
 	return EXIT_DONE;
 }
 
+/* ---- in the process that serves a store ---- */
+
+struct urls {
+	const struct served *served;
+	struct span wanted; /* how they begin */
+	struct buf text;
+};
+
+static bool add_url(void *arg, const struct item *account)
+{
+	struct urls *u = arg;
+	struct buf url = BUF_INIT(URL_MAX);
+	if (account_url_add(u->served, 0, account->key, false, &url) && buf_ok(&url) &&
+		span_starts(buf_span(&url), u->wanted)) {
+		buf_add_span(&u->text, buf_span(&url));
+		buf_add_char(&u->text, '\n');
+	}
+	buf_fini(&url);
+	return buf_ok(&u->text);
+}
+
+/* Prints the URLs of its accounts that begin with the word. */
+static int print_urls(struct cmd_env *env, const struct args *args)
+{
+	struct urls u = { env->served, span_of(args->words[0]), BUF_INIT(URLS_MAX) };
+	if (u.served == NULL || u.served->endpoints[0][0] == 0)
+		return EXIT_DONE;
+	enum err e = store_list(service_store(env->service), NULL, STORE_ROOT, CLASS_KEYED,
+		(struct span){ 0 }, false, WANT_ATTRS, add_url, &u);
+	if (u.text.len > 0)
+		(void)fwrite(u.text.data, 1, u.text.len, env->out);
+	buf_fini(&u.text);
+	return e == ERR_OK ? EXIT_DONE : EXIT_FAILED;
+}
+
 const struct command command_complete = {
 	.name = "complete",
 	.topic = TOPIC_HELP,
@@ -151,4 +246,5 @@ const struct command command_complete = {
 	.min_words = 1,
 	.max_words = -1,
 	.local = run,
+	.data = print_urls,
 };

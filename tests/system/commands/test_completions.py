@@ -4,6 +4,7 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 
@@ -102,10 +103,64 @@ def test_zsh_completes(rowfs, home, keys, shown):
                                             ("stat a.r", "a.rowfs"),
                                             ("query --exp", "--explain")])
 def test_fish_completes(rowfs, home, words, offered):
+    assert fish_offers(rowfs, home, words) == [offered]
+
+
+def fish_offers(rowfs, home, words):
     need("fish")
     done = subprocess.run(["fish", "--no-config", "-c",
                            f"source {SCRIPTS}/rowfs.fish; complete -C 'rowfs {words}'"], cwd=home,
                           capture_output=True, text=True, timeout=60,
                           env={**ENV, "PATH": f"{rowfs.program.parent}:{ENV['PATH']}",
                                "HOME": str(home)})
-    assert done.stdout.split() == [offered], done.stderr
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+# ---- URLs of running endpoints ----
+
+
+@pytest.fixture
+def served(rowfs, home, serve):
+    """A store with two accounts, and the URL that both begin with."""
+    return serve(home / "a.rowfs", "--rest=127.0.0.1:0")
+
+
+def test_urls_of_running_endpoints_are_offered_in_place_of_a_store(rowfs, home, served):
+    begin = f"http://127.0.0.1:{served.port}/"
+    for command in ("ls", "query", "import"):
+        done = rowfs("complete", "--", command, begin, cwd=home)
+        assert done.stdout.splitlines() == [f"{begin}myblogs", f"{begin}shop"], command
+    assert f"{begin}shop" in rowfs("complete", "--", "ls", "http", cwd=home).stdout.splitlines()
+    assert rowfs("complete", "--", "ls", f"{begin}s", cwd=home).stdout == f"{begin}shop\n"
+    # A command on files takes no URL, and nobody wants the names of running stores among his files.
+    assert rowfs("complete", "--", "stat", begin, cwd=home).stdout == ""
+    assert rowfs("complete", "--", "ls", "", cwd=home).stdout == ""
+    served.stop()
+    assert rowfs("complete", "--", "ls", begin, cwd=home).stdout == ""
+
+
+def test_a_server_that_does_not_answer_holds_up_no_completion(rowfs, home, served):
+    begin = f"http://127.0.0.1:{served.port}/"
+    os.kill(served.proc.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, served.proc.pid, os.WSTOPPED)
+    try:
+        assert rowfs("complete", "--", "ls", begin, cwd=home).stdout == ""
+    finally:
+        os.kill(served.proc.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_shells_complete_the_url_of_a_running_endpoint(rowfs, home, served, shell):
+    need(shell)
+    (home / ".rc").write_text(f". {SCRIPTS}/rowfs.bash\nbind 'set enable-bracketed-paste off'\n")
+    (home / ".zshrc").write_text(f"fpath=({SCRIPTS} $fpath)\nautoload -Uz compinit\n"
+                                 "compinit -u\nPS1='$ '\n")
+    start = {"bash": ["bash", "--noprofile", "--rcfile", ".rc", "-i"], "zsh": ["zsh", "-i"]}
+    keys = f"rowfs ls http://127.0.0.1:{served.port}/sh\t"
+    typed(rowfs, home, start[shell], keys.encode(), b"/shop ")
+
+
+def test_fish_completes_the_url_of_a_running_endpoint(rowfs, home, served):
+    begin = f"http://127.0.0.1:{served.port}/"
+    assert fish_offers(rowfs, home, f"ls {begin}my") == [f"{begin}myblogs"]

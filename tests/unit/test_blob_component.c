@@ -19,7 +19,8 @@ TEST(examples)
 		const char *component, *name;
 	} examples[] = { { "a.txt", "a.txt" }, { "", "%empty" }, { ".", ".%dot" },
 		{ "..", "..%dot" }, { "...", "..." }, { "a%blob", "a%%blob" },
-		{ "%%empty", "%%%empty" }, { "100%", "100%" }, { "%2F", "%2F" }, { "blob", "blob" },
+		{ BLOB_SNAPSHOTS, ".%%snapshots" }, { "%%empty", "%%%empty" }, { "100%", "100%" },
+		{ "%2F", "%2F" }, { "blob", "blob" },
 		{ "x%~0123456789abcdef", "x%%~0123456789abcdef" },
 		{ "x%~0123456789abcdeg", "x%~0123456789abcdeg" } };
 	struct buf out = BUF_INIT(4096);
@@ -32,11 +33,32 @@ TEST(examples)
 	buf_fini(&out);
 }
 
+TEST(a_snapshot_has_the_name_of_its_blob_and_its_time)
+{
+	const struct span time = SPAN_LIT("2019-08-14T03:43:53.2866199Z");
+	struct buf out = BUF_INIT(4096);
+	struct span name, at;
+	char component[300];
+	memset(component, 'x', sizeof(component));
+	for (size_t n = 200; n <= sizeof(component); n++) {
+		buf_clear(&out);
+		blob_component_write_snapshot(span_make(component, n), time, &out);
+		CHECK(out.len <= LIMIT_FILE_NAME_BYTES);
+		CHECK(blob_component_split_snapshot(buf_span(&out), &name, &at));
+		CHECK(span_eq(at, time) && (name.n == n) == (n <= LIMIT_FILE_NAME_BYTES - 29));
+	}
+	CHECK(!blob_component_split_snapshot(SPAN_LIT("a@2019"), &name, &at));
+	CHECK(!blob_component_split_snapshot(time, &name, &at));
+	CHECK(!blob_component_split_snapshot(
+		SPAN_LIT("a-2019-08-14T03:43:53.2866199Z"), &name, &at));
+	buf_fini(&out);
+}
+
 /* Every component comes back from its file's name, and two components never share one. */
 TEST(there_and_back)
 {
-	static const char *const parts[] = { "%", "%", "empty", "dot", "blob", ".", "a", "\xc3\xa9",
-		"~0123456789abcdef" };
+	static const char *const parts[] = { "%", "%", "empty", "dot", "blob", "snapshots", ".",
+		"a", "\xc3\xa9", "~0123456789abcdef" };
 	struct buf component = BUF_INIT(4096), out = BUF_INIT(4096);
 	unsigned seed = 1;
 	for (int i = 0; i < 20000; i++) {
@@ -88,4 +110,5 @@ TEST(no_component)
 		CHECK(!blob_component_read(span_of(none[i]), &c));
 }
 
-RUN_TESTS(T(examples), T(there_and_back), T(length), T(no_component))
+RUN_TESTS(T(examples), T(a_snapshot_has_the_name_of_its_blob_and_its_time), T(there_and_back),
+	T(length), T(no_component))

@@ -9,6 +9,7 @@
 #include "service/blobs/blob_move.h"
 #include "service/blobs/blobs.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/snapshot_key.h"
 
 #include <stdio.h>
 
@@ -239,6 +240,8 @@ enum err blob_rename(struct fs *fs, const struct vmove *move, const struct calle
 static enum err committed(
 	struct fs *fs, const struct blob_node *n, struct blob_info *ret, struct err_detail *detail)
 {
+	if (snapshot_key_is(n->name))
+		return err_set(detail, ERR_READ_ONLY, "A snapshot cannot be changed.");
 	if (n->kind != BLOB_NODE_STAGE)
 		return blob_of_node(fs, n, ret);
 	enum err e = commit_stage(fs, (uint64_t)n->version, detail);
@@ -362,8 +365,10 @@ static enum err resize_node(
 {
 	struct blob_stage *s;
 	bool by_path = n->kind == BLOB_NODE_BLOCK;
-	if (n->kind == BLOB_NODE_DIR)
+	if (n->kind == BLOB_NODE_DIR || n->kind == BLOB_NODE_SNAPSHOTS)
 		return ERR_IS_A_DIRECTORY;
+	if (snapshot_key_is(n->name))
+		return err_set(detail, ERR_READ_ONLY, "A snapshot cannot be changed.");
 	uint64_t number = by_path ? blob_stages_number(fs->blobs->stages) : (uint64_t)n->version;
 	enum err e = n->kind == BLOB_NODE_PAGES
 		? ERR_NOT_PERMITTED

@@ -9,6 +9,7 @@
 #include "fs/tree/open_quota.h"
 #include "service/blobs/blobs.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/snapshot_key.h"
 
 #include <stdlib.h>
 
@@ -64,6 +65,19 @@ static bool on_blob(void *arg, const struct blob_listed *b)
 	return add(arg, b->name);
 }
 
+/* Takes the keys of snapshots alone. */
+static bool on_snapshot(void *arg, const struct blob_listed *b)
+{
+	struct page *p = arg;
+	if (b->is_prefix || b->snapshot.n == 0)
+		return true;
+	if (!add(p, b->name))
+		return false;
+	buf_add_char(&p->names, SNAPSHOT_MARK);
+	buf_add_span(&p->names, b->snapshot);
+	return buf_ok(&p->names);
+}
+
 static bool on_container(void *arg, const struct collection *c)
 {
 	struct page *p = arg;
@@ -77,15 +91,18 @@ static enum err load(struct reply *r, struct span marker)
 {
 	struct service *s = r->d->dir.fs->service;
 	struct page *p = &r->page;
-	const struct blob_listing how = {
-		.prefix = r->d->at.prefix, .delimiter = SPAN_LIT("/"), .marker = marker, .max = PAGE
-	};
+	const struct blob_listing how = { .prefix = r->d->at.prefix,
+		.delimiter = SPAN_LIT("/"),
+		.marker = marker,
+		.max = PAGE,
+		.snapshots = r->d->at.snapshots };
+	blob_fn fn = r->d->at.snapshots ? on_snapshot : on_blob;
 	p->n = 0;
 	buf_clear(&p->names);
 	buf_clear(&p->next);
 	enum err e = r->d->is_root ? collection_list(s, &collection_container, nid_id(r->d->nid),
 					     SPAN_LIT(""), marker, PAGE, on_container, p, &p->next)
-				   : blob_list(s, r->d->at.container, &how, on_blob, p, &p->next);
+				   : blob_list(s, r->d->at.container, &how, fn, p, &p->next);
 	return e == ERR_OK && !buf_ok(&p->names) ? ERR_NO_MEMORY : e;
 }
 
@@ -124,26 +141,37 @@ static enum err mark(struct reply *r, struct span name, bool is_dir)
 	return e;
 }
 
+/* Appends the file's name of a blob, a snapshot or a directory. */
+static enum err write_name(
+	struct reply *r, struct span name, bool is_dir, struct span next, struct buf *out)
+{
+	const struct blob_dir *at = &r->d->at;
+	bool beside = false;
+	struct span own = span_make(name.p + at->prefix.n, name.n - at->prefix.n - is_dir), time;
+	enum err e = is_dir || at->snapshots ? ERR_OK : is_beside_dir(r, name, next, &beside);
+	if (at->snapshots) {
+		snapshot_key_split(own, &own, &time);
+		blob_component_write_snapshot(own, time, out);
+	} else {
+		blob_component_write(own, beside, out);
+	}
+	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : e;
+}
+
 /* next: the name of a blob or directory behind it; n 0: there is none. */
 static enum err show(struct reply *r, struct span name, struct span next)
 {
 	struct blob_vdir *d = r->d;
 	bool is_dir = name.n > 0 && name.p[name.n - 1] == '/' && name.n > d->at.prefix.n;
-	bool beside = false;
 	struct stat st = { .st_ino = blob_ino(d->at.container, name),
 		.st_mode = is_dir ? S_IFDIR : S_IFREG };
 	struct buf shown = BUF_INIT(4 * LIMIT_FILE_NAME_BYTES + BLOB_NAME_BYTES);
-	enum err e = is_dir ? ERR_OK : is_beside_dir(r, name, next, &beside);
-	struct span whole = span_make(name.p, name.n - is_dir);
-	blob_component_write(
-		span_make(whole.p + d->at.prefix.n, whole.n - d->at.prefix.n), beside, &shown);
-	if (e == ERR_OK && !buf_ok(&shown))
-		e = ERR_NO_MEMORY;
+	enum err e = write_name(r, name, is_dir, next, &shown);
 	if (e == ERR_OK && !r->fn(r->arg, shown.data, 0, &st, d->last + 1)) {
 		r->full = true;
 	} else if (e == ERR_OK) {
 		d->last++;
-		e = mark(r, is_dir && d->is_root ? whole : name, is_dir);
+		e = mark(r, span_make(name.p, name.n - (is_dir && d->is_root)), is_dir);
 	}
 	buf_fini(&shown);
 	return e;
@@ -165,7 +193,7 @@ static enum err show_empty(struct reply *r, struct buf *after, struct span until
 	const struct blob_vdir *d = r->d;
 	struct buf dir = BUF_INIT(2 * BLOB_NAME_BYTES);
 	enum err e = ERR_OK;
-	while (e == ERR_OK && !r->full && !d->is_root &&
+	while (e == ERR_OK && !r->full && !d->is_root && !d->at.snapshots &&
 		blob_dirs_next(d->dir.fs->blobs->dirs, d->at.container, d->at.prefix,
 			buf_span(after), &dir) &&
 		(until.n == 0 || span_cmp(buf_span(&dir), until) < 0)) {
@@ -280,7 +308,7 @@ enum err blob_dir_open(struct fs *fs, uint64_t nid, struct vdir **ret)
 	d->is_root = blob_node_class_of(nid) == BLOB_NODE_ROOT;
 	d->last = AFTER_DOTDOT;
 	d->at.prefix = SPAN_LIT("");
-	enum err e = d->is_root ? ERR_OK : blob_dir_of(fs, nid, &d->at);
+	enum err e = d->is_root ? ERR_OK : blob_dir_find(fs, nid, &d->at);
 	if (e != ERR_OK) {
 		free(d);
 		return e;

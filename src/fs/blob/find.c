@@ -3,10 +3,11 @@
 
 #include "fs/blob/room.h"
 #include "service/blobs/blobs.h"
+#include "service/blobs/snapshot_key.h"
 
 #define LONG_PAGE 1000
 
-enum err blob_dir_of(struct fs *fs, uint64_t nid, struct blob_dir *ret)
+enum err blob_dir_find(struct fs *fs, uint64_t nid, struct blob_dir *ret)
 {
 	*ret = (struct blob_dir){ .container = nid_id(nid), .prefix = SPAN_LIT("") };
 	if (blob_node_class_of(nid) == BLOB_NODE_CONTAINER)
@@ -16,12 +17,21 @@ enum err blob_dir_of(struct fs *fs, uint64_t nid, struct blob_dir *ret)
 	const struct blob_node *n = blob_nodes_get(fs->blobs->nodes, nid);
 	if (n == NULL)
 		return ERR_GONE;
-	if (n->kind != BLOB_NODE_DIR) {
+	if (n->kind != BLOB_NODE_DIR && n->kind != BLOB_NODE_SNAPSHOTS) {
 		blob_nodes_unref(fs->blobs->nodes, n);
 		return ERR_NOT_A_DIRECTORY;
 	}
-	*ret = (struct blob_dir){ n->container, n->name, n };
+	*ret = (struct blob_dir){ n->container, n->name, n->kind == BLOB_NODE_SNAPSHOTS, n };
 	return ERR_OK;
+}
+
+enum err blob_dir_of(struct fs *fs, uint64_t nid, struct blob_dir *ret)
+{
+	enum err e = blob_dir_find(fs, nid, ret);
+	if (e != ERR_OK || !ret->snapshots)
+		return e;
+	blob_dir_fini(fs, ret);
+	return ERR_READ_ONLY;
 }
 
 void blob_dir_fini(struct fs *fs, struct blob_dir *d)
@@ -158,6 +168,27 @@ enum err blob_name_find(
 	if (e != ERR_OK)
 		buf_fini(&ret->name);
 	return e;
+}
+
+enum err blob_snapshot_find(
+	struct fs *fs, const struct blob_dir *dir, struct span shown, struct blob_found *ret)
+{
+	struct blob_component component;
+	struct span name, time;
+	if (!blob_component_split_snapshot(shown, &name, &time) ||
+		!blob_component_read(name, &component) || component.is_file)
+		return ERR_NOT_FOUND;
+	*ret = (struct blob_found){ .name = BUF_INIT(2 * BLOB_NAME_BYTES) };
+	enum err e = whole_name(fs, dir, &component, &ret->name);
+	buf_add_char(&ret->name, SNAPSHOT_MARK);
+	buf_add_span(&ret->name, time);
+	if (e == ERR_OK && !buf_ok(&ret->name))
+		e = ERR_NO_MEMORY;
+	if (e == ERR_OK)
+		e = blob_find(fs->service, dir->container, buf_span(&ret->name), &ret->blob);
+	if (e != ERR_OK)
+		buf_fini(&ret->name);
+	return e == ERR_BLOB_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 
 enum err blob_name_new(const struct blob_dir *dir, struct span shown, struct buf *out)

@@ -16,9 +16,12 @@
 struct blob_dir {
 	uint64_t container;
 	struct span prefix;           /* "", or it ends with a slash */
+	bool snapshots;               /* of its blobs are there, and not they themselves */
 	const struct blob_node *node; /* owns the prefix; one reference */
 };
 /* Finds the directory of a node.  On ERR_OK call blob_dir_fini().  ERR_NOT_A_DIRECTORY, ERR_GONE. */
+enum err blob_dir_find(struct fs *fs, uint64_t nid, struct blob_dir *ret);
+/* The same for a change in it.  ERR_READ_ONLY: snapshots are there. */
 enum err blob_dir_of(struct fs *fs, uint64_t nid, struct blob_dir *ret);
 void blob_dir_fini(struct fs *fs, struct blob_dir *d);
 
@@ -31,6 +34,9 @@ struct blob_found {
 /* Finds a name.  On ERR_OK call blob_found_fini().  ERR_NOT_FOUND; ERR_NAME_INVALID: no blob can have
  * the name. */
 enum err blob_name_find(
+	struct fs *fs, const struct blob_dir *dir, struct span shown, struct blob_found *ret);
+/* Finds a snapshot by its file's name in a directory of snapshots.  The same results. */
+enum err blob_snapshot_find(
 	struct fs *fs, const struct blob_dir *dir, struct span shown, struct blob_found *ret);
 void blob_found_fini(struct blob_found *f);
 /* Appends the whole name of a blob that is made under this name.  ERR_NAME_INVALID. */

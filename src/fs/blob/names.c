@@ -3,6 +3,7 @@
 
 #include "base/crypto.h"
 #include "base/text.h"
+#include "service/blobs/snapshot_key.h"
 
 #include <stdio.h>
 
@@ -14,12 +15,14 @@ enum word {
 	WORD_EMPTY,
 	WORD_DOT,
 	WORD_BLOB,
+	WORD_SNAPSHOTS,
 	WORD_HASH, /* "~" and the digits */
 };
 static const struct {
 	const char *text;
 	enum word word;
-} words[] = { { "empty", WORD_EMPTY }, { "dot", WORD_DOT }, { "blob", WORD_BLOB } };
+} words[] = { { "empty", WORD_EMPTY }, { "dot", WORD_DOT }, { "blob", WORD_BLOB },
+	{ "snapshots", WORD_SNAPSHOTS } };
 
 static bool ends_with_hash(struct span s)
 {
@@ -99,21 +102,40 @@ static void add_long(struct span c, struct buf *out)
 	buf_addf(out, "%%~%s", hash);
 }
 
-void blob_component_write(struct span component, bool beside_dir, struct buf *out)
+static void write_before(struct span component, struct span suffix, struct buf *out)
 {
-	static const char suffix[] = ".%blob";
-	size_t from = out->len,
-	       room = LIMIT_FILE_NAME_BYTES - (beside_dir ? sizeof(suffix) - 1 : 0);
+	size_t from = out->len;
 	add_plain(component, out);
-	if (buf_ok(out) && out->len - from > room) {
+	if (buf_ok(out) && out->len - from > LIMIT_FILE_NAME_BYTES - suffix.n) {
 		out->len = from;
 		add_long(component, out);
 	}
-	if (beside_dir)
-		buf_add_str(out, suffix);
+	buf_add_span(out, suffix);
+}
+
+void blob_component_write(struct span component, bool beside_dir, struct buf *out)
+{
+	write_before(component, beside_dir ? SPAN_LIT(".%blob") : SPAN_LIT(""), out);
+}
+
+void blob_component_write_snapshot(struct span component, struct span time, struct buf *out)
+{
+	char suffix[1 + SNAPSHOT_TIME_CHARS + 1];
+	int n = snprintf(suffix, sizeof(suffix), "@%.*s", (int)time.n, time.p);
+	write_before(component, span_make(suffix, (size_t)n), out);
 }
 
 /* ---- reading ---- */
+
+bool blob_component_split_snapshot(struct span shown, struct span *ret_name, struct span *ret_time)
+{
+	if (shown.n <= SNAPSHOT_TIME_CHARS)
+		return false;
+	size_t at = shown.n - SNAPSHOT_TIME_CHARS;
+	*ret_name = span_make(shown.p, at - 1);
+	*ret_time = span_make(shown.p + at, SNAPSHOT_TIME_CHARS);
+	return shown.p[at - 1] == '@' && snapshot_time_check(*ret_time);
+}
 
 static bool read_special(
 	enum word word, struct span before, struct span shown, struct blob_component *ret)
@@ -128,6 +150,7 @@ static bool read_special(
 		memcpy(ret->hash, shown.p + shown.n - BLOB_HASH_CHARS, BLOB_HASH_CHARS);
 		break;
 	case WORD_BLOB:
+	case WORD_SNAPSHOTS:
 	case WORD_NONE:
 		return false;
 	}

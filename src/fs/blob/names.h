@@ -6,6 +6,7 @@
  *   "." and ".."              .%dot  ..%dot
  *   a blob beside a directory of the same name     NAME.%blob
  *   one of more than 255 bytes                     its beginning, %~ and 16 digits of a hash
+ *   the snapshots of a directory's blobs           .%snapshots, which no blob is named after
  *
  * A component that ends with such a word itself gets one "%" more before the word.  So every blob has
  * one path, and each path means one blob. */
@@ -19,6 +20,7 @@
 #include <stdint.h>
 
 #define BLOB_HASH_CHARS 16
+#define BLOB_SNAPSHOTS ".%snapshots"
 
 /* A component as a file's name tells it. */
 struct blob_component {
@@ -30,6 +32,10 @@ struct blob_component {
 
 /* Appends the file's name of a component; beside_dir: of a blob beside a directory. */
 void blob_component_write(struct span component, bool beside_dir, struct buf *out);
+/* Appends the file's name of a snapshot of a blob: NAME@TIME. */
+void blob_component_write_snapshot(struct span component, struct span time, struct buf *out);
+/* Splits such a name into those of the blob and the time.  Returns false for any other. */
+bool blob_component_split_snapshot(struct span shown, struct span *ret_name, struct span *ret_time);
 /* Reads a file's name of up to LIMIT_FILE_NAME_BYTES.  Returns false if no component has it. */
 bool blob_component_read(struct span shown, struct blob_component *ret);
 /* Returns whether a component is the one that was read. */

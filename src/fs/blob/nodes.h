@@ -31,10 +31,11 @@ static inline enum blob_node_class blob_node_class_of(uint64_t nid)
 }
 
 enum blob_node_kind {
-	BLOB_NODE_DIR,   /* the name ends with a slash */
-	BLOB_NODE_BLOCK, /* one version of a block blob */
-	BLOB_NODE_PAGES, /* a page blob until it is replaced */
-	BLOB_NODE_STAGE, /* a staged write (fs/blob/stage.h) */
+	BLOB_NODE_DIR,       /* the name ends with a slash */
+	BLOB_NODE_SNAPSHOTS, /* of the blobs of a directory, whose name it has */
+	BLOB_NODE_BLOCK,     /* one version of a block blob, or a snapshot: the name is its key */
+	BLOB_NODE_PAGES,     /* a page blob until it is replaced */
+	BLOB_NODE_STAGE,     /* a staged write (fs/blob/stage.h) */
 };
 
 /* The blob or directory of a node; it never changes. */

@@ -6,6 +6,7 @@
 #include "fs/virtual/dir_control.h"
 #include "model/metadata.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/snapshot_key.h"
 
 #include <inttypes.h>
 
@@ -58,12 +59,26 @@ static enum err stat_stage(struct fs *fs, const struct blob_node *n, struct stat
 	return ERR_OK;
 }
 
+static mode_t most_of(const struct blob_node *n)
+{
+	switch (n->kind) {
+	case BLOB_NODE_DIR:
+		return S_IFDIR | 0777;
+	case BLOB_NODE_SNAPSHOTS:
+		return S_IFDIR | 0555;
+	case BLOB_NODE_BLOCK:
+	case BLOB_NODE_PAGES:
+	case BLOB_NODE_STAGE:
+		break;
+	}
+	return S_IFREG | (snapshot_key_is(n->name) ? 0444 : 0666);
+}
+
 static enum err stat_known(struct fs *fs, const struct blob_node *n, struct stat *ret)
 {
 	struct blob_info b;
-	mode_t most = n->kind == BLOB_NODE_DIR ? S_IFDIR | 0777 : S_IFREG | 0666;
-	enum err e = stat_in(fs, n->container, n->nid, most, ret);
-	if (e != ERR_OK)
+	enum err e = stat_in(fs, n->container, n->nid, most_of(n), ret);
+	if (e != ERR_OK || n->kind == BLOB_NODE_SNAPSHOTS)
 		return e;
 	ret->st_ino = blob_ino(n->container, n->name);
 	if (n->kind == BLOB_NODE_BLOCK)
@@ -118,11 +133,9 @@ static struct blob_node node_for(uint64_t container, const struct blob_found *f)
 	return n;
 }
 
-enum err blob_entry(
-	struct fs *fs, uint64_t container, const struct blob_found *found, struct ventry *ret)
+static enum err enter(struct fs *fs, const struct blob_node *n, struct ventry *ret)
 {
-	const struct blob_node n = node_for(container, found);
-	enum err e = blob_nodes_enter(fs->blobs->nodes, &n, &ret->nid);
+	enum err e = blob_nodes_enter(fs->blobs->nodes, n, &ret->nid);
 	if (e != ERR_OK)
 		return e;
 	ret->valid_s = 0;
@@ -130,6 +143,21 @@ enum err blob_entry(
 	if (e != ERR_OK)
 		blob_nodes_forget(fs->blobs->nodes, ret->nid, 1);
 	return e == ERR_GONE ? ERR_NOT_FOUND : e;
+}
+
+enum err blob_entry(
+	struct fs *fs, uint64_t container, const struct blob_found *found, struct ventry *ret)
+{
+	const struct blob_node n = node_for(container, found);
+	return enter(fs, &n, ret);
+}
+
+enum err blob_snapshots_entry(struct fs *fs, const struct blob_dir *dir, struct ventry *ret)
+{
+	const struct blob_node n = {
+		.kind = BLOB_NODE_SNAPSHOTS, .container = dir->container, .name = dir->prefix
+	};
+	return enter(fs, &n, ret);
 }
 
 enum err blob_container_entry(struct fs *fs, uint64_t id, struct ventry *ret)
@@ -142,7 +170,7 @@ enum err blob_container_entry(struct fs *fs, uint64_t id, struct ventry *ret)
 
 enum err blob_of_node(struct fs *fs, const struct blob_node *n, struct blob_info *ret)
 {
-	if (n->kind == BLOB_NODE_DIR)
+	if (n->kind == BLOB_NODE_DIR || n->kind == BLOB_NODE_SNAPSHOTS)
 		return ERR_IS_A_DIRECTORY;
 	enum err e = blob_find(fs->service, n->container, n->name, ret);
 	if (e != ERR_OK)

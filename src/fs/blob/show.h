@@ -12,6 +12,8 @@ enum err blob_stat(struct fs *fs, uint64_t nid, struct stat *ret);
 /* Makes the node of what was found, counts a lookup of it, and sets its attributes. */
 enum err blob_entry(
 	struct fs *fs, uint64_t container, const struct blob_found *found, struct ventry *ret);
+/* Sets the entry of the snapshots of a directory's blobs, and counts a lookup of it. */
+enum err blob_snapshots_entry(struct fs *fs, const struct blob_dir *dir, struct ventry *ret);
 /* Sets the entry of a container. */
 enum err blob_container_entry(struct fs *fs, uint64_t id, struct ventry *ret);
 

@@ -12,6 +12,7 @@
 #include "fs/blob/write_file.h"
 #include "model/names.h"
 #include "service/blobs/containers.h"
+#include "service/blobs/snapshot_key.h"
 
 #include <fcntl.h>
 
@@ -30,15 +31,27 @@ static enum err find_container(struct fs *fs, uint64_t root, struct span name, u
 	return e == ERR_CONTAINER_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 
+static enum err find_in(
+	struct fs *fs, const struct blob_dir *dir, struct span name, struct blob_found *ret)
+{
+	return dir->snapshots ? blob_snapshot_find(fs, dir, name, ret)
+			      : blob_name_find(fs, dir, name, ret);
+}
+
 static enum err lookup_in(struct fs *fs, uint64_t nid, struct span name, const struct caller *call,
 	struct ventry *ret)
 {
 	struct blob_dir dir;
 	struct blob_found found;
-	enum err e = blob_dir_of(fs, nid, &dir);
+	enum err e = blob_dir_find(fs, nid, &dir);
 	if (e != ERR_OK)
 		return e;
-	e = blob_name_find(fs, &dir, name, &found);
+	if (!dir.snapshots && span_is(name, BLOB_SNAPSHOTS)) {
+		e = blob_snapshots_entry(fs, &dir, ret);
+		blob_dir_fini(fs, &dir);
+		return e;
+	}
+	e = find_in(fs, &dir, name, &found);
 	uint64_t number = e == ERR_OK && !found.is_dir && found.stage == 0
 		? blob_stages_wants(
 			  fs->blobs->stages, call->thread, dir.container, buf_span(&found.name))
@@ -163,8 +176,11 @@ static enum err open_to_write(struct fs *fs, const struct blob_node *n, int flag
 {
 	if (service_is_read_only(fs->service))
 		return ERR_READ_ONLY;
+	if (snapshot_key_is(n->name))
+		return err_set(call->detail, ERR_READ_ONLY, "A snapshot cannot be changed.");
 	switch (n->kind) {
 	case BLOB_NODE_DIR:
+	case BLOB_NODE_SNAPSHOTS:
 		return ERR_IS_A_DIRECTORY;
 	case BLOB_NODE_PAGES:
 		return err_set(

@@ -27,6 +27,11 @@ struct span snapshot_time(int64_t ticks, char out[SNAPSHOT_TIME_CHARS + 1])
 	return span_make(out, SNAPSHOT_TIME_CHARS);
 }
 
+bool snapshot_key_is(struct span key)
+{
+	return key.n > 0 && memchr(key.p, SNAPSHOT_MARK, key.n) != NULL;
+}
+
 void snapshot_key_split(struct span key, struct span *ret_name, struct span *ret_time)
 {
 	const char *mark = key.n > 0 ? memchr(key.p, SNAPSHOT_MARK, key.n) : NULL;

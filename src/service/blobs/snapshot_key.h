@@ -17,6 +17,8 @@ bool snapshot_time_check(struct span time);
 /* Writes the time of a snapshot that was made at a tick. */
 struct span snapshot_time(int64_t ticks, char out[SNAPSHOT_TIME_CHARS + 1]);
 
+/* Returns whether a key is that of a snapshot. */
+bool snapshot_key_is(struct span key);
 /* Splits a key into the name of the blob and the time; the time is "" for the blob itself. */
 void snapshot_key_split(struct span key, struct span *ret_name, struct span *ret_time);
 /* Writes a key to out, which has room for both and a byte; time "": where all snapshots of the blob

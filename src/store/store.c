@@ -214,6 +214,12 @@ enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn
 	return s->ops->copy ? s->ops->copy(s, v, fd, fn, arg) : ERR_NOT_SUPPORTED;
 }
 
+enum err store_compact(struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr)
+{
+	lock_assert_above(RANK_STORE_CALL);
+	return s->ops->compact ? s->ops->compact(s, fn, arg, reterr) : ERR_NOT_SUPPORTED;
+}
+
 void store_listen(struct store *s, store_foreign_fn fn, void *arg)
 {
 	if (s->ops->listen)

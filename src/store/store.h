@@ -412,6 +412,10 @@ struct store_ops {
 	enum err (*copy)(
 		struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
 
+	/* See store_compact().  NULL: the engine gives space back by itself. */
+	enum err (*compact)(
+		struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr);
+
 	/* Tells fn of foreign change sets from now on; returns when no call of the one before is
 	 * running.  NULL: this process alone changes the store. */
 	void (*listen)(struct store *s, store_foreign_fn fn, void *arg);
@@ -459,6 +463,11 @@ void store_info(struct store *s, struct store_info *ret);
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
 /* ERR_NOT_SUPPORTED: the engine has no file. */
 enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
+/* Gives the space of what was removed back to the file system.  Readers go on, and change sets wait
+ * until it has ended.  fn may be called by any thread.  Uses twice the space that the store keeps, for
+ * the time.  After an error the store is as it was: ERR_CANCELLED, where fn said so; ERR_NO_SPACE;
+ * ERR_NOT_SUPPORTED: the engine has no file; ERR_READ_ONLY.  Under a view the file shrinks later. */
+enum err store_compact(struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr);
 /* fn NULL: nobody wants to know any more. */
 void store_listen(struct store *s, store_foreign_fn fn, void *arg);
 /* Leaves a note for the next opening, at most STORE_NOTE_MAX bytes, in place of an earlier one.  It is true

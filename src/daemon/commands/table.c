@@ -13,6 +13,7 @@ static const struct command *const commands[] = {
 	&command_backup,
 	&command_batch,
 	&command_check,
+	&command_compact,
 	&command_complete,
 	&command_copy,
 	&command_dev,

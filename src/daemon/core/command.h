@@ -135,6 +135,7 @@ extern const struct command command_account_remove;
 extern const struct command command_backup;
 extern const struct command command_batch;
 extern const struct command command_check;
+extern const struct command command_compact;
 extern const struct command command_complete;
 extern const struct command command_copy;
 extern const struct command command_dev;

@@ -13,6 +13,7 @@
  * again before the log was restarted.  SQLite itself syncs the header of a restarted log. */
 #include "base/clock.h"
 #include "base/lock.h"
+#include "store/sqlite/compact.h"
 #include "store/sqlite/feed.h"
 #include "store/sqlite/store.h"
 
@@ -35,9 +36,10 @@ struct sql_set {
 	struct change *changes;
 	size_t n; /* 0: it only asks for room */
 	uint64_t room;
-	bool probes;                /* with n 0: whether the disk takes a commit */
-	struct sql_slice *reclaims; /* with n 0: reclaims so much */
-	int64_t feed_now;           /* with n 0: keeps the feed on from this time; 0 */
+	bool probes;                           /* with n 0: whether the disk takes a commit */
+	struct sql_slice *reclaims;            /* with n 0: reclaims so much */
+	const struct sql_compaction *compacts; /* with n 0; NULL */
+	int64_t feed_now;                      /* with n 0: keeps the feed on from this time; 0 */
 	struct err_detail *detail;
 	enum err result;
 	uint64_t commit; /* its number, when done */
@@ -102,7 +104,7 @@ static enum err reclaim(struct sql_writer *w, struct sql_slice *slice, bool *ret
 /* Has a transaction of its own. */
 static bool stands_alone(const struct sql_set *set)
 {
-	return set->reclaims != NULL || set->feed_now != 0;
+	return set->reclaims != NULL || set->feed_now != 0 || set->compacts != NULL;
 }
 
 static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op, bool *ret_all)
@@ -129,6 +131,10 @@ static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret
 /* One set in its own transaction. */
 static void run_alone(struct sql_store *st, struct sql_set *set)
 {
+	if (set->compacts != NULL) {
+		set->result = sql_compact_now(st, set->compacts, set->detail);
+		return;
+	}
 	struct sql_writer *w = &st->writer;
 	size_t op = 0;
 	bool all = false; /* was reclaimed */
@@ -472,6 +478,28 @@ enum err sql_feed_keep_on(struct store *s, int64_t now, struct err_detail *reter
 	};
 	mutex_lock(&st->lock);
 	enqueue_patiently(st, &set);
+	mutex_unlock(&st->lock);
+	pthread_cond_destroy(&set.wake);
+	return set.result;
+}
+
+/* What is still to be reclaimed gives no free page yet. */
+enum err sql_compact(struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr)
+{
+	struct sql_store *st = sql_of(s);
+	const struct sql_compaction order = { fn, arg };
+	struct sql_set set = {
+		.compacts = &order,
+		.detail = reterr,
+		.wake = PTHREAD_COND_INITIALIZER,
+	};
+	size_t done = 1;
+	if (st->read_only)
+		return ERR_READ_ONLY;
+	mutex_lock(&st->lock);
+	while (sql_has_to_reclaim(st) && done > 0 && sql_reclaim_slice(st, &done) == ERR_OK)
+		;
+	enqueue(st, &set);
 	mutex_unlock(&st->lock);
 	pthread_cond_destroy(&set.wake);
 	return set.result;

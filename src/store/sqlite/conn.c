@@ -143,6 +143,14 @@ static char *uri_of(const char *path, const char *query)
 	return uri;
 }
 
+bool sql_plain_uri(const char *path, char *out, size_t n)
+{
+	char *uri = uri_of(path, "?vfs=unix");
+	bool fits = uri != NULL && snprintf(out, n, "%s", uri) < (int)n;
+	free(uri);
+	return fits;
+}
+
 enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **ret)
 {
 	/* unix-excl: one process has the file, so its connections need no locks of the system

@@ -102,6 +102,8 @@ struct sql_conn {
 
 enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **ret);
 void sql_conn_close(struct sql_conn *c); /* NULL is fine */
+/* Writes the URI of a file that SQLite opens as it is, without checksums of pages.  False: it is too long. */
+bool sql_plain_uri(const char *path, char *out, size_t n);
 
 /* The statement, prepared at its first use, reset and with no values bound. */
 enum err sql_prepare(struct sql_conn *c, enum sql_stmt which, sqlite3_stmt **ret);

@@ -298,6 +298,7 @@ static const struct store_ops ops = {
 	.copy = sql_copy,
 	.note_put = sql_note_put,
 	.note_get = sql_note_get,
+	.compact = sql_compact,
 	.feed_keep = sql_feed_keep_on,
 	.feed_read = sql_feed_read,
 	.give_back = engine_give_back,

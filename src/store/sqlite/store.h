@@ -77,6 +77,7 @@ enum err sql_apply(
 	struct store *s, struct change *changes, size_t n, bool durable, struct err_detail *reterr);
 enum err sql_room(struct store *s, uint64_t bytes, struct err_detail *reterr);
 enum err sql_sync(struct store *s);
+enum err sql_compact(struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr);
 enum err sql_feed_keep_on(struct store *s, int64_t now, struct err_detail *reterr);
 
 /* One commit reclaims a slice of what was removed; *ret_done: how many steps that was.  With the
@@ -104,6 +105,8 @@ bool sql_has_room_beside_log(struct sql_store *st, const struct sql_want *w);
 /* ERR_NO_SPACE.  The leader's, between transactions: copies and cuts the log where room is
  * short. */
 enum err sql_check_room(struct sql_store *st, const struct sql_want *w);
+/* Bytes of free pages inside the store: what was removed before. */
+uint64_t sql_free_inside(struct sql_conn *c);
 /* Why there is none, for the user. */
 void sql_tell_room(struct sql_store *st, struct err_detail *detail);
 

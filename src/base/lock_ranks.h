@@ -28,10 +28,13 @@
 	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \
 	X(STORE_HANDLES, "store/mem/engine.c", "rwlock: the handles on an in-memory store; read while a change is told to the others") \
 	X(EVENTS, "service/core/service.c", "rwlock: the subscriber to events; read while it is called") \
+	X(CLOUD_DIRECTORY, "cloudstore/core.h", "one refresh of a directory at a time, also while the service elsewhere answers") \
 	\
 	X(STORE_CALL, "store/store.h", "no lock: a call of the store") \
 	\
 	/* Engines. */ \
+	X(CLOUD_CLIENTS, "cloudstore/clients.h", "connections at rest to a service elsewhere") \
+	X(CLOUD_CONFIRMED, "cloudstore/confirmed.c", "what the service elsewhere confirmed lately") \
 	X(STORE_FAULT, "store/fault.c", "which call of the engine fails next; tests only") \
 	X(STORE_MEM, "store/mem/engine.c", "the current state of the in-memory store") \
 	X(RADOS_SETS, "store/rados/core.h", "change sets beside a check") \

@@ -18,6 +18,17 @@ static void add_option(struct buf *out, const char *name, struct span value)
 	percent_encode_value(value, out);
 }
 
+void cloud_add_literal(struct span text, struct buf *out)
+{
+	buf_add_char(out, '\'');
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\'')
+			buf_add_char(out, '\'');
+		buf_add_char(out, text.p[i]);
+	}
+	buf_add_char(out, '\'');
+}
+
 enum err row_scan_begin(struct client *c, const struct row_scan_query *q, struct row_scan *ret)
 {
 	*ret = (struct row_scan){ .client = c,

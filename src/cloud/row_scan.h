@@ -29,5 +29,7 @@ enum err row_scan_begin(struct client *c, const struct row_scan_query *q, struct
  * ERR_TABLE_NOT_FOUND, errors of client_send() and cloud_row_read(). */
 enum err row_scan_next(struct row_scan *s, struct cloud_row *ret, struct err_detail *detail);
 void row_scan_end(struct row_scan *s);
+/* Appends a string literal of a filter. */
+void cloud_add_literal(struct span text, struct buf *out);
 
 #endif

@@ -2,12 +2,15 @@
  * mount: checks what can be checked, then serves, in a child process that reports through
  * a pipe unless -f.  The caller gets its prompt back when the mount answers; whatever
  * fails before leaves nothing behind. */
+#include "cloud/credentials.h"
 #include "daemon/core/command.h"
+#include "daemon/core/elsewhere.h"
 #include "daemon/core/path.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/recover.h"
 #include "daemon/mount/remount.h"
 #include "daemon/serve/serve.h"
+#include "daemon/serve/shadow.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,33 +141,71 @@ static bool check(const struct args *args, FILE *err)
 	return ok;
 }
 
+/* In this process, which still has the caller's environment: finds the credential, and makes the store
+ * that keeps what the mount reads. */
+static int prepare_url(
+	const char *url, struct mount_options *o, struct paths *p, struct endpoint *at)
+{
+	const char *file = o->url.connection_string;
+	struct err_detail why = { 0 };
+	if (o->remount)
+		return command_fail(stderr, "mount",
+			"the mount of a URL cannot be changed; unmount it, and mount it again");
+	if (o->rest.options.nendpoints > 0)
+		return command_fail(stderr, "mount",
+			"rest= is for a store of this machine; use the account's own URL");
+	o->fs.read_only = true;
+	enum err e = credentials_find(file[0] != '\0' ? file : NULL, url, at, &why);
+	if (e == ERR_OK)
+		e = shadow_prepare(at, p->store, &why);
+	return e == ERR_OK ? EXIT_DONE
+			   : command_fail(stderr, "mount", "'%s': %s", url, err_message(e, &why));
+}
+
+static int run_mount(
+	const struct args *args, struct mount_options *o, struct paths *p, struct endpoint *at)
+{
+	const char *store = args->words[0];
+	bool url = elsewhere_is(store);
+	if (url) {
+		int code = prepare_url(store, o, p, at);
+		if (code != EXIT_DONE)
+			return code;
+		store = p->store;
+	} else if (o->url.given != NULL) {
+		return command_fail(stderr, "mount",
+			"option '%s' is for the URL of an account elsewhere, not for a store",
+			o->url.given);
+	}
+	if (o->remount)
+		return remount(args, o);
+	bool known = url || path_of_store(store, p->store);
+	int code = check_dir(p, args->words[1], known ? p->store : NULL);
+	if (code == EXIT_DONE)
+		code = url ? EXIT_DONE : check_store(p, store);
+	if (code != EXIT_DONE)
+		return code;
+	recover_store(p->store, "mount");
+	struct serve s = { .command = "mount",
+		.store = p->store,
+		.at = url ? at : NULL,
+		.dir = p->dir,
+		.options = o,
+		.table = args->table,
+		.background = !args_has(args, "foreground"),
+		.ready_fd = -1 };
+	return s.background ? in_background(&s) : serve(&s);
+}
+
 static int run(const struct args *args)
 {
 	struct paths *p = malloc(sizeof(*p));
 	struct mount_options *o = malloc(sizeof(*o));
+	struct endpoint at = { 0 };
 	int code = EXIT_FAILED;
-	if (p != NULL && o != NULL && mount_options_parse(args, o, stderr)) {
-		if (o->remount) {
-			code = remount(args, o);
-			goto out;
-		}
-		bool known = path_of_store(args->words[0], p->store);
-		code = check_dir(p, args->words[1], known ? p->store : NULL);
-		if (code == EXIT_DONE)
-			code = check_store(p, args->words[0]);
-		if (code == EXIT_DONE) {
-			recover_store(p->store, "mount");
-			struct serve s = { .command = "mount",
-				.store = p->store,
-				.dir = p->dir,
-				.options = o,
-				.table = args->table,
-				.background = !args_has(args, "foreground"),
-				.ready_fd = -1 };
-			code = s.background ? in_background(&s) : serve(&s);
-		}
-	}
-out:
+	if (p != NULL && o != NULL && mount_options_parse(args, o, stderr))
+		code = run_mount(args, o, p, &at);
+	endpoint_wipe(&at);
 	free(o);
 	free(p);
 	return code;
@@ -187,6 +228,11 @@ const struct command command_mount = {
 		"  sync           every change is on disk before it is acknowledged\n"
 		"  allow_other    other users too (needs user_allow_other in /etc/fuse.conf\n"
 		"                 where you are not root)\n"
+		"  ca-file=FILE, cache=SECONDS, connection-string=FILE, timeout=SECONDS\n"
+		"                 of a URL: the certificates to trust; how old what is shown may be\n"
+		"                 (default 1; 0: the service is always asked); the file with the\n"
+		"                 connection string, else AZURE_STORAGE_CONNECTION_STRING; how long\n"
+		"                 one answer may take (default 10)\n"
 		"  control=list | hide\n"
 		"                 whether .rowfs is shown in a listing of DIR (default hide); it can\n"
 		"                 be entered either way\n"

@@ -15,17 +15,6 @@ enum err cloud_check_account(const struct cmd_env *env, struct span account, str
 			  own, (int)account.n, account.p);
 }
 
-void cloud_add_literal(struct span text, struct buf *out)
-{
-	buf_add_char(out, '\'');
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '\'')
-			buf_add_char(out, '\'');
-		buf_add_char(out, text.p[i]);
-	}
-	buf_add_char(out, '\'');
-}
-
 /* A digest does not tell the key, and the service cannot look it up. */
 static enum err read_name(struct span name, enum filename_kind kind, bool making,
 	struct filename *ret, struct err_detail *why)

@@ -33,7 +33,5 @@ struct span cloud_path_rk(const struct cloud_path *p);
 /* ERR_INVALID_INPUT: this is not the client's account. */
 enum err cloud_check_account(
 	const struct cmd_env *env, struct span account, struct err_detail *why);
-/* Appends a string literal of a filter. */
-void cloud_add_literal(struct span text, struct buf *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Rows of an account elsewhere. */
 #include "cloud/change.h"
+#include "cloud/row_scan.h"
 #include "daemon/rows/cloud_path.h"
 #include "daemon/rows/row_ops.h"
 #include "model/limits.h"

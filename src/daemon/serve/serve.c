@@ -5,6 +5,7 @@
 #include "daemon/serve/serve.h"
 
 #include "base/log.h"
+#include "cloudstore/cloudstore.h"
 #include "daemon/control/control.h"
 #include "daemon/core/account.h"
 #include "daemon/core/command.h"
@@ -300,12 +301,29 @@ static enum err limit_blobs(struct store *store, uint64_t bytes, struct err_deta
 	return err_set(why, ERR_NOT_SUPPORTED, "blob-space needs a store in a file");
 }
 
+/* Puts the account elsewhere over its shadow. */
+static enum err open_url(const struct serve *serve, struct store **store, struct err_detail *why)
+{
+	const struct url_options *url = &serve->options->url;
+	struct cloudstore_options o = { .cache_ms = url->cache_s * 1000,
+		.client = { .answer_ms = url->timeout_s * 1000,
+			.connect_ms = url->timeout_s * 1000,
+			.tries = 3,
+			.ca_file = url->ca_file[0] != '\0' ? url->ca_file : NULL } };
+	struct store *shadow = *store;
+	enum err e = cloudstore_open(shadow, serve->at, &o, store, why);
+	if (e != ERR_OK)
+		store_close(shadow);
+	return e;
+}
+
 static int open_service(struct serving *s)
 {
 	struct err_detail why = { 0 };
 	struct store *store;
 	const char *path = s->serve->store;
-	unsigned flags = s->serve->options->fs.read_only ? STORE_OPEN_READ_ONLY : 0;
+	bool shadow = s->serve->at != NULL, ro = s->serve->options->fs.read_only;
+	unsigned flags = ro && !shadow ? STORE_OPEN_READ_ONLY : 0;
 	enum err e = open_patiently(s->serve, flags, &s->signals, &store, &why);
 	if (e == ERR_NOT_FOUND)
 		return command_fail(stderr, s->serve->command,
@@ -318,6 +336,8 @@ static int open_service(struct serving *s)
 		return command_fail(stderr, "mount",
 			"'%s' cannot be written; to mount it read-only: rowfs mount -o ro %s %s",
 			path, path, s->serve->dir);
+	if (e == ERR_OK && shadow)
+		e = open_url(s->serve, &store, &why);
 	if (e == ERR_OK)
 		e = limit_blobs(store, s->serve->options->blob_space, &why);
 	if (e == ERR_OK)

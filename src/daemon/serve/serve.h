@@ -4,11 +4,13 @@
 #ifndef DAEMON_SERVE_SERVE_H
 #define DAEMON_SERVE_SERVE_H
 
+#include "cloud/endpoint.h"
 #include "daemon/settings/mount_options.h"
 
 struct serve {
-	const char *command;     /* for messages */
-	const char *store, *dir; /* absolute; dir NULL: no mount, only the REST socket */
+	const char *command;       /* for messages */
+	const char *store, *dir;   /* absolute; dir NULL: no mount, only the REST socket */
+	const struct endpoint *at; /* the account elsewhere whose shadow the store is; NULL: none */
 	struct mount_options *options;
 	const struct args *args; /* of serve: whose connection strings are printed; else NULL */
 	const struct command_table *table; /* the commands that it answers to */

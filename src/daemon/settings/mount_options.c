@@ -11,11 +11,16 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#define URL_SECONDS_MAX 86400
+
 enum option_kind {
 	OPTION_ADMIN,
 	OPTION_ADMIN_PUBLIC,
 	OPTION_ALLOW_OTHER,
 	OPTION_BLOB_SPACE,
+	OPTION_CACHE,
+	OPTION_CA_FILE,
+	OPTION_CONNECTION_STRING,
 	OPTION_CONTROL,
 	OPTION_FAULTS,
 	OPTION_FLAG,     /* sets the flag of mount(2) */
@@ -41,6 +46,7 @@ enum option_kind {
 	OPTION_SOURCE,
 	OPTION_SUBTYPE,
 	OPTION_SYNC,
+	OPTION_TIMEOUT,
 	OPTION_TRASH,
 	OPTION_TRASH_AGE,
 	OPTION_UID,
@@ -67,7 +73,10 @@ static const struct {
 	{ "auto_unmount", OPTION_KERNEL },
 	{ "blkdev", OPTION_REFUSED, .why = "is not supported: a store is no block device" },
 	{ "blob-space=", OPTION_BLOB_SPACE },
+	{ "ca-file=", OPTION_CA_FILE },
+	{ "cache=", OPTION_CACHE },
 	{ "comment=", OPTION_IGNORED },
+	{ "connection-string=", OPTION_CONNECTION_STRING },
 	{ "context=", OPTION_KERNEL },
 	{ "control=", OPTION_CONTROL },
 	{ "default_permissions", OPTION_KERNEL },
@@ -129,6 +138,7 @@ static const struct {
 	{ "suid", OPTION_IGNORED },
 	{ "symfollow", OPTION_IGNORED },
 	{ "sync", OPTION_SYNC },
+	{ "timeout=", OPTION_TIMEOUT },
 	{ "trash-age=", OPTION_TRASH_AGE },
 	{ "trash=", OPTION_TRASH },
 	{ "uid=", OPTION_UID },
@@ -223,6 +233,28 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 	return false;
 }
 
+/* Absolute: the serving process works in /. */
+static bool file(const struct parser *p, const char *option, const char *value, char ret[PATH_MAX])
+{
+	return (value[0] != '\0' && path_absolute(value, ret)) ||
+		complain(p, option, "names no file");
+}
+
+/* One option of the mount of a URL. */
+static bool url_option(const struct parser *p, size_t row, const char *option, const char *value)
+{
+	struct url_options *o = &p->o->url;
+	enum option_kind kind = table[row].kind;
+	o->given = table[row].name;
+	if (kind == OPTION_CA_FILE || kind == OPTION_CONNECTION_STRING)
+		return file(p, option, value,
+			kind == OPTION_CA_FILE ? o->ca_file : o->connection_string);
+	if (kind == OPTION_CACHE)
+		return number(p, option, value, 10, URL_SECONDS_MAX, &o->cache_s);
+	return number(p, option, value, 10, URL_SECONDS_MAX, &o->timeout_s) &&
+		(o->timeout_s > 0 || complain(p, option, "is at least 1"));
+}
+
 static bool apply(const struct parser *p, size_t row, const char *option)
 {
 	struct mount_options *o = p->o;
@@ -258,10 +290,13 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 			return complain(p, option, "is control=list or control=hide");
 		p->o->fs.list_controls = strcmp(value, "list") == 0;
 		return true;
+	case OPTION_CA_FILE:
+	case OPTION_CACHE:
+	case OPTION_CONNECTION_STRING:
+	case OPTION_TIMEOUT:
+		return url_option(p, row, option, value);
 	case OPTION_LOG:
-		/* Absolute: the serving process works in /. */
-		return (value[0] != '\0' && path_absolute(value, o->log)) ||
-			complain(p, option, "names no file");
+		return file(p, option, value, o->log);
 	case OPTION_PARTITION_TARGET:
 		return number(p, option, value, 10, UINT32_MAX, &o->partition_target);
 	case OPTION_REFUSED:
@@ -458,6 +493,8 @@ bool mount_options_parse(const struct args *args, struct mount_options *ret, FIL
 	ret->fs.trash = (struct trash_limits)TRASH_LIMITS_USUAL;
 	ret->fs.snapshot_log = VIEWS_LOG_BYTES;
 	ret->args = args;
+	ret->url.cache_s = 1;
+	ret->url.timeout_s = 10;
 	struct parser p = { ret, err };
 	if (!each(args, one_option, &p, err) || !pass_flags(&p))
 		return false;

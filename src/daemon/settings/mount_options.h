@@ -10,6 +10,14 @@
 
 #include <limits.h>
 
+/* Of the mount of a URL. */
+struct url_options {
+	char connection_string[PATH_MAX]; /* its file; "": the environment has it */
+	char ca_file[PATH_MAX];           /* "": the system's certificates */
+	uint32_t cache_s, timeout_s;
+	const char *given; /* the name of one that was given; NULL: none was */
+};
+
 struct mount_options {
 	struct fs_options fs; /* generic points to `generic` */
 	char generic[1024];
@@ -24,6 +32,7 @@ struct mount_options {
 	unsigned long flags_set, flags_clear; /* of mount(2) */
 	const struct args *args;              /* what was parsed; borrowed */
 	struct rest_settings rest;
+	struct url_options url;
 };
 
 /* Reads every -o that was given.  False after a message to err. */

@@ -47,7 +47,11 @@ void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_
 
 static void dir_list(struct fuse_call *c, struct handle *h, size_t size, off_t offset, bool plus)
 {
-	struct dir_page p = { .req = c->req, .size = size, .plus = plus, .bytes = malloc(size) };
+	struct dir_page p = { .req = c->req,
+		.size = size,
+		.plus = plus,
+		.keep_s = keep_seconds(c->fs),
+		.bytes = malloc(size) };
 	enum err e = ERR_NO_MEMORY;
 	p.in_set = idset_count(c->fs->in_sets, nid_id(h->nid)) != 0;
 	/* Writers who have not committed, and all front ends, may change what is listed. */

@@ -115,7 +115,8 @@ struct dir_page {
 	char *bytes;
 	size_t len, size;
 	bool plus;
-	bool in_set; /* as in struct fuse_call */
+	bool in_set;   /* as in struct fuse_call */
+	double keep_s; /* how long the kernel may keep names and attributes */
 };
 bool dir_page_add(
 	void *arg, const char *name, uint64_t nid, const struct stat *st, int64_t next_offset);

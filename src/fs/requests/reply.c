@@ -225,8 +225,8 @@ bool dir_page_add(
 	size_t n;
 	if (p->plus) {
 		struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
-		e.attr_timeout = CACHE_SECONDS;
-		e.entry_timeout = p->in_set ? 0 : CACHE_SECONDS;
+		e.attr_timeout = p->keep_s;
+		e.entry_timeout = p->in_set ? 0 : p->keep_s;
 		n = fuse_add_direntry_plus(
 			p->req, p->bytes + p->len, p->size - p->len, name, &e, next_offset);
 	} else {

@@ -214,7 +214,10 @@ void virtual_sync(struct fuse_call *c, struct handle *h)
 static void run_readdir(struct task *t)
 {
 	struct vdir *d = t->handle->vdir;
-	struct dir_page p = { .req = t->call.req, .size = t->size, .plus = t->plus };
+	struct dir_page p = { .req = t->call.req,
+		.size = t->size,
+		.plus = t->plus,
+		.keep_s = keep_seconds(t->call.fs) };
 	p.bytes = malloc(t->size > 0 ? t->size : 1);
 	enum err e = ERR_NO_MEMORY;
 	if (p.bytes != NULL)

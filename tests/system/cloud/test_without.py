@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A build without libcurl says what is missing, and its other commands work."""
 
+import subprocess
+
 import pytest
 from rest_client import ACCOUNT, KEY
 
+from conftest import ENV
 from test_client import PROGRAM
 
 pytestmark = pytest.mark.skipif(PROGRAM.exists(), reason="needs a build with -Dcloud=disabled")
@@ -21,6 +24,14 @@ def test_a_command_with_a_url_names_what_the_build_lacks(rowfs, store, work, wor
     secret.chmod(0o600)
     words = [store if w == "store" else w for w in words]
     done = rowfs(words[0], url, *words[1:], f"--connection-string={secret}", input="{}", check=False)
+    assert done.returncode == 1 and "built without libcurl" in done.stderr, done.stderr
+
+
+def test_a_mount_of_a_url_names_what_the_build_lacks(rowfs, work):
+    url = f"http://127.0.0.1:10002/{ACCOUNT}"
+    env = {**ENV, "AZURE_STORAGE_CONNECTION_STRING": f"AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint={url}",
+           "XDG_CACHE_HOME": str(work)}
+    done = subprocess.run([rowfs.program, "mount", url, work], env=env, capture_output=True, text=True)
     assert done.returncode == 1 and "built without libcurl" in done.stderr, done.stderr
 
 

@@ -116,6 +116,7 @@ static enum err set_up(struct world *w)
 static void begin(struct world *w)
 {
 	memset(w, 0, sizeof(*w));
+	w->number = the_case->number;
 	w->out = BUF_INIT((size_t)1 << 20);
 	if (the_case->flags & SWEEP_TEXT)
 		return;
@@ -142,6 +143,14 @@ static void check_store(struct world *w, const char *when)
 	enum err e = store_check(w->store, sweep_note, NULL, finding);
 	if (e != ERR_OK)
 		fail(when, finding[0] ? finding : err_symbol(e));
+}
+
+static void dump(struct world *w, struct buf *out)
+{
+	if (the_case->dump)
+		the_case->dump(w, out);
+	else
+		sweep_dump(w->store, out);
 }
 
 static bool same(const struct buf *a, const struct buf *b)
@@ -193,7 +202,7 @@ static void try_again(struct world *w, struct buf *now)
 			the_case->tidy(w);
 		set_down(w, ERR_OK);
 		MUST_DO(set_up(w));
-		sweep_dump(w->store, now);
+		dump(w, now);
 		if (same(now, &made))
 			return;
 		e = the_case->run(w);
@@ -206,7 +215,7 @@ static void try_again(struct world *w, struct buf *now)
 		fail("what is read when the fault is over is wrong", w->wrong);
 	if (opens && !w->store)
 		return;
-	sweep_dump(w->store, now);
+	dump(w, now);
 	if (e == ERR_OK && !same(now, &made) && !(the_case->flags & SWEEP_IN_PARTS)) {
 		fail("done twice it is not what it should be", NULL);
 		tell_difference(now, &made);
@@ -219,7 +228,7 @@ static void check_after(struct world *w, enum err e)
 	struct buf now = BUF_INIT((size_t)64 << 20), later = BUF_INIT((size_t)64 << 20);
 	bool done = e == ERR_OK;
 	if (w->store) {
-		sweep_dump(w->store, &now);
+		dump(w, &now);
 		done = judge_state(&now, e);
 		check_store(w, "not clean after it");
 	}
@@ -232,7 +241,7 @@ static void check_after(struct world *w, enum err e)
 	if (again != ERR_OK) {
 		fail("it cannot be opened again", err_symbol(again));
 	} else {
-		sweep_dump(w->store, &later);
+		dump(w, &later);
 		if (now.len > 0 ? !same(&now, &later) : !same(&made, &later)) {
 			fail("it is not the same after it was closed and opened", NULL);
 			tell_difference(&later, now.len > 0 ? &now : &made);
@@ -311,7 +320,7 @@ static unsigned measure(unsigned mask)
 	}
 	if (!w.store)
 		MUST_DO(set_up(&w));
-	sweep_dump(w.store, &made);
+	dump(&w, &made);
 	if (the_case->tidy)
 		the_case->tidy(&w);
 	set_down(&w, ERR_OK);
@@ -328,7 +337,7 @@ static void dump_before(void)
 	begin(&w);
 	if (!w.store)
 		MUST_DO(set_up(&w));
-	sweep_dump(w.store, &before);
+	dump(&w, &before);
 	if (the_case->tidy)
 		the_case->tidy(&w);
 	set_down(&w, ERR_OK);

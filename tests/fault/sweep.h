@@ -22,6 +22,7 @@ struct world {
 	struct service *service; /* owns the store, for SWEEP_SERVICE */
 	struct err_detail detail;
 	const char *wrong; /* what run() read is not what is there: why */
+	unsigned number;   /* of the case */
 	void *own;         /* of prepare() and run(); tidy() frees it */
 	struct buf out;    /* SWEEP_TEXT: what run() made; a limit of 1 MiB */
 };
@@ -43,6 +44,9 @@ struct sweep_case {
 	void (*prepare)(struct world *w); /* without faults; may be NULL */
 	enum err (*run)(struct world *w);
 	void (*tidy)(struct world *w); /* without faults, before the store is closed; may be NULL */
+	/* Replaces `out` by the state that is compared; NULL: the whole store. */
+	void (*dump)(struct world *w, struct buf *out);
+	unsigned number; /* tells cases with the same functions apart */
 };
 
 /* The small store: an account acc with a table Tab and in it a partition p with rows a (small), b
@@ -55,7 +59,7 @@ struct sweep_ids {
 extern struct sweep_ids ids;
 
 extern const struct sweep_case sweep_reads[], sweep_changes[], sweep_opens[], sweep_service[],
-	sweep_queues[], sweep_texts[]; /* each ends with a name that is NULL */
+	sweep_queues[], sweep_blobs[], sweep_texts[]; /* each ends with a name that is NULL */
 
 /* Makes the small store in a new folder below `folder`. */
 void sweep_begin(const char *folder);

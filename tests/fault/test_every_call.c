@@ -25,7 +25,7 @@ static const char usage[] =
 static void run(const struct sweep_options *options, struct sweep_counts *counts)
 {
 	static const struct sweep_case *const all[] = { sweep_opens, sweep_reads, sweep_changes,
-		sweep_service, sweep_queues, sweep_texts };
+		sweep_service, sweep_queues, sweep_blobs, sweep_texts };
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		sweep_run(all[i], options, counts);
 }

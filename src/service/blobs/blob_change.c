@@ -67,9 +67,9 @@ static enum err put_record(
 		e = service_apply(w->service, w->origin, changes, n, durable, w->detail);
 		if (e == ERR_OK && moves)
 			blob_upload_taken(w->upload);
-		if (e == ERR_OK)
-			e = item_copy(ret_now, &changes[0].now);
-		ret_now->size += moves; /* it is as of before the move */
+		/* Without memory nothing is swept; the change is made. */
+		if (e == ERR_OK && item_copy(ret_now, &changes[0].now) == ERR_OK)
+			ret_now->size += moves; /* it is as of before the move */
 		changes_fini(changes, n);
 	}
 	if (changes != few)

@@ -19,6 +19,7 @@ struct blob_upload {
 	uint64_t crc64;
 	uint64_t size;
 	uint64_t extent; /* 0: not made yet */
+	char key[24];    /* of the extent while it is an orphan */
 	uint64_t pieces; /* written */
 	bool taken;
 	struct buf rest; /* not written yet */
@@ -43,12 +44,19 @@ enum err blob_upload_new(struct service *s, enum origin origin, struct blob_uplo
 	return ERR_OK;
 }
 
+static struct item_ref orphan_place(const struct blob_upload *u)
+{
+	return (struct item_ref){
+		.parent = STORE_ORPHANS, .class = CLASS_BLOB, .key = span_of(u->key)
+	};
+}
+
 enum err blob_upload_make_extent(struct blob_upload *u, struct err_detail *detail)
 {
-	char key[24];
-	(void)snprintf(key, sizeof(key), "%016" PRIx64, (uint64_t)service_next_version(u->service));
+	(void)snprintf(
+		u->key, sizeof(u->key), "%016" PRIx64, (uint64_t)service_next_version(u->service));
 	struct change c = { .op = CHANGE_PUT,
-		.at = { .parent = STORE_ORPHANS, .class = CLASS_BLOB, .key = span_of(key) },
+		.at = orphan_place(u),
 		.cond = COND_ABSENT,
 		.kind = ITEM_EXTENT,
 		.attrs = ATTRS_UNSET };
@@ -112,12 +120,11 @@ enum err blob_upload_end(struct blob_upload *u, struct err_detail *detail)
 	return u->rest.len > 0 ? write_pieces(u, u->rest.len, detail) : ERR_OK;
 }
 
-static enum err drop_extent(struct service *s, enum origin origin, uint64_t id)
+static enum err drop_extent(struct service *s, enum origin origin, struct item_ref at)
 {
-	struct change c = { .op = CHANGE_DELETE,
-		.flags = CHANGE_RECURSIVE,
-		.at = { .id = id },
-		.attrs = ATTRS_UNSET };
+	struct change c = {
+		.op = CHANGE_DELETE, .flags = CHANGE_RECURSIVE, .at = at, .attrs = ATTRS_UNSET
+	};
 	enum err e = service_apply(s, origin, &c, 1, false, NULL);
 	changes_fini(&c, 1);
 	return e;
@@ -127,8 +134,10 @@ void blob_upload_free(struct blob_upload *u)
 {
 	if (u == NULL)
 		return;
-	if (u->extent != 0 && !u->taken)
-		(void)drop_extent(u->service, u->origin, u->extent);
+	if (u->extent != 0 && !u->taken) {
+		/* By its place: a blob may have it if the outcome of its commit is unknown. */
+		(void)drop_extent(u->service, u->origin, orphan_place(u));
+	}
 	buf_fini(&u->rest);
 	free(u);
 }
@@ -213,7 +222,7 @@ enum err blob_uploads_drop(struct service *s)
 			(struct span){ 0 }, false, WANT_KEYS, first_id, &id);
 		if (e != ERR_OK || id == 0)
 			return e;
-		e = drop_extent(s, ORIGIN_MOUNT, id);
+		e = drop_extent(s, ORIGIN_MOUNT, (struct item_ref){ .id = id });
 		if (e != ERR_OK && e != ERR_GONE && e != ERR_NOT_FOUND)
 			return e;
 	}

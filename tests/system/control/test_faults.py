@@ -269,6 +269,22 @@ def test_H9_nobody_can_forget_them(m, client, rowfs):
     assert "faults on order" in m.log()
 
 
+def test_H9_each_fault_is_counted(m, client):
+    kinds = ("busy", "lost", "closed", "timeout", "deleting")
+    for n, kind in enumerate(kinds):
+        for _ in range(n + 1):
+            order(m, f"fault={kind} op=insert count=1")
+            try:
+                assert insert(client, "1").status in (409, 500, 503)
+            except HUNG_UP:
+                assert kind == "closed"
+    metrics = get(m / ".rowfs/metrics").decode()
+    for n, kind in enumerate(kinds):
+        assert f'\nrowfs_faults_total{{fault="{kind}"}} {n + 1}\n' in metrics
+    stats = json.loads(get(m / ".rowfs/stats.json"))
+    assert (stats["fault_rules"], stats["faults"]) == (0, 15)
+
+
 def test_H9_they_are_the_owners(mount, rest_store, work):
     if os.geteuid() != 0:
         pytest.skip("needs root to become another user")

@@ -41,10 +41,13 @@ class Queues:
         self.version, self.unix = version, unix
 
     def ask(self, method, path="/", query=None, body=None, headers=None, version=None, lite=False,
-            text=None, auth=True):
-        """text: what to sign in place of the right string.  Names of headers become lower case."""
-        query, version = dict(query or {}), version or self.version
+            text=None, auth=True, leave=None):
+        """text: what to sign in place of the right string.  leave: a header that is not sent by itself.
+        Names of headers become lower case."""
+        query = dict(query or {})
+        version = self.version if version is None else version
         have = {"x-ms-date": now(), "x-ms-version": version}
+        have.pop(leave, None)
         if body is not None:
             have["content-length"] = str(len(body))
             have["content-type"] = "application/xml"

@@ -22,6 +22,7 @@ import conftest
 import pytest
 import rest_client
 import sdk
+from queue_client import Queues, code
 from rest_client import ok
 from test_rest_server import wait_until_read
 from tools import emulator_ports
@@ -200,6 +201,17 @@ def test_a_connection_string_of_a_unix_socket(rowfs, rest_store, serve, short):
         assert client.request("GET", "/jobs?comp=metadata", headers={"Host": host}).status == 200
     with rest_client.Client(0, unix=short / "s", host="localhost", sign=None) as client:
         ok(client.tables(), 200)
+
+
+def test_a_host_names_the_queues_on_a_unix_socket(serve, rest_store, short):
+    serve(rest_store, f"--rest=unix:{short}/s")
+    queues = Queues(0, f"{rest_client.ACCOUNT}.queue.localhost", unix=short / "s")
+    assert queues.ask("PUT", "/jobs").status == 201
+    assert queues.put("jobs", "by the socket").status == 201
+    (taken,) = queues.get("jobs")
+    assert taken["MessageText"] == "by the socket" and queues.delete("jobs", taken).status == 204
+    wrong = Queues(0, queues.host, key="d3Jvbmc=", unix=short / "s").ask("GET", "/jobs/messages")
+    assert code(wrong) == (403, "AuthenticationFailed")
 
 
 @pytest.mark.parametrize("way", ["serve", "mount"])

@@ -176,6 +176,31 @@ TEST(the_sum_is_that_of_the_service)
 	CHECK_EQ_INT(crc64_add(0, SPAN_LIT("")), 0);
 }
 
+/* Bit by bit, as the polynomial says. */
+static uint64_t slow_sum(struct span s)
+{
+	uint64_t v = UINT64_MAX;
+	for (size_t i = 0; i < s.n; i++) {
+		v ^= (unsigned char)s.p[i];
+		for (int bit = 0; bit < 8; bit++)
+			v = v >> 1 ^ ((v & 1) != 0 ? UINT64_C(0x9A6C9329AC4BC9B5) : 0);
+	}
+	return ~v;
+}
+
+TEST(the_sum_is_the_same_in_parts_of_any_length)
+{
+	char bytes[64];
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 37 + 11);
+	for (size_t n = 0; n <= sizeof(bytes); n++) {
+		uint64_t begun = crc64_add(0, span_make(bytes, n));
+		CHECK(begun == slow_sum(span_make(bytes, n)));
+		CHECK(crc64_add(begun, span_make(bytes + n, sizeof(bytes) - n)) ==
+			slow_sum(span_make(bytes, sizeof(bytes))));
+	}
+}
+
 TEST(a_record_is_read_as_it_was_written)
 {
 	struct buf text = BUF_INIT(BLOB_RECORD_LIMIT);
@@ -590,11 +615,12 @@ TEST(a_container_is_not_leased_while_it_is_deleted)
 	world_end(&w);
 }
 
-RUN_TESTS(T(the_sum_is_that_of_the_service), T(a_record_is_read_as_it_was_written),
-	T(a_blob_holds_what_was_put), T(a_range_is_read_from_any_offset),
-	T(replaced_content_takes_no_space), T(conditions_decide_a_change),
-	T(a_condition_by_time_has_whole_seconds), T(a_list_has_groups_and_pages),
-	T(of_several_writers_one_is_seen_whole), T(an_upload_that_no_blob_takes_leaves_nothing),
-	T(damaged_content_is_told), T(a_snapshot_without_its_blob_is_told),
+RUN_TESTS(T(the_sum_is_that_of_the_service), T(the_sum_is_the_same_in_parts_of_any_length),
+	T(a_record_is_read_as_it_was_written), T(a_blob_holds_what_was_put),
+	T(a_range_is_read_from_any_offset), T(replaced_content_takes_no_space),
+	T(conditions_decide_a_change), T(a_condition_by_time_has_whole_seconds),
+	T(a_list_has_groups_and_pages), T(of_several_writers_one_is_seen_whole),
+	T(an_upload_that_no_blob_takes_leaves_nothing), T(damaged_content_is_told),
+	T(a_snapshot_without_its_blob_is_told),
 	T(an_expired_lease_is_renewed_unless_the_blob_was_changed),
 	T(a_container_is_not_leased_while_it_is_deleted), T(a_container_goes_with_its_blobs))

@@ -12,10 +12,11 @@
 
 #define BLOB_STEPS 20u
 
-/* Does operation `number` of a writer, from 1 on; those before it were done.  The operation is durable
- * when the call returns. */
+/* Does operation `number` of a writer, from 1 on; those before it were done.  It is durable when
+ * the call returns if blob_cycle_is_durable(). */
 enum err blob_cycle_do(struct service *s, uint64_t account, unsigned writer, unsigned number,
 	struct err_detail *detail);
+bool blob_cycle_is_durable(unsigned number);
 /* Returns the name of an operation. */
 const char *blob_cycle_name(unsigned number);
 

@@ -11,7 +11,7 @@
 #define WRITTEN 8192u
 #define CLEARED_AT 4096u
 #define CLEARED 1024u
-#define MOST 200000u /* bytes of a blob */
+#define MOST 80000u /* bytes of a blob */
 
 /* In the order of a cycle. */
 enum step {

@@ -297,7 +297,9 @@ enum err blob_cycle_tell(
 bool blob_cycle_find(const char state[BLOB_CYCLE_STATE], unsigned last, unsigned *ret_number)
 {
 	char want[BLOB_CYCLE_STATE];
-	for (unsigned number = 0; number <= last; number++) {
+	unsigned cycle = 0;
+	(void)sscanf(state, "[%u]", &cycle); /* an earlier one is gone */
+	for (unsigned number = cycle * BLOB_STEPS; number <= last; number++) {
 		expected(number, want);
 		if (strcmp(state, want) == 0) {
 			*ret_number = number;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "power_cut_plan.h"
 
+#include "blob_cycle.h"
 #include "power_cut_disk.h"
+#include "service/blobs/upload.h"
+#include "service/check/verify.h"
 #include "store/engines.h"
 
 #include <err.h>
@@ -271,7 +274,7 @@ static void look_at_all(struct store *s, const struct plan plans[WRITERS], struc
 	for (unsigned i = 0; i < WRITERS; i++) {
 		if (plans[i].kind == QUEUES)
 			look_at_queues(s, &plans[i], account, t);
-		else if (plans[i].kind != NOBODY)
+		else if (plans[i].kind != NOBODY && plans[i].kind != BLOBS)
 			look_at(s, &plans[i], table, queue, t);
 		if (plans[i].kind == WITH)
 			compare_messages(s, &plans[i], account, t);
@@ -292,6 +295,45 @@ static struct store *open_store(const char *path, struct truth *t)
 	return e == ERR_OK ? s : NULL;
 }
 
+static void look_at_blobs(struct service *v, const struct plan *p, struct truth *t)
+{
+	char state[BLOB_CYCLE_STATE], shorter[320];
+	uint64_t account = id_of(service_store(v), STORE_ROOT, ACCOUNT, CLASS_KEYED);
+	enum err e = blob_cycle_tell(v, account, p->writer, state);
+	(void)snprintf(shorter, sizeof(shorter), "%.300s", state);
+	if (e != ERR_OK)
+		wrong(t, "blobs that cannot be read:", err_symbol(e), 0);
+	else if (!blob_cycle_find(state, p->sets, &t->sets[p->writer]))
+		wrong(t, "blobs as after no operation:", shorter, p->sets);
+}
+
+/* Blobs are read through the service, on a store that it opens. */
+static void look_through_service(
+	const char *path, const struct plan plans[WRITERS], struct truth *t)
+{
+	struct verify_counts counts;
+	struct service *v = NULL;
+	struct store *s = open_store(path, t);
+	if (s == NULL || service_new(s, &v) != ERR_OK || blob_uploads_drop(v) != ERR_OK)
+		errx(2, "a store that was opened cannot be opened again");
+	for (unsigned i = 0; i < WRITERS; i++) {
+		if (plans[i].kind == BLOBS)
+			look_at_blobs(v, &plans[i], t);
+	}
+	if (service_verify(v, finding, NULL, t, &counts) != ERR_OK)
+		wrong(t, "check", "", 0);
+	service_free(v);
+}
+
+static bool have_blobs(const struct plan plans[WRITERS])
+{
+	for (unsigned i = 0; i < WRITERS; i++) {
+		if (plans[i].kind == BLOBS)
+			return true;
+	}
+	return false;
+}
+
 void truth_of(const char *path, const struct plan plans[WRITERS], bool again, struct truth *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -299,7 +341,12 @@ void truth_of(const char *path, const struct plan plans[WRITERS], bool again, st
 	if (s == NULL)
 		return;
 	look_at_all(s, plans, ret);
-	if (again) {
+	if (have_blobs(plans)) {
+		store_close(s);
+		look_through_service(path, plans, ret);
+		s = open_store(path, ret);
+	}
+	if (again && s != NULL) {
 		struct truth first = *ret;
 		struct change c = { .op = CHANGE_PUT,
 			.at = { .parent = STORE_ROOT, .key = SPAN_LIT("later") },

@@ -28,14 +28,16 @@
 /* MIXED: rows, files and messages put, removed, moved, several a set.  Of other processes, whose documents
  * say "N": the set.  ONE: set s writes row s % 8.  ALL: each set writes the rows 0 to 7.  WITH: it
  * also puts a message, whose text is the number of the set, into the writer's queue.  QUEUES: each set is
- * an operation on a queue or on one of its messages (power_cut_queue.c). */
+ * an operation on a queue or on one of its messages (power_cut_queue.c).  BLOBS: each set is an operation
+ * on blobs (blob_cycle.h). */
 enum writer_kind {
 	NOBODY = 0,
 	MIXED = 'm',
 	ONE = 'o',
 	ALL = 'a',
 	WITH = 'w',
-	QUEUES = 'q'
+	QUEUES = 'q',
+	BLOBS = 'b'
 };
 
 struct slot {
@@ -86,6 +88,7 @@ struct work {
 	int cache;                      /* of the writing connection, as PRAGMA cache_size */
 	bool large, views;
 	bool brief; /* part of the short form */
+	bool blobs; /* of BLOBS, through the service; else of MIXED */
 };
 extern const struct work works[];
 char *work_record(const struct work *w, const char *folder, uint64_t seed);

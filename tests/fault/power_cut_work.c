@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Writers over one store in this process: several threads in rounds, between which the log is
  * copied and begun anew, the store closed and opened, and views held. */
+#include "blob_cycle.h"
 #include "calls.h"
 #include "power_cut_disk.h"
 #include "power_cut_plan.h"
+#include "service/core/accounts.h"
 #include "store/engines.h"
 
 #include <sqlite3.h>
@@ -23,7 +25,8 @@ const struct work works[] = {
 	{ "tiny cache", 2, 5, 8, 8, true, false, true },
 	{ "many", 8, 8, 8, 16, false, true, false },
 	{ "long log", 2, 3, 150, 0, true, true, false },
-	{ NULL, 0, 0, 0, 0, false, false, false },
+	{ "blobs", 2, 4, 15, 0, false, false, true, true },
+	{ NULL, 0, 0, 0, 0, false, false, false, false },
 };
 
 struct writer {
@@ -36,7 +39,8 @@ struct scene {
 	const struct work *work;
 	char path[200];
 	struct store *store;
-	uint64_t table, queue;
+	struct service *service; /* of BLOBS: owns the store */
+	uint64_t account, table, queue;
 	uint64_t seed;
 	struct plan plans[WRITERS];
 	_Atomic int64_t version;
@@ -241,6 +245,21 @@ static void *write_sets(void *arg)
 	return NULL;
 }
 
+static void *write_blobs(void *arg)
+{
+	struct writer *w = arg;
+	struct scene *sc = w->scene;
+	unsigned writer = w->plan->writer;
+	for (unsigned set = w->first; set <= w->last; set++) {
+		calls_mark("ask %u %u", writer, set);
+		must(blob_cycle_do(sc->service, sc->account, writer, set, NULL),
+			blob_cycle_name(set));
+		calls_mark(
+			"%s %u %u", blob_cycle_is_durable(set) ? "durable" : "seen", writer, set);
+	}
+	return NULL;
+}
+
 /* ---- rounds ---- */
 
 static void open_store(struct scene *sc)
@@ -248,12 +267,22 @@ static void open_store(struct scene *sc)
 	struct err_detail d = { 0 };
 	first_opened = NULL;
 	must(store_open(sc->path, 0, &sc->store, NULL, &d), d.text);
+	if (sc->work->blobs)
+		must(service_new(sc->store, &sc->service), "a service");
 	char text[64];
 	(void)snprintf(text, sizeof(text), "PRAGMA cache_size=%d", sc->work->cache);
 	if (sc->work->cache != 0 && sqlite3_exec(first_opened, text, NULL, NULL, NULL) != 0)
 		errx(2, "%s", text);
 	if (store_version_floor(sc->store) > atomic_load(&sc->version))
 		atomic_store(&sc->version, store_version_floor(sc->store));
+}
+
+static void close_store(struct scene *sc)
+{
+	if (sc->work->blobs)
+		service_free(sc->service);
+	else
+		store_close(sc->store);
 }
 
 static uint64_t make(struct scene *sc, uint64_t parent, enum item_kind kind, const char *name)
@@ -278,14 +307,24 @@ static void begin(struct scene *sc)
 {
 	struct err_detail d = { 0 };
 	for (unsigned i = 0; i < sc->work->writers; i++)
-		calls_mark("writer %u m %llu %u", i, (unsigned long long)sc->plans[i].seed,
-			sc->plans[i].sets);
+		calls_mark("writer %u %c %llu %u", i, (int)sc->plans[i].kind,
+			(unsigned long long)sc->plans[i].seed, sc->plans[i].sets);
 	must(store_create(sc->path, &d), d.text);
 	calls_mark("made");
 	open_store(sc);
-	uint64_t account = make(sc, STORE_ROOT, ITEM_ACCOUNT, ACCOUNT);
-	sc->table = make(sc, account, ITEM_TABLE, TABLE);
-	sc->queue = make(sc, account, ITEM_QUEUE, QUEUE);
+	if (sc->work->blobs) {
+		struct item it = { 0 };
+		must(account_create(
+			     sc->service, ORIGIN_COMMAND, SPAN_LIT(ACCOUNT), NULL, NULL, NULL),
+			"an account");
+		must(account_find(sc->service, SPAN_LIT(ACCOUNT), &it), "an account");
+		sc->account = it.id;
+		item_fini(&it);
+		return;
+	}
+	sc->account = make(sc, STORE_ROOT, ITEM_ACCOUNT, ACCOUNT);
+	sc->table = make(sc, sc->account, ITEM_TABLE, TABLE);
+	sc->queue = make(sc, sc->account, ITEM_QUEUE, QUEUE);
 }
 
 static void run_round(struct scene *sc, unsigned round)
@@ -294,12 +333,13 @@ static void run_round(struct scene *sc, unsigned round)
 	struct writer writers[WRITERS];
 	struct store_view *view = NULL;
 	const struct work *w = sc->work;
+	void *(*write)(void *) = w->blobs ? write_blobs : write_sets;
 	if (w->views)
 		must(store_view_hold(sc->store, &view), "a view");
 	for (unsigned i = 0; i < w->writers; i++) {
 		writers[i] = (struct writer){ sc, &sc->plans[i], round * w->sets + 1,
 			(round + 1) * w->sets };
-		if (pthread_create(&threads[i], NULL, write_sets, &writers[i]) != 0)
+		if (pthread_create(&threads[i], NULL, write, &writers[i]) != 0)
 			errx(2, "pthread_create");
 	}
 	/* Ends beside the writers: the log is copied meanwhile. */
@@ -322,7 +362,7 @@ static void between(struct scene *sc, unsigned round)
 	if (what < 3) {
 		(void)sqlite3_wal_checkpoint_v2(first_opened, NULL, modes[what], NULL, NULL);
 	} else if (what == 3) {
-		store_close(sc->store);
+		close_store(sc);
 		open_store(sc);
 	}
 }
@@ -338,8 +378,8 @@ char *work_record(const struct work *w, const char *folder, uint64_t seed)
 	sc->seed = seed;
 	(void)snprintf(sc->path, sizeof(sc->path), "%s/store", folder);
 	for (unsigned i = 0; i < w->writers; i++)
-		plan_make(&sc->plans[i], MIXED, i, mix(seed + i) << 1 | (w->large ? SEED_LARGE : 0),
-			w->rounds * w->sets);
+		plan_make(&sc->plans[i], w->blobs ? BLOBS : MIXED, i,
+			mix(seed + i) << 1 | (w->large ? SEED_LARGE : 0), w->rounds * w->sets);
 	calls_watch(sc->path);
 	calls_record(record);
 	begin(sc);
@@ -347,7 +387,7 @@ char *work_record(const struct work *w, const char *folder, uint64_t seed)
 		run_round(sc, round);
 		between(sc, round);
 	}
-	store_close(sc->store);
+	close_store(sc);
 	calls_record(NULL);
 	calls_watch("/nowhere/");
 	(void)sqlite3_cancel_auto_extension((void (*)(void))(uintptr_t)on_open);

@@ -2,18 +2,14 @@
  * watch: the changes of a table or a partition, a line each.  With --follow it waits in the process that
  * serves the store, which knows of each change. */
 #include "base/clock.h"
+#include "daemon/core/elsewhere.h"
 #include "daemon/core/place.h"
 #include "daemon/core/rows_out.h"
-#include "daemon/core/table_arg.h"
-#include "daemon/rows/rows.h"
-#include "service/core/change_signal.h"
-#include "service/feed/feed.h"
+#include "daemon/rows/row_feed.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* A caller who is gone is noticed after so long. */
-#define LOOK_US UINT64_C(200000)
 /* After so many changes of others, and after so long, a line tells the position. */
 #define POSITION_LINES 1000
 #define POSITION_US (UINT64_C(3600) * 1000000)
@@ -21,7 +17,7 @@
 
 struct run {
 	struct cmd_env *env;
-	struct feed feed;
+	struct row_feed *feed;
 	struct buf text;
 	uint64_t told_us; /* when a line was printed last */
 };
@@ -42,7 +38,7 @@ static enum err print_lines(struct run *r, struct err_detail *why)
 	bool more = true;
 	enum err e = ERR_OK;
 	while (e == ERR_OK && more && !r->env->cancelled(r->env->cancel_arg)) {
-		e = feed_read(&r->feed, &r->text, &more, why);
+		e = r->feed->read(r->feed, &r->text, &more, why);
 		if (e == ERR_OK && r->text.len > 0)
 			e = print(r, why);
 	}
@@ -51,76 +47,53 @@ static enum err print_lines(struct run *r, struct err_detail *why)
 
 static bool owes_position(const struct run *r)
 {
-	return r->feed.passed >= POSITION_LINES ||
-		(r->feed.passed > 0 && clock_mono_us() - r->told_us >= POSITION_US);
+	return r->feed->passed >= POSITION_LINES ||
+		(r->feed->passed > 0 && clock_mono_us() - r->told_us >= POSITION_US);
 }
 
 /* tell: begins with a line that tells the position. */
 static enum err follow(struct run *r, bool tell, struct err_detail *why)
 {
-	struct change_signal *signal = service_change_signal(r->env->service);
 	enum err e = ERR_OK;
 	while (e == ERR_OK && !r->env->cancelled(r->env->cancel_arg)) {
-		uint64_t seen = change_signal_seen(signal);
 		e = print_lines(r, why);
 		if (e == ERR_OK && (tell || owes_position(r))) {
 			tell = false;
-			feed_write_position(&r->feed, &r->text);
+			r->feed->passed = 0;
+			feed_write_position(r->feed->position, &r->text);
 			e = print(r, why);
 		}
-		while (e == ERR_OK && !r->env->cancelled(r->env->cancel_arg) &&
-			change_signal_seen(signal) == seen)
-			change_signal_wait(signal, seen, clock_mono_us() + LOOK_US);
+		if (e == ERR_OK)
+			r->feed->wait(r->feed);
 	}
 	return e;
 }
 
 static enum err print_position(struct run *r, struct err_detail *why)
 {
-	char position[FEED_POSITION_MAX];
-	(void)feed_position(&r->feed, position);
-	fprintf(r->env->out, "%s\n", position);
+	fprintf(r->env->out, "%s\n", r->feed->position);
 	return rows_out_flush(r->env, why);
-}
-
-/* The partition need not be there: it comes with its first row. */
-static enum err find(struct cmd_env *env, const char *path, struct place *p, struct span *ret_pk,
-	struct err_detail *why)
-{
-	*ret_pk = (struct span){ NULL, 0 };
-	enum err e = place_find(env->service, path, true, p, why);
-	if (e != ERR_OK || p->item.kind == ITEM_TABLE)
-		return e;
-	if (p->item.kind == ITEM_NONE && p->name.dir.id == STORE_ROOT)
-		return ERR_ACCOUNT_NOT_FOUND;
-	if (p->item.kind == ITEM_NONE && p->name.dir.kind == ITEM_ACCOUNT)
-		return ERR_TABLE_NOT_FOUND;
-	if (p->name.dir.kind != ITEM_TABLE || p->name.class != CLASS_KEYED || p->name.digest)
-		return rows_not_table(why);
-	*ret_pk = span_make(p->name.key, p->name.key_len);
-	return ERR_OK;
 }
 
 static enum err watch(struct run *r, const struct args *args, struct err_detail *why)
 {
-	struct place p;
-	struct span pk;
 	const char *from = args_value(args, "from");
 	bool now = args_has(args, "now");
-	enum feed_start start = now ? FEED_START_NOW
-		: from != NULL      ? FEED_START_POSITION
-				    : FEED_START_KEPT;
-	enum err e = find(r->env, args->words[1], &p, &pk, why);
-	if (e == ERR_OK)
-		e = feed_open(r->env->service, p.table, pk, start,
-			span_of(from != NULL ? from : ""), !args_has(args, "no-rows"), &r->feed,
-			why);
-	if (e == ERR_OK && args_has(args, "follow"))
+	const struct row_feed_options o = {
+		.start = now           ? FEED_START_NOW
+			: from != NULL ? FEED_START_POSITION
+				       : FEED_START_KEPT,
+		.position = span_of(from != NULL ? from : ""),
+		.with_rows = !args_has(args, "no-rows"),
+	};
+	enum err e = row_feed_open(r->env, args->words[1], &o, &r->feed, why);
+	if (e != ERR_OK)
+		return e;
+	if (args_has(args, "follow"))
 		e = follow(r, now, why);
-	else if (e == ERR_OK)
+	else
 		e = now ? print_position(r, why) : print_lines(r, why);
-	feed_close(&r->feed);
-	place_fini(&p);
+	r->feed->close(r->feed);
 	return e;
 }
 
@@ -128,7 +101,7 @@ static int run(struct cmd_env *env, const struct args *args)
 {
 	struct err_detail why = { 0 };
 	struct run r = { .env = env, .text = BUF_INIT(TEXT_BYTES), .told_us = clock_mono_us() };
-	if (args_has(args, "follow") && env->served == NULL)
+	if (args_has(args, "follow") && env->client == NULL && env->served == NULL)
 		return command_fail(env->err, "watch",
 			"nobody serves %s, so no change can come; start rowfs serve or mount, or "
 			"leave out --follow",
@@ -151,6 +124,7 @@ static bool check(const struct args *args, FILE *err)
 }
 
 static const struct option_spec options_[] = {
+	ELSEWHERE_OPTIONS,
 	{ "follow", 0, NULL, "go on with each change as it comes, until Ctrl-C" },
 	{ "from", 0, "POSITION", "go on behind this position of an earlier line" },
 	{ "no-rows", 0, NULL, "leave out the rows themselves" },
@@ -169,6 +143,7 @@ const struct command command_watch = {
 	.options = options_,
 	.min_words = 2,
 	.max_words = 2,
+	.flags = COMMAND_ELSEWHERE,
 	.check = check,
 	.data = run,
 };

@@ -79,7 +79,7 @@ static const char *const operations[REST_OPERATIONS_] = {
 };
 
 static const char *const params[] = { "$filter", "$select", "$top", "$format", "NextPartitionKey",
-	"NextRowKey", "NextTableName", "from", "rows", NULL };
+	"NextRowKey", "NextTableName", "from", "partition", "rows", NULL };
 
 static struct span named_by_body(struct request_context *c)
 {

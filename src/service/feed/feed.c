@@ -109,10 +109,8 @@ static void add_key(struct json_build *b, const char *name, struct span order)
 	json_add_text(b, name, span_make(key, order.n));
 }
 
-static void write_head(const struct store_feed_position *at, const char *kind, struct json_build *b)
+static void write_head(const char *position, const char *kind, struct json_build *b)
 {
-	char position[FEED_POSITION_MAX];
-	(void)write_position(at, position);
 	json_begin(b);
 	json_add_str(b, "position", position);
 	json_add_str(b, "kind", kind);
@@ -144,7 +142,9 @@ static enum err write_line(struct feed *f, const struct store_feed_line *l, stru
 	char time[CLOCK_TEXT_MAX], etag[ETAG_MAX];
 	bool put = l->kind == STORE_FEED_PUT, row = put && l->rk.p != NULL;
 	enum err e = ERR_OK;
-	write_head(&l->at, put ? "put" : "delete", &b);
+	char position[FEED_POSITION_MAX];
+	(void)write_position(&l->at, position);
+	write_head(position, put ? "put" : "delete", &b);
 	add_key(&b, "PartitionKey", l->pk);
 	add_key(&b, "RowKey", l->rk);
 	json_add_text(&b, "time", span_make(time, (size_t)clock_format(l->at.version, time)));
@@ -248,11 +248,10 @@ int feed_position(const struct feed *f, char out[FEED_POSITION_MAX])
 	return write_position(&f->at, out);
 }
 
-void feed_write_position(struct feed *f, struct buf *out)
+void feed_write_position(const char *position, struct buf *out)
 {
 	struct json_build b;
-	write_head(&f->at, "position", &b);
+	write_head(position, "position", &b);
 	json_end(&b, out);
 	buf_add_char(out, '\n');
-	f->passed = 0;
 }

@@ -49,7 +49,7 @@ void feed_close(struct feed *f);
 enum err feed_read(struct feed *f, struct buf *out, bool *ret_more, struct err_detail *detail);
 /* Writes the position behind which feed_read() goes on, and a NUL.  Returns the length. */
 int feed_position(const struct feed *f, char out[FEED_POSITION_MAX]);
-/* Appends a line without a change, with the position: for readers who keep it. */
-void feed_write_position(struct feed *f, struct buf *out);
+/* Appends a line without a change, with this position: for readers who keep it. */
+void feed_write_position(const char *position, struct buf *out);
 
 #endif

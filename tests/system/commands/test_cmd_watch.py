@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from conftest import ENV
-from rest_client import ACCOUNT, Client, ok
+from rest_client import ACCOUNT, KEY, Client, ok
 from tools import put, renameat2
 
 RENAME_EXCHANGE = 2
@@ -228,3 +228,51 @@ def test_only_a_served_store_is_followed(rowfs, posts):
     assert done.returncode == 1 and "nobody serves" in done.stderr
     assert rowfs("watch", posts, TABLE, "--now", "--from=1-1", check=False).returncode == 2
     assert "TableNotFound" in rowfs("watch", posts, f"{ACCOUNT}/None", check=False).stderr
+
+
+# ---- of a rowfs elsewhere ----
+
+
+@pytest.fixture
+def remote(rowfs, posts, serve, work):
+    """watch(path, ...) by a URL, as from another machine."""
+    port = serve(posts, "--rest=127.0.0.1:0").port
+    url = f"http://127.0.0.1:{port}/{ACCOUNT}"
+    file = work / "connection"
+    file.write_text(f"AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint={url}")
+    file.chmod(0o600)
+
+    def watch(*options, path=TABLE, **kw):
+        return rowfs("watch", url, path, f"--connection-string={file}", *options, **kw)
+
+    watch.command = [str(rowfs.program), "watch", url, TABLE, f"--connection-string={file}"]
+    watch.rest = Client(port)
+    return watch
+
+
+def test_CF2_a_rowfs_elsewhere_gives_the_same_lines(rowfs, posts, remote):
+    at = remote("--now").stdout.strip()
+    assert at == position_now(rowfs, posts)
+    for i in range(200):
+        ok(remote.rest.upsert("Posts", f"p {i % 2}", str(i), {"n": i}), 204)
+    ok(remote.rest.delete("Posts", "p 1", "7"), 204)
+    for options in ([], ["--no-rows"], [f"--from={at}"]):
+        assert remote(*options).stdout == rowfs("watch", posts, TABLE, *options).stdout != ""
+    one = remote(path=f"{TABLE}/p 1").stdout
+    assert one == rowfs("watch", posts, f"{TABLE}/p 1").stdout and len(one.splitlines()) == 101
+    done = remote("--from=0-1", check=False)
+    assert done.returncode == 1 and "PositionGone" in done.stderr
+    assert "TableNotFound" in remote(path=f"{ACCOUNT}/None", check=False).stderr
+
+
+def test_a_rowfs_elsewhere_is_followed(remote):
+    follower = subprocess.Popen([*remote.command, "--now", "--follow"], env=ENV,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert json.loads(follower.stdout.readline())["kind"] == "position"
+        for name in ("a", "b"):
+            ok(remote.rest.upsert("Posts", "p", name, {}), 204)
+            assert json.loads(follower.stdout.readline())["RowKey"] == name
+    finally:
+        follower.terminate()
+        follower.communicate()

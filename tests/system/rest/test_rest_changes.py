@@ -58,6 +58,16 @@ def test_CF6_the_rows_are_left_out_on_wish(rest, tab):
     fails(rest.request("GET", f"{tab}?comp=changes&rows=no"), 400, "InvalidQueryParameterValue")
 
 
+def test_CF6_one_partition_alone(rest, tab):
+    at = now(rest, tab)
+    for pk in ("a b", "c"):
+        ok(rest.insert(tab, {"PartitionKey": pk, "RowKey": "r"}), 201)
+    lines, after = page(rest, tab, f"&from={at}&partition=a%20b")
+    assert [c["PartitionKey"] for c in lines] == ["a b"]
+    assert page(rest, tab, f"&from={after}&partition=a%20b")[0] == []
+    fails(rest.request("GET", f"{tab}?comp=changes&partition=a%2Fb"), 400, "OutOfRangeInput")
+
+
 def test_CF3_a_position_that_is_gone_is_refused_over_rest(rest, tab):
     fails(rest.request("GET", f"{tab}?comp=changes&from=0-1"), 410, "PositionGone")
     fails(rest.request("GET", f"{tab}?comp=changes&from=yesterday"), 400, "InvalidInput")

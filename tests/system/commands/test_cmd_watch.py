@@ -90,7 +90,8 @@ def test_CF1_every_change_of_a_row_is_a_line_in_the_order_of_the_commits(
     assert changes[1]["row"] is None, "a later line tells of it"
     assert changes[0]["etag"] == rest.get("Posts", "p", "1").etag
     assert "row" not in changes[-1] and "etag" not in changes[-1]
-    assert [c["time"] for c in changes] == sorted(c["time"] for c in changes)
+    times = [c["time"].rstrip("Z") for c in changes]  # without zeros at their ends
+    assert times == sorted(times)
     assert told(lines(rowfs, posts, path=f"{TABLE}/q")) == [("put", "q", "x"), ("delete", "q", "x")]
 
 

@@ -28,7 +28,8 @@
 	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \
 	X(STORE_HANDLES, "store/mem/engine.c", "rwlock: the handles on an in-memory store; read while a change is told to the others") \
 	X(EVENTS, "service/core/service.c", "rwlock: the subscriber to events; read while it is called") \
-	X(CLOUD_DIRECTORY, "cloudstore/core.h", "one refresh of a directory at a time, also while the service elsewhere answers") \
+	X(CLOUD_TABLE, "cloudstore/core.h", "rwlock: read for one row, also while the service elsewhere answers; write for a listing of partitions or tables") \
+	X(CLOUD_PARTITION, "cloudstore/core.h", "one read or change of a partition at a time, also while the service elsewhere answers") \
 	\
 	X(STORE_CALL, "store/store.h", "no lock: a call of the store") \
 	\

@@ -65,6 +65,15 @@ void confirmed_add(
 	mutex_unlock(&c->lock);
 }
 
+void confirmed_forget(struct confirmed *c, uint64_t dir)
+{
+	mutex_lock(&c->lock);
+	for (size_t i = 0; i < RANGES; i++)
+		if (c->ranges[i].dir == dir)
+			c->ranges[i].dir = 0;
+	mutex_unlock(&c->lock);
+}
+
 static bool covers(const struct range *r, uint64_t dir, struct span key, uint64_t oldest_us)
 {
 	return r->dir == dir && r->asked_us > oldest_us && span_cmp(buf_span(&r->from), key) <= 0 &&

@@ -20,6 +20,8 @@ void confirmed_free(struct confirmed *c); /* NULL is fine */
  * to.p NULL: all up to the end.  Copies the keys.  asked_us: clock_mono_us() before the request. */
 void confirmed_add(
 	struct confirmed *c, uint64_t dir, struct span from, struct span to, uint64_t asked_us);
+/* Forgets all ranges of a directory. */
+void confirmed_forget(struct confirmed *c, uint64_t dir);
 /* Returns whether the child with this key, there or not, is confirmed.  *ret_to (may be NULL) gets the
  * last key of the range; *ret_end: the range goes on to the end instead. */
 bool confirmed_covers(

@@ -9,20 +9,41 @@
 
 #define CLOUDSTORE_STRIPES 64
 
+/* How the service writes the Timestamp in its ETags. */
+enum etag_form {
+	ETAG_TRIMMED, /* without zeros at the end, as Azure does */
+	ETAG_FULL,    /* all 7 digits, as Azurite does */
+	ETAG_OPAQUE,  /* otherwise: rows cannot be changed */
+};
+
 struct cloudstore {
 	struct store base;
 	struct store *shadow;
 	struct clients clients;
 	struct confirmed *confirmed;
-	uint64_t account; /* its id in the shadow */
-	/* By the directory's id: one refresh of a directory at a time, also while the service
-	 * answers, so that an older answer never replaces a newer one. */
-	struct mutex directories[CLOUDSTORE_STRIPES];
+	uint64_t account;      /* its id in the shadow */
+	_Atomic int etag_form; /* enum etag_form */
+	/* By the id of the table, or of the account: held for writing while its names are read or
+	 * changed, for reading while a row is. */
+	struct rwlock tables[CLOUDSTORE_STRIPES];
+	/* By table and partition: one request for a partition at a time, so that an older answer
+	 * never replaces a newer one. */
+	struct mutex partitions[CLOUDSTORE_STRIPES];
 };
 
-static inline struct mutex *cloudstore_lock_of(struct cloudstore *s, uint64_t directory)
-{
-	return &s->directories[directory % CLOUDSTORE_STRIPES];
-}
+/* Locks the names of a directory: an account or a table. */
+void cloudstore_lock_names(struct cloudstore *s, uint64_t dir);
+void cloudstore_unlock_names(struct cloudstore *s, uint64_t dir);
+/* Locks the rows of a partition; pk is in order form. */
+void cloudstore_lock_rows(struct cloudstore *s, uint64_t table, struct span pk);
+void cloudstore_unlock_rows(struct cloudstore *s, uint64_t table, struct span pk);
+
+/* Returns a version for a change that the service does not know of. */
+int64_t cloudstore_new_version(struct store *shadow);
+
+/* The engine's apply(): sends a change of a row or a table to the service, and then makes it in the
+ * shadow.  One such change a set. */
+enum err cloudstore_apply(struct store *store, struct change *changes, size_t n, bool durable,
+	struct err_detail *why);
 
 #endif

@@ -174,30 +174,14 @@ static enum err cloud_store_file_read(struct store *store, struct store_view *v,
 
 /* ---- the rest ---- */
 
-static enum err cloud_store_apply(
-	struct store *store, struct change *changes, size_t n, bool durable, struct err_detail *why)
-{
-	(void)store;
-	(void)changes;
-	(void)n;
-	(void)durable;
-	return err_set(why, ERR_READ_ONLY,
-		"a mount of an account elsewhere is read-only; change "
-		"rows with: rowfs put, merge, rm, mv");
-}
-
 static enum err cloud_store_room(struct store *store, uint64_t bytes, struct err_detail *why)
 {
-	(void)store;
-	(void)bytes;
-	(void)why;
-	return ERR_READ_ONLY;
+	return store_room(of(store)->shadow, bytes, why);
 }
 
 static enum err cloud_store_sync(struct store *store)
 {
-	(void)store;
-	return ERR_OK; /* the service has acknowledged all */
+	return store_sync(of(store)->shadow); /* ordinary files; the service has all else */
 }
 
 static int64_t cloud_store_version_floor(struct store *store)
@@ -222,7 +206,7 @@ static void cloud_store_view_close(struct store *store, struct store_view *v)
 static void cloud_store_info(struct store *store, struct store_info *ret)
 {
 	store_info(of(store)->shadow, ret);
-	ret->abilities = STORE_SHARED | STORE_READ_ONLY;
+	ret->abilities = STORE_SHARED;
 }
 
 static enum err cloud_store_check(
@@ -240,8 +224,10 @@ static void cloud_store_listen(struct store *store, store_foreign_fn fn, void *a
 
 static void free_store(struct cloudstore *s)
 {
-	for (size_t i = 0; i < CLOUDSTORE_STRIPES; i++)
-		mutex_destroy(&s->directories[i]);
+	for (size_t i = 0; i < CLOUDSTORE_STRIPES; i++) {
+		rwlock_destroy(&s->tables[i]);
+		mutex_destroy(&s->partitions[i]);
+	}
 	clients_fini(&s->clients);
 	confirmed_free(s->confirmed);
 	free(s);
@@ -259,7 +245,7 @@ static const struct store_ops ops = {
 	.child = cloud_store_child,
 	.list = cloud_store_list,
 	.file_read = cloud_store_file_read,
-	.apply = cloud_store_apply,
+	.apply = cloudstore_apply,
 	.room = cloud_store_room,
 	.sync = cloud_store_sync,
 	.version_floor = cloud_store_version_floor,
@@ -294,8 +280,10 @@ enum err cloudstore_open(struct store *shadow, const struct endpoint *at,
 	s->base.ops = &ops;
 	s->shadow = shadow;
 	clients_init(&s->clients, at, &o->client);
-	for (size_t i = 0; i < CLOUDSTORE_STRIPES; i++)
-		mutex_init(&s->directories[i], RANK_CLOUD_DIRECTORY);
+	for (size_t i = 0; i < CLOUDSTORE_STRIPES; i++) {
+		rwlock_init(&s->tables[i], RANK_CLOUD_TABLE);
+		mutex_init(&s->partitions[i], RANK_CLOUD_PARTITION);
+	}
 	s->confirmed = confirmed_new((uint64_t)o->cache_ms * 1000);
 	enum err e = s->confirmed != NULL ? find_account(s) : ERR_NO_MEMORY;
 	/* Now, so that a build without libcurl is told at the mount. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cloudstore/merge.h"
 
-#include "base/clock.h"
+#include "cloudstore/core.h"
 
 #define KEY_LIMIT ((size_t)8 << 10)
 #define GONE_LIMIT ((size_t)256 << 20)
@@ -21,12 +21,6 @@ void merge_fini(struct merge *m)
 	arena_fini(&m->memory);
 	buf_fini(&m->next);
 	buf_fini(&m->gone);
-}
-
-static int64_t new_version(struct store *shadow)
-{
-	int64_t now = clock_ticks(), floor = store_version_floor(shadow);
-	return now > floor ? now : floor + 1;
 }
 
 static enum err apply(struct merge *m, struct change *changes, size_t n)
@@ -51,7 +45,7 @@ static enum err remove_item(struct merge *m, uint64_t id)
 	struct change c = { .op = CHANGE_DELETE,
 		.flags = CHANGE_RECURSIVE,
 		.at = { .id = id },
-		.version = new_version(m->shadow),
+		.version = cloudstore_new_version(m->shadow),
 		.attrs = ATTRS_UNSET };
 	enum err e = apply(m, &c, 1);
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
@@ -66,11 +60,17 @@ struct passing {
 	int64_t version;
 };
 
+/* The service knows neither names that wait for a document nor empty directories. */
+static bool is_local(const struct item *it)
+{
+	return item_is_empty_row(it) || (it->kind == ITEM_PARTITION && it->flags & ITEM_MADE);
+}
+
 static bool pass(void *arg, const struct item *it)
 {
 	struct passing *p = arg;
 	int c = p->key.p != NULL ? span_cmp(it->key, p->key) : -1;
-	if (c < 0)
+	if (c < 0 && !is_local(it))
 		buf_add(&p->m->gone, &it->id, sizeof(it->id));
 	if (c == 0) {
 		p->id = it->id;
@@ -94,6 +94,7 @@ enum err merge_name(struct merge *m, struct span key, int64_t *ret_version)
 	struct passing p = { .m = m, .key = key.n > 0 ? key : SPAN_LIT("") };
 	enum err e = pass_to(&p);
 	*ret_version = p.version;
+	m->named = p.id;
 	buf_clear(&m->next);
 	buf_add_span(&m->next, key);
 	buf_add_char(&m->next, 0);
@@ -108,7 +109,7 @@ enum err merge_put(struct merge *m, struct span key, const struct change *put)
 	c->at = (struct item_ref){ .parent = m->dir, .class = CLASS_KEYED, .key = key };
 	c->attrs = ATTRS_UNSET;
 	if (c->version == 0)
-		c->version = new_version(m->shadow);
+		c->version = cloudstore_new_version(m->shadow);
 	bool body = put->body.p != NULL, name = put->name.p != NULL;
 	c->at.key = arena_copy(&m->memory, key);
 	if (body)
@@ -130,19 +131,37 @@ enum err merge_forget(struct merge *m, struct span key)
 		return ERR_OK;
 	if (e != ERR_OK)
 		return e;
-	buf_add(&m->gone, &it.id, sizeof(it.id));
+	if (!is_local(&it))
+		buf_add(&m->gone, &it.id, sizeof(it.id));
 	item_fini(&it);
 	return buf_full(&m->gone);
 }
 
-/* Last, so that a partition whose rows are all others stays the same directory. */
+enum err merge_drop(struct merge *m)
+{
+	return remove_item(m, m->named);
+}
+
+static bool found(void *arg, const struct item *it)
+{
+	(void)it;
+	*(bool *)arg = true;
+	return false;
+}
+
+/* Ordinary files keep their directory.
+ * Last, so that a partition whose rows are all others stays the same directory. */
 static enum err remove_gone(struct merge *m)
 {
 	enum err e = ERR_OK;
 	uint64_t id;
 	for (size_t at = 0; e == ERR_OK && at < m->gone.len; at += sizeof(id)) {
+		bool files = false;
 		memcpy(&id, m->gone.data + at, sizeof(id));
-		e = remove_item(m, id);
+		e = store_list(m->shadow, NULL, id, CLASS_NAMED, (struct span){ 0 }, false,
+			WANT_KEYS, found, &files);
+		if (e == ERR_OK && !files)
+			e = remove_item(m, id);
 	}
 	return e;
 }

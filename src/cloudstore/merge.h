@@ -16,6 +16,7 @@ struct merge {
 	struct change puts[MERGE_PUTS]; /* their keys and bodies are in `memory` */
 	size_t nputs;
 	struct arena memory;
+	uint64_t named;  /* id of the child that was named last; 0: the shadow lacks it */
 	struct buf gone; /* ids, of uint64_t, which go at the end */
 };
 
@@ -27,6 +28,8 @@ enum err merge_name(struct merge *m, struct span key, int64_t *ret_version);
 /* Puts the child that was named last.  Copies the key, the name and the body; `at`, `op` and `attrs` are
  * filled in.  version 0: a new one. */
 enum err merge_put(struct merge *m, struct span key, const struct change *put);
+/* Removes the shadow's item for the child that was named last, which is another one than the service's. */
+enum err merge_drop(struct merge *m);
 /* The child with this key goes, if the shadow has it. */
 enum err merge_forget(struct merge *m, struct span key);
 /* Ends the range behind the child that was named last, or at the end of the directory. */

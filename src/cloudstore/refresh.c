@@ -8,10 +8,12 @@
 #include "cloud/row_scan.h"
 #include "cloudstore/merge.h"
 #include "codec/entity_json.h"
+#include "model/etag.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "model/names.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +21,19 @@
 
 #define FILTER_LIMIT ((size_t)16 << 10)
 #define DOCUMENT_LIMIT ((size_t)16 << 20)
+#define NAMES_LIMIT ((size_t)64 << 20)
 #define PAGE_ROWS 1000 /* of the service, at most */
 
 /* ---- requests ---- */
 
-/* One refresh: who asks, and for what. */
+/* Names in one buffer of tables, each with a NUL. */
+struct names {
+	struct buf text;
+	const char **v;
+	size_t n;
+};
+
+/* One refresh of a directory. */
 struct refresh {
 	struct cloudstore *s;
 	const struct item *dir; /* of the shadow: the account, a table or a partition */
@@ -33,6 +43,7 @@ struct refresh {
 	size_t pk_len;
 	uint64_t asked_us;
 	struct merge merge;
+	struct names *names; /* of list_tables() */
 	struct err_detail why;
 };
 
@@ -61,7 +72,10 @@ static enum err begin(
 {
 	*r = (struct refresh){ .s = s, .dir = dir };
 	may_block(BLOCK_SURE);
-	mutex_lock(cloudstore_lock_of(s, dir->id));
+	if (dir->kind == ITEM_PARTITION)
+		cloudstore_lock_rows(s, dir->parent, dir->key);
+	else
+		cloudstore_lock_names(s, dir->id);
 	r->asked_us = clock_mono_us();
 	merge_begin(&r->merge, s->shadow, dir->id, from);
 	enum err e = name_directory(r);
@@ -74,7 +88,10 @@ static enum err end(struct refresh *r, enum err e)
 		clients_give(&r->s->clients, r->client);
 	merge_fini(&r->merge);
 	item_fini(&r->table);
-	mutex_unlock(cloudstore_lock_of(r->s, r->dir->id));
+	if (r->dir->kind == ITEM_PARTITION)
+		cloudstore_unlock_rows(r->s, r->dir->parent, r->dir->key);
+	else
+		cloudstore_unlock_names(r->s, r->dir->id);
 	if (e == ERR_OUTCOME_UNKNOWN)
 		e = ERR_IO;
 	if (e == ERR_TABLE_NOT_FOUND)
@@ -103,16 +120,46 @@ static void add_from(struct buf *out, const char *property, struct span from)
 	add_comparison(out, what, span_make(key, n));
 }
 
-static enum err scan_begin(struct refresh *r, struct span filter, const char *select, unsigned top,
-	struct row_scan *ret)
+typedef enum err (*take_fn)(struct refresh *r, const struct cloud_row *row);
+
+/* Takes the rows of a query, `most` at most (0: all).  *ret_end: there were no more. */
+static enum err scan(struct refresh *r, const struct buf *filter, const char *select, unsigned most,
+	take_fn take, bool *ret_end)
 {
-	const struct row_scan_query q = {
-		.table = r->table.name, .filter = filter, .select = span_of(select), .top = top
-	};
-	return row_scan_begin(r->client, &q, ret);
+	const struct row_scan_query q = { .table = r->table.name,
+		.filter = buf_span(filter),
+		.select = span_of(select),
+		.top = most };
+	struct row_scan rows;
+	struct cloud_row row = { 0 };
+	enum err e = row_scan_begin(r->client, &q, &rows);
+	if (e == ERR_OK)
+		e = buf_full(filter);
+	for (unsigned n = 0; e == ERR_OK && (most == 0 || n < most); n++) {
+		e = row_scan_next(&rows, &row, &r->why);
+		if (e == ERR_OK)
+			e = take(r, &row);
+	}
+	*ret_end = e == ERR_NOT_FOUND;
+	cloud_row_fini(&row);
+	row_scan_end(&rows);
+	return *ret_end ? ERR_OK : e;
 }
 
 /* ---- rows ---- */
+
+static void note_etag(struct cloudstore *s, const struct cloud_row *row)
+{
+	char trimmed[ETAG_MAX], full[ETAG_MAX];
+	(void)etag_format(row->entity.timestamp, trimmed);
+	(void)etag_format_full(row->entity.timestamp, full);
+	/* They are the same where the last digit is no zero. */
+	if (strcmp(trimmed, full) != 0 && strcmp(row->etag, full) == 0)
+		atomic_store(&s->etag_form, ETAG_FULL);
+	else if (row->etag[0] != 0 && strcmp(row->etag, trimmed) != 0 &&
+		strcmp(row->etag, full) != 0)
+		atomic_store(&s->etag_form, ETAG_OPAQUE);
+}
 
 static enum err take_row(struct refresh *r, const struct cloud_row *row)
 {
@@ -128,8 +175,11 @@ static enum err take_row(struct refresh *r, const struct cloud_row *row)
 		return err;
 	key_to_order(e->rk.p, e->rk.n, key);
 	struct span order = span_make(key, e->rk.n);
+	note_etag(r->s, row);
 	err = merge_name(&r->merge, order, &known);
-	if (err != ERR_OK || known >= e->timestamp)
+	if (err == ERR_OK && known > e->timestamp)
+		err = merge_drop(&r->merge);
+	if (err != ERR_OK || known == e->timestamp)
 		return err;
 	entity_json_encode(e, ENTITY_JSON_NEWLINE, &text);
 	const struct change put = { .kind = ITEM_ROW,
@@ -146,23 +196,11 @@ static enum err take_row(struct refresh *r, const struct cloud_row *row)
 static enum err list_rows(struct refresh *r, struct span from, bool *ret_end)
 {
 	struct buf filter = BUF_INIT(FILTER_LIMIT);
-	struct row_scan scan;
-	struct cloud_row row = { 0 };
 	add_comparison(&filter, "PartitionKey eq", pk_of(r));
 	add_from(&filter, "RowKey", from);
-	enum err e = scan_begin(r, buf_span(&filter), "", PAGE_ROWS, &scan);
-	if (e == ERR_OK)
-		e = buf_full(&filter);
-	for (unsigned n = 0; e == ERR_OK && n < PAGE_ROWS; n++) {
-		e = row_scan_next(&scan, &row, &r->why);
-		if (e == ERR_OK)
-			e = take_row(r, &row);
-	}
-	*ret_end = e == ERR_NOT_FOUND;
-	cloud_row_fini(&row);
-	row_scan_end(&scan);
+	enum err e = scan(r, &filter, "", PAGE_ROWS, take_row, ret_end);
 	buf_fini(&filter);
-	return *ret_end ? ERR_OK : e;
+	return e;
 }
 
 static enum err read_row(struct refresh *r, struct span key)
@@ -193,9 +231,10 @@ static enum err take_partition(struct refresh *r, struct span order)
 }
 
 /* Many rows of one partition follow each other. */
-static enum err take_key(struct refresh *r, struct span pk)
+static enum err take_key(struct refresh *r, const struct cloud_row *row)
 {
 	char key[LIMIT_KEY_BYTES];
+	struct span pk = row->entity.pk;
 	enum err e = key_check(pk, "PartitionKey", &r->why);
 	if (e != ERR_OK)
 		return e;
@@ -209,77 +248,42 @@ static enum err take_key(struct refresh *r, struct span pk)
 static enum err list_partitions(struct refresh *r, struct span from, bool *ret_end)
 {
 	struct buf filter = BUF_INIT(FILTER_LIMIT);
-	struct row_scan scan;
-	struct cloud_row row = { 0 };
 	add_from(&filter, "PartitionKey", from);
-	enum err e = scan_begin(r, buf_span(&filter), "PartitionKey,RowKey", PAGE_ROWS, &scan);
-	if (e == ERR_OK)
-		e = buf_full(&filter);
-	for (unsigned n = 0; e == ERR_OK && n < PAGE_ROWS; n++) {
-		e = row_scan_next(&scan, &row, &r->why);
-		if (e == ERR_OK)
-			e = take_key(r, row.entity.pk);
-	}
-	*ret_end = e == ERR_NOT_FOUND;
-	cloud_row_fini(&row);
-	row_scan_end(&scan);
+	enum err e = scan(r, &filter, "PartitionKey,RowKey", PAGE_ROWS, take_key, ret_end);
 	buf_fini(&filter);
-	return *ret_end ? ERR_OK : e;
+	return e;
 }
 
 static enum err find_partition(struct refresh *r, struct span key)
 {
 	char pk[LIMIT_KEY_BYTES];
+	bool none;
 	struct buf filter = BUF_INIT(FILTER_LIMIT);
-	struct row_scan scan;
-	struct cloud_row row = { 0 };
 	key_from_order(key.p, key.n, pk);
 	add_comparison(&filter, "PartitionKey eq", span_make(pk, key.n));
-	enum err e = scan_begin(r, buf_span(&filter), "PartitionKey,RowKey", 1, &scan);
-	if (e == ERR_OK)
-		e = buf_full(&filter);
-	if (e == ERR_OK)
-		e = row_scan_next(&scan, &row, &r->why);
-	if (e == ERR_OK)
-		e = take_partition(r, key);
-	else if (e == ERR_NOT_FOUND)
+	enum err e = scan(r, &filter, "PartitionKey,RowKey", 1, take_key, &none);
+	if (e == ERR_OK && none)
 		e = merge_forget(&r->merge, key);
-	cloud_row_fini(&row);
-	row_scan_end(&scan);
 	buf_fini(&filter);
 	return e;
 }
 
 /* ---- tables ---- */
 
-/* Names in one buffer, each with a NUL. */
-struct names {
-	struct buf text;
-	const char **v;
-	size_t n, cap;
-};
-
 static int compare(const void *a, const void *b)
 {
 	return strcasecmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum err read_names(struct refresh *r, struct names *names)
+static enum err take_name(struct refresh *r, const struct cloud_row *row)
 {
-	struct row_scan scan;
-	struct cloud_row row = { 0 };
-	enum err e = scan_begin(r, SPAN_LIT(""), "", 0, &scan);
-	while (e == ERR_OK && (e = row_scan_next(&scan, &row, &r->why)) == ERR_OK) {
-		const struct property *p = entity_find(&row.entity, SPAN_LIT("TableName"));
-		if (p == NULL || p->value.type != EDM_STRING)
-			continue;
-		buf_add_span(&names->text, p->value.bytes);
-		buf_add_char(&names->text, 0);
-		names->n++;
-	}
-	cloud_row_fini(&row);
-	row_scan_end(&scan);
-	return e == ERR_NOT_FOUND ? buf_full(&names->text) : e;
+	const struct property *p = entity_find(&row->entity, SPAN_LIT("TableName"));
+	if (p == NULL || p->value.type != EDM_STRING)
+		return ERR_OK;
+	buf_add_span(&r->names->text, p->value.bytes);
+	buf_add_char(&r->names->text, 0);
+	r->names->n++;
+	return buf_full(&r->names->text);
 }
 
 static enum err sort_names(struct names *names)
@@ -309,8 +313,11 @@ static enum err take_table(struct refresh *r, const char *name)
 
 static enum err list_tables(struct refresh *r)
 {
-	struct names names = { .text = BUF_INIT((size_t)64 << 20) };
-	enum err e = read_names(r, &names);
+	struct names names = { .text = BUF_INIT(NAMES_LIMIT) };
+	const struct buf no_filter = BUF_INIT(0);
+	bool end;
+	r->names = &names;
+	enum err e = scan(r, &no_filter, "", 0, take_name, &end);
 	if (e == ERR_OK)
 		e = sort_names(&names);
 	for (size_t i = 0; e == ERR_OK && i < names.n; i++)

@@ -8,10 +8,8 @@
 static const struct span head = { "W/\"datetime'", 12 };
 static const struct span tail = { "'\"", 2 };
 
-int etag_format(int64_t ticks, char out[ETAG_MAX])
+static int put_in(const char *time, int n, char out[ETAG_MAX])
 {
-	char time[CLOCK_TEXT_MAX];
-	int n = clock_format(ticks, time);
 	char *p = out;
 
 	memcpy(p, head.p, head.n);
@@ -26,6 +24,18 @@ int etag_format(int64_t ticks, char out[ETAG_MAX])
 	}
 	memcpy(p, tail.p, tail.n + 1);
 	return (int)(p - out) + (int)tail.n;
+}
+
+int etag_format(int64_t ticks, char out[ETAG_MAX])
+{
+	char time[CLOCK_TEXT_MAX];
+	return put_in(time, clock_format(ticks, time), out);
+}
+
+int etag_format_full(int64_t ticks, char out[ETAG_MAX])
+{
+	char time[CLOCK_TEXT_MAX];
+	return put_in(time, clock_format_full(ticks, time), out);
 }
 
 static bool take(struct span *s, struct span word)

@@ -14,6 +14,8 @@
 
 /* Writes the ETag of a version and a NUL.  Returns the length. */
 int etag_format(int64_t ticks, char out[ETAG_MAX]);
+/* Writes the same with all 7 digits of the fraction, as Azurite has it. */
+int etag_format_full(int64_t ticks, char out[ETAG_MAX]);
 
 /* Parses the value of an If-Match header.  "*" sets *ret_any.  An ETag of this service sets
  * *ret_ticks.  Another well-formed W/"..." sets *ret_ticks to -1, which matches no row.  Anything

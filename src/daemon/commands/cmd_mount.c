@@ -154,7 +154,6 @@ static int prepare_url(
 	if (o->rest.options.nendpoints > 0)
 		return command_fail(stderr, "mount",
 			"rest= is for a store of this machine; use the account's own URL");
-	o->fs.read_only = true;
 	enum err e = credentials_find(file[0] != '\0' ? file : NULL, url, at, &why);
 	if (e == ERR_OK)
 		e = shadow_prepare(at, p->store, &why);

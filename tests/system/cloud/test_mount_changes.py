@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Changes by the mount of an account elsewhere: a close that succeeded is in the service."""
+
+import errno
+import os
+import shutil
+import subprocess
+
+import pytest
+from rest_client import ACCOUNT, Client, ok
+from tools import get, put, raises, reason, xattr
+
+from conftest import add_accounts
+from test_client import PROGRAM
+from test_mount import there, there_with  # noqa: F401
+from test_transfer import lines, numbered
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
+
+
+def row_of(t, pk, rk):
+    """The properties that the service has, or None."""
+    answer = t.client.get("Posts", pk, rk)
+    if answer.status == 404:
+        return None
+    keys = ("PartitionKey", "RowKey", "Timestamp")
+    return {k: v for k, v in ok(answer).json.items() if k not in keys and "." not in k}
+
+
+@pytest.fixture
+def posts(there):  # noqa: F811
+    """A mounted account with a table, whose rows are asked for at every look-up."""
+    ok(there.client.create_table("Posts"))
+    there.posts = there.mounted("cache=0") / "Posts"
+    (there.posts / "p").mkdir()
+    return there
+
+
+def test_a_close_that_succeeded_is_in_the_service(posts):
+    row = posts.posts / "p/r.json"
+    for text, want in (('{"N":1}', {"N": 1}), ('{"S":"x"}\n', {"S": "x"}), ("{}", {})):
+        put(row, text)
+        assert row_of(posts, "p", "r") == want
+        assert get(row).decode() == text
+        assert xattr(row, "etag") == posts.client.get("Posts", "p", "r").etag
+    row.unlink()
+    assert row_of(posts, "p", "r") is None and not row.exists()
+
+
+def test_a_new_name_is_a_row_when_it_has_a_document(posts):
+    row = posts.posts / "p/new.json"
+    row.touch()
+    assert row_of(posts, "p", "new") is None and os.listdir(row.parent) == ["new.json"]
+    ok(posts.client.insert("Posts", {"PartitionKey": "p", "RowKey": "new", "N": 7}))
+    assert get(row) == b'{"N":7}\n'
+
+
+def test_files_that_become_rows_and_files_that_stay(posts):
+    part = posts.posts / "p"
+    put(part / "notes.txt", "mine")
+    put(part / ".r.json.swp", '{"N":1}')
+    os.rename(part / ".r.json.swp", part / "r.json")
+    assert row_of(posts, "p", "r") == {"N": 1}
+    subprocess.run(["sed", "-i", "s/1/2/", part / "r.json"], check=True)
+    assert row_of(posts, "p", "r") == {"N": 2}
+    assert sorted(os.listdir(part)) == ["notes.txt", "r.json"]
+    (part / "r.json").unlink()
+    assert os.listdir(part) == ["notes.txt"] and os.listdir(posts.posts) == ["p"]
+
+
+def test_mv_and_cp_move_rows_within_and_between_partitions(posts):
+    part = posts.posts / "p"
+    put(part / "a.json", '{"N":1}')
+    (posts.posts / "q").mkdir()
+    with raises(errno.EXDEV):
+        os.rename(part / "a.json", part / "b.json")
+    for source, target in (("p/a.json", "p/b.json"), ("p/b.json", "q/b.json")):
+        subprocess.run(["mv", posts.posts / source, posts.posts / target], check=True)
+    assert (row_of(posts, "p", "a"), row_of(posts, "p", "b"), row_of(posts, "q", "b")) == (None, None, {"N": 1})
+    with raises(errno.EXDEV):
+        os.rename(part, posts.posts / "r")
+    shutil.copytree(posts.posts, posts.path / "Copy")
+    assert ok(posts.client.get("Copy", "q", "b")).json["N"] == 1
+
+
+def test_tables_are_made_and_removed(posts):
+    table = posts.path / "Table"
+    table.mkdir()
+    ok(posts.client.insert("Table", {"PartitionKey": "p", "RowKey": "r"}))
+    with raises(errno.ENOTEMPTY):
+        table.rmdir()
+    with raises(errno.EEXIST):
+        table.mkdir()
+    subprocess.run(["rm", "-r", table], check=True)
+    assert [t["TableName"] for t in ok(posts.client.tables()).rows] == ["Posts"]
+    with raises(errno.EPERM):
+        (posts.path.parent / "other").mkdir()
+
+
+@pytest.mark.parametrize("foreign", ["replace", "delete"])
+def test_a_lost_update_is_ESTALE(there, foreign):  # noqa: F811
+    """The mount's own answer is old: only the service's condition can tell."""
+    there.account("import", "Posts", input=numbered(1))
+    row = there.mounted("cache=3600") / "Posts/p0/000000.json"
+    with raises(errno.ESTALE):
+        with open(row, "r+") as f:
+            f.read()
+            if foreign == "replace":
+                ok(there.client.replace("Posts", "p0", "000000", {"N": 77}))
+            else:
+                ok(there.client.delete("Posts", "p0", "000000"))
+            f.seek(0)
+            f.write('{"N":1}')
+            f.truncate()
+    assert row_of(there, "p0", "000000") == ({"N": 77} if foreign == "replace" else None)
+    # The refusal made the mount ask anew.
+    assert (get(row) == b'{"N":77}\n') if foreign == "replace" else not row.exists()
+
+
+def test_the_last_close_of_a_new_name_wins_as_in_a_store(rowfs, mount, work, there):  # noqa: F811
+    """Another client makes the row between the open and the close."""
+    local = work / "local.rowfs"
+    rowfs("init", local)
+    add_accounts(rowfs, local)
+    here = mount(local, "rest=127.0.0.1:0")
+    for client, account in ((Client(here.port), here.path / ACCOUNT), (there.client, there.mounted("cache=3600"))):
+        ok(client.create_table("Posts"))
+        (account / "Posts/p").mkdir()
+        with open(account / "Posts/p/new.json", "x") as f:
+            ok(client.insert("Posts", {"PartitionKey": "p", "RowKey": "new", "N": 7}))
+            f.write('{"N":1}')
+        assert ok(client.get("Posts", "p", "new")).json["N"] == 1
+
+
+@pytest.mark.parametrize("fault", ["lost", "busy", "closed"])
+def test_a_fault_that_passes_is_no_error(there_with, fault):  # noqa: F811
+    t = there_with(f"fault={fault} op=insert count=1")
+    ok(t.client.create_table("Posts"))
+    part = t.mounted() / "Posts/p"
+    part.mkdir()
+    put(part / "r.json", '{"N":1}')
+    assert row_of(t, "p", "r") == {"N": 1} and get(part / "r.json") == b'{"N":1}'
+
+
+def test_a_fault_that_stays_fails_the_close_and_nothing_is_shown(there_with):  # noqa: F811
+    t = there_with("fault=busy op=insert")
+    ok(t.client.create_table("Posts"))
+    part = t.mounted("cache=0") / "Posts/p"
+    part.mkdir()
+    with raises(errno.EAGAIN):
+        put(part / "r.json", '{"N":1}')
+    assert "ServerBusy" in reason(part / "r.json")
+    assert row_of(t, "p", "r") is None
+
+
+def test_a_credential_that_may_only_read_refuses_changes(rowfs, there, rest_store):  # noqa: F811
+    there.account("import", "Posts", input=numbered(1))
+    sas = rowfs("sas", rest_store, "devstoreaccount1", "--permissions=rl", "--resource-types=sco", "--expiry=2999-01-01").stdout
+    there.account.secret.write_text(
+        f"TableEndpoint={there.account.url};SharedAccessSignature={sas.split('?', 1)[1].split()[0]}")
+    row = there.mounted() / "Posts/p0/000000.json"
+    assert get(row) == b'{"N":0}\n'
+    with raises(errno.EACCES):
+        row.unlink()
+    assert row_of(there, "p0", "000000") == {"N": 0}
+
+
+def test_what_the_mount_cannot_do_has_a_reason(posts):
+    with raises(errno.EOPNOTSUPP):
+        put(posts.posts / "p/.batch", lines([{"insert": {"RowKey": str(i)}} for i in range(2)]))
+    assert row_of(posts, "p", "0") is None
+
+
+def test_a_change_costs_one_request_and_its_look_up_one(there):  # noqa: F811
+    there.account("import", "Posts", input=numbered(1))
+    part = there.mounted("cache=3600") / "Posts/p0"
+    os.listdir(part)
+    assert there.cost(lambda: put(part / "000000.json", '{"N":5}')) == 1
+    assert there.cost(lambda: put(part / "new.json", '{"N":5}')) == 1
+    assert there.cost(lambda: get(part / "new.json")) == 0
+    assert there.cost((part / "new.json").unlink) == 1

@@ -4,19 +4,15 @@
  * the store must hold every message that was put and that nobody asked to delete, none that was
  * deleted, and no message may go to two takers while it is invisible. */
 #include "base/clock.h"
+#include "killed_child.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
 #include "service/queue/messages.h"
 #include "service/queue/queues.h"
 #include "store/engines.h"
-#include "unit/check.h"
 
-#include <err.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define ROUNDS 25
 #define WORKERS 4
@@ -37,6 +33,7 @@ struct report {
 static char path[64];
 static struct service *service;
 static uint64_t queue;
+static unsigned highest; /* number that was reported */
 
 static void must(enum err e, const char *what)
 {
@@ -121,8 +118,9 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void run(int to, unsigned first)
+static void run(int to)
 {
+	unsigned first = highest + 1;
 	struct worker workers[WORKERS];
 	pthread_t threads[WORKERS];
 	open_queue();
@@ -140,10 +138,10 @@ static void run(int to, unsigned first)
 static struct {
 	unsigned char put_asked, put_done, taken, delete_asked, delete_done, there;
 } all[NUMBERS];
-static unsigned highest;
 
-static void hear(const struct report *r)
+static void hear(const void *report)
 {
+	const struct report *r = report;
 	if (r->number >= NUMBERS)
 		errx(2, "too many messages");
 	highest = r->number > highest ? r->number : highest;
@@ -165,33 +163,6 @@ static void hear(const struct report *r)
 		all[r->number].delete_done = 1;
 		break;
 	}
-}
-
-static void run_and_kill(unsigned reports)
-{
-	int pipes[2];
-	struct report r;
-	if (pipe(pipes) != 0)
-		err(2, "pipe");
-	pid_t pid = fork();
-	if (pid < 0)
-		err(2, "fork");
-	if (pid == 0) {
-		(void)close(pipes[0]);
-		run(pipes[1], highest + 1);
-		_exit(2);
-	}
-	(void)close(pipes[1]);
-	/* What is in the pipe was said before the end, and counts. */
-	for (unsigned n = 0; read(pipes[0], &r, sizeof(r)) == sizeof(r); n++) {
-		if (n == reports)
-			(void)kill(pid, SIGKILL);
-		hear(&r);
-	}
-	(void)close(pipes[0]);
-	int status = 0;
-	(void)waitpid(pid, &status, 0);
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
 static bool on_there(void *arg, const struct item *it)
@@ -230,7 +201,7 @@ TEST(a_kill_loses_no_message_and_gives_none_to_two_takers)
 	unsigned random = 7;
 	for (unsigned i = 0; i < ROUNDS && check_failures == 0; i++) {
 		random = random * 1103515245 + 12345;
-		run_and_kill((random >> 16) % 1500);
+		run_and_kill(run, sizeof(struct report), hear, (random >> 16) % 1500);
 		check();
 	}
 	unsigned taken = 0, deleted = 0;
@@ -239,12 +210,7 @@ TEST(a_kill_loses_no_message_and_gives_none_to_two_takers)
 		deleted += all[i].delete_done;
 	}
 	CHECK(taken > 100 && deleted > 100);
-	static const char *const tails[] = { "", "-wal", "-shm" };
-	for (size_t i = 0; i < ARRAY_LEN(tails); i++) {
-		char name[80];
-		(void)snprintf(name, sizeof(name), "%s%s", path, tails[i]);
-		(void)unlink(name);
-	}
+	remove_store(path);
 }
 
 RUN_TESTS(T(a_kill_loses_no_message_and_gives_none_to_two_takers))

@@ -63,22 +63,22 @@ def depth(b, messages, rounds):
 
 
 @contextlib.contextmanager
-def rowfs(b):
+def rowfs(b, service="queue"):
     store = b.tmp(tmpfs=False) / "store.db"
     for args in (["init", store], ["account", "add", store, ACCOUNT, "--key", KEY]):
         b.run([b.rowfs, *args])
     port = free_port()
-    with b.server([b.rowfs, "serve", store, f"--rest=queue=127.0.0.1:{port}"]) as proc:
+    with b.server([b.rowfs, "serve", store, f"--rest={service}=127.0.0.1:{port}"]) as proc:
         wait_for(proc, port)
         yield Server(b, proc, port)
 
 
-def token(b):
-    """An account SAS for all of queues; both servers have the same key."""
+def token(b, service="queue", permissions="rwdlacup"):
+    """An account SAS for all of a service; both servers have the same key."""
     store = b.tmp() / "store.db"
     for args in (["init", store], ["account", "add", store, ACCOUNT, "--key", KEY]):
         b.run([b.rowfs, *args])
-    url = b.run([b.rowfs, "sas", store, ACCOUNT, "--service=queue", "--permissions=rwdlacup",
+    url = b.run([b.rowfs, "sas", store, ACCOUNT, f"--service={service}", f"--permissions={permissions}",
                  "--resource-types=sco", "--expiry=+1d"]).out
     return url.strip().partition("?")[2]
 

@@ -73,6 +73,11 @@ def run(name, connections, requests, status, pid, keep=None):
                     poll.unregister(key.data.socket)
                 else:
                     key.data.socket.sendall(request)
+    tell(name, count, pid, before, start)
+
+
+def tell(name, count, pid, before, start):
+    """Prints the line of a phase that began at `start`, when the server had used so many ticks."""
     wall, ticks = time.monotonic() - start, cpu_ticks(pid) - before
     print(name, count / wall, ticks / os.sysconf("SC_CLK_TCK") / count * 1000)
 
@@ -111,4 +116,5 @@ def quoted(receipt):
     return receipt.decode().replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
 
 
-main()
+if __name__ == "__main__":
+    main()

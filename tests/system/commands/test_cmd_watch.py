@@ -117,6 +117,17 @@ def test_CF1_what_changes_no_row_is_no_line(rowfs, posts, mount):
     assert lines(rowfs, posts) == []
 
 
+def test_CF1_a_line_has_the_row_of_its_own_change_or_none(rowfs, posts, mount):
+    table = mount(posts) / TABLE
+    put(table / "p/1.json", '{"n":1}')
+    put(table / "p/1.json", '{ "n": 2 }')
+    first, second = lines(rowfs, posts)
+    assert first["row"] is None and first["etag"] != second["etag"]
+    assert second["row"].pop("Timestamp") == second["time"]
+    assert second["row"] == {"PartitionKey": "p", "RowKey": "1", "n": 2,
+                             "Timestamp@odata.type": "Edm.DateTime"}
+
+
 def test_CF2_reading_goes_on_behind_a_position_over_a_restart_and_a_kill(rowfs, posts, mount):
     mnt = mount(posts)
     for i in range(3):

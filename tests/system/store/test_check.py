@@ -145,6 +145,18 @@ def test_a_served_store_is_checked_through_its_server(rowfs, copy, serve, reques
     server.stop()
 
 
+def test_findings_and_counts_are_an_object_on_wish(rowfs, sound, copy):
+    told = json.loads(rowfs("check", "--json", sound).stdout)
+    assert told["clean"] and told["findings"] == [] and told["found"] == 0
+    assert (told["accounts"], told["tables"], told["partitions"]) == (1, 1, 2)
+    assert f'{told["rows"]} rows, {told["files"]} ordinary' in rowfs("check", sound).stdout
+    damage.by_sql(copy, damage.document('{"A":'))
+    done = rowfs("check", "--json", copy, check=False)
+    told = json.loads(done.stdout)
+    assert done.returncode == 1 and not told["clean"] and told["found"] == len(told["findings"]) > 0
+    assert told["findings"] == rowfs("check", copy, check=False).stdout.splitlines()[:-1]
+
+
 def test_what_is_sound_beside_damage_is_verified_on(rowfs, copy):
     """A damaged partition does not hide what is wrong in the next one."""
     damage.by_sql(copy, "UPDATE obj SET body=CAST('{' AS BLOB) WHERE id IN"

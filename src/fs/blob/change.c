@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/blob/change.h"
 
+#include "fs/blob/pages.h"
 #include "fs/blob/room.h"
 #include "fs/blob/show.h"
 #include "fs/blob/stage.h"
@@ -365,17 +366,18 @@ static enum err resize_node(
 {
 	struct blob_stage *s;
 	bool by_path = n->kind == BLOB_NODE_BLOCK;
+	const struct blob_pages p = { n->container, n->name, (uint64_t)n->version };
 	if (n->kind == BLOB_NODE_DIR || n->kind == BLOB_NODE_SNAPSHOTS)
 		return ERR_IS_A_DIRECTORY;
 	if (snapshot_key_is(n->name))
 		return err_set(detail, ERR_READ_ONLY, "A snapshot cannot be changed.");
 	uint64_t number = by_path ? blob_stages_number(fs->blobs->stages) : (uint64_t)n->version;
-	enum err e = n->kind == BLOB_NODE_PAGES
-		? ERR_NOT_PERMITTED
-		: blob_stage_open(fs, n->container, n->name, number, &s);
+	if (n->kind == BLOB_NODE_PAGES)
+		return blob_pages_resize(fs, &p, size, detail);
+	enum err e = blob_stage_open(fs, n->container, n->name, number, &s);
 	if (e != ERR_OK)
 		return e;
-	e = blob_stage_resize(fs, s, size);
+	e = blob_stage_resize(fs, s, size, detail);
 	if (e == ERR_OK && by_path)
 		e = blob_stage_commit(fs, s, false, detail);
 	blob_stage_unref(fs, s);

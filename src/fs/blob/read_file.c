@@ -4,50 +4,50 @@
  * cache, since others change it in place. */
 #include "fs/blob/read_file.h"
 
+#include "fs/blob/pages.h"
 #include "service/blobs/blobs.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 struct read_file {
 	struct vfile file; /* first */
 	uint64_t container;
 	struct blob_info blob; /* owned */
+	bool append;
 };
 
-/* The record of a page blob as it is. */
-static enum err refresh(struct read_file *f)
+static struct blob_pages pages_of(const struct read_file *f)
 {
-	struct blob_info now;
-	enum err e = blob_find(f->file.fs->service, f->container, f->blob.item.key, &now);
-	if (e == ERR_BLOB_NOT_FOUND ||
-		(e == ERR_OK && now.record.extent != f->blob.record.extent)) {
-		if (e == ERR_OK)
-			blob_info_fini(&now);
-		return ERR_GONE;
-	}
-	if (e != ERR_OK)
-		return e;
-	blob_info_fini(&f->blob);
-	f->blob = now;
-	return ERR_OK;
+	return (struct blob_pages){ f->container, f->blob.item.key, f->blob.record.extent };
 }
 
 static enum err file_read(
 	struct vfile *file, const struct caller *call, uint64_t offset, size_t n, struct buf *out)
 {
 	struct read_file *f = (struct read_file *)file;
-	(void)call;
-	enum err e = file->immutable ? ERR_OK : refresh(f);
+	const struct blob_pages p = pages_of(f);
 	uint64_t size = f->blob.record.size;
-	if (e != ERR_OK || offset >= size)
-		return e;
+	(void)call;
+	if (!file->immutable)
+		return blob_pages_read(file->fs, &p, offset, n, out);
+	if (offset >= size)
+		return ERR_OK;
 	n = n < size - offset ? n : (size_t)(size - offset);
 	if (!buf_reserve(out, n))
 		return ERR_NO_MEMORY;
-	e = blob_read(file->fs->service, &f->blob.record, offset, out->data + out->len, n);
+	enum err e = blob_read(file->fs->service, &f->blob.record, offset, out->data + out->len, n);
 	if (e == ERR_OK)
 		out->len += n;
 	return e;
+}
+
+static enum err file_write(
+	struct vfile *file, const struct caller *call, uint64_t offset, struct span bytes)
+{
+	const struct read_file *f = (const struct read_file *)file;
+	const struct blob_pages p = pages_of(f);
+	return blob_pages_write(file->fs, &p, f->append, offset, bytes, call->detail);
 }
 
 static enum err file_size(struct vfile *file, const struct caller *call, uint64_t *ret)
@@ -77,17 +77,27 @@ static const struct vfile_ops file_ops = {
 	.free = file_free,
 };
 
+static const struct vfile_ops written_ops = {
+	.pool = VPOOL_CHANGE,
+	.read = file_read,
+	.write = file_write,
+	.size = file_size,
+	.holds = file_holds,
+	.free = file_free,
+};
+
 enum err read_file_open(
-	struct fs *fs, uint64_t container, struct blob_info *blob, struct vfile **ret)
+	struct fs *fs, uint64_t container, struct blob_info *blob, int flags, struct vfile **ret)
 {
 	struct read_file *f = calloc(1, sizeof(*f));
 	if (f == NULL) {
 		blob_info_fini(blob);
 		return ERR_NO_MEMORY;
 	}
-	f->file = (struct vfile){
-		.ops = &file_ops, .fs = fs, .immutable = blob->record.type != BLOB_PAGES
-	};
+	f->append = (flags & O_APPEND) != 0;
+	f->file = (struct vfile){ .ops = (flags & O_ACCMODE) != O_RDONLY ? &written_ops : &file_ops,
+		.fs = fs,
+		.immutable = blob->record.type != BLOB_PAGES };
 	f->container = container;
 	f->blob = *blob;
 	*ret = &f->file;

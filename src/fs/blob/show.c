@@ -40,21 +40,30 @@ static void set_content(struct stat *st, uint64_t size, uint64_t bytes, int64_t 
 	st->st_mtim = st->st_ctim = st->st_atim = ticks_to_timespec(etag);
 }
 
+static void set_blob(struct stat *st, const struct blob_record *r)
+{
+	set_content(st, r->size, r->type == BLOB_PAGES ? r->pages * 512 : r->size, r->etag);
+}
+
 /* Tells the size of a staged write; if it is not open, that of the blob of its name. */
 static enum err stat_stage(struct fs *fs, const struct blob_node *n, struct stat *ret)
 {
 	struct blob_stage *s = blob_stage_get(fs, (uint64_t)n->version);
 	struct blob_info b;
-	if (s != NULL) {
+	bool pages = s != NULL && blob_stage_is_pages(s);
+	if (s != NULL && !pages) {
 		uint64_t size = blob_stage_size(s);
 		set_content(ret, size, size, service_now(fs->service));
 		blob_stage_unref(fs, s);
 		return ERR_OK;
 	}
-	enum err e = blob_find(fs->service, n->container, n->name, &b);
+	enum err e = pages ? blob_stage_blob(fs, s, &b)
+			   : blob_find(fs->service, n->container, n->name, &b);
+	if (s != NULL)
+		blob_stage_unref(fs, s);
 	if (e != ERR_OK)
 		return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
-	set_content(ret, b.record.size, b.record.size, b.record.etag);
+	set_blob(ret, &b.record);
 	blob_info_fini(&b);
 	return ERR_OK;
 }
@@ -89,7 +98,7 @@ static enum err stat_known(struct fs *fs, const struct blob_node *n, struct stat
 		return ERR_OK;
 	e = blob_of_node(fs, n, &b);
 	if (e == ERR_OK) {
-		set_content(ret, b.record.size, b.record.pages * 512, b.record.etag);
+		set_blob(ret, &b.record);
 		blob_info_fini(&b);
 	}
 	return e;

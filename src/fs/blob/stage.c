@@ -4,8 +4,10 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/lock.h"
+#include "fs/blob/pages.h"
 #include "fs/blob/room.h"
 #include "service/blobs/blobs.h"
+#include "service/blobs/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +33,9 @@ struct blob_stage {
 	bool loaded;               /* what the blob holds is in the file, or is not wanted */
 	bool news;                 /* something is not committed */
 	bool refused;              /* the last commit failed, and a close said so */
+	bool written;              /* bytes were */
+	/* Of the page blob that it became, and that is read and written; 0: none.  Is read without the lock. */
+	atomic_uint_fast64_t extent;
 	/* Guarded by the table's lock.  Only a rename changes it, under the lock of names, which also
 	 * keeps it as it is. */
 	char name[BLOB_NAME_BYTES];
@@ -355,16 +360,23 @@ static enum err write_all(int fd, uint64_t offset, const char *p, size_t n)
 	return ERR_OK;
 }
 
-/* Finds the blob that the stage is about. */
-static enum err find_blob(struct fs *fs, struct blob_stage *s, struct blob_info *ret)
+/* Which blob the stage is about; its name is copied. */
+static struct blob_pages pages_of(
+	struct fs *fs, const struct blob_stage *s, char name[BLOB_NAME_BYTES])
+{
+	mutex_lock(&fs->blobs->stages->lock);
+	memcpy(name, s->name, s->name_n);
+	const struct blob_pages p = { s->container, span_make(name, s->name_n),
+		atomic_load(&s->extent) };
+	mutex_unlock(&fs->blobs->stages->lock);
+	return p;
+}
+
+enum err blob_stage_blob(struct fs *fs, struct blob_stage *s, struct blob_info *ret)
 {
 	char name[BLOB_NAME_BYTES];
-	mutex_lock(&fs->blobs->stages->lock);
-	size_t n = s->name_n;
-	uint64_t container = s->container;
-	memcpy(name, s->name, n);
-	mutex_unlock(&fs->blobs->stages->lock);
-	enum err e = blob_find(fs->service, container, span_make(name, n), ret);
+	const struct blob_pages p = pages_of(fs, s, name);
+	enum err e = blob_find(fs->service, p.container, p.name, ret);
 	return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
 }
 
@@ -372,7 +384,7 @@ static enum err find_blob(struct fs *fs, struct blob_stage *s, struct blob_info 
 static enum err copy_blob(struct fs *fs, struct blob_stage *s, uint64_t keep, char *chunk)
 {
 	struct blob_info b;
-	enum err e = find_blob(fs, s, &b);
+	enum err e = blob_stage_blob(fs, s, &b);
 	if (e != ERR_OK)
 		return e;
 	uint64_t size = keep < b.record.size ? keep : b.record.size;
@@ -386,6 +398,23 @@ static enum err copy_blob(struct fs *fs, struct blob_stage *s, uint64_t keep, ch
 		s->size = b.record.size;
 	blob_info_fini(&b);
 	return e;
+}
+
+static bool is_removed(struct fs *fs, const struct blob_stage *s)
+{
+	mutex_lock(&fs->blobs->stages->lock);
+	bool removed = s->removed;
+	mutex_unlock(&fs->blobs->stages->lock);
+	return removed;
+}
+
+/* The name has become a blob. */
+static void is_there(struct fs *fs, struct blob_stage *s)
+{
+	mutex_lock(&fs->blobs->stages->lock);
+	s->fresh = false;
+	mutex_unlock(&fs->blobs->stages->lock);
+	blob_dirs_filled(fs->blobs->dirs, s->container, name_of(s));
 }
 
 /* Copies the part of the blob that stays, before the first read or change.  So all is of one version,
@@ -413,9 +442,75 @@ uint64_t blob_stage_size(const struct blob_stage *s)
 	return atomic_load(&s->size);
 }
 
+bool blob_stage_is_pages(struct blob_stage *s)
+{
+	return atomic_load(&s->extent) != 0;
+}
+
+static enum err read_pages(
+	struct fs *fs, struct blob_stage *s, uint64_t offset, size_t n, struct buf *out)
+{
+	char name[BLOB_NAME_BYTES];
+	const struct blob_pages p = pages_of(fs, s, name);
+	return blob_pages_read(fs, &p, offset, n, out);
+}
+
+static enum err write_pages(struct fs *fs, struct blob_stage *s, bool append, uint64_t offset,
+	struct span bytes, struct err_detail *detail)
+{
+	char name[BLOB_NAME_BYTES];
+	const struct blob_pages p = pages_of(fs, s, name);
+	return blob_pages_write(fs, &p, append, offset, bytes, detail);
+}
+
+static enum err resize_pages(
+	struct fs *fs, struct blob_stage *s, uint64_t size, struct err_detail *detail)
+{
+	char name[BLOB_NAME_BYTES];
+	const struct blob_pages p = pages_of(fs, s, name);
+	return blob_pages_resize(fs, &p, size, detail);
+}
+
+static enum err make_pages(struct fs *fs, struct blob_stage *s, struct err_detail *detail)
+{
+	struct blob_stages *t = fs->blobs->stages;
+	uint64_t extent = 0;
+	lock_assert_held(&s->lock);
+	mutex_lock(&t->names);
+	enum err e = is_removed(fs, s)
+		? ERR_GONE
+		: blob_pages_create(fs, s->container, name_of(s), NULL, &extent, detail);
+	if (e == ERR_OK) {
+		s->news = false;
+		atomic_store(&s->extent, extent);
+		is_there(fs, s);
+	}
+	mutex_unlock(&t->names);
+	return e;
+}
+
+/* Returns whether it may become a page blob: nothing is written, and no blob has the name. */
+static bool is_blank(struct fs *fs, const struct blob_stage *s)
+{
+	mutex_lock(&fs->blobs->stages->lock);
+	bool blank = s->fresh && !s->removed && !s->written;
+	mutex_unlock(&fs->blobs->stages->lock);
+	return blank;
+}
+
+enum err blob_stage_make_pages(struct fs *fs, struct blob_stage *s, struct err_detail *detail)
+{
+	mutex_lock(&s->lock);
+	enum err e = is_blank(fs, s) ? make_pages(fs, s, detail) : ERR_BLOB_TYPE;
+	mutex_unlock(&s->lock);
+	return e;
+}
+
 enum err blob_stage_read(
 	struct fs *fs, struct blob_stage *s, uint64_t offset, size_t n, struct buf *out)
 {
+	if (blob_stage_is_pages(s))
+		return read_pages(fs, s, offset, n, out);
 	mutex_lock(&s->lock);
 	enum err e = load(fs, s, UINT64_MAX);
 	if (e == ERR_OK && offset < s->size) {
@@ -432,26 +527,29 @@ enum err blob_stage_read(
 	return e;
 }
 
-enum err blob_stage_write(
-	struct fs *fs, struct blob_stage *s, bool append, uint64_t offset, struct span bytes)
+enum err blob_stage_write(struct fs *fs, struct blob_stage *s, bool append, uint64_t offset,
+	struct span bytes, struct err_detail *detail)
 {
 	mutex_lock(&s->lock);
+	if (blob_stage_is_pages(s)) {
+		mutex_unlock(&s->lock);
+		return write_pages(fs, s, append, offset, bytes, detail);
+	}
 	enum err e = load(fs, s, UINT64_MAX);
 	offset = append ? s->size : offset;
 	if (e == ERR_OK)
 		e = write_all(s->fd, offset, bytes.p, bytes.n);
 	if (e == ERR_OK) {
 		s->size = offset + bytes.n > s->size ? offset + bytes.n : s->size;
-		s->news = true;
+		s->news = s->written = true;
 		s->refused = false;
 	}
 	mutex_unlock(&s->lock);
 	return e;
 }
 
-enum err blob_stage_resize(struct fs *fs, struct blob_stage *s, uint64_t size)
+static enum err resize_file(struct fs *fs, struct blob_stage *s, uint64_t size)
 {
-	mutex_lock(&s->lock);
 	enum err e = load(fs, s, size);
 	if (e == ERR_OK && ftruncate(s->fd, (off_t)size) != 0)
 		e = err_from_errno(errno);
@@ -459,6 +557,19 @@ enum err blob_stage_resize(struct fs *fs, struct blob_stage *s, uint64_t size)
 		s->news = s->news || s->size != size;
 		s->size = size;
 	}
+	return e;
+}
+
+enum err blob_stage_resize(
+	struct fs *fs, struct blob_stage *s, uint64_t size, struct err_detail *detail)
+{
+	enum err e = ERR_OK;
+	mutex_lock(&s->lock);
+	if (is_blank(fs, s) && s->size == 0 && size > 0 && size % BLOB_PAGE_BYTES == 0)
+		e = make_pages(fs, s, detail);
+	if (e == ERR_OK)
+		e = blob_stage_is_pages(s) ? resize_pages(fs, s, size, detail)
+					   : resize_file(fs, s, size);
 	mutex_unlock(&s->lock);
 	return e;
 }
@@ -510,14 +621,6 @@ static enum err put_named(
 	return e;
 }
 
-static bool is_removed(struct fs *fs, const struct blob_stage *s)
-{
-	mutex_lock(&fs->blobs->stages->lock);
-	bool removed = s->removed;
-	mutex_unlock(&fs->blobs->stages->lock);
-	return removed;
-}
-
 /* The same, unless the name was removed during the upload. */
 static enum err put(
 	struct fs *fs, struct blob_stage *s, struct blob_new *to, struct err_detail *detail)
@@ -526,12 +629,8 @@ static enum err put(
 	mutex_lock(&t->names);
 	bool removed = is_removed(fs, s);
 	enum err e = removed ? ERR_OK : put_named(fs, s, to, detail);
-	if (e == ERR_OK && !removed) {
-		mutex_lock(&t->lock);
-		s->fresh = false;
-		mutex_unlock(&t->lock);
-		blob_dirs_filled(fs->blobs->dirs, s->container, name_of(s));
-	}
+	if (e == ERR_OK && !removed)
+		is_there(fs, s);
 	mutex_unlock(&t->names);
 	return e;
 }

@@ -47,13 +47,23 @@ void blob_stages_removed(struct fs *fs, uint64_t container, struct span name);
 void blob_stages_moved(
 	struct fs *fs, uint64_t from, struct span name, uint64_t to, struct span to_name);
 
+/* Finds the blob as it is, under the name that it has.  On ERR_OK call blob_info_fini().  ERR_GONE. */
+enum err blob_stage_blob(struct fs *fs, struct blob_stage *s, struct blob_info *ret);
+/* Returns whether it is a page blob by now, which is written in place. */
+bool blob_stage_is_pages(struct blob_stage *s);
+/* Makes a new blob a page blob of no bytes, before anything is written.  ERR_BLOB_TYPE: that was done, or a
+ * blob is there.  The errors of blob_pages_create(). */
+enum err blob_stage_make_pages(struct fs *fs, struct blob_stage *s, struct err_detail *detail);
+
 uint64_t blob_stage_size(const struct blob_stage *s);
 enum err blob_stage_read(
 	struct fs *fs, struct blob_stage *s, uint64_t offset, size_t n, struct buf *out);
 /* append: at the end, whatever the offset. */
-enum err blob_stage_write(
-	struct fs *fs, struct blob_stage *s, bool append, uint64_t offset, struct span bytes);
-enum err blob_stage_resize(struct fs *fs, struct blob_stage *s, uint64_t size);
+enum err blob_stage_write(struct fs *fs, struct blob_stage *s, bool append, uint64_t offset,
+	struct span bytes, struct err_detail *detail);
+/* The first size of a new blob, a multiple of 512, makes it a page blob. */
+enum err blob_stage_resize(
+	struct fs *fs, struct blob_stage *s, uint64_t size, struct err_detail *detail);
 /* Commits it if there is anything new.  The errors of blob_put(). */
 enum err blob_stage_commit(
 	struct fs *fs, struct blob_stage *s, bool durable, struct err_detail *detail);

@@ -6,6 +6,7 @@
 #include "fs/blob/change.h"
 #include "fs/blob/dir.h"
 #include "fs/blob/find.h"
+#include "fs/blob/pages.h"
 #include "fs/blob/read_file.h"
 #include "fs/blob/room.h"
 #include "fs/blob/show.h"
@@ -159,7 +160,7 @@ static enum err open_to_read(struct fs *fs, const struct blob_node *n, struct vf
 	struct blob_stage *s;
 	if (n->kind != BLOB_NODE_STAGE) {
 		enum err e = blob_of_node(fs, n, &blob);
-		return e == ERR_OK ? read_file_open(fs, n->container, &blob, ret) : e;
+		return e == ERR_OK ? read_file_open(fs, n->container, &blob, O_RDONLY, ret) : e;
 	}
 	s = blob_stage_get(fs, (uint64_t)n->version);
 	if (s == NULL)
@@ -167,6 +168,23 @@ static enum err open_to_read(struct fs *fs, const struct blob_node *n, struct vf
 	enum err e =
 		write_file_open(fs, n->container, n->name, (uint64_t)n->version, O_RDONLY, ret);
 	blob_stage_unref(fs, s);
+	return e;
+}
+
+static enum err open_pages(struct fs *fs, const struct blob_node *n, int flags,
+	const struct caller *call, struct vfile **ret)
+{
+	const struct blob_pages p = { n->container, n->name, (uint64_t)n->version };
+	struct blob_info b;
+	enum err e = blob_of_node(fs, n, &b);
+	if (e != ERR_OK)
+		return e;
+	e = lease_check_write(&b.record.lease, SPAN_LIT(""), service_now(fs->service));
+	if (e == ERR_OK && (flags & O_TRUNC) != 0)
+		e = blob_pages_resize(fs, &p, 0, call->detail);
+	if (e == ERR_OK)
+		return read_file_open(fs, n->container, &b, flags, ret);
+	blob_info_fini(&b);
 	return e;
 }
 
@@ -183,8 +201,7 @@ static enum err open_to_write(struct fs *fs, const struct blob_node *n, int flag
 	case BLOB_NODE_SNAPSHOTS:
 		return ERR_IS_A_DIRECTORY;
 	case BLOB_NODE_PAGES:
-		return err_set(
-			call->detail, ERR_NOT_PERMITTED, "A page blob is written over REST.");
+		return open_pages(fs, n, flags, call, ret);
 	case BLOB_NODE_BLOCK:
 		blob_stages_expect(fs->blobs->stages, call->thread, n->container, n->name);
 		return ERR_GONE;

@@ -31,8 +31,7 @@ static enum err file_read(
 static enum err file_write(
 	struct vfile *f, const struct caller *call, uint64_t offset, struct span bytes)
 {
-	(void)call;
-	return blob_stage_write(f->fs, own(f)->stage, own(f)->append, offset, bytes);
+	return blob_stage_write(f->fs, own(f)->stage, own(f)->append, offset, bytes, call->detail);
 }
 
 static enum err file_close(struct vfile *f, const struct caller *call)
@@ -86,7 +85,7 @@ enum err write_file_open(struct fs *fs, uint64_t container, struct span name, ui
 	memcpy(f->name, name.p, name.n < sizeof(f->name) ? name.n : sizeof(f->name) - 1);
 	enum err e = blob_stage_open(fs, container, name, number, &f->stage);
 	if (e == ERR_OK && (flags & O_TRUNC) != 0) {
-		e = blob_stage_resize(fs, f->stage, 0);
+		e = blob_stage_resize(fs, f->stage, 0, NULL);
 		if (e != ERR_OK)
 			blob_stage_unref(fs, f->stage);
 	}

@@ -20,7 +20,9 @@ struct page_work {
 	const struct sequence_conditions *sequence;
 	uint64_t offset, end; /* whole pages */
 	struct span bytes;    /* p NULL: they are cleared */
-	uint64_t begun;       /* the extent of the steps before; 0: there was none */
+	uint64_t begun;       /* the extent of the steps before, or that is meant; 0: any */
+	char *padded;         /* NULL, or `bytes`, whose ends are filled from what is there: */
+	uint64_t fill_to, fill_from; /* up to the one offset, and from the other one on */
 
 	uint64_t extent;
 	uint64_t next;  /* where the next step begins */
@@ -191,6 +193,17 @@ static enum err step(struct page_work *p, struct blob_change *w, struct blob_rec
 	return e;
 }
 
+/* Reads what stays of the first and the last page. */
+static enum err fill(struct service *s, const struct page_work *p)
+{
+	enum err e =
+		pages_read(s, p->extent, p->offset, p->padded, (size_t)(p->fill_to - p->offset));
+	if (e == ERR_OK)
+		e = pages_read(s, p->extent, p->fill_from, p->padded + (p->fill_from - p->offset),
+			(size_t)(p->end - p->fill_from));
+	return e == ERR_GONE ? ERR_CONDITION_NOT_MET : e;
+}
+
 static enum err make_pages(
 	void *arg, struct blob_change *w, const struct blob_record *there, struct blob_record *ret)
 {
@@ -204,7 +217,9 @@ static enum err make_pages(
 		return e;
 	*ret = *there;
 	p->number = there->sequence;
-	return step(p, w, ret);
+	if (p->padded != NULL)
+		e = fill(w->service, p);
+	return e == ERR_OK ? step(p, w, ret) : e;
 }
 
 /* What still holds for the steps behind the first one: the lease. */
@@ -237,6 +252,7 @@ static enum err run(const struct page_target *t, struct page_work *p, struct pag
 		p->offset >= p->end)
 		return ERR_PAGE_RANGE;
 	p->sequence = t->sequence;
+	p->begun = t->extent;
 	do {
 		e = blob_change(&w, make_pages, p);
 		p->begun = p->extent;
@@ -254,6 +270,30 @@ enum err pages_write(const struct page_target *t, uint64_t offset, struct span b
 {
 	struct page_work p = { .offset = offset, .end = offset + bytes.n, .bytes = bytes };
 	return bytes.n <= PAGES_WRITE_MAX ? run(t, &p, ret, detail) : ERR_BODY_TOO_LARGE;
+}
+
+enum err pages_patch(const struct page_target *t, uint64_t offset, struct span bytes,
+	struct page_result *ret, struct err_detail *detail)
+{
+	uint64_t to = offset + bytes.n, first = offset - offset % BLOB_PAGE_BYTES;
+	uint64_t end = to + (BLOB_PAGE_BYTES - to % BLOB_PAGE_BYTES) % BLOB_PAGE_BYTES;
+	if (first == offset && end == to)
+		return pages_write(t, offset, bytes, ret, detail);
+	if (end - first > PAGES_WRITE_MAX)
+		return ERR_BODY_TOO_LARGE;
+	char *padded = malloc((size_t)(end - first));
+	if (padded == NULL)
+		return ERR_NO_MEMORY;
+	memcpy(padded + (offset - first), bytes.p, bytes.n);
+	struct page_work p = { .offset = first,
+		.end = end,
+		.bytes = span_make(padded, (size_t)(end - first)),
+		.padded = padded,
+		.fill_to = offset,
+		.fill_from = to };
+	enum err e = run(t, &p, ret, detail);
+	free(padded);
+	return e;
 }
 
 enum err pages_clear(const struct page_target *t, uint64_t offset, uint64_t n,
@@ -368,7 +408,7 @@ static enum err make_edit(
 enum err page_blob_edit(const struct page_target *t, const struct page_blob_edit *to,
 	struct page_result *ret, struct err_detail *detail)
 {
-	struct edit_work m = { .to = to };
+	struct edit_work m = { .to = to, .pages.begun = t->extent };
 	struct blob_change w = change_of(t, detail);
 	const struct blob_conditions rest = lease_of(t);
 	enum err e = to->resize ? check_size(to->size, detail) : ERR_OK;

@@ -25,7 +25,8 @@ struct page_target {
 	struct span name;
 	const struct blob_conditions *conditions;
 	const struct sequence_conditions *sequence; /* NULL: none */
-	bool lazy; /* the change need not survive a power cut when the call returns */
+	uint64_t extent; /* the content that is meant; another one is ERR_BLOB_NOT_FOUND.  0: any */
+	bool lazy;       /* the change need not survive a power cut when the call returns */
 };
 
 /* The state of the blob after the change. */
@@ -48,6 +49,9 @@ enum err page_blob_create(const struct page_target *t, const struct page_blob_ne
  * end.  ERR_BODY_TOO_LARGE: above PAGES_WRITE_MAX.  ERR_BLOB_NOT_FOUND, ERR_BLOB_TYPE,
  * ERR_SEQUENCE_CONDITION, those of blob_conditions_write(); ERR_THROTTLED. */
 enum err pages_write(const struct page_target *t, uint64_t offset, struct span bytes,
+	struct page_result *ret, struct err_detail *detail);
+/* The same for bytes at any offset inside the blob: the rest of the first and the last page stays. */
+enum err pages_patch(const struct page_target *t, uint64_t offset, struct span bytes,
 	struct page_result *ret, struct err_detail *detail);
 /* Clears whole pages: they are zeros, and valid no more.  Up to 4 MiB that is one step; a longer range
  * is cleared from its beginning on, in steps of PAGES_STEP pieces.  The errors of pages_write(). */

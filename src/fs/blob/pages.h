@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * The bytes of a page blob, which are changed in place.  Each call is a step of its own, that REST sees
+ * at once; fsync has the disk take them. */
+#ifndef FS_BLOB_PAGES_H
+#define FS_BLOB_PAGES_H
+
+#include "fs/core/state.h"
+#include "service/blobs/blob_find.h"
+
+/* Which one: the blob of this name, as long as it has this content. */
+struct blob_pages {
+	uint64_t container;
+	struct span name;
+	uint64_t extent;
+};
+
+/* Makes an empty one where no blob is, or in place of the empty block blob `old`, whose properties and
+ * metadata it keeps.  Sets *ret_extent.  ERR_BLOB_EXISTS; ERR_BLOB_CONDITION: it has changed; the errors of
+ * page_blob_create(). */
+enum err blob_pages_create(struct fs *fs, uint64_t container, struct span name,
+	const struct blob_record *old, uint64_t *ret_extent, struct err_detail *detail);
+/* Finds its record.  On ERR_OK call blob_info_fini().  ERR_GONE: it was removed or replaced, as below. */
+enum err blob_pages_find(struct fs *fs, const struct blob_pages *p, struct blob_info *ret);
+/* Appends up to n bytes. */
+enum err blob_pages_read(
+	struct fs *fs, const struct blob_pages *p, uint64_t offset, size_t n, struct buf *out);
+/* Writes bytes at the offset, or behind the end (append).  Behind the end the blob grows: ERR_OUT_OF_RANGE
+ * unless it then has whole pages.  The errors of pages_patch(). */
+enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, bool append, uint64_t offset,
+	struct span bytes, struct err_detail *detail);
+/* ERR_OUT_OF_RANGE: not whole pages.  ERR_FILE_TOO_LARGE: above PAGE_BLOB_MAX_BYTES. */
+enum err blob_pages_resize(
+	struct fs *fs, const struct blob_pages *p, uint64_t size, struct err_detail *detail);
+
+#endif

@@ -269,7 +269,6 @@ static void engine_close(struct store *s)
 	sql_close_files(st);
 	pthread_cond_destroy(&st->reclaimer.wake);
 	mutex_destroy(&st->lock);
-	pthread_cond_destroy(&st->sync_done);
 	buf_fini(&st->note);
 	free(st->kept_copy);
 	free(st->path);
@@ -321,6 +320,7 @@ static struct sql_store *store_new(const char *path)
 	st->base.ops = &ops;
 	st->hold_fd = st->wal_fd = -1;
 	st->tail = &st->head;
+	st->unsynced_tail = &st->unsynced;
 	st->slice_items = SQL_SLICE_ITEMS;
 	st->writer.limit_file = LIMIT_FILE_BYTES;
 	st->writer.limit_files = LIMIT_FILES_BYTES;
@@ -328,7 +328,6 @@ static struct sql_store *store_new(const char *path)
 	st->writer.feed_ticks = STORE_FEED_KEPT_TICKS;
 	st->writer.limit_pieces = UINT64_MAX;
 	mutex_init(&st->lock, RANK_STORE);
-	pthread_cond_init(&st->sync_done, NULL);
 	pthread_cond_init(&st->reclaimer.wake, NULL);
 	st->reclaimer.slice = sql_reclaim_slice;
 	return st;

@@ -46,15 +46,15 @@ struct sql_store {
 	atomic_bool log_shrinks;         /* the next leader gives its space back */
 	atomic_bool disk_refused;        /* the last commit: the next room() tries one */
 
-	struct mutex lock;            /* guards what follows */
-	struct sql_set *head, **tail; /* change sets that wait */
-	bool led;                     /* somebody is committing */
-	_Atomic unsigned warm_reads;  /* that the writer's connection may still serve (engine.c) */
-	uint64_t committed, synced;   /* commit numbers */
-	bool syncing, sync_failed;    /* failed: until the store is opened anew */
-	pthread_cond_t sync_done;
-	size_t slice_items; /* of the next slice that is reclaimed */
-	struct buf note;    /* for the next opening, as note.c writes it */
+	struct mutex lock;                         /* guards what follows */
+	struct sql_set *head, **tail;              /* change sets that wait */
+	struct sql_set *unsynced, **unsynced_tail; /* committed ones, in order of their commits */
+	bool led;                                  /* somebody is committing */
+	_Atomic unsigned warm_reads; /* that the writer's connection may still serve (engine.c) */
+	uint64_t committed, synced;  /* commit numbers */
+	bool syncing, sync_failed;   /* failed: until the store is opened anew */
+	size_t slice_items;          /* of the next slice that is reclaimed */
+	struct buf note;             /* for the next opening, as note.c writes it */
 	struct {
 		pthread_t thread;
 		pthread_cond_t wake;

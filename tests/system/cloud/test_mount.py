@@ -34,11 +34,11 @@ class There:
         self.make, self.account, self.work = mount, account, work
         self.client = Client(account.server.port)
 
-    def mounted(self, *options):
+    def mounted(self, *options, **env):
         cache = self.work / "cache"
         cache.mkdir(exist_ok=True)
         self.mount = self.make(Url(self.account.url), f"connection-string={self.account.secret}", *options,
-                               env={**ENV, "XDG_CACHE_HOME": str(cache)})
+                               env={**ENV, "XDG_CACHE_HOME": str(cache), **env})
         self.path = self.mount.path / ACCOUNT
         return self.path
 

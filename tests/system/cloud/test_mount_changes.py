@@ -2,6 +2,7 @@
 """Changes by the mount of an account elsewhere: a close that succeeded is in the service."""
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 from rest_client import ACCOUNT, Client, ok
 from tools import get, put, raises, reason, xattr
 
-from conftest import add_accounts
+from conftest import BUILD, add_accounts
 from test_client import PROGRAM
 from test_mount import there, there_with  # noqa: F401
 from test_transfer import lines, numbered
@@ -66,6 +67,27 @@ def test_files_that_become_rows_and_files_that_stay(posts):
     assert sorted(os.listdir(part)) == ["notes.txt", "r.json"]
     (part / "r.json").unlink()
     assert os.listdir(part) == ["notes.txt"] and os.listdir(posts.posts) == ["p"]
+
+
+def test_a_clock_ahead_of_the_services_breaks_no_write(there):  # noqa: F811
+    """The shadow's own items are then newer than the rows that replace them."""
+    ok(there.client.create_table("Posts"))
+    part = there.mounted("cache=0", LD_PRELOAD=str(BUILD / "tests/system/cloud/clock_ahead.so")) / "Posts/p"
+    part.mkdir()
+    for n in range(2):
+        put(part / "r.json", f'{{"N":{n}}}')
+        assert row_of(there, "p", "r") == {"N": n} and json.loads(get(part / "r.json")) == {"N": n}
+    put(part / "temporary", '{"N":5}')
+    os.rename(part / "temporary", part / "r.json")
+    assert row_of(there, "p", "r") == {"N": 5} and json.loads(get(part / "r.json")) == {"N": 5}
+    assert os.listdir(part) == ["r.json"]
+    ok(there.client.replace("Posts", "p", "r", {"N": 6}))
+    assert json.loads(get(part / "r.json")) == {"N": 6}
+    (part / "waits.json").touch()
+    ok(there.client.insert("Posts", {"PartitionKey": "p", "RowKey": "waits", "N": 7}))
+    assert json.loads(get(part / "waits.json")) == {"N": 7}
+    (part / "r.json").unlink()
+    assert row_of(there, "p", "r") is None and os.listdir(part) == ["waits.json"]
 
 
 def test_mv_and_cp_move_rows_within_and_between_partitions(posts):

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * A whole request through the whole REST layer, over the in-memory engine: lines of
  * "METHOD TARGET" and "Name: value", an empty line, the body.  The first byte says which service
- * it is for, q or Q the queues, and whether the peer is trusted, which n and Q say is not.  In the
+ * it is for, q or Q the queues, b or B the blobs, and whether the peer is trusted, which n, Q and B say is
+ * not.  In the
  * target $I is the id of a message and $R its receipt.  Whatever comes: an answer with a status, and
- * 501 is the only one from 500 on.  What queues answer is XML that can be read. */
+ * 501 is the only one from 500 on.  What queues answer, and errors of blobs, are XML that can be read. */
 #include "codec/xml_events.h"
 #include "fuzz.h"
+#include "rest/blobs/blobs.h"
 #include "rest/core/handle.h"
 #include "rest/queues/queues.h"
 #include "rest/tables/tables.h"
+#include "service/blobs/blobs.h"
+#include "service/blobs/blocks.h"
+#include "service/blobs/containers.h"
+#include "service/blobs/page_write.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/queue/messages.h"
@@ -43,6 +49,38 @@ static void make_queue(struct service *s, uint64_t account, struct queue_message
 		ERR_OK);
 }
 
+/* Makes a container with a blob of each type. */
+static void make_blobs(struct service *s, uint64_t account)
+{
+	static const struct blob_conditions none = { 0 };
+	struct collection c = {
+		.name = SPAN_LIT("photos"), .metadata = SPAN_LIT(""), .policies = SPAN_LIT("")
+	};
+	struct blob_change log = {
+		.service = s, .origin = ORIGIN_COMMAND, .name = SPAN_LIT("log"), .conditions = &none
+	};
+	struct page_target disk = { .service = s,
+		.origin = ORIGIN_COMMAND,
+		.name = SPAN_LIT("disk"),
+		.conditions = &none };
+	struct page_result result;
+	uint64_t id;
+	int64_t etag;
+
+	MUST(collection_create(s, ORIGIN_COMMAND, &collection_container, account, &c, NULL) ==
+		ERR_OK);
+	MUST(container_id(s, account, c.name, &id) == ERR_OK);
+	MUST(blob_put(s, ORIGIN_COMMAND, id, SPAN_LIT("a"),
+		     &(struct blob_new){
+			     .metadata = SPAN_LIT(""), .content = SPAN_LIT("0123456789") },
+		     &none, &etag, NULL) == ERR_OK);
+	log.container = disk.container = id;
+	MUST(append_create(&log, &(struct append_new){ .metadata = SPAN_LIT("") }) == ERR_OK);
+	MUST(page_blob_create(&disk,
+		     &(struct page_blob_new){ .metadata = SPAN_LIT(""), .size = 8192 }, &result,
+		     NULL) == ERR_OK);
+}
+
 static struct service *make_service(struct queue_message *ret)
 {
 	struct store *store;
@@ -55,6 +93,7 @@ static struct service *make_service(struct queue_message *ret)
 	MUST(account_find(s, SPAN_LIT("acct"), &account) == ERR_OK);
 	MUST(table_create(s, ORIGIN_COMMAND, account.id, SPAN_LIT("tab"), NULL, NULL) == ERR_OK);
 	make_queue(s, account.id, ret);
+	make_blobs(s, account.id);
 	item_fini(&account);
 	return s;
 }
@@ -134,9 +173,16 @@ static void ask(const struct rest_service *rest, struct service *s, struct reque
 	MUST(admitted == ERR_OK || r.status == refused);
 	MUST(r.status >= 200 && (r.status < 500 || r.status == 501));
 	MUST(!(r.status < 300 && !q->peer->trusted) || span_is(q->method, "OPTIONS"));
-	if (rest == &rest_queues)
+	if (rest == &rest_queues || (rest == &rest_blobs && r.status >= 400))
 		is_xml(&r);
 	response_fini(&r);
+}
+
+static const struct rest_service *service_of(uint8_t letter)
+{
+	if (letter == 'b' || letter == 'B')
+		return &rest_blobs;
+	return letter == 'q' || letter == 'Q' ? &rest_queues : &rest_tables;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -150,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	peer.trusted = data[0] != 'n' && data[0] != 'Q';
+	peer.trusted = strchr("nQB", data[0]) == NULL;
 	rest = span_make(data + 1, size - 1);
 	split(take_line(&rest), ' ', &q.method, &q.target);
 	for (line = take_line(&rest); line.n > 0 && q.nheaders < HEADERS_MAX;
@@ -161,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	q.body = rest;
 	struct service *s = make_service(&message);
 	q.target = fill(q.target, &message, &target);
-	ask(data[0] == 'q' || data[0] == 'Q' ? &rest_queues : &rest_tables, s, &q);
+	ask(service_of(data[0]), s, &q);
 	service_free(s);
 	buf_fini(&target);
 	return 0;

@@ -104,11 +104,34 @@ TEST(length)
 TEST(no_component)
 {
 	static const char *const none[] = { "", "%blob", "a%blob", ".%blob", "a%dot", "a%empty",
-		"%dot", "a%dot.%blob" };
+		"%dot", "a%dot.%blob", ".", "..", "..%blob", "...%blob" };
 	struct blob_component c;
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		CHECK(!blob_component_read(span_of(none[i]), &c));
 }
 
+/* A short component has its own name only, also if its hash is known. */
+TEST(a_hash_means_only_a_long_component)
+{
+	struct buf out = BUF_INIT(4096);
+	struct blob_component back;
+	char component[256];
+	memset(component, 'x', sizeof(component));
+	for (size_t n = 255; n <= 256; n++) {
+		buf_clear(&out);
+		blob_component_write(span_make(component, 256), false, &out);
+		CHECK(blob_component_read(buf_span(&out), &back));
+		CHECK(blob_component_is(&back, span_make(component, n)) == (n == 256));
+	}
+	/* Of 255 bytes the name beside a directory has a hash, the name itself has none. */
+	buf_clear(&out);
+	blob_component_write(span_make(component, 255), true, &out);
+	CHECK(blob_component_read(buf_span(&out), &back));
+	CHECK(back.is_file && blob_component_is(&back, span_make(component, 255)));
+	CHECK(blob_component_read(span_make(out.data, out.len - 6), &back));
+	CHECK(!back.is_file && !blob_component_is(&back, span_make(component, 255)));
+	buf_fini(&out);
+}
+
 RUN_TESTS(T(examples), T(a_snapshot_has_the_name_of_its_blob_and_its_time), T(there_and_back),
-	T(length), T(no_component))
+	T(length), T(no_component), T(a_hash_means_only_a_long_component))

@@ -178,6 +178,7 @@ enum err blob_snapshot_find(
 	if (!blob_component_split_snapshot(shown, &name, &time) ||
 		!blob_component_read(name, &component) || component.is_file)
 		return ERR_NOT_FOUND;
+	component.suffix = shown.n - name.n;
 	*ret = (struct blob_found){ .name = BUF_INIT(2 * BLOB_NAME_BYTES) };
 	enum err e = whole_name(fs, dir, &component, &ret->name);
 	buf_add_char(&ret->name, SNAPSHOT_MARK);

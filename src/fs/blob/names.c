@@ -6,9 +6,11 @@
 #include "service/blobs/snapshot_key.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* How many bytes of a long component its file's name begins with. */
 #define LONG_BEGINS 200
+#define BESIDE ".%blob"
 
 enum word {
 	WORD_NONE,
@@ -89,33 +91,47 @@ static void write_hash(struct span component, char out[BLOB_HASH_CHARS + 1])
 		(void)snprintf(out + 2 * i, 3, "%02x", digest[i]);
 }
 
-static void add_long(struct span c, struct buf *out)
+/* Returns how many bytes add_plain() adds. */
+static size_t plain_bytes(struct span c)
 {
-	char hash[BLOB_HASH_CHARS + 1];
+	size_t before, marks;
+	if (c.n == 0 || is_dots(c))
+		return c.n + (c.n == 0 ? strlen("%empty") : strlen("%dot"));
+	return c.n + (last_word(c, &before, &marks) != WORD_NONE);
+}
+
+/* Returns with how many bytes of a long component its file's name begins. */
+static size_t long_begins(struct span c)
+{
 	size_t n = LONG_BEGINS < c.n ? LONG_BEGINS : c.n;
 	while (n > 0 && n < c.n && ((unsigned char)c.p[n] & 0xC0) == 0x80) /* whole characters */
 		n--;
 	while (n > 0 && c.p[n - 1] == '%') /* they would join the one before the hash */
 		n--;
-	write_hash(c, hash);
-	buf_add(out, c.p, n);
-	buf_addf(out, "%%~%s", hash);
+	return n;
+}
+
+static bool is_long(struct span c, size_t suffix_bytes)
+{
+	return plain_bytes(c) > LIMIT_FILE_NAME_BYTES - suffix_bytes;
 }
 
 static void write_before(struct span component, struct span suffix, struct buf *out)
 {
-	size_t from = out->len;
-	add_plain(component, out);
-	if (buf_ok(out) && out->len - from > LIMIT_FILE_NAME_BYTES - suffix.n) {
-		out->len = from;
-		add_long(component, out);
+	char hash[BLOB_HASH_CHARS + 1];
+	if (is_long(component, suffix.n)) {
+		write_hash(component, hash);
+		buf_add(out, component.p, long_begins(component));
+		buf_addf(out, "%%~%s", hash);
+	} else {
+		add_plain(component, out);
 	}
 	buf_add_span(out, suffix);
 }
 
 void blob_component_write(struct span component, bool beside_dir, struct buf *out)
 {
-	write_before(component, beside_dir ? SPAN_LIT(".%blob") : SPAN_LIT(""), out);
+	write_before(component, beside_dir ? SPAN_LIT(BESIDE) : SPAN_LIT(""), out);
 }
 
 void blob_component_write_snapshot(struct span component, struct span time, struct buf *out)
@@ -172,11 +188,14 @@ bool blob_component_read(struct span shown, struct blob_component *ret)
 	enum word word = last_word(shown, &before, &marks);
 	if (word == WORD_BLOB && marks == 1 && before > 0 && shown.p[before - 1] == '.') {
 		ret->is_file = true;
+		ret->suffix = strlen(BESIDE);
 		shown = span_make(shown.p, before - 1);
 		word = last_word(shown, &before, &marks);
 	}
 	if (word != WORD_NONE && marks == 1)
 		return read_special(word, span_make(shown.p, before), shown, ret);
+	if (word == WORD_NONE && is_dots(shown))
+		return false;
 	if (word == WORD_NONE)
 		before = shown.n;
 	memcpy(ret->text, shown.p, before);
@@ -193,6 +212,10 @@ bool blob_component_is(const struct blob_component *c, struct span component)
 	char hash[BLOB_HASH_CHARS + 1];
 	if (c->hash[0] == '\0')
 		return span_eq(component, span_make(c->text, c->n));
+	/* Else a component would have two names. */
+	if (!is_long(component, c->suffix) || long_begins(component) != c->n ||
+		memcmp(component.p, c->text, c->n) != 0)
+		return false;
 	write_hash(component, hash);
 	return strcmp(c->hash, hash) == 0;
 }

@@ -28,6 +28,7 @@ struct blob_component {
 	size_t n;
 	bool is_file;                   /* it is the blob beside a directory */
 	char hash[BLOB_HASH_CHARS + 1]; /* "": none */
+	size_t suffix; /* bytes of the name behind it; of a snapshot the caller adds its time's */
 };
 
 /* Appends the file's name of a component; beside_dir: of a blob beside a directory. */

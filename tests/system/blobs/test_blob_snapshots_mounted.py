@@ -55,7 +55,7 @@ def test_BL85_a_listing_of_many(rest):  # noqa: F811
 
 def test_BL85_a_page_blob_keeps_its_pages(rest):  # noqa: F811
     made = rest.ask("PUT", "/photos/disk", headers={
-        "x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(1 << 30)})
+        "x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(1 << 20)})
     assert made.status == 201
 
     def write(byte):
@@ -66,6 +66,9 @@ def test_BL85_a_page_blob_keeps_its_pages(rest):  # noqa: F811
     write(b"2")
     with open(file, "rb") as f:
         assert (os.pread(f.fileno(), 4, 8190), os.fstat(f.fileno()).st_blocks) == (b"\0\0" + b"11", 8)
+    raises(errno.EROFS, os.open, file, os.O_RDWR)
+    raises(errno.EROFS, os.truncate, file, 512)
+    assert get(file)[8192:8194] == b"11"
 
 
 def test_BL86_nothing_there_can_be_changed(rest):  # noqa: F811

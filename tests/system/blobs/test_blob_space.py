@@ -73,6 +73,18 @@ def test_BL80_the_close_of_a_file_that_is_too_large_fails(rest):
     assert (rest.dir / "b").stat().st_size == 8 * KIB
 
 
+def test_BL80_a_write_of_pages_that_are_too_many_fails(rest):
+    fd = os.open(rest.dir / "disk", os.O_RDWR | os.O_CREAT)
+    try:
+        os.ftruncate(fd, 8 * MIB)
+        assert os.pwrite(fd, b"x" * MIB, 4 * MIB) == MIB
+        raises(errno.ENOSPC, os.pwrite, fd, b"x" * 4 * KIB, 0)
+        assert os.pread(fd, 1, 0) == b"\0"
+        assert os.pwrite(fd, b"y" * MIB, 4 * MIB) == MIB
+    finally:
+        os.close(fd)
+
+
 def test_BL81_stats_and_df_show_it(rest, mount):
     put(rest.dir / "a", bytes(256 * KIB))
     assert (stats(rest)["blob_bytes"], stats(rest)["blob_space"]) == (256 * KIB, MIB)

@@ -17,6 +17,8 @@ struct rest;
 #define REST_ENDPOINTS_MAX 8
 /* Bytes for the text of an endpoint. */
 #define REST_ENDPOINT_TEXT 200
+/* Bytes of rest_page_link(), with NUL. */
+#define REST_PAGE_LINK_TEXT 256
 #define REST_TRUSTED_MAX 16
 /* In the form that SDKs parse; no real tenant has it. */
 #define REST_TENANT_DEFAULT "00000000-0000-0000-0000-000000000000"
@@ -34,7 +36,7 @@ struct rest_limits {
 struct rest_options {
 	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (any free port), "unix:/path".  With the
 	 * prefix of a service, such as "table=", the socket serves this one, else the tables.
-	 * "admin=": an admin socket (rest/admin/admin.h). */
+	 * "admin=": an admin socket (rest/admin/admin.h).  "page=": the page (rest/page/page.h). */
 	const char *endpoints[REST_ENDPOINTS_MAX];
 	size_t nendpoints;
 	const char *tenant; /* a UUID for challenges; NULL: REST_TENANT_DEFAULT */
@@ -72,6 +74,9 @@ enum err rest_start(struct service *service, const struct rest_options *options,
 /* Returns the text of the i-th socket with its real port, such as "http://127.0.0.1:10002" or
  * "unix:/path"; with the service's prefix if that is not the tables.  "localhost" can have two.  NULL behind the last one. */
 const char *rest_endpoint(const struct rest *r, size_t i);
+/* Writes the link that opens the page once, as "http://127.0.0.1:10003/?link=...".  Returns false if
+ * no socket serves the page.  The link is a credential: write it to no log. */
+bool rest_page_link(const struct rest *r, char ret[REST_PAGE_LINK_TEXT]);
 /* Reads certificate and key again, for new connections.  On an error the old ones stay and detail
  * has the reason.  Only one thread may call it at a time.  Does nothing without TLS. */
 enum err rest_reload(struct rest *r, struct err_detail *detail);

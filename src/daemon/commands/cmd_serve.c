@@ -41,6 +41,7 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		{ "admin", rest_settings_admin },
 		{ "admin-public", rest_settings_admin_public },
 		{ "faults", rest_settings_faults },
+		{ "page", rest_settings_page },
 		{ "rest", rest_settings_endpoint },
 		{ "rest-cert", rest_settings_cert },
 		{ "rest-key", rest_settings_key },
@@ -82,7 +83,7 @@ static bool parse(const struct args *args, struct mount_options *o, FILE *err)
 		if (!apply(o, &args->given[i], err))
 			return false;
 	enum err e = ERR_OK;
-	bool usual = o->rest.options.nendpoints == o->rest.nadmin;
+	bool usual = o->rest.options.nendpoints == o->rest.nadmin + o->rest.npage;
 	const char *endpoint;
 	for (size_t i = 0; usual && e == ERR_OK && (endpoint = rest_default_endpoint(i)) != NULL;
 		i++)
@@ -138,6 +139,8 @@ static const struct option_spec options[] = {
 		"count=3'" },
 	{ "blob-space", 0, "SIZE",
 		"the content of all blobs together, as 100G (default 0: what the disk has)" },
+	{ "page", 0, "ENDPOINT",
+		"a page for browsers, on a loopback address; prints a link that opens it once" },
 	{ "rest", 0, "ENDPOINT",
 		"where to listen; may be given again (default: as the emulator, on 127.0.0.1)" },
 	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },

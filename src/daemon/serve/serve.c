@@ -51,6 +51,7 @@ struct serving {
 	bool ready;
 	/* Copies: a signal can stop the socket before its endpoints are told. */
 	struct served served;
+	char page_link[REST_PAGE_LINK_TEXT];
 	sigset_t signals;
 	pthread_t waiter;
 };
@@ -389,6 +390,8 @@ static int start_rest(struct serving *s)
 	for (size_t i = 0; (endpoint = rest_endpoint(rest, i)) != NULL; i++)
 		(void)snprintf(
 			s->served.endpoints[i], sizeof(s->served.endpoints[i]), "%s", endpoint);
+	if (!rest_page_link(rest, s->page_link))
+		s->page_link[0] = '\0';
 	atomic_store(&s->rest, rest);
 	return EXIT_DONE;
 }
@@ -489,6 +492,8 @@ static int announce(struct serving *s)
 {
 	for (size_t i = 0; s->served.endpoints[i][0] != '\0'; i++)
 		(void)printf("serving %s at %s\n", s->serve->store, s->served.endpoints[i]);
+	if (s->page_link[0] != '\0')
+		(void)printf("page, once: %s\n", s->page_link);
 	int code = each_connection(s, account_print_connection);
 	if (fflush(stdout) != 0)
 		log_warning("standard output: %s", strerrordesc_np(errno));

@@ -64,17 +64,29 @@ enum err rest_settings_endpoint(
 	return ERR_OK;
 }
 
-enum err rest_settings_admin(struct rest_settings *s, const char *value, struct err_detail *detail)
+/* Adds an endpoint of a service that has an option of its own. */
+static enum err add_own(struct rest_settings *s, const char *prefix, const char *value,
+	size_t *count, struct err_detail *detail)
 {
 	char endpoint[PATH_MAX];
 	if (rest_endpoint_address(value) != value)
 		return err_set(detail, ERR_INVALID_INPUT, "takes no word before the address");
-	int n = snprintf(endpoint, sizeof(endpoint), "admin=%s", value);
+	int n = snprintf(endpoint, sizeof(endpoint), "%s=%s", prefix, value);
 	if (n < 0 || (size_t)n >= sizeof(endpoint))
 		return err_set(detail, ERR_INVALID_INPUT, "is too long");
 	enum err e = rest_settings_endpoint(s, endpoint, detail);
-	s->nadmin += e == ERR_OK;
+	*count += e == ERR_OK;
 	return e;
+}
+
+enum err rest_settings_admin(struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	return add_own(s, "admin", value, &s->nadmin, detail);
+}
+
+enum err rest_settings_page(struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	return add_own(s, "page", value, &s->npage, detail);
 }
 
 enum err rest_settings_admin_public(
@@ -233,7 +245,7 @@ enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail
 	if (o->admin_public && s->nadmin == 0)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"admin-public is for an admin socket, and there is no admin=");
-	if (o->faults != NULL && o->nendpoints == s->nadmin)
+	if (o->faults != NULL && o->nendpoints == s->nadmin + s->npage)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"faults= are those of a REST socket, and there is no rest=");
 	return read_limits(s, detail);

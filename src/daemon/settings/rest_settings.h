@@ -15,6 +15,7 @@ struct rest_settings {
 	char tenant[40];
 	bool has_trust, has_tls;
 	size_t nadmin; /* endpoints that are admin sockets */
+	size_t npage;  /* endpoints that serve the page */
 	char faults[2048];
 };
 
@@ -24,6 +25,8 @@ enum err rest_settings_endpoint(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
 /* Of an admin socket: the endpoint, and an empty value. */
 enum err rest_settings_admin(struct rest_settings *s, const char *value, struct err_detail *detail);
+/* Of the page: an endpoint. */
+enum err rest_settings_page(struct rest_settings *s, const char *value, struct err_detail *detail);
 enum err rest_settings_admin_public(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
 enum err rest_settings_cert(struct rest_settings *s, const char *value, struct err_detail *detail);

@@ -17,6 +17,7 @@
 #include "rest/http/delayed.h"
 #include "rest/http/listen.h"
 #include "rest/http/watchdog.h"
+#include "rest/page/page.h"
 #include "rest/rest.h"
 
 #include <microhttpd.h>
@@ -66,6 +67,7 @@ struct rest {
 	char tenant[sizeof(REST_TENANT_DEFAULT)];
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
+	char page_link[PAGE_LINK_BYTES];
 	char complaint[200]; /* of MHD, during the start */
 	atomic_bool started;
 };

@@ -10,6 +10,7 @@
 #include "rest/http/malformed.h"
 #include "rest/http/services.h"
 #include "rest/http/tls.h"
+#include "rest/page/page.h"
 #include "service/core/faults.h"
 
 #include <errno.h>
@@ -139,10 +140,17 @@ static void add_endpoint(
 		usual ? "" : "=", l->text);
 }
 
-/* An admin socket asks for no credential. */
+/* An admin socket asks for no credential, and the page's session has every right. */
 static enum err check_reach(const struct rest_options *o, const struct rest_service *served,
 	const struct listener *l, struct err_detail *detail)
 {
+	if (served == &rest_page)
+		return !l->is_unix && listener_is_local(l)
+			? ERR_OK
+			: err_set(detail, ERR_ACCESS,
+				  "'%s': the page is for this machine's browsers; give a loopback "
+				  "address",
+				  l->text);
 	if (served->answer == NULL || o->admin_public || listener_is_local(l))
 		return ERR_OK;
 	return err_set(detail, ERR_ACCESS,
@@ -253,6 +261,8 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 	if (e == ERR_OK)
 		e = open_listeners(r, o, detail);
 	if (e == ERR_OK)
+		page_start(r->page_link);
+	if (e == ERR_OK)
 		e = watchdog_start(crowd(r), after_round, r, &r->watchdog);
 	if (e == ERR_OK)
 		e = workers_start(WORKERS, &r->workers);
@@ -311,6 +321,18 @@ enum err rest_reload(struct rest *r, struct err_detail *detail)
 const char *rest_endpoint(const struct rest *r, size_t i)
 {
 	return i < r->nendpoints ? r->endpoints[i].text : NULL;
+}
+
+bool rest_page_link(const struct rest *r, char ret[REST_PAGE_LINK_TEXT])
+{
+	for (size_t i = 0; i < r->nendpoints; i++) {
+		const struct endpoint *e = &r->endpoints[i];
+		if (e->served != &rest_page)
+			continue;
+		(void)snprintf(ret, REST_PAGE_LINK_TEXT, "%s%s", e->listener.text, r->page_link);
+		return true;
+	}
+	return false;
 }
 
 /* Waits until the requests in work are answered.  Slow clients are cut off. */

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "rest/admin/admin.h"
 #include "rest/blobs/blobs.h"
+#include "rest/page/page.h"
 #include "rest/queues/queues.h"
 #include "rest/rest.h"
 #include "rest/tables/tables.h"
@@ -51,6 +52,7 @@ const char *services_split(const char *endpoint, const struct rest_service **ret
 	size_t n = address == endpoint ? 0 : (size_t)(address - endpoint) - 1;
 	*ret = address == endpoint                      ? services[0]
 		: is_name(rest_admin.name, endpoint, n) ? &rest_admin
+		: is_name(rest_page.name, endpoint, n)  ? &rest_page
 							: named(endpoint, n);
 	return address;
 }

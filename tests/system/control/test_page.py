@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The page for browsers, by HTTP: its link, its session, and what it refuses."""
+
+import http.client
+import json
+import re
+
+import pytest
+
+from rest_client import ACCOUNT, Client, ok
+
+
+def ask(port, path, method="GET", body=None, **headers):
+    """The status, the headers and the body of one request."""
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        c.request(method, path, body=body, headers=headers)
+        r = c.getresponse()
+        return r.status, r.headers, r.read()
+    finally:
+        c.close()
+
+
+class Page:
+    def __init__(self, server):
+        self.server = server
+        at = next(e for e in server.endpoints if "/?link=" in e)
+        port, self.link = re.fullmatch(
+            r"http://127\.0\.0\.1:(\d+)(/\?link=[0-9a-f]{32})", at).groups()
+        self.port = int(port)
+
+    def open(self):
+        """The session's cookie, without its attributes."""
+        status, headers, _ = ask(self.port, self.link)
+        assert (status, headers["Location"]) == (303, "/")
+        return headers["Set-Cookie"].split(";")[0]
+
+
+@pytest.fixture
+def page(serve, rest_store):
+    return Page(serve(rest_store, "--page=127.0.0.1:0"))
+
+
+def test_PG1_the_link_hands_out_one_session(page):
+    status, headers, _ = ask(page.port, page.link, method="HEAD")
+    assert (status, headers["Set-Cookie"]) == (403, None)
+    status, headers, _ = ask(page.port, page.link)
+    assert status == 303
+    cookie, *attributes = headers["Set-Cookie"].split("; ")
+    assert attributes == ["Path=/", "HttpOnly", "SameSite=Strict"]
+    status, headers, _ = ask(page.port, page.link)
+    assert (status, headers["Set-Cookie"]) == (403, None)
+    assert ask(page.port, page.link, Cookie=cookie)[0] == 303
+    assert page.link not in page.server.log()
+
+
+@pytest.mark.parametrize("link", ["/?link=", "/?link=" + "0" * 32, "/?link=" + "0" * 33])
+def test_PG1_a_wrong_link_opens_nothing_and_uses_nothing_up(page, link):
+    status, headers, _ = ask(page.port, link)
+    assert (status, headers["Set-Cookie"]) == (403, None)
+    page.open()
+
+
+def test_PG1_data_needs_the_session(page):
+    cookie = page.open()
+    for path in "/accounts", f"/table/{ACCOUNT}/Tables":
+        assert ask(page.port, path)[0] == 401
+        assert ask(page.port, path, Cookie=cookie[:-1])[0] == 401
+        assert ask(page.port, path, Cookie=cookie + "0")[0] == 401
+        assert ask(page.port, path, Cookie=f"a=b; {cookie}; c=d")[0] == 200
+
+
+def test_PG1_the_session_ends_with_the_server(page, serve, rest_store):
+    cookie = page.open()
+    page.server.stop()
+    assert ask(Page(serve(rest_store, "--page=127.0.0.1:0")).port, "/accounts", Cookie=cookie)[0] == 401
+
+
+def test_PG2_the_session_reads_tables_and_rows(page):
+    with Client(page.server.port) as client:
+        ok(client.create_table("Tab"))
+        for i in range(3):
+            ok(client.insert("Tab", {"PartitionKey": "p", "RowKey": str(i), "N": i}))
+    cookie = page.open()
+    names = json.loads(ask(page.port, "/accounts", Cookie=cookie)[2])["accounts"]
+    assert ACCOUNT in names
+    status, headers, body = ask(page.port, f"/table/{ACCOUNT}/Tab()?$top=2&$filter=N%20gt%200",
+                                Cookie=cookie, Accept="application/json;odata=nometadata")
+    assert status == 200
+    assert [row["N"] for row in json.loads(body)["value"]] == [1, 2]
+    assert "script-src 'self'" in headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS"])
+def test_PG2_the_session_changes_nothing(page, method):
+    status, headers, _ = ask(page.port, f"/table/{ACCOUNT}/Tables", method=method, body=b"",
+                             Cookie=page.open())
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("path", ["/", "/icon.svg", "/page.css", "/page.js", "/rest.js", "/grid.js"])
+def test_PG3_files_forbid_foreign_and_inline_code(page, path):
+    status, headers, body = ask(page.port, path)
+    assert status == 200
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert not re.search(rb"<script(?![^>]*\bsrc=)|\bstyle=|\son\w+=|https?://(?!www\.w3\.org/2000/svg)", body)
+
+
+def test_PG3_an_unknown_file_is_not_found(page):
+    assert ask(page.port, "/../page.js")[0] == 404
+    assert ask(page.port, "/index.html")[0] == 404
+
+
+@pytest.mark.parametrize("host, status", [
+    ("127.0.0.1:1", 200), ("localhost", 200), ("LOCALHOST:80", 200), ("[::1]:1", 200),
+    ("example.org", 403), ("localhost.example.org", 403), ("127.0.0.1.example.org:80", 403),
+    ("x.localhost", 403)])
+def test_PG3_the_host_must_be_this_machine(page, host, status):
+    assert ask(page.port, "/accounts", Host=host, Cookie=page.open())[0] == status
+
+
+def test_PG3_another_origin_reads_nothing(page):
+    cookie = page.open()
+
+    def status(origin):
+        return ask(page.port, "/accounts", Cookie=cookie, Origin=origin)[0]
+
+    assert status(f"http://127.0.0.1:{page.port}") == 200
+    assert status(f"http://127.0.0.1:{page.server.port}") == 403
+    assert status(f"https://127.0.0.1:{page.port}") == 403
+    assert status("null") == 403
+
+
+@pytest.mark.parametrize("endpoint", ["0.0.0.0:0", "unix:page.sock"])
+def test_PG3_the_socket_is_a_loopback_address(rowfs, rest_store, endpoint):
+    done = rowfs("serve", rest_store, f"--page={endpoint}", "--rest=127.0.0.1:0", check=False)
+    assert done.returncode == 1
+    assert "the page is for this machine's browsers" in done.stderr

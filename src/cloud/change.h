@@ -35,10 +35,10 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 	char etag[CLOUD_ETAG_MAX], struct err_detail *detail);
 
 /* Changes 1 to LIMIT_BATCH_OPS rows of one partition, all or none, as one entity group transaction
- * (cloud/group.c).  detail->op is the index of the change to blame.  Errors as above, and
+ * (cloud/group.c).  etags (may be NULL) gets n new ETags, each "" after DELETE or a lost answer.  detail->op is the index of the change to blame.  Errors as above, and
  * ERR_BATCH_DUPLICATE, ERR_BODY_TOO_LARGE. */
 enum err cloud_change_group(struct client *c, struct span table, const struct cloud_change *changes,
-	size_t n, struct err_detail *detail);
+	size_t n, char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail);
 
 /* ERR_TABLE_EXISTS; ERR_TABLE_BEING_DELETED for half a minute after a removal. */
 enum err cloud_table_create(struct client *c, struct span table, struct err_detail *detail);

@@ -56,7 +56,7 @@ static void make_mark(char out[33])
 }
 
 static enum err send_group(struct client *c, struct span table, const struct cloud_change *changes,
-	size_t n, bool *ret_again, struct err_detail *detail)
+	size_t n, char (*etags)[CLOUD_ETAG_MAX], bool *ret_again, struct err_detail *detail)
 {
 	char mark[33];
 	struct buf body = BUF_INIT(BATCH_LIMIT), type = BUF_INIT(128);
@@ -73,6 +73,8 @@ static enum err send_group(struct client *c, struct span table, const struct clo
 	enum err e = buf_ok(&type) ? buf_full(&body) : ERR_NO_MEMORY;
 	if (e == ERR_OK)
 		e = client_send(c, &r, &answer, ret_again, detail);
+	if (etags != NULL)
+		group_answer_etags(e == ERR_OK ? buf_span(&answer.body) : SPAN_LIT(""), etags, n);
 	http_response_fini(&answer);
 	buf_fini(&body);
 	buf_fini(&type);
@@ -81,10 +83,10 @@ static enum err send_group(struct client *c, struct span table, const struct clo
 
 /* All of a group is done, or nothing: its first change tells. */
 enum err cloud_change_group(struct client *c, struct span table, const struct cloud_change *changes,
-	size_t n, struct err_detail *detail)
+	size_t n, char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail)
 {
 	bool again = false, done = false;
-	enum err e = send_group(c, table, changes, n, &again, detail);
+	enum err e = send_group(c, table, changes, n, etags, &again, detail);
 	if (e == ERR_OK || !again || e == ERR_CANCELLED || e == ERR_NO_MEMORY)
 		return e;
 	enum err r = cloud_change_done(c, table, &changes[0], &done, NULL);

@@ -5,6 +5,7 @@
 #include "cloud/service_error.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const struct span mark = SPAN_LIT("HTTP/1.1 ");
 
@@ -41,4 +42,29 @@ enum err group_answer(struct span body, struct err_detail *detail)
 	return parts > 0 ? ERR_OK
 			 : err_set(detail, ERR_INVALID_INPUT,
 				   "the service's answer to a transaction has no parts");
+}
+
+static void take_etag(struct span head, char ret[CLOUD_ETAG_MAX])
+{
+	static const struct span name = SPAN_LIT("ETag: ");
+	ret[0] = 0;
+	while (head.n > 0) {
+		struct span line = span_take(&head, '\n');
+		if (span_ends(line, SPAN_LIT("\r")))
+			line.n--;
+		if (line.n <= name.n || line.n - name.n >= CLOUD_ETAG_MAX ||
+			strncasecmp(line.p, name.p, name.n) != 0)
+			continue;
+		memcpy(ret, line.p + name.n, line.n - name.n);
+		ret[line.n - name.n] = 0;
+	}
+}
+
+void group_answer_etags(struct span body, char (*etags)[CLOUD_ETAG_MAX], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t at = span_find(body, mark), start = at < body.n ? at + mark.n : body.n;
+		body = span_make(body.p + start, body.n - start);
+		take_etag(span_make(body.p, span_find(body, SPAN_LIT("\r\n\r\n"))), etags[i]);
+	}
 }

@@ -2,6 +2,7 @@
  * Changes.  Those of rows and tables are the service's: it is asked first, with the condition of the
  * change.  The shadow then makes the same change, with the version that the service chose.  All else is
  * the shadow's alone. */
+#include "base/clock.h"
 #include "base/may_block.h"
 #include "cloud/change.h"
 #include "cloudstore/place.h"
@@ -109,6 +110,7 @@ static enum err target_of(
 struct sending {
 	struct cloudstore *s;
 	struct change *c;           /* a copy: becomes what the shadow does */
+	size_t index;               /* of the change in its set */
 	struct cloudstore_place at; /* of the row */
 	struct item table;
 	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES], if_match[ETAG_MAX];
@@ -212,16 +214,54 @@ static enum err take_answer(struct sending *w, const char *etag)
 	return e == ERR_OK && !any && c->version > 0 ? ERR_OK : ERR_OUTCOME_UNKNOWN;
 }
 
-static enum err send_row(struct sending *w)
+/* After a lost answer. */
+static enum err read_etag(struct sending *w, struct client *client, char etag[CLOUD_ETAG_MAX])
+{
+	struct cloud_row row = { 0 };
+	struct buf body;
+	enum err e =
+		cloud_get(client, w->table.name, w->change.pk, w->change.rk, &row, &body, w->why);
+	memcpy(etag, row.etag, CLOUD_ETAG_MAX);
+	cloud_row_fini(&row);
+	buf_fini(&body);
+	return e == ERR_OK ? ERR_OK : ERR_OUTCOME_UNKNOWN;
+}
+
+static enum err send_group(struct sending *w, size_t n, struct client *client)
+{
+	struct cloud_change *changes = calloc(n, sizeof(*changes));
+	char(*etags)[CLOUD_ETAG_MAX] = calloc(n, sizeof(*etags));
+	enum err e = changes != NULL && etags != NULL ? ERR_OK : ERR_NO_MEMORY;
+	for (size_t i = 0; e == ERR_OK && i < n; i++)
+		changes[i] = w[i].change;
+	if (e == ERR_OK)
+		e = cloud_change_group(client, w->table.name, changes, n, etags, w->why);
+	if (e != ERR_OK && w->why->op < n)
+		w->why->op = w[w->why->op].index;
+	for (size_t i = 0; e == ERR_OK && i < n; i++) {
+		if (etags[i][0] == 0 && w[i].c->op != CHANGE_DELETE)
+			e = read_etag(&w[i], client, etags[i]);
+		if (e == ERR_OK)
+			e = take_answer(&w[i], etags[i]);
+	}
+	free(changes);
+	free(etags);
+	return e;
+}
+
+static enum err send_rows(struct sending *w, size_t n)
 {
 	struct client *client;
 	char etag[CLOUD_ETAG_MAX];
 	enum err e = clients_take(&w->s->clients, &client, w->why);
 	if (e != ERR_OK)
 		return e;
-	e = cloud_change(client, w->table.name, &w->change, etag, w->why);
+	if (n > 1)
+		e = send_group(w, n, client);
+	else
+		e = cloud_change(client, w->table.name, &w->change, etag, w->why);
 	clients_give(&w->s->clients, client);
-	if (e == ERR_OK)
+	if (e == ERR_OK && n == 1)
 		e = take_answer(w, etag);
 	/* The shadow is out of date, or may be. */
 	if (e != ERR_OK && w->at.dir.id != 0)
@@ -266,7 +306,8 @@ static enum err replace(struct store *shadow, struct change *c, const struct ite
 }
 
 /* The service has done it: a failure here leaves a shadow that the next read mends. */
-static enum err follow(struct sending *w, struct change *set, size_t n, bool durable)
+static enum err follow(
+	struct sending *w, size_t k, struct change *set, size_t n, bool durable, uint64_t asked_us)
 {
 	struct store *shadow = w->s->shadow;
 	const struct item_ref *to = w->c->op == CHANGE_MOVE ? &w->c->to : &w->c->at;
@@ -274,6 +315,9 @@ static enum err follow(struct sending *w, struct change *set, size_t n, bool dur
 	enum err e = store_apply(shadow, set, n, durable, &why);
 	if (e == ERR_STALE_VERSION && n == 1 && w->c->op != CHANGE_DELETE)
 		e = replace(shadow, w->c, to);
+	for (size_t i = 0; e == ERR_OK && i < k; i++)
+		confirmed_add(w->s->confirmed, w[i].c->now.parent, buf_span(&w[i].at.rk),
+			buf_span(&w[i].at.rk), asked_us);
 	if (e == ERR_OK)
 		return ERR_OK;
 	confirmed_forget(w->s->confirmed, w->at.dir.id);
@@ -281,33 +325,58 @@ static enum err follow(struct sending *w, struct change *set, size_t n, bool dur
 		"the service made the change, but the mount could not keep it: %s", err_text(e));
 }
 
-static enum err change_row(struct cloudstore *s, struct change *set, size_t n, size_t at,
-	bool durable, struct err_detail *why)
+static const struct item_ref *row_ref(const struct change *c)
 {
-	struct sending w = { .s = s, .c = &set[at], .why = why };
-	const struct item_ref *ref = w.c->op == CHANGE_MOVE ? &w.c->to : &w.c->at;
-	struct cloudstore_place before;
-	enum err e = cloudstore_place_find(s->shadow, ref, &before);
-	if (e == ERR_OK && before.table == 0)
-		e = ERR_NOT_PERMITTED;
-	if (e != ERR_OK) {
-		cloudstore_place_fini(&before);
-		return e;
+	return c->op == CHANGE_MOVE ? &c->to : &c->at;
+}
+
+/* All rows are of the partition that is locked. */
+static enum err set_rows(
+	struct sending *w, size_t n, const struct cloudstore_place *locked, struct err_detail *why)
+{
+	enum err e = ERR_OK;
+	for (size_t i = 0; e == ERR_OK && i < n; i++) {
+		why->op = w[i].index;
+		e = cloudstore_place_find(w->s->shadow, row_ref(w[i].c), &w[i].at);
+		bool same = w[i].at.table == locked->table &&
+			span_eq(buf_span(&w[i].at.pk), buf_span(&locked->pk));
+		if (e == ERR_OK)
+			e = same ? set_row(&w[i]) : ERR_CROSS_DEVICE;
 	}
-	may_block(BLOCK_SURE);
-	cloudstore_lock_rows(s, before.table, buf_span(&before.pk));
-	e = cloudstore_place_find(s->shadow, ref, &w.at);
-	if (e == ERR_OK)
-		e = set_row(&w);
-	if (e == ERR_OK)
-		e = send_row(&w);
-	if (e == ERR_OK)
-		e = follow(&w, set, n, durable);
-	cloudstore_unlock_rows(s, before.table, buf_span(&before.pk));
-	entity_fini(&w.entity);
-	item_fini(&w.table);
-	cloudstore_place_fini(&w.at);
-	cloudstore_place_fini(&before);
+	return e;
+}
+
+static void sendings_free(struct sending *w, size_t n)
+{
+	for (size_t i = 0; w != NULL && i < n; i++) {
+		entity_fini(&w[i].entity);
+		item_fini(&w[i].table);
+		cloudstore_place_fini(&w[i].at);
+	}
+	free(w);
+}
+
+/* w has the k changes of rows in the set. */
+static enum err change_rows(struct cloudstore *s, struct sending *w, size_t k, struct change *set,
+	size_t n, bool durable)
+{
+	struct cloudstore_place first;
+	struct err_detail *why = w->why;
+	enum err e = cloudstore_place_find(s->shadow, row_ref(w->c), &first);
+	if (e == ERR_OK && first.table == 0)
+		e = ERR_NOT_PERMITTED;
+	if (e == ERR_OK) {
+		may_block(BLOCK_SURE);
+		cloudstore_lock_rows(s, first.table, buf_span(&first.pk));
+		uint64_t asked_us = clock_mono_us();
+		e = set_rows(w, k, &first, why);
+		if (e == ERR_OK)
+			e = send_rows(w, k);
+		if (e == ERR_OK)
+			e = follow(w, k, set, n, durable, asked_us);
+		cloudstore_unlock_rows(s, first.table, buf_span(&first.pk));
+	}
+	cloudstore_place_fini(&first);
 	return e;
 }
 
@@ -362,31 +431,48 @@ static enum err change_table(
 
 /* ---- sets ---- */
 
-static enum err apply_copy(
-	struct cloudstore *s, struct change *set, size_t n, bool durable, struct err_detail *why)
+/* Fills w with the changes of rows.  *ret_table: the only change is one of a table. */
+static enum err sort_out(struct cloudstore *s, struct change *set, size_t n, struct sending *w,
+	size_t *ret_rows, bool *ret_table, struct err_detail *why)
 {
-	enum target kind = TARGET_SHADOW;
-	size_t at = 0;
+	*ret_rows = 0;
+	*ret_table = false;
 	for (size_t i = 0; i < n; i++) {
 		enum target t;
 		why->op = i;
 		enum err e = target_of(s, &set[i], &t, why);
 		if (e != ERR_OK)
 			return e;
-		if (t == TARGET_SHADOW)
-			continue;
-		if (kind != TARGET_SHADOW || (t == TARGET_TABLE && n > 1))
-			return refuse(why, ERR_NOT_SUPPORTED,
-				"the mount of an account elsewhere changes one row at a time");
-		kind = t;
-		at = i;
+		if (t == TARGET_ROW)
+			w[(*ret_rows)++] =
+				(struct sending){ .s = s, .c = &set[i], .index = i, .why = why };
+		*ret_table = t == TARGET_TABLE;
+		if (*ret_table && n > 1)
+			return refuse(why, ERR_NOT_SUPPORTED, "one table at a time");
 	}
-	why->op = at;
-	if (kind == TARGET_ROW)
-		return change_row(s, set, n, at, durable, why);
-	if (kind == TARGET_TABLE)
-		return change_table(s, &set[at], durable, why);
-	return store_apply(s->shadow, set, n, durable, why);
+	why->op = *ret_rows > 0 ? w->index : 0;
+	return ERR_OK;
+}
+
+static enum err apply_copy(
+	struct cloudstore *s, struct change *set, size_t n, bool durable, struct err_detail *why)
+{
+	struct sending *w = calloc(n, sizeof(*w));
+	size_t rows = 0;
+	bool table;
+	if (w == NULL)
+		return ERR_NO_MEMORY;
+	enum err e = sort_out(s, set, n, w, &rows, &table, why);
+	if (e == ERR_OK && rows > LIMIT_BATCH_OPS)
+		e = ERR_BATCH_TOO_LARGE;
+	else if (e == ERR_OK && rows > 0)
+		e = change_rows(s, w, rows, set, n, durable);
+	else if (e == ERR_OK && table)
+		e = change_table(s, set, durable, why);
+	else if (e == ERR_OK)
+		e = store_apply(s->shadow, set, n, durable, why);
+	sendings_free(w, rows);
+	return e;
 }
 
 enum err cloudstore_apply(

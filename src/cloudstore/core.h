@@ -42,7 +42,7 @@ void cloudstore_unlock_rows(struct cloudstore *s, uint64_t table, struct span pk
 int64_t cloudstore_new_version(struct store *shadow);
 
 /* The engine's apply(): sends a change of a row or a table to the service, and then makes it in the
- * shadow.  One such change a set. */
+ * shadow.  The rows of a set are of one partition, and go as one entity group transaction. */
 enum err cloudstore_apply(struct store *store, struct change *changes, size_t n, bool durable,
 	struct err_detail *why);
 

@@ -92,6 +92,8 @@ static enum err pass_to(struct passing *p)
 enum err merge_name(struct merge *m, struct span key, int64_t *ret_version)
 {
 	struct passing p = { .m = m, .key = key.n > 0 ? key : SPAN_LIT("") };
+	if (span_cmp(key, buf_span(&m->next)) < 0)
+		return ERR_NOT_SUPPORTED; /* no service of tables lists them so */
 	enum err e = pass_to(&p);
 	*ret_version = p.version;
 	m->named = p.id;

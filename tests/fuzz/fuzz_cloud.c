@@ -18,6 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	(void)credentials_choose(text, NULL, &e, &why);
 	(void)service_error_of(400, text, &why);
 	(void)group_answer(text, &why);
+	char etags[2][CLOUD_ETAG_MAX];
+	group_answer_etags(text, etags, 2);
+	MUST(strlen(etags[0]) < CLOUD_ETAG_MAX && strlen(etags[1]) < CLOUD_ETAG_MAX);
 	enum err r = rows_page_begin(text, &page, &why);
 	while (r == ERR_OK)
 		r = rows_page_next(&page, &row, &why);

@@ -236,6 +236,21 @@ TEST(a_transaction_names_the_operation_that_failed)
 	CHECK_ERR(group_answer(SPAN_LIT("--b--"), &why), ERR_INVALID_INPUT);
 }
 
+TEST(a_transaction_answers_with_an_etag_for_each_operation)
+{
+	char etags[4][CLOUD_ETAG_MAX];
+	group_answer_etags(
+		SPAN_LIT(
+			"--b\r\n\r\nHTTP/1.1 204 No Content\r\netag: W/\"1\"\r\nX: y\r\n\r\nETag: no"
+			"\r\n--b\r\n\r\nHTTP/1.1 204 No Content\r\nX: y\r\n\r\n"
+			"\r\n--b\r\n\r\nHTTP/1.1 204 No Content\r\nETag: W/\"3\""),
+		etags, 4);
+	CHECK_EQ_STR(etags[0], "W/\"1\"");
+	CHECK_EQ_STR(etags[1], "");
+	CHECK_EQ_STR(etags[2], "W/\"3\"");
+	CHECK_EQ_STR(etags[3], "");
+}
+
 TEST(a_double_is_sent_with_its_type)
 {
 	struct entity e = { 0 };
@@ -263,4 +278,5 @@ RUN_TESTS(T(a_key_and_an_account_make_an_endpoint_of_azure),
 	T(a_page_gives_its_rows_with_types_times_and_etags), T(a_page_that_is_none_is_refused),
 	T(properties_are_compared_in_any_order_and_by_type),
 	T(an_error_of_the_service_is_one_of_ours), T(a_transaction_names_the_operation_that_failed),
-	T(a_double_is_sent_with_its_type))
+	T(an_error_of_the_service_is_one_of_ours), T(a_transaction_names_the_operation_that_failed),
+	T(a_transaction_answers_with_an_etag_for_each_operation), T(a_double_is_sent_with_its_type))

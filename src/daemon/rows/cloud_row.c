@@ -120,7 +120,7 @@ static enum err remove_collected(
 {
 	enum err e = ERR_NOT_FOUND;
 	if (r->n > 1)
-		e = cloud_change_group(env->client, table, r->changes, r->n, why);
+		e = cloud_change_group(env->client, table, r->changes, r->n, NULL, why);
 	bool one_by_one = e == ERR_NOT_FOUND;
 	for (size_t i = 0; i < r->n && one_by_one; i++) {
 		e = cloud_change(env->client, table, &r->changes[i], NULL, why);
@@ -230,7 +230,7 @@ static enum err move_row(struct cmd_env *env, const struct cloud_path *from,
 	if (same && span_eq(both[0].rk, both[1].rk))
 		return ERR_OK;
 	if (same)
-		return cloud_change_group(env->client, to->table, both, 2, why);
+		return cloud_change_group(env->client, to->table, both, 2, NULL, why);
 	enum err e = change_in_table(env, to->table, &both[0], NULL, why);
 	if (e != ERR_OK)
 		return e;

@@ -100,7 +100,7 @@ static enum err commit(void *arg, const struct entity_op *ops, size_t n, struct 
 			.rk = ops[i].rk,
 			.entity = ops[i].entity };
 	return n == 1 ? cloud_change(t->client, t->table, changes, NULL, detail)
-		      : cloud_change_group(t->client, t->table, changes, n, detail);
+		      : cloud_change_group(t->client, t->table, changes, n, NULL, detail);
 }
 
 static enum err import(struct cmd_env *env, const struct rows_at *at, uint64_t id, FILE *in,

@@ -110,7 +110,7 @@ static enum err group(
 			{ 0 } };
 	}
 	detail->op = 0;
-	enum err e = cloud_change_group(c, word(w, 1), all, n, detail);
+	enum err e = cloud_change_group(c, word(w, 1), all, n, NULL, detail);
 	if (e != ERR_OK)
 		buf_addf(out, "%zu", (size_t)detail->op);
 	entity_fini(&entity);

@@ -187,10 +187,35 @@ def test_a_credential_that_may_only_read_refuses_changes(rowfs, there, rest_stor
     assert row_of(there, "p0", "000000") == {"N": 0}
 
 
-def test_what_the_mount_cannot_do_has_a_reason(posts):
-    with raises(errno.EOPNOTSUPP):
-        put(posts.posts / "p/.batch", lines([{"insert": {"RowKey": str(i)}} for i in range(2)]))
-    assert row_of(posts, "p", "0") is None
+def test_a_batch_is_one_transaction(there):  # noqa: F811
+    ok(there.client.create_table("Posts"))
+    part = there.mounted("cache=3600") / "Posts/p"
+    part.mkdir()
+    put(part / "old.json", "{}")
+    ops = [*({"insert": {"RowKey": str(i), "N": i}} for i in range(50)), {"delete": {"RowKey": "old"}}]
+    assert there.cost(lambda: put(part / ".batch", lines(ops))) == 1
+    assert [row_of(there, "p", str(i)) for i in range(50)] == [{"N": i} for i in range(50)]
+    assert row_of(there, "p", "old") is None
+    assert there.cost(lambda: get(part / "7.json")) == 0
+    assert xattr(part / "7.json", "etag") == there.client.get("Posts", "p", "7").etag
+
+
+def test_a_batch_that_is_refused_names_the_operation_and_changes_nothing(posts):
+    ok(posts.client.insert("Posts", {"PartitionKey": "p", "RowKey": "1"}))
+    with raises(errno.EEXIST):
+        put(posts.posts / "p/.batch", lines([{"upsert": {"RowKey": "0"}}, {"insert": {"RowKey": "1"}}]))
+    assert '"line":2' in posts.mount.log()
+    assert row_of(posts, "p", "0") is None and os.listdir(posts.posts / "p") == ["1.json"]
+
+
+def test_a_batch_whose_answer_was_lost_is_no_error(there_with):  # noqa: F811
+    t = there_with("fault=lost op=entitygroup count=1")
+    ok(t.client.create_table("Posts"))
+    part = t.mounted() / "Posts/p"
+    part.mkdir()
+    put(part / ".batch", lines([{"insert": {"RowKey": str(i), "N": i}} for i in range(3)]))
+    assert [row_of(t, "p", str(i)) for i in range(3)] == [{"N": i} for i in range(3)]
+    assert xattr(part / "2.json", "etag") == t.client.get("Posts", "p", "2").etag
 
 
 def test_a_change_costs_one_request_and_its_look_up_one(there):  # noqa: F811
@@ -201,3 +226,9 @@ def test_a_change_costs_one_request_and_its_look_up_one(there):  # noqa: F811
     assert there.cost(lambda: put(part / "new.json", '{"N":5}')) == 1
     assert there.cost(lambda: get(part / "new.json")) == 0
     assert there.cost((part / "new.json").unlink) == 1
+
+
+def test_rows_written_to_a_stream_are_in_the_service(posts):
+    put(posts.posts / ".rows.ndjson", numbered(250, partitions=2))
+    assert len((posts.posts / ".rows.ndjson").read_text().splitlines()) == 250
+    assert row_of(posts, "p1", "000249") == {"N": 249}

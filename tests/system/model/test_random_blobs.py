@@ -4,7 +4,8 @@
 Rows and messages change as in test_random_queues.py.  Blobs of all three types change by REST and by
 files, have metadata, leases, copies and snapshots, and are read whole and in part through both.
 
-ROWFS_BLOB_STEPS=N takes N steps with another seed each time; ROWFS_BLOB_SEED=S those of a walk that failed.
+ROWFS_BLOB_STEPS=N takes N steps with another seed each time; ROWFS_BLOB_SEED=S those of a walk that
+failed.
 """
 
 import base64
@@ -166,6 +167,30 @@ class World(QueuesAndRows):
         blob.content[first * PAGE:(last + 1) * PAGE] = part
         (blob.pages.difference_update if clear else blob.pages.update)(range(first, last + 1))
 
+    def do_page_file(self):
+        """Made by its size; written at any offset, in place."""
+        name = self.a_blob("PageBlob", names=NAMES)
+        if not name:
+            name = self.dice.choice(NAMES)
+            if name in self.model:
+                return
+            self.file(name).parent.mkdir(exist_ok=True)
+            with open(self.file(name), "wb") as f:
+                f.truncate(PAGES * PAGE)
+            self.model[name] = Blob("PageBlob", bytes(PAGES * PAGE))
+        blob, at = self.model[name], self.dice.randrange(PAGES * PAGE)
+        part = self.bytes_()[:PAGES * PAGE - at]
+        fd = os.open(self.file(name), os.O_RDWR)
+        try:
+            assert os.pwrite(fd, part, at) == len(part)
+            if self.dice.random() < 0.5:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        blob.content[at:at + len(part)] = part
+        if part:
+            blob.pages.update(range(at // PAGE, (at + len(part) - 1) // PAGE + 1))
+
     # -- what all blobs have
 
     def do_metadata(self):
@@ -279,7 +304,8 @@ class World(QueuesAndRows):
     WEIGHTS = {**{do: n / 3 for do, n in QueuesAndRows.WEIGHTS.items()},
                QueuesAndRows.do_begin_anew: 0.6,
                do_put_blob: 6, do_put_blob_file: 6, do_change_file: 4, do_blocks: 4, do_append: 6,
-               do_page: 8, do_metadata: 4, do_remove: 5, do_rename: 4, do_copy: 4, do_snapshot: 3,
+               do_page: 8, do_page_file: 5, do_metadata: 4, do_remove: 5, do_rename: 4,
+               do_copy: 4, do_snapshot: 3,
                do_look_at_a_snapshot: 3, do_lease_blob: 2, do_read_a_part: 6, do_compare_blob: 8,
                do_compare_names: 2}
 

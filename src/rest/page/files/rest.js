@@ -4,11 +4,18 @@
 const HEADERS = { Accept: "application/json;odata=fullmetadata", "x-ms-version": "2019-02-02" };
 const TOKENS = ["NextTableName", "NextPartitionKey", "NextRowKey"];
 
+// The service writes 2.0 for a double without an annotation, and JavaScript reads it as 2.
+function annotateDouble(name, value, context) {
+	if (typeof value === "number" && /[.e]/i.test(context?.source ?? ""))
+		this[name + "@odata.type"] = "Edm.Double";
+	return value;
+}
+
 async function get(path) {
 	const answer = await fetch(path, { headers: HEADERS });
 	const text = await answer.text();
 	if (answer.ok)
-		return { body: JSON.parse(text), headers: answer.headers };
+		return { body: JSON.parse(text, annotateDouble), headers: answer.headers };
 	let message = text;
 	try {
 		message = JSON.parse(text)["odata.error"].message.value.split("\n")[0];

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""The page for browsers in Debian's Chromium."""
+
+import shutil
+
+import pytest
+
+from rest_client import ACCOUNT, Client, ok
+from webdriver import Browser
+
+pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
+                                reason="needs chromium-driver")
+ROWS = 120
+
+
+def fill(port):
+    with Client(port) as client:
+        ok(client.create_table("People"))
+        for i in range(ROWS):
+            ok(client.insert("People", {
+                "PartitionKey": "o'neil" if i < 3 else "rest", "RowKey": f"{i:03}", "Age": i,
+                "Half": 2.0,
+                "Name": f"<b>{i}</b>", "Big": str(1 << 60), "Big@odata.type": "Edm.Int64"}))
+
+
+@pytest.fixture
+def opened(serve, rest_store, work):
+    """A browser that opened the link, and saw the table People."""
+    server = serve(rest_store, "--page=127.0.0.1:0")
+    fill(server.port)
+    browser = Browser(work)
+    try:
+        browser.go(next(e for e in server.endpoints if "/?link=" in e))
+        browser.find("//nav//button[text()='People']")
+        yield browser
+        assert browser.complaints() == []
+    finally:
+        browser.close()
+
+
+def rows(browser):
+    return browser.run("return document.querySelectorAll('#rows tr').length")
+
+
+def show_table(browser):
+    browser.click("//nav//button[text()='People']")
+    browser.find("//caption[contains(., 'People: 100 rows so far')]")
+
+
+def test_PG2_rows_are_shown_in_parts_with_their_types(opened):
+    assert opened.run("return document.getElementById('account').value") == ACCOUNT
+    show_table(opened)
+    assert rows(opened) == 100
+    for name, kind in ("Age", "Int32"), ("Half", "Double"), ("Big", "Int64"), ("Name", "String"):
+        opened.find(f"//th[starts-with(., '{name}')]/small[.='{kind}']")
+    opened.find("//td[.='1152921504606846976']")
+    opened.find("//td[.='<b>1</b>']")
+    opened.click("//button[.='More rows']")
+    opened.find(f"//caption[.='People: {ROWS} rows']")
+    assert rows(opened) == ROWS
+
+
+def test_PG2_a_filter_and_a_partition_choose_rows(opened):
+    show_table(opened)
+    opened.type("//input[@id='filter']", "Age ge 118\ue007")
+    opened.find("//caption[.='People: 2 rows']")
+    opened.type("//input[@id='filter']", "Age ge\ue007")
+    opened.find("//*[@role='status'][string-length(.) > 0]")
+    opened.complaints()  # the 400
+    opened.type("//input[@id='filter']", "Age eq 0\ue007")
+    opened.find("//caption[.='People: 1 row']")
+    opened.click("//button[.=\"o'neil\"]")
+    opened.find("//caption[.='People: 3 rows']")
+
+
+def test_PG1_without_a_session_the_page_asks_for_the_link(opened):
+    opened.call("DELETE", "/cookie")
+    opened.call("POST", "/refresh", {})
+    opened.find("//*[@role='status'][contains(., 'Open the link')]")
+    assert opened.run("return document.querySelectorAll('#account option').length") == 0
+    opened.complaints()  # the 401
+
+
+def test_the_page_fits_a_phone_and_a_dark_mode(opened):
+    opened.call("POST", "/goog/cdp/execute", {
+        "cmd": "Emulation.setDeviceMetricsOverride",
+        "params": {"width": 360, "height": 640, "deviceScaleFactor": 1, "mobile": True}})
+    opened.call("POST", "/goog/cdp/execute", {
+        "cmd": "Emulation.setEmulatedMedia",
+        "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
+    show_table(opened)
+    assert opened.run("return document.documentElement.scrollWidth") <= 360
+    assert opened.run("return getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 29)"
+
+
+def test_every_control_has_an_accessible_name(opened):
+    show_table(opened)
+    elements = opened.call("POST", "/elements", {
+        "using": "css selector", "value": "input, select, nav button, #ask button, #scroll"})
+    assert len(elements) >= 5
+    for element in elements:
+        key = next(iter(element.values()))
+        if opened.call("GET", f"/element/{key}/displayed"):
+            assert opened.call("GET", f"/element/{key}/computedlabel") != ""

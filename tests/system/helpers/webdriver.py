@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Drives Chromium by WebDriver, with the standard library alone."""
+
+import http.client
+import json
+import re
+import subprocess
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+           "--disable-background-networking", "--no-first-run"]
+
+
+class Browser:
+    """A browser with its files in the folder `work`, whose path must be short: Chromium binds a
+    Unix socket there.  End it with close()."""
+
+    def __init__(self, work, width=1200, height=800):
+        self.driver = subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, env={"PATH": "/usr/bin:/bin", "HOME": str(work), "TMPDIR": str(work)})
+        try:
+            port = next(m[1] for line in self.driver.stdout
+                        if (m := re.search(r"successfully on port (\d+)", line)))
+            self.http = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+            self.session = ""
+            options = {"args": [*OPTIONS, f"--window-size={width},{height}"]}
+            made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
+                "browserName": "chrome", "goog:chromeOptions": options,
+                "goog:loggingPrefs": {"browser": "ALL"}}}})
+            self.session = "/session/" + made["sessionId"]
+            self.call("POST", "/timeouts", {"implicit": 20000, "script": 20000})
+        except BaseException:
+            self.driver.kill()
+            self.driver.wait()
+            raise
+
+    def call(self, method, path, body=None):
+        self.http.request(method, self.session + path,
+                          body=None if body is None else json.dumps(body))
+        answer = self.http.getresponse()
+        value = json.loads(answer.read())["value"]
+        assert answer.status == 200, value
+        return value
+
+    def close(self):
+        try:
+            self.call("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            self.driver.stdout.close()
+
+    def go(self, url):
+        self.call("POST", "/url", {"url": url})
+
+    def find(self, xpath):
+        """Waits for the element; fails if it does not come."""
+        return self.call("POST", "/element", {"using": "xpath", "value": xpath})[ELEMENT]
+
+    def click(self, xpath):
+        self.call("POST", f"/element/{self.find(xpath)}/click", {})
+
+    def type(self, xpath, text):
+        """Types into the element; "\\ue007" is Enter."""
+        element = self.find(xpath)
+        self.call("POST", f"/element/{element}/clear", {})
+        self.call("POST", f"/element/{element}/value", {"text": text})
+
+    def run(self, script):
+        return self.call("POST", "/execute/sync", {"script": script, "args": []})
+
+    def complaints(self):
+        """What the console got: errors of scripts, of loading, of the security policy."""
+        return [m["message"] for m in self.call("POST", "/se/log", {"type": "browser"})]

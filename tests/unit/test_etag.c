@@ -25,6 +25,9 @@ TEST(an_etag_is_the_timestamp_with_its_colons_encoded)
 	CHECK_EQ_INT(n, strlen(out));
 	(void)etag_format(day, out);
 	CHECK_EQ_STR(out, "W/\"datetime'2021-10-15T00%3A00%3A00Z'\"");
+	n = etag_format_full(day, out);
+	CHECK_EQ_STR(out, "W/\"datetime'2021-10-15T00%3A00%3A00.0000000Z'\"");
+	CHECK_EQ_INT(n, strlen(out));
 }
 
 TEST(etags_come_back)
@@ -34,6 +37,8 @@ TEST(etags_come_back)
 	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
 		char out[ETAG_MAX];
 		(void)etag_format(samples[i], out);
+		CHECK_EQ_INT(parsed(out), samples[i]);
+		(void)etag_format_full(samples[i], out);
 		CHECK_EQ_INT(parsed(out), samples[i]);
 	}
 }

@@ -174,6 +174,21 @@ class Close(Writer):
         self.remove(path)
 
 
+class Blobs(Close):
+    """Files that are blobs from their close on."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.at = f"{self.name}/.blob/photos/"
+
+    def prepare(self):
+        self.do([{f"{self.name}/.blob/": True, self.at: True}], os.mkdir, self.top / self.at)
+
+    def remove(self, path):
+        """No trash keeps it."""
+        self.do([{path: None}], os.unlink, self.top / path)
+
+
 class Fsync(Writer):
     def op_put(self):
         self.put(self.a_name(), self.data(), sync=True)

@@ -103,6 +103,7 @@
 	X(MESSAGE_TOO_LARGE,     EFBIG,        400, "MessageTooLarge",              "The message exceeds the maximum allowed size.") \
 	X(RECEIPT_MISMATCH,      ESTALE,       400, "PopReceiptMismatch",           "The specified pop receipt did not match the pop receipt for a dequeued message.") \
 	X(BLOB_RANGE,            EINVAL,       416, "InvalidRange",                 "The range specified is invalid for the current size of the resource.") \
+	X(BEHIND_END,            ENXIO,        416, "InvalidRange",                 "Nothing is written from there on.") \
 	X(PAGE_RANGE,            EINVAL,       416, "InvalidPageRange",             "The page range specified is invalid.") \
 	X(METADATA_INVALID,      EINVAL,       400, "InvalidMetadata",              "The metadata specified is invalid. It has characters that are not permitted.") \
 	X(METADATA_TOO_LARGE,    E2BIG,        400, "MetadataTooLarge",             "The size of the specified metadata exceeds the maximum size permitted.") \

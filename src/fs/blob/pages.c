@@ -5,7 +5,10 @@
 #include "service/blobs/page_write.h"
 #include "service/blobs/pages.h"
 
+#include <fcntl.h>
+
 #define GROW_TRIES 64
+#define ZERO_MODES (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)
 
 static const struct blob_conditions no_conditions = { 0 };
 
@@ -112,7 +115,7 @@ enum err blob_pages_resize(
 /* Has the blob contain what is written, and sets *offset to where that is.  Another writer may grow it at
  * the same time. */
 static enum err make_place(struct fs *fs, const struct blob_pages *p, bool append, uint64_t *offset,
-	size_t n, struct err_detail *detail)
+	uint64_t n, struct err_detail *detail)
 {
 	enum err e = ERR_BLOB_CONDITION;
 	for (int i = 0; e == ERR_BLOB_CONDITION && i < GROW_TRIES; i++) {
@@ -138,4 +141,109 @@ enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, bool append
 		return ERR_OK;
 	enum err e = make_place(fs, p, append, &offset, bytes.n, detail);
 	return e == ERR_OK ? gone(pages_patch(&t, offset, bytes, &done, detail)) : e;
+}
+
+/* ---- holes ---- */
+
+/* The first page that is valid, from the one of the offset on. */
+static enum err next_page(struct fs *fs, uint64_t extent, uint64_t offset, uint64_t *ret)
+{
+	struct page_piece found[2]; /* of the first one all may stand before the offset */
+	uint32_t first = (uint32_t)(offset / PAGES_PIECE_BYTES);
+	size_t n = 0;
+	enum err e = pages_find(fs->service, extent, first, UINT32_MAX, 2, found, &n);
+	for (size_t i = 0; e == ERR_OK && i < n; i++)
+		for (unsigned page = 0; page < PAGES_OF_PIECE; page++) {
+			*ret = found[i].number * PAGES_PIECE_BYTES + page * BLOB_PAGE_BYTES;
+			if ((found[i].mask & 1u << page) != 0 && *ret + BLOB_PAGE_BYTES > offset)
+				return ERR_OK;
+		}
+	return e == ERR_OK ? ERR_BEHIND_END : e;
+}
+
+struct first_range {
+	uint64_t first, end;
+};
+
+static bool on_range(void *arg, uint64_t first, uint64_t last)
+{
+	*(struct first_range *)arg = (struct first_range){ first, last + 1 };
+	return false;
+}
+
+static enum err next_hole(
+	struct fs *fs, uint64_t extent, uint64_t offset, uint64_t size, uint64_t *ret)
+{
+	struct first_range r = { size, size };
+	uint64_t next;
+	enum err e = pages_list(fs->service, extent, offset, size, 1, on_range, &r, &next);
+	*ret = r.first == offset ? r.end : offset;
+	return e;
+}
+
+enum err blob_pages_seek(
+	struct fs *fs, const struct blob_pages *p, bool hole, uint64_t offset, uint64_t *ret)
+{
+	struct blob_info b;
+	enum err e = blob_pages_find(fs, p, &b);
+	if (e != ERR_OK)
+		return e;
+	uint64_t size = b.record.size;
+	blob_info_fini(&b);
+	if (offset >= size)
+		return ERR_BEHIND_END;
+	e = hole ? next_hole(fs, p->extent, offset, size, ret)
+		 : next_page(fs, p->extent, offset, ret);
+	if (e == ERR_OK && *ret < offset)
+		*ret = offset;
+	return e;
+}
+
+/* Writes zeros into a part of one page, unless nothing is there. */
+static enum err zero_part(struct fs *fs, const struct blob_pages *p, uint64_t offset, uint64_t end,
+	struct err_detail *detail)
+{
+	static const char zeros[BLOB_PAGE_BYTES];
+	const struct page_target t = target(fs, p, &no_conditions);
+	struct page_result done;
+	uint64_t page;
+	enum err e = offset < end ? next_page(fs, p->extent, offset, &page) : ERR_BEHIND_END;
+	if (e != ERR_OK || page > offset)
+		return e == ERR_BEHIND_END ? ERR_OK : e;
+	return gone(
+		pages_patch(&t, offset, span_make(zeros, (size_t)(end - offset)), &done, detail));
+}
+
+/* Whole pages are cleared; parts of pages at the ends are written. */
+static enum err zero(struct fs *fs, const struct blob_pages *p, uint64_t offset, uint64_t end,
+	struct err_detail *detail)
+{
+	const struct page_target t = target(fs, p, &no_conditions);
+	struct page_result done;
+	uint64_t first = offset + (BLOB_PAGE_BYTES - offset % BLOB_PAGE_BYTES) % BLOB_PAGE_BYTES;
+	uint64_t last = end - end % BLOB_PAGE_BYTES;
+	if (first > last)
+		return zero_part(fs, p, offset, end, detail);
+	enum err e = zero_part(fs, p, offset, first, detail);
+	if (e == ERR_OK && first < last)
+		e = gone(pages_clear(&t, first, last - first, &done, detail));
+	return e == ERR_OK ? zero_part(fs, p, last, end, detail) : e;
+}
+
+enum err blob_pages_allocate(struct fs *fs, const struct blob_pages *p, int mode, uint64_t offset,
+	uint64_t n, struct err_detail *detail)
+{
+	struct blob_info b;
+	if ((mode & ~(ZERO_MODES | FALLOC_FL_KEEP_SIZE)) != 0)
+		return ERR_NOT_SUPPORTED;
+	enum err e = (mode & FALLOC_FL_KEEP_SIZE) != 0
+		? ERR_OK
+		: make_place(fs, p, false, &offset, n, detail);
+	if (e == ERR_OK)
+		e = blob_pages_find(fs, p, &b);
+	if (e != ERR_OK)
+		return e;
+	uint64_t end = offset + n < b.record.size ? offset + n : b.record.size;
+	blob_info_fini(&b);
+	return (mode & ZERO_MODES) != 0 && offset < end ? zero(fs, p, offset, end, detail) : ERR_OK;
 }

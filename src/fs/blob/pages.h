@@ -31,5 +31,12 @@ enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, bool append
 /* ERR_OUT_OF_RANGE: not whole pages.  ERR_FILE_TOO_LARGE: above PAGE_BLOB_MAX_BYTES. */
 enum err blob_pages_resize(
 	struct fs *fs, const struct blob_pages *p, uint64_t size, struct err_detail *detail);
+/* As `seek` of struct vfile_ops. */
+enum err blob_pages_seek(
+	struct fs *fs, const struct blob_pages *p, bool hole, uint64_t offset, uint64_t *ret);
+/* As `allocate`: punches holes and makes zeros, which both free whole pages; grows to the size; reserves
+ * nothing.  ERR_NOT_SUPPORTED: other modes. */
+enum err blob_pages_allocate(struct fs *fs, const struct blob_pages *p, int mode, uint64_t offset,
+	uint64_t n, struct err_detail *detail);
 
 #endif

@@ -50,6 +50,19 @@ static enum err file_write(
 	return blob_pages_write(file->fs, &p, f->append, offset, bytes, call->detail);
 }
 
+static enum err file_seek(struct vfile *file, bool hole, uint64_t offset, uint64_t *ret)
+{
+	const struct blob_pages p = pages_of((const struct read_file *)file);
+	return blob_pages_seek(file->fs, &p, hole, offset, ret);
+}
+
+static enum err file_allocate(
+	struct vfile *file, const struct caller *call, int mode, uint64_t offset, uint64_t n)
+{
+	const struct blob_pages p = pages_of((const struct read_file *)file);
+	return blob_pages_allocate(file->fs, &p, mode, offset, n, call->detail);
+}
+
 static enum err file_size(struct vfile *file, const struct caller *call, uint64_t *ret)
 {
 	(void)call;
@@ -77,11 +90,20 @@ static const struct vfile_ops file_ops = {
 	.free = file_free,
 };
 
+static const struct vfile_ops pages_ops = {
+	.pool = VPOOL_SCAN,
+	.read = file_read,
+	.seek = file_seek,
+	.holds = file_holds,
+	.free = file_free,
+};
+
 static const struct vfile_ops written_ops = {
 	.pool = VPOOL_CHANGE,
+	.seek = file_seek,
+	.allocate = file_allocate,
 	.read = file_read,
 	.write = file_write,
-	.size = file_size,
 	.holds = file_holds,
 	.free = file_free,
 };
@@ -95,7 +117,9 @@ enum err read_file_open(
 		return ERR_NO_MEMORY;
 	}
 	f->append = (flags & O_APPEND) != 0;
-	f->file = (struct vfile){ .ops = (flags & O_ACCMODE) != O_RDONLY ? &written_ops : &file_ops,
+	f->file = (struct vfile){ .ops = (flags & O_ACCMODE) != O_RDONLY ? &written_ops
+			: blob->record.type == BLOB_PAGES                ? &pages_ops
+									 : &file_ops,
 		.fs = fs,
 		.immutable = blob->record.type != BLOB_PAGES };
 	f->container = container;

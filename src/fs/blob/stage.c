@@ -471,6 +471,27 @@ static enum err resize_pages(
 	return blob_pages_resize(fs, &p, size, detail);
 }
 
+enum err blob_stage_seek(
+	struct fs *fs, struct blob_stage *s, bool hole, uint64_t offset, uint64_t *ret)
+{
+	char name[BLOB_NAME_BYTES];
+	const struct blob_pages p = pages_of(fs, s, name);
+	uint64_t size = blob_stage_size(s);
+	if (blob_stage_is_pages(s))
+		return blob_pages_seek(fs, &p, hole, offset, ret);
+	*ret = hole ? size : offset;
+	return offset < size ? ERR_OK : ERR_BEHIND_END;
+}
+
+enum err blob_stage_allocate(struct fs *fs, struct blob_stage *s, int mode, uint64_t offset,
+	uint64_t n, struct err_detail *detail)
+{
+	char name[BLOB_NAME_BYTES];
+	const struct blob_pages p = pages_of(fs, s, name);
+	return blob_stage_is_pages(s) ? blob_pages_allocate(fs, &p, mode, offset, n, detail)
+				      : ERR_NOT_SUPPORTED;
+}
+
 static enum err make_pages(struct fs *fs, struct blob_stage *s, struct err_detail *detail)
 {
 	struct blob_stages *t = fs->blobs->stages;

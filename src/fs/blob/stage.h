@@ -49,6 +49,12 @@ void blob_stages_moved(
 
 /* Finds the blob as it is, under the name that it has.  On ERR_OK call blob_info_fini().  ERR_GONE. */
 enum err blob_stage_blob(struct fs *fs, struct blob_stage *s, struct blob_info *ret);
+/* Those of blob_pages_seek() and blob_pages_allocate(), of a page blob.  Of any other: all is data, and
+ * ERR_NOT_SUPPORTED. */
+enum err blob_stage_seek(
+	struct fs *fs, struct blob_stage *s, bool hole, uint64_t offset, uint64_t *ret);
+enum err blob_stage_allocate(struct fs *fs, struct blob_stage *s, int mode, uint64_t offset,
+	uint64_t n, struct err_detail *detail);
 /* Returns whether it is a page blob by now, which is written in place. */
 bool blob_stage_is_pages(struct blob_stage *s);
 /* Makes a new blob a page blob of no bytes, before anything is written.  ERR_BLOB_TYPE: that was done, or a

@@ -34,6 +34,17 @@ static enum err file_write(
 	return blob_stage_write(f->fs, own(f)->stage, own(f)->append, offset, bytes, call->detail);
 }
 
+static enum err file_seek(struct vfile *f, bool hole, uint64_t offset, uint64_t *ret)
+{
+	return blob_stage_seek(f->fs, own(f)->stage, hole, offset, ret);
+}
+
+static enum err file_allocate(
+	struct vfile *f, const struct caller *call, int mode, uint64_t offset, uint64_t n)
+{
+	return blob_stage_allocate(f->fs, own(f)->stage, mode, offset, n, call->detail);
+}
+
 static enum err file_close(struct vfile *f, const struct caller *call)
 {
 	return blob_stage_commit(f->fs, own(f)->stage, false, call->detail);
@@ -67,6 +78,8 @@ static const struct vfile_ops file_ops = {
 	.pool = VPOOL_CHANGE,
 	.read = file_read,
 	.write = file_write,
+	.seek = file_seek,
+	.allocate = file_allocate,
 	.close = file_close,
 	.sync = file_sync,
 	.free = file_free,

@@ -98,6 +98,12 @@ struct vfile_ops {
 	/* All of the bytes, or an error.  NULL: ERR_NOT_PERMITTED. */
 	enum err (*write)(
 		struct vfile *f, const struct caller *call, uint64_t offset, struct span bytes);
+	/* Sets *ret to the next data, or hole, from the offset on; the end is a hole.  ERR_BEHIND_END.
+	 * NULL: all is data. */
+	enum err (*seek)(struct vfile *f, bool hole, uint64_t offset, uint64_t *ret);
+	/* fallocate(2) with its mode.  NULL: ERR_NOT_SUPPORTED. */
+	enum err (*allocate)(
+		struct vfile *f, const struct caller *call, int mode, uint64_t offset, uint64_t n);
 	/* A close by the process that opened it; may come more than once, and be followed by
 	 * more writes.  NULL: nothing to do. */
 	enum err (*close)(struct vfile *f, const struct caller *call);

@@ -146,6 +146,9 @@ void op_flush(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_release(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi);
 void op_fsync(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_info *fi);
 void op_poll(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct fuse_pollhandle *ph);
+void op_lseek(fuse_req_t req, fuse_ino_t nid, off_t offset, int whence, struct fuse_file_info *fi);
+void op_fallocate(
+	fuse_req_t req, fuse_ino_t nid, int mode, off_t offset, off_t n, struct fuse_file_info *fi);
 void op_flock(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, int operation);
 void op_setlk(
 	fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct flock *range, int sleep);

@@ -59,4 +59,6 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.setlk = op_setlk,
 	.flock = op_flock,
 	.poll = op_poll,
+	.lseek = op_lseek,
+	.fallocate = op_fallocate,
 };

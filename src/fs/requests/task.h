@@ -27,7 +27,8 @@ struct task {
 	struct handle *handle; /* one reference, and its turn while it runs */
 	uint64_t offset;
 	size_t size;        /* to read; of bytes */
-	bool plus;          /* readdirplus */
+	uint64_t length;    /* of the range of fallocate(2), whose mode is fi.flags */
+	bool plus;          /* readdirplus; lseek(2) to a hole */
 	bool fills_pages;   /* a read for the page cache: see read_file() */
 	struct buf out;     /* what was read */
 	struct vfile *file; /* of a node that nobody has open, while its size is looked for */

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Page blobs as files: made by truncate, written in place, beside REST."""
 
+import contextlib
+import ctypes
 import os
+import re
 
 import pytest
+import tools
 from blob_mount import put, rest  # noqa: F401  the fixture
+from rest_client import ACCOUNT
 from tools import get, raises, sh, xattr
 
 DISK = "/photos/disk"
 TIB8 = 8 << 40
+LIBC = ctypes.CDLL(None, use_errno=True)
+KEEP_SIZE, PUNCH_HOLE, COLLAPSE, ZERO_RANGE = 1, 2, 8, 16
 
 
 @pytest.fixture
@@ -23,6 +30,30 @@ def make(rest):  # noqa: F811
     yield open_new
     for fd in made:
         os.close(fd)
+
+
+def fallocate(fd, mode, offset, n):
+    if LIBC.fallocate(fd, mode, ctypes.c_long(offset), ctypes.c_long(n)) != 0:
+        raise OSError(ctypes.get_errno(), "fallocate")
+
+
+def ranges(fd):
+    """The data of a file, as SEEK_DATA and SEEK_HOLE tell it."""
+    found, at = [], 0
+    with contextlib.suppress(OSError):
+        while True:
+            at = os.lseek(fd, at, os.SEEK_DATA)
+            found.append((at, at := os.lseek(fd, at, os.SEEK_HOLE)))
+    with raises("ENXIO"):
+        os.lseek(fd, at, os.SEEK_DATA)
+    return found
+
+
+def listed(rest):
+    """The page ranges of the blob, as REST tells them."""
+    text = rest.ask("GET", DISK, {"comp": "pagelist"}).body.decode()
+    return [(int(a), int(b) + 1) for a, b in re.findall(
+        r"<PageRange><Start>(\d+)</Start><End>(\d+)</End>", text)]
 
 
 def body(rest):
@@ -112,6 +143,97 @@ def test_BL94_a_writer_of_a_replaced_blob_changes_nothing(rest, make):
     with raises("ESTALE"):
         os.pwrite(fd, b"x", 0)
     assert get(rest.dir / "disk") == b"block"
+
+
+def test_BL95_data_and_holes_are_the_page_ranges(rest, make):
+    fd = make(TIB8)
+    assert ranges(fd) == [] and os.lseek(fd, 0, os.SEEK_HOLE) == 0
+    for at, n in (0, 1), (1024, 512), (4096, 4096), (8192, 513), (1 << 40, 1), (TIB8 - 1, 1):
+        os.pwrite(fd, b"x" * n, at)
+    expected = [(0, 512), (1024, 1536), (4096, 9216), (1 << 40, (1 << 40) + 512), (TIB8 - 512, TIB8)]
+    assert ranges(fd) == expected == listed(rest)
+    with open(rest.dir / "disk", "rb", buffering=0) as other:
+        assert ranges(other.fileno()) == expected
+        assert os.lseek(other.fileno(), 4100, os.SEEK_DATA) == 4100
+        assert os.lseek(other.fileno(), 300, os.SEEK_HOLE) == 512
+        assert os.lseek(other.fileno(), 600, os.SEEK_HOLE) == 600
+        assert os.lseek(other.fileno(), 600, os.SEEK_DATA) == 1024
+        assert os.fstat(other.fileno()).st_blocks == 1 + 1 + 10 + 1 + 1
+        for whence in os.SEEK_DATA, os.SEEK_HOLE:
+            with raises("ENXIO"):
+                os.lseek(other.fileno(), TIB8, whence)
+
+
+def test_BL95_other_files_are_data_to_their_end(rest):
+    tools.put(rest.dir / "block", "12345")
+    with open(rest.dir / "block", "rb") as f:
+        assert ranges(f.fileno()) == [(0, 5)]
+    with open(rest.dir / "block", "r+b", buffering=0) as f:
+        f.write(b"0123456789")
+        assert ranges(f.fileno()) == [(0, 10)]
+        with raises("EOPNOTSUPP"):
+            fallocate(f.fileno(), KEEP_SIZE, 0, 10)
+    for text in '{"A":1}', "ordinary":
+        path = rest.mnt / ACCOUNT / ("Posts/p/r.json" if "A" in text else "Posts/p/file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+            f.flush()
+            assert ranges(f.fileno()) == [(0, len(text))]
+        with open(path, "rb") as f:
+            assert ranges(f.fileno()) == [(0, os.fstat(f.fileno()).st_size)]
+    with open(rest.mnt / ".rowfs" / "stats.json", "rb") as f:
+        assert os.lseek(f.fileno(), 0, os.SEEK_DATA) == 0
+
+
+@pytest.mark.parametrize("mode", [PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE | KEEP_SIZE, ZERO_RANGE])
+@pytest.mark.parametrize("offset, n", [(0, 512), (100, 50), (100, 512), (511, 1026), (512, 8192),
+                                       (4096, 300000), (20000, 1 << 20)])
+def test_BL96_fallocate_makes_holes(rest, make, mode, offset, n):
+    fd, size = make(65536), 65536
+    os.pwrite(fd, b"x" * 32768, 0)
+    model, end = bytearray(b"x" * 32768 + bytes(32768)), offset + n
+    grows = mode == ZERO_RANGE and end > size
+    if grows and end % 512 != 0:
+        with raises("EINVAL"):
+            fallocate(fd, mode, offset, n)
+        return
+    fallocate(fd, mode, offset, n)
+    size = max(size, end) if grows else size
+    model = model.ljust(size, b"\0")
+    model[offset:min(end, size)] = bytes(max(0, min(end, size) - offset))
+    assert body(rest) == model and os.fstat(fd).st_size == size
+    whole = max(0, min(end, 32768) // 512 - (offset + 511) // 512)
+    assert os.fstat(fd).st_blocks == 64 - whole
+
+
+def test_BL97_fallocate_reserves_nothing(rest, make):
+    fd = make(1024)
+    fallocate(fd, KEEP_SIZE, 0, 1 << 30)
+    assert os.fstat(fd).st_size == 1024
+    os.posix_fallocate(fd, 0, 4096)
+    info = os.fstat(fd)
+    assert (info.st_size, info.st_blocks) == (4096, 0) and body(rest) == bytes(4096)
+    for mode, n in (COLLAPSE, 512), (0, 4097):
+        with raises("EOPNOTSUPP" if mode else "EINVAL"):
+            fallocate(fd, mode, 0, n)
+
+
+def test_BL98_tools_keep_a_page_blob_sparse(rest, make, work):
+    fd = make(64 << 20)
+    os.pwrite(fd, os.urandom(4096), 1 << 20)
+    os.pwrite(fd, os.urandom(512), (64 << 20) - 512)
+    sh(f"cp --sparse=always disk {work}/a; truncate -s 64M b c d"
+       f"; dd if={work}/a of=b bs=64k conv=sparse,notrunc status=none; cmp b disk"
+       f"; cp --sparse=always {work}/a c; cmp c disk"
+       f"; rsync --inplace --sparse {work}/a d; cmp d disk"
+       f"; mkdir {work}/t; tar -cSf - disk | tar -xSf - -C {work}/t; cmp {work}/t/disk disk"
+       f"; tar -cSf {work}/tar disk", cwd=rest.dir)
+    assert os.stat(work / "a").st_blocks < 1000 and os.stat(work / "tar").st_size < 1 << 20
+    assert os.stat(work / "t" / "disk").st_blocks < 1000
+    for name in "bcd":
+        assert xattr(rest.dir / name, "blob_type") == "page"
+        assert os.stat(rest.dir / name).st_blocks < 1000, name
 
 
 def test_dd_and_truncate_write_page_blobs(rest):

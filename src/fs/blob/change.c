@@ -325,6 +325,33 @@ enum err blob_meta_set(struct fs *fs, uint64_t nid, const char *name, const stru
 	return e;
 }
 
+/* The type of a blob can be set while the blob is empty. */
+static enum err set_type(
+	struct fs *fs, const struct blob_node *n, struct span value, struct err_detail *detail)
+{
+	bool page = span_is(value, "page");
+	struct blob_stage *s =
+		n->kind == BLOB_NODE_STAGE ? blob_stage_get(fs, (uint64_t)n->version) : NULL;
+	struct blob_info b;
+	uint64_t extent;
+	enum err e = s != NULL && page ? blob_stage_make_pages(fs, s, detail) : ERR_BLOB_TYPE;
+	if (s != NULL)
+		blob_stage_unref(fs, s);
+	if (e != ERR_BLOB_TYPE)
+		return e;
+	e = committed(fs, n, &b, detail);
+	if (e != ERR_OK)
+		return e;
+	bool is_page = b.record.type == BLOB_PAGES, is_block = b.record.type == BLOB_BLOCK;
+	if (!(page && is_page) && !(span_is(value, "block") && is_block))
+		e = page && is_block && b.record.size == 0
+			? blob_pages_create(fs, n->container, n->name, &b.record, &extent, detail)
+			: err_set(detail, ERR_BLOB_TYPE,
+				  "An empty blob of blocks can become a \"page\" blob, no other.");
+	blob_info_fini(&b);
+	return e;
+}
+
 static enum err set_property(struct fs *fs, const struct blob_node *n, const char *name,
 	struct span value, struct err_detail *detail)
 {
@@ -353,7 +380,9 @@ enum err blob_xattr_set(
 	if (blob_node_class_of(nid) != BLOB_NODE_KNOWN)
 		return ERR_NOT_PERMITTED;
 	const struct blob_node *n = blob_nodes_get(fs->blobs->nodes, nid);
-	enum err e = n != NULL ? set_property(fs, n, name, value, call->detail) : ERR_GONE;
+	enum err e = n == NULL                   ? ERR_GONE
+		: strcmp(name, "blob_type") == 0 ? set_type(fs, n, value, call->detail)
+						 : set_property(fs, n, name, value, call->detail);
 	blob_nodes_unref(fs->blobs->nodes, n);
 	return e;
 }

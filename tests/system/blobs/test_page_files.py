@@ -236,6 +236,27 @@ def test_BL98_tools_keep_a_page_blob_sparse(rest, make, work):
         assert os.stat(rest.dir / name).st_blocks < 1000, name
 
 
+def test_BL99_an_attribute_makes_an_empty_file_a_page_blob(rest):
+    path, name = rest.dir / "disk", "user.rowfs.blob_type"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+    os.setxattr(fd, name, b"page")
+    os.pwrite(fd, b"x" * 512, 1024)
+    os.close(fd)
+    assert xattr(path, "blob_type") == "page" and os.stat(path).st_blocks == 1
+    os.setxattr(path, name, b"page")
+    tools.put(rest.dir / "empty", "")
+    os.setxattr(rest.dir / "empty", "user.meta.a", b"b")
+    os.setxattr(rest.dir / "empty", name, b"page")
+    assert xattr(rest.dir / "empty", "blob_type") == "page"
+    assert os.getxattr(rest.dir / "empty", "user.meta.a") == b"b"
+    tools.put(rest.dir / "full", "x")
+    os.setxattr(rest.dir / "full", name, b"block")
+    for file, value in ("full", b"page"), ("disk", b"block"), ("empty", b"append"):
+        with raises("EINVAL"):
+            os.setxattr(rest.dir / file, name, value)
+    assert get(rest.dir / "full") == b"x"
+
+
 def test_dd_and_truncate_write_page_blobs(rest):
     sh("truncate -s 1M disk && dd if=/dev/urandom of=disk bs=3000 count=100 conv=notrunc,fsync"
        " && dd if=disk of=/dev/null", cwd=rest.dir)

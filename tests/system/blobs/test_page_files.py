@@ -257,6 +257,17 @@ def test_BL99_an_attribute_makes_an_empty_file_a_page_blob(rest):
     assert get(rest.dir / "full") == b"x"
 
 
+def test_BL100_a_file_system_in_a_page_blob_survives_a_kill(rest, mount, work):
+    (work / "a").write_bytes(os.urandom(1 << 20))
+    sh(f"truncate -s 1G disk && /sbin/mkfs.ext4 -qF disk"
+       f" && /sbin/debugfs -w -R 'write {work}/a a' disk", cwd=rest.dir)
+    assert 0 < os.stat(rest.dir / "disk").st_blocks < 20000
+    rest.mnt.kill9()
+    again = mount(rest.store) / ACCOUNT / ".blob/photos"
+    sh(f"/sbin/e2fsck -fn disk && /sbin/debugfs -R 'dump a {work}/b' disk && cmp {work}/a {work}/b",
+       cwd=again)
+
+
 def test_dd_and_truncate_write_page_blobs(rest):
     sh("truncate -s 1M disk && dd if=/dev/urandom of=disk bs=3000 count=100 conv=notrunc,fsync"
        " && dd if=disk of=/dev/null", cwd=rest.dir)

@@ -23,7 +23,7 @@
 	X(BLOB_NAMES, "fs/blob/stage.c", "the mount puts, removes or renames a blob: one at a time") \
 	/* Around a change set: service/core/service.h, events.h. */ \
 	X(COLLECTIONS, "service/core/service.c", "one queue or container is changed or deleted at a time") \
-	X(DOORS, "service/core/service.c", "rwlock: read for a change by a front end but the mount") \
+	X(FRONT_ENDS, "service/core/service.c", "rwlock: read for a change by a front end but the mount") \
 	X(VIEWS_ROOM, "service/view/views_table.h", "who ends held views because the disk is full: one at a time") \
 	X(VIEWS_ENDED, "service/view/views_table.h", "rwlock: the callback for ended views; read while it runs") \
 	X(STORE_HANDLES, "store/mem/engine.c", "rwlock: the handles on an in-memory store; read while a change is told to the others") \

@@ -162,7 +162,7 @@ def rejected_key(data):
 
 
 def observe_rest(client, table, account, found):
-    """The other door shows the same rows; their ETags become part of what was found."""
+    """The other front end shows the same rows; their ETags become part of what was found."""
     rows = {}
     for row in client.all(table):
         path = f"{account}/{table}/{row['PartitionKey']}/{row['RowKey']}.json"
@@ -172,7 +172,7 @@ def observe_rest(client, table, account, found):
     files = {path: json.loads(data) for path, data in found.items()
              if path.startswith(f"{account}/{table}/") and path.endswith(".json") and data}
     if files != rows:
-        raise AssertionError(f"{account}/{table}: the doors disagree: {differences(files, rows)}")
+        raise AssertionError(f"{account}/{table}: the front ends disagree: {differences(files, rows)}")
 
 
 def is_lost(error):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writers: each kind has an account of its own, changes it in one way, and keeps in its memory
-what it asked for and what was acknowledged.  kill_doors.py has those of the other doors.
+what it asked for and what was acknowledged.  kill_front_ends.py has those of the other front ends.
 
 An operation is a method op_…; it picks names by what is there.  What it does goes through do():
 the states that are possible while the call runs, in their order, the last one once it returned."""

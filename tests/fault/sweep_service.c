@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sweeps over what the doors and the commands ask of the service. */
+ * Sweeps over what the front ends and the commands ask of the service. */
 #include "base/compiler.h"
 #include "codec/entity_json.h"
 #include "service/change/change_set.h"

@@ -40,12 +40,12 @@ def check_foreign(path, header, rules, say):
 def check_own(path, header, rules, say):
     mine, theirs = rules.module(path), rules.module(header)
     top = header.split("/")[0]
-    doors = rules.doors.get(top)
-    if doors and path.split("/")[0] != top and header not in doors:
-        say(f"{path}: {header} is private to {top}/, use {' or '.join(doors)}")
-    if mine is None or (rules.is_door(header) and path.split("/")[0] == top):
-        return  # a door promises for all modules of its folder, and each may use it
-    if theirs is None and rules.is_door(header):
+    public_headers = rules.public_headers.get(top)
+    if public_headers and path.split("/")[0] != top and header not in public_headers:
+        say(f"{path}: {header} is private to {top}/, use {' or '.join(public_headers)}")
+    if mine is None or (rules.is_public(header) and path.split("/")[0] == top):
+        return  # a public header promises for all modules of its folder, and each may use it
+    if theirs is None and rules.is_public(header):
         theirs = rules.highest(top)
     if theirs is None:
         say(f"{path}: {header} is in no module")
@@ -54,7 +54,7 @@ def check_own(path, header, rules, say):
 
 
 def check_file(src, path, rules, say):
-    if rules.module(path) is None and not rules.is_door(path):
+    if rules.module(path) is None and not rules.is_public(path):
         say(f"{path} is in no module")
         return []
     found = INCLUDE.findall(open(os.path.join(src, path), encoding="utf-8").read())

@@ -6,7 +6,7 @@ import sys
 
 class Layers:
     def __init__(self, path):
-        self.level, self.doors, self.owners, self.apart = {}, {}, [], {}
+        self.level, self.public_headers, self.owners, self.apart = {}, {}, [], {}
         self.circles = []
         level = 0
         for line in open(path, encoding="utf-8"):
@@ -18,8 +18,8 @@ class Layers:
                 for name in rest:
                     self.level[name] = level
                 level += 1
-            elif kind == "door":
-                self.doors[rest[0]] = rest[1:]
+            elif kind == "public":
+                self.public_headers[rest[0]] = rest[1:]
             elif kind == "owner":
                 self.owners.append((rest[0], rest[1:]))
             elif kind == "apart":
@@ -42,8 +42,8 @@ class Layers:
         modules = [r for r in self.level if r == folder or r.startswith(folder + "/")]
         return max(modules, key=self.level.get, default=None)
 
-    def is_door(self, header):
-        return any(header in headers for headers in self.doors.values())
+    def is_public(self, header):
+        return any(header in headers for headers in self.public_headers.values())
 
     def may_use(self, mine, theirs):
         return mine == theirs or self.level[theirs] < self.level[mine]

@@ -15,8 +15,8 @@ layer codec query
 layer store
 layer fs/low
 layer fs/high rest
-door store store/store.h
-door fs fs/fs.h
+public store store/store.h
+public fs fs/fs.h
 owner sqlite3.h store/sqlite/
 apart mount-helper base
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is broken in a house, one thing at a time: each fault begins, lasts, ends; then both doors
+"""What is broken in a house, one thing at a time: each fault begins, lasts, ends; then both front ends
 answer again, by themselves, within a bound."""
 
 import contextlib

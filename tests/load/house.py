@@ -29,7 +29,7 @@ EXPECTED = r"^rowfs: error: (?!internal error)"
 class House:
     rough = False
     # Seconds: of an operation that nothing broken is in the way of; and from the end of a fault to
-    # the first change through both doors.
+    # the first change through both front ends.
     bound = recovery = 30.0 if sanitized() else 10.0
 
     def __init__(self, rowfs, seed, work=None):

@@ -2,10 +2,10 @@
 """Workers that keep a ledger while everything around them may break: each owns a partition, and
 knows of every moment which states it may be in.  A change that was acknowledged leaves one, a
 change that was refused leaves the one before, and a change whose outcome was not told leaves
-both; then the worker waits until nothing is broken, looks through both doors, and finds exactly
+both; then the worker waits until nothing is broken, looks through both front ends, and finds exactly
 one of them, whole.  That is Z9.
 
-Between them they do each kind of operation of either door; how long each took is kept, apart
+Between them they do each kind of operation of either front end; how long each took is kept, apart
 from those that something broken was in the way of."""
 
 import contextlib
@@ -134,7 +134,7 @@ class Ledger:
     # ---- which state it is ----
 
     def look(self):
-        """The state that both doors show."""
+        """The state that both front ends show."""
         found = [at for at in "ab" if os.path.isdir(self.home / self.pk(at))]
         if len(found) != 1:
             return {"partitions": found}

@@ -209,7 +209,7 @@ def tables(results):
         if name == "calm":
             yield f"{name}: what the daemon holds", flatness(r)
         else:
-            yield f"{name}: from the end of a fault to a change by both doors", recovery(r)
+            yield f"{name}: from the end of a fault to a change by both front ends", recovery(r)
         yield f"{name}: latencies in ms", gauge.table(clock)
 
 

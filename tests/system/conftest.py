@@ -635,7 +635,7 @@ def rest_store(rowfs, store):
 
 @pytest.fixture
 def rest_mount(mount):
-    """A factory: rest_mount(store, ...) -> Mount with both doors; .port is the socket's."""
+    """A factory: rest_mount(store, ...) -> Mount with both front ends; .port is the socket's."""
     def make(store, *options, at=None):
         m = mount(store, "rest=127.0.0.1:0", *options, at=at)
         assert m.port > 0

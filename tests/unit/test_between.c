@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What requests of the mount answer where another door, or another writer, changes the store between
+ * What requests of the mount answer where another front end, or another writer, changes the store between
  * two of their looks, or has changed it and not kept yet what was there before: real requests
  * (tests/fuzz/fuse_kernel.h) over an engine that does something more after a call of its own. */
 #include "../fuzz/fuse_nodes.h"
@@ -157,7 +157,7 @@ static void end(struct world *w)
 	service_free(w->service);
 }
 
-/* By another door. */
+/* By another front end. */
 static enum err change(struct world *w, enum entity_op_kind kind, const char *json)
 {
 	struct entity e = { 0 };

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static struct mutex stage, contents = MUTEX_INIT(RANK_CONTENTS);
-static struct rwlock doors;
+static struct rwlock front_ends;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 
 /* Runs fn in a child process, in which fn must stop the program with these words. */
@@ -49,7 +49,7 @@ static bool stops(void (*fn)(void), const char *words)
 static void begin(void)
 {
 	CHECK_EQ_INT(mutex_init(&stage, RANK_STAGE), 0);
-	CHECK_EQ_INT(rwlock_init(&doors, RANK_DOORS), 0);
+	CHECK_EQ_INT(rwlock_init(&front_ends, RANK_FRONT_ENDS), 0);
 }
 
 TEST(locks_are_taken_in_order_and_released_in_any)
@@ -57,23 +57,23 @@ TEST(locks_are_taken_in_order_and_released_in_any)
 	begin();
 	for (int i = 0; i < 2; i++) {
 		mutex_lock(&stage);
-		rwlock_rdlock(&doors);
+		rwlock_rdlock(&front_ends);
 		lock_assert_above(RANK_STORE_CALL);
 		CHECK_EQ_INT(mutex_trylock(&contents), 0);
 		lock_assert_held(&stage);
-		lock_assert_held(&doors);
+		lock_assert_held(&front_ends);
 		mutex_unlock(&stage);
 		lock_assert_held(&contents);
 		mutex_unlock(&contents);
-		rwlock_unlock(&doors);
+		rwlock_unlock(&front_ends);
 	}
-	rwlock_wrlock(&doors);
+	rwlock_wrlock(&front_ends);
 	mutex_lock(&contents);
 	struct timespec past = { 0 };
 	CHECK_EQ_INT(cond_wait_until(&wake, &contents, &past), ETIMEDOUT);
 	lock_assert_held(&contents);
 	mutex_unlock(&contents);
-	rwlock_unlock(&doors);
+	rwlock_unlock(&front_ends);
 }
 
 static void take_in_wrong_order(void)
@@ -91,13 +91,13 @@ static void try_in_wrong_order(void)
 static void read_in_wrong_order(void)
 {
 	mutex_lock(&contents);
-	rwlock_rdlock(&doors);
+	rwlock_rdlock(&front_ends);
 }
 
 static void write_in_wrong_order(void)
 {
 	mutex_lock(&contents);
-	rwlock_wrlock(&doors);
+	rwlock_wrlock(&front_ends);
 }
 
 TEST(a_lock_taken_against_the_order_stops_the_program_and_both_are_named)
@@ -106,7 +106,7 @@ TEST(a_lock_taken_against_the_order_stops_the_program_and_both_are_named)
 	CHECK(stops(take_in_wrong_order, "lock STAGE (fs/write/stage.h: "));
 	CHECK(stops(take_in_wrong_order, " is taken under CONTENTS (fs/cache/content.c: "));
 	CHECK(stops(try_in_wrong_order, " is taken under CONTENTS "));
-	CHECK(stops(read_in_wrong_order, "lock DOORS (service/core/service.c: "));
+	CHECK(stops(read_in_wrong_order, "lock FRONT ENDS (service/core/service.c: "));
 	CHECK(stops(write_in_wrong_order, " is taken under CONTENTS "));
 }
 
@@ -126,8 +126,8 @@ static void take_twice(void)
 
 static void read_twice(void)
 {
-	rwlock_rdlock(&doors);
-	rwlock_rdlock(&doors);
+	rwlock_rdlock(&front_ends);
+	rwlock_rdlock(&front_ends);
 }
 
 TEST(a_second_lock_of_a_rank_stops_the_program)
@@ -135,7 +135,7 @@ TEST(a_second_lock_of_a_rank_stops_the_program)
 	begin();
 	CHECK(stops(take_two_of_a_rank, " is taken under STAGE "));
 	CHECK(stops(take_twice, " is taken under STAGE "));
-	CHECK(stops(read_twice, " is taken under DOORS "));
+	CHECK(stops(read_twice, " is taken under FRONT ENDS "));
 }
 
 static void call_the_store(void)

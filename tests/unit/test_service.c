@@ -1698,7 +1698,7 @@ static enum err apply_in(struct world *w, enum entity_op_kind kind, const char *
 static const char *const three_rows[] = { "a", "b", "c" };
 static const char *const twice[] = { "a", "b", "a" };
 
-TEST(a_folder_with_a_digest_name_becomes_the_partition_that_another_door_makes)
+TEST(a_folder_with_a_digest_name_becomes_the_partition_that_another_front_end_makes)
 {
 	static const enum entity_op_kind kinds[] = { ENTITY_INSERT, ENTITY_UPSERT,
 		ENTITY_UPSERT_MERGE };
@@ -2128,7 +2128,7 @@ RUN_TESTS(T(versions_increase_while_the_clock_stands_still_and_when_it_steps_bac
 	T(a_tables_policies_last_as_long_as_the_table),
 	T(properties_and_policies_survive_a_restart_and_the_check_is_clean),
 	T(what_waits_under_digest_names_is_adopted),
-	T(a_folder_with_a_digest_name_becomes_the_partition_that_another_door_makes),
+	T(a_folder_with_a_digest_name_becomes_the_partition_that_another_front_end_makes),
 	T(a_partition_never_stands_beside_the_folder_with_its_digest_name),
 	T(a_row_that_comes_while_it_is_missed_is_merged_into),
 	T(a_set_that_always_loses_ends_at_last), T(a_damaged_row_is_not_merged_into),

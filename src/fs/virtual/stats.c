@@ -137,11 +137,11 @@ static void add_operations(struct fs *fs, struct json_build *b)
 	const struct metrics *m = service_metrics(fs->service);
 	struct metrics_figures f;
 	json_open_object(b, "operations");
-	for (enum metrics_door door = 0; door < METRICS_DOORS_; door++) {
-		if (!metrics_read(m, door, 0, &f))
+	for (enum metrics_front_end front_end = 0; front_end < METRICS_FRONT_ENDS_; front_end++) {
+		if (!metrics_read(m, front_end, 0, &f))
 			continue;
-		json_open_object(b, metrics_door_name(door));
-		for (size_t i = 0; metrics_read(m, door, i, &f); i++)
+		json_open_object(b, metrics_front_end_name(front_end));
+		for (size_t i = 0; metrics_read(m, front_end, i, &f); i++)
 			if (f.count > 0)
 				add_operation(b, &f);
 		json_close(b);

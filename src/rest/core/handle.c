@@ -278,7 +278,8 @@ static bool is_preflight(const struct request *q)
 
 void rest_name_operations(const struct rest_service *rest, struct service *service)
 {
-	metrics_name(service_metrics(service), rest->door, rest->operations, rest->noperations);
+	metrics_name(
+		service_metrics(service), rest->front_end, rest->operations, rest->noperations);
 }
 
 static void count(const struct handling *h, struct service *service, const struct response *r)
@@ -291,8 +292,8 @@ static void count(const struct handling *h, struct service *service, const struc
 	enum metrics_end end = status >= 500 ? METRICS_FAILED
 		: status >= 400              ? METRICS_REFUSED
 					     : METRICS_DONE;
-	metrics_count(
-		service_metrics(service), c->rest->door, o, clock_mono_us() - h->since_us, end);
+	metrics_count(service_metrics(service), c->rest->front_end, o,
+		clock_mono_us() - h->since_us, end);
 }
 
 /* ---- headers of every response ---- */

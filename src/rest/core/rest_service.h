@@ -55,7 +55,7 @@ struct rest_service {
 	const char *const *operations;
 	size_t noperations;
 	size_t preflight, other; /* OPTIONS; refused before the operation was known */
-	enum metrics_door door;
+	enum metrics_front_end front_end;
 	enum account_service properties;
 	enum err being_deleted; /* what a table or queue answers that is being deleted */
 

@@ -24,7 +24,7 @@ static const char *const kinds[FAULT_KINDS_] = {
 /* The services whose requests can have faults.  The name is the key of a rule. */
 static const struct {
 	const char *name;
-	enum metrics_door door;
+	enum metrics_front_end front_end;
 	enum err (*check)(struct span name, struct err_detail *detail);
 } services[] = {
 	{ "table", METRICS_REST, table_name_check },
@@ -239,10 +239,10 @@ enum err fault_rules_parse(
 
 /* ---- operations ---- */
 
-static bool has_op(const struct metrics *m, enum metrics_door door, const char *beginning)
+static bool has_op(const struct metrics *m, enum metrics_front_end front_end, const char *beginning)
 {
 	struct metrics_figures f;
-	for (size_t i = 0; metrics_read(m, door, i, &f); i++)
+	for (size_t i = 0; metrics_read(m, front_end, i, &f); i++)
 		if (strncasecmp(f.name, beginning, strlen(beginning)) == 0)
 			return true;
 	return false;
@@ -252,7 +252,7 @@ static bool is_known(const struct fault_rule *r, const struct metrics *m)
 {
 	for (size_t i = 0; i < ARRAY_LEN(services); i++)
 		if ((r->service[0] == '\0' || strcmp(r->service, services[i].name) == 0) &&
-			has_op(m, services[i].door, r->op))
+			has_op(m, services[i].front_end, r->op))
 			return true;
 	return false;
 }

@@ -13,13 +13,13 @@ struct counters {
 	atomic_uint_fast64_t buckets[METRICS_BUCKETS];
 };
 
-struct door {
+struct front_end {
 	_Atomic(const char *) names[METRICS_OPERATIONS]; /* NULL: there is no such operation */
 	struct counters operations[METRICS_OPERATIONS];
 };
 
 struct metrics {
-	struct door doors[METRICS_DOORS_];
+	struct front_end front_ends[METRICS_FRONT_ENDS_];
 };
 
 struct metrics *metrics_new(void)
@@ -32,11 +32,12 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-void metrics_name(struct metrics *m, enum metrics_door door, const char *const *names, size_t n)
+void metrics_name(
+	struct metrics *m, enum metrics_front_end front_end, const char *const *names, size_t n)
 {
 	BUG_ON(n > METRICS_OPERATIONS);
 	for (size_t i = 0; i < n; i++)
-		atomic_store(&m->doors[door].names[i], names[i]);
+		atomic_store(&m->front_ends[front_end].names[i], names[i]);
 }
 
 static size_t bucket_of(uint64_t us)
@@ -62,10 +63,10 @@ static void keep_highest(atomic_uint_fast64_t *highest, uint64_t n)
 		;
 }
 
-void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, uint64_t us,
-	enum metrics_end end)
+void metrics_count(struct metrics *m, enum metrics_front_end front_end, size_t operation,
+	uint64_t us, enum metrics_end end)
 {
-	struct counters *c = &m->doors[door].operations[operation];
+	struct counters *c = &m->front_ends[front_end].operations[operation];
 	add(&c->buckets[bucket_of(us)], 1);
 	keep_highest(&c->max_us, us);
 	add(&c->total_us, us);
@@ -75,23 +76,24 @@ void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, 
 		add(&c->failed, 1);
 }
 
-const char *metrics_door_name(enum metrics_door door)
+const char *metrics_front_end_name(enum metrics_front_end front_end)
 {
-	static const char *const names[METRICS_DOORS_] = { [METRICS_MOUNT] = "mount",
+	static const char *const names[METRICS_FRONT_ENDS_] = { [METRICS_MOUNT] = "mount",
 		[METRICS_REST] = "rest",
 		[METRICS_QUEUE] = "queue",
 		[METRICS_BLOB] = "blob",
 		[METRICS_COMMAND] = "command" };
-	return names[door];
+	return names[front_end];
 }
 
-bool metrics_read(const struct metrics *m, enum metrics_door door, size_t operation,
+bool metrics_read(const struct metrics *m, enum metrics_front_end front_end, size_t operation,
 	struct metrics_figures *ret)
 {
 	if (operation >= METRICS_OPERATIONS)
 		return false;
-	const struct counters *c = &m->doors[door].operations[operation];
-	*ret = (struct metrics_figures){ .name = atomic_load(&m->doors[door].names[operation]) };
+	const struct counters *c = &m->front_ends[front_end].operations[operation];
+	*ret = (struct metrics_figures){ .name = atomic_load(
+						 &m->front_ends[front_end].names[operation]) };
 	/* Read in the reverse order of counting. */
 	ret->refused = atomic_load(&c->refused);
 	ret->failed = atomic_load(&c->failed);

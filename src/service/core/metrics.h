@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum metrics_door {
+enum metrics_front_end {
 	METRICS_MOUNT, /* requests of the kernel */
 	METRICS_REST,  /* tables */
 	METRICS_QUEUE,
 	METRICS_BLOB,
 	METRICS_COMMAND, /* commands that the serving process executes */
-	METRICS_DOORS_
+	METRICS_FRONT_ENDS_
 };
 
 enum metrics_end {
@@ -37,13 +37,14 @@ void metrics_free(struct metrics *m);
 
 /* Names operations 0 to n - 1; without names there is nothing to read.  The strings must live as
  * long as the program; the array is copied. */
-void metrics_name(struct metrics *m, enum metrics_door door, const char *const *names, size_t n);
+void metrics_name(
+	struct metrics *m, enum metrics_front_end front_end, const char *const *names, size_t n);
 /* Counts one operation that took `us` microseconds.  Any thread may call it. */
-void metrics_count(struct metrics *m, enum metrics_door door, size_t operation, uint64_t us,
-	enum metrics_end end);
+void metrics_count(struct metrics *m, enum metrics_front_end front_end, size_t operation,
+	uint64_t us, enum metrics_end end);
 
 /* Returns "mount", "rest", "queue" or "command". */
-const char *metrics_door_name(enum metrics_door door);
+const char *metrics_front_end_name(enum metrics_front_end front_end);
 
 struct metrics_figures {
 	const char *name;
@@ -54,7 +55,7 @@ struct metrics_figures {
 };
 
 /* Returns false if there is no such operation. */
-bool metrics_read(const struct metrics *m, enum metrics_door door, size_t operation,
+bool metrics_read(const struct metrics *m, enum metrics_front_end front_end, size_t operation,
 	struct metrics_figures *ret);
 /* Returns the limit of a bucket; UINT64_MAX: none. */
 uint64_t metrics_bucket_us(size_t bucket);

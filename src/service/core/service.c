@@ -37,7 +37,8 @@ struct service {
 	struct lookup_cache *lookup_cache;
 	struct views *views;
 	atomic_bool read_only, sync;
-	struct rwlock doors_lock; /* for reading: a front end other than the mount makes a change */
+	struct rwlock
+		front_ends_lock; /* for reading: a front end other than the mount makes a change */
 
 	struct mutex collections_lock;
 
@@ -84,7 +85,7 @@ enum err service_new(struct store *store, struct service **ret)
 	s->abilities = info.abilities;
 	atomic_init(&s->last_version, store_version_floor(store));
 	rwlock_init(&s->events_lock, RANK_EVENTS);
-	rwlock_init(&s->doors_lock, RANK_DOORS);
+	rwlock_init(&s->front_ends_lock, RANK_FRONT_ENDS);
 	mutex_init(&s->collections_lock, RANK_COLLECTIONS);
 	mutex_init(&s->unkept_lock, RANK_UNKEPT);
 	change_signal_init(&s->change_signal);
@@ -122,7 +123,7 @@ void service_free(struct service *s)
 	partition_keys_free(s->partition_keys);
 	lookup_cache_free(s->lookup_cache);
 	rwlock_destroy(&s->events_lock);
-	rwlock_destroy(&s->doors_lock);
+	rwlock_destroy(&s->front_ends_lock);
 	mutex_destroy(&s->collections_lock);
 	mutex_destroy(&s->unkept_lock);
 	change_signal_fini(&s->change_signal);
@@ -192,8 +193,8 @@ void service_set_read_only(struct service *s, bool read_only)
 	if (!read_only)
 		return;
 	/* From here on new holders keep this lock only briefly. */
-	rwlock_wrlock(&s->doors_lock);
-	rwlock_unlock(&s->doors_lock);
+	rwlock_wrlock(&s->front_ends_lock);
+	rwlock_unlock(&s->front_ends_lock);
 }
 
 bool service_is_changing(const struct service *s)
@@ -451,11 +452,11 @@ enum err service_apply(struct service *s, enum origin origin, struct change *cha
 	bool refused = service_is_read_only(s);
 	enum err e = ERR_OK;
 	if (!refused) {
-		rwlock_rdlock(&s->doors_lock);
+		rwlock_rdlock(&s->front_ends_lock);
 		refused = service_is_read_only(s);
 		if (!refused)
 			e = apply(s, origin, changes, n, durable, reterr);
-		rwlock_unlock(&s->doors_lock);
+		rwlock_unlock(&s->front_ends_lock);
 	}
 	return refused ? err_set(reterr, ERR_READ_ONLY, "the mount was made read-only") : e;
 }

@@ -19,14 +19,15 @@
 /* ---- operations ---- */
 
 struct operation {
-	struct span door, name;
+	struct span front_end, name;
 	struct metrics_figures f;
 };
 
 static void add_errors(struct buf *out, const char *family, const struct operation *o)
 {
 	struct prometheus_sample s = { family, NULL,
-		{ { "door", o->door }, { "operation", o->name }, { "kind", SPAN_LIT("refused") } },
+		{ { "front_end", o->front_end }, { "operation", o->name },
+			{ "kind", SPAN_LIT("refused") } },
 		o->f.refused, 0 };
 	prometheus_sample(out, &s);
 	s.labels[2].value = SPAN_LIT("failed");
@@ -39,7 +40,7 @@ static void add_latency(struct buf *out, const char *family, const struct operat
 	char bound[32];
 	struct prometheus_sample s = { .family = family,
 		.suffix = "_bucket",
-		.labels = { { "door", o->door }, { "operation", o->name }, { "le" } } };
+		.labels = { { "front_end", o->front_end }, { "operation", o->name }, { "le" } } };
 	for (size_t i = 0; i < METRICS_BUCKETS; i++) {
 		uint64_t us = metrics_bucket_us(i);
 		(void)snprintf(bound, sizeof(bound), "%.9g", (double)us / 1e6);
@@ -61,9 +62,9 @@ static void each_operation(struct service *service, struct buf *out, const char 
 {
 	const struct metrics *m = service_metrics(service);
 	struct operation o;
-	for (enum metrics_door door = 0; door < METRICS_DOORS_; door++)
-		for (size_t i = 0; metrics_read(m, door, i, &o.f); i++) {
-			o.door = span_of(metrics_door_name(door));
+	for (enum metrics_front_end front_end = 0; front_end < METRICS_FRONT_ENDS_; front_end++)
+		for (size_t i = 0; metrics_read(m, front_end, i, &o.f); i++) {
+			o.front_end = span_of(metrics_front_end_name(front_end));
 			o.name = span_of(o.f.name);
 			add(out, family, &o);
 		}
@@ -76,7 +77,7 @@ static void add_operations(struct service *service, struct buf *out)
 	prometheus_family(out, errors, "counter",
 		"Operations that ended with an error: refused (the caller's to mend) or failed.");
 	each_operation(service, out, errors, add_errors);
-	prometheus_family(out, latency, "histogram", "How long operations took, by door.");
+	prometheus_family(out, latency, "histogram", "How long operations took, by front end.");
 	each_operation(service, out, latency, add_latency);
 }
 

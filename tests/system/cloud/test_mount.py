@@ -17,7 +17,7 @@ from test_client import PROGRAM
 from test_transfer import KEYS, TYPES, Elsewhere, lines, numbered, without_times
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
-COUNT = re.compile(r'^rowfs_operation_duration_seconds_count\{[^}]*door="rest"[^}]*\} (\d+)$', re.M)
+COUNT = re.compile(r'^rowfs_operation_duration_seconds_count\{[^}]*front_end="rest"[^}]*\} (\d+)$', re.M)
 
 
 class Url(str):

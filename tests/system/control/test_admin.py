@@ -55,7 +55,7 @@ def test_AD1_a_server_without_a_mount_shows_its_figures(server):
         for i in range(3):
             ok(client.insert("Tab", {"PartitionKey": "p", "RowKey": str(i)}))
     seen = families(server.admin)["rowfs_operation_duration_seconds"]
-    assert seen.get("_count", door="rest", operation="InsertEntity") == 3
+    assert seen.get("_count", front_end="rest", operation="InsertEntity") == 3
     assert families(server.admin)["rowfs_store_bytes"].get() > 0
 
 
@@ -68,7 +68,7 @@ def test_AD1_a_mount_shows_the_same_families_in_its_file(mount, rest_store):
     for name in set(own) - set(shown):
         assert re.match("rowfs_(build|start|cache|kernel|overdue|open|rejected|trash)_", name), name
     assert shown["rowfs_operation_duration_seconds"].get(
-        "_count", door="mount", operation="mkdir") == 1
+        "_count", front_end="mount", operation="mkdir") == 1
 
 
 @pytest.mark.parametrize("path, told", (

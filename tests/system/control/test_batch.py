@@ -76,12 +76,12 @@ class Session:
 
 
 @pytest.fixture
-def door(rest_mount, rest_store):
-    """Both doors: the mount's table Tab, its partition p, and a client of the socket."""
-    class Door:
+def front_end(rest_mount, rest_store):
+    """Both front ends: the mount's table Tab, its partition p, and a client of the socket."""
+    class FrontEnd:
         pass
 
-    d = Door()
+    d = FrontEnd()
     d.mount = rest_mount(rest_store)
     d.table = d.mount / ACCOUNT / "Tab"
     d.table.mkdir()
@@ -155,21 +155,21 @@ BATCHES = [{}, {"eol": "\n"}, {"blank": 2}, {"length": True, "content_ids": True
 
 
 @pytest.mark.parametrize("how", BATCHES, ids=",".join)
-def test_B1_a_body_of_the_service_is_accepted_as_it_is(door, how):
-    commit(door.part, doc({"insert": row("3", Old=1)}, {"insert": row("4", Old=1)}))
+def test_B1_a_body_of_the_service_is_accepted_as_it_is(front_end, how):
+    commit(front_end.part, doc({"insert": row("3", Old=1)}, {"insert": row("4", Old=1)}))
     ops = [("POST", "Tab", {"Prefer": "return-no-content"},
             {"PartitionKey": "p", "RowKey": "1", "A": 9007199254740993}),
            ("PUT", entity_path("tab", "p", "2"), {}, {"A": "é"}),
            ("PATCH", entity_path("Tab", "p", "3"), {"If-Match": "*"}, {"A": 3}),
            ("DELETE", entity_path("Tab", "p", "4"), {"If-Match": "*"}, None)]
-    body, _ = batch_body(door.rest, ops, **how)
-    put(door.table / ".batch", body)
-    assert [o["operation"] for o in result(door.table)["operations"]] == [
+    body, _ = batch_body(front_end.rest, ops, **how)
+    put(front_end.table / ".batch", body)
+    assert [o["operation"] for o in result(front_end.table)["operations"]] == [
         "insert", "upsert", "merge", "delete"]
-    assert rows(door.part) == ["1.json", "2.json", "3.json"]
-    assert own(door.part, "2") == {"A": "é"} and own(door.part, "3") == {"Old": 1, "A": 3}
+    assert rows(front_end.part) == ["1.json", "2.json", "3.json"]
+    assert own(front_end.part, "2") == {"A": "é"} and own(front_end.part, "3") == {"Old": 1, "A": 3}
     # The numbers of a body are the service's: what fits no Int32 is a Double there.
-    assert own(door.part, "1") == {"A": 9007199254740992.0}
+    assert own(front_end.part, "1") == {"A": 9007199254740992.0}
 
 
 def test_B1_whatever_writes_files(part, work):
@@ -219,19 +219,19 @@ def test_B2_the_errno_is_that_of_the_operation_that_fails(part):
         assert rows(part) == ["1.json"] and own(part, "1") == {"A": 2}
 
 
-def test_B2_other_partitions_and_tables(door):
-    r = refused(door.table, doc({"insert": {"PartitionKey": "p", "RowKey": "1"}},
+def test_B2_other_partitions_and_tables(front_end):
+    r = refused(front_end.table, doc({"insert": {"PartitionKey": "p", "RowKey": "1"}},
                                 {"insert": {"PartitionKey": "q", "RowKey": "1"}}), "EINVAL")
     assert r["index"] == 1 and r["code"] == "CommandsInBatchActOnDifferentPartitions"
     assert r["PartitionKey"] == "q" and r["operation"] == "insert"
     for op in [("POST", "Other", {}, {"PartitionKey": "p", "RowKey": "1"}),
                ("POST", "Tables", {}, {"TableName": "Other"}),
                ("GET", entity_path("Tab", "p", "1"), {}, None)]:
-        body, _ = batch_body(door.rest, [op])
-        refused(door.table, body, "EINVAL")
-    body, _ = batch_body(door.rest, [("GET", "Tab()", {}, None)], change_set=False)
-    assert ".query" in refused(door.table, body, "EINVAL")["message"]
-    assert rows(door.part) == []
+        body, _ = batch_body(front_end.rest, [op])
+        refused(front_end.table, body, "EINVAL")
+    body, _ = batch_body(front_end.rest, [("GET", "Tab()", {}, None)], change_set=False)
+    assert ".query" in refused(front_end.table, body, "EINVAL")["message"]
+    assert rows(front_end.part) == []
 
 
 @pytest.mark.parametrize("text, line, column", [
@@ -403,10 +403,10 @@ def test_B4_an_array_is_whole_at_its_end_only(table, part):
     assert r["message"] == "The change set is not complete." and "index" not in r
 
 
-def test_B4_a_batch_body_is_whole_at_its_closing_delimiter_only(door):
-    body, _ = batch_body(door.rest, [("POST", "Tab", {}, {"PartitionKey": "p", "RowKey": "1"})])
+def test_B4_a_batch_body_is_whole_at_its_closing_delimiter_only(front_end):
+    body, _ = batch_body(front_end.rest, [("POST", "Tab", {}, {"PartitionKey": "p", "RowKey": "1"})])
     end = len(body.rstrip())
-    cuts(door.table, door.part, ".batch", body, set(range(end, len(body) + 1)))
+    cuts(front_end.table, front_end.part, ".batch", body, set(range(end, len(body) + 1)))
 
 
 def test_B4_lines_are_whole_behind_each_operation(part):
@@ -574,33 +574,33 @@ def test_B6_a_check_judges_all_and_keeps_nothing(mnt, part):
     assert rows(part) == ["1.json"]
 
 
-# ---- B7: both doors
+# ---- B7: both front ends
 
 
-def test_B7_both_doors_see_it_at_once_with_hot_caches(door):
+def test_B7_both_front_ends_see_it_at_once_with_hot_caches(front_end):
     names = ["same", "gone", "new", "merged"]
-    commit(door.part, doc(*({"insert": row(n, V=0)} for n in names if n != "new")))
+    commit(front_end.part, doc(*({"insert": row(n, V=0)} for n in names if n != "new")))
     for i in range(1, 20):
         for n in names:
-            with open(door.part / f"{n}.json") if n != "new" else open(os.devnull) as f:
+            with open(front_end.part / f"{n}.json") if n != "new" else open(os.devnull) as f:
                 f.read()
-            (door.part / f"{n}.json").exists()
-        r = commit(door.part, doc(
+            (front_end.part / f"{n}.json").exists()
+        r = commit(front_end.part, doc(
             {"replace": row("same", V=i)}, {"delete": row("gone")},
             {"insert": row("new", V=i)}, {"merge": row("merged", V=i)}))
-        assert own(door.part, "same") == own(door.part, "new") == own(door.part, "merged") == {"V": i}
-        assert not (door.part / "gone.json").exists()
-        assert rows(door.part) == ["merged.json", "new.json", "same.json"]
+        assert own(front_end.part, "same") == own(front_end.part, "new") == own(front_end.part, "merged") == {"V": i}
+        assert not (front_end.part / "gone.json").exists()
+        assert rows(front_end.part) == ["merged.json", "new.json", "same.json"]
         for o in r["operations"]:
-            answer = door.rest.get("Tab", "p", o["RowKey"], headers={"Accept": NONE})
+            answer = front_end.rest.get("Tab", "p", o["RowKey"], headers={"Accept": NONE})
             if o["operation"] == "delete":
                 assert answer.status == 404
             else:
                 assert answer.etag == o["etag"] and ok(answer).json["V"] == i
-                assert os.stat(door.part / f"{o['RowKey']}.json").st_size == len(
-                    get(door.part / f"{o['RowKey']}.json"))
-        commit(door.part, doc({"delete": row("new")}, {"insert": row("gone", V=i)}))
-        assert not (door.part / "new.json").exists() and (door.part / "gone.json").exists()
+                assert os.stat(front_end.part / f"{o['RowKey']}.json").st_size == len(
+                    get(front_end.part / f"{o['RowKey']}.json"))
+        commit(front_end.part, doc({"delete": row("new")}, {"insert": row("gone", V=i)}))
+        assert not (front_end.part / "new.json").exists() and (front_end.part / "gone.json").exists()
 
 
 def watch(stop, problems, look):
@@ -612,28 +612,28 @@ def watch(stop, problems, look):
             return
 
 
-def write_files(door, n):
-    put(door.part / ".batch", doc({"replace": row("a", N=n)}, {"upsert": row("b", N=n)},
+def write_files(front_end, n):
+    put(front_end.part / ".batch", doc({"replace": row("a", N=n)}, {"upsert": row("b", N=n)},
                                   {"insert": row(f"c{n}")}, {"insert": row(f"d{n}")}))
     with raises("EEXIST"):
-        put(door.part / ".batch", doc({"replace": row("a", N=-1)}, {"insert": row("b")}))
+        put(front_end.part / ".batch", doc({"replace": row("a", N=-1)}, {"insert": row("b")}))
 
 
-def write_message(door, n):
-    put(door.part / ".batch", doc(message(str(n)), *(
+def write_message(front_end, n):
+    put(front_end.part / ".batch", doc(message(str(n)), *(
         {"upsert": row(rk, N=n)} for rk in ("a", "b", f"c{n}", f"d{n}"))))
 
 
-def write_rest(door, n):
+def write_rest(front_end, n):
     ops = [("PUT", entity_path("Tab", "p", rk), {"If-Match": "*"}, {"N": n}) for rk in "ab"]
     ops += [("PUT", entity_path("Tab", "p", f"{rk}{n}"), {}, {"N": n}) for rk in "cd"]
-    ok(door.rest.batch(ops), 202)
+    ok(front_end.rest.batch(ops), 202)
 
 
 @pytest.mark.parametrize("write", [write_files, write_rest, write_message])
 def test_B7_readers_see_all_of_a_set_or_nothing(jobs, write):
-    door = jobs
-    commit(door.part, doc({"insert": row("a", N=0)}, {"insert": row("b", N=0)}))
+    front_end = jobs
+    commit(front_end.part, doc({"insert": row("a", N=0)}, {"insert": row("b", N=0)}))
     stop, problems, seen, writing = threading.Event(), [], set(), [0]
 
     def look_rest():
@@ -645,21 +645,21 @@ def test_B7_readers_see_all_of_a_set_or_nothing(jobs, write):
     # What is read second is never of an earlier set than what was read first.
     def look_files():
         for one, two in (("a", "b"), ("b", "a")):
-            n = own(door.part, one)["N"]
-            assert own(door.part, two)["N"] >= n
-            assert n == 0 or (door.part / f"c{n}.json").exists()
+            n = own(front_end.part, one)["N"]
+            assert own(front_end.part, two)["N"] >= n
+            assert n == 0 or (front_end.part / f"c{n}.json").exists()
 
     def look_stat():
         n = writing[0]
-        a, b = door.part / f"c{n}.json", door.part / f"d{n}.json"
-        there = os.stat(door.part / "a.json").st_mtime_ns
-        assert os.stat(door.part / "b.json").st_mtime_ns >= there
+        a, b = front_end.part / f"c{n}.json", front_end.part / f"d{n}.json"
+        there = os.stat(front_end.part / "a.json").st_mtime_ns
+        assert os.stat(front_end.part / "b.json").st_mtime_ns >= there
         if a.exists():
             assert b.exists()
         if b.exists():
             assert a.exists()
 
-    reader = door.rest.clone()
+    reader = front_end.rest.clone()
     threads = [threading.Thread(target=watch, args=(stop, problems, look))
                for look in (look_rest, look_files, look_stat)]
     for t in threads:
@@ -667,7 +667,7 @@ def test_B7_readers_see_all_of_a_set_or_nothing(jobs, write):
     try:
         for n in range(1, 300):
             writing[0] = n
-            write(door, n)
+            write(front_end, n)
     finally:
         stop.set()
         for t in threads:
@@ -676,15 +676,15 @@ def test_B7_readers_see_all_of_a_set_or_nothing(jobs, write):
     assert problems == [] and len(seen) > 1
 
 
-def test_B7_sets_beside_those_who_make_and_remove_names(door):
+def test_B7_sets_beside_those_who_make_and_remove_names(front_end):
     """The kernel's locks on the directory are held by others while names are dropped."""
     stop, problems = threading.Event(), []
 
     def churn(i):
-        path = door.part / f"churn{i}.json"
+        path = front_end.part / f"churn{i}.json"
         put(path, "{}")
-        os.rename(path, door.part / f"churn{i}x.json")
-        os.unlink(door.part / f"churn{i}x.json")
+        os.rename(path, front_end.part / f"churn{i}x.json")
+        os.unlink(front_end.part / f"churn{i}x.json")
 
     threads = [threading.Thread(target=watch, args=(stop, problems, lambda i=i: churn(i)))
                for i in range(4)]
@@ -692,8 +692,8 @@ def test_B7_sets_beside_those_who_make_and_remove_names(door):
         t.start()
     try:
         for n in range(60):
-            put(door.part / ".batch", doc(*({"upsert": row(f"r{i}", N=n)} for i in range(20))))
-            assert own(door.part, "r19") == {"N": n}
+            put(front_end.part / ".batch", doc(*({"upsert": row(f"r{i}", N=n)} for i in range(20))))
+            assert own(front_end.part, "r19") == {"N": n}
     finally:
         stop.set()
         for t in threads:
@@ -774,20 +774,20 @@ def test_B8_it_cannot_be_removed_renamed_or_replaced(part, name):
 
 
 @pytest.fixture
-def jobs(door):
+def jobs(front_end):
     """The queue `jobs` of the account, by REST."""
-    q = Queues(door.rest.port, host=f"{ACCOUNT}.queue.localhost")
+    q = Queues(front_end.rest.port, host=f"{ACCOUNT}.queue.localhost")
     assert q.ask("PUT", "/jobs").status == 201
-    door.queues = q
-    return door
+    front_end.queues = q
+    return front_end
 
 
 def message(text, queue="jobs", **times):
     return {"put_message": {"queue": queue, "text": text, **times}}
 
 
-def waiting(door, queue="jobs"):
-    return messages(door.queues.ask("GET", f"/{queue}/messages",
+def waiting(front_end, queue="jobs"):
+    return messages(front_end.queues.ask("GET", f"/{queue}/messages",
                                     {"peekonly": "true", "numofmessages": "32"}))
 
 

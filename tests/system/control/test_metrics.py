@@ -37,16 +37,16 @@ class Counts:
         for (name, labels), n in families["rowfs_operation_duration_seconds"].samples.items():
             if name.endswith("_count"):
                 of = dict(labels)
-                found[of["door"], of["operation"]] = n
+                found[of["front_end"], of["operation"]] = n
         for (_, labels), n in families["rowfs_operation_errors_total"].samples.items():
             of = dict(labels)
-            found[of["door"], of["operation"], of["kind"]] = n
+            found[of["front_end"], of["operation"], of["kind"]] = n
         return found
 
-    def since(self, door):
+    def since(self, front_end):
         now = self.look()
         moved = {key[1:] if len(key) > 2 else key[1]: now[key] - self.before[key]
-                 for key in now if key[0] == door and now[key] != self.before[key]}
+                 for key in now if key[0] == front_end and now[key] != self.before[key]}
         self.before = now
         return moved
 
@@ -85,7 +85,7 @@ def test_V5_stats_of_an_empty_store(mnt):
     assert told["hottest_partitions"] == [] and "rest" not in told["operations"]
 
 
-def test_V5_stats_tell_operations_by_door(both, client):
+def test_V5_stats_tell_operations_by_front_end(both, client):
     ok(client.create_table("Tab"))
     for i in range(10):
         ok(client.insert("Tab", {"PartitionKey": "p", "RowKey": str(i)}))
@@ -102,8 +102,8 @@ def test_V5_stats_tell_operations_by_door(both, client):
     # The kernel knows that Made1 exists, and does not ask.
     assert told["mount"]["mkdir"]["count"] in (3, 4)
     assert told["command"] == {"stat": told["command"]["stat"]}
-    for door in told.values():
-        for figures in door.values():
+    for front_end in told.values():
+        for figures in front_end.values():
             assert figures["count"] > 0 and figures["failed"] == 0
             assert figures["p50_us"] <= figures["p99_us"] <= figures["max_us"]
             assert figures["mean_us"] <= figures["max_us"]
@@ -379,8 +379,8 @@ def test_V7_counts_and_forms_hold_while_much_goes_on(both, client):
     for t in threads:
         t.start()
     while any(t.is_alive() for t in threads):
-        for door in stats(both)["operations"].values():
-            for figures in door.values():
+        for front_end in stats(both)["operations"].values():
+            for figures in front_end.values():
                 assert figures["failed"] <= figures["errors"] <= figures["count"]
                 assert figures["mean_us"] <= figures["max_us"]
         metrics(both)
@@ -461,7 +461,7 @@ def test_V7_a_refused_write_is_counted(mnt, part):
 # ---- H: heat
 
 
-def test_H1_both_doors_heat_a_partition(both, client):
+def test_H1_both_front_ends_heat_a_partition(both, client):
     ok(client.create_table("Tab"))
     tab = both / ACCOUNT / "Tab"
     for i in range(30):

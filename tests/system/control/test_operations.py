@@ -77,7 +77,7 @@ def test_AD5_every_panel_names_metrics_that_exist(shown):
 @pytest.mark.parametrize("expr, what", (
     ("rowfs_store_byte > 1", {"rowfs_store_byte"}),
     ("rate(rowfs_operation_errors_total{kin=\"failed\"}[5m])", {"kin"}),
-    ("sum by (door, operations) (rowfs_operation_duration_seconds_bucket)", {"operations"}),
-    ("sum by (door, le) (rowfs_operation_duration_seconds_bucket)", set())))
+    ("sum by (front_end, operations) (rowfs_operation_duration_seconds_bucket)", {"operations"}),
+    ("sum by (front_end, le) (rowfs_operation_duration_seconds_bucket)", set())))
 def test_AD5_a_wrong_name_is_found(shown, expr, what):
     assert wrong(expr, labels_of(expr), shown) == what

@@ -157,7 +157,7 @@ def test_QD1_awkward_keys(rest_store, rest_mount):
         assert len(found) == len(AWKWARD[::3]), key
 
 
-def test_QD1_both_doors_say_the_same(rest_store, rest_mount):
+def test_QD1_both_front_ends_say_the_same(rest_store, rest_mount):
     m = rest_mount(rest_store)
     with Client(m.port) as c:
         ok(c.create_table("Tab"), 201)

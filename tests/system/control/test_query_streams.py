@@ -24,7 +24,7 @@ def component(options):
 
 
 class Tab:
-    """The table's two doors."""
+    """The table's two front ends."""
 
     def __init__(self, mount, client, table="Tab"):
         self.mount, self.client, self.table = mount, client, table

@@ -18,7 +18,7 @@ from tools import closes_are_known, get, need, put, raises, reason, sanitized, s
 
 @pytest.fixture
 def both(rest_store, rest_mount):
-    """A mount with both doors, an empty table Tab, a client."""
+    """A mount with both front ends, an empty table Tab, a client."""
     m = rest_mount(rest_store)
     with Client(m.port) as client:
         ok(client.create_table("Tab"), 201)

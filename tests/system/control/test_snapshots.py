@@ -61,7 +61,7 @@ def forced(m):
 
 @pytest.fixture
 def full(rest_mount, rest_store):
-    """Both doors, and one of everything: rows of both doors, long and empty keys, awkward
+    """Both front ends, and one of everything: rows of both front ends, long and empty keys, awkward
     names, ordinary files, dot folders."""
     m = rest_mount(rest_store)
     with Client(m.port) as client:

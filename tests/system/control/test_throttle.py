@@ -22,7 +22,7 @@ TRIES = 40
 
 @pytest.fixture
 def slow(rest_mount, rest_store):
-    """A mount with both doors and a target of 5, and a table."""
+    """A mount with both front ends and a target of 5, and a table."""
     m = rest_mount(rest_store, "partition-target=5")
     (m / ACCOUNT / "Tab").mkdir()
     return m
@@ -111,7 +111,7 @@ def test_H2_a_partition_admits_its_target_each_second(client):
     assert len(rest_once_rested(lambda: client.query("Tab"), 200).rows) == done
 
 
-def test_H2_reads_and_changes_of_both_doors_share_the_target(client, tab):
+def test_H2_reads_and_changes_of_both_front_ends_share_the_target(client, tab):
     (tab / "p").mkdir()
     once_rested(lambda: put(tab / "p/r.json", "{}"))
     start, done = time.monotonic(), 0

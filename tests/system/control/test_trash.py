@@ -81,7 +81,7 @@ def test_Y1_it_can_go_to_any_row_and_to_an_ordinary_name(mnt, part, table):
     put(part / "plain.txt", "now it can be written")
 
 
-def test_Y1_a_row_of_the_other_door_is_restored_as_it_was(rest_store, rest_mount):
+def test_Y1_a_row_of_the_other_front_end_is_restored_as_it_was(rest_store, rest_mount):
     m = rest_mount(rest_store)
     row = {"Big@odata.type": "Edm.Int64", "Big": str(2**40), "Text": "\U0001f600 'x'"}
     with Client(m.port) as c:

@@ -126,7 +126,7 @@ class Watched:
             self.may[a], self.may[c] = {None}, {2}
 
     def check(self):
-        """Faults are off: all is there, through both doors."""
+        """Faults are off: all is there, through both front ends."""
         self.may.pop(None, None)
         # A client that was cut off begins anew.
         self.rest.close()
@@ -304,7 +304,7 @@ def test_a_store_that_cannot_be_read_is_not_told_as_a_row_that_went(watched):
 
 
 def test_a_full_disk_for_a_while_stops_nobody_for_good(watched):
-    """Writers of both doors keep trying while every write finds the disk full, and go on."""
+    """Writers of both front ends keep trying while every write finds the disk full, and go on."""
     w, c = watched, watched.control
     kept, stop, said = {}, threading.Event(), {"ENOSPC": 0, 507: 0}
 

@@ -87,7 +87,7 @@ SQL = [
     ("a kind is unknown", f"UPDATE item SET kind=13 WHERE id={ROW}", r"plain: it is of no known kind"),
     ("a directory is a file", f"UPDATE item SET kind=5 WHERE id={FOLDER}", r"may not stand where it does"),
     ("an id is another one", f"UPDATE item SET id=id+500 WHERE id={ROW}", r"plain: (it is kept|it has no document)"),
-    ("an id is a door's", new_item("parent,class,key,id,kind,version", f"{FOLDER},1,x'61',77,5,1"),
+    ("an id is a front end's", new_item("parent,class,key,id,kind,version", f"{FOLDER},1,x'61',77,5,1"),
      r"its id is out of range"),
     ("an id is too large", new_item("parent,class,key,id,kind,version", f"{FOLDER},1,x'61',1<<41,5,1"),
      r"its id is out of range"),

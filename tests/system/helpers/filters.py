@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Filters and the rows that they find: every door must agree on them."""
+"""Filters and the rows that they find: every front end must agree on them."""
 
 GUID = "c9da6455-213d-42c9-9a79-3e9149a57833"
 # One row for each type, and some more, by row key.

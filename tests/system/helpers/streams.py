@@ -45,7 +45,7 @@ def fill(rowfs, store, n, partition, account=ACCOUNT, table="Tab"):
 
 
 def plain(row):
-    """A row without what only one of the doors writes."""
+    """A row without what only one of the front ends writes."""
     return {k: v for k, v in row.items()
             if not k.startswith("odata.") and k != "Timestamp@odata.type"}
 

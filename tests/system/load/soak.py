@@ -189,7 +189,7 @@ class Group:
 
 
 class Soak:
-    """mnt, client: the two doors.  program: the daemon's process."""
+    """mnt, client: the two front ends.  program: the daemon's process."""
 
     def __init__(self, rowfs, mount, client, work, seed):
         self.rowfs, self.mount, self.client, self.work = rowfs, mount, client, work

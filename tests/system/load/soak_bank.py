@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Workers of the soak that move sums between the rows of a bank by change sets, through every
-door, and those who audit it: Z4, a change set is seen whole."""
+front end, and those who audit it: Z4, a change set is seen whole."""
 
 import csv
 import errno

@@ -62,7 +62,7 @@ def moved_reader(w, place):
 
 
 def tables(w):
-    """Tables made, filled, renamed and removed, each step through either door."""
+    """Tables made, filled, renamed and removed, each step through either front end."""
     names = [f"T{w.number}a", f"T{w.number}b"]
     paths = [w.at / n for n in names]
 

@@ -130,7 +130,7 @@ def read_row(w, rk, way):
 
 
 def editor_reader(w, boards, gapped):
-    """boards: of each row.  What one door shows it never takes back; before it is acknowledged
+    """boards: of each row.  What one front end shows it never takes back; before it is acknowledged
     the other may still show what was before."""
     ways = [read_to_end, read_mapped, read_exactly, mapped]
     last = {}

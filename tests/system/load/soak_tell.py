@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pairs of workers of the soak: one changes a row by any door; when that is acknowledged it
+"""Pairs of workers of the soak: one changes a row by any front end; when that is acknowledged it
 tells the other, who comes by the other path and looks at the row in every way: Z5, what was
 acknowledged is seen by everybody, whatever the kernel had cached."""
 
@@ -87,7 +87,7 @@ def change_import(w, path, name, to):
 
 
 def teller(w, names, pipe):
-    """Changes a row by any door; when it is acknowledged the looker hears of it."""
+    """Changes a row by any front end; when it is acknowledged the looker hears of it."""
     one = [change_file, change_file, change_fsync, change_unlink, change_rest, change_delete]
     two = [change_rename, change_set, change_batch, change_import]
     while w.go():

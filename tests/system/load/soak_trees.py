@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Workers of the soak that bring whole trees by rsync, tar, cpio, cp, git and imports, each
-into a partition of its own, and look at both doors whether all of it is there."""
+into a partition of its own, and look at both front ends whether all of it is there."""
 
 import json
 import os

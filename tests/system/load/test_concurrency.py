@@ -105,7 +105,7 @@ def test_the_bank_knows_a_later_version_whatever_zeros_an_ETag_leaves_out(etag, 
     assert not bank.is_later(etag, etag)
 
 
-def test_Z6_both_doors_and_an_export_show_the_same_at_the_end(soak):
+def test_Z6_both_front_ends_and_an_export_show_the_same_at_the_end(soak):
     none_of(soak, "Z6")
     end = ended(soak)
     assert end.by_mount == end.by_rest == end.by_export

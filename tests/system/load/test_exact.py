@@ -234,7 +234,7 @@ def test_W1_unlink_and_create_never_shows_half_a_document(part):
     hammer(part, [write_again, write_truncating], gaps=True)
 
 
-# ---- the other door ----
+# ---- the other front end ----
 
 def test_C6_what_an_import_changed_is_seen_at_once(rowfs, store, mnt, part):
     """After the command returned: stat, read, listing and failed lookups are right, with

@@ -73,7 +73,7 @@ def test_U3_an_empty_new_file_that_becomes_an_ordinary_one(part):
 
 
 def test_U4_who_loaded_an_empty_file_does_not_overwrite_a_row(rest_mount, rest_store):
-    """L1, where the other door made the row meanwhile; with O_TRUNC the last one wins."""
+    """L1, where the other front end made the row meanwhile; with O_TRUNC the last one wins."""
     mount = rest_mount(rest_store)
     with Client(mount.port) as rest:
         ok(rest.create_table("Rows"), 201)

@@ -570,7 +570,7 @@ class Rows(Walk):
         os.rename(self.table / old, self.table / new)
         self.dirs[which] = new
 
-    # -- the other door
+    # -- the other front end
 
     def do_rest_change(self, rng):
         place = self.place(rng, ROWS)

@@ -519,7 +519,7 @@ def test_S9_who_only_reads_changes_nothing_after_it(rowfs, store, remountable):
     assert rows(at / "acct1/Tab/p") == ["new.json", "r.json"]
 
 
-def test_S9_a_user_cannot_open_the_other_doors_again(rowfs, home):
+def test_S9_a_user_cannot_open_the_other_front_ends_again(rowfs, home):
     """What the kernel refuses, the server does not do by halves.  Root remounts the mount of a
     user, and cannot look into it."""
     as_user(rowfs.program, "init", home / "s")

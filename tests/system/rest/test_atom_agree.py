@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Two formats and a file say the same: random rows over every type and awkward text, written
-through one door, read through the others.  The same rows in each run, and others besides;
+through one front end, read through the others.  The same rows in each run, and others besides;
 ROWFS_SEED=S takes those of a run that failed."""
 
 import json
@@ -92,7 +92,7 @@ def own(row):
     return {n: v for n, v in row.items() if n not in ("PartitionKey", "RowKey", "Timestamp")}
 
 
-class Doors:
+class FrontEnds:
     """One table through both formats and as files."""
 
     def __init__(self, rest_mount, rest_store, table):
@@ -117,7 +117,7 @@ class Doors:
             json.dumps(atom.to_json(row), ensure_ascii=False), "utf-8")
 
     def read(self, rk):
-        """The row through each door, by the door's name."""
+        """The row through each front end, by the front end's name."""
         by_json = ok(self.json.get(self.table, "p", rk), 200)
         by_atom = read_entry(ok(self.atom.get(self.table, "p", rk), 200))
         assert by_atom.etag == by_json.etag
@@ -126,13 +126,13 @@ class Doors:
                 "file": own(atom.of_json(atom.json_rows(text)))}
 
     def all_read(self, rk, row):
-        for door, have in self.read(rk).items():
-            assert have == compared(row), (door, rk)
+        for front_end, have in self.read(rk).items():
+            assert have == compared(row), (front_end, rk)
 
 
 @pytest.fixture
-def doors(rest_mount, rest_store):
-    d = Doors(rest_mount, rest_store, "Agree")
+def front_ends(rest_mount, rest_store):
+    d = FrontEnds(rest_mount, rest_store, "Agree")
     yield d
     d.json.close()
     d.atom.close()
@@ -142,59 +142,59 @@ def by_row_key(rows, plain):
     return {plain(r["RowKey"]): own(r) for r in rows}
 
 
-def test_R18_awkward_text_in_every_format(doors):
+def test_R18_awkward_text_in_every_format(front_ends):
     texts = [{"V": string(text), "W": string(f"x{text[:100]}y")} for text in AWKWARD]
     by_json = [("POST", "Agree", {}, {"PartitionKey": "p", "RowKey": f"j{n}", **atom.to_json(row)})
                for n, row in enumerate(texts)]
     key = {"PartitionKey": string("p")}
     by_atom = [("POST", "Agree", {}, {**key, "RowKey": string(f"a{n}"), **row})
                for n, row in enumerate(texts)]
-    for answer in (doors.json.batch(by_json, length=True),
-                   doors.atom.batch_of(by_atom, length=True)):
+    for answer in (front_ends.json.batch(by_json, length=True),
+                   front_ends.atom.batch_of(by_atom, length=True)):
         parts = rest_client.parse_batch(answer)
         assert [p.status for p in parts] == [201] * len(texts)
-    rows = {f"{door}{n}": row for n, row in enumerate(texts) for door in "ja"}
-    seen = by_row_key([e.row for page in doors.atom.pages("Agree") for e in Feed(page).entries],
+    rows = {f"{front_end}{n}": row for n, row in enumerate(texts) for front_end in "ja"}
+    seen = by_row_key([e.row for page in front_ends.atom.pages("Agree") for e in Feed(page).entries],
                       lambda key: key[1])
     assert seen == rows
-    seen = by_row_key([atom.of_json(e) for page in doors.json.pages("Agree")
+    seen = by_row_key([atom.of_json(e) for page in front_ends.json.pages("Agree")
                        for e in atom.json_rows(page.body)["value"]], lambda key: key[1])
     assert seen == rows
     for rk, row in rows.items():
-        text = (doors.folder / "p" / f"{rk}.json").read_bytes().decode("utf-8")
+        text = (front_ends.folder / "p" / f"{rk}.json").read_bytes().decode("utf-8")
         assert own(atom.of_json(atom.json_rows(text))) == row
 
 
-def random_rows(doors, rng):
+def random_rows(front_ends, rng):
     spellings = list(atom.SPELLINGS.values())
     rows = {}
     for n in range(ROWS):
         row = rows[f"{n:03}"] = random_row(rng)
-        write = rng.choice([doors.write_json, doors.write_atom, doors.write_atom, doors.write_file])
-        spelling = rng.choice(spellings) if write == doors.write_atom else {}
+        write = rng.choice([front_ends.write_json, front_ends.write_atom, front_ends.write_atom, front_ends.write_file])
+        spelling = rng.choice(spellings) if write == front_ends.write_atom else {}
         write(f"{n:03}", row, **spelling)
-        doors.all_read(f"{n:03}", row)
+        front_ends.all_read(f"{n:03}", row)
     # What ATOM gave goes back in as it is, and the pages are of the same rows.
     for rk, row in rows.items():
         if rng.random() < 0.3:
-            answer = doors.atom.get("Agree", "p", rk)
-            ok(doors.atom.replace("Agree", "p", rk, answer.body.decode("utf-8"), answer.etag), 204)
-            doors.all_read(rk, row)
+            answer = front_ends.atom.get("Agree", "p", rk)
+            ok(front_ends.atom.replace("Agree", "p", rk, answer.body.decode("utf-8"), answer.etag), 204)
+            front_ends.all_read(rk, row)
     seen = []
-    for page in doors.atom.pages("Agree", top=13):
+    for page in front_ends.atom.pages("Agree", top=13):
         seen += [(e.row["RowKey"][1], e.own) for e in Feed(page).entries]
     assert seen == [(rk, compared(row)) for rk, row in rows.items()]
-    answers = [atom.of_json(e) for page in doors.json.pages("Agree") for e in
+    answers = [atom.of_json(e) for page in front_ends.json.pages("Agree") for e in
                atom.json_rows(page.body)["value"]]
     assert [own(r) for r in answers] == [r for _, r in seen]
 
 
 @pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: "fresh" if seed is None else str(seed))
-def test_R18_random_rows_in_every_format(doors, seed):
+def test_R18_random_rows_in_every_format(front_ends, seed):
     if seed is None:
         seed = random.randrange(1 << 32)
     try:
-        random_rows(doors, random.Random(seed))
+        random_rows(front_ends, random.Random(seed))
     except (Exception, pytest.fail.Exception) as e:  # whatever was answered, and read of it
         pytest.fail(f"ROWFS_SEED={seed}: {type(e).__name__}: {str(e)[:2000]}\n"
                     + "".join(traceback.format_tb(e.__traceback__)[-3:]), pytrace=False)

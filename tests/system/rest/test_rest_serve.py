@@ -708,7 +708,7 @@ def test_new_connections_are_not_taken_any_more(rest_store, serve):
 # ---- the mount
 
 
-def test_a_mount_serves_both_doors(mount, rest_store, short):
+def test_a_mount_serves_both_front_ends(mount, rest_store, short):
     m = mount(rest_store, "rest=127.0.0.1:0", f"rest=unix:{short}/a\\,b", "rest-trust=none")
     with rest_client.Client(m.port) as client:
         ok(client.create_table("Blogs"), 201)

@@ -957,7 +957,7 @@ def test_the_mounts_own_room_tells_others_no_names(shared):
             assert as_user(lambda p=path: errno_of(os.rename, p, m.part / "x")) == "EACCES"
 
 
-def test_both_doors_keep_strangers_out(shared, rowfs, work):
+def test_both_front_ends_keep_strangers_out(shared, rowfs, work):
     """The mount without a credential, the socket with another user's eyes on it."""
     m = shared("", f"rest=unix:{work}/sock")
     os.chmod(work, 0o755)

@@ -16,7 +16,7 @@ from tools import get, put, raises, reason, rejected, rows, sh
 
 
 def exported(rowfs, m, target="acct1/Blogs"):
-    """The rows as another door sees them, by RowKey."""
+    """The rows as another front end sees them, by RowKey."""
     out = rowfs("export", m.store, target).stdout
     return {r["RowKey"]: r for r in map(json.loads, out.splitlines())}
 

@@ -260,7 +260,7 @@ class House:
     def look(self, tool, condition, before):
         part = self.table() / self.key(tool, condition)
         beside = files_below(part)
-        self.both_doors(self.key(tool, condition), beside)
+        self.both_front_ends(self.key(tool, condition), beside)
         row = beside.pop("r.json", None)
         now = self.rooms(tool, condition)
         made = {room: {n: d for n, d in now[room].items() if before[room].get(n) != d}
@@ -272,7 +272,7 @@ class House:
             sources = {n: d for n, d in sources.items() if n != "new.json"}
         return Found(row, beside, made["rejected"], made["trash"], sources, made["outside"])
 
-    def both_doors(self, key, files):
+    def both_front_ends(self, key, files):
         """The partition's rows are the same through REST, and no others are there."""
         rows = {name.removesuffix(".json"): json.loads(data) for name, data in files.items()
                 if data and re.fullmatch(r"[^./][^/]*\.json", name)}
@@ -281,7 +281,7 @@ class House:
             entities[entity["RowKey"]] = {
                 name: value for name, value in entity.items() if "odata" not in name and
                 name not in ("PartitionKey", "RowKey", "Timestamp")}
-        assert entities == rows, "the doors disagree"
+        assert entities == rows, "the front ends disagree"
 
     def state(self, tool, condition):
         done = subprocess.run(["bash", "-c", tool.state], capture_output=True, text=True,

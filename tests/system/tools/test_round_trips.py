@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Copies of whole trees: out of one store, into an empty one and out again, by the tools that
-people make backups with.  What arrives is what was there, through both doors, and a second
+people make backups with.  What arrives is what was there, through both front ends, and a second
 run transfers nothing and opens no file.
 
 10,000 rows; the long form by hand has 100,000, with ROWFS_SCALE=1.  ROWFS_SCALE divides 100,000 (by
@@ -109,7 +109,7 @@ def run(script, **kw):
 
 
 def arrived(source, m, kept=lambda seen: seen):
-    """The store behind m holds what the source holds, seen through both doors."""
+    """The store behind m holds what the source holds, seen through both front ends."""
     assert exported(source.rowfs, m.store) == source.exported
     found = look(m.path)
     assert list(found) == list(source.seen), "the order of listings"

@@ -23,7 +23,7 @@ PAD = "y" * 30000  # makes the rendering take its time
 LONG, LONG2 = "k" * 400, "l" * 400
 
 
-class Doors:
+class FrontEnds:
     def __init__(self, mount):
         self.account = mount / ACCOUNT
         self.rest = Client(mount.port)
@@ -38,8 +38,8 @@ class Doors:
 
 
 @pytest.fixture
-def doors(rest_mount, rest_store):
-    d = Doors(rest_mount(rest_store))
+def front_ends(rest_mount, rest_store):
+    d = FrontEnds(rest_mount(rest_store))
     for table in ("Blogs", "Other"):
         ok(d.rest.create_table(table), 201)
     os.mkdir(d.part)
@@ -54,9 +54,9 @@ def keyed(rk, pk="p", **own):
 class Race:
     """In every round `theirs` runs beside `ours`, a little earlier or later."""
 
-    def __init__(self, doors, theirs, delay=0.0006):
+    def __init__(self, front_ends, theirs, delay=0.0006):
         self.theirs, self.delay = theirs, delay
-        self.rest = doors.rest.clone()
+        self.rest = front_ends.rest.clone()
         self.gate = threading.Barrier(2, timeout=60)
         self.answer = self.trouble = None
         self.over = False
@@ -105,43 +105,43 @@ def patch_a(rest, number):
 
 
 @pytest.mark.parametrize("over", [False, True], ids=["to a free name", "over a row"])
-def test_R13_a_rename_loses_no_acknowledged_patch(doors, over):
+def test_R13_a_rename_loses_no_acknowledged_patch(front_ends, over):
     first = 0
-    with Race(doors, patch_a) as race:
+    with Race(front_ends, patch_a) as race:
         for i in range(ROUNDS):
-            put(doors.part / "a.json", keyed("a", V=i, pad=PAD))
+            put(front_ends.part / "a.json", keyed("a", V=i, pad=PAD))
             if over:
-                put(doors.part / "b.json", keyed("b", old=i))
-            status = race.round(lambda: os.rename(doors.part / "a.json", doors.part / "b.json"))
+                put(front_ends.part / "b.json", keyed("b", old=i))
+            status = race.round(lambda: os.rename(front_ends.part / "a.json", front_ends.part / "b.json"))
             assert status in (204, 404)
-            row = doors.row("p", "b")
+            row = front_ends.row("p", "b")
             assert row.pop("pad") == PAD
             assert row == ({"V": i, "P": i} if status == 204 else {"V": i})
-            assert rows(doors.part) == ["b.json"]
-            shown = json.loads(get(doors.part / "b.json"))
+            assert rows(front_ends.part) == ["b.json"]
+            shown = json.loads(get(front_ends.part / "b.json"))
             assert shown.pop("pad") == PAD and shown.pop("RowKey", "b") == "b" and shown == row
-            os.unlink(doors.part / "b.json")
+            os.unlink(front_ends.part / "b.json")
             first += status == 204
     assert first > 0  # else nothing raced
 
 
 @pytest.mark.parametrize("patched_first", [True, False], ids=["source", "target"])
-def test_R13_an_exchange_loses_no_acknowledged_patch(doors, patched_first):
+def test_R13_an_exchange_loses_no_acknowledged_patch(front_ends, patched_first):
     """The PATCH meets whichever row has the name at that moment; it must not vanish."""
-    a, b = doors.part / "a.json", doors.part / "b.json"
-    with Race(doors, patch_a) as race:
+    a, b = front_ends.part / "a.json", front_ends.part / "b.json"
+    with Race(front_ends, patch_a) as race:
         for i in range(ROUNDS):
             put(a, keyed("a", V=i, pad=PAD))
             put(b, keyed("b", W=i, pad=PAD))
             pair = (a, b) if patched_first else (b, a)
             assert race.round(lambda: renameat2(*pair, EXCHANGE)) == 204
-            was_a, was_b = doors.row("p", "b"), doors.row("p", "a")
+            was_a, was_b = front_ends.row("p", "b"), front_ends.row("p", "a")
             assert was_a["V"] == was_b["W"] == i
             assert (was_a.get("P"), was_b.get("P")) in ((i, None), (None, i))
 
 
-def test_R13_an_exchange_of_rendered_rows_is_seen_at_once(doors):
-    a, b = doors.part / "a.json", doors.part / "b.json"
+def test_R13_an_exchange_of_rendered_rows_is_seen_at_once(front_ends):
+    a, b = front_ends.part / "a.json", front_ends.part / "b.json"
     for i in range(20):
         put(a, keyed("a", V=i))
         put(b, keyed("b", W=i))
@@ -154,10 +154,10 @@ def test_R13_an_exchange_of_rendered_rows_is_seen_at_once(doors):
             assert os.stat(path).st_size == len(data)
 
 
-def test_L4_a_file_and_another_door_lose_nothing(doors):
-    """Either the change of the other door is under the file, or the file was not renamed."""
-    a, b, tmp = doors.part / "a.json", doors.part / "b.json", doors.part / "tmp"
-    with Race(doors, patch_a) as race:
+def test_L4_a_file_and_another_front_end_lose_nothing(front_ends):
+    """Either the change of the other front end is under the file, or the file was not renamed."""
+    a, b, tmp = front_ends.part / "a.json", front_ends.part / "b.json", front_ends.part / "tmp"
+    with Race(front_ends, patch_a) as race:
         for i in range(ROUNDS // 2):
             put(a, keyed("a", V=i))
             put(tmp, keyed("a", W=i, pad=PAD))
@@ -172,28 +172,28 @@ def test_L4_a_file_and_another_door_lose_nothing(doors):
                     refused.append(e)
 
             assert race.round(replace) == 204
-            row = doors.row("p", "a")
+            row = front_ends.row("p", "a")
             assert row["P"] == i  # it came first, or over the file
             assert ("V" in row) == (refused != []) and ("W" in row) == (refused == [])
     put(b, keyed("b"))
     put(tmp, "{}")
     os.setxattr(tmp, "user.rowfs.if_match", xattr(b, "etag").encode())
-    ok(doors.rest.merge("Blogs", "p", "b", {"P": 1}), 204)
+    ok(front_ends.rest.merge("Blogs", "p", "b", {"P": 1}), 204)
     for flags in (0, EXCHANGE):
         with raises("ESTALE"):
             renameat2(tmp, b, flags)
-    assert doors.row("p", "b") == {"P": 1} and get(tmp) == b"{}"
+    assert front_ends.row("p", "b") == {"P": 1} and get(tmp) == b"{}"
 
 
 @pytest.mark.parametrize("document", ['{"N":0}', keyed("a", N=0)], ids=["plain", "with keys"])
-def test_R13_renames_of_a_row_that_never_rests_get_through(doors, document):
+def test_R13_renames_of_a_row_that_never_rests_get_through(front_ends, document):
     """Eight clients patch it under both of its names; all that they were told stays."""
-    put(doors.part / "a.json", document)
+    put(front_ends.part / "a.json", document)
     over = threading.Event()
     last, trouble = [None] * 8, []
 
     def patch(n):
-        with doors.rest.clone() as rest:
+        with front_ends.rest.clone() as rest:
             i = 0
             while not over.is_set():
                 for rk in ("a", "b"):
@@ -210,7 +210,7 @@ def test_R13_renames_of_a_row_that_never_rests_get_through(doors, document):
     try:
         end, names, moves = time.monotonic() + 3, ["a", "b"], 0
         while time.monotonic() < end:
-            os.rename(doors.part / f"{names[0]}.json", doors.part / f"{names[1]}.json")
+            os.rename(front_ends.part / f"{names[0]}.json", front_ends.part / f"{names[1]}.json")
             names.reverse()
             moves += 1
     finally:
@@ -218,7 +218,7 @@ def test_R13_renames_of_a_row_that_never_rests_get_through(doors, document):
         for t in threads:
             t.join()
     assert not trouble and moves > 20
-    row = doors.row("p", names[0])
+    row = front_ends.row("p", names[0])
     assert row == {"N": 0, **{f"P{n}": last[n] for n in range(8) if last[n] is not None}}
     assert all(last)
 
@@ -226,16 +226,16 @@ def test_R13_renames_of_a_row_that_never_rests_get_through(doors, document):
 # ---- partitions
 
 
-def long_directory(doors, pk, table="Blogs"):
+def long_directory(front_ends, pk, table="Blogs"):
     """The empty directory of a partition with a long key, whose name is a digest."""
-    ok(doors.rest.upsert(table, pk, "x", {}), 204)
-    name = next(n for n in os.listdir(doors.account / table) if n.startswith(pk[:5]))
-    os.unlink(doors.account / table / name / "x.json")
-    return doors.account / table / name
+    ok(front_ends.rest.upsert(table, pk, "x", {}), 204)
+    name = next(n for n in os.listdir(front_ends.account / table) if n.startswith(pk[:5]))
+    os.unlink(front_ends.account / table / name / "x.json")
+    return front_ends.account / table / name
 
 
-def fill(doors, directory):
-    ok(doors.rest.upsert("Blogs", "p", "rest", {"V": 1}), 204)
+def fill(front_ends, directory):
+    ok(front_ends.rest.upsert("Blogs", "p", "rest", {"V": 1}), 204)
     put(directory / "file.json", '{ "V":  2 }')
     put(directory / "keyed.json", keyed("keyed", V=3))
     put(directory / "notes", "no row")
@@ -244,10 +244,10 @@ def fill(doors, directory):
 VALUES = {"file": 2, "keyed": 3, "rest": 1}
 
 
-def holds(doors, table, pk, directory):
-    """All rows through both doors; documents hold the key exactly where the name does not
+def holds(front_ends, table, pk, directory):
+    """All rows through both front ends; documents hold the key exactly where the name does not
     tell it; each can be written back as it is."""
-    assert {rk: doors.row(pk, rk, table)["V"] for rk in VALUES} == VALUES
+    assert {rk: front_ends.row(pk, rk, table)["V"] for rk in VALUES} == VALUES
     assert rows(directory) == ["file.json", "keyed.json", "notes", "rest.json"]
     for rk, value in VALUES.items():
         text = get(directory / f"{rk}.json")
@@ -258,48 +258,48 @@ def holds(doors, table, pk, directory):
             assert document == {"PartitionKey": pk, "RowKey": rk}
         put(directory / f"{rk}.json", text)
     assert get(directory / "notes") == b"no row"
-    assert len(doors.rest.all(table, filter=f"PartitionKey eq '{pk}'")) == len(VALUES)
+    assert len(front_ends.rest.all(table, filter=f"PartitionKey eq '{pk}'")) == len(VALUES)
 
 
-def test_M6_a_partition_moved_onto_a_long_key_and_back(doors):
-    blogs = doors.account / "Blogs"
-    fill(doors, doors.part)
-    long = long_directory(doors, LONG)
-    holds(doors, "Blogs", "p", doors.part)
-    os.rename(doors.part, long)
-    holds(doors, "Blogs", LONG, long)
-    other = long_directory(doors, LONG2, "Other")  # between tables, to another long key
+def test_M6_a_partition_moved_onto_a_long_key_and_back(front_ends):
+    blogs = front_ends.account / "Blogs"
+    fill(front_ends, front_ends.part)
+    long = long_directory(front_ends, LONG)
+    holds(front_ends, "Blogs", "p", front_ends.part)
+    os.rename(front_ends.part, long)
+    holds(front_ends, "Blogs", LONG, long)
+    other = long_directory(front_ends, LONG2, "Other")  # between tables, to another long key
     os.rename(long, other)
-    holds(doors, "Other", LONG2, other)
+    holds(front_ends, "Other", LONG2, other)
     assert rows(blogs) == []
     os.rename(other, blogs / "q")
-    holds(doors, "Blogs", "q", blogs / "q")
+    holds(front_ends, "Blogs", "q", blogs / "q")
 
 
-def test_M6_partitions_with_short_and_long_keys_are_exchanged(doors):
-    long = long_directory(doors, LONG)
-    fill(doors, doors.part)
+def test_M6_partitions_with_short_and_long_keys_are_exchanged(front_ends):
+    long = long_directory(front_ends, LONG)
+    fill(front_ends, front_ends.part)
     for _ in range(2):
-        renameat2(doors.part, long, EXCHANGE)
-        assert rows(doors.part) == []
-        holds(doors, "Blogs", LONG, long)
-        renameat2(long, doors.part, EXCHANGE)
+        renameat2(front_ends.part, long, EXCHANGE)
+        assert rows(front_ends.part) == []
+        holds(front_ends, "Blogs", LONG, long)
+        renameat2(long, front_ends.part, EXCHANGE)
         assert rows(long) == []
-        holds(doors, "Blogs", "p", doors.part)
-    other = long_directory(doors, LONG2, "Other")
-    renameat2(other, doors.part, EXCHANGE)
-    holds(doors, "Other", LONG2, other)
+        holds(front_ends, "Blogs", "p", front_ends.part)
+    other = long_directory(front_ends, LONG2, "Other")
+    renameat2(other, front_ends.part, EXCHANGE)
+    holds(front_ends, "Other", LONG2, other)
     # Both of them full.
-    fill(doors, doors.part)
-    renameat2(doors.part, other, EXCHANGE)
-    holds(doors, "Other", LONG2, other)
-    holds(doors, "Blogs", "p", doors.part)
+    fill(front_ends, front_ends.part)
+    renameat2(front_ends.part, other, EXCHANGE)
+    holds(front_ends, "Other", LONG2, other)
+    holds(front_ends, "Blogs", "p", front_ends.part)
 
 
-def test_M6_a_partition_that_gets_a_long_key_while_rows_come_and_change(doors):
+def test_M6_a_partition_that_gets_a_long_key_while_rows_come_and_change(front_ends):
     """Every acknowledged row is there, under the one key or the other, each document right
     (the store is checked when the mount has ended)."""
-    long = long_directory(doors, LONG)
+    long = long_directory(front_ends, LONG)
     made = set()
 
     def theirs(rest, number):
@@ -308,20 +308,20 @@ def test_M6_a_partition_that_gets_a_long_key_while_rows_come_and_change(doors):
         ok(rest.upsert("Blogs", "p", f"n{number}", {"V": number}), 204)
         return rest.merge("Blogs", "p", "r", {"P": number}).status
 
-    with Race(doors, theirs, 0.002) as race:
+    with Race(front_ends, theirs, 0.002) as race:
         for i in range(ROUNDS // 3):
-            put(doors.part / "r.json", '{"V":0}')
+            put(front_ends.part / "r.json", '{"V":0}')
             for n in range(30):
-                put(doors.part / f"s{n}.json", '{ "S":0 }')
-            status = race.round(lambda: os.rename(doors.part, long))
-            made = {row["RowKey"] for row in doors.rest.all("Blogs")}
+                put(front_ends.part / f"s{n}.json", '{ "S":0 }')
+            status = race.round(lambda: os.rename(front_ends.part, long))
+            made = {row["RowKey"] for row in front_ends.rest.all("Blogs")}
             assert made == {"r", f"n{i}"} | {f"s{n}" for n in range(30)}
-            assert doors.row(LONG, "r") == ({"V": 0, "P": i} if status == 204 else {"V": 0})
+            assert front_ends.row(LONG, "r") == ({"V": 0, "P": i} if status == 204 else {"V": 0})
             for name in os.listdir(long):
                 assert json.loads(get(long / name))["PartitionKey"] == LONG
                 os.unlink(long / name)
-            if doors.part.exists():
-                for name in os.listdir(doors.part):
-                    os.unlink(doors.part / name)
+            if front_ends.part.exists():
+                for name in os.listdir(front_ends.part):
+                    os.unlink(front_ends.part / name)
             else:
-                os.mkdir(doors.part)
+                os.mkdir(front_ends.part)

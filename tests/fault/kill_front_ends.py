@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writers by the other doors: change sets as files, REST, streams and imports, commands."""
+"""Writers by the other front ends: change sets as files, REST, streams and imports, commands."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel keeps of the mount is dropped with every change of another door, however
+"""What the kernel keeps of the mount is dropped with every change of another front end, however
 little it knows: the attributes of a directory that was only looked at, never into; and a
 node's size is never that of another version, whoever sets attributes or writes meanwhile.
 
@@ -116,7 +116,7 @@ def both(rest_mount, rest_store):
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_A6_no_attribute_outlives_a_change_of_another_door(both, rowfs, kind):
+def test_A6_no_attribute_outlives_a_change_of_another_front_end(both, rowfs, kind):
     change, moved = CHANGES[kind]
     for number, warm in enumerate(WARM):
         p = Place(*both, rowfs, f"Tab{number}")

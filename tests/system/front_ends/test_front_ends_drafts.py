@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from rest_client import ACCOUNT, Client, entity_path, ok
-from test_doors import heat
+from test_front_ends import heat
 from tools import get, long_name, put, raises, rows, sh, xattr
 
 LONG = "k" * 400
@@ -94,7 +94,7 @@ def test_W13_the_partition_goes_with_its_last_row_and_empty_file(rest, tab):
     gone(tab / "p")
 
 
-def test_W13_an_empty_file_is_nothing_to_the_other_doors(rest, tab, m, rowfs):
+def test_W13_an_empty_file_is_nothing_to_the_other_front_ends(rest, tab, m, rowfs):
     ok(rest.insert("Blogs", {"PartitionKey": "p", "RowKey": "a"}), 201)
     put(tab / "p/x.json", "")
     assert rest.get("Blogs", "p", "x").status == 404
@@ -147,7 +147,7 @@ def by_import(r, m, rowfs, row):
 
 
 @pytest.mark.parametrize("make", [insert, upsert, upsert_merge, batch, by_import])
-def test_N6_a_directory_without_a_key_becomes_the_partition_that_another_door_makes(
+def test_N6_a_directory_without_a_key_becomes_the_partition_that_another_front_end_makes(
         rest, tab, m, rowfs, make):
     d = tab / LONG_NAME
     d.mkdir()
@@ -159,7 +159,7 @@ def test_N6_a_directory_without_a_key_becomes_the_partition_that_another_door_ma
     assert os.stat(d).st_ino == before
     assert xattr(d, "partition_key") == LONG
     assert get(d / "notes.txt") == b"kept"
-    # Both doors go on with it.
+    # Both front ends go on with it.
     put(d / "s.json", json.dumps({"PartitionKey": LONG, "v": 3}))
     assert rest.get("Blogs", LONG, "s").json["v"] == 3
     ok(rest.delete("Blogs", LONG, "r"), 204)

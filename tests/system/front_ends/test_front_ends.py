@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The two doors agree: what one changes, the other sees at once, with the kernel's caches
+"""The two front ends agree: what one changes, the other sees at once, with the kernel's caches
 full of what was before; the same mistakes are refused by both, each in its own language; and
-writers through both doors lose nothing of each other's.
+writers through both front ends lose nothing of each other's.
 
-ROWFS_DOORS_STEPS=N takes N random steps instead of the same few hundred each time;
-ROWFS_DOORS_SEED=S those of a walk that failed.
+ROWFS_FRONT_ENDS_STEPS=N takes N random steps instead of the same few hundred each time;
+ROWFS_FRONT_ENDS_SEED=S those of a walk that failed.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ from rest_client import (ACCOUNT, NONE, Client, entity_path, fails, moment, ok, 
                          part_fails, quote_key)
 from tools import get, put, raises, rows, xattr
 
-STEPS = int(os.environ.get("ROWFS_DOORS_STEPS", "0"))
+STEPS = int(os.environ.get("ROWFS_FRONT_ENDS_STEPS", "0"))
 SYSTEM = ("PartitionKey", "RowKey", "Timestamp")
 
 
-class Doors:
+class FrontEnds:
     """A mount and a client of its socket, and the table T in both."""
 
     def __init__(self, mount):
@@ -56,8 +56,8 @@ def name(key):
 
 
 @pytest.fixture
-def doors(rest_mount, rest_store):
-    d = Doors(rest_mount(rest_store))
+def front_ends(rest_mount, rest_store):
+    d = FrontEnds(rest_mount(rest_store))
     ok(d.rest.create_table("Blogs"), 201)
     yield d
     d.rest.close()
@@ -137,23 +137,23 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_R13_a_change_over_rest_is_seen_at_once(doors, kind):
+def test_R13_a_change_over_rest_is_seen_at_once(front_ends, kind):
     before, change, after = CHANGES[kind]
-    path = doors.path("Blogs", "p", "r")
+    path = front_ends.path("Blogs", "p", "r")
     for neighbour in (False, True):  # in a partition that this row alone makes, and in one not
         for round_ in range(6):
-            doors.rest.delete("Blogs", "p", "r")
-            doors.rest.delete("Blogs", "p", "s")
+            front_ends.rest.delete("Blogs", "p", "r")
+            front_ends.rest.delete("Blogs", "p", "s")
             if neighbour:
-                ok(doors.rest.upsert("Blogs", "p", "n", {}), 204)
+                ok(front_ends.rest.upsert("Blogs", "p", "n", {}), 204)
             if before is not None:
-                ok(doors.rest.upsert("Blogs", "p", "r", before), 204)
-            heat(path, doors.path("Blogs", "p", "s"), doors.path("Blogs", "p"))
+                ok(front_ends.rest.upsert("Blogs", "p", "r", before), 204)
+            heat(path, front_ends.path("Blogs", "p", "s"), front_ends.path("Blogs", "p"))
             assert seen(path) == before
-            table_mtime = os.stat(doors.path("Blogs")).st_mtime_ns
+            table_mtime = os.stat(front_ends.path("Blogs")).st_mtime_ns
             old = os.stat(path) if before is not None else None
             reader = open(path, "rb") if before is not None and round_ % 2 else None
-            answer = change(doors.rest)
+            answer = change(front_ends.rest)
             # The very first look decides; each round begins with another one.
             first = round_ % 5
             if first == 0:
@@ -168,103 +168,103 @@ def test_R13_a_change_over_rest_is_seen_at_once(doors, kind):
                 with contextlib.suppress(FileNotFoundError):
                     assert os.stat(path) and after is not None
             assert seen(path) == after
-            assert doors.own("Blogs", "p", "r") == after
+            assert front_ends.own("Blogs", "p", "r") == after
             if reader:  # who had it open reads on what was there
                 assert json.loads(reader.read()) == before
                 reader.close()
             if after is not None:
-                s, etag = os.stat(path), doors.rest.get("Blogs", "p", "r").etag
+                s, etag = os.stat(path), front_ends.rest.get("Blogs", "p", "r").etag
                 assert xattr(path, "etag") == etag
                 if old and after != before:
                     assert s.st_ino == old.st_ino and s.st_mtime_ns > old.st_mtime_ns
                 if answer.etag and answer.status in (201, 204):
                     assert answer.etag == etag
             if before is None and not neighbour:
-                assert os.stat(doors.path("Blogs")).st_mtime_ns > table_mtime
-                assert rows(doors.path("Blogs")) == ["p"]
+                assert os.stat(front_ends.path("Blogs")).st_mtime_ns > table_mtime
+                assert rows(front_ends.path("Blogs")) == ["p"]
             if after is None and not neighbour:
                 # A partition that only REST knew goes with its last row.
-                assert rows(doors.path("Blogs")) == []
+                assert rows(front_ends.path("Blogs")) == []
                 assert not path.parent.exists()
-        doors.rest.delete("Blogs", "p", "n")
+        front_ends.rest.delete("Blogs", "p", "n")
 
 
-def test_R13_tables_made_and_removed_over_rest(doors):
-    there = doors.account / "Fresh"
+def test_R13_tables_made_and_removed_over_rest(front_ends):
+    there = front_ends.account / "Fresh"
     for round_ in range(6):
-        heat(there, there / "p", doors.account)
-        assert not there.exists() and "Fresh" not in rows(doors.account)
-        ok(doors.rest.create_table("Fresh"), 201)
+        heat(there, there / "p", front_ends.account)
+        assert not there.exists() and "Fresh" not in rows(front_ends.account)
+        ok(front_ends.rest.create_table("Fresh"), 201)
         if round_ % 2:
-            assert rows(doors.account) == ["Blogs", "Fresh"]
+            assert rows(front_ends.account) == ["Blogs", "Fresh"]
         assert os.stat(there).st_nlink == 1 and rows(there) == []
-        ok(doors.rest.insert("Fresh", {"PartitionKey": "p", "RowKey": "r", "N": round_}), 201)
+        ok(front_ends.rest.insert("Fresh", {"PartitionKey": "p", "RowKey": "r", "N": round_}), 201)
         assert get(there / "p" / "r.json") == b'{"N":%d}\n' % round_
         heat(there, there / "p", there / "p" / "r.json")
-        ok(doors.rest.delete_table("Fresh"), 204)
+        ok(front_ends.rest.delete_table("Fresh"), 204)
         if round_ % 2:
             with raises("ENOENT"):
                 get(there / "p" / "r.json")
-        assert not there.exists() and rows(doors.account) == ["Blogs"]
+        assert not there.exists() and rows(front_ends.account) == ["Blogs"]
         assert not (there / "p").exists()
 
 
-def test_R13_what_a_rest_row_reads_as(doors):
+def test_R13_what_a_rest_row_reads_as(front_ends):
     """Compact JSON on one line, own properties only: and it can be changed by a file tool."""
     sent = {"PartitionKey": "p", "RowKey": "r", "S": "x é", "N@odata.type": "Edm.Int64",
             "N": "5", "D": 1.5, "T": True, "G@odata.type": "Edm.Guid",
             "G": "c9da6455-213d-42c9-9a79-3e9149a57833"}
-    ok(doors.rest.insert("Blogs", sent), 201)
-    path = doors.path("Blogs", "p", "r")
+    ok(front_ends.rest.insert("Blogs", sent), 201)
+    path = front_ends.path("Blogs", "p", "r")
     text = get(path)
     assert text.endswith(b"}\n") and text.count(b"\n") == 1 and b": " not in text
     own = {k: v for k, v in sent.items() if k not in SYSTEM}
     assert json.loads(text) == own
     put(path, text)  # what was read can be written, and is the same row
-    have = doors.rest.get("Blogs", "p", "r").json
+    have = front_ends.rest.get("Blogs", "p", "r").json
     assert {k: v for k, v in have.items() if k in own} == own
-    # The bytes of a file stay until another door changes the row.
+    # The bytes of a file stay until another front end changes the row.
     put(path, '{ "A" : 1.50 }')
-    assert doors.own("Blogs", "p", "r") == {"A": 1.5}
+    assert front_ends.own("Blogs", "p", "r") == {"A": 1.5}
     assert get(path) == b'{ "A" : 1.50 }'
-    ok(doors.rest.merge("Blogs", "p", "r", {"B": 2}), 204)
+    ok(front_ends.rest.merge("Blogs", "p", "r", {"B": 2}), 204)
     assert get(path) == b'{"A":1.5,"B":2}\n'
 
 
 # ---- R14: changed through the mount, seen over REST
 
 
-def rest_rows(doors, table="Blogs"):
+def rest_rows(front_ends, table="Blogs"):
     return {(r["PartitionKey"], r["RowKey"]): {k: v for k, v in r.items() if k not in SYSTEM}
-            for r in doors.rest.query(table, headers={"Accept": NONE}).rows}
+            for r in front_ends.rest.query(table, headers={"Accept": NONE}).rows}
 
 
-def test_R14_a_change_through_the_mount_is_seen_at_once(doors):
-    table = doors.account / "Blogs"
+def test_R14_a_change_through_the_mount_is_seen_at_once(front_ends):
+    table = front_ends.account / "Blogs"
     (table / "p").mkdir()
-    assert rest_rows(doors) == {}
+    assert rest_rows(front_ends) == {}
     etags = []
 
     def expect(want):
-        assert rest_rows(doors) == want
+        assert rest_rows(front_ends) == want
         for key in {("p", "a"), ("p", "b"), ("q", "a"), *want}:
-            assert doors.own("Blogs", *key) == want.get(key), key
-            found = doors.rest.query("Blogs", headers={"Accept": NONE}, filter=(
+            assert front_ends.own("Blogs", *key) == want.get(key), key
+            found = front_ends.rest.query("Blogs", headers={"Accept": NONE}, filter=(
                 f"PartitionKey eq '{key[0]}' and RowKey eq '{key[1]}'")).rows
             assert len(found) == (key in want)
 
     put(table / "p/a.json", '{"A":1}')
     expect({("p", "a"): {"A": 1}})
-    etags.append(doors.rest.get("Blogs", "p", "a").etag)
+    etags.append(front_ends.rest.get("Blogs", "p", "a").etag)
     put(table / "p/a.json", '{"A":2,"B":"x"}')
     expect({("p", "a"): {"A": 2, "B": "x"}})
-    etags.append(doors.rest.get("Blogs", "p", "a").etag)
+    etags.append(front_ends.rest.get("Blogs", "p", "a").etag)
     put(table / "p/tmp", '{"A":3}')
     put(table / "p/.hidden", "bytes")
     expect({("p", "a"): {"A": 2, "B": "x"}})  # ordinary files are no rows
     os.rename(table / "p/tmp", table / "p/a.json")
     expect({("p", "a"): {"A": 3}})
-    etags.append(doors.rest.get("Blogs", "p", "a").etag)
+    etags.append(front_ends.rest.get("Blogs", "p", "a").etag)
     os.rename(table / "p/a.json", table / "p/b.json")
     expect({("p", "b"): {"A": 3}})
     (table / "q").mkdir()
@@ -280,47 +280,47 @@ def test_R14_a_change_through_the_mount_is_seen_at_once(doors):
         os.rmdir(table / "p")
     os.rename(table / "q", table / "z")
     expect({("z", "a"): {"A": 3}, ("z", "b"): {"B": 1}})
-    os.rename(table, doors.account / "Renamed")
-    fails(doors.rest.query("Blogs"), 404, "TableNotFound")
-    assert rest_rows(doors, "Renamed") == {("z", "a"): {"A": 3}, ("z", "b"): {"B": 1}}
-    assert [r["TableName"] for r in doors.rest.tables().rows] == ["Renamed"]
-    os.rename(doors.account / "Renamed", table)
+    os.rename(table, front_ends.account / "Renamed")
+    fails(front_ends.rest.query("Blogs"), 404, "TableNotFound")
+    assert rest_rows(front_ends, "Renamed") == {("z", "a"): {"A": 3}, ("z", "b"): {"B": 1}}
+    assert [r["TableName"] for r in front_ends.rest.tables().rows] == ["Renamed"]
+    os.rename(front_ends.account / "Renamed", table)
     os.unlink(table / "z/a.json")
     expect({("z", "b"): {"B": 1}})
     os.rename(table / "z/b.json", table / "z/plain")  # a row that becomes a file is no row
     expect({})
     os.unlink(table / "z/plain")
     os.rmdir(table / "z")
-    (doors.account / "Second").mkdir()
-    assert [r["TableName"] for r in doors.rest.tables().rows] == ["Blogs", "Second"]
-    fails(doors.rest.create_table("Second"), 409, "TableAlreadyExists")
-    os.rmdir(doors.account / "Second")
-    fails(doors.rest.request("GET", "Tables('Second')"), 404, "ResourceNotFound")
+    (front_ends.account / "Second").mkdir()
+    assert [r["TableName"] for r in front_ends.rest.tables().rows] == ["Blogs", "Second"]
+    fails(front_ends.rest.create_table("Second"), 409, "TableAlreadyExists")
+    os.rmdir(front_ends.account / "Second")
+    fails(front_ends.rest.request("GET", "Tables('Second')"), 404, "ResourceNotFound")
     assert len(set(etags)) == 3 and etags == sorted(etags, key=moment)
 
 
-def test_R14_an_account_made_by_mkdir_is_served(doors, rowfs):
-    (doors.mount / "fresh1").mkdir()
-    keys = [w for w in rowfs("account", "keys", doors.mount.store, "fresh1").stdout.split()
+def test_R14_an_account_made_by_mkdir_is_served(front_ends, rowfs):
+    (front_ends.mount / "fresh1").mkdir()
+    keys = [w for w in rowfs("account", "keys", front_ends.mount.store, "fresh1").stdout.split()
             if len(w) == 44 and w.endswith("=")]
-    with Client(doors.mount.port, "fresh1", keys[0]) as c:
+    with Client(front_ends.mount.port, "fresh1", keys[0]) as c:
         ok(c.create_table("Tab"), 201)
-        assert rows(doors.mount / "fresh1") == ["Tab"]
-        os.rmdir(doors.mount / "fresh1/Tab")
-        os.rmdir(doors.mount / "fresh1")
+        assert rows(front_ends.mount / "fresh1") == ["Tab"]
+        os.rmdir(front_ends.mount / "fresh1/Tab")
+        os.rmdir(front_ends.mount / "fresh1")
         fails(c.tables(), (403, 404), ("AuthenticationFailed", "ResourceNotFound"))
 
 
-def test_R14_a_write_is_seen_when_close_returned_and_not_before(doors):
-    path = doors.path("Blogs", "p", "r")
-    ok(doors.rest.insert("Blogs", {"PartitionKey": "p", "RowKey": "r", "A": 1}), 201)
+def test_R14_a_write_is_seen_when_close_returned_and_not_before(front_ends):
+    path = front_ends.path("Blogs", "p", "r")
+    ok(front_ends.rest.insert("Blogs", {"PartitionKey": "p", "RowKey": "r", "A": 1}), 201)
     fd = os.open(path, os.O_WRONLY | os.O_TRUNC)
     os.write(fd, b'{"A":')
-    assert doors.own("Blogs", "p", "r") == {"A": 1}
+    assert front_ends.own("Blogs", "p", "r") == {"A": 1}
     os.write(fd, b"2}")
-    assert doors.own("Blogs", "p", "r") == {"A": 1}
+    assert front_ends.own("Blogs", "p", "r") == {"A": 1}
     os.close(fd)
-    assert doors.own("Blogs", "p", "r") == {"A": 2}
+    assert front_ends.own("Blogs", "p", "r") == {"A": 2}
 
 
 # ---- R15: the same mistakes
@@ -334,9 +334,9 @@ def file_error(call, *args):
     return None
 
 
-def test_R15_error_pairs(doors):
+def test_R15_error_pairs(front_ends):
     """One list of errors: each as an errno here and as a status and code there."""
-    r, table = doors.rest, doors.account / "Blogs"
+    r, table = front_ends.rest, front_ends.account / "Blogs"
     ok(r.insert("Blogs", {"PartitionKey": "p", "RowKey": "r", "A": 1}), 201)
     path = table / "p/r.json"
 
@@ -346,9 +346,9 @@ def test_R15_error_pairs(doors):
     fails(r.delete("Blogs", "p", "none"), 404, "ResourceNotFound")
     assert file_error(os.unlink, table / "p/none.json") == "ENOENT"
     fails(r.query("Nosuch"), 404, "TableNotFound")
-    assert file_error(os.listdir, doors.account / "Nosuch") == "ENOENT"
+    assert file_error(os.listdir, front_ends.account / "Nosuch") == "ENOENT"
     fails(r.delete_table("Nosuch"), 404, "ResourceNotFound")
-    assert file_error(os.rmdir, doors.account / "Nosuch") == "ENOENT"
+    assert file_error(os.rmdir, front_ends.account / "Nosuch") == "ENOENT"
 
     # 409 and EEXIST
     fails(r.insert("Blogs", {"PartitionKey": "p", "RowKey": "r"}), 409, "EntityAlreadyExists")
@@ -357,7 +357,7 @@ def test_R15_error_pairs(doors):
     fails(r.create_table("Blogs"), 409, "TableAlreadyExists")
     fails(r.create_table("BLOGS"), 409, "TableAlreadyExists")
     assert file_error(os.mkdir, table) == "EEXIST"
-    assert file_error(os.mkdir, doors.account / "BLOGS") == "EEXIST"
+    assert file_error(os.mkdir, front_ends.account / "BLOGS") == "EEXIST"
 
     # 412 and ESTALE
     etag = r.get("Blogs", "p", "r").etag
@@ -395,10 +395,10 @@ def test_R15_error_pairs(doors):
         fails(r.request("PUT", entity_path("Blogs", "p", "r"), text), 400, code)
         assert file_error(put, path, text) == "EINVAL"
         assert code in xattr(path, "error")
-    assert doors.own("Blogs", "p", "r") == {"A": 3} == seen(path)
+    assert front_ends.own("Blogs", "p", "r") == {"A": 3} == seen(path)
 
     # 413 and EFBIG
-    with Client(doors.mount.port) as big, contextlib.suppress(ConnectionError):
+    with Client(front_ends.mount.port) as big, contextlib.suppress(ConnectionError):
         fails(big.request("PUT", entity_path("Blogs", "p", "r"), b"{" + b" " * (5 << 20) + b"}"),
               413, "RequestBodyTooLarge")
     assert file_error(put, path, "{" + " " * (5 << 20) + "}") == "EFBIG"
@@ -412,8 +412,8 @@ def test_R15_error_pairs(doors):
                                      ("a" * 64, "OutOfRangeInput", "ENAMETOOLONG"),
                                      ("1abc", "InvalidResourceName", "EINVAL")):
         fails(r.create_table(table_name), 400, code)
-        assert file_error(os.mkdir, doors.account / table_name) == number
-    assert rest_rows(doors) == {("p", "r"): {"A": 3}}
+        assert file_error(os.mkdir, front_ends.account / table_name) == number
+    assert rest_rows(front_ends) == {("p", "r"): {"A": 3}}
     assert rows(table / "p") == ["r.json"]
 
 
@@ -438,7 +438,7 @@ def test_R15_a_read_only_store_refuses_both(rest_mount, rest_store):
         assert rows(m / ACCOUNT / "Blogs/p") == ["r.json"]
 
 
-# ---- a random walk through both doors
+# ---- a random walk through both front ends
 
 
 KEYS = ["", "a", "b", "é", "a%b", ".x", "a b'c"]
@@ -446,17 +446,17 @@ TABLES = ["Alpha", "Beta"]
 
 
 class Walk:
-    """Both doors against {table: {(pk, rk): row}}."""
+    """Both front ends against {table: {(pk, rk): row}}."""
 
-    def __init__(self, doors, seed):
-        self.doors, self.seed, self.rng = doors, seed, random.Random(seed)
+    def __init__(self, front_ends, seed):
+        self.front_ends, self.seed, self.rng = front_ends, seed, random.Random(seed)
         self.trace = []
         self.model = {}
         self.made = {}  # directories that stay while they are empty: {table: {pk}}
         self.etags = {}
         self.used = set()
         self.counter = 0
-        ok(doors.rest.delete_table("Blogs"), 204)
+        ok(front_ends.rest.delete_table("Blogs"), 204)
 
     def row(self):
         self.counter += 1
@@ -484,7 +484,7 @@ class Walk:
 
     def rest_insert(self, t, pk, rk):
         row = self.row()
-        answer = self.doors.rest.insert(t, {"PartitionKey": pk, "RowKey": rk, **row})
+        answer = self.front_ends.rest.insert(t, {"PartitionKey": pk, "RowKey": rk, **row})
         if t not in self.model:
             fails(answer, 404, "TableNotFound")
         elif self.find(t, pk, rk) is not None:
@@ -494,7 +494,7 @@ class Walk:
             self.model[t][pk, rk] = row
 
     def rest_change(self, t, pk, rk):
-        r, row = self.doors.rest, self.row()
+        r, row = self.front_ends.rest, self.row()
         kind = self.rng.choice(["PUT", "PATCH", "MERGE"])
         have = self.find(t, pk, rk)
         stale = self.etags.get((t, pk, rk))
@@ -515,7 +515,7 @@ class Walk:
         self.model[t][pk, rk] = row if kind == "PUT" else {**(have or {}), **row}
 
     def rest_delete(self, t, pk, rk):
-        answer = self.doors.rest.delete(t, pk, rk)
+        answer = self.front_ends.rest.delete(t, pk, rk)
         if t not in self.model:
             fails(answer, 404, "TableNotFound")
         elif self.find(t, pk, rk) is None:
@@ -543,7 +543,7 @@ class Walk:
                 after.pop((pk, rk), None)
             else:
                 after[pk, rk] = {**(after.get((pk, rk), {}) if kind == "merge" else {}), **row}
-        parts = parse_batch(self.doors.rest.batch(ops))
+        parts = parse_batch(self.front_ends.rest.batch(ops))
         if t not in self.model:
             assert len(parts) == 1
             return part_fails(parts[0], 404, "TableNotFound")
@@ -556,7 +556,7 @@ class Walk:
         return None
 
     def rest_create_table(self, t, *_):
-        answer = self.doors.rest.create_table(t)
+        answer = self.front_ends.rest.create_table(t)
         if t in self.model:
             fails(answer, 409, "TableAlreadyExists")
         else:
@@ -566,7 +566,7 @@ class Walk:
     def rest_delete_table(self, t, *_):
         if self.rng.random() < 0.7:
             return
-        answer = self.doors.rest.delete_table(t)
+        answer = self.front_ends.rest.delete_table(t)
         if t not in self.model:
             fails(answer, 404, "ResourceNotFound")
         else:
@@ -580,7 +580,7 @@ class Walk:
     # the mount
 
     def file_write(self, t, pk, rk):
-        row, path = self.row(), self.doors.path(t, pk, rk)
+        row, path = self.row(), self.front_ends.path(t, pk, rk)
         number = file_error(put, path, json.dumps(row))
         if not self.has_partition(t, pk):
             assert number == "ENOENT"
@@ -589,7 +589,7 @@ class Walk:
             self.model[t][pk, rk] = row
 
     def file_move_over(self, t, pk, rk):
-        row, path = self.row(), self.doors.path(t, pk, rk)
+        row, path = self.row(), self.front_ends.path(t, pk, rk)
         if not self.has_partition(t, pk):
             return
         put(path.parent / "tmp", json.dumps(row))
@@ -597,7 +597,7 @@ class Walk:
         self.model[t][pk, rk] = row
 
     def file_unlink(self, t, pk, rk):
-        number = file_error(os.unlink, self.doors.path(t, pk, rk))
+        number = file_error(os.unlink, self.front_ends.path(t, pk, rk))
         if self.find(t, pk, rk) is None:
             assert number == "ENOENT"
         else:
@@ -606,7 +606,7 @@ class Walk:
 
     def file_rename(self, t, pk, rk):
         t2, pk2, rk2 = self.pick()
-        number = file_error(os.rename, self.doors.path(t, pk, rk), self.doors.path(t2, pk2, rk2))
+        number = file_error(os.rename, self.front_ends.path(t, pk, rk), self.front_ends.path(t2, pk2, rk2))
         row = self.find(t, pk, rk)
         if row is None or not self.has_partition(t2, pk2):
             assert number == "ENOENT"
@@ -617,7 +617,7 @@ class Walk:
                 self.model[t2][pk2, rk2] = row
 
     def mkdir_partition(self, t, pk, _):
-        number = file_error(os.mkdir, self.doors.path(t, pk))
+        number = file_error(os.mkdir, self.front_ends.path(t, pk))
         if t not in self.model:
             assert number == "ENOENT"
         elif self.has_partition(t, pk):
@@ -627,7 +627,7 @@ class Walk:
             self.made[t].add(pk)
 
     def rmdir_partition(self, t, pk, _):
-        number = file_error(os.rmdir, self.doors.path(t, pk))
+        number = file_error(os.rmdir, self.front_ends.path(t, pk))
         if not self.has_partition(t, pk):
             assert number == "ENOENT"
         elif any(k[0] == pk for k in self.model[t]):
@@ -638,7 +638,7 @@ class Walk:
 
     def rename_partition(self, t, pk, _):
         other = self.rng.choice(KEYS[:5])
-        number = file_error(os.rename, self.doors.path(t, pk), self.doors.path(t, other))
+        number = file_error(os.rename, self.front_ends.path(t, pk), self.front_ends.path(t, other))
         if not self.has_partition(t, pk):
             assert number == "ENOENT"
         elif other == pk:
@@ -656,13 +656,13 @@ class Walk:
                 self.made[t].add(other)
 
     def mkdir_table(self, t, *_):
-        number = file_error(os.mkdir, self.doors.path(t))
+        number = file_error(os.mkdir, self.front_ends.path(t))
         assert number == ("EEXIST" if t in self.model else None)
         if number is None:
             self.model[t], self.made[t] = {}, set()
 
     def rmdir_table(self, t, *_):
-        number = file_error(os.rmdir, self.doors.path(t))
+        number = file_error(os.rmdir, self.front_ends.path(t))
         if t not in self.model:
             assert number == "ENOENT"
         elif self.model[t] or self.made[t]:
@@ -674,7 +674,7 @@ class Walk:
     # both views
 
     def compare(self):
-        d = self.doors
+        d = self.front_ends
         assert [r["TableName"] for r in d.rest.tables().rows] == sorted(self.model)
         assert os.listdir(d.account) == sorted(self.model)
         for t in TABLES:
@@ -723,10 +723,10 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", range(4) if not STEPS else [None])
-def test_R13_R14_a_random_walk_through_both_doors(doors, seed):
+def test_R13_R14_a_random_walk_through_both_front_ends(front_ends, seed):
     if seed is None:
-        seed = int(os.environ.get("ROWFS_DOORS_SEED") or random.randrange(1 << 32))
-    walk = Walk(doors, seed)
+        seed = int(os.environ.get("ROWFS_FRONT_ENDS_SEED") or random.randrange(1 << 32))
+    walk = Walk(front_ends, seed)
     for _ in range(STEPS or 250):
         walk.step()
 
@@ -753,14 +753,14 @@ def run_all(*workers):
     assert not failures, failures
 
 
-def test_R16_no_update_is_lost_between_the_doors(doors):
-    """Counters, counted up through both doors: each only if nobody was faster."""
-    ok(doors.rest.insert("Blogs", {"PartitionKey": "p", "RowKey": "r", "N": 0}), 201)
-    path = doors.path("Blogs", "p", "r")
+def test_R16_no_update_is_lost_between_the_front_ends(front_ends):
+    """Counters, counted up through both front ends: each only if nobody was faster."""
+    ok(front_ends.rest.insert("Blogs", {"PartitionKey": "p", "RowKey": "r", "N": 0}), 201)
+    path = front_ends.path("Blogs", "p", "r")
     etags = []
 
     def by_rest():
-        with Client(doors.mount.port) as c:
+        with Client(front_ends.mount.port) as c:
             done = 0
             while done < 30:
                 row = ok(c.get("Blogs", "p", "r"), 200)
@@ -785,21 +785,21 @@ def test_R16_no_update_is_lost_between_the_doors(doors):
                 assert e.errno == errno.ESTALE, e
 
     run_all(by_rest, by_rest, by_file, by_file)
-    assert doors.own("Blogs", "p", "r") == {"N": 120} == seen(path)
+    assert front_ends.own("Blogs", "p", "r") == {"N": 120} == seen(path)
     assert len(set(etags)) == 60
 
 
-def test_R16_writers_through_both_doors(doors):
-    """Each writer has numbers of its own; readers through the other door never see one go
+def test_R16_writers_through_both_front_ends(front_ends):
+    """Each writer has numbers of its own; readers through the other front end never see one go
     back that was acknowledged, and ETags only grow."""
     keys = [("p", f"r{i}") for i in range(4)]
     for pk, rk in keys:
-        ok(doors.rest.upsert("Blogs", pk, rk, {"V": 0, "W": 0}), 204)
+        ok(front_ends.rest.upsert("Blogs", pk, rk, {"V": 0, "W": 0}), 204)
     acknowledged = {k: 0 for k in keys}
     stop = time.monotonic() + 4
 
     def rest_writer(key):
-        with Client(doors.mount.port) as c:
+        with Client(front_ends.mount.port) as c:
             n, etag = 0, ""
             while time.monotonic() < stop:
                 n += 2
@@ -808,7 +808,7 @@ def test_R16_writers_through_both_doors(doors):
                 etag, acknowledged[key] = answer.etag, n
 
     def file_writer(key):
-        n, path = 0, doors.path("Blogs", *key)
+        n, path = 0, front_ends.path("Blogs", *key)
         while time.monotonic() < stop:
             n += 2
             text = json.dumps({"V": n, "W": n})
@@ -824,12 +824,12 @@ def test_R16_writers_through_both_doors(doors):
         while time.monotonic() < stop:
             key = rng.choice(keys)
             least = acknowledged[key]
-            row = json.loads(get(doors.path("Blogs", *key)))
+            row = json.loads(get(front_ends.path("Blogs", *key)))
             assert row["V"] == row["W"] >= least, (key, row, least)
-            assert rows(doors.path("Blogs", "p"))[0:1] == ["r0.json"]
+            assert rows(front_ends.path("Blogs", "p"))[0:1] == ["r0.json"]
 
     def rest_reader():
-        with Client(doors.mount.port) as c:
+        with Client(front_ends.mount.port) as c:
             rng, etags = random.Random(2), {}
             while time.monotonic() < stop:
                 key = rng.choice(keys)
@@ -848,17 +848,17 @@ def test_R16_writers_through_both_doors(doors):
     for key in keys:
         row = {"V": acknowledged[key], "W": acknowledged[key]}
         assert acknowledged[key] > 10
-        assert doors.own("Blogs", *key) == row == seen(doors.path("Blogs", *key))
+        assert front_ends.own("Blogs", *key) == row == seen(front_ends.path("Blogs", *key))
 
 
-def test_R16_both_doors_on_the_same_rows(doors):
-    """Nobody knows who wins; but both doors name the same winner, whole, and what was
+def test_R16_both_front_ends_on_the_same_rows(front_ends):
+    """Nobody knows who wins; but both front ends name the same winner, whole, and what was
     acknowledged last by all is one of the last writes."""
     stop = time.monotonic() + 3
     last = {}
 
     def rest_writer(who):
-        with Client(doors.mount.port) as c:
+        with Client(front_ends.mount.port) as c:
             n = 0
             while time.monotonic() < stop:
                 n += 1
@@ -871,11 +871,11 @@ def test_R16_both_doors_on_the_same_rows(doors):
         while time.monotonic() < stop:
             n += 1
             for rk in ("a", "b"):
-                put(doors.path("Blogs", "p", rk), json.dumps({"Who": who, "N": n, "M": n}))
+                put(front_ends.path("Blogs", "p", rk), json.dumps({"Who": who, "N": n, "M": n}))
         last[who] = n
 
     def batcher():
-        with Client(doors.mount.port) as c:
+        with Client(front_ends.mount.port) as c:
             n = 0
             while time.monotonic() < stop:
                 n += 1
@@ -883,24 +883,24 @@ def test_R16_both_doors_on_the_same_rows(doors):
                              {"Who": "batch", "N": n, "M": n}) for rk in ("a", "b")]), 202)
             last["batch"] = n
 
-    ok(doors.rest.upsert("Blogs", "p", "a", {}), 204)
+    ok(front_ends.rest.upsert("Blogs", "p", "a", {}), 204)
     run_all(lambda: rest_writer("r1"), lambda: rest_writer("r2"), lambda: file_writer("f1"),
             lambda: file_writer("f2"), batcher)
     for rk in ("a", "b"):
-        row = doors.own("Blogs", "p", rk)
-        assert row == seen(doors.path("Blogs", "p", rk))
+        row = front_ends.own("Blogs", "p", rk)
+        assert row == seen(front_ends.path("Blogs", "p", rk))
         assert row["N"] == row["M"] == last[row["Who"]]
 
 
-def test_R16_making_and_removing_at_once(doors):
-    """Inserts and deletes of one row by both doors: never two, never half, and in the end both
-    doors agree."""
+def test_R16_making_and_removing_at_once(front_ends):
+    """Inserts and deletes of one row by both front ends: never two, never half, and in the end both
+    front ends agree."""
     stop = time.monotonic() + 3
-    path = doors.path("Blogs", "p", "x")
-    ok(doors.rest.upsert("Blogs", "p", "stays", {}), 204)
+    path = front_ends.path("Blogs", "p", "x")
+    ok(front_ends.rest.upsert("Blogs", "p", "stays", {}), 204)
 
     def by_rest():
-        with Client(doors.mount.port) as c:
+        with Client(front_ends.mount.port) as c:
             while time.monotonic() < stop:
                 assert c.insert("Blogs", {"PartitionKey": "p", "RowKey": "x", "A": 1}
                                 ).status in (201, 409)
@@ -919,15 +919,15 @@ def test_R16_making_and_removing_at_once(doors):
             assert number in (None, "ENOENT"), number
 
     run_all(by_rest, by_rest, by_file, by_file, looker)
-    assert doors.own("Blogs", "p", "x") == seen(path)
-    doors.rest.delete("Blogs", "p", "x")
+    assert front_ends.own("Blogs", "p", "x") == seen(path)
+    front_ends.rest.delete("Blogs", "p", "x")
     assert seen(path) is None and rows(path.parent) == ["stays.json"]
 
 
-def test_quoted_keys_reach_the_same_row(doors):
+def test_quoted_keys_reach_the_same_row(front_ends):
     for key in KEYS[1:]:
-        ok(doors.rest.insert("Blogs", {"PartitionKey": key, "RowKey": key, "K": key}), 201)
-        assert seen(doors.path("Blogs", key, key)) == {"K": key}
-        put(doors.path("Blogs", key, key), json.dumps({"K": key, "F": 1}))
-        assert doors.own("Blogs", key, key) == {"K": key, "F": 1}
+        ok(front_ends.rest.insert("Blogs", {"PartitionKey": key, "RowKey": key, "K": key}), 201)
+        assert seen(front_ends.path("Blogs", key, key)) == {"K": key}
+        put(front_ends.path("Blogs", key, key), json.dumps({"K": key, "F": 1}))
+        assert front_ends.own("Blogs", key, key) == {"K": key, "F": 1}
         assert quote_key(key) in entity_path("Blogs", key, key)

@@ -19,8 +19,8 @@
 	X(LISTING, "fs/tree/listing.c", "one open directory: its marks, one reply at a time") \
 	X(QUERY_TOP, "fs/query/nodes.h", "the bounds of one query with top, while they are looked for") \
 	X(STAGE, "fs/write/stage.h", "one staged write, also while it is committed") \
-	X(BLOB_STAGE, "fs/blob/stage.c", "one staged write of a blob, also while it is committed") \
-	X(BLOB_NAMES, "fs/blob/stage.c", "the mount puts, removes or renames a blob: one at a time") \
+	X(BLOB_STAGE, "fs/blob/stage_parts.h", "one staged write of a blob, also while it is committed") \
+	X(BLOB_NAMES, "fs/blob/stages.c", "the mount puts, removes or renames a blob: one at a time") \
 	/* Around a change set: service/core/service.h, events.h. */ \
 	X(COLLECTIONS, "service/core/service.c", "one queue or container is changed or deleted at a time") \
 	X(FRONT_ENDS, "service/core/service.c", "rwlock: read for a change by a front end but the mount") \
@@ -67,7 +67,7 @@
 	X(TOLD, "fs/tree/told.c", "streams that are kept for the open after a stat(2)") \
 	X(STREAM_SIZES, "fs/cache/stream_sizes.c", "sizes of streams that were counted") \
 	X(QUEUE_NAMES, "fs/queue/names.c", "names that users chose for messages") \
-	X(BLOB_STAGES, "fs/blob/stage.c", "staged writes of blobs by number, and their names") \
+	X(BLOB_STAGES, "fs/blob/stages.c", "staged writes of blobs by number, and their names") \
 	X(BLOB_DIRS, "fs/blob/dirs.c", "directories without blobs") \
 	X(BLOB_NODES, "fs/blob/nodes.c", "nodes of blobs by number, and their references") \
 	X(TURNS, "fs/tree/handle.h", "whose turn it is at one virtual file or directory") \

@@ -22,10 +22,11 @@ PHASES = ("put", "peek", "take", "delete")
 NAMES = {"put": "put", "peek": "peek", "take": "get", "delete": "delete"}
 
 
-def rates(b, side, messages, depth, threads):
-    """Operations a second by phase, in a fresh store in memory."""
+def rates(b, side, messages, depth, threads, beside=0):
+    """Operations a second by phase, in a fresh store in memory, with so many messages in another
+    queue."""
     d = b.tmp()
-    out = b.run([b.tool("queue_load"), side, d / "queue", messages, depth, threads],
+    out = b.run([b.tool("queue_load"), side, d / "queue", messages, depth, threads, beside],
                 cpu=None if threads > 1 else b.cpu).out
     for f in d.iterdir():
         f.unlink()
@@ -48,18 +49,21 @@ def beside_sqlite(b, messages, rounds):
 
 
 def depth(b, messages, rounds):
-    """The same in a long queue and in a short one.  A taken message moves to another end of the tree,
-    so a take costs a little more in a deep one; beyond 100,000 it grows no more."""
+    """The same in a long queue and in a short one: in a store that has as many messages elsewhere, and
+    in one that has no others.  A larger store has deeper trees, whatever queue its messages are in."""
     b.progress("a message in a long queue and in a short one")
-    pairs = {name: [] for name in PHASES}
+    long, shorts = (100000, 0), {"100 others, and 100,000 in another queue": (100, 100000),
+                                 "100 others, and no other queue": (100, 0)}
+    pairs = {(name, short): [] for short in shorts for name in PHASES}
     for i in range(rounds):
-        sizes = (100000, 100) if i % 2 == 0 else (100, 100000)
-        both = {n: b.sample(lambda n=n: rates(b, "ours", messages, n, 1)) for n in sizes}
-        for name in PHASES:
-            pairs[name].append((1e6 / both[100000][name], 1e6 / both[100][name]))
-    for name in PHASES:
-        yield b.pair(pairs[name]).result(
-            f"{NAMES[name]} of a message, 100,000 others", "us", "100 others", ("<=", 1.1))
+        sides = [long, *shorts.values()]
+        both = {s: b.sample(lambda s=s: rates(b, "ours", messages, s[0], 1, s[1]))
+                for s in (sides if i % 2 == 0 else sides[::-1])}
+        for name, short in pairs:
+            pairs[name, short].append((1e6 / both[long][name], 1e6 / both[shorts[short]][name]))
+    for name, short in pairs:
+        yield b.pair(pairs[name, short]).result(
+            f"{NAMES[name]} of a message, 100,000 others", "us", short, ("<=", 1.1))
 
 
 @contextlib.contextmanager

@@ -4,9 +4,10 @@
  * own, in both.  Prints a line for each phase: its name, operations a second; with one thread a
  * second of CPU time.
  *
- *	queue_load ours|bare PATH MESSAGES DEPTH THREADS
+ *	queue_load ours|bare PATH MESSAGES DEPTH THREADS [BESIDE]
  *
- * DEPTH messages are there before, and stay; they are visible and come after the others. */
+ * DEPTH messages are there before, and stay; they are visible and come after the others.  BESIDE
+ * messages are in another queue of the store (ours). */
 #include "base/clock.h"
 #include "service/core/accounts.h"
 #include "service/queue/messages.h"
@@ -40,7 +41,7 @@ static struct taken *taken; /* [messages] */
 /* ---- ours ---- */
 
 static struct service *service;
-static uint64_t queue;
+static uint64_t account, queue;
 
 static void must(enum err e, const char *what)
 {
@@ -52,18 +53,23 @@ static void ours_open(const char *path)
 {
 	struct store *store;
 	struct item it = { 0 };
-	bool created;
 	must(store_create(path, NULL), "store_create");
 	must(store_open(path, 0, &store, NULL, NULL), "store_open");
 	must(service_new(store, &service), "service_new");
 	must(account_create(service, ORIGIN_COMMAND, SPAN_LIT("bench"), NULL, NULL, NULL),
 		"account_create");
 	must(account_find(service, SPAN_LIT("bench"), &it), "account_find");
-	must(queue_create(
-		     service, ORIGIN_REST, it.id, SPAN_LIT("jobs"), SPAN_LIT(""), &created, NULL),
-		"queue_create");
-	must(queue_id(service, it.id, SPAN_LIT("jobs"), &queue), "queue_id");
+	account = it.id;
 	item_fini(&it);
+}
+
+static void ours_queue(const char *name)
+{
+	bool created;
+	must(queue_create(
+		     service, ORIGIN_REST, account, span_of(name), SPAN_LIT(""), &created, NULL),
+		"queue_create");
+	must(queue_id(service, account, span_of(name), &queue), "queue_id");
 }
 
 static void ours_put(size_t i)
@@ -255,11 +261,12 @@ static void phase(const char *name, void (*fn)(size_t i))
 
 int main(int argc, char **argv)
 {
-	if (argc != 6)
-		errx(2, "usage: queue_load ours|bare PATH MESSAGES DEPTH THREADS");
+	if (argc != 6 && argc != 7)
+		errx(2, "usage: queue_load ours|bare PATH MESSAGES DEPTH THREADS [BESIDE]");
 	bool ours = strcmp(argv[1], "ours") == 0;
 	messages = strtoul(argv[3], NULL, 10);
 	size_t depth = strtoul(argv[4], NULL, 10);
+	size_t beside = argc > 6 ? strtoul(argv[6], NULL, 10) : 0;
 	threads = strtoul(argv[5], NULL, 10);
 	if (messages == 0 || threads == 0 || threads > THREADS_MAX)
 		errx(2, "bad number");
@@ -268,6 +275,12 @@ int main(int argc, char **argv)
 		errx(1, "out of memory");
 	memset(text, 'x', sizeof(text));
 	(ours ? ours_open : bare_open)(argv[2]);
+	if (ours) {
+		ours_queue("beside");
+		for (size_t i = 0; i < beside; i++)
+			ours_put(i);
+		ours_queue("jobs");
+	}
 	for (size_t i = 0; i < depth; i++)
 		(ours ? ours_put : bare_put)(i);
 	phase("put", ours ? ours_put : bare_put);

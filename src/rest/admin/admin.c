@@ -92,15 +92,29 @@ static enum request_cost cost(const struct request *q)
 	return i < ARRAY_LEN(resources) ? resources[i].cost : COST_BOUNDED;
 }
 
-static void refuse(enum err e, struct response *r)
+static void refuse_with(int status, const char *text, struct response *r)
 {
 	struct json_build b;
-	r->status = err_http(e);
+	r->status = status;
+	json_begin(&b);
+	json_add_str(&b, "error", text);
+	end_json(&b, r);
+}
+
+static void refuse(enum err e, struct response *r)
+{
 	if (e == ERR_METHOD_NOT_ALLOWED)
 		response_header_str(r, "Allow", "GET, HEAD");
-	json_begin(&b);
-	json_add_str(&b, "error", err_text(e));
-	end_json(&b, r);
+	refuse_with(err_http(e), err_text(e), r);
+}
+
+/* A page of another site, in a browser on this machine, can have a name that leads here: it may not read
+ * the answer. */
+static bool is_by_another_name(const struct request *q)
+{
+	const char *ip = q->peer->ip;
+	bool is_near = strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
+	return is_near && !request_host_is_local(q);
 }
 
 static void answer(struct service *service, const struct request *q, enum err e, struct response *r)
@@ -114,6 +128,10 @@ static void answer(struct service *service, const struct request *q, enum err e,
 		e = ERR_METHOD_NOT_ALLOWED;
 	if (e != ERR_OK) {
 		refuse(e, r);
+		return;
+	}
+	if (is_by_another_name(q)) {
+		refuse_with(403, "The Host header must be localhost, 127.0.0.1 or [::1].", r);
 		return;
 	}
 	r->status = 200;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rest/core/request.h"
 
+#include "base/compiler.h"
 #include "base/text.h"
 
 #include <strings.h>
@@ -26,6 +27,20 @@ struct span request_header(const struct request *r, const char *name)
 		return value.p == NULL ? SPAN_LIT("") : value;
 	}
 	return (struct span){ NULL, 0 };
+}
+
+bool request_host_is_local(const struct request *r)
+{
+	static const struct span names[] = { SPAN_LIT("127.0.0.1"), SPAN_LIT("localhost"),
+		SPAN_LIT("[::1]") };
+	struct span host = request_header(r, "Host");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		size_t n = names[i].n;
+		if (host.n >= n && strncasecmp(host.p, names[i].p, n) == 0 &&
+			(host.n == n || host.p[n] == ':'))
+			return true;
+	}
+	return false;
 }
 
 struct span request_date(const struct request *r)

@@ -42,6 +42,9 @@ struct request {
 /* Returns the value of the first header with this name, without blanks at its ends; the case is
  * ignored.  p is NULL if there is none. */
 struct span request_header(const struct request *r, const char *name);
+/* Returns true if Host is localhost, 127.0.0.1 or [::1].  A name of another site may lead to this machine
+ * too, but the pages of that site send that name as Host. */
+bool request_host_is_local(const struct request *r);
 /* Returns x-ms-date, else Date: browsers and some HTTP libraries set Date themselves. */
 struct span request_date(const struct request *r);
 /* Returns how many headers have this name; the case is ignored. */

@@ -66,19 +66,6 @@ static bool has_session(const struct request *q)
 	return false;
 }
 
-/* A name of another site may lead here too, but its pages send that name as Host. */
-static bool host_is_local(struct span host)
-{
-	static const char *const names[] = { "127.0.0.1", "localhost", "[::1]" };
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		size_t n = strlen(names[i]);
-		if (host.n >= n && strncasecmp(host.p, names[i], n) == 0 &&
-			(host.n == n || host.p[n] == ':'))
-			return true;
-	}
-	return false;
-}
-
 /* Other ports of this machine are the same site to SameSite, but another origin. */
 static bool origin_is_ours(const struct request *q)
 {
@@ -205,7 +192,7 @@ static void answer(struct service *service, const struct request *q, enum err e,
 	bool accounts = span_is(parts.path, "/accounts");
 	if (e != ERR_OK) {
 		refuse(r, err_http(e), err_text(e));
-	} else if (!host_is_local(request_header(q, "Host")) || parts.host.n > 0) {
+	} else if (!request_host_is_local(q) || parts.host.n > 0) {
 		refuse(r, 403, "The Host header must be localhost, 127.0.0.1 or [::1].\n");
 	} else if (!origin_is_ours(q)) {
 		refuse(r, 403, "Another origin may not ask.\n");

@@ -134,6 +134,18 @@ def test_AD3_what_is_no_http_is_refused(server):
         assert s.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.parametrize("host", ("evil.example", "localhost.evil.example:9464", "127.0.0.1.evil.example"))
+def test_AD6_another_name_of_this_machine_reads_nothing(server, host):
+    for path in ("/metrics", "/health/live", "/health/ready"):
+        status, _, body = ask(server.admin, path, host=host)
+        assert status == 403 and b"Host header" in body, (path, status, body[:100])
+
+
+@pytest.mark.parametrize("host", ("localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:80", "[::1]:9464"))
+def test_AD6_names_of_this_machine_read(server, host):
+    assert ask(server.admin, "/health/live", host=host)[0] == 200
+
+
 def test_AD4_other_machines_are_refused_unless_allowed(rowfs, serve, rest_store):
     said = fails(rowfs, "serve", rest_store, "--rest=127.0.0.1:0", "--admin=0.0.0.0:0")
     assert "admin-public" in said

@@ -283,6 +283,9 @@ enum err client_send(struct client *c, const struct client_request *r, struct ht
 		if (e != ERR_OK)
 			break;
 	}
+	/* An earlier try may have been done. */
+	if (again && e == ERR_IO)
+		e = ERR_OUTCOME_UNKNOWN;
 	if (ret_again != NULL)
 		*ret_again = again;
 	return say_where(c, e, detail);

@@ -221,6 +221,9 @@ static enum err read_etag(struct sending *w, struct client *client, char etag[CL
 	struct buf body;
 	enum err e =
 		cloud_get(client, w->table.name, w->change.pk, w->change.rk, &row, &body, w->why);
+	/* Somebody may have changed it since: that version is not ours. */
+	if (e == ERR_OK && !cloud_same_properties(&row.entity, w->change.entity))
+		e = ERR_OUTCOME_UNKNOWN;
 	memcpy(etag, row.etag, CLOUD_ETAG_MAX);
 	cloud_row_fini(&row);
 	buf_fini(&body);
@@ -264,8 +267,8 @@ static enum err send_rows(struct sending *w, size_t n)
 	if (e == ERR_OK && n == 1)
 		e = take_answer(w, etag);
 	/* The shadow is out of date, or may be. */
-	if (e != ERR_OK && w->at.dir.id != 0)
-		confirmed_forget(w->s->confirmed, w->at.dir.id);
+	if (e != ERR_OK)
+		confirmed_forget(w->s->confirmed, w->at.dir.id != 0 ? w->at.dir.id : w->at.table);
 	return e;
 }
 
@@ -317,7 +320,7 @@ static enum err follow(
 		e = replace(shadow, w->c, to);
 	for (size_t i = 0; e == ERR_OK && i < k; i++)
 		confirmed_add(w->s->confirmed, w[i].c->now.parent, buf_span(&w[i].at.rk),
-			buf_span(&w[i].at.rk), asked_us);
+			buf_span(&w[i].at.rk), false, asked_us);
 	if (e == ERR_OK)
 		return ERR_OK;
 	confirmed_forget(w->s->confirmed, w->at.dir.id);
@@ -418,8 +421,10 @@ static enum err change_table(
 	if (e == ERR_OK)
 		e = put ? cloud_table_create(client, c->name, why)
 			: cloud_table_delete(client, at.there.name, why);
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
+		c->version = cloudstore_new_version(s->shadow);
 		e = store_apply(s->shadow, c, 1, durable, why);
+	}
 	if (e != ERR_OK)
 		confirmed_forget(s->confirmed, s->account);
 	cloudstore_unlock_names(s, s->account);

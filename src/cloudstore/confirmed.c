@@ -47,8 +47,8 @@ void confirmed_free(struct confirmed *c)
 	free(c);
 }
 
-void confirmed_add(
-	struct confirmed *c, uint64_t dir, struct span from, struct span to, uint64_t asked_us)
+void confirmed_add(struct confirmed *c, uint64_t dir, struct span from, struct span to, bool to_end,
+	uint64_t asked_us)
 {
 	if (c->max_age_us == 0)
 		return;
@@ -59,7 +59,7 @@ void confirmed_add(
 	buf_clear(&r->to);
 	buf_add_span(&r->from, from);
 	buf_add_span(&r->to, to);
-	r->to_end = to.p == NULL;
+	r->to_end = to_end;
 	r->asked_us = asked_us;
 	r->dir = buf_ok(&r->from) && buf_ok(&r->to) ? dir : 0;
 	mutex_unlock(&c->lock);

@@ -17,9 +17,9 @@ struct confirmed *confirmed_new(uint64_t max_age_us);
 void confirmed_free(struct confirmed *c); /* NULL is fine */
 
 /* Notes that the children of `dir` from one key to another, both among them, are as the shadow has them.
- * to.p NULL: all up to the end.  Copies the keys.  asked_us: clock_mono_us() before the request. */
-void confirmed_add(
-	struct confirmed *c, uint64_t dir, struct span from, struct span to, uint64_t asked_us);
+ * to_end: all from `from` on, whatever `to` is.  Copies the keys.  asked_us: clock_mono_us() before the request. */
+void confirmed_add(struct confirmed *c, uint64_t dir, struct span from, struct span to, bool to_end,
+	uint64_t asked_us);
 /* Forgets all ranges of a directory. */
 void confirmed_forget(struct confirmed *c, uint64_t dir);
 /* Returns whether the child with this key, there or not, is confirmed.  *ret_to (may be NULL) gets the

@@ -89,15 +89,16 @@ static enum err cloud_store_child(struct store *store, struct store_view *v, uin
 struct part {
 	store_list_fn fn;
 	void *arg;
-	struct span to; /* p NULL: no end */
-	bool stopped;   /* by fn */
+	struct span to; /* the last key, unless to_end */
+	bool to_end;
+	bool stopped; /* by fn */
 };
 
 static bool give(void *arg, const struct item *it)
 {
 	struct part *p = arg;
 	struct item shown = *it;
-	if (p->to.p != NULL && span_cmp(it->key, p->to) > 0)
+	if (!p->to_end && span_cmp(it->key, p->to) > 0)
 		return false;
 	show(&shown);
 	p->stopped = !p->fn(p->arg, &shown);
@@ -117,7 +118,8 @@ static enum err list_cloud(struct cloudstore *s, const struct item *dir, struct 
 		struct refreshed part;
 		e = refresh_listing(s, dir, buf_span(&at), &part);
 		end = part.end;
-		p->to = end ? (struct span){ 0 } : buf_span(&part.to);
+		p->to = buf_span(&part.to);
+		p->to_end = end;
 		if (e == ERR_OK)
 			e = store_list(s->shadow, NULL, dir->id, CLASS_KEYED, buf_span(&at), true,
 				want, give, p);
@@ -153,7 +155,7 @@ static enum err cloud_store_list(struct store *store, struct store_view *v, uint
 	void *arg, bool *ret_more)
 {
 	struct cloudstore *s = of(store);
-	struct part p = { .fn = fn, .arg = arg };
+	struct part p = { .fn = fn, .arg = arg, .to_end = true };
 	struct item dir;
 	(void)v;
 	*ret_more = false;

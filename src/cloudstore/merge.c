@@ -151,6 +151,42 @@ static bool found(void *arg, const struct item *it)
 	return false;
 }
 
+static bool is_table(struct merge *m, uint64_t id)
+{
+	struct item it;
+	bool is =
+		store_get(m->shadow, NULL, id, WANT_ATTRS, &it) == ERR_OK && it.kind == ITEM_TABLE;
+	item_fini(&it);
+	return is;
+}
+
+static bool note_partition(void *arg, const struct item *it)
+{
+	struct buf *ids = arg;
+	buf_add(ids, &it->id, sizeof(it->id));
+	return buf_ok(ids);
+}
+
+/* Looks for ordinary files in the directory, and in its partitions if it is a table. */
+static enum err has_files(struct merge *m, uint64_t id, bool *ret)
+{
+	struct buf ids = BUF_INIT(GONE_LIMIT);
+	enum err e = ERR_OK;
+	buf_add(&ids, &id, sizeof(id));
+	if (is_table(m, id))
+		e = store_list(m->shadow, NULL, id, CLASS_KEYED, (struct span){ 0 }, false,
+			WANT_KEYS, note_partition, &ids);
+	if (e == ERR_OK)
+		e = buf_full(&ids);
+	for (size_t at = 0; e == ERR_OK && !*ret && at < ids.len; at += sizeof(id)) {
+		memcpy(&id, ids.data + at, sizeof(id));
+		e = store_list(m->shadow, NULL, id, CLASS_NAMED, (struct span){ 0 }, false,
+			WANT_KEYS, found, ret);
+	}
+	buf_fini(&ids);
+	return e;
+}
+
 /* Ordinary files keep their directory.
  * Last, so that a partition whose rows are all others stays the same directory. */
 static enum err remove_gone(struct merge *m)
@@ -160,8 +196,7 @@ static enum err remove_gone(struct merge *m)
 	for (size_t at = 0; e == ERR_OK && at < m->gone.len; at += sizeof(id)) {
 		bool files = false;
 		memcpy(&id, m->gone.data + at, sizeof(id));
-		e = store_list(m->shadow, NULL, id, CLASS_NAMED, (struct span){ 0 }, false,
-			WANT_KEYS, found, &files);
+		e = has_files(m, id, &files);
 		if (e == ERR_OK && !files)
 			e = remove_item(m, id);
 	}

@@ -9,6 +9,7 @@
 #include "cloudstore/merge.h"
 #include "codec/entity_json.h"
 #include "model/etag.h"
+#include "model/filename.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "model/names.h"
@@ -181,10 +182,16 @@ static enum err take_row(struct refresh *r, const struct cloud_row *row)
 		err = merge_drop(&r->merge);
 	if (err != ERR_OK || known == e->timestamp)
 		return err;
-	entity_json_encode(e, ENTITY_JSON_NEWLINE, &text);
+	/* A key that its file's name does not hold stands in the document (N6). */
+	struct entity keyed = *e;
+	keyed.has_pk = keyed.has_rk = true;
+	bool inside = filename_is_long(e->pk, FILENAME_PARTITION) ||
+		filename_is_long(e->rk, FILENAME_ROW);
+	unsigned keys = inside ? (unsigned)(ENTITY_JSON_PK | ENTITY_JSON_RK) : 0;
+	entity_json_encode(&keyed, keys | ENTITY_JSON_NEWLINE, &text);
 	const struct change put = { .kind = ITEM_ROW,
 		.version = e->timestamp,
-		.item_flags = ITEM_CANONICAL,
+		.item_flags = inside ? ITEM_KEYS_INSIDE : ITEM_CANONICAL,
 		.body = buf_span(&text) };
 	err = buf_full(&text);
 	if (err == ERR_OK)
@@ -345,8 +352,15 @@ enum err refresh_tables(struct cloudstore *s)
 	if (e == ERR_OK && !known)
 		e = list_tables(&r);
 	if (e == ERR_OK && !known)
-		confirmed_add(s->confirmed, s->account, first, (struct span){ 0 }, r.asked_us);
+		confirmed_add(
+			s->confirmed, s->account, first, (struct span){ 0 }, true, r.asked_us);
 	return end(&r, e);
+}
+
+/* Another client deleted the table: the directory has no rows, and may have ordinary files. */
+static bool is_without_table(enum err e)
+{
+	return e == ERR_TABLE_NOT_FOUND;
 }
 
 enum err refresh_listing(
@@ -359,14 +373,18 @@ enum err refresh_listing(
 	enum err e = begin(&r, s, dir, from);
 	if (e == ERR_OK)
 		e = (dir->kind == ITEM_TABLE ? list_partitions : list_rows)(&r, from, &ret->end);
+	if (is_without_table(e)) {
+		ret->end = true;
+		e = ERR_OK;
+	}
 	if (e == ERR_OK)
 		e = merge_end(&r.merge, ret->end);
 	struct span last = buf_span(&r.merge.next); /* with a NUL behind it */
 	if (e == ERR_OK && !ret->end)
 		buf_add(&ret->to, last.p, last.n - 1);
 	if (e == ERR_OK)
-		confirmed_add(s->confirmed, dir->id, from,
-			ret->end ? (struct span){ 0 } : buf_span(&ret->to), r.asked_us);
+		confirmed_add(
+			s->confirmed, dir->id, from, buf_span(&ret->to), ret->end, r.asked_us);
 	return end(&r, e);
 }
 
@@ -379,9 +397,11 @@ enum err refresh_child(struct cloudstore *s, const struct item *dir, struct span
 	bool known = confirmed_covers(s->confirmed, dir->id, key, NULL, NULL);
 	if (e == ERR_OK && !known)
 		e = (dir->kind == ITEM_TABLE ? find_partition : read_row)(&r, key);
+	if (is_without_table(e))
+		e = ERR_OK;
 	if (e == ERR_OK && !known)
 		e = merge_end(&r.merge, false);
 	if (e == ERR_OK && !known)
-		confirmed_add(s->confirmed, dir->id, key, key, r.asked_us);
+		confirmed_add(s->confirmed, dir->id, key, key, false, r.asked_us);
 	return end(&r, e);
 }

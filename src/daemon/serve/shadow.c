@@ -58,6 +58,7 @@ enum err shadow_prepare(const struct endpoint *at, char ret[PATH_MAX], struct er
 	char dir[PATH_MAX - 128];
 	uint8_t digest[32];
 	uint64_t id;
+	struct err_detail unused = { 0 };
 	enum err e = cache_dir(dir, why);
 	if (e != ERR_OK)
 		return e;
@@ -67,10 +68,15 @@ enum err shadow_prepare(const struct endpoint *at, char ret[PATH_MAX], struct er
 	(void)snprintf(path, sizeof(path), "%s/%s-%016llx.rowfs", dir, at->account,
 		(unsigned long long)id);
 	e = store_create(path, why);
-	bool made = e == ERR_OK;
-	if (made)
+	if (e == ERR_OK)
 		e = make_account(path, span_of(at->account), why);
-	if (e != ERR_OK && e != ERR_NAME_EXISTS)
+	else if (e == ERR_NAME_EXISTS)
+		/* A mount that was killed may have left it without the account.  Where another
+		 * process serves it, that process has made the account. */
+		e = make_account(path, span_of(at->account), &unused) == ERR_NO_MEMORY
+			? ERR_NO_MEMORY
+			: ERR_OK;
+	if (e != ERR_OK)
 		return e;
 	return realpath(path, ret) != NULL ? ERR_OK : err_from_errno(errno);
 }

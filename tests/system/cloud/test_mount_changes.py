@@ -90,6 +90,34 @@ def test_a_clock_ahead_of_the_services_breaks_no_write(there):  # noqa: F811
     assert row_of(there, "p", "r") is None and os.listdir(part) == ["waits.json"]
 
 
+def test_a_row_with_an_empty_key_tells_nothing_of_the_others(there):  # noqa: F811
+    ok(there.client.create_table("Posts"))
+    for n in range(3):
+        ok(there.client.insert("Posts", {"PartitionKey": "p", "RowKey": f"r{n}", "N": n}))
+    part = there.mounted("cache=3600") / "Posts/p"
+    put(part / "%_.json", '{"N":9}')
+    assert row_of(there, "p", "") == {"N": 9}
+    assert sorted(os.listdir(part)) == ["%_.json", "r0.json", "r1.json", "r2.json"]
+    assert json.loads(get(part / "r1.json")) == {"N": 1}
+
+
+def test_a_key_that_its_name_does_not_hold_is_in_the_document(posts):
+    key = "k" * 300
+    ok(posts.client.insert("Posts", {"PartitionKey": "p", "RowKey": key, "N": 1}))
+    name, = os.listdir(posts.posts / "p")
+    assert key not in name
+    assert json.loads(get(posts.posts / "p" / name)) == {"PartitionKey": "p", "RowKey": key, "N": 1}
+    put(posts.posts / "p" / name, json.dumps({"PartitionKey": "p", "RowKey": key, "N": 2}))
+    assert row_of(posts, "p", key) == {"N": 2}
+
+
+def test_ordinary_files_stay_when_their_table_is_deleted_elsewhere(posts):
+    put(posts.posts / "p/notes.txt", "mine")
+    ok(posts.client.delete_table("Posts"), 204)
+    os.listdir(posts.path)
+    assert get(posts.posts / "p/notes.txt") == b"mine"
+
+
 def test_mv_and_cp_move_rows_within_and_between_partitions(posts):
     part = posts.posts / "p"
     put(part / "a.json", '{"N":1}')

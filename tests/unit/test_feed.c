@@ -145,15 +145,50 @@ TEST(lines_are_kept_for_a_time)
 	struct world w = world_new();
 	struct seen s;
 	keep(&w);
-	put(&w, "a");
 	CHECK_ERR(read_after(&w, NULL, &s), ERR_OK);
-	const struct store_feed_position begin = s.first.at;
+	const struct store_feed_position begin = s.last.at;
+	put(&w, "a");
+	CHECK_ERR(read_after(&w, &begin, &s), ERR_OK);
+	const struct store_feed_position a = s.last.at;
 	put_at(&w, "b", begin.version + TICKS);
 	CHECK_ERR(read_after(&w, &begin, &s), ERR_OK);
 	CHECK_EQ_STR(s.keys, "+a +b ");
 	keep(&w);
-	put_at(&w, "c", begin.version + TICKS + 1);
+	put_at(&w, "c", a.version + TICKS + 1);
 	CHECK_ERR(read_after(&w, &begin, &s), ERR_FEED_GONE);
+	CHECK_ERR(read_after(&w, &a, &s), ERR_OK);
+	CHECK_EQ_STR(s.keys, "+b +c ");
+	world_fini(&w);
+}
+
+TEST(a_reader_that_missed_nothing_goes_on_after_a_quiet_time)
+{
+	struct world w = world_new();
+	struct seen s;
+	keep(&w);
+	put(&w, "a");
+	CHECK_ERR(read_after(&w, NULL, &s), ERR_OK);
+	const struct store_feed_position a = s.last.at;
+	/* Somebody asks, and nothing changes. */
+	CHECK_ERR(store_feed_keep(w.store, a.version + TICKS, NULL), ERR_OK);
+	put_at(&w, "b", a.version + TICKS + 5);
+	CHECK_ERR(read_after(&w, &a, &s), ERR_OK);
+	CHECK_EQ_STR(s.keys, "+b ");
+	world_fini(&w);
+}
+
+TEST(a_clock_that_was_ahead_does_not_end_it)
+{
+	struct world w = world_new();
+	struct seen s;
+	int64_t now = w.version;
+	put_at(&w, "a", now + 10 * TICKS);
+	CHECK_ERR(store_feed_keep(w.store, now, NULL), ERR_OK);
+	CHECK_ERR(read_after(&w, NULL, &s), ERR_OK);
+	const struct store_feed_position begin = s.last.at;
+	put(&w, "b");
+	CHECK_ERR(read_after(&w, &begin, &s), ERR_OK);
+	CHECK_EQ_STR(s.keys, "+b ");
 	world_fini(&w);
 }
 
@@ -241,6 +276,8 @@ RUN_TESTS(
 	T(a_store_that_nobody_asked_keeps_no_feed),
 	T(the_latest_lines_are_kept),
 	T(lines_are_kept_for_a_time),
+	T(a_reader_that_missed_nothing_goes_on_after_a_quiet_time),
+	T(a_clock_that_was_ahead_does_not_end_it),
 	T(a_feed_that_nobody_asks_for_ends),
 	T(asking_in_time_keeps_it),
 	T(a_change_set_that_fails_is_in_no_line),

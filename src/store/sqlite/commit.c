@@ -315,6 +315,10 @@ enum err sql_feed_keep_on(struct store *s, int64_t now, struct err_detail *reter
 	struct sql_store *st = sql_of(s);
 	if (st->read_only)
 		return ERR_READ_ONLY;
+	/* Versions stay ahead where the clock was set back. */
+	int64_t high = atomic_load(&st->version_high);
+	if (now < high)
+		now = high;
 	if (atomic_load(&st->feed_until) - now > st->writer.feed_ticks - st->writer.feed_ticks / 24)
 		return ERR_OK;
 	struct sql_set set = {

@@ -89,7 +89,9 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_FEED_ADD] = "INSERT INTO feed(n,version,tab,kind,pk,rk) VALUES(?1,?2,?3,?4,?5,?6)",
 	[SQL_FEED_CUT] = "DELETE FROM feed WHERE n<?1",
 	[SQL_FEED_AT] = "SELECT version FROM feed WHERE n=?1",
-	[SQL_FEED_ENDS] = "SELECT n,(SELECT max(n) FROM feed),version FROM feed ORDER BY n LIMIT 1",
+	[SQL_FEED_ENDS] =
+		"SELECT n,(SELECT max(n) FROM feed),"
+		"(SELECT version FROM feed ORDER BY n LIMIT 1 OFFSET 1) FROM feed ORDER BY n LIMIT 1",
 	[SQL_FEED_LIST] = "SELECT n,version,tab,kind,pk,rk FROM feed WHERE n>?1 ORDER BY n",
 };
 

@@ -31,7 +31,7 @@ static enum err load_ends(struct sql_conn *c, struct sql_feed_state *ret)
 		return e;
 	ret->first = (uint64_t)sqlite3_column_int64(st, 0);
 	ret->next = (uint64_t)sqlite3_column_int64(st, 1) + 1;
-	ret->first_version = sqlite3_column_int64(st, 2);
+	ret->second_version = sqlite3_column_int64(st, 2); /* 0 if NULL */
 	(void)sqlite3_reset(st);
 	return ERR_OK;
 }
@@ -63,8 +63,12 @@ static enum err add_line(struct sql_writer *w, const struct store_feed_line *l)
 	if (l->rk.p != NULL)
 		sql_bind_span(st, 6, l->rk);
 	e = sql_run(w->conn, st);
-	w->now.feed.next += e == ERR_OK;
-	return e;
+	if (e != ERR_OK)
+		return e;
+	w->now.feed.next++;
+	if (w->now.feed.next - w->now.feed.first == 2)
+		w->now.feed.second_version = l->at.version;
+	return ERR_OK;
 }
 
 static enum err set_until(struct sql_writer *w, int64_t until)
@@ -83,8 +87,7 @@ enum err sql_feed_keep(struct sql_writer *w, int64_t now, int64_t until)
 	enum err e = ERR_OK;
 	if (w->now.feed.next == 0) {
 		e = sql_exec(w->conn, make_table);
-		w->now.feed =
-			(struct sql_feed_state){ .first = 1, .next = 1, .first_version = now };
+		w->now.feed = (struct sql_feed_state){ .first = 1, .next = 1 };
 	}
 	uint64_t n = w->now.feed.next;
 	if (e == ERR_OK)
@@ -95,13 +98,15 @@ enum err sql_feed_keep(struct sql_writer *w, int64_t now, int64_t until)
 	return e == ERR_OK ? set_until(w, until) : e;
 }
 
+/* A reader that stands at the earliest line has missed nothing while the line after it is kept, however old
+ * its own line is. */
 static bool is_old(const struct sql_writer *w, int64_t version)
 {
 	const struct sql_feed_state *f = &w->now.feed;
 	uint64_t lines = f->next - f->first;
 	return lines > 1 &&
 		(f->until == 0 || f->first < f->begin || lines > w->feed_lines ||
-			version - f->first_version > w->feed_ticks);
+			version - f->second_version > w->feed_ticks);
 }
 
 static enum err cut_first(struct sql_writer *w)

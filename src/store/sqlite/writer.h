@@ -16,10 +16,10 @@
 
 /* The feed as the file has it (feed.c); zeroed: none was ever begun. */
 struct sql_feed_state {
-	uint64_t first, next;  /* numbers: of the earliest line, of the next one */
-	int64_t first_version; /* of the earliest line */
-	uint64_t begin;        /* number of the line that began the present feed */
-	int64_t until;         /* ticks; 0: it has ended */
+	uint64_t first, next;   /* numbers: of the earliest line, of the next one */
+	int64_t second_version; /* of the line after the earliest one */
+	uint64_t begin;         /* number of the line that began the present feed */
+	int64_t until;          /* ticks; 0: it has ended */
 };
 
 /* What a rolled-back transaction takes back. */

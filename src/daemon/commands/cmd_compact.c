@@ -3,15 +3,25 @@
 #include "codec/json_build.h"
 #include "daemon/core/progress.h"
 
+#include <poll.h>
+
 struct run {
 	struct cmd_env *env;
 	struct progress progress;
 };
 
+/* Writers wait for this process meanwhile, so it does not wait for a terminal that was stopped. */
+static bool takes_text(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0;
+}
+
 static bool on_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct run *r = arg;
-	progress_show(&r->progress, done, done, total);
+	if (takes_text(r->env->err_fd))
+		progress_show(&r->progress, done, done, total);
 	return !r->env->cancelled(r->env->cancel_arg);
 }
 

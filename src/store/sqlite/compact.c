@@ -18,6 +18,8 @@
 #define PAGE 4096
 /* SQLite asks whether to go on after so many steps of its machine. */
 #define STEPS 10000
+/* How long it waits for readers at the end, to give the space of the log back. */
+#define READERS_WAIT_MS 1500
 
 struct run {
 	struct sql_store *store;
@@ -132,6 +134,8 @@ enum err sql_compact_now(
 		e = copy_over(&r);
 	(void)unlink(r.path);
 	sql_dirs_drop(&st->writer);
-	(void)sql_log_cut(st);
+	/* A reader that began before needs the log; then the next commit tries. */
+	if (!sql_log_cut(st, READERS_WAIT_MS))
+		atomic_store(&st->log_shrinks, true);
 	return e;
 }

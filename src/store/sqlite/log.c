@@ -63,9 +63,9 @@ bool sql_log_begin_anew(struct sql_writer *w, int wait_ms)
 	return checkpoint(w, SQLITE_CHECKPOINT_RESTART, wait_ms);
 }
 
-bool sql_log_cut(struct sql_store *st)
+bool sql_log_cut(struct sql_store *st, int wait_ms)
 {
-	if (!checkpoint(&st->writer, SQLITE_CHECKPOINT_TRUNCATE, 0))
+	if (!checkpoint(&st->writer, SQLITE_CHECKPOINT_TRUNCATE, wait_ms))
 		return false;
 	struct stat file;
 	(void)fallocate(st->wal_fd, FALLOC_FL_KEEP_SIZE, 0, SQL_LOG_KEPT);

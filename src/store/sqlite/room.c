@@ -108,7 +108,7 @@ enum err sql_check_room(struct sql_store *st, const struct sql_want *w)
 	if (removes && sql_log_bytes(st) <= SQL_LOG_KEPT)
 		return ERR_OK;
 	/* Free pages inside the store are as good as free space once the log is copied. */
-	uint64_t inside = sql_log_cut(st) ? sql_free_inside(st->writer.conn) : 0;
+	uint64_t inside = sql_log_cut(st, 0) ? sql_free_inside(st->writer.conn) : 0;
 	/* Under a held view what removes is refused, too, while the log can still be copied: the
 	 * view's end gives the space back. */
 	if (removes)

@@ -145,8 +145,8 @@ void sql_log_watch(struct sql_store *st);
  * somebody has an older view open, which is waited for so long. */
 bool sql_log_begin_anew(struct sql_writer *w, int wait_ms);
 /* The same, and gives the log's space back but for a little, which what removes needs.  It
- * waits for nobody. */
-bool sql_log_cut(struct sql_store *st);
+ * waits so long for those who read the log. */
+bool sql_log_cut(struct sql_store *st, int wait_ms);
 /* SQLite begins the log anew by itself where it finds a moment without readers.  Readers who
  * overlap leave none, so this makes one: nothing is written meanwhile, and queries give up
  * their views soon.  Views that are held on purpose are not waited for; one that stays all the

@@ -343,11 +343,18 @@ static enum err set_type(
 	if (e != ERR_OK)
 		return e;
 	bool is_page = b.record.type == BLOB_PAGES, is_block = b.record.type == BLOB_BLOCK;
-	if (!(page && is_page) && !(span_is(value, "block") && is_block))
-		e = page && is_block && b.record.size == 0
-			? blob_pages_create(fs, n->container, n->name, &b.record, &extent, detail)
-			: err_set(detail, ERR_BLOB_TYPE,
-				  "An empty blob of blocks can become a \"page\" blob, no other.");
+	blob_stages_lock_names(fs);
+	if ((page && is_page) || (span_is(value, "block") && is_block))
+		e = ERR_OK;
+	else if (!page || !is_block || b.record.size > 0)
+		e = err_set(detail, ERR_BLOB_TYPE,
+			"An empty blob of blocks can become a \"page\" blob, no other.");
+	else if (blob_stages_has(fs, n->container, n->name))
+		e = err_set(detail, ERR_BLOB_TYPE,
+			"Somebody has it open for writing, and would put a blob of blocks over it.");
+	else
+		e = blob_pages_create(fs, n->container, n->name, &b.record, &extent, detail);
+	blob_stages_unlock_names(fs);
 	blob_info_fini(&b);
 	return e;
 }

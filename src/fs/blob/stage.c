@@ -192,7 +192,7 @@ static bool is_blank(struct fs *fs, const struct blob_stage *s)
 enum err blob_stage_make_pages(struct fs *fs, struct blob_stage *s, struct err_detail *detail)
 {
 	mutex_lock(&s->lock);
-	enum err e = is_blank(fs, s) ? make_pages(fs, s, detail) : ERR_BLOB_TYPE;
+	enum err e = is_blank(fs, s) && s->size == 0 ? make_pages(fs, s, detail) : ERR_BLOB_TYPE;
 	mutex_unlock(&s->lock);
 	return e;
 }
@@ -234,9 +234,19 @@ enum err blob_stage_write(struct fs *fs, struct blob_stage *s, bool append, uint
 		s->size = offset + bytes.n > s->size ? offset + bytes.n : s->size;
 		s->news = s->written = true;
 		s->refused = false;
+	} else {
+		s->lost = e;
 	}
 	mutex_unlock(&s->lock);
 	return e;
+}
+
+void blob_stage_lose(struct blob_stage *s, enum err e)
+{
+	mutex_lock(&s->lock);
+	if (!blob_stage_is_pages(s)) /* that is written in place */
+		s->lost = e;
+	mutex_unlock(&s->lock);
 }
 
 static enum err resize_file(struct fs *fs, struct blob_stage *s, uint64_t size)
@@ -247,6 +257,8 @@ static enum err resize_file(struct fs *fs, struct blob_stage *s, uint64_t size)
 	if (e == ERR_OK) {
 		s->news = s->news || s->size != size;
 		s->size = size;
+		if (size == 0)
+			s->lost = ERR_OK;
 	}
 	return e;
 }
@@ -351,7 +363,10 @@ enum err blob_stage_commit(
 {
 	enum err e = ERR_OK;
 	mutex_lock(&s->lock);
-	if (s->news && !is_removed(fs, s)) {
+	if (s->lost != ERR_OK) {
+		e = s->lost;
+		s->refused = true;
+	} else if (s->news && !is_removed(fs, s)) {
 		e = commit(fs, s, durable, detail);
 		s->refused = e != ERR_OK;
 		s->news = e != ERR_OK;

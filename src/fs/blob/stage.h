@@ -40,6 +40,8 @@ uint64_t blob_stage_number(const struct blob_stage *s);
  * blob, and the call that tells its writers, are one step for them. */
 void blob_stages_lock_names(struct fs *fs);
 void blob_stages_unlock_names(struct fs *fs);
+/* Returns whether a staged write would be put under the name.  Under the lock of names. */
+bool blob_stages_has(struct fs *fs, uint64_t container, struct span name);
 /* The name was removed or replaced: writers of it commit no more.  Under the lock of names. */
 void blob_stages_removed(struct fs *fs, uint64_t container, struct span name);
 
@@ -67,6 +69,9 @@ enum err blob_stage_read(
 /* append: at the end, whatever the offset. */
 enum err blob_stage_write(struct fs *fs, struct blob_stage *s, bool append, uint64_t offset,
 	struct span bytes, struct err_detail *detail);
+/* A write was refused before the stage saw it.  After a refused write nothing is committed until the
+ * content is cut to nothing. */
+void blob_stage_lose(struct blob_stage *s, enum err e);
 /* The first size of a new blob, a multiple of 512, makes it a page blob. */
 enum err blob_stage_resize(
 	struct fs *fs, struct blob_stage *s, uint64_t size, struct err_detail *detail);

@@ -25,6 +25,7 @@ struct blob_stage {
 	bool news;                 /* something is not committed */
 	bool refused;              /* the last commit failed, and a close said so */
 	bool written;              /* bytes were */
+	enum err lost;             /* why a write was refused: the content has a gap */
 	/* Of the page blob that it became, and that is read and written; 0: none.  Is read without the lock. */
 	atomic_uint_fast64_t extent;
 	/* Guarded by the table's lock.  Only a rename changes it, under the lock of names, which also

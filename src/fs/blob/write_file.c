@@ -45,14 +45,21 @@ static enum err file_allocate(
 	return blob_stage_allocate(f->fs, own(f)->stage, mode, offset, n, call->detail);
 }
 
+static enum err commit(struct vfile *f, bool durable, struct err_detail *detail)
+{
+	if (atomic_exchange(&f->write_lost, false))
+		blob_stage_lose(own(f)->stage, ERR_NO_MEMORY);
+	return blob_stage_commit(f->fs, own(f)->stage, durable, detail);
+}
+
 static enum err file_close(struct vfile *f, const struct caller *call)
 {
-	return blob_stage_commit(f->fs, own(f)->stage, false, call->detail);
+	return commit(f, false, call->detail);
 }
 
 static enum err file_sync(struct vfile *f, const struct caller *call)
 {
-	return blob_stage_commit(f->fs, own(f)->stage, true, call->detail);
+	return commit(f, true, call->detail);
 }
 
 /* The last close commits what no close of the opener did. */
@@ -60,6 +67,8 @@ static void file_free(struct vfile *f)
 {
 	struct err_detail detail = { 0 };
 	enum err e = ERR_OK;
+	if (atomic_load(&f->write_lost))
+		blob_stage_lose(own(f)->stage, ERR_NO_MEMORY);
 	if (own(f)->writes)
 		e = blob_stage_close(f->fs, own(f)->stage, &detail);
 	else

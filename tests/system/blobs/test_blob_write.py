@@ -300,3 +300,32 @@ def test_BL71_a_blob_with_snapshots_is_neither_moved_nor_removed(rest):
     tools.put(rest.dir / "a", "new")
     assert body(rest, "a") == b"new"
     assert rest.ask("GET", "/photos/a", {"snapshot": time}).body == b"a" * 5000
+
+
+def test_BL101_after_a_refused_write_nothing_is_put(rowfs, mount, small_disk):
+    """The staged file is on a disk of 4 MiB, too."""
+    store = small_disk / "s.rowfs"
+    rowfs("init", store)
+    rowfs("account", "add", store, ACCOUNT)
+    photos = mount(store) / ACCOUNT / ".blob/photos"
+    photos.mkdir()
+    tools.put(photos / "old", b"as it was")
+    for name in ("old", "new"):
+        fd = os.open(photos / name, os.O_WRONLY | os.O_CREAT)
+        assert os.write(fd, b"begun") == 5
+        with raises("ENOSPC"):
+            for n in range(16):
+                os.pwrite(fd, bytes(MIB), n * MIB)
+        with raises("ENOSPC"):
+            os.fsync(fd)
+        with raises("ENOSPC"):
+            os.close(fd)
+    assert os.listdir(photos) == ["old"] and get(photos / "old") == b"as it was"
+    with open(photos / "new", "wb", buffering=0) as f:
+        with raises("ENOSPC"):
+            for _ in range(16):
+                f.write(bytes(MIB))
+        f.seek(0)
+        f.truncate(0)
+        f.write(b"small")
+    assert get(photos / "new") == b"small"

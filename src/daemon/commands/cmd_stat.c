@@ -4,6 +4,7 @@
  * partitions are hot is known only where the store is being served. */
 #include "base/clock.h"
 #include "codec/json_build.h"
+#include "daemon/core/hottest.h"
 #include "daemon/core/progress.h"
 #include "model/key.h"
 #include "model/limits.h"
@@ -188,28 +189,6 @@ static enum err walk_account(struct walk *w, const struct id *account)
 	return each(w, account->id, walk_table);
 }
 
-/* The rate over the last minute, in hundredths. */
-static uint64_t rate_of(const struct hot_partition *p)
-{
-	const uint64_t *n = p->spot.entities;
-	return (n[HEAT_CHANGED] + n[HEAT_READ]) * 100 / HEAT_WINDOW_S;
-}
-
-static void add_hottest(struct json_build *b, const struct hottest *h)
-{
-	json_open_array(b, "hottest_partitions");
-	for (size_t i = 0; h != NULL && i < h->n; i++) {
-		const struct hot_partition *p = &h->partitions[i];
-		json_open_object(b, NULL);
-		json_add_str(b, "account", p->account);
-		json_add_str(b, "table", p->table);
-		json_add_text(b, "partition_key", span_make(p->spot.pk, p->spot.pk_n));
-		json_add_hundredths(b, "entities_per_second", rate_of(p));
-		json_close(b);
-	}
-	json_close(b);
-}
-
 static enum err print_json(struct cmd_env *env, const struct totals *t,
 	const struct store_info *info, const struct hottest *hottest)
 {
@@ -239,23 +218,10 @@ static enum err print_json(struct cmd_env *env, const struct totals *t,
 		json_close(&b);
 	}
 	json_close(&b);
-	add_hottest(&b, hottest);
+	hottest_add(&b, hottest);
 	json_add_count(
 		&b, "fault_rules", faults_rules(service_faults(env->service), clock_mono_us()));
 	return json_end_print(&b, env->out);
-}
-
-static void print_hottest(FILE *out, const struct hottest *h)
-{
-	if (h != NULL && h->n > 0)
-		fputs("\nhottest partitions, entities a second in the last minute\n", out);
-	for (size_t i = 0; h != NULL && i < h->n; i++) {
-		const struct hot_partition *p = &h->partitions[i];
-		fprintf(out, "%9" PRIu64 ".%02" PRIu64 "  %s/%s/%.*s\n", rate_of(p) / 100,
-			rate_of(p) % 100, p->account, p->table,
-			p->spot.pk_n > 0 ? (int)p->spot.pk_n : 2,
-			p->spot.pk_n > 0 ? p->spot.pk : "%_");
-	}
 }
 
 static void print_bytes(FILE *out, const struct store_info *info)
@@ -313,7 +279,7 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 			"            %s in partitions are no rows: a row's name ends in .json\n",
 			number_text(t->files, a));
 	print_largest(env->out, t, info);
-	print_hottest(env->out, hottest);
+	hottest_print(env->out, hottest);
 	struct buf rules = BUF_INIT(FAULTS_SHOWN_MAX);
 	faults_write(service_faults(env->service), clock_mono_us(), &rules);
 	if (rules.len > 0)

@@ -33,6 +33,7 @@ static const struct command *const commands[] = {
 	&command_sas,
 	&command_serve,
 	&command_stat,
+	&command_top,
 	&command_umount,
 	&command_version,
 	&command_watch,

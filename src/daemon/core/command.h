@@ -155,6 +155,7 @@ extern const struct command command_salvage;
 extern const struct command command_sas;
 extern const struct command command_serve;
 extern const struct command command_stat;
+extern const struct command command_top;
 extern const struct command command_umount;
 extern const struct command command_version;
 extern const struct command command_watch;

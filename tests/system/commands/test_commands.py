@@ -86,7 +86,7 @@ ROWS = [
 def test_every_command_explains_itself(rowfs):
     names = [line[2:22].strip() for line in rowfs("help").stdout.splitlines()
              if line.startswith("  ")]
-    assert len(names) == 32 == len(set(names))
+    assert len(names) == 33 == len(set(names))
     for name in names:
         by_option = rowfs(*name.split(), "--help").stdout
         assert by_option.startswith(f"usage: rowfs {name}")

@@ -416,12 +416,33 @@ static void do_lock(struct kernel *k)
 	fuse_interrupt_waits(false);
 }
 
+/* Holes: looks for them, or punches one. */
+static void do_hole(struct kernel *k, uint32_t op)
+{
+	struct handle *h = handle_of(k, false);
+	if (h == NULL)
+		return;
+	uint64_t offset = (uint64_t)byte(k) * 512;
+	const struct fuse_lseek_in seek = { .fh = h->fh, .offset = offset, .whence = byte(k) % 5 };
+	const struct fuse_fallocate_in allocate = {
+		.fh = h->fh, .offset = offset, .length = 512, .mode = byte(k) % 32
+	};
+	if (op == FUSE_LSEEK)
+		(void)kernel_ask(k, op, h->node, PART(seek), NONE);
+	else
+		(void)kernel_ask(k, op, h->node, PART(allocate), NONE);
+}
+
 static void do_unknown(struct kernel *k)
 {
 	static const uint32_t ops[] = { FUSE_LSEEK, FUSE_FALLOCATE, FUSE_COPY_FILE_RANGE, FUSE_BMAP,
 		FUSE_IOCTL, FUSE_POLL, FUSE_READLINK, 4095 };
 	char zeros[128] = { 0 };
-	(void)kernel_ask(k, ops[byte(k) % ARRAY_LEN(ops)], node_of(k)->id, PART(zeros), NONE);
+	uint32_t op = ops[byte(k) % ARRAY_LEN(ops)];
+	if (op == FUSE_LSEEK || op == FUSE_FALLOCATE)
+		do_hole(k, op);
+	else
+		(void)kernel_ask(k, op, node_of(k)->id, PART(zeros), NONE);
 }
 
 static void do_other_process(struct kernel *k)

@@ -167,7 +167,7 @@ static enum err set_condition(struct sending *w)
 		w->change.kind = waits ? CLOUD_INSERT : w->change.kind;
 		break;
 	}
-	/* What is removed is handed on, so it must be what the shadow has. */
+	/* The caller is given the removed row from the shadow, so the service must have the same. */
 	bool handed = c->op == CHANGE_DELETE && c->flags & (CHANGE_TO_FILE | CHANGE_WANT_OLD);
 	return handed ? set_if_match(w, w->at.there.version) : ERR_OK;
 }
@@ -198,7 +198,7 @@ static enum err set_row(struct sending *w)
 	return e == ERR_OK ? store_get(w->s->shadow, NULL, at->table, WANT_ATTRS, &w->table) : e;
 }
 
-/* What the service decided is not decided again. */
+/* The service has checked the conditions: the shadow does not check them again. */
 static enum err take_answer(struct sending *w, const char *etag)
 {
 	struct change *c = w->c;

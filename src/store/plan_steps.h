@@ -9,7 +9,7 @@
 
 #define NO_BODY ((struct span){ NULL, 0 })
 
-/* What a struct item_ref names. */
+/* The place that a struct item_ref names. */
 struct plan_place {
 	struct item it; /* a copy for item_fini(); kind is ITEM_NONE if there is nothing */
 	uint64_t parent;

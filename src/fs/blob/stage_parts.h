@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a staged write of a blob consists of.  Private to stages.c, which finds stages by number and by
+ * The parts of a staged write of a blob.  Private to stages.c, which finds stages by number and by
  * name, and stage.c, which reads, writes and commits their content. */
 #ifndef FS_BLOB_STAGE_PARTS_H
 #define FS_BLOB_STAGE_PARTS_H

@@ -307,7 +307,7 @@ static enum err remove_one(void *arg, const struct collection_type *t, struct co
 	struct change removal = { .op = CHANGE_DELETE,
 		.flags = CHANGE_RECURSIVE,
 		.at = place_of(t, c->item.parent, c->item.key),
-		/* What comes or goes gives the collection another version. */
+		/* Each member that comes or goes gives the collection another version. */
 		.cond = w->check_content ? COND_VERSION : COND_ID,
 		.cond_version = w->check_content ? c->item.version : (int64_t)c->id,
 		.attrs = ATTRS_UNSET };

@@ -329,7 +329,7 @@ enum err sql_feed_keep_on(struct store *s, int64_t now, struct err_detail *reter
 	return set.result;
 }
 
-/* What is still to be reclaimed gives no free page yet. */
+/* Removed items give free pages only once they are reclaimed. */
 enum err sql_compact(struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr)
 {
 	struct sql_store *st = sql_of(s);

@@ -5,7 +5,7 @@
 
 #include "store/sqlite/store.h"
 
-/* What one is told to do, and what it came to. */
+/* An order to compact. */
 struct sql_compaction {
 	store_copy_fn fn; /* asked whether to go on; called by the leader */
 	void *arg;

@@ -257,6 +257,29 @@ def test_BL99_an_attribute_makes_an_empty_file_a_page_blob(rest):
     assert get(rest.dir / "full") == b"x"
 
 
+def test_BL99_a_file_with_a_size_stays_a_blob_of_blocks(rest):
+    fd = os.open(rest.dir / "new", os.O_RDWR | os.O_CREAT)
+    os.ftruncate(fd, 1000)
+    with raises("EINVAL"):
+        os.setxattr(fd, "user.rowfs.blob_type", b"page")
+    os.close(fd)
+    assert get(rest.dir / "new") == bytes(1000) and xattr(rest.dir / "new", "blob_type") == "block"
+
+
+def test_BL99_a_blob_that_is_open_for_writing_keeps_its_type(rest):
+    """Its writer would put a blob of blocks over the page blob."""
+    fd = os.open(rest.dir / "new", os.O_RDWR | os.O_CREAT)
+    os.fsync(fd)
+    with raises("EINVAL"):
+        os.setxattr(rest.dir / "new", "user.rowfs.blob_type", b"page")
+    os.write(fd, b"text")
+    os.close(fd)
+    assert get(rest.dir / "new") == b"text" and xattr(rest.dir / "new", "blob_type") == "block"
+    tools.put(rest.dir / "new", "")
+    os.setxattr(rest.dir / "new", "user.rowfs.blob_type", b"page")
+    assert xattr(rest.dir / "new", "blob_type") == "page"
+
+
 def test_BL100_a_file_system_in_a_page_blob_survives_a_kill(rest, mount, work):
     (work / "a").write_bytes(os.urandom(1 << 20))
     sh(f"truncate -s 1G disk && /sbin/mkfs.ext4 -qF disk"

@@ -18,8 +18,8 @@ import pytest
 
 from blob_client import Blobs
 from rest_client import ACCOUNT
-from test_random_queues import World as QueuesAndRows
-from tools import get, put, raises, sanitized
+from test_random_queues import World as QueuesAndRows, walk
+from tools import get, put, raises
 
 STEPS = int(os.environ.get("ROWFS_BLOB_STEPS", "0"))
 SEED = os.environ.get("ROWFS_BLOB_SEED")
@@ -312,13 +312,4 @@ class World(QueuesAndRows):
 
 @pytest.mark.parametrize("seed", [SEED or time.time_ns()] if STEPS or SEED else [1, 2])
 def test_U8_all_three_services_agree_with_plain_dictionaries(rowfs, rest_mount, rest_store, seed):
-    world = World(rest_mount(rest_store), random.Random(f"{seed}"))
-    try:
-        for _ in range(STEPS or (150 if sanitized() else 300)):
-            world.step()
-        world.verify(rowfs)
-    except BaseException:
-        print(f"seed {seed}, step {len(world.said)}: {world.said[-12:]}")
-        raise
-    finally:
-        world.tables.close()
+    walk(World(rest_mount(rest_store), random.Random(f"{seed}")), rowfs, seed, STEPS)

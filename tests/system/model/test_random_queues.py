@@ -407,11 +407,10 @@ class World:
             assert set(found) <= set(model)
 
 
-@pytest.mark.parametrize("seed", [SEED or time.time_ns()] if STEPS or SEED else [1, 2, 3])
-def test_U8_queues_and_rows_agree_with_plain_dictionaries(rowfs, rest_mount, rest_store, seed):
-    world = World(rest_mount(rest_store), random.Random(f"{seed}"))
+def walk(world, rowfs, seed, steps):
+    """So many random steps, 0: as many as a run of all tests can take, and a look at all that is left."""
     try:
-        for _ in range(STEPS or (150 if sanitized() else 300)):
+        for _ in range(steps or (150 if sanitized() else 300)):
             world.step()
         world.verify(rowfs)
     except BaseException:
@@ -419,3 +418,8 @@ def test_U8_queues_and_rows_agree_with_plain_dictionaries(rowfs, rest_mount, res
         raise
     finally:
         world.tables.close()
+
+
+@pytest.mark.parametrize("seed", [SEED or time.time_ns()] if STEPS or SEED else [1, 2, 3])
+def test_U8_queues_and_rows_agree_with_plain_dictionaries(rowfs, rest_mount, rest_store, seed):
+    walk(World(rest_mount(rest_store), random.Random(f"{seed}")), rowfs, seed, STEPS)

@@ -4,10 +4,13 @@ while others read and write it."""
 
 import json
 import os
+import subprocess
+import termios
 import threading
 
 import pytest
 
+from conftest import ENV
 from tools import get, put
 
 ROWS = 3000
@@ -104,3 +107,22 @@ def test_a_store_that_is_served_read_only_is_not_compacted(rowfs, roomy, mount):
     mount(roomy, "ro")
     done = rowfs("compact", "--quiet", roomy, check=False)
     assert done.returncode == 1 and "read-only" in done.stderr
+
+
+def test_BK8_a_stopped_terminal_stops_no_writer(rowfs, roomy, mount):
+    """Ctrl-S at the terminal that shows the progress."""
+    part = mount(roomy) / "acct/Tab/kept"
+    ours, theirs = os.openpty()
+    termios.tcflow(theirs, termios.TCOOFF)
+    with subprocess.Popen([rowfs.program, "compact", roomy], stdout=subprocess.PIPE, stderr=theirs, env=ENV) as p:
+        writer = threading.Thread(target=put, args=(part / "meanwhile.json", '{"n":1}'))
+        writer.start()
+        writer.join(60)
+        waits = writer.is_alive()
+        termios.tcflow(theirs, termios.TCOON)
+        writer.join()
+        out = p.stdout.read()
+        assert not waits and p.wait(60) == 0 and b"before" in out
+    os.close(theirs)
+    os.close(ours)
+    assert get(part / "meanwhile.json") == b'{"n":1}'

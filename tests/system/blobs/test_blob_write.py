@@ -307,19 +307,20 @@ def test_BL101_after_a_refused_write_nothing_is_put(rowfs, mount, small_disk):
     store = small_disk / "s.rowfs"
     rowfs("init", store)
     rowfs("account", "add", store, ACCOUNT)
-    photos = mount(store) / ACCOUNT / ".blob/photos"
+    m = mount(store)
+    photos = m / ACCOUNT / ".blob/photos"
     photos.mkdir()
     tools.put(photos / "old", b"as it was")
     for name in ("old", "new"):
         fd = os.open(photos / name, os.O_WRONLY | os.O_CREAT)
-        assert os.write(fd, b"begun") == 5
-        with raises("ENOSPC"):
-            for n in range(16):
-                os.pwrite(fd, bytes(MIB), n * MIB)
-        with raises("ENOSPC"):
-            os.fsync(fd)
-        with raises("ENOSPC"):
-            os.close(fd)
+        with raises("ENOSPC"), os.fdopen(fd, "wb", buffering=0) as f:
+            assert f.write(b"begun") == 5
+            with raises("ENOSPC"):
+                for n in range(16):
+                    os.pwrite(fd, bytes(MIB), n * MIB)
+            with raises("ENOSPC"):
+                os.fsync(fd)
+        tools.closes_are_known(m)  # the disk has its room again
     assert os.listdir(photos) == ["old"] and get(photos / "old") == b"as it was"
     with open(photos / "new", "wb", buffering=0) as f:
         with raises("ENOSPC"):

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from rest_client import ACCOUNT, NONE, Client, entity_path, ok, parse_batch
-from tools import errors, get, need, put, raises, reason, rows, sanitized, sh, xattr
+from tools import errors, get, need, put, raises, reason, rows, sanitized, sh, xattr, wait_for
 
 MOST = 32  # snapshots at a time
 
@@ -23,13 +23,6 @@ def snap(m, name="one"):
     path = m / ".rowfs/snapshots" / name
     os.mkdir(path)
     return path
-
-
-def wait_until(what, seconds=60):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.01)
 
 
 def tree(top):
@@ -252,7 +245,7 @@ def test_P2_one_moment(rest_mount, rest_store):
     for t in threads:
         t.start()
     try:
-        wait_until(lambda: failed or all(done))
+        wait_for(lambda: failed or all(done))
         for i in range(60):
             acknowledged = list(done)
             s = snap(m, f"s{i}") / ACCOUNT / "Pairs"
@@ -430,10 +423,10 @@ def test_P6_a_lifetime(mnt, part):
     assert xattr(s, "lifetime") == "0"
     fd = os.open(s / "acct1", os.O_RDONLY | os.O_DIRECTORY)
     os.setxattr(s, "user.rowfs.lifetime", b"1")
-    wait_until(lambda: os.listdir(mnt / ".rowfs/snapshots") == ["other"])
+    wait_for(lambda: os.listdir(mnt / ".rowfs/snapshots") == ["other"])
     with raises("ENOENT"):
         os.stat(s)
-    wait_until(lambda: forced(mnt))
+    wait_for(lambda: forced(mnt))
     with raises("ESTALE"):
         os.listdir(fd)
     os.close(fd)
@@ -448,7 +441,7 @@ def test_P6_a_lifetime_of_all(mount, store):
     s = snap(m)
     keep = snap(m, "keep")
     os.setxattr(keep, "user.rowfs.lifetime", b"0")
-    wait_until(lambda: os.listdir(m / ".rowfs/snapshots") == ["keep"])
+    wait_for(lambda: os.listdir(m / ".rowfs/snapshots") == ["keep"])
     assert not s.exists()
     os.mkdir(s)
 
@@ -465,9 +458,9 @@ def test_P7_the_log_on_disk_is_bounded(mount, store):
     assert os.listdir(m / ".rowfs/snapshots") == ["old", "young"]
     while int(xattr(young, "log_bytes")) < 9 << 20:
         put(part / "file", os.urandom(1 << 20))
-    wait_until(lambda: os.listdir(m / ".rowfs/snapshots") == ["young"])
+    wait_for(lambda: os.listdir(m / ".rowfs/snapshots") == ["young"])
     assert tree(young)
-    wait_until(lambda: forced(m))
+    wait_for(lambda: forced(m))
     assert "the log on disk grew by" in forced(m)[0]["message"]
 
 
@@ -504,7 +497,7 @@ def test_P8_where_the_disk_is_full_a_snapshot_gives_way(rowfs, mount, small_disk
     for i in range(300):  # would fill the disk twice over
         put(part / "r.json", json.dumps({"A": os.urandom(15000).hex()}))
     assert not s.exists()
-    wait_until(lambda: forced(m))
+    wait_for(lambda: forced(m))
     assert "disk is full" in forced(m)[0]["message"]
 
 

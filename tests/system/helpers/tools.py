@@ -120,6 +120,13 @@ def get(path):
         return f.read()
 
 
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.01)
+
+
 def closes_are_known(mnt, held=0):
     """Waits until the daemon knows of as many open files as are held: the kernel tells it of a close a
     moment after that returned, and until then a link in /proc/self/fd may lead to what was read.  The

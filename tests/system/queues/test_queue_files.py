@@ -11,7 +11,7 @@ import time
 import pytest
 from queue_client import Queues, messages
 from rest_client import ACCOUNT
-from tools import errors, get, put, raises, reason, sh, xattr
+from tools import errors, get, put, raises, reason, sh, xattr, wait_for
 
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TAKES = """
@@ -47,13 +47,6 @@ def visible(queue):
 
 def set_attribute(path, name, value):
     os.setxattr(path, f"user.rowfs.{name}", str(value).encode())
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.02)
 
 
 def take(queue, name):

@@ -7,13 +7,12 @@ import shutil
 import signal
 import ssl
 import subprocess
-import time
 
 import conftest
 import pytest
 import rest_client
 from rest_client import ok
-from tools import pid_of
+from tools import pid_of, wait_for
 
 
 def make_certificate(work, name, *kind):
@@ -47,13 +46,6 @@ def shown(port):
 def pem(work, name):
     text = (work / f"{name}.pem").read_text()
     return ssl.DER_cert_to_PEM_cert(ssl.PEM_cert_to_DER_cert(text))
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def any_certificate():

@@ -23,7 +23,7 @@ import pytest
 import rest_client
 from rest_client import ok
 from wire import Wire, raw
-from tools import sanitized
+from tools import sanitized, wait_for
 
 MANY = 1500
 
@@ -66,13 +66,6 @@ def work_on(clients, rounds=30):
         for c in clients:
             ok(c.get("Tab", "p", "r"), 200)
             ok(c.upsert("Tab", "p", f"w{i}", {"N": i}), 204)
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 # What a connection has sent when it falls silent.

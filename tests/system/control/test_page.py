@@ -3,11 +3,14 @@
 
 import http.client
 import json
+import pathlib
 import re
 
 import pytest
 
 from rest_client import ACCOUNT, Client, ok
+
+FILES = sorted(p.name for p in (pathlib.Path(__file__).parents[3] / "src/rest/page/files").iterdir())
 
 
 def ask(port, path, method="GET", body=None, **headers):
@@ -98,9 +101,9 @@ def test_PG2_the_session_changes_nothing(page, method):
     assert (status, headers["Allow"]) == (405, "GET, HEAD")
 
 
-@pytest.mark.parametrize("path", ["/", "/icon.svg", "/page.css", "/page.js", "/rest.js", "/grid.js"])
-def test_PG3_files_forbid_foreign_and_inline_code(page, path):
-    status, headers, body = ask(page.port, path)
+@pytest.mark.parametrize("name", FILES)
+def test_PG3_files_forbid_foreign_and_inline_code(page, name):
+    status, headers, body = ask(page.port, "/" + name.removesuffix("index.html"))
     assert status == 200
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")

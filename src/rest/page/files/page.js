@@ -1,103 +1,90 @@
 // SPDX-License-Identifier: MIT
+// The frame: the account, the views, and what a view lists.  The fragment of the address says what
+// is shown, so the browser's history works: #ACCOUNT/VIEW/NAME.
+//
+// A view is a module:
+//   id, title             in the address, and for people
+//   list(account, token)  optional: a part of its names, { values, next }
+//   show(main, route)     fills the empty element; route has account, name (or ""), and a signal
+//                         that is aborted when something else is shown
+//   addressOf() in route.js makes the address of a view.
 import * as rest from "/rest.js";
-import { Grid } from "/grid.js";
+import * as tables from "/tables.js";
+import { at, attempt, el } from "/dom.js";
+import { addressOf, readAddress } from "/route.js";
 
-const at = (id) => document.getElementById(id);
-const state = { table: null, nextTables: null, nextRows: null, asked: 0 };
-const grid = new Grid(at("head"), at("rows"), (partition) => {
-	at("filter").value = `PartitionKey eq '${partition.replaceAll("'", "''")}'`;
-	void showRows();
-});
+const VIEWS = [tables];
+let shown = { account: null, view: null, end: new AbortController() };
 
-// Runs an action and shows its error, if any, in the status line.
-async function attempt(action) {
-	try {
-		at("status").textContent = "";
-		await action();
-	} catch (error) {
-		at("status").textContent = error.message;
+function mark(links, current) {
+	for (const link of links) {
+		if (link === current)
+			link.setAttribute("aria-current", "page");
+		else
+			link.removeAttribute("aria-current");
 	}
 }
 
-function caption() {
-	const n = grid.count, more = state.nextRows ? " so far" : "";
-	at("caption").textContent = `${state.table}: ${n} ${n === 1 ? "row" : "rows"}${more}`;
-	at("more-rows").hidden = state.nextRows === null;
+function markName(name) {
+	const links = [...at("names").querySelectorAll("a")];
+	mark(links, links.find((link) => link.textContent === name));
 }
 
-async function addRows() {
-	const ask = ++state.asked;
-	const found = await rest.rows(
-		at("account").value, state.table, at("filter").value.trim(), state.nextRows);
-	if (ask !== state.asked) // a later choice replaced this one
+async function addNames(view, account, token) {
+	const found = await view.list(account, token);
+	if (shown.view !== view || shown.account !== account)
 		return;
-	state.nextRows = found.next;
-	grid.add(found.values);
-	caption();
+	at("names").append(...found.values.map((name) =>
+		el("li", {}, el("a", { href: addressOf(account, view.id, name) }, name))));
+	at("more-names").hidden = found.next === null;
+	at("more-names").onclick = () => attempt(() => addNames(view, account, found.next));
+	markName(readAddress().name);
 }
 
-function showRows() {
-	if (state.table === null)
-		return Promise.resolve();
-	state.nextRows = null;
-	grid.clear();
-	at("caption").textContent = state.table;
-	at("more-rows").hidden = true;
-	return attempt(addRows);
+// Shows the names of the view once more: one was made or removed.
+function listNames() {
+	const { view, account } = shown;
+	at("names").replaceChildren();
+	at("more-names").hidden = true;
+	return view.list ? addNames(view, account, null) : null;
 }
 
-function choose(button) {
-	for (const other of at("tables").querySelectorAll("[aria-current]"))
-		other.removeAttribute("aria-current");
-	button.setAttribute("aria-current", "true");
-	state.table = button.textContent;
-	at("filter").value = "";
-	return showRows();
+function drawViews(account, view) {
+	at("views").replaceChildren(...VIEWS.map((one) =>
+		el("li", {}, el("a", { href: addressOf(account, one.id) }, one.title))));
+	const links = [...at("views").querySelectorAll("a")];
+	mark(links, links[VIEWS.indexOf(view)]);
 }
 
-function addTable({ TableName }) {
-	const item = document.createElement("li"), button = document.createElement("button");
-	button.type = "button";
-	button.textContent = TableName;
-	button.addEventListener("click", () => choose(button));
-	item.append(button);
-	at("tables").append(item);
-}
-
-async function addTables() {
-	const account = at("account").value;
-	const found = await rest.tables(account, state.nextTables);
-	if (account !== at("account").value)
-		return;
-	found.values.forEach(addTable);
-	state.nextTables = found.next;
-	at("more-tables").hidden = found.next === null;
-}
-
-function showTables() {
-	state.asked++;
-	Object.assign(state, { table: null, nextTables: null, nextRows: null });
-	at("tables").replaceChildren();
-	at("more-rows").hidden = true;
-	grid.clear();
-	at("caption").textContent = "Choose a table.";
-	return attempt(addTables);
+function show() {
+	const asked = readAddress();
+	const account = [...at("account").options].some((option) => option.value === asked.account)
+		? asked.account : at("account").options[0].value;
+	const view = VIEWS.find((one) => one.id === asked.view) ?? VIEWS[0];
+	const before = shown, main = el("section");
+	before.end.abort();
+	shown = { account, view, end: new AbortController() };
+	at("account").value = account;
+	drawViews(account, view);
+	at("main").replaceChildren(main);
+	return attempt(async () => {
+		const listed = before.account !== account || before.view !== view ? listNames() : null;
+		markName(asked.name);
+		await view.show(main, { account, name: asked.name, signal: shown.end.signal, listNames });
+		await listed;
+	});
 }
 
 async function start() {
 	const names = await rest.accounts();
 	at("account").replaceChildren(...names.map((name) => new Option(name, name)));
-	if (names.length > 0)
-		await showTables();
-	else
-		at("status").textContent = "There is no account yet.";
+	if (names.length === 0)
+		throw new Error("There is no account yet.");
+	at("account").addEventListener("change", () => {
+		location.hash = addressOf(at("account").value, shown.view.id);
+	});
+	window.addEventListener("hashchange", show);
+	await show();
 }
 
-at("account").addEventListener("change", showTables);
-at("ask").addEventListener("submit", (event) => {
-	event.preventDefault();
-	void showRows();
-});
-at("more-tables").addEventListener("click", () => attempt(addTables));
-at("more-rows").addEventListener("click", () => attempt(addRows));
 void attempt(start);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Small words for the document.
+
+export const at = (id) => document.getElementById(id);
+
+// Makes an element.  A property whose value is a function is an event's handler; undefined, null and
+// false leave an attribute out.
+export function el(tag, properties = {}, ...children) {
+	const made = document.createElement(tag);
+	for (const [name, value] of Object.entries(properties)) {
+		if (typeof value === "function")
+			made.addEventListener(name, value);
+		else if (value !== undefined && value !== null && value !== false)
+			made.setAttribute(name, value === true ? "" : value);
+	}
+	made.append(...children);
+	return made;
+}
+
+export function button(text, action, properties = {}) {
+	return el("button", { type: "button", click: action, ...properties }, text);
+}
+
+export function say(text) {
+	at("status").textContent = text;
+}
+
+// Runs an action and shows its error, if any, in the status line.  Returns true if it succeeded.
+export async function attempt(action) {
+	try {
+		say("");
+		await action();
+		return true;
+	} catch (error) {
+		if (error.name !== "AbortError")
+			say(error.message);
+		return false;
+	}
+}

@@ -29,12 +29,15 @@
 #define CONNECTION_MAX 4096
 #define DEFAULT_DIR "rowfs-dev"
 
-/* The emulator's ports. */
+/* The emulator's ports, and one more for the page. */
 static const struct {
-	const char *prefix; /* of --rest */
+	const char *option, *serve_option; /* of mount and of serve */
+	const char *prefix;                /* of the endpoint */
 	uint16_t port;
-} services[] = { { "blob=", 10000 }, { "queue=", 10001 }, { "", 10002 } };
+} services[] = { { "rest", "--rest", "blob=", 10000 }, { "rest", "--rest", "queue=", 10001 },
+	{ "rest", "--rest", "", 10002 }, { "page", "--page", "", 10003 } };
 #define SERVICES ARRAY_LEN(services)
+#define PAGE_WORD "page, once: "
 
 struct dev {
 	const struct args *args;
@@ -43,6 +46,8 @@ struct dev {
 	char dir[PATH_MAX / 2]; /* absolute */
 	char store[PATH_MAX], mnt[PATH_MAX], log[PATH_MAX];
 	char endpoints[SERVICES][32];
+	size_t nservices; /* a program needs no page */
+	char page[256];   /* the link that opens the page once; "" without a page */
 	char connection[CONNECTION_MAX];
 	pid_t server;
 	int notify; /* gets READY=1; -1: none */
@@ -166,7 +171,7 @@ static bool listen_for_ready(struct dev *d, struct sockaddr_un *at)
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0;
 }
 
-static NORETURN void become_server(const struct dev *d, const char *notify, bool mount)
+static NORETURN void become_server(const struct dev *d, const char *notify, int out, bool mount)
 {
 	char options[256] = "";
 	const char *mounting[] = { "mount", "-f", d->store, d->mnt, "-o", options, NULL };
@@ -174,7 +179,7 @@ static NORETURN void become_server(const struct dev *d, const char *notify, bool
 	int log = open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	int null = open("/dev/null", O_RDWR);
 	(void)dup2(null, STDIN_FILENO);
-	(void)dup2(null, STDOUT_FILENO);
+	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(log, STDERR_FILENO);
 	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
 	/* Ctrl-C is for the process that looks after it. */
@@ -182,13 +187,27 @@ static NORETURN void become_server(const struct dev *d, const char *notify, bool
 	if (!d->detach)
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	(void)setenv("NOTIFY_SOCKET", notify, 1);
-	for (size_t i = 0, n = 0; i < SERVICES; i++) {
-		n += (size_t)snprintf(options + n, sizeof(options) - n, "%srest=%s",
-			n > 0 ? "," : "", d->endpoints[i]);
-		serving[2 + 2 * i] = "--rest";
+	for (size_t i = 0, n = 0; i < d->nservices; i++) {
+		n += (size_t)snprintf(options + n, sizeof(options) - n, "%s%s=%s", n > 0 ? "," : "",
+			services[i].option, d->endpoints[i]);
+		serving[2 + 2 * i] = services[i].serve_option;
 		serving[3 + 2 * i] = d->endpoints[i];
 	}
 	self_exec(mount ? mounting : serving);
+}
+
+/* The server wrote the link before it was ready. */
+static void learn_page(struct dev *d, int out)
+{
+	char text[PIPE_BUF];
+	ssize_t n = d->nservices == SERVICES ? read(out, text, sizeof(text) - 1) : 0;
+	text[n > 0 ? n : 0] = 0;
+	const char *at = strstr(text, PAGE_WORD);
+	if (at != NULL) {
+		at += strlen(PAGE_WORD);
+		(void)snprintf(d->page, sizeof(d->page), "%.*s", (int)strcspn(at, "\n"), at);
+	}
+	explicit_bzero(text, sizeof(text));
 }
 
 /* Returns when the server answers; false: it ended instead, or a signal came. */
@@ -196,13 +215,15 @@ static bool start_server(struct dev *d, bool mount)
 {
 	struct sockaddr_un at;
 	char name[128], text[256];
-	if (!listen_for_ready(d, &at))
+	int out[2];
+	if (!listen_for_ready(d, &at) || pipe2(out, O_CLOEXEC) != 0)
 		return false;
 	(void)snprintf(name, sizeof(name), "@%s", at.sun_path + 1);
 	(void)fflush(NULL);
 	d->server = fork();
 	if (d->server == 0)
-		become_server(d, name, mount);
+		become_server(d, name, out[1], mount);
+	close(out[1]);
 	bool ready = false, ended = d->server < 0;
 	while (!ready && !ended) {
 		struct pollfd p = { .fd = d->notify, .events = POLLIN };
@@ -214,6 +235,9 @@ static bool start_server(struct dev *d, bool mount)
 		ended = !ready && waitpid(d->server, NULL, WNOHANG) == d->server;
 	}
 	close(d->notify);
+	if (ready)
+		learn_page(d, out[0]);
+	close(out[0]);
 	if (ended)
 		d->server = -1;
 	return ready;
@@ -303,6 +327,8 @@ static void tell(const struct dev *d)
 	else
 		printf("  rowfs ls %s %s/Posts/p\n", d->store, d->account);
 	printf("\n");
+	if (d->page[0] != '\0')
+		printf(PAGE_WORD "%s\n\n", d->page);
 	if (d->detach)
 		printf("running; end it with: rowfs dev --stop %s\n", d->dir);
 	else
@@ -465,7 +491,8 @@ static int run(const struct args *args)
 	*d = (struct dev){ .args = args,
 		.account = account != NULL ? account : EMULATOR_ACCOUNT,
 		.memory = args_has(args, "memory"),
-		.detach = args_has(args, "detach") };
+		.detach = args_has(args, "detach"),
+		.nservices = SERVICES - args_has(args, "exec") };
 	int code;
 	if (args_has(args, "stop")) {
 		code = make_dirs(d);
@@ -476,7 +503,7 @@ static int run(const struct args *args)
 		if (code == EXIT_DONE)
 			code = make_store(d);
 		if (code == EXIT_DONE) {
-			for (size_t i = 0; i < SERVICES; i++)
+			for (size_t i = 0; i < d->nservices; i++)
 				choose_port(d, i, d->endpoints[i]);
 			code = run_until_end(d);
 		} else if (d->memory) {
@@ -484,6 +511,7 @@ static int run(const struct args *args)
 		}
 	}
 	explicit_bzero(d->connection, sizeof(d->connection));
+	explicit_bzero(d->page, sizeof(d->page));
 	free(d);
 	return code;
 }
@@ -492,7 +520,7 @@ static const struct option_spec options_[] = {
 	{ "account", 0, "NAME", "an account of its own instead of " EMULATOR_ACCOUNT },
 	{ "detach", 0, NULL, "go on in the background" },
 	{ "exec", 0, "PROGRAM", "run it in a shell, end with it, and exit with its status" },
-	{ "free-ports", 0, NULL, "any free ports instead of the emulator's 10000 to 10002" },
+	{ "free-ports", 0, NULL, "any free ports instead of 10000 to 10003" },
 	{ "memory", 0, NULL, "forget everything at the end" },
 	{ "seed", 0, "[TABLE=]FILE", "import the file first; may be given again" },
 	{ "stop", 0, NULL, "end what --detach left running" },
@@ -507,7 +535,7 @@ const struct command command_dev = {
 	.help = "Makes DIR (default: " DEFAULT_DIR
 		") with a store and the emulator's account, serves its\n"
 		"tables, queues and blobs, mounts it at DIR/mnt where that is possible, and\n"
-		"prints the connection string.  PROGRAM finds AZURE_STORAGE_CONNECTION_STRING in its\n"
+		"prints the connection string and a link that opens the page.  PROGRAM finds AZURE_STORAGE_CONNECTION_STRING in its\n"
 		"environment, AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY, ROWFS_DEV_STORE and\n"
 		"ROWFS_DEV_MOUNT.\n",
 	.options = options_,

@@ -249,6 +249,8 @@ const struct command command_mount = {
 		"                 order, as .rowfs/faults has it; fault=busy op=insert count=3\n"
 		"  fsname=NAME    shown as the source of the mount (default: the store's path)\n"
 		"  log=FILE       log there instead of to syslog\n"
+		"  page=ENDPOINT  a page for browsers, on a loopback address; prints a link that\n"
+		"                 opens it once\n"
 		"  partition-target=N\n"
 		"                 for testing clients: more than N entities a second in one\n"
 		"                 partition are refused, with 503 or EAGAIN (default 0: never)\n"

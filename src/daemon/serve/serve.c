@@ -206,10 +206,20 @@ static void log_start(const struct serving *s)
 		log_info("REST at %s", s->served.endpoints[i]);
 }
 
+/* On standard output: the link is a credential, so no log has it. */
+static void print_page_link(const struct serving *s)
+{
+	if (s->page_link[0] != '\0')
+		(void)printf("page, once: %s\n", s->page_link);
+	if (fflush(stdout) != 0)
+		log_warning("standard output: %s", strerrordesc_np(errno));
+}
+
 static void on_ready(void *arg)
 {
 	struct serving *s = arg;
 	s->ready = true;
+	print_page_link(s);
 	if (s->serve->background)
 		leave_caller(s);
 	/* Only now: when the caller goes on, nothing of its own is held any more. */
@@ -492,8 +502,7 @@ static int announce(struct serving *s)
 {
 	for (size_t i = 0; s->served.endpoints[i][0] != '\0'; i++)
 		(void)printf("serving %s at %s\n", s->serve->store, s->served.endpoints[i]);
-	if (s->page_link[0] != '\0')
-		(void)printf("page, once: %s\n", s->page_link);
+	print_page_link(s);
 	int code = each_connection(s, account_print_connection);
 	if (fflush(stdout) != 0)
 		log_warning("standard output: %s", strerrordesc_np(errno));

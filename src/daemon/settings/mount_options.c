@@ -29,6 +29,7 @@ enum option_kind {
 	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
 	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LOG,
+	OPTION_PAGE,
 	OPTION_PARTITION_TARGET,
 	OPTION_REFUSED,
 	OPTION_REMOUNT,
@@ -117,6 +118,7 @@ static const struct {
 	{ "nouser", OPTION_IGNORED },
 	{ "nousers", OPTION_IGNORED },
 	{ "owner", OPTION_IGNORED },
+	{ "page=", OPTION_PAGE },
 	{ "partition-target=", OPTION_PARTITION_TARGET },
 	{ "relatime", OPTION_IGNORED }, /* fusermount3 knows no such option */
 	{ "remount", OPTION_REMOUNT },
@@ -216,6 +218,7 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 		{ OPTION_ADMIN, "admin=", rest_settings_admin },
 		{ OPTION_ADMIN_PUBLIC, "admin-public", rest_settings_admin_public },
 		{ OPTION_FAULTS, "faults=", rest_settings_faults },
+		{ OPTION_PAGE, "page=", rest_settings_page },
 		{ OPTION_REST, "rest=", rest_settings_endpoint },
 		{ OPTION_REST_CERT, "rest-cert=", rest_settings_cert },
 		{ OPTION_REST_KEY, "rest-key=", rest_settings_key },
@@ -308,6 +311,7 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_ADMIN:
 	case OPTION_ADMIN_PUBLIC:
 	case OPTION_FAULTS:
+	case OPTION_PAGE:
 	case OPTION_REST:
 	case OPTION_REST_CERT:
 	case OPTION_REST_KEY:

@@ -6,10 +6,12 @@ import subprocess
 import pytest
 from rest_client import ACCOUNT, KEY
 
-from conftest import ENV
-from test_client import PROGRAM
+from conftest import BUILD, ENV, Rowfs
 
-pytestmark = pytest.mark.skipif(PROGRAM.exists(), reason="needs a build with -Dcloud=disabled")
+
+@pytest.fixture
+def rowfs():
+    return Rowfs(BUILD / "tests/system/cloud/rowfs_without_libcurl")
 
 
 @pytest.mark.parametrize("words", [["ls"], ["get", f"{ACCOUNT}/Posts/p/r.json"], ["put", f"{ACCOUNT}/Posts/p/r.json"],

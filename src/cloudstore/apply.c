@@ -211,7 +211,10 @@ static enum err take_answer(struct sending *w, const char *etag)
 	if (c->op == CHANGE_DELETE)
 		return ERR_OK;
 	enum err e = etag_parse(span_of(etag), &any, &c->version, NULL);
-	return e == ERR_OK && !any && c->version > 0 ? ERR_OK : ERR_OUTCOME_UNKNOWN;
+	if (e != ERR_OK || any || c->version <= 0)
+		return ERR_OUTCOME_UNKNOWN;
+	cloudstore_note_etag(w->s, etag, c->version);
+	return ERR_OK;
 }
 
 /* After a lost answer. */

@@ -38,6 +38,8 @@ void cloudstore_unlock_names(struct cloudstore *s, uint64_t dir);
 void cloudstore_lock_rows(struct cloudstore *s, uint64_t table, struct span pk);
 void cloudstore_unlock_rows(struct cloudstore *s, uint64_t table, struct span pk);
 
+/* Learns from an ETag of the service, and the version that it stands for, how the service writes them. */
+void cloudstore_note_etag(struct cloudstore *s, const char *etag, int64_t version);
 /* Returns a version for a change that the service does not know of. */
 int64_t cloudstore_new_version(struct store *shadow);
 

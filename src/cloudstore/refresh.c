@@ -8,13 +8,11 @@
 #include "cloud/row_scan.h"
 #include "cloudstore/merge.h"
 #include "codec/entity_json.h"
-#include "model/etag.h"
 #include "model/filename.h"
 #include "model/key.h"
 #include "model/limits.h"
 #include "model/names.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,19 +147,6 @@ static enum err scan(struct refresh *r, const struct buf *filter, const char *se
 
 /* ---- rows ---- */
 
-static void note_etag(struct cloudstore *s, const struct cloud_row *row)
-{
-	char trimmed[ETAG_MAX], full[ETAG_MAX];
-	(void)etag_format(row->entity.timestamp, trimmed);
-	(void)etag_format_full(row->entity.timestamp, full);
-	/* They are the same where the last digit is no zero. */
-	if (strcmp(trimmed, full) != 0 && strcmp(row->etag, full) == 0)
-		atomic_store(&s->etag_form, ETAG_FULL);
-	else if (row->etag[0] != 0 && strcmp(row->etag, trimmed) != 0 &&
-		strcmp(row->etag, full) != 0)
-		atomic_store(&s->etag_form, ETAG_OPAQUE);
-}
-
 static enum err take_row(struct refresh *r, const struct cloud_row *row)
 {
 	char key[LIMIT_KEY_BYTES];
@@ -176,7 +161,7 @@ static enum err take_row(struct refresh *r, const struct cloud_row *row)
 		return err;
 	key_to_order(e->rk.p, e->rk.n, key);
 	struct span order = span_make(key, e->rk.n);
-	note_etag(r->s, row);
+	cloudstore_note_etag(r->s, row->etag, e->timestamp);
 	err = merge_name(&r->merge, order, &known);
 	if (err == ERR_OK && known > e->timestamp)
 		err = merge_drop(&r->merge);

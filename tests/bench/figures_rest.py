@@ -26,7 +26,7 @@ GROUP = "rest"
 ACCOUNT = "devstoreaccount1"
 KEY = ("Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/"
        "K1SZFPTOtr/KBHBeksoGMGw==")
-AZURITE = HERE / "azurite"
+AZURITE = HERE.parent / "azurite"
 MIB = 1 << 20
 WAITED_SHARE = 0.10
 

@@ -2,19 +2,20 @@
 """Changes by the mount of an account elsewhere: a close that succeeded is in the service."""
 
 import errno
+import itertools
 import json
 import os
 import shutil
 import subprocess
 
 import pytest
-from rest_client import ACCOUNT, Client, ok
+from rest_client import ACCOUNT, Client, moment, ok
 from tools import get, put, raises, reason, xattr
 
 from conftest import BUILD, ENV, add_accounts
 from test_client import PROGRAM
-from test_mount import there, there_with  # noqa: F401
 from test_transfer import lines, numbered
+from there import azurite, second, there, there_with  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
 
@@ -43,7 +44,7 @@ def test_a_close_that_succeeded_is_in_the_service(posts):
         put(row, text)
         assert row_of(posts, "p", "r") == want
         assert get(row).decode() == text
-        assert xattr(row, "etag") == posts.client.get("Posts", "p", "r").etag
+        assert moment(xattr(row, "etag")) == moment(posts.client.get("Posts", "p", "r").etag)
     row.unlink()
     assert row_of(posts, "p", "r") is None and not row.exists()
 
@@ -69,28 +70,28 @@ def test_files_that_become_rows_and_files_that_stay(posts):
     assert os.listdir(part) == ["notes.txt"] and os.listdir(posts.posts) == ["p"]
 
 
-def test_a_clock_ahead_of_the_services_breaks_no_write(there):  # noqa: F811
+def test_a_clock_ahead_of_the_services_breaks_no_write(second):  # noqa: F811
     """The shadow's own items are then newer than the rows that replace them."""
-    ok(there.client.create_table("Posts"))
+    ok(second.client.create_table("Posts"))
     # AddressSanitizer wants to be the first library.
     env = {"LD_PRELOAD": str(BUILD / "tests/system/cloud/clock_ahead.so"),
            "ASAN_OPTIONS": ENV["ASAN_OPTIONS"] + ":verify_asan_link_order=0"}
-    part = there.mounted("cache=0", **env) / "Posts/p"
+    part = second.mounted("cache=0", **env) / "Posts/p"
     part.mkdir()
     for n in range(2):
         put(part / "r.json", f'{{"N":{n}}}')
-        assert row_of(there, "p", "r") == {"N": n} and json.loads(get(part / "r.json")) == {"N": n}
+        assert row_of(second, "p", "r") == {"N": n} and json.loads(get(part / "r.json")) == {"N": n}
     put(part / "temporary", '{"N":5}')
     os.rename(part / "temporary", part / "r.json")
-    assert row_of(there, "p", "r") == {"N": 5} and json.loads(get(part / "r.json")) == {"N": 5}
+    assert row_of(second, "p", "r") == {"N": 5} and json.loads(get(part / "r.json")) == {"N": 5}
     assert os.listdir(part) == ["r.json"]
-    ok(there.client.replace("Posts", "p", "r", {"N": 6}))
+    ok(second.client.replace("Posts", "p", "r", {"N": 6}))
     assert json.loads(get(part / "r.json")) == {"N": 6}
     (part / "waits.json").touch()
-    ok(there.client.insert("Posts", {"PartitionKey": "p", "RowKey": "waits", "N": 7}))
+    ok(second.client.insert("Posts", {"PartitionKey": "p", "RowKey": "waits", "N": 7}))
     assert json.loads(get(part / "waits.json")) == {"N": 7}
     (part / "r.json").unlink()
-    assert row_of(there, "p", "r") is None and os.listdir(part) == ["waits.json"]
+    assert row_of(second, "p", "r") is None and os.listdir(part) == ["waits.json"]
 
 
 def test_a_row_with_an_empty_key_tells_nothing_of_the_others(there):  # noqa: F811
@@ -170,13 +171,13 @@ def test_a_lost_update_is_ESTALE(there, foreign):  # noqa: F811
     assert (get(row) == b'{"N":77}\n') if foreign == "replace" else not row.exists()
 
 
-def test_the_last_close_of_a_new_name_wins_as_in_a_store(rowfs, mount, work, there):  # noqa: F811
+def test_the_last_close_of_a_new_name_wins_as_in_a_store(rowfs, mount, work, second):  # noqa: F811
     """Another client makes the row between the open and the close."""
     local = work / "local.rowfs"
     rowfs("init", local)
     add_accounts(rowfs, local)
     here = mount(local, "rest=127.0.0.1:0")
-    for client, account in ((Client(here.port), here.path / ACCOUNT), (there.client, there.mounted("cache=3600"))):
+    for client, account in ((Client(here.port), here.path / ACCOUNT), (second.client, second.mounted("cache=3600"))):
         ok(client.create_table("Posts"))
         (account / "Posts/p").mkdir()
         with open(account / "Posts/p/new.json", "x") as f:
@@ -206,29 +207,29 @@ def test_a_fault_that_stays_fails_the_close_and_nothing_is_shown(there_with):  #
     assert row_of(t, "p", "r") is None
 
 
-def test_a_credential_that_may_only_read_refuses_changes(rowfs, there, rest_store):  # noqa: F811
-    there.account("import", "Posts", input=numbered(1))
+def test_a_credential_that_may_only_read_refuses_changes(rowfs, second, rest_store):  # noqa: F811
+    second.account("import", "Posts", input=numbered(1))
     sas = rowfs("sas", rest_store, "devstoreaccount1", "--permissions=rl", "--resource-types=sco", "--expiry=2999-01-01").stdout
-    there.account.secret.write_text(
-        f"TableEndpoint={there.account.url};SharedAccessSignature={sas.split('?', 1)[1].split()[0]}")
-    row = there.mounted() / "Posts/p0/000000.json"
+    second.account.secret.write_text(
+        f"TableEndpoint={second.account.url};SharedAccessSignature={sas.split('?', 1)[1].split()[0]}")
+    row = second.mounted() / "Posts/p0/000000.json"
     assert get(row) == b'{"N":0}\n'
     with raises(errno.EACCES):
         row.unlink()
-    assert row_of(there, "p0", "000000") == {"N": 0}
+    assert row_of(second, "p0", "000000") == {"N": 0}
 
 
-def test_a_batch_is_one_transaction(there):  # noqa: F811
-    ok(there.client.create_table("Posts"))
-    part = there.mounted("cache=3600") / "Posts/p"
+def test_a_batch_is_one_transaction(second):  # noqa: F811
+    ok(second.client.create_table("Posts"))
+    part = second.mounted("cache=3600") / "Posts/p"
     part.mkdir()
     put(part / "old.json", "{}")
     ops = [*({"insert": {"RowKey": str(i), "N": i}} for i in range(50)), {"delete": {"RowKey": "old"}}]
-    assert there.cost(lambda: put(part / ".batch", lines(ops))) == 1
-    assert [row_of(there, "p", str(i)) for i in range(50)] == [{"N": i} for i in range(50)]
-    assert row_of(there, "p", "old") is None
-    assert there.cost(lambda: get(part / "7.json")) == 0
-    assert xattr(part / "7.json", "etag") == there.client.get("Posts", "p", "7").etag
+    assert second.cost(lambda: put(part / ".batch", lines(ops))) == 1
+    assert [row_of(second, "p", str(i)) for i in range(50)] == [{"N": i} for i in range(50)]
+    assert row_of(second, "p", "old") is None
+    assert second.cost(lambda: get(part / "7.json")) == 0
+    assert xattr(part / "7.json", "etag") == second.client.get("Posts", "p", "7").etag
 
 
 def test_a_batch_that_is_refused_names_the_operation_and_changes_nothing(posts):
@@ -249,17 +250,41 @@ def test_a_batch_whose_answer_was_lost_is_no_error(there_with):  # noqa: F811
     assert xattr(part / "2.json", "etag") == t.client.get("Posts", "p", "2").etag
 
 
-def test_a_change_costs_one_request_and_its_look_up_one(there):  # noqa: F811
-    there.account("import", "Posts", input=numbered(1))
-    part = there.mounted("cache=3600") / "Posts/p0"
+def test_a_change_costs_one_request_and_its_look_up_one(second):  # noqa: F811
+    second.account("import", "Posts", input=numbered(1))
+    part = second.mounted("cache=3600") / "Posts/p0"
     os.listdir(part)
-    assert there.cost(lambda: put(part / "000000.json", '{"N":5}')) == 1
-    assert there.cost(lambda: put(part / "new.json", '{"N":5}')) == 1
-    assert there.cost(lambda: get(part / "new.json")) == 0
-    assert there.cost((part / "new.json").unlink) == 1
+    assert second.cost(lambda: put(part / "000000.json", '{"N":5}')) == 1
+    assert second.cost(lambda: put(part / "new.json", '{"N":5}')) == 1
+    assert second.cost(lambda: get(part / "new.json")) == 0
+    assert second.cost((part / "new.json").unlink) == 1
 
 
 def test_rows_written_to_a_stream_are_in_the_service(posts):
     put(posts.posts / ".rows.ndjson", numbered(250, partitions=2))
     assert len((posts.posts / ".rows.ndjson").read_text().splitlines()) == 250
     assert row_of(posts, "p1", "000249") == {"N": 249}
+
+
+@pytest.mark.parametrize("change", ["rm", "edit", "batch"])
+def test_a_row_of_this_mount_is_changed_before_any_row_was_read(there, change):  # noqa: F811
+    """A fresh mount learns from its own answers whether the service's ETags have zeros at the end."""
+    ok(there.client.create_table("Posts"))
+    part = there.mounted("cache=3600") / "Posts/p"
+    part.mkdir()
+    for n in itertools.count():
+        row = part / f"{n}.json"
+        put(row, '{"N":1}')
+        time = ok(there.client.get("Posts", "p", str(n))).json["Timestamp"]
+        if time.endswith("0Z") or len(time) < len("2026-11-27T21:28:57.7733569Z"):
+            break
+    if change == "edit":
+        with open(row, "r+") as f:
+            f.read()
+            f.seek(0)
+            f.write('{"N":2}')
+    elif change == "batch":  # nothing tries it again
+        put(part / ".batch", lines([{"replace": {"RowKey": str(n), "N": 2}, "if_match": xattr(row, "etag")}]))
+    else:
+        row.unlink()
+    assert row_of(there, "p", str(n)) == (None if change == "rm" else {"N": 2})

@@ -48,6 +48,34 @@ TEST(partitions_are_listed_hottest_first)
 	heat_free(h);
 }
 
+static void keep_spot(void *arg, const struct hot_spot *spot)
+{
+	size_t *n = arg;
+	spots[(*n)++] = *spot;
+}
+
+TEST(the_heat_of_one_table_has_the_busiest_second)
+{
+	size_t n = 0;
+	struct heat *h = heat_new();
+	REQUIRE(h != NULL);
+	heat_count(h, S(100), 1, SPAN_LIT("a"), HEAT_CHANGED, 5);
+	heat_count(h, S(101), 1, SPAN_LIT("a"), HEAT_CHANGED, 4);
+	heat_count(h, S(101), 1, SPAN_LIT("a"), HEAT_READ, 3);
+	heat_count(h, S(101), 2, SPAN_LIT("a"), HEAT_READ, 50);
+	heat_of_table(h, S(101), 1, keep_spot, &n);
+	REQUIRE(n == 1);
+	CHECK(is_spot(0, 1, "a", 9, 3));
+	CHECK_EQ_INT(spots[0].peak, 7);
+	n = 0;
+	heat_of_table(h, S(160), 1, keep_spot, &n);
+	CHECK_EQ_INT(n, 1);
+	n = 0;
+	heat_of_table(h, S(161), 1, keep_spot, &n);
+	CHECK_EQ_INT(n, 0);
+	heat_free(h);
+}
+
 TEST(what_is_a_minute_old_does_not_count)
 {
 	struct heat *h = heat_new();
@@ -338,7 +366,8 @@ TEST(a_query_ends_at_a_partition_over_the_target)
 	service_free(w.service);
 }
 
-RUN_TESTS(T(partitions_are_listed_hottest_first), T(what_is_a_minute_old_does_not_count),
+RUN_TESTS(T(partitions_are_listed_hottest_first), T(the_heat_of_one_table_has_the_busiest_second),
+	T(what_is_a_minute_old_does_not_count),
 	T(a_thread_whose_clock_is_a_little_behind_counts_too), T(the_hot_ones_stay_among_very_many),
 	T(a_table_is_forgotten_and_no_other), T(keys_of_any_length),
 	T(a_partition_admits_its_target_in_each_second), T(a_large_request_is_admitted_whole_once),

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the files of the page as C.  usage: embed.py OUTPUT FILE..."""
+"""Writes the files of the page as C.  usage: embed.py OUTPUT FILE...
+
+The path of each in a URL is that below the folder `files`."""
 
 import os
 import sys
 
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+TYPES = {"": "text/plain", ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def main(output, *paths):
@@ -20,7 +22,7 @@ def main(output, *paths):
             out.write("};\n")
         out.write("const struct page_file page_files[] = {\n")
         for i, path in enumerate(paths):
-            name = os.path.basename(path)
+            name = path.rsplit("/files/", 1)[1]
             kind = TYPES[os.path.splitext(name)[1]]
             name = "" if name == "index.html" else name
             out.write(f'\t{{ "/{name}", "{kind}; charset=utf-8", bytes{i}, sizeof(bytes{i}) }},\n')

@@ -5,12 +5,11 @@
 
 #include "base/compiler.h"
 #include "base/crypto.h"
-#include "codec/json_build.h"
 #include "codec/uri.h"
 #include "rest/core/handle.h"
+#include "rest/page/page_data.h"
 #include "rest/page/page_files.h"
 #include "rest/tables/tables.h"
-#include "store/store.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -108,28 +107,16 @@ static void refuse(struct response *r, int status, const char *why)
 	set_text(r, status, "text/plain; charset=utf-8", span_of(why));
 }
 
-static bool add_account(void *arg, const struct item *it)
+static void send_data(const struct page_data *data, struct service *service,
+	const struct url_parts *parts, struct response *r)
 {
-	json_add_text(arg, NULL, it->key);
-	return true;
-}
-
-static void list_accounts(struct service *service, struct response *r)
-{
-	struct json_build b;
 	struct buf text = BUF_INIT(RESPONSE_BODY_LIMIT);
-	json_begin(&b);
-	json_open_array(&b, "accounts");
-	enum err e = store_list(service_store(service), NULL, STORE_ROOT, CLASS_KEYED, SPAN_LIT(""),
-		false, WANT_ATTRS, add_account, &b);
-	json_close(&b);
-	json_end(&b, &text);
-	if (e == ERR_OK && !buf_ok(&text))
-		e = ERR_NO_MEMORY;
+	struct err_detail why = { 0 };
+	enum err e = page_data_write(data, service, parts, &text, &why);
 	if (e == ERR_OK)
 		set_text(r, 200, "application/json", buf_span(&text));
 	else
-		refuse(r, err_http(e), err_text(e));
+		refuse(r, err_http(e), err_message(e, &why));
 	buf_fini(&text);
 }
 
@@ -189,7 +176,7 @@ static void answer(struct service *service, const struct request *q, enum err e,
 	struct url_parts parts;
 	url_split(q->target, &parts);
 	bool tables = span_starts(q->target, TABLE_PREFIX);
-	bool accounts = span_is(parts.path, "/accounts");
+	const struct page_data *data = page_data_find(parts.path);
 	if (e != ERR_OK) {
 		refuse(r, err_http(e), err_text(e));
 	} else if (!request_host_is_local(q) || parts.host.n > 0) {
@@ -201,12 +188,12 @@ static void answer(struct service *service, const struct request *q, enum err e,
 		refuse(r, 405, "Only GET and HEAD are allowed.\n");
 	} else if (span_starts(parts.query, SPAN_LIT(LINK_TEXT)) && span_is(parts.path, "/")) {
 		open_link(q, parts.query, r);
-	} else if ((tables || accounts) && !has_session(q)) {
+	} else if ((tables || data != NULL) && !has_session(q)) {
 		refuse(r, 401, "Open the link that rowfs printed on its terminal.\n");
 	} else if (tables) {
 		ask_tables(service, q, r);
-	} else if (accounts) {
-		list_accounts(service, r);
+	} else if (data != NULL) {
+		send_data(data, service, &parts, r);
 	} else {
 		send_file(parts.path, r);
 	}
@@ -215,6 +202,11 @@ static void answer(struct service *service, const struct request *q, enum err e,
 static enum request_cost cost(const struct request *q)
 {
 	struct peer peer;
+	struct url_parts parts;
+	url_split(q->target, &parts);
+	const struct page_data *data = page_data_find(parts.path);
+	if (data != NULL)
+		return data->cost;
 	if (!span_starts(q->target, TABLE_PREFIX))
 		return COST_USUAL;
 	struct request inner = inner_request(q, &peer);

@@ -3,7 +3,7 @@
  *
  *   /?link=TOKEN      once: hands out the session, a cookie
  *   /, /page.js ...   the embedded files, for everybody
- *   /accounts         the names of the accounts
+ *   /accounts ...     data (rest/page/page_data.h)
  *   /table/ACCOUNT/   the Table service, as an owner of the account
  *
  * The last two need the session.  Only GET and HEAD are allowed, so nothing can be changed.  The

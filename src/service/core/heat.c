@@ -207,10 +207,14 @@ static void describe(const struct partition *p, struct hot_spot *ret)
 	ret->table = p->table;
 	ret->pk_n = p->pk_n;
 	memcpy(ret->pk, p->pk, p->pk_n);
-	for (size_t kind = 0; kind < HEAT_KINDS_; kind++) {
-		ret->entities[kind] = 0;
-		for (size_t s = 0; s < HEAT_WINDOW_S; s++)
-			ret->entities[kind] += p->seconds[s][kind];
+	ret->peak = 0;
+	ret->entities[HEAT_CHANGED] = ret->entities[HEAT_READ] = 0;
+	for (size_t s = 0; s < HEAT_WINDOW_S; s++) {
+		uint64_t changed = p->seconds[s][HEAT_CHANGED], read = p->seconds[s][HEAT_READ];
+		ret->entities[HEAT_CHANGED] += changed;
+		ret->entities[HEAT_READ] += read;
+		if (changed + read > ret->peak)
+			ret->peak = changed + read;
 	}
 }
 
@@ -243,6 +247,25 @@ size_t heat_hottest(struct heat *h, uint64_t now_us, struct hot_spot *ret, size_
 		mutex_unlock(&set->lock);
 	}
 	return n;
+}
+
+void heat_of_table(struct heat *h, uint64_t now_us, uint64_t table, heat_fn fn, void *arg)
+{
+	struct hot_spot spot;
+	for (size_t i = 0; i < SETS; i++) {
+		struct set *set = &h->sets[i];
+		mutex_lock(&set->lock);
+		for (size_t k = 0; k < WAYS; k++) {
+			struct partition *p = set->ways[k];
+			if (p == NULL || p->table != table)
+				continue;
+			advance(p, now_us / 1000000);
+			describe(p, &spot);
+			if (p->total > 0)
+				fn(arg, &spot);
+		}
+		mutex_unlock(&set->lock);
+	}
 }
 
 void heat_forget(struct heat *h, uint64_t table)

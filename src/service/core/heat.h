@@ -47,12 +47,17 @@ uint64_t heat_refusals(const struct heat *h);
 struct hot_spot {
 	uint64_t table;
 	uint64_t entities[HEAT_KINDS_]; /* in the last minute, with the current second */
+	uint64_t peak;                  /* entities in the busiest second of that minute */
 	size_t pk_n;
 	char pk[LIMIT_KEY_BYTES];
 };
 
 /* Copies up to max partitions with any heat, hottest first.  Returns how many. */
 size_t heat_hottest(struct heat *h, uint64_t now_us, struct hot_spot *ret, size_t max);
+/* Calls fn for each partition of the table with any heat, in no order.  A lock is held meanwhile: fn must
+ * not block. */
+typedef void (*heat_fn)(void *arg, const struct hot_spot *spot);
+void heat_of_table(struct heat *h, uint64_t now_us, uint64_t table, heat_fn fn, void *arg);
 /* Removes the partitions of a removed table. */
 void heat_forget(struct heat *h, uint64_t table);
 

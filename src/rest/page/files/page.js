@@ -9,11 +9,12 @@
 //                         that is aborted when something else is shown
 //   addressOf() in route.js makes the address of a view.
 import * as rest from "/rest.js";
+import * as live from "/live.js";
 import * as tables from "/tables.js";
 import { at, attempt, el } from "/dom.js";
 import { addressOf, readAddress } from "/route.js";
 
-const VIEWS = [tables];
+const VIEWS = [tables, live];
 let shown = { account: null, view: null, end: new AbortController() };
 
 function mark(links, current) {

@@ -55,3 +55,8 @@ export function rows(account, table, filter, token) {
 		query.$filter = filter;
 	return part(`/table/${account}/${table}()`, query);
 }
+
+// Data of the page itself, such as /live.
+export async function data(path) {
+	return (await get(path)).body;
+}

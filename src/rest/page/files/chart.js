@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A chart of uPlot in the page's colours.  It follows the width of its place and the dark mode.  For
+// screen readers it is one picture with a text; the page has the figures in a table.
+import uPlot from "/uplot/uPlot.esm.js";
+
+const HEIGHT = 220;
+const AXIS_WIDTH = 76;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+export function colour(name) {
+	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function axis(more) {
+	const grid = { stroke: () => colour("--line"), width: 1 };
+	return { stroke: () => colour("--dim"), grid, ticks: grid, ...more };
+}
+
+const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+const TIMES = axis({ values: (_, ticks) => ticks.map(clock), space: 80 });
+
+// Lines are told apart by dashes too.
+function line({ text, ...more }, i) {
+	// Their colours in the legend are those of live.css.
+	return { stroke: () => colour(`--line-${i % 6 + 1}`), width: 2, dash: i === 0 ? [] : [10, 2 + 2 * i],
+		points: { show: false }, value: (_, n) => typeof n === "number" ? text(n) : "–", ...more };
+}
+
+export class Chart {
+	// series: [{ label, text }], over time; text writes a value, that of the chart those of the axis.  axis:
+	// uPlot's options of this axis.  More options are uPlot's, in place of those here.
+	constructor(place, { series, text, axis: more, ...options }) {
+		const values = (_, ticks) => ticks.map((n) => n === null ? "" : text(n));
+		this.place = place;
+		this.plot = new uPlot({
+			width: this.width, height: HEIGHT,
+			axes: [TIMES, axis({ values, size: AXIS_WIDTH, ...more })],
+			series: [{ label: "Time", value: (_, n) => n === null ? "–" : clock(n) }, ...series.map(line)],
+			scales: { y: { range: (_, low, high) => [0, Math.max(high ?? 0, 1) * 1.1] } },
+			cursor: { drag: { x: false, y: false } },
+			...options,
+		}, [[], ...series.map(() => [])], place);
+		this.picture = this.plot.root.querySelector(".u-wrap");
+		this.picture.setAttribute("role", "img");
+		this.resized = new ResizeObserver(() => this.plot.setSize({ width: this.width, height: HEIGHT }));
+		this.resized.observe(place);
+		this.recolour = () => this.plot.redraw(false, true);
+		dark.addEventListener("change", this.recolour);
+	}
+
+	get width() {
+		const { paddingLeft, paddingRight } = getComputedStyle(this.place);
+		return Math.max(this.place.clientWidth - parseFloat(paddingLeft || 0) - parseFloat(paddingRight || 0), 100);
+	}
+
+	// columns: x and the values of each series.  text: what the picture shows.
+	show(columns, text) {
+		this.plot.setData(columns);
+		if (this.plot.cursor.left < 0) // nobody points at a value
+			this.plot.setLegend({ idx: columns[0].length - 1 });
+		this.picture.setAttribute("aria-label", text);
+	}
+
+	end() {
+		dark.removeEventListener("change", this.recolour);
+		this.resized.disconnect();
+		this.plot.destroy();
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * The data of the page that the Table service does not have, as JSON objects.
+ *
+ *   /accounts                  the names of the accounts
+ *   /live                      operations by front end, the store's bytes, the hottest partitions
+ *   /heat/ACCOUNT/TABLE        the heat of each tracked partition of a table
+ *   /partitions/ACCOUNT/TABLE  a window on its partitions (partitions.c)
+ *
+ * All of it is read with GET and needs the session, which the caller checks. */
+#ifndef REST_PAGE_PAGE_DATA_H
+#define REST_PAGE_PAGE_DATA_H
+
+#include "codec/json_build.h"
+#include "codec/uri.h"
+#include "rest/core/rest_service.h"
+
+/* One request for data. */
+struct page_ask {
+	struct service *service;
+	struct arena *arena;        /* for what lives as long as the request */
+	struct span account, table; /* "" where the path has none */
+	struct query_params params;
+	struct err_detail *detail;
+};
+
+struct page_data {
+	struct span path; /* with a slash at its end: an account and a table follow */
+	enum request_cost cost;
+	/* Adds the members of the answer. */
+	enum err (*add)(const struct page_ask *ask, struct json_build *b);
+};
+
+/* Returns the data with this path, or NULL. */
+const struct page_data *page_data_find(struct span path);
+/* Writes the answer.  The status is that of the error in the response of an error. */
+enum err page_data_write(const struct page_data *data, struct service *service,
+	const struct url_parts *parts, struct buf *out, struct err_detail *detail);
+
+/* The implementations, each in a file of its own. */
+enum err page_live_add(const struct page_ask *ask, struct json_build *b);
+enum err page_heat_add(const struct page_ask *ask, struct json_build *b);
+enum err page_partitions_add(const struct page_ask *ask, struct json_build *b);
+
+#endif

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""The data of the page that no storage service has: figures, heat, partitions."""
+
+import json
+import urllib.parse
+
+import pytest
+
+from page_client import ask, page_of
+from rest_client import ACCOUNT, Client, ok
+
+
+@pytest.fixture
+def page(serve, rest_store):
+    server = serve(rest_store, "--page=127.0.0.1:0")
+    page = page_of(server)
+    page.cookie = page.open()
+    page.server = server
+    with Client(server.port) as client:
+        ok(client.create_table("Tab"))
+    return page
+
+
+def fill(page, keys, table="Tab"):
+    with Client(page.server.port) as client:
+        for key in keys:
+            ok(client.insert(table, {"PartitionKey": key, "RowKey": "r"}))
+
+
+def get(page, path):
+    return page.data(path, page.cookie)
+
+
+def window(page, **query):
+    path = f"/partitions/{ACCOUNT}/Tab?" + urllib.parse.urlencode(query)
+    found = get(page, path)
+    return [p["partition_key"] for p in found["partitions"]], found
+
+
+@pytest.mark.parametrize("path", ["/live", f"/heat/{ACCOUNT}/Tab", f"/partitions/{ACCOUNT}/Tab"])
+def test_PG1_figures_need_the_session(page, path):
+    assert ask(page.port, path)[0] == 401
+    status, headers, body = ask(page.port, path, Cookie=page.cookie)
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    json.loads(body)
+
+
+@pytest.mark.parametrize("path", ["/heat/nobody/Tab", f"/heat/{ACCOUNT}/None", f"/heat/{ACCOUNT}/",
+                                  f"/partitions/{ACCOUNT}/None", f"/partitions/{ACCOUNT}/Tab/x"])
+def test_PG5_a_table_that_is_not_there_is_404(page, path):
+    assert ask(page.port, path, Cookie=page.cookie)[0] == 404
+
+
+def test_PG5_figures_are_those_of_the_metrics(page):
+    fill(page, [f"p{i}" for i in range(20)])
+    live = get(page, "/live")
+    insert = next(o for o in live["operations"] if o["operation"] == "InsertEntity")
+    assert insert["front_end"] == "rest"
+    assert sum(insert["buckets"]) == 20
+    assert len(insert["buckets"]) == len(live["bucket_limits_us"]) + 1
+    assert live["bucket_limits_us"] == sorted(live["bucket_limits_us"])
+    assert (insert["refused"], insert["failed"]) == (0, 0)
+    with Client(page.server.port) as client:
+        client.insert("Tab", {"PartitionKey": "p0", "RowKey": "r"})
+    later = get(page, "/live")
+    assert next(o["refused"] for o in later["operations"] if o["operation"] == "InsertEntity") == 1
+    assert later["now_us"] > live["now_us"]
+    assert 0 < later["store"]["log_bytes"] <= later["store"]["bytes"]
+
+
+def test_PG6_heat_is_that_of_the_table(page):
+    with Client(page.server.port) as client:
+        ok(client.create_table("Other"))
+    fill(page, ["hot", "cold"])
+    fill(page, ["elsewhere"], "Other")
+    with Client(page.server.port) as client:
+        for i in range(9):
+            ok(client.insert("Tab", {"PartitionKey": "hot", "RowKey": str(i)}))
+        ok(client.get("Tab", "hot", "1"))
+    found = get(page, f"/heat/{ACCOUNT}/tab")
+    heat = {p["partition_key"]: p for p in found["partitions"]}
+    assert set(heat) == {"hot", "cold"}
+    assert (heat["hot"]["changed"], heat["hot"]["read"]) == (10, 1)
+    assert 1 <= heat["hot"]["peak"] <= 11
+    assert (found["heat_seconds"], found["partition_target"]) == (60, 0)
+    hottest = get(page, "/live")["hottest"]
+    assert [(h["table"], h["partition_key"]) for h in hottest][0] == ("Tab", "hot")
+
+
+def test_PG7_a_window_begins_at_or_after_a_key(page):
+    fill(page, ["", "a", "b", "c", "d"])
+    assert window(page)[0] == ["", "a", "b", "c", "d"]
+    assert window(page, after="")[0] == ["a", "b", "c", "d"]
+    assert window(page, after="b")[0] == ["c", "d"]
+    assert window(page, **{"from": "b"})[0] == ["b", "c", "d"]
+    assert window(page, **{"from": "bb"})[0] == ["c", "d"]
+    assert window(page, after="d")[0] == []
+    keys, found = window(page, top=2)
+    assert (keys, found["total"], found["last"]) == (["", "a"], 5, "a")
+    assert found["partitions"][0]["items"] == 1
+
+
+def test_PG7_a_window_passes_over_partitions(page):
+    fill(page, ["", "a", "b", "c", "d"])
+    assert window(page, skip=0)[0] == ["", "a", "b", "c", "d"]
+    assert window(page, skip=1)[0] == ["a", "b", "c", "d"]
+    assert window(page, skip=4)[0] == ["d"]
+    keys, found = window(page, skip=5)
+    assert (keys, found["skipped"], found["last"]) == ([], 5, "d")
+    assert window(page, skip=9)[1]["skipped"] == 5
+    assert window(page, skip=1, after="a")[0] == ["c", "d"]
+    assert window(page, skip=1, **{"from": "a"})[0] == ["b", "c", "d"]
+    keys, found = window(page, skip=3, top=0)
+    assert (keys, found["last"]) == ([], "b")
+
+
+def test_PG7_keys_have_the_order_of_the_service(page):
+    keys = ["a\ufffd", "a\U0001f600", "å"]  # by UTF-16 unit
+    fill(page, keys)
+    order = sorted(keys, key=lambda k: k.encode("utf-16-be"))
+    assert window(page)[0] == order
+    assert window(page, after=order[0])[0] == order[1:]
+
+
+@pytest.mark.parametrize("query, status", [
+    ("skip=200000", 200), ("skip=200001", 400), ("skip=x", 400), ("top=1000", 200),
+    ("top=1001", 400), ("after=" + "k" * 512, 200), ("after=" + "k" * 513, 400), ("after=%2F", 400),
+    ("after=%ff", 400)])
+def test_PG7_limits_of_a_window(page, query, status):
+    assert ask(page.port, f"/partitions/{ACCOUNT}/Tab?{query}", Cookie=page.cookie)[0] == status

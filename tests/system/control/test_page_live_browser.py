@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""The live view of the page in Debian's Chromium: charts, and the tables that say the same."""
+
+import json
+import shutil
+
+import pytest
+
+from page_client import browser_at, page_of
+from rest_client import Client, ok
+from tools import wait_for
+
+pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
+                                reason="needs chromium-driver")
+# Two answers of /live: in two seconds 98 quick inserts, a slow one, one that ended above all limits, and
+# one that was refused among them.
+BEFORE = {"now_us": 5_000_000, "bucket_limits_us": [16, 32, 64], "operations": [
+    {"front_end": "rest", "operation": "Get", "refused": 7, "failed": 0, "max_us": 20,
+     "buckets": [0, 7, 0, 0]}]}
+AFTER = {"now_us": 7_000_000, "bucket_limits_us": [16, 32, 64], "operations": [
+    BEFORE["operations"][0],
+    {"front_end": "rest", "operation": "Insert", "refused": 1, "failed": 0, "max_us": 900,
+     "buckets": [98, 0, 1, 1]}]}
+
+
+@pytest.fixture
+def server(serve, rest_store):
+    server = serve(rest_store, "--page=127.0.0.1:0")
+    with Client(server.port) as client:
+        ok(client.create_table("People"))
+    return server
+
+
+@pytest.fixture
+def live(server, work):
+    with browser_at(page_of(server), work) as browser:
+        browser.click("//nav//a[.='Live']")
+        browser.find("//section[@aria-label='Store']//td[.='Whole store']")
+        yield browser
+
+
+def insert(server, browser):
+    """Inserts rows until the view has seen it."""
+    with Client(server.port) as client:
+        def seen():
+            insert.row += 1
+            ok(client.insert("People", {"PartitionKey": "p", "RowKey": str(insert.row)}))
+            return browser.run("""return [...document.querySelectorAll("[aria-label='Requests'] tbody tr")]
+                .map((line) => [...line.cells].map((cell) => cell.textContent))
+                .find((cells) => cells[1] === "InsertEntity")""")
+        insert.row = 0
+        found = []
+        wait_for(lambda: found.append(seen()) or found[-1])
+        return found[-1]
+
+
+def colours(browser, label):
+    """How many pixels of the chart in this part of the view are not empty."""
+    return browser.run(f"""const c = document.querySelector("[aria-label='{label}'] canvas");
+        return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.filter((n) => n > 0).length""")
+
+
+def test_PG5_rates_and_percentiles_are_of_the_time_between_two_looks(live):
+    between = f"import('/figures.js').then((m) => m.between({json.dumps(BEFORE)}, {json.dumps(AFTER)}))"
+    found = live.run("return " + between)
+    line = found["operations"][0]
+    assert [o["operation"] for o in found["operations"]] == ["Insert"]
+    assert (line["rate"], line["refused"], line["failed"]) == (50, 0.5, 0)
+    assert (line["p50"], line["p99"]) == (16, 64)
+    assert found["all"]["rate"] == 50
+
+
+def test_PG5_requests_are_drawn_and_listed(server, live):
+    before = live.run("return document.querySelectorAll('[aria-label=Requests] canvas').length")
+    front_end, _, rate, p50, p99, refused, failed = insert(server, live)
+    assert front_end == "rest" and float(rate) > 0
+    for latency in p50, p99:
+        assert latency.split()[1] in ("µs", "ms", "s")
+    assert (refused, failed) == ("0", "0")
+    assert before >= 1 and colours(live, "Requests") > 1000
+    live.find("//*[@role='img'][contains(@aria-label, 'requests a second')]")
+    live.find("//select[@aria-label='Operation of the latency chart']/option[.='rest InsertEntity']")
+
+
+def test_PG5_the_latency_chart_shows_one_operation(server, live):
+    insert(server, live)
+    live.click("//select[@aria-label='Operation of the latency chart']/option[.='rest InsertEntity']")
+    live.find("//*[@role='img'][starts-with(@aria-label, 'p50')]")
+
+
+def test_PG5_bytes_of_store_and_log_are_drawn_and_listed(live):
+    live.find("//*[@role='img'][contains(@aria-label, 'on disk, of that')]")
+    live.find("//td[.='Write-ahead log']/following-sibling::td[contains(., 'B')]")
+    wait_for(lambda: colours(live, "Store") > 1000)
+
+
+def looks(browser):
+    return browser.run("""return performance.getEntriesByType("resource")
+        .filter((entry) => entry.name.endsWith("/live")).length""")
+
+
+def test_PG5_a_paused_view_asks_for_nothing_and_goes_on(live):
+    live.click("//button[.='Pause']")
+    before = looks(live)
+    live.run("return new Promise((done) => setTimeout(done, 2500))")
+    assert looks(live) == before
+    live.click("//button[.='Pause']")
+    wait_for(lambda: looks(live) >= before + 2)
+
+
+def test_PG5_another_view_ends_it(live):
+    live.click("//nav//a[.='Tables']")
+    live.find("//nav//a[.='People']")
+    before = looks(live)
+    live.run("return new Promise((done) => setTimeout(done, 1500))")
+    assert looks(live) == before

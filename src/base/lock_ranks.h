@@ -85,6 +85,7 @@
 	X(SIGNALS, "daemon/core/signals.c", "which thread is woken by which signal") \
 	/* The ground: may be taken under every other lock. */ \
 	X(WORKERS, "base/workers.c", "a queue of jobs") \
+	X(LINES, "base/line_writer.c", "lines that wait for their file") \
 	X(LOG, "base/log.c", "how many warnings may still be written")
 /* clang-format on */
 

@@ -33,6 +33,14 @@ struct rest_limits {
 	uint32_t memory_kib;  /* KiB of all bodies and responses above 64 KiB: 256 MiB */
 };
 
+/* The access log; docs/operating.md has its formats. */
+struct rest_access_log {
+	const char *path; /* a file, or "-" for the standard output; NULL: no log */
+	bool json;        /* else the combined format */
+	uint32_t slow_ms; /* requests that took at least so long; 0: any */
+	uint32_t sample;  /* one of so many requests, besides the slow ones; 0: see slow_ms */
+};
+
 struct rest_options {
 	/* "127.0.0.1:10002", "[::1]:10002", "localhost:0" (any free port), "unix:/path".  With the
 	 * prefix of a service, such as "table=", the socket serves this one, else the tables.
@@ -51,7 +59,8 @@ struct rest_options {
 	size_t ntrusted;
 	bool untrusting;
 	struct rest_limits limits;
-	bool admin_public;  /* admin sockets may have addresses that other machines reach */
+	bool admin_public; /* admin sockets may have addresses that other machines reach */
+	struct rest_access_log access_log; /* its path must outlive the server */
 	const char *faults; /* rules (service/core/fault_rules.h); NULL: leave them as they are */
 };
 
@@ -80,6 +89,9 @@ bool rest_page_link(const struct rest *r, char ret[REST_PAGE_LINK_TEXT]);
 /* Reads certificate and key again, for new connections.  On an error the old ones stay and detail
  * has the reason.  Only one thread may call it at a time.  Does nothing without TLS. */
 enum err rest_reload(struct rest *r, struct err_detail *detail);
+/* Opens the access log again, since its name may have another file now.  On an error the old file
+ * stays and detail has the reason.  One thread at a time may call it. */
+enum err rest_reopen_log(struct rest *r, struct err_detail *detail);
 /* Accepts no new requests, finishes those in work, and closes everything.  It waits a few seconds
  * at most for slow readers.  NULL is allowed. */
 void rest_stop(struct rest *r);

@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "model/names.h"
 #include "rest/core/request_url.h"
+#include "rest/http/access_line.h"
 
 static void values(struct span text, struct arena *arena)
 {
@@ -65,6 +66,28 @@ static void resources(struct span text, struct arena *arena)
 		return;
 	MUST(r.pk.p != NULL && r.rk.p != NULL);
 	write_again(&r, arena);
+}
+
+/* The access log shows no signature, and cleaning its text again changes nothing. */
+static void logged(struct span text, struct arena *arena)
+{
+	size_t cap = 3 * text.n + 64;
+	char *once = arena_alloc(arena, cap), *twice = arena_alloc(arena, cap);
+	struct url_parts parts;
+	struct query_params p;
+
+	MUST(once != NULL && twice != NULL);
+	access_clean(text, once, cap);
+	access_clean(span_of(once), twice, cap);
+	MUST(strcmp(once, twice) == 0);
+	for (const char *c = once; *c != '\0'; c++)
+		MUST(*c > 0x20 && *c < 0x7f && *c != '"' && *c != '\\');
+	url_split(span_of(once), &parts);
+	if (query_params_parse(parts.query, arena, &p, NULL) != ERR_OK)
+		return;
+	for (size_t i = 0; i < p.n; i++)
+		MUST(!span_is(p.all[i].name, "sig") || p.all[i].value.n == 0 ||
+			span_is(p.all[i].value, "***"));
 }
 
 static void queries(struct span text, struct arena *arena)
@@ -137,6 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	values(text, &arena);
 	resources(text, &arena);
 	queries(text, &arena);
+	logged(text, &arena);
 	targets(text, &arena);
 	arena_fini(&arena);
 	return 0;

@@ -176,6 +176,12 @@ static int run_mount(
 			"option '%s' is for the URL of an account elsewhere, not for a store",
 			o->url.given);
 	}
+	bool background = !args_has(args, "foreground");
+	const char *access_log = o->rest.options.access_log.path;
+	if (background && access_log != NULL && strcmp(access_log, "-") == 0)
+		return command_fail(stderr, "mount",
+			"option 'access-log=-' needs -f: a mount in the background has no standard "
+			"output; name a file");
 	if (o->remount)
 		return remount(args, o);
 	bool known = url || path_of_store(store, p->store);
@@ -191,7 +197,7 @@ static int run_mount(
 		.dir = p->dir,
 		.options = o,
 		.table = args->table,
-		.background = !args_has(args, "foreground"),
+		.background = background,
 		.ready_fd = -1 };
 	return s.background ? in_background(&s) : serve(&s);
 }
@@ -239,6 +245,14 @@ const struct command command_mount = {
 		"                 the kernel checks mode and owner of the files\n"
 		"  uid=N, gid=N   owner of everything that was given no other (default: you)\n"
 		"  umask=OCTAL    taken from the modes 0666 and 0777 (default 022)\n"
+		"  access-log=FILE\n"
+		"                 a line for each request of the sockets; with -f also -, the\n"
+		"                 standard output\n"
+		"  access-log-format=combined | json\n"
+		"                 the form of its lines (default combined)\n"
+		"  access-log-sample=N, access-log-slow=MS\n"
+		"                 only one of N requests; only those that took MS milliseconds or\n"
+		"                 more; both: the slow ones, and one of N others\n"
 		"  admin=ENDPOINT /metrics and /health there, without credentials; as rest=\n"
 		"  admin-public   that may be an address that other machines reach\n"
 		"  auto_unmount   fusermount3 unmounts as soon as the server has died\n"

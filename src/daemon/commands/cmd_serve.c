@@ -38,6 +38,10 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		enum err (*set)(
 			struct rest_settings *s, const char *value, struct err_detail *detail);
 	} setters[] = {
+		{ "access-log", rest_settings_access_log },
+		{ "access-log-format", rest_settings_access_format },
+		{ "access-log-sample", rest_settings_access_sample },
+		{ "access-log-slow", rest_settings_access_slow },
 		{ "admin", rest_settings_admin },
 		{ "admin-public", rest_settings_admin_public },
 		{ "faults", rest_settings_faults },
@@ -131,6 +135,10 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
+	{ "access-log", 0, "FILE", "a line for each request; - means standard output" },
+	{ "access-log-format", 0, "combined|json", "the form of its lines (default: combined)" },
+	{ "access-log-sample", 0, "N", "only one of N requests" },
+	{ "access-log-slow", 0, "MS", "only requests that took MS milliseconds or more" },
 	{ "admin", 0, "ENDPOINT",
 		"where /metrics and /health answer, without credentials; may be given again" },
 	{ "admin-public", 0, NULL, "that may be an address that other machines reach" },

@@ -152,6 +152,9 @@ static void reload(struct serving *s)
 	struct err_detail why = { 0 };
 	struct rest *rest = atomic_load(&s->rest);
 	reopen_log(s);
+	if (rest != NULL && rest_reopen_log(rest, &why) != ERR_OK)
+		log_error("reload: going on with the old access log: %s", why.text);
+	why = (struct err_detail){ 0 };
 	enum err e = rest != NULL ? rest_reload(rest, &why) : ERR_OK;
 	if (e == ERR_OK)
 		log_info("signal %d: reloaded", SIGHUP);

@@ -14,6 +14,10 @@
 #define URL_SECONDS_MAX 86400
 
 enum option_kind {
+	OPTION_ACCESS_FORMAT,
+	OPTION_ACCESS_LOG,
+	OPTION_ACCESS_SAMPLE,
+	OPTION_ACCESS_SLOW,
 	OPTION_ADMIN,
 	OPTION_ADMIN_PUBLIC,
 	OPTION_ALLOW_OTHER,
@@ -63,6 +67,10 @@ static const struct {
 } table[] = {
 	/* clang-format off */
 	{ "_netdev", OPTION_IGNORED },
+	{ "access-log-format=", OPTION_ACCESS_FORMAT },
+	{ "access-log-sample=", OPTION_ACCESS_SAMPLE },
+	{ "access-log-slow=", OPTION_ACCESS_SLOW },
+	{ "access-log=", OPTION_ACCESS_LOG },
 	{ "admin-public", OPTION_ADMIN_PUBLIC },
 	{ "admin=", OPTION_ADMIN },
 	{ "allow_other", OPTION_ALLOW_OTHER },
@@ -215,6 +223,10 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 		enum err (*set)(
 			struct rest_settings *s, const char *value, struct err_detail *detail);
 	} setters[] = {
+		{ OPTION_ACCESS_FORMAT, "access-log-format=", rest_settings_access_format },
+		{ OPTION_ACCESS_LOG, "access-log=", rest_settings_access_log },
+		{ OPTION_ACCESS_SAMPLE, "access-log-sample=", rest_settings_access_sample },
+		{ OPTION_ACCESS_SLOW, "access-log-slow=", rest_settings_access_slow },
 		{ OPTION_ADMIN, "admin=", rest_settings_admin },
 		{ OPTION_ADMIN_PUBLIC, "admin-public", rest_settings_admin_public },
 		{ OPTION_FAULTS, "faults=", rest_settings_faults },
@@ -308,6 +320,10 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 		o->remount = true;
 		o->remount_check = strcmp(value, "check") == 0;
 		return equals == NULL || o->remount_check || complain(p, option, "is not known");
+	case OPTION_ACCESS_FORMAT:
+	case OPTION_ACCESS_LOG:
+	case OPTION_ACCESS_SAMPLE:
+	case OPTION_ACCESS_SLOW:
 	case OPTION_ADMIN:
 	case OPTION_ADMIN_PUBLIC:
 	case OPTION_FAULTS:

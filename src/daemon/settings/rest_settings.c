@@ -98,6 +98,49 @@ enum err rest_settings_admin_public(
 	return ERR_OK;
 }
 
+enum err rest_settings_access_log(
+	struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	s->options.access_log.path = s->access_log;
+	if (strcmp(value, "-") != 0)
+		return resolve(value, s->access_log, detail);
+	memcpy(s->access_log, "-", sizeof("-"));
+	return ERR_OK;
+}
+
+enum err rest_settings_access_format(
+	struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	s->has_access_options = true;
+	s->options.access_log.json = strcmp(value, "json") == 0;
+	if (s->options.access_log.json || strcmp(value, "combined") == 0)
+		return ERR_OK;
+	return err_set(detail, ERR_INVALID_INPUT, "is combined or json");
+}
+
+static enum err set_access_number(
+	struct rest_settings *s, const char *value, uint32_t *out, struct err_detail *detail)
+{
+	uint64_t n;
+	s->has_access_options = true;
+	if (!text_to_u64(span_of(value), &n) || n == 0 || n > UINT32_MAX)
+		return err_set(detail, ERR_INVALID_INPUT, "wants a number from 1 on");
+	*out = (uint32_t)n;
+	return ERR_OK;
+}
+
+enum err rest_settings_access_sample(
+	struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	return set_access_number(s, value, &s->options.access_log.sample, detail);
+}
+
+enum err rest_settings_access_slow(
+	struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	return set_access_number(s, value, &s->options.access_log.slow_ms, detail);
+}
+
 enum err rest_settings_cert(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->options.cert = s->cert;
@@ -245,6 +288,13 @@ enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail
 	if (o->admin_public && s->nadmin == 0)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"admin-public is for an admin socket, and there is no admin=");
+	if (s->has_access_options && o->access_log.path == NULL)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"access-log-format=, access-log-sample= and access-log-slow= are for the "
+			"access log, and there is no access-log=");
+	if (o->access_log.path != NULL && o->nendpoints == 0)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"access-log= is that of a REST socket, and there is no rest=");
 	if (o->faults != NULL && o->nendpoints == s->nadmin + s->npage)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"faults= are those of a REST socket, and there is no rest=");

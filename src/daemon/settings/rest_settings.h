@@ -17,6 +17,8 @@ struct rest_settings {
 	size_t nadmin; /* endpoints that are admin sockets */
 	size_t npage;  /* endpoints that serve the page */
 	char faults[2048];
+	char access_log[PATH_MAX];
+	bool has_access_options; /* a format, or a choice of requests */
 };
 
 /* Each takes one value; ERR_INVALID_INPUT with what is wrong, as the end of a sentence that
@@ -41,6 +43,15 @@ enum err rest_settings_trust(struct rest_settings *s, const char *value, struct 
 /* Rules of faults on order, with ';' between them.  Which operations there are is checked when the
  * socket opens. */
 enum err rest_settings_faults(
+	struct rest_settings *s, const char *value, struct err_detail *detail);
+/* Of the access log: a file or "-"; "combined" or "json"; a number from 1 on. */
+enum err rest_settings_access_log(
+	struct rest_settings *s, const char *value, struct err_detail *detail);
+enum err rest_settings_access_format(
+	struct rest_settings *s, const char *value, struct err_detail *detail);
+enum err rest_settings_access_sample(
+	struct rest_settings *s, const char *value, struct err_detail *detail);
+enum err rest_settings_access_slow(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
 /* The environment variable ROWFS_REST_LIMITS, which tests set; and whether the options go
  * together: a whole sentence. */

@@ -57,11 +57,13 @@ enum err access_check(const struct access_facts *f, struct access *ret, struct e
 	struct span header = request_header(f->request, "Authorization");
 	struct span signature;
 
-	*ret = (struct access){ 0 };
+	*ret = (struct access){ .credential = CREDENTIAL_KEY };
 	if (header.p != NULL)
 		return check_header(f, header, ret, detail);
+	ret->credential = CREDENTIAL_SAS;
 	if (query_params_find(&f->url->params, "sig", &signature))
 		return check_sas(f, ret, detail);
+	ret->credential = f->request->peer->trusted ? CREDENTIAL_TRUSTED : CREDENTIAL_NONE;
 	if (!f->request->peer->trusted)
 		return err_set(detail, ERR_AUTH_NONE,
 			"There is no credential: neither an Authorization header nor a shared "

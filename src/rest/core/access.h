@@ -27,6 +27,7 @@ enum access_kind {
 
 struct access {
 	enum access_kind kind;
+	enum credential_kind credential;
 	uint32_t permissions;    /* SAS: sp, or that of its stored policy */
 	uint32_t services;       /* account SAS: ss */
 	uint32_t resource_types; /* account SAS: srt */

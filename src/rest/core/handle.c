@@ -12,6 +12,8 @@
 #include "rest/rest.h"
 #include "service/core/faults.h"
 
+#include <stdio.h>
+
 #define CLIENT_ID_MAX 1024
 #define HEADERS_USUAL 512 /* bytes, reserved at once */
 
@@ -282,17 +284,31 @@ void rest_name_operations(const struct rest_service *rest, struct service *servi
 		service_metrics(service), rest->front_end, rest->operations, rest->noperations);
 }
 
+static size_t operation_of(const struct request_context *c)
+{
+	return c->route != NULL            ? c->route->operation
+		: is_preflight(c->request) ? c->rest->preflight
+					   : c->rest->other;
+}
+
+static void note_facts(const struct request_context *c)
+{
+	struct request_facts *facts = c->request->facts;
+	if (facts == NULL)
+		return;
+	facts->operation = c->rest->operations[operation_of(c)];
+	facts->credential = c->access.credential;
+	(void)snprintf(facts->account, sizeof(facts->account), "%s", c->url.account);
+}
+
 static void count(const struct handling *h, struct service *service, const struct response *r)
 {
 	int status = r->outcome != 0 ? r->outcome : r->status;
 	const struct request_context *c = &h->context;
-	size_t o = c->route != NULL        ? c->route->operation
-		: is_preflight(c->request) ? c->rest->preflight
-					   : c->rest->other;
 	enum metrics_end end = status >= 500 ? METRICS_FAILED
 		: status >= 400              ? METRICS_REFUSED
 					     : METRICS_DONE;
-	metrics_count(service_metrics(service), c->rest->front_end, o,
+	metrics_count(service_metrics(service), c->rest->front_end, operation_of(c),
 		clock_mono_us() - h->since_us, end);
 }
 
@@ -352,6 +368,7 @@ static void begin(struct handling *h, const struct rest_service *rest, struct se
 static void end(struct handling *h)
 {
 	struct request_context *c = &h->context;
+	note_facts(c);
 	if (c->rest->end != NULL)
 		c->rest->end(c);
 	service_properties_fini(&h->cors);

@@ -5,6 +5,7 @@
 #define REST_CORE_REQUEST_H
 
 #include "base/span.h"
+#include "model/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,23 @@ struct peer {
 
 #define REQUEST_ID_BYTES 16
 
+/* The credential that was checked, valid or not. */
+enum credential_kind {
+	CREDENTIAL_UNKNOWN, /* the request was refused before */
+	CREDENTIAL_NONE,
+	CREDENTIAL_KEY, /* an Authorization header */
+	CREDENTIAL_SAS,
+	CREDENTIAL_TRUSTED, /* the peer of a Unix socket */
+	CREDENTIAL_SESSION, /* of the page */
+};
+
+/* Facts of a request for the access log. */
+struct request_facts {
+	const char *operation; /* NULL: not known */
+	enum credential_kind credential;
+	char account[LIMIT_ACCOUNT_NAME_MAX + 1]; /* "": not known */
+};
+
 struct request {
 	struct span method; /* as sent, in upper case */
 	struct span target; /* as sent: the path or the absolute form, with the query */
@@ -37,6 +55,7 @@ struct request {
 	const char *tenant;        /* for the challenge of a 401; NULL: the default */
 	struct buf_memory *memory; /* for the body of the response; NULL: no budget */
 	void *stream; /* a body that was taken in parts (rest_service.h); NULL: it is `body` */
+	struct request_facts *facts; /* set while the request is handled; NULL: nobody asks */
 };
 
 /* Returns the value of the first header with this name, without blanks at its ends; the case is

@@ -93,6 +93,7 @@ void *connection_target(void *arg, const char *target, struct MHD_Connection *mh
 	c->refusal_status = 0;
 	c->method = NULL;
 	c->nheaders = 0;
+	access_log_begin(c->rest->access_log, &c->access);
 	watchdog_phase(&c->watchdog, PHASE_HEAD, c->rest->limits.head_ms);
 	return c;
 }
@@ -111,11 +112,13 @@ void connection_completed(
 	struct connection *c = *context;
 	(void)arg;
 	(void)mhd;
-	(void)why;
 	if (c == NULL)
 		return;
 	current_socket_set(c->watchdog.fd);
 	c->state = STATE_NONE;
+	if (c->access != NULL)
+		access_log_end(
+			c->rest->access_log, c->access, why == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 	connection_drop_stream(c);
 	forget(&c->target);
 	forget(&c->body);
@@ -188,6 +191,7 @@ static void connection_free(struct connection *c)
 	buf_fini(&c->body);
 	(void)connection_hold(c, 0);
 	response_fini(&c->response);
+	free(c->access);
 	free(c);
 }
 

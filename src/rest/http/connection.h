@@ -13,6 +13,7 @@
 #include "base/workers.h"
 #include "rest/core/handle.h"
 #include "rest/core/rest_service.h"
+#include "rest/http/access_log.h"
 #include "rest/http/burst.h"
 #include "rest/http/delayed.h"
 #include "rest/http/listen.h"
@@ -68,7 +69,9 @@ struct rest {
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
 	char page_link[PAGE_LINK_BYTES];
-	char complaint[200]; /* of MHD, during the start */
+	struct rest_access_log access_options;
+	struct access_log *access_log; /* NULL: none */
+	char complaint[200];           /* of MHD, during the start */
 	atomic_bool started;
 };
 
@@ -117,6 +120,7 @@ struct connection {
 	enum err refusal;   /* ERR_OK: none; else response may be set already */
 	int refusal_status; /* 0: that of the error */
 	struct response response;
+	struct access_line *access; /* of the request, for the access log; NULL: there is none */
 	/* in rest.delayed */
 	struct connection *next_delayed;
 	uint64_t resume_us;

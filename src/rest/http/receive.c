@@ -10,6 +10,7 @@
 #include "rest/http/malformed.h"
 #include "rest/http/services.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -122,6 +123,8 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 	uint64_t length;
 	c->state = STATE_BODY;
 	c->method = method;
+	if (c->access != NULL)
+		(void)snprintf(c->access->version, sizeof(c->access->version), "%s", version);
 	c->nheaders = 0;
 	c->since_us = 0;
 	c->too_many_headers = c->bad_header = c->admitted = false;

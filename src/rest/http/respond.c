@@ -65,7 +65,14 @@ struct request connection_request(const struct connection *c)
 		.since_us = c->since_us,
 		.id = c->id,
 		.tenant = c->rest->tenant,
+		.facts = c->access != NULL ? &c->access->facts : NULL,
 	};
+}
+
+static void count_sent(struct connection *c, uint64_t n)
+{
+	if (c->access != NULL)
+		c->access->sent = n;
 }
 
 static ssize_t read_outgoing(void *arg, uint64_t at, char *buf, size_t max)
@@ -75,6 +82,7 @@ static ssize_t read_outgoing(void *arg, uint64_t at, char *buf, size_t max)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	size_t n = o->n - (size_t)at < max ? o->n - (size_t)at : max;
 	memcpy(buf, o->data + at, n);
+	count_sent(o->c, at + n);
 	watchdog_phase(&o->c->watchdog, PHASE_REPLY, o->c->rest->limits.progress_ms);
 	return (ssize_t)n;
 }
@@ -114,6 +122,7 @@ static ssize_t read_source(void *arg, uint64_t at, char *buf, size_t max)
 	size_t n = o->from.size - at < max ? (size_t)(o->from.size - at) : max;
 	if (o->from.read(o->from.arg, at, buf, n) != ERR_OK)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
+	count_sent(o->c, at + n);
 	watchdog_phase(&o->c->watchdog, PHASE_REPLY, o->c->rest->limits.progress_ms);
 	return (ssize_t)n;
 }
@@ -155,11 +164,13 @@ static struct MHD_Response *response_with_body(struct connection *c)
 		return response_from_source(c);
 	if (r->body.len == 0 || !may_have_body(r->status))
 		return MHD_create_response_from_buffer(0, none, MHD_RESPMEM_PERSISTENT);
-	if (r->body.len > PROGRESS_BYTES)
+	if (r->body.len > PROGRESS_BYTES) {
 		ret = large_response(c);
-	else
+	} else {
+		count_sent(c, strcmp(c->method, MHD_HTTP_METHOD_HEAD) != 0 ? r->body.len : 0);
 		ret = MHD_create_response_from_buffer_with_free_callback(
 			r->body.len, r->body.data, free);
+	}
 	if (ret != NULL)
 		r->body = BUF_INIT(r->body.limit);
 	return ret;
@@ -215,6 +226,16 @@ static void log_failure(const struct connection *c)
 		code != NULL ? code : "-", id != NULL ? id : "-");
 }
 
+static void note_answer(struct connection *c)
+{
+	if (c->access == NULL)
+		return;
+	struct request q = connection_request(c);
+	c->access->service = c->served->name;
+	c->access->received = c->received;
+	access_line_answer(c->access, &q, &c->response);
+}
+
 /* Returns true for the result of a read.  The result of a change must not become an error.  The
  * first part of a batch decides. */
 static bool is_a_reading(const struct response *r)
@@ -256,6 +277,7 @@ enum MHD_Result connection_respond(struct connection *c)
 {
 	connection_hold_response(c);
 	log_failure(c);
+	note_answer(c);
 	/* A preflight has no credential. */
 	if (c->response.status != 0 && c->response.status < 400 &&
 		strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) != 0)

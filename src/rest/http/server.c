@@ -260,6 +260,9 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 		e = rest_reload(r, detail);
 	if (e == ERR_OK)
 		e = open_listeners(r, o, detail);
+	r->access_options = o->access_log;
+	if (e == ERR_OK && o->access_log.path != NULL)
+		e = access_log_open(&r->access_options, &r->access_log, detail);
 	if (e == ERR_OK)
 		page_start(r->page_link);
 	if (e == ERR_OK)
@@ -318,6 +321,11 @@ enum err rest_reload(struct rest *r, struct err_detail *detail)
 	return r->tls ? tls_load(r->cert, r->key, detail) : ERR_OK;
 }
 
+enum err rest_reopen_log(struct rest *r, struct err_detail *detail)
+{
+	return r->access_log != NULL ? access_log_reopen(r->access_log, detail) : ERR_OK;
+}
+
 const char *rest_endpoint(const struct rest *r, size_t i)
 {
 	return i < r->nendpoints ? r->endpoints[i].text : NULL;
@@ -371,6 +379,7 @@ void rest_stop(struct rest *r)
 		MHD_stop_daemon(r->endpoints[i].daemon); /* accepts NULL */
 		listener_close(&r->endpoints[i].listener);
 	}
+	access_log_close(r->access_log);
 	if (r->tls)
 		tls_unload();
 	workers_free(r->workers);

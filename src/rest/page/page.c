@@ -199,6 +199,14 @@ static void answer(struct service *service, const struct request *q, enum err e,
 	}
 }
 
+static void answer_and_note(
+	struct service *service, const struct request *q, enum err e, struct response *r)
+{
+	answer(service, q, e, r);
+	if (q->facts != NULL && has_session(q))
+		q->facts->credential = CREDENTIAL_SESSION;
+}
+
 static enum request_cost cost(const struct request *q)
 {
 	struct peer peer;
@@ -216,5 +224,5 @@ static enum request_cost cost(const struct request *q)
 const struct rest_service rest_page = {
 	.name = "page",
 	.cost = cost,
-	.answer = answer,
+	.answer = answer_and_note,
 };

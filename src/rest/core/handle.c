@@ -384,8 +384,10 @@ static enum err handle(const struct rest_service *rest, struct service *service,
 	response_init(ret);
 	ret->body.memory = request->memory;
 	if (rest->answer != NULL) {
-		rest->answer(service, request, ERR_OK, ret);
-		return ERR_OK;
+		enum err refused = head_only && rest->admit != NULL ? rest->admit(request) : ERR_OK;
+		if (!head_only || refused != ERR_OK)
+			rest->answer(service, request, ERR_OK, ret);
+		return refused;
 	}
 	begin(&h, rest, service, request);
 	(void)buf_reserve(&ret->headers, HEADERS_USUAL);

@@ -90,10 +90,13 @@ struct rest_service {
 	/* Replaces the response by an error.  c->detail says what is wrong. */
 	void (*write_error)(const struct request_context *c, enum err e, struct response *r);
 	/* Answers every request itself, without accounts, credentials and counts.  e: the error that
-	 * the HTTP server found.  Only name, body_limit and cost are used besides.  NULL: a storage
-	 * service. */
+	 * the HTTP server found.  Only name, body_limit, cost and admit are used besides.  NULL: a
+	 * storage service. */
 	void (*answer)(struct service *service, const struct request *request, enum err e,
 		struct response *r);
+	/* With answer(): returns an error if answer() refuses this head, whatever the body is.  NULL: no
+	 * head is refused before its body. */
+	enum err (*admit)(const struct request *request);
 };
 
 #endif

@@ -6,9 +6,11 @@
 #include "base/compiler.h"
 #include "base/crypto.h"
 #include "codec/uri.h"
+#include "rest/blobs/blobs.h"
 #include "rest/core/handle.h"
 #include "rest/page/page_data.h"
 #include "rest/page/page_files.h"
+#include "rest/queues/queues.h"
 #include "rest/tables/tables.h"
 
 #include <stdatomic.h>
@@ -17,7 +19,8 @@
 
 #define TOKEN_BYTES 16
 #define LINK_TEXT "link="
-#define TABLE_PREFIX SPAN_LIT("/table/")
+/* Bytes of a change set, of a message, or of a block of a blob that the page uploads in parts. */
+#define BODY_LIMIT ((size_t)8 << 20)
 
 static char link_query[sizeof(LINK_TEXT) + 2 * (size_t)TOKEN_BYTES];
 /* "rowfs-ID=TOKEN".  The name has an ID because browsers share cookies among ports. */
@@ -77,11 +80,17 @@ static bool origin_is_ours(const struct request *q)
 
 /* ---- answers ---- */
 
-static void add_security(struct response *r)
+static const char files_policy[] =
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+	"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/* Others wrote the data: a blob may be a document with scripts. */
+static const char data_policy[] = "default-src 'none'; sandbox; frame-ancestors 'none'";
+
+static void add_security(struct response *r, const char *policy)
 {
-	response_header_str(r, "Content-Security-Policy",
-		"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-		"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+	response_header_str(r, "Content-Security-Policy", policy);
+	if (response_header_get(r, "X-Content-Type-Options") == NULL)
+		response_header_str(r, "X-Content-Type-Options", "nosniff");
 	response_header_str(r, "Referrer-Policy", "no-referrer");
 	response_header_str(r, "Cross-Origin-Resource-Policy", "same-origin");
 	response_header_str(r, "Cross-Origin-Opener-Policy", "same-origin");
@@ -92,9 +101,8 @@ static void set_text(struct response *r, int status, const char *type, struct sp
 	r->status = status;
 	response_header_str(r, "Server", "rowfs");
 	response_header_str(r, "Cache-Control", "no-store");
-	response_header_str(r, "X-Content-Type-Options", "nosniff");
 	response_header_str(r, "Content-Type", type);
-	add_security(r);
+	add_security(r, files_policy);
 	buf_add_span(&r->body, text);
 	if (!buf_ok(&r->body)) {
 		response_clear(r);
@@ -120,25 +128,87 @@ static void send_data(const struct page_data *data, struct service *service,
 	buf_fini(&text);
 }
 
-/* The request of the Table service that this request contains. */
-static struct request inner_request(const struct request *q, struct peer *peer)
+/* ---- the services ---- */
+
+/* The goal of a request: a storage service, data, or else a file. */
+struct asked {
+	struct url_parts parts;
+	const struct rest_service *rest; /* or NULL */
+	const struct page_data *data;    /* or NULL */
+	struct peer peer;
+	struct request inner; /* for the service */
+};
+
+/* "/table/ACCOUNT/..." asks the Table service for "/ACCOUNT/...". */
+static void read_request(const struct request *q, struct asked *ret)
 {
-	struct request inner = *q;
-	size_t n = TABLE_PREFIX.n - 1;
-	*peer = *q->peer;
-	peer->trusted = true;
-	inner.peer = peer;
-	inner.target = span_make(q->target.p + n, q->target.n - n);
-	return inner;
+	static const struct rest_service *const services[] = { &rest_tables, &rest_queues,
+		&rest_blobs };
+	*ret = (struct asked){ .peer = *q->peer, .inner = *q };
+	url_split(q->target, &ret->parts);
+	ret->data = page_data_find(ret->parts.path);
+	ret->peer.trusted = true;
+	ret->inner.peer = &ret->peer;
+	for (size_t i = 0; i < ARRAY_LEN(services); i++) {
+		size_t n = strlen(services[i]->name) + 1;
+		if (q->target.n > n && q->target.p[0] == '/' && q->target.p[n] == '/' &&
+			memcmp(q->target.p + 1, services[i]->name, n - 1) == 0) {
+			ret->rest = services[i];
+			ret->inner.target = span_make(q->target.p + n, q->target.n - n);
+		}
+	}
 }
 
-static void ask_tables(struct service *service, const struct request *q, struct response *r)
+static void ask_service(struct service *service, const struct asked *asked, struct response *r)
 {
-	struct peer peer;
-	struct request inner = inner_request(q, &peer);
 	response_fini(r);
-	rest_handle(&rest_tables, service, &inner, r);
-	add_security(r);
+	rest_handle(asked->rest, service, &asked->inner, r);
+	add_security(r, data_policy);
+}
+
+/* ---- what is refused ---- */
+
+struct refusal {
+	int status;
+	const char *why; /* NULL: nothing is refused */
+};
+
+static bool only_reads(const struct request *q)
+{
+	return span_is(q->method, "GET") || span_is(q->method, "HEAD");
+}
+
+/* A page of another port is the same site, so its requests may carry the cookie.  It cannot send this
+ * header: browsers first ask with OPTIONS, which gets 405.  Get Messages is a GET and changes. */
+static bool needs_header(const struct request *q, const struct rest_service *rest)
+{
+	return !only_reads(q) || rest == &rest_queues;
+}
+
+static struct refusal check_session(const struct request *q, const struct rest_service *rest)
+{
+	if (!has_session(q))
+		return (struct refusal){ 401,
+			"Open the link that rowfs printed on its terminal.\n" };
+	if (needs_header(q, rest) && request_header(q, "x-ms-version").p == NULL)
+		return (struct refusal){ 403, "A change needs the header x-ms-version.\n" };
+	return (struct refusal){ 0 };
+}
+
+/* Checks everything but the path of a file. */
+static struct refusal check_request(const struct request *q, const struct asked *asked)
+{
+	bool preflight = span_is(q->method, "OPTIONS");
+	if (!request_host_is_local(q) || asked->parts.host.n > 0)
+		return (struct refusal){ 403,
+			"The Host header must be localhost, 127.0.0.1 or [::1].\n" };
+	if (!origin_is_ours(q))
+		return (struct refusal){ 403, "Another origin may not ask.\n" };
+	if (preflight || (asked->rest == NULL && !only_reads(q)))
+		return (struct refusal){ 405, "This method is not allowed here.\n" };
+	if (asked->rest != NULL || asked->data != NULL)
+		return check_session(q, asked->rest);
+	return (struct refusal){ 0 };
 }
 
 static void open_link(const struct request *q, struct span query, struct response *r)
@@ -173,30 +243,29 @@ static void send_file(struct span path, struct response *r)
 
 static void answer(struct service *service, const struct request *q, enum err e, struct response *r)
 {
-	struct url_parts parts;
-	url_split(q->target, &parts);
-	bool tables = span_starts(q->target, TABLE_PREFIX);
-	const struct page_data *data = page_data_find(parts.path);
-	if (e != ERR_OK) {
+	struct asked asked;
+	read_request(q, &asked);
+	struct refusal refused = check_request(q, &asked);
+	struct span query = asked.parts.query, path = asked.parts.path;
+	if (e != ERR_OK)
 		refuse(r, err_http(e), err_text(e));
-	} else if (!request_host_is_local(q) || parts.host.n > 0) {
-		refuse(r, 403, "The Host header must be localhost, 127.0.0.1 or [::1].\n");
-	} else if (!origin_is_ours(q)) {
-		refuse(r, 403, "Another origin may not ask.\n");
-	} else if (!span_is(q->method, "GET") && !span_is(q->method, "HEAD")) {
-		response_header_str(r, "Allow", "GET, HEAD");
-		refuse(r, 405, "Only GET and HEAD are allowed.\n");
-	} else if (span_starts(parts.query, SPAN_LIT(LINK_TEXT)) && span_is(parts.path, "/")) {
-		open_link(q, parts.query, r);
-	} else if ((tables || data != NULL) && !has_session(q)) {
-		refuse(r, 401, "Open the link that rowfs printed on its terminal.\n");
-	} else if (tables) {
-		ask_tables(service, q, r);
-	} else if (data != NULL) {
-		send_data(data, service, &parts, r);
-	} else {
-		send_file(parts.path, r);
-	}
+	else if (refused.why != NULL)
+		refuse(r, refused.status, refused.why);
+	else if (asked.rest != NULL)
+		ask_service(service, &asked, r);
+	else if (asked.data != NULL)
+		send_data(asked.data, service, &asked.parts, r);
+	else if (span_starts(query, SPAN_LIT(LINK_TEXT)) && span_is(path, "/"))
+		open_link(q, query, r);
+	else
+		send_file(path, r);
+}
+
+static enum err admit(const struct request *q)
+{
+	struct asked asked;
+	read_request(q, &asked);
+	return check_request(q, &asked).why == NULL ? ERR_OK : ERR_ACCESS;
 }
 
 static void answer_and_note(
@@ -209,20 +278,17 @@ static void answer_and_note(
 
 static enum request_cost cost(const struct request *q)
 {
-	struct peer peer;
-	struct url_parts parts;
-	url_split(q->target, &parts);
-	const struct page_data *data = page_data_find(parts.path);
-	if (data != NULL)
-		return data->cost;
-	if (!span_starts(q->target, TABLE_PREFIX))
-		return COST_USUAL;
-	struct request inner = inner_request(q, &peer);
-	return rest_tables.cost(&inner);
+	struct asked asked;
+	read_request(q, &asked);
+	return asked.rest != NULL    ? asked.rest->cost(&asked.inner)
+		: asked.data != NULL ? asked.data->cost
+				     : COST_USUAL;
 }
 
 const struct rest_service rest_page = {
 	.name = "page",
+	.body_limit = BODY_LIMIT,
 	.cost = cost,
+	.admit = admit,
 	.answer = answer_and_note,
 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * The page: browses tables in a browser.
+ * The page: shows and changes tables, queues and blobs in a browser.
  *
  *   /?link=TOKEN      once: hands out the session, a cookie
  *   /, /page.js ...   the embedded files, for everybody
  *   /accounts ...     data (rest/page/page_data.h)
- *   /table/ACCOUNT/   the Table service, as an owner of the account
+ *   /table/ACCOUNT/   the Table service, as an owner of the account; so /queue/ and /blob/
  *
- * The last two need the session.  Only GET and HEAD are allowed, so nothing can be changed.  The
- * Host header must name this machine, against DNS rebinding, and an Origin must be the page's. */
+ * The last two need the session.  The Host header must name this machine, against DNS rebinding, and
+ * an Origin must be the page's.  A change needs the header x-ms-version, which pages of other origins
+ * cannot send. */
 #ifndef REST_PAGE_PAGE_H
 #define REST_PAGE_PAGE_H
 

@@ -37,3 +37,19 @@ export async function attempt(action) {
 		return false;
 	}
 }
+
+// Tells what was done, with a button that takes it back.  It stays until the next offer or view.
+export function offer(text, label, action) {
+	at("offer").replaceChildren(text + " ", button(label, async () => {
+		if (await attempt(action))
+			withdraw();
+	}));
+}
+
+export function focusOffer() {
+	at("offer").querySelector("button").focus();
+}
+
+export function withdraw() {
+	at("offer").replaceChildren();
+}

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT
 // Rows as a table: one column for each property, with its type.
+import { button, el } from "/dom.js";
+import { names, shortName, typeOf } from "/types.js";
 
 const NUMBERS = new Set(["Edm.Int32", "Edm.Int64", "Edm.Double"]);
 const FIRST = ["PartitionKey", "RowKey", "Timestamp"];
 
-// JSON has types of its own for these; the others are annotated.
-function typeOf(row, name) {
-	const value = row[name], annotated = row[name + "@odata.type"];
-	if (annotated)
-		return annotated;
-	if (typeof value === "boolean")
-		return "Edm.Boolean";
-	if (typeof value === "number")
-		return Number.isInteger(value) ? "Edm.Int32" : "Edm.Double";
-	return "Edm.String";
+function orVisible(key) {
+	return key === "" ? "(empty)" : key;
 }
 
-function properties(row) {
-	return Object.keys(row).filter((name) => !name.includes("odata."));
+function isBefore(one, other) {
+	return one.PartitionKey === other.PartitionKey ? one.RowKey < other.RowKey
+		: one.PartitionKey < other.PartitionKey;
+}
+
+function sameKeys(one, other) {
+	return one.PartitionKey === other.PartitionKey && one.RowKey === other.RowKey;
 }
 
 export class Grid {
-	// choosePartition is called with the key of a partition that was clicked.
-	constructor(head, body, choosePartition) {
-		Object.assign(this, { head, body, choosePartition });
+	// choosePartition is called with the key of a partition that was clicked, openRow with a row.
+	constructor(head, body, choosePartition, openRow) {
+		Object.assign(this, { head, body, choosePartition, openRow });
 		this.clear();
 	}
 
@@ -40,58 +39,74 @@ export class Grid {
 
 	add(rows) {
 		const before = this.columns.size;
-		for (const row of rows)
-			for (const name of properties(row)) {
-				if (!this.columns.has(name))
-					this.columns.set(name, new Set());
-				this.columns.get(name).add(typeOf(row, name));
-			}
+		this.addColumns(rows);
 		this.rows.push(...rows);
-		this.drawHead();
 		// A new column needs a cell in the rows that are there.
 		if (this.columns.size > before)
-			this.body.replaceChildren(...this.rows.map((row) => this.draw(row)));
+			this.redraw();
 		else
 			this.body.append(...rows.map((row) => this.draw(row)));
 	}
 
+	// Shows a row in place of the one with its keys, or where its keys belong.
+	put(row) {
+		const at = this.rows.findIndex((one) => !isBefore(one, row));
+		const place = at < 0 ? this.rows.length : at;
+		const replaced = at >= 0 && sameKeys(this.rows[at], row) ? 1 : 0;
+		this.rows.splice(place, replaced, row);
+		this.addColumns([row]);
+		this.redraw();
+	}
+
+	remove(keys) {
+		this.rows = this.rows.filter((row) => !sameKeys(row, keys));
+		this.redraw();
+	}
+
+	// Moves the focus to the row with these keys, if it is shown.
+	focus(keys) {
+		const at = this.rows.findIndex((row) => sameKeys(row, keys));
+		this.body.children[at]?.querySelector(".row-key").focus();
+	}
+
+	redraw() {
+		this.body.replaceChildren(...this.rows.map((row) => this.draw(row)));
+	}
+
+	addColumns(rows) {
+		for (const row of rows)
+			for (const name of names(row)) {
+				if (!this.columns.has(name))
+					this.columns.set(name, new Set());
+				this.columns.get(name).add(typeOf(row, name));
+			}
+		this.drawHead();
+	}
+
 	drawHead() {
-		const line = document.createElement("tr");
-		for (const [name, types] of this.columns) {
-			const cell = document.createElement("th"), small = document.createElement("small");
-			cell.scope = "col";
-			small.textContent = [...types].map((type) => type.replace("Edm.", "")).join(", ");
-			cell.append(name, small);
-			line.append(cell);
-		}
-		this.head.replaceChildren(line);
+		const cells = [...this.columns].map(([name, types]) => el("th", { scope: "col" }, name,
+			el("small", {}, [...types].map(shortName).join(", "))));
+		this.head.replaceChildren(el("tr", {}, ...cells));
 	}
 
 	draw(row) {
-		const line = document.createElement("tr");
-		for (const name of this.columns.keys())
-			line.append(this.cell(row, name));
-		return line;
+		return el("tr", {}, ...[...this.columns.keys()].map((name) => this.cell(row, name)));
 	}
 
 	cell(row, name) {
-		const cell = document.createElement("td"), value = row[name];
+		const value = row[name];
 		if (value === undefined)
-			return cell;
+			return el("td");
 		const text = String(value);
-		cell.title = text;
-		if (NUMBERS.has(typeOf(row, name)))
-			cell.className = "number";
-		if (name !== "PartitionKey") {
-			cell.textContent = text;
-			return cell;
-		}
-		const button = document.createElement("button");
-		button.type = "button";
-		button.textContent = text === "" ? "(empty)" : text;
-		button.setAttribute("aria-label", `Show only partition ${button.textContent}`);
-		button.addEventListener("click", () => this.choosePartition(text));
-		cell.append(button);
+		const cell = el("td", { title: text, class: NUMBERS.has(typeOf(row, name)) && "number" });
+		if (name === "PartitionKey")
+			cell.append(button(orVisible(text), () => this.choosePartition(text),
+				{ "aria-label": `Show only partition ${orVisible(text)}` }));
+		else if (name === "RowKey")
+			cell.append(button(orVisible(text), () => this.openRow(row),
+				{ "aria-label": `Edit row ${orVisible(text)}`, class: "row-key" }));
+		else
+			cell.append(text);
 		return cell;
 	}
 }

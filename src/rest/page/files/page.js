@@ -5,13 +5,13 @@
 // A view is a module:
 //   id, title             in the address, and for people
 //   list(account, token)  optional: a part of its names, { values, next }
-//   show(main, route)     fills the empty element; route has account, name (or ""), and a signal
-//                         that is aborted when something else is shown
-//   addressOf() in route.js makes the address of a view.
+//   show(main, route)     fills the empty element; route has account, name (or ""), a signal
+//                         that is aborted when something else is shown, listNames(), which lists
+//                         the names anew, and open(name), which shows another one
 import * as rest from "/rest.js";
 import * as live from "/live.js";
 import * as tables from "/tables.js";
-import { at, attempt, el } from "/dom.js";
+import { at, attempt, el, withdraw } from "/dom.js";
 import { addressOf, readAddress } from "/route.js";
 
 const VIEWS = [tables, live];
@@ -57,6 +57,14 @@ function drawViews(account, view) {
 	mark(links, links[VIEWS.indexOf(view)]);
 }
 
+function routeOf(name) {
+	const { account, view, end } = shown;
+	return {
+		account, name, listNames, signal: end.signal,
+		open: (other) => { location.hash = addressOf(account, view.id, other); },
+	};
+}
+
 function show() {
 	const asked = readAddress();
 	const account = [...at("account").options].some((option) => option.value === asked.account)
@@ -64,6 +72,7 @@ function show() {
 	const view = VIEWS.find((one) => one.id === asked.view) ?? VIEWS[0];
 	const before = shown, main = el("section");
 	before.end.abort();
+	withdraw();
 	shown = { account, view, end: new AbortController() };
 	at("account").value = account;
 	drawViews(account, view);
@@ -71,7 +80,7 @@ function show() {
 	return attempt(async () => {
 		const listed = before.account !== account || before.view !== view ? listNames() : null;
 		markName(asked.name);
-		await view.show(main, { account, name: asked.name, signal: shown.end.signal, listNames });
+		await view.show(main, routeOf(asked.name));
 		await listed;
 	});
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Asks the Table service of the page's own socket.  The session's cookie is the credential.
+// The Table service.  A change is { kind, row, etag }: kind is "insert", "update" or "delete", and a
+// row has the form of the service's JSON.
+import { ask, queryOf } from "/http.js";
 
-const HEADERS = { Accept: "application/json;odata=fullmetadata", "x-ms-version": "2019-02-02" };
+const ACCEPT = { Accept: "application/json;odata=fullmetadata" };
 const TOKENS = ["NextTableName", "NextPartitionKey", "NextRowKey"];
 
 // The service writes 2.0 for a double without an annotation, and JavaScript reads it as 2.
@@ -12,15 +14,8 @@ function annotateDouble(name, value, context) {
 }
 
 async function get(path) {
-	const answer = await fetch(path, { headers: HEADERS });
-	const text = await answer.text();
-	if (answer.ok)
-		return { body: JSON.parse(text, annotateDouble), headers: answer.headers };
-	let message = text;
-	try {
-		message = JSON.parse(text)["odata.error"].message.value.split("\n")[0];
-	} catch { /* it is plain text */ }
-	throw new Error(message);
+	const answer = await ask(path, { headers: ACCEPT });
+	return { body: JSON.parse(await answer.text(), annotateDouble), headers: answer.headers };
 }
 
 // The query of the next part, or null behind the last one.
@@ -35,9 +30,7 @@ function following(headers) {
 }
 
 async function part(path, query) {
-	const text = Object.entries(query)
-		.map(([name, value]) => name + "=" + encodeURIComponent(value)).join("&");
-	const { body, headers } = await get(path + "?" + text);
+	const { body, headers } = await get(path + "?" + queryOf(query));
 	return { values: body.value, next: following(headers) };
 }
 
@@ -49,11 +42,54 @@ export function tables(account, token) {
 	return part(`/table/${account}/Tables`, { $top: 100, ...token });
 }
 
+export function createTable(account, name) {
+	return ask(`/table/${account}/Tables`, {
+		method: "POST", headers: { ...ACCEPT, "Content-Type": "application/json" },
+		body: JSON.stringify({ TableName: name }),
+	});
+}
+
 export function rows(account, table, filter, token) {
-	const query = { $top: 100, ...token };
-	if (filter)
-		query.$filter = filter;
-	return part(`/table/${account}/${table}()`, query);
+	return part(`/table/${account}/${table}()`, { $top: 100, $filter: filter, ...token });
+}
+
+function inQuotes(key) {
+	return "'" + encodeURIComponent(key.replaceAll("'", "''")) + "'";
+}
+
+export function rowPath(account, table, { PartitionKey, RowKey }) {
+	const keys = `PartitionKey=${inQuotes(PartitionKey)},RowKey=${inQuotes(RowKey)}`;
+	return `/${account}/${table}(${keys})`;
+}
+
+export async function row(account, table, keys) {
+	return (await get("/table" + rowPath(account, table, keys))).body;
+}
+
+// What the service gets for a change; the path begins with the account.
+export function requestOf(account, table, { kind, row: made, etag }) {
+	const headers = { Accept: "application/json;odata=nometadata" };
+	if (kind === "delete")
+		return {
+			method: "DELETE", path: rowPath(account, table, made),
+			headers: { ...headers, "If-Match": etag },
+		};
+	headers["Content-Type"] = "application/json";
+	const body = JSON.stringify(made);
+	if (kind === "insert")
+		return {
+			method: "POST", path: `/${account}/${table}`, body,
+			headers: { ...headers, Prefer: "return-no-content" },
+		};
+	return {
+		method: "PUT", path: rowPath(account, table, made), body,
+		headers: { ...headers, "If-Match": etag },
+	};
+}
+
+export function change(account, table, wanted) {
+	const { path, ...options } = requestOf(account, table, wanted);
+	return ask("/table" + path, options);
 }
 
 // Data of the page itself, such as /live.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The rows of one table: a filter, the grid, and more rows when they are wanted.
+// The rows of one table: a filter, the grid, more rows when they are wanted, and changes of rows.
 import * as rest from "/rest.js";
+import { attempt, button, el, focusOffer, offer } from "/dom.js";
+import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
-import { attempt, button, el } from "/dom.js";
 
 class Rows {
 	constructor(main, route) {
@@ -14,15 +15,17 @@ class Rows {
 			spellcheck: "false",
 		});
 		this.caption = el("caption", {}, route.name);
+		this.editor = new RowEditor(this);
 		this.grid = new Grid(el("thead"), el("tbody", { id: "rows" }),
-			(key) => this.choosePartition(key));
+			(key) => this.choosePartition(key), (row) => this.editor.open(row));
 		this.more = button("More rows", () => attempt(() => this.add()), { hidden: true });
 		const ask = el("form", { id: "ask", submit: (event) => this.submit(event) },
 			el("label", { for: "filter" }, "Filter"), this.filter,
-			el("button", { type: "submit" }, "Show"));
-		const scroll = el("div", { id: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
+			el("button", { type: "submit" }, "Show"),
+			button("New row", () => this.editor.open(null, this.partition())));
+		const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
 			el("table", {}, this.caption, this.grid.head, this.grid.body));
-		main.append(ask, scroll, this.more);
+		main.append(ask, scroll, this.more, this.editor.dialog);
 	}
 
 	submit(event) {
@@ -33,6 +36,12 @@ class Rows {
 	choosePartition(key) {
 		this.filter.value = `PartitionKey eq '${key.replaceAll("'", "''")}'`;
 		return attempt(() => this.show());
+	}
+
+	// The partition of the rows, if they are all of one.
+	partition() {
+		const keys = new Set(this.grid.rows.map((row) => row.PartitionKey));
+		return keys.size === 1 ? [...keys][0] : "";
 	}
 
 	show() {
@@ -59,6 +68,40 @@ class Rows {
 		const n = this.grid.count;
 		this.caption.textContent =
 			`${this.route.name}: ${n} ${n === 1 ? "row" : "rows"}${this.next ? " so far" : ""}`;
+	}
+
+	// The row, or null if it is not there.
+	async read(keys) {
+		try {
+			return await rest.row(this.route.account, this.route.name, keys);
+		} catch (error) {
+			if (error.status === 404)
+				return null;
+			throw error;
+		}
+	}
+
+	async apply(change) {
+		await rest.change(this.route.account, this.route.name, change);
+		await this.showChange(change);
+	}
+
+	focus({ kind, row }) {
+		if (kind === "delete")
+			focusOffer();
+		else
+			this.grid.focus(row);
+	}
+
+	async showChange(change) {
+		const current = change.kind === "delete" ? null : await this.read(change.row);
+		if (current)
+			this.grid.put(current);
+		else
+			this.grid.remove(change.row);
+		this.count();
+		if (change.kind === "delete")
+			offer(`Row ${change.row.RowKey} was deleted.`, "Undo", () => this.apply(undoOf(change.before)));
 	}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The view of tables: which there are, and the rows of one.
 import * as rest from "/rest.js";
+import { nameForm } from "/name_form.js";
 import { showRows } from "/rows.js";
-import { el } from "/dom.js";
 
 export const id = "tables", title = "Tables";
 
@@ -14,6 +14,6 @@ export async function list(account, token) {
 export function show(main, route) {
 	if (route.name !== "")
 		return showRows(main, route);
-	main.append(el("p", { class: "hint" }, "Choose a table."));
+	main.append(nameForm("Choose a table, or make one.", "New table", (name) => rest.createTable(route.account, name), route));
 	return null;
 }

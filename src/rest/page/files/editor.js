@@ -33,20 +33,30 @@ export class RowEditor {
 		this.dialog = el("dialog", { "aria-labelledby": "editor-title", class: "editor" }, form);
 	}
 
-	// Opens a row as the grid has it; null: a new one, in the partition `partition`.
-	open(row, partition = "") {
+	// Opens a row as the grid has it; null: a new one.  The fields show `fields`.
+	open(row, fields = row ?? {}) {
 		this.base = row;
 		this.title.textContent = row ? "Edit a row" : "New row";
-		this.keys.PartitionKey.value = row ? row.PartitionKey : partition;
-		this.keys.RowKey.value = row ? row.RowKey : "";
-		for (const field of Object.values(this.keys))
+		for (const [name, field] of Object.entries(this.keys)) {
+			field.value = fields[name] ?? "";
 			field.readOnly = row !== null;
+		}
 		this.remove.hidden = row === null;
 		this.save.textContent = row ? "Save" : "Insert";
-		this.properties.fill(row ?? {});
+		this.properties.fill(fields);
 		this.message.replaceChildren();
 		if (!this.dialog.open)
 			this.dialog.showModal();
+	}
+
+	// Opens a change that was refused because of the row in the store.
+	async openConflict(change) {
+		this.open(change.before ?? null, change.kind === "delete" ? change.before : change.row);
+		try {
+			await this.showConflict(change, new Error("The table refused this change."));
+		} catch (error) {
+			this.message.replaceChildren(el("p", {}, error.message));
+		}
 	}
 
 	submit(event) {

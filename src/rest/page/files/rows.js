@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The rows of one table: a filter, the grid, more rows when they are wanted, and changes of rows.
 import * as rest from "/rest.js";
-import { attempt, button, el, focusOffer, offer } from "/dom.js";
+import { attempt, button, el, focusOffer, offer, say } from "/dom.js";
+import { ChangeSet } from "/change_set.js";
 import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
 
@@ -17,15 +18,21 @@ class Rows {
 		this.caption = el("caption", {}, route.name);
 		this.editor = new RowEditor(this);
 		this.grid = new Grid(el("thead"), el("tbody", { id: "rows" }),
-			(key) => this.choosePartition(key), (row) => this.editor.open(row));
+			(key) => this.choosePartition(key), (row) => this.open(row));
+		this.changes = new ChangeSet(route, {
+			openChange: (change) => this.openChange(change),
+			openConflict: (change) => this.editor.openConflict(change),
+			sent: (n) => this.sent(n),
+		});
 		this.more = button("More rows", () => attempt(() => this.add()), { hidden: true });
 		const ask = el("form", { id: "ask", submit: (event) => this.submit(event) },
 			el("label", { for: "filter" }, "Filter"), this.filter,
 			el("button", { type: "submit" }, "Show"),
-			button("New row", () => this.editor.open(null, this.partition())));
+			button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })),
+			this.changes.label);
 		const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
 			el("table", {}, this.caption, this.grid.head, this.grid.body));
-		main.append(ask, scroll, this.more, this.editor.dialog);
+		main.append(ask, this.changes.panel, scroll, this.more, this.editor.dialog);
 	}
 
 	submit(event) {
@@ -81,13 +88,34 @@ class Rows {
 		}
 	}
 
+	open(row) {
+		const change = this.changes.find(row);
+		if (change)
+			this.openChange(change);
+		else
+			this.editor.open(row);
+	}
+
+	openChange({ before, row, kind }) {
+		this.editor.open(before ?? null, kind === "delete" ? before : row);
+	}
+
+	async sent(n) {
+		if (await attempt(() => this.show()))
+			say(`${n} ${n === 1 ? "change is" : "changes are"} in the store.`);
+	}
+
 	async apply(change) {
+		if (this.changes.isOn) {
+			this.changes.add(change);
+			return;
+		}
 		await rest.change(this.route.account, this.route.name, change);
 		await this.showChange(change);
 	}
 
 	focus({ kind, row }) {
-		if (kind === "delete")
+		if (kind === "delete" && !this.changes.isOn)
 			focusOffer();
 		else
 			this.grid.focus(row);

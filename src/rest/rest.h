@@ -92,8 +92,11 @@ enum err rest_reload(struct rest *r, struct err_detail *detail);
 /* Opens the access log again, since its name may have another file now.  On an error the old file
  * stays and detail has the reason.  One thread at a time may call it. */
 enum err rest_reopen_log(struct rest *r, struct err_detail *detail);
-/* Accepts no new requests, finishes those in work, and closes everything.  It waits a few seconds
- * at most for slow readers.  NULL is allowed. */
+/* Accepts no new requests for storage and finishes those in work.  It waits a few seconds at most
+ * for slow readers.  Admin sockets go on until rest_stop(), and tell that the server is not ready.
+ * NULL is allowed. */
+void rest_drain(struct rest *r);
+/* Drains, and closes everything.  NULL is allowed. */
 void rest_stop(struct rest *r);
 
 #endif

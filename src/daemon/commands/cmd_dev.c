@@ -173,9 +173,10 @@ static bool listen_for_ready(struct dev *d, struct sockaddr_un *at)
 
 static NORETURN void become_server(const struct dev *d, const char *notify, int out, bool mount)
 {
-	char options[256] = "";
-	const char *mounting[] = { "mount", "-f", d->store, d->mnt, "-o", options, NULL };
-	const char *serving[2 + 2 * SERVICES + 1] = { "serve", d->store };
+	char options[256] = "", admin_option[PATH_MAX];
+	const char *mounting[9] = { "mount", "-f", d->store, d->mnt, "-o", options };
+	const char *serving[2 + 2 * SERVICES + 3] = { "serve", d->store };
+	const char *admin = args_value(d->args, "admin");
 	int log = open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	int null = open("/dev/null", O_RDWR);
 	(void)dup2(null, STDIN_FILENO);
@@ -192,6 +193,13 @@ static NORETURN void become_server(const struct dev *d, const char *notify, int 
 			services[i].option, d->endpoints[i]);
 		serving[2 + 2 * i] = services[i].serve_option;
 		serving[3 + 2 * i] = d->endpoints[i];
+	}
+	if (admin != NULL) {
+		(void)snprintf(admin_option, sizeof(admin_option), "admin=%s", admin);
+		mounting[6] = "-o";
+		mounting[7] = admin_option;
+		serving[2 + 2 * d->nservices] = "--admin";
+		serving[3 + 2 * d->nservices] = admin;
 	}
 	self_exec(mount ? mounting : serving);
 }
@@ -518,6 +526,7 @@ static int run(const struct args *args)
 
 static const struct option_spec options_[] = {
 	{ "account", 0, "NAME", "an account of its own instead of " EMULATOR_ACCOUNT },
+	{ "admin", 0, "ENDPOINT", "/metrics and /health there, as of serve" },
 	{ "detach", 0, NULL, "go on in the background" },
 	{ "exec", 0, "PROGRAM", "run it in a shell, end with it, and exit with its status" },
 	{ "free-ports", 0, NULL, "any free ports instead of 10000 to 10003" },

@@ -105,12 +105,12 @@ static void end_elsewhere(struct serving *s)
 	fs_end(s->fs);
 }
 
-/* In this order: what REST has begun is answered; commands end while the mount still
- * answers (they may wait for it); then an unmount; where somebody has something open there,
- * what is in flight is answered, the connection cut and the mount detached. */
+/* In this order: what REST has begun is answered, while health checks go on; commands end while the
+ * mount still answers (they may wait for it); then an unmount; where somebody has something open
+ * there, what is in flight is answered, the connection cut and the mount detached. */
 static void stop(struct serving *s)
 {
-	rest_stop(atomic_exchange(&s->rest, NULL));
+	rest_drain(atomic_load(&s->rest));
 	control_stop(atomic_exchange(&s->control, NULL));
 	if (s->serve->dir == NULL)
 		return;
@@ -540,6 +540,7 @@ static int serve_rest(struct serving *s)
 		sd_notify_send("STOPPING=1");
 	}
 	stop(s);
+	rest_stop(atomic_exchange(&s->rest, NULL));
 	return code;
 }
 

@@ -10,8 +10,9 @@
 /* Room that a usual change needs. */
 #define ROOM_BYTES 65536
 
-static void write_metrics(struct service *service, struct response *r)
+static void write_metrics(struct service *service, const struct request *q, struct response *r)
 {
+	(void)q;
 	response_header_str(r, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
 	service_metrics_write(service, &r->body);
 }
@@ -23,10 +24,11 @@ static void end_json(struct json_build *b, struct response *r)
 	buf_add_char(&r->body, '\n');
 }
 
-static void write_live(struct service *service, struct response *r)
+static void write_live(struct service *service, const struct request *q, struct response *r)
 {
 	struct json_build b;
 	(void)service;
+	(void)q;
 	json_begin(&b);
 	json_add_str(&b, "status", "live");
 	end_json(&b, r);
@@ -47,12 +49,12 @@ static enum err takes_changes(struct service *service, struct err_detail *why)
 					     : store_room(service_store(service), ROOM_BYTES, why);
 }
 
-static void write_ready(struct service *service, struct response *r)
+static void write_ready(struct service *service, const struct request *q, struct response *r)
 {
 	struct json_build b;
 	struct err_detail why = { 0 };
 	enum err reads = store_answers(service), changes = takes_changes(service, &why);
-	bool ready = reads == ERR_OK && changes == ERR_OK;
+	bool ready = reads == ERR_OK && changes == ERR_OK && !q->stopping;
 	r->status = ready ? 200 : 503;
 	json_begin(&b);
 	json_add_str(&b, "status", ready ? "ready" : "not ready");
@@ -61,6 +63,8 @@ static void write_ready(struct service *service, struct response *r)
 		json_add_str(&b, NULL, err_text(reads));
 	if (changes != ERR_OK)
 		json_add_str(&b, NULL, err_message(changes, &why));
+	if (q->stopping)
+		json_add_str(&b, NULL, "The server is stopping.");
 	json_close(&b);
 	end_json(&b, r);
 }
@@ -68,7 +72,7 @@ static void write_ready(struct service *service, struct response *r)
 static const struct {
 	struct span path;
 	enum request_cost cost;
-	void (*write)(struct service *service, struct response *r);
+	void (*write)(struct service *service, const struct request *q, struct response *r);
 } resources[] = {
 	{ SPAN_LIT("/metrics"), COST_USUAL, write_metrics },
 	{ SPAN_LIT("/health/live"), COST_BOUNDED, write_live },
@@ -135,7 +139,7 @@ static void answer(struct service *service, const struct request *q, enum err e,
 		return;
 	}
 	r->status = 200;
-	resources[i].write(service, r);
+	resources[i].write(service, q, r);
 	if (!buf_ok(&r->body)) {
 		response_clear(r);
 		refuse(ERR_NO_MEMORY, r);
@@ -146,4 +150,5 @@ const struct rest_service rest_admin = {
 	.name = "admin",
 	.cost = cost,
 	.answer = answer,
+	.while_stopping = true,
 };

@@ -54,7 +54,8 @@ struct request {
 	const uint8_t *id;         /* REQUEST_ID_BYTES unique bytes; NULL: make them */
 	const char *tenant;        /* for the challenge of a 401; NULL: the default */
 	struct buf_memory *memory; /* for the body of the response; NULL: no budget */
-	void *stream; /* a body that was taken in parts (rest_service.h); NULL: it is `body` */
+	void *stream;  /* a body that was taken in parts (rest_service.h); NULL: it is `body` */
+	bool stopping; /* the server takes no new requests for storage */
 	struct request_facts *facts; /* set while the request is handled; NULL: nobody asks */
 };
 

@@ -97,6 +97,7 @@ struct rest_service {
 	/* With answer(): returns an error if answer() refuses this head, whatever the body is.  NULL: no
 	 * head is refused before its body. */
 	enum err (*admit)(const struct request *request);
+	bool while_stopping; /* takes requests also after rest_drain() */
 };
 
 #endif

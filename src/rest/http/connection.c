@@ -65,6 +65,11 @@ static void hide_query(const char *target)
 		mark[1] = '\0';
 }
 
+static bool takes_requests(const struct rest *r, const struct rest_service *served)
+{
+	return served->while_stopping || !atomic_load(&r->stopping);
+}
+
 /* Counts in the last four bytes of the id.  The other bytes differ between connections. */
 static void count_request(struct connection *c)
 {
@@ -86,7 +91,7 @@ void *connection_target(void *arg, const char *target, struct MHD_Connection *mh
 	hide_query(target);
 	c->state = STATE_HEAD;
 	c->served = c->of_socket;
-	c->late = atomic_load(&c->rest->stopping);
+	c->late = !takes_requests(c->rest, c->of_socket);
 	c->close = false;
 	c->received = c->progress = 0;
 	c->refusal = ERR_OK;
@@ -169,6 +174,7 @@ static struct connection *connection_new(struct endpoint *e, struct MHD_Connecti
 	c->thread = pthread_self();
 	c->watchdog.fd =
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	c->watchdog.stays = e->served->while_stopping;
 	c->target = BUF_INIT(CONNECTION_MEMORY);
 	c->body = BUF_INIT(0); /* receive.c sets the limit */
 	response_init(&c->response);
@@ -218,5 +224,5 @@ enum MHD_Result connection_accept(void *arg, const struct sockaddr *address, soc
 	struct endpoint *e = arg;
 	(void)address;
 	(void)n;
-	return atomic_load(&e->rest->stopping) ? MHD_NO : MHD_YES;
+	return takes_requests(e->rest, e->served) ? MHD_YES : MHD_NO;
 }

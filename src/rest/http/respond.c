@@ -65,6 +65,7 @@ struct request connection_request(const struct connection *c)
 		.since_us = c->since_us,
 		.id = c->id,
 		.tenant = c->rest->tenant,
+		.stopping = atomic_load_explicit(&c->rest->stopping, memory_order_relaxed),
 		.facts = c->access != NULL ? &c->access->facts : NULL,
 	};
 }

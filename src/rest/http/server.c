@@ -35,7 +35,7 @@
 #define LOOPS_MAX 8
 /* Descriptors for the store, commands and the mount. */
 #define OTHER_FILES 256
-/* How long rest_stop() waits for clients that send or read. */
+/* How long rest_drain() waits for clients that send or read. */
 #define STOP_MS 3000
 #define STOP_ROUND_US 2000
 
@@ -364,13 +364,20 @@ static void finish_requests(struct rest *r)
 	watchdog_hang_up(r->watchdog);
 }
 
-void rest_stop(struct rest *r)
+void rest_drain(struct rest *r)
 {
 	if (r == NULL)
 		return;
 	atomic_store(&r->stopping, true);
 	if (r->watchdog != NULL)
 		finish_requests(r);
+}
+
+void rest_stop(struct rest *r)
+{
+	if (r == NULL)
+		return;
+	rest_drain(r);
 	if (r->workers != NULL)
 		workers_stop(r->workers);
 	if (r->long_workers != NULL)

@@ -197,7 +197,8 @@ void watchdog_dismiss_idle(struct watchdog *w)
 {
 	mutex_lock(&w->lock);
 	for (struct watchdog_entry *c = w->first; c != NULL; c = c->next)
-		if (atomic_load_explicit(&c->phase, memory_order_acquire) == PHASE_IDLE)
+		if (!c->stays &&
+			atomic_load_explicit(&c->phase, memory_order_acquire) == PHASE_IDLE)
 			(void)shutdown(c->fd, SHUT_RD);
 	mutex_unlock(&w->lock);
 }

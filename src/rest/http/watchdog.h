@@ -31,6 +31,7 @@ struct watchdog_entry {
 	struct watchdog_entry *next, *prev; /* older, newer */
 	int fd;
 	bool hung_up;      /* used by the watchdog only */
+	bool stays;        /* watchdog_dismiss_idle() leaves it open; set before watchdog_add() */
 	uint64_t since;    /* when it was accepted, in monotonic microseconds */
 	atomic_bool known; /* it had a request with a valid credential */
 	_Atomic uint32_t phase;
@@ -59,7 +60,8 @@ struct watchdog_entry *watchdog_find(struct watchdog *w, int fd);
 /* Begins a phase, which must end within ms milliseconds; UINT32_MAX: no limit. */
 void watchdog_phase(struct watchdog_entry *c, enum phase phase, uint32_t ms);
 
-/* Shuts down the receiving side of idle connections.  Data that has arrived is still read. */
+/* Shuts down the receiving side of idle connections, except those that stay.  Data that has arrived
+ * is still read. */
 void watchdog_dismiss_idle(struct watchdog *w);
 /* Shuts down all connections but those in PHASE_WORK. */
 void watchdog_hang_up(struct watchdog *w);

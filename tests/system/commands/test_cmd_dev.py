@@ -72,6 +72,20 @@ def test_a_program_runs_beside_it(rowfs, home):
         assert done.returncode == code
 
 
+@pytest.mark.parametrize("fuse", (True, False))
+def test_the_admin_socket_is_passed_on(rowfs, home, fuse):
+    if fuse:
+        need_fuse()
+    else:
+        (home / "d").mkdir()
+        (home / "d/mnt").write_text("no directory")
+    admin = home / "s"
+    done = rowfs("dev", "--free-ports", f"--admin=unix:{admin}", "d", "--exec",
+                 f"curl -sf --unix-socket {admin} http://localhost/health/ready > ready", cwd=home)
+    assert ("going on without a mount" in done.stderr) == (not fuse)
+    assert json.loads((home / "ready").read_text())["status"] == "ready"
+
+
 def test_it_runs_until_ctrl_c(rowfs, home):
     need_fuse()
     with running(rowfs, home, "--free-ports", "--seed=Posts.ndjson", "--account=mine") as (dev, said):

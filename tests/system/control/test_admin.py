@@ -5,13 +5,16 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
+import threading
 
+import calls
 import pytest
 
 import prometheus_text
 from rest_client import Client, ok
-from tools import get
+from tools import get, wait_for
 
 
 def ask(port, path, method="GET", host=None, body=None):
@@ -101,6 +104,30 @@ def test_AD2_a_full_disk_is_not_ready_until_it_has_room(rowfs, serve, small_disk
     assert ask(port, "/health/live")[0] == 200
     big.unlink()
     assert ask(port, "/health/ready")[0] == 200
+
+
+def test_AD12_a_server_that_stops_is_live_and_not_ready(struck, rest_store):
+    m, control = struck("rest=127.0.0.1:0", "admin=127.0.0.1:0")
+    rest, admin = (int(port) for port in re.findall(r"REST at \S+:(\d+)\n", m.log()))
+    with Client(rest) as client:
+        ok(client.create_table("Tab"))
+        control.strike("stall", calls.WRITE, 1)
+        answers = []
+        insert = threading.Thread(target=lambda: answers.append(
+            client.insert("Tab", {"PartitionKey": "p", "RowKey": "r"}).status))
+        insert.start()
+        wait_for(lambda: control.struck)
+        m.proc.send_signal(signal.SIGTERM)
+        wait_for(lambda: ask(admin, "/health/ready")[0] == 503)
+        assert json.loads(ask(admin, "/health/ready")[2])["reasons"] == ["The server is stopping."]
+        assert ask(admin, "/health/live")[0] == 200
+        with pytest.raises((OSError, http.client.HTTPException)):
+            ask(rest, "/")
+        control.stop()
+        insert.join(60)
+        assert answers == [201] and m.proc.wait(60) == 0
+    with pytest.raises(OSError):
+        ask(admin, "/health/live")
 
 
 @pytest.mark.parametrize("method", ("POST", "PUT", "DELETE", "OPTIONS", "MERGE"))

@@ -3,6 +3,7 @@
  *
  *   from=KEY or after=KEY   where it begins; neither: at the first one
  *   skip=N                  so many are passed over, at most SKIP_MAX in a request
+ *   until=KEY               those with this key and greater ones are not passed over
  *   top=N                   so many are shown, at most TOP_MAX
  *
  * The answer has `last`, the key of the last partition that was passed or shown: the next request goes
@@ -23,7 +24,8 @@ struct window {
 	uint64_t skip, top; /* that are still to pass, and to show */
 	uint64_t skipped;
 	struct json_build *b;
-	size_t last_n; /* of the key behind which to go on, in order form */
+	struct span until; /* in order form; p NULL: none */
+	size_t last_n;     /* of the key behind which to go on, in order form */
 	bool has_last;
 	char last[LIMIT_KEY_BYTES];
 };
@@ -38,6 +40,8 @@ static void remember(struct window *w, struct span key)
 static bool pass(void *arg, const struct item *it)
 {
 	struct window *w = arg;
+	if (w->until.p != NULL && span_cmp(it->key, w->until) >= 0)
+		return false;
 	remember(w, it->key);
 	return ++w->skipped < w->skip;
 }
@@ -72,20 +76,41 @@ static enum err read_number(
 			  max);
 }
 
-/* Sets the key at which the window begins. */
-static enum err read_begin(const struct page_ask *ask, struct window *w, bool *inclusive)
+/* Writes the key of a parameter in order form.  *ret_given is false if there is none. */
+static enum err read_key(const struct page_ask *ask, const char *name, char out[LIMIT_KEY_BYTES],
+	size_t *ret_n, bool *ret_given)
 {
 	struct span key;
-	*inclusive = query_params_find(&ask->params, "from", &key);
-	if (!*inclusive && !query_params_find(&ask->params, "after", &key))
+	*ret_given = query_params_find(&ask->params, name, &key);
+	if (!*ret_given)
 		return ERR_OK;
 	enum err e = key_check(key, "PartitionKey", ask->detail);
-	if (e != ERR_OK)
-		return e;
-	w->has_last = true;
-	w->last_n = key.n;
-	key_to_order(key.p, key.n, w->last);
-	return ERR_OK;
+	if (e == ERR_OK) {
+		key_to_order(key.p, key.n, out);
+		*ret_n = key.n;
+	}
+	return e;
+}
+
+/* Reads where the window begins.  until: memory for that key. */
+static enum err read_window(
+	const struct page_ask *ask, struct window *w, char until[LIMIT_KEY_BYTES], bool *inclusive)
+{
+	size_t until_n = 0;
+	bool has_until = false;
+	enum err e = read_number(ask, "skip", SKIP_MAX, &w->skip);
+	if (e == ERR_OK)
+		e = read_number(ask, "top", TOP_MAX, &w->top);
+	if (e == ERR_OK)
+		e = read_key(ask, "until", until, &until_n, &has_until);
+	if (e == ERR_OK)
+		e = read_key(ask, "from", w->last, &w->last_n, inclusive);
+	w->has_last = *inclusive;
+	if (e == ERR_OK && !*inclusive)
+		e = read_key(ask, "after", w->last, &w->last_n, &w->has_last);
+	if (has_until)
+		w->until = span_make(until, until_n);
+	return e;
 }
 
 /* Lists what is behind the last key; `inclusive`: or has it. */
@@ -113,14 +138,11 @@ enum err page_partitions_add(const struct page_ask *ask, struct json_build *b)
 {
 	struct item table = { 0 };
 	struct window w = { .top = 100, .b = b };
+	char until[LIMIT_KEY_BYTES];
 	bool inclusive = false;
 	enum err e = table_find(ask->service, ask->account, ask->table, &table);
 	if (e == ERR_OK)
-		e = read_number(ask, "skip", SKIP_MAX, &w.skip);
-	if (e == ERR_OK)
-		e = read_number(ask, "top", TOP_MAX, &w.top);
-	if (e == ERR_OK)
-		e = read_begin(ask, &w, &inclusive);
+		e = read_window(ask, &w, until, &inclusive);
 	json_add_count(b, "total", table.size);
 	json_open_array(b, "partitions");
 	if (e == ERR_OK)

@@ -115,6 +115,16 @@ def test_PG7_a_window_passes_over_partitions(page):
     assert (keys, found["last"]) == ([], "b")
 
 
+def test_PG7_a_window_tells_the_position_of_a_key(page):
+    fill(page, ["", "a", "b", "d"])
+    for until, position in ("", 0), ("a", 1), ("c", 3), ("d", 3), ("e", 4):
+        found = window(page, skip=100, until=until, top=0)[1]
+        assert found["skipped"] == position
+    keys, found = window(page, skip=100, until="b", after="")
+    assert (keys, found["skipped"]) == (["b", "d"], 1)
+    assert window(page, skip=1, until="d")[1]["skipped"] == 1
+
+
 def test_PG7_keys_have_the_order_of_the_service(page):
     keys = ["a\ufffd", "a\U0001f600", "å"]  # by UTF-16 unit
     fill(page, keys)
@@ -126,6 +136,6 @@ def test_PG7_keys_have_the_order_of_the_service(page):
 @pytest.mark.parametrize("query, status", [
     ("skip=200000", 200), ("skip=200001", 400), ("skip=x", 400), ("top=1000", 200),
     ("top=1001", 400), ("after=" + "k" * 512, 200), ("after=" + "k" * 513, 400), ("after=%2F", 400),
-    ("after=%ff", 400)])
+    ("after=%ff", 400), ("from=%ff", 400), ("until=%ff", 400)])
 def test_PG7_limits_of_a_window(page, query, status):
     assert ask(page.port, f"/partitions/{ACCOUNT}/Tab?{query}", Cookie=page.cookie)[0] == status

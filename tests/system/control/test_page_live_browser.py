@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
 """The live view of the page in Debian's Chromium: charts, and the tables that say the same."""
 
+import itertools
 import json
 import shutil
 
 import pytest
 
-from page_client import browser_at, page_of
-from rest_client import Client, ok
+from page_client import browser_at, go, nameless_controls, page_of, phone
+from rest_client import ACCOUNT, Client, ok
 from tools import wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
                                 reason="needs chromium-driver")
+SERVE_OPTIONS = ["--page=127.0.0.1:0"]
+ROWS = itertools.count()
 # Two answers of /live: in two seconds 98 quick inserts, a slow one, one that ended above all limits, and
 # one that was refused among them.
 BEFORE = {"now_us": 5_000_000, "bucket_limits_us": [16, 32, 64], "operations": [
@@ -23,32 +26,36 @@ AFTER = {"now_us": 7_000_000, "bucket_limits_us": [16, 32, 64], "operations": [
      "buckets": [98, 0, 1, 1]}]}
 
 
-@pytest.fixture
-def server(serve, rest_store):
-    server = serve(rest_store, "--page=127.0.0.1:0")
-    with Client(server.port) as client:
+@pytest.fixture(scope="module")
+def opened(module_server):
+    with Client(module_server.port) as client:
         ok(client.create_table("People"))
-    return server
+    page = page_of(module_server)
+    with browser_at(page) as browser:
+        yield browser, page
 
 
 @pytest.fixture
-def live(server, work):
-    with browser_at(page_of(server), work) as browser:
-        browser.click("//nav//a[.='Live']")
-        browser.find("//section[@aria-label='Store']//td[.='Whole store']")
-        yield browser
+def server(module_server):
+    return module_server
+
+
+@pytest.fixture
+def live(opened):
+    browser, page = opened
+    go(browser, page, ACCOUNT, "live")
+    browser.find("//section[@aria-label='Store']//td[.='Whole store']")
+    return browser
 
 
 def insert(server, browser):
     """Inserts rows until the view has seen it."""
     with Client(server.port) as client:
         def seen():
-            insert.row += 1
-            ok(client.insert("People", {"PartitionKey": "p", "RowKey": str(insert.row)}))
+            ok(client.insert("People", {"PartitionKey": "p", "RowKey": str(next(ROWS))}))
             return browser.run("""return [...document.querySelectorAll("[aria-label='Requests'] tbody tr")]
                 .map((line) => [...line.cells].map((cell) => cell.textContent))
                 .find((cells) => cells[1] === "InsertEntity")""")
-        insert.row = 0
         found = []
         wait_for(lambda: found.append(seen()) or found[-1])
         return found[-1]
@@ -114,3 +121,15 @@ def test_PG5_another_view_ends_it(live):
     before = looks(live)
     live.run("return new Promise((done) => setTimeout(done, 1500))")
     assert looks(live) == before
+
+
+def test_the_live_view_fits_a_phone_and_a_screen_reader(server, live):
+    insert(server, live)
+    read = "return getComputedStyle(document.documentElement).getPropertyValue('--line-1')"
+    light = live.run(read)
+    with phone(live):
+        wait_for(lambda: live.run(
+            "return document.querySelector('canvas').getBoundingClientRect().width") < 340)
+        assert live.run("return document.documentElement.scrollWidth") <= 360
+        assert live.run(read) != light
+        assert nameless_controls(live) == []

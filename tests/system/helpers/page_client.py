@@ -5,6 +5,8 @@ import contextlib
 import http.client
 import json
 import re
+import tempfile
+import urllib.parse
 
 from webdriver import Browser
 
@@ -45,13 +47,45 @@ def page_of(server):
 
 
 @contextlib.contextmanager
-def browser_at(page, work):
-    """A browser with the page's session; at the end its console must have no complaints."""
-    browser = Browser(work)
+def phone(browser, width=360):
+    """A phone's screen, in dark mode."""
+    browser.call("POST", "/goog/cdp/execute", {
+        "cmd": "Emulation.setDeviceMetricsOverride",
+        "params": {"width": width, "height": 640, "deviceScaleFactor": 1, "mobile": True}})
+    browser.call("POST", "/goog/cdp/execute", {
+        "cmd": "Emulation.setEmulatedMedia",
+        "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
     try:
-        browser.go(page.url)
-        browser.find("//nav")
-        yield browser
-        assert browser.complaints() == []
+        yield
     finally:
-        browser.close()
+        for cmd in "Emulation.clearDeviceMetricsOverride", "Emulation.setEmulatedMedia":
+            browser.call("POST", "/goog/cdp/execute", {"cmd": cmd, "params": {}})
+
+
+def nameless_controls(browser):
+    """Controls and regions that a screen reader could not name."""
+    return [element for element in browser.call("POST", "/elements", {
+        "using": "css selector", "value": "main :is(input, select, button, [role], [tabindex])"})
+        if browser.call("GET", f"/element/{next(iter(element.values()))}/computedlabel") == ""]
+
+
+@contextlib.contextmanager
+def browser_at(page, work=None):
+    """A browser with the page's session; at the end its console must have no complaints.  Its files are in
+    `work`, or in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="rowfs-test-") as own:
+        browser = Browser(work or own)
+        try:
+            browser.go(page.url)
+            browser.find("//nav")
+            yield browser
+            assert browser.complaints() == []
+        finally:
+            browser.close()
+
+
+def go(browser, page, *address):
+    """Shows a view as if it was opened anew."""
+    fragment = "/".join(urllib.parse.quote(part, safe="") for part in address)
+    browser.go("about:blank")
+    browser.go(f"http://127.0.0.1:{page.port}/#{fragment}")

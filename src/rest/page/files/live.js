@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The view of what the server is doing, once a second.  Its parts draw; this module asks and keeps the
 // samples of the last minutes.
-import { data } from "/rest.js";
+import { data } from "/data.js";
 import { button, el, say } from "/dom.js";
 import { between } from "/figures.js";
 import { Requests } from "/live_requests.js";

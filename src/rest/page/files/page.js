@@ -5,16 +5,17 @@
 // A view is a module:
 //   id, title             in the address, and for people
 //   list(account, token)  optional: a part of its names, { values, next }
-//   show(main, route)     fills the empty element; route has account, name (or ""), a signal
-//                         that is aborted when something else is shown, listNames(), which lists
+//   show(main, route)     fills the empty element; route has account, name (or ""), filter (or ""), a
+//                         signal that is aborted when something else is shown, listNames(), which lists
 //                         the names anew, and open(name), which shows another one
 import * as rest from "/rest.js";
 import * as live from "/live.js";
+import * as partitions from "/partitions.js";
 import * as tables from "/tables.js";
 import { at, attempt, el, withdraw } from "/dom.js";
 import { addressOf, readAddress } from "/route.js";
 
-const VIEWS = [tables, live];
+const VIEWS = [tables, partitions, live];
 let shown = { account: null, view: null, end: new AbortController() };
 
 function mark(links, current) {
@@ -80,7 +81,7 @@ function show() {
 	return attempt(async () => {
 		const listed = before.account !== account || before.view !== view ? listNames() : null;
 		markName(asked.name);
-		await view.show(main, routeOf(asked.name));
+		await view.show(main, { ...routeOf(asked.name), filter: asked.filter });
 		await listed;
 	});
 }

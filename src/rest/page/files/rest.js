@@ -91,8 +91,3 @@ export function change(account, table, wanted) {
 	const { path, ...options } = requestOf(account, table, wanted);
 	return ask("/table" + path, options);
 }
-
-// Data of the page itself, such as /live.
-export async function data(path) {
-	return (await get(path)).body;
-}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the fragment of the page's address says: #ACCOUNT/VIEW/NAME.
+// What the fragment of the page's address says: #ACCOUNT/VIEW/NAME/FILTER.
 
-export function addressOf(account, view, name) {
-	const parts = name ? [account, view, name] : [account, view];
+export function addressOf(account, view, name, filter) {
+	const parts = [account, view, name, filter].filter((part) => part);
 	return "#" + parts.map(encodeURIComponent).join("/");
 }
 
@@ -11,6 +11,11 @@ export function readAddress() {
 	try {
 		parts = location.hash.slice(1).split("/").map(decodeURIComponent);
 	} catch { /* somebody typed it */ }
-	const [account = "", view = "", name = ""] = parts;
-	return { account, view, name };
+	const [account = "", view = "", name = "", filter = ""] = parts;
+	return { account, view, name, filter };
+}
+
+// The filter for the rows of one partition.
+export function partitionFilter(key) {
+	return `PartitionKey eq '${key.replaceAll("'", "''")}'`;
 }

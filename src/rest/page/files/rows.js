@@ -5,6 +5,7 @@ import { attempt, button, el, focusOffer, offer, say } from "/dom.js";
 import { ChangeSet } from "/change_set.js";
 import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
+import { partitionFilter } from "/route.js";
 
 class Rows {
 	constructor(main, route) {
@@ -13,7 +14,7 @@ class Rows {
 		this.asked = 0;
 		this.filter = el("input", {
 			id: "filter", placeholder: "PartitionKey eq 'p' and Age gt 30", autocomplete: "off",
-			spellcheck: "false",
+			spellcheck: "false", value: route.filter,
 		});
 		this.caption = el("caption", {}, route.name);
 		this.editor = new RowEditor(this);
@@ -41,7 +42,7 @@ class Rows {
 	}
 
 	choosePartition(key) {
-		this.filter.value = `PartitionKey eq '${key.replaceAll("'", "''")}'`;
+		this.filter.value = partitionFilter(key);
 		return attempt(() => this.show());
 	}
 

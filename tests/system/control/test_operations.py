@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The alert rules and the dashboard of examples/operations name metrics and labels that exist."""
+"""The alert rules and the dashboard of examples/operations name metrics and labels that exist.
+Prometheus' own promtool reads the rules, the panels and the figures, and tries each alert."""
 
 import json
 import pathlib
 import re
+import subprocess
 
 import pytest
 
 import prometheus_text
 from rest_client import Client, ok
-from tools import get
+from tools import get, need
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples/operations"
 # Prometheus adds these itself.
@@ -81,3 +83,62 @@ def test_AD5_every_panel_names_metrics_that_exist(shown):
     ("sum by (front_end, le) (rowfs_operation_duration_seconds_bucket)", set())))
 def test_AD5_a_wrong_name_is_found(shown, expr, what):
     assert wrong(expr, labels_of(expr), shown) == what
+
+
+def promtool(*args, input=None):
+    need("promtool")
+    done = subprocess.run(["promtool", *map(str, args)], input=input, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_AD5_promtool_reads_the_rules_and_the_panels(work):
+    assert f"{len(alerts())} rules found" in promtool("check", "rules", EXAMPLES / "alerts.yml")
+    rules = [{"record": f"panel:{i}", "expr": e} for i, e in enumerate(panels())]
+    (work / "panels.yml").write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
+    assert f"{len(rules)} rules found" in promtool("check", "rules", work / "panels.yml")
+
+
+def test_AD5_promtool_reads_the_figures(rest_mount, rest_store):
+    m = rest_mount(rest_store)
+    with Client(m.port) as client:
+        ok(client.create_table("Tab"))
+    promtool("check", "metrics", input=get(m / ".rowfs/metrics").decode())
+
+
+def slow(per_minute):
+    """A histogram with 1,000 operations a minute, of which so many take up to 2 s, the others up to 1 s."""
+    base = 'rowfs_operation_duration_seconds_bucket{instance="a",operation="op",front_end="rest",le="%s"}'
+    return {base % "1": f"0+{1000 - per_minute}x60", base % "2": "0+1000x60", base % "+Inf": "0+1000x60"}
+
+
+# The series of a minute each that make an alert fire within the hour, and those that do not.
+FIRING = {
+    "RowfsDown": ({'up{job="rowfs"}': "0x60"}, {'up{job="rowfs"}': "1x60"}),
+    "RowfsFails": ({'rowfs_operation_errors_total{kind="failed"}': "0+1x60"},
+                   {'rowfs_operation_errors_total{kind="refused"}': "0+1x60"}),
+    "RowfsSlow": (slow(11), slow(9)),
+    "RowfsLogIsLarge": ({"rowfs_store_log_bytes": "2000000001x60"}, {"rowfs_store_log_bytes": "2000000000x60"}),
+    "RowfsSnapshotIsOld": ({"rowfs_snapshot_age_seconds": "86401x60"}, {"rowfs_snapshot_age_seconds": "86400x60"}),
+    "RowfsPartitionIsHot": ({"rowfs_partition_entities_per_second": "501x60"},
+                            {"rowfs_partition_entities_per_second": "500x60"}),
+    "RowfsQueueWaits": ({"rowfs_queue_waiting_seconds": "601x60"}, {"rowfs_queue_waiting_seconds": "600x60"}),
+}
+
+
+def test_AD5_each_alert_fires_beyond_its_limit_only(work):
+    names = re.findall(r"- alert: (\w+)", (EXAMPLES / "alerts.yml").read_text())
+    assert sorted(names) == sorted(FIRING)
+    tests = []
+    for name, cases in FIRING.items():
+        for series, fires in zip(cases, (1, 0)):
+            tests.append({
+                "interval": "1m",
+                "input_series": [{"series": s, "values": v} for s, v in series.items()],
+                "promql_expr_test": [{
+                    "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) or vector(0)',
+                    "eval_time": "50m", "exp_samples": [{"labels": "{}", "value": fires}]}]})
+    (work / "tests.yml").write_text(json.dumps({
+        "rule_files": [str(EXAMPLES / "alerts.yml")], "evaluation_interval": "1m", "tests": tests}))
+    promtool("test", "rules", work / "tests.yml")

@@ -100,7 +100,8 @@ struct span cloud_change_condition(const struct cloud_change *change)
 
 /* ---- after a lost answer ---- */
 
-enum err cloud_change_done(struct client *c, struct span table, const struct cloud_change *change,
+/* Whether the row now is as the change leaves it. */
+static enum err is_done(struct client *c, struct span table, const struct cloud_change *change,
 	bool *ret, char etag[CLOUD_ETAG_MAX])
 {
 	struct cloud_row row = { 0 };
@@ -127,12 +128,27 @@ static bool may_be_own(enum err e)
 	return e == ERR_ENTITY_EXISTS || e == ERR_NOT_FOUND || e == ERR_CONDITION_NOT_MET;
 }
 
+enum err cloud_change_settle(struct client *c, struct span table, const struct cloud_change *change,
+	bool again, enum err e, char etag[CLOUD_ETAG_MAX], struct err_detail *detail)
+{
+	bool done = false;
+	if (e != ERR_OUTCOME_UNKNOWN && !(again && may_be_own(e)))
+		return e;
+	if (is_done(c, table, change, &done, etag) == ERR_OK && done)
+		return ERR_OK;
+	if (e == ERR_OUTCOME_UNKNOWN)
+		return e;
+	/* Somebody may have changed the row after it was done. */
+	return err_set(detail, ERR_OUTCOME_UNKNOWN,
+		"the answer was lost, and the row is not as it was written");
+}
+
 enum err cloud_change(struct client *c, struct span table, const struct cloud_change *change,
 	char etag[CLOUD_ETAG_MAX], struct err_detail *detail)
 {
 	struct buf path = BUF_INIT(PATH_LIMIT), body = BUF_INIT((size_t)LIMIT_DOCUMENT_BYTES * 2);
 	struct http_response answer = { 0 };
-	bool again = false, done = false;
+	bool again = false;
 	cloud_change_path(table, change, &path);
 	cloud_change_body(change, &body);
 	const struct client_request r = { .method = cloud_change_method(change),
@@ -151,9 +167,7 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 		memcpy(etag, sent.p, sent.n);
 		etag[sent.n] = 0;
 	}
-	if (again && may_be_own(e) && cloud_change_done(c, table, change, &done, etag) == ERR_OK &&
-		done)
-		e = ERR_OK;
+	e = cloud_change_settle(c, table, change, again, e, etag, detail);
 	http_response_fini(&answer);
 	buf_fini(&path);
 	buf_fini(&body);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads and changes rows of a cloud account, one or a group at a time, and its tables.  A change whose
  * answer was lost is sent again; if the service then refuses it, the row is read back and compared, so
- * that a change that was done is never reported as a failure. */
+ * that a change that was done is never reported as refused. */
 #ifndef CLOUD_CHANGE_H
 #define CLOUD_CHANGE_H
 
@@ -52,8 +52,10 @@ const char *cloud_change_method(const struct cloud_change *change);
 void cloud_change_path(struct span table, const struct cloud_change *change, struct buf *out);
 void cloud_change_body(const struct cloud_change *change, struct buf *out);
 struct span cloud_change_condition(const struct cloud_change *change);
-/* Whether the row now is as the change leaves it.  etag may be NULL. */
-enum err cloud_change_done(struct client *c, struct span table, const struct cloud_change *change,
-	bool *ret, char etag[CLOUD_ETAG_MAX]);
+/* Decides what an error means after a lost answer (again: to an earlier try; e: ERR_OUTCOME_UNKNOWN) by reading
+ * the row.  ERR_OK: it is as the change leaves it; etag (may be NULL) gets its ETag.  ERR_OUTCOME_UNKNOWN: it
+ * is not, but somebody may have changed it since.  Other errors stay. */
+enum err cloud_change_settle(struct client *c, struct span table, const struct cloud_change *change,
+	bool again, enum err e, char etag[CLOUD_ETAG_MAX], struct err_detail *detail);
 
 #endif

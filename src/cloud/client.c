@@ -284,7 +284,7 @@ enum err client_send(struct client *c, const struct client_request *r, struct ht
 			break;
 	}
 	/* An earlier try may have been done. */
-	if (again && e == ERR_IO)
+	if (again && (e == ERR_IO || e == ERR_THROTTLED))
 		e = ERR_OUTCOME_UNKNOWN;
 	if (ret_again != NULL)
 		*ret_again = again;

@@ -85,10 +85,7 @@ static enum err send_group(struct client *c, struct span table, const struct clo
 enum err cloud_change_group(struct client *c, struct span table, const struct cloud_change *changes,
 	size_t n, char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail)
 {
-	bool again = false, done = false;
+	bool again = false;
 	enum err e = send_group(c, table, changes, n, etags, &again, detail);
-	if (e == ERR_OK || !again || e == ERR_CANCELLED || e == ERR_NO_MEMORY)
-		return e;
-	enum err r = cloud_change_done(c, table, &changes[0], &done, NULL);
-	return r == ERR_OK && done ? ERR_OK : e;
+	return cloud_change_settle(c, table, &changes[0], again, e, NULL, detail);
 }

@@ -82,8 +82,6 @@ static enum err kind_of(int status, struct span code)
 		return ERR_OUTCOME_UNKNOWN;
 	if (span_is(code, "EntityNotFound"))
 		return ERR_NOT_FOUND;
-	if (status == 403 && span_is(code, "AuthorizationFailure"))
-		return ERR_AUTH_FAILED; /* of the credential or the network, not of this machine */
 	enum err e = err_from_code(status, code);
 	if (e != ERR_COUNT_)
 		return e;

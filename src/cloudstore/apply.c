@@ -267,6 +267,7 @@ static enum err send_rows(struct sending *w, size_t n)
 	else
 		e = cloud_change(client, w->table.name, &w->change, etag, w->why);
 	clients_give(&w->s->clients, client);
+	e = cloudstore_error(e);
 	if (e == ERR_OK && n == 1)
 		e = take_answer(w, etag);
 	/* The shadow is out of date, or may be. */
@@ -422,8 +423,8 @@ static enum err change_table(
 	may_block(BLOCK_SURE);
 	cloudstore_lock_names(s, s->account);
 	if (e == ERR_OK)
-		e = put ? cloud_table_create(client, c->name, why)
-			: cloud_table_delete(client, at.there.name, why);
+		e = cloudstore_error(put ? cloud_table_create(client, c->name, why)
+					 : cloud_table_delete(client, at.there.name, why));
 	if (e == ERR_OK) {
 		c->version = cloudstore_new_version(s->shadow);
 		e = store_apply(s->shadow, c, 1, durable, why);

@@ -40,6 +40,11 @@ void cloudstore_unlock_rows(struct cloudstore *s, uint64_t table, struct span pk
 
 /* Learns from an ETag of the service, and the version that it stands for, how the service writes them. */
 void cloudstore_note_etag(struct cloudstore *s, const char *etag, int64_t version);
+/* Returns the error of a request as the mount has it: AuthorizationFailure is about the credential. */
+static inline enum err cloudstore_error(enum err e)
+{
+	return e == ERR_NOT_PERMITTED ? ERR_AUTH_FAILED : e;
+}
 /* Returns a version for a change that the service does not know of. */
 int64_t cloudstore_new_version(struct store *shadow);
 

@@ -91,8 +91,7 @@ static enum err end(struct refresh *r, enum err e)
 		cloudstore_unlock_rows(r->s, r->dir->parent, r->dir->key);
 	else
 		cloudstore_unlock_names(r->s, r->dir->id);
-	if (e == ERR_OUTCOME_UNKNOWN)
-		e = ERR_IO;
+	e = e == ERR_OUTCOME_UNKNOWN ? ERR_IO : cloudstore_error(e);
 	if (e == ERR_TABLE_NOT_FOUND)
 		e = ERR_NOT_FOUND;
 	if (e != ERR_OK && e != ERR_NOT_FOUND)

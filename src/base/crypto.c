@@ -219,6 +219,36 @@ bool base64_decode_exact(struct span text, void *out, size_t n)
 	return decoded_size(text, &size) && size == n && decode(text, out);
 }
 
+/* Writes up to four characters of base64url as base64 with padding. */
+static size_t to_base64(struct span text, char quad[4])
+{
+	size_t n = text.n < 4 ? text.n : 4;
+
+	for (size_t i = 0; i < 4; i++) {
+		char c = i < n ? text.p[i] : '=';
+		/* Characters of the other alphabet become ones of neither. */
+		quad[i] = (char)(c == '-' ? '+' : c == '_' ? '/' : c == '+' || c == '/' ? ' ' : c);
+	}
+	return n;
+}
+
+bool base64url_decode(struct span text, struct buf *out)
+{
+	size_t n = text.n / 4 * 3 + (text.n % 4 > 1 ? text.n % 4 - 1 : 0);
+
+	if (text.n % 4 == 1 || !buf_reserve(out, n))
+		return false;
+	for (size_t i = 0, at = out->len; i < text.n; i += 4, at += 3) {
+		char quad[4];
+		size_t digits = to_base64(span_make(text.p + i, text.n - i), quad);
+		if (!take_quad(quad, digits, out->data + at))
+			return false;
+	}
+	out->len += n;
+	out->data[out->len] = '\0';
+	return true;
+}
+
 void base32_sha256(const uint8_t digest[32], char out[BASE32_SHA256_LEN])
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Digests, HMAC, random bytes, base64 and base32.  Only this module calls OpenSSL. */
+ * Digests, HMAC, random bytes, base64 and base32.  Public keys are in public_key.h. */
 #ifndef BASE_CRYPTO_H
 #define BASE_CRYPTO_H
 
@@ -34,6 +34,10 @@ void base64_encode(struct span bytes, struct buf *out);
 bool base64_decode(struct span text, struct buf *out);
 /* Decodes as base64_decode().  Returns false unless the text encodes exactly n bytes. */
 bool base64_decode_exact(struct span text, void *out, size_t n);
+
+/* Appends the bytes of base64url text, which has no padding (RFC 7515).  Returns false as
+ * base64_decode(). */
+bool base64url_decode(struct span text, struct buf *out);
 
 #define BASE32_SHA256_LEN 52
 /* Writes the base32 text (RFC 4648, A-Z2-7) without padding and without a NUL. */

@@ -79,6 +79,7 @@
 	X(IDSET, "fs/core/idset.h", "rwlock: one set of counted ids") \
 	X(NID, "fs/core/nid.c", "numbers for nodes of rows with millions of versions") \
 	/* The socket and the program. */ \
+	X(TOKEN_KEYS, "rest/tokens/key_file.h", "rwlock: the keys of tokens; written while their file is read again") \
 	X(DELAYED, "rest/http/delayed.c", "the connections whose answer comes later") \
 	X(WATCHDOG, "rest/http/watchdog.c", "the list of connections, and that their descriptors are open") \
 	X(CONTROL, "daemon/control/server.c", "how many commands are served") \

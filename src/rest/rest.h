@@ -48,6 +48,9 @@ struct rest_options {
 	const char *endpoints[REST_ENDPOINTS_MAX];
 	size_t nendpoints;
 	const char *tenant; /* a UUID for challenges; NULL: REST_TENANT_DEFAULT */
+	/* Which bearer tokens are accepted: "basic" or "jwks:FILE" (rest/tokens/oauth.h); NULL:
+	 * none. */
+	const char *oauth;
 	/* PEM files; with them the TCP endpoints use TLS.  Give both or neither.  The strings must
 	 * outlive the server. */
 	const char *cert, *key;
@@ -74,6 +77,10 @@ const char *rest_default_endpoint(size_t i);
 const char *rest_endpoint_address(const char *endpoint);
 /* Checks the syntax of an endpoint.  ERR_INVALID_INPUT with the reason. */
 enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail);
+
+/* Checks the text of `oauth` above and returns the name of its file, NULL for basic.
+ * ERR_INVALID_INPUT. */
+enum err rest_oauth_parse(const char *oauth, const char **ret_file);
 
 /* Opens all endpoints and serves them in its own threads until rest_stop().  The caller keeps the
  * service, which must outlive the server.  On an error nothing stays open, and detail names the

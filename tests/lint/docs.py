@@ -152,7 +152,7 @@ def check_promises(top, say):
     """| R1 | … in semantics.md against def test_R1_… in tests/system."""
     have = re.findall(r"^\| ([A-Z]+\d+) \|", "".join(
         read(top, f"docs/{page}.md")
-        for page in ("semantics", "blobs", "cluster", "operating", "page")), re.M)
+        for page in ("semantics", "blobs", "cluster", "operating", "page", "tokens")), re.M)
     if len(have) < 20:
         say("docs/semantics.md: the promises were not understood")
     for name in sorted({n for n in have if have.count(n) > 1}):

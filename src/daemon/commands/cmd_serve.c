@@ -45,6 +45,7 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		{ "admin", rest_settings_admin },
 		{ "admin-public", rest_settings_admin_public },
 		{ "faults", rest_settings_faults },
+		{ "oauth", rest_settings_oauth },
 		{ "page", rest_settings_page },
 		{ "rest", rest_settings_endpoint },
 		{ "rest-cert", rest_settings_cert },
@@ -147,6 +148,9 @@ static const struct option_spec options[] = {
 		"count=3'" },
 	{ "blob-space", 0, "SIZE",
 		"the content of all blobs together, as 100G (default 0: what the disk has)" },
+	{ "oauth", 0, "basic|jwks:FILE",
+		"accept bearer tokens: with the claims that the emulator asks for, or signed by a key "
+		"of FILE" },
 	{ "page", 0, "ENDPOINT",
 		"a page for browsers, on a loopback address; prints a link that opens it once" },
 	{ "rest", 0, "ENDPOINT",

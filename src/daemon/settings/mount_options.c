@@ -33,6 +33,7 @@ enum option_kind {
 	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
 	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LOG,
+	OPTION_OAUTH,
 	OPTION_PAGE,
 	OPTION_PARTITION_TARGET,
 	OPTION_REFUSED,
@@ -125,6 +126,7 @@ static const struct {
 	{ "nosymfollow", OPTION_IGNORED }, /* there are no symbolic links */
 	{ "nouser", OPTION_IGNORED },
 	{ "nousers", OPTION_IGNORED },
+	{ "oauth=", OPTION_OAUTH },
 	{ "owner", OPTION_IGNORED },
 	{ "page=", OPTION_PAGE },
 	{ "partition-target=", OPTION_PARTITION_TARGET },
@@ -230,6 +232,7 @@ static bool rest_option(const struct parser *p, enum option_kind kind, const cha
 		{ OPTION_ADMIN, "admin=", rest_settings_admin },
 		{ OPTION_ADMIN_PUBLIC, "admin-public", rest_settings_admin_public },
 		{ OPTION_FAULTS, "faults=", rest_settings_faults },
+		{ OPTION_OAUTH, "oauth=", rest_settings_oauth },
 		{ OPTION_PAGE, "page=", rest_settings_page },
 		{ OPTION_REST, "rest=", rest_settings_endpoint },
 		{ OPTION_REST_CERT, "rest-cert=", rest_settings_cert },
@@ -327,6 +330,7 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_ADMIN:
 	case OPTION_ADMIN_PUBLIC:
 	case OPTION_FAULTS:
+	case OPTION_OAUTH:
 	case OPTION_PAGE:
 	case OPTION_REST:
 	case OPTION_REST_CERT:

@@ -166,6 +166,18 @@ enum err rest_settings_tenant(struct rest_settings *s, const char *value, struct
 	return ERR_OK;
 }
 
+enum err rest_settings_oauth(struct rest_settings *s, const char *value, struct err_detail *detail)
+{
+	char path[PATH_MAX] = "";
+	const char *file;
+	if (rest_oauth_parse(value, &file) != ERR_OK)
+		return err_set(detail, ERR_INVALID_INPUT, "is basic or jwks:FILE, not '%s'", value);
+	enum err e = file != NULL ? resolve(file, path, detail) : ERR_OK;
+	(void)snprintf(s->oauth, sizeof(s->oauth), "%s%s", file != NULL ? "jwks:" : value, path);
+	s->options.oauth = s->oauth;
+	return e;
+}
+
 enum err rest_settings_tls(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->has_tls = true;
@@ -298,5 +310,9 @@ enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail
 	if (o->faults != NULL && o->nendpoints == s->nadmin + s->npage)
 		return err_set(detail, ERR_INVALID_INPUT,
 			"faults= are those of a REST socket, and there is no rest=");
+	if (o->oauth != NULL && !tls && !any_unix)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"oauth= needs TLS (rest-cert= and rest-key=) or a Unix socket, as a token is a "
+			"secret");
 	return read_limits(s, detail);
 }

@@ -13,6 +13,7 @@ struct rest_settings {
 	char endpoints[REST_ENDPOINTS_MAX][320];
 	char cert[PATH_MAX], key[PATH_MAX];
 	char tenant[40];
+	char oauth[PATH_MAX + 8];
 	bool has_trust, has_tls;
 	size_t nadmin; /* endpoints that are admin sockets */
 	size_t npage;  /* endpoints that serve the page */
@@ -36,6 +37,8 @@ enum err rest_settings_key(struct rest_settings *s, const char *value, struct er
 /* A UUID. */
 enum err rest_settings_tenant(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
+/* "basic" or "jwks:FILE". */
+enum err rest_settings_oauth(struct rest_settings *s, const char *value, struct err_detail *detail);
 /* "strong" or "legacy". */
 enum err rest_settings_tls(struct rest_settings *s, const char *value, struct err_detail *detail);
 /* "UID[:UID...]" or "none". */

@@ -105,6 +105,11 @@ static enum err check_access(const struct request_context *c, struct source_requ
 	bool same = strcmp(c->url.account, from->url.account) == 0;
 	if (same && c->access.kind == ACCESS_OWNER)
 		return ERR_OK;
+	if (same && c->access.kind == ACCESS_TOKEN)
+		return access_allows(c->rest, &c->access, &read, from->container, &from->detail) ==
+				ERR_OK
+			? ERR_OK
+			: ERR_COPY_ACCESS;
 	if (!query_params_find(&from->url.params, "sig", &(struct span){ 0 }))
 		return blob_request_anonymous(from) ? ERR_OK : ERR_COPY_ACCESS;
 	enum err e = access_check(&facts, &from->access, &from->detail);

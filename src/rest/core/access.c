@@ -35,13 +35,29 @@ static enum err collect_sas(
 	return ERR_OK;
 }
 
+/* Returns true for the scheme Bearer, and leaves only the token. */
+static bool is_bearer(struct span *header)
+{
+	static const struct span scheme = SPAN_LIT("Bearer");
+	if (header->n < scheme.n || strncasecmp(header->p, scheme.p, scheme.n) != 0 ||
+		(header->n > scheme.n && header->p[scheme.n] != ' '))
+		return false;
+	*header = span_make(header->p + scheme.n, header->n - scheme.n);
+	while (header->n > 0 && header->p[0] == ' ')
+		*header = span_make(header->p + 1, header->n - 1);
+	return true;
+}
+
 static enum err check_header(const struct access_facts *f, struct span header, struct access *ret,
 	struct err_detail *detail)
 {
 	if (request_header_count(f->request, "Authorization") > 1)
 		return err_set(
 			detail, ERR_AUTH_HEADER, "There is more than one Authorization header.");
-	return auth_shared_key(f, header, ret, detail);
+	if (!is_bearer(&header))
+		return auth_shared_key(f, header, ret, detail);
+	ret->credential = CREDENTIAL_TOKEN;
+	return auth_bearer(f, header, ret, detail);
 }
 
 static enum err check_sas(
@@ -139,6 +155,29 @@ static enum err service_sas_allows(const struct access *a, const struct access_n
 	return ERR_OK;
 }
 
+/* Returns true if these letters, for one type of resource, are enough. */
+static bool has_letters(const struct access_need *need, char type, uint32_t letters)
+{
+	return (need->account_types & PERMISSION(type)) != 0 &&
+		(need->account_any == 0 || (letters & need->account_any) != 0) &&
+		(letters & need->account_all) == need->account_all;
+}
+
+/* An operation that no account SAS allows is for the key, except the policies of containers. */
+static enum err token_allows(
+	const struct access *a, const struct access_need *need, struct err_detail *detail)
+{
+	const struct grants *g = &a->bearer.grants;
+	if (g->roles != 0 &&
+		(has_letters(need, 's', g->service) || has_letters(need, 'c', g->containers) ||
+			has_letters(need, 'o', g->objects) ||
+			(need->account_types == 0 && g->policies)))
+		return ERR_OK;
+	return err_set(detail, ERR_SAS_PERMISSION,
+		g->roles != 0 ? "The roles of the token do not allow it."
+			      : "The token has no role for this service in this account.");
+}
+
 enum err access_allows(const struct rest_service *rest, const struct access *a,
 	const struct access_need *need, struct span container, struct err_detail *detail)
 {
@@ -147,6 +186,8 @@ enum err access_allows(const struct rest_service *rest, const struct access *a,
 		return ERR_OK;
 	case ACCESS_ACCOUNT_SAS:
 		return account_sas_allows(rest->letter, a, need, detail);
+	case ACCESS_TOKEN:
+		return token_allows(a, need, detail);
 	case ACCESS_SERVICE_SAS:
 		break;
 	}

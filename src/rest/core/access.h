@@ -8,6 +8,7 @@
 #include "base/span.h"
 #include "rest/core/request.h"
 #include "rest/core/request_url.h"
+#include "rest/tokens/oauth.h"
 #include "service/core/accounts.h"
 #include "service/core/service.h"
 #include "service/sas/sas.h"
@@ -20,6 +21,7 @@ enum access_kind {
 	ACCESS_OWNER,       /* an account key signed it, or the peer is trusted */
 	ACCESS_ACCOUNT_SAS, /* protocol section 4.6 */
 	ACCESS_SERVICE_SAS, /* protocol section 4.5 */
+	ACCESS_TOKEN,       /* a bearer token */
 };
 
 /* A set of letters, one bit each: PERMISSION('r'). */
@@ -28,13 +30,15 @@ enum access_kind {
 struct access {
 	enum access_kind kind;
 	enum credential_kind credential;
-	uint32_t permissions;    /* SAS: sp, or that of its stored policy */
+	/* SAS: sp, or that of its stored policy; token: what it allows for objects */
+	uint32_t permissions;
 	uint32_t services;       /* account SAS: ss */
 	uint32_t resource_types; /* account SAS: srt */
 	int version;             /* SAS: sv as 20190202; else 0 */
 	struct sas sas;          /* SAS: its fields, borrowed from the URL */
 	/* service SAS: the table or queue that it is for; borrowed from the URL */
 	struct span container;
+	struct bearer bearer; /* token */
 };
 
 /* The permissions that an operation requires of a SAS.  Each route (rest/core/route.h) has one. */
@@ -60,7 +64,7 @@ struct access_facts {
 
 /* Checks the validity of a credential, whatever the operation: its signature, time, address,
  * protocol and stored policy.  The credential is an Authorization header (SharedKey,
- * SharedKeyLite), the parameters of a SAS, or a trusted peer.
+ * SharedKeyLite, Bearer), the parameters of a SAS, or a trusted peer.
  *
  * ERR_AUTH_NONE without a credential; ERR_AUTH_BEARER,
  * ERR_AUTH_FAILED, ERR_AUTH_HEADER, ERR_SAS_IP, ERR_SAS_PROTOCOL; errors of the store.  detail says

@@ -48,12 +48,9 @@ static enum err check_scheme(struct span scheme, struct err_detail *detail)
 {
 	if (same_word(scheme, "SharedKey") || same_word(scheme, "SharedKeyLite"))
 		return ERR_OK;
-	if (same_word(scheme, "Bearer"))
-		return err_set(detail, ERR_AUTH_BEARER,
-			"Bearer tokens are not supported here; use an account key or a shared "
-			"access signature.");
 	return err_set(detail, ERR_AUTH_HEADER,
-		"The scheme is SharedKey or SharedKeyLite, not '%.*s'.", shown(scheme), scheme.p);
+		"The scheme is SharedKey, SharedKeyLite or Bearer, not '%.*s'.", shown(scheme),
+		scheme.p);
 }
 
 /* Parses "SharedKey account:signature". */

@@ -161,6 +161,10 @@ static enum err authenticate(struct handling *h)
 	enum err e = access_check(&facts, &c->access, &c->detail);
 	if (e == ERR_AUTH_NONE && c->rest->admits_anonymous != NULL && c->rest->admits_anonymous(c))
 		e = ERR_OK;
+	if (e == ERR_OK && c->access.kind == ACCESS_TOKEN &&
+		!version_has(c->version, VERSION_BEARER))
+		return err_set(
+			&c->detail, ERR_AUTH_FAILED, "Bearer tokens came with version 2017-11-09.");
 	return is_challenge(e) && !version_has(c->version, VERSION_BEARER) ? ERR_AUTH_FAILED : e;
 }
 

@@ -30,7 +30,8 @@ struct peer {
 enum credential_kind {
 	CREDENTIAL_UNKNOWN, /* the request was refused before */
 	CREDENTIAL_NONE,
-	CREDENTIAL_KEY, /* an Authorization header */
+	CREDENTIAL_KEY, /* an Authorization header of another scheme than Bearer */
+	CREDENTIAL_TOKEN,
 	CREDENTIAL_SAS,
 	CREDENTIAL_TRUSTED, /* the peer of a Unix socket */
 	CREDENTIAL_SESSION, /* of the page */
@@ -53,6 +54,7 @@ struct request {
 	uint64_t since_us;         /* clock_mono_us() when it was complete; 0: now */
 	const uint8_t *id;         /* REQUEST_ID_BYTES unique bytes; NULL: make them */
 	const char *tenant;        /* for the challenge of a 401; NULL: the default */
+	struct oauth *oauth;       /* which bearer tokens are accepted; NULL: none */
 	struct buf_memory *memory; /* for the body of the response; NULL: no budget */
 	void *stream;  /* a body that was taken in parts (rest_service.h); NULL: it is `body` */
 	bool stopping; /* the server takes no new requests for storage */

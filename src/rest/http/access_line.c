@@ -132,6 +132,7 @@ static const char *credential_name(enum credential_kind c)
 		[CREDENTIAL_UNKNOWN] = "-",
 		[CREDENTIAL_NONE] = "anonymous",
 		[CREDENTIAL_KEY] = "key",
+		[CREDENTIAL_TOKEN] = "token",
 		[CREDENTIAL_SAS] = "sas",
 		[CREDENTIAL_TRUSTED] = "trusted",
 		[CREDENTIAL_SESSION] = "session",

@@ -66,6 +66,7 @@ struct rest {
 	atomic_size_t held_high; /* the maximum since the watchdog's last round */
 	struct burst burst;      /* the watchdog's */
 	char tenant[sizeof(REST_TENANT_DEFAULT)];
+	struct oauth *oauth; /* NULL: no bearer tokens */
 	struct endpoint endpoints[LISTENERS_MAX];
 	size_t nendpoints;
 	char page_link[PAGE_LINK_BYTES];

@@ -67,6 +67,7 @@ struct request connection_request(const struct connection *c)
 		.tenant = c->rest->tenant,
 		.stopping = atomic_load_explicit(&c->rest->stopping, memory_order_relaxed),
 		.facts = c->access != NULL ? &c->access->facts : NULL,
+		.oauth = c->rest->oauth,
 	};
 }
 

@@ -11,6 +11,7 @@
 #include "rest/http/services.h"
 #include "rest/http/tls.h"
 #include "rest/page/page.h"
+#include "rest/tokens/oauth.h"
 #include "service/core/faults.h"
 
 #include <errno.h>
@@ -256,7 +257,9 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 	r->tls_legacy = o->tls_legacy;
 	r->cert = o->cert;
 	r->key = o->key;
-	if (r->tls)
+	if (o->oauth != NULL)
+		e = oauth_open(o->oauth, &r->oauth, detail);
+	if (e == ERR_OK && r->tls)
 		e = rest_reload(r, detail);
 	if (e == ERR_OK)
 		e = open_listeners(r, o, detail);
@@ -284,6 +287,11 @@ enum err rest_endpoint_check(const char *endpoint, struct err_detail *detail)
 		return err_set(detail, ERR_INVALID_INPUT, "'%s': no service has the name '%.*s'",
 			endpoint, (int)(address - endpoint) - 1, endpoint);
 	return endpoint_check(address, detail);
+}
+
+enum err rest_oauth_parse(const char *oauth, const char **ret_file)
+{
+	return oauth_parse(oauth, ret_file);
 }
 
 enum err rest_start(struct service *service, const struct rest_options *options, struct rest **ret,
@@ -393,5 +401,6 @@ void rest_stop(struct rest *r)
 	workers_free(r->long_workers);
 	watchdog_stop(r->watchdog);
 	delayed_fini(&r->delayed);
+	oauth_close(r->oauth);
 	free(r);
 }

@@ -112,6 +112,7 @@ def test_AD8_each_kind_of_credential_is_named(serve, rest_store, work, path):
         client.clone(sign=None).query("Tab")
         client.clone(sign=None, sas=table_sas(ACCOUNT, KEY, "Tab")).query("Tab")
         client.clone(key="AAAA").query("Tab")
+        client.query("Tab", headers={"authorization": "Bearer a.b.c"})
         client.clone(account="nobody").query("Tab")
     at = next(e for e in s.endpoints if "/?link=" in e)
     port, link = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/\?link=\w+)", at).groups()
@@ -123,12 +124,12 @@ def test_AD8_each_kind_of_credential_is_named(serve, rest_store, work, path):
               headers={"Cookie": r.headers["Set-Cookie"].split(";")[0]})
     assert c.getresponse().status == 200
     c.close()
-    seen = objects(path, 7)
+    seen = objects(path, 8)
     assert [line["auth"] for line in seen] == [
-        "trusted", "anonymous", "sas", "key", "-", "-", "session"]
-    assert [line["status"] for line in seen] == [201, 401, 200, 403, 403, 303, 200]
-    assert [line["service"] for line in seen] == ["table"] * 5 + ["page"] * 2
-    assert seen[0]["client"] == "unix" and seen[6]["operation"] == "QueryTables"
+        "trusted", "anonymous", "sas", "key", "token", "-", "-", "session"]
+    assert [line["status"] for line in seen] == [201, 401, 200, 403, 401, 403, 303, 200]
+    assert [line["service"] for line in seen] == ["table"] * 6 + ["page"] * 2
+    assert seen[0]["client"] == "unix" and seen[7]["operation"] == "QueryTables"
 
 
 @pytest.mark.parametrize("form", ("json", "combined"))

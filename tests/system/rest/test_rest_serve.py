@@ -22,6 +22,7 @@ import conftest
 import pytest
 import rest_client
 import sdk
+from certificates import make_certificate
 from queue_client import Queues, code
 from rest_client import ok
 from test_rest_server import wait_until_read
@@ -46,16 +47,9 @@ def short():
 
 @pytest.fixture(scope="module")
 def certificate():
-    if not shutil.which("openssl"):
-        pytest.skip("needs openssl to make a certificate")
     path = pathlib.Path(tempfile.mkdtemp(prefix="rowfs-cert-"))
     for name in ("a", "b"):
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                        "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-                        "-keyout", path / f"{name}.key", "-out", path / f"{name}.pem"],
-                       check=True, capture_output=True)
+        make_certificate(path, name)
     yield path
     shutil.rmtree(path, ignore_errors=True)
 

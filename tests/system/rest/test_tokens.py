@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: MIT
+"""Bearer tokens over TLS and on a Unix socket: which are accepted, what their roles allow, and what a refused one
+is answered with.  tests/unit/test_oauth.c has the single claims, keys and limits."""
+
+import os
+import time
+
+import certificates
+import conftest
+import pytest
+import rest_client
+from issuer import CONTRIBUTOR, READER, Bearer, Issuer, claims, jwt, unsigned
+from rest_client import fails, ok
+
+INVALID, DENIED = "InvalidAuthenticationInfo", "AuthorizationPermissionMismatch"
+CHALLENGE = ("Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000"
+             "/oauth2/authorize resource_id=https://storage.azure.com")
+
+
+@pytest.fixture
+def secure(rest_store, serve, work):
+    """A factory: secure("--oauth=basic") -> Bearer, a client of a server with TLS."""
+    certificates.make_certificate(work, "a")
+    clients = []
+
+    def make(*options):
+        server = serve(rest_store, f"--rest-cert={work}/a.pem", f"--rest-key={work}/a.key", *options)
+        client = Bearer(server.port, work / "a.pem")
+        client.server = server
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def keys(secure, work):
+    """A client of a server that knows the issuer's keys, and the issuer; its file is keys.json."""
+    issuer = Issuer()
+    client = secure(f"--oauth=jwks:{issuer.write(work / 'keys.json')}")
+    client.file = work / "keys.json"
+    return client, issuer
+
+
+def invalid(answer, text):
+    fails(answer, 401, INVALID)
+    assert text in answer.message, answer.message
+    assert answer.headers["www-authenticate"] == CHALLENGE
+    return answer
+
+
+def test_OA1_without_the_option_every_token_is_refused(secure):
+    client = secure()
+    invalid(client.ask(unsigned(), "GET", "/Tables"), "not accepted here")
+    invalid(client.ask(unsigned(), "GET", "/?comp=list", "blob"), "not accepted here")
+
+
+def test_OA2_basic_checks_the_claims_and_gives_every_operation(secure):
+    client, now = secure("--oauth=basic"), int(time.time())
+    good = unsigned()
+    ok(client.ask(good, "POST", "/Tables", body={"TableName": "Blogs"}))
+    ok(client.ask(good, "GET", "/?restype=service&comp=properties"))
+    ok(client.ask(good, "PUT", "/jobs", "queue"))
+    ok(client.ask(good, "PUT", "/box?restype=container", "blob"))
+    fails(client.ask(good, "GET", "/Blogs?comp=acl"), 403, DENIED)
+    fails(client.ask(good, "GET", "/box?restype=container&comp=acl", "blob"), 403, DENIED)
+    forged = jwt.encode(claims(), "not the key of the issuer, but one of 32 bytes", algorithm="HS256")
+    ok(client.ask(forged, "GET", "/Tables"))
+    for text, token in (
+            ("expired", unsigned(nbf=1, exp=now - 60)), ("not valid yet", unsigned(nbf=now + 60)),
+            ("'iat'", unsigned(iat=None)), ("Issuer", unsigned(iss="https://sts.example/")),
+            ("Issuer", unsigned(iss=None)), ("Audience", unsigned(aud="https://vault.azure.net")),
+            ("three parts", "a.b"), ("three parts", "")):
+        invalid(client.ask(token, "GET", "/Tables"), text)
+
+
+def test_OA3_the_signature_decides(keys):
+    client, issuer = keys
+    reader = READER.format("Table")
+    ok(client.ask(issuer.token(reader), "GET", "/Tables"))
+    ok(client.ask(issuer.token(reader, curve=True), "GET", "/Tables"))
+    for text, token in (
+            ("No key has", issuer.token(reader, kid="r2")),
+            ("is ES256", issuer.token(reader, kid="e1")),
+            ("No key has", unsigned(roles=[reader])),
+            ("Signature verification failed", Issuer().token(reader)),
+            ("Signature verification failed", issuer.token(reader).rpartition(".")[0] + "."),
+            ("is RS256", jwt.encode(claims(roles=[reader]), "x" * 32, headers={"kid": "r1"}))):
+        invalid(client.ask(token, "GET", "/Tables"), text)
+
+
+def test_OA4_new_keys_count_at_once_and_a_damaged_file_changes_nothing(keys):
+    client, issuer = keys
+    reader = READER.format("Table")
+    old = issuer.token(reader)
+    ok(client.ask(old, "GET", "/Tables"))
+    client.file.write_text('{"keys":[')
+    ok(client.ask(old, "GET", "/Tables"))
+    assert "the keys of before stay" in client.server.log()
+    client.file.unlink()
+    ok(client.ask(old, "GET", "/Tables"))
+    issuer.replace_keys()
+    issuer.write(client.file.with_suffix(".part"))
+    os.replace(client.file.with_suffix(".part"), client.file)
+    invalid(client.ask(old, "GET", "/Tables"), "Signature verification failed")
+    ok(client.ask(issuer.token(reader), "GET", "/Tables"))
+
+
+def test_OA5_the_issuer_of_the_file_is_asked_for(keys):
+    client, issuer = keys
+    reader = READER.format("Table")
+    issuer.write(client.file, issuer="https://login.example/{tenantid}/v2.0")
+    invalid(client.ask(issuer.token(reader), "GET", "/Tables"), "Issuer did not match")
+    nobody = "https://login.example/00000000-0000-0000-0000-000000000000/v2.0"
+    ok(client.ask(issuer.token(reader, iss=nobody), "GET", "/Tables"))
+
+
+# What each role may do: (service, method, path, body or headers) with the roles that may.
+PUT_BLOB = {"x-ms-blob-type": "BlockBlob"}
+MESSAGE = "<QueueMessage><MessageText>one</MessageText></QueueMessage>"
+TABLES, QUEUES, BLOBS = ({READER.format(s), CONTRIBUTOR.format(s)} for s in ("Table", "Queue", "Blob"))
+CHANGES_TABLE, CHANGES_QUEUE, CHANGES_BLOB = (CONTRIBUTOR.format(s) for s in ("Table", "Queue", "Blob"))
+PROCESSOR, SENDER = "Storage Queue Data Message Processor", "Storage Queue Data Message Sender"
+OWNER, DELEGATOR = "Storage Blob Data Owner", "Storage Blob Delegator"
+EVERY = [*sorted(TABLES | QUEUES | BLOBS), PROCESSOR, SENDER, OWNER, DELEGATOR]
+USES = [
+    ("table", "GET", "/Tables", {}, TABLES),
+    ("table", "GET", "/Rows()", {}, TABLES),
+    ("table", "POST", "/Rows", {"body": {"PartitionKey": "p", "RowKey": "r"}}, {CHANGES_TABLE}),
+    ("table", "MERGE", "/Rows(PartitionKey='p',RowKey='r')", {"body": {"a": 1}}, {CHANGES_TABLE}),
+    ("table", "DELETE", "/Rows(PartitionKey='p',RowKey='r')", {"headers": {"if-match": "*"}}, {CHANGES_TABLE}),
+    ("table", "POST", "/Tables", {"body": {"TableName": "More"}}, {CHANGES_TABLE}),
+    ("table", "DELETE", "/Tables('More')", {}, {CHANGES_TABLE}),
+    ("table", "GET", "/?restype=service&comp=properties", {}, set()),
+    ("table", "GET", "/Rows?comp=acl", {}, set()),
+    ("queue", "GET", "/?comp=list", {}, QUEUES),
+    ("queue", "POST", "/jobs/messages", {"body": MESSAGE}, {CHANGES_QUEUE, SENDER}),
+    ("queue", "GET", "/jobs/messages?peekonly=true", {}, QUEUES | {PROCESSOR}),
+    ("queue", "GET", "/jobs/messages", {}, {CHANGES_QUEUE, PROCESSOR}),
+    ("queue", "DELETE", "/jobs/messages", {}, {CHANGES_QUEUE}),
+    ("queue", "GET", "/jobs?comp=metadata", {}, QUEUES),
+    ("queue", "PUT", "/other", {}, {CHANGES_QUEUE}),
+    ("queue", "GET", "/jobs?comp=acl", {}, set()),
+    ("blob", "GET", "/?comp=list", {}, BLOBS | {OWNER}),
+    ("blob", "GET", "/box?restype=container&comp=list", {}, BLOBS | {OWNER}),
+    ("blob", "PUT", "/box/b", {"body": "x", "headers": PUT_BLOB}, {CHANGES_BLOB, OWNER}),
+    ("blob", "GET", "/box/kept", {}, BLOBS | {OWNER}),
+    ("blob", "DELETE", "/box/b", {}, {CHANGES_BLOB, OWNER}),
+    ("blob", "PUT", "/box2?restype=container", {}, {CHANGES_BLOB, OWNER}),
+    ("blob", "GET", "/box?restype=container&comp=acl", {}, {OWNER}),
+    ("blob", "PUT", "/box?restype=container&comp=acl", {}, {OWNER}),
+]
+
+
+def test_OA6_each_role_allows_what_the_page_says(keys):
+    client, issuer = keys
+    for service, method, path, what in (
+            ("table", "POST", "/Tables", {"body": {"TableName": "Rows"}}), ("queue", "PUT", "/jobs", {}),
+            ("blob", "PUT", "/box?restype=container", {}),
+            ("blob", "PUT", "/box/kept", {"body": "x", "headers": PUT_BLOB})):
+        role = CHANGES_BLOB if service == "blob" else CONTRIBUTOR.format(service.title())
+        ok(client.ask(issuer.token(role), method, path, service, **what))
+    tokens = {role: issuer.token(role, curve=True) for role in EVERY}
+    for service, method, path, what, allowed in USES:
+        got = {role for role in EVERY
+               if client.ask(tokens[role], method, path, service, **what).code != DENIED}
+        assert got == allowed, (service, method, path)
+
+
+def test_OA7_a_role_is_for_the_account_that_it_names(keys):
+    client, issuer = keys
+    role = READER.format("Table").replace(" ", "")
+    ok(client.ask(issuer.token(f"{role}@{client.account}"), "GET", "/Tables"))
+    fails(client.ask(issuer.token(f"{role}@other"), "GET", "/Tables"), 403, DENIED)
+    fails(client.ask(issuer.token(), "GET", "/Tables"), 403, DENIED)
+    fails(client.ask(issuer.token(role), "GET", "/?comp=list", "queue"), 403, DENIED)
+
+
+@pytest.mark.parametrize("service, path", [("table", "/Tables"), ("queue", "/?comp=list"), ("blob", "/?comp=list")])
+def test_OA8_the_audience_is_storage_or_the_service_of_the_account(keys, service, path):
+    client, issuer = keys
+    role = READER.format(service.title())
+    for aud, good in (("https://storage.azure.com/", True), ("https://cosmos.azure.com", service == "table"),
+                      (f"https://{client.account}.{service}.core.windows.net", True),
+                      (f"https://{client.account}.file.core.windows.net", False),
+                      (f"https://other.{service}.core.windows.net", False)):
+        answer = client.ask(issuer.token(role, aud=aud), "GET", path, service)
+        assert answer.status == 200 if good else invalid(answer, "Audience"), (aud, answer)
+
+
+def test_OA9_a_token_needs_tls_or_a_unix_socket(rowfs, rest_store, serve, work):
+    bearer = {"authorization": f"Bearer {unsigned()}"}
+    done = rowfs("serve", rest_store, "--rest=127.0.0.1:0", "--oauth=basic", check=False)
+    assert done.returncode == 2 and "oauth= needs TLS" in done.stderr
+    server = serve(rest_store, "--rest=127.0.0.1:0", f"--rest=unix:{work}/s", "--rest-trust=none", "--oauth=basic")
+    with rest_client.Client(server.port) as c:
+        answer = fails(c.request("GET", "Tables", headers=bearer), 403, "AuthenticationFailed")
+        assert "not allowed with HTTP" in answer.message
+    with rest_client.Client(None, unix=f"{work}/s") as c:
+        ok(c.request("GET", "Tables", headers=bearer))
+        fails(c.request("GET", "Tables", sign=None), 401, "NoAuthenticationInformation")
+
+
+def test_OA10_versions_before_tokens_refuse_them(secure):
+    client = secure("--oauth=basic")
+    ok(client.ask(unsigned(), "GET", "/?comp=list", "blob", version="2017-11-09"))
+    fails(client.ask(unsigned(), "GET", "/?comp=list", "blob", version="2017-11-08"), 403, "AuthenticationFailed")
+    invalid(client.ask("a.b.c", "GET", "/?comp=list", "blob", version="2017-11-09"), "The token")
+
+
+def test_OA11_the_longest_and_deepest_token_is_accepted(keys):
+    client, issuer = keys
+    role = READER.format("Table")
+    deep, text = "x", "x" * 11500
+    for _ in range(7):
+        deep = [deep]
+    longest = issuer.token(role, filler=text)
+    while len(issuer.token(role, filler=text)) <= 16384:
+        longest, text = issuer.token(role, filler=text), text + "x"
+    assert len(longest) > 16380
+    ok(client.ask(longest, "GET", "/Tables"))
+    invalid(client.ask(issuer.token(role, filler=text), "GET", "/Tables"), "longer than 16 KiB")
+    ok(client.ask(issuer.token(role, filler=deep), "GET", "/Tables"))
+    invalid(client.ask(issuer.token(role, filler=[deep]), "GET", "/Tables"), "no JSON object")
+    ok(client.ask(issuer.token(role, *["other"] * 255), "GET", "/Tables"))
+    invalid(client.ask(issuer.token(role, *["other"] * 256), "GET", "/Tables"), "256 roles")
+
+
+def test_each_part_of_a_batch_needs_the_role(keys):
+    client, issuer = keys
+    changes = issuer.token(CHANGES_TABLE)
+    ok(client.ask(changes, "POST", "/Tables", body={"TableName": "Rows"}))
+    host = f"https://{client.account}.table.localhost:{client.port}"
+    part = ("--b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n{} HTTP/1.1\r\n"
+            "Accept: application/json;odata=minimalmetadata\r\n{}\r\n")
+    query = part.format(f"GET {host}/Rows()", "") + "--b--\r\n"
+    change = ("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n" +
+              part.format(f"POST {host}/Rows", 'Content-Type: application/json\r\n\r\n{"PartitionKey":"p","RowKey":"r"}')
+              .replace("--b", "--c") + "--c--\r\n--b--\r\n")
+    headers = {"content-type": "multipart/mixed; boundary=b"}
+    for role, body, refused in ((READER.format("Table"), query, False), (READER.format("Table"), change, True),
+                                (CHANGES_TABLE, change, False)):
+        answer = ok(client.ask(issuer.token(role), "POST", "/$batch", body=body, headers=headers))
+        assert (DENIED.encode() in answer.body) == refused, (role, answer.body)
+        assert b"HTTP/1.1 20" in answer.body or refused, answer.body
+
+
+def test_a_copy_within_the_account_needs_no_sas_and_one_from_another_does(keys):
+    client, issuer = keys
+    token = issuer.token(CHANGES_BLOB)
+    ok(client.ask(token, "PUT", "/box?restype=container", "blob"))
+    ok(client.ask(token, "PUT", "/box/one", "blob", body="x", headers=PUT_BLOB))
+    here = f"https://{client.account}.blob.localhost:{client.port}/box/one"
+    ok(client.ask(token, "PUT", "/box/two", "blob", headers={"x-ms-copy-source": here}))
+    assert ok(client.ask(token, "GET", "/box/two", "blob")).body == b"x"
+    there = here.replace(client.account, conftest.OTHER_ACCOUNT)
+    fails(client.ask(token, "PUT", "/box/two", "blob", headers={"x-ms-copy-source": there}),
+          403, "CannotVerifyCopySource")
+
+
+def test_a_mount_accepts_tokens_too(mount, rest_store, work):
+    mount(rest_store, f"rest=unix:{work}/s", "rest-trust=none", "oauth=basic")
+    with rest_client.Client(None, unix=f"{work}/s") as c:
+        ok(c.request("GET", "Tables", headers={"authorization": f"Bearer {unsigned()}"}))
+
+
+def test_options_that_are_none_are_refused(rowfs, rest_store, work):
+    (work / "none.json").write_text("{}")
+    for option, text in (("Basic", "is basic or jwks:FILE"), ("jwks:", "is basic or jwks:FILE"),
+                         (f"jwks:{work}/none.json", "it has no key"), ("jwks:/nowhere.json", "'/nowhere.json': No such file")):
+        done = rowfs("serve", rest_store, f"--rest=unix:{work}/s", f"--oauth={option}", check=False)
+        assert done.returncode in (1, 2) and text in done.stderr, (option, done.stderr)

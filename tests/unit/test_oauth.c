@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: MIT
+ * Bearer tokens with real keys: their signatures, claims and roles, and the file of keys. */
+#include "base/public_key.h"
+#include "check.h"
+#include "codec/json_read.h"
+#include "jwt_maker.h"
+#include "rest/tokens/key_file.h"
+#include "rest/tokens/oauth.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NOW 1700000000
+#define RS256 "{\"alg\":\"RS256\",\"kid\":\"r1\"}"
+#define ES256 "{\"alg\":\"ES256\",\"kid\":\"e1\"}"
+#define GOOD_TIMES "\"iat\":1699999000,\"nbf\":1699999000,\"exp\":1700003600"
+#define GOOD_REST "\"iss\":\"https://sts.windows.net/x/\",\"aud\":\"https://storage.azure.com\""
+#define GOOD "{" GOOD_TIMES "," GOOD_REST ",\"roles\":[\"Storage Table Data Reader\"]}"
+
+static const struct oauth_facts table = { "table", 't', "acct", "t1", NOW };
+static EVP_PKEY *rsa, *rsa2, *curve;
+static char path[] = "/tmp/rowfs-oauth.XXXXXX", how[64];
+
+static void write_file(const char *text)
+{
+	FILE *f = fopen(path, "w");
+	BUG_ON(f == NULL || fputs(text, f) < 0 || fclose(f) != 0);
+}
+
+/* The file has r1 and e1; more: further members. */
+static void write_keys(const char *more)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	buf_addf(&text, "{%s\"keys\":[", more);
+	jwt_add_key(rsa, "r1", ",\"use\":\"sig\"", &text);
+	buf_add_str(&text, ",");
+	jwt_add_key(curve, "e1", "", &text);
+	buf_add_str(&text, "]}");
+	write_file(text.data);
+	buf_fini(&text);
+}
+
+static struct oauth *open_oauth(const char *option)
+{
+	struct oauth *o = NULL;
+	struct err_detail why = { 0 };
+	CHECK_ERR(oauth_open(option, &o, &why), ERR_OK);
+	CHECK_EQ_STR(why.text, "");
+	return o;
+}
+
+static enum err check_text(struct oauth *o, struct span token, const struct oauth_facts *facts,
+	struct bearer *ret, const char *wanted)
+{
+	struct err_detail why = { 0 };
+	enum err e = oauth_check(o, token, facts, ret, &why);
+	if (e == ERR_OK ? wanted[0] != '\0' : wanted[0] == '\0' || strstr(why.text, wanted) == NULL)
+		CHECK_EQ_STR(why.text, wanted);
+	CHECK(e == ERR_OK || e == ERR_AUTH_BEARER);
+	return e;
+}
+
+/* Signs the claims; "" is wanted for a token that is good. */
+static struct bearer judge(
+	struct oauth *o, EVP_PKEY *key, const char *header, const char *claims, const char *wanted)
+{
+	struct buf token = BUF_INIT(1 << 20);
+	struct bearer b;
+	jwt_sign(key, header, claims, &token);
+	(void)check_text(o, buf_span(&token), &table, &b, wanted);
+	buf_fini(&token);
+	return b;
+}
+
+/* ---- signatures ---- */
+
+TEST(both_algorithms_are_checked_with_the_key_that_kid_names)
+{
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	(void)judge(o, rsa, RS256, GOOD, "");
+	(void)judge(o, curve, ES256, GOOD, "");
+	(void)judge(o, rsa2, RS256, GOOD, "Signature verification failed");
+	(void)judge(o, rsa, "{\"alg\":\"RS256\",\"kid\":\"r2\"}", GOOD, "No key");
+	(void)judge(o, rsa, "{\"alg\":\"RS256\"}", GOOD, "No key");
+	oauth_close(o);
+}
+
+TEST(the_key_decides_the_algorithm)
+{
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	static const char *const algorithms[] = { "none", "None", "HS256", "RS512", "PS256",
+		"ES256", "rs256", "" };
+	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
+		char header[100];
+		snprintf(header, sizeof(header), "{\"alg\":\"%s\",\"kid\":\"r1\"}", algorithms[i]);
+		(void)judge(o, rsa, header, GOOD, "The algorithm (alg) of this key is RS256");
+	}
+	(void)judge(o, rsa, "{\"alg\":\"RS256\",\"kid\":\"e1\"}", GOOD, "is ES256");
+	(void)judge(o, rsa, "{\"kid\":\"r1\"}", GOOD, "is RS256");
+	(void)judge(o, rsa, "{\"alg\":[\"RS256\"],\"kid\":\"r1\"}", GOOD, "is RS256");
+	oauth_close(o);
+}
+
+/* An attacker knows the public key, and could use it as the secret of an HMAC. */
+TEST(a_token_signed_with_the_public_key_as_a_secret_is_refused)
+{
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	struct buf token = BUF_INIT(1 << 20), secret = BUF_INIT(1 << 20);
+	struct bearer b;
+	uint8_t code[32];
+	jwt_add_key(rsa, "r1", ",\"use\":\"sig\"", &secret);
+	jwt_add_unsigned("{\"alg\":\"HS256\",\"kid\":\"r1\"}", GOOD, &token);
+	crypto_hmac_sha256(buf_span(&secret), span_make(token.data, token.len - 1), code);
+	jwt_encode(span_make(code, sizeof(code)), &token);
+	(void)check_text(o, buf_span(&token), &table, &b, "is RS256");
+	buf_fini(&token);
+	buf_fini(&secret);
+	oauth_close(o);
+}
+
+TEST(a_token_without_or_with_a_changed_signature_is_refused)
+{
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	struct buf token = BUF_INIT(1 << 20);
+	struct bearer b;
+	jwt_add_unsigned(RS256, GOOD, &token);
+	(void)check_text(o, buf_span(&token), &table, &b, "Signature verification failed");
+	for (int i = 0; i < 2; i++) {
+		buf_clear(&token);
+		jwt_sign(i == 0 ? rsa : curve, i == 0 ? RS256 : ES256, GOOD, &token);
+		(void)check_text(o, buf_span(&token), &table, &b, "");
+		char *at = &token.data[token.len - 10];
+		*at = *at == 'A' ? 'B' : 'A';
+		(void)check_text(o, buf_span(&token), &table, &b, "Signature verification failed");
+	}
+	oauth_close(o);
+	buf_fini(&token);
+}
+
+TEST(a_set_of_one_key_needs_no_kid)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	buf_add_str(&text,
+		"{\"keys\":[{\"kty\":\"oct\",\"k\":\"c2VjcmV0\"},"
+		"{\"kty\":\"RSA\",\"use\":\"enc\",\"n\":\"!\"},");
+	jwt_add_key(rsa, "r1", "", &text);
+	buf_add_str(&text, "]}");
+	write_file(text.data);
+	struct oauth *o = open_oauth(how);
+	(void)judge(o, rsa, "{\"alg\":\"RS256\"}", GOOD, "");
+	(void)judge(o, rsa, "{\"alg\":\"RS256\",\"kid\":\"other\"}", GOOD, "No key");
+	oauth_close(o);
+	buf_fini(&text);
+}
+
+/* ---- claims ---- */
+
+static void judge_each(struct oauth *o, const char *const (*rows)[2], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		(void)judge(o, rsa, RS256, rows[i][0], rows[i][1]);
+}
+
+TEST(basic_wants_times_issuer_and_audience)
+{
+	static const char *const rows[][2] = {
+		{ GOOD, "" },
+		{ "{\"iat\":1,\"nbf\":1700000000,\"exp\":1700000000," GOOD_REST "}", "" },
+		{ "{\"iat\":1,\"nbf\":1,\"exp\":1699999999," GOOD_REST "}", "expired" },
+		{ "{\"iat\":1,\"nbf\":1700000001,\"exp\":1700000009," GOOD_REST "}",
+			"not valid yet" },
+		{ "{\"iat\":1,\"nbf\":1699999999.5,\"exp\":1700000000.5," GOOD_REST "}", "" },
+		{ "{\"nbf\":1,\"exp\":1700000009," GOOD_REST "}", "'iat'" },
+		{ "{\"iat\":1,\"exp\":1700000009," GOOD_REST "}", "'nbf'" },
+		{ "{\"iat\":1,\"nbf\":1," GOOD_REST "}", "no expiry" },
+		{ "{\"iat\":1,\"nbf\":1,\"exp\":\"1700000009\"," GOOD_REST "}", "no expiry" },
+		{ "{\"iat\":1,\"nbf\":1,\"exp\":1e300," GOOD_REST "}", "no expiry" },
+		{ "{" GOOD_TIMES ",\"aud\":\"https://storage.azure.com\"}", "Issuer" },
+		{ "{" GOOD_TIMES
+		  ",\"iss\":\"https://sts.example/\",\"aud\":\"https://storage.azure.com\"}",
+			"Issuer" },
+		{ "{" GOOD_TIMES ",\"iss\":\"https://sts.windows.net/x/\"}", "Audience" },
+	};
+	struct oauth *o = open_oauth("basic");
+	judge_each(o, rows, ARRAY_LEN(rows));
+	struct bearer b = judge(o, rsa, "{\"alg\":\"none\"}", GOOD, "");
+	CHECK_EQ_INT(b.grants.roles, ROLES_ALL);
+	oauth_close(o);
+}
+
+TEST(with_keys_clocks_may_differ_by_five_minutes)
+{
+	static const char *const rows[][2] = {
+		{ "{\"exp\":1699999700," GOOD_REST "}", "" },
+		{ "{\"exp\":1699999699," GOOD_REST "}", "expired" },
+		{ "{\"exp\":1800000000,\"nbf\":1700000300," GOOD_REST "}", "" },
+		{ "{\"exp\":1800000000,\"nbf\":1700000301," GOOD_REST "}", "not valid yet" },
+		{ "{\"exp\":1800000000,\"nbf\":\"x\"," GOOD_REST "}", "no expiry" },
+		{ "{\"nbf\":1," GOOD_REST "}", "no expiry" },
+	};
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	judge_each(o, rows, ARRAY_LEN(rows));
+	oauth_close(o);
+}
+
+static const char *claims_with(const char *name, const char *value)
+{
+	static char text[1000];
+	bool is_aud = strcmp(name, "aud") == 0;
+	snprintf(text, sizeof(text),
+		"{" GOOD_TIMES ",\"tid\":\"t1\",\"iss\":\"%s\",\"aud\":%s%s%s}",
+		is_aud ? "https://sts.windows.net/x/" : value, is_aud ? "" : "\"",
+		is_aud ? value : "https://storage.azure.com", is_aud ? "" : "\"");
+	return text;
+}
+
+TEST(the_audience_is_the_service_or_all_storage)
+{
+	static const struct {
+		const char *aud;
+		const char *services; /* that accept it, of t, q and b */
+	} rows[] = {
+		{ "\"https://storage.azure.com\"", "tqb" },
+		{ "\"https://storage.azure.com/\"", "tqb" },
+		{ "\"https://storage.azure.com//\"", "" },
+		{ "\"e406a681-f3d4-42a8-90b6-c2b029497af1\"", "tqb" },
+		{ "\"https://acct.table.core.windows.net\"", "t" },
+		{ "\"https://acct.queue.core.windows.net/\"", "q" },
+		{ "\"https://acct.blob.core.usgovcloudapi.net\"", "b" },
+		{ "\"https://acct.blob.core.chinacloudapi.cn\"", "b" },
+		{ "\"https://acct.blob.core.cloudapi.de\"", "b" },
+		{ "\"https://other.table.core.windows.net\"", "" },
+		{ "\"https://acct.table.core.windows.net.evil\"", "" },
+		{ "\"http://storage.azure.com\"", "" },
+		{ "\"https://cosmos.azure.com\"", "t" },
+		{ "[\"https://example\",\"https://storage.azure.com\"]", "tqb" },
+		{ "[]", "" },
+		{ "7", "" },
+		{ "\"\"", "" },
+	};
+	static const struct oauth_facts services[] = { { "table", 't', "acct", "t1", NOW },
+		{ "queue", 'q', "acct", "t1", NOW }, { "blob", 'b', "acct", "t1", NOW } };
+	struct oauth *o = open_oauth("basic");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf token = BUF_INIT(1 << 20);
+		jwt_add_unsigned("{}", claims_with("aud", rows[i].aud), &token);
+		for (size_t j = 0; j < ARRAY_LEN(services); j++) {
+			struct bearer b;
+			bool ok = strchr(rows[i].services, services[j].letter) != NULL;
+			(void)check_text(
+				o, buf_span(&token), &services[j], &b, ok ? "" : "Audience");
+		}
+		buf_fini(&token);
+	}
+	oauth_close(o);
+}
+
+TEST(the_issuer_is_that_of_the_key)
+{
+	static const struct {
+		const char *member, *issuer, *wanted;
+	} rows[] = {
+		{ "", "https://anybody", "" },
+		{ "\"issuer\":\"https://me/\",", "https://me/", "" },
+		{ "\"issuer\":\"https://me/\",", "https://me", "Issuer" },
+		{ "\"issuer\":\"https://login/{tenantid}/v2.0\",", "https://login/t1/v2.0", "" },
+		{ "\"issuer\":\"https://login/{tenantid}/v2.0\",", "https://login/t2/v2.0",
+			"Issuer" },
+		{ "\"issuer\":\"https://login/{tenantid}/v2.0\",", "https://login/{tenantid}/v2.0",
+			"Issuer" },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		write_keys(rows[i].member);
+		struct oauth *o = open_oauth(how);
+		(void)judge(o, rsa, RS256, claims_with("iss", rows[i].issuer), rows[i].wanted);
+		oauth_close(o);
+	}
+}
+
+/* ---- roles ---- */
+
+static uint32_t set(const char *letters)
+{
+	uint32_t bits = 0;
+	for (; *letters != '\0'; letters++)
+		bits |= UINT32_C(1) << (*letters - 'a');
+	return bits;
+}
+
+TEST(roles_give_letters_in_their_service_only)
+{
+	static const struct {
+		const char *name;
+		char service;
+		const char *service_letters, *containers, *objects;
+	} rows[] = {
+		{ "Storage Table Data Reader", 't', "l", "l", "r" },
+		{ "Storage Table Data Contributor", 't', "l", "lcwd", "raud" },
+		{ "Storage Queue Data Reader", 'q', "l", "r", "r" },
+		{ "Storage Queue Data Contributor", 'q', "l", "rwcd", "rapud" },
+		{ "Storage Queue Data Message Processor", 'q', "", "", "rp" },
+		{ "Storage Queue Data Message Sender", 'q', "", "", "a" },
+		{ "Storage Blob Data Reader", 'b', "l", "rl", "r" },
+		{ "Storage Blob Data Contributor", 'b', "l", "rlwcd", "rwcad" },
+		{ "Storage Blob Data Owner", 'b', "l", "rlwcd", "rwcad" },
+		{ "Storage Blob Delegator", 'b', "", "", "" },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		for (const char *s = "tqb"; *s != '\0'; s++) {
+			uint32_t role = roles_find(span_of(rows[i].name), *s);
+			CHECK_EQ_INT(role != 0, *s == rows[i].service);
+		}
+		uint32_t role = roles_find(span_of(rows[i].name), rows[i].service);
+		struct grants g = roles_grants(role, rows[i].service);
+		CHECK_EQ_INT(g.service, set(rows[i].service_letters));
+		CHECK_EQ_INT(g.containers, set(rows[i].containers));
+		CHECK_EQ_INT(g.objects, set(rows[i].objects));
+		CHECK_EQ_INT(g.policies, strstr(rows[i].name, "Owner") != NULL);
+		CHECK_EQ_INT(g.delegates, rows[i].service == 'b');
+	}
+	CHECK(roles_find(SPAN_LIT("storage.table-data_READER"), 't') != 0);
+	CHECK(roles_find(SPAN_LIT("Storage Table Data Reade"), 't') == 0);
+	CHECK(roles_find(SPAN_LIT("Storage Table Data Readers"), 't') == 0);
+	CHECK(roles_find(SPAN_LIT(""), 't') == 0);
+}
+
+TEST(every_set_of_roles_of_a_service_comes_once)
+{
+	size_t n = 0;
+	for (uint32_t s = roles_next(0, 'b'); s != 0; s = roles_next(s, 'b'))
+		n++;
+	CHECK_EQ_INT(n, 31);
+}
+
+TEST(the_claim_roles_counts_where_it_names_this_account_or_none)
+{
+	static const struct {
+		const char *roles;
+		const char *objects;
+	} rows[] = {
+		{ "[\"Storage Table Data Reader\"]", "r" },
+		{ "\"StorageTableDataReader\"", "r" },
+		{ "[\"Storage Table Data Contributor@acct\"]", "raud" },
+		{ "[\"Storage Table Data Contributor@other\",\"Storage Table Data Reader@acct\"]",
+			"r" },
+		{ "[\"Storage Table Data Contributor@acc\"]", "" },
+		{ "[\"Storage Table Data Contributor@acct2\"]", "" },
+		{ "[\"Storage Table Data Contributor@\"]", "" },
+		{ "[\"Storage Blob Data Owner\"]", "" },
+		{ "[7,null,[\"Storage Table Data Reader\"]]", "" },
+		{ "{}", "" },
+	};
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char claims[1000];
+		snprintf(claims, sizeof(claims), "{" GOOD_TIMES "," GOOD_REST ",\"roles\":%s}",
+			rows[i].roles);
+		struct bearer b = judge(o, rsa, RS256, claims, "");
+		CHECK_EQ_INT(b.grants.objects, set(rows[i].objects));
+		CHECK_EQ_INT(b.grants.roles != 0, rows[i].objects[0] != '\0');
+	}
+	oauth_close(o);
+}
+
+TEST(who_the_token_is_of_is_kept_if_it_is_a_plain_name)
+{
+	static const struct {
+		const char *claims, *object, *tenant;
+	} rows[] = {
+		{ "\"oid\":\"a-1\",\"sub\":\"s\",\"tid\":\"t-1\"", "a-1", "t-1" },
+		{ "\"sub\":\"s\"", "s", "" },
+		{ "\"oid\":\"a\\nb\",\"tid\":\"a b\"", "", "" },
+		{ "\"oid\":\"0123456789012345678901234567890123456789012345678901234567890123\"",
+			"0123456789012345678901234567890123456789012345678901234567890123", "" },
+		{ "\"oid\":\"01234567890123456789012345678901234567890123456789012345678901234\"",
+			"", "" },
+	};
+	struct oauth *o = open_oauth("basic");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char claims[1000];
+		snprintf(claims, sizeof(claims), "{" GOOD_TIMES "," GOOD_REST ",%s}",
+			rows[i].claims);
+		struct bearer b = judge(o, rsa, RS256, claims, "");
+		CHECK_EQ_STR(b.object, rows[i].object);
+		CHECK_EQ_STR(b.tenant, rows[i].tenant);
+	}
+	oauth_close(o);
+}
+
+/* ---- hostile texts ---- */
+
+TEST(texts_that_are_no_tokens_are_refused)
+{
+	static const char *const rows[] = { "", ".", "..", "...", "a.b", "e30.e30", "e30.e30.!",
+		"e30=.e30.", "e30.e3.", "e30.W10.", "W10.e30.", "e30.e30.e30.", "e30.e30.e30.e30",
+		" e30.e30.", "e30.e30.\n", "e30.eyJhIjoxLCJhIjoxfQ.", "e30.eyJhIjoiXHUwMDAwIn0.",
+		"eyJjcml0IjpbImV4cCJdfQ.e30." };
+	struct oauth *o = open_oauth("basic");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct bearer b;
+		(void)check_text(o, span_of(rows[i]), &table, &b, "The token ");
+	}
+	oauth_close(o);
+}
+
+/* Claims of n bytes, all told. */
+static char *long_claims(size_t n)
+{
+	static const char head[] = "{" GOOD_TIMES "," GOOD_REST ",\"x\":\"";
+	char *text = malloc(n + 1);
+	BUG_ON(text == NULL);
+	memset(text, 'x', n);
+	memcpy(text, head, sizeof(head) - 1);
+	memcpy(text + n - 2, "\"}", 3);
+	return text;
+}
+
+TEST(a_token_has_at_most_16_KiB)
+{
+	struct oauth *o = open_oauth("basic");
+	/* "e30." and the last dot: of 16,379 characters 12,284 bytes come. */
+	for (size_t n = 12284; n <= 12285; n++) {
+		struct buf token = BUF_INIT(1 << 20);
+		struct bearer b;
+		char *claims = long_claims(n);
+		jwt_add_unsigned("{}", claims, &token);
+		CHECK_EQ_INT(token.len <= JWT_LIMIT, n == 12284);
+		(void)check_text(
+			o, buf_span(&token), &table, &b, token.len <= JWT_LIMIT ? "" : "16 KiB");
+		free(claims);
+		buf_fini(&token);
+	}
+	oauth_close(o);
+}
+
+TEST(a_token_has_at_most_8_levels_and_256_roles)
+{
+	char deep[JWT_DEPTH + 2] = "", claims[20000];
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	for (size_t levels = JWT_DEPTH; levels <= JWT_DEPTH + 1; levels++) {
+		memset(deep, '[', levels - 1);
+		snprintf(claims, sizeof(claims),
+			"{" GOOD_TIMES "," GOOD_REST
+			",\"quoted\":\"[[[[[[[[[[[\\\"[[\",\"x\":%s%.*s}",
+			deep, (int)(levels - 1), "]]]]]]]]]]]]");
+		(void)judge(o, rsa, RS256, claims, levels == JWT_DEPTH ? "" : "no JSON object");
+	}
+	for (size_t n = OAUTH_ROLES_MAX; n <= OAUTH_ROLES_MAX + 1; n++) {
+		size_t at = (size_t)snprintf(
+			claims, sizeof(claims), "{" GOOD_TIMES "," GOOD_REST ",\"roles\":[\"\"");
+		for (size_t i = 1; i < n; i++)
+			at += (size_t)snprintf(claims + at, sizeof(claims) - at, ",\"\"");
+		snprintf(claims + at, sizeof(claims) - at, "]}");
+		(void)judge(o, rsa, RS256, claims, n == OAUTH_ROLES_MAX ? "" : "256 roles");
+	}
+	oauth_close(o);
+}
+
+/* ---- the file ---- */
+
+TEST(files_without_usable_keys_are_refused_with_the_reason)
+{
+	static const char *const rows[][2] = {
+		{ "", "no JSON object" },
+		{ "[]", "no JSON object" },
+		{ "{\"keys\":[],\"keys\":[]}", "stands twice" },
+		{ "{}", "no key" },
+		{ "{\"keys\":[{\"kty\":\"oct\",\"k\":\"c2VjcmV0\"}]}", "no key" },
+		{ "{\"keys\":[{\"kty\":\"RSA\",\"alg\":\"RS512\"}]}", "no key" },
+		{ "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-384\"}]}", "no key" },
+		{ "{\"keys\":[7]}", "key 1 is no object" },
+		{ "{\"keys\":[{\"kty\":\"RSA\"}]}", "key 1 is damaged" },
+		{ "{\"keys\":[{\"kty\":\"RSA\",\"n\":\"AQAB\",\"e\":\"AQAB\"}]}",
+			"key 1 is damaged" },
+		{ "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AQ\",\"y\":\"AQ\"}]}",
+			"key 1 is damaged" },
+		/* no point of the curve */
+		{ "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\","
+		  "\"x\":\"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE\","
+		  "\"y\":\"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE\"}]}",
+			"key 1 is damaged" },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct oauth *o = NULL;
+		struct err_detail why = { 0 };
+		write_file(rows[i][0]);
+		CHECK_ERR(oauth_open(how, &o, &why), ERR_INVALID_INPUT);
+		if (strstr(why.text, rows[i][1]) == NULL || strstr(why.text, path) == NULL)
+			CHECK_EQ_STR(why.text, rows[i][1]);
+	}
+	static const char *const options[] = { "", "Basic", "basic:", "jwks", "jwks:", "jwk:/x" };
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		CHECK_ERR(
+			oauth_open(options[i], &(struct oauth *){ NULL }, NULL), ERR_INVALID_INPUT);
+	CHECK_ERR(oauth_open("jwks:/nowhere/x", &(struct oauth *){ NULL }, NULL), ERR_NOT_FOUND);
+}
+
+TEST(a_file_has_at_most_100_keys)
+{
+	for (size_t n = JWK_SET_KEYS; n <= JWK_SET_KEYS + 1; n++) {
+		struct buf text = BUF_INIT(1 << 20);
+		struct jwk_set *s = NULL;
+		buf_add_str(&text, "{\"keys\":[");
+		for (size_t i = 0; i < n; i++) {
+			char kid[20];
+			snprintf(kid, sizeof(kid), "k%zu", i);
+			buf_add_str(&text, i > 0 ? "," : "");
+			jwt_add_key(curve, kid, "", &text);
+		}
+		buf_add_str(&text, "]}");
+		CHECK_ERR(jwk_set_read(buf_span(&text), &s, NULL),
+			n == JWK_SET_KEYS ? ERR_OK : ERR_INVALID_INPUT);
+		jwk_set_free(s);
+		buf_fini(&text);
+	}
+}
+
+TEST(two_keys_of_one_kid_are_refused)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	struct jwk_set *s = NULL;
+	struct err_detail why = { 0 };
+	buf_add_str(&text, "{\"keys\":[");
+	jwt_add_key(rsa, "a", "", &text);
+	buf_add_str(&text, ",");
+	jwt_add_key(curve, "a", "", &text);
+	buf_add_str(&text, "]}");
+	CHECK_ERR(jwk_set_read(buf_span(&text), &s, &why), ERR_INVALID_INPUT);
+	CHECK_EQ_STR(why.text, "key 2 has the kid of an earlier one");
+	buf_fini(&text);
+}
+
+TEST(the_file_is_read_again_when_it_changes)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	write_keys("");
+	struct oauth *o = open_oauth(how);
+	(void)judge(o, rsa2, RS256, GOOD, "Signature verification failed");
+	buf_add_str(&text, "{ \"keys\":[");
+	jwt_add_key(rsa2, "r1", "", &text);
+	buf_add_str(&text, "]}");
+	write_file(text.data);
+	(void)judge(o, rsa2, RS256, GOOD, "");
+	(void)judge(o, rsa, RS256, GOOD, "Signature verification failed");
+	write_file("damaged");
+	(void)judge(o, rsa2, RS256, GOOD, "");
+	CHECK(unlink(path) == 0);
+	(void)judge(o, rsa2, RS256, GOOD, "");
+	write_keys("");
+	(void)judge(o, rsa, RS256, GOOD, "");
+	oauth_close(o);
+	buf_fini(&text);
+}
+
+TEST(RSA_keys_have_2048_to_8192_bits)
+{
+	static const struct {
+		size_t bytes;
+		unsigned char first;
+		enum err wanted;
+	} rows[] = { { 256, 0x80, ERR_OK }, { 256, 0x7f, ERR_INVALID_INPUT },
+		{ 1024, 0xff, ERR_OK }, { 1025, 0x01, ERR_INVALID_INPUT } };
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		unsigned char n[1025];
+		struct public_key *k = NULL;
+		memset(n, 0x55, sizeof(n));
+		n[0] = rows[i].first;
+		CHECK_ERR(public_key_rsa(span_make(n, rows[i].bytes), SPAN_LIT("\x01\x00\x01"), &k),
+			rows[i].wanted);
+		public_key_free(k);
+		k = NULL;
+		CHECK_ERR(public_key_rsa(span_make(n, rows[i].bytes), SPAN_LIT("\x01"), &k),
+			ERR_INVALID_INPUT);
+	}
+}
+
+int main(void)
+{
+	static const struct check_test tests[] = {
+		T(both_algorithms_are_checked_with_the_key_that_kid_names),
+		T(the_key_decides_the_algorithm),
+		T(a_token_signed_with_the_public_key_as_a_secret_is_refused),
+		T(a_token_without_or_with_a_changed_signature_is_refused),
+		T(a_set_of_one_key_needs_no_kid), T(basic_wants_times_issuer_and_audience),
+		T(with_keys_clocks_may_differ_by_five_minutes),
+		T(the_audience_is_the_service_or_all_storage), T(the_issuer_is_that_of_the_key),
+		T(roles_give_letters_in_their_service_only),
+		T(every_set_of_roles_of_a_service_comes_once),
+		T(the_claim_roles_counts_where_it_names_this_account_or_none),
+		T(who_the_token_is_of_is_kept_if_it_is_a_plain_name),
+		T(texts_that_are_no_tokens_are_refused), T(a_token_has_at_most_16_KiB),
+		T(a_token_has_at_most_8_levels_and_256_roles),
+		T(files_without_usable_keys_are_refused_with_the_reason),
+		T(a_file_has_at_most_100_keys), T(two_keys_of_one_kid_are_refused),
+		T(the_file_is_read_again_when_it_changes), T(RSA_keys_have_2048_to_8192_bits)
+	};
+	int fd = mkstemp(path);
+	BUG_ON(fd < 0);
+	close(fd);
+	snprintf(how, sizeof(how), "jwks:%s", path);
+	rsa = EVP_RSA_gen(2048);
+	rsa2 = EVP_RSA_gen(2048);
+	curve = EVP_EC_gen("P-256");
+	int code = check_main(tests, ARRAY_LEN(tests));
+	EVP_PKEY_free(rsa);
+	EVP_PKEY_free(rsa2);
+	EVP_PKEY_free(curve);
+	(void)unlink(path);
+	return code;
+}

@@ -4,22 +4,12 @@
  * the shadow's alone. */
 #include "base/clock.h"
 #include "base/may_block.h"
-#include "cloud/change.h"
-#include "cloudstore/place.h"
 #include "cloudstore/refresh.h"
-#include "codec/entity_json.h"
+#include "cloudstore/sending.h"
 #include "model/etag.h"
-#include "model/key.h"
-#include "model/limits.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_row(const struct item *it)
-{
-	return it->kind == ITEM_ROW && !item_is_empty_row(it);
-}
 
 /* ---- what a change is ---- */
 
@@ -65,7 +55,7 @@ static enum err target_of_put(const struct change *c, enum target *ret, struct e
 static enum err target_of_delete(
 	const struct change *c, const struct item *there, enum target *ret, struct err_detail *why)
 {
-	*ret = is_row(there) ? TARGET_ROW : TARGET_SHADOW;
+	*ret = sending_is_row(there) ? TARGET_ROW : TARGET_SHADOW;
 	if (there->kind == ITEM_TABLE)
 		*ret = TARGET_TABLE;
 	if (there->kind == ITEM_ACCOUNT)
@@ -76,12 +66,29 @@ static enum err target_of_delete(
 	return ERR_OK;
 }
 
-/* A row becomes another one, or a file, by a copy: mv(1) makes it. */
-static enum err target_of_move(const struct change *c, const struct item *from, enum target *ret)
+/* A row stays in its partition.  mv(1) makes a copy of it anywhere else, and of a row that becomes a file. */
+static enum err target_of_row_move(struct cloudstore *s, const struct change *c,
+	const struct cloudstore_place *from, enum target *ret)
 {
-	bool dir = item_is_dir(from->kind) &&
-		(from->kind != ITEM_FOLDER || c->to_kind == ITEM_PARTITION);
-	if (dir || is_row(from) || c->flags & CHANGE_EXCHANGE)
+	struct cloudstore_place to;
+	*ret = TARGET_ROW;
+	enum err e = cloudstore_place_find(s->shadow, &c->to, &to);
+	bool same = to.table == from->table && span_eq(buf_span(&to.pk), buf_span(&from->pk));
+	if (e == ERR_OK && (!same || c->to_kind == ITEM_FILE || c->flags & CHANGE_EXCHANGE))
+		e = ERR_CROSS_DEVICE;
+	cloudstore_place_fini(&to);
+	return e;
+}
+
+static enum err target_of_move(struct cloudstore *s, const struct change *c,
+	const struct cloudstore_place *from, enum target *ret)
+{
+	const struct item *it = &from->there;
+	bool dir =
+		item_is_dir(it->kind) && (it->kind != ITEM_FOLDER || c->to_kind == ITEM_PARTITION);
+	if (sending_is_row(it))
+		return target_of_row_move(s, c, from, ret);
+	if (dir || c->flags & CHANGE_EXCHANGE)
 		return ERR_CROSS_DEVICE;
 	*ret = c->to_kind == ITEM_ROW && c->body.n > 0 ? TARGET_ROW : TARGET_SHADOW;
 	return ERR_OK;
@@ -99,104 +106,12 @@ static enum err target_of(
 	enum err e = cloudstore_place_find(s->shadow, &c->at, &at);
 	if (e == ERR_OK)
 		e = c->op == CHANGE_DELETE ? target_of_delete(c, &at.there, ret, why)
-					   : target_of_move(c, &at.there, ret);
+					   : target_of_move(s, c, &at, ret);
 	cloudstore_place_fini(&at);
 	return e;
 }
 
 /* ---- rows ---- */
-
-/* One change of a row, on its way to the service. */
-struct sending {
-	struct cloudstore *s;
-	struct change *c;           /* a copy: becomes what the shadow does */
-	size_t index;               /* of the change in its set */
-	struct cloudstore_place at; /* of the row */
-	struct item table;
-	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES], if_match[ETAG_MAX];
-	struct entity entity;
-	struct cloud_change change;
-	struct err_detail *why;
-};
-
-static enum err set_if_match(struct sending *w, int64_t version)
-{
-	int form = atomic_load(&w->s->etag_form);
-	if (form == ETAG_OPAQUE)
-		return refuse(w->why, ERR_NOT_SUPPORTED,
-			"the service's ETags do not hold the Timestamp; use rowfs put and rm");
-	if (version <= 0)
-		return ERR_CONDITION_NOT_MET;
-	int n = form == ETAG_FULL ? etag_format_full(version, w->if_match)
-				  : etag_format(version, w->if_match);
-	w->change.if_match = span_make(w->if_match, (size_t)n);
-	return ERR_OK;
-}
-
-/* The row is of this version.  A name that waits for a document has one of the shadow's alone: the
- * service has no row then. */
-static enum err set_version(struct sending *w, int64_t version)
-{
-	if (!item_is_empty_row(&w->at.there) || w->change.kind == CLOUD_DELETE)
-		return set_if_match(w, version);
-	w->change.kind = CLOUD_INSERT;
-	return version == w->at.there.version ? ERR_OK : ERR_CONDITION_NOT_MET;
-}
-
-/* Of a PUT or a DELETE. */
-static enum err set_condition(struct sending *w)
-{
-	const struct change *c = w->c;
-	bool waits = item_is_empty_row(&w->at.there), put = c->op == CHANGE_PUT;
-	w->change.kind = put ? CLOUD_REPLACE : CLOUD_DELETE;
-	switch (c->cond) {
-	case COND_NONE:
-		w->change.kind = put ? CLOUD_UPSERT : CLOUD_DELETE;
-		break;
-	case COND_ABSENT:
-		w->change.kind = CLOUD_INSERT;
-		break;
-	case COND_PRESENT:
-		break;
-	case COND_VERSION:
-		return set_version(w, c->cond_version);
-	case COND_ID:
-		if ((int64_t)w->at.there.id != c->cond_version)
-			return ERR_GONE;
-		/* The service knows no ids: another row of the same keys may be there. */
-		w->change.kind = waits ? CLOUD_INSERT : w->change.kind;
-		break;
-	}
-	/* The caller is given the removed row from the shadow, so the service must have the same. */
-	bool handed = c->op == CHANGE_DELETE && c->flags & (CHANGE_TO_FILE | CHANGE_WANT_OLD);
-	return handed ? set_if_match(w, w->at.there.version) : ERR_OK;
-}
-
-/* Of a file that becomes a row. */
-static enum err set_condition_of_move(struct sending *w)
-{
-	const struct change *c = w->c;
-	w->change.kind = c->flags & CHANGE_NO_REPLACE ? CLOUD_INSERT : CLOUD_UPSERT;
-	if (!c->to_match)
-		return ERR_OK;
-	w->change.kind = CLOUD_REPLACE;
-	return set_version(w, c->to_version);
-}
-
-static enum err set_row(struct sending *w)
-{
-	struct cloudstore_place *at = &w->at;
-	size_t pk = at->pk.len, rk = at->rk.len;
-	key_from_order(at->pk.data, pk, w->pk);
-	key_from_order(at->rk.data, rk, w->rk);
-	w->change.pk = span_make(w->pk, pk);
-	w->change.rk = span_make(w->rk, rk);
-	w->change.entity = &w->entity;
-	enum err e = w->c->op == CHANGE_MOVE ? set_condition_of_move(w) : set_condition(w);
-	if (e == ERR_OK && w->c->op != CHANGE_DELETE)
-		e = entity_json_decode(w->c->body, ENTITY_JSON_FILE, &w->entity, NULL, w->why);
-	return e == ERR_OK ? store_get(w->s->shadow, NULL, at->table, WANT_ATTRS, &w->table) : e;
-}
 
 /* The service has checked the conditions: the shadow does not check them again. */
 static enum err take_answer(struct sending *w, const char *etag)
@@ -220,12 +135,12 @@ static enum err take_answer(struct sending *w, const char *etag)
 /* After a lost answer. */
 static enum err read_etag(struct sending *w, struct client *client, char etag[CLOUD_ETAG_MAX])
 {
+	const struct cloud_change *change = &w->changes[0];
 	struct cloud_row row = { 0 };
 	struct buf body;
-	enum err e =
-		cloud_get(client, w->table.name, w->change.pk, w->change.rk, &row, &body, w->why);
+	enum err e = cloud_get(client, w->table.name, change->pk, change->rk, &row, &body, w->why);
 	/* Somebody may have changed it since: that version is not ours. */
-	if (e == ERR_OK && !cloud_same_properties(&row.entity, w->change.entity))
+	if (e == ERR_OK && !cloud_same_properties(&row.entity, change->entity))
 		e = ERR_OUTCOME_UNKNOWN;
 	memcpy(etag, row.etag, CLOUD_ETAG_MAX);
 	cloud_row_fini(&row);
@@ -233,43 +148,84 @@ static enum err read_etag(struct sending *w, struct client *client, char etag[CL
 	return e == ERR_OK ? ERR_OK : ERR_OUTCOME_UNKNOWN;
 }
 
+/* The requests of n changes, in their order. */
+struct group {
+	struct cloud_change *changes;
+	struct sending **of;           /* by request: its change */
+	char (*etags)[CLOUD_ETAG_MAX]; /* by request */
+	size_t n;
+};
+
+static void group_fini(struct group *g)
+{
+	free(g->changes);
+	free(g->of);
+	free(g->etags);
+}
+
+/* Call group_fini() also after an error. */
+static enum err group_init(struct group *g, struct sending *w, size_t n)
+{
+	size_t most = n * SENDING_MAX;
+	*g = (struct group){ .changes = calloc(most, sizeof(*g->changes)),
+		.of = calloc(most, sizeof(*g->of)),
+		.etags = calloc(most, sizeof(*g->etags)) };
+	if (g->changes == NULL || g->of == NULL || g->etags == NULL)
+		return ERR_NO_MEMORY;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < w[i].n; k++, g->n++) {
+			g->changes[g->n] = w[i].changes[k];
+			g->of[g->n] = &w[i];
+		}
+	return g->n > LIMIT_BATCH_OPS ? ERR_BATCH_TOO_LARGE : ERR_OK;
+}
+
+static enum err take_group_answer(struct group *g, struct client *client)
+{
+	enum err e = ERR_OK;
+	for (size_t i = 0; e == ERR_OK && i < g->n; i++) {
+		struct sending *w = g->of[i];
+		if (i > 0 && w == g->of[i - 1])
+			continue; /* the row under its old key */
+		if (g->etags[i][0] == 0 && w->c->op != CHANGE_DELETE)
+			e = read_etag(w, client, g->etags[i]);
+		if (e == ERR_OK)
+			e = take_answer(w, g->etags[i]);
+	}
+	return e;
+}
+
 static enum err send_group(struct sending *w, size_t n, struct client *client)
 {
-	struct cloud_change *changes = calloc(n, sizeof(*changes));
-	char(*etags)[CLOUD_ETAG_MAX] = calloc(n, sizeof(*etags));
-	enum err e = changes != NULL && etags != NULL ? ERR_OK : ERR_NO_MEMORY;
-	for (size_t i = 0; e == ERR_OK && i < n; i++)
-		changes[i] = w[i].change;
+	struct group g;
+	enum err e = group_init(&g, w, n);
 	if (e == ERR_OK)
-		e = cloud_change_group(client, w->table.name, changes, n, etags, w->why);
-	if (e != ERR_OK && w->why->op < n)
-		w->why->op = w[w->why->op].index;
-	for (size_t i = 0; e == ERR_OK && i < n; i++) {
-		if (etags[i][0] == 0 && w[i].c->op != CHANGE_DELETE)
-			e = read_etag(&w[i], client, etags[i]);
-		if (e == ERR_OK)
-			e = take_answer(&w[i], etags[i]);
-	}
-	free(changes);
-	free(etags);
+		e = cloudstore_error(
+			cloud_change_group(client, w->table.name, g.changes, g.n, g.etags, w->why));
+	if (e != ERR_OK && g.of != NULL && w->why->op < g.n)
+		w->why->op = g.of[w->why->op]->index;
+	if (e == ERR_OK)
+		e = take_group_answer(&g, client);
+	group_fini(&g);
 	return e;
+}
+
+static enum err send_one(struct sending *w, struct client *client)
+{
+	char etag[CLOUD_ETAG_MAX];
+	enum err e =
+		cloudstore_error(cloud_change(client, w->table.name, &w->changes[0], etag, w->why));
+	return e == ERR_OK ? take_answer(w, etag) : e;
 }
 
 static enum err send_rows(struct sending *w, size_t n)
 {
 	struct client *client;
-	char etag[CLOUD_ETAG_MAX];
 	enum err e = clients_take(&w->s->clients, &client, w->why);
 	if (e != ERR_OK)
 		return e;
-	if (n > 1)
-		e = send_group(w, n, client);
-	else
-		e = cloud_change(client, w->table.name, &w->change, etag, w->why);
+	e = n == 1 && w->n == 1 ? send_one(w, client) : send_group(w, n, client);
 	clients_give(&w->s->clients, client);
-	e = cloudstore_error(e);
-	if (e == ERR_OK && n == 1)
-		e = take_answer(w, etag);
 	/* The shadow is out of date, or may be. */
 	if (e != ERR_OK)
 		confirmed_forget(w->s->confirmed, w->at.dir.id != 0 ? w->at.dir.id : w->at.table);
@@ -288,7 +244,8 @@ static void take_results(struct change *to, struct change *from)
 }
 
 /* The service's clock is behind the shadow's item: another item takes its place. */
-static enum err replace(struct store *shadow, struct change *c, const struct item_ref *to)
+static enum err replace(
+	struct store *shadow, struct change *c, const struct item_ref *to, struct span body)
 {
 	struct change both[2] = { { .op = CHANGE_DELETE,
 					  .flags = CHANGE_KEEP_DIR,
@@ -300,7 +257,7 @@ static enum err replace(struct store *shadow, struct change *c, const struct ite
 			.at = *to,
 			.version = c->version,
 			.item_flags = c->item_flags,
-			.body = c->body,
+			.body = body,
 			.attrs = ATTRS_UNSET } };
 	struct err_detail why = { 0 };
 	enum err e = store_apply(shadow, both, 2, false, &why);
@@ -321,7 +278,7 @@ static enum err follow(
 	struct err_detail why = { 0 };
 	enum err e = store_apply(shadow, set, n, durable, &why);
 	if (e == ERR_STALE_VERSION && n == 1 && w->c->op != CHANGE_DELETE)
-		e = replace(shadow, w->c, to);
+		e = replace(shadow, w->c, to, w->c->body.n > 0 ? w->c->body : w->source.body);
 	for (size_t i = 0; e == ERR_OK && i < k; i++)
 		confirmed_add(w->s->confirmed, w[i].c->now.parent, buf_span(&w[i].at.rk),
 			buf_span(&w[i].at.rk), false, asked_us);
@@ -348,18 +305,15 @@ static enum err set_rows(
 		bool same = w[i].at.table == locked->table &&
 			span_eq(buf_span(&w[i].at.pk), buf_span(&locked->pk));
 		if (e == ERR_OK)
-			e = same ? set_row(&w[i]) : ERR_CROSS_DEVICE;
+			e = same ? sending_prepare(&w[i]) : ERR_CROSS_DEVICE;
 	}
 	return e;
 }
 
 static void sendings_free(struct sending *w, size_t n)
 {
-	for (size_t i = 0; w != NULL && i < n; i++) {
-		entity_fini(&w[i].entity);
-		item_fini(&w[i].table);
-		cloudstore_place_fini(&w[i].at);
-	}
+	for (size_t i = 0; w != NULL && i < n; i++)
+		sending_fini(&w[i]);
 	free(w);
 }
 

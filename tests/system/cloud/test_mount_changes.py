@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from rest_client import ACCOUNT, Client, moment, ok
-from tools import get, put, raises, reason, xattr
+from tools import NOREPLACE, get, put, raises, reason, renameat2, xattr
 
 from conftest import BUILD, ENV, add_accounts
 from test_client import PROGRAM
@@ -122,12 +122,59 @@ def test_ordinary_files_stay_when_their_table_is_deleted_elsewhere(posts):
     assert get(posts.posts / "p/notes.txt") == b"mine"
 
 
+def test_a_rename_within_a_partition_is_one_step(posts):
+    part = posts.posts / "p"
+    ok(posts.client.insert("Posts", {"PartitionKey": "p", "RowKey": "a", "L@odata.type": "Edm.Int64", "L": "5"}))
+    put(part / "there.json", '{"Old":1}')
+    number = os.stat(part / "a.json").st_ino
+    os.rename(part / "a.json", part / "b.json")
+    assert (row_of(posts, "p", "a"), row_of(posts, "p", "b")) == (None, {"L": "5"})
+    assert os.stat(part / "b.json").st_ino == number
+    with raises(errno.EEXIST):
+        renameat2(part / "b.json", part / "there.json", NOREPLACE)
+    assert row_of(posts, "p", "there") == {"Old": 1}
+    os.rename(part / "b.json", part / "there.json")
+    assert (row_of(posts, "p", "b"), row_of(posts, "p", "there")) == (None, {"L": "5"})
+    assert os.listdir(part) == ["there.json"] and "Edm.Int64" in get(part / "there.json").decode()
+    put(part / "there.json", '{"N":6}')
+    assert row_of(posts, "p", "there") == {"N": 6}
+
+
+def test_a_renamed_key_that_its_name_does_not_hold_is_rewritten(posts):
+    part, key = posts.posts / "p", "k" * 300
+    ok(posts.client.insert("Posts", {"PartitionKey": "p", "RowKey": key, "N": 1}))
+    name, = os.listdir(part)
+    os.rename(part / name, part / "short.json")
+    assert (row_of(posts, "p", key), row_of(posts, "p", "short")) == (None, {"N": 1})
+    assert json.loads(get(part / "short.json")) == {"N": 1}
+
+
+def test_a_rename_takes_the_row_as_it_is_now(there):  # noqa: F811
+    """What the mount shows is old, and the service refuses to delete that."""
+    there.account("import", "Posts", input=numbered(1))
+    part = there.mounted("cache=3600") / "Posts/p0"
+    assert get(part / "000000.json") == b'{"N":0}\n'
+    ok(there.client.replace("Posts", "p0", "000000", {"N": 77}))
+    os.rename(part / "000000.json", part / "new.json")
+    assert (row_of(there, "p0", "000000"), row_of(there, "p0", "new")) == (None, {"N": 77})
+
+
+@pytest.mark.parametrize("fault", ["lost", "busy", "closed"])
+def test_a_rename_whose_answer_was_lost_is_no_error(there_with, fault):  # noqa: F811
+    t = there_with(f"fault={fault} op=entitygroup count=1")
+    t.account("import", "Posts", input=numbered(1))
+    part = t.mounted() / "Posts/p0"
+    os.rename(part / "000000.json", part / "new.json")
+    assert os.listdir(part) == ["new.json"] and json.loads(get(part / "new.json")) == {"N": 0}
+    assert (row_of(t, "p0", "000000"), row_of(t, "p0", "new")) == (None, {"N": 0})
+
+
 def test_mv_and_cp_move_rows_within_and_between_partitions(posts):
     part = posts.posts / "p"
     put(part / "a.json", '{"N":1}')
     (posts.posts / "q").mkdir()
     with raises(errno.EXDEV):
-        os.rename(part / "a.json", part / "b.json")
+        os.rename(part / "a.json", posts.posts / "q/a.json")
     for source, target in (("p/a.json", "p/b.json"), ("p/b.json", "q/b.json")):
         subprocess.run(["mv", posts.posts / source, posts.posts / target], check=True)
     assert (row_of(posts, "p", "a"), row_of(posts, "p", "b"), row_of(posts, "q", "b")) == (None, None, {"N": 1})

@@ -105,7 +105,7 @@ def world_of(rowfs, mount, serve, rest_store, work):
 class Walk:
     """history[key]: (since, value) of each version; own[n, key]: the index of the last one that mount n made."""
 
-    WEIGHTS = {"put": 6, "edit": 6, "remove": 3, "elsewhere": 4, "batch": 4, "race": 3, "rename": 3, "read": 10,
+    WEIGHTS = {"put": 6, "edit": 6, "remove": 3, "elsewhere": 4, "batch": 4, "race": 3, "rename": 3, "move": 4, "read": 10,
                "list": 4, "kill": 0.4}
 
     def __init__(self, world, seed):
@@ -236,6 +236,17 @@ class Walk:
         put(temporary, json.dumps(value))
         begun = time.monotonic()
         code = self.change(n, {key: value}, lambda: os.rename(temporary, self.world.parts[n] / f"{key}.json"))
+        self.may_be_stale(n, key, begun, code)
+
+    def do_move(self):
+        """From one key to another, in one step."""
+        n, key = self.choose()
+        to = self.dice.choice([k for k in KEYS if k != key])
+        begun = time.monotonic()
+        if self.now(key) is None:
+            return
+        code = self.change(n, {key: None, to: self.now(key)},
+                           lambda: os.rename(self.world.parts[n] / f"{key}.json", self.world.parts[n] / f"{to}.json"))
         self.may_be_stale(n, key, begun, code)
 
     def do_read(self):

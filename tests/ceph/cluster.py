@@ -11,6 +11,8 @@ the loopback interface may reach it.
 """
 
 import ctypes
+import glob
+import json
 import os
 import shutil
 import signal
@@ -164,6 +166,13 @@ class Cluster:
             except subprocess.CalledProcessError:
                 if time.monotonic() > until:
                     raise
+
+    def reads(self):
+        """Requests for data that the OSD has had."""
+        [socket_path] = glob.glob(os.path.join(self.dir, "osd.0.*.asok"))
+        told = subprocess.run(("ceph", "--admin-daemon", socket_path, "perf", "dump", "osd"),
+                              env={**os.environ, **self.env}, check=True, capture_output=True)
+        return json.loads(told.stdout)["osd"]["op_r"]
 
     def stop(self):
         for d in reversed(self.daemons):

@@ -121,6 +121,13 @@ enum err find_child(
 	struct rstore *s, uint64_t parent, enum item_class class, struct span key, struct found *f);
 /* The same by the entry's key: class letter and key. */
 enum err find_place(struct rstore *s, uint64_t parent, struct span place, struct found *f);
+/* Those of the n keys v[].key (class letter and key) that are there, of one moment, in one operation.
+ * Calls `fn` with each, which borrows it; its first error ends this.  v has room for FIND_SEALS more;
+ * the values are void afterwards.  The children are not directories. */
+#define FIND_SEALS 3
+typedef enum err (*found_fn)(void *arg, struct found *f);
+enum err find_children(struct rstore *s, uint64_t parent, enum item_class class,
+	struct rio_value *v, size_t n, found_fn fn, void *arg);
 enum err find_id(struct rstore *s, uint64_t id, struct found *f);
 /* Reads a body that is an object of its own.  ERR_NOT_FOUND: it was replaced meanwhile. */
 enum err find_body(struct rstore *s, struct found *f);

@@ -15,9 +15,8 @@ void found_fini(struct found *f)
 	memset(f, 0, sizeof(*f));
 }
 
-#define SEALS 3
 /* What each read of a directory's object asks for besides, behind its own keys. */
-static void ask_seal(struct rio_value v[SEALS])
+static void ask_seal(struct rio_value v[FIND_SEALS])
 {
 	v[0] = (struct rio_value){ .key = SPAN_LIT(KEY_TOKEN) };
 	v[1] = (struct rio_value){ .key = SPAN_LIT(KEY_ABOVE) };
@@ -25,7 +24,7 @@ static void ask_seal(struct rio_value v[SEALS])
 }
 
 /* ERR_GONE: the directory is dead. */
-static enum err note_seal(struct found *f, uint64_t dir, const struct rio_value v[SEALS])
+static enum err note_seal(struct found *f, uint64_t dir, const struct rio_value v[FIND_SEALS])
 {
 	f->dir = dir;
 	if (v[0].val.n != TOKEN_LEN || v[2].val.n > LAST_LEN)
@@ -41,11 +40,11 @@ static enum err note_seal(struct found *f, uint64_t dir, const struct rio_value 
 static enum err read_dir(struct rstore *s, uint64_t id, struct found *f)
 {
 	char object[RIO_NAME_MAX];
-	struct rio_value v[1 + SEALS] = { { .key = SPAN_LIT(KEY_HEADER) } };
+	struct rio_value v[1 + FIND_SEALS] = { { .key = SPAN_LIT(KEY_HEADER) } };
 	ask_seal(v + 1);
 	name_dir(object, id);
 	memset(f, 0, sizeof(*f));
-	enum err e = rio_get(&s->io, object, v, 1 + SEALS, &f->mem);
+	enum err e = rio_get(&s->io, object, v, 1 + FIND_SEALS, &f->mem);
 	if (e == ERR_OK && !v[0].val.p)
 		e = ERR_NOT_FOUND;
 	if (e == ERR_OK)
@@ -93,11 +92,11 @@ enum err find_dir(struct rstore *s, uint64_t id, struct found *f)
 static enum err read_place(struct rstore *s, uint64_t parent, struct span place, struct found *f)
 {
 	char object[RIO_NAME_MAX];
-	struct rio_value v[1 + SEALS] = { { .key = place } };
+	struct rio_value v[1 + FIND_SEALS] = { { .key = place } };
 	ask_seal(v + 1);
 	name_dir(object, parent);
 	memset(f, 0, sizeof(*f));
-	enum err e = rio_get(&s->io, object, v, 1 + SEALS, &f->mem);
+	enum err e = rio_get(&s->io, object, v, 1 + FIND_SEALS, &f->mem);
 	if (e == ERR_OK && !v[0].val.p)
 		e = ERR_NOT_FOUND;
 	if (e == ERR_OK)
@@ -174,6 +173,46 @@ enum err find_child(
 		e = find_place(s, parent, buf_span(&place), f);
 	buf_fini(&place);
 	return e;
+}
+
+/* One entry of a page that was read for many. */
+static enum err take_child(const struct found *dir, uint64_t parent, enum item_class class,
+	const struct rio_value *v, found_fn fn, void *arg)
+{
+	struct found f = { .dir = dir->dir, .above = dir->above };
+	memcpy(f.seal, dir->seal, sizeof(f.seal));
+	memcpy(f.last, dir->last, sizeof(f.last));
+	enum err e = record_decode(v->val, &f.r);
+	if (e == ERR_OK && f.r.link)
+		e = ERR_CORRUPT;
+	if (e == ERR_OK)
+		e = set_place(&f, parent, class, span_make(v->key.p + 1, v->key.n - 1));
+	if (e == ERR_OK)
+		e = fn(arg, &f);
+	found_fini(&f);
+	return e;
+}
+
+enum err find_children(struct rstore *s, uint64_t parent, enum item_class class,
+	struct rio_value *v, size_t n, found_fn fn, void *arg)
+{
+	struct found dir = { 0 };
+	char object[RIO_NAME_MAX];
+	bool gone;
+	ask_seal(v + n);
+	name_dir(object, parent);
+	enum err e = find_gone(s, parent, &gone);
+	if (e == ERR_OK && gone)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = rio_get(&s->io, object, v, n + FIND_SEALS, &dir.mem);
+	if (e == ERR_OK)
+		e = note_seal(&dir, parent, v + n);
+	for (size_t i = 0; e == ERR_OK && i < n; i++)
+		if (v[i].val.p)
+			e = take_child(&dir, parent, class, &v[i], fn, arg);
+	found_fini(&dir);
+	return e == ERR_GONE ? ERR_NOT_FOUND : e;
 }
 
 static enum err find_in(struct rstore *s, uint64_t home, uint64_t id, struct found *f)

@@ -18,6 +18,14 @@ struct big { /* a body that is an object of its own */
 	char token[TOKEN_LEN + 1];
 };
 
+struct children { /* of one directory and class */
+	uint64_t parent;
+	enum item_class class;
+	struct rio_value *v; /* sorted by key: class letter and key */
+	size_t n;
+	struct buf keys; /* holds them */
+};
+
 struct dir_edit { /* what happens to one directory's object */
 	uint64_t dir;
 	struct rio_edit edit;
@@ -32,6 +40,7 @@ struct work {
 	size_t nseals, cap_seals;
 	struct big *bigs;
 	size_t nbigs, cap_bigs;
+	struct children looked; /* those that are not in the base are not there */
 	struct stripes stripes;
 
 	struct dir_edit *edits;

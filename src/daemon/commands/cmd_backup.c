@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/core/progress.h"
+#include "daemon/serve/whole_store.h"
 #include "service/view/views.h"
 
 struct run {
@@ -20,7 +21,7 @@ static bool on_copied(void *arg, uint64_t done, uint64_t total)
 	return true;
 }
 
-static enum err copy(struct run *r)
+static enum err copy(struct run *r, struct err_detail *why)
 {
 	struct cmd_env *env = r->env;
 	struct store_view *moment;
@@ -33,6 +34,8 @@ static enum err copy(struct run *r)
 		e = store_copy(
 			service_store(env->service), moment, env->inputs[0].fd, on_copied, r);
 		progress_clear(&r->progress);
+		if (e == ERR_NOT_SUPPORTED) /* it is in a cluster */
+			e = whole_store_to_file(env, moment, env->inputs[0].fd, why);
 		view_end(r->view);
 	}
 	views_close(r->view);
@@ -42,7 +45,8 @@ static enum err copy(struct run *r)
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env };
-	enum err e = copy(&r);
+	struct err_detail why = { 0 };
+	enum err e = copy(&r, &why);
 	if (e == ERR_OK)
 		return EXIT_DONE;
 	if (env->cancelled(env->cancel_arg))
@@ -54,11 +58,8 @@ static int run(struct cmd_env *env, const struct args *args)
 	if (e == ERR_NO_SPACE)
 		return command_fail(
 			env->err, "backup", "'%s': no space left on its disk", args->words[1]);
-	if (e == ERR_NOT_SUPPORTED)
-		return command_fail(env->err, "backup",
-			"'%s' is no file that could be copied; its rows: rowfs export", env->store);
 	return command_fail(env->err, "backup", "'%s' cannot be copied to '%s': %s", env->store,
-		args->words[1], err_text(e));
+		args->words[1], err_message(e, &why));
 }
 
 static const struct option_spec options_[] = {

@@ -8,6 +8,7 @@
 #include "daemon/core/progress.h"
 #include "daemon/core/table_arg.h"
 #include "daemon/rows/row_pipe.h"
+#include "daemon/serve/whole_store.h"
 #include "model/filename.h"
 
 #include <stdlib.h>
@@ -288,6 +289,8 @@ static bool verify(struct copy *c)
 static int run(const struct args *args)
 {
 	bool json = args_has(args, "json"), verified, verifies = args_has(args, "verify");
+	if (args->nwords == 2)
+		return whole_store_copy("copy", args->words[0], args->words[1], json);
 	struct copy c = { .args = args,
 		.dry = args_has(args, "dry-run"),
 		.lists = args_has(args, "dry-run") && !json,
@@ -322,9 +325,32 @@ static bool check_options(const struct args *args, FILE *err)
 	return wrong == NULL;
 }
 
+static bool check_whole(const struct args *args, FILE *err)
+{
+	static const char *const none[] = { "delete", "dry-run", "verify", "rps", "timeout",
+		"ca-file", "connection-string" };
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		if (args_has(args, none[i])) {
+			(void)command_fail(err, "copy", "--%s is of a copy of one table", none[i]);
+			return false;
+		}
+	bool elsewhere = elsewhere_is(args->words[0]) || elsewhere_is(args->words[1]);
+	if (elsewhere)
+		(void)command_fail(err, "copy",
+			"an account elsewhere is no store: copy its tables one by one");
+	return !elsewhere;
+}
+
 static bool check(const struct args *args, FILE *err)
 {
 	struct table_arg t;
+	if (args->nwords == 2)
+		return check_whole(args, err);
+	if (args->nwords == 3) {
+		(void)command_fail(err, "copy",
+			"it takes two stores, or a store and a table of it on both sides");
+		return false;
+	}
 	return table_arg_parse(args->words[1], "ACCOUNT/TABLE", "copy", &t, err) &&
 		table_arg_parse(args->words[3], "ACCOUNT/TABLE", "copy", &t, err) &&
 		check_options(args, err);
@@ -344,13 +370,17 @@ const struct command command_copy = {
 	.topic = TOPIC_ROWS,
 	.synopsis =
 		"SOURCE ACCOUNT/TABLE DESTINATION ACCOUNT/TABLE [--delete] [--dry-run] [--verify] "
-		"[--json]",
-	.summary = "Makes a table like another one, writing only the differences",
+		"[--json] | SOURCE DESTINATION [--json]",
+	.summary = "Makes a table like another one, or a store of another one",
 	.help = "SOURCE and DESTINATION are stores, or URLs of accounts elsewhere.  A table that does not\n"
 		"exist is made.  Rows that are the same are not written, so run it again after an\n"
-		"interruption.  With --dry-run each line is a row: + inserted, ~ replaced, - deleted.\n",
+		"interruption.  With --dry-run each line is a row: + inserted, ~ replaced, - deleted.\n"
+		"\n"
+		"Without tables all of SOURCE goes into a new or empty store, to move into a Ceph cluster\n"
+		"(rados:POOL/NAME) or out of it: accounts with their keys, tables, queues, blobs, files.\n"
+		"SOURCE must not be served, unless it is in a cluster; copy a backup instead.\n",
 	.options = options_,
-	.min_words = 4,
+	.min_words = 2,
 	.max_words = 4,
 	.check = check,
 	.local = run,

@@ -337,7 +337,7 @@ static enum err run_salvaged(const struct command *c, const struct args *args, i
 	struct store *store;
 	enum err e = salvaged_make(&s, c->name, args->words[0], args->words[1], why);
 	if (e == ERR_OK) {
-		e = store_open(s.path, STORE_OPEN_READ_ONLY, &store, NULL, why);
+		e = store_open(s.scratch.path, STORE_OPEN_READ_ONLY, &store, NULL, why);
 		if (e == ERR_OK)
 			*ret_code = run_here(c, args, store, &s.salvage, argc, argv, f);
 	}

@@ -122,18 +122,11 @@ void loss_teller_end(struct loss_teller *t, struct store_salvage *s, const char 
 enum err salvaged_make(struct salvaged *s, const char *command, const char *store,
 	const char *target, struct err_detail *why)
 {
-	const char *tmp = getenv("TMPDIR"), *slash = strchr(target, '/');
+	const char *slash = strchr(target, '/');
 	memset(s, 0, sizeof(*s));
-	if (tmp == NULL || tmp[0] != '/')
-		tmp = "/var/tmp";
-	if (snprintf(s->directory, sizeof(s->directory), "%s/rowfs-salvage.XXXXXX", tmp) >=
-			(int)sizeof(s->directory) ||
-		mkdtemp(s->directory) == NULL) {
-		s->directory[0] = 0;
-		return err_set(why, err_from_errno(errno), "cannot gather its rows in %s: %s", tmp,
-			strerrordesc_np(errno));
-	}
-	(void)snprintf(s->path, sizeof(s->path), "%s/store", s->directory);
+	enum err e = scratch_make(&s->scratch, "salvage", why);
+	if (e != ERR_OK)
+		return e;
 	if (slash != NULL) {
 		s->teller.account = span_make(target, (size_t)(slash - target));
 		s->teller.table = span_of(slash + 1);
@@ -142,15 +135,12 @@ enum err salvaged_make(struct salvaged *s, const char *command, const char *stor
 	s->salvage.progress = on_salvage_progress;
 	s->salvage.arg = &s->teller;
 	loss_teller_start(&s->teller, command);
-	enum err e = service_salvage_store(store, s->path, &s->salvage, why);
+	e = service_salvage_store(store, s->scratch.path, &s->salvage, why);
 	loss_teller_end(&s->teller, &s->salvage, "; 'rowfs salvage --doubtful' takes them");
 	return e;
 }
 
 void salvaged_remove(struct salvaged *s)
 {
-	if (s->directory[0] == 0)
-		return;
-	(void)unlink(s->path);
-	(void)rmdir(s->directory);
+	scratch_remove(&s->scratch);
 }

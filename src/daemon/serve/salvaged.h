@@ -5,9 +5,8 @@
 #define DAEMON_SERVE_SALVAGED_H
 
 #include "daemon/core/progress.h"
+#include "daemon/core/scratch.h"
 #include "service/check/salvage.h"
-
-#include <limits.h>
 
 /* The lines that say what was lost, on standard error. */
 struct loss_teller {
@@ -26,7 +25,7 @@ void loss_teller_start(struct loss_teller *t, const char *command);
 void loss_teller_end(struct loss_teller *t, struct store_salvage *s, const char *option);
 
 struct salvaged {
-	char directory[PATH_MAX], path[PATH_MAX + 8];
+	struct scratch scratch;
 	struct store_salvage salvage;
 	struct loss_teller teller;
 };

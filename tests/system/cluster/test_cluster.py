@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import everything
 import rest_client
 from clusters import Place, cluster, store  # noqa: F401 (fixtures)
 from conftest import ENV, add_accounts
@@ -59,7 +60,6 @@ def test_a_cluster_says_what_it_cannot(rowfs, store, part, mnt):
         (mnt / ".rowfs" / "snapshots" / "s").mkdir()
     assert json.loads(get(part / "a.json")) == {}
     for command, says in (
-        (("backup", store, mnt.path.parent / "copy"), "rowfs export"),
         (("salvage", store, mnt.path.parent / "copy"), "Ceph repairs"),
         (("init", store), "exists already"),
         (("stat", store + "-none"), "rowfs init"),
@@ -114,6 +114,27 @@ def test_an_import_asks_for_all_rows_of_a_set_at_once(rowfs, cluster, store, wor
     wanted = sorted(some("replaced"), key=lambda r: r["RowKey"])
     assert [[r[k] for k in wanted[0]] for r in out] == [list(r.values()) for r in wanted]
     assert "clean" in rowfs("check", store).stdout
+
+
+def test_BK9_a_store_moves_into_a_cluster_and_out_of_it(rowfs, cluster, mount, serve, work):
+    sockets = ("rest=127.0.0.1:0", "rest=blob=127.0.0.1:0")
+    local, back, away = work / "local.rowfs", work / "back.rowfs", Place("rados:rowfs/moved")
+    rowfs("init", local)
+    add_accounts(rowfs, local)
+    m = mount(local, *sockets)
+    everything.fill(m, local)
+    before = everything.seen(m, local)
+    m.umount()
+    assert "is a copy of" in rowfs("copy", local, away).stderr
+    assert "clean" in rowfs("check", away).stdout
+    serve(away)
+    rowfs("backup", away, back)
+    assert os.stat(back).st_mode & 0o777 == 0o600
+    after = everything.seen(mount(back, *sockets), back)
+    for part in before:
+        assert after[part] == before[part], part
+    done = rowfs("copy", local, away, check=False)
+    assert done.returncode == 1 and "needs an empty store" in done.stderr
 
 
 def test_an_sdk_works_on_a_cluster(rowfs, store, serve, monkeypatch):

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from rest_client import ACCOUNT, NONE, Client, entity_path, ok, parse_batch
-from tools import errors, get, need, put, raises, reason, rows, sanitized, sh, xattr, wait_for
+from tools import errors, get, need, put, raises, reason, rows, sanitized, sh, tree, xattr, wait_for
 
 MOST = 32  # snapshots at a time
 
@@ -23,24 +23,6 @@ def snap(m, name="one"):
     path = m / ".rowfs/snapshots" / name
     os.mkdir(path)
     return path
-
-
-def tree(top):
-    """{path: what can be seen of it} of everything below."""
-    def refused(error):
-        raise error
-
-    found = {}
-    for d, dirs, files in os.walk(top, onerror=refused):
-        if ".rowfs" in dirs:
-            dirs.remove(".rowfs")
-        for n in dirs + files:
-            p = os.path.join(d, n)
-            st = os.lstat(p)
-            found[os.path.relpath(p, top)] = (
-                st.st_mode, st.st_uid, st.st_gid, st.st_mtime_ns,
-                (st.st_size, get(p)) if n in files else None)
-    return found
 
 
 def live(m):

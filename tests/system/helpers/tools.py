@@ -127,6 +127,24 @@ def wait_for(condition, seconds=60):
         time.sleep(0.01)
 
 
+def tree(top):
+    """{path: what can be seen of it} of everything below, but for .rowfs."""
+    def refused(error):
+        raise error
+
+    found = {}
+    for d, dirs, files in os.walk(top, onerror=refused):
+        if ".rowfs" in dirs:
+            dirs.remove(".rowfs")
+        for n in dirs + files:
+            p = os.path.join(d, n)
+            st = os.lstat(p)
+            found[os.path.relpath(p, top)] = (
+                st.st_mode, st.st_uid, st.st_gid, st.st_mtime_ns,
+                (st.st_size, get(p)) if n in files else None)
+    return found
+
+
 def closes_are_known(mnt, held=0):
     """Waits until the daemon knows of as many open files as are held: the kernel tells it of a close a
     moment after that returned, and until then a link in /proc/self/fd may lead to what was read.  The

@@ -108,6 +108,7 @@ enum err page_heat_add(const struct page_ask *ask, struct json_build *b)
 	struct item table = { 0 };
 	enum err e = table_find(ask->service, ask->account, ask->table, &table);
 	add_window(ask->service, b);
+	json_add_count(b, "total", table.size);
 	json_open_array(b, "partitions");
 	if (e == ERR_OK)
 		heat_of_table(

@@ -83,7 +83,7 @@ def test_PG6_heat_is_that_of_the_table(page):
     assert set(heat) == {"hot", "cold"}
     assert (heat["hot"]["changed"], heat["hot"]["read"]) == (10, 1)
     assert 1 <= heat["hot"]["peak"] <= 11
-    assert (found["heat_seconds"], found["partition_target"]) == (60, 0)
+    assert (found["heat_seconds"], found["partition_target"], found["total"]) == (60, 0, 2)
     hottest = get(page, "/live")["hottest"]
     assert [(h["table"], h["partition_key"]) for h in hottest][0] == ("Tab", "hot")
 

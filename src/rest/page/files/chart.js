@@ -17,7 +17,6 @@ function axis(more) {
 }
 
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
-const TIMES = axis({ values: (_, ticks) => ticks.map(clock), space: 80 });
 
 // Lines are told apart by dashes too.
 function line({ text, ...more }, i) {
@@ -27,15 +26,17 @@ function line({ text, ...more }, i) {
 }
 
 export class Chart {
-	// series: [{ label, text }], over time; text writes a value, that of the chart those of the axis.  axis:
-	// uPlot's options of this axis.  More options are uPlot's, in place of those here.
-	constructor(place, { series, text, axis: more, ...options }) {
-		const values = (_, ticks) => ticks.map((n) => n === null ? "" : text(n));
+	// series: [{ label, text }]; text writes a value, that of the chart those of the axis.  axis, x: uPlot's
+	// options of the axes; x is time, or has a label and a text of its own.  More options are uPlot's, in
+	// place of those here.
+	constructor(place, { series, text, axis: more, x: { label = "Time", text: xText = clock, ...x } = {}, ...options }) {
+		const written = (write) => (_, ticks) => ticks.map((n) => n === null ? "" : write(n));
 		this.place = place;
 		this.plot = new uPlot({
 			width: this.width, height: HEIGHT,
-			axes: [TIMES, axis({ values, size: AXIS_WIDTH, ...more })],
-			series: [{ label: "Time", value: (_, n) => n === null ? "–" : clock(n) }, ...series.map(line)],
+			axes: [axis({ values: written(xText), space: 80, ...x }),
+				axis({ values: written(text), size: AXIS_WIDTH, ...more })],
+			series: [{ label, value: (_, n) => n === null ? "–" : xText(n) }, ...series.map(line)],
 			scales: { y: { range: (_, low, high) => [0, Math.max(high ?? 0, 1) * 1.1] } },
 			cursor: { drag: { x: false, y: false } },
 			...options,
@@ -66,4 +67,24 @@ export class Chart {
 		this.resized.disconnect();
 		this.plot.destroy();
 	}
+}
+
+// For series: each value is a bar from its x to the next one.
+export const bars = uPlot.paths.bars({ size: [1, Infinity], align: 1, gap: 1 });
+
+// For hooks: draws a horizontal line at a value, with its text.
+export function drawLimit(plot, value, text) {
+	const y = Math.round(plot.valToPos(value, "y", true)), { left, width } = plot.bbox, { ctx } = plot;
+	ctx.save();
+	ctx.strokeStyle = ctx.fillStyle = colour("--hot");
+	ctx.lineWidth = 2 * devicePixelRatio;
+	ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+	ctx.beginPath();
+	ctx.moveTo(left, y);
+	ctx.lineTo(left + width, y);
+	ctx.stroke();
+	ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+	ctx.textAlign = "left";
+	ctx.fillText(text, left + 6 * devicePixelRatio, y - 5 * devicePixelRatio);
+	ctx.restore();
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The view of what the server is doing, once a second.  Its parts draw; this module asks and keeps the
-// samples of the last minutes.
+// The view of what the server is doing, once a second.  Its parts draw, and may read more; this module asks and keeps
+// the samples of the last minutes.
 import { data } from "/data.js";
 import { button, el, say } from "/dom.js";
 import { between } from "/figures.js";
+import { Heat } from "/live_heat.js";
 import { Requests } from "/live_requests.js";
 import { Store } from "/live_store.js";
 
@@ -32,6 +33,8 @@ class Live {
 	async look(turn) {
 		try {
 			const now = await data("/live");
+			for (const part of this.parts)
+				await part.read?.(now);
 			if (turn !== this.turn)
 				return;
 			if (this.before)
@@ -60,8 +63,8 @@ class Live {
 	}
 }
 
-export function show(main, { account, signal }) {
-	const parts = [new Requests(account), new Store(account)];
+export function show(main, { signal }) {
+	const parts = [new Requests(), new Heat(signal), new Store()];
 	const live = new Live(parts);
 	const pause = button("Pause", () => {
 		const paused = pause.getAttribute("aria-pressed") !== "true";

@@ -9,13 +9,15 @@
 //                         signal that is aborted when something else is shown, listNames(), which lists
 //                         the names anew, and open(name), which shows another one
 import * as rest from "/rest.js";
+import * as blobs from "/blobs.js";
 import * as live from "/live.js";
 import * as partitions from "/partitions.js";
+import * as queues from "/queues.js";
 import * as tables from "/tables.js";
 import { at, attempt, el, withdraw } from "/dom.js";
 import { addressOf, readAddress } from "/route.js";
 
-const VIEWS = [tables, partitions, live];
+const VIEWS = [tables, partitions, queues, blobs, live];
 let shown = { account: null, view: null, end: new AbortController() };
 
 function mark(links, current) {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// The view of blobs: listed by prefix, uploaded, downloaded and deleted; page ranges drawn.
+import { Container } from "/blob_rest.js";
+import { listCollections, removeButton } from "/collections.js";
+import { confirmed } from "/confirm.js";
+import { attempt, button, el, say } from "/dom.js";
+import { sizeText } from "/figures.js";
+import { nameForm } from "/name_form.js";
+import { drawRanges } from "/page_ranges.js";
+
+export const id = "blobs", title = "Blobs";
+
+export function list(account, marker) {
+	return listCollections("blob", account, "Container", marker);
+}
+
+class BlobView {
+	constructor(main, route) {
+		this.route = route;
+		this.container = new Container(route.account, route.name);
+		this.asked = 0;
+		this.prefix = el("input", { id: "prefix", placeholder: "folder/", autocomplete: "off", spellcheck: "false" });
+		this.files = el("input", { id: "files", type: "file", multiple: true, change: () => this.upload() });
+		this.ranges = el("div");
+		this.caption = el("caption");
+		this.body = el("tbody", { id: "blobs" });
+		this.more = button("More blobs", () => attempt(() => this.add()), { hidden: true });
+		main.append(...this.parts());
+	}
+
+	parts() {
+		const ask = el("form", { submit: (event) => this.submit(event) }, el("label", { for: "prefix" }, "Prefix"),
+			this.prefix, el("button", { type: "submit" }, "Show"));
+		const tools = el("form", { submit: (event) => event.preventDefault() }, el("label", { for: "files" }, "Upload"),
+			this.files, el("span", { class: "gap" }),
+			removeButton("container", this.container.path + "?restype=container", this.route));
+		const head = ["Name", "Size", "Kind", "Content type", "Changed", ""].map((name) => el("th", { scope: "col" }, name));
+		return [ask, tools, this.ranges, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Blobs" },
+			el("table", {}, this.caption, el("thead", {}, el("tr", {}, ...head)), this.body)), this.more];
+	}
+
+	submit(event) {
+		event.preventDefault();
+		void attempt(() => this.show());
+	}
+
+	choosePrefix(prefix) {
+		this.prefix.value = prefix;
+		return attempt(() => this.show());
+	}
+
+	show() {
+		this.next = "";
+		this.count = 0;
+		this.body.replaceChildren();
+		this.ranges.replaceChildren();
+		return this.add();
+	}
+
+	async add() {
+		const asked = ++this.asked;
+		const { folders, blobs, next } = await this.container.list(this.prefix.value, this.next);
+		if (asked !== this.asked) // a later choice replaced this one
+			return;
+		this.next = next;
+		this.more.hidden = next === "";
+		this.count += folders.length + blobs.length;
+		this.caption.textContent = `${this.route.name}/${this.prefix.value}: ${this.count} ` +
+			`${this.count === 1 ? "entry" : "entries"}${next ? " so far" : ""}`;
+		this.body.append(...folders.map((name) => this.folderLine(name)), ...blobs.map((blob) => this.blobLine(blob)));
+	}
+
+	folderLine(name) {
+		return el("tr", {}, el("td", { colspan: "6" }, button(name, () => this.choosePrefix(name),
+			{ "aria-label": `Show folder ${name}` })));
+	}
+
+	blobLine(blob) {
+		const { name, size, kind, type, changed } = blob;
+		const actions = el("td", {}, button("Delete", () => this.remove(name), { "aria-label": `Delete ${name}` }));
+		if (kind === "Page")
+			actions.prepend(button("Ranges", () => this.showRanges(blob), { "aria-label": `Page ranges of ${name}` }), " ");
+		return el("tr", {},
+			el("td", {}, el("a", { href: this.container.pathOf(name), download: name.split("/").pop(), title: "Download" }, name)),
+			el("td", { class: "number", title: `${size} bytes` }, sizeText(size)), el("td", {}, kind), el("td", {}, type),
+			el("td", {}, new Date(changed).toLocaleString()), actions);
+	}
+
+	showRanges({ name, size }) {
+		return attempt(async () => {
+			this.ranges.replaceChildren(drawRanges(name, size, await this.container.pageRanges(name)));
+		});
+	}
+
+	async remove(name) {
+		if (await confirmed(`Delete the blob ${name}? It cannot be taken back.`, "Delete"))
+			await attempt(async () => {
+				await this.container.delete(name);
+				await this.show();
+			});
+	}
+
+	upload() {
+		return attempt(async () => {
+			const files = [...this.files.files];
+			for (const file of files)
+				await this.uploadOne(file);
+			this.files.value = "";
+			await this.show();
+			say(`${files.length} ${files.length === 1 ? "file was" : "files were"} uploaded.`);
+		});
+	}
+
+	// Into the folder that is shown.
+	async uploadOne(file) {
+		const name = this.prefix.value.replace(/[^/]*$/, "") + file.name;
+		const send = (replace) => this.container.upload(name, file, replace,
+			(sent) => say(`${name}: ${sizeText(sent)} of ${sizeText(file.size)}`));
+		try {
+			await send(false);
+		} catch (error) {
+			if (error.status !== 409 || !await confirmed(`There is a blob ${name}. Replace it?`, "Replace"))
+				throw error;
+			await send(true);
+		}
+	}
+}
+
+export function show(main, route) {
+	if (route.name !== "")
+		return new BlobView(main, route).show();
+	main.append(nameForm("Choose a container, or make one.", "New container",
+		(name) => new Container(route.account, name).create(), route));
+	return null;
+}

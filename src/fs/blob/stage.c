@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK ((size_t)256 << 10)
@@ -28,6 +29,15 @@ static enum err write_all(int fd, uint64_t offset, const char *p, size_t n)
 		n -= (size_t)done;
 	}
 	return ERR_OK;
+}
+
+/* A file that is cut to nothing is sent to the disk by ext4 at its close, and this one is dropped then. */
+static enum err set_length(int fd, uint64_t n)
+{
+	struct stat now;
+	if (fstat(fd, &now) == 0 && (uint64_t)now.st_size == n)
+		return ERR_OK;
+	return ftruncate(fd, (off_t)n) == 0 ? ERR_OK : err_from_errno(errno);
 }
 
 /* Which blob the stage is about; its name is copied. */
@@ -96,13 +106,13 @@ static enum err load(struct fs *fs, struct blob_stage *s, uint64_t keep)
 		return ERR_OK;
 	char *chunk = malloc(CHUNK);
 	enum err e = chunk == NULL ? ERR_NO_MEMORY : ERR_OK;
-	if (e == ERR_OK && ftruncate(s->fd, 0) != 0)
-		e = err_from_errno(errno);
+	if (e == ERR_OK)
+		e = set_length(s->fd, 0);
 	if (e == ERR_OK && keep > 0)
 		e = copy_blob(fs, s, keep, chunk);
 	free(chunk);
-	if (e == ERR_OK && ftruncate(s->fd, (off_t)s->size) != 0)
-		e = err_from_errno(errno);
+	if (e == ERR_OK)
+		e = set_length(s->fd, s->size);
 	s->loaded = e == ERR_OK;
 	return e;
 }
@@ -252,8 +262,8 @@ void blob_stage_lose(struct blob_stage *s, enum err e)
 static enum err resize_file(struct fs *fs, struct blob_stage *s, uint64_t size)
 {
 	enum err e = load(fs, s, size);
-	if (e == ERR_OK && ftruncate(s->fd, (off_t)size) != 0)
-		e = err_from_errno(errno);
+	if (e == ERR_OK)
+		e = set_length(s->fd, size);
 	if (e == ERR_OK) {
 		s->news = s->news || s->size != size;
 		s->size = size;

@@ -3,9 +3,7 @@
  * length. */
 #include "rest/blobs/blob_body.h"
 
-#include "base/crc64.h"
 #include "base/crypto.h"
-#include "model/versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,28 +29,45 @@ static bool wanted(const struct request *r)
 			span_ends(r->target, SPAN_LIT("comp=block")));
 }
 
-static enum err begin(struct service *service, void **ret)
+/* A body that is taken in parts. */
+struct body_stream {
+	struct blob_upload *upload;
+	struct body_sums sums;
+};
+
+static void drop(void *stream)
 {
-	struct blob_upload *u;
-	enum err e = blob_upload_new(service, ORIGIN_REST, &u);
-	if (e == ERR_OK)
-		*ret = u;
-	return e;
+	struct body_stream *b = stream;
+	if (b != NULL)
+		blob_upload_free(b->upload);
+	free(b);
+}
+
+static enum err begin(struct service *service, const struct request *r, void **ret)
+{
+	struct body_stream *b = calloc(1, sizeof(*b));
+	enum err e = b != NULL ? blob_upload_new(service, ORIGIN_REST, &b->upload) : ERR_NO_MEMORY;
+	if (e != ERR_OK) {
+		drop(b);
+		return e;
+	}
+	body_sums_begin(&b->sums, r);
+	*ret = b;
+	return ERR_OK;
 }
 
 static enum err add(void *stream, struct span bytes)
 {
-	return blob_upload_add(stream, bytes, NULL);
+	struct body_stream *b = stream;
+	body_sums_add(&b->sums, bytes);
+	return blob_upload_add(b->upload, bytes, NULL);
 }
 
 static enum err end(void *stream)
 {
-	return blob_upload_end(stream, NULL);
-}
-
-static void drop(void *stream)
-{
-	blob_upload_free(stream);
+	struct body_stream *b = stream;
+	body_sums_end(&b->sums);
+	return blob_upload_end(b->upload, NULL);
 }
 
 const struct rest_streams blob_streams = {
@@ -64,73 +79,41 @@ const struct rest_streams blob_streams = {
 	.free = drop,
 };
 
-static enum err upload_body(struct request_context *c, struct blob_body *b)
+/* Takes a body that is in memory, as one part. */
+static enum err take_whole(struct request_context *c, void **ret)
 {
-	struct span body = c->request->body;
-	enum err e = blob_upload_new(c->service, ORIGIN_REST, &b->upload);
-	if (e != ERR_OK)
-		return e;
-	b->owned = true;
-	e = blob_upload_add(b->upload, body, &c->detail);
-	return e == ERR_OK ? blob_upload_end(b->upload, &c->detail) : e;
-}
-
-static enum err check_md5(struct request_context *c, const char *header, const struct blob_body *b)
-{
-	struct span sent = request_header(c->request, header);
-	uint8_t md5[16];
-	if (sent.n == 0)
-		return ERR_OK;
-	if (!base64_decode_exact(sent, md5, sizeof(md5)))
-		return ERR_MD5_INVALID;
-	return memcmp(md5, b->md5, sizeof(md5)) == 0 ? ERR_OK : ERR_MD5_MISMATCH;
-}
-
-static enum err check_crc64(struct request_context *c, const struct blob_body *b)
-{
-	struct span sent = request_header(c->request, "x-ms-content-crc64");
-	uint8_t given[CRC64_BYTES], right[CRC64_BYTES];
-	if (sent.n == 0)
-		return ERR_OK;
-	if (request_header(c->request, "Content-MD5").n > 0)
-		return err_set(&c->detail, ERR_HEADER_INVALID,
-			"Content-MD5 and x-ms-content-crc64 cannot be sent together.");
-	if (!base64_decode_exact(sent, given, sizeof(given)))
-		return err_set(&c->detail, ERR_HEADER_INVALID,
-			"x-ms-content-crc64 is not the base64 text of 8 bytes.");
-	crc64_write(b->crc64, right);
-	return memcmp(given, right, sizeof(right)) == 0 ? ERR_OK : ERR_CRC64_MISMATCH;
-}
-
-static enum err check_sums(struct request_context *c, const struct blob_body *b)
-{
-	enum err e = check_md5(c, "Content-MD5", b);
-	return e == ERR_OK ? check_crc64(c, b) : e;
+	enum err e = begin(c->service, c->request, ret);
+	if (e == ERR_OK)
+		e = add(*ret, c->request->body);
+	return e == ERR_OK ? end(*ret) : e;
 }
 
 enum err blob_body_sums(struct request_context *c, struct span bytes, struct blob_body *ret)
 {
 	*ret = (struct blob_body){ .content = bytes, .size = bytes.n };
-	ret->crc64 = crc64_add(0, bytes);
-	crypto_md5(bytes, ret->md5);
-	return check_sums(c, ret);
+	body_sums_begin(&ret->sums, c->request);
+	body_sums_add(&ret->sums, bytes);
+	body_sums_end(&ret->sums);
+	return body_sums_check(c, &ret->sums);
 }
 
 static enum err read_body(struct request_context *c, size_t small, struct blob_body *ret)
 {
 	struct span body = c->request->body;
-	enum err e = ERR_OK;
-	*ret = (struct blob_body){ .content = SPAN_LIT(""), .upload = c->request->stream };
-	if (ret->upload == NULL && body.n > small)
-		e = upload_body(c, ret);
-	if (ret->upload != NULL && e == ERR_OK) {
-		ret->size = blob_upload_size(ret->upload);
-		ret->crc64 = blob_upload_crc64(ret->upload);
-		memcpy(ret->md5, blob_upload_md5(ret->upload), sizeof(ret->md5));
-	} else if (e == ERR_OK) {
+	struct body_stream *stream = c->request->stream;
+	if (stream == NULL && body.n <= small)
 		return blob_body_sums(c, body.n > 0 ? body : SPAN_LIT(""), ret);
+	*ret = (struct blob_body){ .content = SPAN_LIT("") };
+	if (stream == NULL) {
+		enum err e = take_whole(c, &ret->owned);
+		if (e != ERR_OK)
+			return e;
+		stream = ret->owned;
 	}
-	return e == ERR_OK ? check_sums(c, ret) : e;
+	ret->upload = stream->upload;
+	ret->size = blob_upload_size(stream->upload);
+	ret->sums = stream->sums;
+	return body_sums_check(c, &ret->sums);
 }
 
 enum err blob_body_read(struct request_context *c, struct blob_body *ret)
@@ -145,8 +128,7 @@ enum err blob_body_upload(struct request_context *c, struct blob_body *ret)
 
 void blob_body_fini(struct blob_body *b)
 {
-	if (b->owned)
-		blob_upload_free(b->upload);
+	drop(b->owned);
 	*b = (struct blob_body){ 0 };
 }
 
@@ -166,24 +148,6 @@ enum err blob_body_md5(struct service *s, const struct blob_record *b, uint8_t o
 	crypto_md5_end(&md5, out);
 	buf_fini(&part);
 	return e;
-}
-
-void blob_md5_header(const char *name, const uint8_t md5[16], struct response *r)
-{
-	struct buf text = BUF_INIT(64);
-	base64_encode(span_make(md5, 16), &text);
-	response_header(r, name, buf_span(&text));
-	buf_fini(&text);
-}
-
-void blob_crc64_header(uint64_t crc64, struct response *r)
-{
-	struct buf text = BUF_INIT(64);
-	uint8_t bytes[CRC64_BYTES];
-	crc64_write(crc64, bytes);
-	base64_encode(span_make(bytes, sizeof(bytes)), &text);
-	response_header(r, "x-ms-content-crc64", buf_span(&text));
-	buf_fini(&text);
 }
 
 /* ---- responses ---- */

@@ -3,6 +3,7 @@
 #ifndef REST_BLOBS_BLOB_BODY_H
 #define REST_BLOBS_BLOB_BODY_H
 
+#include "rest/blobs/body_sums.h"
 #include "rest/core/context.h"
 #include "rest/core/rest_service.h"
 #include "service/blobs/blobs.h"
@@ -14,10 +15,9 @@ extern const struct rest_streams blob_streams;
 struct blob_body {
 	struct span content;        /* small, where there is no upload */
 	struct blob_upload *upload; /* NULL: content */
-	bool owned;                 /* the upload is not the connection's */
+	void *owned;                /* has the upload, where the connection has not */
 	uint64_t size;
-	uint8_t md5[16];
-	uint64_t crc64;
+	struct body_sums sums;
 };
 
 /* Reads the content and compares it with the sums in the headers.  Call blob_body_fini() also after an
@@ -31,9 +31,6 @@ enum err blob_body_sums(struct request_context *c, struct span bytes, struct blo
 void blob_body_fini(struct blob_body *b);
 /* Sums up the content of a blob. */
 enum err blob_body_md5(struct service *s, const struct blob_record *b, uint8_t out[16]);
-/* Adds Content-MD5, or x-ms-content-crc64. */
-void blob_md5_header(const char *name, const uint8_t md5[16], struct response *r);
-void blob_crc64_header(uint64_t crc64, struct response *r);
 
 /* Gives the response n bytes from offset on.  Takes *b over, also on failure. */
 enum err blob_body_send(

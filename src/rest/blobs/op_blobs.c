@@ -34,7 +34,7 @@ static enum err check_type(struct request_context *c)
 /* The stored MD5 is that of the content, unless the client says another, which must be right. */
 static enum err give_md5(struct blob_properties *p, const struct blob_body *body, struct buf *text)
 {
-	base64_encode(span_make(body->md5, sizeof(body->md5)), text);
+	base64_encode(span_make(body->sums.md5, sizeof(body->sums.md5)), text);
 	if (!buf_ok(text))
 		return ERR_NO_MEMORY;
 	if (p->md5.n > 0 && !span_eq(p->md5, buf_span(text)))
@@ -96,9 +96,9 @@ enum err op_put_blob(struct request_context *c, struct response *r)
 	if (e == ERR_OK) {
 		r->status = 201;
 		blob_etag_headers(etag, r);
-		blob_md5_header("Content-MD5", body.md5, r);
+		blob_md5_header("Content-MD5", body.sums.md5, r);
 		if (version_has(c->version, VERSION_CRC64))
-			blob_crc64_header(body.crc64, r);
+			blob_crc64_header(body.sums.crc64, r);
 		response_header_str(r, "x-ms-request-server-encrypted", "true");
 	}
 	blob_body_fini(&body);

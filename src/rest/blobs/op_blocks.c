@@ -42,11 +42,7 @@ enum err op_block_body(struct request_context *c, uint64_t limit, struct blob_bo
 
 void op_block_sums(const struct request_context *c, const struct blob_body *b, struct response *r)
 {
-	if (request_header(c->request, "Content-MD5").n > 0 ||
-		!version_has(c->version, VERSION_CRC64))
-		blob_md5_header("Content-MD5", b->md5, r);
-	else
-		blob_crc64_header(b->crc64, r);
+	body_sums_answer(c, &b->sums, r);
 	response_header_str(r, "x-ms-request-server-encrypted", "true");
 }
 

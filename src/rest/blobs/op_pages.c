@@ -131,14 +131,9 @@ static enum err write_pages(struct request_context *c, const struct page_target 
 	enum err e = blob_body_sums(c, bytes, &body);
 	if (e == ERR_OK)
 		e = pages_write(target, first, bytes, now, &c->detail);
-	if (e != ERR_OK)
-		return e;
-	if (request_header(c->request, "Content-MD5").n > 0 ||
-		!version_has(c->version, VERSION_CRC64))
-		blob_md5_header("Content-MD5", body.md5, r);
-	else
-		blob_crc64_header(body.crc64, r);
-	return ERR_OK;
+	if (e == ERR_OK)
+		body_sums_answer(c, &body.sums, r);
+	return e;
 }
 
 enum err op_put_page(struct request_context *c, struct response *r)

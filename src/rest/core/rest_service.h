@@ -31,8 +31,8 @@ struct rest_streams {
 	/* Returns true if the body of this request can be taken in parts. */
 	bool (*wanted)(const struct request *r);
 	/* The stream gets the parts in order, then end().  free() drops what no operation has
-	 * taken. */
-	enum err (*begin)(struct service *service, void **ret);
+	 * taken.  begin() borrows the request, whose body is not whole. */
+	enum err (*begin)(struct service *service, const struct request *r, void **ret);
 	enum err (*add)(void *stream, struct span bytes);
 	enum err (*end)(void *stream);
 	void (*free)(void *stream);

@@ -191,8 +191,10 @@ static enum err stream_part(struct connection *c)
 	enum err e = ERR_OK;
 	if (!buf_ok(&c->body))
 		return ERR_NO_MEMORY;
-	if (c->stream == NULL)
-		e = streams->begin(c->rest->service, &c->stream);
+	if (c->stream == NULL) {
+		const struct request q = connection_request(c);
+		e = streams->begin(c->rest->service, &q, &c->stream);
+	}
 	if (e == ERR_OK)
 		e = streams->add(c->stream, buf_span(&c->body));
 	buf_clear(&c->body);

@@ -2,8 +2,6 @@
  * An extent of bytes is made with its first piece.  Its pieces are full but for the last one. */
 #include "service/blobs/upload.h"
 
-#include "base/crc64.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +12,6 @@
 struct blob_upload {
 	struct service *service;
 	enum origin origin;
-	struct crypto_md5 md5;
-	uint8_t sum[16];
-	uint64_t crc64;
 	uint64_t size;
 	uint64_t extent; /* 0: not made yet */
 	char key[24];    /* of the extent while it is an orphan */
@@ -39,7 +34,6 @@ enum err blob_upload_new(struct service *s, enum origin origin, struct blob_uplo
 	u->service = s;
 	u->origin = origin;
 	u->rest = BUF_INIT(2 * PIECES_AT_ONCE * EXTENT_PIECE_BYTES);
-	crypto_md5_begin(&u->md5);
 	*ret = u;
 	return ERR_OK;
 }
@@ -98,8 +92,6 @@ static enum err write_pieces(struct blob_upload *u, size_t n, struct err_detail 
 enum err blob_upload_add(struct blob_upload *u, struct span bytes, struct err_detail *detail)
 {
 	enum err e = ERR_OK;
-	crypto_md5_add(&u->md5, bytes);
-	u->crc64 = crc64_add(u->crc64, bytes);
 	u->size += bytes.n;
 	while (bytes.n > 0 && e == ERR_OK) {
 		size_t room = PIECES_AT_ONCE * EXTENT_PIECE_BYTES - u->rest.len;
@@ -116,7 +108,6 @@ enum err blob_upload_add(struct blob_upload *u, struct span bytes, struct err_de
 
 enum err blob_upload_end(struct blob_upload *u, struct err_detail *detail)
 {
-	crypto_md5_end(&u->md5, u->sum);
 	return u->rest.len > 0 ? write_pieces(u, u->rest.len, detail) : ERR_OK;
 }
 
@@ -145,16 +136,6 @@ void blob_upload_free(struct blob_upload *u)
 uint64_t blob_upload_size(const struct blob_upload *u)
 {
 	return u->size;
-}
-
-const uint8_t *blob_upload_md5(const struct blob_upload *u)
-{
-	return u->sum;
-}
-
-uint64_t blob_upload_crc64(const struct blob_upload *u)
-{
-	return u->crc64;
 }
 
 uint64_t blob_upload_extent(const struct blob_upload *u)

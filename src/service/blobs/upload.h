@@ -4,7 +4,6 @@
 #ifndef SERVICE_BLOBS_UPLOAD_H
 #define SERVICE_BLOBS_UPLOAD_H
 
-#include "base/crypto.h"
 #include "service/core/service.h"
 
 #define EXTENT_PIECE_BYTES ((size_t)64 << 10)
@@ -24,9 +23,6 @@ enum err blob_upload_end(struct blob_upload *u, struct err_detail *detail);
 void blob_upload_free(struct blob_upload *u);
 
 uint64_t blob_upload_size(const struct blob_upload *u);
-/* The sums of an upload that has ended. */
-const uint8_t *blob_upload_md5(const struct blob_upload *u); /* 16 bytes */
-uint64_t blob_upload_crc64(const struct blob_upload *u);
 /* Returns the id of the extent; 0 if there are no bytes. */
 uint64_t blob_upload_extent(const struct blob_upload *u);
 /* The extent is a blob's from now on. */

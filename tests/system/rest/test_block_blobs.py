@@ -203,6 +203,24 @@ def test_sums_of_blocks_are_checked(blobs):  # noqa: F811
     assert commit(blobs, ["b1"], content_md5=right).headers["Content-MD5"] == right
 
 
+@pytest.mark.parametrize("version", ["2018-11-09", "2019-02-02"])
+def test_sums_of_a_block_that_comes_in_parts(blobs, version):  # noqa: F811
+    body = random.Random(7).randbytes(3 * MIB + 1)
+    md5, wrong = b64(hashlib.md5(body).digest()), b64(hashlib.md5(b"").digest())
+    ask = {"query": {"comp": "block", "blockid": b64("b1")}, "body": body, "version": version}
+    told = blobs.ask("PUT", BIG, **ask).headers
+    if version < "2019-02-02":
+        assert told["Content-MD5"] == md5 and "x-ms-content-crc64" not in told
+    else:
+        crc64 = told["x-ms-content-crc64"]
+        whole = blobs.ask("PUT", "/photos/whole", body=body,
+                          headers={"x-ms-blob-type": "BlockBlob"}).headers
+        assert (whole["x-ms-content-crc64"], whole["Content-MD5"]) == (crc64, md5)
+        assert blobs.ask("PUT", BIG, headers={"x-ms-content-crc64": crc64}, **ask).status == 201
+    assert blobs.ask("PUT", BIG, headers={"Content-MD5": md5}, **ask).headers["Content-MD5"] == md5
+    assert code(blobs.ask("PUT", BIG, headers={"Content-MD5": wrong}, **ask)) == (400, "Md5Mismatch")
+
+
 def test_sizes_of_blocks(blobs):  # noqa: F811
     assert code(stage(blobs, "b1", b"")) == (400, "InvalidHeaderValue")
     for version, limit in (("2015-12-11", 4 * MIB), ("2019-07-07", 100 * MIB)):

@@ -154,6 +154,9 @@ static int prepare_url(
 	if (o->rest.options.nendpoints > 0)
 		return command_fail(stderr, "mount",
 			"rest= is for a store of this machine; use the account's own URL");
+	/* So that mount -a finds the line of fstab among the mounts. */
+	if (o->source[0] == '\0')
+		(void)snprintf(o->source, sizeof(o->source), "%s", url);
 	enum err e = credentials_find(file[0] != '\0' ? file : NULL, url, at, &why);
 	if (e == ERR_OK)
 		e = shadow_prepare(at, p->store, &why);
@@ -190,7 +193,7 @@ static int run_mount(
 		code = url ? EXIT_DONE : check_store(p, store);
 	if (code != EXIT_DONE)
 		return code;
-	recover_store(p->store, "mount");
+	recover_store(url ? o->source : p->store, "mount");
 	struct serve s = { .command = "mount",
 		.store = p->store,
 		.at = url ? at : NULL,

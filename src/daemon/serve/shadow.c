@@ -6,10 +6,12 @@
 #include "store/engines.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static enum err make_dir(const char *path, struct err_detail *why)
 {
@@ -24,6 +26,9 @@ static enum err cache_dir(char ret[PATH_MAX - 128], struct err_detail *why)
 	const size_t cap = PATH_MAX - 128;
 	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	int n = -1;
+	/* Units of systemd have no HOME, and fstab becomes such units. */
+	const struct passwd *user = home == NULL ? getpwuid(geteuid()) : NULL;
+	home = user != NULL ? user->pw_dir : home;
 	if (cache != NULL && cache[0] == '/')
 		n = snprintf(ret, cap, "%s", cache);
 	else if (home != NULL && home[0] == '/')

@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -26,6 +27,7 @@ import pytest
 
 from conftest import BUILD, ENV, TOP, add_accounts, detach, is_mount
 from namespaces import CLONE_FS, CLONE_NEWNS, MNT_DETACH, MS_BIND, call, enter_own, mounts
+from rest_client import ACCOUNT, KEY
 from tools import busy, closes_are_known, fork, get, need, put, raises, rows, sh, traced
 
 USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -337,6 +339,36 @@ def test_S8_the_lines_of_fstab_that_the_pages_show(rowfs, work):
             assert done.returncode == 0 and list(mounts()) == there, f"{line}\n{done.stderr}"
         os.unlink(store)
         os.rmdir(at)
+
+
+def test_S8_the_line_of_fstab_for_an_account_elsewhere(rowfs, serve, work, at):
+    """As both pages show it, at another address.  A unit that systemd makes of it has no HOME."""
+    lines = {re.search(r"^(?:\.Dl )?(https://\S+ \S+ rowfs \S+ 0 0)$", (TOP / page).read_text(), re.M)[1]
+             for page in ("docs/mount.rowfs.8", "docs/cloud.md")}
+    store, secret, cache = work / "there.rowfs", work / "prod", work / "cache"
+    rowfs("init", store)
+    add_accounts(rowfs, store)
+    server = serve(store)
+    url = server.url(ACCOUNT)
+    secret.write_text(f"AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint={url}")
+    secret.chmod(0o600)
+    cache.mkdir()
+    home = pwd.getpwuid(0).pw_dir
+    (work / "root").mkdir()
+    bind(work / "root", home)
+    for line in lines:
+        assert "_netdev" in line and "connection-string=/etc/rowfs/prod" in line
+        _, _, kind, options = line.split()[:4]
+        fstab(f"{url} {at} {kind} {options.replace('/etc/rowfs/prod', str(secret))} 0 0")
+        for _ in range(2):
+            sh("env -u HOME -u XDG_CACHE_HOME mount -a")
+            assert list(mounts()) == [str(at)]
+            assert "already mounted" in sh("mount -a -v").stdout
+        assert sh(f"findmnt -n -o FSTYPE,SOURCE '{at}'").stdout.split() == ["fuse.rowfs", url]
+        (at / ACCOUNT / "Posts").mkdir(exist_ok=True)
+        sh("umount -a -t fuse.rowfs")
+        assert not mounts()
+        assert os.listdir(f"{home}/.cache/rowfs")
 
 
 # ---- S9: remount ----

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@
 
 static atomic_int max_level = LOG_LEVEL_INFO;
 static atomic_int form = LOG_FORM_PLAIN;
-static atomic_bool use_syslog;
+static atomic_bool use_syslog, use_colour;
 static char syslog_ident[64]; /* openlog(3) does not copy it */
 
 struct budget {
@@ -39,18 +40,35 @@ static struct {
 } warnings = { .lock = MUTEX_INIT(RANK_LOG) };
 
 static const struct {
-	const char *mark;
+	const char *name, *mark;
 	int priority;
+	const char *colour; /* "": none */
 } levels[] = {
-	[LOG_LEVEL_ERROR] = { "error: ", LOG_ERR },
-	[LOG_LEVEL_WARNING] = { "warning: ", LOG_WARNING },
-	[LOG_LEVEL_INFO] = { "", LOG_INFO },
-	[LOG_LEVEL_DEBUG] = { "debug: ", LOG_DEBUG },
+	[LOG_LEVEL_ERROR] = { "error", "error: ", LOG_ERR, "\033[31m" },
+	[LOG_LEVEL_WARNING] = { "warning", "warning: ", LOG_WARNING, "\033[33m" },
+	[LOG_LEVEL_INFO] = { "info", "", LOG_INFO, "" },
+	[LOG_LEVEL_DEBUG] = { "debug", "debug: ", LOG_DEBUG, "" },
 };
 
 void log_set_level(enum log_level level)
 {
 	atomic_store(&max_level, (int)level);
+}
+
+bool log_level_parse(const char *name, enum log_level *ret)
+{
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+		if (strcmp(levels[i].name, name) == 0) {
+			*ret = (enum log_level)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void log_set_colour(bool on)
+{
+	atomic_store(&use_colour, on);
 }
 
 void log_set_form(enum log_form chosen)
@@ -100,9 +118,11 @@ static void begin_line(enum log_level level, char out[BEGIN_MAX])
 static void write_stderr(enum log_level level, const char *text)
 {
 	char begin[BEGIN_MAX], line[LINE_MAX_BYTES + 128];
+	const char *colour = atomic_load(&use_colour) ? levels[level].colour : "";
 	begin_line(level, begin);
-	int n = snprintf(line, sizeof(line), "%s%s: %s%s\n", begin, program_invocation_short_name,
-		levels[level].mark, text);
+	int n = snprintf(line, sizeof(line), "%s%s: %s%s%s%s\n", begin,
+		program_invocation_short_name, colour, levels[level].mark,
+		colour[0] != '\0' ? "\033[0m" : "", text);
 	size_t len = (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1;
 
 	if (write(STDERR_FILENO, line, len) < 0)

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum log_level {
@@ -37,8 +38,12 @@ enum log_kind {
 
 /* Drops lines above this level.  The default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
+/* Finds the level of a name: "error", "warning", "info" or "debug".  Returns false for others. */
+bool log_level_parse(const char *name, enum log_level *ret);
 /* Chooses how lines on stderr begin. */
 void log_set_form(enum log_form form);
+/* Shows errors and warnings on stderr in colour, or not, which is the default. */
+void log_set_colour(bool on);
 /* Sends lines to syslog(3) under this name.  NULL: to stderr again. */
 void log_to_syslog(const char *ident);
 /* Writes a line.  A warning counts as LOG_KIND_OWN. */

@@ -90,6 +90,38 @@ TEST(timed_lines_begin_with_the_time)
 	CHECK_EQ_STR(seen, "1970-01-01T00:00:01.5000000Z test_log: error: e\ntest_log: error: e\n");
 }
 
+static void coloured_lines(void)
+{
+	log_set_colour(true);
+	log_set_level(LOG_LEVEL_DEBUG);
+	log_error("e");
+	log_warning("w");
+	log_info("i");
+	log_debug("d");
+	log_set_colour(false);
+	log_error("e");
+}
+
+TEST(errors_and_warnings_are_coloured_on_request)
+{
+	CHECK_EQ_INT(capture(coloured_lines), 0);
+	CHECK_EQ_STR(seen,
+		"test_log: \033[31merror: \033[0me\ntest_log: \033[33mwarning: \033[0mw\n"
+		"test_log: i\ntest_log: debug: d\ntest_log: error: e\n");
+}
+
+TEST(each_level_has_a_name)
+{
+	static const char *const names[] = { "error", "warning", "info", "debug" };
+	enum log_level level = LOG_LEVEL_INFO;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CHECK(log_level_parse(names[i], &level));
+		CHECK_EQ_INT(level, i);
+	}
+	CHECK(!log_level_parse("", &level) && !log_level_parse("Info", &level));
+	CHECK_EQ_INT(level, LOG_LEVEL_DEBUG);
+}
+
 static void odd_text(void)
 {
 	errno = 7;
@@ -182,6 +214,7 @@ TEST(sources_beyond_16_share_a_budget)
 }
 
 RUN_TESTS(T(levels_are_marked_and_filtered), T(lines_for_the_journal_begin_with_their_priority),
-	T(timed_lines_begin_with_the_time), T(a_line_stays_a_line_and_errno_is_kept),
+	T(timed_lines_begin_with_the_time), T(errors_and_warnings_are_coloured_on_request),
+	T(each_level_has_a_name), T(a_line_stays_a_line_and_errno_is_kept),
 	T(a_long_line_is_cut_and_ends_with_a_newline), T(a_broken_invariant_stops_the_program),
 	T(warnings_have_a_budget_by_kind_and_source), T(sources_beyond_16_share_a_budget))

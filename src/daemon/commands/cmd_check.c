@@ -52,6 +52,7 @@ static const char *plural(uint64_t n)
 static void print_text(struct cmd_env *env, const struct verify_counts *n)
 {
 	char rows[NUMBER_MAX];
+	struct palette p = terminal_palette(&env->terminal, env->out_fd);
 	if (n->findings > FINDINGS_SHOWN)
 		fprintf(env->out, "... and %" PRIu64 " more\n", n->findings - FINDINGS_SHOWN);
 	fprintf(env->out,
@@ -68,9 +69,10 @@ static void print_text(struct cmd_env *env, const struct verify_counts *n)
 		fprintf(env->out, "%" PRIu64 " container%s, %" PRIu64 " blob%s: ", n->containers,
 			plural(n->containers), n->blobs, plural(n->blobs));
 	if (n->findings == 0)
-		fputs("clean\n", env->out);
+		fprintf(env->out, "%sclean%s\n", p.good, p.off);
 	else
-		fprintf(env->out, "%" PRIu64 " finding%s\n", n->findings, plural(n->findings));
+		fprintf(env->out, "%s%" PRIu64 " finding%s%s\n", p.bad, n->findings,
+			plural(n->findings), p.off);
 }
 
 static enum err print_json(struct run *r, const struct verify_counts *n)

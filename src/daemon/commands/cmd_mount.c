@@ -266,6 +266,8 @@ const struct command command_mount = {
 		"                 order, as .rowfs/faults has it; fault=busy op=insert count=3\n"
 		"  fsname=NAME    shown as the source of the mount (default: the store's path)\n"
 		"  log=FILE       log there instead of to syslog\n"
+		"  log-level=error | warning | info | debug\n"
+		"                 what is logged (default info: no debug)\n"
 		"  oauth=basic | jwks:FILE\n"
 		"                 the REST socket accepts bearer tokens: with the claims that the\n"
 		"                 emulator asks for, or signed by a key of FILE\n"

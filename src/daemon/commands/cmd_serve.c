@@ -70,6 +70,10 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 		return set_target(o, given->value) ||
 			complain(err, name, ERR_INVALID_INPUT,
 				&(struct err_detail){ .text = "wants a number" });
+	else if (strcmp(name, "log-level") == 0)
+		return log_level_parse(given->value, &o->log_level) ||
+			complain(err, name, ERR_INVALID_INPUT,
+				&(struct err_detail){ .text = "is error, warning, info or debug" });
 	else if (strcmp(name, "blob-space") == 0)
 		return set_blob_space(o, given->value) ||
 			complain(err, name, ERR_INVALID_INPUT,
@@ -83,7 +87,7 @@ static bool apply(struct mount_options *o, const struct given_option *given, FIL
 static bool parse(const struct args *args, struct mount_options *o, FILE *err)
 {
 	struct err_detail why = { 0 };
-	*o = (struct mount_options){ 0 };
+	*o = (struct mount_options){ .log_level = LOG_LEVEL_INFO };
 	for (int i = 0; i < args->ngiven; i++)
 		if (!apply(o, &args->given[i], err))
 			return false;
@@ -163,6 +167,7 @@ static const struct option_spec options[] = {
 	{ "rest-trust", 0, "UID[:UID...]",
 		"users who need no signature on a Unix socket; or none" },
 	{ "log", 0, "FILE", "log there instead of to standard error" },
+	{ "log-level", 0, "LEVEL", "error, warning, info or debug (default: info)" },
 	{ "partition-target", 0, "N",
 		"for testing clients: more than N entities a second in one partition are refused "
 		"with 503 (default 0: never)" },

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define SECOND_US UINT64_C(1000000)
 #define LOOK_US 50000 /* how soon Ctrl-C is noticed */
@@ -31,6 +30,7 @@ struct top {
 	struct line lines[METRICS_FRONT_ENDS_ * METRICS_OPERATIONS];
 	size_t n;
 	bool json, clears;
+	struct palette palette;
 };
 
 static struct metrics_figures difference(
@@ -118,6 +118,12 @@ static const char *time_text(uint64_t us, char out[NUMBER_MAX])
 	return out;
 }
 
+static void print_errors(const struct top *t, uint64_t n, const char *colour)
+{
+	fprintf(t->env->out, " %s%9" PRIu64 "%s", n > 0 ? colour : "", n,
+		n > 0 ? t->palette.off : "");
+}
+
 static void print_text(
 	const struct top *t, const struct store_info *info, const struct hottest *hottest)
 {
@@ -127,15 +133,17 @@ static void print_text(
 		fputs(CLEAR, out);
 	fprintf(out, "%s: %s on disk, of that log %s\n\n", t->env->store,
 		size_text(info->bytes, bytes), size_text(info->log_bytes, log));
-	fprintf(out, "%-10s %-24s %10s %10s %10s %9s %9s\n", "front end", "operation", "a second",
-		"p50", "p99", "refused", "failed");
+	fprintf(out, "%s%-10s %-24s %10s %10s %10s %9s %9s%s\n", t->palette.bold, "front end",
+		"operation", "a second", "p50", "p99", "refused", "failed", t->palette.off);
 	for (size_t i = 0; i < t->n && i < LINES_MAX; i++) {
 		const struct line *l = &t->lines[i];
-		fprintf(out, "%-10s %-24s %10" PRIu64 " %10s %10s %9" PRIu64 " %9" PRIu64 "\n",
-			l->front_end, l->f.name, per_second(t, l->f.count) / 100,
+		fprintf(out, "%-10s %-24s %10" PRIu64 " %10s %10s", l->front_end, l->f.name,
+			per_second(t, l->f.count) / 100,
 			time_text(metrics_percentile_us(&l->f, 50), p50),
-			time_text(metrics_percentile_us(&l->f, 99), p99), l->f.refused,
-			l->f.failed);
+			time_text(metrics_percentile_us(&l->f, 99), p99));
+		print_errors(t, l->f.refused, t->palette.warning);
+		print_errors(t, l->f.failed, t->palette.bad);
+		fputc('\n', out);
 	}
 	if (t->n == 0)
 		fputs("nobody asked for anything in this second\n", out);
@@ -182,7 +190,9 @@ static int run(struct cmd_env *env, const struct args *args)
 		return command_fail(env->err, "top", "%s", err_text(ERR_NO_MEMORY));
 	t->env = env;
 	t->json = args_has(args, "json");
-	t->clears = isatty(env->out_fd) && !args_has(args, "once") && !args_has(args, "no-clear");
+	t->palette = terminal_palette(&env->terminal, env->out_fd);
+	t->clears = terminal_clears(&env->terminal, env->out_fd) && !args_has(args, "once") &&
+		!args_has(args, "no-clear");
 	enum err e = ERR_OK;
 	bool once = args_has(args, "once"), done = false;
 	for (sample(t); e == ERR_OK && !done && !is_cancelled(t); done = once) {

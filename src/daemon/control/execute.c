@@ -52,6 +52,7 @@ static int run(const struct command_table *table, struct cmd_env *env, int argc,
 	int *fds, size_t nfds)
 {
 	int words;
+	env->terminal = terminal_take(&argc, &argv);
 	const struct command *c = command_find(table, argc, argv, &words);
 	if (c == NULL || c->data == NULL) {
 		fprintf(env->err, "rowfs: the process that serves the store does not know '%s'\n",

@@ -12,6 +12,7 @@
 #include "cloud/client.h"
 #include "daemon/core/args.h"
 #include "daemon/core/served.h"
+#include "daemon/core/terminal.h"
 #include "service/core/metrics.h"
 #include "service/core/service.h"
 
@@ -42,7 +43,8 @@ struct cmd_env {
 	/* Of a damaged store: the service is of what was salvaged of it.  NULL: as it is. */
 	const struct store_salvage *salvaged;
 	FILE *out, *err;
-	int out_fd, err_fd; /* of them, to ask what they are */
+	int out_fd, err_fd;       /* of them, to ask what they are */
+	struct terminal terminal; /* of the caller */
 	/* Ctrl-C, or the caller is gone.  Asked between commits. */
 	bool (*cancelled)(void *arg);
 	void *cancel_arg;

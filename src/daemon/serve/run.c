@@ -415,7 +415,20 @@ static int run_on_store(const struct command *c, const struct args *args, int ar
 		stderr, c->name, "cannot open the store '%s': %s", path, err_message(e, &why));
 }
 
-int run_data_command(const struct command *c, const struct args *args, int argc, char *const *argv)
+/* Puts the words that describe the caller's terminal before the command.  Returns the new number of
+ * words; ret has room for one more than argc. */
+static int with_terminal(int argc, char *const *argv, char **ret)
+{
+	const struct terminal here = terminal_here();
+	const char *word = terminal_word(&here);
+	int n = word != NULL;
+	ret[0] = (char *)(uintptr_t)word;
+	memcpy(ret + n, argv, (size_t)argc * sizeof(*argv));
+	return argc + n;
+}
+
+int run_data_command(
+	const struct command *c, const struct args *args, int nwords, char *const *words)
 {
 	struct files f = { 0 };
 	int code = EXIT_FAILED;
@@ -423,6 +436,10 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 		return EXIT_USAGE;
 	if (c->ask != NULL && !c->ask(args))
 		return EXIT_FAILED;
+	char **argv = calloc((size_t)nwords + 1, sizeof(*argv));
+	if (argv == NULL)
+		return command_fail(stderr, c->name, "out of memory");
+	int argc = with_terminal(nwords, words, argv);
 	signals_catch(c->name);
 	signals_at_end(drop_output, &f);
 	if (open_files(c, args, &f))
@@ -436,5 +453,6 @@ int run_data_command(const struct command *c, const struct args *args, int argc,
 	signals_go_on();
 	signals_at_end(NULL, NULL);
 	free(f.final);
+	free(argv);
 	return code;
 }

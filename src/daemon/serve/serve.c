@@ -184,6 +184,7 @@ static void begin_log_file(struct serving *s)
 		return;
 	dup2(s->log_fd, STDERR_FILENO);
 	log_set_form(LOG_FORM_TIMED);
+	log_set_colour(false);
 	s->logs_to_file = true;
 }
 
@@ -544,13 +545,25 @@ static int serve_rest(struct serving *s)
 	return code;
 }
 
+/* Before it is ready, a background process talks to the user who started it. */
+static void set_log(const struct serve *serve)
+{
+	const struct terminal here = terminal_here();
+	struct palette palette = terminal_palette(&here, STDERR_FILENO);
+	log_set_level(serve->options->log_level);
+	log_set_colour(palette.off[0] != '\0');
+	if (sd_stderr_is_journal())
+		log_set_form(LOG_FORM_JOURNAL);
+	else if (!serve->background)
+		log_set_form(LOG_FORM_TIMED);
+}
+
 int serve(struct serve *serve)
 {
 	struct serving s = { .serve = serve,
 		.served.mounted = serve->dir != NULL ? serve->options : NULL };
 	set_signals(&s.signals);
-	if (sd_stderr_is_journal())
-		log_set_form(LOG_FORM_JOURNAL);
+	set_log(serve);
 	int code = open_log(&s);
 	if (code == EXIT_DONE)
 		code = open_service(&s);

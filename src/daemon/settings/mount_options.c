@@ -33,6 +33,7 @@ enum option_kind {
 	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
 	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LOG,
+	OPTION_LOG_LEVEL,
 	OPTION_OAUTH,
 	OPTION_PAGE,
 	OPTION_PARTITION_TARGET,
@@ -105,6 +106,7 @@ static const struct {
 	{ "iversion", OPTION_REFUSED, .why =
 		"is not supported: the version of a row is its ETag (user.rowfs.etag)" },
 	{ "lazytime", OPTION_IGNORED },
+	{ "log-level=", OPTION_LOG_LEVEL },
 	{ "log=", OPTION_LOG },
 	{ "loud", OPTION_IGNORED },
 	{ "mand", OPTION_REFUSED, .why = "is not supported: Linux has no mandatory locks any more" },
@@ -315,6 +317,9 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 		return url_option(p, row, option, value);
 	case OPTION_LOG:
 		return file(p, option, value, o->log);
+	case OPTION_LOG_LEVEL:
+		return log_level_parse(value, &o->log_level) ||
+			complain(p, option, "is error, warning, info or debug");
 	case OPTION_PARTITION_TARGET:
 		return number(p, option, value, 10, UINT32_MAX, &o->partition_target);
 	case OPTION_REFUSED:
@@ -517,6 +522,7 @@ bool mount_options_parse(const struct args *args, struct mount_options *ret, FIL
 	ret->fs.trash = (struct trash_limits)TRASH_LIMITS_USUAL;
 	ret->fs.snapshot_log = VIEWS_LOG_BYTES;
 	ret->args = args;
+	ret->log_level = LOG_LEVEL_INFO;
 	ret->url.cache_s = 1;
 	ret->url.timeout_s = 10;
 	struct parser p = { ret, err };

@@ -4,6 +4,7 @@
 #ifndef DAEMON_SETTINGS_MOUNT_OPTIONS_H
 #define DAEMON_SETTINGS_MOUNT_OPTIONS_H
 
+#include "base/log.h"
 #include "daemon/core/args.h"
 #include "daemon/settings/rest_settings.h"
 #include "fs/fs.h"
@@ -21,7 +22,8 @@ struct url_options {
 struct mount_options {
 	struct fs_options fs; /* generic points to `generic` */
 	char generic[1024];
-	char log[PATH_MAX];        /* "": none */
+	char log[PATH_MAX]; /* "": none */
+	enum log_level log_level;
 	char source[PATH_MAX];     /* fsname=; "": the store */
 	uint32_t partition_target; /* entities a second; 0: no throttle */
 	uint64_t blob_space;       /* bytes; 0: the disk limits them */

@@ -11,7 +11,7 @@ import pytest
 
 import prometheus_text
 from rest_client import Client, ok
-from tools import get, need
+from tools import get, need, wait_for
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples/operations"
 # Prometheus adds these itself.
@@ -83,6 +83,25 @@ def test_AD5_every_panel_names_metrics_that_exist(shown):
     ("sum by (front_end, le) (rowfs_operation_duration_seconds_bucket)", set())))
 def test_AD5_a_wrong_name_is_found(shown, expr, what):
     assert wrong(expr, labels_of(expr), shown) == what
+
+
+def test_AD11_logrotate_renames_and_the_server_follows(serve, rest_store, work):
+    need("logrotate")
+    log, access = work / "blogs.log", work / "blogs.access"
+    s = serve(rest_store, f"--log={log}", f"--access-log={access}")
+    text = (EXAMPLES / "logrotate").read_text().replace("/var/log/rowfs", str(work))
+    text = text.replace("create 0640 rowfs adm", "create 0640")
+    text = re.sub(r"systemctl reload .*", f"kill -HUP {s.proc.pid}", text)
+    (work / "conf").write_text(text)
+    (work / "conf").chmod(0o600)
+    with Client(s.port) as client:
+        client.tables()
+        wait_for(lambda: get(access).count(b"\n") == 1)
+        subprocess.run(["logrotate", "-f", "-s", work / "state", work / "conf"], check=True, timeout=60)
+        wait_for(lambda: b"reloaded" in get(log))
+        client.tables()
+        wait_for(lambda: get(access).count(b"\n") == 1)
+    assert b"REST at" in get(work / "blogs.log.1") and get(work / "blogs.access.1").count(b"\n") == 1
 
 
 def promtool(*args, input=None):

@@ -185,7 +185,7 @@ REFUSED = {  # option: what of the message says why; libmount 2.41 refuses users
     "remount=x": "not known", "uid=x": "a number|failed to parse",
     "uid=-1": "a number|failed to parse", "umask=8": "octal",
     "trash=1X": "a size", "control=x": "control=list", "rest=nowhere": "rest=",
-    "umask": "wants a value", "rest-cert=/nowhere": "rest-cert", "log=": "no file",
+    "umask": "wants a value", "rest-cert=/nowhere": "rest-cert", "log=": "no file", "log-level=all": "error, warning",
     "partition-target=x": "a number", "rest-tenant=common": "a UUID",
 }
 

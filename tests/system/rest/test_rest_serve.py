@@ -26,7 +26,7 @@ from certificates import make_certificate
 from queue_client import Queues, code
 from rest_client import ok
 from test_rest_server import wait_until_read
-from tools import emulator_ports
+from tools import emulator_ports, wait_for
 
 
 def refused(rowfs, *args, code=1):
@@ -364,7 +364,7 @@ def test_read_only(rowfs, rest_store, serve):
         assert ok(client.get("Blogs", "p", "r"), 200).json["N"] == 1
 
 
-def test_a_log_file(rowfs, rest_store, work):
+def test_AD14_a_log_file(rowfs, rest_store, work):
     log = work / "serve.log"
     proc = subprocess.Popen([str(rowfs.program), "serve", rest_store, "--rest=127.0.0.1:0",
                              f"--log={log}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -375,11 +375,14 @@ def test_a_log_file(rowfs, rest_store, work):
     assert proc.returncode == 0 and err == b""
     assert "REST at http://127.0.0.1:" in log.read_text() and "is closed" in log.read_text()
     for line in log.read_text().splitlines():
-        assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z rowfs: ", line), line
+        assert re.match(TIMED, line), line
+
+
+TIMED = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z rowfs: "
 
 
 @pytest.mark.parametrize("is_journal", (True, False))
-def test_lines_in_the_journal_begin_with_their_priority(rowfs, rest_store, work, is_journal):
+def test_AD14_lines_in_the_journal_begin_with_their_priority(rowfs, rest_store, work, is_journal):
     with open(work / "journal", "w") as err:
         st = os.fstat(err.fileno())
         named = f"{st.st_dev}:{st.st_ino + (0 if is_journal else 1)}"
@@ -390,7 +393,44 @@ def test_lines_in_the_journal_begin_with_their_priority(rowfs, rest_store, work,
         proc.terminate()
         proc.communicate(timeout=60)
     lines = (work / "journal").read_text().splitlines()
-    assert lines and all(x.startswith("<6>rowfs: " if is_journal else "rowfs: ") for x in lines)
+    begins = "<6>rowfs: " if is_journal else TIMED
+    assert lines and all(re.match(begins, x) for x in lines), lines
+
+
+def levels_at(rowfs, rest_store, work, level):
+    """The levels of the lines of a server: MHD refuses a request, and a reload fails."""
+    log, access = work / "log", work / "access"
+    with open(log, "wb") as err:
+        proc = subprocess.Popen(
+            [str(rowfs.program), "serve", rest_store, "--rest=127.0.0.1:0", f"--log-level={level}",
+             f"--access-log={access}"], stdout=subprocess.PIPE, stderr=err, env=conftest.ENV)
+    port = int(proc.stdout.readline().rsplit(b":", 1)[1])
+    access.unlink()
+    access.mkdir()
+    with socket.create_connection(("127.0.0.1", port), 60) as s:
+        s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"x: y\r\n" * 20000)
+        with contextlib.suppress(ConnectionError):
+            s.recv(4096)
+    proc.send_signal(signal.SIGHUP)
+    wait_for(lambda: "old access log" in log.read_text())
+    proc.terminate()
+    assert proc.wait(60) == 0
+    proc.stdout.close()
+    return {re.match(TIMED + r"(?:(error|warning|debug): )?", line)[1] or "info"
+            for line in log.read_text().splitlines()}
+
+
+@pytest.mark.parametrize("level, seen", (
+    ("error", {"error"}), ("warning", {"error"}), ("info", {"error", "info"}),
+    ("debug", {"error", "info", "debug"})))
+def test_AD14_the_log_has_the_levels_that_the_user_wants(rowfs, rest_store, work, level, seen):
+    assert levels_at(rowfs, rest_store, work, level) == seen
+
+
+@pytest.mark.parametrize("value", ("", "Info", "verbose"))
+def test_AD14_a_level_that_is_none(rowfs, rest_store, value):
+    done = rowfs("serve", rest_store, f"--log-level={value}", check=False)
+    assert done.returncode == 2 and "is error, warning, info or debug" in done.stderr
 
 
 # ---- TLS

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""Colour on terminals: none for NO_COLOR, TERM=dumb, files and pipes (AD13 in docs/operating.md)."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from conftest import ENV
+
+GREEN, RED, BOLD = "\x1b[32m", "\x1b[31m", "\x1b[1m"
+PLAIN = ({"TERM": "dumb"}, {"NO_COLOR": "1"}, {"TERM": ""}, {"NO_COLOR": "1", "TERM": "dumb"})
+COLOURED = ({}, {"NO_COLOR": ""})
+
+
+def environment(changes):
+    env = {k: v for k, v in ENV.items() if k not in ("NO_COLOR", "TERM")}
+    return {**env, "TERM": "xterm", **changes}
+
+
+@contextlib.contextmanager
+def on_terminal(rowfs, *args, env, stream="stdout"):
+    """Starts a command with one standard stream on a terminal.  Yields the process and a function that
+    returns what it shows until a text comes, or until its end."""
+    ours, theirs = os.openpty()
+    shown = ""
+
+    def show(until=None):
+        nonlocal shown
+        with contextlib.suppress(OSError):  # EIO: the command has ended
+            while until is None or until not in shown:
+                shown += os.read(ours, 65536).decode()
+        return shown
+
+    others = {s: subprocess.PIPE for s in ("stdout", "stderr") if s != stream}
+    with subprocess.Popen([rowfs.program, *map(str, args)], env=environment(env), **{stream: theirs}, **others) as p:
+        os.close(theirs)
+        try:
+            yield p, show
+        finally:
+            p.send_signal(signal.SIGTERM)
+            p.communicate(timeout=60)
+            os.close(ours)
+
+
+@pytest.fixture(params=("alone", "served"))
+def place(request, rest_store):
+    """A store that nobody serves, and one whose server has another environment."""
+    if request.param == "served":
+        request.getfixturevalue("serve")(rest_store)
+    return rest_store
+
+
+@pytest.mark.parametrize("env", COLOURED)
+def test_AD13_check_says_in_green_that_a_store_is_clean(rowfs, place, env):
+    with on_terminal(rowfs, "check", place, env=env) as (_, show):
+        assert f"{GREEN}clean\x1b[0m" in show()
+
+
+@pytest.mark.parametrize("env", PLAIN)
+def test_AD13_check_is_plain_if_the_user_or_the_terminal_wants_that(rowfs, place, env):
+    with on_terminal(rowfs, "check", place, env=env) as (_, show):
+        assert "clean" in show() and "\x1b" not in show()
+
+
+def test_AD13_a_pipe_gets_no_colour(rowfs, place):
+    done = subprocess.run([rowfs.program, "check", place], env=environment({}), capture_output=True, text=True)
+    assert done.returncode == 0 and "clean" in done.stdout and "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("env, coloured, clears", (
+    ({}, True, True), ({"NO_COLOR": "1"}, False, True), ({"TERM": "dumb"}, False, False)))
+def test_AD13_top_has_a_bold_heading_and_clears_the_screen(rowfs, serve, rest_store, env, coloured, clears):
+    serve(rest_store)
+    with on_terminal(rowfs, "top", rest_store, env=env) as (_, show):
+        seen = show(until="failed")
+    assert (f"{BOLD}front end" in seen, "\x1b[J" in seen) == (coloured, clears)
+    assert coloured or "\x1b[1m" not in seen
+
+
+@pytest.mark.parametrize("env, coloured", (*((e, True) for e in COLOURED), *((e, False) for e in PLAIN)))
+def test_AD13_errors_of_a_server_on_a_terminal_are_red(rowfs, rest_store, work, env, coloured):
+    log = work / "access"
+    with on_terminal(rowfs, "serve", rest_store, "--rest=127.0.0.1:0", f"--access-log={log}", env=env,
+                     stream="stderr") as (server, show):
+        show(until="REST at")
+        log.unlink()
+        log.mkdir()
+        server.send_signal(signal.SIGHUP)
+        seen = show(until="old access log")
+    assert ("\x1b" in seen) == coloured
+    mark = f"{RED}error: \x1b[0m" if coloured else "error: "
+    assert re.search(r"Z rowfs: " + re.escape(mark) + "reload", seen), seen

@@ -5,6 +5,7 @@
  *   /live                      operations by front end, the store's bytes, the hottest partitions
  *   /heat/ACCOUNT/TABLE        the heat of each tracked partition of a table
  *   /partitions/ACCOUNT/TABLE  a window on its partitions (partitions.c)
+ *   /sizes/ACCOUNT/TABLE       its rows and their bytes, in parts (sizes.c)
  *
  * All of it is read with GET and needs the session, which the caller checks. */
 #ifndef REST_PAGE_PAGE_DATA_H
@@ -40,5 +41,6 @@ enum err page_data_write(const struct page_data *data, struct service *service,
 enum err page_live_add(const struct page_ask *ask, struct json_build *b);
 enum err page_heat_add(const struct page_ask *ask, struct json_build *b);
 enum err page_partitions_add(const struct page_ask *ask, struct json_build *b);
+enum err page_sizes_add(const struct page_ask *ask, struct json_build *b);
 
 #endif

@@ -8,14 +8,9 @@
  *
  * The answer has `last`, the key of the last partition that was passed or shown: the next request goes
  * on after it.  A store keeps no positions, so a far skip reads the keys between. */
-#include "base/text.h"
-#include "model/key.h"
-#include "rest/page/page_data.h"
+#include "rest/page/page_key.h"
 #include "service/core/tables.h"
 #include "store/store.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #define SKIP_MAX 200000
 #define TOP_MAX 1000
@@ -24,92 +19,41 @@ struct window {
 	uint64_t skip, top; /* that are still to pass, and to show */
 	uint64_t skipped;
 	struct json_build *b;
-	struct span until; /* in order form; p NULL: none */
-	size_t last_n;     /* of the key behind which to go on, in order form */
-	bool has_last;
-	char last[LIMIT_KEY_BYTES];
+	struct page_key until, last;
 };
-
-static void remember(struct window *w, struct span key)
-{
-	w->has_last = true;
-	w->last_n = key.n;
-	memcpy(w->last, key.p, key.n);
-}
 
 static bool pass(void *arg, const struct item *it)
 {
 	struct window *w = arg;
-	if (w->until.p != NULL && span_cmp(it->key, w->until) >= 0)
+	if (w->until.given && span_cmp(it->key, page_key_span(&w->until)) >= 0)
 		return false;
-	remember(w, it->key);
+	page_key_set(&w->last, it->key);
 	return ++w->skipped < w->skip;
-}
-
-static void add_key(struct json_build *b, const char *name, struct span order)
-{
-	char key[LIMIT_KEY_BYTES];
-	key_from_order(order.p, order.n, key);
-	json_add_text(b, name, span_make(key, order.n));
 }
 
 static bool show(void *arg, const struct item *it)
 {
 	struct window *w = arg;
 	json_open_object(w->b, NULL);
-	add_key(w->b, "partition_key", it->key);
+	page_key_add(w->b, "partition_key", it->key);
 	json_add_count(w->b, "items", it->size);
 	json_close(w->b);
-	remember(w, it->key);
+	page_key_set(&w->last, it->key);
 	return --w->top > 0;
 }
 
-static enum err read_number(
-	const struct page_ask *ask, const char *name, uint64_t max, uint64_t *ret)
+static enum err read_window(const struct page_ask *ask, struct window *w, bool *inclusive)
 {
-	struct span text;
-	if (!query_params_find(&ask->params, name, &text))
-		return ERR_OK;
-	return text_to_u64(text, ret) && *ret <= max
-		? ERR_OK
-		: err_set(ask->detail, ERR_OUT_OF_RANGE, "%s is a number up to %" PRIu64 ".", name,
-			  max);
-}
-
-/* Writes the key of a parameter in order form.  *ret_given is false if there is none. */
-static enum err read_key(const struct page_ask *ask, const char *name, char out[LIMIT_KEY_BYTES],
-	size_t *ret_n, bool *ret_given)
-{
-	struct span key;
-	*ret_given = query_params_find(&ask->params, name, &key);
-	if (!*ret_given)
-		return ERR_OK;
-	enum err e = key_check(key, "PartitionKey", ask->detail);
-	if (e == ERR_OK) {
-		key_to_order(key.p, key.n, out);
-		*ret_n = key.n;
-	}
-	return e;
-}
-
-/* Reads where the window begins.  until: memory for that key. */
-static enum err read_window(
-	const struct page_ask *ask, struct window *w, char until[LIMIT_KEY_BYTES], bool *inclusive)
-{
-	size_t until_n = 0;
-	bool has_until = false;
-	enum err e = read_number(ask, "skip", SKIP_MAX, &w->skip);
+	enum err e = page_number_read(ask, "skip", SKIP_MAX, &w->skip);
 	if (e == ERR_OK)
-		e = read_number(ask, "top", TOP_MAX, &w->top);
+		e = page_number_read(ask, "top", TOP_MAX, &w->top);
 	if (e == ERR_OK)
-		e = read_key(ask, "until", until, &until_n, &has_until);
+		e = page_key_read(ask, "until", &w->until);
 	if (e == ERR_OK)
-		e = read_key(ask, "from", w->last, &w->last_n, inclusive);
-	w->has_last = *inclusive;
+		e = page_key_read(ask, "from", &w->last);
+	*inclusive = w->last.given;
 	if (e == ERR_OK && !*inclusive)
-		e = read_key(ask, "after", w->last, &w->last_n, &w->has_last);
-	if (has_until)
-		w->until = span_make(until, until_n);
+		e = page_key_read(ask, "after", &w->last);
 	return e;
 }
 
@@ -117,10 +61,9 @@ static enum err read_window(
 static enum err list(const struct page_ask *ask, struct window *w, uint64_t table, bool inclusive,
 	unsigned want, store_list_fn fn)
 {
-	char begin[LIMIT_KEY_BYTES]; /* remember() writes while the listing reads */
-	memcpy(begin, w->last, w->last_n);
+	struct page_key begin = w->last; /* w->last moves while the listing reads */
 	return store_list(service_store(ask->service), NULL, table, CLASS_KEYED,
-		span_make(w->has_last ? begin : NULL, w->last_n), inclusive, want, fn, w);
+		page_key_span(&begin), inclusive, want, fn, w);
 }
 
 static enum err list_window(
@@ -138,19 +81,18 @@ enum err page_partitions_add(const struct page_ask *ask, struct json_build *b)
 {
 	struct item table = { 0 };
 	struct window w = { .top = 100, .b = b };
-	char until[LIMIT_KEY_BYTES];
 	bool inclusive = false;
 	enum err e = table_find(ask->service, ask->account, ask->table, &table);
 	if (e == ERR_OK)
-		e = read_window(ask, &w, until, &inclusive);
+		e = read_window(ask, &w, &inclusive);
 	json_add_count(b, "total", table.size);
 	json_open_array(b, "partitions");
 	if (e == ERR_OK)
 		e = list_window(ask, &w, table.id, inclusive);
 	json_close(b);
 	json_add_count(b, "skipped", w.skipped);
-	if (w.has_last)
-		add_key(b, "last", span_make(w.last, w.last_n));
+	if (w.last.given)
+		page_key_add(b, "last", page_key_span(&w.last));
 	item_fini(&table);
 	return e;
 }

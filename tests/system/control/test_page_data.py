@@ -139,3 +139,37 @@ def test_PG7_keys_have_the_order_of_the_service(page):
     ("after=%ff", 400), ("from=%ff", 400), ("until=%ff", 400)])
 def test_PG7_limits_of_a_window(page, query, status):
     assert ask(page.port, f"/partitions/{ACCOUNT}/Tab?{query}", Cookie=page.cookie)[0] == status
+
+
+def test_PG8_the_parts_of_a_table_add_up(page, rowfs):
+    """A part is 50,000 partitions and rows; it may end within a partition."""
+    def rows(partition, n):
+        return "".join(json.dumps({"PartitionKey": partition, "RowKey": f"{i:06}", "A": 1}) + "\n"
+                       for i in range(n))
+    rowfs("import", page.server.store, f"{ACCOUNT}/Tab", input=rows("a", 49_999) + rows("b", 60_000)
+          + "".join(rows(f"c{i:05}", 1) for i in range(100)))
+    parts, query = [], ""
+    while True:
+        part = get(page, f"/sizes/{ACCOUNT}/Tab?{query}")
+        parts.append(part)
+        query = urllib.parse.urlencode({k: part[k] for k in ("from", "row", "after") if k in part})
+        if not query:
+            break
+    assert [p["rows"] for p in parts] == [49_999, 50_000, 10_100]
+    assert parts[0]["after"] == "a"
+    assert (parts[1]["from"], parts[1]["row"]) == ("b", "049999")
+    assert sum(p["partitions"] for p in parts) == 102
+    assert sum(p["bytes"] for p in parts) == (49_999 + 60_000 + 100) * len('{"A":1}\n')
+
+
+def test_PG8_a_row_of_a_removed_partition_hides_none_of_the_next(page):
+    fill(page, ["b"])
+    assert get(page, f"/sizes/{ACCOUNT}/Tab?from=a&row=z")["rows"] == 1
+    assert get(page, f"/sizes/{ACCOUNT}/Tab?from=b&row=z")["rows"] == 0
+    assert get(page, f"/sizes/{ACCOUNT}/Tab?after=b")["rows"] == 0
+
+
+def test_PG8_memory_is_that_of_the_server(page):
+    with open(f"/proc/{page.server.proc.pid}/statm") as f:
+        pages = int(f.read().split()[1])
+    assert get(page, "/live")["store"]["memory_bytes"] == pytest.approx(pages * 4096, rel=0.5)

@@ -101,6 +101,18 @@ def test_PG5_bytes_of_store_and_log_are_drawn_and_listed(live):
     wait_for(lambda: colours(live, "Store") > 1000)
 
 
+def test_PG8_tables_are_measured_when_somebody_asks(server, live):
+    with Client(server.port) as client:
+        client.create_table("Small")
+    insert(server, live)
+    assert live.run("return performance.getEntriesByType('resource').filter((e) => e.name.includes('/sizes/')).length") == 0
+    live.click("//button[.='Measure the tables']")
+    live.find("//caption[contains(., 'measured at')]")
+    live.find("//tr[td[1]='People' and td[2]='1' and contains(td[4], 'B')]//meter[@aria-label='Share of People']")
+    live.find("//tr[td[1]='Small' and td[2]='0' and td[3]='0' and td[4]='0 B']")
+    live.find("//td[.='Memory of rowfs, with its caches']/following-sibling::td[contains(., 'MiB')]")
+
+
 def looks(browser):
     return browser.run("""return performance.getEntriesByType("resource")
         .filter((entry) => entry.name.endsWith("/live")).length""")

@@ -63,10 +63,12 @@ def phone(browser, width=360):
 
 
 def nameless_controls(browser):
-    """Controls and regions that a screen reader could not name."""
-    return [element for element in browser.call("POST", "/elements", {
+    """Controls and regions that a screen reader could not name, of those that are displayed."""
+    found = browser.call("POST", "/elements", {
         "using": "css selector", "value": "main :is(input, select, button, [role], [tabindex])"})
-        if browser.call("GET", f"/element/{next(iter(element.values()))}/computedlabel") == ""]
+    paths = [f"/element/{next(iter(element.values()))}" for element in found]
+    return [path for path in paths if browser.call("GET", path + "/computedlabel") == ""
+            and browser.call("GET", path + "/displayed")]
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ function axis(more) {
 	return { stroke: () => colour("--dim"), grid, ticks: grid, ...more };
 }
 
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300]; // between marks of a time axis
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
 
 // Lines are told apart by dashes too.
@@ -34,7 +35,7 @@ export class Chart {
 		this.place = place;
 		this.plot = new uPlot({
 			width: this.width, height: HEIGHT,
-			axes: [axis({ values: written(xText), space: 80, ...x }),
+			axes: [axis({ values: written(xText), space: 80, incrs: SECONDS, ...x }),
 				axis({ values: written(text), size: AXIS_WIDTH, ...more })],
 			series: [{ label, value: (_, n) => n === null ? "–" : xText(n) }, ...series.map(line)],
 			scales: { y: { range: (_, low, high) => [0, Math.max(high ?? 0, 1) * 1.1] } },

@@ -63,8 +63,8 @@ class Live {
 	}
 }
 
-export function show(main, { signal }) {
-	const parts = [new Requests(), new Heat(signal), new Store()];
+export function show(main, { account, signal }) {
+	const parts = [new Requests(), new Heat(signal), new Store(account, signal)];
 	const live = new Live(parts);
 	const pause = button("Pause", () => {
 		const paused = pause.getAttribute("aria-pressed") !== "true";

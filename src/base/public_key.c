@@ -34,14 +34,8 @@ static enum err make(EVP_PKEY_CTX *ctx, OSSL_PARAM *params, bool curve, struct p
 		return ERR_NO_MEMORY;
 	}
 	k->curve = curve;
-	EVP_PKEY_CTX *check = NULL;
 	bool ok = EVP_PKEY_fromdata_init(ctx) == 1 &&
 		EVP_PKEY_fromdata(ctx, &k->evp, EVP_PKEY_PUBLIC_KEY, params) == 1;
-	if (ok && curve) {
-		check = EVP_PKEY_CTX_new(k->evp, NULL);
-		ok = check != NULL && EVP_PKEY_public_check(check) == 1;
-		EVP_PKEY_CTX_free(check);
-	}
 	if (!ok) {
 		public_key_free(k);
 		return ERR_INVALID_INPUT;

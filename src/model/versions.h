@@ -37,10 +37,14 @@
 	X(MESSAGE_TTL, 20170729, 0, "`messagettl` above 7 days, and -1") \
 	X(BEARER, 20171109, 0, "401 for bearer tokens and for no credential; before, 403") \
 	X(SAS_RESOURCE, 20181109, 0, "`sr` and the snapshot's time in what a blob SAS signs") \
+	X(DELEGATION, 20181109, 0, "user delegation SAS of blobs") \
 	X(CRC64, 20190202, 0, "`x-ms-content-crc64`") \
 	X(BLOCK_4000, 20191212, 0, "blocks of over 100 MiB, up to 4,000 MiB") \
+	X(SAS_AGENTS, 20200210, 0, "agents in what a user delegation SAS of blobs signs") \
 	X(SAS_ENCRYPTION, 20201206, 0, "`ses` in an account SAS or a blob SAS") \
-	X(APPEND_100, 20221102, 0, "Append Block of over 4 MiB, up to 100 MiB")
+	X(APPEND_100, 20221102, 0, "Append Block of over 4 MiB, up to 100 MiB") \
+	X(SAS_USERS, 20250705, 0, "users in what a user delegation SAS signs; also of queues") \
+	X(SAS_REQUEST, 20260406, 0, "`srh` and `srq` in what a user delegation SAS signs")
 
 enum version_rule {
 #define X(symbol_, since_, until_, text_) VERSION_##symbol_,

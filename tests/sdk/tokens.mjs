@@ -2,8 +2,8 @@
 // The three libraries of today with a TokenCredential, as @azure/identity has them, over TLS.
 // test_sdk_tokens.py signs the tokens: ROWFS_TOKENS has them by name.
 import { TableClient, TableServiceClient } from "@azure/data-tables";
-import { BlobServiceClient } from "@azure/storage-blob";
-import { QueueServiceClient } from "@azure/storage-queue";
+import { BlobServiceClient, ContainerClient, ContainerSASPermissions, generateBlobSASQueryParameters } from "@azure/storage-blob";
+import { generateQueueSASQueryParameters, QueueClient, QueueSASPermissions, QueueServiceClient } from "@azure/storage-queue";
 import { account, all, assert, check, endpoint, part, refused } from "./check.mjs";
 
 const tokens = JSON.parse(process.env.ROWFS_TOKENS);
@@ -67,4 +67,36 @@ await check("blobs: a contributor puts, a reader gets, an owner sets policies", 
 	await refused(box("contributor").setAccessPolicy("blob"), 403, DENIED);
 	await box("owner").setAccessPolicy("blob");
 	await refused(box("forged").delete(), 401, "InvalidAuthenticationInfo");
+});
+
+const from = () => new Date(Date.now() - 60e3);
+const until = () => new Date(Date.now() + 600e3);
+
+await check("blobs: a user delegation SAS allows what the user may", async () => {
+	const box = blobs("contributor").getContainerClient("shared");
+	await box.create();
+	await box.getBlockBlobClient("one").upload("hello", 5);
+	for (const [name, writes] of [["contributor", true], ["reader", false]]) {
+		const key = await blobs(name).getUserDelegationKey(from(), until());
+		const values = { containerName: "shared", permissions: ContainerSASPermissions.parse("rw"), expiresOn: until() };
+		const sas = generateBlobSASQueryParameters(values, key, account);
+		const blob = new ContainerClient(`${box.url}?${sas}`, undefined, others).getBlockBlobClient("one");
+		assert.equal((await blob.downloadToBuffer()).toString(), "hello");
+		if (writes) await blob.upload("hello", 5);
+		else await refused(blob.upload("x", 1), 403, DENIED);
+	}
+	await refused(blobs("sender").getUserDelegationKey(from(), until()), 403, DENIED);
+});
+
+await check("queues: a user delegation SAS allows what the user may", async () => {
+	await queues("contributor").createQueue("shared");
+	const url = queues("contributor").getQueueClient("shared").url;
+	for (const [name, adds] of [["sender", true], ["reader", false]]) {
+		const key = await queues(name).getUserDelegationKey({ startsOn: from(), expiresOn: until() });
+		const values = { queueName: "shared", permissions: QueueSASPermissions.parse("ra"), expiresOn: until() };
+		const queue = new QueueClient(`${url}?${generateQueueSASQueryParameters(values, key, account)}`, undefined, others);
+		if (adds) await queue.sendMessage("one");
+		else assert.equal((await queue.peekMessages()).peekedMessageItems[0].messageText, "one");
+		await refused(adds ? queue.peekMessages() : queue.sendMessage("two"), 403, DENIED);
+	}
 });

@@ -6,6 +6,7 @@
 #include "rest/blobs/blob_body.h"
 #include "rest/blobs/blob_request.h"
 #include "rest/blobs/ops.h"
+#include "rest/core/delegation.h"
 #include "rest/core/properties.h"
 #include "rest/core/shared_key.h"
 
@@ -17,7 +18,7 @@
 	X(LIST_CONTAINERS, "ListContainers") \
 	X(GET_PROPERTIES, "GetBlobServiceProperties") \
 	X(SET_PROPERTIES, "SetBlobServiceProperties") \
-	X(GET_STATS, "GetBlobServiceStats") X(GET_ACCOUNT, "GetAccountInformation") \
+	X(GET_DELEGATION_KEY, "GetUserDelegationKey") X(GET_STATS, "GetBlobServiceStats") X(GET_ACCOUNT, "GetAccountInformation") \
 	X(CREATE_CONTAINER, "CreateContainer") X(DELETE_CONTAINER, "DeleteContainer") \
 	X(GET_CONTAINER, "GetContainerProperties") X(GET_CONTAINER_METADATA, "GetContainerMetadata") \
 	X(SET_CONTAINER_METADATA, "SetContainerMetadata") \
@@ -50,6 +51,8 @@ static const struct route routes[] = {
 		{ P('s'), P('r'), 0, 0, 0 }, DO_GET_PROPERTIES, op_get_properties },
 	{ BLOB_SERVICE, "service", "properties", "PUT", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
 		{ P('s'), P('w'), 0, 0, 0 }, DO_SET_PROPERTIES, op_set_properties },
+	{ BLOB_SERVICE, "service", "userdelegationkey", "POST", ROUTE_ANY, VERSION_DELEGATION, ROUTE_XML,
+		{ .delegates = true }, DO_GET_DELEGATION_KEY, op_get_delegation_key },
 	{ BLOB_SERVICE, "service", "stats", "GET", ROUTE_ANY, VERSION_STATS, ROUTE_XML,
 		{ P('s'), P('r'), 0, 0, 0 }, DO_GET_STATS, op_get_stats },
 	{ BLOB_SERVICE, "account", "properties", "GET", ROUTE_ANY, VERSION_BLOBS, ROUTE_XML,

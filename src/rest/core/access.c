@@ -178,9 +178,23 @@ static enum err token_allows(
 			      : "The token has no role for this service in this account.");
 }
 
+/* A key that an account key could get would say nothing about a user. */
+static enum err may_delegate(const struct access *a, struct err_detail *detail)
+{
+	if (a->kind != ACCESS_TOKEN)
+		return err_set(
+			detail, ERR_AUTH_FAILED, "Only authentication scheme Bearer is supported.");
+	return a->bearer.grants.delegates
+		? ERR_OK
+		: err_set(detail, ERR_SAS_PERMISSION,
+			  "The roles of the token do not allow user delegation keys.");
+}
+
 enum err access_allows(const struct rest_service *rest, const struct access *a,
 	const struct access_need *need, struct span container, struct err_detail *detail)
 {
+	if (need->delegates)
+		return may_delegate(a, detail);
 	switch (a->kind) {
 	case ACCESS_OWNER:
 		return ERR_OK;

@@ -48,6 +48,7 @@ struct access_need {
 	uint32_t account_all;   /* all of these */
 	uint32_t service_all;   /* service SAS: all of these sp letters, and */
 	uint32_t service_any;   /* any of these; both 0: not allowed */
+	bool delegates; /* a token whose roles give user delegation keys, and nothing else */
 };
 
 /* The input of the check. */

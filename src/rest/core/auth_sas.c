@@ -6,6 +6,7 @@
 #include "model/limits.h"
 #include "model/versions.h"
 #include "rest/core/auth.h"
+#include "rest/core/delegation.h"
 #include "rest/core/rest_service.h"
 #include "rest/core/signature.h"
 
@@ -46,6 +47,21 @@ static enum err check_service_fields(const struct sas *s, struct err_detail *det
 	return s->erk.p != NULL && s->epk.p == NULL ? missing("epk", detail) : ERR_OK;
 }
 
+static enum err check_delegation_fields(const struct sas *s, struct err_detail *detail)
+{
+	const struct {
+		const char *name;
+		struct span value;
+	} fields[] = { { "skoid", s->skoid }, { "sktid", s->sktid }, { "skt", s->skt },
+		{ "ske", s->ske }, { "sks", s->sks }, { "skv", s->skv } };
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		if (fields[i].value.n == 0)
+			return missing(fields[i].name, detail);
+	return s->sks.n == 1 && s->sks.p[0] == s->of->name[0]
+		? ERR_OK
+		: err_set(detail, ERR_AUTH_FAILED, "The key (sks) is for another service.");
+}
+
 /* A newer version than this program knows is checked by the rules of the newest known one.  If they
  * differ, the signature does not match. */
 static enum err check_form(const struct sas *s, struct err_detail *detail)
@@ -55,18 +71,29 @@ static enum err check_form(const struct sas *s, struct err_detail *detail)
 
 	if (s->sv.n == 0)
 		return missing("sv", detail);
-	if (!version_has(version_parse(s->sv), of_account ? VERSION_ACCOUNT_SAS : s->of->since))
+	if (!version_has(version_parse(s->sv), sas_since(s)))
 		return err_set(detail, ERR_AUTH_FAILED,
 			"The version '%.*s' (sv) does not support this kind of token.",
 			shown(s->sv), s->sv.p);
 	if (stranger != NULL)
 		return err_set(detail, ERR_AUTH_FAILED,
 			"A token of this kind and version does not sign '%s'.", stranger);
-	return of_account ? check_account_fields(s, detail) : check_service_fields(s, detail);
+	if (of_account)
+		return check_account_fields(s, detail);
+	enum err e = sas_is_delegated(s) ? check_delegation_fields(s, detail) : ERR_OK;
+	return e == ERR_OK ? check_service_fields(s, detail) : e;
 }
 
-static enum err check_signature(
-	const struct access_facts *f, const struct sas *s, struct err_detail *detail)
+static bool signs(const struct access_facts *f, const struct sas *s, struct span text,
+	const uint8_t signature[SIGNATURE_BYTES], uint32_t *ret_roles)
+{
+	if (sas_is_delegated(s))
+		return delegation_signed(f, s, text, signature, ret_roles);
+	return signature_matches(&f->keys->keys, text, signature);
+}
+
+static enum err check_signature(const struct access_facts *f, const struct sas *s,
+	uint32_t *ret_roles, struct err_detail *detail)
 {
 	struct buf text = BUF_INIT(SAS_STRING_LIMIT);
 	uint8_t signature[SIGNATURE_BYTES];
@@ -76,7 +103,7 @@ static enum err check_signature(
 		e = err_set(detail, ERR_AUTH_FAILED, "The token has a line break in a field.");
 	else if (e == ERR_OK &&
 		(!signature_parse(s->sig, signature) ||
-			!signature_matches(&f->keys->keys, buf_span(&text), signature)))
+			!signs(f, s, buf_span(&text), signature, ret_roles)))
 		e = signature_mismatch(f->rest->name, buf_span(&text), detail);
 	buf_fini(&text);
 	return e;
@@ -109,6 +136,13 @@ static enum err check_times(const struct sas_terms *t, int64_t now, struct err_d
 		return err_set(detail, ERR_AUTH_FAILED, "The token expired at '%.*s'.",
 			shown(t->expiry), t->expiry.p);
 	return ERR_OK;
+}
+
+/* The SAS cannot outlive its key. */
+static enum err check_key_times(const struct sas *s, int64_t now, struct err_detail *detail)
+{
+	const struct sas_terms key = { .start = s->skt, .expiry = s->ske };
+	return check_times(&key, now, detail);
 }
 
 static enum err check_ip(const struct sas *s, const struct peer *peer, struct err_detail *detail)
@@ -177,10 +211,13 @@ enum err auth_sas(const struct access_facts *f, const struct sas *s, struct acce
 	struct err_detail *detail)
 {
 	struct sas_terms t = { 0 };
+	uint32_t roles = 0; /* of the user delegation key */
 	enum err e = check_form(s, detail);
 
 	if (e == ERR_OK)
-		e = check_signature(f, s, detail);
+		e = check_signature(f, s, &roles, detail);
+	if (e == ERR_OK && sas_is_delegated(s))
+		e = check_key_times(s, f->now, detail);
 	if (e == ERR_OK)
 		e = sas_terms_read(f->service, span_of(f->url->account), s, &t, detail);
 	if (e == ERR_OK)
@@ -193,6 +230,8 @@ enum err auth_sas(const struct access_facts *f, const struct sas *s, struct acce
 	if (e == ERR_OK)
 		e = sas_is_account(s) ? give_account(s, &t, ret, detail)
 				      : give_service(s, &t, ret, detail);
+	if (e == ERR_OK && sas_is_delegated(s))
+		ret->permissions &= delegation_letters(roles, f->rest->letter);
 	sas_terms_fini(&t);
 	return e;
 }

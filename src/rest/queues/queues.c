@@ -3,6 +3,7 @@
 #include "rest/queues/queues.h"
 
 #include "base/compiler.h"
+#include "rest/core/delegation.h"
 #include "rest/core/properties.h"
 #include "rest/core/shared_key.h"
 #include "rest/queues/message_body.h"
@@ -14,7 +15,7 @@
 	X(LIST_QUEUES, "ListQueues") \
 	X(GET_PROPERTIES, "GetQueueServiceProperties") \
 	X(SET_PROPERTIES, "SetQueueServiceProperties") \
-	X(GET_STATS, "GetQueueServiceStats") \
+	X(GET_DELEGATION_KEY, "GetUserDelegationKey") X(GET_STATS, "GetQueueServiceStats") \
 	X(CREATE_QUEUE, "CreateQueue") X(DELETE_QUEUE, "DeleteQueue") \
 	X(GET_METADATA, "GetQueueMetadata") X(SET_METADATA, "SetQueueMetadata") \
 	X(GET_ACL, "GetQueueAcl") X(SET_ACL, "SetQueueAcl") \
@@ -40,6 +41,8 @@ static const struct route routes[] = {
 		{ P('s'), P('r'), 0, 0 }, DO_GET_PROPERTIES, op_get_properties },
 	{ QUEUE_SERVICE, "service", "properties", "PUT", ROUTE_ANY, VERSION_PROPERTIES, ROUTE_XML,
 		{ P('s'), P('w'), 0, 0 }, DO_SET_PROPERTIES, op_set_properties },
+	{ QUEUE_SERVICE, "service", "userdelegationkey", "POST", ROUTE_ANY, VERSION_SAS_USERS, ROUTE_XML,
+		{ .delegates = true }, DO_GET_DELEGATION_KEY, op_get_delegation_key },
 	{ QUEUE_SERVICE, "service", "stats", "GET", ROUTE_ANY, VERSION_STATS, ROUTE_XML,
 		{ P('s'), P('r'), 0, 0 }, DO_GET_STATS, op_get_stats },
 

@@ -14,9 +14,10 @@
 
 enum field_use {
 	FOR_BOTH,
-	FOR_SERVICE,
-	FOR_TABLE, /* a service that names its resource in the token */
-	FOR_BLOB,  /* a service whose token says what kind of resource it is for */
+	FOR_STORED,    /* a service SAS that an account key signed */
+	FOR_DELEGATED, /* a user delegation SAS */
+	FOR_TABLE,     /* a service that names its resource in the token */
+	FOR_BLOB,      /* a service whose token says what kind of resource it is for */
 	FOR_ACCOUNT,
 	FOR_ACCOUNT_AND_BLOB,
 };
@@ -35,7 +36,13 @@ static const struct field fields[] = {
 	{ "srt", offsetof(struct sas, srt), FOR_ACCOUNT, VERSION_KNOWN },
 	{ "tn", offsetof(struct sas, tn), FOR_TABLE, VERSION_KNOWN },
 	{ "sr", offsetof(struct sas, sr), FOR_BLOB, VERSION_KNOWN },
-	{ "si", offsetof(struct sas, si), FOR_SERVICE, VERSION_KNOWN },
+	{ "si", offsetof(struct sas, si), FOR_STORED, VERSION_KNOWN },
+	{ "skoid", offsetof(struct sas, skoid), FOR_DELEGATED, VERSION_DELEGATION },
+	{ "sktid", offsetof(struct sas, sktid), FOR_DELEGATED, VERSION_DELEGATION },
+	{ "skt", offsetof(struct sas, skt), FOR_DELEGATED, VERSION_DELEGATION },
+	{ "ske", offsetof(struct sas, ske), FOR_DELEGATED, VERSION_DELEGATION },
+	{ "sks", offsetof(struct sas, sks), FOR_DELEGATED, VERSION_DELEGATION },
+	{ "skv", offsetof(struct sas, skv), FOR_DELEGATED, VERSION_DELEGATION },
 	{ "sp", offsetof(struct sas, sp), FOR_BOTH, VERSION_KNOWN },
 	{ "st", offsetof(struct sas, st), FOR_BOTH, VERSION_KNOWN },
 	{ "se", offsetof(struct sas, se), FOR_BOTH, VERSION_KNOWN },
@@ -89,6 +96,11 @@ bool sas_is_account(const struct sas *s)
 	return s->ss.p != NULL || s->srt.p != NULL;
 }
 
+bool sas_is_delegated(const struct sas *s)
+{
+	return !sas_is_account(s) && s->skoid.p != NULL;
+}
+
 struct span sas_resource(const struct sas *s)
 {
 	if (s->of->resource != NULL)
@@ -106,8 +118,10 @@ static bool is_signed(const struct sas *s, enum field_use use)
 	switch (use) {
 	case FOR_ACCOUNT:
 		return sas_is_account(s);
-	case FOR_SERVICE:
-		return !sas_is_account(s);
+	case FOR_STORED:
+		return !sas_is_account(s) && !sas_is_delegated(s);
+	case FOR_DELEGATED:
+		return sas_is_delegated(s) && s->of->delegation != VERSION_KNOWN;
 	case FOR_TABLE:
 		return !sas_is_account(s) && s->of->names_resource;
 	case FOR_BLOB:
@@ -250,6 +264,23 @@ static void add_resource(struct buf *out, const struct sas *s, struct span accou
 	buf_add_char(out, '\n');
 }
 
+/* Adds the stored policy or, in its place, the user delegation key, and empty lines for what rowfs does not
+ * support. */
+static void add_origin(const struct sas *s, int version, struct buf *out)
+{
+	const struct span key[] = { s->skoid, s->sktid, s->skt, s->ske, s->sks, s->skv };
+
+	if (!sas_is_delegated(s)) {
+		add_line(out, s->si);
+		return;
+	}
+	add_lines(out, key, ARRAY_LEN(key));
+	if (s->of->resource != NULL && version_has(version, VERSION_SAS_AGENTS))
+		buf_add_str(out, "\n\n\n");
+	if (version_has(version, VERSION_SAS_USERS))
+		buf_add_str(out, "\n\n");
+}
+
 static void add_service_string(
 	const struct sas *s, struct span account, int version, struct buf *out)
 {
@@ -258,7 +289,7 @@ static void add_service_string(
 
 	add_lines(out, times, ARRAY_LEN(times));
 	add_resource(out, s, account, version);
-	add_line(out, s->si);
+	add_origin(s, version, out);
 	if (version_has(version, VERSION_SAS_LIMITS))
 		add_lines(out, limits, ARRAY_LEN(limits));
 	buf_add_span(out, s->sv); /* the last line has no line end */
@@ -277,13 +308,19 @@ static void add_account_string(
 		add_line(out, s->ses);
 }
 
+enum version_rule sas_since(const struct sas *s)
+{
+	if (sas_is_account(s))
+		return VERSION_ACCOUNT_SAS;
+	return sas_is_delegated(s) ? s->of->delegation : s->of->since;
+}
+
 enum err sas_string_to_sign(const struct sas *s, struct span account, struct buf *out)
 {
 	bool of_account = sas_is_account(s);
 	int version = version_parse(s->sv);
 
-	if (!version_has(version, of_account ? VERSION_ACCOUNT_SAS : s->of->since) ||
-		!one_line_each(s))
+	if (!version_has(version, sas_since(s)) || !one_line_each(s))
 		return ERR_INVALID_INPUT;
 	if (of_account)
 		add_account_string(s, account, version, out);

@@ -23,6 +23,8 @@ struct sas_service {
 	const char *name;        /* stands before the account in what is signed: "table" */
 	const char *permissions; /* the letters that sp may have */
 	enum version_rule since;
+	/* The first version whose tokens a user delegation key may sign; VERSION_KNOWN: none. */
+	enum version_rule delegation;
 	bool names_resource; /* the token names its table (tn); else the URL names the resource */
 	/* Returns what the token is for, of the URL's container or of what is in it.  NULL: always the
 	 * container. */
@@ -42,6 +44,7 @@ struct sas {
 	struct span blob;      /* "container/blob" where the URL names one; else "" */
 	struct span sv, sp, st, se, sip, spr, sig;
 	struct span si;                                         /* service SAS */
+	struct span skoid, sktid, skt, ske, sks, skv;           /* user delegation SAS */
 	struct span tn, spk, srk, epk, erk;                     /* table SAS */
 	struct span sr, snapshot, rscc, rscd, rsce, rscl, rsct; /* blob SAS */
 	struct span ss, srt, ses;                               /* account SAS; ses also blob SAS */
@@ -57,6 +60,11 @@ void sas_to_query(const struct sas *s, struct buf *out);
 
 /* Returns true for an account SAS, which has ss or srt; else it is a service SAS. */
 bool sas_is_account(const struct sas *s);
+/* Returns true for a user delegation SAS: a service SAS that a user delegation key signed, with the key's
+ * fields in the place of a stored policy. */
+bool sas_is_delegated(const struct sas *s);
+/* Returns the first version of tokens of this kind. */
+enum version_rule sas_since(const struct sas *s);
 /* Returns what a service SAS is for, as it is signed. */
 struct span sas_resource(const struct sas *s);
 /* Returns the table, queue or container of that. */

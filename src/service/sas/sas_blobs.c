@@ -27,6 +27,8 @@ static void add_fields(const struct sas *s, struct buf *out)
 		buf_add_char(out, '\n');
 		buf_add_span(out, s->ses);
 	}
+	if (sas_is_delegated(s) && version_has(version, VERSION_SAS_REQUEST))
+		buf_add_str(out, "\n\n");
 	for (size_t i = 0; i < ARRAY_LEN(overrides); i++) {
 		buf_add_char(out, '\n');
 		buf_add_span(out, overrides[i]);
@@ -55,6 +57,7 @@ const struct sas_service sas_blobs = {
 	.name = "blob",
 	.permissions = POLICY_LETTERS_BLOB,
 	.since = VERSION_TABLE_SAS,
+	.delegation = VERSION_DELEGATION,
 	.resource = resource,
 	.add_fields = add_fields,
 	.policies = policies,

@@ -33,6 +33,7 @@ const struct sas_service sas_queues = {
 	.name = "queue",
 	.permissions = POLICY_LETTERS_QUEUE,
 	.since = VERSION_TABLE_SAS,
+	.delegation = VERSION_SAS_USERS,
 	.add_fields = add_nothing,
 	.policies = policies,
 };

@@ -58,7 +58,7 @@ class Bearer:
     """ask(token, …) sends a request to a service of a server with TLS.  One connection, kept alive."""
 
     def __init__(self, port, pem, account=ACCOUNT):
-        self.port, self.account = port, account
+        self.port, self.pem, self.account = port, pem, account
         self.context = ssl.create_default_context(cafile=pem)
         self.connection = None
 

@@ -4,12 +4,16 @@ is answered with.  tests/unit/test_oauth.c has the single claims, keys and limit
 
 import os
 import time
+import urllib.parse
+import xml.etree.ElementTree as ET
 
 import certificates
 import conftest
 import pytest
 import rest_client
+from blob_client import Blobs
 from issuer import CONTRIBUTOR, READER, Bearer, Issuer, claims, jwt, unsigned
+from queue_client import string_to_sign
 from rest_client import fails, ok
 
 INVALID, DENIED = "InvalidAuthenticationInfo", "AuthorizationPermissionMismatch"
@@ -226,6 +230,140 @@ def test_OA11_the_longest_and_deepest_token_is_accepted(keys):
     invalid(client.ask(issuer.token(role, filler=[deep]), "GET", "/Tables"), "no JSON object")
     ok(client.ask(issuer.token(role, *["other"] * 255), "GET", "/Tables"))
     invalid(client.ask(issuer.token(role, *["other"] * 256), "GET", "/Tables"), "256 roles")
+
+
+def moment(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+def key_info(start, expiry):
+    return f"<KeyInfo><Start>{start}</Start><Expiry>{expiry}</Expiry></KeyInfo>"
+
+
+def ask_key(client, token, service="blob", body=None, version="2026-06-06"):
+    return client.ask(token, "POST", "/?restype=service&comp=userdelegationkey", service, version=version,
+                      body=body or key_info(moment(-60), moment(600)))
+
+
+def key_of(answer):
+    """Its fields by the names that they have in a SAS, and its value."""
+    root = ET.fromstring(ok(answer).body)
+    have = {e.tag: e.text for e in root}
+    names = {"skoid": "SignedOid", "sktid": "SignedTid", "skt": "SignedStart", "ske": "SignedExpiry",
+             "sks": "SignedService", "skv": "SignedVersion"}
+    assert set(have) == {*names.values(), "Value"}
+    return {k: have[v] for k, v in names.items()}, have["Value"]
+
+
+def delegated(client, key, service, resource, sv, **changes):
+    """The query of a SAS as the documents of its version say; changes come before the signature."""
+    fields, value = key
+    have = {"sv": sv, "sp": "r", "se": moment(300), **({"sr": "b"} if service == "blob" else {}), **fields, **changes}
+    lines = [have["sp"], have.get("st", ""), have["se"], f"/{service}/{client.account}/{resource}",
+             *[have[k] for k in ("skoid", "sktid", "skt", "ske", "sks", "skv")]]
+    lines += [""] * 3 if service == "blob" and sv >= "2020-02-10" else []
+    lines += [""] * 2 if sv >= "2025-07-05" else []
+    lines += [have.get("sip", ""), have.get("spr", ""), sv]
+    if service == "blob":
+        lines += [have["sr"], ""] + [""] * (sv >= "2020-12-06") + [""] * (2 * (sv >= "2026-04-06")) + [""] * 5
+    have["sig"] = rest_client.sign(value, "\n".join(lines))
+    return urllib.parse.urlencode(have)
+
+
+def get_with(client, path, sas, service="blob"):
+    return client.ask(None, "GET", path + ("&" if "?" in path else "?") + sas, service, version="2026-06-06",
+                      headers={"authorization": None})
+
+
+@pytest.fixture
+def shared(keys):
+    """The client and the issuer, with the blob box/one and the queue jobs."""
+    client, issuer = keys
+    token = issuer.token(CHANGES_BLOB, CHANGES_QUEUE)
+    ok(client.ask(token, "PUT", "/box?restype=container", "blob"))
+    ok(client.ask(token, "PUT", "/box/one", "blob", body="hello", headers=PUT_BLOB))
+    ok(client.ask(token, "PUT", "/jobs", "queue"))
+    return client, issuer
+
+
+@pytest.mark.parametrize("sv", ["2018-11-09", "2019-12-12", "2020-02-10", "2020-12-06", "2025-05-05", "2025-07-05",
+                                "2026-02-06", "2026-04-06", "2026-06-06"])
+def test_OA12_each_version_of_a_user_delegation_sas(shared, sv):
+    client, issuer = shared
+    role = READER.format("Blob")
+    key = key_of(ask_key(client, issuer.token(role)))
+    assert key[0]["skoid"] == claims()["oid"] and key[0]["sktid"] == claims()["tid"]
+    assert ok(get_with(client, "/box/one", delegated(client, key, "blob", "box/one", sv))).body == b"hello"
+    listing = "/box?restype=container&comp=list"
+    ok(get_with(client, listing, delegated(client, key, "blob", "box", sv, sp="rl", sr="c")))
+    for changes in ({"skoid": "x"}, {"sktid": "x"}, {"skt": moment(-3600)}, {"ske": moment(3600)}, {"skv": "2020-02-10"},
+                    {"sp": "rw"}):
+        sas = delegated(client, key, "blob", "box/one", sv)
+        wrong = urllib.parse.urlencode({**dict(urllib.parse.parse_qsl(sas)), **changes})
+        fails(get_with(client, "/box/one", wrong), 403, "AuthenticationFailed")
+    queue = key_of(ask_key(client, issuer.token(READER.format("Queue")), "queue"))
+    answer = get_with(client, "/jobs/messages?peekonly=true", delegated(client, queue, "queue", "jobs", sv), "queue")
+    assert answer.status == (200 if sv >= "2025-07-05" else 403), answer
+
+
+def test_OA13_a_user_delegation_sas_allows_no_more_than_the_roles(shared):
+    client, issuer = shared
+
+    def tries(role, sp="rwdl"):
+        key = key_of(ask_key(client, issuer.token(role)))
+        sas = delegated(client, key, "blob", "box/one", "2026-04-06", sp=sp)
+        put = client.ask(None, "PUT", f"/box/one?{sas}", "blob", body="hello", headers={**PUT_BLOB, "authorization": None})
+        return get_with(client, "/box/one", sas).status, put.status
+    assert tries(DELEGATOR) == (403, 403)
+    assert tries(READER.format("Blob")) == (200, 403)
+    assert tries(CHANGES_BLOB) == tries(OWNER) == (200, 201)
+    assert tries(CHANGES_BLOB, "r") == (200, 403)
+    for role in (CONTRIBUTOR.format("Table"), CHANGES_QUEUE):
+        fails(ask_key(client, issuer.token(role)), 403, DENIED)
+    fails(ask_key(client, issuer.token(DELEGATOR + "@other")), 403, DENIED)
+
+
+def test_OA14_a_key_counts_for_its_service_account_and_time(shared, rowfs):
+    client, issuer = shared
+    reader = issuer.token(READER.format("Blob"), READER.format("Queue"))
+    key = key_of(ask_key(client, reader))
+    sas = delegated(client, key, "queue", "jobs", "2026-04-06")
+    answer = fails(get_with(client, "/jobs/messages?peekonly=true", sas, "queue"), 403, "AuthenticationFailed")
+    assert "another service" in answer.message
+    other = Bearer(client.port, client.pem, conftest.OTHER_ACCOUNT)
+    fails(get_with(other, "/box/one", delegated(other, key, "blob", "box/one", "2026-04-06")), 403, "AuthenticationFailed")
+    other.close()
+    future = key_of(ask_key(client, reader, body=key_info(moment(60), moment(600))))
+    fails(get_with(client, "/box/one", delegated(client, future, "blob", "box/one", "2026-04-06")), 403, "AuthenticationFailed")
+    ok(get_with(client, "/box/one", delegated(client, key, "blob", "box/one", "2026-04-06")))
+    fails(get_with(client, "/box/one", delegated(client, key, "blob", "box/one", "2026-04-06", si="policy")),
+          403, "AuthenticationFailed")
+    sas = delegated(client, key, "blob", "box/one", "2026-04-06")
+    rowfs("account", "regenerate", client.server.store, client.account, "--which=1")
+    fails(get_with(client, "/box/one", sas), 403, "AuthenticationFailed")
+
+
+def test_OA15_a_key_is_for_seven_days_at_most_and_for_tokens_only(shared):
+    client, issuer = shared
+    reader, week = issuer.token(READER.format("Blob")), 7 * 24 * 3600
+    ok(ask_key(client, reader, body=key_info(moment(-60), moment(week - 30))))
+    ok(ask_key(client, reader, body=f"<KeyInfo><Expiry>{moment(60)}</Expiry></KeyInfo>"))
+    for start, end in ((-60, week + 30), (-60, -30), (60, 60), (60, 30)):
+        fails(ask_key(client, reader, body=key_info(moment(start), moment(end))), 400, "InvalidXmlNodeValue")
+    fails(ask_key(client, reader, body=key_info("x", moment(60))), 400, "InvalidXmlNodeValue")
+    for body in ("<KeyInfo></KeyInfo>", "<Key><Expiry>2026-01-01</Expiry></Key>", "<", "<KeyInfo><Expiry>"):
+        fails(ask_key(client, reader, body=body), 400, "InvalidXmlDocument")
+    fails(ask_key(client, issuer.token(READER.format("Blob"), oid="a b")), 403, "AuthorizationFailure")
+    fails(ask_key(client, reader, version="2018-03-28"), 501, "NotImplemented")
+    key = {"authorization": None, "x-ms-date": rest_client.now()}
+    blobs = Blobs(client.port)
+    text = string_to_sign("POST", "/", {"comp": "userdelegationkey", "restype": "service"},
+                          {"x-ms-date": key["x-ms-date"], "x-ms-version": "2021-12-02", "content-type": "text/xml",
+                           "content-length": str(len(key_info("a", "b")))}, blobs.account, "2021-12-02")
+    key["authorization"] = f"SharedKey {blobs.account}:{rest_client.sign(blobs.key, text)}"
+    answer = client.ask(None, "POST", "/?restype=service&comp=userdelegationkey", "blob", body=key_info("a", "b"), headers=key)
+    fails(answer, 403, "AuthenticationFailed")
+    assert "Only authentication scheme Bearer" in answer.message
 
 
 def test_each_part_of_a_batch_needs_the_role(keys):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """TokenCredential in the SDKs of JavaScript and Python, against a server that knows the issuer's keys."""
 
+import datetime
 import json
 import pathlib
 import shutil
@@ -121,3 +122,15 @@ def test_python_blobs(client):
     assert reads.download_blob("one").readall() == b"hello"
     refused(403, reads.delete_blob, "one")
     refused(401, client("Blob", "forged").create_container, "more")
+
+
+def test_python_user_delegation_sas(client, secure):
+    from azure.storage.blob import BlobClient, generate_blob_sas
+    box = client("Blob", "contributor").create_container("box")
+    box.upload_blob("one", b"hello")
+    start, end = (datetime.datetime.utcnow() + datetime.timedelta(minutes=m) for m in (-1, 10))
+    key = client("Blob", "reader").get_user_delegation_key(start, end)
+    sas = generate_blob_sas(box.account_name, "box", "one", user_delegation_key=key, permission="rd", expiry=end)
+    blob = BlobClient.from_blob_url(f"{box.url}/one?{sas}", retry_total=0, connection_verify=str(secure.pem))
+    assert blob.download_blob().readall() == b"hello"
+    refused(403, blob.delete_blob)

@@ -38,6 +38,9 @@ static const struct {
 	{ "rest", "--rest", "", 10002 }, { "page", "--page", "", 10003 } };
 #define SERVICES ARRAY_LEN(services)
 #define PAGE_WORD "page, once: "
+/* Options of the server, as mount and serve have them. */
+static const char *const passed[] = { "admin", "oauth", "rest-cert", "rest-key" };
+#define PASSED ARRAY_LEN(passed)
 
 struct dev {
 	const struct args *args;
@@ -173,10 +176,10 @@ static bool listen_for_ready(struct dev *d, struct sockaddr_un *at)
 
 static NORETURN void become_server(const struct dev *d, const char *notify, int out, bool mount)
 {
-	char options[256] = "", admin_option[PATH_MAX];
-	const char *mounting[9] = { "mount", "-f", d->store, d->mnt, "-o", options };
-	const char *serving[2 + 2 * SERVICES + 3] = { "serve", d->store };
-	const char *admin = args_value(d->args, "admin");
+	char options[256] = "", texts[PASSED][PATH_MAX];
+	const char *mounting[6 + 2 * PASSED + 1] = { "mount", "-f", d->store, d->mnt, "-o",
+		options };
+	const char *serving[2 + 2 * SERVICES + PASSED + 1] = { "serve", d->store };
 	int log = open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	int null = open("/dev/null", O_RDWR);
 	(void)dup2(null, STDIN_FILENO);
@@ -194,12 +197,15 @@ static NORETURN void become_server(const struct dev *d, const char *notify, int 
 		serving[2 + 2 * i] = services[i].serve_option;
 		serving[3 + 2 * i] = d->endpoints[i];
 	}
-	if (admin != NULL) {
-		(void)snprintf(admin_option, sizeof(admin_option), "admin=%s", admin);
-		mounting[6] = "-o";
-		mounting[7] = admin_option;
-		serving[2 + 2 * d->nservices] = "--admin";
-		serving[3 + 2 * d->nservices] = admin;
+	const char **next_mounting = mounting + 6, **next_serving = serving + 2 + 2 * d->nservices;
+	for (size_t i = 0; i < PASSED; i++) {
+		const char *value = args_value(d->args, passed[i]);
+		if (value == NULL)
+			continue;
+		(void)snprintf(texts[i], sizeof(texts[i]), "--%s=%s", passed[i], value);
+		*next_serving++ = texts[i];
+		*next_mounting++ = "-o";
+		*next_mounting++ = texts[i] + strlen("--");
 	}
 	self_exec(mount ? mounting : serving);
 }
@@ -531,6 +537,9 @@ static const struct option_spec options_[] = {
 	{ "exec", 0, "PROGRAM", "run it in a shell, end with it, and exit with its status" },
 	{ "free-ports", 0, NULL, "any free ports instead of 10000 to 10003" },
 	{ "memory", 0, NULL, "forget everything at the end" },
+	{ "oauth", 0, "basic|jwks:FILE", "accept bearer tokens, as serve does; needs TLS" },
+	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },
+	{ "rest-key", 0, "FILE", "its key (PEM)" },
 	{ "seed", 0, "[TABLE=]FILE", "import the file first; may be given again" },
 	{ "stop", 0, NULL, "end what --detach left running" },
 	{ NULL },

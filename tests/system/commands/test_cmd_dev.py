@@ -12,6 +12,7 @@ import threading
 
 import pytest
 
+from certificates import make_certificate
 from conftest import ENV, is_mount, need_fuse
 from tools import emulator_port
 
@@ -84,6 +85,16 @@ def test_the_admin_socket_is_passed_on(rowfs, home, fuse):
                  f"curl -sf --unix-socket {admin} http://localhost/health/ready > ready", cwd=home)
     assert ("going on without a mount" in done.stderr) == (not fuse)
     assert json.loads((home / "ready").read_text())["status"] == "ready"
+
+
+def test_tls_and_tokens_are_passed_on(rowfs, home):
+    issuer = pytest.importorskip("issuer", reason="needs python3-jwt")
+    make_certificate(home, "a")
+    ask = ('url=$(echo "$AZURE_STORAGE_CONNECTION_STRING" | grep -o "TableEndpoint=[^;]*" | cut -d= -f2); '
+           f'curl -sf --cacert a.pem -H "Authorization: Bearer {issuer.unsigned()}" "$url/Tables" > tables')
+    rowfs("dev", "--free-ports", "--oauth=basic", "--rest-cert=a.pem", "--rest-key=a.key", "--seed=Posts.ndjson",
+          "--exec", ask, cwd=home)
+    assert [t["TableName"] for t in json.loads((home / "tables").read_text())["value"]] == ["Posts"]
 
 
 def test_it_runs_until_ctrl_c(rowfs, home):

@@ -29,7 +29,9 @@ static char take_char(struct span *s)
 	bool encoded =
 		s->n >= 3 && s->p[0] == '%' && hex_digit(s->p[1]) >= 0 && hex_digit(s->p[2]) >= 0;
 	size_t n = encoded ? 3 : 1;
-	char c = encoded ? (char)(hex_digit(s->p[1]) << 4 | hex_digit(s->p[2])) : s->p[0];
+	char c = s->p[0];
+	if (encoded)
+		c = (char)(hex_digit(s->p[1]) << 4 | hex_digit(s->p[2]));
 	*s = span_make(s->p + n, s->n - n);
 	return c;
 }

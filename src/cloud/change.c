@@ -28,7 +28,7 @@ enum err cloud_get(struct client *c, struct span table, struct span pk, struct s
 	*body = BUF_INIT(HTTP_BODY_MAX);
 	add_entity_path(table, pk, rk, &path);
 	const struct client_request r = {
-		.method = "GET", .path = buf_span(&path), .idempotent = true
+		.kind = TRAFFIC_READ, .method = "GET", .path = buf_span(&path), .idempotent = true
 	};
 	enum err e = buf_full(&path);
 	if (e == ERR_OK)
@@ -151,7 +151,9 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 	bool again = false;
 	cloud_change_path(table, change, &path);
 	cloud_change_body(change, &body);
-	const struct client_request r = { .method = cloud_change_method(change),
+	const struct client_request r = { .kind = change->kind == CLOUD_DELETE ? TRAFFIC_DELETE
+									       : TRAFFIC_CHANGE,
+		.method = cloud_change_method(change),
 		.path = buf_span(&path),
 		.body = buf_span(&body),
 		.content_type = body.len > 0 ? SPAN_LIT(JSON) : (struct span){ 0 },
@@ -184,7 +186,8 @@ enum err cloud_table_create(struct client *c, struct span table, struct err_deta
 	buf_add_str(&body, "{\"TableName\":");
 	buf_add_json(&body, table);
 	buf_add_char(&body, '}');
-	const struct client_request r = { .method = "POST",
+	const struct client_request r = { .kind = TRAFFIC_TABLES,
+		.method = "POST",
 		.path = SPAN_LIT("/Tables"),
 		.body = buf_span(&body),
 		.content_type = SPAN_LIT(JSON),
@@ -205,9 +208,10 @@ enum err cloud_table_delete(struct client *c, struct span table, struct err_deta
 	buf_add_str(&path, "/Tables('");
 	percent_encode_key(table, &path);
 	buf_add_str(&path, "')");
-	const struct client_request r = {
-		.method = "DELETE", .path = buf_span(&path), .idempotent = true
-	};
+	const struct client_request r = { .kind = TRAFFIC_TABLES,
+		.method = "DELETE",
+		.path = buf_span(&path),
+		.idempotent = true };
 	enum err e = buf_full(&path);
 	if (e == ERR_OK)
 		e = client_send(c, &r, &answer, &again, detail);

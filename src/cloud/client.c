@@ -28,7 +28,7 @@ struct client {
 	struct endpoint at;
 	struct client_options options;
 	struct http *http;
-	uint64_t requests, next_us;
+	uint64_t requests;
 };
 
 enum err client_new(const struct endpoint *at, const struct client_options *o, struct client **ret,
@@ -90,15 +90,10 @@ static enum err wait_until(const struct client *c, uint64_t us)
 	return cancelled(c) ? ERR_CANCELLED : ERR_OK;
 }
 
-/* --rps: requests keep their distance. */
-static enum err wait_turn(struct client *c)
+static enum err wait_turn(const struct client *c, const struct client_request *r, bool again)
 {
-	uint64_t now = clock_mono_us();
-	if (c->options.rps == 0)
-		return ERR_OK;
-	uint64_t at = c->next_us > now ? c->next_us : now;
-	c->next_us = at + 1000000 / c->options.rps;
-	return wait_until(c, at);
+	struct traffic *t = c->options.traffic;
+	return t != NULL ? wait_until(c, traffic_turn(t, r->kind, again)) : ERR_OK;
 }
 
 static uint64_t backoff_ms(const struct http_response *r, unsigned failed)
@@ -261,7 +256,7 @@ enum err client_send(struct client *c, const struct client_request *r, struct ht
 	for (unsigned failed = 0;; failed++) {
 		struct err_detail why = { 0 };
 		*ret = (struct http_response){ 0 };
-		e = wait_turn(c);
+		e = wait_turn(c, r, failed > 0);
 		if (e == ERR_OK)
 			e = send_once(c, r, ret, &why);
 		if (e == ERR_OK)

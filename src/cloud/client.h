@@ -6,6 +6,7 @@
 
 #include "cloud/endpoint.h"
 #include "cloud/http.h"
+#include "cloud/traffic.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 struct client_options {
 	unsigned connect_ms, answer_ms; /* 0: the defaults, 10 s and 60 s */
 	unsigned tries;                 /* of one request; 0: the default, 5 */
-	unsigned rps;                   /* requests a second, of this client; 0: no bound */
+	struct traffic *traffic;        /* of all clients of an account; NULL: not counted */
 	const char *ca_file;
 	bool (*cancelled)(void *arg);
 	void *arg;
@@ -30,6 +31,7 @@ const struct endpoint *client_endpoint(const struct client *c);
 uint64_t client_requests(const struct client *c);
 
 struct client_request {
+	enum traffic_kind kind;
 	const char *method;
 	struct span path;  /* percent-encoded, behind the account's URL: "/Posts()" */
 	struct span query; /* encoded, without '?' */

@@ -64,7 +64,8 @@ static enum err send_group(struct client *c, struct span table, const struct clo
 	make_mark(mark);
 	add_body(c, table, changes, n, mark, &body);
 	buf_addf(&type, "multipart/mixed; boundary=batch_%s", mark);
-	const struct client_request r = { .method = "POST",
+	const struct client_request r = { .kind = TRAFFIC_GROUP,
+		.method = "POST",
 		.path = SPAN_LIT("/$batch"),
 		.body = buf_span(&body),
 		.content_type = buf_span(&type),

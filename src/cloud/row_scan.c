@@ -32,6 +32,7 @@ void cloud_add_literal(struct span text, struct buf *out)
 enum err row_scan_begin(struct client *c, const struct row_scan_query *q, struct row_scan *ret)
 {
 	*ret = (struct row_scan){ .client = c,
+		.tables = q->table.n == 0,
 		.path = BUF_INIT(TEXT_LIMIT),
 		.options = BUF_INIT(TEXT_LIMIT),
 		.token = BUF_INIT(TEXT_LIMIT),
@@ -69,7 +70,8 @@ static enum err read_page(struct row_scan *s, struct err_detail *detail)
 	if (query.len > 0 && s->token.len > 0)
 		buf_add_char(&query, '&');
 	buf_add_span(&query, buf_span(&s->token));
-	const struct client_request r = { .method = "GET",
+	const struct client_request r = { .kind = s->tables ? TRAFFIC_TABLES : TRAFFIC_QUERY,
+		.method = "GET",
 		.path = buf_span(&s->path),
 		.query = buf_span(&query),
 		.idempotent = true };

@@ -13,7 +13,7 @@ struct row_scan {
 	struct buf path, options, token; /* token: the encoded parameters of the next page */
 	struct buf body;                 /* of this page; rows borrow from it */
 	struct rows_page page;
-	bool open, last;
+	bool tables, open, last;
 };
 
 struct row_scan_query {

@@ -10,7 +10,8 @@
 
 struct cloudstore_options {
 	unsigned cache_ms; /* how old an answer of the service may be; 0: it is always asked */
-	struct client_options client;
+	unsigned rps;      /* requests a second at most; 0: no bound */
+	struct client_options client; /* its traffic is the engine's, which store_info() shows */
 };
 
 /* Opens the account at the endpoint.  Sends nothing.  Owns the shadow on ERR_OK; it must hold the

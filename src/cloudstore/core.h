@@ -20,6 +20,7 @@ struct cloudstore {
 	struct store base;
 	struct store *shadow;
 	struct clients clients;
+	struct traffic traffic; /* of the clients */
 	struct confirmed *confirmed;
 	uint64_t account;      /* its id in the shadow */
 	_Atomic int etag_form; /* enum etag_form */

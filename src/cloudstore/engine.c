@@ -209,6 +209,7 @@ static void cloud_store_info(struct store *store, struct store_info *ret)
 {
 	store_info(of(store)->shadow, ret);
 	ret->abilities = STORE_SHARED;
+	ret->traffic = &of(store)->traffic;
 }
 
 static enum err cloud_store_check(
@@ -281,7 +282,10 @@ enum err cloudstore_open(struct store *shadow, const struct endpoint *at,
 		return ERR_NO_MEMORY;
 	s->base.ops = &ops;
 	s->shadow = shadow;
-	clients_init(&s->clients, at, &o->client);
+	struct client_options options = o->client;
+	options.traffic = &s->traffic;
+	s->traffic.rps = o->rps;
+	clients_init(&s->clients, at, &options);
 	for (size_t i = 0; i < CLOUDSTORE_STRIPES; i++) {
 		rwlock_init(&s->tables[i], RANK_CLOUD_TABLE);
 		mutex_init(&s->partitions[i], RANK_CLOUD_PARTITION);

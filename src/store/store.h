@@ -300,6 +300,8 @@ enum store_ability {
 #define STORE_COMMIT_SIZES 8
 #define STORE_NOTE_MAX 4096
 
+struct traffic;
+
 struct store_info {
 	unsigned abilities;
 	int raised_from; /* the schema's version before this opening raised it; 0: it did not */
@@ -317,8 +319,9 @@ struct store_info {
 	uint64_t piece_bytes, piece_limit;
 	/* Since open; commits < change sets: shared commits. */
 	uint64_t commits, change_sets, changes, syncs;
-	uint64_t slices; /* commits that reclaimed a part of what was removed */
-	bool reclaiming; /* some of what was removed is still on disk */
+	const struct traffic *traffic; /* of an account elsewhere (cloud/traffic.h); NULL: none */
+	uint64_t slices;               /* commits that reclaimed a part of what was removed */
+	bool reclaiming;               /* some of what was removed is still on disk */
 	/* Commits by how many change sets shared them: the i-th counts those of at least
 	 * 1 << i, and fewer than 2 << i but for the last one. */
 	uint64_t commit_sizes[STORE_COMMIT_SIZES];

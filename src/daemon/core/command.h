@@ -36,6 +36,7 @@ struct cmd_input {
 struct cmd_env {
 	struct service *service;     /* NULL: the rows are elsewhere */
 	struct client *client;       /* of the account elsewhere; NULL: the rows are in the store */
+	struct traffic traffic;      /* of the client */
 	const struct served *served; /* by this process; NULL: it runs this command alone */
 	const char *store;           /* as the user wrote it, for messages */
 	struct cmd_input *inputs;

@@ -65,12 +65,13 @@ static bool input_is_free(const struct command *c, const struct args *args, FILE
 bool elsewhere_open(const struct command *c, const struct args *args, struct cmd_env *at, FILE *err)
 {
 	struct client_options o = { .ca_file = args_value(args, "ca-file"),
+		.traffic = &at->traffic,
 		.cancelled = at->cancelled,
 		.arg = at->cancel_arg };
 	struct endpoint endpoint = { 0 };
 	struct err_detail why = { 0 };
 	unsigned seconds;
-	if (!read_number(c, args, "rps", 1000000, &o.rps, err) ||
+	if (!read_number(c, args, "rps", 1000000, &at->traffic.rps, err) ||
 		!read_number(c, args, "timeout", SECONDS_MAX, &seconds, err) ||
 		!input_is_free(c, args, err))
 		return false;

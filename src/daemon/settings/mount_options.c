@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define URL_SECONDS_MAX 86400
+#define URL_RPS_MAX 1000000
 
 enum option_kind {
 	OPTION_ACCESS_FORMAT,
@@ -34,6 +35,7 @@ enum option_kind {
 	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LOG,
 	OPTION_LOG_LEVEL,
+	OPTION_MAX_RPS,
 	OPTION_OAUTH,
 	OPTION_PAGE,
 	OPTION_PARTITION_TARGET,
@@ -110,6 +112,7 @@ static const struct {
 	{ "log=", OPTION_LOG },
 	{ "loud", OPTION_IGNORED },
 	{ "mand", OPTION_REFUSED, .why = "is not supported: Linux has no mandatory locks any more" },
+	{ "max-rps=", OPTION_MAX_RPS },
 	{ "max_read=", OPTION_REFUSED, .why = "is not supported: rowfs and the kernel agree on it" },
 	{ "noatime", OPTION_FLAG, MS_NOATIME },
 	{ "noauto", OPTION_IGNORED },
@@ -271,6 +274,9 @@ static bool url_option(const struct parser *p, size_t row, const char *option, c
 			kind == OPTION_CA_FILE ? o->ca_file : o->connection_string);
 	if (kind == OPTION_CACHE)
 		return number(p, option, value, 10, URL_SECONDS_MAX, &o->cache_s);
+	if (kind == OPTION_MAX_RPS)
+		return number(p, option, value, 10, URL_RPS_MAX, &o->rps) &&
+			(o->rps > 0 || complain(p, option, "is at least 1"));
 	return number(p, option, value, 10, URL_SECONDS_MAX, &o->timeout_s) &&
 		(o->timeout_s > 0 || complain(p, option, "is at least 1"));
 }
@@ -313,6 +319,7 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_CA_FILE:
 	case OPTION_CACHE:
 	case OPTION_CONNECTION_STRING:
+	case OPTION_MAX_RPS:
 	case OPTION_TIMEOUT:
 		return url_option(p, row, option, value);
 	case OPTION_LOG:

@@ -16,6 +16,7 @@ struct url_options {
 	char connection_string[PATH_MAX]; /* its file; "": the environment has it */
 	char ca_file[PATH_MAX];           /* "": the system's certificates */
 	uint32_t cache_s, timeout_s;
+	uint32_t rps;      /* 0: no bound */
 	const char *given; /* the name of one that was given; NULL: none was */
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cloud/traffic.h"
 #include "codec/json_build.h"
 #include "fs/cache/content.h"
 #include "fs/cache/notify.h"
@@ -15,6 +16,7 @@
 #include "service/view/views.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -70,6 +72,15 @@ static void add_commit_sizes(struct json_build *b, const struct store_info *s)
 	json_close(b);
 }
 
+static void add_traffic(struct json_build *b, const struct traffic *t)
+{
+	json_open_object(b, "requests_elsewhere");
+	for (enum traffic_kind kind = 0; kind < TRAFFIC_KINDS_; kind++)
+		json_add_count(b, traffic_kind_name(kind), atomic_load(&t->sent[kind]));
+	json_add_count(b, "again", atomic_load(&t->again));
+	json_close(b);
+}
+
 static void add_store(struct fs *fs, struct json_build *b)
 {
 	struct store_info s;
@@ -89,6 +100,8 @@ static void add_store(struct fs *fs, struct json_build *b)
 	json_add_count(b, "reclaimed_slices", s.slices);
 	add_commit_sizes(b, &s);
 	json_close(b);
+	if (s.traffic != NULL)
+		add_traffic(b, s.traffic);
 }
 
 uint64_t stats_files(struct fs *fs, uint64_t folder)

@@ -4,6 +4,7 @@
 #include "service/stats/service_metrics.h"
 
 #include "base/clock.h"
+#include "cloud/traffic.h"
 #include "codec/prometheus_text.h"
 #include "service/core/admission.h"
 #include "service/core/faults.h"
@@ -11,6 +12,7 @@
 #include "service/queue/queue_stats.h"
 #include "service/view/views.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -122,6 +124,24 @@ static void add_store(struct service *service, struct buf *out)
 	add_commits(out, &info);
 }
 
+static void add_traffic(struct service *service, struct buf *out)
+{
+	static const char family[] = "rowfs_elsewhere_requests_total";
+	struct store_info info;
+	struct prometheus_sample s = { family, "", { { "kind" } }, 0, 0 };
+	store_info(service_store(service), &info);
+	if (info.traffic == NULL)
+		return;
+	prometheus_family(out, family, "counter", "Requests to the account elsewhere.");
+	for (enum traffic_kind kind = 0; kind < TRAFFIC_KINDS_; kind++) {
+		s.labels[0].value = span_of(traffic_kind_name(kind));
+		s.value = atomic_load(&info.traffic->sent[kind]);
+		prometheus_sample(out, &s);
+	}
+	prometheus_single(out, "rowfs_elsewhere_requests_again_total", "counter",
+		atomic_load(&info.traffic->again), "Of these, tries again after a fault.");
+}
+
 static void add_queues(struct service *service, struct buf *out)
 {
 	struct queue_stats q = { .waiting = -1 };
@@ -215,6 +235,7 @@ void service_metrics_write(struct service *service, struct buf *out)
 {
 	add_operations(service, out);
 	add_store(service, out);
+	add_traffic(service, out);
 	add_queues(service, out);
 	add_views(service, out);
 	add_heat(service, out);

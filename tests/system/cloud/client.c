@@ -162,9 +162,10 @@ int main(int argc, char **argv)
 	struct endpoint at;
 	struct client *c;
 	struct err_detail detail = { 0 };
+	struct traffic traffic = { .rps = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0 };
 	const struct client_options options = { .ca_file = argc > 1 && argv[1][0] ? argv[1] : NULL,
 		.answer_ms = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0,
-		.rps = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0 };
+		.traffic = &traffic };
 	enum err e = credentials_find(getenv("CREDENTIAL_FILE"), NULL, &at, &detail);
 	if (e == ERR_OK)
 		e = client_new(&at, &options, &c, &detail);

@@ -147,6 +147,8 @@ def test_the_key_is_in_no_argument_and_no_file_that_others_read(second):  # noqa
     ("timeout=0", "is at least 1"),
     ("timeout=86401", "wants a number"),
     ("cache=86401", "wants a number"),
+    ("max-rps=0", "is at least 1"),
+    ("max-rps=1000001", "wants a number"),
     ("connection-string=/nowhere", "/nowhere"),
 ])
 def test_a_mount_that_cannot_be_says_why(rowfs, second, options, text):  # noqa: F811

@@ -5,12 +5,18 @@ Each command runs on a fresh mount.  Names are looked up one by one: the list of
 the row.
 """
 
+import concurrent.futures
+import json
+import os
+import time
+
 import pytest
+from rest_client import ok
+from tools import get, put, sh
 
 from test_client import PROGRAM
 from test_transfer import lines
 from there import second, there_with  # noqa: F401
-from tools import sh
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
 PARTITIONS, ROWS = 3, 5
@@ -49,3 +55,47 @@ def test_a_tool_costs_the_least_requests(second, work, command, first, again):  
     assert second.cost(lambda: sh(command, cwd=mnt)) == first
     if again is not None:
         assert second.cost(lambda: sh(command, cwd=mnt)) == again
+
+
+def elsewhere(mnt):
+    """What the mount says that it has sent."""
+    return json.loads((mnt.parent / ".rowfs/stats.json").read_text())["requests_elsewhere"]
+
+
+def test_a_mount_counts_its_requests_by_kind(second):  # noqa: F811
+    second.account("import", "Posts", input=lines([{"PartitionKey": "p", "RowKey": "r", "N": 1}]))
+    mnt = second.mounted("cache=3600")
+    before = second.requests()
+    os.listdir(mnt / "Posts/p")
+    put(mnt / "Posts/p/r.json", '{"N":2}')
+    os.rename(mnt / "Posts/p/r.json", mnt / "Posts/p/s.json")
+    (mnt / "Posts/p/s.json").unlink()
+    (mnt / "Table").mkdir()
+    want = {"tables": 2, "query": 2, "read": 0, "change": 1, "delete": 1, "group": 1, "again": 0}
+    assert elsewhere(mnt) == want
+    assert second.requests() - before == sum(want.values())
+    metrics = (mnt.parent / ".rowfs/metrics").read_text()
+    for kind, n in want.items():
+        line = "rowfs_elsewhere_requests_again_total" if kind == "again" else \
+            f'rowfs_elsewhere_requests_total{{kind="{kind}"}}'
+        assert f"\n{line} {n}\n" in metrics
+
+
+def test_tries_again_are_counted(there_with):  # noqa: F811
+    there = there_with("fault=busy op=insert count=2")
+    ok(there.client.create_table("Posts"))
+    mnt = there.mounted()
+    (mnt / "Posts/p").mkdir()
+    put(mnt / "Posts/p/r.json", "{}")
+    assert {k: n for k, n in elsewhere(mnt).items() if k in ("change", "again")} == {"change": 3, "again": 2}
+
+
+@pytest.mark.parametrize("rps, least", [(1000000, 0), (20, 0.5)])
+def test_requests_of_a_mount_keep_the_rate_that_is_asked_for(second, rps, least):  # noqa: F811
+    """All threads share it: 20 rows at once are 19 distances of 50 ms."""
+    second.account("import", "Posts", input=lines({"PartitionKey": "p", "RowKey": f"{n}", "N": 1} for n in range(20)))
+    part = second.mounted("cache=0", f"max-rps={rps}") / "Posts/p"
+    started = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(get, (part / f"{n}.json" for n in range(20))))
+    assert time.monotonic() - started > least

@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-#define GROW_TRIES 64
+#define APPEND_TRIES 64
 #define ZERO_MODES (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)
 
 static const struct blob_conditions no_conditions = { 0 };
@@ -96,11 +96,11 @@ static enum err check_size(uint64_t size, struct err_detail *detail)
 			  "The size of a page blob is a multiple of 512: cut or fill it to that.");
 }
 
-static enum err resize(struct fs *fs, const struct blob_pages *p,
-	const struct blob_conditions *conditions, uint64_t size, struct err_detail *detail)
+static enum err resize(struct fs *fs, const struct blob_pages *p, bool only_grows, uint64_t size,
+	struct err_detail *detail)
 {
-	const struct page_target t = target(fs, p, conditions);
-	const struct page_blob_edit to = { .resize = true, .size = size };
+	const struct page_target t = target(fs, p, &no_conditions);
+	const struct page_blob_edit to = { .resize = true, .only_grows = only_grows, .size = size };
 	struct page_result done;
 	enum err e = check_size(size, detail);
 	return e == ERR_OK ? gone(page_blob_edit(&t, &to, &done, detail)) : e;
@@ -109,24 +109,33 @@ static enum err resize(struct fs *fs, const struct blob_pages *p,
 enum err blob_pages_resize(
 	struct fs *fs, const struct blob_pages *p, uint64_t size, struct err_detail *detail)
 {
-	return resize(fs, p, &no_conditions, size, detail);
+	return resize(fs, p, false, size, detail);
 }
 
-/* Has the blob contain what is written, and sets *offset to where that is.  Another writer may grow it at
- * the same time. */
-static enum err make_place(struct fs *fs, const struct blob_pages *p, bool append, uint64_t *offset,
-	uint64_t n, struct err_detail *detail)
+static enum err write_at(struct fs *fs, const struct blob_pages *p,
+	const struct blob_conditions *conditions, uint64_t offset, struct span bytes,
+	struct err_detail *detail)
+{
+	struct page_target t = target(fs, p, conditions);
+	struct page_result done;
+	if (offset + bytes.n > PAGE_BLOB_MAX_BYTES)
+		return check_size(offset + bytes.n, detail);
+	t.grows = true;
+	return gone(pages_patch(&t, offset, bytes, &done, detail));
+}
+
+/* Another writer may append at the same time. */
+static enum err append_pages(
+	struct fs *fs, const struct blob_pages *p, struct span bytes, struct err_detail *detail)
 {
 	enum err e = ERR_BLOB_CONDITION;
-	for (int i = 0; e == ERR_BLOB_CONDITION && i < GROW_TRIES; i++) {
+	for (int i = 0; e == ERR_BLOB_CONDITION && i < APPEND_TRIES; i++) {
 		struct blob_info b;
 		e = blob_pages_find(fs, p, &b);
 		if (e != ERR_OK)
 			return e;
 		const struct blob_conditions only = { .match = b.record.etag };
-		*offset = append ? b.record.size : *offset;
-		if (*offset + n > b.record.size)
-			e = resize(fs, p, &only, *offset + n, detail);
+		e = write_at(fs, p, &only, b.record.size, bytes, detail);
 		blob_info_fini(&b);
 	}
 	return e;
@@ -135,12 +144,10 @@ static enum err make_place(struct fs *fs, const struct blob_pages *p, bool appen
 enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, bool append, uint64_t offset,
 	struct span bytes, struct err_detail *detail)
 {
-	const struct page_target t = target(fs, p, &no_conditions);
-	struct page_result done;
 	if (bytes.n == 0)
 		return ERR_OK;
-	enum err e = make_place(fs, p, append, &offset, bytes.n, detail);
-	return e == ERR_OK ? gone(pages_patch(&t, offset, bytes, &done, detail)) : e;
+	return append ? append_pages(fs, p, bytes, detail)
+		      : write_at(fs, p, &no_conditions, offset, bytes, detail);
 }
 
 /* ---- holes ---- */
@@ -236,14 +243,17 @@ enum err blob_pages_allocate(struct fs *fs, const struct blob_pages *p, int mode
 	struct blob_info b;
 	if ((mode & ~(ZERO_MODES | FALLOC_FL_KEEP_SIZE)) != 0)
 		return ERR_NOT_SUPPORTED;
-	enum err e = (mode & FALLOC_FL_KEEP_SIZE) != 0
-		? ERR_OK
-		: make_place(fs, p, false, &offset, n, detail);
-	if (e == ERR_OK)
-		e = blob_pages_find(fs, p, &b);
+	enum err e = blob_pages_find(fs, p, &b);
 	if (e != ERR_OK)
 		return e;
-	uint64_t end = offset + n < b.record.size ? offset + n : b.record.size;
+	uint64_t size = b.record.size;
 	blob_info_fini(&b);
-	return (mode & ZERO_MODES) != 0 && offset < end ? zero(fs, p, offset, end, detail) : ERR_OK;
+	if ((mode & FALLOC_FL_KEEP_SIZE) == 0 && offset + n > size) {
+		size = offset + n;
+		e = resize(fs, p, true, size, detail);
+	}
+	uint64_t end = offset + n < size ? offset + n : size;
+	return e == ERR_OK && (mode & ZERO_MODES) != 0 && offset < end
+		? zero(fs, p, offset, end, detail)
+		: e;
 }

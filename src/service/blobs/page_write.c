@@ -18,6 +18,7 @@ struct piece_key {
 /* A range of pages that one commit writes or clears. */
 struct page_work {
 	const struct sequence_conditions *sequence;
+	bool grows;
 	uint64_t offset, end; /* whole pages */
 	struct span bytes;    /* p NULL: they are cleared */
 	uint64_t begun;       /* the extent of the steps before, or that is meant; 0: any */
@@ -193,6 +194,26 @@ static enum err step(struct page_work *p, struct blob_change *w, struct blob_rec
 	return e;
 }
 
+static enum err check_size(uint64_t size, struct err_detail *detail)
+{
+	if (size <= PAGE_BLOB_MAX_BYTES && size % BLOB_PAGE_BYTES == 0)
+		return ERR_OK;
+	return err_set(detail, ERR_OUT_OF_RANGE,
+		"The size of a page blob is a multiple of 512, and at most 8 TiB.");
+}
+
+/* Has the record contain the range. */
+static enum err cover_range(
+	const struct page_work *p, struct blob_record *ret, struct err_detail *detail)
+{
+	if (p->end <= ret->size)
+		return ERR_OK;
+	if (!p->grows)
+		return ERR_PAGE_RANGE;
+	ret->size = p->end;
+	return check_size(p->padded != NULL ? p->fill_from : p->end, detail);
+}
+
 /* Reads what stays of the first and the last page. */
 static enum err fill(struct service *s, const struct page_work *p)
 {
@@ -211,13 +232,12 @@ static enum err make_pages(
 	enum err e = check_record(p, there);
 	if (e == ERR_OK)
 		e = check_sequence(p->sequence, there->sequence);
-	if (e == ERR_OK && p->end > there->size)
-		e = ERR_PAGE_RANGE;
 	if (e != ERR_OK)
 		return e;
 	*ret = *there;
 	p->number = there->sequence;
-	if (p->padded != NULL)
+	e = cover_range(p, ret, w->detail);
+	if (e == ERR_OK && p->padded != NULL)
 		e = fill(w->service, p);
 	return e == ERR_OK ? step(p, w, ret) : e;
 }
@@ -252,6 +272,7 @@ static enum err run(const struct page_target *t, struct page_work *p, struct pag
 		p->offset >= p->end)
 		return ERR_PAGE_RANGE;
 	p->sequence = t->sequence;
+	p->grows = t->grows;
 	p->begun = t->extent;
 	do {
 		e = blob_change(&w, make_pages, p);
@@ -304,14 +325,6 @@ enum err pages_clear(const struct page_target *t, uint64_t offset, uint64_t n,
 }
 
 /* ---- the whole blob ---- */
-
-static enum err check_size(uint64_t size, struct err_detail *detail)
-{
-	if (size <= PAGE_BLOB_MAX_BYTES && size % BLOB_PAGE_BYTES == 0)
-		return ERR_OK;
-	return err_set(detail, ERR_OUT_OF_RANGE,
-		"The size of a page blob is a multiple of 512, and at most 8 TiB.");
-}
 
 static enum err make_create(
 	void *arg, struct blob_change *w, const struct blob_record *there, struct blob_record *ret)
@@ -388,7 +401,7 @@ static enum err make_edit(
 	*ret = *there;
 	w->nmore = 0;
 	m->done = true;
-	if (to->resize && to->size < there->size) {
+	if (to->resize && to->size < there->size && !to->only_grows) {
 		p->offset = to->size;
 		p->end = there->size;
 		e = step(p, w, ret);
@@ -396,7 +409,7 @@ static enum err make_edit(
 	}
 	if (e != ERR_OK || !m->done)
 		return e;
-	if (to->resize)
+	if (to->resize && (to->size > there->size || !to->only_grows))
 		ret->size = to->size;
 	if (to->properties != NULL)
 		ret->properties = *to->properties;

@@ -27,6 +27,7 @@ struct page_target {
 	const struct sequence_conditions *sequence; /* NULL: none */
 	uint64_t extent; /* the content that is meant; another one is ERR_BLOB_NOT_FOUND.  0: any */
 	bool lazy;       /* the change need not survive a power cut when the call returns */
+	bool grows;      /* bytes behind the end make the blob larger, in the same step */
 };
 
 /* The state of the blob after the change. */
@@ -46,11 +47,12 @@ enum err page_blob_create(const struct page_target *t, const struct page_blob_ne
 	struct page_result *ret, struct err_detail *detail);
 
 /* Writes bytes of whole pages, in one step.  ERR_PAGE_RANGE: not whole pages, nothing, or behind the
- * end.  ERR_BODY_TOO_LARGE: above PAGES_WRITE_MAX.  ERR_BLOB_NOT_FOUND, ERR_BLOB_TYPE,
+ * end, unless it grows; then ERR_OUT_OF_RANGE: the size would be above PAGE_BLOB_MAX_BYTES.  ERR_BODY_TOO_LARGE: above PAGES_WRITE_MAX.  ERR_BLOB_NOT_FOUND, ERR_BLOB_TYPE,
  * ERR_SEQUENCE_CONDITION, those of blob_conditions_write(); ERR_THROTTLED. */
 enum err pages_write(const struct page_target *t, uint64_t offset, struct span bytes,
 	struct page_result *ret, struct err_detail *detail);
-/* The same for bytes at any offset inside the blob: the rest of the first and the last page stays. */
+/* The same for bytes at any offset: the rest of the first and the last page stays.  ERR_OUT_OF_RANGE: the
+ * blob would grow to a size that is not of whole pages. */
 enum err pages_patch(const struct page_target *t, uint64_t offset, struct span bytes,
 	struct page_result *ret, struct err_detail *detail);
 /* Clears whole pages: they are zeros, and valid no more.  Up to 4 MiB that is one step; a longer range
@@ -68,7 +70,8 @@ enum sequence_action {
 struct page_blob_edit {
 	const struct blob_properties *properties; /* NULL: they stay */
 	bool resize;
-	uint64_t size; /* shrinking clears what is behind it first, as pages_clear() does */
+	bool only_grows; /* a larger size stays */
+	uint64_t size;   /* shrinking clears what is behind it first, as pages_clear() does */
 	enum sequence_action action;
 	int64_t sequence;
 };

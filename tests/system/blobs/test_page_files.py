@@ -3,8 +3,11 @@
 
 import contextlib
 import ctypes
+import json
 import os
+import random
 import re
+import threading
 
 import pytest
 import tools
@@ -49,9 +52,10 @@ def ranges(fd):
     return found
 
 
-def listed(rest):
-    """The page ranges of the blob, as REST tells them."""
-    text = rest.ask("GET", DISK, {"comp": "pagelist"}).body.decode()
+def listed(rest, start=0, end=TIB8):
+    """The page ranges of the blob in [start, end), as REST tells them."""
+    text = rest.ask("GET", DISK, {"comp": "pagelist"}, headers={
+        "x-ms-range": f"bytes={start}-{end - 1}"}).body.decode()
     return [(int(a), int(b) + 1) for a, b in re.findall(
         r"<PageRange><Start>(\d+)</Start><End>(\d+)</End>", text)]
 
@@ -98,6 +102,37 @@ def test_BL91_bytes_are_written_in_place(rest, make):
     model[512:1024] = b"R" * 512
     os.fsync(fd)
     assert os.pread(fd, 1 << 20, 0) == model == body(rest)
+
+
+def commits(rest):
+    return json.loads(get(rest.mnt / ".rowfs" / "stats.json"))["store"]["commits"]
+
+
+@pytest.mark.parametrize("offset, n", [(1024, 512), (2048, 1 << 19), (1500, 36), (100, 1436)])
+def test_BL91_a_write_behind_the_end_is_one_step(rest, make, offset, n):
+    fd = make(1024)
+    os.pwrite(fd, b"x" * 1024, 0)
+    before = commits(rest)
+    assert os.pwrite(fd, b"y" * n, offset) == n
+    assert commits(rest) == before + 1
+    assert body(rest) == (b"x" * min(offset, 1024)).ljust(offset, b"\0") + b"y" * n
+
+
+def test_BL91_writers_who_append_lose_nothing(rest, make):
+    make(512)
+
+    def append(mark):
+        with open(rest.dir / "disk", "ab", buffering=0) as f:
+            for _ in range(20):
+                f.write(mark * 512)
+    workers = [threading.Thread(target=append, args=(m,)) for m in (b"a", b"b", b"c")]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    pages = [body(rest)[i:i + 512] for i in range(512, 61 * 512, 512)]
+    assert sorted(pages) == sorted([b"a" * 512, b"b" * 512, b"c" * 512] * 20)
+    assert len(body(rest)) == 61 * 512
 
 
 def test_BL92_a_size_is_of_whole_pages(rest, make):
@@ -162,6 +197,22 @@ def test_BL95_data_and_holes_are_the_page_ranges(rest, make):
         for whence in os.SEEK_DATA, os.SEEK_HOLE:
             with raises("ENXIO"):
                 os.lseek(other.fileno(), TIB8, whence)
+
+
+def test_BL95_segments_of_a_large_blob_are_its_data(rest, make):
+    size, segment, rng = 500 * 10 ** 9, 10 ** 10, random.Random(19)
+    fd = make(size)
+    for _ in range(300):
+        n = 512 * rng.randrange(1, 20)
+        os.pwrite(fd, b"x" * n, 512 * rng.randrange((size - n) // 512))
+    os.pwrite(fd, b"x" * 4096, segment - 2048)  # in two segments
+    joined = []
+    for start in range(0, size, segment):
+        for first, end in listed(rest, start, start + segment):
+            if joined and joined[-1][1] == first:
+                first, _ = joined.pop()
+            joined.append((first, end))
+    assert joined == listed(rest) == ranges(fd) and len(joined) > 250
 
 
 def test_BL95_other_files_are_data_to_their_end(rest):

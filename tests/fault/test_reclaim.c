@@ -1,65 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * A directory that is removed with more below it than one commit takes away: its space is reclaimed in
  * slices, whatever happens meanwhile. */
-#include "base/lock.h"
-#include "one_store.h"
-#include "store/sqlite/store.h"
+#include "large_removal.h"
 
 #include <errno.h>
 #include <sys/stat.h>
-
-#define SET 1000
-
-static uint64_t doomed; /* a partition beside p */
-
-static void fill(int rows, size_t bytes)
-{
-	static char body[4096];
-	struct change c[SET];
-	char keys[SET][16];
-	doomed = make(ITEM_PARTITION, (struct item_ref){ .parent = table, .key = SPAN_LIT("q") });
-	for (int i = 0; i < rows; i += SET) {
-		for (int k = 0; k < SET; k++) {
-			(void)snprintf(keys[k], sizeof(keys[k]), "%08d", i + k);
-			c[k] = put(ITEM_ROW, row_at("q", keys[k]), span_make(body, bytes));
-		}
-		CHECK_ERR(apply_set(c, SET), ERR_OK);
-	}
-}
-
-static enum err remove_all(void)
-{
-	return apply(removal((struct item_ref){ .id = doomed }, CHANGE_RECURSIVE));
-}
-
-static struct store_info info(void)
-{
-	struct store_info i;
-	store_info(store, &i);
-	return i;
-}
-
-/* From here on nothing is reclaimed but by the test. */
-static void stop_reclaimer(void)
-{
-	sql_reclaimer_stop(sql_of(store));
-}
-
-static enum err reclaim_slice(void)
-{
-	size_t done;
-	struct sql_store *st = sql_of(store);
-	mutex_lock(&st->lock);
-	enum err e = sql_reclaim_slice(st, &done);
-	mutex_unlock(&st->lock);
-	return e;
-}
-
-static void wait_until_reclaimed(void)
-{
-	while (info().reclaiming)
-		(void)usleep(1000);
-}
 
 static bool is_there(uint64_t id)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * A disk that is nearly full: which changes are refused while there is still room to read, to
  * remove and to end what has begun. */
+#include "large_removal.h"
 #include "shared_commit.h"
+#include "store/sqlite/shrink.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -268,6 +270,27 @@ TEST(a_store_that_is_read_has_room_for_whatever_is_not_written)
 	end();
 }
 
+TEST(without_room_for_the_log_a_store_stays_as_large_as_it_is)
+{
+	begin();
+	struct sql_store *st = sql_of(store);
+	stop_reclaimer();
+	fill(3 * SET, 1000);
+	CHECK_ERR(remove_all(), ERR_OK);
+	while (info().reclaiming)
+		CHECK_ERR(reclaim_slice(), ERR_OK);
+	CHECK_EQ_INT(atomic_load(&st->shrink), SHRINK_MOVE);
+	uint64_t pages = sql_pragma(st->writer.conn, "PRAGMA page_count");
+	fill_disk(1);
+	CHECK_ERR(sql_shrink_now(st), ERR_NO_SPACE);
+	CHECK_EQ_INT(sql_pragma(st->writer.conn, "PRAGMA page_count"), pages);
+	fill_disk(1000);
+	CHECK_ERR(sql_shrink_now(st), ERR_OK);
+	CHECK(sql_pragma(st->writer.conn, "PRAGMA page_count") < pages);
+	fill_disk(-1);
+	end();
+}
+
 /* clang-format off */
 RUN_TESTS(
 	T(a_shared_commit_without_room_is_refused_to_each),
@@ -282,5 +305,6 @@ RUN_TESTS(
 	T(a_disk_that_cannot_be_looked_at_refuses_or_not),
 	T(what_may_use_the_reserve_says_so_of_each_change),
 	T(a_large_document_that_changes_its_place_needs_room),
-	T(a_store_that_is_read_has_room_for_whatever_is_not_written))
+	T(a_store_that_is_read_has_room_for_whatever_is_not_written),
+	T(without_room_for_the_log_a_store_stays_as_large_as_it_is))
 /* clang-format on */

@@ -254,6 +254,18 @@ enum err sql_reclaim_slice(struct sql_store *st, size_t *ret_done)
 	return e;
 }
 
+/* ---- shrinking ---- */
+
+enum err sql_shrink_step(struct sql_store *st)
+{
+	lock_assert_held(&st->lock);
+	struct sql_set set = { .shrinks = true };
+	mutex_unlock(&st->lock);
+	execute(st, &set);
+	mutex_lock(&st->lock);
+	return set.result;
+}
+
 static bool lacks_space(enum err e)
 {
 	return e == ERR_NO_SPACE || e == ERR_QUOTA || e == ERR_BLOB_SPACE;

@@ -7,6 +7,8 @@
  * checksums: they get them where the log is copied into the store. */
 #include "store/sqlite/compact.h"
 
+#include "store/sqlite/shrink.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -63,6 +65,8 @@ static enum err write_copy(struct run *r)
 	sqlite3_stmt *st = NULL;
 	if (!sql_plain_uri(r->path, uri, sizeof(uri)))
 		return ERR_NAME_TOO_LONG;
+	/* Of the copy; this store's own stays. */
+	(void)sqlite3_exec(db, "PRAGMA auto_vacuum=INCREMENTAL", NULL, NULL, NULL);
 	sqlite3_progress_handler(db, STEPS, on_steps, r);
 	int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &st, NULL);
 	if (rc == SQLITE_OK) {
@@ -116,7 +120,7 @@ enum err sql_compact_now(
 	struct run r = { .store = st, .order = c };
 	uint64_t unused = sql_free_inside(st->writer.conn);
 	struct stat file;
-	if (unused == 0 || fstat(st->hold_fd, &file) != 0)
+	if ((unused == 0 && sql_can_shrink(st->writer.conn)) || fstat(st->hold_fd, &file) != 0)
 		return ERR_OK;
 	uint64_t all = (uint64_t)file.st_size + sql_log_bytes(st);
 	r.bytes = all > unused ? all - unused : PAGE;
@@ -134,8 +138,8 @@ enum err sql_compact_now(
 		e = copy_over(&r);
 	(void)unlink(r.path);
 	sql_dirs_drop(&st->writer);
-	/* A reader that began before needs the log; then the next commit tries. */
-	if (!sql_log_cut(st, READERS_WAIT_MS))
-		atomic_store(&st->log_shrinks, true);
+	/* A reader that began before needs the log: then the thread that shrinks the store cuts it later. */
+	(void)sql_log_cut(st, READERS_WAIT_MS);
+	sql_shrink_look(st);
 	return e;
 }

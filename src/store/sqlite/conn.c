@@ -117,15 +117,18 @@ static enum err set_up(struct sql_conn *c, enum sql_mode mode)
 	/* No mmap: a fault in it would be a SIGBUS, and the pages of a listed table would
 	 * count as the daemon's memory.  A reader has few pages of its own, which stay in the
 	 * processor's cache: of a large store most would not be there either way. */
-	if (mode != SQL_MODE_WRITER)
+	if (mode != SQL_MODE_WRITER && mode != SQL_MODE_NEW)
 		return sql_exec(c, "PRAGMA cache_size=-1024; PRAGMA query_only=1");
-	/* Of the pages of a new file; that of others stays as it is. */
-	int reserve = PAGE_SUM_BYTES;
-	(void)sqlite3_file_control(c->db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &reserve);
-	return sql_exec(c,
-		"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-		"PRAGMA journal_size_limit=67108864;"
-		"PRAGMA cache_size=-32768");
+	if (mode == SQL_MODE_NEW) {
+		int reserve = PAGE_SUM_BYTES;
+		(void)sqlite3_file_control(c->db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &reserve);
+		e = sql_exec(c, "PRAGMA auto_vacuum=INCREMENTAL"); /* shrink.c */
+	}
+	return e != ERR_OK ? e
+			   : sql_exec(c,
+				     "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+				     "PRAGMA journal_size_limit=67108864;"
+				     "PRAGMA cache_size=-32768");
 }
 
 /* "file:" URI of a path: %, ? and # are not themselves there. */
@@ -158,6 +161,7 @@ enum err sql_conn_open(const char *path, enum sql_mode mode, struct sql_conn **r
 	/* unix-excl: one process has the file, so its connections need no locks of the system
 	 * among each other (a third of what a read costs otherwise). */
 	static const char *const queries[] = {
+		[SQL_MODE_NEW] = "?vfs=" SQL_VFS,
 		[SQL_MODE_WRITER] = "?vfs=" SQL_VFS,
 		[SQL_MODE_READER] = "?vfs=" SQL_VFS,
 		[SQL_MODE_READ_ONLY] = "?mode=ro&vfs=" SQL_VFS_RO,
@@ -285,4 +289,16 @@ enum err sql_meta_put(struct sql_conn *c, const char *name, int64_t value)
 	(void)sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(st, 2, value);
 	return sql_run(c, st);
+}
+
+uint64_t sql_pragma(struct sql_conn *c, const char *text)
+{
+	sqlite3_stmt *st;
+	uint64_t n = 0;
+	if (sqlite3_prepare_v2(c->db, text, -1, &st, NULL) == SQLITE_OK) {
+		if (sqlite3_step(st) == SQLITE_ROW)
+			n = (uint64_t)sqlite3_column_int64(st, 0);
+		(void)sqlite3_finalize(st);
+	}
+	return n;
 }

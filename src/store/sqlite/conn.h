@@ -68,6 +68,7 @@ enum sql_stmt {
 };
 
 enum sql_mode {
+	SQL_MODE_NEW, /* a writer of an empty file, which becomes a store */
 	SQL_MODE_WRITER,
 	SQL_MODE_READER,
 	SQL_MODE_READ_ONLY, /* the file may not be written */
@@ -127,6 +128,9 @@ struct span sql_column_span(sqlite3_stmt *st, int at);
 enum err sql_error(sqlite3 *db, int rc);
 /* Whether an error says that the store, not the change set, is at fault. */
 bool sql_error_is_ours(enum err e);
+
+/* Returns the number that a pragma tells; 0 where it fails. */
+uint64_t sql_pragma(struct sql_conn *c, const char *text);
 
 enum err sql_meta_get(struct sql_conn *c, const char *name, int64_t *ret);
 enum err sql_meta_put(struct sql_conn *c, const char *name, int64_t value);

@@ -35,7 +35,7 @@ static enum err check_absent(const char *path, const char *tail, struct err_deta
 static enum err fill(const char *path)
 {
 	struct sql_conn *c;
-	enum err e = sql_conn_open(path, SQL_MODE_WRITER, &c);
+	enum err e = sql_conn_open(path, SQL_MODE_NEW, &c);
 	if (e != ERR_OK)
 		return e;
 	e = sql_schema_create(c);

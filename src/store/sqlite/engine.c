@@ -330,6 +330,8 @@ static struct sql_store *store_new(const char *path)
 	mutex_init(&st->lock, RANK_STORE);
 	pthread_cond_init(&st->reclaimer.wake, NULL);
 	st->reclaimer.slice = sql_reclaim_slice;
+	st->reclaimer.step = sql_shrink_step;
+	st->reclaimer.shrink_after_us = SQL_SHRINK_AFTER_US;
 	return st;
 }
 

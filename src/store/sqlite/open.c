@@ -6,6 +6,7 @@
 #include "store/sqlite/feed.h"
 #include "store/sqlite/rows.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/shrink.h"
 #include "store/sqlite/store.h"
 #include "store/sqlite/upgrade.h"
 
@@ -245,6 +246,8 @@ enum err sql_open_files(struct sql_store *st, struct err_detail *detail)
 		st->writer.conn->removals = &st->readers.removals;
 	}
 	find_removed(st);
+	if (!st->read_only)
+		sql_shrink_look(st);
 	mutex_lock(&st->lock);
 	sql_reclaimer_wake(st);
 	mutex_unlock(&st->lock);

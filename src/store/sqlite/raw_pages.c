@@ -17,6 +17,11 @@
 #define HEADER_PAGES 28
 #define HEADER_FREE 32
 #define HEADER_FREE_COUNT 36
+#define HEADER_LARGEST_ROOT 52 /* 0: there is no pointer map */
+
+#define MAP_FIRST 2
+#define MAP_ENTRY 5
+#define MAP_OF_ROOT 1
 
 #define LOG_HEADER 32
 #define FRAME_HEADER 24
@@ -224,6 +229,22 @@ static void read_free(struct raw_pages *p)
 	p->free_known = found == raw_u32(head + HEADER_FREE_COUNT);
 }
 
+/* The first entry of a pointer map is that of the first table's root. */
+static bool finds_maps(const struct raw_pages *p)
+{
+	unsigned char page[PAGE_BYTES];
+	if (read_head(p, page))
+		return raw_u32(page + HEADER_LARGEST_ROOT) != 0;
+	return raw_page(p, MAP_FIRST, page) && page[0] == MAP_OF_ROOT;
+}
+
+static void mark_maps(struct raw_pages *p)
+{
+	uint32_t step = (uint32_t)(p->usable / MAP_ENTRY) + 1;
+	for (uint32_t at = MAP_FIRST; p->has_maps && at <= p->n; at += step)
+		p->mark[at == RAW_LOCKED_PAGE && at < p->n ? at + 1 : at] = RAW_MAP;
+}
+
 enum err raw_pages_init(struct raw_pages *p, int fd, int log_fd)
 {
 	struct log log = { 0 };
@@ -241,6 +262,8 @@ enum err raw_pages_init(struct raw_pages *p, int fd, int log_fd)
 	p->mark = calloc((size_t)p->n + 1, sizeof(*p->mark));
 	if (p->mark == NULL)
 		return ERR_NO_MEMORY;
+	p->has_maps = finds_maps(p);
+	mark_maps(p);
 	read_free(p);
 	return ERR_OK;
 }

@@ -12,10 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* SQLite locks bytes of this page, and never uses it. */
+#define RAW_LOCKED_PAGE (0x40000000u / PAGE_BYTES + 1)
+
 enum raw_mark {
 	RAW_UNSEEN,
 	RAW_SEEN, /* in a tree, or in the chain of a record that is */
 	RAW_FREE, /* in the list of free pages: what stands there is over */
+	RAW_MAP,  /* says where other pages belong (SQLite's pointer map) */
 };
 
 struct raw_pages {
@@ -24,6 +28,7 @@ struct raw_pages {
 	uint32_t should; /* pages that the store says it has; n where that is not known */
 	bool sealed;     /* pages have checksums */
 	size_t usable;   /* bytes of each page */
+	bool has_maps; /* a pointer map stands before the pages that it tells of, from page 2 on */
 	bool free_known; /* the list of free pages is all there */
 	uint8_t *mark;   /* enum raw_mark, by page */
 	uint32_t *

@@ -12,8 +12,6 @@
 /* The first byte of a page in a chain is that of a page number: in so large a file it can look
  * like the type of a page of a tree. */
 #define CHAINS_ARE_PLAIN 0x02000000u
-/* SQLite locks bytes of this page, and never uses it. */
-#define LOCKED_PAGE (0x40000000u / PAGE_BYTES + 1)
 #define PROGRESS_PAGES 256
 
 enum page_type {
@@ -23,7 +21,8 @@ enum page_type {
 	TABLE_LEAF = 0x0d,
 };
 
-/* The schema makes them in this order in a new file, and nothing moves them. */
+/* The schema makes them in this order in a new file, and nothing moves them.  In a file with pointer
+ * maps the first one stands before them. */
 static const uint32_t
 	roots[RAW_TABLES] = { [RAW_ITEM] = 2, [RAW_OBJ] = 3, [RAW_CHUNK] = 4, [RAW_META] = 5 };
 
@@ -314,13 +313,16 @@ static void read_rest(struct reader *r)
 	unsigned char *page = r->pages[0];
 	r->doubtful = !r->p->free_known || r->p->n >= CHAINS_ARE_PLAIN;
 	for (uint32_t number = 1; number <= r->p->n && r->error == ERR_OK; number++) {
-		if (r->p->mark[number] != RAW_UNSEEN || number == LOCKED_PAGE)
+		bool map = r->p->mark[number] == RAW_MAP;
+		if ((r->p->mark[number] != RAW_UNSEEN && !map) || number == RAW_LOCKED_PAGE)
 			continue;
 		count_page(r);
 		if (!raw_page(r->p, number, page)) {
 			r->result->lost++;
 			continue;
 		}
+		if (map)
+			continue;
 		if (page[0] != INDEX_LEAF && page[0] != INDEX_INNER && page[0] != TABLE_LEAF)
 			continue;
 		for (size_t i = 0; i < cells(r, page) && r->error == ERR_OK; i++)
@@ -343,7 +345,7 @@ enum err raw_rows(struct raw_pages *p, raw_row_fn fn, raw_progress_fn progress, 
 	r->arg = arg;
 	r->result = ret;
 	for (unsigned t = 0; t < RAW_TABLES && r->error == ERR_OK; t++)
-		read_tree(r, roots[t], (enum raw_table)t, 0);
+		read_tree(r, roots[t] + p->has_maps, (enum raw_table)t, 0);
 	if (r->error == ERR_OK)
 		read_rest(r);
 	enum err e = r->error;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The thread that reclaims what removals left (reclaim.c), a slice a commit.  It starts when there is
- * something to do for the first time.  Between slices it rests as long as they take, so that other
- * writers have half of the time.  Under held views the log cannot begin anew, so it waits with the log
- * at its bound. */
+ * The thread that reclaims what removals left (reclaim.c), a slice a commit, and then shrinks the file
+ * (shrink.h).  It starts when there is something to do for the first time.  Between slices it rests as long
+ * as they take, so that other writers have half of the time, and longer between steps that shrink.  Under
+ * held views the log cannot begin anew, so it waits with the log at its bound. */
 #include "base/clock.h"
 #include "base/lock.h"
+#include "store/sqlite/shrink.h"
 #include "store/sqlite/store.h"
 
 #include <signal.h>
@@ -12,19 +13,27 @@
 
 #define REST_MAX_US 10000
 #define LOG_WAIT_US 200000
+#define SHRINK_REST_US 10000
 #define ERROR_WAIT_US 1000000
 #define ERROR_WAIT_MAX_US 64000000
+
+/* Or until somebody wakes the thread.  Releases the lock meanwhile. */
+static void wait_until(struct sql_store *st, uint64_t us)
+{
+	lock_assert_held(&st->lock);
+	const struct timespec until = {
+		.tv_sec = (time_t)(us / 1000000),
+		.tv_nsec = (long)(us % 1000000) * 1000,
+	};
+	(void)cond_wait_until(&st->reclaimer.wake, &st->lock, &until);
+}
 
 /* Releases the lock meanwhile. */
 static void rest(struct sql_store *st, uint64_t us)
 {
-	lock_assert_held(&st->lock);
-	struct timespec until;
 	uint64_t end = clock_mono_us() + us;
-	until.tv_sec = (time_t)(end / 1000000);
-	until.tv_nsec = (long)(end % 1000000) * 1000;
 	while (!st->reclaimer.stop && clock_mono_us() < end)
-		(void)cond_wait_until(&st->reclaimer.wake, &st->lock, &until);
+		wait_until(st, end);
 }
 
 /* Releases the lock meanwhile. */
@@ -32,8 +41,6 @@ static void copy_log(struct sql_store *st)
 {
 	lock_assert_held(&st->lock);
 	struct sql_conn *c;
-	if (!sql_log_is_long(st))
-		return;
 	mutex_unlock(&st->lock);
 	if (sql_pool_borrow(&st->readers, &c) == ERR_OK) {
 		enum err e = sql_end_reading(c);
@@ -44,31 +51,84 @@ static void copy_log(struct sql_store *st)
 	mutex_lock(&st->lock);
 }
 
+struct pace {
+	uint64_t error_us;  /* the next failure waits so long */
+	uint64_t shrink_at; /* the time of the next step; 0: none is near */
+};
+
+/* Returns for how long the thread rests. */
+static uint64_t failed(struct pace *p)
+{
+	uint64_t us = p->error_us;
+	p->error_us = us < ERROR_WAIT_MAX_US ? 2 * us : us;
+	return us;
+}
+
+/* Releases the lock meanwhile. */
+static void reclaim(struct sql_store *st, struct pace *p)
+{
+	size_t done;
+	if (atomic_load(&st->held) > 0 && sql_log_bytes(st) >= SQL_LOG_BYTES) {
+		rest(st, LOG_WAIT_US);
+		return;
+	}
+	uint64_t begun = clock_mono_us();
+	if (st->reclaimer.slice(st, &done) != ERR_OK) {
+		rest(st, failed(p));
+		return;
+	}
+	p->error_us = ERROR_WAIT_US;
+	if (sql_log_is_long(st))
+		copy_log(st);
+	uint64_t took = clock_mono_us() - begun;
+	rest(st, took < REST_MAX_US ? took : REST_MAX_US);
+}
+
+/* Returns for how long no step is due.  Releases the lock meanwhile.  While a view is held, the file
+ * could not become shorter, and each step would make the log longer. */
+static uint64_t shrink(struct sql_store *st, struct pace *p)
+{
+	if (p->shrink_at == 0)
+		return st->reclaimer.shrink_after_us;
+	if (atomic_load(&st->held) > 0)
+		return LOG_WAIT_US;
+	if (st->reclaimer.step(st) != ERR_OK)
+		return failed(p);
+	bool moves = atomic_load(&st->shrink) == SHRINK_MOVE;
+	if (!moves || sql_log_is_long(st))
+		copy_log(st);
+	if (!moves) /* A reader may keep the log from being copied whole. */
+		return failed(p);
+	p->error_us = ERROR_WAIT_US;
+	return SHRINK_REST_US;
+}
+
+/* Returns once there may be something to do.  Releases the lock meanwhile. */
+static void idle(struct sql_store *st, struct pace *p)
+{
+	if (atomic_load(&st->shrink) == SHRINK_DONE) {
+		p->shrink_at = 0;
+		st->reclaimer.idle = true;
+		cond_wait(&st->reclaimer.wake, &st->lock);
+		st->reclaimer.idle = false;
+	} else if (clock_mono_us() >= p->shrink_at) {
+		uint64_t us = shrink(st, p);
+		p->shrink_at = clock_mono_us() + us;
+	} else {
+		wait_until(st, p->shrink_at);
+	}
+}
+
 static void *run(void *arg)
 {
 	struct sql_store *st = arg;
-	uint64_t wait = ERROR_WAIT_US;
+	struct pace pace = { .error_us = ERROR_WAIT_US };
 	mutex_lock(&st->lock);
 	while (!st->reclaimer.stop) {
-		size_t done;
-		if (!sql_has_to_reclaim(st)) {
-			cond_wait(&st->reclaimer.wake, &st->lock);
-			continue;
-		}
-		if (atomic_load(&st->held) > 0 && sql_log_bytes(st) >= SQL_LOG_BYTES) {
-			rest(st, LOG_WAIT_US);
-			continue;
-		}
-		uint64_t begun = clock_mono_us();
-		if (st->reclaimer.slice(st, &done) == ERR_OK) {
-			wait = ERROR_WAIT_US;
-			copy_log(st);
-			uint64_t took = clock_mono_us() - begun;
-			rest(st, took < REST_MAX_US ? took : REST_MAX_US);
-		} else {
-			rest(st, wait);
-			wait = wait < ERROR_WAIT_MAX_US ? 2 * wait : wait;
-		}
+		if (sql_has_to_reclaim(st))
+			reclaim(st, &pace);
+		else
+			idle(st, &pace);
 	}
 	mutex_unlock(&st->lock);
 	return NULL;
@@ -88,11 +148,12 @@ static bool start(struct sql_store *st)
 void sql_reclaimer_wake(struct sql_store *st)
 {
 	lock_assert_held(&st->lock);
-	if (st->read_only || st->reclaimer.stop || !sql_has_to_reclaim(st))
+	bool shrinks = atomic_load(&st->shrink) != SHRINK_DONE;
+	if (st->read_only || st->reclaimer.stop || !(sql_has_to_reclaim(st) || shrinks))
 		return;
-	if (st->reclaimer.started)
+	if (st->reclaimer.started && (st->reclaimer.idle || sql_has_to_reclaim(st)))
 		pthread_cond_signal(&st->reclaimer.wake);
-	else
+	else if (!st->reclaimer.started)
 		st->reclaimer.started = start(st); /* else the next commit tries again */
 }
 

@@ -62,28 +62,16 @@ bool sql_has_room_beside_log(struct sql_store *st, const struct sql_want *w)
 	return d.free >= sql_log_bytes(st) + to_be_free(&d, w);
 }
 
-static uint64_t bytes_of_pages(struct sql_conn *c, const char *pragma)
-{
-	sqlite3_stmt *st;
-	uint64_t pages = 0;
-	if (sqlite3_prepare_v2(c->db, pragma, -1, &st, NULL) == SQLITE_OK) {
-		if (sqlite3_step(st) == SQLITE_ROW)
-			pages = (uint64_t)sqlite3_column_int64(st, 0);
-		(void)sqlite3_finalize(st);
-	}
-	return pages * SQL_PAGE_BYTES;
-}
-
 uint64_t sql_free_inside(struct sql_conn *c)
 {
-	return bytes_of_pages(c, "PRAGMA freelist_count");
+	return sql_pragma(c, "PRAGMA freelist_count") * SQL_PAGE_BYTES;
 }
 
 /* By which the store's file will grow when the log is copied into it. */
 static uint64_t still_to_copy(const struct sql_store *st)
 {
 	struct stat file;
-	uint64_t all = bytes_of_pages(st->writer.conn, "PRAGMA page_count");
+	uint64_t all = sql_pragma(st->writer.conn, "PRAGMA page_count") * SQL_PAGE_BYTES;
 	uint64_t there = fstat(st->hold_fd, &file) == 0 ? (uint64_t)file.st_size : 0;
 	return all > there ? all - there : 0;
 }

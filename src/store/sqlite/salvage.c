@@ -250,7 +250,7 @@ static enum err make(
 	enum err e = sql_store_create(to, detail);
 	if (e != ERR_OK)
 		return e;
-	e = sql_conn_open(to, SQL_MODE_WRITER, &s->c);
+	e = sql_conn_open(to, SQL_MODE_NEW, &s->c);
 	if (e == ERR_OK)
 		e = fill(s, pages);
 	sql_conn_close(s->c);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "store/sqlite/compact.h"
 #include "store/sqlite/feed.h"
+#include "store/sqlite/shrink.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -68,7 +69,7 @@ static enum err reclaim(struct sql_writer *w, struct sql_slice *slice, bool *ret
 
 bool sql_set_stands_alone(const struct sql_set *set)
 {
-	return set->reclaims != NULL || set->feed_now != 0 || set->compacts != NULL;
+	return set->reclaims != NULL || set->feed_now != 0 || set->compacts != NULL || set->shrinks;
 }
 
 static enum err try_alone(struct sql_writer *w, struct sql_set *set, size_t *ret_op, bool *ret_all)
@@ -99,6 +100,10 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 		set->result = sql_compact_now(st, set->compacts, set->detail);
 		return;
 	}
+	if (set->shrinks) {
+		set->result = sql_shrink_now(st);
+		return;
+	}
 	struct sql_writer *w = &st->writer;
 	size_t op = 0;
 	bool all = false; /* was reclaimed */
@@ -111,8 +116,10 @@ static void run_alone(struct sql_store *st, struct sql_set *set)
 		changes_fini(set->changes, set->n);
 		e = try_alone(w, set, &op, &all);
 	}
-	if (e == ERR_OK && all)
+	if (e == ERR_OK && all) {
 		sql_all_reclaimed(w);
+		sql_shrink_look(st);
+	}
 	if (set->n > 0 || set->probes)
 		atomic_store(&st->disk_refused, e == ERR_IO || e == ERR_READ_ONLY);
 	blame(set, op, e);
@@ -200,18 +207,24 @@ static void refuse_all(struct sql_set *sets)
 	}
 }
 
+static uint64_t run_each(struct sql_store *st, struct sql_set *sets)
+{
+	uint64_t commits = 0;
+	for (struct sql_set *s = sets; s; s = s->next) {
+		run_alone(st, s);
+		commits += s->result == ERR_OK && s->n > 0;
+	}
+	return commits;
+}
+
 uint64_t sql_sets_run(struct sql_store *st, struct sql_set *sets)
 {
 	if (sql_is_replaced(st)) {
 		refuse_all(sets);
 		return 0;
 	}
-	if (sets->next && run_together(st, sets))
-		return 1;
-	uint64_t commits = 0;
-	for (struct sql_set *s = sets; s; s = s->next) {
-		run_alone(st, s);
-		commits += s->result == ERR_OK && s->n > 0;
-	}
+	bool together = sets->next && run_together(st, sets);
+	uint64_t commits = together ? 1 : run_each(st, sets);
+	sql_shrink_look_again(st);
 	return commits;
 }

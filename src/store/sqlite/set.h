@@ -27,6 +27,7 @@ struct sql_set {
 	bool probes;                           /* with n 0: whether the disk takes a commit */
 	struct sql_slice *reclaims;            /* with n 0: reclaims so much */
 	const struct sql_compaction *compacts; /* with n 0; NULL */
+	bool shrinks;                          /* with n 0: a step that shrinks the store */
 	int64_t feed_now;                      /* with n 0: keeps the feed on from this time; 0 */
 	struct err_detail *detail;
 	enum err result;

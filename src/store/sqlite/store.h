@@ -23,6 +23,9 @@
 /* After a commit (engine.c). */
 #define SQL_WARM_READS 16
 
+/* Freed pages are often taken again soon; and a command that opens a store shrinks none. */
+#define SQL_SHRINK_AFTER_US 1000000
+
 struct sql_set;
 
 struct sql_store {
@@ -44,6 +47,7 @@ struct sql_store {
 	atomic_int log_frames;           /* since it began anew */
 	_Atomic uint64_t held_log;       /* bytes of the log when the first of them was opened */
 	atomic_bool log_shrinks;         /* the next leader gives its space back */
+	atomic_int shrink;               /* enum sql_shrink (shrink.h) */
 	atomic_bool disk_refused;        /* the last commit: the next room() tries one */
 
 	struct mutex lock;                         /* guards what follows */
@@ -59,9 +63,12 @@ struct sql_store {
 		pthread_t thread;
 		pthread_cond_t wake;
 		bool started, stop;
+		bool idle;                /* it waits until somebody wakes it */
+		uint64_t shrink_after_us; /* it waits so long before the first step */
 		/* Commits one slice: sql_reclaim_slice().  A pointer, since every commit wakes the
 		 * thread. */
 		enum err (*slice)(struct sql_store *st, size_t *ret_done);
+		enum err (*step)(struct sql_store *st); /* sql_shrink_step(), in the same way */
 	} reclaimer;
 	uint64_t commits, change_sets, changes, syncs, slices; /* these for info() */
 	uint64_t commit_sizes[STORE_COMMIT_SIZES];
@@ -83,6 +90,9 @@ enum err sql_feed_keep_on(struct store *s, int64_t now, struct err_detail *reter
 /* One commit reclaims a slice of what was removed; *ret_done: how many steps that was.  With the
  * lock held, which is given up meanwhile. */
 enum err sql_reclaim_slice(struct sql_store *st, size_t *ret_done);
+/* A step that shrinks the store (shrink.h), in its turn among the change sets.  With the lock held,
+ * which is given up meanwhile. */
+enum err sql_shrink_step(struct sql_store *st);
 static inline bool sql_has_to_reclaim(const struct sql_store *st)
 {
 	const struct sql_removals *r = &st->readers.removals;

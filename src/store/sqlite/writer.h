@@ -46,6 +46,7 @@ struct sql_writer {
 	uint64_t limit_file, limit_files, limit_pieces;
 	uint64_t feed_lines; /* so many lines of the feed are kept */
 	int64_t feed_ticks;  /* for so long */
+	int looked_at;       /* frames of the log when shrink.c looked for free pages */
 	int log_sent;        /* frames of the log that are on their way to the disk */
 	uint64_t log_tried;  /* the log's size when it could not be brought back */
 	struct sql_dir *buckets[SQL_DIR_BUCKETS];

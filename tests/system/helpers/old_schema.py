@@ -5,6 +5,8 @@ import contextlib
 import os
 import sqlite3
 
+import store_pages
+
 
 def as_version_1(store):
     """What a rowfs of schema version 1 would have written: no checksums, all content of files in
@@ -34,3 +36,12 @@ def as_version_1(store):
             PRAGMA application_id={0x726F7766}; PRAGMA user_version=1; PRAGMA journal_mode=WAL""")
     os.chmod(old, 0o600)
     os.rename(old, store)
+
+
+def without_maps(store):
+    """What a rowfs of schema version 5 wrote at first: a file that says nowhere who points to a page."""
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        db.execute("PRAGMA auto_vacuum=NONE")
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store_pages.seal(store)

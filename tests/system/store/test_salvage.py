@@ -14,9 +14,12 @@ import pytest
 
 import damage
 import store_pages
+from old_schema import without_maps
 
 PAGE = damage.PAGE
 MANY = 20000
+# The roots of two tables.  Page 2 is a map of other pages.
+ITEMS, DOCUMENTS = 3, 4
 
 
 def key(row):
@@ -67,8 +70,10 @@ def salvaged(rowfs, store, new, *args):
     return {key(r): r for r in rows}, result, made.stderr
 
 
-@pytest.mark.parametrize("page", [1, 2, 3, 4, 5])
-def test_BK2_no_page_at_the_beginning_costs_more_than_its_rows(rowfs, many, damaged, work, page):
+@pytest.mark.parametrize("page, maps", [(n, True) for n in range(1, 7)] + [(n, False) for n in range(1, 6)])
+def test_BK2_no_page_at_the_beginning_costs_more_than_its_rows(rowfs, many, damaged, work, page, maps):
+    if not maps:
+        without_maps(damaged)
     damage.patch((page - 1) * PAGE + 200, b"\xff" * 8)(damaged)
     before = damaged.read_bytes()
     rows, result, said = salvaged(rowfs, damaged, work / "new.rowfs")
@@ -151,7 +156,7 @@ def replace_and_remove(path):
     store_pages.seal(path)
 
 
-@pytest.mark.parametrize("page", [2, 3])
+@pytest.mark.parametrize("page", [ITEMS, DOCUMENTS])
 def test_BK6_what_stands_on_free_pages_does_not_come_back(rowfs, many, damaged, work, page):
     replace_and_remove(damaged)
     assert b'"RowKey"' not in damaged.read_bytes()[:200]
@@ -174,11 +179,11 @@ def test_BK6_without_the_list_of_free_pages_what_may_be_old_is_left_out(rowfs, m
     rows, result, _ = salvaged(rowfs, damaged, work / "new.rowfs")
     assert rows == wanted and result["doubtful"] == 0
     # The list of the rows is damaged, too, but the documents are all known.
-    damage.patch(PAGE + 200, b"\xff" * 8)(damaged)
+    damage.patch((ITEMS - 1) * PAGE + 200, b"\xff" * 8)(damaged)
     rows, result, _ = salvaged(rowfs, damaged, work / "new2.rowfs")
     assert rows == wanted and result["doubtful"] == 0
     # Now nothing tells which documents are current.
-    damage.patch(2 * PAGE + 200, b"\xff" * 8)(damaged)
+    damage.patch((DOCUMENTS - 1) * PAGE + 200, b"\xff" * 8)(damaged)
     rows, result, said = salvaged(rowfs, damaged, work / "new3.rowfs")
     assert rows == {} and result["doubtful"] >= len(wanted)
     assert "documents stand on pages that may be free" in said and "--doubtful takes them" in said

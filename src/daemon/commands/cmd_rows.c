@@ -6,7 +6,6 @@
 #include "daemon/core/rows_out.h"
 #include "daemon/rows/rows.h"
 #include "model/etag.h"
-#include "model/key.h"
 #include "service/change/change_set.h"
 
 #include <errno.h>
@@ -283,41 +282,20 @@ const struct command command_mv = {
 
 /* ---- batch ---- */
 
-static enum err find_batch_place(struct cmd_env *env, const char *path, struct place *p,
-	struct item *account, struct item *table, struct change_set_place *at, char *pk,
-	struct err_detail *why)
-{
-	struct store *store = service_store(env->service);
-	enum err e = place_find(env->service, path, false, p, why);
-	bool partition = p->item.kind == ITEM_PARTITION;
-	if (e == ERR_OK && !partition && p->item.kind != ITEM_TABLE)
-		e = err_set(why, ERR_INVALID_INPUT, "not ACCOUNT/TABLE or ACCOUNT/TABLE/PARTITION");
-	if (e == ERR_OK)
-		e = store_get(store, NULL, p->table, WANT_ATTRS, table);
-	if (e == ERR_OK)
-		e = store_get(store, NULL, table->parent, WANT_ATTRS, account);
-	if (e != ERR_OK)
-		return e;
-	*at = (struct change_set_place){ .account = account->key, .table = table->name };
-	if (partition) {
-		key_from_order(p->item.key.p, p->item.key.n, pk);
-		at->pk = span_make(pk, p->item.key.n);
-	}
-	return ERR_OK;
-}
-
-static enum err apply_batch(struct cmd_env *env, const struct args *args, const struct place *p,
-	const struct change_set_place *at, struct buf *out, struct err_detail *why)
+static enum err apply_batch(struct cmd_env *env, const struct args *args, const struct rows_at *at,
+	struct buf *out, struct err_detail *why)
 {
 	struct buf text;
 	struct change_set set = { 0 };
 	bool checked = args_has(args, "check");
+	const struct change_set_place place = { .account = at->account,
+		.table = at->table,
+		.pk = at->pk != NULL ? *at->pk : (struct span){ 0 } };
 	enum err e = read_input(env, LIMIT_BATCH_BYTES, &text, why);
 	if (e == ERR_OK)
-		e = change_set_parse(buf_span(&text), at, &set, why);
+		e = change_set_parse(buf_span(&text), &place, &set, why);
 	if (e == ERR_OK)
-		e = change_set_apply(env->service, ORIGIN_COMMAND, p->table, &set,
-			checked ? ENTITIES_CHECK : ENTITIES_DURABLE, why);
+		e = rows_of(env)->apply(env, at, &set, checked, why);
 	change_set_result(&set, e, why, checked, out);
 	change_set_fini(&set);
 	buf_fini(&text);
@@ -327,24 +305,19 @@ static enum err apply_batch(struct cmd_env *env, const struct args *args, const 
 static int run_batch(struct cmd_env *env, const struct args *args)
 {
 	struct err_detail why = { 0 };
-	struct place p = { 0 };
-	struct item account = { 0 }, table = { 0 };
-	struct change_set_place at;
-	char pk[LIMIT_KEY_BYTES];
+	struct rows_path path;
 	struct buf out = BUF_INIT((size_t)2 << 20);
-	enum err e = find_batch_place(env, args->words[1], &p, &account, &table, &at, pk, &why);
+	enum err e = rows_of(env)->find(env, args->words[1], &path, &why);
 	if (e == ERR_OK)
-		e = apply_batch(env, args, &p, &at, &out, &why);
+		e = apply_batch(env, args, &path.at, &out, &why);
 	(void)fwrite(out.data != NULL ? out.data : "", 1, out.len, env->out);
 	int code = e == ERR_OK ? EXIT_DONE : place_fail(env, "batch", args->words[1], e, &why);
 	buf_fini(&out);
-	item_fini(&account);
-	item_fini(&table);
-	place_fini(&p);
 	return code;
 }
 
 static const struct option_spec batch_options[] = {
+	ELSEWHERE_OPTIONS,
 	{ "check", 0, NULL, "say what would happen, and change nothing" },
 	{ NULL },
 };
@@ -358,6 +331,7 @@ const struct command command_batch = {
 	.options = batch_options,
 	.min_words = 2,
 	.max_words = 3,
+	.flags = COMMAND_ELSEWHERE,
 	.first_input = 2,
 	.data = run_batch,
 };

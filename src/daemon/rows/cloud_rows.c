@@ -81,26 +81,10 @@ struct target {
 	struct span table;
 };
 
-static enum cloud_change_kind kind_of(enum entity_op_kind kind)
-{
-	return kind == ENTITY_DELETE     ? CLOUD_DELETE
-		: kind == ENTITY_INSERT  ? CLOUD_INSERT
-		: kind == ENTITY_MERGE   ? CLOUD_MERGE
-		: kind == ENTITY_REPLACE ? CLOUD_REPLACE
-					 : CLOUD_UPSERT;
-}
-
 static enum err commit(void *arg, const struct entity_op *ops, size_t n, struct err_detail *detail)
 {
 	const struct target *t = arg;
-	struct cloud_change changes[LIMIT_BATCH_OPS];
-	for (size_t i = 0; i < n; i++)
-		changes[i] = (struct cloud_change){ .kind = kind_of(ops[i].kind),
-			.pk = ops[i].pk,
-			.rk = ops[i].rk,
-			.entity = ops[i].entity };
-	return n == 1 ? cloud_change(t->client, t->table, changes, NULL, detail)
-		      : cloud_change_group(t->client, t->table, changes, n, NULL, detail);
+	return cloud_apply(t->client, t->table, ops, n, NULL, detail);
 }
 
 static enum err import(struct cmd_env *env, const struct rows_at *at, uint64_t id, FILE *in,
@@ -124,4 +108,5 @@ const struct rows rows_of_elsewhere = {
 	.write = cloud_row_write,
 	.remove = cloud_row_remove,
 	.move = cloud_row_move,
+	.apply = cloud_set_apply,
 };

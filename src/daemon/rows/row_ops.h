@@ -35,4 +35,11 @@ enum err cloud_row_remove(struct cmd_env *env, const char *path, bool recursive,
 enum err cloud_row_move(struct cmd_env *env, const char *path, const char *new_path,
 	char **ret_blamed, struct err_detail *why);
 
+/* Sends 1 to LIMIT_BATCH_OPS operations of one partition, none of them a message, all or none.  etags as
+ * of cloud_change_group(). */
+enum err cloud_apply(struct client *c, struct span table, const struct entity_op *ops, size_t n,
+	char (*etags)[CLOUD_ETAG_MAX], struct err_detail *why);
+enum err cloud_set_apply(struct cmd_env *env, const struct rows_at *at, struct change_set *set,
+	bool checked, struct err_detail *why);
+
 #endif

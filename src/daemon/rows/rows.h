@@ -6,6 +6,7 @@
 #include "cloud/rows.h"
 #include "daemon/core/command.h"
 #include "daemon/core/rows_out.h"
+#include "service/change/change_set.h"
 #include "service/query/row_query.h"
 #include "service/transfer/importer.h"
 
@@ -87,6 +88,12 @@ struct rows {
 	 * *ret_blamed is the path that an error is about; the caller frees it; NULL: memory is out. */
 	enum err (*move)(struct cmd_env *env, const char *path, const char *new_path,
 		char **ret_blamed, struct err_detail *why);
+
+	/* Applies a change set, all or nothing; checked: changes nothing.  Errors as of
+	 * change_set_apply(), ERR_TABLE_NOT_FOUND.  An account elsewhere has errors of client_send(), and
+	 * ERR_NOT_SUPPORTED for messages and checks. */
+	enum err (*apply)(struct cmd_env *env, const struct rows_at *at, struct change_set *set,
+		bool checked, struct err_detail *why);
 };
 
 /* Returns the rows that the command works on. */

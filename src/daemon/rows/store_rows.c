@@ -99,6 +99,18 @@ static enum err import(struct cmd_env *env, const struct rows_at *at, uint64_t i
 	return import_stream(env->service, ORIGIN_COMMAND, id, in, options, counts, why);
 }
 
+/* ---- change sets ---- */
+
+static enum err apply(struct cmd_env *env, const struct rows_at *at, struct change_set *set,
+	bool checked, struct err_detail *why)
+{
+	uint64_t id;
+	enum err e = store_table_find(env, at, &id);
+	return e != ERR_OK ? e
+			   : change_set_apply(env->service, ORIGIN_COMMAND, id, set,
+				     checked ? ENTITIES_CHECK : ENTITIES_DURABLE, why);
+}
+
 const struct rows rows_of_store = {
 	.find = find,
 	.stream = stream,
@@ -109,4 +121,5 @@ const struct rows rows_of_store = {
 	.write = store_row_write,
 	.remove = store_row_remove,
 	.move = store_row_move,
+	.apply = apply,
 };

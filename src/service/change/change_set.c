@@ -115,6 +115,7 @@ static enum err read_condition(
 	if (e != ERR_OK)
 		return put_place(r->set, r->detail, e, json->if_match_offset);
 	op->if_match = !any;
+	op->if_match_text = json->if_match;
 	return ERR_OK;
 }
 
@@ -273,6 +274,7 @@ static enum err read_update(struct reader *r, const struct batch_part *part, siz
 		.if_none_match = header(part, "If-None-Match").p != NULL };
 	op->pk = at->pk;
 	op->rk = at->rk;
+	op->if_match_text = request.if_match;
 	enum err e = entity_request_read(&request, op, r->detail);
 	if (e != ERR_OK)
 		return put_place(r->set, r->detail, e, offset);
@@ -404,6 +406,12 @@ void change_set_fini(struct change_set *set)
 	*set = (struct change_set){ 0 };
 }
 
+enum err change_set_blame(struct change_set *set, enum err e, struct err_detail *detail)
+{
+	set->blames = true;
+	return put_place(set, detail, e, set->items[detail->op].offset);
+}
+
 enum err change_set_apply(struct service *s, enum origin origin, uint64_t table_id,
 	struct change_set *set, unsigned flags, struct err_detail *detail)
 {
@@ -411,9 +419,7 @@ enum err change_set_apply(struct service *s, enum origin origin, uint64_t table_
 	enum err e =
 		entities_apply(s, origin, table_id, set->ops, set->n, flags | ENTITIES_SET, detail);
 	/* Errors of the store blame no operation. */
-	set->blames = e != ERR_OK && e != ERR_TABLE_NOT_FOUND && e != ERR_GONE &&
+	bool blames = e != ERR_OK && e != ERR_TABLE_NOT_FOUND && e != ERR_GONE &&
 		(err_http(e) < 500 || e == ERR_NOT_SUPPORTED || e == ERR_CROSS_DEVICE);
-	if (set->blames)
-		e = put_place(set, detail, e, set->items[detail->op].offset);
-	return e;
+	return blames ? change_set_blame(set, e, detail) : e;
 }

@@ -43,6 +43,9 @@ void change_set_fini(struct change_set *set);
 enum err change_set_apply(struct service *s, enum origin origin, uint64_t table_id,
 	struct change_set *set, unsigned flags, struct err_detail *detail);
 
+/* Makes e the error of the operation detail->op, with its position in the text.  Returns e. */
+enum err change_set_blame(struct change_set *set, enum err e, struct err_detail *detail);
+
 /* Appends the result as one JSON object with a newline.  checked: nothing was to be committed.  e,
  * detail: of the step that failed, else ERR_OK.  "committed" is null if the outcome is unknown
  * (ERR_OUTCOME_UNKNOWN).  set may be zeroed. */

@@ -55,10 +55,11 @@ static void add_done(struct buf *out, const struct entity_op *op, bool checked)
 		char id[MESSAGE_ID_CHARS + 1];
 		message_id_write(op->version, op->id, id);
 		buf_addf(out, ",\"id\":\"%s\"", id);
-	} else if (op->kind != ENTITY_DELETE && !checked) {
+	} else if (op->kind != ENTITY_DELETE && !checked &&
+		(op->etag.p == NULL || op->etag.n > 0)) {
 		etag_format(op->version, etag);
 		buf_add_char(out, ',');
-		add_text(out, "etag", span_of(etag));
+		add_text(out, "etag", op->etag.p != NULL ? op->etag : span_of(etag));
 	}
 	buf_add_char(out, '}');
 }

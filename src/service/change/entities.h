@@ -34,9 +34,10 @@ struct entity_op {
 	/* p not NULL: the document in the form to store, which decodes to the entity; else the
 	 * entity is encoded */
 	struct span document;
-	unsigned document_flags;  /* enum item_flags, as document_check() sets them */
-	bool if_match;            /* REPLACE, MERGE, DELETE, UPSERT: the row must have */
-	int64_t if_match_version; /* this version */
+	unsigned document_flags;   /* enum item_flags, as document_check() sets them */
+	bool if_match;             /* REPLACE, MERGE, DELETE, UPSERT: the row must have */
+	int64_t if_match_version;  /* this version */
+	struct span if_match_text; /* of a change set: the ETag as its text has it */
 	/* UPSERT without if_match: the existing row must have this id (ERR_NOT_FOUND, ERR_GONE); 0:
 	 * any row or none */
 	uint64_t if_id;
@@ -47,6 +48,8 @@ struct entity_op {
 	/* Results. */
 	int64_t version; /* of a message: when it was inserted */
 	uint64_t id;
+	/* of a service elsewhere, n 0: not known; p NULL: that of the version */
+	struct span etag;
 };
 
 enum entities_flags {

@@ -34,7 +34,7 @@ def both(rowfs, elsewhere, work):  # noqa: F811
             found.append((done.returncode, done.stdout, code and code[1]))
         assert found[0] == found[1], (command, words)
         return found[0]
-    run.there = there
+    run.there, run.here = there, here
     return run
 
 
@@ -124,6 +124,77 @@ def test_etags_are_conditions(both):
     there("put", "Posts/p/r.json", "--if-match=", input="{}")
 
 
+def without_etags(text):
+    result = json.loads(text)
+    for op in result.get("operations", []):
+        op.pop("etag", None)
+    return result
+
+
+@pytest.fixture
+def batch(both, rowfs):
+    """A function that applies a change set here and elsewhere, with the same result, and returns what
+    elsewhere tells."""
+    def run(path, text, code):
+        here = rowfs("batch", both.here, f"{ACCOUNT}{path}", input=text, check=False)
+        there = both.there("batch", path[1:], input=text, check=False)
+        assert (here.returncode, there.returncode) == (code, code), here.stderr + there.stderr
+        assert without_etags(here.stdout) == without_etags(there.stdout)
+        return json.loads(there.stdout)
+    return run
+
+
+SET = [{"insert": {"RowKey": "2", "L": "5", "L@odata.type": "Edm.Int64"}}, {"merge": {"RowKey": "1", "M": 2}},
+       {"upsert": {"RowKey": "3", "S": "'ü"}}, {"upsert_merge": {"RowKey": "4"}}, {"delete": {"RowKey": "5"}}]
+
+
+def test_a_change_set_is_one_transaction(both, batch):
+    both("import", "/Posts", "--quiet", input="".join(
+        f'{{"PartitionKey":"p","RowKey":"{k}","N":1}}\n' for k in "15"))
+    done = batch("/Posts/p", json.dumps(SET), 0)
+    assert done["committed"] is True and [op["status"] for op in done["operations"]] == [201, 204, 204, 204, 204]
+    assert both("ls", "/Posts/p")[1].split() == ["1.json", "2.json", "3.json", "4.json"]
+    for key in "1234":
+        both("get", f"/Posts/p/{key}.json")
+    listed = [json.loads(line)["etag"] for line in both.there("ls", "Posts/p", "--json").stdout.splitlines()]
+    told = {op["RowKey"]: op.get("etag") for op in done["operations"]}
+    assert [told[k] for k in "1234"] == listed and told["5"] is None
+    assert batch("/Posts", '[{"replace":{"PartitionKey":"p","RowKey":"4","N":4}}]', 0)["committed"] is True
+
+
+@pytest.mark.parametrize("index, ops", [
+    (1, [{"upsert": {"RowKey": "9"}}, {"insert": {"RowKey": "1"}}]),
+    (0, [{"merge": {"RowKey": "none"}}, {"upsert": {"RowKey": "9"}}]), (0, [{"insert": {"RowKey": "1"}}]),
+    (1, [{"upsert": {"RowKey": "9"}}, {"delete": {"RowKey": "1"}, "if_match": "W/\"datetime'2020-01-01T00%3A00%3A00Z'\""}]),
+    (0, [{"upsert": {"RowKey": "9", "N": 1, "N@odata.type": "Edm.Guid"}}])])
+def test_a_change_set_that_is_refused_changes_nothing(both, batch, index, ops):
+    both("put", "/Posts/p/1.json", input='{"N":1}\n')
+    refusal = batch("/Posts/p", json.dumps(ops), 1)
+    assert refusal["committed"] is False and refusal["index"] == index and refusal["line"] == 1
+    assert both("ls", "/Posts/p")[1] == "1.json\n" and both("get", "/Posts/p/1.json")[1] == '{"N":1}\n'
+
+
+def test_a_condition_of_a_change_set_is_the_services(both):
+    there = both.there
+    etag = json.loads(there("put", "Posts/p/1.json", "--json", input='{"N":1}').stdout)["etag"]
+    ops = json.dumps([{"replace": {"RowKey": "1", "N": 2}, "if_match": etag}, {"upsert": {"RowKey": "2"}}])
+    there("batch", "Posts/p", input=ops)
+    refused(there("batch", "Posts/p", input=ops, check=False), "UpdateConditionNotSatisfied", "line 1")
+    assert json.loads(there("get", "Posts/p/1.json").stdout) == {"N": 2}
+
+
+def test_what_a_change_set_elsewhere_cannot_do(both):
+    both("put", "/Posts/p/1.json", input="{}")
+    for path, ops, more, texts in (
+            ("Posts/p", [{"upsert": {"RowKey": "2"}}], ["--check"], ["only commit a change set"]),
+            ("Posts/p", [{"upsert": {"RowKey": "2"}}, {"put_message": {"queue": "jobs", "text": "x"}}], [], ["put_message needs a store"]),
+            ("Posts/p", [{"upsert": {"RowKey": str(i)}} for i in range(101)], [], ["InvalidInput"]),
+            ("None/p", [{"upsert": {"RowKey": "2"}}], [], ["TableNotFound"]),
+            ("", [{"upsert": {"RowKey": "2"}}], [], ["not ACCOUNT/TABLE"])):
+        refused(both.there("batch", path, *more, input=json.dumps(ops), check=False), *texts)
+    assert both.there("ls", "Posts/p").stdout == "1.json\n"
+
+
 def test_a_listing_of_partitions_asks_once_for_each(both):
     """And long listings say what the service does not tell."""
     both("import", "/Posts", "--quiet", input=numbered(1200, partitions=30))
@@ -135,10 +206,11 @@ def test_a_listing_of_partitions_asks_once_for_each(both):
 @pytest.mark.parametrize("fault", ["lost", "closed", "busy"])
 def test_a_lost_answer_is_no_failure(elsewhere, fault):  # noqa: F811
     for op, command, words in (("insertorreplace", "put", ["Posts/p/new.json"]), ("deleteentity", "rm", ["Posts/p/r.json"]),
-                               ("entitygroup", "mv", ["Posts/p/r.json", f"{ACCOUNT}/Posts/p/s.json"])):
+                               ("entitygroup", "mv", ["Posts/p/r.json", f"{ACCOUNT}/Posts/p/s.json"]),
+                               ("entitygroup", "batch", ["Posts/p"])):
         there = elsewhere(f"fault={fault} op={op} count=1")
         there("merge", "Posts/p/r.json", input='{"N":1}')
-        there(command, *words, input="{}" if command == "put" else None)
+        there(command, *words, input={"put": "{}", "batch": json.dumps([{"insert": {"RowKey": k}} for k in "ab"])}.get(command))
         there.server.stop()
 
 

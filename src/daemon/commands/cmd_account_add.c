@@ -42,6 +42,7 @@ static int run(struct cmd_env *env, const struct args *args)
 
 static const struct option_spec options[] = {
 	{ "key", 0, "BASE64", "the first key (16 to 64 bytes); -: from standard input" },
+	ACCOUNT_JSON_OPTION,
 	ACCOUNT_URL_OPTION,
 	{ NULL },
 };
@@ -49,7 +50,7 @@ static const struct option_spec options[] = {
 const struct command command_account_add = {
 	.name = "account add",
 	.topic = TOPIC_ACCOUNTS,
-	.synopsis = "STORE NAME [--key=BASE64] [--url=URL]",
+	.synopsis = "STORE NAME [--key=BASE64] [--url=URL] [--json]",
 	.summary = "Adds an account, and prints its keys",
 	.help = "NAME: 3 to 24 lower-case letters and digits.  The account gets two fresh keys of\n"
 		"256 bits.  The last line is a connection string for the SDKs, with the endpoint of the\n"

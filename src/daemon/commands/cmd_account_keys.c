@@ -15,6 +15,7 @@ static int run(struct cmd_env *env, const struct args *args)
 }
 
 static const struct option_spec options[] = {
+	ACCOUNT_JSON_OPTION,
 	ACCOUNT_URL_OPTION,
 	{ NULL },
 };
@@ -22,7 +23,7 @@ static const struct option_spec options[] = {
 const struct command command_account_keys = {
 	.name = "account keys",
 	.topic = TOPIC_ACCOUNTS,
-	.synopsis = "STORE NAME [--url=URL]",
+	.synopsis = "STORE NAME [--url=URL] [--json]",
 	.summary = "Prints the keys of an account",
 	.help = "The last line is a connection string for the SDKs, as of 'rowfs account add'.\n",
 	.options = options,

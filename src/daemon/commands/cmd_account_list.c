@@ -4,6 +4,15 @@
 
 #define LIST_LIMIT (256u << 20)
 
+static bool add_json(void *arg, const struct item *it)
+{
+	struct buf *names = arg;
+	buf_add_str(names, "{\"account\":");
+	buf_add_json(names, it->key);
+	buf_add_str(names, "}\n");
+	return !names->failed;
+}
+
 static bool add(void *arg, const struct item *it)
 {
 	struct buf *names = arg;
@@ -16,7 +25,8 @@ static int run(struct cmd_env *env, const struct args *args)
 {
 	struct buf names = BUF_INIT(LIST_LIMIT);
 	enum err e = store_list(service_store(env->service), NULL, STORE_ROOT, CLASS_KEYED,
-		(struct span){ 0 }, false, WANT_ATTRS, add, &names);
+		(struct span){ 0 }, false, WANT_ATTRS, args_has(args, "json") ? add_json : add,
+		&names);
 	if (e == ERR_OK && !buf_ok(&names))
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK && names.len > 0)
@@ -30,11 +40,17 @@ static int run(struct cmd_env *env, const struct args *args)
 	return EXIT_DONE;
 }
 
+static const struct option_spec options[] = {
+	{ "json", 0, NULL, "one object a line" },
+	{ NULL },
+};
+
 const struct command command_account_list = {
 	.name = "account list",
 	.topic = TOPIC_ACCOUNTS,
-	.synopsis = "STORE",
+	.synopsis = "STORE [--json]",
 	.summary = "Lists the accounts",
+	.options = options,
 	.min_words = 1,
 	.max_words = 1,
 	.flags = COMMAND_READS,

@@ -28,6 +28,7 @@ static int run(struct cmd_env *env, const struct args *args)
 
 static const struct option_spec options[] = {
 	{ "which", 0, "1|2", "which of the two keys (1)" },
+	ACCOUNT_JSON_OPTION,
 	ACCOUNT_URL_OPTION,
 	{ NULL },
 };
@@ -35,7 +36,7 @@ static const struct option_spec options[] = {
 const struct command command_account_regenerate = {
 	.name = "account regenerate",
 	.topic = TOPIC_ACCOUNTS,
-	.synopsis = "STORE NAME [--which=1|2] [--url=URL]",
+	.synopsis = "STORE NAME [--which=1|2] [--url=URL] [--json]",
 	.summary = "Replaces a key of an account by a fresh one",
 	.help = "What was signed with the old key is refused from then on.  To change keys without\n"
 		"a gap: give everyone key 2, regenerate key 1, give everyone key 1.\n",

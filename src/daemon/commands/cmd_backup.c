@@ -1,7 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * backup: the whole store as of one moment, copied to a file. */
+#include "codec/json_build.h"
 #include "daemon/core/progress.h"
 #include "daemon/serve/whole_store.h"
 #include "service/view/views.h"
+
+#include <sys/stat.h>
 
 struct run {
 	struct cmd_env *env;
@@ -42,11 +46,24 @@ static enum err copy(struct run *r, struct err_detail *why)
 	return e;
 }
 
+static enum err print_json(struct cmd_env *env, const char *file)
+{
+	struct json_build b;
+	struct stat st = { 0 };
+	(void)fstat(env->inputs[0].fd, &st);
+	json_begin(&b);
+	json_add_str(&b, "file", file);
+	json_add_count(&b, "bytes", (uint64_t)st.st_size);
+	return json_end_print(&b, env->out);
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
 	struct run r = { .env = env };
 	struct err_detail why = { 0 };
 	enum err e = copy(&r, &why);
+	if (e == ERR_OK && args_has(args, "json"))
+		e = print_json(env, args->words[1]);
 	if (e == ERR_OK)
 		return EXIT_DONE;
 	if (env->cancelled(env->cancel_arg))
@@ -64,13 +81,14 @@ static int run(struct cmd_env *env, const struct args *args)
 
 static const struct option_spec options_[] = {
 	{ "force", 'f', NULL, "replace FILE where it exists" },
+	{ "json", 0, NULL, "print an object: the file and its bytes" },
 	{ NULL },
 };
 
 const struct command command_backup = {
 	.name = "backup",
 	.topic = TOPIC_CARE,
-	.synopsis = "STORE FILE [--force]",
+	.synopsis = "STORE FILE [--force] [--json]",
 	.summary = "Copies the whole store as of now to a file",
 	.help = "FILE is then a store of its own: 'rowfs check FILE' verifies it; to restore it, mount\n"
 		"it, or move it to where the store was.  Writers go on meanwhile.  FILE gets mode\n"

@@ -81,9 +81,9 @@ const struct command command_compact = {
 	.topic = TOPIC_CARE,
 	.synopsis = "STORE [--json] [--quiet]",
 	.summary = "Gives the space of what was removed back to the disk",
-	.help = "A store reuses that space by itself; its file does not shrink without this command.\n"
-		"Readers go on, and writers wait until it ends.  It needs twice the space of what the\n"
-		"store holds, for that time.  Ctrl-C leaves the store as it was.\n",
+	.help = "A served store gives most of that space back by itself; this command gives all of it\n"
+		"back at once.  Readers go on, and writers wait until it ends.  It needs twice the\n"
+		"space of what the store holds, for that time.  Ctrl-C leaves the store as it was.\n",
 	.options = options_,
 	.min_words = 1,
 	.max_words = 1,

@@ -2,6 +2,7 @@
  * dev: a store to develop with, started and ended by one word.  This process makes what is missing and
  * looks after the server, which is a child: `mount -f`, or `serve` where nothing can be mounted. */
 #include "base/crypto.h"
+#include "codec/json_build.h"
 #include "daemon/control/control.h"
 #include "daemon/core/command.h"
 #include "daemon/core/path.h"
@@ -330,8 +331,27 @@ static int fill(struct dev *d)
 	return code == EXIT_DONE ? learn_connection(d) : code;
 }
 
-static void tell(const struct dev *d)
+static int tell_json(const struct dev *d)
 {
+	struct json_build b;
+	json_begin(&b);
+	json_add_str(&b, "store", d->store);
+	if (d->mounted)
+		json_add_str(&b, "mount", d->mnt);
+	json_add_str(&b, "account", d->account);
+	json_add_str(&b, "connection_string", d->connection);
+	if (d->page[0] != '\0')
+		json_add_str(&b, "page", d->page);
+	if (json_end_print(&b, stdout) != ERR_OK)
+		return command_fail(stderr, "dev", "out of memory");
+	(void)fflush(stdout);
+	return EXIT_DONE;
+}
+
+static int tell(const struct dev *d)
+{
+	if (args_has(d->args, "json"))
+		return tell_json(d);
 	printf("connection string:\n  %s\n\ntry:\n", d->connection);
 	printf("  echo '{\"Text\":\"Hi\"}' | rowfs put %s %s/Posts/p/1.json\n", d->store,
 		d->account);
@@ -348,6 +368,7 @@ static void tell(const struct dev *d)
 	else
 		printf("running; Ctrl-C ends it\n");
 	(void)fflush(stdout);
+	return EXIT_DONE;
 }
 
 /* ---- until the end ---- */
@@ -448,13 +469,13 @@ static int run_until_end(struct dev *d)
 	if (code == EXIT_DONE)
 		code = fill(d);
 	if (code == EXIT_DONE && program == NULL)
-		tell(d);
+		code = tell(d);
 	if (code == EXIT_DONE && d->detach)
 		return EXIT_DONE;
 	if (code == EXIT_DONE)
 		code = program != NULL ? run_program(d, &signals, program)
 				       : wait_until(d, &signals, -1);
-	return end(d, code, program != NULL);
+	return end(d, code, program != NULL || args_has(d->args, "json"));
 }
 
 /* ---- --stop ---- */
@@ -487,10 +508,10 @@ static bool check(const struct args *args, FILE *err)
 	bool alone = args_has(args, "stop"), detach = args_has(args, "detach");
 	bool memory = args_has(args, "memory"), program = args_has(args, "exec");
 	if ((alone && args->ngiven > 1) || (detach && (memory || program)) ||
-		(memory && args->nwords > 0)) {
+		(memory && args->nwords > 0) || (program && args_has(args, "json"))) {
 		(void)command_fail(err, "dev",
 			"--stop goes alone, --detach without --memory and --exec, --memory "
-			"without DIR");
+			"without DIR, --json without --exec");
 		return false;
 	}
 	return true;
@@ -536,6 +557,7 @@ static const struct option_spec options_[] = {
 	{ "detach", 0, NULL, "go on in the background" },
 	{ "exec", 0, "PROGRAM", "run it in a shell, end with it, and exit with its status" },
 	{ "free-ports", 0, NULL, "any free ports instead of 10000 to 10003" },
+	{ "json", 0, NULL, "print an object: store, mount, account, connection_string, page" },
 	{ "memory", 0, NULL, "forget everything at the end" },
 	{ "oauth", 0, "basic|jwks:FILE", "accept bearer tokens, as serve does; needs TLS" },
 	{ "rest-cert", 0, "FILE", "certificate (PEM): TCP with TLS" },
@@ -548,7 +570,8 @@ static const struct option_spec options_[] = {
 const struct command command_dev = {
 	.name = "dev",
 	.topic = TOPIC_START,
-	.synopsis = "[DIR] [--exec=PROGRAM] [--memory] [--seed=FILE] [--detach] [--stop]",
+	.synopsis = "[DIR] [--exec=PROGRAM] [--memory] [--seed=FILE] [--detach] "
+		    "[--json] [--stop]",
 	.summary = "Starts a store to develop with, and ends it",
 	.help = "Makes DIR (default: " DEFAULT_DIR
 		") with a store and the emulator's account, serves its\n"

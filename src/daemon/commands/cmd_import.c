@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * import: files into a table.  A record that is refused is reported with its place and
  * costs the others nothing. */
+#include "codec/json_build.h"
 #include "daemon/core/elsewhere.h"
 #include "daemon/core/progress.h"
 #include "daemon/core/table_arg.h"
@@ -23,6 +24,8 @@ struct run {
 	uint64_t done, refused; /* of the files before */
 	uint64_t bytes, size;   /* of the files before; of all, 0: not known */
 	uint64_t told;
+	bool as_json;
+	struct json_build json;
 };
 
 static bool parse_mode(const char *text, enum import_mode *ret)
@@ -71,11 +74,26 @@ static bool check(const struct args *args, FILE *err)
 	return true;
 }
 
+static void add_error(struct run *r, enum err e, const struct err_detail *detail)
+{
+	struct json_build *b = &r->json;
+	json_open_object(b, NULL);
+	json_add_str(b, "file", r->input);
+	json_add_count(b, "line", detail->line);
+	if (detail->column > 0)
+		json_add_count(b, "column", detail->column);
+	json_add_str(b, "code", err_code(e));
+	json_add_str(b, "message", err_message(e, detail));
+	json_close(b);
+}
+
 static void tell_error(void *arg, enum err e, const struct err_detail *detail)
 {
 	struct run *r = arg;
 	if (r->told++ >= ERRORS_SHOWN)
 		return;
+	if (r->as_json)
+		add_error(r, e, detail);
 	progress_clear(&r->progress);
 	fprintf(r->env->err, "%s:%u:", r->input, detail->line);
 	if (detail->column > 0)
@@ -140,6 +158,16 @@ static void summarize(struct run *r, const char *one, const char *many)
 	fprintf(env->err, " in %.1f s (%s/s)\n", seconds, rate);
 }
 
+static bool print_json(struct run *r, bool complete)
+{
+	struct json_build *b = &r->json;
+	json_close(b);
+	json_add_count(b, "imported", r->done);
+	json_add_count(b, "refused", r->refused);
+	json_add_bool(b, "complete", complete);
+	return json_end_print(b, r->env->out) == ERR_OK;
+}
+
 /* What ended the import, and from where on nothing is in the table. */
 static void tell_end(struct run *r, enum err e, const struct err_detail *why)
 {
@@ -152,9 +180,49 @@ static void tell_end(struct run *r, enum err e, const struct err_detail *why)
 			why->line, err_code(e), err_message(e, why));
 }
 
+static enum err import_all(struct run *r, const struct args *args, const struct table_arg *t,
+	const struct rows_at *at, uint64_t id, struct import_options *options,
+	struct err_detail *why)
+{
+	struct cmd_env *env = r->env;
+	enum err e = ERR_OK;
+	for (size_t i = 0; e == ERR_OK && i < env->ninputs; i++) {
+		struct import_counts counts;
+		FILE *in = env->inputs[i].file;
+		r->input = env->inputs[i].name;
+		(void)table_arg_format(args, r->input, "import", &options->format, env->err);
+		e = t->queue ? messages_import(
+				       env->service, ORIGIN_COMMAND, id, in, options, &counts, why)
+			     : rows_of(env)->import(env, at, id, in, options, &counts, why);
+		r->done += counts.done;
+		r->refused += counts.refused;
+		r->bytes += counts.bytes;
+	}
+	progress_clear(&r->progress);
+	return e;
+}
+
+/* What came of it, for people or as JSON. */
+static int tell_result(struct run *r, const struct args *args, const struct table_arg *t,
+	enum err e, const struct err_detail *why)
+{
+	struct cmd_env *env = r->env;
+	bool told = args_has(args, "stop") && r->refused > 0;
+	bool whole = e == ERR_OK && r->refused == 0;
+	if (e != ERR_OK && env->cancelled(env->cancel_arg))
+		(void)command_fail(env->err, "import", "cancelled; what was imported so far stays");
+	else if (e != ERR_OK && !told)
+		tell_end(r, e, why);
+	if (r->as_json && !print_json(r, e == ERR_OK))
+		return command_fail(env->err, "import", "%s", err_text(ERR_NO_MEMORY));
+	if (!r->as_json && !args_has(args, "quiet"))
+		summarize(r, t->queue ? "message" : "row", t->queue ? "messages" : "rows");
+	return whole ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int run(struct cmd_env *env, const struct args *args)
 {
-	struct run r = { .env = env, .size = size_of(env) };
+	struct run r = { .env = env, .size = size_of(env), .as_json = args_has(args, "json") };
 	struct table_arg t;
 	struct err_detail why = { 0 };
 	uint64_t id; /* of the table or queue */
@@ -171,35 +239,20 @@ static int run(struct cmd_env *env, const struct args *args)
 		return table_arg_fail(env, "import", &t, e, &why);
 
 	progress_start(&r.progress, env, t.queue ? "messages" : "rows");
-	if (args_has(args, "quiet"))
+	if (args_has(args, "quiet") || r.as_json)
 		r.progress.to = NULL;
-	for (size_t i = 0; e == ERR_OK && i < env->ninputs; i++) {
-		struct import_counts counts;
-		r.input = env->inputs[i].name;
-		(void)table_arg_format(args, r.input, "import", &options.format, env->err);
-		FILE *in = env->inputs[i].file;
-		e = t.queue ? messages_import(
-				      env->service, ORIGIN_COMMAND, id, in, &options, &counts, &why)
-			    : rows_of(env)->import(env, &at, id, in, &options, &counts, &why);
-		r.done += counts.done;
-		r.refused += counts.refused;
-		r.bytes += counts.bytes;
+	if (r.as_json) {
+		json_begin(&r.json);
+		json_open_array(&r.json, "errors");
 	}
-	progress_clear(&r.progress);
-	bool cancelled = env->cancelled(env->cancel_arg);
-	bool told = options.stop_at_error && r.refused > 0;
-	if (e != ERR_OK && cancelled)
-		(void)command_fail(env->err, "import", "cancelled; what was imported so far stays");
-	else if (e != ERR_OK && !told)
-		tell_end(&r, e, &why);
-	if (!args_has(args, "quiet"))
-		summarize(&r, t.queue ? "message" : "row", t.queue ? "messages" : "rows");
-	return e == ERR_OK && r.refused == 0 ? EXIT_DONE : EXIT_FAILED;
+	e = import_all(&r, args, &t, &at, id, &options, &why);
+	return tell_result(&r, args, &t, e, &why);
 }
 
 static const struct option_spec options_[] = {
 	ELSEWHERE_OPTIONS,
 	{ "format", 0, "ndjson|csv", "by default what the file's name ends in, else ndjson" },
+	{ "json", 0, NULL, "print an object: imported, refused, complete, the first 20 errors" },
 	{ "mode", 0, "MODE", "insert, upsert (the default), merge, replace or delete" },
 	{ "quiet", 0, NULL, "show only what goes wrong" },
 	{ "stop", 0, NULL, "stop at the first record that is refused" },
@@ -210,7 +263,7 @@ const struct command command_import = {
 	.name = "import",
 	.topic = TOPIC_ROWS,
 	.synopsis =
-		"STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [--quiet] [FILE...]",
+		"STORE ACCOUNT/TABLE [--mode=MODE] [--format=FORMAT] [--stop] [--quiet] [--json] [FILE...]",
 	.summary = "Reads rows from files or standard input into a table",
 	.help = "The account must exist; a table that does not exist is made.  ACCOUNT/.queue/QUEUE in\n"
 		"place of ACCOUNT/TABLE: messages, as NDJSON, into a queue.  Modes:\n"

@@ -23,6 +23,9 @@ static const struct {
 static bool read_form(const struct args *args, bool terminal, enum row_form *ret, bool *ret_aligned)
 {
 	const char *name = args_value(args, "format");
+	if (args_has(args, "json") && name != NULL)
+		return false;
+	name = args_has(args, "json") ? "ndjson" : name;
 	*ret_aligned = false;
 	*ret = args_has(args, "count") ? ROW_FORM_COUNT : ROW_FORM_EXPLAIN;
 	if (args_has(args, "count") || args_has(args, "explain"))
@@ -56,7 +59,7 @@ static bool check(const struct args *args, FILE *err)
 	struct err_detail why = { 0 };
 	if (!read_form(args, false, &form, &aligned)) {
 		(void)command_fail(err, "query",
-			"one of --format=table, ndjson, json or csv, --count and --explain");
+			"one of --format=table, ndjson, json or csv, --json, --count and --explain");
 		return false;
 	}
 	struct row_query q = ROW_QUERY_ALL(form);
@@ -121,6 +124,7 @@ static const struct option_spec options_[] = {
 	{ "explain", 0, NULL, "print the plan, and how many rows were looked at" },
 	{ "format", 0, "FORMAT", "table (the default on a terminal), ndjson, json or csv" },
 	{ "if-exists", 0, NULL, "print nothing if the table does not exist" },
+	{ "json", 0, NULL, "the same as --format=ndjson" },
 	{ "quiet", 0, NULL, "show no progress" },
 	{ "select", 0, "A,B,...", "only these properties" },
 	{ "top", 0, "N", "only the first N rows" },
@@ -131,7 +135,7 @@ const struct command command_query = {
 	.name = "query",
 	.topic = TOPIC_ROWS,
 	.synopsis = "STORE ACCOUNT/TABLE[/PARTITION] [FILTER] [--select=A,B] [--top=N] "
-		    "[--format=FORMAT | --count | --explain] [--if-exists] [--quiet]",
+		    "[--format=FORMAT | --json | --count | --explain] [--if-exists] [--quiet]",
 	.summary = "Prints the rows that match a filter",
 	.help = "FILTER is a $filter of the Table service, such as \"Rating ge 4 and Text ne 'Hi'\".\n"
 		"Off a terminal the default format is NDJSON.\n",

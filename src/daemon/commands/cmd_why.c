@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * why: the reason of the last refusal in a mount, of a name or of what is in a directory. */
+#include "codec/json_build.h"
 #include "daemon/core/command.h"
 #include "daemon/core/signals.h"
 
@@ -26,6 +27,23 @@ static void parent_of(const char *path, char ret[PATH_MAX])
 		(void)snprintf(ret, PATH_MAX, ".");
 }
 
+/* text is CODE: MESSAGE. */
+static int print_json(const char *path, struct span text)
+{
+	struct json_build b;
+	size_t n = span_find(text, SPAN_LIT(": "));
+	bool has_code = n < text.n;
+	json_begin(&b);
+	json_add_str(&b, "path", path);
+	if (has_code)
+		json_add_text(&b, "code", span_make(text.p, n));
+	n = has_code ? n + 2 : 0;
+	json_add_text(&b, "message", span_make(text.p + n, text.n - n));
+	return json_end_print(&b, stdout) == ERR_OK
+		? EXIT_DONE
+		: command_fail(stderr, "why", "%s", err_text(ERR_NO_MEMORY));
+}
+
 static int run(const struct args *args)
 {
 	const char *path = args->nwords > 0 ? args->words[0] : ".";
@@ -41,6 +59,8 @@ static int run(const struct args *args)
 	int code = n < 0 ? errno : 0;
 	bool there = lstat(path, &st) == 0;
 	signals_go_on();
+	if (n >= 0 && args_has(args, "json"))
+		return print_json(path, span_make(text, (size_t)n));
 	if (n >= 0) {
 		printf("%.*s\n", (int)n, text);
 		return EXIT_DONE;
@@ -56,13 +76,19 @@ static int run(const struct args *args)
 	return command_fail(stderr, "why", "'%s': %s", path, strerrordesc_np(code));
 }
 
+static const struct option_spec options[] = {
+	{ "json", 0, NULL, "print an object: path, code and message" },
+	{ NULL },
+};
+
 const struct command command_why = {
 	.name = "why",
 	.topic = TOPIC_ROWS,
-	.synopsis = "[PATH]",
+	.synopsis = "[PATH] [--json]",
 	.summary = "Tells why the last change in a mount was refused",
 	.help = "PATH is a file or a directory in a mount; of a directory, or of a name that does not\n"
 		"exist: the last refusal there.  Without PATH: in this directory.\n",
+	.options = options,
 	.max_words = 1,
 	.local = run,
 };

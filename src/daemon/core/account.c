@@ -24,11 +24,8 @@ static void add_keys(const struct account_keys *keys, struct buf text[2])
 
 static void wipe_keys(struct buf text[2])
 {
-	for (int i = 0; i < 2; i++) {
-		if (text[i].data != NULL)
-			explicit_bzero(text[i].data, text[i].cap);
-		buf_fini(&text[i]);
-	}
+	for (int i = 0; i < 2; i++)
+		buf_wipe(&text[i]);
 }
 
 /* Adds "TableEndpoint=URL;". */
@@ -64,20 +61,67 @@ static bool add_endpoints(
 	return https;
 }
 
-static bool print_connection(
-	struct cmd_env *env, const struct args *args, const char *name, const struct buf *key)
+/* The Unix socket where the endpoints are, NULL without one. */
+static const char *socket_of(const struct cmd_env *env, const struct args *args)
 {
-	const char *path = account_url_socket(env->served);
+	return args_has(args, "url") ? NULL : account_url_socket(env->served);
+}
+
+/* The connection string.  buf_wipe() follows. */
+static bool make_connection(struct cmd_env *env, const struct args *args, const char *name,
+	const struct buf *key, struct buf *ret)
+{
 	struct buf endpoints = BUF_INIT(URL_MAX);
 	bool https = add_endpoints(env, args, name, &endpoints);
 	bool ok = buf_ok(&endpoints) && buf_ok(key);
-	if (ok && path != NULL && !args_has(args, "url"))
-		fprintf(env->out, "socket   %s\n", path);
-	if (ok)
-		fprintf(env->out,
-			"connect  DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;%s\n",
+	*ret = (struct buf)BUF_INIT(URL_MAX + 1024);
+	if (ok && buf_reserve(ret, 1024 + endpoints.len))
+		buf_addf(ret, "DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;%s",
 			https ? "https" : "http", name, key->data, endpoints.data);
 	buf_fini(&endpoints);
+	return ok && buf_ok(ret);
+}
+
+static bool print_connection(
+	struct cmd_env *env, const struct args *args, const char *name, const struct buf *key)
+{
+	const char *path = socket_of(env, args);
+	struct buf connection;
+	bool ok = make_connection(env, args, name, key, &connection);
+	if (ok && path != NULL)
+		fprintf(env->out, "socket   %s\n", path);
+	if (ok)
+		fprintf(env->out, "connect  %s\n", connection.data);
+	buf_wipe(&connection);
+	return ok;
+}
+
+static void add_member(struct buf *out, const char *name, const char *value)
+{
+	buf_addf(out, "%c\"%s\":", out->len == 0 ? '{' : ',', name);
+	buf_add_json(out, span_of(value));
+}
+
+/* By hand: what a library copies could not be wiped. */
+static bool print_json(
+	struct cmd_env *env, const struct args *args, const char *name, const struct buf text[2])
+{
+	struct buf connection, out = BUF_INIT(2 * URL_MAX);
+	bool ok = make_connection(env, args, name, &text[0], &connection);
+	if (ok && buf_reserve(&out, 2048 + 2 * connection.len)) {
+		add_member(&out, "account", name);
+		add_member(&out, "key1", text[0].data);
+		add_member(&out, "key2", text[1].data);
+		if (socket_of(env, args) != NULL)
+			add_member(&out, "socket", socket_of(env, args));
+		add_member(&out, "connection_string", connection.data);
+		buf_add_str(&out, "}\n");
+	}
+	ok = ok && buf_ok(&out);
+	if (ok)
+		(void)fwrite(out.data, 1, out.len, env->out);
+	buf_wipe(&connection);
+	buf_wipe(&out);
 	return ok;
 }
 
@@ -87,7 +131,9 @@ int account_print(struct cmd_env *env, const struct args *args, const char *name
 	struct buf text[2];
 	add_keys(keys, text);
 	bool ok = buf_ok(&text[0]) && buf_ok(&text[1]);
-	if (ok) {
+	if (ok && args_has(args, "json")) {
+		ok = print_json(env, args, name, text);
+	} else if (ok) {
 		fprintf(env->out, "account  %s\nkey1     %s\nkey2     %s\n", name, text[0].data,
 			text[1].data);
 		ok = print_connection(env, args, name, &text[0]);

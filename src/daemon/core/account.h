@@ -12,6 +12,12 @@
 		"url", 0, "URL", "the account's URL for clients; default: of the serving process" \
 	}
 
+/* Another one of the commands that print keys. */
+#define ACCOUNT_JSON_OPTION \
+	{ \
+		"json", 0, NULL, "print an object: account, key1, key2, connection_string" \
+	}
+
 /* Checks that option; fits struct command. */
 bool account_check(const struct args *args, FILE *err);
 /* Both keys and a connection string for the SDKs, with the first one. */

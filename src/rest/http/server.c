@@ -11,6 +11,7 @@
 #include "rest/http/services.h"
 #include "rest/http/tls.h"
 #include "rest/page/page.h"
+#include "rest/page/page_data.h"
 #include "rest/tokens/oauth.h"
 #include "service/core/faults.h"
 
@@ -244,6 +245,15 @@ static enum err start_daemon(struct rest *r, struct endpoint *e, struct err_deta
 		r->complaint[0] != '\0' ? r->complaint : "no reason given");
 }
 
+static void start_page(struct rest *r)
+{
+	const char *texts[LISTENERS_MAX];
+	for (size_t i = 0; i < r->nendpoints; i++)
+		texts[i] = r->endpoints[i].text;
+	page_set_sockets(texts, r->nendpoints);
+	page_start(r->page_link);
+}
+
 static enum err start(struct rest *r, const struct rest_options *o, struct err_detail *detail)
 {
 	enum err e = ERR_OK;
@@ -267,7 +277,7 @@ static enum err start(struct rest *r, const struct rest_options *o, struct err_d
 	if (e == ERR_OK && o->access_log.path != NULL)
 		e = access_log_open(&r->access_options, &r->access_log, detail);
 	if (e == ERR_OK)
-		page_start(r->page_link);
+		start_page(r);
 	if (e == ERR_OK)
 		e = watchdog_start(crowd(r), after_round, r, &r->watchdog);
 	if (e == ERR_OK)

@@ -26,6 +26,7 @@ static const struct page_data all[] = {
 	{ SPAN_LIT("/heat/"), COST_USUAL, page_heat_add },
 	{ SPAN_LIT("/partitions/"), COST_LONG, page_partitions_add },
 	{ SPAN_LIT("/sizes/"), COST_LONG, page_sizes_add },
+	{ SPAN_LIT("/sas/"), COST_USUAL, page_sas_add },
 };
 
 const struct page_data *page_data_find(struct span path)

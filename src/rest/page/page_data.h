@@ -6,6 +6,7 @@
  *   /heat/ACCOUNT/TABLE        the heat of each tracked partition of a table
  *   /partitions/ACCOUNT/TABLE  a window on its partitions (partitions.c)
  *   /sizes/ACCOUNT/TABLE       its rows and their bytes, in parts (sizes.c)
+ *   /sas/ACCOUNT               a shared access signature (sas.c)
  *
  * All of it is read with GET and needs the session, which the caller checks. */
 #ifndef REST_PAGE_PAGE_DATA_H
@@ -42,5 +43,13 @@ enum err page_live_add(const struct page_ask *ask, struct json_build *b);
 enum err page_heat_add(const struct page_ask *ask, struct json_build *b);
 enum err page_partitions_add(const struct page_ask *ask, struct json_build *b);
 enum err page_sizes_add(const struct page_ask *ask, struct json_build *b);
+enum err page_sas_add(const struct page_ask *ask, struct json_build *b);
+
+/* Sets the sockets of the process, as of rest_endpoint().  The strings must live as long as a socket
+ * serves the page. */
+void page_set_sockets(const char *const *texts, size_t n);
+/* Returns the URL of the first TCP socket of a service, such as "http://127.0.0.1:10002"; NULL: there
+ * is none. */
+const char *page_socket_of(const char *service);
 
 #endif

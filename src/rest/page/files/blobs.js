@@ -7,6 +7,7 @@ import { attempt, button, el, say } from "/dom.js";
 import { sizeText } from "/figures.js";
 import { nameForm } from "/name_form.js";
 import { drawRanges } from "/page_ranges.js";
+import { shareButton } from "/share.js";
 
 export const id = "blobs", title = "Blobs";
 
@@ -33,6 +34,7 @@ class BlobView {
 			this.prefix, el("button", { type: "submit" }, "Show"));
 		const tools = el("form", { submit: (event) => event.preventDefault() }, el("label", { for: "files" }, "Upload"),
 			this.files, el("span", { class: "gap" }),
+			shareButton("container", this.route.account, this.route.name),
 			removeButton("container", this.container.path + "?restype=container", this.route));
 		const head = ["Name", "Size", "Kind", "Content type", "Changed", ""].map((name) => el("th", { scope: "col" }, name));
 		return [ask, tools, this.ranges, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Blobs" },
@@ -77,7 +79,8 @@ class BlobView {
 
 	blobLine(blob) {
 		const { name, size, kind, type, changed } = blob;
-		const actions = el("td", {}, button("Delete", () => this.remove(name), { "aria-label": `Delete ${name}` }));
+		const whole = `${this.route.name}/${name}`;
+		const actions = el("td", {}, shareButton("blob", this.route.account, whole, { "aria-label": `Share ${name}` }), button("Delete", () => this.remove(name), { "aria-label": `Delete ${name}` }));
 		if (kind === "Page")
 			actions.prepend(button("Ranges", () => this.showRanges(blob), { "aria-label": `Page ranges of ${name}` }), " ");
 		return el("tr", {},

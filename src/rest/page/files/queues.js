@@ -4,6 +4,7 @@ import { listCollections, removeButton } from "/collections.js";
 import { attempt, button, el } from "/dom.js";
 import { nameForm } from "/name_form.js";
 import { Queue } from "/queue_rest.js";
+import { shareButton } from "/share.js";
 
 export const id = "queues", title = "Queues";
 
@@ -61,6 +62,7 @@ class QueueView {
 			button("Take one", () => this.take()), el("label", { for: "seconds" }, "hide it for"), this.seconds,
 			el("label", { for: "seconds" }, "seconds"),
 			el("label", { for: "base64" }, this.base64, " Base64"), el("span", { class: "gap" }),
+			shareButton("queue", this.route.account, this.route.name),
 			removeButton("queue", this.queue.path, this.route));
 		const head = ["Text", "Inserted", "Expires", "Taken"].map((name) => el("th", { scope: "col" }, name));
 		return [put, tools, this.mineBox, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Messages" },

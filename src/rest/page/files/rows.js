@@ -5,6 +5,7 @@ import { attempt, button, el, focusOffer, offer, say } from "/dom.js";
 import { ChangeSet } from "/change_set.js";
 import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
+import { shareButton } from "/share.js";
 import { partitionFilter } from "/route.js";
 
 class Rows {
@@ -30,7 +31,7 @@ class Rows {
 			el("label", { for: "filter" }, "Filter"), this.filter,
 			el("button", { type: "submit" }, "Show"),
 			button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })),
-			this.changes.label);
+			shareButton("table", route.account, route.name), this.changes.label);
 		const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
 			el("table", {}, this.caption, this.grid.head, this.grid.body));
 		main.append(ask, this.changes.panel, scroll, this.more, this.editor.dialog);

@@ -65,6 +65,20 @@ struct span json_read_text(const struct json_t *object, const char *name)
 	return text_of(json_object_get(object, name));
 }
 
+bool json_read_is_array(const struct json_t *object, const char *name)
+{
+	return json_is_array(json_object_get(object, name));
+}
+
+/* jansson's iterators take objects that can change, and change none. */
+const char *json_read_next(const struct json_t *object, const char *name)
+{
+	json_t *o = (json_t *)(uintptr_t)object;
+	void *at = name == NULL ? json_object_iter(o)
+				: json_object_iter_next(o, json_object_iter_at(o, name));
+	return at != NULL ? json_object_iter_key(at) : NULL;
+}
+
 bool json_read_number(const struct json_t *object, const char *name, int64_t *ret)
 {
 	const json_t *value = json_object_get(object, name);

@@ -25,6 +25,10 @@ void json_read_free(struct json_t *object);
 /* These borrow from the object. */
 bool json_read_has(const struct json_t *object, const char *name);
 struct span json_read_text(const struct json_t *object, const char *name);
+bool json_read_is_array(const struct json_t *object, const char *name);
+/* Returns the name of the member after `name`, of the first one for NULL; NULL after the last one.
+ */
+const char *json_read_next(const struct json_t *object, const char *name);
 /* Sets *ret to a number without its fraction. */
 bool json_read_number(const struct json_t *object, const char *name, int64_t *ret);
 /* Returns how many values an array has; 1 for a string. */

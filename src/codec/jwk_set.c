@@ -128,6 +128,11 @@ enum err jwk_set_read(struct span text, struct jwk_set **ret, struct err_detail 
 	return e;
 }
 
+const struct json_t *jwk_set_file(const struct jwk_set *s)
+{
+	return s->text;
+}
+
 void jwk_set_free(struct jwk_set *s)
 {
 	if (s == NULL)

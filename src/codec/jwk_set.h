@@ -19,6 +19,8 @@ struct jwk_set;
  * and P-256, are left out.  ERR_INVALID_INPUT with the reason: no key set, more than JWK_SET_KEYS
  * keys, a damaged key, or none that can check a token; ERR_NO_MEMORY.  The caller frees *ret. */
 enum err jwk_set_read(struct span text, struct jwk_set **ret, struct err_detail *detail);
+/* Returns the whole file, for its other members (json_read.h). */
+const struct json_t *jwk_set_file(const struct jwk_set *s);
 /* NULL is allowed. */
 void jwk_set_free(struct jwk_set *s);
 

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "rest/tokens/assignments.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,18 @@ static struct file_version version_of(const struct stat *st)
 	return (struct file_version){ st->st_ctim, st->st_ino, st->st_size };
 }
 
+static enum err read_keys(struct span text, struct jwk_set **ret, struct err_detail *detail)
+{
+	enum err e = jwk_set_read(text, ret, detail);
+	if (e == ERR_OK)
+		e = assignments_check(jwk_set_file(*ret), detail);
+	if (e != ERR_OK) {
+		jwk_set_free(*ret);
+		*ret = NULL;
+	}
+	return e;
+}
+
 static enum err load(const char *path, struct file_version *ret_version, struct jwk_set **ret,
 	struct err_detail *detail)
 {
@@ -50,7 +63,7 @@ static enum err load(const char *path, struct file_version *ret_version, struct 
 	if (e == ERR_BODY_TOO_LARGE || (e == ERR_OK && text.len > JWK_SET_LIMIT))
 		e = err_set(&why, ERR_INVALID_INPUT, "it has more than 1 MiB");
 	if (e == ERR_OK)
-		e = jwk_set_read(buf_span(&text), ret, &why);
+		e = read_keys(buf_span(&text), ret, &why);
 	buf_fini(&text);
 	return e == ERR_OK
 		? e
@@ -116,19 +129,15 @@ void key_file_close(struct key_file *f)
 	rwlock_destroy(&f->lock);
 }
 
-enum err key_file_verify(struct key_file *f, const struct jwt *t, char *ret_issuer, size_t cap,
-	struct err_detail *detail)
+const struct jwk_set *key_file_take(struct key_file *f)
 {
-	struct span issuer = { 0 };
 	if (has_changed(f))
 		load_again(f);
 	rwlock_rdlock(&f->lock);
-	enum err e = jwk_set_verify(f->keys, t, &issuer, detail);
-	if (e == ERR_OK && issuer.n >= cap)
-		e = err_set(detail, ERR_AUTH_FAILED, "The key's issuer is too long.");
-	else
-		(void)snprintf(
-			ret_issuer, cap, "%.*s", (int)issuer.n, issuer.n > 0 ? issuer.p : "");
+	return f->keys;
+}
+
+void key_file_release(struct key_file *f)
+{
 	rwlock_unlock(&f->lock);
-	return e;
 }

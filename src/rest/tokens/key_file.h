@@ -27,9 +27,9 @@ struct key_file {
  * problem. */
 enum err key_file_open(struct key_file *f, const char *path, struct err_detail *detail);
 void key_file_close(struct key_file *f);
-/* Checks the signature as jwk_set_verify(), with the keys that the file has now.  ret_issuer has
- * room for `cap` bytes; "" if the file names no issuer. */
-enum err key_file_verify(struct key_file *f, const struct jwt *t, char *ret_issuer, size_t cap,
-	struct err_detail *detail);
+/* Returns the keys that the file has now, and keeps them from being replaced until
+ * key_file_release().  Reads the file again before if it has changed. */
+const struct jwk_set *key_file_take(struct key_file *f);
+void key_file_release(struct key_file *f);
 
 #endif

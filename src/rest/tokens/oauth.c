@@ -7,13 +7,13 @@
 #include "codec/json_read.h"
 #include "codec/jwt.h"
 #include "model/limits.h"
+#include "rest/tokens/assignments.h"
 #include "rest/tokens/key_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ISSUER_MAX 512
 #define FILE_PREFIX "jwks:"
 
 struct oauth {
@@ -112,24 +112,26 @@ static bool is_microsoft(struct span issuer)
 
 /* Compares with the issuer of a key.  Microsoft's documents have "{tenantid}" in it: one key is for
  * all its tenants, so only the tenant that the server was told is accepted. */
-static bool is_issuer(struct span given, const char *wanted, const char *tenant)
+static bool is_issuer(struct span given, struct span wanted, const char *tenant)
 {
-	static const char hole[] = "{tenantid}";
-	char text[ISSUER_MAX + OAUTH_NAME_MAX];
-	const char *at = strstr(wanted, hole);
-	if (at == NULL)
-		return span_is(given, wanted);
-	(void)snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - wanted), wanted, tenant,
-		at + strlen(hole));
-	return span_is(given, text);
+	static const struct span hole = SPAN_LIT("{tenantid}");
+	size_t at = span_find(wanted, hole), n = strlen(tenant);
+	if (at == wanted.n)
+		return span_eq(given, wanted);
+	struct span head = span_make(wanted.p, at);
+	struct span tail = span_make(wanted.p + at + hole.n, wanted.n - at - hole.n);
+	return given.n == head.n + n + tail.n && span_starts(given, head) &&
+		memcmp(given.p + head.n, tenant, n) == 0 &&
+		span_eq(span_make(given.p + head.n + n, tail.n), tail);
 }
 
-static enum err check_issuer(const struct oauth *o, const struct json_t *claims, const char *wanted,
+/* wanted.p is NULL if the file names no issuer. */
+static enum err check_issuer(const struct oauth *o, const struct json_t *claims, struct span wanted,
 	const char *tenant, struct err_detail *detail)
 {
 	struct span issuer = json_read_text(claims, "iss");
 	bool ok = o->basic ? is_microsoft(issuer)
-			   : wanted[0] == '\0' || is_issuer(issuer, wanted, tenant);
+			   : wanted.p == NULL || is_issuer(issuer, wanted, tenant);
 	return ok ? ERR_OK : refuse("Issuer validation failed. Issuer did not match.", detail);
 }
 
@@ -169,31 +171,6 @@ static enum err check_audience(
 
 /* ---- what it gives ---- */
 
-/* A role counts in every account, "ROLE@ACCOUNT" in this one. */
-static uint32_t read_role(struct span text, const struct oauth_facts *f)
-{
-	const char *at = text.n > 0 ? memchr(text.p, '@', text.n) : NULL;
-	if (at == NULL)
-		return roles_find(text, f->letter);
-	size_t n = (size_t)(at - text.p);
-	return span_is(span_make(at + 1, text.n - n - 1), f->account)
-		? roles_find(span_make(text.p, n), f->letter)
-		: 0;
-}
-
-static enum err read_roles(const struct json_t *claims, const struct oauth_facts *f,
-	struct grants *ret, struct err_detail *detail)
-{
-	size_t n = json_read_count(claims, "roles");
-	uint32_t roles = 0;
-	if (n > OAUTH_ROLES_MAX)
-		return refuse("The token has more than 256 roles.", detail);
-	for (size_t i = 0; i < n; i++)
-		roles |= read_role(json_read_item(claims, "roles", i), f);
-	*ret = roles_grants(roles, f->letter);
-	return ERR_OK;
-}
-
 static void copy_name(struct span text, char ret[OAUTH_NAME_MAX + 1])
 {
 	static const char allowed[] =
@@ -207,7 +184,7 @@ static void copy_name(struct span text, char ret[OAUTH_NAME_MAX + 1])
 		ret[0] = '\0';
 }
 
-static enum err check_claims(const struct oauth *o, const struct json_t *claims, const char *issuer,
+static enum err check_claims(const struct oauth *o, const struct json_t *claims, struct span issuer,
 	const struct oauth_facts *f, struct bearer *ret, struct err_detail *detail)
 {
 	enum err e = check_times(o, claims, f->now, detail);
@@ -215,13 +192,36 @@ static enum err check_claims(const struct oauth *o, const struct json_t *claims,
 		e = check_issuer(o, claims, issuer, f->tenant, detail);
 	if (e == ERR_OK)
 		e = check_audience(claims, f, detail);
-	if (e == ERR_OK && o->basic)
-		ret->grants = roles_grants(ROLES_ALL, f->letter);
-	else if (e == ERR_OK)
-		e = read_roles(claims, f, &ret->grants, detail);
+	if (e == ERR_OK && json_read_count(claims, "roles") > OAUTH_ROLES_MAX)
+		e = refuse("The token has more than 256 roles.", detail);
 	const char *who = json_read_has(claims, "oid") ? "oid" : "sub";
 	copy_name(json_read_text(claims, who), ret->object);
 	copy_name(json_read_text(claims, "tid"), ret->tenant);
+	return e;
+}
+
+static enum err check_basic(const struct oauth *o, const struct jwt *t, const struct oauth_facts *f,
+	struct bearer *ret, struct err_detail *detail)
+{
+	enum err e = check_claims(o, t->claims, (struct span){ 0 }, f, ret, detail);
+	if (e == ERR_OK)
+		ret->grants = roles_grants(ROLES_ALL, f->letter);
+	return e;
+}
+
+static enum err check_signed(struct oauth *o, const struct jwt *t, const struct oauth_facts *f,
+	struct bearer *ret, struct err_detail *detail)
+{
+	const struct jwk_set *keys = key_file_take(&o->keys);
+	struct span issuer;
+	enum err e = jwk_set_verify(keys, t, &issuer, detail);
+	if (e == ERR_OK)
+		e = check_claims(o, t->claims, issuer, f, ret, detail);
+	if (e == ERR_OK)
+		ret->grants = roles_grants(
+			assignments_roles(jwk_set_file(keys), t->claims, f->letter, f->account),
+			f->letter);
+	key_file_release(&o->keys);
 	return e;
 }
 
@@ -229,15 +229,12 @@ enum err oauth_check(struct oauth *o, struct span token, const struct oauth_fact
 	struct bearer *ret, struct err_detail *detail)
 {
 	struct err_detail why = { 0 };
-	char issuer[ISSUER_MAX] = "";
 	struct jwt t;
 	*ret = (struct bearer){ 0 };
 	enum err e = jwt_read(token, &t, &why);
 	if (e == ERR_OK) {
-		if (!o->basic)
-			e = key_file_verify(&o->keys, &t, issuer, sizeof(issuer), &why);
-		if (e == ERR_OK)
-			e = check_claims(o, t.claims, issuer, facts, ret, &why);
+		e = o->basic ? check_basic(o, &t, facts, ret, &why)
+			     : check_signed(o, &t, facts, ret, &why);
 		jwt_fini(&t);
 	}
 	return e == ERR_OK || e == ERR_NO_MEMORY ? e : refuse(why.text, detail);

@@ -182,6 +182,22 @@ def test_OA7_a_role_is_for_the_account_that_it_names(keys):
     fails(client.ask(issuer.token(role), "GET", "/?comp=list", "queue"), 403, DENIED)
 
 
+def test_OA16_the_file_assigns_roles_to_claims(keys):
+    client, issuer = keys
+    issuer.write(client.file, assignments=[
+        {"oid": "a-1", "role": READER.format("Table")},
+        {"groups": "team", "tid": "t-1", "role": [f"{CHANGES_TABLE}@{client.account}", f"{CHANGES_QUEUE}@other"]}])
+    ok(client.ask(issuer.token(oid="a-1"), "GET", "/Tables"))
+    fails(client.ask(issuer.token(oid="a-2"), "GET", "/Tables"), 403, DENIED)
+    member = issuer.token(groups=["x", "team"], tid="t-1")
+    ok(client.ask(member, "POST", "/Tables", body={"TableName": "Rows"}))
+    fails(client.ask(member, "PUT", "/jobs", "queue"), 403, DENIED)
+    fails(client.ask(issuer.token(groups=["x", "team"]), "GET", "/Tables"), 403, DENIED)
+    issuer.write(client.file, assignments=[{"role": READER.format("Table")}])
+    ok(client.ask(issuer.token(oid="a-1"), "GET", "/Tables"))
+    assert "assignment 1 needs a 'role' and a claim" in client.server.log()
+
+
 @pytest.mark.parametrize("service, path", [("table", "/Tables"), ("queue", "/?comp=list"), ("blob", "/?comp=list")])
 def test_OA8_the_audience_is_storage_or_the_service_of_the_account(keys, service, path):
     client, issuer = keys

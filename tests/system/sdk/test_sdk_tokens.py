@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """TokenCredential in the SDKs of JavaScript and Python, against a server that knows the issuer's keys."""
 
+import contextlib
 import datetime
+import http.server
 import json
 import pathlib
 import shutil
+import ssl
 import tempfile
+import threading
 import time
+import urllib.parse
 
 import certificates
 import conftest
@@ -40,6 +45,7 @@ def secure(rowfs):
         *options, f"--rest-cert={work}/a.pem", f"--rest-key={work}/a.key",
         f"--oauth=jwks:{issuer.write(work / 'keys.json')}"], work / "serve.log")
     server.pem, server.tokens = work / "a.pem", make_tokens(issuer)
+    server.keys, server.issuer = work / "keys.json", issuer
     try:
         yield server.start()
     finally:
@@ -134,3 +140,72 @@ def test_python_user_delegation_sas(client, secure):
     blob = BlobClient.from_blob_url(f"{box.url}/one?{sas}", retry_total=0, connection_verify=str(secure.pem))
     assert blob.download_blob().readall() == b"hello"
     refused(403, blob.delete_blob)
+
+
+# Of another name the library would ask Microsoft whether the authority is known.
+TENANT = "adfs"
+
+
+@contextlib.contextmanager
+def authority(pem, issuer):
+    """A token endpoint as that of Microsoft Entra ID, on localhost.  Gives its port."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def say(self, what):
+            body = json.dumps(what).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self):
+            base = f"https://localhost:{self.server.server_port}/{TENANT}"
+            self.say({"token_endpoint": f"{base}/oauth2/v2.0/token", "issuer": f"{base}/v2.0",
+                      "authorization_endpoint": f"{base}/oauth2/v2.0/authorize"})
+
+        def do_POST(self):
+            form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            assert form["scope"] == ["https://storage.azure.com/.default"] and form["client_secret"] == ["secret"]
+            token = issuer.token(oid=form["client_id"][0], iss=f"https://sts.windows.net/{TENANT}/")
+            self.say({"token_type": "Bearer", "expires_in": 600, "access_token": token})
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("localhost", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem, pem.with_suffix(".key"))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_python_azure_identity(rowfs, secure, monkeypatch):
+    """A client secret gets a token from an issuer, whose keys the server knows, and the file assigns a role to the client."""
+    identity = pytest.importorskip("azure.identity", reason="needs Debian's python3-azure")
+    from azure.storage.blob import BlobServiceClient
+    monkeypatch.setenv("NO_PROXY", "*")
+    issuer = Issuer()
+    issuer.write(secure.keys, issuer=f"https://sts.windows.net/{TENANT}/", assignments=[
+        {"oid": "writer", "role": "Storage Blob Data Contributor"}, {"oid": "reader", "role": ["StorageBlobDataReader"]}])
+    url = sdk.parts(sdk.new_account(rowfs, secure))["BlobEndpoint"]
+    options = {"retry_total": 0, "connection_verify": str(secure.pem)}
+    try:
+        with authority(secure.pem, issuer) as port:
+            def service(client_id):
+                credential = identity.ClientSecretCredential(
+                    TENANT, client_id, "secret", authority=f"https://localhost:{port}", **options)
+                return BlobServiceClient(url, credential=credential, **options)
+            service("writer").create_container("box").upload_blob("one", b"hello")
+            reads = service("reader").get_container_client("box")
+            assert reads.download_blob("one").readall() == b"hello"
+            refused(403, reads.delete_blob, "one")
+            refused(403, service("nobody").create_container, "more")
+    finally:
+        secure.issuer.write(secure.keys)

@@ -10,7 +10,6 @@
 struct run {
 	struct cmd_env *env;
 	struct progress progress;
-	bool counting; /* the steps are done, now it is items */
 	uint64_t findings;
 	struct json_build json; /* with --json: its array of findings is open */
 	bool as_json;
@@ -29,19 +28,10 @@ static bool tell_finding(void *arg, const char *finding)
 	return !r->env->cancelled(r->env->cancel_arg);
 }
 
-static void tell_progress(void *arg, uint64_t done, uint64_t total)
+static void tell_progress(void *arg, enum verify_phase phase, uint64_t done, uint64_t total)
 {
 	struct run *r = arg;
-	if (total > 0) {
-		progress_step(&r->progress, done, total);
-		return;
-	}
-	if (!r->counting) {
-		progress_clear(&r->progress);
-		progress_start(&r->progress, r->env, "items");
-		r->counting = true;
-	}
-	progress_show(&r->progress, done, 0, 0);
+	progress_verify(&r->progress, phase, done, total);
 }
 
 static const char *plural(uint64_t n)

@@ -4,6 +4,7 @@
 #include "daemon/core/rows_out.h"
 #include "daemon/core/table_arg.h"
 #include "daemon/rows/rows.h"
+#include "service/check/estimate.h"
 #include "service/check/salvage.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
@@ -19,7 +20,7 @@ struct run {
 	struct cmd_env *env;
 	struct row_source *source;
 	struct progress progress; /* of messages */
-	uint64_t messages;
+	uint64_t messages, expected;
 };
 
 static bool check(const struct args *args, FILE *err)
@@ -70,13 +71,34 @@ static enum err open_rows(struct run *r, const struct args *args, const struct t
 	return e;
 }
 
+/* Returns how many rows are expected; 0: it is not known. */
+static uint64_t expected_rows(
+	struct cmd_env *env, const struct args *args, const struct table_arg *t)
+{
+	struct item table = { 0 }, partition = { 0 };
+	struct estimate rows = { 0 };
+	if (env->service == NULL || args_value(args, "filter") != NULL || !isatty(env->err_fd))
+		return 0;
+	struct store *s = service_store(env->service);
+	enum err e = table_find(env->service, t->account, t->table, &table);
+	if (e == ERR_OK && args->nwords > 2)
+		e = store_child(s, NULL, table.id, CLASS_KEYED, span_of(args->words[2]), WANT_ATTRS,
+			&partition);
+	else if (e == ERR_OK)
+		e = estimate_table(s, NULL, table.id, &rows);
+	uint64_t n = args->nwords > 2 ? partition.size : rows.items;
+	item_fini(&partition);
+	item_fini(&table);
+	return e == ERR_OK ? n : 0;
+}
+
 /* ---- queues ---- */
 
 static bool on_messages(void *arg, struct span lines, uint64_t n)
 {
 	struct run *r = arg;
 	r->messages += n;
-	progress_show(&r->progress, r->messages, 0, 0);
+	progress_show(&r->progress, r->messages, r->messages, r->expected);
 	return fwrite(lines.p, 1, lines.n, r->env->out) == lines.n &&
 		!r->env->cancelled(r->env->cancel_arg);
 }
@@ -92,6 +114,10 @@ static enum err write_messages(struct run *r, const struct table_arg *t, struct 
 	item_fini(&account);
 	if (e != ERR_OK)
 		return e;
+	struct item queue = { 0 };
+	if (store_get(service_store(s), NULL, id, WANT_ATTRS, &queue) == ERR_OK)
+		r->expected = queue.size;
+	item_fini(&queue);
 	progress_start(&r->progress, r->env, "messages");
 	if (isatty(r->env->out_fd))
 		r->progress.to = NULL;
@@ -160,7 +186,7 @@ static int run(struct cmd_env *env, const struct args *args)
 		e = open_rows(&r, args, &t, format == TRANSFER_CSV ? ROW_FORM_CSV : ROW_FORM_NDJSON,
 			&why);
 	if (e == ERR_OK && !t.queue)
-		e = rows_out(env, r.source, 0, &why);
+		e = rows_out(env, r.source, expected_rows(env, args, &t), 0, &why);
 	if (r.source != NULL)
 		r.source->close(r.source);
 	if (e == ERR_OK)

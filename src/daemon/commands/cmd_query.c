@@ -101,7 +101,7 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct row_query q = ROW_QUERY_ALL(form);
 	enum err e = open_rows(env, args, &q, &source, &why);
 	if (e == ERR_OK)
-		e = rows_out(env, source,
+		e = rows_out(env, source, 0,
 			(aligned ? ROWS_OUT_ALIGNED : 0u) |
 				(args_has(args, "quiet") ? ROWS_OUT_QUIET : 0u),
 			&why);

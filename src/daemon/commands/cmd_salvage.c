@@ -18,14 +18,21 @@ struct run {
 	struct store_salvage salvage;
 	struct loss_teller teller;
 	struct verify_counts found;
+	struct progress checking; /* of the new store */
 };
 
 static bool on_finding(void *arg, const char *finding)
 {
 	struct run *r = arg;
+	progress_clear(&r->checking);
 	(void)command_fail(stderr, "salvage", "not clean: %s", finding);
-	(void)r;
 	return !signals_cancelled(NULL);
+}
+
+static void on_progress(void *arg, enum verify_phase phase, uint64_t done, uint64_t total)
+{
+	struct run *r = arg;
+	progress_verify(&r->checking, phase, done, total);
 }
 
 /* Checks the new store before it gets its name. */
@@ -38,7 +45,10 @@ static enum err verify(struct run *r, struct err_detail *why)
 		e = service_new(store, &s);
 	if (e != ERR_OK)
 		return e;
-	e = service_verify(s, on_finding, NULL, r, &r->found);
+	const struct cmd_env env = { .err = stderr, .err_fd = STDERR_FILENO };
+	progress_start(&r->checking, &env, "items checked");
+	e = service_verify(s, on_finding, on_progress, r, &r->found);
+	progress_clear(&r->checking);
 	service_free(s);
 	return e;
 }

@@ -105,6 +105,20 @@ void progress_step(struct progress *p, uint64_t step, uint64_t of)
 	draw(p, step < of ? (double)step / (double)of : 1.0, text);
 }
 
+void progress_verify(struct progress *p, enum verify_phase phase, uint64_t done, uint64_t total)
+{
+	if (phase == VERIFY_ENGINE) {
+		progress_step(p, done, total);
+		return;
+	}
+	if (!p->counting) {
+		progress_clear(p);
+		p->started_us = clock_mono_us();
+		p->counting = true;
+	}
+	progress_show(p, done, done, total);
+}
+
 void progress_clear(struct progress *p)
 {
 	if (p->shown == 0)

@@ -4,13 +4,15 @@
 #define DAEMON_CORE_PROGRESS_H
 
 #include "daemon/core/command.h"
+#include "service/check/verify.h"
 
 struct progress {
 	FILE *to; /* NULL: not a terminal, nothing is shown */
 	int fd;
 	const char *unit; /* "rows"; NULL: bytes, which are shown as sizes */
 	uint64_t started_us, shown_us;
-	int shown; /* characters of the line on the terminal */
+	int shown;     /* characters of the line on the terminal */
+	bool counting; /* progress_verify(): the steps are done */
 };
 
 /* Shows nothing where env->err is no terminal. */
@@ -20,6 +22,8 @@ void progress_start(struct progress *p, const struct cmd_env *env, const char *u
 void progress_show(struct progress *p, uint64_t count, uint64_t part, uint64_t whole);
 /* The same for steps that take times of their own: no rate. */
 void progress_step(struct progress *p, uint64_t step, uint64_t of);
+/* The same for service_verify(): its steps, then its items. */
+void progress_verify(struct progress *p, enum verify_phase phase, uint64_t done, uint64_t total);
 /* Wipes the line: before another message, and at the end. */
 void progress_clear(struct progress *p);
 double progress_seconds(const struct progress *p);

@@ -14,13 +14,15 @@
 struct run {
 	struct cmd_env *env;
 	struct row_source *source;
+	uint64_t expected;
 	struct progress progress;
 };
 
 static bool asked(void *arg)
 {
 	struct run *r = arg;
-	progress_show(&r->progress, r->source->rows(r->source), 0, 0);
+	uint64_t rows = r->source->rows(r->source);
+	progress_show(&r->progress, rows, rows, r->expected);
 	return r->env->cancelled(r->env->cancel_arg);
 }
 
@@ -66,10 +68,10 @@ static enum err copy(struct run *r, struct columns *columns, struct err_detail *
 	return e == ERR_OK ? rows_out_flush(r->env, why) : e;
 }
 
-enum err rows_out(
-	struct cmd_env *env, struct row_source *source, unsigned flags, struct err_detail *why)
+enum err rows_out(struct cmd_env *env, struct row_source *source, uint64_t expected, unsigned flags,
+	struct err_detail *why)
 {
-	struct run r = { .env = env, .source = source };
+	struct run r = { .env = env, .source = source, .expected = expected };
 	struct columns columns = COLUMNS_INIT(env->out);
 	/* A progress line would be drawn over the rows. */
 	progress_start(&r.progress, env, "rows");

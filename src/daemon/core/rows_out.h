@@ -21,9 +21,9 @@ enum rows_out_flags {
 	ROWS_OUT_QUIET = 2,   /* no progress */
 };
 
-/* Writes all of the source.  The output must be flushed: an error of it is an error of this call. */
-enum err rows_out(
-	struct cmd_env *env, struct row_source *source, unsigned flags, struct err_detail *why);
+/* Writes all of the source, of which `expected` rows are expected; 0: not known.  The output must be flushed: an error of it is an error of this call. */
+enum err rows_out(struct cmd_env *env, struct row_source *source, uint64_t expected, unsigned flags,
+	struct err_detail *why);
 /* Flushes the output.  The error has its text. */
 enum err rows_out_flush(struct cmd_env *env, struct err_detail *why);
 /* Returns the error of the output that errno tells. */

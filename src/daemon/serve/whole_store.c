@@ -6,6 +6,7 @@
 #include "daemon/core/progress.h"
 #include "daemon/core/scratch.h"
 #include "daemon/core/signals.h"
+#include "service/check/estimate.h"
 #include "service/transfer/store_transfer.h"
 #include "store/engines.h"
 
@@ -16,19 +17,23 @@
 struct run {
 	struct progress progress;
 	const struct cmd_env *env;
+	uint64_t expected; /* items */
 	struct store_transfer_counts counts;
 };
 
 static bool on_commit(void *arg, const struct store_transfer_counts *so_far)
 {
 	struct run *r = arg;
-	progress_show(&r->progress, so_far->items, 0, 0);
+	progress_show(&r->progress, so_far->items, so_far->items, r->expected);
 	return !r->env->cancelled(r->env->cancel_arg);
 }
 
 static enum err transfer(struct run *r, struct store *from, struct store_view *v, struct store *to,
 	struct err_detail *why)
 {
+	struct estimate all = { 0 };
+	if (estimate_store(from, v, &all) == ERR_OK)
+		r->expected = all.items + all.directories;
 	progress_start(&r->progress, r->env, "items");
 	enum err e = store_transfer(from, v, to, on_commit, r, &r->counts, why);
 	progress_clear(&r->progress);

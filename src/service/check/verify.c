@@ -19,7 +19,7 @@ static void engine_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct verify *v = arg;
 	if (v->progress != NULL)
-		v->progress(v->arg, done, total);
+		v->progress(v->arg, VERIFY_ENGINE, done, total);
 }
 
 /* Calls fn for each keyed child of dir, and counts all children. */
@@ -153,8 +153,8 @@ static enum err verify_fixed(struct verify *v, uint64_t id)
 	return e;
 }
 
-enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn progress, void *arg,
-	struct verify_counts *counts)
+enum err service_verify(struct service *s, store_check_fn fn, verify_progress_fn progress,
+	void *arg, struct verify_counts *counts)
 {
 	*counts = (struct verify_counts){ 0 };
 	struct verify v = { .service = s,
@@ -174,6 +174,9 @@ enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn 
 
 	e = store_view_hold(v.store, &v.view);
 	uint64_t unused;
+	/* A damaged store may have no estimate. */
+	if (e == ERR_OK && progress != NULL)
+		(void)estimate_store(v.store, v.view, &v.expected);
 	if (e == ERR_OK)
 		verify_sizes_begin(&v);
 	if (e == ERR_OK)

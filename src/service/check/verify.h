@@ -13,8 +13,15 @@ struct verify_counts {
 		findings;
 };
 
+enum verify_phase {
+	VERIFY_ENGINE, /* the engine checks itself, by steps of different lengths */
+	VERIFY_ITEMS,  /* each item is read; the total is an estimate */
+};
+typedef void (*verify_progress_fn)(
+	void *arg, enum verify_phase phase, uint64_t done, uint64_t total);
+
 /* Calls fn for each finding.  ERR_CORRUPT if there was any.  Uses the memory of a few items. */
-enum err service_verify(struct service *s, store_check_fn fn, store_progress_fn progress, void *arg,
-	struct verify_counts *counts);
+enum err service_verify(struct service *s, store_check_fn fn, verify_progress_fn progress,
+	void *arg, struct verify_counts *counts);
 
 #endif

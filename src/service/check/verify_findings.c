@@ -47,7 +47,7 @@ void verify_tell_done(struct verify *v)
 {
 	v->done++;
 	if (v->progress != NULL && v->done % 256 == 0)
-		v->progress(v->arg, v->done, 0); /* the total is unknown */
+		v->progress(v->arg, VERIFY_ITEMS, v->done, v->expected.items);
 }
 
 void verify_count(struct verify *v, const struct item *dir, struct span name)

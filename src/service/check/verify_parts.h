@@ -6,6 +6,7 @@
 #define SERVICE_CHECK_VERIFY_PARTS_H
 
 #include "codec/entity_json.h"
+#include "service/check/estimate.h"
 #include "service/check/verify.h"
 #include "service/core/kept_sizes.h"
 #include "service/core/row_line.h"
@@ -15,7 +16,7 @@ struct verify {
 	struct store *store;
 	struct store_view *view;
 	store_check_fn fn;
-	store_progress_fn progress;
+	verify_progress_fn progress;
 	void *arg;
 	struct verify_counts *counts;
 	bool stopped;
@@ -27,6 +28,7 @@ struct verify {
 	enum item_kind dir; /* the kind of the directory being listed */
 	uint64_t children;  /* of that directory */
 	uint64_t done;
+	struct estimate expected;
 	struct entity entity;
 
 	/* Sizes of streams that the last clean close left, and what the walk counts. */

@@ -7,7 +7,6 @@ import contextlib
 import fcntl
 import json
 import os
-import pty
 import re
 import signal
 import socket
@@ -22,6 +21,7 @@ from conftest import BUILD, ENV, detach, is_mount, need_fuse
 from queue_client import Queues
 from rest_client import ACCOUNT
 from store_pages import seal
+from tools import on_terminal
 
 HELPER = BUILD / "mount-helper" / "mount.rowfs"
 
@@ -431,21 +431,7 @@ def test_ctrl_c_keeps_what_was_committed(rowfs, place):
     assert len(exported(rowfs, place, "acct/Tab")) == 2500
 
 
-def on_terminal(rowfs, *args, env=ENV):
-    """What a command shows on standard error where that is a terminal."""
-    main, side = pty.openpty()
-    p = subprocess.Popen([rowfs.program, *args], env=env, stdout=subprocess.DEVNULL, stderr=side)
-    os.close(side)
-    seen = b""
-    with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
-        while part := os.read(main, 65536):
-            seen += part
-    os.close(main)
-    assert p.wait(60) == 0, seen
-    return seen.decode()
-
-
-def test_progress_is_drawn_on_a_terminal_only(rowfs, place, work):
+def test_AD15_progress_is_drawn_on_a_terminal_only(rowfs, place, work):
     (work / "in.ndjson").write_text(lines(
         *({"PartitionKey": "p", "RowKey": f"{i:06}"} for i in range(40000))))
     seen = on_terminal(rowfs, "import", place, "acct/Tab", work / "in.ndjson")
@@ -456,11 +442,13 @@ def test_progress_is_drawn_on_a_terminal_only(rowfs, place, work):
 
 @pytest.mark.parametrize("args,shown", [
     (("import", "STORE", "acct/Tab", "FILE"), r"  [\d,]+ rows  [\d,]+ rows/s  \d+:\d\d left"),
-    (("export", "STORE", "acct/Tab"), r"\r[\d,]+ rows  [\d,]+ rows/s"),
+    (("export", "STORE", "acct/Tab"), r"%  [\d,]+ rows  [\d,]+ rows/s  \d+:\d\d left"),
+    (("export", "STORE", "acct/Tab", "p"), r"%  [\d,]+ rows  [\d,]+ rows/s  \d+:\d\d left"),
+    (("export", "STORE", "acct/Tab", "--filter=PartitionKey ge 'p'"), r"\r[\d,]+ rows  [\d,]+ rows/s"),
     (("backup", "STORE", "COPY"), r"  [\d.]+ [KM]iB  ([\d.]+ [KMG]iB|0 bytes)/s  \d+:\d\d left"),
-    (("check", "STORE"), r"(?s)\] *step 1 of \d+.*\r[\d,]+ items  [\d,]+ items/s"),
+    (("check", "STORE"), r"(?s)\] *step 1 of \d+.*%  [\d,]+ items  [\d,]+ items/s  \d+:\d\d left"),
 ], ids=lambda x: x[0] if isinstance(x, tuple) else "")
-def test_progress_has_units_and_no_escapes(rowfs, place, work, args, shown):
+def test_AD15_progress_has_units_and_no_escapes(rowfs, place, work, args, shown):
     """Whatever the terminal is; the line is wiped at the end."""
     (work / "in.ndjson").write_text(lines(
         *({"PartitionKey": "p", "RowKey": f"{i:06}", "A": "a" * 800} for i in range(4000))))

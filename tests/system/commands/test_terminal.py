@@ -22,7 +22,7 @@ def environment(changes):
 
 
 @contextlib.contextmanager
-def on_terminal(rowfs, *args, env, stream="stdout"):
+def started_on_terminal(rowfs, *args, env, stream="stdout"):
     """Starts a command with one standard stream on a terminal.  Yields the process and a function that
     returns what it shows until a text comes, or until its end."""
     ours, theirs = os.openpty()
@@ -56,13 +56,13 @@ def place(request, rest_store):
 
 @pytest.mark.parametrize("env", COLOURED)
 def test_AD13_check_says_in_green_that_a_store_is_clean(rowfs, place, env):
-    with on_terminal(rowfs, "check", place, env=env) as (_, show):
+    with started_on_terminal(rowfs, "check", place, env=env) as (_, show):
         assert f"{GREEN}clean\x1b[0m" in show()
 
 
 @pytest.mark.parametrize("env", PLAIN)
 def test_AD13_check_is_plain_if_the_user_or_the_terminal_wants_that(rowfs, place, env):
-    with on_terminal(rowfs, "check", place, env=env) as (_, show):
+    with started_on_terminal(rowfs, "check", place, env=env) as (_, show):
         assert "clean" in show() and "\x1b" not in show()
 
 
@@ -75,7 +75,7 @@ def test_AD13_a_pipe_gets_no_colour(rowfs, place):
     ({}, True, True), ({"NO_COLOR": "1"}, False, True), ({"TERM": "dumb"}, False, False)))
 def test_AD13_top_has_a_bold_heading_and_clears_the_screen(rowfs, serve, rest_store, env, coloured, clears):
     serve(rest_store)
-    with on_terminal(rowfs, "top", rest_store, env=env) as (_, show):
+    with started_on_terminal(rowfs, "top", rest_store, env=env) as (_, show):
         seen = show(until="failed")
     assert (f"{BOLD}front end" in seen, "\x1b[J" in seen) == (coloured, clears)
     assert coloured or "\x1b[1m" not in seen
@@ -84,7 +84,7 @@ def test_AD13_top_has_a_bold_heading_and_clears_the_screen(rowfs, serve, rest_st
 @pytest.mark.parametrize("env, coloured", (*((e, True) for e in COLOURED), *((e, False) for e in PLAIN)))
 def test_AD13_errors_of_a_server_on_a_terminal_are_red(rowfs, rest_store, work, env, coloured):
     log = work / "access"
-    with on_terminal(rowfs, "serve", rest_store, "--rest=127.0.0.1:0", f"--access-log={log}", env=env,
+    with started_on_terminal(rowfs, "serve", rest_store, "--rest=127.0.0.1:0", f"--access-log={log}", env=env,
                      stream="stderr") as (server, show):
         show(until="REST at")
         log.unlink()

@@ -35,6 +35,20 @@ def sh(script, cwd=None, check=True, shell="bash", timeout=120, env=None, **kw):
     return done
 
 
+def on_terminal(rowfs, *args, env=ENV):
+    """What a command shows on standard error where that is a terminal."""
+    main, side = os.openpty()
+    p = subprocess.Popen([rowfs.program, *map(str, args)], env=env, stdout=subprocess.DEVNULL, stderr=side)
+    os.close(side)
+    seen = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
+        while part := os.read(main, 65536):
+            seen += part
+    os.close(main)
+    assert p.wait(60) == 0, seen
+    return seen.decode()
+
+
 def need(*programs):
     for p in programs:
         if not shutil.which(p):

@@ -4,6 +4,7 @@ while others read and write it."""
 
 import json
 import os
+import re
 import subprocess
 import termios
 import threading
@@ -11,7 +12,7 @@ import threading
 import pytest
 
 from conftest import ENV
-from tools import get, put
+from tools import get, on_terminal, put
 
 ROWS = 3000
 
@@ -47,6 +48,11 @@ def test_BK8_a_closed_store_gives_freed_space_back(rowfs, roomy):
     assert oct(roomy.stat().st_mode & 0o777) == "0o600"
     again = json.loads(rowfs("compact", "--json", roomy).stdout)
     assert again["before"] == again["after"]
+
+
+def test_AD15_compact_shows_bytes_a_second_and_the_time_left(rowfs, roomy):
+    seen = on_terminal(rowfs, "compact", roomy)
+    assert re.search(r"%  [\d.]+ [KM]iB  ([\d.]+ [KMG]iB|0 bytes)/s  \d+:\d\d left", seen), seen
 
 
 def test_BK8_a_served_store_is_read_and_written_meanwhile(rowfs, roomy, mount):

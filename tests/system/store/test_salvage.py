@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -15,6 +16,7 @@ import pytest
 import damage
 import store_pages
 from old_schema import without_maps
+from tools import on_terminal
 
 PAGE = damage.PAGE
 MANY = 20000
@@ -206,6 +208,12 @@ def test_BK6_the_log_of_a_killed_server_is_read(rowfs, damaged, work, mount, req
     assert rows[("p00", "new")]["N"] == 1 and rows[("p00", "000000")]["N"] == 1
     assert ("p00", "000020") not in rows
     assert len(rows) > MANY - 60
+
+
+def test_AD15_salvage_shows_pages_and_then_items_with_the_time_left(rowfs, damaged, work):
+    seen = on_terminal(rowfs, "salvage", damaged, work / "new.rowfs")
+    for unit in "pages", "items checked":
+        assert re.search(rf"%  [\d,]+ {unit}  [\d,]+ {unit}/s  \d+:\d\d left", seen), (unit, seen)
 
 
 def test_salvage_makes_nothing_where_it_cannot(rowfs, damaged, work):

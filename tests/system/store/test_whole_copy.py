@@ -3,11 +3,12 @@
 
 import json
 import os
+import re
 
 import pytest
 from everything import fill, seen
 from rest_client import ACCOUNT
-from tools import raises
+from tools import on_terminal, raises
 
 SOCKETS = ("rest=127.0.0.1:0", "rest=blob=127.0.0.1:0")
 
@@ -38,6 +39,12 @@ def test_BK9_a_copy_of_a_store_shows_what_the_store_showed(rowfs, filled, mount,
     after = seen(m, copy)
     for part in before:
         assert after[part] == before[part], part
+
+
+def test_AD15_a_copy_shows_items_a_second_and_the_time_left(rowfs, filled, work):
+    seen = on_terminal(rowfs, "copy", filled[0], work / "copy.rowfs")
+    share = re.search(r"(\d+)%  ([\d,]+) items  [\d,]+ items/s  \d+:\d\d left", seen)
+    assert share and int(share[1]) <= 100, seen
 
 
 def test_BK9_a_copy_goes_into_an_empty_store(rowfs, rest_store, work):

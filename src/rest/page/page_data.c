@@ -26,6 +26,8 @@ static const struct page_data all[] = {
 	{ SPAN_LIT("/heat/"), COST_USUAL, page_heat_add },
 	{ SPAN_LIT("/partitions/"), COST_LONG, page_partitions_add },
 	{ SPAN_LIT("/sizes/"), COST_LONG, page_sizes_add },
+	{ SPAN_LIT("/compare/"), COST_LONG, page_compare_add },
+	{ SPAN_LIT("/snapshots"), COST_USUAL, page_snapshots_add, page_snapshots_change },
 	{ SPAN_LIT("/sas/"), COST_USUAL, page_sas_add },
 };
 
@@ -48,17 +50,21 @@ static void read_names(const struct page_data *data, struct span path, struct pa
 	ask->table = rest;
 }
 
-enum err page_data_write(const struct page_data *data, struct service *service,
+enum err page_data_write(const struct page_data *data, struct service *service, struct span method,
 	const struct url_parts *parts, struct buf *out, struct err_detail *detail)
 {
 	struct json_build b;
 	struct arena arena = { 0 };
-	struct page_ask ask = { .service = service, .arena = &arena, .detail = detail };
+	bool reads = span_is(method, "GET") || span_is(method, "HEAD");
+	struct page_ask ask = { .service = service,
+		.arena = &arena,
+		.removes = span_is(method, "DELETE"),
+		.detail = detail };
 	read_names(data, parts->path, &ask);
 	enum err e = query_params_parse(parts->query, &arena, &ask.params, detail);
 	json_begin(&b);
 	if (e == ERR_OK)
-		e = data->add(&ask, &b);
+		e = reads ? data->add(&ask, &b) : data->change(&ask);
 	json_end(&b, out);
 	arena_fini(&arena);
 	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : e;

@@ -6,9 +6,11 @@
  *   /heat/ACCOUNT/TABLE        the heat of each tracked partition of a table
  *   /partitions/ACCOUNT/TABLE  a window on its partitions (partitions.c)
  *   /sizes/ACCOUNT/TABLE       its rows and their bytes, in parts (sizes.c)
+ *   /compare/ACCOUNT/TABLE     how it differs in two versions of the store (compare.c)
+ *   /snapshots                 those of the store; POST and DELETE with name= make and remove one
  *   /sas/ACCOUNT               a shared access signature (sas.c)
  *
- * All of it is read with GET and needs the session, which the caller checks. */
+ * The rest is read with GET.  All of it needs the session, which the caller checks. */
 #ifndef REST_PAGE_PAGE_DATA_H
 #define REST_PAGE_PAGE_DATA_H
 
@@ -22,6 +24,7 @@ struct page_ask {
 	struct arena *arena;        /* for what lives as long as the request */
 	struct span account, table; /* "" where the path has none */
 	struct query_params params;
+	bool removes; /* of a change: DELETE, else POST */
 	struct err_detail *detail;
 };
 
@@ -30,12 +33,13 @@ struct page_data {
 	enum request_cost cost;
 	/* Adds the members of the answer. */
 	enum err (*add)(const struct page_ask *ask, struct json_build *b);
+	enum err (*change)(const struct page_ask *ask); /* NULL: it is only read */
 };
 
 /* Returns the data with this path, or NULL. */
 const struct page_data *page_data_find(struct span path);
-/* Writes the answer.  The status is that of the error in the response of an error. */
-enum err page_data_write(const struct page_data *data, struct service *service,
+/* Writes the answer: an object.  POST and DELETE change what data->change is for, and give an empty one. */
+enum err page_data_write(const struct page_data *data, struct service *service, struct span method,
 	const struct url_parts *parts, struct buf *out, struct err_detail *detail);
 
 /* The implementations, each in a file of its own. */
@@ -43,6 +47,9 @@ enum err page_live_add(const struct page_ask *ask, struct json_build *b);
 enum err page_heat_add(const struct page_ask *ask, struct json_build *b);
 enum err page_partitions_add(const struct page_ask *ask, struct json_build *b);
 enum err page_sizes_add(const struct page_ask *ask, struct json_build *b);
+enum err page_compare_add(const struct page_ask *ask, struct json_build *b);
+enum err page_snapshots_add(const struct page_ask *ask, struct json_build *b);
+enum err page_snapshots_change(const struct page_ask *ask);
 enum err page_sas_add(const struct page_ask *ask, struct json_build *b);
 
 /* Sets the sockets of the process, as of rest_endpoint().  The strings must live as long as a socket

@@ -30,7 +30,7 @@ void page_key_set(struct page_key *k, struct span order)
 
 struct span page_key_span(const struct page_key *k)
 {
-	return span_make(k->given ? k->order : NULL, k->n);
+	return k->given ? span_make(k->order, k->n) : (struct span){ 0 };
 }
 
 void page_key_add(struct json_build *b, const char *name, struct span order)

@@ -162,6 +162,15 @@ def test_PG8_the_parts_of_a_table_add_up(page, rowfs):
     assert sum(p["bytes"] for p in parts) == (49_999 + 60_000 + 100) * len('{"A":1}\n')
 
 
+def test_PG8_a_row_with_an_empty_key_counts(page):
+    with Client(page.server.port) as client:
+        for partition in "a", "b":
+            for row in "", "1":
+                ok(client.insert("Tab", {"PartitionKey": partition, "RowKey": row}))
+    found = get(page, f"/sizes/{ACCOUNT}/Tab")
+    assert (found["partitions"], found["rows"]) == (2, 4)
+
+
 def test_PG8_a_row_of_a_removed_partition_hides_none_of_the_next(page):
     fill(page, ["b"])
     assert get(page, f"/sizes/{ACCOUNT}/Tab?from=a&row=z")["rows"] == 1

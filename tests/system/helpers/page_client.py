@@ -43,7 +43,10 @@ class Page:
 
 
 def page_of(server):
-    return Page("\n".join(server.endpoints))
+    """The page of a server, which is its .server."""
+    page = Page("\n".join(server.endpoints))
+    page.server = server
+    return page
 
 
 @contextlib.contextmanager

@@ -13,11 +13,12 @@ import * as blobs from "/blobs.js";
 import * as live from "/live.js";
 import * as partitions from "/partitions.js";
 import * as queues from "/queues.js";
+import * as snapshots from "/snapshots.js";
 import * as tables from "/tables.js";
 import { at, attempt, el, withdraw } from "/dom.js";
 import { addressOf, readAddress } from "/route.js";
 
-const VIEWS = [tables, partitions, queues, blobs, live];
+const VIEWS = [tables, partitions, snapshots, queues, blobs, live];
 let shown = { account: null, view: null, end: new AbortController() };
 
 function mark(links, current) {

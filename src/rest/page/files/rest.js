@@ -13,9 +13,13 @@ function annotateDouble(name, value, context) {
 	return value;
 }
 
+export function parseRow(text) {
+	return JSON.parse(text, annotateDouble);
+}
+
 async function get(path) {
 	const answer = await ask(path, { headers: ACCEPT });
-	return { body: JSON.parse(await answer.text(), annotateDouble), headers: answer.headers };
+	return { body: parseRow(await answer.text()), headers: answer.headers };
 }
 
 // The query of the next part, or null behind the last one.

@@ -6,6 +6,7 @@
 #include "base/may_block.h"
 #include "cloudstore/refresh.h"
 #include "cloudstore/sending.h"
+#include "cloudstore/walk.h"
 #include "model/etag.h"
 
 #include <stdlib.h>
@@ -218,6 +219,12 @@ static enum err send_one(struct sending *w, struct client *client)
 	return e == ERR_OK ? take_answer(w, etag) : e;
 }
 
+static void forget(struct sending *w)
+{
+	confirmed_forget(w->s->confirmed, w->at.dir.id != 0 ? w->at.dir.id : w->at.table);
+	walk_forget(w->s, w->at.table);
+}
+
 static enum err send_rows(struct sending *w, size_t n)
 {
 	struct client *client;
@@ -228,7 +235,7 @@ static enum err send_rows(struct sending *w, size_t n)
 	clients_give(&w->s->clients, client);
 	/* The shadow is out of date, or may be. */
 	if (e != ERR_OK)
-		confirmed_forget(w->s->confirmed, w->at.dir.id != 0 ? w->at.dir.id : w->at.table);
+		forget(w);
 	return e;
 }
 
@@ -284,7 +291,7 @@ static enum err follow(
 			buf_span(&w[i].at.rk), false, asked_us);
 	if (e == ERR_OK)
 		return ERR_OK;
-	confirmed_forget(w->s->confirmed, w->at.dir.id);
+	forget(w);
 	return err_set(w->why, ERR_OUTCOME_UNKNOWN,
 		"the service made the change, but the mount could not keep it: %s", err_text(e));
 }

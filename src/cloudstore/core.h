@@ -24,6 +24,8 @@ struct cloudstore {
 	struct confirmed *confirmed;
 	uint64_t account;      /* its id in the shadow */
 	_Atomic int etag_form; /* enum etag_form */
+	_Atomic uint64_t
+		walked[CLOUDSTORE_STRIPES]; /* by table: the partition that was read last */
 	/* By the id of the table, or of the account: held for writing while its names are read or
 	 * changed, for reading while a row is. */
 	struct rwlock tables[CLOUDSTORE_STRIPES];

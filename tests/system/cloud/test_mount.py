@@ -82,6 +82,29 @@ def test_each_tool_costs_few_requests(second):  # noqa: F811
     assert second.cost(lambda: subprocess.run(["du", "-s", mnt], check=True, capture_output=True)) == 0
 
 
+def test_what_is_read_ahead_is_what_the_service_has(there):  # noqa: F811
+    """Partitions of all sizes.  After they were listed, rows and whole partitions come and go elsewhere."""
+    sizes = {"a": 3, "b": 1, "c": 1, "d": 1200, "e": 2, "f": 1, "g": 1, "h": 4, "i": 1}
+    there.account("import", "Posts", input=lines({"PartitionKey": p, "RowKey": f"{i:04}", "N": 1}
+                                                 for p, n in sizes.items() for i in range(n)))
+    mnt = there.mounted("cache=3600") / "Posts"
+    assert os.listdir(mnt) == list(sizes)
+    for p in sizes:  # so that the mount has old rows
+        os.listdir(mnt / p)
+    there.mount.umount()
+    there.mount.start()
+    assert os.listdir(mnt) == list(sizes)
+    ok(there.client.delete("Posts", "c", "0000"))
+    ok(there.client.delete("Posts", "h", "0002"))
+    ok(there.client.replace("Posts", "d", "1100", {"N": 2}))
+    for p in ("cc", "f"):
+        ok(there.client.insert("Posts", {"PartitionKey": p, "RowKey": "new", "N": 1}))
+    for p, n in sizes.items():
+        names = [f"{i:04}.json" for i in range(n) if (p, i) not in (("c", 0), ("h", 2))]
+        assert os.listdir(mnt / p) == [*names, *(["new.json"] if p == "f" else [])]
+    assert json.loads(get(mnt / "d/1100.json")) == {"N": 2} and json.loads(get(mnt / "f/new.json")) == {"N": 1}
+
+
 def test_queries_and_streams_read_the_account(there):  # noqa: F811
     there.account("import", "Posts", input=numbered(1200, partitions=3))
     mnt = there.mounted()

@@ -20,8 +20,9 @@ from there import second, there_with  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
 PARTITIONS, ROWS = 3, 5
-TABLES = KEYS = PARTITION = ROW = 1
-WALK = TABLES + KEYS + PARTITIONS
+TABLES = KEYS = PARTITION = ROW = PAGE = 1
+# The second partition that is read shows a walk: the next page has all rows from there on.
+WALK = TABLES + KEYS + PARTITION + PAGE
 NAME = TABLES + PARTITION + ROW  # a path of a row
 CHANGE = 1
 COSTS = [
@@ -55,6 +56,19 @@ def test_a_tool_costs_the_least_requests(second, work, command, first, again):  
     assert second.cost(lambda: sh(command, cwd=mnt)) == first
     if again is not None:
         assert second.cost(lambda: sh(command, cwd=mnt)) == again
+
+
+@pytest.mark.parametrize("rows, pages", [(1, 1), (3, 2)])
+def test_a_walk_of_many_small_partitions_costs_pages_of_rows(second, rows, pages):  # noqa: F811
+    """400 partitions: a request for each would take 20 seconds where an answer takes 50 ms."""
+    second.account("import", "Posts", input=lines({"PartitionKey": f"p{i:04}", "RowKey": f"{j}", "N": i}
+                                                  for i in range(400) for j in range(rows)))
+    mnt = second.mounted("cache=3600")
+    found = []
+    cost = second.cost(lambda: found.append(sh("grep -r N Posts", cwd=mnt).stdout))
+    assert len(found[0].splitlines()) == 400 * rows
+    # The last partition of a page may not be whole, and is read again.
+    assert TABLES + pages * KEYS < cost <= TABLES + pages * KEYS + PARTITION + pages * PAGE + 1
 
 
 def elsewhere(mnt):

@@ -4,6 +4,7 @@
  * cache, since others change it in place. */
 #include "fs/blob/read_file.h"
 
+#include "fs/blob/nodes.h"
 #include "fs/blob/pages.h"
 #include "service/blobs/blobs.h"
 
@@ -121,6 +122,7 @@ enum err read_file_open(
 			: blob->record.type == BLOB_PAGES                ? &pages_ops
 									 : &file_ops,
 		.fs = fs,
+		.lock_id = blob_ino(container, blob->item.key),
 		.immutable = blob->record.type != BLOB_PAGES };
 	f->container = container;
 	f->blob = *blob;

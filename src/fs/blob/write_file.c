@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/blob/write_file.h"
 
+#include "fs/blob/nodes.h"
 #include "fs/refused/reason.h"
 
 #include <fcntl.h>
@@ -100,7 +101,8 @@ enum err write_file_open(struct fs *fs, uint64_t container, struct span name, ui
 	struct write_file *f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return ERR_NO_MEMORY;
-	f->file = (struct vfile){ .ops = &file_ops, .fs = fs };
+	f->file =
+		(struct vfile){ .ops = &file_ops, .fs = fs, .lock_id = blob_ino(container, name) };
 	f->append = (flags & O_APPEND) != 0;
 	f->writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
 	f->container = container;

@@ -121,6 +121,8 @@ struct vfile {
 	struct fs *fs;
 	bool immutable; /* the node's content never changes: the kernel may keep it, and its
 			   size is the node's; else direct I/O */
+	uint64_t
+		lock_id; /* what its locks are kept by, where several nodes share them; 0: the node */
 	/* Set by a read: it is asked again later, and holds no thread meanwhile. */
 	struct vwait wait;
 	bool noted; /* set by a method whose error has its reason (fs/refused/reason.h) already */

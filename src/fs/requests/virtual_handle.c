@@ -254,7 +254,8 @@ void virtual_fini(struct fs *fs, struct handle *h)
 enum err virtual_lock_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret)
 {
 	(void)fs, (void)shows;
-	*ret = nid_base(h->nid);
+	bool shares = h->file != NULL && h->file->lock_id != 0;
+	*ret = shares ? h->file->lock_id : nid_base(h->nid);
 	return ERR_OK;
 }
 

@@ -242,7 +242,7 @@ const char *blob_item_wrong(const struct item *it)
 		return it->flags != 0 ? "it has flags that an extent cannot have" : NULL;
 	case ITEM_PIECE:
 		/* The flags of pages are their mask. */
-		if (it->size != it->body.n || it->size == 0 || it->size > EXTENT_PIECE_BYTES ||
+		if (it->size != it->body.n || it->size > EXTENT_PIECE_BYTES ||
 			(it->flags != 0 &&
 				it->size !=
 					BLOB_PAGE_BYTES * (unsigned)__builtin_popcount(it->flags)))

@@ -60,6 +60,11 @@ enum err blob_upload_make_extent(struct blob_upload *u, struct err_detail *detai
 	return e;
 }
 
+static bool is_zeros(struct span s)
+{
+	return s.p[0] == 0 && memcmp(s.p, s.p + 1, s.n - 1) == 0;
+}
+
 /* Writes n bytes from the front of the rest. */
 static enum err write_pieces(struct blob_upload *u, size_t n, struct err_detail *detail)
 {
@@ -69,12 +74,13 @@ static enum err write_pieces(struct blob_upload *u, size_t n, struct err_detail 
 	enum err e = u->extent == 0 ? blob_upload_make_extent(u, detail) : ERR_OK;
 	for (size_t at = 0; at < n; at += EXTENT_PIECE_BYTES, count++) {
 		size_t len = n - at < EXTENT_PIECE_BYTES ? n - at : EXTENT_PIECE_BYTES;
+		struct span bytes = span_make(u->rest.data + at, len);
 		changes[count] = (struct change){ .op = CHANGE_PUT,
 			.at = { .parent = u->extent,
 				.class = CLASS_BLOB,
 				.key = extent_key(u->pieces + count, keys[count]) },
 			.kind = ITEM_PIECE,
-			.body = span_make(u->rest.data + at, len),
+			.body = is_zeros(bytes) ? SPAN_LIT("") : bytes,
 			.attrs = ATTRS_UNSET };
 	}
 	if (e == ERR_OK) {
@@ -163,10 +169,12 @@ static enum err read_piece(struct service *s, uint64_t extent, uint64_t size, ui
 		e = e == ERR_OK ? ERR_CORRUPT : e == ERR_NOT_FOUND ? ERR_GONE : e;
 	} else if (e == ERR_OK) {
 		size_t full = left < EXTENT_PIECE_BYTES ? (size_t)left : EXTENT_PIECE_BYTES;
-		if (it.kind != ITEM_PIECE || it.body.n < full)
+		if (it.kind != ITEM_PIECE || (it.body.n > 0 && it.body.n < full))
 			e = ERR_CORRUPT;
-		else
+		else if (it.body.n > 0)
 			memcpy(out, it.body.p + from, n);
+		else
+			memset(out, 0, n);
 	}
 	item_fini(&it);
 	return e;

@@ -6,6 +6,7 @@
 
 #include "service/core/service.h"
 
+/* A piece of zeros has no bytes. */
 #define EXTENT_PIECE_BYTES ((size_t)64 << 10)
 
 struct blob_upload;

@@ -3,10 +3,12 @@
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import random
 import re
+import shutil
 import threading
 
 import pytest
@@ -287,6 +289,23 @@ def test_BL98_tools_keep_a_page_blob_sparse(rest, make, work):
         assert os.stat(rest.dir / name).st_blocks < 1000, name
 
 
+def test_BL98_qemu_img_writes_and_reads_page_blobs(rest, work):
+    if shutil.which("qemu-img") is None:
+        pytest.skip("there is no qemu-img")
+    image, disk = work / "image", rest.dir / "disk"
+    with open(image, "wb") as f:
+        f.truncate(64 << 20)
+        for at in 0, 30 << 20, (64 << 20) - 65536:
+            os.pwrite(f.fileno(), b"x" * 65536, at)
+    sh(f"qemu-img convert -f raw -O raw {image} {disk}")
+    assert xattr(disk, "blob_type") == "page" and get(disk) == get(image)
+    assert sum(end - first for first, end in listed(rest)) == 3 * 65536
+    sh(f"qemu-img convert -f raw -O qcow2 {disk} {work}/q && qemu-img compare {disk} {work}/q")
+    sh(f"qemu-img create -f raw {rest.dir}/empty 1T && qemu-img resize -f raw {rest.dir}/empty 2T")
+    info = os.stat(rest.dir / "empty")
+    assert info.st_size == 2 << 40 and info.st_blocks <= 8
+
+
 def test_BL99_an_attribute_makes_an_empty_file_a_page_blob(rest):
     path, name = rest.dir / "disk", "user.rowfs.blob_type"
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -346,3 +365,30 @@ def test_dd_and_truncate_write_page_blobs(rest):
     sh("truncate -s 1M disk && dd if=/dev/urandom of=disk bs=3000 count=100 conv=notrunc,fsync"
        " && dd if=disk of=/dev/null", cwd=rest.dir)
     assert len(body(rest)) == 1 << 20 and os.stat(rest.dir / "disk").st_blocks == 586
+
+
+@pytest.mark.parametrize("kind", ["page", "block"])
+def test_BL102_locks_belong_to_the_blob(rest, make, kind):
+    if kind == "page":
+        fd = make(1024)
+    else:
+        make(0)
+        fd = os.open(rest.dir / "block", os.O_RDWR | os.O_CREAT)
+        os.write(fd, b"x")
+        os.fsync(fd)
+    path = rest.dir / ("disk" if kind == "page" else "block")
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    others = [open(path, mode) for mode in ("rb", "r+b")]
+    try:
+        for other in others:
+            with raises("EAGAIN"):
+                fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        fcntl.flock(others[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with raises("EAGAIN"):
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    finally:
+        for other in others:
+            other.close()
+        if kind == "block":
+            os.close(fd)

@@ -115,12 +115,12 @@ static void refuse(struct response *r, int status, const char *why)
 	set_text(r, status, "text/plain; charset=utf-8", span_of(why));
 }
 
-static void send_data(const struct page_data *data, struct service *service, struct span method,
-	const struct url_parts *parts, struct response *r)
+static void send_data(const struct page_data *data, struct service *service,
+	const struct request *q, const struct url_parts *parts, struct response *r)
 {
 	struct buf text = BUF_INIT(RESPONSE_BODY_LIMIT);
 	struct err_detail why = { 0 };
-	enum err e = page_data_write(data, service, method, parts, &text, &why);
+	enum err e = page_data_write(data, service, q, parts, &text, &why);
 	if (e == ERR_OK)
 		set_text(r, 200, "application/json", buf_span(&text));
 	else
@@ -195,13 +195,16 @@ static struct refusal check_session(const struct request *q, const struct rest_s
 	return (struct refusal){ 0 };
 }
 
+/* A service checks the methods itself.  Its preflight could admit other origins. */
 static bool is_allowed(const struct request *q, const struct asked *asked)
 {
 	if (asked->rest != NULL)
 		return !span_is(q->method, "OPTIONS");
-	bool changes = asked->data != NULL && asked->data->change != NULL;
-	return only_reads(q) ||
-		(changes && (span_is(q->method, "POST") || span_is(q->method, "DELETE")));
+	const struct page_data *data = asked->data;
+	if (only_reads(q))
+		return data == NULL || data->add != NULL;
+	return data != NULL && data->change != NULL &&
+		(span_is(q->method, "POST") || span_is(q->method, "DELETE"));
 }
 
 /* Checks everything but the path of a file. */
@@ -262,7 +265,7 @@ static void answer(struct service *service, const struct request *q, enum err e,
 	else if (asked.rest != NULL)
 		ask_service(service, &asked, r);
 	else if (asked.data != NULL)
-		send_data(asked.data, service, q->method, &asked.parts, r);
+		send_data(asked.data, service, q, &asked.parts, r);
 	else if (span_starts(query, SPAN_LIT(LINK_TEXT)) && span_is(path, "/"))
 		open_link(q, query, r);
 	else

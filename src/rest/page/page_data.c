@@ -29,6 +29,7 @@ static const struct page_data all[] = {
 	{ SPAN_LIT("/compare/"), COST_LONG, page_compare_add },
 	{ SPAN_LIT("/snapshots"), COST_USUAL, page_snapshots_add, page_snapshots_change },
 	{ SPAN_LIT("/sas/"), COST_USUAL, page_sas_add },
+	{ SPAN_LIT("/import/"), COST_LONG, NULL, page_import },
 };
 
 const struct page_data *page_data_find(struct span path)
@@ -50,21 +51,23 @@ static void read_names(const struct page_data *data, struct span path, struct pa
 	ask->table = rest;
 }
 
-enum err page_data_write(const struct page_data *data, struct service *service, struct span method,
-	const struct url_parts *parts, struct buf *out, struct err_detail *detail)
+enum err page_data_write(const struct page_data *data, struct service *service,
+	const struct request *q, const struct url_parts *parts, struct buf *out,
+	struct err_detail *detail)
 {
 	struct json_build b;
 	struct arena arena = { 0 };
-	bool reads = span_is(method, "GET") || span_is(method, "HEAD");
+	bool reads = span_is(q->method, "GET") || span_is(q->method, "HEAD");
 	struct page_ask ask = { .service = service,
 		.arena = &arena,
-		.removes = span_is(method, "DELETE"),
+		.removes = span_is(q->method, "DELETE"),
+		.body = q->body,
 		.detail = detail };
 	read_names(data, parts->path, &ask);
 	enum err e = query_params_parse(parts->query, &arena, &ask.params, detail);
 	json_begin(&b);
 	if (e == ERR_OK)
-		e = reads ? data->add(&ask, &b) : data->change(&ask);
+		e = reads ? data->add(&ask, &b) : data->change(&ask, &b);
 	json_end(&b, out);
 	arena_fini(&arena);
 	return e == ERR_OK && !buf_ok(out) ? ERR_NO_MEMORY : e;

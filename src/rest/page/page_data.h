@@ -9,8 +9,9 @@
  *   /compare/ACCOUNT/TABLE     how it differs in two versions of the store (compare.c)
  *   /snapshots                 those of the store; POST and DELETE with name= make and remove one
  *   /sas/ACCOUNT               a shared access signature (sas.c)
+ *   /import/ACCOUNT/TABLE      imports rows (import.c)
  *
- * The rest is read with GET.  All of it needs the session, which the caller checks. */
+ * The import is a POST.  The rest is read with GET.  All of it needs the session, which the caller checks. */
 #ifndef REST_PAGE_PAGE_DATA_H
 #define REST_PAGE_PAGE_DATA_H
 
@@ -25,22 +26,24 @@ struct page_ask {
 	struct span account, table; /* "" where the path has none */
 	struct query_params params;
 	bool removes; /* of a change: DELETE, else POST */
+	struct span body;
 	struct err_detail *detail;
 };
 
 struct page_data {
 	struct span path; /* with a slash at its end: an account and a table follow */
 	enum request_cost cost;
-	/* Adds the members of the answer. */
+	/* Add the members of the answer.  NULL: it is not read, or not changed. */
 	enum err (*add)(const struct page_ask *ask, struct json_build *b);
-	enum err (*change)(const struct page_ask *ask); /* NULL: it is only read */
+	enum err (*change)(const struct page_ask *ask, struct json_build *b);
 };
 
 /* Returns the data with this path, or NULL. */
 const struct page_data *page_data_find(struct span path);
-/* Writes the answer: an object.  POST and DELETE change what data->change is for, and give an empty one. */
-enum err page_data_write(const struct page_data *data, struct service *service, struct span method,
-	const struct url_parts *parts, struct buf *out, struct err_detail *detail);
+/* Writes the answer: an object.  POST and DELETE change what data->change is for. */
+enum err page_data_write(const struct page_data *data, struct service *service,
+	const struct request *q, const struct url_parts *parts, struct buf *out,
+	struct err_detail *detail);
 
 /* The implementations, each in a file of its own. */
 enum err page_live_add(const struct page_ask *ask, struct json_build *b);
@@ -49,8 +52,9 @@ enum err page_partitions_add(const struct page_ask *ask, struct json_build *b);
 enum err page_sizes_add(const struct page_ask *ask, struct json_build *b);
 enum err page_compare_add(const struct page_ask *ask, struct json_build *b);
 enum err page_snapshots_add(const struct page_ask *ask, struct json_build *b);
-enum err page_snapshots_change(const struct page_ask *ask);
+enum err page_snapshots_change(const struct page_ask *ask, struct json_build *b);
 enum err page_sas_add(const struct page_ask *ask, struct json_build *b);
+enum err page_import(const struct page_ask *ask, struct json_build *b);
 
 /* Sets the sockets of the process, as of rest_endpoint().  The strings must live as long as a socket
  * serves the page. */

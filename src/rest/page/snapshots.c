@@ -27,8 +27,9 @@ enum err page_snapshots_add(const struct page_ask *ask, struct json_build *b)
 	return ERR_OK;
 }
 
-enum err page_snapshots_change(const struct page_ask *ask)
+enum err page_snapshots_change(const struct page_ask *ask, struct json_build *b)
 {
+	(void)b;
 	struct views *views = service_views(ask->service);
 	struct view_info info;
 	struct span name = SPAN_LIT("");

@@ -7,6 +7,7 @@ import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
 import { shareButton } from "/share.js";
 import { partitionFilter } from "/route.js";
+import { exportButton, importButton } from "/transfer.js";
 
 class Rows {
 	constructor(main, route) {
@@ -29,12 +30,15 @@ class Rows {
 		this.more = button("More rows", () => attempt(() => this.add()), { hidden: true });
 		const ask = el("form", { id: "ask", submit: (event) => this.submit(event) },
 			el("label", { for: "filter" }, "Filter"), this.filter,
-			el("button", { type: "submit" }, "Show"),
-			button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })),
-			shareButton("table", route.account, route.name), this.changes.label);
+			el("button", { type: "submit" }, "Show"));
+		const tools = el("p", { class: "actions tools" },
+			button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })), this.changes.label,
+			el("span", { class: "gap" }), importButton(route.account, route.name, () => attempt(() => this.show())),
+			exportButton(route.account, route.name, () => this.filter.value.trim()),
+			shareButton("table", route.account, route.name));
 		const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
 			el("table", {}, this.caption, this.grid.head, this.grid.body));
-		main.append(ask, this.changes.panel, scroll, this.more, this.editor.dialog);
+		main.append(ask, tools, this.changes.panel, scroll, this.more, this.editor.dialog);
 	}
 
 	submit(event) {

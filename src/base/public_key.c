@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Public keys by OpenSSL's EVP interface.  It allocates memory: when memory is out, a correct
- * signature is refused.  Failures leave nothing in OpenSSL's queue of errors, which grows
- * otherwise. */
+ * Public keys by OpenSSL's EVP interface, which allocates memory.  No failure leaves anything in
+ * OpenSSL's queue of errors, which would grow. */
 #include "base/public_key.h"
 
 #include "base/compiler.h"
@@ -26,6 +25,15 @@ struct public_key {
 
 /* ---- making ---- */
 
+/* Empties OpenSSL's queue of errors. */
+static bool memory_was_out(void)
+{
+	bool out = false;
+	for (unsigned long e; (e = ERR_get_error()) != 0;)
+		out = out || ERR_GET_REASON(e) == ERR_R_MALLOC_FAILURE;
+	return out;
+}
+
 static enum err make(EVP_PKEY_CTX *ctx, OSSL_PARAM *params, bool curve, struct public_key **ret)
 {
 	struct public_key *k = calloc(1, sizeof(*k));
@@ -38,7 +46,7 @@ static enum err make(EVP_PKEY_CTX *ctx, OSSL_PARAM *params, bool curve, struct p
 		EVP_PKEY_fromdata(ctx, &k->evp, EVP_PKEY_PUBLIC_KEY, params) == 1;
 	if (!ok) {
 		public_key_free(k);
-		return ERR_INVALID_INPUT;
+		return memory_was_out() ? ERR_NO_MEMORY : ERR_INVALID_INPUT;
 	}
 	*ret = k;
 	return ERR_OK;
@@ -142,7 +150,10 @@ enum err public_key_verify(const struct public_key *k, struct span text, struct 
 		EVP_DigestVerifyInit(ctx, NULL, EVP_sha256(), NULL, k->evp) == 1 &&
 		EVP_DigestVerify(ctx, (const unsigned char *)sig.p, sig.n,
 			(const unsigned char *)text.p, text.n) == 1;
+	enum err e = ok                           ? ERR_OK
+		: ctx == NULL || memory_was_out() ? ERR_NO_MEMORY
+						  : ERR_AUTH_FAILED;
 	EVP_MD_CTX_free(ctx);
 	ERR_clear_error();
-	return ok ? ERR_OK : ERR_AUTH_FAILED;
+	return e;
 }

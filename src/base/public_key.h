@@ -24,7 +24,7 @@ void public_key_free(struct public_key *k);
 
 /* Returns ERR_OK if the private key of k signed the text: an RSA key with PKCS #1 v1.5, a key of
  * P-256 with ECDSA and the signature as two numbers of 32 bytes; SHA-256 with both.  Else
- * ERR_AUTH_FAILED. Several threads may use one key. */
+ * ERR_AUTH_FAILED, or ERR_NO_MEMORY.  Several threads may use one key. */
 enum err public_key_verify(const struct public_key *k, struct span text, struct span signature);
 
 #endif

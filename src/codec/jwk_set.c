@@ -167,8 +167,8 @@ enum err jwk_set_verify(const struct jwk_set *s, const struct jwt *t, struct spa
 			"Signature validation failed. The algorithm (alg) of this key is %s.",
 			k->alg);
 	*ret_issuer = k->issuer;
-	if (public_key_verify(k->key, t->signed_text, buf_span(&t->signature)) == ERR_OK)
-		return ERR_OK;
-	return err_set(detail, ERR_AUTH_FAILED,
-		"Signature validation failed. Signature verification failed.");
+	enum err e = public_key_verify(k->key, t->signed_text, buf_span(&t->signature));
+	return e == ERR_AUTH_FAILED
+		? err_set(detail, e, "Signature validation failed. Signature verification failed.")
+		: e;
 }

@@ -27,7 +27,7 @@ void jwk_set_free(struct jwk_set *s);
 /* Checks the token's signature with the key that its `kid` names; a token without `kid` needs a set
  * of one key.  The key decides the algorithm, RS256 or ES256, and the token's `alg` must say the
  * same.  Sets *ret_issuer to the issuer that the file names for this key, as it stands there; p is
- * NULL for none. ERR_AUTH_FAILED with the reason. */
+ * NULL for none. ERR_AUTH_FAILED with the reason; ERR_NO_MEMORY. */
 enum err jwk_set_verify(const struct jwk_set *s, const struct jwt *t, struct span *ret_issuer,
 	struct err_detail *detail);
 

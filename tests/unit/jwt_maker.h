@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Appends base64url without padding. */
-static void jwt_encode(struct span bytes, struct buf *out)
+static inline void jwt_encode(struct span bytes, struct buf *out)
 {
 	struct buf text = BUF_INIT(1 << 20);
 	base64_encode(bytes, &text);
@@ -28,7 +28,7 @@ static void jwt_encode(struct span bytes, struct buf *out)
 	buf_fini(&text);
 }
 
-static void jwt_add_number(
+static inline void jwt_add_number(
 	EVP_PKEY *key, const char *param, int bytes, const char *name, struct buf *out)
 {
 	unsigned char text[1024];
@@ -42,7 +42,7 @@ static void jwt_add_number(
 }
 
 /* Appends the public key as an object; more: its other members, such as ",\"use\":\"sig\"". */
-static void jwt_add_key(EVP_PKEY *key, const char *kid, const char *more, struct buf *out)
+static inline void jwt_add_key(EVP_PKEY *key, const char *kid, const char *more, struct buf *out)
 {
 	bool rsa = EVP_PKEY_is_a(key, "RSA") == 1;
 	buf_addf(out, "{\"kty\":\"%s\",\"kid\":\"%s\"%s", rsa ? "RSA" : "EC", kid, more);
@@ -57,7 +57,7 @@ static void jwt_add_key(EVP_PKEY *key, const char *kid, const char *more, struct
 	buf_add_str(out, "}");
 }
 
-static void jwt_add_unsigned(const char *header, const char *claims, struct buf *out)
+static inline void jwt_add_unsigned(const char *header, const char *claims, struct buf *out)
 {
 	jwt_encode(span_of(header), out);
 	buf_add_char(out, '.');
@@ -66,7 +66,7 @@ static void jwt_add_unsigned(const char *header, const char *claims, struct buf 
 }
 
 /* Rewrites OpenSSL's signature as two numbers of 32 bytes. */
-static size_t jwt_flat(unsigned char *signature, size_t n)
+static inline size_t jwt_flat(unsigned char *signature, size_t n)
 {
 	const unsigned char *at = signature;
 	ECDSA_SIG *sig = d2i_ECDSA_SIG(NULL, &at, (long)n);
@@ -78,7 +78,7 @@ static size_t jwt_flat(unsigned char *signature, size_t n)
 }
 
 /* Appends the token. */
-static void jwt_sign(EVP_PKEY *key, const char *header, const char *claims, struct buf *out)
+static inline void jwt_sign(EVP_PKEY *key, const char *header, const char *claims, struct buf *out)
 {
 	unsigned char signature[1024];
 	size_t n = sizeof(signature);

@@ -21,14 +21,14 @@ static const struct oauth_facts table = { "table", 't', "acct", "t1", NOW };
 static EVP_PKEY *rsa, *rsa2, *curve;
 static char path[] = "/tmp/rowfs-oauth.XXXXXX", how[64];
 
-static void write_file(const char *text)
+static inline void write_file(const char *text)
 {
 	FILE *f = fopen(path, "w");
 	BUG_ON(f == NULL || fputs(text, f) < 0 || fclose(f) != 0);
 }
 
 /* The file has r1 and e1; more: further members. */
-static void write_keys(const char *more)
+static inline void write_keys(const char *more)
 {
 	struct buf text = BUF_INIT(1 << 20);
 	buf_addf(&text, "{%s\"keys\":[", more);
@@ -40,7 +40,7 @@ static void write_keys(const char *more)
 	buf_fini(&text);
 }
 
-static struct oauth *open_oauth(const char *option)
+static inline struct oauth *open_oauth(const char *option)
 {
 	struct oauth *o = NULL;
 	struct err_detail why = { 0 };
@@ -49,8 +49,8 @@ static struct oauth *open_oauth(const char *option)
 	return o;
 }
 
-static enum err check_text(struct oauth *o, struct span token, const struct oauth_facts *facts,
-	struct bearer *ret, const char *wanted)
+static inline enum err check_text(struct oauth *o, struct span token,
+	const struct oauth_facts *facts, struct bearer *ret, const char *wanted)
 {
 	struct err_detail why = { 0 };
 	enum err e = oauth_check(o, token, facts, ret, &why);
@@ -61,7 +61,7 @@ static enum err check_text(struct oauth *o, struct span token, const struct oaut
 }
 
 /* Signs the claims; "" is wanted for a token that is good. */
-static struct bearer judge(
+static inline struct bearer judge(
 	struct oauth *o, EVP_PKEY *key, const char *header, const char *claims, const char *wanted)
 {
 	struct buf token = BUF_INIT(1 << 20);
@@ -73,7 +73,7 @@ static struct bearer judge(
 }
 
 /* Runs the tests with new keys and a file of their own. */
-static int run_with_keys(const struct check_test *tests, size_t n)
+static inline int run_with_keys(const struct check_test *tests, size_t n)
 {
 	int fd = mkstemp(path);
 	BUG_ON(fd < 0);

@@ -187,6 +187,8 @@ TEST(the_issuer_is_that_of_the_key)
 		{ "\"issuer\":\"https://login/{tenantid}/v2.0\",", "https://login/t1/v2.0", "" },
 		{ "\"issuer\":\"https://login/{tenantid}/v2.0\",", "https://login/t2/v2.0",
 			"Issuer" },
+		{ "\"issuer\":\"https://login/{tenantid}/v2.0\",", "https://login/t1/v2.1",
+			"Issuer" },
 		{ "\"issuer\":\"https://login/{tenantid}/v2.0\",", "https://login/{tenantid}/v2.0",
 			"Issuer" },
 	};

@@ -65,6 +65,9 @@ static enum err load(const char *path, struct file_version *ret_version, struct 
 	if (e == ERR_OK)
 		e = read_keys(buf_span(&text), ret, &why);
 	buf_fini(&text);
+	/* The next check tries again. */
+	if (e == ERR_NO_MEMORY)
+		*ret_version = (struct file_version){ 0 };
 	return e == ERR_OK
 		? e
 		: err_set(detail, e, "cannot use the keys in '%s': %s", path, err_message(e, &why));

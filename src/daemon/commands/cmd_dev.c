@@ -40,7 +40,7 @@ static const struct {
 #define SERVICES ARRAY_LEN(services)
 #define PAGE_WORD "page, once: "
 /* Options of the server, as mount and serve have them. */
-static const char *const passed[] = { "admin", "oauth", "rest-cert", "rest-key" };
+static const char *const passed[] = { "admin", "blob-space", "oauth", "rest-cert", "rest-key" };
 #define PASSED ARRAY_LEN(passed)
 
 struct dev {
@@ -554,6 +554,7 @@ static int run(const struct args *args)
 static const struct option_spec options_[] = {
 	{ "account", 0, "NAME", "an account of its own instead of " EMULATOR_ACCOUNT },
 	{ "admin", 0, "ENDPOINT", "/metrics and /health there, as of serve" },
+	{ "blob-space", 0, "SIZE", "the content of all blobs has up to so many bytes" },
 	{ "detach", 0, NULL, "go on in the background" },
 	{ "exec", 0, "PROGRAM", "run it in a shell, end with it, and exit with its status" },
 	{ "free-ports", 0, NULL, "any free ports instead of 10000 to 10003" },

@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import threading
 
 import pytest
@@ -359,6 +360,37 @@ def test_BL100_a_file_system_in_a_page_blob_survives_a_kill(rest, mount, work):
     again = mount(rest.store) / ACCOUNT / ".blob/photos"
     sh(f"/sbin/e2fsck -fn disk && /sbin/debugfs -R 'dump a {work}/b' disk && cmp {work}/a {work}/b",
        cwd=again)
+
+
+def loop_device(path):
+    """Attaches the file to a loop device, or skips the test."""
+    if os.geteuid() != 0 or shutil.which("losetup") is None:
+        pytest.skip("a loop mount needs root and losetup")
+    got = subprocess.run(["losetup", "--find", "--show", path], capture_output=True, text=True)
+    if got.returncode != 0:
+        pytest.skip(f"there are no loop devices here: {got.stderr.strip()}")
+    return got.stdout.strip()
+
+
+def test_BL100_a_loop_mount_of_a_page_blob_survives_a_kill(rest, mount, work):
+    sh("truncate -s 64M disk && /sbin/mkfs.ext4 -qF disk", cwd=rest.dir)
+    device, point = loop_device(rest.dir / "disk"), work / "point"
+    point.mkdir()
+    try:
+        sh(f"mount -t ext4 {device} {point}")
+        kept = os.urandom(1 << 20)
+        tools.put(point / "kept", kept)
+        sh(f"sync -f {point}")
+        tools.put(point / "unsynced", kept)
+        rest.mnt.kill9()
+    finally:
+        subprocess.run(["umount", "-l", point], check=False)
+        subprocess.run(["losetup", "-d", device], check=False)
+    again = mount(rest.store) / ACCOUNT / ".blob/photos"
+    # The journal is replayed; nothing else is wrong.
+    sh("/sbin/e2fsck -p disk; /sbin/e2fsck -fn disk", cwd=again)
+    sh(f"/sbin/debugfs -R 'dump kept {work}/kept' disk", cwd=again)
+    assert (work / "kept").read_bytes() == kept
 
 
 def test_dd_and_truncate_write_page_blobs(rest):

@@ -87,6 +87,12 @@ def test_the_admin_socket_is_passed_on(rowfs, home, fuse):
     assert json.loads((home / "ready").read_text())["status"] == "ready"
 
 
+def test_the_space_of_blobs_is_passed_on(rowfs, home):
+    need_fuse()
+    rowfs("dev", "--free-ports", "--blob-space=12M", "--exec", "cp $ROWFS_DEV_MOUNT/.rowfs/stats.json .", cwd=home)
+    assert json.loads((home / "stats.json").read_text())["store"]["blob_space"] == 12 << 20
+
+
 def test_tls_and_tokens_are_passed_on(rowfs, home):
     issuer = pytest.importorskip("issuer", reason="needs python3-jwt")
     make_certificate(home, "a")

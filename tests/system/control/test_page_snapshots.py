@@ -2,11 +2,13 @@
 """Snapshots by the page: made, removed, and a table compared in two of them."""
 
 import json
+import os
 import urllib.parse
 
 import pytest
 
-from page_client import ask, page_of
+from conftest import need_fuse
+from page_client import Page, ask, page_of
 from rest_client import ACCOUNT, Client, ok
 
 CHANGE = {"x-ms-version": "2019-02-02"}
@@ -93,6 +95,27 @@ def test_PG9_a_read_only_server_makes_none(serve, rest_store):
     page = page_of(serve(rest_store, "--page=127.0.0.1:0", "--read-only"))
     page.cookie = page.open()
     assert change(page, "POST", "a") == 403
+
+
+def test_PG9_snapshots_of_the_mount_are_the_same(rowfs, rest_store, work):
+    need_fuse()
+    at = work / "mnt"
+    at.mkdir()
+    page = Page(rowfs("mount", rest_store, at, "-o", "page=127.0.0.1:0").stdout)
+    try:
+        page.cookie = page.open()
+        folder = at / ".rowfs/snapshots"
+        assert not (folder / "page").exists()
+        (folder / "mount").mkdir()
+        assert [s["name"] for s in snapshots(page)] == ["mount"]
+        assert change(page, "POST", "page") == 200
+        assert sorted(os.listdir(folder)) == ["mount", "page"]
+        assert (folder / "page" / ACCOUNT).is_dir()
+        (folder / "mount").rmdir()
+        assert change(page, "DELETE", "page") == 200
+        assert os.listdir(folder) == [] and snapshots(page) == []
+    finally:
+        rowfs("umount", at)
 
 
 def test_PG9_each_kind_of_difference_is_shown(page, client):

@@ -90,9 +90,17 @@ def test_PG5_requests_are_drawn_and_listed(server, live):
 
 
 def test_PG5_the_latency_chart_shows_one_operation(server, live):
+    """The one that is chosen rests while another one is asked for."""
     insert(server, live)
     live.click("//select[@aria-label='Operation of the latency chart']/option[.='rest InsertEntity']")
-    live.find("//*[@role='img'][starts-with(@aria-label, 'p50')]")
+    with Client(server.port) as client:
+        def rests():
+            client.get("People", "p", "0")
+            return live.run("""const requests = document.querySelector("[aria-label='Requests']");
+                return [requests.querySelectorAll("[role=img]")[1].ariaLabel, requests.querySelector(".scroll tbody").textContent]""")
+        wait_for(lambda: rests()[0] == "p50 –, p99 –" and rests()[1].startswith("restQueryEntity"))
+        live.click("//select[@aria-label='Operation of the latency chart']/option[.='all requests']")
+        wait_for(lambda: "s, p99 " in rests()[0])
 
 
 def test_PG5_bytes_of_store_and_log_are_drawn_and_listed(live):

@@ -359,6 +359,14 @@ def test_OA14_a_key_counts_for_its_service_account_and_time(shared, rowfs):
     fails(get_with(client, "/box/one", sas), 403, "AuthenticationFailed")
 
 
+def test_OA1_without_the_option_a_user_delegation_sas_is_refused(shared, secure):
+    client, issuer = shared
+    sas = delegated(client, key_of(ask_key(client, issuer.token(READER.format("Blob")))), "blob", "box/one", "2026-04-06")
+    ok(get_with(client, "/box/one", sas))
+    client.server.stop()
+    fails(get_with(secure(), "/box/one", sas), 403, "AuthenticationFailed")
+
+
 def test_OA15_a_key_is_for_seven_days_at_most_and_for_tokens_only(shared):
     client, issuer = shared
     reader, week = issuer.token(READER.format("Blob")), 7 * 24 * 3600

@@ -251,7 +251,7 @@ static enum err create_in(struct fs *fs, const struct blob_dir *dir, struct span
 	if (e == ERR_OK) {
 		e = blob_entry(fs, dir->container, &found, ret);
 		if (e != ERR_OK)
-			(*ret_file)->ops->free(*ret_file);
+			vfile_drop(*ret_file);
 	}
 	blob_found_fini(&found);
 	return e;

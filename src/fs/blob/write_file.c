@@ -70,7 +70,7 @@ static void file_free(struct vfile *f)
 	enum err e = ERR_OK;
 	if (atomic_load(&f->write_lost))
 		blob_stage_lose(own(f)->stage, ERR_NO_MEMORY);
-	if (own(f)->writes)
+	if (own(f)->writes && !f->unopened)
 		e = blob_stage_close(f->fs, own(f)->stage, &detail);
 	else
 		blob_stage_unref(f->fs, own(f)->stage);

@@ -128,7 +128,15 @@ struct vfile {
 	bool noted; /* set by a method whose error has its reason (fs/refused/reason.h) already */
 	atomic_bool
 		write_lost; /* a write was refused for lack of memory, so the content has a gap */
+	bool unopened;      /* the open(2) failed: free commits nothing */
 };
+
+/* Frees a file that no descriptor has reached. */
+static inline void vfile_drop(struct vfile *f)
+{
+	f->unopened = true;
+	f->ops->free(f);
+}
 
 /* A file whose content is known: takes over *content. */
 enum err vfile_of_content(struct fs *fs, struct buf *content, bool immutable, struct vfile **ret);

@@ -180,9 +180,10 @@ static void text_free(struct vfile *file)
 	struct err_detail detail = { 0 };
 	struct queue_name n = { 0 };
 	bool fresh = f->item == 0 && !f->done;
+	bool opened = !file->unopened;
 	enum err e = ERR_OK;
 	(void)queue_names_get(fs->queue_names, f->number, &n);
-	if (ended(f) == ERR_OK && !f->told && (f->news || fresh))
+	if (ended(f) == ERR_OK && !f->told && opened && (f->news || fresh))
 		e = put(f, false, &detail);
 	if (e != ERR_OK)
 		reasons_add(fs,

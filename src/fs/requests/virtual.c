@@ -225,6 +225,14 @@ static bool virtual_mode(struct fs *fs, uint64_t nid, mode_t *ret)
 
 /* ---- open ---- */
 
+/* The kernel has given up the open meanwhile. */
+static void drop_handle(struct fs *fs, struct handle *h)
+{
+	if (h->file != NULL)
+		h->file->unopened = true;
+	handle_unref(fs, h);
+}
+
 /* Takes f or d over. */
 static void answer_open(struct task *t, enum err e, struct vfile *f, struct vdir *d)
 {
@@ -238,7 +246,7 @@ static void answer_open(struct task *t, enum err e, struct vfile *f, struct vdir
 	t->fi.fh = (uintptr_t)h;
 	reply_elsewhere(&t->call);
 	if (fuse_reply_open(t->call.req, &t->fi) == -ENOENT)
-		handle_unref(t->call.fs, h);
+		drop_handle(t->call.fs, h);
 }
 
 static void run_open(struct task *t)
@@ -317,7 +325,7 @@ static void run_create(struct task *t)
 	t->fi.fh = (uintptr_t)h;
 	reply_elsewhere(&t->call);
 	if (fuse_reply_create(t->call.req, &param, &t->fi) == -ENOENT) {
-		handle_unref(t->call.fs, h);
+		drop_handle(t->call.fs, h);
 		vnode_forget(t->call.fs, entry.nid, 1);
 	}
 }

@@ -40,7 +40,7 @@ struct handle *virtual_handle(struct task *t, struct vfile *f, struct vdir *d)
 		fs, f != NULL ? KIND_VIRTUAL : KIND_VIRTUAL_DIR, t->nid, call_thread(&t->call));
 	if (h == NULL) {
 		if (f != NULL)
-			f->ops->free(f);
+			vfile_drop(f);
 		if (d != NULL)
 			d->ops->free(d);
 		return NULL;

@@ -13,7 +13,7 @@ import calls
 from blob_client import Blobs
 from rest_client import ACCOUNT
 from test_every_call import CALLS, control, watched  # noqa: F401
-from test_every_call_queues import Told, strike_each
+from test_every_call_queues import Told, fail_opens, lost_requests, strike_each
 from tools import get, put
 
 PAGE = b"p" * 512
@@ -40,10 +40,13 @@ class BlobScript:
     def move_file(self, old, new, content):
         """Puts a blob as a file, and renames it."""
         change, may = self.told.change, self.told.may
+        lost = lost_requests(self.m)
         if change(old, content, lambda: put(self.dir / old, content) or True):
             may[new] = {None, content}
             if change(old, None, lambda: os.rename(self.dir / old, self.dir / new) or True):
                 may[new] = {content}
+        elif lost_requests(self.m) > lost:  # rowfs never saw the write, and the close puts an empty blob
+            may[old].add(b"")
 
     def script(self, n, lost_connections=False):
         """What a refusal before leaves out is 404, or 400 for a list of blocks."""
@@ -109,3 +112,7 @@ def test_every_allocation_of_blobs_fails(blobs):
     strike_each(blobs, calls.MEMORY,
                 lambda c, n: c.strike("fail", calls.MEMORY, n, n, errno.ENOMEM),
                 lost_connections=True)
+
+
+def test_an_open_without_memory_puts_no_blob(blobs):
+    fail_opens(blobs, lambda n: blobs.dir / f"file{n}", lambda: [n for n in blobs.names() if n != "base"])

@@ -115,4 +115,14 @@ def test_every_allocation_of_blobs_fails(blobs):
 
 
 def test_an_open_without_memory_puts_no_blob(blobs):
-    fail_opens(blobs, lambda n: blobs.dir / f"file{n}", lambda: [n for n in blobs.names() if n != "base"])
+    fail_opens(blobs, lambda n: blobs.dir / f"file{n}",
+               lambda: [n for n in blobs.names() if n != "base"])
+
+
+def test_an_open_without_memory_leaves_the_blob_as_it_was(blobs):
+    def file(_):
+        put(blobs.dir / "old", b"old")
+        return blobs.dir / "old"
+
+    fail_opens(blobs, file, lambda: [
+        n for n in blobs.names() if blobs.ask("GET", n).body == b""])

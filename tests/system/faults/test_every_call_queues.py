@@ -214,12 +214,13 @@ def test_every_allocation_of_queues_fails(queue):
 
 
 def fail_opens(things, path_of, names):
-    """Opens a new file without memory for the n-th allocation. An open that fails puts nothing."""
+    """Opens a file without memory for the n-th allocation. names: what an open that succeeds puts."""
     control, refused = things.w.control, 0
     for n in range(1, 60):
+        path = path_of(n)
         control.strike("fail", calls.MEMORY, n, n, errno.ENOMEM)
         try:
-            fd = os.open(path_of(n), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         except OSError as e:
             assert e.errno == errno.ENOMEM
             fd = None

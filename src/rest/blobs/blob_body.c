@@ -4,6 +4,7 @@
 #include "rest/blobs/blob_body.h"
 
 #include "base/crypto.h"
+#include "rest/blobs/body_source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,12 +80,13 @@ const struct rest_streams blob_streams = {
 	.free = drop,
 };
 
-/* Takes a body that is in memory, as one part. */
+/* Takes a body that is in memory, or the bytes of a source. */
 static enum err take_whole(struct request_context *c, void **ret)
 {
 	enum err e = begin(c->service, c->request, ret);
 	if (e == ERR_OK)
-		e = add(*ret, c->request->body);
+		e = body_source_given(c->request) ? body_source_read(c, STREAM_LIMIT, add, *ret)
+						  : add(*ret, c->request->body);
 	return e == ERR_OK ? end(*ret) : e;
 }
 
@@ -101,7 +103,7 @@ static enum err read_body(struct request_context *c, size_t small, struct blob_b
 {
 	struct span body = c->request->body;
 	struct body_stream *stream = c->request->stream;
-	if (stream == NULL && body.n <= small)
+	if (stream == NULL && body.n <= small && !body_source_given(c->request))
 		return blob_body_sums(c, body.n > 0 ? body : SPAN_LIT(""), ret);
 	*ret = (struct blob_body){ .content = SPAN_LIT("") };
 	if (stream == NULL) {

@@ -104,10 +104,14 @@ void blob_properties_add(const struct request_context *c, const struct blob_reco
 enum err blob_range_read(struct request_context *c, uint64_t size, struct blob_range *ret)
 {
 	struct span s = request_header(c->request, "x-ms-range");
+	return blob_range_parse(c, s.n > 0 ? s : request_header(c->request, "Range"), size, ret);
+}
+
+enum err blob_range_parse(
+	struct request_context *c, struct span s, uint64_t size, struct blob_range *ret)
+{
 	uint64_t last = UINT64_MAX;
 	*ret = (struct blob_range){ .n = size };
-	if (s.n == 0)
-		s = request_header(c->request, "Range");
 	if (s.n == 0)
 		return ERR_OK;
 	if (!span_starts(s, SPAN_LIT("bytes=")))

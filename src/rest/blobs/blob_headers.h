@@ -23,6 +23,9 @@ struct blob_range {
 /* Reads x-ms-range, or Range, and cuts it at the end of a content of `size` bytes; all of it without
  * a header.  ERR_HEADER_INVALID.  ERR_BLOB_RANGE: it begins behind the end. */
 enum err blob_range_read(struct request_context *c, uint64_t size, struct blob_range *ret);
+/* The same for the text of another header; "": all. */
+enum err blob_range_parse(
+	struct request_context *c, struct span s, uint64_t size, struct blob_range *ret);
 /* Adds Content-Range. */
 void blob_range_header(const struct blob_range *range, uint64_t size, struct response *r);
 

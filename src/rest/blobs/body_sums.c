@@ -3,6 +3,7 @@
 
 #include "base/crc64.h"
 #include "model/versions.h"
+#include "rest/blobs/body_source.h"
 
 #include <string.h>
 
@@ -11,6 +12,7 @@ static bool needs_md5(const struct request *r)
 {
 	int version = version_parse(request_header(r, "x-ms-version"));
 	return request_header(r, "x-ms-blob-type").p != NULL ||
+		request_header(r, "x-ms-source-content-md5").n > 0 ||
 		request_header(r, "Content-MD5").n > 0 || !version_has(version, VERSION_CRC64);
 }
 
@@ -52,14 +54,17 @@ static enum err check_crc64(struct span sent, const struct body_sums *s, struct 
 
 enum err body_sums_check(struct request_context *c, const struct body_sums *s)
 {
-	struct span md5 = request_header(c->request, "Content-MD5");
-	struct span crc64 = request_header(c->request, "x-ms-content-crc64");
+	bool source = body_source_given(c->request);
+	struct span md5 =
+		request_header(c->request, source ? "x-ms-source-content-md5" : "Content-MD5");
+	struct span crc64 = request_header(
+		c->request, source ? "x-ms-source-content-crc64" : "x-ms-content-crc64");
 	enum err e = md5.n > 0 ? check_md5(md5, s) : ERR_OK;
 	if (e != ERR_OK || crc64.n == 0)
 		return e;
-	return md5.n > 0 ? err_set(&c->detail, ERR_HEADER_INVALID,
-				   "Content-MD5 and x-ms-content-crc64 cannot be sent together.")
-			 : check_crc64(crc64, s, &c->detail);
+	return md5.n > 0
+		? err_set(&c->detail, ERR_HEADER_INVALID, "MD5 and CRC-64 cannot be sent together.")
+		: check_crc64(crc64, s, &c->detail);
 }
 
 void body_sums_answer(

@@ -7,6 +7,7 @@
 #include "rest/blobs/blob_body.h"
 #include "rest/blobs/blob_headers.h"
 #include "rest/blobs/blob_request.h"
+#include "rest/blobs/body_source.h"
 #include "rest/blobs/ops.h"
 #include "rest/core/metadata_headers.h"
 #include "service/blobs/page_diff.h"
@@ -119,20 +120,31 @@ static enum err read_page_range(struct request_context *c, uint64_t *ret_first, 
 	return whole && range.first + range.n <= PAGE_BLOB_MAX_BYTES ? ERR_OK : ERR_PAGE_RANGE;
 }
 
+static enum err take_part(void *arg, struct span bytes)
+{
+	buf_add_span(arg, bytes);
+	return buf_ok(arg) ? ERR_OK : ERR_NO_MEMORY;
+}
+
 static enum err write_pages(struct request_context *c, const struct page_target *target,
 	uint64_t first, uint64_t n, struct page_result *now, struct response *r)
 {
 	struct blob_body body = { 0 };
-	struct span bytes = c->request->body;
-	if (bytes.n > PAGES_WRITE_MAX || n > PAGES_WRITE_MAX)
-		return ERR_BODY_TOO_LARGE;
-	if (bytes.n != n)
-		return ERR_PAGE_RANGE;
-	enum err e = blob_body_sums(c, bytes, &body);
+	struct buf taken = BUF_INIT(PAGES_WRITE_MAX);
+	bool source = body_source_given(c->request);
+	enum err e = source ? body_source_read(c, PAGES_WRITE_MAX, take_part, &taken) : ERR_OK;
+	struct span bytes = source ? buf_span(&taken) : c->request->body;
+	if (e == ERR_OK && (bytes.n > PAGES_WRITE_MAX || n > PAGES_WRITE_MAX))
+		e = ERR_BODY_TOO_LARGE;
+	if (e == ERR_OK && bytes.n != n)
+		e = ERR_PAGE_RANGE;
+	if (e == ERR_OK)
+		e = blob_body_sums(c, bytes, &body);
 	if (e == ERR_OK)
 		e = pages_write(target, first, bytes, now, &c->detail);
 	if (e == ERR_OK)
 		body_sums_answer(c, &body.sums, r);
+	buf_fini(&taken);
 	return e;
 }
 

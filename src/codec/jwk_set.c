@@ -82,9 +82,8 @@ static enum err add_key(struct jwk_set *s, size_t i, struct err_detail *detail)
 	if (k->alg == NULL)
 		return ERR_OK;
 	k->kid = json_read_text(key, "kid");
-	k->issuer = json_read_text(key, "issuer");
-	if (k->issuer.p == NULL)
-		k->issuer = json_read_text(s->text, "issuer");
+	/* The owner of the file may know better than the publisher of the key. */
+	k->issuer = json_read_text(json_read_has(s->text, "issuer") ? s->text : key, "issuer");
 	if (known(s, k->kid))
 		return bad_key(i, "has the kid of an earlier one", detail);
 	enum err e = read_numbers(key, k->alg[0] == 'R', k);

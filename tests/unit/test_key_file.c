@@ -122,6 +122,29 @@ TEST(a_file_has_at_most_100_keys)
 	}
 }
 
+TEST(the_issuer_of_the_file_goes_before_that_of_a_key)
+{
+	static const char *const rows[][2] = { { "", "" },
+		{ "\"issuer\":\"https://other/\",", "Issuer" },
+		{ "\"issuer\":\"https://sts.windows.net/x/\",", "" } };
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		struct buf text = BUF_INIT(1 << 20);
+		bool wrong = i >= ARRAY_LEN(rows);
+		const char *const *row = rows[i % ARRAY_LEN(rows)];
+		buf_addf(&text, "{%s\"keys\":[", row[0]);
+		jwt_add_key(rsa, "r1",
+			wrong ? ",\"issuer\":\"https://third/\""
+			      : ",\"issuer\":\"https://sts.windows.net/x/\"",
+			&text);
+		buf_add_str(&text, "]}");
+		write_file(text.data);
+		struct oauth *o = open_oauth(how);
+		(void)judge(o, rsa, RS256, GOOD, wrong && row[0][0] == '\0' ? "Issuer" : row[1]);
+		oauth_close(o);
+		buf_fini(&text);
+	}
+}
+
 TEST(two_keys_of_one_kid_are_refused)
 {
 	struct buf text = BUF_INIT(1 << 20);
@@ -187,6 +210,7 @@ int main(void)
 		T(files_without_usable_keys_are_refused_with_the_reason),
 		T(assignments_that_could_not_work_are_refused),
 		T(a_file_has_at_most_1000_assignments), T(a_file_has_at_most_100_keys),
+		T(the_issuer_of_the_file_goes_before_that_of_a_key),
 		T(two_keys_of_one_kid_are_refused), T(the_file_is_read_again_when_it_changes),
 		T(RSA_keys_have_2048_to_8192_bits) };
 	return run_with_keys(tests, ARRAY_LEN(tests));

@@ -93,7 +93,7 @@ def test_PG16_a_blob_is_replaced_only_if_the_user_agrees(page, blobs, work, answ
     page.find("//dialog//p[.='There is a blob a.txt. Replace it?']")
     page.click(f"//dialog//button[.='{answer}']")
     page.find("//p[@id='status'][string-length(.) > 0]")
-    assert any("status of 409" in line for line in page.complaints())
+    page.complained("status of 409")
     assert blobs.get("/boxes/a.txt").body == content
 
 

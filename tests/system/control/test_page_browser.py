@@ -66,7 +66,7 @@ def test_PG2_a_filter_and_a_partition_choose_rows(opened):
     opened.find("//caption[.='People: 2 rows']")
     opened.type("//input[@id='filter']", "Age ge\ue007")
     opened.find("//*[@role='status'][string-length(.) > 0]")
-    opened.complaints()  # the 400
+    opened.complained("status of 400")
     opened.type("//input[@id='filter']", "Age eq 0\ue007")
     opened.find("//caption[.='People: 1 row']")
     opened.click("//button[.=\"o'neil\"]")
@@ -78,7 +78,7 @@ def test_PG1_without_a_session_the_page_asks_for_the_link(opened):
     opened.call("POST", "/refresh", {})
     opened.find("//*[@role='status'][contains(., 'Open the link')]")
     assert opened.run("return document.querySelectorAll('#account option').length") == 0
-    opened.complaints()  # the 401
+    opened.complained("status of 401")
 
 
 def test_the_page_fits_a_phone_and_a_dark_mode(opened):

@@ -51,7 +51,7 @@ class Rows:
 
     def refused(self):
         """The browser logged a refused request, which the test made."""
-        assert any("status of 4" in line for line in self.browser.complaints())
+        self.browser.complained("status of 4")
 
 
 @pytest.fixture

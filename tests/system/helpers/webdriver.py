@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 
+from tools import wait_for
+
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
            "--disable-background-networking", "--no-first-run"]
@@ -69,6 +71,10 @@ class Browser:
 
     def run(self, script):
         return self.call("POST", "/execute/sync", {"script": script, "args": []})
+
+    def complained(self, text):
+        """Waits until the console has a complaint with this text, which the test provoked, and drops it."""
+        wait_for(lambda: any(text in line for line in self.complaints()))
 
     def complaints(self):
         """What the console got: errors of scripts, of loading, of the security policy."""

@@ -3,7 +3,7 @@
 import { Container } from "/blob_rest.js";
 import { listCollections, removeButton } from "/collections.js";
 import { confirmed } from "/confirm.js";
-import { attempt, button, el, say } from "/dom.js";
+import { attempt, button, el, headOf, say, scrolled } from "/dom.js";
 import { sizeText } from "/figures.js";
 import { nameForm } from "/name_form.js";
 import { drawRanges } from "/page_ranges.js";
@@ -36,9 +36,8 @@ class BlobView {
 			this.files, el("span", { class: "gap" }),
 			shareButton("container", this.route.account, this.route.name),
 			removeButton("container", this.container.path + "?restype=container", this.route));
-		const head = ["Name", "Size", "Kind", "Content type", "Changed", ""].map((name) => el("th", { scope: "col" }, name));
-		return [ask, tools, this.ranges, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Blobs" },
-			el("table", {}, this.caption, el("thead", {}, el("tr", {}, ...head)), this.body)), this.more];
+		return [ask, tools, this.ranges, scrolled("Blobs", this.caption,
+			headOf("Name", "Size", "Kind", "Content type", "Changed", ""), this.body), this.more];
 	}
 
 	submit(event) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Versions of a row side by side, where they differ.
-import { el } from "/dom.js";
+import { el, headOf } from "/dom.js";
 import { ownNames, sameValue, shortName, typeOf } from "/types.js";
 
 function cellOf(row, name, base) {
@@ -20,9 +20,7 @@ export function compare(versions) {
 	const rows = versions.map(([, row]) => row ?? {}), base = rows[0];
 	const all = new Set(rows.flatMap(ownNames));
 	const differing = [...all].filter((name) => rows.some((row) => !sameValue(row, base, name)));
-	const head = el("tr", {}, el("th", { scope: "col" }, "Property"),
-		...versions.map(([title]) => el("th", { scope: "col" }, title)));
 	const lines = differing.map((name) => el("tr", {}, el("th", { scope: "row" }, name),
 		...versions.map(([, row], i) => cellOf(row, name, i > 0 ? base : null))));
-	return el("table", { class: "compare" }, el("thead", {}, head), el("tbody", {}, ...lines));
+	return el("table", { class: "compare" }, headOf("Property", ...versions.map(([title]) => title)), el("tbody", {}, ...lines));
 }

@@ -21,6 +21,16 @@ export function button(text, action, properties = {}) {
 	return el("button", { type: "button", click: action, ...properties }, text);
 }
 
+// A table's head with these titles.
+export function headOf(...titles) {
+	return el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title))));
+}
+
+// A table that scrolls by itself, also by keyboard.
+export function scrolled(label, ...parts) {
+	return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {}, ...parts));
+}
+
 export function say(text) {
 	at("status").textContent = text;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The page ranges of a blob as a strip, with the same as a table.
-import { el } from "/dom.js";
+import { el, headOf, scrolled } from "/dom.js";
 import { sizeText } from "/figures.js";
 
 const SVG = "http://www.w3.org/2000/svg", WIDTH = 1000;
@@ -26,8 +26,7 @@ export function drawRanges(name, size, ranges) {
 		class: "ranges" }, ...ranges.map((range) => rectOf(range, size)));
 	const rows = ranges.map(({ start, end }) => el("tr", {},
 		...[start, end, end - start].map((value) => el("td", { class: "number" }, String(value)))));
-	const head = ["From byte", "To byte", "Bytes"].map((title) => el("th", { scope: "col" }, title));
 	return el("section", { class: "change-set", "aria-label": "Page ranges" }, el("p", {}, text), strip,
-		el("details", {}, el("summary", {}, "As a table"), el("div", { class: "scroll" },
-			el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)))));
+		el("details", {}, el("summary", {}, "As a table"),
+			scrolled("Ranges", headOf("From byte", "To byte", "Bytes"), el("tbody", {}, ...rows))));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The view of queues: their messages are put, peeked, taken and deleted.
 import { listCollections, removeButton } from "/collections.js";
-import { attempt, button, el } from "/dom.js";
+import { attempt, button, el, headOf, scrolled } from "/dom.js";
 import { nameForm } from "/name_form.js";
 import { Queue } from "/queue_rest.js";
 import { shareButton } from "/share.js";
@@ -48,9 +48,8 @@ class QueueView {
 		this.body = el("tbody", { id: "messages" });
 		this.mine = el("tbody", { id: "taken" });
 		this.mineBox = el("section", { class: "change-set", "aria-label": "Messages that you took" },
-			el("div", { class: "scroll" }, el("table", {}, el("caption", {}, "Taken: hidden from others until the time shown"),
-				el("thead", {}, el("tr", {}, ...["Text", "Hidden until", "Taken", ""].map((name) =>
-					el("th", { scope: "col" }, name)))), this.mine)));
+			scrolled("Taken", el("caption", {}, "Taken: hidden from others until the time shown"),
+				headOf("Text", "Hidden until", "Taken", ""), this.mine));
 		main.append(...this.parts());
 	}
 
@@ -64,9 +63,8 @@ class QueueView {
 			el("label", { for: "base64" }, this.base64, " Base64"), el("span", { class: "gap" }),
 			shareButton("queue", this.route.account, this.route.name),
 			removeButton("queue", this.queue.path, this.route));
-		const head = ["Text", "Inserted", "Expires", "Taken"].map((name) => el("th", { scope: "col" }, name));
-		return [put, tools, this.mineBox, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Messages" },
-			el("table", {}, this.caption, el("thead", {}, el("tr", {}, ...head)), this.body))];
+		return [put, tools, this.mineBox,
+			scrolled("Messages", this.caption, headOf("Text", "Inserted", "Expires", "Taken"), this.body)];
 	}
 
 	// Does something and shows the queue anew.

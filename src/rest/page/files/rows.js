@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rows of one table: a filter, the grid, more rows when they are wanted, and changes of rows.
 import * as rest from "/rest.js";
-import { attempt, button, el, focusOffer, offer, say } from "/dom.js";
+import { attempt, button, el, focusOffer, offer, say, scrolled } from "/dom.js";
 import { ChangeSet } from "/change_set.js";
 import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
@@ -36,9 +36,7 @@ class Rows {
 			el("span", { class: "gap" }), importButton(route.account, route.name, () => attempt(() => this.show())),
 			exportButton(route.account, route.name, () => this.filter.value.trim()),
 			shareButton("table", route.account, route.name));
-		const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
-			el("table", {}, this.caption, this.grid.head, this.grid.body));
-		main.append(ask, tools, this.changes.panel, scroll, this.more, this.editor.dialog);
+		main.append(ask, tools, this.changes.panel, scrolled("Rows", this.caption, this.grid.head, this.grid.body), this.more, this.editor.dialog);
 	}
 
 	submit(event) {

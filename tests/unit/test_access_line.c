@@ -98,7 +98,7 @@ TEST(a_json_line_leaves_out_what_is_not_known)
 	answer(&a, SPAN_LIT("/acct/Tab?sig=SECRET"));
 	access_line_json(&a, 12345, true, &out);
 	CHECK(strstr(out.data, "\"operation\":\"QueryEntities\"") != NULL);
-	CHECK(strstr(out.data, "\"server_ms\":2.5,") != NULL);
+	CHECK(strstr(out.data, "\"server_ms\":2.500,") != NULL);
 	CHECK(strstr(out.data, "\"client_request_id\":\"mine\"") != NULL);
 	CHECK(strstr(out.data, "SECRET") == NULL);
 	a.facts = (struct request_facts){ 0 };

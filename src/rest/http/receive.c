@@ -10,7 +10,6 @@
 #include "rest/http/malformed.h"
 #include "rest/http/services.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -124,7 +123,7 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 	c->state = STATE_BODY;
 	c->method = method;
 	if (c->access != NULL)
-		(void)snprintf(c->access->version, sizeof(c->access->version), "%s", version);
+		access_clean(span_of(version), c->access->version, sizeof(c->access->version));
 	c->nheaders = 0;
 	c->since_us = 0;
 	c->too_many_headers = c->bad_header = c->admitted = false;

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The access log: a line for each answered request (AD8 to AD11 in docs/operating.md)."""
 
+import contextlib
 import http.client
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -130,6 +132,22 @@ def test_AD8_each_kind_of_credential_is_named(serve, rest_store, work, path):
     assert [line["status"] for line in seen] == [201, 401, 200, 403, 401, 403, 303, 200]
     assert [line["service"] for line in seen] == ["table"] * 6 + ["page"] * 2
     assert seen[0]["client"] == "unix" and seen[7]["operation"] == "QueryTables"
+
+
+def test_AD8_odd_heads_do_not_break_a_line(logged, path):
+    s = logged()
+    heads = (b'GET /"x\\y HTTP/1.1\r\nHost: a"b.table.localhost\r\nUser-Agent: \xff"\\\r\n\r\n',
+             b'GET / HTTP/1.1"x\\\r\nHost: a\r\n\r\n', b'G"T\\ / HTTP/1.1\r\nHost: a\r\n\r\n',
+             b"GET /\xc3\xa9\xff HTTP/1.0\r\n\r\n")
+    for head in heads:
+        with contextlib.suppress(ConnectionError), socket.create_connection(("127.0.0.1", s.port), 60) as sock:
+            sock.sendall(head)
+            sock.recv(4096)
+    with Client(s.port) as client:
+        client.tables()
+    wait_for(lambda: b"QueryTables" in get(path))
+    seen = [json.loads(line) for line in get(path).splitlines()]
+    assert {"/%22x%5Cy", "/%C3%A9%FF"} <= {line["target"] for line in seen}
 
 
 @pytest.mark.parametrize("form", ("json", "combined"))

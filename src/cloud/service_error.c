@@ -122,7 +122,7 @@ static enum err blame_clock(const struct http_response *r, enum err e, struct er
 	return err_set(detail, e,
 		"this machine's clock is %lld minutes %s that of the service, which refuses such "
 		"signatures; set the clock",
-		llabs(seconds) / 60, seconds < 0 ? "behind" : "ahead of");
+		(llabs(seconds) + 30) / 60, seconds < 0 ? "behind" : "ahead of");
 }
 
 enum err service_error(const struct http_response *r, struct err_detail *detail)

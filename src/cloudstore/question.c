@@ -18,18 +18,31 @@ struct span refresh_pk(const struct refresh *r)
 	return span_make(r->pk, r->pk_len);
 }
 
+static uint64_t table_of(const struct item *dir)
+{
+	return dir->kind == ITEM_TABLE ? dir->id : dir->parent;
+}
+
 /* Names are the shadow's: a directory that it lacks by now is gone. */
 static enum err name_directory(struct refresh *r)
 {
 	struct store *shadow = r->s->shadow;
-	uint64_t table = r->dir->kind == ITEM_TABLE ? r->dir->id : r->dir->parent;
 	if (r->dir->kind == ITEM_ACCOUNT)
 		return ERR_OK;
 	if (r->dir->kind == ITEM_PARTITION) {
 		r->pk_len = r->dir->key.n;
 		key_from_order(r->dir->key.p, r->dir->key.n, r->pk);
 	}
-	return store_get(shadow, NULL, table, WANT_ATTRS, &r->table);
+	return store_get(shadow, NULL, table_of(r->dir), WANT_ATTRS, &r->table);
+}
+
+/* The lock is held. */
+static enum err open_question(struct refresh *r, struct span from)
+{
+	r->asked_us = clock_mono_us();
+	merge_begin(&r->merge, r->s->shadow, r->dir->id, from);
+	enum err e = name_directory(r);
+	return e == ERR_OK ? clients_take(&r->s->clients, &r->client, &r->why) : e;
 }
 
 enum err refresh_begin(
@@ -37,14 +50,23 @@ enum err refresh_begin(
 {
 	*r = (struct refresh){ .s = s, .dir = dir };
 	may_block(BLOCK_SURE);
-	if (dir->kind == ITEM_PARTITION)
-		cloudstore_lock_rows(s, dir->parent, dir->key);
-	else
+	if (dir->kind == ITEM_PARTITION) {
+		r->rows = dir->key;
+		r->has_rows = true;
+		cloudstore_lock_rows(s, dir->parent, r->rows);
+	} else {
 		cloudstore_lock_names(s, dir->id);
-	r->asked_us = clock_mono_us();
-	merge_begin(&r->merge, s->shadow, dir->id, from);
-	enum err e = name_directory(r);
-	return e == ERR_OK ? clients_take(&s->clients, &r->client, &r->why) : e;
+	}
+	return open_question(r, from);
+}
+
+enum err refresh_begin_name(
+	struct refresh *r, struct cloudstore *s, const struct item *table, struct span pk)
+{
+	*r = (struct refresh){ .s = s, .dir = table, .rows = pk, .has_rows = true };
+	may_block(BLOCK_SURE);
+	cloudstore_lock_rows(s, table->id, pk);
+	return open_question(r, pk);
 }
 
 enum err refresh_end(struct refresh *r, enum err e)
@@ -53,8 +75,8 @@ enum err refresh_end(struct refresh *r, enum err e)
 		clients_give(&r->s->clients, r->client);
 	merge_fini(&r->merge);
 	item_fini(&r->table);
-	if (r->dir->kind == ITEM_PARTITION)
-		cloudstore_unlock_rows(r->s, r->dir->parent, r->dir->key);
+	if (r->has_rows)
+		cloudstore_unlock_rows(r->s, table_of(r->dir), r->rows);
 	else
 		cloudstore_unlock_names(r->s, r->dir->id);
 	e = e == ERR_OUTCOME_UNKNOWN ? ERR_IO : cloudstore_error(e);

@@ -16,6 +16,8 @@
 struct refresh {
 	struct cloudstore *s;
 	const struct item *dir; /* of the shadow: the account, a table or a partition */
+	struct span rows;       /* the partition whose lock is held, */
+	bool has_rows;          /* else that of the directory's names is */
 	struct client *client;
 	struct item table; /* a copy */
 	char pk[LIMIT_KEY_BYTES];
@@ -29,6 +31,9 @@ struct refresh {
 /* Locks the directory and begins a merge of it at `from`.  Call refresh_end() also after an error. */
 enum err refresh_begin(
 	struct refresh *r, struct cloudstore *s, const struct item *dir, struct span from);
+/* The same for the name of one partition in a table.  Questions for other names may go on at once. */
+enum err refresh_begin_name(
+	struct refresh *r, struct cloudstore *s, const struct item *table, struct span pk);
 /* Unlocks the directory.  Returns e as a reader has it, and logs it. */
 enum err refresh_end(struct refresh *r, enum err e);
 /* The partition's key, in UTF-8. */

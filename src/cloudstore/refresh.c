@@ -239,7 +239,8 @@ enum err refresh_child(struct cloudstore *s, const struct item *dir, struct span
 	struct refresh r;
 	if (is_known(s, dir, key))
 		return ERR_OK;
-	enum err e = refresh_begin(&r, s, dir, key);
+	enum err e = dir->kind == ITEM_TABLE ? refresh_begin_name(&r, s, dir, key)
+					     : refresh_begin(&r, s, dir, key);
 	bool known = is_known(s, dir, key);
 	if (e == ERR_OK && !known)
 		e = (dir->kind == ITEM_TABLE ? find_partition : read_row)(&r, key);

@@ -9,6 +9,7 @@ import http.client
 import http.server
 import random
 import socketserver
+import sys
 import threading
 import time
 
@@ -38,6 +39,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         fault = self.server.next_fault()
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         time.sleep(self.server.delay)
+        self.server.hold(self.path)
         self.close_connection = fault is not None
         if fault == "busy":
             self.wfile.write(b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -67,11 +69,12 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, port, seed=0, share=0.0, delay=0.0):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, port, seed=0, share=0.0, delay=0.0, own=0):
+        super().__init__(("127.0.0.1", own), Handler)
         self.port, self.share, self.delay = port, share, delay
         self.dice, self.lock = random.Random(f"proxy {seed}"), threading.Lock()
         self.requests, self.broken = 0, 0
+        self.held, self.go_on = None, threading.Event()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def next_fault(self):
@@ -82,9 +85,21 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
             self.broken += 1
             return self.dice.choice(FAULTS)
 
+    def hold(self, path):
+        """A request whose path has the text `held` waits for go_on."""
+        if self.held and self.held in path:
+            self.held = None
+            self.go_on.wait(60)
+
     def handle_error(self, *_):
         """A client that has gone."""
 
     def stop(self):
         self.shutdown()
         self.server_close()
+
+
+if __name__ == "__main__":  # PORT SERVICE-PORT DELAY-MS: for tests/bench
+    OWN, SERVICE, DELAY = map(int, sys.argv[1:])
+    FaultProxy(lambda: SERVICE, delay=DELAY / 1000, own=OWN)
+    threading.Event().wait()

@@ -10,9 +10,9 @@ import pytest
 from rest_client import ACCOUNT, KEY, Client, ok
 from tools import get, raises
 
-from test_client import PROGRAM
-from test_transfer import KEYS, TYPES, lines, numbered, without_times
-from there import azurite, second, there, there_with  # noqa: F401
+from test_client import PROGRAM, serve_tls
+from test_transfer import KEYS, TYPES, Elsewhere, lines, numbered, without_times
+from there import There, azurite, clock, second, there, there_with  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
 def test_an_account_is_shown_as_directories_and_files(there):  # noqa: F811
@@ -153,6 +153,23 @@ def test_a_refused_signature_is_EACCES(there):  # noqa: F811
     with raises(errno.EACCES):
         os.listdir(there.mounted())
     assert "AuthenticationFailed" in there.mount.log()
+
+
+@pytest.mark.parametrize("minutes, text", [(20, "20 minutes ahead of"), (-20, "20 minutes behind")])
+def test_a_clock_that_is_wrong_is_told_as_such(second, minutes, text):  # noqa: F811
+    with raises(errno.EACCES):
+        os.listdir(second.mounted(**clock(minutes * 60)))
+    assert f"this machine's clock is {text} that of the service" in second.mount.log()
+
+
+def test_a_mount_trusts_the_certificates_that_it_is_given(rowfs, serve, rest_store, mount, work):
+    there = There(mount, Elsewhere(rowfs, serve_tls(serve, rest_store, work), work), work)  # noqa: F811
+    with raises(errno.EACCES):
+        os.listdir(there.mounted())
+    assert "certificate" in there.mount.log()
+    there.mount.umount()
+    there.account("import", "Posts", f"--ca-file={work}/cert", input=numbered(1))
+    assert os.listdir(there.mounted(f"ca-file={work}/cert")) == ["Posts"]
 
 
 def test_the_key_is_in_no_argument_and_no_file_that_others_read(second):  # noqa: F811

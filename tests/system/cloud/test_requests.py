@@ -14,6 +14,7 @@ import pytest
 from rest_client import ok
 from tools import get, put, sh
 
+from fault_proxy import FaultProxy
 from test_client import PROGRAM
 from test_transfer import lines
 from there import second, there_with  # noqa: F401
@@ -113,3 +114,26 @@ def test_requests_of_a_mount_keep_the_rate_that_is_asked_for(second, rps, least)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert all(pool.map(get, (part / f"{n}.json" for n in range(20))))
     assert time.monotonic() - started > least
+
+
+def test_a_row_is_read_while_the_service_looks_for_another_partition(second):  # noqa: F811
+    second.account("import", "Posts", input=lines([{"PartitionKey": p, "RowKey": "r", "N": 1} for p in ("near", "far")]))
+    proxy = FaultProxy(lambda: second.account.server.port)
+    try:
+        secret = second.account.secret
+        secret.write_text(secret.read_text().replace(str(second.client.port), str(proxy.server_port)))
+        second.account.url = second.account.url.replace(str(second.client.port), str(proxy.server_port))
+        table = second.mounted("cache=3600", "timeout=60") / "Posts"
+        os.stat(table / "near")
+        proxy.held = "far"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            found = pool.submit(os.stat, table / "far")
+            while proxy.held:
+                os.sched_yield()
+            assert get(table / "near/r.json") == b'{"N":1}\n'
+            assert not found.done()
+            proxy.go_on.set()
+            assert found.result()
+    finally:
+        proxy.go_on.set()
+        proxy.stop()

@@ -9,7 +9,7 @@ from rest_client import ACCOUNT, Client
 from tools import sanitized
 
 from azurite import Azurite
-from conftest import ENV
+from conftest import BUILD, ENV
 from test_transfer import Elsewhere
 
 COUNT = re.compile(r'^rowfs_operation_duration_seconds_count\{[^}]*front_end="rest"[^}]*\} (\d+)$', re.M)
@@ -48,6 +48,13 @@ class There:
         before = self.requests()
         act()
         return self.requests() - before
+
+
+def clock(seconds):
+    """The environment of a mount whose clock is so far ahead."""
+    # AddressSanitizer wants to be the first library.
+    return {"LD_PRELOAD": str(BUILD / "tests/system/cloud/clock_ahead.so"), "CLOCK_AHEAD": str(seconds),
+            "ASAN_OPTIONS": ENV["ASAN_OPTIONS"] + ":verify_asan_link_order=0"}
 
 
 @pytest.fixture

@@ -577,9 +577,9 @@ const struct command command_dev = {
 	.help = "Makes DIR (default: " DEFAULT_DIR
 		") with a store and the emulator's account, serves its\n"
 		"tables, queues and blobs, mounts it at DIR/mnt where that is possible, and\n"
-		"prints the connection string and a link that opens the page.  PROGRAM finds AZURE_STORAGE_CONNECTION_STRING in its\n"
-		"environment, AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY, ROWFS_DEV_STORE and\n"
-		"ROWFS_DEV_MOUNT.\n",
+		"prints the connection string and a link that opens the page.  PROGRAM finds in its\n"
+		"environment AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_ACCOUNT,\n"
+		"AZURE_STORAGE_KEY, ROWFS_DEV_STORE and ROWFS_DEV_MOUNT.\n",
 	.options = options_,
 	.max_words = 1,
 	.check = check,

@@ -19,9 +19,11 @@ static int run(const struct args *args)
 		command_help_all(args->table, args->words[0], stdout);
 		return EXIT_DONE;
 	}
-	fprintf(stderr, "rowfs help: there is no command '%s%s%s'; see: rowfs help\n",
-		args->words[0], args->nwords > 1 ? " " : "",
-		args->nwords > 1 ? args->words[1] : "");
+	const char *meant = command_suggest(args->table, args->nwords, argv);
+	fprintf(stderr, "rowfs help: there is no command '%s%s%s'; %s: rowfs help%s%s\n",
+		args->words[0], args->nwords > 1 ? " " : "", args->nwords > 1 ? args->words[1] : "",
+		meant != NULL ? "did you mean" : "see", meant != NULL ? " " : "",
+		meant != NULL ? meant : "");
 	return EXIT_USAGE;
 }
 

@@ -74,7 +74,7 @@ static enum err open_rows(struct cmd_env *env, const struct args *args, struct r
 	struct row_source **ret, struct err_detail *why)
 {
 	struct rows_path path;
-	enum err e = rows_of(env)->find(env, args->words[1], &path, why);
+	enum err e = rows_of(env)->find(env, args->words[1], false, &path, why);
 	if (e == ERR_OK)
 		e = read_query(args, q, why);
 	if (e == ERR_OK)

@@ -134,6 +134,8 @@ static int run_write(struct cmd_env *env, const struct args *args, const char *c
 	if (e == ERR_OK)
 		e = rows_of(env)->write(env, path, buf_span(&text), merge, &c, etag, &why);
 	buf_fini(&text);
+	if (e == ERR_EMPTY)
+		(void)err_set(&why, e, "the input is empty; a row without properties is {}");
 	if (e != ERR_OK)
 		return place_fail(env, command, path, e, &why);
 	return args_has(args, "json") ? print_etag(env, command, path, etag) : EXIT_DONE;
@@ -307,7 +309,7 @@ static int run_batch(struct cmd_env *env, const struct args *args)
 	struct err_detail why = { 0 };
 	struct rows_path path;
 	struct buf out = BUF_INIT((size_t)2 << 20);
-	enum err e = rows_of(env)->find(env, args->words[1], &path, &why);
+	enum err e = rows_of(env)->find(env, args->words[1], true, &path, &why);
 	if (e == ERR_OK)
 		e = apply_batch(env, args, &path.at, &out, &why);
 	(void)fwrite(out.data != NULL ? out.data : "", 1, out.len, env->out);
@@ -327,7 +329,8 @@ const struct command command_batch = {
 	.topic = TOPIC_ROWS,
 	.synopsis = "STORE ACCOUNT/TABLE[/PARTITION] [FILE] [--check]",
 	.summary = "Applies a change set: all of it or nothing",
-	.help = "Reads what a .batch file of a mount takes, and prints the result as JSON.\n",
+	.help = "Reads what a .batch file of a mount takes, and prints the result as JSON.  A partition\n"
+		"that does not exist is made.\n",
 	.options = batch_options,
 	.min_words = 2,
 	.max_words = 3,

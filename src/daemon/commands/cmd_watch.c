@@ -110,6 +110,8 @@ static int run(struct cmd_env *env, const struct args *args)
 	buf_fini(&r.text);
 	if (rows_out_reader_left(env))
 		return EXIT_FAILED;
+	if (env->cancelled(env->cancel_arg) && args_has(args, "follow"))
+		return EXIT_DONE;
 	if (env->cancelled(env->cancel_arg))
 		return command_fail(env->err, "watch", "cancelled");
 	return e == ERR_OK ? EXIT_DONE : place_fail(env, "watch", args->words[1], e, &why);

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 #define REASON "user.rowfs.error"
@@ -44,6 +46,16 @@ static int print_json(const char *path, struct span text)
 		: command_fail(stderr, "why", "%s", err_text(ERR_NO_MEMORY));
 }
 
+/* Other file systems have no such attribute either. */
+static bool is_in_mount(const char *path)
+{
+	struct statfs fs;
+	char parent[PATH_MAX];
+	parent_of(path, parent);
+	return (statfs(path, &fs) == 0 || statfs(parent, &fs) == 0) &&
+		fs.f_type == FUSE_SUPER_MAGIC;
+}
+
 static int run(const struct args *args)
 {
 	const char *path = args->nwords > 0 ? args->words[0] : ".";
@@ -58,6 +70,8 @@ static int run(const struct args *args)
 	}
 	int code = n < 0 ? errno : 0;
 	bool there = lstat(path, &st) == 0;
+	if (code == ENODATA && !is_in_mount(path))
+		code = EOPNOTSUPP;
 	signals_go_on();
 	if (n >= 0 && args_has(args, "json"))
 		return print_json(path, span_make(text, (size_t)n));

@@ -3,6 +3,7 @@
 #include "cloud/change.h"
 #include "cloud/row_scan.h"
 #include "codec/entity_json.h"
+#include "daemon/core/progress.h"
 #include "daemon/rows/cloud_path.h"
 #include "daemon/rows/row_ops.h"
 #include "model/limits.h"
@@ -138,9 +139,12 @@ static enum err remove_scanned(struct cmd_env *env, struct row_scan *scan, struc
 {
 	struct removal r = { 0 };
 	struct cloud_row row = { 0 };
+	struct progress progress;
 	enum err e = ERR_OK;
 	bool more = true;
+	progress_start(&progress, env, "rows");
 	while (e == ERR_OK && more) {
+		progress_show(&progress, *ret_n, 0, 0);
 		e = row_scan_next(scan, &row, why);
 		more = e == ERR_OK;
 		struct span rk = more ? arena_copy(&r.keys, row.entity.rk) : SPAN_LIT("");
@@ -153,6 +157,7 @@ static enum err remove_scanned(struct cmd_env *env, struct row_scan *scan, struc
 		if (e == ERR_NOT_FOUND || r.n == LIMIT_BATCH_OPS)
 			e = remove_collected(env, table, &r, why);
 	}
+	progress_clear(&progress);
 	cloud_row_fini(&row);
 	arena_fini(&r.keys);
 	return e;

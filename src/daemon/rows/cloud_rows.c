@@ -12,14 +12,14 @@
 
 /* ---- paths ---- */
 
-static enum err find(
-	struct cmd_env *env, const char *path, struct rows_path *ret, struct err_detail *why)
+static enum err find(struct cmd_env *env, const char *path, bool making, struct rows_path *ret,
+	struct err_detail *why)
 {
 	struct cloud_path p;
 	struct span rest;
 	*ret = (struct rows_path){ 0 };
 	rows_cut(path, &ret->at.account, &ret->at.table, &rest);
-	enum err e = cloud_path_read(env, path, false, &p, why);
+	enum err e = cloud_path_read(env, path, making, &p, why);
 	if (e == ERR_OK && p.level != CLOUD_TABLE && p.level != CLOUD_PARTITION)
 		e = rows_not_table(why);
 	if (e == ERR_OK && p.level == CLOUD_PARTITION) {

@@ -47,10 +47,10 @@ struct rows_listing {
 };
 
 struct rows {
-	/* Finds ACCOUNT/TABLE or ACCOUNT/TABLE/PARTITION, with the names that a mount shows.  *ret
-	 * must stay where it is.  ERR_NOT_FOUND and its like; ERR_INVALID_INPUT: the path is of
+	/* Finds ACCOUNT/TABLE or ACCOUNT/TABLE/PARTITION, with the names that a mount shows.  making:
+	 * the partition need not exist.  *ret must stay where it is.  ERR_NOT_FOUND and its like; ERR_INVALID_INPUT: the path is of
 	 * another kind. */
-	enum err (*find)(struct cmd_env *env, const char *path, struct rows_path *ret,
+	enum err (*find)(struct cmd_env *env, const char *path, bool making, struct rows_path *ret,
 		struct err_detail *why);
 	/* Opens the text of all rows that match, in the order of their keys.  Takes ownership of
 	 * *query, also after an error.  what: names the reader, as in views_open().  Free *ret with

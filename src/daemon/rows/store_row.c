@@ -222,7 +222,8 @@ static enum err check_move(const struct place *from, const struct place *to, str
 		return err_set(why, ERR_NOT_PERMITTED,
 			"a table gets another name in a mount, or by export and import");
 	if (to->name.dir.id == 0)
-		return ERR_NOT_FOUND;
+		return err_set(why, ERR_NOT_FOUND,
+			"its partition does not exist; a row that is put there makes it");
 	if (to->name.name.p[0] == '.' || (file && !name_may_hold_files(&to->name)))
 		return err_set(why, ERR_NOT_PERMITTED, "rows and files live in a partition");
 	if (to->name.digest || to->name.pending_dir)

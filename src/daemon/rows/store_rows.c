@@ -9,23 +9,42 @@
 
 /* ---- paths ---- */
 
-static enum err find(
+static void set_partition(struct span order_key, struct rows_path *ret)
+{
+	key_from_order(order_key.p, order_key.n, ret->key);
+	ret->pk = span_make(ret->key, order_key.n);
+	ret->at.pk = &ret->pk;
+}
+
+/* The name of a partition that a change set will make. */
+static enum err find_missing(
 	struct cmd_env *env, const char *path, struct rows_path *ret, struct err_detail *why)
+{
+	struct place p;
+	enum err e = place_find(env->service, path, true, &p, why);
+	if (e == ERR_OK &&
+		(p.name.dir.kind != ITEM_TABLE || p.name.class != CLASS_KEYED || p.name.digest))
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		set_partition(span_make(p.name.key, p.name.key_len), ret);
+	place_fini(&p);
+	return e;
+}
+
+static enum err find(struct cmd_env *env, const char *path, bool making, struct rows_path *ret,
+	struct err_detail *why)
 {
 	struct place p;
 	struct span rest;
 	*ret = (struct rows_path){ 0 };
 	rows_cut(path, &ret->at.account, &ret->at.table, &rest);
 	enum err e = place_find(env->service, path, false, &p, why);
-	if (e == ERR_OK && p.item.kind == ITEM_PARTITION) {
-		key_from_order(p.item.key.p, p.item.key.n, ret->key);
-		ret->pk = span_make(ret->key, p.item.key.n);
-		ret->at.pk = &ret->pk;
-	} else if (e == ERR_OK && p.item.kind != ITEM_TABLE) {
+	if (e == ERR_OK && p.item.kind == ITEM_PARTITION)
+		set_partition(p.item.key, ret);
+	else if (e == ERR_OK && p.item.kind != ITEM_TABLE)
 		e = rows_not_table(why);
-	}
 	place_fini(&p);
-	return e;
+	return e == ERR_NOT_FOUND && making ? find_missing(env, path, ret, why) : e;
 }
 
 /* ---- text ---- */

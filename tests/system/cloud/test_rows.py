@@ -7,6 +7,7 @@ import re
 
 import pytest
 from rest_client import ACCOUNT
+from tools import on_terminal
 
 from test_client import PROGRAM
 from test_transfer import Elsewhere, elsewhere, numbered, refused  # noqa: F401
@@ -91,6 +92,13 @@ def test_rows_partitions_and_tables_are_removed(both):
     both("rm", "-r", "/Posts")
     assert both("ls", "/")[1] == ""
     refused(both.there("rm", "", "-r", check=False), "remove its tables")
+
+
+def test_a_removal_in_steps_shows_its_progress_on_a_terminal(rowfs, elsewhere, rest_store):  # noqa: F811
+    rowfs("import", rest_store, f"{ACCOUNT}/Posts", "--quiet", input=numbered(300))
+    there = elsewhere("fault=busy op=entitygroup count=2")
+    seen = on_terminal(rowfs, "rm", there.url, f"{ACCOUNT}/Posts/p0", "-ry", f"--connection-string={there.secret}")
+    assert re.search(r"\r[12]00 rows ", seen), seen
 
 
 def test_rows_are_moved(both):

@@ -310,6 +310,24 @@ def test_a_change_set_is_applied_or_not_at_all(rowfs, db, work):
     refused(rowfs("batch", db, "acct", work / "set", check=False), "not ACCOUNT/TABLE")
 
 
+def test_a_change_set_makes_its_partition(rowfs, db, work):
+    put(rowfs, db, "acct/Tab/p/1.json", '{"A":1}')
+    ops = '[{"insert":{"RowKey":"1"}}]'
+    assert json.loads(rowfs("batch", db, "acct/Tab/50%25", input=ops).stdout)["operations"][0]["PartitionKey"] == "50%"
+    assert names(rowfs, db, "acct/Tab/50%25") == ["1.json"]
+    refused(rowfs("batch", db, "acct/None/new", input=ops, check=False), "TableNotFound")
+    for path in ("acct/Tab/.folder", "acct/Tab/new/1.json", "acct/Tab/%~nothing"):
+        assert rowfs("batch", db, path, input=ops, check=False).returncode == 1
+    refused(rowfs("batch", db, "acct/Tab/new", input="[", check=False), "InvalidInput")
+    assert names(rowfs, db, "acct/Tab") == ["50%25/", "p/"]
+
+
+def test_refusals_say_what_to_do(rowfs, db):
+    put(rowfs, db, "acct/Tab/p/1.json", '{"A":1}')
+    refused(rowfs("put", db, "acct/Tab/p/1.json", input="", check=False), "the input is empty", "is {}")
+    refused(rowfs("mv", db, "acct/Tab/p/1.json", "acct/Tab/q/1.json", check=False), "its partition does not exist")
+
+
 def test_readers_may_have_had_enough(rowfs, db):
     rowfs("import", db, "acct/Tab", input="".join(
         json.dumps({"PartitionKey": "p", "RowKey": str(i), "T": "x" * 1000}) + "\n"

@@ -5,6 +5,7 @@ A reader that applies the lines to a copy of the rows has the rows."""
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
 
@@ -233,6 +234,14 @@ def test_a_follower_of_a_quiet_table_is_told_positions(rowfs, posts, mount):
         line = follower.line()
         assert line["kind"] == "position"
     assert lines(rowfs, posts, f"--from={line['position']}") == []
+
+
+def test_a_signal_ends_a_follower_well(rowfs, posts, mount):
+    mount(posts)
+    with Follower(rowfs, posts, "--now") as follower:
+        follower.line()
+        follower.proc.send_signal(signal.SIGINT)
+        assert follower.proc.wait(60) == 0 and follower.proc.stderr.read() == b""
 
 
 def test_only_a_served_store_is_followed(rowfs, posts):

@@ -105,7 +105,9 @@ def test_what_was_perhaps_meant_is_named(rowfs):
     for args, meant in ((["qery"], "rowfs query"), (["exprot", "s"], "rowfs export"),
                         (["account", "ad"], "rowfs account add"),
                         (["stat", "--jsno", "s"], "did you mean --json"),
-                        (["import", "s", "a/T", "--moed=x"], "did you mean --mode")):
+                        (["import", "s", "a/T", "--moed=x"], "did you mean --mode"),
+                        (["help", "exprot"], "did you mean: rowfs help export"),
+                        (["help", "account", "lst"], "did you mean: rowfs help account list")):
         done = rowfs(*args, check=False)
         assert done.returncode == 2 and meant in done.stderr
     for args in (["frobnicate"], ["x"], ["stat", "--nonsense", "s"]):
@@ -129,7 +131,7 @@ def test_why_tells_the_last_reason(rowfs, acct, mount, work):
     assert done.returncode == 1 and "since the last success" in done.stderr
     (work / "x").touch()
     done = rowfs("why", work / "x", check=False)
-    assert done.returncode == 1 and done.stderr.startswith("rowfs why: ")
+    assert done.returncode == 1 and "is not in a mount of rowfs" in done.stderr
 
 
 @pytest.mark.parametrize("args", [

@@ -101,6 +101,8 @@ def check_commands(top, say):
     options = re.findall(r'^\t\{ "([a-z-]+)", ', source, re.M)
     if len(commands) < 10 or not options:
         say("src/daemon/commands/*.c: the commands and their options were not understood")
+    for name in re.findall(r'^\t\{ \.name = "([a-z-]+)"', source, re.M):
+        say(f'src/daemon: write the option {name} as {{ "NAME", LETTER, VALUE, HELP }}')
     for name in sorted(commands):
         if not re.search(rf"\b{name}\b", page):
             say(f"docs/rowfs.1 lacks the command {name}")

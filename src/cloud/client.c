@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/text.h"
+#include "cloud/credentials.h"
 #include "cloud/service_error.h"
 #include "codec/http_date.h"
 #include "codec/table_signature.h"
@@ -23,6 +24,8 @@
 #define WAIT_SLICE_MS 20  /* how long a cancelled wait lasts */
 #define URL_LIMIT ((size_t)64 << 10)
 #define VERSION "2019-02-02"
+#define VERSION_TOKEN "2020-12-06" /* the first that takes bearer tokens for tables */
+#define AUTHORIZATION_LIMIT ((size_t)17 << 10)
 
 struct client {
 	struct endpoint at;
@@ -147,6 +150,13 @@ static void add_signature(
 	buf_fini(&text);
 }
 
+/* The file is read for each try: another program renews it. */
+static enum err add_token(const struct client *c, struct buf *out, struct err_detail *detail)
+{
+	buf_add_str(out, "Authorization: Bearer ");
+	return credentials_read_token(c->at.token_file, out, detail);
+}
+
 static void add_url(const struct client *c, const struct client_request *r, struct buf *out)
 {
 	buf_add_str(out, c->at.url);
@@ -171,8 +181,8 @@ struct texts {
 static void make_texts(const struct client *c, const struct client_request *r, struct texts *t)
 {
 	static const size_t date = sizeof("x-ms-date: ") - 1;
-	*t = (struct texts){ BUF_INIT(URL_LIMIT), BUF_INIT(64), BUF_INIT(512), BUF_INIT(256),
-		BUF_INIT(2048) };
+	*t = (struct texts){ BUF_INIT(URL_LIMIT), BUF_INIT(64), BUF_INIT(AUTHORIZATION_LIMIT),
+		BUF_INIT(256), BUF_INIT(2048) };
 	add_url(c, r, &t->url);
 	buf_add_str(&t->date, "x-ms-date: ");
 	http_date_add(&t->date, clock_ticks());
@@ -208,9 +218,12 @@ static enum err send_once(struct client *c, const struct client_request *r,
 	size_t n = 0;
 	*ret = (struct http_response){ 0 };
 	make_texts(c, r, &t);
-	enum err e = texts_full(&t);
+	bool token = c->at.token_file[0] != 0;
+	enum err e = token ? add_token(c, &t.authorization, detail) : ERR_OK;
+	if (e == ERR_OK)
+		e = texts_full(&t);
 	struct http_request h = { .method = r->method, .url = t.url.data, .body = r->body };
-	h.headers[n++] = "x-ms-version: " VERSION;
+	h.headers[n++] = token ? "x-ms-version: " VERSION_TOKEN : "x-ms-version: " VERSION;
 	h.headers[n++] = "DataServiceVersion: 3.0;NetFx";
 	h.headers[n++] = "MaxDataServiceVersion: 3.0;NetFx";
 	h.headers[n++] = "Accept: application/json;odata=minimalmetadata";
@@ -219,7 +232,7 @@ static enum err send_once(struct client *c, const struct client_request *r,
 	h.headers[n++] = "Prefer: return-no-content";
 	h.headers[n++] = t.date.data;
 	h.headers[n++] = r->content_type.n > 0 ? t.content_type.data : "Content-Type:";
-	if (c->at.key_len > 0)
+	if (t.authorization.len > 0)
 		h.headers[n++] = t.authorization.data;
 	if (r->if_match.n > 0)
 		h.headers[n++] = t.if_match.data;

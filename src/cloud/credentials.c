@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define FILE_MAX ((size_t)256 << 10)
+#define TOKEN_MAX ((size_t)16 << 10)
 #define VARIABLE "AZURE_STORAGE_CONNECTION_STRING"
 
 /* ---- the text ---- */
@@ -131,4 +132,20 @@ enum err credentials_find(
 		e = credentials_choose(buf_span(&text), url, ret, detail);
 	buf_wipe(&text);
 	return e;
+}
+
+enum err credentials_read_token(const char *file, struct buf *out, struct err_detail *detail)
+{
+	struct buf text = BUF_INIT(TOKEN_MAX);
+	enum err e = read_file(file, true, &text, detail);
+	struct span token = text_trim(buf_span(&text), " \t\r\n");
+	bool plain = token.n > 0;
+	for (size_t i = 0; i < token.n; i++)
+		plain = plain && token.p[i] > ' ' && token.p[i] < 127;
+	if (e == ERR_OK && !plain)
+		e = err_set(detail, ERR_INVALID_INPUT, "'%.160s' holds no bearer token", file);
+	if (e == ERR_OK)
+		buf_add_span(out, token);
+	buf_wipe(&text);
+	return e == ERR_OK ? buf_full(out) : e;
 }

@@ -4,6 +4,7 @@
 #ifndef CLOUD_CREDENTIALS_H
 #define CLOUD_CREDENTIALS_H
 
+#include "base/buf.h"
 #include "cloud/endpoint.h"
 
 /* Finds the account.  file: what holds connection strings, one a line, lines with '#' before them
@@ -17,5 +18,9 @@ enum err credentials_find(
 /* Does the same with the text at hand. */
 enum err credentials_choose(
 	struct span text, const char *url, struct endpoint *ret, struct err_detail *detail);
+/* Appends the bearer token in a file, without white space around it.  Another program may renew the file, by a
+ * rename.  Only its owner may be able to read it (ERR_ACCESS).  ERR_INVALID_INPUT: it holds something else.
+ * Errors of reading. */
+enum err credentials_read_token(const char *file, struct buf *out, struct err_detail *detail);
 
 #endif

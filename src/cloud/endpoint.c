@@ -17,7 +17,7 @@ static const char dev_string[] = "AccountName=" EMULATOR_ACCOUNT ";AccountKey=" 
 				 ";TableEndpoint=http://127.0.0.1:10002/" EMULATOR_ACCOUNT;
 
 struct fields {
-	struct span protocol, account, key, endpoint, suffix, sas, development;
+	struct span protocol, account, key, endpoint, suffix, sas, token_file, development;
 };
 
 static bool same_name(struct span a, const char *b)
@@ -37,6 +37,7 @@ static struct span *field(struct fields *f, struct span name)
 		{ "TableEndpoint", &f->endpoint },
 		{ "EndpointSuffix", &f->suffix },
 		{ "SharedAccessSignature", &f->sas },
+		{ "BearerTokenFile", &f->token_file },
 		{ "UseDevelopmentStorage", &f->development },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -141,6 +142,16 @@ static enum err set_key(struct span text, struct endpoint *e, struct err_detail 
 	return ok ? ERR_OK : err_set(detail, ERR_INVALID_INPUT, "AccountKey is not base64");
 }
 
+static enum err set_token_file(struct span path, struct endpoint *e, struct err_detail *detail)
+{
+	if (!span_starts(path, SPAN_LIT("/")) || !copy(path, e->token_file, sizeof(e->token_file)))
+		return err_set(detail, ERR_INVALID_INPUT,
+			"BearerTokenFile is an absolute path of up to 1,023 bytes");
+	return span_starts(span_of(e->url), SPAN_LIT("https://"))
+		? ERR_OK
+		: err_set(detail, ERR_INVALID_INPUT, "a bearer token is sent over https only");
+}
+
 /* The endpoint of a field, which may have a signature behind it. */
 static enum err set_given(struct span url, struct endpoint *e, struct err_detail *detail)
 {
@@ -175,9 +186,12 @@ static enum err set_all(const struct fields *f, struct endpoint *e, struct err_d
 		r = set_sas(f->sas, e, detail);
 	if (r == ERR_OK && f->key.n > 0)
 		r = set_key(f->key, e, detail);
-	if (r == ERR_OK && e->key_len == 0 && e->sas[0] == 0)
+	if (r == ERR_OK && f->token_file.n > 0)
+		r = set_token_file(f->token_file, e, detail);
+	if (r == ERR_OK && e->key_len == 0 && e->sas[0] == 0 && e->token_file[0] == 0)
 		r = err_set(detail, ERR_INVALID_INPUT,
-			"the connection string has neither AccountKey nor SharedAccessSignature");
+			"the connection string has none of AccountKey, SharedAccessSignature and "
+			"BearerTokenFile");
 	return r;
 }
 

@@ -17,13 +17,14 @@ struct endpoint {
 	size_t path;    /* where the path begins in url; its length: the path is empty */
 	char account[64];
 	uint8_t key[128];
-	size_t key_len; /* 0: none */
-	char sas[2048]; /* a query without its '?'; "": none */
+	size_t key_len;        /* 0: none */
+	char sas[2048];        /* a query without its '?'; "": none */
+	char token_file[1024]; /* of a bearer token; "": none */
 };
 
 /* Parses a connection string: NAME=VALUE fields with ';' between them.  TableEndpoint, or
- * AccountName with EndpointSuffix and DefaultEndpointsProtocol; AccountKey or
- * SharedAccessSignature; UseDevelopmentStorage=true.  Fields of other services are skipped.  The
+ * AccountName with EndpointSuffix and DefaultEndpointsProtocol; AccountKey,
+ * SharedAccessSignature or BearerTokenFile; UseDevelopmentStorage=true.  Fields of other services are skipped.  The
  * detail shows no secret.  ERR_INVALID_INPUT. */
 enum err endpoint_parse(struct span text, struct endpoint *ret, struct err_detail *detail);
 /* Parses the URL of an account; without a credential.  ERR_INVALID_INPUT, also for a query: a secret

@@ -73,6 +73,26 @@ TEST(a_wrong_connection_string_is_refused_without_its_secrets)
 	}
 }
 
+TEST(a_bearer_token_is_in_a_file_and_goes_over_https)
+{
+	static char text[ENDPOINT_TEXT_MAX] = "AccountName=acct;BearerTokenFile=/";
+	struct endpoint e;
+	CHECK_ERR(endpoint_parse(SPAN_LIT("AccountName=acct;BearerTokenFile=/run/token"), &e, NULL),
+		ERR_OK);
+	CHECK_EQ_STR(e.token_file, "/run/token");
+	CHECK_ERR(endpoint_parse(SPAN_LIT("AccountName=acct;BearerTokenFile=token"), &e, NULL),
+		ERR_INVALID_INPUT);
+	CHECK_ERR(endpoint_parse(SPAN_LIT("TableEndpoint=http://127.0.0.1/acct;"
+					  "BearerTokenFile=/run/token"),
+			  &e, NULL),
+		ERR_INVALID_INPUT);
+	memset(text + strlen(text), 'x', sizeof(e.token_file) - 2);
+	CHECK_ERR(endpoint_parse(span_of(text), &e, NULL), ERR_OK);
+	CHECK_EQ_INT(strlen(e.token_file), sizeof(e.token_file) - 1);
+	text[strlen(text)] = 'x';
+	CHECK_ERR(endpoint_parse(span_of(text), &e, NULL), ERR_INVALID_INPUT);
+}
+
 TEST(a_connection_string_has_a_longest_length)
 {
 	static char text[ENDPOINT_TEXT_MAX + 2] = "AccountName=acct;AccountKey=a2V5;X=";
@@ -272,6 +292,7 @@ TEST(a_double_is_sent_with_its_type)
 RUN_TESTS(T(a_key_and_an_account_make_an_endpoint_of_azure),
 	T(a_table_endpoint_wins_and_names_the_account), T(development_storage_is_the_emulator),
 	T(a_wrong_connection_string_is_refused_without_its_secrets),
+	T(a_bearer_token_is_in_a_file_and_goes_over_https),
 	T(a_connection_string_has_a_longest_length), T(a_url_of_the_command_line_has_no_secret),
 	T(a_file_of_connection_strings_is_chosen_from_by_url),
 	T(shared_key_signs_three_headers_and_lite_the_date),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from issuer import unsigned
 from rest_client import ACCOUNT, KEY
 
 from conftest import BUILD, ENV
@@ -213,7 +214,7 @@ def test_a_wrong_key_and_a_sas_of_one_table(serve, rest_store):
         assert c("get", "Other", "p", "r")[0] != "OK"
 
 
-def serve_tls(serve, store, work):
+def serve_tls(serve, store, work, *options):
     """A server with a certificate of its own, which is work/cert."""
     if not shutil.which("openssl"):
         pytest.skip("needs openssl")
@@ -222,7 +223,7 @@ def serve_tls(serve, store, work):
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", work / "key", "-out",
                     work / "cert"], check=True, capture_output=True)
     os.chmod(work / "key", 0o600)
-    return serve(store, "--rest=127.0.0.1:0", f"--rest-cert={work}/cert", f"--rest-key={work}/key")
+    return serve(store, "--rest=127.0.0.1:0", f"--rest-cert={work}/cert", f"--rest-key={work}/key", *options)
 
 
 def test_tls_asks_for_a_certificate_that_is_known(serve, rest_store, work):
@@ -232,3 +233,26 @@ def test_tls_asks_for_a_certificate_that_is_known(serve, rest_store, work):
     with Client(connection(server, "https")) as c:
         code, requests, _, why = c("drop", "Posts")
         assert code != "OK" and requests == 1 and "certificate" in why
+
+
+def test_a_bearer_token_is_read_from_its_file_for_each_request(serve, rest_store, work):
+    server = serve_tls(serve, rest_store, work, "--oauth=basic")
+    token = work / "token"
+    token.write_text(unsigned() + "\n")
+    token.chmod(0o600)
+    text = f"TableEndpoint=https://127.0.0.1:{server.port}/{ACCOUNT};BearerTokenFile={token}"
+    with Client(text, str(work / "cert")) as c:
+        c.ok("create", "Posts")
+        c.ok("insert", "Posts", "p", "r", '{"N":1}')
+        for content, mode, code, why in (("not.a.token", 0o600, "InvalidAuthenticationInfo", ""),
+                                         ("two words", 0o600, "InvalidInput", "holds no bearer token"),
+                                         (" \n", 0o600, "InvalidInput", "holds no bearer token"),
+                                         (unsigned(), 0o640, "InternalError", "chmod 600")):
+            token.write_text(content)
+            token.chmod(mode)
+            found, _, _, said = c("get", "Posts", "p", "r")
+            assert found == code and why in said and content not in said.split(), (found, said)
+        token.chmod(0o600)
+        assert properties(c.ok("get", "Posts", "p", "r"))["N"] == 1
+    with Client(text.replace("https:", "http:")) as c:
+        assert "over https only" in c.proc.stderr.readline()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The second part of page-ranges, with azure-storage-blob: writes pages, and lists their ranges by segments."""
+"""The second part of page-ranges: writes pages and lists their ranges by segments, with azure-storage-blob, and
+lists the data of the mounted file."""
 
 import os
 import random
@@ -45,8 +46,21 @@ def joined(ranges):
         yield last
 
 
+def data(path):
+    """Each range of the mounted file, as the kernel tells it."""
+    with open(path, "rb", buffering=0) as f:
+        end = 0
+        while True:
+            try:
+                start = f.seek(end, os.SEEK_DATA)
+            except OSError:  # there is no more
+                return
+            end = f.seek(start, os.SEEK_HOLE)
+            yield start, end - 1
+
+
 if sys.argv[1] == "write":
     write()
 else:
-    for start, end in joined(segments(int(sys.argv[2]))):
+    for start, end in data(sys.argv[2]) if sys.argv[1] == "data" else joined(segments(int(sys.argv[2]))):
         print(start, end)

@@ -59,7 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (found == NULL || !(reads || (changes && found->change != NULL)))
 		return 0;
 	struct service *s = make_service();
-	enum err e = page_data_write(found, s, method, &parts, &out, &why);
+	const struct peer peer = { .ip = "127.0.0.1" };
+	const struct request q = { .method = method, .target = target, .peer = &peer };
+	enum err e = page_data_write(found, s, &q, &parts, &out, &why);
 	if (e != ERR_OK)
 		MUST(err_http(e) < 500 || e == ERR_NOT_SUPPORTED);
 	else

@@ -251,29 +251,58 @@ static void take_results(struct change *to, struct change *from)
 }
 
 /* The service's clock is behind the shadow's item: another item takes its place. */
-static enum err replace(
-	struct store *shadow, struct change *c, const struct item_ref *to, struct span body)
+static enum err replace(struct sending *w)
 {
-	struct change both[2] = { { .op = CHANGE_DELETE,
-					  .flags = CHANGE_KEEP_DIR,
-					  .at = c->at,
-					  .version = cloudstore_new_version(shadow),
-					  .attrs = ATTRS_UNSET },
-		{ .op = CHANGE_PUT,
-			.kind = ITEM_ROW,
-			.at = *to,
-			.version = c->version,
-			.item_flags = c->item_flags,
-			.body = body,
-			.attrs = ATTRS_UNSET } };
+	struct store *shadow = w->s->shadow;
+	struct change *c = w->c, steps[3];
+	bool moved = c->op == CHANGE_MOVE;
+	const struct change removal = { .op = CHANGE_DELETE,
+		.flags = CHANGE_KEEP_DIR,
+		.version = cloudstore_new_version(shadow),
+		.attrs = ATTRS_UNSET };
+	size_t n = 0;
+	if (moved) {
+		steps[n] = removal;
+		steps[n++].at = c->at;
+	}
+	if (w->at.there.kind != ITEM_NONE) {
+		steps[n] = removal;
+		steps[n++].at = (struct item_ref){ .id = w->at.there.id };
+	}
+	steps[n++] = (struct change){ .op = CHANGE_PUT,
+		.kind = ITEM_ROW,
+		.at = moved ? c->to : c->at,
+		.version = c->version,
+		.item_flags = c->item_flags,
+		.body = c->body.n > 0 ? c->body : w->source.body,
+		.attrs = ATTRS_UNSET };
 	struct err_detail why = { 0 };
-	enum err e = store_apply(shadow, both, 2, false, &why);
+	enum err e = store_apply(shadow, steps, n, false, &why);
 	if (e != ERR_OK)
 		return e;
-	take_results(c, &both[1]);
-	both[1] = (struct change){ 0 };
-	changes_fini(both, 2);
+	take_results(c, &steps[n - 1]);
+	steps[n - 1] = (struct change){ 0 };
+	changes_fini(steps, n);
 	return ERR_OK;
+}
+
+/* Each by itself: one that replaces a newer item makes another one. */
+static enum err follow_each(struct sending *w, size_t k, struct change *set, size_t n, bool durable)
+{
+	struct err_detail why = { 0 };
+	enum err e = ERR_OK;
+	for (size_t i = 0, row = 0; i < n; i++) {
+		bool is_row = row < k && w[row].c == &set[i];
+		e = store_apply(w->s->shadow, &set[i], 1, durable, &why);
+		if (e == ERR_STALE_VERSION && is_row && set[i].op != CHANGE_DELETE)
+			e = replace(&w[row]);
+		row += is_row;
+		if (e != ERR_OK) {
+			changes_fini(set, i);
+			return e;
+		}
+	}
+	return e;
 }
 
 /* The service has done it: a failure here leaves a shadow that the next read mends. */
@@ -281,11 +310,10 @@ static enum err follow(
 	struct sending *w, size_t k, struct change *set, size_t n, bool durable, uint64_t asked_us)
 {
 	struct store *shadow = w->s->shadow;
-	const struct item_ref *to = w->c->op == CHANGE_MOVE ? &w->c->to : &w->c->at;
 	struct err_detail why = { 0 };
 	enum err e = store_apply(shadow, set, n, durable, &why);
-	if (e == ERR_STALE_VERSION && n == 1 && w->c->op != CHANGE_DELETE)
-		e = replace(shadow, w->c, to, w->c->body.n > 0 ? w->c->body : w->source.body);
+	if (e == ERR_STALE_VERSION)
+		e = follow_each(w, k, set, n, durable);
 	for (size_t i = 0; e == ERR_OK && i < k; i++)
 		confirmed_add(w->s->confirmed, w[i].c->now.parent, buf_span(&w[i].at.rk),
 			buf_span(&w[i].at.rk), false, asked_us);

@@ -125,6 +125,18 @@ def test_a_mount_that_starts_again_shows_what_is_there_then(there):  # noqa: F81
     assert os.stat(mnt / "Posts/p0/000001.json").st_ino == number
 
 
+def test_a_local_file_without_its_account_is_finished(rowfs, second):  # noqa: F811
+    """The mount that made it was killed before it added the account."""
+    second.account("import", "Posts", input=numbered(1))
+    second.mounted()
+    second.mount.umount()
+    local, = (second.work / "cache/rowfs").glob("*.rowfs")
+    local.unlink()
+    rowfs("init", local)
+    second.mount.start()
+    assert os.listdir(second.path / "Posts/p0") == ["000000.json"]
+
+
 def test_a_read_only_mount_changes_nothing(there):  # noqa: F811
     there.account("import", "Posts", input=numbered(1))
     mnt = there.mounted("ro")

@@ -91,6 +91,24 @@ def test_a_clock_ahead_of_the_services_breaks_no_write(second):  # noqa: F811
     assert row_of(second, "p", "r") is None and os.listdir(part) == ["waits.json"]
 
 
+def test_a_clock_ahead_breaks_no_change_of_a_name_that_waits(second):  # noqa: F811
+    """The mount gave the name a time that is later than that of the row which takes its place."""
+    ok(second.client.create_table("Posts"))
+    part = second.mounted("cache=3600", **clock(60)) / "Posts/p"
+    part.mkdir()
+    for name in ("batch", "rename"):
+        (part / f"{name}.json").touch()
+    put(part / ".batch", lines([{"upsert": {"RowKey": "other", "N": 1}}, {"upsert": {"RowKey": "batch", "N": 2}}]))
+    put(part / "temporary", '{"N":3}')
+    os.rename(part / "temporary", part / "rename.json")
+    os.rename(part / "other.json", part / "moved.json")
+    (part / "target.json").touch()
+    os.rename(part / "moved.json", part / "target.json")
+    for key, n in (("batch", 2), ("rename", 3), ("target", 1)):
+        assert row_of(second, "p", key) == {"N": n} == json.loads(get(part / f"{key}.json"))
+    assert sorted(os.listdir(part)) == ["batch.json", "rename.json", "target.json"]
+
+
 def test_a_row_with_an_empty_key_tells_nothing_of_the_others(there):  # noqa: F811
     ok(there.client.create_table("Posts"))
     for n in range(3):

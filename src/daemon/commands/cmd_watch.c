@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* After so many changes of others, and after so long, a line tells the position. */
 #define POSITION_LINES 1000
@@ -20,6 +21,7 @@ struct run {
 	struct row_feed *feed;
 	struct buf text;
 	uint64_t told_us; /* when a line was printed last */
+	bool printed;
 };
 
 static enum err print(struct run *r, struct err_detail *why)
@@ -28,6 +30,7 @@ static enum err print(struct run *r, struct err_detail *why)
 	if (e == ERR_OK && fwrite(r->text.data, 1, r->text.len, r->env->out) != r->text.len)
 		e = rows_out_error(why);
 	buf_clear(&r->text);
+	r->printed = true;
 	r->told_us = clock_mono_us();
 	return e == ERR_OK ? rows_out_flush(r->env, why) : e;
 }
@@ -93,6 +96,11 @@ static enum err watch(struct run *r, const struct args *args, struct err_detail 
 		e = follow(r, now, why);
 	else
 		e = now ? print_position(r, why) : print_lines(r, why);
+	bool waits = args_has(args, "follow") || now || from != NULL;
+	if (e == ERR_OK && !waits && !r->printed && isatty(r->env->err_fd))
+		fputs("no change is kept yet; from now on changes are kept, and --follow waits for "
+		      "them\n",
+			r->env->err);
 	r->feed->close(r->feed);
 	return e;
 }

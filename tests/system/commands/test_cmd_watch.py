@@ -13,7 +13,7 @@ import pytest
 
 from conftest import ENV
 from rest_client import ACCOUNT, KEY, Client, ok
-from tools import put, renameat2
+from tools import on_terminal, put, renameat2
 
 RENAME_EXCHANGE = 2
 TABLE = f"{ACCOUNT}/Posts"
@@ -234,6 +234,15 @@ def test_a_follower_of_a_quiet_table_is_told_positions(rowfs, posts, mount):
         line = follower.line()
         assert line["kind"] == "position"
     assert lines(rowfs, posts, f"--from={line['position']}") == []
+
+
+def test_a_person_is_told_that_the_stream_begins(rowfs, rest_store):
+    rowfs("put", rest_store, f"{TABLE}/p/1.json", input='{"n":0}')
+    assert "--follow waits" in on_terminal(rowfs, "watch", rest_store, TABLE)
+    rowfs("put", rest_store, f"{TABLE}/p/2.json", input='{"n":0}')
+    assert on_terminal(rowfs, "watch", rest_store, TABLE) == ""
+    rowfs("import", rest_store, f"{ACCOUNT}/Others", "--quiet", input="")
+    assert rowfs("watch", rest_store, f"{ACCOUNT}/Others").stderr == ""
 
 
 def test_a_signal_ends_a_follower_well(rowfs, posts, mount):

@@ -48,7 +48,7 @@ def follow(url, method="GET", more="", **headers):
 CHOICES = [
     ("Tables", "//nav//a[.='things']", "(//button[.='Share'])[1]", ("GET", "()"), ("POST", "")),
     ("Queues", "//nav//a[.='things']", "(//button[.='Share'])[1]", ("GET", "/messages?peekonly=true"),
-     ("DELETE", "/messages")),
+     ("POST", "/messages")),
     ("Blobs", "//nav//a[.='things']", "//button[@aria-label='Share a b.txt']", ("GET", ""), ("DELETE", "")),
 ]
 

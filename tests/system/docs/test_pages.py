@@ -28,6 +28,7 @@ NOT_TYPED = {
     "docs/mount.rowfs.8": {
         "/var/lib/rowfs/": "is a line of fstab: test_mounting.py mounts by it",
         "/home/ann/": "is a line of fstab: test_mounting.py mounts by it",
+        "https://myblogs.table": "is a line of fstab: test_mounting.py mounts by it",
     },
 }
 

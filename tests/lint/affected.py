@@ -28,6 +28,8 @@ def read_table(top):
         parts = [p.split() for p in (line + " ").split("|")]
         if len(parts) != 3 or len(parts[0]) != 1:
             sys.exit(f"tests/affected.txt:{number}: not PATH | SUITES | TESTS: {line}")
+        if parts[0][0] in table:
+            sys.exit(f"tests/affected.txt:{number}: {parts[0][0]} has a line already")
         table[parts[0][0]] = (parts[1], parts[2])
     return table
 

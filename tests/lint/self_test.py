@@ -129,11 +129,11 @@ def run(script, files, prepare=lambda top: None):
         done = subprocess.run([sys.executable, "-B", os.path.join(HERE, script), top, *build],
                               capture_output=True, text=True)
     lines = done.stdout.split("\n")[:-2]  # without the count
-    return done.returncode, sorted(lines)
+    return done.returncode, sorted(lines), done.stderr
 
 
 def expect(script, files, want, prepare=lambda top: None):
-    rc, have = run(script, files, prepare)
+    rc, have, _ = run(script, files, prepare)
     assert rc == (1 if want else 0), f"{script}: exit status {rc}"
     assert have == sorted(want), f"{script}:\nhave {have}\nwant {sorted(want)}"
 
@@ -151,4 +151,6 @@ del AFFECTED_TREE["src/fs/tree/a.c"]
 expect("affected.py", {**AFFECTED_TREE, "tests/unit/meson.build": "['test_new', [base_dep]],\n",
                     "tests/system/rest/test_b.py": "import a\n",
                     "tests/affected.txt": "src/base/ | unit | rest fs/test_a.py\n"}, [])
+rc, _, said = run("affected.py", {"tests/affected.txt": "src/a/ | unit | a\nsrc/b/ | unit |\nsrc/a/ | unit | b\n"})
+assert rc == 1 and said == "tests/affected.txt:3: src/a/ has a line already\n", said
 print("the lints find what they should")

@@ -76,11 +76,12 @@ enum err whole_store_to_file(
 
 /* ---- into another store ---- */
 
-/* What is made at the end: a file gets its name when it is complete. */
+/* The destination.  A new file gets its name when it is complete. */
 struct target {
 	const char *name;
 	char path[PATH_MAX];
-	bool makes; /* it was not there */
+	bool makes; /* it is a file that was not there */
+	bool made;
 	struct store *store;
 };
 
@@ -94,6 +95,7 @@ static enum err open_target(struct target *t, struct err_detail *why)
 	if (n >= (int)sizeof(t->path))
 		return err_set(why, ERR_NAME_TOO_LONG, NULL);
 	enum err e = remote || t->makes ? store_create(t->path, why) : ERR_OK;
+	t->made = t->makes && e == ERR_OK;
 	if (e == ERR_OK || (e == ERR_NAME_EXISTS && remote))
 		e = store_open(t->path, 0, &t->store, NULL, why);
 	if (e == ERR_OK)
@@ -103,17 +105,16 @@ static enum err open_target(struct target *t, struct err_detail *why)
 	return e;
 }
 
-/* The copy is whole, or nothing of it is left. */
-static enum err finish(struct target *t, enum err e, bool begun)
+/* Gives a new file its name.  The close cannot tell that it failed to copy the log, so the log says it. */
+static enum err place(struct target *t, enum err e, struct err_detail *why)
 {
-	if (e != ERR_OK && begun && !t->makes && store_transfer_undo(t->store) != ERR_OK)
-		(void)fprintf(stderr, "a part of the copy is left in '%s'\n", t->name);
-	store_close(t->store);
-	if (t->makes && e == ERR_OK)
+	if (e == ERR_OK && store_file_has_log(t->path))
+		e = err_set(why, ERR_IO, "its log could not be copied into it");
+	if (e == ERR_OK)
 		e = new_file_place(t->path, t->name, false);
-	if (t->makes && e != ERR_OK)
-		(void)unlink(t->path);
-	return t->makes && e == ERR_OK ? new_file_sync_name(t->name) : e;
+	if (e != ERR_OK)
+		store_file_remove(t->path);
+	return e == ERR_OK ? new_file_sync_name(t->name) : e;
 }
 
 static enum err copy_to(struct run *r, struct store *from, const char *to, struct err_detail *why)
@@ -121,14 +122,16 @@ static enum err copy_to(struct run *r, struct store *from, const char *to, struc
 	struct target t = { .name = to };
 	struct store_view *v = NULL;
 	enum err e = open_target(&t, why);
-	bool begun = e == ERR_OK;
 	if (e == ERR_OK)
 		e = store_view_hold(from, &v);
 	if (e == ERR_OK) {
 		e = transfer(r, from, v, t.store, why);
 		store_view_close(from, v);
 	}
-	return finish(&t, e, begun);
+	if (r->counts.left && !t.made)
+		(void)fprintf(stderr, "a part of the copy is left in '%s'\n", to);
+	store_close(t.store);
+	return t.made ? place(&t, e, why) : e;
 }
 
 static enum err tell(const struct run *r, const char *from, const char *to, bool json)

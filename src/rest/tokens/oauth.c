@@ -89,10 +89,10 @@ static enum err check_times(
 	if (o->basic && (!has_start || !json_read_number(claims, "iat", &issued)))
 		return refuse(
 			"Lifetime validation failed. The token has no 'nbf' or 'iat'.", detail);
-	if (has_start && now < start - skew)
+	if (has_start && now + skew < start)
 		return refuse(
 			"Lifetime validation failed. The token is not valid yet (nbf).", detail);
-	return now > end + skew
+	return now - skew > end
 		? refuse("Lifetime validation failed. The token is expired.", detail)
 		: ERR_OK;
 }

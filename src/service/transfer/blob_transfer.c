@@ -56,23 +56,25 @@ static enum err copy_extents(struct transfer *t, const struct item *blob,
 	const struct blob_record *r, uint64_t to, int64_t version, struct extents *x)
 {
 	struct item at = { 0 };
-	enum err e;
-	while ((e = walk_next(t->from, t->view, blob->id, CLASS_BLOB, WANT_BODY, &at)) == ERR_OK) {
+	enum err e, next;
+	do {
 		uint64_t id = 0;
+		next = walk_next(t->from, t->view, blob->id, CLASS_BLOB, WANT_BODY, &at);
+		e = next == ERR_NOT_FOUND ? ERR_OK : next;
+		if (next != ERR_OK)
+			break;
+		bool dir = item_is_dir(at.kind), list = at.id == r->extent && blob_has_blocks(r);
 		at.version = version;
 		e = transfer_dir(t, &at, to, &id);
-		if (e == ERR_OK && item_is_dir(at.kind))
+		if (e == ERR_OK && dir)
 			e = add_pair(x, at.id, id);
-		if (e == ERR_OK && item_is_dir(at.kind) &&
-			!(at.id == r->extent && blob_has_blocks(r)))
+		if (e == ERR_OK && dir && !list)
 			e = transfer_class(t, at.id, id, CLASS_BLOB);
-		if (e != ERR_OK)
-			break;
-	}
+	} while (e == ERR_OK);
 	item_fini(&at);
 	if (x->n > 0)
 		qsort(x->v, x->n, sizeof(*x->v), by_from);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
+	return e;
 }
 
 static enum err copy_list_piece(struct transfer *t, const struct item *blob,

@@ -44,7 +44,9 @@ static enum err write_file(struct transfer *t, const struct item *it, uint64_t i
 	for (uint64_t at = 0; at < it->size && e == ERR_OK; at += WRITE_BYTES) {
 		size_t n = it->size - at < WRITE_BYTES ? (size_t)(it->size - at) : WRITE_BYTES;
 		e = read_part(t, it, at, bytes, n, &n);
-		if (e != ERR_OK || n == 0) /* it became shorter meanwhile */
+		if (e == ERR_NOT_FOUND || (e == ERR_OK && n == 0))
+			return ERR_OK; /* it was removed, or became shorter, meanwhile */
+		if (e != ERR_OK)
 			break;
 		struct change c = { .op = CHANGE_WRITE,
 			.at = { .id = id },
@@ -54,7 +56,7 @@ static enum err write_file(struct transfer *t, const struct item *it, uint64_t i
 			.attrs = ATTRS_UNSET };
 		e = transfer_apply(t, &c, 1, NULL);
 	}
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
+	return e;
 }
 
 static enum err copy_file(struct transfer *t, const struct item *it, uint64_t parent)
@@ -145,6 +147,22 @@ enum err store_is_empty(struct store *s, bool *ret)
 	return *ret ? ERR_OK : e;
 }
 
+/* Removes only what this transfer made: somebody else may use the store meanwhile. */
+static void undo(struct transfer *t)
+{
+	for (size_t i = 0; i < t->ntops; i++) {
+		struct change c = { .op = CHANGE_DELETE,
+			.flags = CHANGE_RECURSIVE,
+			.at = { .id = t->tops[i] },
+			.version = store_version_floor(t->to) + 1,
+			.attrs = ATTRS_UNSET };
+		enum err e = store_apply(t->to, &c, 1, false, NULL);
+		changes_fini(&c, e == ERR_OK);
+		if (e != ERR_OK && e != ERR_GONE)
+			t->counts->left = true;
+	}
+}
+
 enum err store_transfer(struct store *from, struct store_view *v, struct store *to,
 	store_transfer_fn fn, void *arg, struct store_transfer_counts *ret,
 	struct err_detail *detail)
@@ -161,28 +179,10 @@ enum err store_transfer(struct store *from, struct store_view *v, struct store *
 	*ret = (struct store_transfer_counts){ 0 };
 	for (size_t i = 0; i < ARRAY_LEN(tops) && e == ERR_OK; i++)
 		e = transfer_class(&t, tops[i].dir, tops[i].dir, tops[i].class);
-	return e == ERR_OK ? store_sync(to) : e;
-}
-
-enum err store_transfer_undo(struct store *to)
-{
-	enum err e = ERR_OK;
-	for (size_t i = 0; i < ARRAY_LEN(tops) && e == ERR_OK; i++) {
-		struct item first = { 0 };
-		while ((e = walk_next(to, NULL, tops[i].dir, tops[i].class, WANT_KEYS, &first)) ==
-			ERR_OK) {
-			struct change c = { .op = CHANGE_DELETE,
-				.flags = item_is_dir(first.kind) ? CHANGE_RECURSIVE : 0,
-				.at = { .id = first.id },
-				.version = store_version_floor(to) + 1,
-				.attrs = ATTRS_UNSET };
-			e = store_apply(to, &c, 1, false, NULL);
-			changes_fini(&c, e == ERR_OK);
-			if (e != ERR_OK)
-				break;
-		}
-		item_fini(&first);
-		e = e == ERR_NOT_FOUND ? ERR_OK : e;
-	}
+	if (e == ERR_OK)
+		e = store_sync(to);
+	if (e != ERR_OK)
+		undo(&t);
+	free(t.tops);
 	return e;
 }

@@ -55,11 +55,30 @@ struct change transfer_put(const struct item *it, uint64_t parent)
 		.attrs = it->attrs };
 }
 
+/* Makes room for the id of an item in a fixed directory.  Such items are made one by one. */
+static bool keep_room(struct transfer *t)
+{
+	if (t->ntops < t->cap_tops)
+		return true;
+	size_t cap = t->cap_tops > 0 ? 2 * t->cap_tops : 16;
+	uint64_t *v = reallocarray(t->tops, cap, sizeof(*v));
+	if (v == NULL)
+		return false;
+	t->tops = v;
+	t->cap_tops = cap;
+	return true;
+}
+
 enum err transfer_apply(struct transfer *t, struct change *c, size_t n, uint64_t *ret_id)
 {
+	bool top = c->op == CHANGE_PUT && c->at.id == 0 && c->at.parent < STORE_ID_FIRST;
+	if (top && !keep_room(t))
+		return ERR_NO_MEMORY;
 	enum err e = store_apply(t->to, c, n, false, t->detail);
 	if (e != ERR_OK)
 		return e;
+	if (top)
+		t->tops[t->ntops++] = c->now.id;
 	if (ret_id != NULL)
 		*ret_id = c->now.id;
 	for (size_t i = 0; i < n; i++) {
@@ -94,6 +113,17 @@ static enum err copy_page(struct transfer *t, struct page *p, uint64_t to)
 	return e;
 }
 
+/* A directory that was removed meanwhile is empty. */
+static enum err list_page(
+	struct transfer *t, uint64_t from, enum item_class class, struct span after, struct page *p)
+{
+	p->more = false;
+	enum err e = store_list(t->from, t->view, from, class, after, false, WANT_BODY, take, p);
+	if (e == ERR_NOT_FOUND)
+		return ERR_OK;
+	return e == ERR_OK ? p->error : e;
+}
+
 /* Not NULL, also for an empty key. */
 static enum err note_key(struct buf *after, struct span key)
 {
@@ -111,10 +141,7 @@ enum err transfer_class(struct transfer *t, uint64_t from, uint64_t to, enum ite
 	enum err e = p != NULL ? ERR_OK : ERR_NO_MEMORY;
 	do {
 		if (e == ERR_OK)
-			e = store_list(t->from, t->view, from, class, buf_span(&after), false,
-				WANT_BODY, take, p);
-		if (e == ERR_OK)
-			e = p->error;
+			e = list_page(t, from, class, buf_span(&after), p);
 		if (e == ERR_OK && p->n > 0)
 			e = note_key(&after, p->items[p->n - 1].key);
 		if (e == ERR_OK)
@@ -124,5 +151,5 @@ enum err transfer_class(struct transfer *t, uint64_t from, uint64_t to, enum ite
 	} while (e == ERR_OK && p->more);
 	buf_fini(&after);
 	free(p);
-	return e == ERR_NOT_FOUND ? ERR_OK : e; /* removed meanwhile */
+	return e;
 }

@@ -15,6 +15,8 @@ struct transfer {
 	struct store_transfer_counts *counts;
 	struct err_detail *detail;
 	int64_t container; /* version of the container at work */
+	uint64_t *tops;    /* ids of what was made in fixed directories, to undo it */
+	size_t ntops, cap_tops;
 };
 
 /* Returns the change that makes the item below another parent. */

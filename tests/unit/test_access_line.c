@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Lines of the access log: their fields, and that no credential comes into them. */
+ * Lines of the access log: their fields, that no credential comes into them, and of which requests they are. */
+#include "base/clock.h"
 #include "check.h"
-#include "rest/http/access_line.h"
+#include "rest/http/access_log.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static const struct {
 	const char *given, *shown;
@@ -128,7 +130,58 @@ TEST(the_longest_line_fits)
 	buf_fini(&out);
 }
 
+#define HOUR_MS 3600000u
+#define MINUTE_US UINT64_C(60000000)
+
+static char path[] = "/tmp/access.XXXXXX";
+
+/* Ends a request that took us microseconds, and the moments of the test. */
+static void end_after(struct access_log *log, const char *target, uint64_t us)
+{
+	struct access_line a;
+	answer(&a, span_of(target));
+	a.began_us = clock_mono_us() - us;
+	access_log_end(log, &a, true);
+}
+
+/* Three requests that miss the limit by a minute, and one just at it between them.  A letter for each
+ * line of the log. */
+static const char *written(uint32_t slow_ms, uint32_t sample)
+{
+	static char seen[8];
+	char line[4096];
+	size_t n = 0;
+	struct access_log *log;
+	const struct rest_access_log options = {
+		.path = path, .slow_ms = slow_ms, .sample = sample
+	};
+	CHECK_ERR(access_log_open(&options, &log, NULL), ERR_OK);
+	end_after(log, "/a", HOUR_MS * UINT64_C(1000) - MINUTE_US);
+	end_after(log, "/S", HOUR_MS * UINT64_C(1000));
+	end_after(log, "/b", HOUR_MS * UINT64_C(1000) - MINUTE_US);
+	end_after(log, "/c", HOUR_MS * UINT64_C(1000) - MINUTE_US);
+	access_log_close(log);
+	FILE *f = fopen(path, "r");
+	while (f != NULL && n < sizeof(seen) - 1 && fgets(line, sizeof(line), f) != NULL)
+		seen[n++] = strstr(line, "\"GET /")[6];
+	seen[n] = 0;
+	CHECK(f != NULL && fclose(f) == 0 && truncate(path, 0) == 0);
+	return seen;
+}
+
+TEST(slow_requests_are_written_and_a_sample_of_the_others)
+{
+	int fd = mkstemp(path);
+	CHECK(fd >= 0 && close(fd) == 0);
+	CHECK_EQ_STR(written(0, 0), "aSbc");
+	CHECK_EQ_STR(written(HOUR_MS, 0), "S");
+	CHECK_EQ_STR(written(HOUR_MS, 2), "aSc");
+	CHECK_EQ_STR(written(0, 2), "ab");
+	CHECK_EQ_STR(written(0, 3), "ac");
+	CHECK(unlink(path) == 0);
+}
+
 RUN_TESTS(T(credentials_are_hidden_and_text_is_printable),
 	T(a_long_text_is_cut_before_a_sequence_that_does_not_fit),
 	T(a_combined_line_has_the_usual_fields_first), T(a_json_line_leaves_out_what_is_not_known),
-	T(the_longest_line_fits))
+	T(the_longest_line_fits), T(slow_requests_are_written_and_a_sample_of_the_others))

@@ -29,7 +29,7 @@ def listening_port(pid):
 
 
 class Azurite:
-    """The Table service in memory.  It has what test_transfer.Elsewhere wants of a server."""
+    """The Table service in memory.  Implements the server interface of test_transfer.Elsewhere."""
 
     def __init__(self):
         node = shutil.which("node") or shutil.which("nodejs")
@@ -38,11 +38,15 @@ class Azurite:
         self.proc = subprocess.Popen([node, MAIN, "--silent", "--disableTelemetry", "--inMemoryPersistence",
                                       "--tablePort", "0"], env=ENV, text=True, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        said = []
-        while not said or "successfully started" not in said[-1]:
-            said.append(self.proc.stdout.readline())
-            assert said[-1], f"Azurite ended: {said}"
-        self.port = listening_port(self.proc.pid)
+        try:
+            said = []
+            while not said or "successfully started" not in said[-1]:
+                said.append(self.proc.stdout.readline())
+                assert said[-1], f"Azurite ended: {said}"
+            self.port = listening_port(self.proc.pid)
+        except BaseException:
+            self.stop()
+            raise
 
     def url(self, account):
         return f"http://127.0.0.1:{self.port}/{account}"

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from rest_client import ok
-from tools import get, put, sh
+from tools import get, put, sh, wait_for
 
 from fault_proxy import FaultProxy
 from test_client import PROGRAM
@@ -128,8 +128,7 @@ def test_a_row_is_read_while_the_service_looks_for_another_partition(second):  #
         proxy.held = "far"
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             found = pool.submit(os.stat, table / "far")
-            while proxy.held:
-                os.sched_yield()
+            wait_for(lambda: not proxy.held or found.done())
             assert get(table / "near/r.json") == b'{"N":1}\n'
             assert not found.done()
             proxy.go_on.set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small words that the tests share: run a tool, expect an errno, read a reason."""
+"""Helpers for the tests: run a tool, expect an errno, read a reason."""
 
 import base64
 import contextlib

@@ -389,40 +389,48 @@ def test_AD14_lines_in_the_journal_begin_with_their_priority(rowfs, rest_store, 
         proc = subprocess.Popen([str(rowfs.program), "serve", rest_store, "--rest=127.0.0.1:0"],
                                 stdout=subprocess.PIPE, stderr=err,
                                 env={**conftest.ENV, "JOURNAL_STREAM": named})
-        assert proc.stdout.readline()
-        proc.terminate()
-        proc.communicate(timeout=60)
+        try:
+            assert proc.stdout.readline()
+            proc.terminate()
+            assert proc.wait(60) == 0
+        finally:
+            proc.kill()
+            proc.communicate()
     lines = (work / "journal").read_text().splitlines()
     begins = "<6>rowfs: " if is_journal else TIMED
     assert lines and all(re.match(begins, x) for x in lines), lines
 
 
 def levels_at(rowfs, rest_store, work, level):
-    """The levels of the lines of a server: MHD refuses a request, and a reload fails."""
+    """The levels of the lines of a server: it has rules of faults, MHD refuses a request, and a reload fails."""
     log, access = work / "log", work / "access"
     with open(log, "wb") as err:
         proc = subprocess.Popen(
             [str(rowfs.program), "serve", rest_store, "--rest=127.0.0.1:0", f"--log-level={level}",
-             f"--access-log={access}"], stdout=subprocess.PIPE, stderr=err, env=conftest.ENV)
-    port = int(proc.stdout.readline().rsplit(b":", 1)[1])
-    access.unlink()
-    access.mkdir()
-    with socket.create_connection(("127.0.0.1", port), 60) as s:
-        s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"x: y\r\n" * 20000)
-        with contextlib.suppress(ConnectionError):
-            s.recv(4096)
-    proc.send_signal(signal.SIGHUP)
-    wait_for(lambda: "old access log" in log.read_text())
-    proc.terminate()
-    assert proc.wait(60) == 0
-    proc.stdout.close()
+             f"--access-log={access}", "--faults=fault=busy op=insert"],
+            stdout=subprocess.PIPE, stderr=err, env=conftest.ENV)
+    try:
+        port = int(proc.stdout.readline().rsplit(b":", 1)[1])
+        access.unlink()
+        access.mkdir()
+        with socket.create_connection(("127.0.0.1", port), 60) as s:
+            s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"x: y\r\n" * 20000)
+            with contextlib.suppress(ConnectionError):
+                s.recv(4096)
+        proc.send_signal(signal.SIGHUP)
+        wait_for(lambda: "old access log" in log.read_text())
+        proc.terminate()
+        assert proc.wait(60) == 0
+    finally:
+        proc.kill()
+        proc.communicate()
     return {re.match(TIMED + r"(?:(error|warning|debug): )?", line)[1] or "info"
             for line in log.read_text().splitlines()}
 
 
 @pytest.mark.parametrize("level, seen", (
-    ("error", {"error"}), ("warning", {"error"}), ("info", {"error", "info"}),
-    ("debug", {"error", "info", "debug"})))
+    ("error", {"error"}), ("warning", {"error", "warning"}), ("info", {"error", "warning", "info"}),
+    ("debug", {"error", "warning", "info", "debug"})))
 def test_AD14_the_log_has_the_levels_that_the_user_wants(rowfs, rest_store, work, level, seen):
     assert levels_at(rowfs, rest_store, work, level) == seen
 

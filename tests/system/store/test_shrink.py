@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: MIT
 """A served store gives freed space back by itself: docs/semantics.md BK10."""
 
+import concurrent.futures
+import json
 import os
 import threading
-import time
 
 import pytest
 
 from old_schema import without_maps
 from test_compact import fill, rows_of
-from tools import get, put
+from tools import get, put, wait_for
 
 
 def wait_until_smaller(store, size):
-    end = time.monotonic() + 60
-    while store.stat().st_size >= size:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_for(lambda: store.stat().st_size < size)
 
 
 @pytest.fixture
@@ -41,22 +39,25 @@ def test_BK10_a_served_store_shrinks_after_a_removal(rowfs, large, mount):
 def test_BK10_it_shrinks_beside_a_writer_who_never_rests(rowfs, large, mount):
     part = mount(large) / "acct/Tab/kept"
     before = large.stat().st_size
-    written, stop = [], threading.Event()
+    stop = threading.Event()
 
     def write():
+        n = 0
         while not stop.is_set():
-            put(part / "busy.json", f'{{"n":{len(written)}}}')
-            written.append(len(written))
+            n += 1
+            put(part / "busy.json", f'{{"n":{n}}}')
+        return n
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        rowfs("rm", "-ry", large, "acct/Tab/gone")
-        wait_until_smaller(large, before / 2)
-    finally:
-        stop.set()
-        writer.join()
-    assert written and get(part / "busy.json") == b'{"n":%d}' % written[-1]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        try:
+            rowfs("rm", "-ry", large, "acct/Tab/gone")
+            wait_until_smaller(large, before / 2)
+            assert not writer.done()
+        finally:
+            stop.set()
+        n = writer.result()
+    assert n > 0 and get(part / "busy.json") == b'{"n":%d}' % n
 
 
 def test_BK10_a_snapshot_keeps_what_it_shows(rowfs, large, mount):
@@ -67,6 +68,8 @@ def test_BK10_a_snapshot_keeps_what_it_shows(rowfs, large, mount):
     rowfs("rm", "-ry", large, "acct/Tab/gone")
     assert len(get(snapshot / "acct/Tab/gone/1.json")) > 1000
     assert len(os.listdir(snapshot / "acct/Tab/gone")) > 2000
+    wait_for(lambda: not json.loads(get(mnt / ".rowfs/stats.json"))["store"]["reclaiming"])
+    assert large.stat().st_size >= before
     snapshot.rmdir()
     wait_until_smaller(large, before / 2)
 

@@ -110,7 +110,7 @@ static void load_again(struct key_file *f)
 	jwk_set_free(keys);
 	jwk_set_free(old);
 	if (first && e != ERR_OK)
-		log_warning("REST: %s; the keys of before stay", err_message(e, &why));
+		log_warning("REST: %s; keeping the old keys", err_message(e, &why));
 	else if (first)
 		log_info("REST: the keys of tokens were read from '%s'", f->path);
 }

@@ -102,7 +102,7 @@ def test_OA4_new_keys_count_at_once_and_a_damaged_file_changes_nothing(keys):
     ok(client.ask(old, "GET", "/Tables"))
     client.file.write_text('{"keys":[')
     ok(client.ask(old, "GET", "/Tables"))
-    assert "the keys of before stay" in client.server.log()
+    assert "keeping the old keys" in client.server.log()
     client.file.unlink()
     ok(client.ask(old, "GET", "/Tables"))
     issuer.replace_keys()

@@ -167,7 +167,7 @@ static void add_url(const struct client *c, const struct client_request *r, stru
 		buf_add_span(out, r->query);
 		mark = '&';
 	}
-	if (c->at.key_len == 0 && c->at.sas[0] != 0) {
+	if (c->at.sas[0] != 0) {
 		buf_add_char(out, mark);
 		buf_add_str(out, c->at.sas);
 	}

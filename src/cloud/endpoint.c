@@ -176,6 +176,27 @@ static enum err set_default(const struct fields *f, struct endpoint *e, struct e
 	return set_url(span_of(url), e, detail);
 }
 
+/* A request has one Authorization. */
+static enum err check_credential(const struct endpoint *e, struct err_detail *detail)
+{
+	const char *given[3];
+	size_t n = 0;
+	if (e->key_len > 0)
+		given[n++] = "AccountKey";
+	if (e->sas[0] != 0)
+		given[n++] = "SharedAccessSignature";
+	if (e->token_file[0] != 0)
+		given[n++] = "BearerTokenFile";
+	if (n == 0)
+		return err_set(detail, ERR_INVALID_INPUT,
+			"the connection string has none of AccountKey, SharedAccessSignature and "
+			"BearerTokenFile");
+	return n == 1 ? ERR_OK
+		      : err_set(detail, ERR_INVALID_INPUT,
+				"the connection string has both %s and %s; remove one", given[0],
+				given[1]);
+}
+
 static enum err set_all(const struct fields *f, struct endpoint *e, struct err_detail *detail)
 {
 	if (!copy(f->account, e->account, sizeof(e->account)))
@@ -188,11 +209,7 @@ static enum err set_all(const struct fields *f, struct endpoint *e, struct err_d
 		r = set_key(f->key, e, detail);
 	if (r == ERR_OK && f->token_file.n > 0)
 		r = set_token_file(f->token_file, e, detail);
-	if (r == ERR_OK && e->key_len == 0 && e->sas[0] == 0 && e->token_file[0] == 0)
-		r = err_set(detail, ERR_INVALID_INPUT,
-			"the connection string has none of AccountKey, SharedAccessSignature and "
-			"BearerTokenFile");
-	return r;
+	return r == ERR_OK ? check_credential(e, detail) : r;
 }
 
 enum err endpoint_parse(struct span text, struct endpoint *ret, struct err_detail *detail)

@@ -9,6 +9,8 @@
 #include "codec/entity_json.h"
 #include "codec/table_signature.h"
 
+#include <stdio.h>
+
 /* ---- connection strings ---- */
 
 TEST(a_key_and_an_account_make_an_endpoint_of_azure)
@@ -71,6 +73,24 @@ TEST(a_wrong_connection_string_is_refused_without_its_secrets)
 		CHECK_ERR(endpoint_parse(span_of(wrong[i]), &e, &why), ERR_INVALID_INPUT);
 		CHECK(why.text[0] != 0 && strstr(why.text, "s3cret") == NULL);
 	}
+}
+
+TEST(a_connection_string_has_one_credential)
+{
+	static const char *const all[] = { "AccountKey", "SharedAccessSignature",
+		"BearerTokenFile" };
+	static const char *const values[] = { "a2V5", "sv=1", "/run/token" };
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		for (size_t k = 0; k < ARRAY_LEN(all); k++) {
+			struct endpoint e;
+			struct err_detail why = { 0 };
+			char text[128];
+			(void)snprintf(text, sizeof(text), "AccountName=acct;%s=%s;%s=%s", all[i],
+				values[i], all[k], values[k]);
+			CHECK_ERR(endpoint_parse(span_of(text), &e, &why),
+				i == k ? ERR_OK : ERR_INVALID_INPUT);
+			CHECK(i == k || (strstr(why.text, all[i]) && strstr(why.text, all[k])));
+		}
 }
 
 TEST(a_bearer_token_is_in_a_file_and_goes_over_https)
@@ -292,6 +312,7 @@ TEST(a_double_is_sent_with_its_type)
 RUN_TESTS(T(a_key_and_an_account_make_an_endpoint_of_azure),
 	T(a_table_endpoint_wins_and_names_the_account), T(development_storage_is_the_emulator),
 	T(a_wrong_connection_string_is_refused_without_its_secrets),
+	T(a_connection_string_has_one_credential),
 	T(a_bearer_token_is_in_a_file_and_goes_over_https),
 	T(a_connection_string_has_a_longest_length), T(a_url_of_the_command_line_has_no_secret),
 	T(a_file_of_connection_strings_is_chosen_from_by_url),

@@ -154,7 +154,9 @@ static void add_signature(
 static enum err add_token(const struct client *c, struct buf *out, struct err_detail *detail)
 {
 	buf_add_str(out, "Authorization: Bearer ");
-	return credentials_read_token(c->at.token_file, out, detail);
+	enum err e = credentials_read_token(c->at.token_file, out, detail);
+	/* A caller takes ERR_NOT_FOUND for the service's 404. */
+	return e == ERR_NOT_FOUND ? ERR_ACCESS : e;
 }
 
 static void add_url(const struct client *c, const struct client_request *r, struct buf *out)

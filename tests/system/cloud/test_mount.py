@@ -7,11 +7,12 @@ import os
 import subprocess
 
 import pytest
+from issuer import unsigned
 from rest_client import ACCOUNT, KEY, Client, ok
 from tools import get, raises
 
 from test_client import PROGRAM, serve_tls
-from test_transfer import KEYS, TYPES, Elsewhere, lines, numbered, without_times
+from test_transfer import KEYS, TYPES, Elsewhere, lines, numbered, refused, without_times
 from there import There, azurite, clock, second, there, there_with  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
@@ -182,6 +183,25 @@ def test_a_mount_trusts_the_certificates_that_it_is_given(rowfs, serve, rest_sto
     there.mount.umount()
     there.account("import", "Posts", f"--ca-file={work}/cert", input=numbered(1))
     assert os.listdir(there.mounted(f"ca-file={work}/cert")) == ["Posts"]
+
+
+def test_a_token_file_that_is_away_refuses_and_hides_no_row(rowfs, serve, rest_store, mount, work):
+    server = serve_tls(serve, rest_store, work, "--oauth=basic")
+    there, token, trust = There(mount, Elsewhere(rowfs, server, work), work), work / "token", f"ca-file={work}/cert"  # noqa: F811
+    there.account("import", "Posts", f"--{trust}", input=numbered(1))
+    there.account.secret.write_text(f"TableEndpoint={there.account.url};BearerTokenFile={token}")
+    token.touch(0o600)
+    token.write_text(unsigned())
+    table = there.mounted("cache=0", trust) / "Posts"
+    row = table / "p0/000000.json"
+    assert get(row) == b'{"N":0}\n'
+    token.rename(work / "away")
+    for act in (lambda: os.listdir(table), lambda: get(row), row.unlink):
+        with raises(errno.EACCES):
+            act()
+    refused(there.account("query", "Posts", "--if-exists", f"--{trust}", check=False), "cannot read", str(token))
+    (work / "away").rename(token)
+    assert os.listdir(table) == ["p0"] and get(row) == b'{"N":0}\n'
 
 
 def test_the_key_is_in_no_argument_and_no_file_that_others_read(second):  # noqa: F811

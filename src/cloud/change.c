@@ -100,27 +100,24 @@ struct span cloud_change_condition(const struct cloud_change *change)
 
 /* ---- after a lost answer ---- */
 
-/* Whether the row now is as the change leaves it. */
-static enum err is_done(struct client *c, struct span table, const struct cloud_change *change,
-	bool *ret, char etag[CLOUD_ETAG_MAX])
+/* Returns whether the row is known to be as the change leaves it. */
+static bool is_done(struct client *c, struct span table, const struct cloud_change *change,
+	char etag[CLOUD_ETAG_MAX])
 {
 	struct cloud_row row = { 0 };
 	struct buf body;
 	bool merge = change->kind == CLOUD_MERGE || change->kind == CLOUD_UPSERT_MERGE;
 	enum err e = cloud_get(c, table, change->pk, change->rk, &row, &body, NULL);
-	*ret = false;
-	if (change->kind == CLOUD_DELETE) {
-		*ret = e == ERR_NOT_FOUND;
-		e = *ret ? ERR_OK : e;
-	} else if (e == ERR_OK) {
-		*ret = merge ? cloud_has_properties(&row.entity, change->entity)
-			     : cloud_same_properties(&row.entity, change->entity);
-		if (etag != NULL)
-			memcpy(etag, row.etag, CLOUD_ETAG_MAX);
-	}
+	bool done = e == ERR_NOT_FOUND;
+	if (change->kind != CLOUD_DELETE)
+		done = e == ERR_OK &&
+			(merge ? cloud_has_properties(&row.entity, change->entity)
+			       : cloud_same_properties(&row.entity, change->entity));
+	if (done && etag != NULL)
+		memcpy(etag, row.etag, CLOUD_ETAG_MAX);
 	cloud_row_fini(&row);
 	buf_fini(&body);
-	return e == ERR_NOT_FOUND ? ERR_OK : e;
+	return done;
 }
 
 static bool may_be_own(enum err e)
@@ -128,13 +125,22 @@ static bool may_be_own(enum err e)
 	return e == ERR_ENTITY_EXISTS || e == ERR_NOT_FOUND || e == ERR_CONDITION_NOT_MET;
 }
 
-enum err cloud_change_settle(struct client *c, struct span table, const struct cloud_change *change,
-	bool again, enum err e, char etag[CLOUD_ETAG_MAX], struct err_detail *detail)
+static bool are_done(struct client *c, struct span table, const struct cloud_change *changes,
+	size_t n, char (*etags)[CLOUD_ETAG_MAX])
 {
-	bool done = false;
+	bool done = true;
+	for (size_t i = 0; done && i < n; i++)
+		done = is_done(c, table, &changes[i], etags != NULL ? etags[i] : NULL);
+	return done;
+}
+
+enum err cloud_change_settle(struct client *c, struct span table,
+	const struct cloud_change *changes, size_t n, bool again, enum err e,
+	char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail)
+{
 	if (e != ERR_OUTCOME_UNKNOWN && !(again && may_be_own(e)))
 		return e;
-	if (is_done(c, table, change, &done, etag) == ERR_OK && done)
+	if (are_done(c, table, changes, n, etags))
 		return ERR_OK;
 	if (e == ERR_OUTCOME_UNKNOWN)
 		return e;
@@ -169,7 +175,8 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 		memcpy(etag, sent.p, sent.n);
 		etag[sent.n] = 0;
 	}
-	e = cloud_change_settle(c, table, change, again, e, etag, detail);
+	e = cloud_change_settle(
+		c, table, change, 1, again, e, (char(*)[CLOUD_ETAG_MAX])etag, detail);
 	http_response_fini(&answer);
 	buf_fini(&path);
 	buf_fini(&body);

@@ -35,8 +35,8 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 	char etag[CLOUD_ETAG_MAX], struct err_detail *detail);
 
 /* Changes 1 to LIMIT_BATCH_OPS rows of one partition, all or none, as one entity group transaction
- * (cloud/group.c).  etags (may be NULL) gets n new ETags, each "" after DELETE or a lost answer.  detail->op is the index of the change to blame.  Errors as above, and
- * ERR_BATCH_DUPLICATE, ERR_BODY_TOO_LARGE. */
+ * (cloud/group.c).  etags (may be NULL) gets n new ETags, each "" after DELETE.  detail->op is the index of the
+ * change to blame.  Errors as above, and ERR_BATCH_DUPLICATE, ERR_BODY_TOO_LARGE. */
 enum err cloud_change_group(struct client *c, struct span table, const struct cloud_change *changes,
 	size_t n, char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail);
 
@@ -53,9 +53,11 @@ void cloud_change_path(struct span table, const struct cloud_change *change, str
 void cloud_change_body(const struct cloud_change *change, struct buf *out);
 struct span cloud_change_condition(const struct cloud_change *change);
 /* Decides what an error means after a lost answer (again: to an earlier try; e: ERR_OUTCOME_UNKNOWN) by reading
- * the row.  ERR_OK: it is as the change leaves it; etag (may be NULL) gets its ETag.  ERR_OUTCOME_UNKNOWN: it
- * is not, but somebody may have changed it since.  Other errors stay. */
-enum err cloud_change_settle(struct client *c, struct span table, const struct cloud_change *change,
-	bool again, enum err e, char etag[CLOUD_ETAG_MAX], struct err_detail *detail);
+ * the n rows of changes that are all done or none.  One row alone tells nothing: it may have been as its change
+ * leaves it before.  ERR_OK: each is as its change leaves it; etags (may be NULL) gets their ETags.
+ * ERR_OUTCOME_UNKNOWN: one is not, but somebody may have changed it since.  Other errors stay. */
+enum err cloud_change_settle(struct client *c, struct span table,
+	const struct cloud_change *changes, size_t n, bool again, enum err e,
+	char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail);
 
 #endif

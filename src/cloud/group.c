@@ -82,11 +82,10 @@ static enum err send_group(struct client *c, struct span table, const struct clo
 	return e;
 }
 
-/* All of a group is done, or nothing: its first change tells. */
 enum err cloud_change_group(struct client *c, struct span table, const struct cloud_change *changes,
 	size_t n, char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail)
 {
 	bool again = false;
 	enum err e = send_group(c, table, changes, n, etags, &again, detail);
-	return cloud_change_settle(c, table, &changes[0], again, e, NULL, detail);
+	return cloud_change_settle(c, table, changes, n, again, e, etags, detail);
 }

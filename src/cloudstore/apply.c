@@ -133,22 +133,6 @@ static enum err take_answer(struct sending *w, const char *etag)
 	return ERR_OK;
 }
 
-/* After a lost answer. */
-static enum err read_etag(struct sending *w, struct client *client, char etag[CLOUD_ETAG_MAX])
-{
-	const struct cloud_change *change = &w->changes[0];
-	struct cloud_row row = { 0 };
-	struct buf body;
-	enum err e = cloud_get(client, w->table.name, change->pk, change->rk, &row, &body, w->why);
-	/* Somebody may have changed it since: that version is not ours. */
-	if (e == ERR_OK && !cloud_same_properties(&row.entity, change->entity))
-		e = ERR_OUTCOME_UNKNOWN;
-	memcpy(etag, row.etag, CLOUD_ETAG_MAX);
-	cloud_row_fini(&row);
-	buf_fini(&body);
-	return e == ERR_OK ? ERR_OK : ERR_OUTCOME_UNKNOWN;
-}
-
 /* The requests of n changes, in their order. */
 struct group {
 	struct cloud_change *changes;
@@ -181,17 +165,14 @@ static enum err group_init(struct group *g, struct sending *w, size_t n)
 	return g->n > LIMIT_BATCH_OPS ? ERR_BATCH_TOO_LARGE : ERR_OK;
 }
 
-static enum err take_group_answer(struct group *g, struct client *client)
+static enum err take_group_answer(const struct group *g)
 {
 	enum err e = ERR_OK;
 	for (size_t i = 0; e == ERR_OK && i < g->n; i++) {
 		struct sending *w = g->of[i];
 		if (i > 0 && w == g->of[i - 1])
 			continue; /* the row under its old key */
-		if (g->etags[i][0] == 0 && w->c->op != CHANGE_DELETE)
-			e = read_etag(w, client, g->etags[i]);
-		if (e == ERR_OK)
-			e = take_answer(w, g->etags[i]);
+		e = take_answer(w, g->etags[i]);
 	}
 	return e;
 }
@@ -200,13 +181,14 @@ static enum err send_group(struct sending *w, size_t n, struct client *client)
 {
 	struct group g;
 	enum err e = group_init(&g, w, n);
+	w->why->op = 0; /* counts requests here, not changes of the set */
 	if (e == ERR_OK)
 		e = cloudstore_error(
 			cloud_change_group(client, w->table.name, g.changes, g.n, g.etags, w->why));
 	if (e != ERR_OK && g.of != NULL && w->why->op < g.n)
 		w->why->op = g.of[w->why->op]->index;
 	if (e == ERR_OK)
-		e = take_group_answer(&g, client);
+		e = take_group_answer(&g);
 	group_fini(&g);
 	return e;
 }

@@ -96,7 +96,7 @@ static enum err change(struct client *c, enum cloud_change_kind kind, const stru
 	return e;
 }
 
-/* group TABLE PK NUMBER: inserts as many rows in one transaction. */
+/* group TABLE PK NUMBER [KIND]: inserts as many rows in one transaction; the first change has the KIND. */
 static enum err group(
 	struct client *c, const struct words *w, struct buf *out, struct err_detail *detail)
 {
@@ -109,6 +109,8 @@ static enum err group(
 		all[i] = (struct cloud_change){ CLOUD_INSERT, word(w, 2), span_of(keys[i]), &entity,
 			{ 0 } };
 	}
+	if (w->n > 4 && !kind_of(w->at[4], &all[0].kind))
+		return ERR_INVALID_INPUT;
 	detail->op = 0;
 	enum err e = cloud_change_group(c, word(w, 1), all, n, NULL, detail);
 	if (e != ERR_OK)

@@ -36,7 +36,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return answer, answer.read()
 
     def handle_one(self):
-        fault = self.server.next_fault()
+        fault = self.server.next_fault(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         time.sleep(self.server.delay)
         self.server.hold(self.path)
@@ -58,6 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
+        self.server.count(len(text))
         self.wfile.write(text[:len(text) // 2] if fault == "half" else text)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_one
@@ -73,17 +74,26 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
         super().__init__(("127.0.0.1", own), Handler)
         self.port, self.share, self.delay = port, share, delay
         self.dice, self.lock = random.Random(f"proxy {seed}"), threading.Lock()
-        self.requests, self.broken = 0, 0
+        self.requests, self.broken, self.bytes = 0, 0, 0
+        self.cut, self.cuts = None, 0
         self.held, self.go_on = None, threading.Event()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
-    def next_fault(self):
+    def next_fault(self, path):
+        """The next `cuts` requests whose path has the text `cut` do not arrive; others fail by chance."""
         with self.lock:
             self.requests += 1
+            if self.cuts and self.cut in path:
+                self.cuts -= 1
+                return "cut"
             if self.dice.random() >= self.share:
                 return None
             self.broken += 1
             return self.dice.choice(FAULTS)
+
+    def count(self, n):
+        with self.lock:
+            self.bytes += n
 
     def hold(self, path):
         """A request whose path has the text `held` waits for go_on."""

@@ -11,6 +11,7 @@ from issuer import unsigned
 from rest_client import ACCOUNT, KEY
 
 from conftest import BUILD, ENV
+from fault_proxy import FaultProxy
 
 PROGRAM = BUILD / "tests/system/cloud/cloud_client"
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
@@ -63,6 +64,16 @@ def client(serve, rest_store):
     yield make
     for c in clients:
         c.__exit__()
+
+
+@pytest.fixture
+def proxied(serve, rest_store):
+    """A client of a server behind a proxy, and the proxy."""
+    server = serve(rest_store, "--rest=127.0.0.1:0")
+    proxy = FaultProxy(lambda: server.port)
+    with Client(connection(server).replace(f":{server.port}/", f":{proxy.server_port}/")) as c:
+        yield c, proxy
+    proxy.stop()
 
 
 def properties(answer):
@@ -162,6 +173,20 @@ def test_a_change_whose_other_tries_are_throttled_is_read_back(client):
     c = client("fault=lost op=insertentity count=1; fault=busy op=insertentity")
     c.ok("create", "Posts")
     c.ok("insert", "Posts", "p", "a", '{"N":2}', requests=6)  # the last one reads the row
+
+
+@pytest.mark.parametrize("cuts", [pytest.param(1, id="refused"), pytest.param(5, id="unknown")])
+def test_a_group_is_done_only_if_each_change_is(proxied, cuts):
+    """No try arrives, or the second one is refused.  The first row is already as the group would leave it."""
+    c, proxy = proxied
+    c.ok("create", "Posts")
+    c.ok("upsert", "Posts", "p", "000000", "{}")
+    if cuts == 1:
+        c.ok("upsert", "Posts", "p", "000001", '{"N":1}')
+    proxy.cut, proxy.cuts = "$batch", cuts
+    code, _, _, why = c("group", "Posts", "p", "3", "upsert")
+    assert (code, proxy.cuts) == ("OperationTimedOut", 0) and why
+    assert c("get", "Posts", "p", "000002")[0] == "ResourceNotFound"
 
 
 def test_an_error_that_stays_is_told(client):

@@ -302,6 +302,19 @@ def test_a_batch_that_is_refused_names_the_operation_and_changes_nothing(posts):
     assert row_of(posts, "p", "0") is None and os.listdir(posts.posts / "p") == ["1.json"]
 
 
+def test_a_batch_that_fits_no_request_blames_its_first_operation(second):  # noqa: F811
+    """The mount merges, and sends whole rows of 1.4 MB."""
+    ok(second.client.create_table("Posts"))
+    for n in range(4):
+        ok(second.client.insert("Posts", {"PartitionKey": "p", "RowKey": str(n),
+                                          **{f"S{i}": "€" * 32000 for i in range(15)}}))
+    part = second.mounted("cache=0") / "Posts/p"
+    with raises(errno.EFBIG):
+        put(part / ".batch", lines({"merge": {"RowKey": str(n), "N": 1}} for n in range(4)))
+    assert '"line":1,' in second.mount.log()
+    assert ok(second.client.get("Posts", "p", "0")).json.get("N") is None
+
+
 def test_a_batch_whose_answer_was_lost_is_no_error(there_with):  # noqa: F811
     t = there_with("fault=lost op=entitygroup count=1")
     ok(t.client.create_table("Posts"))

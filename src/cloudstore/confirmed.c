@@ -47,10 +47,15 @@ void confirmed_free(struct confirmed *c)
 	free(c);
 }
 
+bool confirmed_keeps(const struct confirmed *c)
+{
+	return c->max_age_us > 0;
+}
+
 void confirmed_add(struct confirmed *c, uint64_t dir, struct span from, struct span to, bool to_end,
 	uint64_t asked_us)
 {
-	if (c->max_age_us == 0)
+	if (!confirmed_keeps(c))
 		return;
 	mutex_lock(&c->lock);
 	struct range *r = &c->ranges[c->next];

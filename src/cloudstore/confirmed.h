@@ -16,6 +16,8 @@ struct confirmed;
 struct confirmed *confirmed_new(uint64_t max_age_us);
 void confirmed_free(struct confirmed *c); /* NULL is fine */
 
+/* Returns whether ranges are remembered: the maximum age is not 0.  Takes no lock. */
+bool confirmed_keeps(const struct confirmed *c);
 /* Notes that the children of `dir` from one key to another, both among them, are as the shadow has them.
  * to_end: all from `from` on, whatever `to` is.  Copies the keys.  asked_us: clock_mono_us() before the request. */
 void confirmed_add(struct confirmed *c, uint64_t dir, struct span from, struct span to, bool to_end,

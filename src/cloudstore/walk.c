@@ -52,6 +52,8 @@ bool walk_follows(struct cloudstore *s, const struct item *partition)
 {
 	struct item last = { 0 }, next = { 0 };
 	uint64_t id = atomic_load(last_of(s, partition->parent));
+	if (!confirmed_keeps(s->confirmed))
+		return false;
 	enum err e = id != 0 ? store_get(s->shadow, NULL, id, WANT_ATTRS, &last) : ERR_NOT_FOUND;
 	if (e == ERR_OK && last.parent == partition->parent)
 		e = next_partition(s, partition->parent, last.key, &next);

@@ -12,7 +12,8 @@ bool walk_covers(struct cloudstore *s, const struct item *partition);
 void walk_forget(struct cloudstore *s, uint64_t table);
 /* Notes that a program read the partition to its end. */
 void walk_note(struct cloudstore *s, const struct item *partition);
-/* Whether the partition follows the one that was noted last in its table. */
+/* Returns whether the partition follows the one that was noted last in its table.  False without a cache: it
+ * would not keep the rows of the neighbours. */
 bool walk_follows(struct cloudstore *s, const struct item *partition);
 /* Reads the partition from its start, and those behind it.  Takes the lock of the table's names.  Errors as in
  * refresh.h; ERR_NOT_FOUND: the table is gone. */

@@ -116,23 +116,38 @@ def test_requests_of_a_mount_keep_the_rate_that_is_asked_for(second, rps, least)
     assert time.monotonic() - started > least
 
 
-def test_a_row_is_read_while_the_service_looks_for_another_partition(second):  # noqa: F811
-    second.account("import", "Posts", input=lines([{"PartitionKey": p, "RowKey": "r", "N": 1} for p in ("near", "far")]))
+@pytest.fixture
+def proxied(second):  # noqa: F811
+    """A proxy before the service, which the mounts of `second` use."""
     proxy = FaultProxy(lambda: second.account.server.port)
-    try:
-        secret = second.account.secret
-        secret.write_text(secret.read_text().replace(str(second.client.port), str(proxy.server_port)))
-        second.account.url = second.account.url.replace(str(second.client.port), str(proxy.server_port))
-        table = second.mounted("cache=3600", "timeout=60") / "Posts"
-        os.stat(table / "near")
-        proxy.held = "far"
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            found = pool.submit(os.stat, table / "far")
-            wait_for(lambda: not proxy.held or found.done())
-            assert get(table / "near/r.json") == b'{"N":1}\n'
-            assert not found.done()
-            proxy.go_on.set()
-            assert found.result()
-    finally:
-        proxy.go_on.set()
-        proxy.stop()
+    secret = second.account.secret
+    secret.write_text(secret.read_text().replace(str(second.client.port), str(proxy.server_port)))
+    second.account.url = second.account.url.replace(str(second.client.port), str(proxy.server_port))
+    yield proxy
+    proxy.go_on.set()
+    proxy.stop()
+
+
+def test_a_row_is_read_while_the_service_looks_for_another_partition(second, proxied):  # noqa: F811
+    second.account("import", "Posts", input=lines([{"PartitionKey": p, "RowKey": "r", "N": 1} for p in ("near", "far")]))
+    table = second.mounted("cache=3600", "timeout=60") / "Posts"
+    os.stat(table / "near")
+    proxied.held = "far"
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        found = pool.submit(os.stat, table / "far")
+        wait_for(lambda: not proxied.held or found.done())
+        assert get(table / "near/r.json") == b'{"N":1}\n'
+        assert not found.done()
+        proxied.go_on.set()
+        assert found.result()
+
+
+def test_a_walk_without_a_cache_reads_each_row_once(second, proxied):  # noqa: F811
+    """Nothing is kept, so rows of the neighbours would come again with each partition."""
+    second.account("import", "Posts", input=lines({"PartitionKey": f"p{i:02}", "RowKey": "r", "S": "x" * 10000}
+                                                  for i in range(20)))
+    table = second.mounted("cache=0") / "Posts"
+    partitions = os.listdir(table)
+    before = proxied.bytes
+    assert [os.listdir(table / name) for name in partitions] == [["r.json"]] * 20
+    assert 20 * 10000 < proxied.bytes - before < 2 * 20 * 10000

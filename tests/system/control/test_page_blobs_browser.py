@@ -104,6 +104,26 @@ def test_PG16_a_blob_is_deleted(page, blobs):
     assert blobs.get("/boxes/a.txt").status == 404
 
 
+def test_PG16_a_name_with_two_dots_is_no_other_blob(page, blobs, work):
+    """A browser would shorten the path of up/../a.txt to that of a.txt."""
+    assert blobs.put("/boxes/up/../a.txt", b"other").status == 201
+    page.type("//input[@id='prefix']", "up/../\ue007")
+    page.find("//caption[.='boxes/up/../: 1 entry']")
+    page.click("//a[.='up/../a.txt']")
+    there = work / "downloads" / "a.txt"
+    wait_for(lambda: there.exists() and there.read_bytes() == b"other")
+    (work / "a.txt").write_bytes(b"new")
+    upload(page, work / "a.txt")
+    page.click("//dialog//button[.='Replace']")
+    page.find("//p[@id='status'][.='1 file was uploaded.']")
+    page.complained("status of 409")
+    assert blobs.get("/boxes/up/../a.txt").body == b"new"
+    page.click("//button[@aria-label='Delete up/../a.txt']")
+    page.click("//dialog//button[.='Delete']")
+    page.find("//caption[.='boxes/up/../: 0 entries']")
+    assert blobs.get("/boxes/a.txt").body == b"a.txt"
+
+
 def test_PG16_page_ranges_are_drawn(page, blobs):
     size = 1 << 20
     assert blobs.ask("PUT", "/boxes/disk", headers={

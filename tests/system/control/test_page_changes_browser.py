@@ -82,6 +82,47 @@ def test_PG14_a_refused_change_leaves_all_rows_and_is_named(table):
     assert table.rows() == {("p", "0"): 10, ("p", "new"): 7, ("q", "2"): 2}
 
 
+def test_PG14_a_change_collected_meanwhile_stays(table):
+    table.browser.run("""const ask = window.fetch, held = new Promise((go) => { window.letGo = go; });
+        window.fetch = async (path, options) => {
+            if (path.endsWith("/$batch"))
+                await held;
+            return ask(path, options);
+        };""")
+    table.click("//label[@for='collect']")
+    table.edit("0", 10)
+    table.click("//button[.='Send']")
+    table.find("//button[.='Send'][@disabled]")
+    table.edit("1", 11)
+    table.browser.run("letGo()")
+    table.find("//p[@id='status'][.='1 change is in the store.']")
+    table.find("//section[@aria-label='Change set']//li//button[.='Update 1']")
+    assert table.rows() == {**BEFORE, ("p", "0"): 10}
+    table.click("//button[.='Send']")
+    table.find("//section[@aria-label='Change set'][not(.//li)]")
+    assert table.rows() == {**BEFORE, ("p", "0"): 10, ("p", "1"): 11}
+
+
+def test_PG14_a_lost_answer_says_that_nothing_is_known(table):
+    table.click("//label[@for='collect']")
+    table.edit("0", 10)
+    table.browser.run("window.fetch = () => Promise.reject(new TypeError())")
+    table.click("//button[.='Send']")
+    table.find("//section[@aria-label='Change set']//*[@role='alert'][contains(., 'It is not known')]")
+    table.find("//section[@aria-label='Change set'][not(contains(., 'Nothing was changed'))]//li")
+
+
+def test_PG14_a_corrected_insert_replaces_the_collected_one(table):
+    table.collect()
+    table.click("//button[.='Insert new']")
+    table.type("//input[@id='edit-rk']", "better")
+    table.click("//dialog//button[@type='submit']")
+    table.find("//li//button[.='Insert better']")
+    table.click("//button[.='Send 3 changes']")
+    table.find("//p[@id='status'][.='3 changes are in the store.']")
+    assert table.rows() == {("p", "0"): 10, ("p", "better"): 7, ("q", "2"): 2}
+
+
 def test_PG14_a_set_has_one_partition_and_one_change_of_a_row(table):
     table.click("//label[@for='collect']")
     table.edit("0", 10)

@@ -12,7 +12,16 @@ pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
                                 reason="needs chromium-driver")
 ROW = {"PartitionKey": "o'neil", "RowKey": "1 ü%", "Age": 40, "Half": 2.0, "Name": "<b>Ann</b>\n",
        "Big": str(1 << 60), "Big@odata.type": "Edm.Int64", "Open": True,
+       "Lines": "a\r\nb\rc\n", "Minus": -0.0, "__proto__": "own",
        "Born": "1999-12-31T23:59:59.1234567Z", "Born@odata.type": "Edm.DateTime"}
+
+# Holds the next change until letGo().
+HOLD = """const ask = window.fetch, held = new Promise((go) => { window.letGo = go; });
+    window.fetch = async (path, options) => {
+        if (options.method !== undefined)
+            await held;
+        return ask(path, options);
+    };"""
 
 
 class Rows:
@@ -64,6 +73,34 @@ def people(serve, rest_store, work):
             browser.click("//nav//a[.='People']")
             browser.find("//caption[.='People: 1 row']")
             yield Rows(client, browser)
+
+
+def test_PG12_a_late_answer_closes_no_other_row(people):
+    """The answer to the first change comes while the second row is open."""
+    ok(people.client.insert("People", {"PartitionKey": ROW["PartitionKey"], "RowKey": "2", "Age": 5}))
+    people.click("//button[.='Show']")
+    people.find("//caption[.='People: 2 rows']")
+    people.browser.run(HOLD)
+    people.open()
+    people.set("Age", "41")
+    people.save()
+    people.click("//dialog//button[.='Cancel']")
+    people.open("2")
+    people.browser.run("letGo()")
+    people.find("//td[.='41']")
+    people.find("//dialog[@open]")
+    assert people.browser.run("return document.getElementById('edit-rk').value") == "2"
+
+
+@pytest.mark.parametrize("name, why", [("RowKey", "name of a key"), ("Age", "two properties")])
+def test_PG11_a_property_has_a_name_of_its_own(people, name, why):
+    before = people.row()
+    people.open()
+    people.click("//button[.='Add a property']")
+    people.type("//ul[@class='properties']/li[last()]//*[@aria-label='Name']", name)
+    people.save()
+    people.find(f"//dialog//*[@role='alert'][contains(., '{why}')]")
+    assert people.row() == before
 
 
 def test_PG11_an_edit_keeps_the_types_and_the_other_properties(people):

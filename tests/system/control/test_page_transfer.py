@@ -11,8 +11,8 @@ from rest_client import ACCOUNT, VERSION, Client, ok
 from tools import wait_for
 
 BROWSER = pytest.mark.skipif(shutil.which("chromedriver") is None, reason="needs chromium-driver")
-LINES = ('{"PartitionKey":"p","RowKey":"1","N":5,"D":2.0,"Text":"a,\\"b\\"\\nc","Empty":""}\n'
-         '{"PartitionKey":"p","RowKey":"2","Big":9007199254740993,"Yes":true,"Nan@odata.type":"Edm.Double","Nan":"NaN"}\n'
+LINES = ('{"PartitionKey":"p","RowKey":"1","N":5,"D":2.0,"Minus":-0.0,"Text":"a,\\"b\\"\\nc","Empty":""}\n'
+         '{"PartitionKey":"p","RowKey":"2","Big":9007199254740993,"Yes":true,"__proto__":"own","toString":1,"Nan@odata.type":"Edm.Double","Nan":"NaN"}\n'
          '{"PartitionKey":"ü","RowKey":"","Born@odata.type":"Edm.DateTime","Born":"1999-12-31T23:59:59.1234567Z",'
          '"Bytes@odata.type":"Edm.Binary","Bytes":"AAH/"}\n')
 
@@ -71,7 +71,7 @@ def test_PG18_an_export_and_an_import_lose_nothing(tables, browser, kind):
     browser.click("//dialog//button[.='Export']")
     browser.find(f"//dialog//p[.='3 rows are in From.{kind}.']")
     file = tables.work / f"From.{kind}"
-    wait_for(file.exists)
+    wait_for(lambda: file.exists() and file.stat().st_size > 0)
     browser.click("//dialog//button[.='Close']")
     import_file(browser, "Copy", file)
     browser.find("//dialog//p[.='3 rows are in Copy; 0 refused.']")
@@ -92,7 +92,7 @@ def test_PG18_an_export_has_the_rows_of_the_filter(tables, browser):
     browser.click("//dialog//button[.='Export']")
     browser.find("//dialog//p[.='1 row is in From.ndjson.']")
     file = tables.work / "From.ndjson"
-    wait_for(file.exists)
+    wait_for(lambda: file.exists() and file.stat().st_size > 0)
     assert [json.loads(line)["RowKey"] for line in file.read_text().splitlines()] == ["1"]
 
 

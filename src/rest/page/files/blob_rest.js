@@ -18,6 +18,14 @@ function blockId(i) {
 	return btoa(String(i).padStart(6, "0"));
 }
 
+// The name of a blob in a path.  Its slashes are encoded, because a browser would shorten "a/../b".  A browser
+// also follows "." and ".." that are encoded.
+export function encodedName(name) {
+	if (name === "." || name === "..")
+		throw new Error(`A browser cannot ask for a blob with the name ${name}. Use another client.`);
+	return encodeURIComponent(name);
+}
+
 export class Container {
 	constructor(account, name) {
 		this.path = `/blob/${account}/${name}`;
@@ -38,7 +46,7 @@ export class Container {
 	}
 
 	pathOf(name) {
-		return this.path + "/" + name.split("/").map(encodeURIComponent).join("/");
+		return this.path + "/" + encodedName(name);
 	}
 
 	delete(name) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Versions of a row side by side, where they differ.
 import { el, headOf } from "/dom.js";
-import { ownNames, sameValue, shortName, typeOf } from "/types.js";
+import { ownNames, sameValue, shortName, textOf, typeOf, valueOf } from "/types.js";
 
 function cellOf(row, name, base) {
 	const cell = el("td");
 	if (row === null)
 		cell.append(el("em", {}, "no such row"));
-	else if (row[name] === undefined)
+	else if (valueOf(row, name) === undefined)
 		cell.append(el("em", {}, "none"));
 	else
-		cell.append(String(row[name]), el("small", {}, " " + shortName(typeOf(row, name))));
+		cell.append(textOf(valueOf(row, name)), el("small", {}, " " + shortName(typeOf(row, name))));
 	return base && !sameValue(row ?? {}, base, name) ? el("td", {}, el("mark", {}, ...cell.childNodes)) : cell;
 }
 

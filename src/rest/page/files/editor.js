@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A dialog that edits, inserts and deletes one row.  A change has the ETag of the row that was opened;
 // if somebody changed the row meanwhile, the dialog shows the versions side by side.
-import { button, el } from "/dom.js";
+import { button, el, say } from "/dom.js";
 import { compare } from "/compare.js";
 import { PropertyList } from "/property_list.js";
-import { plainRow } from "/types.js";
+import { newRow, plainRow } from "/types.js";
 
 const CONFLICTS = new Set([404, 409, 412]);
 
@@ -17,6 +17,8 @@ export class RowEditor {
 	// focus(change), which moves the focus behind a change.
 	constructor(table) {
 		this.table = table;
+		this.opened = 0; // counts; an answer to an earlier one comes too late
+		this.sending = null; // the count for which a change is under way
 		this.title = el("h2", { id: "editor-title" });
 		this.keys = { PartitionKey: keyField("edit-pk"), RowKey: keyField("edit-rk") };
 		this.properties = new PropertyList();
@@ -33,9 +35,10 @@ export class RowEditor {
 		this.dialog = el("dialog", { "aria-labelledby": "editor-title", class: "editor" }, form);
 	}
 
-	// Opens a row as the grid has it; null: a new one.  The fields show `fields`.
-	open(row, fields = row ?? {}) {
-		this.base = row;
+	// Opens a row as the grid has it; null: a new one.  The fields show `fields`.  `replaces` is the collected
+	// change that a new one replaces.
+	open(row, fields = row ?? {}, replaces = null) {
+		Object.assign(this, { base: row, replaces, opened: this.opened + 1 });
 		this.title.textContent = row ? "Edit a row" : "New row";
 		for (const [name, field] of Object.entries(this.keys)) {
 			field.value = fields[name] ?? "";
@@ -50,13 +53,34 @@ export class RowEditor {
 	}
 
 	// Opens a change that was refused because of the row in the store.
-	async openConflict(change) {
-		this.open(change.before ?? null, change.kind === "delete" ? change.before : change.row);
+	openConflict(change) {
+		this.openChange(change);
+		return this.during(() => this.showConflict(change, new Error("The table refused this change.")));
+	}
+
+	// Opens a change that was collected.
+	openChange(change) {
+		this.open(change.before ?? null, change.kind === "delete" ? change.before : change.row, change);
+	}
+
+	// Runs an action for the row that is open, and shows its error there; in the status line if another row was
+	// opened meanwhile.  A second click does nothing.
+	async during(action) {
+		const { opened } = this;
+		if (this.sending === opened)
+			return;
+		this.sending = opened;
+		this.message.replaceChildren();
 		try {
-			await this.showConflict(change, new Error("The table refused this change."));
+			await action(opened);
 		} catch (error) {
-			this.message.replaceChildren(el("p", {}, error.message));
+			if (opened === this.opened && this.dialog.open)
+				this.message.replaceChildren(el("p", {}, error.message));
+			else
+				say(error.message);
 		}
+		if (this.sending === opened)
+			this.sending = null;
 	}
 
 	submit(event) {
@@ -65,32 +89,33 @@ export class RowEditor {
 	}
 
 	changeOf(kind) {
-		const row = { PartitionKey: this.keys.PartitionKey.value, RowKey: this.keys.RowKey.value };
-		if (kind === "delete")
-			return { kind, row, etag: this.base["odata.etag"], before: this.base };
-		return { kind, row: this.properties.writeTo(row), etag: this.base?.["odata.etag"], before: this.base };
+		const row = newRow({ PartitionKey: this.keys.PartitionKey.value, RowKey: this.keys.RowKey.value });
+		if (kind !== "delete")
+			this.properties.writeTo(row);
+		return { kind, row, etag: this.base?.["odata.etag"], before: this.base, replaces: this.replaces };
 	}
 
-	async send(kind) {
-		this.message.replaceChildren();
-		try {
+	send(kind) {
+		return this.during(async (opened) => {
 			const change = this.changeOf(kind);
 			try {
 				await this.table.apply(change);
-				this.dialog.close();
-				this.table.focus(change);
 			} catch (error) {
-				if (!CONFLICTS.has(error.status))
+				if (opened !== this.opened || !CONFLICTS.has(error.status))
 					throw error;
-				await this.showConflict(change, error);
+				return this.showConflict(change, error);
 			}
-		} catch (error) {
-			this.message.replaceChildren(el("p", {}, error.message));
-		}
+			if (opened !== this.opened)
+				return null;
+			this.dialog.close();
+			return this.table.focus(change);
+		});
 	}
 
 	async showConflict(change, error) {
-		const current = await this.table.read(change.row);
+		const { opened } = this, current = await this.table.read(change.row);
+		if (opened !== this.opened)
+			return;
 		if (current === null && change.kind === "insert")
 			throw error; // such as a table that is not there
 		const mine = change.kind === "delete" ? null : change.row;
@@ -112,7 +137,7 @@ export class RowEditor {
 				return this.send("insert");
 			})];
 		const mine = change.kind === "delete" ? "Delete it all the same" : "Overwrite with yours";
-		return [button("Take the row of the store", () => this.open(current)), button(mine, () => {
+		return [button("Take the row of the store", () => this.open(current, current, this.replaces)), button(mine, () => {
 			this.base = current;
 			return this.send(change.kind === "insert" ? "update" : change.kind);
 		})];

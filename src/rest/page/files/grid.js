@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows as a table: one column for each property, with its type.
 import { button, el } from "/dom.js";
-import { names, shortName, typeOf } from "/types.js";
+import { names, shortName, textOf, typeOf, valueOf } from "/types.js";
 
 const NUMBERS = new Set(["Edm.Int32", "Edm.Int64", "Edm.Double"]);
 const FIRST = ["PartitionKey", "RowKey", "Timestamp"];
@@ -94,10 +94,10 @@ export class Grid {
 	}
 
 	cell(row, name) {
-		const value = row[name];
+		const value = valueOf(row, name);
 		if (value === undefined)
 			return el("td");
-		const text = String(value);
+		const text = textOf(value);
 		const cell = el("td", { title: text, class: NUMBERS.has(typeOf(row, name)) && "number" });
 		if (name === "PartitionKey")
 			cell.append(button(orVisible(text), () => this.choosePartition(text),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The properties of a row as fields: a name, a type and a value each.
 import { button, el } from "/dom.js";
-import { TYPES, hintOf, mistake, ownNames, setProperty, shortName, typeOf } from "/types.js";
+import { TYPES, hintOf, isKey, mistake, ownNames, setProperty, shortName, textOf, typeOf, valueOf } from "/types.js";
 
 function typeField(type) {
 	const options = TYPES.map((one) => el("option", { value: one, selected: one === type }, shortName(one)));
@@ -25,8 +25,15 @@ class Property {
 		this.type = typeField(type);
 		this.type.addEventListener("change", () => this.setValueField(this.value.value));
 		this.value = valueField(type, text);
+		this.original = { type, text, shown: this.value.value };
 		this.item = el("li", {}, this.name, this.type, this.value,
 			button("×", () => this.remove(), { "aria-label": "Remove this property", title: "Remove" }));
+	}
+
+	// A field turns "\r\n" into "\n", so an unchanged one gives the original.
+	get text() {
+		const { type, text, shown } = this.original, { value } = this.value;
+		return this.type.value === type && value === shown ? text : value;
 	}
 
 	setValueField(text) {
@@ -43,9 +50,10 @@ class Property {
 
 	// Why it cannot be sent; the field is marked for the browser and for screen readers.
 	check(taken) {
-		const name = this.name.value.trim(), wrong = mistake(this.type.value, this.value.value);
-		const field = name === "" || taken.has(name) ? this.name : this.value;
+		const name = this.name.value.trim(), wrong = mistake(this.type.value, this.text);
+		const field = name === "" || isKey(name) || taken.has(name) ? this.name : this.value;
 		const why = name === "" ? "A property needs a name."
+			: isKey(name) ? `${name} is the name of a key or of the time of a change. Choose another one.`
 			: taken.has(name) ? `There are two properties ${name}.`
 				: wrong && `${name}: ${wrong}`;
 		this.name.removeAttribute("aria-invalid");
@@ -78,7 +86,7 @@ export class PropertyList {
 		this.list.replaceChildren();
 		this.all.clear();
 		for (const name of ownNames(row))
-			this.add(name, typeOf(row, name), String(row[name]));
+			this.add(name, typeOf(row, name), textOf(valueOf(row, name)));
 	}
 
 	// Adds the properties to a row.  Throws an error that says which one is wrong.
@@ -86,8 +94,8 @@ export class PropertyList {
 		const taken = new Set(), shown = [...this.list.children].map((item) => this.all.get(item));
 		for (const property of shown)
 			property.check(taken);
-		for (const { name, type, value } of shown)
-			setProperty(row, name.value.trim(), type.value, value.value);
+		for (const { name, type, text } of shown)
+			setProperty(row, name.value.trim(), type.value, text);
 		return row;
 	}
 }

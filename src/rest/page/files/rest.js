@@ -2,6 +2,7 @@
 // The Table service.  A change is { kind, row, etag }: kind is "insert", "update" or "delete", and a
 // row has the form of the service's JSON.
 import { ask, queryOf } from "/http.js";
+import { jsonOf } from "/types.js";
 
 const ACCEPT = { Accept: "application/json;odata=fullmetadata" };
 const TOKENS = ["NextTableName", "NextPartitionKey", "NextRowKey"];
@@ -79,7 +80,7 @@ export function requestOf(account, table, { kind, row: made, etag }) {
 			headers: { ...headers, "If-Match": etag },
 		};
 	headers["Content-Type"] = "application/json";
-	const body = JSON.stringify(made);
+	const body = jsonOf(made);
 	if (kind === "insert")
 		return {
 			method: "POST", path: `/${account}/${table}`, body,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Rows as text: NDJSON and CSV, as "rowfs export" writes them (docs/formats.md).
-import { ownNames, plainRow, typeOf } from "/types.js";
+import { jsonOf, ownNames, plainRow, textOf, typeOf, valueOf } from "/types.js";
 
 export function ndjsonOf(row) {
 	const { PartitionKey, RowKey, Timestamp } = row;
-	return JSON.stringify({ PartitionKey, RowKey, "Timestamp@odata.type": "Edm.DateTime", Timestamp,
+	return jsonOf({ PartitionKey, RowKey, "Timestamp@odata.type": "Edm.DateTime", Timestamp,
 		...plainRow(row) }) + "\n";
 }
 
@@ -20,8 +20,8 @@ export function csvOf(rows) {
 	const columns = [...new Set(rows.flatMap(ownNames))];
 	const head = csvLine(["PartitionKey", "RowKey", "Timestamp", ...columns.flatMap((name) => [name, name + "@type"])]);
 	const lines = rows.map((row) => csvLine([quoted(row.PartitionKey), quoted(row.RowKey), row.Timestamp,
-		...columns.flatMap((name) => row[name] === undefined ? ["", ""]
-			: [quoted(String(row[name])), typeOf(row, name)])]));
+		...columns.flatMap((name) => valueOf(row, name) === undefined ? ["", ""]
+			: [quoted(textOf(valueOf(row, name))), typeOf(row, name)])]));
 	return head + lines.join("");
 }
 

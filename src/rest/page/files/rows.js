@@ -23,7 +23,7 @@ class Rows {
 		this.grid = new Grid(el("thead"), el("tbody", { id: "rows" }),
 			(key) => this.choosePartition(key), (row) => this.open(row));
 		this.changes = new ChangeSet(route, {
-			openChange: (change) => this.openChange(change),
+			openChange: (change) => this.editor.openChange(change),
 			openConflict: (change) => this.editor.openConflict(change),
 			sent: (n) => this.sent(n),
 		});
@@ -95,13 +95,9 @@ class Rows {
 	open(row) {
 		const change = this.changes.find(row);
 		if (change)
-			this.openChange(change);
+			this.editor.openChange(change);
 		else
 			this.editor.open(row);
-	}
-
-	openChange({ before, row, kind }) {
-		this.editor.open(before ?? null, kind === "delete" ? before : row);
 	}
 
 	async sent(n) {
@@ -110,7 +106,7 @@ class Rows {
 	}
 
 	async apply(change) {
-		if (this.changes.isOn) {
+		if (this.changes.isOn || change.replaces) {
 			this.changes.add(change);
 			return;
 		}
@@ -119,7 +115,7 @@ class Rows {
 	}
 
 	focus({ kind, row }) {
-		if (kind === "delete" && !this.changes.isOn)
+		if (kind === "delete" && !this.changes.find(row))
 			focusOffer();
 		else
 			this.grid.focus(row);

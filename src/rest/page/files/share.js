@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A dialog that makes a shared access signature: a URL that gives others access for a time.  The server
 // signs it; no key is in the browser.
+import { encodedName } from "/blob_rest.js";
 import { queryOf } from "/http.js";
 import { data } from "/data.js";
 import { button, el } from "/dom.js";
@@ -16,7 +17,8 @@ const HOURS = [[1, "1 hour"], [24, "1 day"], [168, "7 days"], [720, "30 days"]];
 
 function addressOf(endpoint, account, name, token) {
 	const base = endpoint.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
-	return `${base}/${account}/${name.split("/").map(encodeURIComponent).join("/")}?${token}`;
+	const [parent, ...rest] = name.split("/");
+	return `${base}/${account}/${parent}${rest.length > 0 ? "/" + encodedName(rest.join("/")) : ""}?${token}`;
 }
 
 class Share {

@@ -39,9 +39,33 @@ function toBigInt(text) {
 	return BigInt(text.replace("+", ""));
 }
 
+export function isKey(name) {
+	return KEYS.has(name);
+}
+
+// A row with keys only.  It has no prototype: a property may have the name "__proto__".
+export function newRow({ PartitionKey, RowKey }) {
+	return Object.assign(Object.create(null), { PartitionKey, RowKey });
+}
+
+// The value of a property, or undefined; "toString" and others are in every object.
+export function valueOf(row, name) {
+	return Object.hasOwn(row, name) ? row[name] : undefined;
+}
+
+// A value as text, from which setProperty() makes the same value.
+export function textOf(value) {
+	return Object.is(value, -0) ? "-0.0" : String(value);
+}
+
+// A row as JSON; JSON.stringify alone makes 0 of -0.0.
+export function jsonOf(row) {
+	return JSON.stringify(row, (_, value) => Object.is(value, -0) ? JSON.rawJSON("-0.0") : value);
+}
+
 // JSON has types of its own for these; the others are annotated.
 export function typeOf(row, name) {
-	const value = row[name], annotated = row[name + "@odata.type"];
+	const value = valueOf(row, name), annotated = row[name + "@odata.type"];
 	if (annotated)
 		return annotated;
 	if (typeof value === "boolean")
@@ -76,23 +100,25 @@ export function mistake(type, text) {
 
 // Adds a property to a row.  The text has no mistake.
 export function setProperty(row, name, type, text) {
-	const isNumber = type === "Edm.Int32" || (type === "Edm.Double" && !UNBOUND.has(text));
 	if (type === "Edm.Boolean")
 		row[name] = text === "true";
+	else if (type === "Edm.Int32")
+		row[name] = Number(text) + 0; // "-0" is 0
 	else
-		row[name] = isNumber ? Number(text) : text;
+		row[name] = type === "Edm.Double" && !UNBOUND.has(text) ? Number(text) : text;
 	if (type !== "Edm.Boolean" && type !== "Edm.Int32" && type !== "Edm.String")
 		row[name + "@odata.type"] = type;
 }
 
 export function sameValue(one, other, name) {
-	return one[name] === other[name] && (one[name] === undefined || typeOf(one, name) === typeOf(other, name));
+	const value = valueOf(one, name);
+	return Object.is(value, valueOf(other, name)) && (value === undefined || typeOf(one, name) === typeOf(other, name));
 }
 
 // The row as a change sends it: its keys and its own properties.
 export function plainRow(row) {
-	const plain = { PartitionKey: row.PartitionKey, RowKey: row.RowKey };
+	const plain = newRow(row);
 	for (const name of ownNames(row))
-		setProperty(plain, name, typeOf(row, name), String(row[name]));
+		setProperty(plain, name, typeOf(row, name), textOf(valueOf(row, name)));
 	return plain;
 }

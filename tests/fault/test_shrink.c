@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A store whose pages are mostly free becomes smaller step by step, whatever happens meanwhile. */
+#include "base/clock.h"
 #include "large_removal.h"
 #include "store/sqlite/shrink.h"
 
@@ -145,6 +146,19 @@ TEST(a_killed_server_goes_on_at_the_next_start)
 	end();
 }
 
+/* Waits until the thread has put the next step off, for longer than after a step. */
+static void wait_for_a_turn_without_a_step(void)
+{
+	struct sql_store *st = sql_of(store);
+	bool is_off = false;
+	while (!is_off) {
+		(void)usleep(1000);
+		mutex_lock(&st->lock);
+		is_off = st->reclaimer.shrink_at > clock_mono_us() + 50000;
+		mutex_unlock(&st->lock);
+	}
+}
+
 TEST(the_thread_waits_for_held_views)
 {
 	struct store_view *v;
@@ -159,7 +173,7 @@ TEST(the_thread_waits_for_held_views)
 	while (what_is_left() != SHRINK_MOVE)
 		(void)usleep(1000);
 	uint64_t log = info().log_bytes;
-	(void)usleep(20000);
+	wait_for_a_turn_without_a_step();
 	CHECK_EQ_INT(info().log_bytes, log);
 	struct item it = { 0 };
 	CHECK_ERR(store_get(store, v, doomed, WANT_ATTRS, &it), ERR_OK);

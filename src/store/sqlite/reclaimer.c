@@ -51,21 +51,16 @@ static void copy_log(struct sql_store *st)
 	mutex_lock(&st->lock);
 }
 
-struct pace {
-	uint64_t error_us;  /* the next failure waits so long */
-	uint64_t shrink_at; /* the time of the next step; 0: none is near */
-};
-
 /* Returns for how long the thread rests. */
-static uint64_t failed(struct pace *p)
+static uint64_t failed(struct sql_store *st)
 {
-	uint64_t us = p->error_us;
-	p->error_us = us < ERROR_WAIT_MAX_US ? 2 * us : us;
+	uint64_t us = st->reclaimer.error_us;
+	st->reclaimer.error_us = us < ERROR_WAIT_MAX_US ? 2 * us : us;
 	return us;
 }
 
 /* Releases the lock meanwhile. */
-static void reclaim(struct sql_store *st, struct pace *p)
+static void reclaim(struct sql_store *st)
 {
 	size_t done;
 	if (atomic_load(&st->held) > 0 && sql_log_bytes(st) >= SQL_LOG_BYTES) {
@@ -74,10 +69,10 @@ static void reclaim(struct sql_store *st, struct pace *p)
 	}
 	uint64_t begun = clock_mono_us();
 	if (st->reclaimer.slice(st, &done) != ERR_OK) {
-		rest(st, failed(p));
+		rest(st, failed(st));
 		return;
 	}
-	p->error_us = ERROR_WAIT_US;
+	st->reclaimer.error_us = ERROR_WAIT_US;
 	if (sql_log_is_long(st))
 		copy_log(st);
 	uint64_t took = clock_mono_us() - begun;
@@ -86,49 +81,49 @@ static void reclaim(struct sql_store *st, struct pace *p)
 
 /* Returns for how long no step is due.  Releases the lock meanwhile.  While a view is held, the file
  * could not become shorter, and each step would make the log longer. */
-static uint64_t shrink(struct sql_store *st, struct pace *p)
+static uint64_t shrink(struct sql_store *st)
 {
-	if (p->shrink_at == 0)
+	if (st->reclaimer.shrink_at == 0)
 		return st->reclaimer.shrink_after_us;
 	if (atomic_load(&st->held) > 0)
 		return LOG_WAIT_US;
 	if (st->reclaimer.step(st) != ERR_OK)
-		return failed(p);
+		return failed(st);
 	bool moves = atomic_load(&st->shrink) == SHRINK_MOVE;
 	if (!moves || sql_log_is_long(st))
 		copy_log(st);
 	if (!moves) /* A reader may keep the log from being copied whole. */
-		return failed(p);
-	p->error_us = ERROR_WAIT_US;
+		return failed(st);
+	st->reclaimer.error_us = ERROR_WAIT_US;
 	return SHRINK_REST_US;
 }
 
 /* Returns once there may be something to do.  Releases the lock meanwhile. */
-static void idle(struct sql_store *st, struct pace *p)
+static void idle(struct sql_store *st)
 {
 	if (atomic_load(&st->shrink) == SHRINK_DONE) {
-		p->shrink_at = 0;
+		st->reclaimer.shrink_at = 0;
 		st->reclaimer.idle = true;
 		cond_wait(&st->reclaimer.wake, &st->lock);
 		st->reclaimer.idle = false;
-	} else if (clock_mono_us() >= p->shrink_at) {
-		uint64_t us = shrink(st, p);
-		p->shrink_at = clock_mono_us() + us;
+	} else if (clock_mono_us() >= st->reclaimer.shrink_at) {
+		uint64_t us = shrink(st);
+		st->reclaimer.shrink_at = clock_mono_us() + us;
 	} else {
-		wait_until(st, p->shrink_at);
+		wait_until(st, st->reclaimer.shrink_at);
 	}
 }
 
 static void *run(void *arg)
 {
 	struct sql_store *st = arg;
-	struct pace pace = { .error_us = ERROR_WAIT_US };
 	mutex_lock(&st->lock);
+	st->reclaimer.error_us = ERROR_WAIT_US;
 	while (!st->reclaimer.stop) {
 		if (sql_has_to_reclaim(st))
-			reclaim(st, &pace);
+			reclaim(st);
 		else
-			idle(st, &pace);
+			idle(st);
 	}
 	mutex_unlock(&st->lock);
 	return NULL;

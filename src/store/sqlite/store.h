@@ -65,6 +65,8 @@ struct sql_store {
 		bool started, stop;
 		bool idle;                /* it waits until somebody wakes it */
 		uint64_t shrink_after_us; /* it waits so long before the first step */
+		uint64_t shrink_at;       /* clock_mono_us() of the next step; 0: none is near */
+		uint64_t error_us;        /* the next failure waits so long */
 		/* Commits one slice: sql_reclaim_slice().  A pointer, since every commit wakes the
 		 * thread. */
 		enum err (*slice)(struct sql_store *st, size_t *ret_done);

@@ -2,6 +2,7 @@
  * Which requests get the threads for long work. */
 #include "base/buf.h"
 #include "check.h"
+#include "rest/blobs/blob_request.h"
 #include "rest/tables/request_cost.h"
 
 static bool is_long(const char *method, const char *target, const char *type, const char *body)
@@ -95,7 +96,18 @@ TEST(a_batch_is_long_where_it_may_hold_a_query)
 	CHECK(!is_long("POST", "/acct/$batch", type, ""));
 }
 
+TEST(a_body_that_comes_from_a_blob_is_long)
+{
+	struct header h = { SPAN_LIT("x-ms-copy-source"), SPAN_LIT("http://h/acct/box/blob") };
+	struct request r = { .method = SPAN_LIT("PUT"),
+		.target = SPAN_LIT("/acct/box/log?comp=appendblock"),
+		.headers = &h };
+	CHECK(blob_request_cost(&r) == COST_USUAL);
+	r.nheaders = 1;
+	CHECK(blob_request_cost(&r) == COST_LONG);
+}
+
 RUN_TESTS(T(a_query_that_looks_for_its_rows_is_long), T(one_that_names_its_rows_is_not),
 	T(a_range_in_partitions_that_are_named_is_not), T(a_page_without_a_filter_is_not),
 	T(what_is_not_understood_is_answered_soon), T(a_long_filter_is_not_looked_into),
-	T(a_batch_is_long_where_it_may_hold_a_query))
+	T(a_batch_is_long_where_it_may_hold_a_query), T(a_body_that_comes_from_a_blob_is_long))

@@ -81,11 +81,11 @@ const struct rest_streams blob_streams = {
 };
 
 /* Takes a body that is in memory, or the bytes of a source. */
-static enum err take_whole(struct request_context *c, void **ret)
+static enum err take_whole(struct request_context *c, uint64_t limit, void **ret)
 {
 	enum err e = begin(c->service, c->request, ret);
 	if (e == ERR_OK)
-		e = body_source_given(c->request) ? body_source_read(c, STREAM_LIMIT, add, *ret)
+		e = body_source_given(c->request) ? body_source_read(c, limit, add, *ret)
 						  : add(*ret, c->request->body);
 	return e == ERR_OK ? end(*ret) : e;
 }
@@ -99,7 +99,8 @@ enum err blob_body_sums(struct request_context *c, struct span bytes, struct blo
 	return body_sums_check(c, &ret->sums);
 }
 
-static enum err read_body(struct request_context *c, size_t small, struct blob_body *ret)
+static enum err read_body(
+	struct request_context *c, size_t small, uint64_t limit, struct blob_body *ret)
 {
 	struct span body = c->request->body;
 	struct body_stream *stream = c->request->stream;
@@ -107,25 +108,27 @@ static enum err read_body(struct request_context *c, size_t small, struct blob_b
 		return blob_body_sums(c, body.n > 0 ? body : SPAN_LIT(""), ret);
 	*ret = (struct blob_body){ .content = SPAN_LIT("") };
 	if (stream == NULL) {
-		enum err e = take_whole(c, &ret->owned);
+		enum err e = take_whole(c, limit, &ret->owned);
 		if (e != ERR_OK)
 			return e;
 		stream = ret->owned;
 	}
 	ret->upload = stream->upload;
 	ret->size = blob_upload_size(stream->upload);
+	if (ret->size > limit)
+		return ERR_BODY_TOO_LARGE;
 	ret->sums = stream->sums;
 	return body_sums_check(c, &ret->sums);
 }
 
 enum err blob_body_read(struct request_context *c, struct blob_body *ret)
 {
-	return read_body(c, BLOB_INLINE_BYTES, ret);
+	return read_body(c, BLOB_INLINE_BYTES, STREAM_LIMIT, ret);
 }
 
-enum err blob_body_upload(struct request_context *c, struct blob_body *ret)
+enum err blob_body_upload(struct request_context *c, uint64_t limit, struct blob_body *ret)
 {
-	return read_body(c, 0, ret);
+	return read_body(c, 0, limit, ret);
 }
 
 void blob_body_fini(struct blob_body *b)

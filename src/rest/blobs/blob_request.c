@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "codec/http_date.h"
+#include "rest/blobs/body_source.h"
 #include "rest/blobs/lease_headers.h"
 #include "service/blobs/containers.h"
 #include "service/blobs/snapshot_key.h"
@@ -64,7 +65,9 @@ int blob_request_version(const struct request_context *c)
 
 enum request_cost blob_request_cost(const struct request *r)
 {
-	return span_is(r->method, "OPTIONS") ? COST_BOUNDED : COST_USUAL;
+	if (span_is(r->method, "OPTIONS"))
+		return COST_BOUNDED;
+	return body_source_given(r) ? COST_LONG : COST_USUAL;
 }
 
 /* A container may let anybody read its blobs, and list them. */

@@ -32,9 +32,7 @@ struct blob_change op_change(
 
 enum err op_block_body(struct request_context *c, uint64_t limit, struct blob_body *ret)
 {
-	enum err e = blob_body_upload(c, ret);
-	if (e == ERR_OK && ret->size > limit)
-		e = ERR_BODY_TOO_LARGE;
+	enum err e = blob_body_upload(c, limit, ret);
 	if (e == ERR_OK && ret->size == 0)
 		e = err_set(&c->detail, ERR_HEADER_INVALID, "A block has at least one byte.");
 	return e;

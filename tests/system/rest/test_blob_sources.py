@@ -50,6 +50,16 @@ def test_BL104_an_append_comes_from_another_blob(source):
     assert source.get("/photos/log").body == SOURCE[:100] + SOURCE[1000:1100]
 
 
+@pytest.mark.parametrize("size, want", [(4 * MIB, (400, "Md5Mismatch")), (4 * MIB + 1, (413, "RequestBodyTooLarge"))])
+def test_BL104_a_source_beyond_the_limit_is_not_read(blobs, size, want):  # noqa: F811
+    """The wrong sum shows that the bytes were read."""
+    assert blobs.put(X, bytes(size)).status == 201
+    assert blobs.put("/photos/log", b"", x_ms_blob_type="AppendBlob").status == 201
+    blobs.version = "2021-12-02"
+    assert code(from_url(blobs, "append", x_ms_source_content_md5=b64("x" * 16))) == want
+    assert from_url(blobs, "append").status == (201 if size == 4 * MIB else 413)
+
+
 def test_BL104_pages_come_from_another_blob(source):
     create(source, 8 * MIB)
     assert from_url(source, "page", x_ms_range="bytes=1024-2047",

@@ -23,7 +23,7 @@ static bool has_param(struct span target, const char *text)
 /* Put Blob and what is like it.  The other bodies are small. */
 static bool wanted(const struct request *r)
 {
-	return span_is(r->method, "PUT") && request_header(r, "x-ms-copy-source").p == NULL &&
+	return span_is(r->method, "PUT") && !body_source_given(r) &&
 		(request_header(r, "x-ms-blob-type").p != NULL ||
 			has_param(r->target, "comp=block&") ||
 			has_param(r->target, "comp=appendblock") ||

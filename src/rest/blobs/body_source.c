@@ -12,11 +12,6 @@
 
 #define PART_BYTES ((size_t)1 << 20)
 
-bool body_source_given(const struct request *r)
-{
-	return request_header(r, "x-ms-copy-source").p != NULL;
-}
-
 static enum err check_source(struct request_context *c, const struct copy_source *from,
 	const struct blob_record *b, uint64_t limit, struct blob_range *ret)
 {

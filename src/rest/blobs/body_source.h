@@ -6,7 +6,10 @@
 #include "rest/core/context.h"
 
 /* Returns true if the request names a source. */
-bool body_source_given(const struct request *r);
+static inline bool body_source_given(const struct request *r)
+{
+	return request_header(r, "x-ms-copy-source").p != NULL;
+}
 
 /* Takes bytes that follow those before.  An error ends the reading. */
 typedef enum err (*body_part_fn)(void *arg, struct span bytes);

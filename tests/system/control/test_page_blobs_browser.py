@@ -42,9 +42,9 @@ def page(server, blobs, work):
         yield browser
 
 
-def upload(page, path):
+def upload(page, *paths):
     element = page.find("//input[@id='files']")
-    page.call("POST", f"/element/{element}/value", {"text": str(path)})
+    page.call("POST", f"/element/{element}/value", {"text": "\n".join(map(str, paths))})
 
 
 def test_PG16_a_container_is_made_and_removed(page, blobs):
@@ -88,12 +88,16 @@ def test_PG16_a_file_is_uploaded_in_parts(page, blobs, work, size):
 
 @pytest.mark.parametrize("answer, content", [("Cancel", b"a.txt"), ("Replace", b"new")])
 def test_PG16_a_blob_is_replaced_only_if_the_user_agrees(page, blobs, work, answer, content):
-    (work / "a.txt").write_bytes(b"new")
-    upload(page, work / "a.txt")
+    """The file before it is there and listed either way, and the same files can be chosen again."""
+    for name in "0.txt", "a.txt":
+        (work / name).write_bytes(b"new")
+    upload(page, work / "0.txt", work / "a.txt")
     page.find("//dialog//p[.='There is a blob a.txt. Replace it?']")
     page.click(f"//dialog//button[.='{answer}']")
     page.find("//p[@id='status'][string-length(.) > 0]")
     page.complained("status of 409")
+    page.find("//caption[.='boxes/: 3 entries']")
+    assert page.run("return document.getElementById('files').files.length") == 0
     assert blobs.get("/boxes/a.txt").body == content
 
 

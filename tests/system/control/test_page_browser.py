@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
+from page_client import hold, let_go
 from rest_client import ACCOUNT, Client, ok
+from tools import wait_for
 from webdriver import Browser
 
 pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
@@ -51,13 +53,44 @@ def test_PG2_rows_are_shown_in_parts_with_their_types(opened):
     assert opened.run("return document.getElementById('account').value") == ACCOUNT
     show_table(opened)
     assert rows(opened) == 100
+    assert opened.run("return document.title").startswith("People – Tables")
+    assert opened.run("return document.activeElement.id") == "main"
     for name, kind in ("Age", "Int32"), ("Half", "Double"), ("Big", "Int64"), ("Name", "String"):
         opened.find(f"//th[starts-with(., '{name}')]/small[.='{kind}']")
     opened.find("//td[.='1152921504606846976']")
     opened.find("//td[.='<b>1</b>']")
+    opened.type("//input[@id='filter']", "Age eq 0")  # and not sent
     opened.click("//button[.='More rows']")
     opened.find(f"//caption[.='People: {ROWS} rows']")
     assert rows(opened) == ROWS
+
+
+def test_PG2_a_row_that_was_inserted_is_shown_once(opened):
+    show_table(opened)
+    opened.click("//button[.='New row']")
+    opened.type("//input[@id='edit-pk']", "rest")
+    opened.type("//input[@id='edit-rk']", "110a\ue007")
+    opened.find("//caption[.='People: 101 rows so far']")
+    opened.click("//button[.='More rows']")
+    opened.find(f"//caption[.='People: {ROWS + 1} rows']")
+    assert opened.run("""return [...document.querySelectorAll("#rows tr")].slice(-10, -8)
+        .map((line) => line.cells[1].textContent)""") == ["110a", "111"]
+
+
+def test_names_are_listed_once(opened):
+    """The view is left and shown again before the names are there."""
+    hold(opened, "path.includes('/Tables?') || path.includes('/queue/')")
+    opened.run("""return (async () => {
+        for (const view of ["queues", "tables", "queues", "tables"]) {
+            location.hash = document.getElementById("account").value + "/" + view;
+            await new Promise((done) => window.addEventListener("hashchange", done, { once: true }));
+        }
+    })()""")
+    let_go(opened)
+    opened.find("//nav//a[.='People']")
+    wait_for(lambda: opened.run("""return performance.getEntriesByType("resource")
+        .filter((entry) => entry.name.includes("/Tables?")).length""") == 3)
+    assert opened.run("return document.querySelectorAll('#names a').length") == 1
 
 
 def test_PG2_a_filter_and_a_partition_choose_rows(opened):

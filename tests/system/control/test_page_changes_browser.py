@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from page_client import browser_at, page_of
+from page_client import browser_at, hold, let_go, page_of
 from rest_client import Client, ok
 
 pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
@@ -83,24 +83,33 @@ def test_PG14_a_refused_change_leaves_all_rows_and_is_named(table):
 
 
 def test_PG14_a_change_collected_meanwhile_stays(table):
-    table.browser.run("""const ask = window.fetch, held = new Promise((go) => { window.letGo = go; });
-        window.fetch = async (path, options) => {
-            if (path.endsWith("/$batch"))
-                await held;
-            return ask(path, options);
-        };""")
+    hold(table.browser, "path.endsWith('/$batch')")
     table.click("//label[@for='collect']")
     table.edit("0", 10)
     table.click("//button[.='Send']")
     table.find("//button[.='Send'][@disabled]")
     table.edit("1", 11)
-    table.browser.run("letGo()")
+    let_go(table.browser)
     table.find("//p[@id='status'][.='1 change is in the store.']")
     table.find("//section[@aria-label='Change set']//li//button[.='Update 1']")
     assert table.rows() == {**BEFORE, ("p", "0"): 10}
     table.click("//button[.='Send']")
     table.find("//section[@aria-label='Change set'][not(.//li)]")
     assert table.rows() == {**BEFORE, ("p", "0"): 10, ("p", "1"): 11}
+
+
+def test_PG14_unsent_changes_are_left_only_if_the_user_agrees(table):
+    table.click("//label[@for='collect']")
+    table.edit("0", 10)
+    table.click("//nav//a[.='Queues']")
+    table.browser.answer("not sent", "dismiss")
+    table.find("//section[@aria-label='Change set']//li//button[.='Update 0']")
+    assert table.browser.run("return location.hash").endswith("/Sums")
+    table.click("//nav//a[.='Queues']")
+    table.browser.answer("not sent", "accept")
+    table.find("//label[.='New queue']")
+    table.click("//nav//a[.='Tables']")
+    table.find("//label[.='New table']")
 
 
 def test_PG14_a_lost_answer_says_that_nothing_is_known(table):

@@ -113,6 +113,19 @@ def test_PG6_slices_have_as_many_partitions_each(heat):
     assert found["stale"] == [True, False, False, True, True]
 
 
+def test_PG6_a_table_that_was_deleted_leaves_the_menu(heat):
+    found = heat.run("""return (async () => {
+        const { Heat } = await import('/live_heat.js'), ask = window.fetch;
+        window.fetch = (path, options) => path === "/heat/a/gone"
+            ? Promise.resolve(new Response("no such table", { status: 404 })) : ask(path, options);
+        const heat = new Heat(new AbortController().signal);
+        await heat.read({ hottest: [{ account: "a", table: "gone" }] });
+        heat.end();
+        return heat.tables.options.length;
+    })()""")
+    assert found == 0
+
+
 def test_PG6_without_a_target_of_its_own_the_line_is_at_500(heat):
     found = heat.run("""return import('/live_heat.js').then(({ Heat }) => {
         const heat = new Heat(new AbortController().signal);

@@ -81,6 +81,19 @@ def test_PG15_a_message_that_was_taken_is_deleted(page, queues):
     page.find("//p[@id='status'][.='No message is visible.']")
 
 
+def test_PG15_a_failed_deletion_keeps_the_receipt(page, queues):
+    take(page)
+    page.run("window.ask = window.fetch; window.fetch = () => Promise.reject(new TypeError())")
+    page.click("//tbody[@id='taken']//button[.='Delete']")
+    page.find("//p[@id='status'][contains(., 'does not answer')]")
+    page.run("window.fetch = window.ask")
+    page.find("//tbody[@id='taken']//td[.='first & <b>']")
+    assert queues.ask("DELETE", "/jobs/messages").status == 204
+    page.click("//tbody[@id='taken']//button[.='Delete']")
+    page.find("//tbody[@id='taken'][not(tr)]")
+    page.complained("status of 404")
+
+
 def test_PG15_a_message_that_was_taken_is_given_back(page, queues):
     take(page)
     page.click("//tbody[@id='taken']//button[.='Give back']")

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from page_client import ask, browser_at, page_of
+from page_client import ask, browser_at, hold, let_go, page_of
 from rest_client import ACCOUNT, VERSION, Client, ok
 from tools import wait_for
 
@@ -112,6 +112,28 @@ def test_PG18_a_large_file_goes_in_parts_and_lines_keep_their_numbers(tables, br
     number = 2 * (n - 1) + 2 if head else n
     browser.find(f"//dialog//li[starts-with(., 'Line {number}: ')]")
     assert [row["N"] for row in tables.rows("Copy")] == list(range(n - 1))
+
+
+@BROWSER
+def test_PG18_an_import_that_fails_tells_how_far_it_came(tables, browser):
+    """The server answers the first of two parts.  "Close" stops the next import before its second part."""
+    file = tables.work / "rows.ndjson"
+    file.write_text("".join('{"PartitionKey":"p","RowKey":"%04d","Pad":"%s"}\n' % (i, "x" * 10000) for i in range(200)))
+    browser.run("""const ask = window.fetch;
+        window.imports = [];
+        window.fetch = (path, options) => path.startsWith("/import/") && window.imports.push(path) === 2
+            ? Promise.reject(new TypeError()) : ask(path, options);""")
+    import_file(browser, "Copy", file)
+    browser.find("//dialog//p[contains(., 'Before that 105 rows were imported, and 0 refused.')]")
+    browser.find("//caption[contains(., '100 rows so far')]")
+    assert len(tables.rows("Copy")) == 105
+    hold(browser, "path.startsWith('/import/')")
+    browser.click("//dialog//button[.='Import']")
+    browser.click("//dialog//button[.='Close']")
+    browser.run("const { fetch } = window; window.fetch = (path, ...rest) => { window.shown = path.includes('Copy()'); return fetch(path, ...rest); }")
+    let_go(browser)
+    wait_for(lambda: browser.run("return window.shown"))
+    assert browser.run("return window.imports.length") == 3
 
 
 def post(tables, cookie, body, **query):

@@ -49,6 +49,20 @@ def page_of(server):
     return page
 
 
+def hold(browser, which):
+    """Holds the page's requests until let_go(); `which` is a condition in JavaScript of their path and options."""
+    browser.run(f"""const ask = window.fetch, held = new Promise((go) => {{ window.letGo = go; }});
+        window.fetch = async (path, options) => {{
+            if ({which})
+                await held;
+            return ask(path, options);
+        }};""")
+
+
+def let_go(browser):
+    browser.run("letGo()")
+
+
 @contextlib.contextmanager
 def phone(browser, width=360):
     """A phone's screen, in dark mode."""

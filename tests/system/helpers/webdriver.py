@@ -72,6 +72,16 @@ class Browser:
     def run(self, script):
         return self.call("POST", "/execute/sync", {"script": script, "args": []})
 
+    def answer(self, question, what):
+        """Waits for the browser's own question with this text, and gives "accept" or "dismiss"."""
+        def asked():
+            try:
+                return question in self.call("GET", "/alert/text")
+            except AssertionError:
+                return False
+        wait_for(asked)
+        self.call("POST", f"/alert/{what}", {})
+
     def complained(self, text):
         """Waits until the console has a complaint with this text, which the test provoked, and drops it."""
         wait_for(lambda: any(text in line for line in self.complaints()))

@@ -51,8 +51,7 @@ class BlobView {
 	}
 
 	show() {
-		this.next = "";
-		this.count = 0;
+		Object.assign(this, { next: "", count: 0, shown: this.prefix.value });
 		this.body.replaceChildren();
 		this.ranges.replaceChildren();
 		return this.add();
@@ -60,13 +59,13 @@ class BlobView {
 
 	async add() {
 		const asked = ++this.asked;
-		const { folders, blobs, next } = await this.container.list(this.prefix.value, this.next);
+		const { folders, blobs, next } = await this.container.list(this.shown, this.next);
 		if (asked !== this.asked) // a later choice replaced this one
 			return;
 		this.next = next;
 		this.more.hidden = next === "";
 		this.count += folders.length + blobs.length;
-		this.caption.textContent = `${this.route.name}/${this.prefix.value}: ${this.count} ` +
+		this.caption.textContent = `${this.route.name}/${this.shown}: ${this.count} ` +
 			`${this.count === 1 ? "entry" : "entries"}${next ? " so far" : ""}`;
 		this.body.append(...folders.map((name) => this.folderLine(name)), ...blobs.map((blob) => this.blobLine(blob)));
 	}
@@ -105,23 +104,26 @@ class BlobView {
 	upload() {
 		return attempt(async () => {
 			const files = [...this.files.files];
-			for (const file of files)
-				await this.uploadOne(file);
-			this.files.value = "";
-			await this.show();
+			try {
+				for (const file of files)
+					await this.uploadOne(file);
+			} finally {
+				this.files.value = ""; // else the browser does not tell that the same file was chosen again
+				await this.show();
+			}
 			say(`${files.length} ${files.length === 1 ? "file was" : "files were"} uploaded.`);
 		});
 	}
 
 	// Into the folder that is shown.
 	async uploadOne(file) {
-		const name = this.prefix.value.replace(/[^/]*$/, "") + file.name;
+		const name = this.shown.replace(/[^/]*$/, "") + file.name;
 		const send = (replace) => this.container.upload(name, file, replace,
 			(sent) => say(`${name}: ${sizeText(sent)} of ${sizeText(file.size)}`));
 		try {
 			await send(false);
 		} catch (error) {
-			if (error.status !== 409 || !await confirmed(`There is a blob ${name}. Replace it?`, "Replace"))
+			if (error.code !== "BlobAlreadyExists" || !await confirmed(`There is a blob ${name}. Replace it?`, "Replace"))
 				throw error;
 			await send(true);
 		}

@@ -19,8 +19,13 @@ function sameKeys(one, other) {
 	return one.PartitionKey === other.PartitionKey && one.RowKey === other.RowKey;
 }
 
+function keysOf({ PartitionKey, RowKey }) {
+	return JSON.stringify([PartitionKey, RowKey]);
+}
+
 export class Grid {
-	// choosePartition is called with the key of a partition that was clicked, openRow with a row.
+	// choosePartition is called with the key of a partition that was clicked, openRow with a row; null: rows
+	// cannot be opened.
 	constructor(head, body, choosePartition, openRow) {
 		Object.assign(this, { head, body, choosePartition, openRow });
 		this.clear();
@@ -38,11 +43,14 @@ export class Grid {
 	}
 
 	add(rows) {
-		const before = this.columns.size;
+		const columns = this.columns.size, found = new Set(rows.map(keysOf)), { length } = this.rows;
 		this.addColumns(rows);
+		// A row that was inserted here is in the answer too.
+		this.rows = this.rows.filter((row) => !found.has(keysOf(row)));
+		const isRedrawn = this.columns.size > columns || this.rows.length < length;
 		this.rows.push(...rows);
 		// A new column needs a cell in the rows that are there.
-		if (this.columns.size > before)
+		if (isRedrawn)
 			this.redraw();
 		else
 			this.body.append(...rows.map((row) => this.draw(row)));
@@ -102,7 +110,7 @@ export class Grid {
 		if (name === "PartitionKey")
 			cell.append(button(orVisible(text), () => this.choosePartition(text),
 				{ "aria-label": `Show only partition ${orVisible(text)}` }));
-		else if (name === "RowKey")
+		else if (name === "RowKey" && this.openRow !== null)
 			cell.append(button(orVisible(text), () => this.openRow(row),
 				{ "aria-label": `Edit row ${orVisible(text)}`, class: "row-key" }));
 		else

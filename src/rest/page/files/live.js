@@ -18,6 +18,7 @@ class Live {
 	constructor(parts) {
 		this.parts = parts;
 		this.samples = [];
+		this.complaint = "";
 		this.turn = 0; // of run(); an answer to an earlier one comes too late
 	}
 
@@ -40,12 +41,24 @@ class Live {
 			if (this.before)
 				this.add(now);
 			this.before = now;
-			say("");
+			this.recover();
 		} catch (error) {
-			say(error.message);
+			if (turn === this.turn)
+				this.complain(error.message);
 		}
 		if (turn === this.turn)
 			this.timer = setTimeout(() => this.look(turn), PERIOD_MS);
+	}
+
+	complain(text) {
+		this.complaint = text;
+		say(text);
+	}
+
+	// Takes back the complaint, and no message of another part.
+	recover() {
+		if (this.complaint !== "")
+			this.complain("");
 	}
 
 	run(on) {
@@ -77,5 +90,5 @@ export function show(main, { account, signal }) {
 	document.addEventListener("visibilitychange",
 		() => live.run(!document.hidden && pause.getAttribute("aria-pressed") === "false"), { signal });
 	signal.addEventListener("abort", () => live.end());
-	live.run(true);
+	live.run(!document.hidden);
 }

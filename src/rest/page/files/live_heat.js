@@ -78,7 +78,24 @@ export class Heat {
 		this.addTables(hottest);
 		if (this.tables.value === "")
 			return;
-		const table = this.tables.value;
+		try {
+			await this.readTable(this.tables.value);
+		} catch (error) {
+			if (error.status !== 404)
+				throw error;
+			this.forget();
+		}
+	}
+
+	// The table was deleted.
+	forget() {
+		this.tables.selectedOptions[0].remove();
+		this.map = this.found = null;
+		this.shown.hidden = this.tables.value === "";
+		this.none.hidden = !this.shown.hidden;
+	}
+
+	async readTable(table) {
 		this.map ??= new HeatMap(new KeySpace(...table.split("/")));
 		const { map } = this, found = await data(`/heat/${table}`, this.signal);
 		if (map.isStale(found.total))

@@ -7,7 +7,8 @@
 //   list(account, token)  optional: a part of its names, { values, next }
 //   show(main, route)     fills the empty element; route has account, name (or ""), filter (or ""), a
 //                         signal that is aborted when something else is shown, listNames(), which lists
-//                         the names anew, and open(name), which shows another one
+//                         the names anew, open(name), which shows another one, and guard(isUnsent), after
+//                         which the page asks before it leaves unsent changes
 import * as rest from "/rest.js";
 import * as blobs from "/blobs.js";
 import * as live from "/live.js";
@@ -19,7 +20,8 @@ import { at, attempt, el, withdraw } from "/dom.js";
 import { addressOf, readAddress } from "/route.js";
 
 const VIEWS = [tables, partitions, snapshots, queues, blobs, live];
-let shown = { account: null, view: null, end: new AbortController() };
+let shown = { account: null, view: null, end: new AbortController(), isUnsent: () => false };
+let listing = 0; // counts; an answer to an earlier one comes too late
 
 function mark(links, current) {
 	for (const link of links) {
@@ -36,8 +38,8 @@ function markName(name) {
 }
 
 async function addNames(view, account, token) {
-	const found = await view.list(account, token);
-	if (shown.view !== view || shown.account !== account)
+	const turn = ++listing, found = await view.list(account, token);
+	if (turn !== listing)
 		return;
 	at("names").append(...found.values.map((name) =>
 		el("li", {}, el("a", { href: addressOf(account, view.id, name) }, name))));
@@ -51,6 +53,7 @@ function listNames() {
 	const { view, account } = shown;
 	at("names").replaceChildren();
 	at("more-names").hidden = true;
+	listing++;
 	return view.list ? addNames(view, account, null) : null;
 }
 
@@ -65,11 +68,31 @@ function routeOf(name) {
 	const { account, view, end } = shown;
 	return {
 		account, name, listNames, signal: end.signal,
+		guard: (isUnsent) => { shown.isUnsent = isUnsent; },
 		open: (other) => { location.hash = addressOf(account, view.id, other); },
 	};
 }
 
+// The browser's own question: nothing else happens before the answer.  The address has changed already.
+function mayLeave() {
+	if (!shown.isUnsent() || window.confirm("There are changes that were not sent. Leave them?"))
+		return true;
+	history.replaceState(null, "", shown.address);
+	at("account").value = shown.account;
+	return false;
+}
+
+// Tells the browser and screen readers that something else is shown.
+function announce(before, name) {
+	const { account, view } = shown;
+	document.title = [name, view.title, account, "rowfs"].filter((part) => part !== "").join(" – ");
+	if (before.view !== null)
+		at("main").focus();
+}
+
 function show() {
+	if (!mayLeave())
+		return null;
 	const asked = readAddress();
 	const account = [...at("account").options].some((option) => option.value === asked.account)
 		? asked.account : at("account").options[0].value;
@@ -77,10 +100,11 @@ function show() {
 	const before = shown, main = el("section");
 	before.end.abort();
 	withdraw();
-	shown = { account, view, end: new AbortController() };
+	shown = { account, view, end: new AbortController(), isUnsent: () => false, address: location.href };
 	at("account").value = account;
 	drawViews(account, view);
 	at("main").replaceChildren(main);
+	announce(before, asked.name);
 	return attempt(async () => {
 		const listed = before.account !== account || before.view !== view ? listNames() : null;
 		markName(asked.name);
@@ -98,6 +122,10 @@ async function start() {
 		location.hash = addressOf(at("account").value, shown.view.id);
 	});
 	window.addEventListener("hashchange", show);
+	window.addEventListener("beforeunload", (event) => {
+		if (shown.isUnsent())
+			event.preventDefault();
+	});
 	await show();
 }
 

@@ -26,8 +26,11 @@ class Property {
 		this.type.addEventListener("change", () => this.setValueField(this.value.value));
 		this.value = valueField(type, text);
 		this.original = { type, text, shown: this.value.value };
-		this.item = el("li", {}, this.name, this.type, this.value,
-			button("×", () => this.remove(), { "aria-label": "Remove this property", title: "Remove" }));
+		const remove = button("×", () => this.remove(), { title: "Remove" });
+		const label = () => remove.setAttribute("aria-label", `Remove property ${this.name.value}`);
+		this.name.addEventListener("input", label);
+		label();
+		this.item = el("li", {}, this.name, this.type, this.value, remove);
 	}
 
 	// A field turns "\r\n" into "\n", so an unchanged one gives the original.

@@ -117,10 +117,22 @@ class QueueView {
 		});
 	}
 
+	drop(message) {
+		this.taken = this.taken.filter((one) => one !== message);
+		this.draw();
+	}
+
+	// The page keeps the receipt if the action fails.
 	finish(message, action) {
 		return this.change(async () => {
-			this.taken = this.taken.filter((one) => one !== message);
-			await action();
+			try {
+				await action();
+			} catch (error) {
+				if (error.status === 404) // somebody else deleted it
+					this.drop(message);
+				throw error;
+			}
+			this.drop(message);
 		});
 	}
 }

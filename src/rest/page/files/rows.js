@@ -8,6 +8,7 @@ import { Grid } from "/grid.js";
 import { shareButton } from "/share.js";
 import { partitionFilter } from "/route.js";
 import { exportButton, importButton } from "/transfer.js";
+import { KEEPS_TYPES } from "/types.js";
 
 class Rows {
 	constructor(main, route) {
@@ -21,7 +22,7 @@ class Rows {
 		this.caption = el("caption", {}, route.name);
 		this.editor = new RowEditor(this);
 		this.grid = new Grid(el("thead"), el("tbody", { id: "rows" }),
-			(key) => this.choosePartition(key), (row) => this.open(row));
+			(key) => this.choosePartition(key), KEEPS_TYPES ? (row) => this.open(row) : null);
 		this.changes = new ChangeSet(route, {
 			openChange: (change) => this.editor.openChange(change),
 			openConflict: (change) => this.editor.openConflict(change),
@@ -32,11 +33,17 @@ class Rows {
 			el("label", { for: "filter" }, "Filter"), this.filter,
 			el("button", { type: "submit" }, "Show"));
 		const tools = el("p", { class: "actions tools" },
-			button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })), this.changes.label,
-			el("span", { class: "gap" }), importButton(route.account, route.name, () => attempt(() => this.show())),
-			exportButton(route.account, route.name, () => this.filter.value.trim()),
+			...KEEPS_TYPES ? this.changers() : ["This browser is too old to change rows here: it would change the types of numbers."],
 			shareButton("table", route.account, route.name));
 		main.append(ask, tools, this.changes.panel, scrolled("Rows", this.caption, this.grid.head, this.grid.body), this.more, this.editor.dialog);
+		route.guard(() => this.changes.changes.length > 0 || this.editor.dialog.open);
+	}
+
+	changers() {
+		const { account, name } = this.route;
+		return [button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })), this.changes.label,
+			el("span", { class: "gap" }), importButton(account, name, () => attempt(() => this.show())),
+			exportButton(account, name, () => this.shown)];
 	}
 
 	submit(event) {
@@ -57,6 +64,7 @@ class Rows {
 
 	show() {
 		this.next = null;
+		this.shown = this.filter.value.trim();
 		this.grid.clear();
 		this.more.hidden = true;
 		this.caption.textContent = this.route.name;
@@ -66,7 +74,7 @@ class Rows {
 	async add() {
 		const asked = ++this.asked;
 		const found = await rest.rows(
-			this.route.account, this.route.name, this.filter.value.trim(), this.next);
+			this.route.account, this.route.name, this.shown, this.next);
 		if (asked !== this.asked) // a later choice replaced this one
 			return;
 		this.next = found.next;

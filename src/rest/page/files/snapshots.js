@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The view of snapshots: makes them, and compares a table in two of them, or in one and now.
+// The view of snapshots: makes them, and compares a table in two of them, or in a snapshot and the store.
 import { compare } from "/compare.js";
+import { confirmed } from "/confirm.js";
 import { change, data } from "/data.js";
 import { DataTable } from "/data_table.js";
 import { attempt, button, el } from "/dom.js";
@@ -39,6 +40,8 @@ class Snapshots {
 	}
 
 	async remove(name) {
+		if (!await confirmed(`Remove the snapshot ${name}? It cannot be taken back.`, "Remove"))
+			return;
 		await change("DELETE", "/snapshots", { name }, this.signal);
 		await this.show();
 	}

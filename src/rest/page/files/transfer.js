@@ -81,21 +81,32 @@ export function exportButton(account, table, filterOf) {
 
 // ---- import ----
 
+// Sends the parts of a file until the dialog is closed, and adds their answers to `sum`.
+async function sendParts(dialog, parts, path, sum) {
+	for (const { text, line } of parts) {
+		if (!dialog.dialog.open)
+			return;
+		const answer = await (await ask(path, { method: "POST", body: text })).json();
+		sum.done += answer.done;
+		sum.refused += answer.refused;
+		sum.errors.push(...answer.errors.map((one) => ({ ...one, line: one.line + line })));
+		dialog.say(`${sum.done} rows so far.`);
+	}
+}
+
 async function importFile(dialog, account, table, file, mode) {
 	const format = /\.csv$/i.test(file.name) ? "csv" : "ndjson";
 	const path = `/import/${account}/${table}?${queryOf({ format, mode })}`;
-	const errors = [];
-	let done = 0, refused = 0;
-	for (const { text, line } of partsOf(await file.text(), format === "csv", PART)) {
-		const answer = await (await ask(path, { method: "POST", body: text })).json();
-		done += answer.done;
-		refused += answer.refused;
-		errors.push(...answer.errors.map((one) => ({ ...one, line: one.line + line })));
-		dialog.say(`${done} rows so far.`);
+	const sum = { done: 0, refused: 0, errors: [] };
+	try {
+		await sendParts(dialog, partsOf(await file.text(), format === "csv", PART), path, sum);
+	} catch (error) {
+		error.message += ` Before that ${sum.done} rows were imported, and ${sum.refused} refused.`;
+		throw error;
 	}
-	dialog.say(`${done} ${done === 1 ? "row is" : "rows are"} in ${table}; ${refused} refused.`);
-	if (refused > 0)
-		dialog.result.append(el("ul", { class: "message" }, ...errors.slice(0, 20).map((one) =>
+	dialog.say(`${sum.done} ${sum.done === 1 ? "row is" : "rows are"} in ${table}; ${sum.refused} refused.`);
+	if (sum.refused > 0)
+		dialog.result.append(el("ul", { class: "message" }, ...sum.errors.slice(0, 20).map((one) =>
 			el("li", {}, `Line ${one.line}: ${one.message}`))));
 }
 
@@ -105,8 +116,11 @@ export function importButton(account, table, onDone) {
 		const mode = el("select", { id: "mode" }, ...options(MODES));
 		return new TransferDialog("Import", [el("label", { for: "import-file" }, "File"), file,
 			el("label", { for: "mode" }, "Rows"), mode], async (dialog) => {
-			await importFile(dialog, account, table, file.files[0], mode.value);
-			onDone();
+			try {
+				await importFile(dialog, account, table, file.files[0], mode.value);
+			} finally {
+				onDone();
+			}
 		});
 	});
 }

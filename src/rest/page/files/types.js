@@ -33,6 +33,10 @@ const RULES = new Map([
 ]);
 const KEYS = new Set(["PartitionKey", "RowKey", "Timestamp"]);
 
+// A browser without JSON's source texts takes 2.0 for 2, and would change types: Chrome before 114, Firefox
+// before 135 and Safari before 18.4.
+export const KEEPS_TYPES = typeof JSON.rawJSON === "function";
+
 export const TYPES = [...RULES.keys()];
 
 function toBigInt(text) {

@@ -66,7 +66,16 @@ export class VirtualList {
 			const line = this.lines.get(i);
 			shown.push(el("tr", { "aria-rowindex": i + 2 }, ...(line ? this.draw(line) : [el("td", {}, "…")])));
 		}
+		const focused = this.focusedLine();
 		this.body.replaceChildren(...shown);
+		if (focused !== null)
+			(this.body.querySelector(`[aria-rowindex="${focused}"] a`) ?? this.place).focus({ preventScroll: true });
+	}
+
+	// The number of the line that has the focus, which ends with its element.
+	focusedLine() {
+		const { activeElement } = document;
+		return this.body.contains(activeElement) ? activeElement.closest("tr").getAttribute("aria-rowindex") : null;
 	}
 
 	// Only the latest window is waited for.

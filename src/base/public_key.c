@@ -91,10 +91,11 @@ enum err public_key_p256(struct span x, struct span y, struct public_key **ret)
 {
 	char group[] = "prime256v1";
 	unsigned char point[1 + 2 * COORDINATE_BYTES] = { 4 }; /* uncompressed */
-	if (x.n != COORDINATE_BYTES || y.n != COORDINATE_BYTES)
+	/* RFC 7518 wants all bytes; some issuers leave zeros in front out. */
+	if (x.n == 0 || x.n > COORDINATE_BYTES || y.n == 0 || y.n > COORDINATE_BYTES)
 		return ERR_INVALID_INPUT;
-	memcpy(point + 1, x.p, x.n);
-	memcpy(point + 1 + COORDINATE_BYTES, y.p, y.n);
+	memcpy(point + 1 + COORDINATE_BYTES - x.n, x.p, x.n);
+	memcpy(point + 1 + 2 * COORDINATE_BYTES - y.n, y.p, y.n);
 	OSSL_PARAM params[] = {
 		OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group, 0),
 		OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point)),

@@ -21,6 +21,31 @@ TEST(a_set_of_one_key_needs_no_kid)
 	buf_fini(&text);
 }
 
+/* The first byte of x is zero, which PyJWT leaves out: one key of 128 has such a number. */
+TEST(a_coordinate_may_lack_its_zeros_in_front)
+{
+	struct buf x = BUF_INIT(64), y = BUF_INIT(64), signature = BUF_INIT(128);
+	struct public_key *key = NULL;
+	CHECK(base64url_decode(SPAN_LIT("IbUs7McLxj3EfYO2V5Z4w-qdFMQE8EXPjn2TbIGHsw"), &x));
+	CHECK(base64url_decode(SPAN_LIT("Y9Jzkq7LpcGLB9qpEy73WVwvVzTOc1LYB5ZjmlLJOT8"), &y));
+	CHECK(base64url_decode(
+		SPAN_LIT("QOBgCPBSWuja0IY5s2ovHY8MhvlfKBa2qhHZCScN07aVX-lNybwMoVl9Mzf0"
+			 "inFpM29APG0e-bSdDKskkxVOIA"),
+		&signature));
+	CHECK_EQ_INT(x.len, 31);
+	CHECK_ERR(public_key_p256(buf_span(&x), buf_span(&y), &key), ERR_OK);
+	CHECK_ERR(public_key_verify(key, SPAN_LIT("text"), buf_span(&signature)), ERR_OK);
+	public_key_free(key);
+	buf_clear(&x);
+	CHECK_ERR(public_key_p256(buf_span(&x), buf_span(&y), &key), ERR_INVALID_INPUT);
+	buf_add_span(&x, buf_span(&y));
+	buf_add_char(&x, 0);
+	CHECK_ERR(public_key_p256(buf_span(&x), buf_span(&y), &key), ERR_INVALID_INPUT);
+	buf_fini(&x);
+	buf_fini(&y);
+	buf_fini(&signature);
+}
+
 TEST(files_without_usable_keys_are_refused_with_the_reason)
 {
 	static const char *const rows[][2] = {
@@ -207,6 +232,7 @@ TEST(RSA_keys_have_2048_to_8192_bits)
 int main(void)
 {
 	static const struct check_test tests[] = { T(a_set_of_one_key_needs_no_kid),
+		T(a_coordinate_may_lack_its_zeros_in_front),
 		T(files_without_usable_keys_are_refused_with_the_reason),
 		T(assignments_that_could_not_work_are_refused),
 		T(a_file_has_at_most_1000_assignments), T(a_file_has_at_most_100_keys),

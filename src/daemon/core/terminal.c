@@ -21,6 +21,8 @@ struct terminal terminal_here(void)
 
 const char *terminal_word(const struct terminal *t)
 {
+	if (isatty(STDOUT_FILENO) == 0 && isatty(STDERR_FILENO) == 0)
+		return NULL;
 	return t->dumb ? dumb_word : t->no_colour ? no_colour_word : NULL;
 }
 

@@ -21,7 +21,9 @@ struct palette {
 /* Returns what TERM and NO_COLOR of this process say.  TERM=dumb has no colour, nor has a process
  * without TERM; NO_COLOR counts if it is not empty. */
 struct terminal terminal_here(void);
-/* Returns the word that tells this to the process that runs the command; NULL: none is needed. */
+/* Returns the word that tells this to the process that runs the command.  NULL: none is needed; as for timers
+ * and pipes, where neither standard output nor standard error is a terminal.  A server of before 27 November 2026
+ * knows no such word. */
 const char *terminal_word(const struct terminal *t);
 /* Takes such words off the front of argv. */
 struct terminal terminal_take(int *argc, char *const **argv);

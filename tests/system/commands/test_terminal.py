@@ -5,6 +5,8 @@ import contextlib
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 
 import pytest
@@ -69,6 +71,31 @@ def test_AD13_check_is_plain_if_the_user_or_the_terminal_wants_that(rowfs, place
 def test_AD13_a_pipe_gets_no_colour(rowfs, place):
     done = subprocess.run([rowfs.program, "check", place], env=environment({}), capture_output=True, text=True)
     assert done.returncode == 0 and "clean" in done.stdout and "\x1b" not in done.stdout + done.stderr
+
+
+def words_sent(server):
+    """Takes the words of the next command, as the process that serves the store would, and ends it."""
+    with server.accept()[0] as caller, caller.makefile("rb") as sent:
+        _, _, size, _ = struct.unpack("IIII", sent.read(16))
+        words = sent.read(size)
+        caller.sendall(struct.pack("=Bi", 0, 0))
+    return words.decode().split("\0")[:-1]
+
+
+def test_a_server_of_an_older_build_understands_a_command_without_a_terminal(rowfs, rest_store):
+    """It knows no word before the command, and the colour of timers and pipes needs none."""
+    st = os.stat(rest_store)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0rowfs-{st.st_dev:x}-{st.st_ino:x}")
+        server.listen()
+        server.settimeout(20)
+        with subprocess.Popen([rowfs.program, "check", rest_store], env=environment({"NO_COLOR": "1"}),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+            assert words_sent(server) == ["check", str(rest_store)]
+            p.communicate(timeout=60)
+        for stream in ("stdout", "stderr"):
+            with started_on_terminal(rowfs, "check", rest_store, env={"NO_COLOR": "1"}, stream=stream):
+                assert words_sent(server) == ["NO_COLOR=1", "check", str(rest_store)]
 
 
 @pytest.mark.parametrize("env, coloured, clears", (

@@ -268,7 +268,7 @@ static enum err replace(struct sending *w)
 	return ERR_OK;
 }
 
-/* Each by itself: one that replaces a newer item makes another one. */
+/* Makes each change by itself.  A row that replaces a newer item becomes another item. */
 static enum err follow_each(struct sending *w, size_t k, struct change *set, size_t n, bool durable)
 {
 	struct err_detail why = { 0 };

@@ -30,9 +30,9 @@ struct sending {
 	struct err_detail *why;
 };
 
-/* Whether the item is a row that the service has. */
+/* Returns whether the item is a row that the service has. */
 bool sending_is_row(const struct item *it);
-/* Fills in what is behind `at`, which the caller has found, as `c` and `s`.  Call sending_fini() also after an
+/* Makes the requests of a change.  The caller has set s, c, why and at.  Call sending_fini() also after an
  * error.  ERR_CONDITION_NOT_MET, ERR_GONE: the shadow knows already that the condition fails.
  * ERR_NOT_SUPPORTED: the service's ETags cannot be conditions.  Errors of entity_json_decode() and of the
  * shadow. */

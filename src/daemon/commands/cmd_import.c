@@ -168,7 +168,7 @@ static bool print_json(struct run *r, bool complete)
 	return json_end_print(b, r->env->out) == ERR_OK;
 }
 
-/* What ended the import, and from where on nothing is in the table. */
+/* Prints the error that ended the import, and the first line that was not imported. */
 static void tell_end(struct run *r, enum err e, const struct err_detail *why)
 {
 	if (why->line == 0)
@@ -202,7 +202,7 @@ static enum err import_all(struct run *r, const struct args *args, const struct 
 	return e;
 }
 
-/* What came of it, for people or as JSON. */
+/* Prints the result, for people or as JSON.  Returns the exit status. */
 static int tell_result(struct run *r, const struct args *args, const struct table_arg *t,
 	enum err e, const struct err_detail *why)
 {

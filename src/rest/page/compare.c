@@ -189,7 +189,8 @@ static enum err add_difference(struct compare *c, struct span key, bool before, 
 	return e;
 }
 
-/* Returns whether the row that is next in both comes before, behind or together. */
+/* Compares the next rows of both sides by key.  Returns less than 0 if that of `a` is first, 0 if the keys
+ * are the same.  A side without rows is last. */
 static int order_of(const struct side *a, size_t i, const struct side *b, size_t k)
 {
 	if (i == a->n || k == b->n)

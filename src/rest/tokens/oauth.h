@@ -37,7 +37,7 @@ struct oauth_facts {
 	int64_t now;        /* seconds since 1970 */
 };
 
-/* Of whom a token is, and what it allows. */
+/* A token names its holder and grants roles. */
 struct bearer {
 	struct grants grants; /* in the service and account of the facts; roles is 0 for none */
 	/* The claims oid, or else sub, and tid; "" if it is absent, has more than OAUTH_NAME_MAX

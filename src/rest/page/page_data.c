@@ -27,6 +27,7 @@ static const struct page_data all[] = {
 	{ SPAN_LIT("/partitions/"), COST_LONG, page_partitions_add },
 	{ SPAN_LIT("/sizes/"), COST_LONG, page_sizes_add },
 	{ SPAN_LIT("/compare/"), COST_LONG, page_compare_add },
+	{ SPAN_LIT("/explain/"), COST_LONG, page_explain_add },
 	{ SPAN_LIT("/snapshots"), COST_USUAL, page_snapshots_add, page_snapshots_change },
 	{ SPAN_LIT("/sas/"), COST_USUAL, page_sas_add },
 	{ SPAN_LIT("/import/"), COST_LONG, NULL, page_import },

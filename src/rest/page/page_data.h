@@ -7,6 +7,7 @@
  *   /partitions/ACCOUNT/TABLE  a window on its partitions (partitions.c)
  *   /sizes/ACCOUNT/TABLE       its rows and their bytes, in parts (sizes.c)
  *   /compare/ACCOUNT/TABLE     how it differs in two versions of the store (compare.c)
+ *   /explain/ACCOUNT/TABLE     the plan of a query and its cost (explain.c)
  *   /snapshots                 those of the store; POST and DELETE with name= make and remove one
  *   /sas/ACCOUNT               a shared access signature (sas.c)
  *   /import/ACCOUNT/TABLE      imports rows (import.c)
@@ -51,6 +52,7 @@ enum err page_heat_add(const struct page_ask *ask, struct json_build *b);
 enum err page_partitions_add(const struct page_ask *ask, struct json_build *b);
 enum err page_sizes_add(const struct page_ask *ask, struct json_build *b);
 enum err page_compare_add(const struct page_ask *ask, struct json_build *b);
+enum err page_explain_add(const struct page_ask *ask, struct json_build *b);
 enum err page_snapshots_add(const struct page_ask *ask, struct json_build *b);
 enum err page_snapshots_change(const struct page_ask *ask, struct json_build *b);
 enum err page_sas_add(const struct page_ask *ask, struct json_build *b);

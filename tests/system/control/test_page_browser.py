@@ -106,6 +106,15 @@ def test_PG2_a_filter_and_a_partition_choose_rows(opened):
     opened.find("//caption[.='People: 3 rows']")
 
 
+def test_PG19_the_plan_of_a_filter_is_told(opened):
+    show_table(opened)
+    opened.type("//input[@id='filter']", "PartitionKey eq 'rest' and Age gt 100")
+    opened.click("//button[.='Explain']")
+    text = opened.find("//p[@id='plan'][contains(., 'Plan: ')]")
+    assert text
+    opened.find("//p[@id='plan'][contains(., 'It looked at') and contains(., 'matched.')]")
+
+
 def test_PG1_without_a_session_the_page_asks_for_the_link(opened):
     opened.call("DELETE", "/cookie")
     opened.call("POST", "/refresh", {})

@@ -52,6 +52,24 @@ def test_PG5_a_table_that_is_not_there_is_404(page, path):
     assert ask(page.port, path, Cookie=page.cookie)[0] == 404
 
 
+def explain(page, **query):
+    found = get(page, f"/explain/{ACCOUNT}/Tab?" + urllib.parse.urlencode(query))
+    return json.loads(found["explain"])
+
+
+def test_PG19_a_plan_and_the_rows_looked_at_are_those_of_the_command(page, rowfs):
+    fill(page, [f"p{i}" for i in range(20)])
+    for filter in ("PartitionKey eq 'p3'", "PartitionKey ge 'p5' and RowKey eq 'r'", "Age gt 30"):
+        told = json.loads(rowfs("query", page.server.store, f"{ACCOUNT}/Tab", filter, "--explain").stdout)
+        assert explain(page, filter=filter) == told
+        assert told["looked_at"] <= 20 and told["plan"]
+    assert explain(page)["matched"] == 20
+    status, _, body = ask(page.port, f"/explain/{ACCOUNT}/Tab?filter=Age+gt", Cookie=page.cookie)
+    assert status == 400 and b"Syntax error" in body
+    assert ask(page.port, f"/explain/{ACCOUNT}/None", Cookie=page.cookie)[0] == 404
+    assert ask(page.port, f"/explain/{ACCOUNT}/Tab")[0] == 401
+
+
 def test_PG5_figures_are_those_of_the_metrics(page):
     fill(page, [f"p{i}" for i in range(20)])
     live = get(page, "/live")

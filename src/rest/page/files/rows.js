@@ -5,6 +5,7 @@ import { attempt, button, el, focusOffer, offer, say, scrolled } from "/dom.js";
 import { ChangeSet } from "/change_set.js";
 import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
+import { planButton } from "/plan.js";
 import { shareButton } from "/share.js";
 import { partitionFilter } from "/route.js";
 import { exportButton, importButton } from "/transfer.js";
@@ -29,13 +30,14 @@ class Rows {
 			sent: (n) => this.sent(n),
 		});
 		this.more = button("More rows", () => attempt(() => this.add()), { hidden: true });
+		const plan = planButton(route, () => this.filter.value.trim());
 		const ask = el("form", { id: "ask", submit: (event) => this.submit(event) },
 			el("label", { for: "filter" }, "Filter"), this.filter,
-			el("button", { type: "submit" }, "Show"));
+			el("button", { type: "submit" }, "Show"), plan.button);
 		const tools = el("p", { class: "actions tools" },
 			...KEEPS_TYPES ? this.changers() : ["This browser is too old to change rows here: it would change the types of numbers."],
 			shareButton("table", route.account, route.name));
-		main.append(ask, tools, this.changes.panel, scrolled("Rows", this.caption, this.grid.head, this.grid.body), this.more, this.editor.dialog);
+		main.append(ask, plan.text, tools, this.changes.panel, scrolled("Rows", this.caption, this.grid.head, this.grid.body), this.more, this.editor.dialog);
 		route.guard(() => this.changes.changes.length > 0 || this.editor.dialog.open);
 	}
 

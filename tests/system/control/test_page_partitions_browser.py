@@ -94,6 +94,13 @@ def test_PG7_a_key_is_gone_to(list_, typed, first):
         .startswith(f"it's {first:05}")
 
 
+def test_PG7_the_focus_stays_in_the_list(list_):
+    list_.find(key(0))
+    list_.run("document.querySelector('.virtual tbody a').focus(); document.querySelector('.virtual').scrollTop = 9000")
+    list_.find(key(300))
+    assert list_.run("return document.activeElement.className") == "virtual"
+
+
 def test_PG7_a_partition_leads_to_its_rows(list_):
     list_.click(key(7))
     list_.find("//caption[.='Posts: 1 row']")

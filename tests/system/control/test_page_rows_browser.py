@@ -111,6 +111,7 @@ def test_PG11_an_edit_keeps_the_types_and_the_other_properties(people):
     people.set("Age", "41")
     people.click("//button[.='Add a property']")
     people.type("//ul[@class='properties']/li[last()]//*[@aria-label='Name']", "Id")
+    people.find("//button[@aria-label='Remove property Id']")
     people.click("//ul[@class='properties']/li[last()]//option[.='Int64']")
     people.type("//ul[@class='properties']/li[last()]//*[@aria-label='Value']", "7")
     people.save()

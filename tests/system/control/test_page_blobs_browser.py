@@ -128,6 +128,17 @@ def test_PG16_a_name_with_two_dots_is_no_other_blob(page, blobs, work):
     assert blobs.get("/boxes/a.txt").body == b"a.txt"
 
 
+def test_PG16_a_name_that_a_browser_follows_is_refused(page, blobs):
+    assert blobs.put("/boxes/..", b"content").status == 201
+    page.click("//button[.='Show']")
+    page.find("//caption[.='boxes/: 3 entries']")
+    page.click("//button[@aria-label='Delete ..']")
+    page.click("//dialog//button[.='Delete']")
+    page.find("//p[@id='status'][contains(., 'A browser cannot ask for a blob with the name ..')]")
+    assert blobs.get("/boxes/..").body == b"content"
+    assert blobs.ask("GET", "/boxes", {"restype": "container"}).status == 200
+
+
 def test_PG16_page_ranges_are_drawn(page, blobs):
     size = 1 << 20
     assert blobs.ask("PUT", "/boxes/disk", headers={

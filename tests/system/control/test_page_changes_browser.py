@@ -101,6 +101,8 @@ def test_PG14_a_change_collected_meanwhile_stays(table):
 def test_PG14_unsent_changes_are_left_only_if_the_user_agrees(table):
     table.click("//label[@for='collect']")
     table.edit("0", 10)
+    assert table.browser.run("""const event = new Event("beforeunload", { cancelable: true });
+        return !window.dispatchEvent(event)""")
     table.click("//nav//a[.='Queues']")
     table.browser.answer("not sent", "dismiss")
     table.find("//section[@aria-label='Change set']//li//button[.='Update 0']")

@@ -18,10 +18,14 @@ function blockId(i) {
 	return btoa(String(i).padStart(6, "0"));
 }
 
-// The name of a blob in a path.  Its slashes are encoded, because a browser would shorten "a/../b".  A browser
-// also follows "." and ".." that are encoded.
+// A browser follows "." and "..", also encoded ones.
+export function isReachable(name) {
+	return name !== "." && name !== "..";
+}
+
+// The name of a blob in a path.  Its slashes are encoded, because a browser would shorten "a/../b".
 export function encodedName(name) {
-	if (name === "." || name === "..")
+	if (!isReachable(name))
 		throw new Error(`A browser cannot ask for a blob with the name ${name}. Use another client.`);
 	return encodeURIComponent(name);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The view of blobs: listed by prefix, uploaded, downloaded and deleted; page ranges drawn.
-import { Container } from "/blob_rest.js";
+import { Container, isReachable } from "/blob_rest.js";
 import { listCollections, removeButton } from "/collections.js";
 import { confirmed } from "/confirm.js";
 import { attempt, button, el, headOf, say, scrolled } from "/dom.js";
@@ -75,6 +75,11 @@ class BlobView {
 			{ "aria-label": `Show folder ${name}` })));
 	}
 
+	link(name) {
+		return isReachable(name) ? el("a", { href: this.container.pathOf(name), download: name.split("/").pop(), title: "Download" }, name)
+			: name;
+	}
+
 	blobLine(blob) {
 		const { name, size, kind, type, changed } = blob;
 		const whole = `${this.route.name}/${name}`;
@@ -82,7 +87,7 @@ class BlobView {
 		if (kind === "Page")
 			actions.prepend(button("Ranges", () => this.showRanges(blob), { "aria-label": `Page ranges of ${name}` }), " ");
 		return el("tr", {},
-			el("td", {}, el("a", { href: this.container.pathOf(name), download: name.split("/").pop(), title: "Download" }, name)),
+			el("td", {}, this.link(name)),
 			el("td", { class: "number", title: `${size} bytes` }, sizeText(size)), el("td", {}, kind), el("td", {}, type),
 			el("td", {}, new Date(changed).toLocaleString()), actions);
 	}

@@ -77,6 +77,13 @@ def test_PG2_a_row_that_was_inserted_is_shown_once(opened):
         .map((line) => line.cells[1].textContent)""") == ["110a", "111"]
 
 
+def test_another_account_leaves_the_focus_in_the_list_of_accounts(opened):
+    opened.run("""document.getElementById("account").focus();
+        location.hash = document.getElementById("account").value + "/queues";""")
+    opened.find("//label[.='New queue']")
+    assert opened.run("return document.activeElement.id") == "account"
+
+
 def test_names_are_listed_once(opened):
     """The view is left and shown again before the names are there."""
     hold(opened, "path.includes('/Tables?') || path.includes('/queue/')")

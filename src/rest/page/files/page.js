@@ -82,11 +82,12 @@ function mayLeave() {
 	return false;
 }
 
-// Tells the browser and screen readers that something else is shown.
+// Tells the browser and screen readers that something else is shown.  The focus stays in the list of accounts, so
+// the arrow keys go through it.
 function announce(before, name) {
 	const { account, view } = shown;
 	document.title = [name, view.title, account, "rowfs"].filter((part) => part !== "").join(" – ");
-	if (before.view !== null)
+	if (before.view !== null && document.activeElement !== at("account"))
 		at("main").focus();
 }
 

@@ -26,6 +26,7 @@ enum fault_answers {
 	MAY_IO = 2,
 	MAY_NO_SPACE = 4,
 	MAY_UNKNOWN = 8,
+	MAY_MOVED = 16,
 };
 
 struct fault {
@@ -50,7 +51,7 @@ static const struct fault faults[] = {
 		false, 0 },
 	{ "EINTR once, where few expect it", CALLS_FAIL,
 		CALLS_SYNC | CALLS_NAME | CALLS_LOOK | CALLS_LOCK | CALLS_MAP, EINTR, false,
-		MAY_IO | MAY_UNKNOWN },
+		MAY_IO | MAY_UNKNOWN | MAY_MOVED },
 	{ "a statement fails", CALLS_FAIL, CALLS_STATEMENT, SQLITE_NOMEM, false, MAY_NO_MEMORY,
 		true },
 	{ "short once", CALLS_SHORT, CALLS_READ | CALLS_WRITE, 0, false, 0 },
@@ -62,6 +63,9 @@ static bool may_answer(const struct fault *f, enum err e)
 	/* Of a full disk a write speaks; of another call that says so SQLite forgets why. */
 	if (e == ERR_IO && f->answers & MAY_NO_SPACE)
 		return f->on || !strstr(calls_now()->call, "write");
+	/* A file that cannot be looked at was moved, SQLite thinks, and refuses to write. */
+	if (e == ERR_READ_ONLY && f->answers & MAY_MOVED)
+		return strstr(calls_now()->call, "stat") != NULL;
 	return e == ERR_OK || (e == ERR_NO_MEMORY && f->answers & MAY_NO_MEMORY) ||
 		(e == ERR_IO && f->answers & MAY_IO) ||
 		(e == ERR_NO_SPACE && f->answers & MAY_NO_SPACE) ||

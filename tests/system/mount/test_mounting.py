@@ -353,9 +353,10 @@ def test_S8_the_line_of_fstab_for_an_account_elsewhere(rowfs, serve, work, at):
     secret.write_text(f"AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint={url}")
     secret.chmod(0o600)
     cache.mkdir()
-    home = pwd.getpwuid(0).pw_dir
+    home_cache = pathlib.Path(pwd.getpwuid(0).pw_dir) / ".cache"
+    home_cache.mkdir(exist_ok=True)
     (work / "root").mkdir()
-    bind(work / "root", home)
+    bind(work / "root", home_cache)
     for line in lines:
         assert "_netdev" in line and "connection-string=/etc/rowfs/prod" in line
         _, _, kind, options = line.split()[:4]
@@ -368,7 +369,7 @@ def test_S8_the_line_of_fstab_for_an_account_elsewhere(rowfs, serve, work, at):
         (at / ACCOUNT / "Posts").mkdir(exist_ok=True)
         sh("umount -a -t fuse.rowfs")
         assert not mounts()
-        assert os.listdir(f"{home}/.cache/rowfs")
+        assert os.listdir(home_cache / "rowfs")
 
 
 # ---- S9: remount ----

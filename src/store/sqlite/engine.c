@@ -246,8 +246,6 @@ static void engine_info(struct store *s, struct store_info *ret)
 	ret->log_rest = SQL_LOG_BYTES;
 	if (fstat(st->hold_fd, &file) == 0)
 		ret->bytes = (uint64_t)file.st_size + ret->log_bytes;
-	ret->file_bytes = atomic_load(&st->file_bytes);
-	ret->piece_bytes = atomic_load(&st->piece_bytes);
 	ret->piece_limit = st->writer.limit_pieces;
 	mutex_lock(&st->lock);
 	ret->commits = st->commits;
@@ -258,6 +256,9 @@ static void engine_info(struct store *s, struct store_info *ret)
 	ret->reclaiming = sql_has_to_reclaim(st);
 	ret->slices = st->slices;
 	mutex_unlock(&st->lock);
+	/* After `reclaiming`: once that is false, what was removed does not count any more. */
+	ret->file_bytes = atomic_load(&st->file_bytes);
+	ret->piece_bytes = atomic_load(&st->piece_bytes);
 }
 
 /* ---- opening and closing ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the clients of one account send together: requests counted by kind, since each costs money, and
- * their number a second bounded.  For any number of threads. */
+ * The requests of all clients of one account: counts them by kind, since each costs money, and bounds
+ * their number a second.  Any number of threads may use it. */
 #ifndef CLOUD_TRAFFIC_H
 #define CLOUD_TRAFFIC_H
 

@@ -40,16 +40,21 @@ static uint64_t file_bytes(void)
 	return (uint64_t)file.st_size;
 }
 
-/* Leaves a store of which most is free; the thread does nothing more. */
-static void begin_roomy(void)
+/* Frees most of the store; the thread does nothing more. */
+static void make_room(void)
 {
-	begin();
 	stop_reclaimer();
 	fill(ROWS, 1000);
 	CHECK_ERR(put_row("a"), ERR_OK);
 	CHECK_ERR(remove_all(), ERR_OK);
 	while (info().reclaiming)
 		CHECK_ERR(reclaim_slice(), ERR_OK);
+}
+
+static void begin_roomy(void)
+{
+	begin();
+	make_room();
 }
 
 static void is_whole(void)
@@ -208,12 +213,7 @@ TEST(a_store_of_before_shrinks_from_its_first_compaction_on)
 {
 	begin();
 	forget_maps();
-	stop_reclaimer();
-	fill(ROWS, 1000);
-	CHECK_ERR(put_row("a"), ERR_OK);
-	CHECK_ERR(remove_all(), ERR_OK);
-	while (info().reclaiming)
-		CHECK_ERR(reclaim_slice(), ERR_OK);
+	make_room();
 	CHECK_EQ_INT(what_is_left(), SHRINK_DONE);
 	CHECK_ERR(store_compact(store, on_step, NULL, NULL), ERR_OK);
 	is_whole();

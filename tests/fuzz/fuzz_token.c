@@ -22,7 +22,7 @@ static void key_set(struct span text)
 	jwk_set_free(s);
 }
 
-/* What a good token must have had. */
+/* Checks that an accepted token has all that makes it good. */
 static void check_good(struct span token, const struct bearer *b)
 {
 	struct jwt t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the caller's terminal can show.  A command may run in the process that serves the store, which
+ * The abilities of the caller's terminal.  A command may run in the process that serves the store, which
  * has another environment.  So the caller sends words before the command's own, as a shell writes
  * them: "TERM=dumb" or "NO_COLOR=1". */
 #ifndef DAEMON_CORE_TERMINAL_H

@@ -14,7 +14,7 @@
 #define VERSION "2019-02-02" /* as of "rowfs sas" */
 #define HOURS_MAX 8784
 
-/* What the browser asks for. */
+/* The signature that the browser asks for. */
 struct order {
 	const struct sas_service *of;
 	struct span name; /* of a table, queue or container, or "container/blob" */

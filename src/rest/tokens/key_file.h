@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-/* What tells one version of a file from another. */
+/* Two versions of a file differ in one of these. */
 struct file_version {
 	struct timespec changed;
 	ino_t inode;

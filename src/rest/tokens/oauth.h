@@ -28,7 +28,7 @@ enum err oauth_open(const char *how, struct oauth **ret, struct err_detail *deta
 /* NULL is allowed.  No check may be running. */
 void oauth_close(struct oauth *o);
 
-/* What the token is for. */
+/* The service and account that a token must be for, and the time. */
 struct oauth_facts {
 	const char *service; /* "table", "queue", "blob" */
 	char letter;         /* its letter */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The built-in roles of Azure Storage, and what each allows. */
+ * The built-in roles of Azure Storage, and the rights of each. */
 #ifndef REST_TOKENS_ROLES_H
 #define REST_TOKENS_ROLES_H
 
@@ -11,7 +11,7 @@
 /* Every right that a token can give; also a bit for the roles of a grant. */
 #define ROLES_ALL (UINT32_C(1) << 31)
 
-/* What roles allow in one service.  Each set has the letters of an account SAS (sas_letters()) for
+/* The rights that roles give in one service.  Each set has the letters of an account SAS (sas_letters()) for
  * one type of resource: a route that an account SAS with these letters may use may be used. */
 struct grants {
 	uint32_t roles;   /* the roles themselves, a bit each; 0: no role for the service */

@@ -5,7 +5,7 @@
 
 #include "store/sqlite/store.h"
 
-/* What is left to do. */
+/* The next step of shrinking. */
 enum sql_shrink {
 	SHRINK_DONE,
 	SHRINK_CUT, /* the file ends behind its last page: it is cut once the log is copied, and the log

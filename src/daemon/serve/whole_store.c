@@ -139,9 +139,9 @@ static enum err tell(const struct run *r, const char *from, const char *to, bool
 	const struct store_transfer_counts *n = &r->counts;
 	char items[NUMBER_MAX], bytes[NUMBER_MAX];
 	if (!json) {
-		fprintf(stderr, "%s is a copy of %s: %s items, %s in %.1f s\n", to, from,
-			number_text(n->items, items), size_text(n->bytes, bytes),
-			progress_seconds(&r->progress));
+		fprintf(stderr, "%s is a copy of %s: %s item%s, %s in %.1f s\n", to, from,
+			number_text(n->items, items), n->items == 1 ? "" : "s",
+			size_text(n->bytes, bytes), progress_seconds(&r->progress));
 		return ERR_OK;
 	}
 	struct json_build b;

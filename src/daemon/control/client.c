@@ -3,6 +3,7 @@
 #include "daemon/control/control.h"
 #include "daemon/control/wire.h"
 #include "daemon/core/signals.h"
+#include "daemon/core/terminal.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -43,8 +44,8 @@ static bool send_all(int sock, int argc, char *const *argv, const int *fds, size
 		bytes += strlen(argv[i]) + 1;
 	if (bytes > CONTROL_WORDS_MAX || nfds > CONTROL_FILES_MAX)
 		return false;
-	struct control_head head = { CONTROL_MAGIC, (uint32_t)argc, (uint32_t)bytes,
-		(uint32_t)nfds };
+	uint32_t magic = terminal_describes(argc, argv) ? CONTROL_MAGIC_TERMINAL : CONTROL_MAGIC;
+	struct control_head head = { magic, (uint32_t)argc, (uint32_t)bytes, (uint32_t)nfds };
 	size_t n = nfds < CONTROL_GROUP ? nfds : CONTROL_GROUP;
 	if (!control_send(sock, &head, sizeof(head), fds, n))
 		return false;

@@ -94,8 +94,9 @@ static bool receive(struct control_request *c)
 		return false;
 	if (!control_receive(c->sock, &c->head, sizeof(c->head), c->fds, CONTROL_GROUP, &c->nfds))
 		return false;
-	if (c->head.magic != CONTROL_MAGIC || c->head.bytes > CONTROL_WORDS_MAX ||
-		c->head.argc > c->head.bytes || c->head.nfds > CONTROL_FILES_MAX)
+	bool known = c->head.magic == CONTROL_MAGIC || c->head.magic == CONTROL_MAGIC_TERMINAL;
+	if (!known || c->head.bytes > CONTROL_WORDS_MAX || c->head.argc > c->head.bytes ||
+		c->head.nfds > CONTROL_FILES_MAX)
 		return false;
 	c->words = calloc((size_t)c->head.bytes + 1, 1);
 	if (c->words == NULL || !control_receive(c->sock, c->words, c->head.bytes, NULL, 0, &got))

@@ -12,8 +12,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define CONTROL_MAGIC UINT32_C(0x01736672) /* the last byte is the version */
-#define CONTROL_WORDS_MAX (4u << 20)       /* bytes */
+/* The last byte is the version.  In version 2 the words begin with a description of the caller's terminal
+ * (daemon/core/terminal.h); servers of before 28 November 2026 know version 1 only. */
+#define CONTROL_MAGIC UINT32_C(0x01736672)
+#define CONTROL_MAGIC_TERMINAL UINT32_C(0x02736672)
+#define CONTROL_WORDS_MAX (4u << 20) /* bytes */
 #define CONTROL_FILES_MAX 4096u
 /* The first byte of an answer. */
 #define CONTROL_TAKES 0

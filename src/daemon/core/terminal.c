@@ -26,6 +26,13 @@ const char *terminal_word(const struct terminal *t)
 	return t->dumb ? dumb_word : t->no_colour ? no_colour_word : NULL;
 }
 
+bool terminal_describes(int argc, char *const *argv)
+{
+	int left = argc;
+	(void)terminal_take(&left, &argv);
+	return left < argc;
+}
+
 struct terminal terminal_take(int *argc, char *const **argv)
 {
 	struct terminal t = { 0 };

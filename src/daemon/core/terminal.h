@@ -22,9 +22,10 @@ struct palette {
  * without TERM; NO_COLOR counts if it is not empty. */
 struct terminal terminal_here(void);
 /* Returns the word that tells this to the process that runs the command.  NULL: none is needed; as for timers
- * and pipes, where neither standard output nor standard error is a terminal.  A server of before 27 November 2026
- * knows no such word. */
+ * and pipes, where neither standard output nor standard error is a terminal. */
 const char *terminal_word(const struct terminal *t);
+/* Returns true if argv begins with such a word. */
+bool terminal_describes(int argc, char *const *argv);
 /* Takes such words off the front of argv. */
 struct terminal terminal_take(int *argc, char *const **argv);
 

@@ -308,11 +308,15 @@ static int run_here(const struct command *c, const struct args *args, struct sto
 	return code;
 }
 
-/* False: nothing happened, try again. */
+/* False: nothing happened, try again.  *silent: the server that did not take the last try, or 0.  A server of an older
+ * build hangs up on a description of the terminal, so its second try is without. */
 static bool run_there(const struct command *c, const char *path, int sock,
 	const struct ucred *server, int argc, char *const *argv, const struct files *f,
-	int *ret_code)
+	pid_t *silent, int *ret_code)
 {
+	if (server->pid == *silent)
+		(void)terminal_take(&argc, &argv);
+	*silent = server->pid;
 	switch (control_call(sock, server, path, argc, argv, f->fds, f->n, ret_code)) {
 	case CONTROL_DONE:
 		return true;
@@ -379,6 +383,7 @@ static int run_on_store(const struct command *c, const struct args *args, int ar
 	const char *path = args->words[0];
 	struct err_detail why = { 0 };
 	enum err e = ERR_BUSY;
+	pid_t silent = 0;
 	for (int tries = 0; tries < BUSY_TRIES; tries++) {
 		struct stat st;
 		signals_wait_file(path);
@@ -395,7 +400,7 @@ static int run_on_store(const struct command *c, const struct args *args, int ar
 		struct ucred server;
 		int sock = control_connect(path, &st, &server);
 		int code;
-		if (sock >= 0 && run_there(c, path, sock, &server, argc, argv, f, &code))
+		if (sock >= 0 && run_there(c, path, sock, &server, argc, argv, f, &silent, &code))
 			return code;
 		if (signals_cancelled(NULL))
 			return command_fail(stderr, c->name, "cancelled");

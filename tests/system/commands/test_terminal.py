@@ -73,10 +73,24 @@ def test_AD13_a_pipe_gets_no_colour(rowfs, place):
     assert done.returncode == 0 and "clean" in done.stdout and "\x1b" not in done.stdout + done.stderr
 
 
-def words_sent(server):
-    """Takes the words of the next command, as the process that serves the store would, and ends it."""
+@contextlib.contextmanager
+def server_of(store):
+    """A socket in place of the process that serves the store."""
+    st = os.stat(store)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0rowfs-{st.st_dev:x}-{st.st_ino:x}")
+        server.listen()
+        server.settimeout(20)
+        yield server
+
+
+def words_sent(server, knows=(1,)):
+    """Takes the words of the next command and ends it, as a process of an older build does.  It hangs up on a
+    version of the request that it does not know, and then returns None."""
     with server.accept()[0] as caller, caller.makefile("rb") as sent:
-        _, _, size, _ = struct.unpack("IIII", sent.read(16))
+        magic, _, size, _ = struct.unpack("IIII", sent.read(16))
+        if magic >> 24 not in knows:
+            return None
         words = sent.read(size)
         caller.sendall(struct.pack("=Bi", 0, 0))
     return words.decode().split("\0")[:-1]
@@ -84,18 +98,29 @@ def words_sent(server):
 
 def test_a_server_of_an_older_build_understands_a_command_without_a_terminal(rowfs, rest_store):
     """It knows no word before the command, and the colour of timers and pipes needs none."""
-    st = os.stat(rest_store)
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(f"\0rowfs-{st.st_dev:x}-{st.st_ino:x}")
-        server.listen()
-        server.settimeout(20)
-        with subprocess.Popen([rowfs.program, "check", rest_store], env=environment({"NO_COLOR": "1"}),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
-            assert words_sent(server) == ["check", str(rest_store)]
-            p.communicate(timeout=60)
-        for stream in ("stdout", "stderr"):
-            with started_on_terminal(rowfs, "check", rest_store, env={"NO_COLOR": "1"}, stream=stream):
-                assert words_sent(server) == ["NO_COLOR=1", "check", str(rest_store)]
+    with server_of(rest_store) as server, \
+            subprocess.Popen([rowfs.program, "check", rest_store], env=environment({"NO_COLOR": "1"}),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        assert words_sent(server) == ["check", str(rest_store)]
+        p.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("stream", ("stdout", "stderr"))
+@pytest.mark.parametrize("env", ({"NO_COLOR": "1"}, {"TERM": "dumb"}))
+def test_AD13_a_server_of_an_older_build_gets_a_command_of_a_terminal_without_its_description(
+        rowfs, rest_store, env, stream):
+    with server_of(rest_store) as server, \
+            started_on_terminal(rowfs, "check", rest_store, env=env, stream=stream) as (p, _):
+        assert words_sent(server) is None
+        assert words_sent(server) == ["check", str(rest_store)]
+        assert p.wait(60) == 0
+
+
+@pytest.mark.parametrize("env, word", (({"NO_COLOR": "1"}, "NO_COLOR=1"), ({"TERM": "dumb"}, "TERM=dumb")))
+def test_AD13_a_server_of_this_build_gets_the_description_of_a_terminal(rowfs, rest_store, env, word):
+    with server_of(rest_store) as server, started_on_terminal(rowfs, "check", rest_store, env=env) as (p, _):
+        assert words_sent(server, knows=(1, 2)) == [word, "check", str(rest_store)]
+        assert p.wait(60) == 0
 
 
 @pytest.mark.parametrize("env, coloured, clears", (

@@ -349,9 +349,6 @@ static enum err set_type(
 	else if (!page || !is_block || b.record.size > 0)
 		e = err_set(detail, ERR_BLOB_TYPE,
 			"An empty blob of blocks can become a \"page\" blob, no other.");
-	else if (blob_stages_has(fs, n->container, n->name))
-		e = err_set(detail, ERR_BLOB_TYPE,
-			"Somebody has it open for writing, and would put a blob of blocks over it.");
 	else
 		e = blob_pages_create(fs, n->container, n->name, &b.record, &extent, detail);
 	blob_stages_unlock_names(fs);

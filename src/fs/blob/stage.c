@@ -308,7 +308,8 @@ static enum err upload(struct fs *fs, struct blob_stage *s, char *chunk, struct 
 	return e == ERR_OK ? blob_upload_end(*ret, detail) : e;
 }
 
-/* Puts the content over what is there, whose attributes stay. */
+/* Puts the content over what is there, whose attributes stay.  A blob of another type is kept: it was made
+ * after the program opened the file, and its pages are not in the stage. */
 static enum err put_named(
 	struct fs *fs, struct blob_stage *s, struct blob_new *to, struct err_detail *detail)
 {
@@ -319,6 +320,9 @@ static enum err put_named(
 		struct blob_info there;
 		struct blob_conditions only = { 0 };
 		e = blob_find(fs->service, s->container, blob_stage_name(s), &there);
+		if (e == ERR_OK && there.record.type != BLOB_BLOCK)
+			e = err_set(detail, ERR_GONE,
+				"It became a blob of another type after it was opened.");
 		if (e == ERR_OK) {
 			to->properties = there.record.properties;
 			to->properties.md5 = SPAN_LIT("");

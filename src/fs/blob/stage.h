@@ -40,8 +40,6 @@ uint64_t blob_stage_number(const struct blob_stage *s);
  * blob, and the call that tells its writers, are one step for them. */
 void blob_stages_lock_names(struct fs *fs);
 void blob_stages_unlock_names(struct fs *fs);
-/* Returns whether a staged write would be put under the name.  Under the lock of names. */
-bool blob_stages_has(struct fs *fs, uint64_t container, struct span name);
 /* The name was removed or replaced: writers of it commit no more.  Under the lock of names. */
 void blob_stages_removed(struct fs *fs, uint64_t container, struct span name);
 
@@ -75,7 +73,8 @@ void blob_stage_lose(struct blob_stage *s, enum err e);
 /* The first size of a new blob, a multiple of 512, makes it a page blob. */
 enum err blob_stage_resize(
 	struct fs *fs, struct blob_stage *s, uint64_t size, struct err_detail *detail);
-/* Commits it if there is anything new.  The errors of blob_put(). */
+/* Commits it if there is anything new.  The errors of blob_put().  ERR_GONE: a blob of another type has
+ * the name. */
 enum err blob_stage_commit(
 	struct fs *fs, struct blob_stage *s, bool durable, struct err_detail *detail);
 

@@ -149,19 +149,6 @@ uint64_t blob_stage_number(const struct blob_stage *s)
 	return s->number;
 }
 
-bool blob_stages_has(struct fs *fs, uint64_t container, struct span name)
-{
-	struct blob_stages *t = fs->blobs->stages;
-	lock_assert_held(&t->names);
-	mutex_lock(&t->lock);
-	struct blob_stage *s = t->first;
-	while (s != NULL &&
-		(s->removed || s->container != container || !span_eq(blob_stage_name(s), name)))
-		s = s->next;
-	mutex_unlock(&t->lock);
-	return s != NULL;
-}
-
 void blob_stages_removed(struct fs *fs, uint64_t container, struct span name)
 {
 	struct blob_stages *t = fs->blobs->stages;

@@ -173,27 +173,35 @@ static bool on_row(void *arg, const struct raw_row *row)
 	return s->error == ERR_OK;
 }
 
+static bool tell_progress(const struct sql_salvage *s)
+{
+	return s->to->progress == NULL || s->to->progress(s->to->arg, s->done, s->total);
+}
+
 static bool on_pages(void *arg, uint64_t done, uint64_t total)
 {
 	struct sql_salvage *s = arg;
-	return s->to->progress == NULL || s->to->progress(s->to->arg, done, total);
+	s->done = done;
+	s->total = total;
+	return tell_progress(s);
 }
 
-/* While SQLite is at work. */
+/* While SQLite is at work, also between two pages. */
 static int on_work(void *arg)
 {
-	struct sql_salvage *s = arg;
-	return on_pages(s, s->to->pages, s->to->pages) ? 0 : 1;
+	return tell_progress(arg) ? 0 : 1;
 }
 
 static enum err read_all(struct sql_salvage *s, struct raw_pages *pages)
 {
 	struct raw_result result = { 0 };
 	enum err e = prepare_all(s);
+	if (e == ERR_OK && !on_pages(s, 0, pages->should))
+		e = ERR_CANCELLED;
 	if (e == ERR_OK)
 		e = raw_rows(pages, on_row, on_pages, s, &result);
 	finalize_all(s);
-	s->to->pages = result.pages;
+	s->to->pages = s->done = result.pages;
 	s->to->lost_pages = result.lost;
 	s->to->broken = result.broken;
 	s->pieces_lost = result.damaged[RAW_CHUNK] || result.broken > 0 || result.lost > 0;

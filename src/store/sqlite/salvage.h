@@ -12,8 +12,9 @@ struct sql_salvage {
 	struct store_salvage *to;
 	struct sql_conn *c;
 	sqlite3_stmt *item, *obj, *chunk, *agrees;
-	bool seen;      /* anything of a store */
-	uint64_t taken; /* rows, to commit now and then */
+	bool seen;            /* anything of a store */
+	uint64_t taken;       /* rows, to commit now and then */
+	uint64_t done, total; /* pages, for the progress */
 	enum err error;
 	int64_t now; /* the version of what has lost its own */
 	int64_t next_id, version_high;

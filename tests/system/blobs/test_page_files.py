@@ -337,18 +337,23 @@ def test_BL99_a_file_with_a_size_stays_a_blob_of_blocks(rest):
     assert get(rest.dir / "new") == bytes(1000) and xattr(rest.dir / "new", "blob_type") == "block"
 
 
-def test_BL99_a_blob_that_is_open_for_writing_keeps_its_type(rest):
-    """Its writer would put a blob of blocks over the page blob."""
-    fd = os.open(rest.dir / "new", os.O_RDWR | os.O_CREAT)
+@pytest.mark.parametrize("way", ["attribute", "client"])
+def test_BL99_a_program_that_opened_a_blob_of_blocks_puts_none_over_a_page_blob(rest, way):
+    path = rest.dir / "new"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
     os.fsync(fd)
-    with raises("EINVAL"):
-        os.setxattr(rest.dir / "new", "user.rowfs.blob_type", b"page")
     os.write(fd, b"text")
-    os.close(fd)
-    assert get(rest.dir / "new") == b"text" and xattr(rest.dir / "new", "blob_type") == "block"
-    tools.put(rest.dir / "new", "")
-    os.setxattr(rest.dir / "new", "user.rowfs.blob_type", b"page")
-    assert xattr(rest.dir / "new", "blob_type") == "page"
+    if way == "attribute":
+        os.setxattr(path, "user.rowfs.blob_type", b"page")
+    else:
+        assert rest.ask("PUT", "/photos/new", headers={
+            "x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"}).status == 201
+    with raises("ESTALE"):
+        os.fsync(fd)
+    with raises("ESTALE"):
+        os.close(fd)
+    assert xattr(path, "blob_type") == "page"
+    assert get(path) == bytes(0 if way == "attribute" else 512)
 
 
 def test_BL100_a_file_system_in_a_page_blob_survives_a_kill(rest, mount, work):

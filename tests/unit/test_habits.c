@@ -90,7 +90,7 @@ TEST(a_node_comes_again_only_for_a_thread_after_which_nobody_looked)
 {
 	struct stages *t = stages_new();
 	uint64_t nid = node_for(t, 7);
-	CHECK(nid_is_private_row(nid) && nid_id(nid) == 50);
+	CHECK(nid_is_staged_row(nid) && nid_id(nid) == 50);
 	CHECK(node_for(t, 7) == nid);
 	CHECK(node_for(t, 8) != nid);
 	stages_expose(NULL, t, 40, "other.json");
@@ -103,7 +103,7 @@ TEST(a_node_comes_again_only_for_a_thread_after_which_nobody_looked)
 	nid = node_for(t, 7);
 	stages_held(t);
 	CHECK(node_for(t, 7) != nid);
-	CHECK(!nid_is_private_row(node_for(t, 0)) && node_for(t, 0) != node_for(t, 0));
+	CHECK(!nid_is_staged_row(node_for(t, 0)) && node_for(t, 0) != node_for(t, 0));
 	stages_free(NULL, t);
 }
 

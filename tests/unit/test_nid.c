@@ -28,8 +28,8 @@ TEST(every_version_has_a_node_of_its_own_that_tells_the_row)
 			uint64_t nid = nid_make(ids[i], generations[k]);
 			CHECK(nid_id(nid) == ids[i]);
 			CHECK(nid == nid_make(ids[i], generations[k]));
-			CHECK(!nid_is_private(nid) && !nid_is_snapshot(nid));
-			CHECK(nid_is_far(nid) == (generations[k] > LOW));
+			CHECK(!nid_is_staged(nid) && !nid_is_snapshot(nid));
+			CHECK(nid_is_indirect(nid) == (generations[k] > LOW));
 			all[n++] = nid;
 		}
 	}
@@ -43,23 +43,23 @@ TEST(a_snapshot_of_any_number_tells_it)
 	static const uint32_t numbers[] = { 1, LOW, LOW + 1, UINT32_MAX };
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		uint64_t nid = nid_in_snapshot(numbers[i], TOP_ID);
-		CHECK(nid_is_snapshot(nid) && !nid_is_private(nid));
+		CHECK(nid_is_snapshot(nid) && !nid_is_staged(nid));
 		CHECK(nid_snapshot(nid) == numbers[i] && nid_id(nid) == TOP_ID);
 	}
 }
 
 TEST(a_number_that_nobody_was_given_is_of_no_item)
 {
-	CHECK(nid_id(NID_FAR | (NID_FAR_MAX - 1)) == 0);
-	CHECK(nid_id(NID_FAR | NID_ID_MASK) == 0);
+	CHECK(nid_id(NID_INDIRECT | (NID_INDIRECT_MAX - 1)) == 0);
+	CHECK(nid_id(NID_INDIRECT | NID_ID_MASK) == 0);
 }
 
-TEST(the_nodes_of_other_kinds_are_never_far)
+TEST(the_nodes_of_other_kinds_are_never_indirect)
 {
-	CHECK(!nid_is_far(nid_make_private(TOP_ID, LOW)));
-	CHECK(nid_id(nid_make_private(TOP_ID, LOW)) == TOP_ID);
-	CHECK(!nid_is_far(NID_QUERY | 5));
-	CHECK(!nid_is_far(nid_of_dir_control(DIR_CONTROL_QUERY, TOP_ID)));
+	CHECK(!nid_is_indirect(nid_make_staged(TOP_ID, LOW)));
+	CHECK(nid_id(nid_make_staged(TOP_ID, LOW)) == TOP_ID);
+	CHECK(!nid_is_indirect(NID_QUERY | 5));
+	CHECK(!nid_is_indirect(nid_of_dir_control(DIR_CONTROL_QUERY, TOP_ID)));
 	uint64_t rows = nid_of_dir_control(DIR_CONTROL_ROWS_CSV, TOP_ID);
 	for (uint64_t n = 0; n < 3 * NID_MOMENTS; n += NID_MOMENTS / 2) {
 		uint64_t at = nid_at_moment(rows, n);
@@ -79,5 +79,5 @@ RUN_TESTS(
 	T(every_version_has_a_node_of_its_own_that_tells_the_row),
 	T(a_snapshot_of_any_number_tells_it),
 	T(a_number_that_nobody_was_given_is_of_no_item),
-	T(the_nodes_of_other_kinds_are_never_far))
+	T(the_nodes_of_other_kinds_are_never_indirect))
 /* clang-format on */

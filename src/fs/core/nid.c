@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT
- * Far nodes: of rows that had two million versions and more.  An id and a generation do not fit into
- * one node id then, and a part of the generation alone would come again: the kernel took an old
- * version's pages for the new one's.  So a number stands for the id and the high bits, from the
- * first time that they are asked for until the process ends; each such number takes 2^21 commits of
- * one row, so that the table stays small. */
+ * Indirect node ids: of rows with two million versions and more.  Such an id and generation do not
+ * fit into one node id.  Without the high bits a node id would come again, and the kernel would show
+ * an old version's pages for the new one.  So a number stands for the id and the high bits, from
+ * their first use until the process ends.  Each number takes 2^21 commits of one row, so the table
+ * stays small. */
 #include "fs/core/nid.h"
 
 #include "base/lock.h"
 
 #include <string.h>
 
-static struct mutex far_lock = MUTEX_INIT(RANK_NID);
+static struct mutex nodes_lock = MUTEX_INIT(RANK_NID);
 /* All zero at first, so that the file of the program does not carry it. */
 static struct {
 	size_t n;
-	struct nid_far by_number[NID_FAR_MAX];
-	uint32_t sorted[NID_FAR_MAX]; /* numbers, in the order of id and high */
-} far;
+	struct nid_indirect by_number[NID_INDIRECT_MAX];
+	uint32_t sorted[NID_INDIRECT_MAX]; /* numbers, in the order of id and high */
+} nodes;
 
-static bool is_before(const struct nid_far *a, uint64_t id, uint64_t high)
+static bool is_before(const struct nid_indirect *a, uint64_t id, uint64_t high)
 {
 	return a->id != id ? a->id < id : a->high < high;
 }
 
-/* Where it stands in the order, or would stand. */
-static size_t place_of(uint64_t id, uint64_t high)
+/* Returns its index in `sorted`, or where to insert it. */
+static size_t index_of(uint64_t id, uint64_t high)
 {
-	size_t low = 0, end = far.n;
+	size_t low = 0, end = nodes.n;
 	while (low < end) {
 		size_t mid = low + (end - low) / 2;
-		if (is_before(&far.by_number[far.sorted[mid]], id, high))
+		if (is_before(&nodes.by_number[nodes.sorted[mid]], id, high))
 			low = mid + 1;
 		else
 			end = mid;
@@ -37,29 +37,30 @@ static size_t place_of(uint64_t id, uint64_t high)
 	return low;
 }
 
-uint64_t nid_far_number(uint64_t id, uint64_t high)
+uint64_t nid_indirect_number(uint64_t id, uint64_t high)
 {
-	mutex_lock(&far_lock);
-	size_t at = place_of(id, high);
-	bool found = at < far.n && far.by_number[far.sorted[at]].id == id &&
-		far.by_number[far.sorted[at]].high == high;
+	mutex_lock(&nodes_lock);
+	size_t at = index_of(id, high);
+	bool found = at < nodes.n && nodes.by_number[nodes.sorted[at]].id == id &&
+		nodes.by_number[nodes.sorted[at]].high == high;
 	if (!found) {
-		BUG_ON(far.n == NID_FAR_MAX);
-		memmove(&far.sorted[at + 1], &far.sorted[at], (far.n - at) * sizeof(far.sorted[0]));
-		far.by_number[far.n] = (struct nid_far){ id, high };
-		far.sorted[at] = (uint32_t)far.n++;
+		BUG_ON(nodes.n == NID_INDIRECT_MAX);
+		memmove(&nodes.sorted[at + 1], &nodes.sorted[at],
+			(nodes.n - at) * sizeof(nodes.sorted[0]));
+		nodes.by_number[nodes.n] = (struct nid_indirect){ id, high };
+		nodes.sorted[at] = (uint32_t)nodes.n++;
 	}
-	uint64_t number = far.sorted[at];
-	mutex_unlock(&far_lock);
+	uint64_t number = nodes.sorted[at];
+	mutex_unlock(&nodes_lock);
 	return number;
 }
 
-struct nid_far nid_far_of(uint64_t number)
+struct nid_indirect nid_indirect_of(uint64_t number)
 {
-	struct nid_far ret = { 0 };
-	mutex_lock(&far_lock);
-	if (number < far.n)
-		ret = far.by_number[number];
-	mutex_unlock(&far_lock);
+	struct nid_indirect ret = { 0 };
+	mutex_lock(&nodes_lock);
+	if (number < nodes.n)
+		ret = nodes.by_number[number];
+	mutex_unlock(&nodes_lock);
 	return ret;
 }

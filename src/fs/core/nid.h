@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * FUSE node ids.  A node names one immutable content: the item's id and, for rows, its
  * generation.  A commit gives a row a new node, so a page cache can never mix two versions;
- * st_ino stays the item's id.  The daemon keeps nothing per node: all but the private ones,
- * those of queries and the far ones are computed.
+ * st_ino stays the item's id.  The daemon computes most node ids.  It keeps tables for staged
+ * writes, for queries and for indirect node ids.
  *
- *   bits 62, 63   00 an item, or .rowfs and its files   10 private: the staging of one writer
+ *   bits 62, 63   00 an item, or .rowfs and its files   10 a staged write
  *                 01 an item in a snapshot              11 virtual
  *
  *   item          bit 61 0: bits 40..60 generation (rows; a file that was a row keeps it), 0..39 item
  *                 id; 1 is the root (= FUSE_ROOT_ID), 16..31 are .rowfs and its files
- *                 bit 61 1, a far node: bits 40..60 the low bits of a generation that needs more of
- *                 them, 0..39 a number that stands for the id and the high bits (fs/core/nid.c)
- *   private       bit 61 0: the rest is a counter (fs/write/stages.h)
- *                 bit 61 1: a stage of a row, bits 40..60 which (fs/write/stages.c), 0..39 the row's
- *                 id: what comes when that stage has gone is about the row
+ *                 bit 61 1, an indirect node id: bits 40..60 the low bits of a generation of more than 21
+ *                 bits, 0..39 a number that stands for the id and the high bits (fs/core/nid.c)
+ *   staged write  bit 61 0: the rest is a counter (fs/write/stages.h)
+ *                 bit 61 1: of a row that exists: bits 40..60 tell its staged writes apart
+ *                 (fs/write/stages.c), 0..39 are the row's id.  When the staged write has gone, a
+ *                 request for its node is about the row
  *   snapshot      as an item, with the snapshot's number for the generation
  *   virtual       bit 61 0: a control file of a directory, bits 40..44 which (enum
  *                 dir_control), 0..39 the directory's id; or a node of
@@ -32,18 +33,18 @@
 #include <stdint.h>
 
 #define NID_CLASS_MASK (UINT64_C(3) << 62)
-#define NID_PRIVATE (UINT64_C(2) << 62)
-#define NID_PRIVATE_ROW (NID_PRIVATE | UINT64_C(1) << 61)
+#define NID_STAGED (UINT64_C(2) << 62)
+#define NID_STAGED_ROW (NID_STAGED | UINT64_C(1) << 61)
 #define NID_SNAPSHOT (UINT64_C(1) << 62)
 #define NID_VIRTUAL (UINT64_C(3) << 62)
 #define NID_QUERY (NID_VIRTUAL | UINT64_C(1) << 61)
 #define NID_GENERATION_BITS 21
-#define NID_FAR (UINT64_C(1) << 61)
+#define NID_INDIRECT (UINT64_C(1) << 61)
 #define NID_MOMENT_SHIFT 45
 #define NID_MOMENTS UINT64_C(0xffff)
 #define NID_MOMENT_MASK (NID_MOMENTS << NID_MOMENT_SHIFT)
-/* More would be the commits of a mount's whole life: 2^41 of them, each 2^21 of one row. */
-#define NID_FAR_MAX (1 << 20)
+/* To fill the table, a mount would have to make 2^41 commits: each number needs 2^21 of one row. */
+#define NID_INDIRECT_MAX (1 << 20)
 #define NID_ID_MASK ((UINT64_C(1) << STORE_ID_BITS) - 1)
 #define NID_GENERATION_MASK ((UINT64_C(1) << NID_GENERATION_BITS) - 1)
 
@@ -76,27 +77,28 @@ enum dir_control {
 	DIR_CONTROL_BLOBS_LAST = 31,
 };
 
-/* The meaning of a far node's number. */
-struct nid_far {
+/* What the number of an indirect node id stands for. */
+struct nid_indirect {
 	uint64_t id, high; /* of the generation: without its NID_GENERATION_BITS low bits */
 };
 
-/* The number for these, the same for as long as the process lives.  Thread-safe. */
-uint64_t nid_far_number(uint64_t id, uint64_t high);
-/* The other way.  Thread-safe. */
-struct nid_far nid_far_of(uint64_t number);
+/* Returns the number for these, the same for as long as the process lives.  Thread-safe. */
+uint64_t nid_indirect_number(uint64_t id, uint64_t high);
+/* Returns what the number stands for; zeros for a number that nid_indirect_number() never returned.
+ * Thread-safe. */
+struct nid_indirect nid_indirect_of(uint64_t number);
 
 static inline uint64_t nid_make(uint64_t id, uint64_t generation)
 {
 	uint64_t high = generation >> NID_GENERATION_BITS;
 	if (high != 0)
-		id = NID_FAR | nid_far_number(id, high);
+		id = NID_INDIRECT | nid_indirect_number(id, high);
 	return id | (generation & NID_GENERATION_MASK) << STORE_ID_BITS;
 }
 
-static inline bool nid_is_far(uint64_t nid)
+static inline bool nid_is_indirect(uint64_t nid)
 {
-	return (nid & (NID_PRIVATE | NID_FAR)) == NID_FAR;
+	return (nid & (NID_STAGED | NID_INDIRECT)) == NID_INDIRECT;
 }
 
 static inline uint64_t nid_of(const struct item *it)
@@ -106,23 +108,23 @@ static inline uint64_t nid_of(const struct item *it)
 
 static inline uint64_t nid_id(uint64_t nid)
 {
-	return nid_is_far(nid) ? nid_far_of(nid & NID_ID_MASK).id : nid & NID_ID_MASK;
+	return nid_is_indirect(nid) ? nid_indirect_of(nid & NID_ID_MASK).id : nid & NID_ID_MASK;
 }
 
-static inline bool nid_is_private(uint64_t nid)
+static inline bool nid_is_staged(uint64_t nid)
 {
-	return (nid & NID_CLASS_MASK) == NID_PRIVATE;
+	return (nid & NID_CLASS_MASK) == NID_STAGED;
 }
 
-static inline uint64_t nid_make_private(uint64_t row_id, uint64_t which)
+static inline uint64_t nid_make_staged(uint64_t row_id, uint64_t which)
 {
-	return NID_PRIVATE_ROW | (which & NID_GENERATION_MASK) << STORE_ID_BITS | row_id;
+	return NID_STAGED_ROW | (which & NID_GENERATION_MASK) << STORE_ID_BITS | row_id;
 }
 
-/* A private node that tells which row it is for, by nid_id(). */
-static inline bool nid_is_private_row(uint64_t nid)
+/* A staged write of a row that exists: nid_id() is the row's id. */
+static inline bool nid_is_staged_row(uint64_t nid)
 {
-	return nid_is_private(nid) && (nid & NID_PRIVATE_ROW) == NID_PRIVATE_ROW;
+	return nid_is_staged(nid) && (nid & NID_STAGED_ROW) == NID_STAGED_ROW;
 }
 
 /* .rowfs and its own files. */
@@ -162,7 +164,7 @@ static inline uint64_t nid_in_snapshot(uint32_t number, uint64_t id)
 
 static inline uint32_t nid_snapshot(uint64_t nid)
 {
-	uint64_t high = nid_is_far(nid) ? nid_far_of(nid & NID_ID_MASK).high : 0;
+	uint64_t high = nid_is_indirect(nid) ? nid_indirect_of(nid & NID_ID_MASK).high : 0;
 	return (uint32_t)(high << NID_GENERATION_BITS |
 		(nid >> STORE_ID_BITS & NID_GENERATION_MASK));
 }
@@ -196,7 +198,7 @@ static inline enum dir_control nid_dir_control(uint64_t nid)
 /* Which room a node belongs to. */
 enum nid_kind {
 	NID_KIND_ITEM,
-	NID_KIND_PRIVATE,
+	NID_KIND_STAGED,
 	NID_KIND_CONTROL,
 	NID_KIND_SNAPSHOT,
 	NID_KIND_DIR_CONTROL,
@@ -208,8 +210,8 @@ enum nid_kind {
 
 static inline enum nid_kind nid_kind(uint64_t nid)
 {
-	if (nid_is_private(nid))
-		return NID_KIND_PRIVATE;
+	if (nid_is_staged(nid))
+		return NID_KIND_STAGED;
 	if (nid == NID_SNAPSHOTS || nid_is_snapshot(nid))
 		return NID_KIND_SNAPSHOT;
 	if (nid_is_query(nid))

@@ -60,7 +60,7 @@ bool item_mode(struct fs *fs, uint64_t nid, mode_t *ret)
 {
 	struct stat st = { 0 };
 	struct item item = { 0 };
-	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
+	struct stage *s = nid_is_staged(nid) ? stages_get(fs->stages, nid) : NULL;
 	if (s != NULL) {
 		stage_stat(fs, s, &st);
 		stages_unref(fs, fs->stages, s);
@@ -213,7 +213,7 @@ static void reply_set(struct fuse_call *c, uint64_t nid, const struct item *now)
 	struct stat result;
 	if (nid_of(now) != nid) /* the kernel knows of its own only */
 		notify_attributes(c->fs->notifier, nid_of(now));
-	if (nid_of(now) == nid || nid_is_private(nid)) {
+	if (nid_of(now) == nid || nid_is_staged(nid)) {
 		attr_of_item(c->fs, now, &result);
 		reply_attr(c, &result, nid_of(now) == nid ? keep_seconds(c->fs) : 0);
 	} else { /* a path is walked again; set twice is as set once */

@@ -26,7 +26,7 @@ bool node_find(struct fuse_call *c, uint64_t nid, enum retry_what what, struct n
 	*ret = (struct node){ .nid = nid, .kind = KIND_ROW };
 	if (vnode_ops_of(fs, nid) != NULL) {
 		ret->kind = KIND_VIRTUAL;
-	} else if (nid_is_private(nid)) {
+	} else if (nid_is_staged(nid)) {
 		ret->kind = KIND_STAGED;
 		ret->stage = stages_get(fs->stages, nid);
 	} else if (what != RETRY_READ || (ret->content = recent(fs, nid)) == NULL) {

@@ -81,7 +81,7 @@ static void place_of_virtual(struct fs *fs, uint64_t nid, const char *name,
 static bool place_of_stage(
 	struct fs *fs, uint64_t nid, char component[COMPONENT_MAX], struct refusal *r)
 {
-	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
+	struct stage *s = nid_is_staged(nid) ? stages_get(fs->stages, nid) : NULL;
 	if (s == NULL)
 		return false;
 	memcpy(component, s->name, s->name_len);

@@ -75,7 +75,7 @@ static void staged_open(struct fuse_call *c, struct node *n, struct fuse_file_in
 /* A guess stands for the row until it is opened (fs/write/habits.h). */
 static bool stands_for_row(const struct node *n)
 {
-	return nid_is_private_row(n->nid) && !stage_is_open(n->stage);
+	return nid_is_staged_row(n->nid) && !stage_is_open(n->stage);
 }
 
 /* Whether somebody has it open, or the thread's look-up was given it.  False: the request is

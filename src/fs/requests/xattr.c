@@ -86,8 +86,8 @@ const char *xattr_behind_prefix(const char *name)
  * for the row. */
 static struct stage *stage_of(struct fs *fs, uint64_t nid)
 {
-	struct stage *s = nid_is_private(nid) ? stages_get(fs->stages, nid) : NULL;
-	if (s != NULL && nid_is_private_row(nid) && !stage_is_open(s)) {
+	struct stage *s = nid_is_staged(nid) ? stages_get(fs->stages, nid) : NULL;
+	if (s != NULL && nid_is_staged_row(nid) && !stage_is_open(s)) {
 		stages_unref(fs, fs->stages, s);
 		s = NULL;
 	}
@@ -99,7 +99,7 @@ static enum err item_of(struct fs *fs, uint64_t nid, struct item *ret)
 {
 	struct stage *s = stage_of(fs, nid);
 	if (s == NULL) {
-		if (nid_is_private(nid) && !nid_is_private_row(nid))
+		if (nid_is_staged(nid) && !nid_is_staged_row(nid))
 			return ERR_GONE;
 		enum err e = store_get(fs->store, NULL, nid_id(nid), WANT_ATTRS, ret);
 		return e == ERR_NOT_FOUND ? ERR_GONE : e;

@@ -76,7 +76,7 @@ void stage_stat(struct fs *fs, struct stage *s, struct stat *ret)
 			(set->gid != OWNER_UNSET ? ATTR_GID : 0) |
 			(set->mtime_ns != TIME_UNSET ? ATTR_MTIME : 0));
 	if (shown.id == 0)
-		shown.id = (s->nid & ~NID_PRIVATE) | UINT64_C(1) << 60;
+		shown.id = (s->nid & ~NID_STAGED) | UINT64_C(1) << 60;
 	attr_of_item(fs, &shown, ret);
 	mutex_unlock(&s->lock);
 }

@@ -83,12 +83,12 @@ static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket,
 			atomic_load(&t->given_any));
 		/* The one before may be open: then a node beside it, that tells the row too. */
 		for (unsigned i = 0; i < GUESSES_AT_ONCE; i++) {
-			uint64_t nid = nid_make_private(s->base.id, which + i);
+			uint64_t nid = nid_make_staged(s->base.id, which + i);
 			if (find_stage(t, nid) == NULL)
 				return nid;
 		}
 	}
-	return NID_PRIVATE | ++t->next;
+	return NID_STAGED | ++t->next;
 }
 
 void stages_add(struct stages *t, struct stage *s, pid_t tid)

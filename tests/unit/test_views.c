@@ -16,7 +16,7 @@
 #define MUST(cond_) BUG_ON(!(cond_))
 #define KIB 1024
 #define MIB (1024 * 1024)
-#define PATIENCE_US UINT64_C(30000000)
+#define TIMEOUT_US UINT64_C(30000000)
 
 /* ---- a service over SQLite, with a layer that fails on demand ---- */
 
@@ -133,7 +133,7 @@ static char shown_by_number(struct world *w, uint32_t number)
 static bool wait_for(const atomic_uint *counter, unsigned n)
 {
 	const struct timespec step = { .tv_nsec = 5000000 };
-	uint64_t end = clock_mono_us() + PATIENCE_US;
+	uint64_t end = clock_mono_us() + TIMEOUT_US;
 	while (atomic_load(counter) < n && clock_mono_us() < end)
 		nanosleep(&step, NULL);
 	return atomic_load(counter) >= n;

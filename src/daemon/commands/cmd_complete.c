@@ -18,8 +18,8 @@
 #define LISTING_MAX ((size_t)256 << 10)
 #define URL_MAX 1024
 #define URLS_MAX ((size_t)1 << 20)
-/* For one server. */
-#define PATIENCE_US 500000
+/* For the answer of one server. */
+#define TIMEOUT_US 500000
 
 struct line {
 	const struct command_table *table;
@@ -101,7 +101,7 @@ static void print_file(int fd)
  * would keep our output open. */
 static void ask_for_urls(const struct line *l, const struct stat *store)
 {
-	const struct timeval patience = { .tv_usec = PATIENCE_US };
+	const struct timeval timeout = { .tv_usec = TIMEOUT_US };
 	char name[] = "complete", end[] = "--";
 	char *const argv[] = { name, end, l->words[l->n - 1] };
 	int said = memfd_create("rowfs-complete", MFD_CLOEXEC);
@@ -109,7 +109,7 @@ static void ask_for_urls(const struct line *l, const struct stat *store)
 	struct ucred server;
 	int code, sock = said >= 0 ? control_connect("", store, &server) : -1;
 	if (sock >= 0 &&
-		setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+		setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0 &&
 		control_call(sock, &server, "", ARRAY_LEN(argv), argv, fds, EXECUTE_INPUTS,
 			&code) == CONTROL_DONE)
 		print_file(said);

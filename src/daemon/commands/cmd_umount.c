@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define POLL_US 10000
-#define PATIENCE_POLLS 300 /* three seconds, then say why it takes so long */
+#define LONG_POLLS 300 /* three seconds, then say why it takes so long */
 
 /* False while another process holds the store. */
 static bool is_free(const char *store)
@@ -38,14 +38,14 @@ static int wait_closed(const char *store, unsigned device)
 		/* Another mount of it is left: in another namespace, or of a directory in it. */
 		if (mountinfo_elsewhere(holder, device))
 			return EXIT_DONE;
-		pid_t who = polls == PATIENCE_POLLS ? mountinfo_process(device) : 0;
+		pid_t who = polls == LONG_POLLS ? mountinfo_process(device) : 0;
 		if (who > 0 && holder > 0)
 			return command_fail(stderr, "umount",
 				"it is unmounted here, but process %d has it mounted in a "
 				"namespace of its own, and '%s' is not closed before that ends; "
 				"to end it everywhere: kill %d",
 				(int)who, store, (int)holder);
-		if (polls == PATIENCE_POLLS)
+		if (polls == LONG_POLLS)
 			fprintf(stderr, "rowfs umount: waiting for '%s' to be closed ...\n", store);
 		usleep(POLL_US);
 	}

@@ -188,8 +188,8 @@ static void *accept_calls(void *arg)
 				usleep(10000);
 			continue;
 		}
-		struct timeval patience = { .tv_sec = 5 };
-		(void)setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		struct timeval timeout = { .tv_sec = 5 };
+		(void)setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 		uid_t uid;
 		if (!is_allowed(sock, &uid)) {
 			refuse(sock, uid);

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 1500 /* then it is looked whether an answer will ever come */
-#define LOOKS 2          /* then it is said, or not waited for a server that lives */
+#define LOOK_MS 1500 /* after which rowfs asks whether an answer can come at all */
+#define LOOKS 2      /* then it is said, or not waited for a server that lives */
 
 /* mountinfo writes blanks and backslashes as \ooo. */
 static void unescape(const char *text, char *out, size_t cap)
@@ -257,7 +257,7 @@ bool path_absolute_patiently(const char *command, const char *path, char ret[PAT
 	if (fd < 0)
 		return false;
 	struct pollfd answer = { .fd = fd, .events = POLLIN };
-	for (int n = 1; poll(&answer, 1, PATIENCE_MS) == 0; n++)
+	for (int n = 1; poll(&answer, 1, LOOK_MS) == 0; n++)
 		if (n == LOOKS)
 			(void)fprintf(stderr, "rowfs %s: waiting for '%s' to answer ...\n", command,
 				path);
@@ -276,7 +276,7 @@ int mount_ask(const char *dir, const char *store, const char *command)
 		return errno;
 	struct pollfd answer = { .fd = fd, .events = POLLIN };
 	bool dead = false, late = false;
-	for (int n = 1; !dead && !late && poll(&answer, 1, PATIENCE_MS) == 0; n++) {
+	for (int n = 1; !dead && !late && poll(&answer, 1, LOOK_MS) == 0; n++) {
 		dead = store != NULL && is_half_dead(store);
 		late = command == NULL && n == LOOKS;
 		if (n == LOOKS && !dead && command != NULL)

@@ -210,17 +210,17 @@ uint64_t notifier_sent(struct notifier *n)
 
 /* ---- names of one change set ---- */
 
-/* How long a thread that is patient for a while only waits for all names of a change set. */
-#define PATIENCE_MS 1000
+/* The time that a thread under notify_limit_wait() may wait in all. */
+#define WAIT_BUDGET_MS 1000
 
 static _Thread_local struct {
 	bool limited, ran_out;
 	uint64_t last; /* the number of the name that was queued last; 0: none was */
-} patience;
+} wait_budget;
 
 bool notify_ran_out(void)
 {
-	return patience.ran_out;
+	return wait_budget.ran_out;
 }
 
 void notify_then_reply(struct notifier *n, struct fuse_req *req)
@@ -228,31 +228,31 @@ void notify_then_reply(struct notifier *n, struct fuse_req *req)
 	(void)queue(n, 0, (struct span){ 0 }, false, req);
 }
 
-void notify_limit_patience(bool limited)
+void notify_limit_wait(bool limited)
 {
-	patience.limited = limited;
-	patience.ran_out = false;
-	patience.last = 0;
+	wait_budget.limited = limited;
+	wait_budget.ran_out = false;
+	wait_budget.last = 0;
 }
 
 void notify_wait_for_none(void)
 {
-	patience.limited = patience.ran_out = true;
+	wait_budget.limited = wait_budget.ran_out = true;
 }
 
 void notify_change(struct notifier *n, uint64_t dir_nid, struct span name)
 {
-	if (!patience.limited)
+	if (!wait_budget.limited)
 		drop_name(n, dir_nid, name.p, name.n);
 	else
-		patience.last = queue(n, dir_nid, name, false, NULL);
+		wait_budget.last = queue(n, dir_nid, name, false, NULL);
 }
 
 void notify_changes_end(struct notifier *n)
 {
-	if (patience.last != 0 && !patience.ran_out)
-		patience.ran_out = !wait_for(n, patience.last, PATIENCE_MS);
-	patience.last = 0;
+	if (wait_budget.last != 0 && !wait_budget.ran_out)
+		wait_budget.ran_out = !wait_for(n, wait_budget.last, WAIT_BUDGET_MS);
+	wait_budget.last = 0;
 }
 
 /* ---- life ---- */

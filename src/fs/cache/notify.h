@@ -37,14 +37,14 @@ void notify_name_within(struct notifier *n, uint64_t dir_nid, struct span name, 
  * the kernel to drop their names, instead of any time.  This is for a request during which the
  * kernel holds the lock of a control file, while unlink(2) of that file holds the directory's lock.
  * It is also for every request whose thread or turn such a request may wait for. */
-void notify_limit_patience(bool limited);
+void notify_limit_wait(bool limited);
 /* From now on this thread's changes of the store do not wait.  This is for a request during which the
  * kernel holds the lock of a directory whose names change (rename(2)). */
 void notify_wait_for_none(void);
 /* Whether that second was over since. */
 bool notify_ran_out(void);
 /* A name that a change set of the service made wrong; the thread that commits calls it for each
- * name, and notify_changes_end() after the last, which waits as long as notify_limit_patience()
+ * name, and notify_changes_end() after the last, which waits as long as notify_limit_wait()
  * says. */
 void notify_change(struct notifier *n, uint64_t dir_nid, struct span name);
 void notify_changes_end(struct notifier *n);

@@ -116,9 +116,9 @@ static struct task *run_one(struct task *t)
 	t->parked = false;
 	struct handle *h = t->handle;
 	struct task *next = NULL;
-	notify_limit_patience(true);
+	notify_limit_wait(true);
 	t->run(t);
-	notify_limit_patience(false);
+	notify_limit_wait(false);
 	if (t->again) {
 		t->again = false;
 		return t;
@@ -127,9 +127,9 @@ static struct task *run_one(struct task *t)
 		return park(t);
 	if (h != NULL) {
 		next = pass_turn(&h->turns);
-		notify_limit_patience(true);
+		notify_limit_wait(true);
 		handle_unref(fs, h); /* may be the last, and commit what no close decided */
-		notify_limit_patience(false);
+		notify_limit_wait(false);
 	}
 	free(t);
 	return next;

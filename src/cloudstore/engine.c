@@ -218,7 +218,7 @@ static enum err cloud_store_check(
 	return store_check(of(store)->shadow, fn, progress, arg);
 }
 
-static void cloud_store_listen(struct store *store, store_foreign_fn fn, void *arg)
+static void cloud_store_listen(struct store *store, store_external_fn fn, void *arg)
 {
 	(void)store;
 	(void)fn;

@@ -74,8 +74,8 @@ enum err store_open_memory(struct store **ret);
 	(STORE_CAN_VIEW | STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN | STORE_COUNTS_EXACT)
 /* The same with some of its abilities only, as an engine over a network would have them. */
 enum err store_open_memory_with(unsigned abilities, struct store **ret);
-/* Another handle on the same in-memory store, with the same abilities: what one of them changes is
- * foreign to the other.  The store is gone when both are closed. */
+/* Another handle on the same in-memory store, with the same abilities: a change through
+ * one is external to the other.  The store is gone when both are closed. */
 enum err store_open_memory_again(struct store *s, struct store **ret);
 
 /* A layer over another engine (which it owns) that fails on demand: the k-th call from now

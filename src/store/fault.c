@@ -127,7 +127,7 @@ static enum err fault_copy(
 	return store_copy(of(s)->inner, v, fd, fn, arg);
 }
 
-static void fault_listen(struct store *s, store_foreign_fn fn, void *arg)
+static void fault_listen(struct store *s, store_external_fn fn, void *arg)
 {
 	store_listen(of(s)->inner, fn, arg);
 }

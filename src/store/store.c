@@ -220,7 +220,7 @@ enum err store_compact(struct store *s, store_copy_fn fn, void *arg, struct err_
 	return s->ops->compact ? s->ops->compact(s, fn, arg, reterr) : ERR_NOT_SUPPORTED;
 }
 
-void store_listen(struct store *s, store_foreign_fn fn, void *arg)
+void store_listen(struct store *s, store_external_fn fn, void *arg)
 {
 	if (s->ops->listen)
 		s->ops->listen(s, fn, arg);

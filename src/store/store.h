@@ -330,11 +330,12 @@ struct store_info {
 /* One finding of check(); return false to stop. */
 typedef bool (*store_check_fn)(void *arg, const char *finding);
 typedef void (*store_progress_fn)(void *arg, uint64_t done, uint64_t total);
-/* A change set that another process has committed, with the results that its apply() gave; `old` is
- * there, but for its body.  When it returns, all that could be wrong now is forgotten: only then is
- * the set acknowledged to its writer.  It must not call apply(). */
-typedef void (*store_foreign_fn)(void *arg, const struct change *changes, size_t n);
-/* About every MiB: so many bytes of so many; return false to stop. */
+/* Is told of an external change set: one that another process has committed.  `changes` has the
+ * results of its apply(), with `old` except for its body.  The callee drops what it remembers of the
+ * old state before it returns; after that, the engine acknowledges the set to its writer.  Must not
+ * call apply(). */
+typedef void (*store_external_fn)(void *arg, const struct change *changes, size_t n);
+/* Is called about every MiB, with bytes done and bytes in all; return false to stop. */
 typedef bool (*store_copy_fn)(void *arg, uint64_t done, uint64_t total);
 
 /* ---- the feed of changes ---- */
@@ -419,9 +420,8 @@ struct store_ops {
 	enum err (*compact)(
 		struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr);
 
-	/* Tells fn of foreign change sets from now on; returns when no call of the one before is
-	 * running.  NULL: this process alone changes the store. */
-	void (*listen)(struct store *s, store_foreign_fn fn, void *arg);
+	/* See store_listen().  NULL: this process alone changes the store. */
+	void (*listen)(struct store *s, store_external_fn fn, void *arg);
 	/* See store_note_put() and store_note_get().  NULL, both: the engine keeps no note. */
 	void (*note_put)(struct store *s, int64_t version, struct span note);
 	enum err (*note_get)(struct store *s, struct buf *ret);
@@ -464,15 +464,16 @@ enum err store_view_hold(struct store *s, struct store_view **ret);
 void store_view_close(struct store *s, struct store_view *v); /* NULL is fine */
 void store_info(struct store *s, struct store_info *ret);
 enum err store_check(struct store *s, store_check_fn fn, store_progress_fn progress, void *arg);
-/* ERR_NOT_SUPPORTED: the engine has no file. */
+/* Writes a copy of the store's file to fd.  ERR_NOT_SUPPORTED: the engine has no file. */
 enum err store_copy(struct store *s, struct store_view *v, int fd, store_copy_fn fn, void *arg);
 /* Gives the space of what was removed back to the file system.  Readers go on, and change sets wait
  * until it has ended.  fn may be called by any thread.  Uses twice the space that the store keeps, for
  * the time.  After an error the store is as it was: ERR_CANCELLED, where fn said so; ERR_NO_SPACE;
  * ERR_NOT_SUPPORTED: the engine has no file; ERR_READ_ONLY.  Under a view the file shrinks later. */
 enum err store_compact(struct store *s, store_copy_fn fn, void *arg, struct err_detail *reterr);
-/* fn NULL: nobody wants to know any more. */
-void store_listen(struct store *s, store_foreign_fn fn, void *arg);
+/* Tells fn of each external change set from now on, instead of the function given before; NULL: tells
+ * nobody.  Returns when no call of the function given before is running. */
+void store_listen(struct store *s, store_external_fn fn, void *arg);
 /* Leaves a note for the next opening, at most STORE_NOTE_MAX bytes, in place of an earlier one.  It is true
  * of the store while version_floor() is this version.  A clean close writes it, if it is true then.  An
  * engine may keep none. */

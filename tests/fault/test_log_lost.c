@@ -254,7 +254,7 @@ TEST(a_refused_set_takes_no_commit_with_it)
 
 /* ---- the log begins anew while a view's end copies it ---- */
 
-static bool racing, begins_anew, foreign;
+static bool racing, begins_anew, by_another;
 
 /* So that it can be told from the log's header: where it begins anew there is another one. */
 static void head_of_log(unsigned char head[32])
@@ -278,7 +278,7 @@ int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *name, int mode, int *fram
 		*(void **)&real = dlsym(RTLD_NEXT, "sqlite3_wal_checkpoint_v2");
 	if (racing && db != writer) {
 		racing = false;
-		foreign = true;
+		by_another = true;
 		begins_anew = mode != SQLITE_CHECKPOINT_PASSIVE;
 		head_of_log(before);
 		CHECK(real(writer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK);
@@ -306,7 +306,7 @@ TEST(the_log_does_not_begin_anew_while_the_end_of_a_view_copies_it)
 	racing = true;
 	store_view_close(store, v);
 	racing = false;
-	CHECK(foreign); /* else this tests nothing */
+	CHECK(by_another); /* else this tests nothing */
 	CHECK(!begins_anew);
 	store_close(store);
 	store = NULL;

@@ -3,7 +3,7 @@
 """Checks the includes of src/ against docs/layers.txt.
 
 Reports: an include that goes up or sideways, a circle of headers, a private header used
-from outside its folder, a foreign header outside its owner, a .c file whose first include
+from outside its folder, an external header outside its owner, a .c file whose first include
 is not its own header (being first proves that the header stands alone), an include of ours
 that does not exist, a module without a README.md.  usage: includes.py TOP
 """
@@ -29,7 +29,7 @@ def belongs(path, places):
     return any(path == p or (p.endswith("/") and path.startswith(p)) for p in places)
 
 
-def check_foreign(path, header, rules, say):
+def check_external(path, header, rules, say):
     for owned, places in rules.owners:
         if (header == owned or owned.endswith("/") and header.startswith(owned)) and not belongs(
             path, places
@@ -61,7 +61,7 @@ def check_file(src, path, rules, say):
     ours = []
     for mark, header in found:
         if mark == "<":
-            check_foreign(path, header, rules, say)
+            check_external(path, header, rules, say)
         elif not os.path.exists(os.path.join(src, header)):
             say(f'{path}: "{header}" is not in src/')
         else:
@@ -95,7 +95,7 @@ def check_apart(top, rules, say):
             text = open(os.path.join(top, folder, path), encoding="utf-8").read()
             for mark, header in INCLUDE.findall(text):
                 if mark == "<":
-                    check_foreign(f"{folder}/{path}", header, rules, say)
+                    check_external(f"{folder}/{path}", header, rules, say)
                 elif header.split("/")[0] not in allowed:
                     say(f"{folder}/{path} includes {header}; it may use {' '.join(allowed)} only")
 

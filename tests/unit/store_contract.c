@@ -1668,7 +1668,7 @@ struct heard {
 	struct store *s;
 };
 
-static void on_foreign(void *arg, const struct change *changes, size_t n)
+static void on_external(void *arg, const struct change *changes, size_t n)
 {
 	struct heard *h = arg;
 	struct item it = { 0 };
@@ -1680,7 +1680,7 @@ static void on_foreign(void *arg, const struct change *changes, size_t n)
 	item_fini(&it);
 }
 
-static void foreign_changes_are_told_before_they_are_acknowledged(struct world *w)
+static void external_changes_are_told_before_they_are_acknowledged(struct world *w)
 {
 	struct heard h = { 0 };
 	struct change again;
@@ -1688,7 +1688,7 @@ static void foreign_changes_are_told_before_they_are_acknowledged(struct world *
 		return;
 	uint64_t a = row(w, "p", "a", "1");
 	h.s = w->engine->again(w->s);
-	store_listen(h.s, on_foreign, &h);
+	store_listen(h.s, on_external, &h);
 	row(w, "p", "a", "2");
 	CHECK_EQ_INT(h.calls, 1);
 	CHECK(h.visible && !h.old_body);
@@ -1708,7 +1708,7 @@ static void foreign_changes_are_told_before_they_are_acknowledged(struct world *
 	store_close(h.s);
 }
 
-static void the_version_floor_covers_foreign_changes(struct world *w)
+static void the_version_floor_covers_external_changes(struct world *w)
 {
 	if (!w->engine->again)
 		return;
@@ -1820,8 +1820,8 @@ static const struct promise {
 	P(sets_span_directories_or_are_refused),
 	P(a_set_inside_one_directory_needs_no_ability),
 	P(views_are_of_a_moment_or_of_now),
-	P(foreign_changes_are_told_before_they_are_acknowledged),
-	P(the_version_floor_covers_foreign_changes),
+	P(external_changes_are_told_before_they_are_acknowledged),
+	P(the_version_floor_covers_external_changes),
 	P(two_handles_never_give_the_same_id),
 };
 

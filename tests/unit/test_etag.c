@@ -52,9 +52,9 @@ TEST(other_spellings_of_ours_are_understood)
 	CHECK_EQ_INT(parsed("W/\"datetime'2021-10-15T16%3a13%3a07.5000000Z'\""), want);
 }
 
-TEST(foreign_etags_match_nothing)
+TEST(etags_of_other_servers_match_nothing)
 {
-	static const char *const foreign[] = { "W/\"\"", "W/\"x\"", "W/\"datetime''\"",
+	static const char *const others[] = { "W/\"\"", "W/\"x\"", "W/\"datetime''\"",
 		"W/\"datetime'\"", "W/\"datetime'2021-02-29T00%3A00%3A00Z'\"",
 		"W/\"datetime'2021-02-28T24%3A00%3A00Z'\"",
 		"W/\"datetime'1600-02-28T00%3A00%3A00Z'\"",
@@ -62,8 +62,8 @@ TEST(foreign_etags_match_nothing)
 		"W/\"datetime'2021-02-28T00%3A00%3A00.00000001Z'\"",
 		"W/\"datetime'2021-02-28T00%3A00%3A00'\"" };
 
-	for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
-		CHECK_EQ_INT(parsed(foreign[i]), -1);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		CHECK_EQ_INT(parsed(others[i]), -1);
 }
 
 TEST(the_star_is_any)
@@ -92,5 +92,5 @@ TEST(malformed_etags_are_refused_with_the_services_text)
 }
 
 RUN_TESTS(T(an_etag_is_the_timestamp_with_its_colons_encoded), T(etags_come_back),
-	T(other_spellings_of_ours_are_understood), T(foreign_etags_match_nothing),
+	T(other_spellings_of_ours_are_understood), T(etags_of_other_servers_match_nothing),
 	T(the_star_is_any), T(malformed_etags_are_refused_with_the_services_text))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The service over engines that can do less, as one over a network will: what still works, and what
  * is refused with which error.  Every set of abilities, each in memory.  And beside another service
- * on the same store, whose changes are foreign. */
+ * on the same store, whose changes are external. */
 #include "base/clock.h"
 #include "check.h"
 #include "model/key.h"
@@ -287,7 +287,7 @@ TEST(a_table_goes_with_all_that_is_in_it)
 
 /* ---- another process with the same store ---- */
 
-/* Two services on one store; the second one is the foreign writer. */
+/* Two services on one store; the second one is the external writer. */
 struct pair {
 	struct world here, there;
 };
@@ -309,7 +309,7 @@ static void pair_free(struct pair *p)
 }
 
 struct told {
-	unsigned calls, foreign;
+	unsigned calls, external;
 	uint64_t old_generation, generation;
 	bool body;
 };
@@ -318,23 +318,23 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 {
 	struct told *t = arg;
 	t->calls++;
-	t->foreign += origin == ORIGIN_FOREIGN;
+	t->external += origin == ORIGIN_EXTERNAL;
 	t->old_generation = changes[n - 1].old.generation;
 	t->generation = changes[n - 1].now.generation;
 	t->body = changes[n - 1].old.body.p != NULL;
 }
 
-TEST(a_foreign_change_is_the_same_event_without_the_old_bytes)
+TEST(an_external_change_is_the_same_event_without_the_old_bytes)
 {
 	struct pair p = pair_new();
 	struct told told = { 0 };
 	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
 	service_subscribe(p.here.service, on_event, &told);
 	CHECK_ERR(put_row(&p.there, "p", "1"), ERR_OK);
-	CHECK(told.calls == 1 && told.foreign == 1 && !told.body);
+	CHECK(told.calls == 1 && told.external == 1 && !told.body);
 	CHECK(told.old_generation == 1 && told.generation == 2);
 	CHECK_ERR(put_row(&p.here, "p", "1"), ERR_OK);
-	CHECK(told.calls == 2 && told.foreign == 1 && told.body);
+	CHECK(told.calls == 2 && told.external == 1 && told.body);
 	service_unsubscribe(p.here.service);
 	CHECK_ERR(put_row(&p.there, "p", "1"), ERR_OK);
 	CHECK_EQ_INT(told.calls, 2);
@@ -351,7 +351,7 @@ static struct account_keys secrets_of(struct world *w)
 }
 
 /* Every cache of the service: secrets, ids of tables and partitions, keys of partitions. */
-TEST(what_is_remembered_is_forgotten_with_a_foreign_change)
+TEST(what_is_remembered_is_forgotten_with_an_external_change)
 {
 	struct pair p = pair_new();
 	struct item it = { 0 };
@@ -461,7 +461,7 @@ RUN_TESTS(T(rows_and_change_sets_need_no_ability), T(a_rename_is_one_step_or_EXD
 	T(without_views_streams_read_what_is_there_and_snapshots_are_refused),
 	T(a_check_of_a_sound_store_finds_nothing_where_counts_are_estimates),
 	T(a_table_goes_with_all_that_is_in_it),
-	T(a_foreign_change_is_the_same_event_without_the_old_bytes),
-	T(what_is_remembered_is_forgotten_with_a_foreign_change),
+	T(an_external_change_is_the_same_event_without_the_old_bytes),
+	T(what_is_remembered_is_forgotten_with_an_external_change),
 	T(a_writer_whose_clock_is_behind_takes_the_version_that_it_found),
 	T(a_change_that_is_always_overtaken_is_refused_at_last))

@@ -18,7 +18,7 @@ enum origin {
 	ORIGIN_COMMAND,
 	ORIGIN_MOUNT,
 	ORIGIN_REST,
-	ORIGIN_FOREIGN /* another process with the same store; old has no body */
+	ORIGIN_EXTERNAL /* another process with the same store; old has no body */
 };
 
 /* changes[].now, .old and .left are valid only during the call. */

@@ -70,7 +70,7 @@ static void raise_version(struct service *s, int64_t seen)
 		;
 }
 
-static void on_foreign(void *arg, const struct change *changes, size_t n);
+static void on_external(void *arg, const struct change *changes, size_t n);
 
 enum err service_new(struct store *store, struct service **ret)
 {
@@ -104,7 +104,7 @@ enum err service_new(struct store *store, struct service **ret)
 	}
 	if (service_can(s, STORE_SHARED))
 		lookup_cache_changing(s->lookup_cache); /* for ever: it stays empty */
-	store_listen(store, on_foreign, s);
+	store_listen(store, on_external, s);
 	*ret = s;
 	return ERR_OK;
 }
@@ -340,8 +340,8 @@ static bool moves_directories(const struct change *changes, size_t n)
 	return false;
 }
 
-/* What is remembered goes, then the subscriber is told, as after a change of our own. */
-static void on_foreign(void *arg, const struct change *changes, size_t n)
+/* Drops what the service remembers, then tells the subscriber, as after a change of its own. */
+static void on_external(void *arg, const struct change *changes, size_t n)
 {
 	struct service *s = arg;
 	for (size_t i = 0; i < n; i++)
@@ -352,7 +352,7 @@ static void on_foreign(void *arg, const struct change *changes, size_t n)
 	}
 	if (moves_directories(changes, n))
 		partition_keys_forget(s->partition_keys);
-	publish(s, ORIGIN_FOREIGN, changes, n);
+	publish(s, ORIGIN_EXTERNAL, changes, n);
 }
 
 void service_lock_collections(struct service *s)

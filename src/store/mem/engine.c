@@ -40,9 +40,9 @@ struct mem_store {
 	struct store base;
 	struct mem_core *core;
 	unsigned abilities;
-	struct mem_ids ids;          /* guarded by core->lock */
-	store_foreign_fn on_foreign; /* guarded by core->handles_lock, as are the next two */
-	void *foreign_arg;
+	struct mem_ids ids;            /* guarded by core->lock */
+	store_external_fn on_external; /* guarded by core->handles_lock, as are the next two */
+	void *external_arg;
 	struct mem_store *next;
 };
 
@@ -238,7 +238,7 @@ static enum err apply_locked(
 
 static bool is_heard(const struct mem_store *m, const struct mem_store *writer)
 {
-	return m != writer && m->on_foreign;
+	return m != writer && m->on_external;
 }
 
 /* Whether anybody has to be told; then the old items are wanted. */
@@ -260,7 +260,7 @@ static void tell(
 		told[i].old.body = (struct span){ NULL, 0 };
 	for (const struct mem_store *m = writer->core->handles; m; m = m->next)
 		if (is_heard(m, writer))
-			m->on_foreign(m->foreign_arg, told, n);
+			m->on_external(m->external_arg, told, n);
 }
 
 static enum err mem_apply(
@@ -343,11 +343,11 @@ static void mem_info(struct store *s, struct store_info *ret)
 	mutex_unlock(&core->lock);
 }
 
-static void mem_listen(struct store *s, store_foreign_fn fn, void *arg)
+static void mem_listen(struct store *s, store_external_fn fn, void *arg)
 {
 	rwlock_wrlock(&of(s)->core->handles_lock);
-	of(s)->on_foreign = fn;
-	of(s)->foreign_arg = arg;
+	of(s)->on_external = fn;
+	of(s)->external_arg = arg;
 	rwlock_unlock(&of(s)->core->handles_lock);
 }
 

@@ -213,24 +213,24 @@ def test_tables_are_made_and_removed(posts):
         (posts.path.parent / "other").mkdir()
 
 
-@pytest.mark.parametrize("foreign", ["replace", "delete"])
-def test_a_lost_update_is_ESTALE(there, foreign):  # noqa: F811
+@pytest.mark.parametrize("change", ["replace", "delete"])
+def test_a_lost_update_is_ESTALE(there, change):  # noqa: F811
     """The mount's own answer is old: only the service's condition can tell."""
     there.account("import", "Posts", input=numbered(1))
     row = there.mounted("cache=3600") / "Posts/p0/000000.json"
     with raises(errno.ESTALE):
         with open(row, "r+") as f:
             f.read()
-            if foreign == "replace":
+            if change == "replace":
                 ok(there.client.replace("Posts", "p0", "000000", {"N": 77}))
             else:
                 ok(there.client.delete("Posts", "p0", "000000"))
             f.seek(0)
             f.write('{"N":1}')
             f.truncate()
-    assert row_of(there, "p0", "000000") == ({"N": 77} if foreign == "replace" else None)
+    assert row_of(there, "p0", "000000") == ({"N": 77} if change == "replace" else None)
     # The refusal made the mount ask anew.
-    assert (get(row) == b'{"N":77}\n') if foreign == "replace" else not row.exists()
+    assert (get(row) == b'{"N":77}\n') if change == "replace" else not row.exists()
 
 
 def test_the_last_close_of_a_new_name_wins_as_in_a_store(rowfs, mount, work, second):  # noqa: F811

@@ -135,7 +135,7 @@ def test_PG3_a_blob_runs_no_script(page):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_PG3_files_forbid_foreign_and_inline_code(page, name):
+def test_PG3_files_forbid_external_and_inline_code(page, name):
     status, headers, body = ask(page.port, "/" + name.removesuffix("index.html"))
     assert status == 200
     policy = headers["Content-Security-Policy"]

@@ -369,7 +369,7 @@ def test_a_file_that_is_no_store(rowfs, work, content):
     assert done.returncode == 1 and path.read_bytes() == content
 
 
-def test_a_foreign_sqlite_database(rowfs, work):
+def test_a_sqlite_database_of_another_program(rowfs, work):
     path = work / "db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE t(x)")

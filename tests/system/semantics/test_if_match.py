@@ -17,7 +17,7 @@ from tools import (
 
 IF_MATCH = "user.rowfs.if_match"
 WRITERS, STEPS = 8, 15 if sanitized() else 100
-FOREIGN = b"W/\"datetime'2001-01-01T00%3A00%3A00Z'\""
+NO_VERSION = b"W/\"datetime'2001-01-01T00%3A00%3A00Z'\""
 
 
 def etag(path):
@@ -165,7 +165,7 @@ def test_L3_a_descriptor_that_does_not_match_changes_nothing_and_keeps_the_bytes
     assert get(part / "r.json") == b'{"v":2}'
 
 
-@pytest.mark.parametrize("condition,code", [(b"*", None), (b"", "ESTALE"), (FOREIGN, "ESTALE"),
+@pytest.mark.parametrize("condition,code", [(b"*", None), (b"", "ESTALE"), (NO_VERSION, "ESTALE"),
                                             (b'W/"0"', "ESTALE"), (b"nonsense", "EINVAL")])
 def test_L3_what_a_descriptor_may_ask_of_a_row(part, condition, code):
     put(part / "r.json", '{"v":1}')
@@ -177,7 +177,7 @@ def test_L3_what_a_descriptor_may_ask_of_a_row(part, condition, code):
     assert get(part / "r.json") == (b'{"v":1}' if code else b'{"v":2}')
 
 
-@pytest.mark.parametrize("condition", [b"*", FOREIGN])
+@pytest.mark.parametrize("condition", [b"*", NO_VERSION])
 @pytest.mark.parametrize("flags", [0, os.O_EXCL, os.O_TRUNC])
 def test_L3_a_new_row_meets_only_that_there_is_none(part, condition, flags):
     for text, asked in ((b'{"v":1}', condition), (b'{"v":2}', b"")):
@@ -213,7 +213,7 @@ def test_L3_what_is_set_is_told_and_taken_back(part):
         os.getxattr(fd, IF_MATCH)
     with raises("ENODATA"):
         os.removexattr(fd, IF_MATCH)
-    for value in (etag(part / "r.json"), b"*", b"", FOREIGN):
+    for value in (etag(part / "r.json"), b"*", b"", NO_VERSION):
         os.setxattr(fd, IF_MATCH, value)
         assert os.getxattr(fd, IF_MATCH) == value
         with raises("ENODATA"):
@@ -348,7 +348,7 @@ def test_L4_a_file_that_does_not_match_changes_nothing_and_stays(mnt, part):
 
 @pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize("flags", [0, NOREPLACE])
-@pytest.mark.parametrize("condition", [b"*", b"", FOREIGN, b'W/"0"'])
+@pytest.mark.parametrize("condition", [b"*", b"", NO_VERSION, b'W/"0"'])
 def test_L4_what_a_file_may_ask_of_a_row(part, there, condition, flags):
     if there:
         put(part / "r.json", '{"v":1}')
@@ -411,7 +411,7 @@ def test_L4_an_exchange_asks_in_either_order(part):
 
 
 def test_L4_an_empty_file_waits_only_where_no_row_is_asked_for(part):
-    for condition, code in ((b"*", "ESTALE"), (FOREIGN, "ESTALE"), (b"", None)):
+    for condition, code in ((b"*", "ESTALE"), (NO_VERSION, "ESTALE"), (b"", None)):
         temporary(part / "tmp", condition, "")
         if code:
             with raises(code):

@@ -304,7 +304,7 @@ struct traffic;
 
 struct store_info {
 	unsigned abilities;
-	int raised_from; /* the schema's version before this opening raised it; 0: it did not */
+	int upgraded_from; /* the schema's version before this opening upgraded it; 0: it did not */
 	const char *kept_copy; /* of before; NULL: none was wanted.  Valid until the close */
 	uint64_t bytes;        /* on disk */
 	/* Kept in a cluster.  bytes: of its whole pool; then the cluster's space; 0: not known. */

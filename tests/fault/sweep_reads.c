@@ -278,7 +278,7 @@ static void be_killed(struct world *w)
 	MUST_DO(rename(copy, w->path) == 0 && rename(copy_log, log) == 0 ? ERR_OK : ERR_IO);
 }
 
-/* All content in pieces, the sum in meta; to open it for writing raises it, and keeps a copy. */
+/* All content in pieces, the sum in meta; an open for writing upgrades it, and keeps a copy. */
 static void make_version_1(struct world *w)
 {
 	static const char text[] =

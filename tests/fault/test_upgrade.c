@@ -92,7 +92,7 @@ static void kept_as(int i)
 	CHECK_ERR(raise(&s), ERR_OK);
 	REQUIRE(s);
 	store_info(s, &info);
-	CHECK_EQ_INT(info.raised_from, 1);
+	CHECK_EQ_INT(info.upgraded_from, 1);
 	CHECK_EQ_STR(info.kept_copy, copy_name(i));
 	CHECK(is_copy(i));
 	store_close(s);
@@ -160,7 +160,7 @@ TEST(empty_files_under_the_names_of_rows_become_rows_without_a_document)
 	REQUIRE(s);
 	store_info(s, &info);
 	(void)snprintf(copy, sizeof(copy), "%s.v3", path);
-	CHECK_EQ_INT(info.raised_from, 3);
+	CHECK_EQ_INT(info.upgraded_from, 3);
 	CHECK_EQ_STR(info.kept_copy, copy);
 	CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
 	struct item it = child(s, p, CLASS_KEYED, "a");
@@ -215,7 +215,7 @@ TEST(a_store_from_before_queues_is_raised)
 		REQUIRE(s);
 		store_info(s, &info);
 		(void)snprintf(copy, sizeof(copy), "%s.v%d", path, steps[i].from);
-		CHECK_EQ_INT(info.raised_from, steps[i].from);
+		CHECK_EQ_INT(info.upgraded_from, steps[i].from);
 		CHECK_EQ_STR(info.kept_copy, copy);
 		CHECK(put_in(s, account, ITEM_QUEUE, "jobs") != 0);
 		CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
@@ -265,7 +265,7 @@ TEST(without_a_free_name_nothing_is_raised)
 	CHECK_ERR(raise(&s), ERR_OK);
 	REQUIRE(s);
 	store_info(s, &info);
-	CHECK(info.raised_from == 1 && info.kept_copy == NULL);
+	CHECK(info.upgraded_from == 1 && info.kept_copy == NULL);
 	store_close(s);
 	end();
 }
@@ -298,7 +298,7 @@ TEST(a_copy_that_cannot_be_made_leaves_the_store_as_it_is)
 			CHECK_ERR(store_open(path, 0, &s, NULL, NULL), ERR_OK);
 			CHECK_ERR(store_check(s, NULL, NULL, NULL), ERR_OK);
 			store_close(s);
-			CHECK(is_copy(1)); /* of whichever opening raised it */
+			CHECK(is_copy(1)); /* of the opening that upgraded it */
 		} while (struck && n < 5000);
 		CHECK(refused > 1);
 		CHECK(access(copy_name(2), F_OK) != 0);

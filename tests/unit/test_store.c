@@ -432,7 +432,7 @@ static void make_piece(struct store *s)
 }
 
 /* As version 1 kept them: all content in pieces, the sum in meta. */
-TEST(a_store_of_version_1_is_read_copied_and_raised)
+TEST(a_store_of_version_1_is_read_copied_and_upgraded)
 {
 	static const char to_version_1[] =
 		"PRAGMA user_version=1;"
@@ -469,7 +469,7 @@ TEST(a_store_of_version_1_is_read_copied_and_raised)
 		store_info(s, &info);
 		CHECK_EQ_INT(info.file_bytes, round < 2 ? 5 : 7);
 		CHECK(round == 0 || info.piece_bytes == 3);
-		CHECK_EQ_INT(info.raised_from, round == 1 ? 1 : 0);
+		CHECK_EQ_INT(info.upgraded_from, round == 1 ? 1 : 0);
 		CHECK(round == 1 ? info.kept_copy && strcmp(info.kept_copy, copy) == 0
 				 : !info.kept_copy);
 		CHECK(exists(".v1") == (round > 0) && !exists(".v1.part"));
@@ -740,7 +740,7 @@ static const struct check_test own[] = {
 	T(a_read_only_store_reads_and_refuses_changes),
 	T(check_finds_what_does_not_agree),
 	T(the_sum_of_files_is_right_after_a_set_that_adds_and_removes_as_much),
-	T(a_store_of_version_1_is_read_copied_and_raised),
+	T(a_store_of_version_1_is_read_copied_and_upgraded),
 	T(after_a_kill_every_acknowledged_set_is_there_and_no_half),
 	T(a_full_disk_refuses_and_a_freed_one_goes_on),
 	T(writers_at_once_share_commits_and_syncs),

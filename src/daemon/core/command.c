@@ -164,16 +164,16 @@ bool command_parse(
 	return c->check == NULL || c->check(ret, err);
 }
 
-bool command_raised(struct service *s, const char *store, char *out, size_t n)
+bool command_upgraded(struct service *s, const char *store, char *out, size_t n)
 {
 	struct store_info info;
 	store_info(service_store(s), &info);
 	const char *copy = info.kept_copy;
 	(void)snprintf(out, n,
-		"'%s' was written by an older rowfs, with schema version %d, and is raised now%s%s",
-		store, info.raised_from, copy != NULL ? "; a copy as it was is " : "",
+		"'%s' was written by an older rowfs, with schema version %d, and is upgraded%s%s",
+		store, info.upgraded_from, copy != NULL ? "; a copy as it was is " : "",
 		copy != NULL ? copy : "");
-	return info.raised_from != 0;
+	return info.upgraded_from != 0;
 }
 
 int command_fail(FILE *err, const char *command, const char *fmt, ...)

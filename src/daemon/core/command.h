@@ -124,8 +124,8 @@ void command_help(const struct command *c, FILE *out);
 bool command_parse(
 	const struct command *c, int argc, char *const *argv, struct args *ret, FILE *err);
 
-/* Where the opening raised the store's schema: says so, and where the copy is. */
-bool command_raised(struct service *s, const char *store, char *out, size_t n);
+/* Returns true if the opening upgraded the schema of the store; out says so, and where the copy is. */
+bool command_upgraded(struct service *s, const char *store, char *out, size_t n);
 
 /* "rowfs NAME: message", for a failure.  Returns EXIT_FAILED. */
 int command_fail(FILE *err, const char *command, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -289,9 +289,9 @@ static int run_here(const struct command *c, const struct args *args, struct sto
 	enum err e = service_new(store, &s);
 	if (e != ERR_OK)
 		return command_fail(stderr, c->name, "cannot open '%s': %s", path, err_text(e));
-	char raised[PATH_MAX + 256];
-	if (command_raised(s, path, raised, sizeof(raised)))
-		(void)command_fail(stderr, c->name, "%s", raised);
+	char said[PATH_MAX + 256];
+	if (command_upgraded(s, path, said, sizeof(said)))
+		(void)command_fail(stderr, c->name, "%s", said);
 	/* Others work through this process meanwhile: rowfs export S A/T | rowfs import S A/U. */
 	struct control *control = NULL;
 	struct stat st;

@@ -203,9 +203,9 @@ static void leave_caller(struct serving *s)
 
 static void log_start(const struct serving *s)
 {
-	char raised[PATH_MAX + 256];
-	if (command_raised(s->service, s->serve->store, raised, sizeof(raised)))
-		log_info("%s", raised);
+	char said[PATH_MAX + 256];
+	if (command_upgraded(s->service, s->serve->store, said, sizeof(said)))
+		log_info("%s", said);
 	for (size_t i = 0; s->served.endpoints[i][0] != '\0'; i++)
 		log_info("REST at %s", s->served.endpoints[i]);
 }

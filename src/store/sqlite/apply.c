@@ -301,11 +301,11 @@ static enum err reserve_versions(struct sql_writer *w, const struct change *chan
 	return e;
 }
 
-static enum err raise_schema(struct sql_writer *w)
+static enum err upgrade_schema(struct sql_writer *w)
 {
 	if (w->now.schema >= SQL_SCHEMA_UNSEALED)
 		return ERR_OK;
-	enum err e = sql_schema_raise(w->conn, &w->now.schema);
+	enum err e = sql_schema_upgrade(w->conn, &w->now.schema);
 	w->now.file_bytes_saved = w->now.piece_bytes_saved = UINT64_MAX;
 	return e;
 }
@@ -325,7 +325,7 @@ enum err sql_finish(struct sql_writer *w)
 
 enum err sql_apply_set(struct sql_writer *w, struct change *changes, size_t n, size_t *ret_op)
 {
-	enum err e = raise_schema(w);
+	enum err e = upgrade_schema(w);
 	if (e == ERR_OK)
 		e = reserve_versions(w, changes, n);
 	w->set = changes;

@@ -237,7 +237,7 @@ static void engine_info(struct store *s, struct store_info *ret)
 {
 	struct sql_store *st = sql_of(s);
 	struct stat file;
-	ret->raised_from = st->raised_from;
+	ret->upgraded_from = st->upgraded_from;
 	ret->kept_copy = st->kept_copy;
 	ret->abilities = STORE_CAN_VIEW | STORE_CAN_MOVE_DIRS | STORE_CAN_SPAN | STORE_COUNTS_EXACT;
 	if (st->read_only)

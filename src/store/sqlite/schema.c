@@ -120,7 +120,7 @@ static bool has_sums(int version)
 	return version >= 3 && version % 2 == 1;
 }
 
-enum err sql_schema_raise(struct sql_conn *c, int *version)
+enum err sql_schema_upgrade(struct sql_conn *c, int *version)
 {
 	char text[100];
 	int to = has_sums(*version) ? SQL_SCHEMA_VERSION : SQL_SCHEMA_UNSEALED;

@@ -25,9 +25,10 @@
 
 /* In a new, empty file. */
 enum err sql_schema_create(struct sql_conn *c);
-/* Inside a transaction.  From a version below 4, it has to write the sum of the files' sizes, too.
- * *version: the store's. */
-enum err sql_schema_raise(struct sql_conn *c, int *version);
+/* Upgrades the schema inside a transaction.  From a version below 4, the caller also writes the sum of
+ * the sizes of files.
+ * *version: the store's, then the new one. */
+enum err sql_schema_upgrade(struct sql_conn *c, int *version);
 /* The part of it that is about empty files, for a store of this schema that has such. */
 enum err sql_schema_empty_rows(struct sql_conn *c);
 enum err sql_schema_version(struct sql_conn *c, int *ret);

@@ -31,10 +31,10 @@ struct sql_set;
 struct sql_store {
 	struct store base;
 	char *path;
-	int hold_fd;     /* closed last (hold.h) */
-	int wal_fd;      /* -1 where read-only */
-	int raised_from; /* the schema at open, where it was raised; 0 */
-	char *kept_copy; /* of before (upgrade.h); NULL */
+	int hold_fd;       /* closed last (hold.h) */
+	int wal_fd;        /* -1 where read-only */
+	int upgraded_from; /* the schema at open, before this opening upgraded it; 0 */
+	char *kept_copy;   /* of before (upgrade.h); NULL */
 	bool read_only;
 	bool has_index; /* of the log, made by reading; it goes when the store is closed */
 	struct sql_pool readers;
@@ -132,7 +132,7 @@ void sql_reclaimer_stop(struct sql_store *st);
 /* ---- open.c ---- */
 
 /* Of a store that is held (hold.h), whose header was looked at: read_only says how.  Sets
- * has_index, wal_fd, readers, writer and the counters; raises the schema where that is due.
+ * has_index, wal_fd, readers, writer and the counters; upgrades an older schema.
  * Whatever it comes to, sql_close_files() follows.  ERR_BUSY: another process has the log.
  * ERR_READ_ONLY: a log is to be replayed first; errors of SQLite and of sql_upgrade(). */
 enum err sql_open_files(struct sql_store *st, struct err_detail *detail);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Copy, then raise, in one opening: so the copy is the last state of the older schema, and there
+ * Copies, then upgrades, in one opening: so the copy is the last state of the older schema, and there
  * is one for each upgrade.  Who is killed between the two finds the copy again by its bytes. */
 #include "store/sqlite/upgrade.h"
 
@@ -17,7 +17,7 @@
 
 #define NAMES_MAX 100
 
-static enum err raise_schema(struct sql_writer *w)
+static enum err upgrade_schema(struct sql_writer *w)
 {
 	struct sql_counters before = w->now;
 	size_t unused;
@@ -138,8 +138,8 @@ enum err sql_upgrade(struct sql_store *st, struct err_detail *detail)
 			from, err_text(e), stem);
 	free(stem);
 	if (e == ERR_OK)
-		e = raise_schema(&st->writer);
+		e = upgrade_schema(&st->writer);
 	if (e == ERR_OK)
-		st->raised_from = from;
+		st->upgraded_from = from;
 	return e;
 }

@@ -342,7 +342,7 @@ def test_BK5_a_store_from_before_queues_is_upgraded(rowfs, older, mount):
 def test_a_mount_says_in_its_log_that_it_kept_a_copy(rowfs, older, mount):
     m = mount(older)
     m.umount()
-    assert f"schema version 1, and is raised now; a copy as it was is {older}.v1" in m.log()
+    assert f"schema version 1, and is upgraded; a copy as it was is {older}.v1" in m.log()
 
 
 def test_another_file_of_the_copys_name_is_left_alone(rowfs, older, work):

@@ -134,7 +134,7 @@ static bool are_done(struct client *c, struct span table, const struct cloud_cha
 	return done;
 }
 
-enum err cloud_change_settle(struct client *c, struct span table,
+enum err cloud_change_resolve(struct client *c, struct span table,
 	const struct cloud_change *changes, size_t n, bool again, enum err e,
 	char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail)
 {
@@ -175,7 +175,7 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 		memcpy(etag, sent.p, sent.n);
 		etag[sent.n] = 0;
 	}
-	e = cloud_change_settle(
+	e = cloud_change_resolve(
 		c, table, change, 1, again, e, (char(*)[CLOUD_ETAG_MAX])etag, detail);
 	http_response_fini(&answer);
 	buf_fini(&path);

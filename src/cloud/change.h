@@ -56,7 +56,7 @@ struct span cloud_change_condition(const struct cloud_change *change);
  * the n rows of changes that are all done or none.  One row alone tells nothing: it may have been as its change
  * leaves it before.  ERR_OK: each is as its change leaves it; etags (may be NULL) gets their ETags.
  * ERR_OUTCOME_UNKNOWN: one is not, but somebody may have changed it since.  Other errors stay. */
-enum err cloud_change_settle(struct client *c, struct span table,
+enum err cloud_change_resolve(struct client *c, struct span table,
 	const struct cloud_change *changes, size_t n, bool again, enum err e,
 	char (*etags)[CLOUD_ETAG_MAX], struct err_detail *detail);
 

@@ -312,7 +312,7 @@ TEST(calls_move_the_document_as_the_table_says)
 
 static void show(struct stage *s)
 {
-	(void)stage_settle(world.fs, s);
+	(void)stage_create_name(world.fs, s);
 }
 
 static void show_on_full_disk(struct stage *s)

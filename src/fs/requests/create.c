@@ -55,7 +55,7 @@ static void create_row(
 	stage_opened(fs, s, ctx->uid, (fi->flags & O_TRUNC) != 0);
 	/* Who only reads changes nothing later, when the mount may be read-only. */
 	if ((fi->flags & O_ACCMODE) == O_RDONLY)
-		(void)stage_settle(fs, s);
+		(void)stage_create_name(fs, s);
 	struct stat st;
 	stage_stat(fs, s, &st);
 	reply_create(c, s->nid, &st, 0, h, fi);

@@ -266,7 +266,7 @@ static void staged_sync(struct fuse_call *c, struct handle *h)
 
 static enum err staged_lock_id(struct fs *fs, const struct handle *h, bool shows, uint64_t *ret)
 {
-	enum err e = shows ? stage_settle(fs, h->stage) : ERR_OK;
+	enum err e = shows ? stage_create_name(fs, h->stage) : ERR_OK;
 	uint64_t id = stage_item(h->stage).id;
 	*ret = id != 0 ? id : h->nid;
 	return e;

@@ -232,12 +232,12 @@ static void on_set_ended(void *arg, uint64_t id)
 
 /* The kernel refuses that while a file is open for writing, but tells us of the last close, which
  * may commit, when who closed has gone on. */
-#define SETTLE_TRIES 10000
-static void on_settle(void *arg)
+#define DRAIN_TRIES 10000
+static void on_drain(void *arg)
 {
 	struct fs *fs = arg;
 	const struct timespec step = { .tv_nsec = 1000000 };
-	for (int i = 0; i < SETTLE_TRIES && atomic_load(&fs->open_quota->writers) > 0 &&
+	for (int i = 0; i < DRAIN_TRIES && atomic_load(&fs->open_quota->writers) > 0 &&
 		!fuse_session_exited(fs->session);
 		i++)
 		nanosleep(&step, NULL);
@@ -249,7 +249,7 @@ static void on_settle(void *arg)
 static const struct set_watch set_watch = { .keep = on_keep,
 	.begins = on_set_begins,
 	.ended = on_set_ended,
-	.settle = on_settle };
+	.drain = on_drain };
 
 void events_start(struct fs *fs)
 {

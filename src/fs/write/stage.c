@@ -309,7 +309,7 @@ void stage_read(struct stage *s, uint64_t offset, size_t n, struct buf *out)
 	mutex_unlock(&s->lock);
 }
 
-static enum err settle_locked(struct fs *fs, struct stage *s)
+static enum err create_name_locked(struct fs *fs, struct stage *s)
 {
 	lock_assert_held(&s->lock);
 	if (stage__item(s) != 0)
@@ -350,17 +350,17 @@ struct item stage_item(struct stage *s)
 	return held;
 }
 
-enum err stage_settle(struct fs *fs, struct stage *s)
+enum err stage_create_name(struct fs *fs, struct stage *s)
 {
 	mutex_lock(&s->lock);
-	enum err e = settle_locked(fs, s);
+	enum err e = create_name_locked(fs, s);
 	mutex_unlock(&s->lock);
 	return e;
 }
 
-static enum err settle_and_tell(struct fs *fs, struct stage *s, const char *call)
+static enum err create_name_or_tell(struct fs *fs, struct stage *s, const char *call)
 {
-	enum err e = settle_locked(fs, s);
+	enum err e = create_name_locked(fs, s);
 	if (e != ERR_OK)
 		tell(fs, s, call, e, NULL, "");
 	return e;
@@ -396,14 +396,14 @@ enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 	mutex_lock(&s->lock);
 	bool edited = stage_is_edited(&s->is);
 	if (!edited)
-		e = settle_and_tell(fs, s, "close");
+		e = create_name_or_tell(fs, s, "close");
 	if (e == ERR_OK && by_opener) {
 		if (edited)
 			e = finish(fs, s, "close");
 		else if (s->is.document == DOC_EMPTIED)
 			e = refuse(fs, s, "close", ERR_EMPTY, NULL);
 		if (e != ERR_OK)
-			(void)settle_locked(fs, s); /* the new name stays, whatever comes */
+			(void)create_name_locked(fs, s); /* the new name stays, whatever comes */
 	}
 	mutex_unlock(&s->lock);
 	return e;
@@ -412,8 +412,8 @@ enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener)
 enum err stage_fsync(struct fs *fs, struct stage *s)
 {
 	mutex_lock(&s->lock);
-	enum err e =
-		stage_is_edited(&s->is) ? finish(fs, s, "fsync") : settle_and_tell(fs, s, "fsync");
+	enum err e = stage_is_edited(&s->is) ? finish(fs, s, "fsync")
+					     : create_name_or_tell(fs, s, "fsync");
 	mutex_unlock(&s->lock);
 	return e;
 }
@@ -461,7 +461,7 @@ void stage_close(struct fs *fs, struct stage *s)
 		(void)finish(fs, s, "close");
 	else if (has_more_refused(s))
 		(void)refuse(fs, s, "write", s->refused.error, NULL);
-	(void)settle_locked(fs, s);
+	(void)create_name_locked(fs, s);
 	s->commit.if_match = MATCH_UNSET;
 	mutex_unlock(&s->lock);
 }

@@ -5,7 +5,7 @@
  *
  * Its states stand in stage_state.h.  The calls go one way: stages.c, stage.c, stage_commit.c,
  * stage_check.c, stage_state.c.  A stage of a new name becomes visible as a row without a document
- * as soon as anyone could see the name (stage_settle). */
+ * as soon as anyone could see the name (stage_create_name). */
 #ifndef FS_WRITE_STAGE_H
 #define FS_WRITE_STAGE_H
 
@@ -147,6 +147,6 @@ void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
 /* Returns id and version of what holds its name; id 0: nothing does. */
 struct item stage_item(struct stage *s);
 /* Makes a new name visible: as a row without a document. */
-enum err stage_settle(struct fs *fs, struct stage *s);
+enum err stage_create_name(struct fs *fs, struct stage *s);
 
 #endif

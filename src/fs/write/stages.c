@@ -212,7 +212,7 @@ void stages_expose(struct fs *fs, struct stages *t, uint64_t dir_id, const char 
 	/* First: a stage that is added meanwhile is seen below, or gets another node than before. */
 	atomic_fetch_add(name != NULL ? &t->given[bucket_of(dir_id, name)] : &t->given_any, 1);
 	while (atomic_load(&t->count) > 0 && (s = expose_some(t, dir_id, name)) != NULL) {
-		(void)stage_settle(fs, s);
+		(void)stage_create_name(fs, s);
 		stages_unref(fs, t, s);
 	}
 }

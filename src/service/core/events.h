@@ -41,7 +41,7 @@ struct set_watch {
 	void (*ended)(void *arg, uint64_t token);
 	/* The kernel admits no new writes: returns when those that it admitted before have
 	 * ended. */
-	void (*settle)(void *arg);
+	void (*drain)(void *arg);
 };
 /* Adds these callbacks until the subscriber unsubscribes. */
 void service_watch_sets(struct service *s, const struct set_watch *watch);

@@ -187,7 +187,7 @@ void service_set_read_only(struct service *s, bool read_only)
 	 * control file. */
 	rwlock_rdlock(&s->events_lock);
 	if (read_only && s->set_watch != NULL)
-		s->set_watch->settle(s->event_arg);
+		s->set_watch->drain(s->event_arg);
 	rwlock_unlock(&s->events_lock);
 	atomic_store(&s->read_only, read_only);
 	if (!read_only)

@@ -160,7 +160,7 @@ void views_close(struct view *v)
 	if (!v->ended)
 		views_take_out(v);
 	v->streams = false;
-	views_settle(v);
+	views_unlock_and_close(v);
 }
 
 enum err view_begin(struct view *v, struct store_view **ret)
@@ -179,7 +179,7 @@ void view_end(struct view *v)
 {
 	mutex_lock(&v->views->lock);
 	v->uses--;
-	views_settle(v);
+	views_unlock_and_close(v);
 }
 
 /* ---- snapshots ---- */
@@ -349,7 +349,7 @@ void views_free(struct views *vs)
 		BUG_ON(v->uses > 0 || v->streams);
 		mutex_lock(&vs->lock);
 		views_take_out(v);
-		views_settle(v);
+		views_unlock_and_close(v);
 	}
 	mutex_destroy(&vs->lock);
 	pthread_cond_destroy(&vs->wake);

@@ -28,7 +28,7 @@ struct view_info views_info_of(const struct view *v, uint64_t log)
 	return info;
 }
 
-void views_settle(struct view *v)
+void views_unlock_and_close(struct view *v)
 {
 	lock_assert_held(&v->views->lock);
 	struct views *vs = v->views;
@@ -83,7 +83,7 @@ void views_end(struct view *v, uint64_t log, const char *why)
 	views_take_out(v);
 	v->let_go = true;
 	vs->closing++;
-	views_settle(v);
+	views_unlock_and_close(v);
 	rwlock_rdlock(&vs->ended_lock);
 	if (vs->on_end != NULL)
 		vs->on_end(vs->on_end_arg, &info, why);

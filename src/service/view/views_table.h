@@ -67,7 +67,7 @@ struct view_info views_info_of(const struct view *v, uint64_t log);
 void views_give_place(struct views *vs);
 void views_take_out(struct view *v);
 /* Releases the lock, then closes and frees what is no longer used. */
-void views_settle(struct view *v);
+void views_unlock_and_close(struct view *v);
 /* Ends a view: removes it from the list, closes it unless it is in use, and reports it.  why as in
  * view_ended_fn.  Releases the lock. */
 void views_end(struct view *v, uint64_t log, const char *why);

@@ -21,8 +21,8 @@
 
 /* ---- closing ---- */
 
-/* Gives back what was reserved ahead, and leaves no log behind. */
-static void settle(struct sql_store *st)
+/* Gives back the ids and versions that were reserved ahead, and empties the log. */
+static void save_and_checkpoint(struct sql_store *st)
 {
 	struct sql_writer *w = &st->writer;
 	int64_t high = atomic_load(&st->version_high);
@@ -51,7 +51,7 @@ void sql_close_files(struct sql_store *st)
 		sql_dirs_drop(&st->writer);
 		item_fini(&st->writer.memo_key);
 		if (st->wal_fd >= 0 && st->writer.next_id > 0) /* else they were never read */
-			settle(st);
+			save_and_checkpoint(st);
 	}
 	if (st->wal_fd >= 0)
 		(void)close(st->wal_fd);

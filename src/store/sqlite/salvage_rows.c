@@ -122,7 +122,7 @@ static enum err on_count(struct sql_salvage *s, sqlite3_stmt *st)
 	return ERR_OK;
 }
 
-static const char settle[] =
+static const char remaining_sums[] =
 	/* Pieces of no file, behind its end or of a wrong size. */
 	"DELETE FROM chunk WHERE n<0 OR length(data) NOT BETWEEN 1 AND 16384 OR NOT EXISTS"
 	"(SELECT 1 FROM obj o CROSS JOIN item i ON" SALVAGE_AT("i",
@@ -171,6 +171,6 @@ enum err sql_salvage_mend_rows(struct sql_salvage *s)
 	if (e == ERR_OK)
 		e = sql_salvage_each(s, counts, on_count);
 	if (e == ERR_OK)
-		e = sql_exec(s->c, settle);
+		e = sql_exec(s->c, remaining_sums);
 	return e == ERR_OK ? set_counters(s) : e;
 }

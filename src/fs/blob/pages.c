@@ -113,20 +113,47 @@ enum err blob_pages_resize(
 }
 
 static enum err write_at(struct fs *fs, const struct blob_pages *p,
-	const struct blob_conditions *conditions, uint64_t offset, struct span bytes,
-	struct err_detail *detail)
+	const struct blob_conditions *conditions, struct blob_writer *w, uint64_t offset,
+	struct span bytes, struct err_detail *detail)
 {
 	struct page_target t = target(fs, p, conditions);
 	struct page_result done;
-	if (offset + bytes.n > PAGE_BLOB_MAX_BYTES)
-		return check_size(offset + bytes.n, detail);
+	uint64_t end = offset + bytes.n;
+	if (end > PAGE_BLOB_MAX_BYTES)
+		return check_size(end, detail);
 	t.grows = true;
-	return gone(pages_patch(&t, offset, bytes, &done, detail));
+	enum err e = gone(pages_patch(&t, offset, bytes, &done, detail));
+	if (e != ERR_OK)
+		return e;
+	w->etag = done.etag;
+	w->written = end > w->written ? end : w->written;
+	if (done.grew && end % BLOB_PAGE_BYTES != 0)
+		w->filled = end + BLOB_PAGE_BYTES - end % BLOB_PAGE_BYTES;
+	return ERR_OK;
+}
+
+static bool has_filled(const struct blob_writer *w)
+{
+	return w->written < w->filled;
+}
+
+enum err blob_writer_check(struct fs *fs, const struct blob_pages *p, const struct blob_writer *w,
+	struct err_detail *detail)
+{
+	struct blob_info b;
+	if (!has_filled(w) || blob_pages_find(fs, p, &b) != ERR_OK)
+		return ERR_OK;
+	bool unchanged = b.record.etag == w->etag;
+	blob_info_fini(&b);
+	return unchanged
+		? err_set(detail, ERR_OUT_OF_RANGE,
+			  "The size of a page blob is a multiple of 512: zeros fill its last page.")
+		: ERR_OK;
 }
 
 /* Another writer may append at the same time. */
-static enum err append_pages(
-	struct fs *fs, const struct blob_pages *p, struct span bytes, struct err_detail *detail)
+static enum err append_pages(struct fs *fs, const struct blob_pages *p, struct blob_writer *w,
+	struct span bytes, struct err_detail *detail)
 {
 	enum err e = ERR_BLOB_CONDITION;
 	for (int i = 0; e == ERR_BLOB_CONDITION && i < APPEND_TRIES; i++) {
@@ -135,19 +162,21 @@ static enum err append_pages(
 		if (e != ERR_OK)
 			return e;
 		const struct blob_conditions only = { .match = b.record.etag };
-		e = write_at(fs, p, &only, b.record.size, bytes, detail);
+		uint64_t size = b.record.size;
+		e = write_at(fs, p, &only, w,
+			has_filled(w) && w->filled == size ? w->written : size, bytes, detail);
 		blob_info_fini(&b);
 	}
 	return e;
 }
 
-enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, bool append, uint64_t offset,
-	struct span bytes, struct err_detail *detail)
+enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, struct blob_writer *w,
+	uint64_t offset, struct span bytes, struct err_detail *detail)
 {
 	if (bytes.n == 0)
 		return ERR_OK;
-	return append ? append_pages(fs, p, bytes, detail)
-		      : write_at(fs, p, &no_conditions, offset, bytes, detail);
+	return w->append ? append_pages(fs, p, w, bytes, detail)
+			 : write_at(fs, p, &no_conditions, w, offset, bytes, detail);
 }
 
 /* ---- holes ---- */

@@ -14,6 +14,15 @@ struct blob_pages {
 	uint64_t extent;
 };
 
+/* What one open file writes.  The kernel cuts a long write(2) anywhere, so only the last byte of all
+ * writes has to end a page. */
+struct blob_writer {
+	bool append;
+	uint64_t written; /* the highest end of a write */
+	uint64_t filled;  /* the end of the last page that was filled with zeros as the blob grew */
+	int64_t etag;     /* of the blob after the last write */
+};
+
 /* Makes an empty one where no blob is, or in place of the empty block blob `old`, whose properties and
  * metadata it keeps.  Sets *ret_extent.  ERR_BLOB_EXISTS; ERR_BLOB_CONDITION: it has changed; the errors of
  * page_blob_create(). */
@@ -24,10 +33,14 @@ enum err blob_pages_find(struct fs *fs, const struct blob_pages *p, struct blob_
 /* Appends up to n bytes. */
 enum err blob_pages_read(
 	struct fs *fs, const struct blob_pages *p, uint64_t offset, size_t n, struct buf *out);
-/* Writes bytes at the offset, or behind the end (append).  Behind the end the blob grows: ERR_OUT_OF_RANGE
- * unless it then has whole pages.  The errors of pages_patch(). */
-enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, bool append, uint64_t offset,
-	struct span bytes, struct err_detail *detail);
+/* Writes bytes at the offset, or (append) behind the end, which is within the last page if the writer has
+ * filled that one.  The blob grows to whole pages.  The errors of pages_patch(). */
+enum err blob_pages_write(struct fs *fs, const struct blob_pages *p, struct blob_writer *w,
+	uint64_t offset, struct span bytes, struct err_detail *detail);
+/* ERR_OUT_OF_RANGE: the writes ended within a page, whose rest was filled with zeros, and nobody has
+ * changed the blob since. */
+enum err blob_writer_check(struct fs *fs, const struct blob_pages *p, const struct blob_writer *w,
+	struct err_detail *detail);
 /* ERR_OUT_OF_RANGE: not whole pages.  ERR_FILE_TOO_LARGE: above PAGE_BLOB_MAX_BYTES. */
 enum err blob_pages_resize(
 	struct fs *fs, const struct blob_pages *p, uint64_t size, struct err_detail *detail);

@@ -15,7 +15,7 @@ struct read_file {
 	struct vfile file; /* first */
 	uint64_t container;
 	struct blob_info blob; /* owned */
-	bool append;
+	struct blob_writer writer;
 };
 
 static struct blob_pages pages_of(const struct read_file *f)
@@ -46,9 +46,16 @@ static enum err file_read(
 static enum err file_write(
 	struct vfile *file, const struct caller *call, uint64_t offset, struct span bytes)
 {
+	struct read_file *f = (struct read_file *)file;
+	const struct blob_pages p = pages_of(f);
+	return blob_pages_write(file->fs, &p, &f->writer, offset, bytes, call->detail);
+}
+
+static enum err file_close(struct vfile *file, const struct caller *call)
+{
 	const struct read_file *f = (const struct read_file *)file;
 	const struct blob_pages p = pages_of(f);
-	return blob_pages_write(file->fs, &p, f->append, offset, bytes, call->detail);
+	return blob_writer_check(file->fs, &p, &f->writer, call->detail);
 }
 
 static enum err file_seek(struct vfile *file, bool hole, uint64_t offset, uint64_t *ret)
@@ -105,6 +112,7 @@ static const struct vfile_ops written_ops = {
 	.allocate = file_allocate,
 	.read = file_read,
 	.write = file_write,
+	.close = file_close,
 	.holds = file_holds,
 	.free = file_free,
 };
@@ -117,7 +125,7 @@ enum err read_file_open(
 		blob_info_fini(blob);
 		return ERR_NO_MEMORY;
 	}
-	f->append = (flags & O_APPEND) != 0;
+	f->writer.append = (flags & O_APPEND) != 0;
 	f->file = (struct vfile){ .ops = (flags & O_ACCMODE) != O_RDONLY ? &written_ops
 			: blob->record.type == BLOB_PAGES                ? &pages_ops
 									 : &file_ops,

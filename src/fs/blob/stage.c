@@ -2,7 +2,6 @@
  * The content of a staged write, and its commit. */
 #include "fs/blob/stage.h"
 
-#include "fs/blob/pages.h"
 #include "fs/blob/room.h"
 #include "fs/blob/stage_parts.h"
 #include "service/blobs/blobs.h"
@@ -135,12 +134,20 @@ static enum err read_pages(
 	return blob_pages_read(fs, &p, offset, n, out);
 }
 
-static enum err write_pages(struct fs *fs, struct blob_stage *s, bool append, uint64_t offset,
-	struct span bytes, struct err_detail *detail)
+static enum err write_pages(struct fs *fs, struct blob_stage *s, struct blob_writer *w,
+	uint64_t offset, struct span bytes, struct err_detail *detail)
 {
 	char name[BLOB_NAME_BYTES];
 	const struct blob_pages p = pages_of(fs, s, name);
-	return blob_pages_write(fs, &p, append, offset, bytes, detail);
+	return blob_pages_write(fs, &p, w, offset, bytes, detail);
+}
+
+enum err blob_stage_check(
+	struct fs *fs, struct blob_stage *s, const struct blob_writer *w, struct err_detail *detail)
+{
+	char name[BLOB_NAME_BYTES];
+	const struct blob_pages p = pages_of(fs, s, name);
+	return blob_writer_check(fs, &p, w, detail);
 }
 
 static enum err resize_pages(
@@ -228,16 +235,16 @@ enum err blob_stage_read(
 	return e;
 }
 
-enum err blob_stage_write(struct fs *fs, struct blob_stage *s, bool append, uint64_t offset,
-	struct span bytes, struct err_detail *detail)
+enum err blob_stage_write(struct fs *fs, struct blob_stage *s, struct blob_writer *w,
+	uint64_t offset, struct span bytes, struct err_detail *detail)
 {
 	mutex_lock(&s->lock);
 	if (blob_stage_is_pages(s)) {
 		mutex_unlock(&s->lock);
-		return write_pages(fs, s, append, offset, bytes, detail);
+		return write_pages(fs, s, w, offset, bytes, detail);
 	}
 	enum err e = load(fs, s, UINT64_MAX);
-	offset = append ? s->size : offset;
+	offset = w->append ? s->size : offset;
 	if (e == ERR_OK)
 		e = write_all(s->fd, offset, bytes.p, bytes.n);
 	if (e == ERR_OK) {

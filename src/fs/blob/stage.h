@@ -6,6 +6,7 @@
 #define FS_BLOB_STAGE_H
 
 #include "fs/blob/find.h"
+#include "fs/blob/pages.h"
 #include "fs/core/virtual.h"
 
 struct blob_stages;
@@ -64,9 +65,12 @@ enum err blob_stage_make_pages(struct fs *fs, struct blob_stage *s, struct err_d
 uint64_t blob_stage_size(const struct blob_stage *s);
 enum err blob_stage_read(
 	struct fs *fs, struct blob_stage *s, uint64_t offset, size_t n, struct buf *out);
-/* append: at the end, whatever the offset. */
-enum err blob_stage_write(struct fs *fs, struct blob_stage *s, bool append, uint64_t offset,
-	struct span bytes, struct err_detail *detail);
+/* w->append: at the end, whatever the offset. */
+enum err blob_stage_write(struct fs *fs, struct blob_stage *s, struct blob_writer *w,
+	uint64_t offset, struct span bytes, struct err_detail *detail);
+/* That of blob_writer_check(), of a page blob. */
+enum err blob_stage_check(struct fs *fs, struct blob_stage *s, const struct blob_writer *w,
+	struct err_detail *detail);
 /* A write was refused before the stage saw it.  After a refused write nothing is committed until the
  * content is cut to nothing. */
 void blob_stage_lose(struct blob_stage *s, enum err e);

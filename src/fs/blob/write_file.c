@@ -11,7 +11,7 @@
 struct write_file {
 	struct vfile file; /* first */
 	struct blob_stage *stage;
-	bool append;
+	struct blob_writer writer;
 	bool writes; /* else it reads what another descriptor writes, and commits nothing */
 	uint64_t container;
 	char name[LIMIT_FILE_NAME_BYTES + 1]; /* for the reason of a refusal */
@@ -32,7 +32,7 @@ static enum err file_read(
 static enum err file_write(
 	struct vfile *f, const struct caller *call, uint64_t offset, struct span bytes)
 {
-	return blob_stage_write(f->fs, own(f)->stage, own(f)->append, offset, bytes, call->detail);
+	return blob_stage_write(f->fs, own(f)->stage, &own(f)->writer, offset, bytes, call->detail);
 }
 
 static enum err file_seek(struct vfile *f, bool hole, uint64_t offset, uint64_t *ret)
@@ -55,7 +55,9 @@ static enum err commit(struct vfile *f, bool durable, struct err_detail *detail)
 
 static enum err file_close(struct vfile *f, const struct caller *call)
 {
-	return commit(f, false, call->detail);
+	enum err e = commit(f, false, call->detail);
+	return e == ERR_OK ? blob_stage_check(f->fs, own(f)->stage, &own(f)->writer, call->detail)
+			   : e;
 }
 
 static enum err file_sync(struct vfile *f, const struct caller *call)
@@ -103,7 +105,7 @@ enum err write_file_open(struct fs *fs, uint64_t container, struct span name, ui
 		return ERR_NO_MEMORY;
 	f->file =
 		(struct vfile){ .ops = &file_ops, .fs = fs, .lock_id = blob_ino(container, name) };
-	f->append = (flags & O_APPEND) != 0;
+	f->writer.append = (flags & O_APPEND) != 0;
 	f->writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
 	f->container = container;
 	memcpy(f->name, name.p, name.n < sizeof(f->name) ? name.n : sizeof(f->name) - 1);

@@ -27,6 +27,7 @@ struct page_work {
 
 	uint64_t extent;
 	uint64_t next;  /* where the next step begins */
+	bool grew;      /* the record, in the last step */
 	int64_t number; /* the sequence number after it */
 
 	/* The changes of the pieces, and what they borrow. */
@@ -203,15 +204,15 @@ static enum err check_size(uint64_t size, struct err_detail *detail)
 }
 
 /* Has the record contain the range. */
-static enum err cover_range(
-	const struct page_work *p, struct blob_record *ret, struct err_detail *detail)
+static enum err cover_range(struct page_work *p, struct blob_record *ret, struct err_detail *detail)
 {
-	if (p->end <= ret->size)
+	p->grew = p->end > ret->size;
+	if (!p->grew)
 		return ERR_OK;
 	if (!p->grows)
 		return ERR_PAGE_RANGE;
 	ret->size = p->end;
-	return check_size(p->padded != NULL ? p->fill_from : p->end, detail);
+	return check_size(p->end, detail);
 }
 
 /* Reads what stays of the first and the last page. */
@@ -281,7 +282,7 @@ static enum err run(const struct page_target *t, struct page_work *p, struct pag
 		p->sequence = NULL;
 		w.conditions = &rest;
 	} while (e == ERR_OK && p->next < p->end);
-	*ret = (struct page_result){ w.etag, p->number };
+	*ret = (struct page_result){ w.etag, p->number, p->grew };
 	work_fini(p);
 	return e;
 }
@@ -359,7 +360,7 @@ enum err page_blob_create(const struct page_target *t, const struct page_blob_ne
 	if (e == ERR_OK)
 		e = blob_change(&w, make_create, &copy);
 	blob_upload_free(w.upload);
-	*ret = (struct page_result){ w.etag, to->sequence };
+	*ret = (struct page_result){ w.etag, to->sequence, false };
 	return e;
 }
 
@@ -433,7 +434,7 @@ enum err page_blob_edit(const struct page_target *t, const struct page_blob_edit
 		m.pages.begun = m.pages.extent;
 		w.conditions = &rest;
 	} while (e == ERR_OK && !m.done);
-	*ret = (struct page_result){ w.etag, m.pages.number };
+	*ret = (struct page_result){ w.etag, m.pages.number, false };
 	work_fini(&m.pages);
 	return e;
 }

@@ -27,12 +27,13 @@ struct page_target {
 	const struct sequence_conditions *sequence; /* NULL: none */
 	uint64_t extent; /* the content that is meant; another one is ERR_BLOB_NOT_FOUND.  0: any */
 	bool lazy;       /* the change need not survive a power cut when the call returns */
-	bool grows;      /* bytes behind the end make the blob larger, in the same step */
+	bool grows; /* bytes behind the end make the blob larger, to whole pages, in the same step */
 };
 
 /* The state of the blob after the change. */
 struct page_result {
 	int64_t etag, sequence;
+	bool grew; /* by bytes behind the end */
 };
 
 struct page_blob_new {
@@ -51,8 +52,8 @@ enum err page_blob_create(const struct page_target *t, const struct page_blob_ne
  * ERR_SEQUENCE_CONDITION, those of blob_conditions_write(); ERR_THROTTLED. */
 enum err pages_write(const struct page_target *t, uint64_t offset, struct span bytes,
 	struct page_result *ret, struct err_detail *detail);
-/* The same for bytes at any offset: the rest of the first and the last page stays.  ERR_OUT_OF_RANGE: the
- * blob would grow to a size that is not of whole pages. */
+/* The same for bytes at any offset: the rest of the first and the last page stays; behind the end it is
+ * zeros. */
 enum err pages_patch(const struct page_target *t, uint64_t offset, struct span bytes,
 	struct page_result *ret, struct err_detail *detail);
 /* Clears whole pages: they are zeros, and valid no more.  Up to 4 MiB that is one step; a longer range

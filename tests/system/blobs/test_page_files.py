@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import random
 import re
@@ -144,8 +145,6 @@ def test_BL92_a_size_is_of_whole_pages(rest, make):
     for size in 1, 513, 1535:
         with raises("EINVAL"):
             os.ftruncate(fd, size)
-    with raises("EINVAL"):
-        os.pwrite(fd, b"y" * 513, 1024)
     with raises("EFBIG"):
         os.ftruncate(fd, TIB8 + 512)
     assert body(rest) == b"x" * 1024
@@ -160,6 +159,66 @@ def test_BL92_a_size_is_of_whole_pages(rest, make):
     with open(rest.dir / "disk", "wb"):
         pass
     assert body(rest) == b"" and xattr(rest.dir / "disk", "blob_type") == "page"
+
+
+def unaligned(n):
+    """Bytes behind a page's boundary, where no end of a page of memory ends a page of a blob."""
+    data, memory = os.urandom(n), mmap.mmap(-1, n + 4096)
+    memory[100:100 + n] = data
+    return data, memoryview(memory)[100:100 + n]
+
+
+@pytest.mark.parametrize("append", [0, os.O_APPEND])
+@pytest.mark.parametrize("n", [(1 << 20) - 4096, 1 << 20, (1 << 20) + 512, (3 << 20) + 512])
+@pytest.mark.parametrize("old", [True, False])
+def test_BL92_a_write_of_any_length_and_buffer_goes_on_behind_the_end(rest, make, append, n, old):
+    """The kernel cuts a write of more than 1 MiB where a page of its buffer ends."""
+    make(512)
+    if old:
+        fd = os.open(rest.dir / "disk", os.O_WRONLY | append)
+    else:
+        fd = os.open(rest.dir / "new", os.O_WRONLY | os.O_CREAT | append)
+        os.ftruncate(fd, 512)
+    data, memory = unaligned(n)
+    assert os.pwrite(fd, memory, 512) == n
+    os.close(fd)
+    assert rest.get(DISK if old else "/photos/new").body == bytes(512) + data
+
+
+@pytest.mark.parametrize("append", [0, os.O_APPEND])
+def test_BL92_pieces_of_any_length_fill_pages(rest, make, append):
+    make(512)
+    data = os.urandom(5 * 300 + 36)
+    with open(rest.dir / "disk", "r+b" if not append else "ab", buffering=0) as f:
+        f.seek(512)
+        for at in range(0, len(data), 300):
+            f.write(data[at:at + 300])
+    assert body(rest) == bytes(512) + data
+
+
+@pytest.mark.parametrize("n, whole", [(511, False), (512, True), (513, False), (1024, True)])
+def test_BL92_close_tells_of_a_page_that_zeros_fill(rest, make, n, whole):
+    make(512)
+    fd = os.open(rest.dir / "disk", os.O_WRONLY)
+    assert os.pwrite(fd, b"y" * n, 512) == n
+    if whole:
+        os.close(fd)
+    else:
+        with raises("EINVAL"):
+            os.close(fd)
+        assert "zeros fill its last page" in tools.reason(rest.dir / "disk")
+    assert body(rest) == bytes(512) + (b"y" * n).ljust((n + 511) // 512 * 512, b"\0")
+
+
+@pytest.mark.parametrize("change", ["os.ftruncate(fd, 1024)", "os.ftruncate(fd, 0)",
+                                    "os.pwrite(other, b'z' * 24, 1000)"])
+def test_BL92_a_size_that_somebody_sets_is_no_error_of_close(rest, make, change):
+    other = make(512)
+    fd = os.open(rest.dir / "disk", os.O_WRONLY)
+    os.pwrite(fd, b"y" * 488, 512)
+    eval(change, {"os": os, "fd": fd, "other": other})
+    os.close(fd)
+    assert len(body(rest)) in (0, 1024)
 
 
 def test_BL93_a_lease_keeps_writers_away(rest, make):

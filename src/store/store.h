@@ -311,8 +311,9 @@ struct store_info {
 	bool remote;
 	uint64_t large_rows; /* a partition of so many rows is large; 0: of any number is fine */
 	uint64_t remote_bytes, remote_free;
-	uint64_t log_bytes; /* of that: write-ahead log */
-	uint64_t log_rest;  /* up to here the log is left as large as it is; 0: there is none */
+	uint64_t log_bytes;    /* of that: write-ahead log */
+	uint64_t cached_bytes; /* in memory: what only makes reads quicker */
+	uint64_t log_rest;     /* up to here the log is left as large as it is; 0: there is none */
 	uint64_t
 		file_bytes; /* sum of ordinary files' sizes; removed ones until they are reclaimed */
 	/* The same of the pieces of blobs, and their limit; UINT64_MAX: there is none. */

@@ -561,8 +561,6 @@ TEST(after_a_kill_every_acknowledged_set_is_there_and_no_half)
 	}
 }
 
-/* ---- a full disk ---- */
-
 static enum err put_big(struct store *s, uint64_t table, const char *rk, int64_t version, size_t n)
 {
 	char *body = malloc(n);
@@ -574,6 +572,54 @@ static enum err put_big(struct store *s, uint64_t table, const char *rk, int64_t
 	free(body);
 	return e;
 }
+
+/* ---- pages in memory ---- */
+
+static uint64_t cached_bytes(struct store *s)
+{
+	struct store_info info;
+	store_info(s, &info);
+	return info.cached_bytes;
+}
+
+/* Reads the row in several views that are open at once: each has a connection, and its own pages. */
+static void read_in_views(struct store *s, uint64_t table, size_t n)
+{
+	struct store_view *views[8];
+	for (size_t i = 0; i < n; i++) {
+		struct item partition, row;
+		CHECK_ERR(store_view_open(s, &views[i]), ERR_OK);
+		CHECK_ERR(
+			store_child(s, views[i], table, CLASS_KEYED, SPAN_LIT("p"), 0, &partition),
+			ERR_OK);
+		CHECK_ERR(store_child(s, views[i], partition.id, CLASS_KEYED, SPAN_LIT("r"),
+				  WANT_BODY, &row),
+			ERR_OK);
+		item_fini(&row);
+		item_fini(&partition);
+	}
+	for (size_t i = 0; i < n; i++)
+		store_view_close(s, views[i]);
+}
+
+TEST(pages_in_memory_are_counted_until_they_are_given_back)
+{
+	struct store *s = open_sqlite();
+	uint64_t table = make_table(s), empty = cached_bytes(s);
+	CHECK_ERR(put_big(s, table, "r", 1000, 200000), ERR_OK);
+	uint64_t written = cached_bytes(s);
+	CHECK(written > empty + 200000);
+	read_in_views(s, table, 8);
+	uint64_t read = cached_bytes(s);
+	CHECK(read > written + 8 * UINT64_C(200000));
+	read_in_views(s, table, 8);
+	CHECK_EQ_INT(cached_bytes(s), read);
+	store_give_back(s);
+	CHECK(cached_bytes(s) < written + UINT64_C(200000));
+	store_close(s);
+}
+
+/* ---- a full disk ---- */
 
 static void fill_up(const char *mount_point)
 {
@@ -742,6 +788,7 @@ static const struct check_test own[] = {
 	T(the_sum_of_files_is_right_after_a_set_that_adds_and_removes_as_much),
 	T(a_store_of_version_1_is_read_copied_and_upgraded),
 	T(after_a_kill_every_acknowledged_set_is_there_and_no_half),
+	T(pages_in_memory_are_counted_until_they_are_given_back),
 	T(a_full_disk_refuses_and_a_freed_one_goes_on),
 	T(writers_at_once_share_commits_and_syncs),
 	T(one_durable_set_is_one_sync),

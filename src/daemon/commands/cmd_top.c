@@ -7,6 +7,7 @@
 #include "daemon/core/hottest.h"
 #include "daemon/core/progress.h"
 #include "daemon/core/rows_out.h"
+#include "service/stats/memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,6 +22,12 @@
 struct line {
 	const char *front_end;
 	struct metrics_figures f; /* of this second */
+};
+
+/* Those that are of a moment. */
+struct figures {
+	struct store_info store;
+	struct memory_figures memory;
 };
 
 struct top {
@@ -93,7 +100,7 @@ static void add_line(struct json_build *b, const struct top *t, const struct lin
 }
 
 static enum err print_json(
-	const struct top *t, const struct store_info *info, const struct hottest *hottest)
+	const struct top *t, const struct figures *figures, const struct hottest *hottest)
 {
 	struct json_build b;
 	json_begin(&b);
@@ -102,9 +109,10 @@ static enum err print_json(
 		add_line(&b, t, &t->lines[i]);
 	json_close(&b);
 	hottest_add(&b, hottest);
-	json_add_count(&b, "bytes", info->bytes);
-	json_add_count(&b, "log_bytes", info->log_bytes);
-	json_add_count(&b, "commits", info->commits);
+	json_add_count(&b, "bytes", figures->store.bytes);
+	json_add_count(&b, "log_bytes", figures->store.log_bytes);
+	json_add_count(&b, "commits", figures->store.commits);
+	memory_add(&b, &figures->memory);
 	return json_end_print(&b, t->env->out);
 }
 
@@ -124,15 +132,28 @@ static void print_errors(const struct top *t, uint64_t n, const char *colour)
 		n > 0 ? t->palette.off : "");
 }
 
-static void print_text(
-	const struct top *t, const struct store_info *info, const struct hottest *hottest)
+static void print_sizes(const struct top *t, const struct figures *figures)
 {
-	char bytes[NUMBER_MAX], log[NUMBER_MAX], p50[NUMBER_MAX], p99[NUMBER_MAX];
+	const struct memory_figures *memory = &figures->memory;
+	char bytes[NUMBER_MAX], log[NUMBER_MAX];
+	FILE *out = t->env->out;
+	fprintf(out, "%s: %s on disk, of that log %s\n", t->env->store,
+		size_text(figures->store.bytes, bytes), size_text(figures->store.log_bytes, log));
+	fprintf(out, "memory %s", size_text(memory->process, bytes));
+	for (enum memory_cache i = 0; i < MEMORY_CACHES_; i++)
+		fprintf(out, "%s%s %s", i == 0 ? "; caches: " : ", ", memory_cache_name(i),
+			size_text(memory->caches[i], bytes));
+	fputs("\n\n", out);
+}
+
+static void print_text(
+	const struct top *t, const struct figures *figures, const struct hottest *hottest)
+{
+	char p50[NUMBER_MAX], p99[NUMBER_MAX];
 	FILE *out = t->env->out;
 	if (t->clears)
 		fputs(CLEAR, out);
-	fprintf(out, "%s: %s on disk, of that log %s\n\n", t->env->store,
-		size_text(info->bytes, bytes), size_text(info->log_bytes, log));
+	print_sizes(t, figures);
 	fprintf(out, "%s%-10s %-24s %10s %10s %10s %9s %9s%s\n", t->palette.bold, "front end",
 		"operation", "a second", "p50", "p99", "refused", "failed", t->palette.off);
 	for (size_t i = 0; i < t->n && i < LINES_MAX; i++) {
@@ -154,14 +175,15 @@ static void print_text(
 
 static enum err print(struct top *t, struct err_detail *why)
 {
-	struct store_info info;
+	struct figures figures;
 	struct hottest *hottest = hottest_partitions(t->env->service);
 	enum err e = ERR_OK;
-	store_info(service_store(t->env->service), &info);
+	store_info(service_store(t->env->service), &figures.store);
+	memory_figures(t->env->service, &figures.memory);
 	if (t->json)
-		e = print_json(t, &info, hottest);
+		e = print_json(t, &figures, hottest);
 	else
-		print_text(t, &info, hottest);
+		print_text(t, &figures, hottest);
 	free(hottest);
 	return e == ERR_OK ? rows_out_flush(t->env, why) : e;
 }
@@ -221,7 +243,7 @@ const struct command command_top = {
 	.synopsis = "STORE [--once] [--json] [--no-clear]",
 	.summary = "Shows what a served store is doing, once a second",
 	.help = "Lists the most frequent operations of this second by front end, their latencies (the\n"
-		"median, and what 99 of 100 did not exceed) and errors; the hottest partitions; bytes.\n"
+		"median, and what 99 of 100 did not exceed) and errors; the hottest partitions; bytes on disk, and in memory by cache.\n"
 		"Ctrl-C ends it.\n",
 	.options = options_,
 	.min_words = 1,

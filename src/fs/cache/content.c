@@ -37,6 +37,7 @@ struct contents {
 	struct entry *newest, *oldest; /* by when they were listed */
 	size_t max_bytes, max_count;
 	atomic_size_t pinned_bytes; /* changed under the lock */
+	_Atomic uint64_t *told;     /* of contents_tell_bytes(); NULL: nobody asks */
 	uint64_t hits, misses;
 };
 
@@ -74,9 +75,22 @@ void contents_free(struct contents *b)
 			next = e->next;
 			entry_free(e);
 		}
+	if (b->told != NULL)
+		atomic_store(b->told, 0);
 	mutex_destroy(&b->lock);
 	free(b->buckets);
 	free(b);
+}
+
+void contents_tell_bytes(struct contents *b, _Atomic uint64_t *ret)
+{
+	b->told = ret;
+}
+
+static void tell_bytes(struct contents *b)
+{
+	if (b->told != NULL)
+		atomic_store_explicit(b->told, b->bytes, memory_order_relaxed);
 }
 
 static struct entry *entry_of(const struct content *content)
@@ -146,6 +160,7 @@ static void unhash(struct contents *b, struct entry *e)
 	*at = e->next;
 	b->bytes -= e->bytes;
 	b->count--;
+	tell_bytes(b);
 }
 
 static void drop(struct contents *b, struct entry *e)
@@ -221,6 +236,7 @@ static void insert(struct contents *b, struct entry *e, struct item *it)
 	*bucket(b, e->content.nid) = e;
 	b->count++;
 	b->bytes += e->bytes;
+	tell_bytes(b);
 	list_push(b, e);
 }
 

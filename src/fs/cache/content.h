@@ -17,6 +17,9 @@ struct content {
 struct contents;
 struct contents *contents_new(size_t max_bytes, size_t max_count);
 void contents_free(struct contents *b);
+/* Keeps *ret at the bytes that they are in all, and at 0 after the end.  Called before the first use; *ret lives
+ * longer. */
+void contents_tell_bytes(struct contents *b, _Atomic uint64_t *ret);
 
 /* The content of this node, pinned; NULL if it is not here. */
 const struct content *contents_pin(struct contents *b, uint64_t nid);

@@ -232,6 +232,7 @@ static enum err start_threads(struct fs *fs, struct err_detail *detail)
 	if (e == ERR_OK && (fs->waiters = waiters_new()) == NULL)
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK) {
+		contents_tell_bytes(fs->contents, service_row_cache_bytes(fs->service));
 		events_start(fs);
 		stream_sizes_load(fs);
 	}

@@ -13,6 +13,7 @@
 #include "service/core/faults.h"
 #include "service/core/metrics.h"
 #include "service/queue/queue_stats.h"
+#include "service/stats/memory.h"
 #include "service/view/views.h"
 
 #include <errno.h>
@@ -129,6 +130,13 @@ static void add_cache(struct fs *fs, struct json_build *b)
 	json_add_count(b, "open_stages", stages_count(fs->stages));
 	json_add_count(b, "rejected_files", stats_files(fs, STORE_REJECTED));
 	json_add_count(b, "trash_files", stats_files(fs, STORE_TRASH));
+}
+
+static void add_memory(struct fs *fs, struct json_build *b)
+{
+	struct memory_figures memory;
+	memory_figures(fs->service, &memory);
+	memory_add(b, &memory);
 }
 
 static void add_operation(struct json_build *b, const struct metrics_figures *f)
@@ -255,6 +263,7 @@ void stats_write_json(struct fs *fs, struct buf *out)
 	add_store(fs, &b);
 	add_queues(fs, &b);
 	add_cache(fs, &b);
+	add_memory(fs, &b);
 	add_views(fs, &b);
 	add_hottest(fs, &b);
 	add_faults(fs, &b);

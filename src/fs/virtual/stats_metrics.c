@@ -24,13 +24,13 @@ static void add_process(struct fs *fs, struct buf *out)
 			.family = start, .value = us > 0 ? (uint64_t)us : 0, .decimals = MICRO });
 }
 
+/* The bytes of the cache are a figure of the service. */
 static void add_cache(struct fs *fs, struct buf *out)
 {
 	struct contents_info b;
 	contents_info(fs->contents, &b);
 	prometheus_single(
 		out, "rowfs_cache_rows", "gauge", b.count, "Rows in the cache of recent ones.");
-	prometheus_single(out, "rowfs_cache_bytes", "gauge", b.bytes, "Their bytes.");
 	prometheus_single(out, "rowfs_cache_pinned_rows", "gauge", b.pinned,
 		"Of them, those that somebody has open.");
 	prometheus_single(out, "rowfs_cache_hits_total", "counter", b.hits,

@@ -6,11 +6,10 @@
 #include "service/core/admission.h"
 #include "service/core/metrics.h"
 #include "service/core/tables.h"
+#include "service/stats/memory.h"
 #include "store/store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static void add_operation(
 	struct json_build *b, const char *front_end, const struct metrics_figures *f)
@@ -44,18 +43,6 @@ static void add_operations(struct service *service, struct json_build *b)
 	json_close(b);
 }
 
-/* Resident bytes of the process, most of them caches; 0: not known. */
-static uint64_t memory_bytes(void)
-{
-	unsigned long long size, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-	if (f != NULL && fscanf(f, "%llu %llu", &size, &resident) != 2)
-		resident = 0;
-	if (f != NULL)
-		fclose(f);
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void add_store(struct service *service, struct json_build *b)
 {
 	struct store_info info;
@@ -65,8 +52,14 @@ static void add_store(struct service *service, struct json_build *b)
 	json_add_count(b, "log_bytes", info.log_bytes);
 	json_add_count(b, "file_bytes", info.file_bytes);
 	json_add_count(b, "blob_bytes", info.piece_bytes);
-	json_add_count(b, "memory_bytes", memory_bytes());
 	json_close(b);
+}
+
+static void add_memory(struct service *service, struct json_build *b)
+{
+	struct memory_figures memory;
+	memory_figures(service, &memory);
+	memory_add(b, &memory);
 }
 
 /* ---- heat ---- */
@@ -107,6 +100,7 @@ enum err page_live_add(const struct page_ask *ask, struct json_build *b)
 	json_add_count(b, "now_us", clock_mono_us());
 	add_operations(ask->service, b);
 	add_store(ask->service, b);
+	add_memory(ask->service, b);
 	return add_hottest(ask->service, b);
 }
 

@@ -67,6 +67,17 @@ void lookup_cache_free(struct lookup_cache *k)
 	free(k);
 }
 
+size_t lookup_cache_bytes(struct lookup_cache *k)
+{
+	size_t bytes = sizeof(*k);
+	mutex_lock(&k->lock);
+	for (size_t i = 0; i < ACCOUNTS; i++)
+		for (size_t j = 0; k->accounts[i].name_n > 0 && j < ACCOUNT_SERVICES_; j++)
+			bytes += k->accounts[i].secrets.properties[j].cap;
+	mutex_unlock(&k->lock);
+	return bytes;
+}
+
 /* Rows, files and what is of a queue or container do not affect the cached directories.  An item named by its id
  * can be a directory. */
 static bool is_below_tables(const struct change *c)

@@ -22,6 +22,8 @@ struct lookup_cache;
 
 struct lookup_cache *lookup_cache_new(void);
 void lookup_cache_free(struct lookup_cache *k);
+/* Returns the bytes that the cache takes in memory.  Most of it is there from the start. */
+size_t lookup_cache_bytes(struct lookup_cache *k);
 
 /* Returns true if these changes can make an entry wrong.  Then call lookup_cache_changing() before they
  * are applied, and lookup_cache_changed() afterwards, also if they failed. */

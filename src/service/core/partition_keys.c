@@ -57,6 +57,17 @@ void partition_keys_forget(struct partition_keys *k)
 	mutex_unlock(&k->lock);
 }
 
+size_t partition_keys_bytes(struct partition_keys *k)
+{
+	size_t bytes = sizeof(*k);
+	mutex_lock(&k->lock);
+	for (size_t i = 0; i < SLOTS; i++)
+		if (k->slots[i] != NULL)
+			bytes += sizeof(struct slot) + k->slots[i]->pk_n;
+	mutex_unlock(&k->lock);
+	return bytes;
+}
+
 static bool recall(
 	struct partition_keys *k, uint64_t id, struct partition_key *ret, uint64_t *ret_moves)
 {

@@ -19,6 +19,8 @@ void partition_keys_free(struct partition_keys *k);
 
 /* Sets *ret.  ERR_NOT_FOUND if there is no item, or if it is not a partition. */
 enum err partition_keys_get(struct partition_keys *k, uint64_t id, struct partition_key *ret);
+/* Returns the bytes that the cache takes in memory. */
+size_t partition_keys_bytes(struct partition_keys *k);
 /* Clears the cache.  Call it after a directory was moved. */
 void partition_keys_forget(struct partition_keys *k);
 

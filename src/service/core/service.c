@@ -36,6 +36,7 @@ struct service {
 	struct partition_keys *partition_keys;
 	struct lookup_cache *lookup_cache;
 	struct views *views;
+	_Atomic uint64_t row_cache_bytes;
 	atomic_bool read_only, sync;
 	struct rwlock
 		front_ends_lock; /* for reading: a front end other than the mount makes a change */
@@ -169,6 +170,11 @@ struct metrics *service_metrics(struct service *s)
 struct lookup_cache *service_lookup_cache(struct service *s)
 {
 	return s->lookup_cache;
+}
+
+_Atomic uint64_t *service_row_cache_bytes(struct service *s)
+{
+	return &s->row_cache_bytes;
 }
 
 struct views *service_views(struct service *s)

@@ -38,6 +38,8 @@ struct heat *service_heat(struct service *s);       /* of the partitions */
 struct metrics *service_metrics(struct service *s); /* of the front ends */
 struct partition_keys *service_partition_keys(struct service *s);
 struct lookup_cache *service_lookup_cache(struct service *s);
+/* The bytes of the mount's cache of rows, which the mount sets; 0 without one. */
+_Atomic uint64_t *service_row_cache_bytes(struct service *s);
 struct views *service_views(struct service *s); /* snapshots and the views of streams */
 
 /* While the service is read-only, changes of all front ends but the mount are ERR_READ_ONLY.  In

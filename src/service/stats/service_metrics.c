@@ -10,6 +10,7 @@
 #include "service/core/faults.h"
 #include "service/core/metrics.h"
 #include "service/queue/queue_stats.h"
+#include "service/stats/memory.h"
 #include "service/view/views.h"
 
 #include <stdatomic.h>
@@ -124,6 +125,23 @@ static void add_store(struct service *service, struct buf *out)
 	add_commits(out, &info);
 }
 
+static void add_memory(struct service *service, struct buf *out)
+{
+	static const char family[] = "rowfs_cache_bytes";
+	struct memory_figures memory;
+	memory_figures(service, &memory);
+	prometheus_single(out, "rowfs_resident_memory_bytes", "gauge", memory.process,
+		"Resident memory of the process.");
+	prometheus_family(out, family, "gauge",
+		"Of that, its caches: pages of the store, rows of the mount, looked-up names, "
+		"and keys of partitions.");
+	for (enum memory_cache i = 0; i < MEMORY_CACHES_; i++)
+		prometheus_sample(out,
+			&(struct prometheus_sample){ family, NULL,
+				{ { "cache", span_of(memory_cache_name(i)) } }, memory.caches[i],
+				0 });
+}
+
 static void add_traffic(struct service *service, struct buf *out)
 {
 	static const char family[] = "rowfs_elsewhere_requests_total";
@@ -235,6 +253,7 @@ void service_metrics_write(struct service *service, struct buf *out)
 {
 	add_operations(service, out);
 	add_store(service, out);
+	add_memory(service, out);
 	add_traffic(service, out);
 	add_queues(service, out);
 	add_views(service, out);

@@ -199,7 +199,20 @@ void sql_conn_close(struct sql_conn *c)
 		(void)sqlite3_finalize(c->st[i]);
 	item_fini(&c->dir);
 	(void)sqlite3_close(c->db);
+	if (c->page_sum != NULL)
+		atomic_fetch_sub_explicit(c->page_sum, c->page_bytes, memory_order_relaxed);
 	free(c);
+}
+
+void sql_conn_count_pages(struct sql_conn *c, _Atomic uint64_t *sum)
+{
+	int bytes = 0, highest;
+	(void)sqlite3_db_status(c->db, SQLITE_DBSTATUS_CACHE_USED, &bytes, &highest, /* reset */ 0);
+	if ((uint64_t)bytes == c->page_bytes)
+		return;
+	atomic_fetch_add_explicit(sum, (uint64_t)bytes - c->page_bytes, memory_order_relaxed);
+	c->page_bytes = (uint64_t)bytes;
+	c->page_sum = sum;
 }
 
 enum err sql_prepare(struct sql_conn *c, enum sql_stmt which, sqlite3_stmt **ret)

@@ -247,6 +247,7 @@ static void engine_info(struct store *s, struct store_info *ret)
 	if (fstat(st->hold_fd, &file) == 0)
 		ret->bytes = (uint64_t)file.st_size + ret->log_bytes;
 	ret->piece_limit = st->writer.limit_pieces;
+	ret->cached_bytes = atomic_load(&st->page_bytes) + atomic_load(&st->readers.page_bytes);
 	mutex_lock(&st->lock);
 	ret->commits = st->commits;
 	ret->change_sets = st->change_sets;

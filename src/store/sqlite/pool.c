@@ -27,6 +27,7 @@ enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode)
 	p->changing = 0;
 	atomic_init(&p->removals.begun, 0);
 	atomic_init(&p->removals.ended, 0);
+	atomic_init(&p->page_bytes, 0);
 	mutex_init(&p->lock, RANK_STORE_POOL);
 	return ERR_OK;
 }
@@ -92,6 +93,7 @@ static bool put_to_rest(struct sql_pool *p, struct sql_conn *c)
 void sql_pool_return(struct sql_pool *p, struct sql_conn *c, enum err result)
 {
 	bool failed = result != ERR_OK && result != ERR_NOT_FOUND, kept = false;
+	sql_conn_count_pages(c, &p->page_bytes);
 	mutex_lock(&p->lock);
 	bool rests_inside = !failed && is_of_now(p, c);
 	if (rests_inside)
@@ -129,6 +131,7 @@ void sql_pool_give_back(struct sql_pool *p)
 	struct sql_conn **at = &p->idle;
 	for (unsigned i = 0; *at && i < IDLE_MIN; i++) {
 		(void)sqlite3_db_release_memory((*at)->db);
+		sql_conn_count_pages(*at, &p->page_bytes);
 		at = &(*at)->next;
 	}
 	for (struct sql_conn *c; (c = *at) != NULL; sql_conn_close(c)) {

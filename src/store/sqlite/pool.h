@@ -17,6 +17,8 @@ struct sql_pool {
 	uint64_t moment;   /* goes up when the store begins to change, and when it has changed */
 	unsigned changing; /* how many are at it */
 	struct sql_removals removals;
+	_Atomic uint64_t
+		page_bytes; /* that its connections keep in memory, as of their last return */
 };
 
 enum err sql_pool_init(struct sql_pool *p, const char *path, enum sql_mode mode);

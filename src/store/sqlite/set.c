@@ -226,5 +226,6 @@ uint64_t sql_sets_run(struct sql_store *st, struct sql_set *sets)
 	bool together = sets->next && run_together(st, sets);
 	uint64_t commits = together ? 1 : run_each(st, sets);
 	sql_shrink_look_again(st);
+	sql_conn_count_pages(st->writer.conn, &st->page_bytes);
 	return commits;
 }

@@ -41,6 +41,7 @@ struct sql_store {
 	struct sql_writer writer; /* the leader's alone; conn is NULL where read-only */
 	_Atomic int64_t version_high;
 	_Atomic uint64_t file_bytes, piece_bytes;
+	_Atomic uint64_t page_bytes;     /* that the writer's connection keeps in memory */
 	_Atomic int64_t feed_until;      /* as in struct sql_feed_state */
 	atomic_uint held;                /* views that may stay open for long */
 	_Atomic uint64_t roomy_until_us; /* until then the disk has plenty of room */

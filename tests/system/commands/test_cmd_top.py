@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -41,7 +42,10 @@ def test_AD7_a_second_as_json(rowfs, busy):
     assert gets["refused_per_second"] == pytest.approx(gets["per_second"] / 2, abs=2)
     assert gets["failed_per_second"] == 0 and 0 < gets["p50_us"] <= gets["p99_us"]
     assert [p["partition_key"] for p in told["hottest_partitions"]] == ["p"]
-    assert told["bytes"] > 0
+    assert told["bytes"] > told["log_bytes"] > 0
+    caches = told["memory"]["caches"]
+    assert caches["pages"] > 0 and caches["names"] > 0 and caches["rows"] == 0, "no mount has rows"
+    assert told["memory"]["bytes"] > sum(caches.values())
 
 
 def test_AD7_a_second_as_text(rowfs, busy):
@@ -50,6 +54,8 @@ def test_AD7_a_second_as_text(rowfs, busy):
     words = next(line.split() for line in shown.splitlines() if "QueryEntity" in line)
     assert words[:2] == ["rest", "QueryEntity"] and int(words[2]) > 2 and int(words[-2]) > 0
     assert "hottest partitions" in shown and "/Posts/p" in shown
+    size = r"[\d.]+ (bytes|[KMG]iB)"
+    assert re.search(rf"^memory {size}; caches: pages {size}, rows 0 bytes, names {size}, partition_keys {size}$", shown, re.M)
 
 
 def test_AD7_each_second_until_a_signal(rowfs, busy):

@@ -160,6 +160,30 @@ def test_V5_stats_tell_of_queues(rest_mount, rest_store):
     assert metrics(m)["rowfs_queue_waiting_seconds"].get() == 0
 
 
+def cached(mnt):
+    """The bytes of each cache; the metrics have the same caches."""
+    told = stats(mnt)
+    caches = told["memory"]["caches"]
+    assert {dict(labels)["cache"] for _, labels in metrics(mnt)["rowfs_cache_bytes"].samples} == caches.keys()
+    assert told["cache"]["bytes"] == caches["rows"]
+    assert sum(caches.values()) < told["memory"]["bytes"]
+    return caches
+
+
+def test_V5_stats_tell_the_bytes_of_each_cache(both, client):
+    before = cached(both)
+    ok(client.create_table("Tab"))
+    for i in range(100):
+        ok(client.insert("Tab", {"PartitionKey": f"p{i}", "RowKey": "r", "Text": "x" * 8000}))
+    for i in range(100):
+        get(both / ACCOUNT / "Tab" / f"p{i}" / "r.json")
+    after = cached(both)
+    assert before["rows"] + 100 * 8000 < after["rows"] < 100 * 16000
+    assert before["pages"] + 100 * 8000 < after["pages"]
+    assert before["partition_keys"] < after["partition_keys"]
+    assert 0 < before["names"]
+
+
 def test_V5_stats_tell_what_was_kept(mnt, part):
     assert stats(mnt)["rejected_files"] == stats(mnt)["trash_files"] == 0
     for i in range(3):

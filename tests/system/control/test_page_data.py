@@ -85,6 +85,7 @@ def test_PG5_figures_are_those_of_the_metrics(page):
     assert next(o["refused"] for o in later["operations"] if o["operation"] == "InsertEntity") == 1
     assert later["now_us"] > live["now_us"]
     assert 0 < later["store"]["log_bytes"] <= later["store"]["bytes"]
+    assert later["memory"]["caches"]["pages"] > 0
 
 
 def test_PG6_heat_is_that_of_the_table(page):
@@ -199,4 +200,4 @@ def test_PG8_a_row_of_a_removed_partition_hides_none_of_the_next(page):
 def test_PG8_memory_is_that_of_the_server(page):
     with open(f"/proc/{page.server.proc.pid}/statm") as f:
         pages = int(f.read().split()[1])
-    assert get(page, "/live")["store"]["memory_bytes"] == pytest.approx(pages * 4096, rel=0.5)
+    assert get(page, "/live")["memory"]["bytes"] == pytest.approx(pages * 4096, rel=0.5)

@@ -109,6 +109,16 @@ def test_PG5_bytes_of_store_and_log_are_drawn_and_listed(live):
     wait_for(lambda: colours(live, "Store") > 1000)
 
 
+def test_PG5_bytes_of_memory_and_of_each_cache_are_drawn_and_listed(live):
+    live.find("//*[@role='img'][contains(@aria-label, 'in memory, of that')]")
+    for part in "Memory of rowfs, with its caches", "Cache of the store's pages", "Cache of names of tables":
+        live.find(f'//td[.="{part}"]/following-sibling::td[contains(., "B") and .!="0 B"]')
+    for part in "Cache of the mount's rows", "Cache of partition keys":
+        live.find(f'//td[.="{part}"]/following-sibling::td[contains(., "B")]')
+    wait_for(lambda: live.run("""return [...document.querySelectorAll("[aria-label=Store] canvas")].map((c) =>
+        c.getContext("2d").getImageData(0, 0, c.width, c.height).data.filter((n) => n > 0).length > 1000)""") == [True, True])
+
+
 def test_PG8_tables_are_measured_when_somebody_asks(server, live):
     with Client(server.port) as client:
         client.create_table("Small")

@@ -187,11 +187,25 @@ static int order_of(const struct copy *c)
 	return span_cmp(buf_span(&c->from.key), buf_span(&c->to.key));
 }
 
-static enum err merge(struct copy *c, struct err_detail *why)
+/* One process after another: each begins when the one before it has read a row, so that one that cannot work
+ * is the only one that says why. */
+static enum err begin(struct copy *c, struct err_detail *why)
 {
-	enum err e = row_reader_next(&c->from, why);
+	enum err e = start_reader(c, 0, false, &c->from, why);
+	if (e == ERR_OK)
+		e = row_reader_next(&c->from, why);
+	if (e == ERR_OK)
+		e = start_reader(c, 2, true, &c->to, why);
 	if (e == ERR_OK)
 		e = row_reader_next(&c->to, why);
+	if (e == ERR_OK && c->writes && !c->dry)
+		e = start_writer(c, "--mode=upsert", &c->puts, why);
+	return e;
+}
+
+static enum err merge(struct copy *c, struct err_detail *why)
+{
+	enum err e = ERR_OK;
 	while (e == ERR_OK && !(c->from.ended && c->to.ended)) {
 		int order = order_of(c);
 		e = take_row(c, order, why);
@@ -221,11 +235,7 @@ static bool run_pass(struct copy *c)
 	struct cmd_env env = { .err = stderr, .err_fd = STDERR_FILENO };
 	c->counts = (struct counts){ 0 };
 	progress_start(&c->progress, &env, c->writes ? "rows" : "rows verified");
-	enum err e = start_reader(c, 0, false, &c->from, &why);
-	if (e == ERR_OK)
-		e = start_reader(c, 2, true, &c->to, &why);
-	if (e == ERR_OK && c->writes && !c->dry)
-		e = start_writer(c, "--mode=upsert", &c->puts, &why);
+	enum err e = begin(c, &why);
 	if (e == ERR_OK)
 		e = merge(c, &why);
 	progress_clear(&c->progress);

@@ -144,3 +144,14 @@ def test_a_copy_that_was_killed_goes_on(rowfs, here, elsewhere):  # noqa: F811
 def test_options_that_do_not_fit_are_refused(rowfs, here, words, message):
     refused(rowfs("copy", here, "mine/Tab", here, "mine/Copy", *words, check=False), message, code=2)
     refused(rowfs("copy", here, "mine/Tab", here, "mine/Tab", check=False), "the same table", code=2)
+
+
+@pytest.mark.parametrize("source, target, wrong", [
+    ("mine/Po_sts", "mine/Copy", "mine/Po_sts"), ("mine/Posts", "mine/Co_py", "mine/Co_py"),
+    ("mine/Posts", "yours/Copy", "'yours'")])
+def test_a_copy_that_cannot_begin_says_once_why(rowfs, here, source, target, wrong):
+    rowfs("import", here, "mine/Posts", input=numbered(3))
+    done = rowfs("copy", here, source, here, target, check=False)
+    first, last = done.stderr.splitlines()
+    assert first.startswith("rowfs query: ") and wrong in first and last.startswith("rowfs copy: ")
+    assert done.returncode == 1

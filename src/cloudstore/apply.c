@@ -4,11 +4,13 @@
  * the shadow's alone. */
 #include "base/clock.h"
 #include "base/may_block.h"
+#include "cloudstore/crossing.h"
 #include "cloudstore/refresh.h"
 #include "cloudstore/sending.h"
 #include "cloudstore/walk.h"
 #include "model/etag.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ enum target {
 	TARGET_SHADOW,
 	TARGET_ROW,
 	TARGET_TABLE,
+	TARGET_CROSSING, /* a row that moves to another partition */
 };
 
 static enum err refuse(struct err_detail *why, enum err e, const char *text)
@@ -67,15 +70,19 @@ static enum err target_of_delete(
 	return ERR_OK;
 }
 
-/* A row stays in its partition.  mv(1) makes a copy of it anywhere else, and of a row that becomes a file. */
+/* mv(1) copies what is refused.  A row crosses to another partition only where the service's ETags can be
+ * conditions. */
 static enum err target_of_row_move(struct cloudstore *s, const struct change *c,
 	const struct cloudstore_place *from, enum target *ret)
 {
 	struct cloudstore_place to;
-	*ret = TARGET_ROW;
 	enum err e = cloudstore_place_find(s->shadow, &c->to, &to);
 	bool same = to.table == from->table && span_eq(buf_span(&to.pk), buf_span(&from->pk));
-	if (e == ERR_OK && (!same || c->to_kind == ITEM_FILE || c->flags & CHANGE_EXCHANGE))
+	bool opaque = atomic_load(&s->etag_form) == ETAG_OPAQUE;
+	*ret = same ? TARGET_ROW : TARGET_CROSSING;
+	if (e == ERR_OK &&
+		(to.table == 0 || c->to_kind == ITEM_FILE || c->flags & CHANGE_EXCHANGE ||
+			(!same && opaque)))
 		e = ERR_CROSS_DEVICE;
 	cloudstore_place_fini(&to);
 	return e;
@@ -411,12 +418,13 @@ static enum err change_table(
 
 /* ---- sets ---- */
 
-/* Fills w with the changes of rows.  *ret_table: the only change is one of a table. */
+/* Fills w with the changes of rows.  *ret: TARGET_TABLE or TARGET_CROSSING, if that is the only change, else
+ * TARGET_ROW or TARGET_SHADOW. */
 static enum err sort_out(struct cloudstore *s, struct change *set, size_t n, struct sending *w,
-	size_t *ret_rows, bool *ret_table, struct err_detail *why)
+	size_t *ret_rows, enum target *ret, struct err_detail *why)
 {
 	*ret_rows = 0;
-	*ret_table = false;
+	*ret = TARGET_SHADOW;
 	for (size_t i = 0; i < n; i++) {
 		enum target t;
 		why->op = i;
@@ -426,9 +434,12 @@ static enum err sort_out(struct cloudstore *s, struct change *set, size_t n, str
 		if (t == TARGET_ROW)
 			w[(*ret_rows)++] =
 				(struct sending){ .s = s, .c = &set[i], .index = i, .why = why };
-		*ret_table = t == TARGET_TABLE;
-		if (*ret_table && n > 1)
+		if (t == TARGET_TABLE && n > 1)
 			return refuse(why, ERR_NOT_SUPPORTED, "one table at a time");
+		if (t == TARGET_CROSSING && n > 1)
+			return ERR_CROSS_DEVICE;
+		if (t != TARGET_SHADOW)
+			*ret = t;
 	}
 	why->op = *ret_rows > 0 ? w->index : 0;
 	return ERR_OK;
@@ -439,16 +450,18 @@ static enum err apply_copy(
 {
 	struct sending *w = calloc(n, sizeof(*w));
 	size_t rows = 0;
-	bool table;
+	enum target target;
 	if (w == NULL)
 		return ERR_NO_MEMORY;
-	enum err e = sort_out(s, set, n, w, &rows, &table, why);
+	enum err e = sort_out(s, set, n, w, &rows, &target, why);
 	if (e == ERR_OK && rows > LIMIT_BATCH_OPS)
 		e = ERR_BATCH_TOO_LARGE;
 	else if (e == ERR_OK && rows > 0)
 		e = change_rows(s, w, rows, set, n, durable);
-	else if (e == ERR_OK && table)
+	else if (e == ERR_OK && target == TARGET_TABLE)
 		e = change_table(s, set, durable, why);
+	else if (e == ERR_OK && target == TARGET_CROSSING)
+		e = cloudstore_cross(s, set, durable, why);
 	else if (e == ERR_OK)
 		e = store_apply(s->shadow, set, n, durable, why);
 	sendings_free(w, rows);

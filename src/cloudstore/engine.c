@@ -208,7 +208,7 @@ static void cloud_store_view_close(struct store *store, struct store_view *v)
 static void cloud_store_info(struct store *store, struct store_info *ret)
 {
 	store_info(of(store)->shadow, ret);
-	ret->abilities = STORE_SHARED;
+	ret->abilities = STORE_SHARED | STORE_MOVES_IN_STEPS;
 	ret->traffic = &of(store)->traffic;
 }
 

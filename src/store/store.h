@@ -295,6 +295,10 @@ enum store_ability {
 	/* Other processes may change the store, and listen() does not tell of it: what may be
 	 * changed must be read anew for every request. */
 	STORE_SHARED = 32,
+	/* Without STORE_CAN_SPAN: a MOVE of a row to another partition, as the only change of its
+	 * set, is two steps.  The row is put there, as another item, and then deleted here.  A crash
+	 * in between leaves both. */
+	STORE_MOVES_IN_STEPS = 64,
 };
 
 #define STORE_COMMIT_SIZES 8

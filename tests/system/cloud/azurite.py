@@ -36,7 +36,8 @@ class Azurite:
         if not node or not MAIN.is_file():
             pytest.skip("needs Azurite: npm ci --prefix tests/azurite")
         self.proc = subprocess.Popen([node, MAIN, "--silent", "--disableTelemetry", "--inMemoryPersistence",
-                                      "--tablePort", "0"], env=ENV, text=True, stdin=subprocess.DEVNULL,
+                                      "--tablePort", "0", "--tableKeepAliveTimeout", "600"],
+                                     env=ENV, text=True, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             said = []

@@ -36,10 +36,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return answer, answer.read()
 
     def handle_one(self):
-        fault = self.server.next_fault(self.path)
+        what = f"{self.command} {self.path}"
+        fault = self.server.next_fault(what)
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         time.sleep(self.server.delay)
-        self.server.hold(self.path)
+        self.server.hold(what)
         self.close_connection = fault is not None
         if fault == "busy":
             self.wfile.write(b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -75,17 +76,18 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.port, self.share, self.delay = port, share, delay
         self.dice, self.lock = random.Random(f"proxy {seed}"), threading.Lock()
         self.requests, self.broken, self.bytes = 0, 0, 0
-        self.cut, self.cuts = None, 0
+        self.cut, self.cuts, self.fault = None, 0, "cut"
         self.held, self.go_on = None, threading.Event()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
-    def next_fault(self, path):
-        """The next `cuts` requests whose path has the text `cut` do not arrive; others fail by chance."""
+    def next_fault(self, what):
+        """The next `cuts` requests whose method and path have the text `cut` have the fault `fault`; others fail
+        by chance."""
         with self.lock:
             self.requests += 1
-            if self.cuts and self.cut in path:
+            if self.cuts and self.cut in what:
                 self.cuts -= 1
-                return "cut"
+                return self.fault
             if self.dice.random() >= self.share:
                 return None
             self.broken += 1
@@ -95,9 +97,9 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
         with self.lock:
             self.bytes += n
 
-    def hold(self, path):
-        """A request whose path has the text `held` waits for go_on."""
-        if self.held and self.held in path:
+    def hold(self, what):
+        """A request whose method and path have the text `held` waits for go_on."""
+        if self.held and self.held in what:
             self.held = None
             self.go_on.wait(60)
 

@@ -14,10 +14,9 @@ import pytest
 from rest_client import ok
 from tools import get, put, sh, wait_for
 
-from fault_proxy import FaultProxy
 from test_client import PROGRAM
 from test_transfer import lines
-from there import second, there_with  # noqa: F401
+from there import proxied, second, there_with  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs a build with libcurl")
 PARTITIONS, ROWS = 3, 5
@@ -114,18 +113,6 @@ def test_requests_of_a_mount_keep_the_rate_that_is_asked_for(second, rps, least)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert all(pool.map(get, (part / f"{n}.json" for n in range(20))))
     assert time.monotonic() - started > least
-
-
-@pytest.fixture
-def proxied(second):  # noqa: F811
-    """A proxy before the service, which the mounts of `second` use."""
-    proxy = FaultProxy(lambda: second.account.server.port)
-    secret = second.account.secret
-    secret.write_text(secret.read_text().replace(str(second.client.port), str(proxy.server_port)))
-    second.account.url = second.account.url.replace(str(second.client.port), str(proxy.server_port))
-    yield proxy
-    proxy.go_on.set()
-    proxy.stop()
 
 
 def test_a_row_is_read_while_the_service_looks_for_another_partition(second, proxied):  # noqa: F811

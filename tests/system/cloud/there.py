@@ -10,6 +10,7 @@ from tools import sanitized
 
 from azurite import Azurite
 from conftest import BUILD, ENV
+from fault_proxy import FaultProxy
 from test_transfer import Elsewhere
 
 COUNT = re.compile(r'^rowfs_operation_duration_seconds_count\{[^}]*front_end="rest"[^}]*\} (\d+)$', re.M)
@@ -71,6 +72,18 @@ def there_with(rowfs, serve, mount, rest_store, work):
 def second(there_with):
     """A second rowfs: it counts requests, and ends when it is told to."""
     return there_with()
+
+
+@pytest.fixture
+def proxied(second):  # noqa: F811
+    """A proxy before the service, which the mounts of `second` use."""
+    proxy = FaultProxy(lambda: second.account.server.port)
+    secret = second.account.secret
+    secret.write_text(secret.read_text().replace(str(second.client.port), str(proxy.server_port)))
+    second.account.url = second.account.url.replace(str(second.client.port), str(proxy.server_port))
+    yield proxy
+    proxy.go_on.set()
+    proxy.stop()
 
 
 @pytest.fixture(scope="session")

@@ -334,7 +334,14 @@ struct store_info {
 
 /* One finding of check(); return false to stop. */
 typedef bool (*store_check_fn)(void *arg, const char *finding);
-typedef void (*store_progress_fn)(void *arg, uint64_t done, uint64_t total);
+/* What a check counts. */
+enum store_check_unit {
+	STORE_CHECK_PAGES, /* of the file; each is read about twice, and counts each time */
+	STORE_CHECK_ITEMS, /* each is compared with others several times, and counts each time */
+};
+/* Told a unit after the other, often.  total: an estimate; 0: nobody knows. */
+typedef void (*store_progress_fn)(
+	void *arg, enum store_check_unit unit, uint64_t done, uint64_t total);
 /* Is told of an external change set: one that another process has committed.  `changes` has the
  * results of its apply(), with `old` except for its body.  The callee drops what it remembers of the
  * old state before it returns; after that, the engine acknowledges the set to its writer.  Must not

@@ -87,7 +87,9 @@ void progress_show(struct progress *p, uint64_t count, uint64_t part, uint64_t w
 	double share = whole == 0 ? -1.0 : part < whole ? (double)part / (double)whole : 1.0;
 	unsigned left = share > 0 ? (unsigned)(seconds / share - seconds + 0.5) : 0;
 	amount(p, count, n);
-	amount(p, seconds > 0 ? (uint64_t)((double)count / seconds) : 0, rate);
+	/* The first report of a phase comes at once, and a rate of microseconds says nothing. */
+	double span = seconds > DRAW_US / 1e6 ? seconds : DRAW_US / 1e6;
+	amount(p, (uint64_t)((double)count / span), rate);
 	if (whole > 0)
 		(void)snprintf(text, sizeof(text), " %3.0f%%  %s  %s/s  %u:%02u left", share * 100,
 			n, rate, left / 60, left % 60);
@@ -96,27 +98,26 @@ void progress_show(struct progress *p, uint64_t count, uint64_t part, uint64_t w
 	draw(p, share, text);
 }
 
-void progress_step(struct progress *p, uint64_t step, uint64_t of)
+/* A phase draws its first report, however short it is. */
+static void begin_phase(struct progress *p, enum verify_phase phase)
 {
-	char text[160];
-	if (!is_due(p))
-		return;
-	(void)snprintf(text, sizeof(text), "  step %" PRIu64 " of %" PRIu64, step, of);
-	draw(p, step < of ? (double)step / (double)of : 1.0, text);
+	progress_clear(p);
+	p->shown_us = 0;
+	p->started_us = clock_mono_us();
+	p->phase = phase;
 }
 
 void progress_verify(struct progress *p, enum verify_phase phase, uint64_t done, uint64_t total)
 {
-	if (phase == VERIFY_ENGINE) {
-		progress_step(p, done, total);
-		return;
-	}
-	if (!p->counting) {
-		progress_clear(p);
-		p->started_us = clock_mono_us();
-		p->counting = true;
-	}
+	const char *unit = p->unit;
+	if (phase != p->phase)
+		begin_phase(p, phase);
+	if (phase == VERIFY_PAGES)
+		p->unit = "pages";
+	else if (phase == VERIFY_PLACES)
+		p->unit = "checks";
 	progress_show(p, done, done, total);
+	p->unit = unit;
 }
 
 void progress_clear(struct progress *p)

@@ -11,8 +11,8 @@ struct progress {
 	int fd;
 	const char *unit; /* "rows"; NULL: bytes, which are shown as sizes */
 	uint64_t started_us, shown_us;
-	int shown;     /* characters of the line on the terminal */
-	bool counting; /* progress_verify(): the steps are done */
+	int shown;               /* characters of the line on the terminal */
+	enum verify_phase phase; /* of progress_verify() */
 };
 
 /* Shows nothing where env->err is no terminal. */
@@ -20,9 +20,8 @@ void progress_start(struct progress *p, const struct cmd_env *env, const char *u
 /* count: how many units so far; part of whole: how far (whole 0: not known).  Draws a few
  * times a second. */
 void progress_show(struct progress *p, uint64_t count, uint64_t part, uint64_t whole);
-/* The same for steps that take times of their own: no rate. */
-void progress_step(struct progress *p, uint64_t step, uint64_t of);
-/* The same for service_verify(): its steps, then its items. */
+/* The same for service_verify(): each phase has a rate, a unit and a time left of its own.  That of VERIFY_ITEMS
+ * is the unit of progress_start(). */
 void progress_verify(struct progress *p, enum verify_phase phase, uint64_t done, uint64_t total);
 /* Wipes the line: before another message, and at the end. */
 void progress_clear(struct progress *p);

@@ -15,11 +15,12 @@ static bool engine_finding(void *arg, const char *finding)
 	return verify_find(arg, finding);
 }
 
-static void engine_progress(void *arg, uint64_t done, uint64_t total)
+static void engine_progress(void *arg, enum store_check_unit unit, uint64_t done, uint64_t total)
 {
 	struct verify *v = arg;
 	if (v->progress != NULL)
-		v->progress(v->arg, VERIFY_ENGINE, done, total);
+		v->progress(v->arg, unit == STORE_CHECK_PAGES ? VERIFY_PAGES : VERIFY_PLACES, done,
+			total);
 }
 
 /* Calls fn for each keyed child of dir, and counts all children. */

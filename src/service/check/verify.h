@@ -14,9 +14,11 @@ struct verify_counts {
 };
 
 enum verify_phase {
-	VERIFY_ENGINE, /* the engine checks itself, by steps of different lengths */
-	VERIFY_ITEMS,  /* each item is read; the total is an estimate */
+	VERIFY_PAGES, /* the engine reads its file, about twice; done and total are pages */
+	VERIFY_PLACES, /* the engine compares its items, several times; each time counts as an item */
+	VERIFY_ITEMS, /* each item is read */
 };
+/* Told a phase after the other; an engine may leave out the first two.  total: an estimate; 0: nobody knows. */
 typedef void (*verify_progress_fn)(
 	void *arg, enum verify_phase phase, uint64_t done, uint64_t total);
 

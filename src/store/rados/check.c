@@ -20,7 +20,9 @@
 struct checker {
 	struct rstore *s;
 	store_check_fn fn;
+	store_progress_fn progress;
 	void *arg;
+	uint64_t objects; /* that were looked at */
 	bool found, stopped;
 	uint64_t litter;
 	int64_t floor; /* as it was read last */
@@ -319,6 +321,8 @@ static enum err check_object(struct checker *c, const char *name)
 {
 	struct object o = { .name = name };
 	bool named, gone = false;
+	if (c->progress)
+		c->progress(c->arg, STORE_CHECK_ITEMS, ++c->objects, 0);
 	enum err e = is_named(c, &o, &named);
 	if (e == ERR_OK && !named)
 		e = has_no_maker(c, &o, &gone);
@@ -351,7 +355,7 @@ static enum err check_objects(struct checker *c)
 
 enum err rados_check(struct store *st, store_check_fn fn, store_progress_fn progress, void *arg)
 {
-	struct checker c = { .s = rstore_of(st), .fn = fn, .arg = arg };
+	struct checker c = { .s = rstore_of(st), .fn = fn, .progress = progress, .arg = arg };
 	enum err e = ERR_OK;
 	rwlock_wrlock(&c.s->sets); /* nothing is half made meanwhile */
 	for (uint64_t id = STORE_ROOT; e == ERR_OK && id <= STORE_ORPHANS; id++)
@@ -359,7 +363,5 @@ enum err rados_check(struct store *st, store_check_fn fn, store_progress_fn prog
 	if (e == ERR_OK)
 		e = check_objects(&c);
 	rwlock_unlock(&c.s->sets);
-	if (progress)
-		progress(arg, 1, 1);
 	return e == ERR_OK && c.found ? ERR_CORRUPT : e;
 }

@@ -43,6 +43,9 @@ struct checker {
 	store_check_fn fn;
 	store_progress_fn progress;
 	void *arg;
+	sqlite3_stmt *st;     /* at work; NULL: the structure is checked */
+	uint64_t done, total; /* of the unit at work, before the statement */
+	uint64_t scans;       /* so many items the statement looks at, about */
 	uint64_t findings;
 	bool stopped;
 	bool unreadable; /* told already */
@@ -50,8 +53,7 @@ struct checker {
 
 /* Each gives a line for a finding: the text, and the place of the item that it is about, or the
  * text alone; a text that is NULL is none. */
-static const char *const queries[] = {
-	/* The file. */
+static const char *const file_queries[] = {
 	"SELECT 'the database has a '||type||' that is not of rowfs: '||name FROM sqlite_schema"
 	" WHERE type<>'table' OR name NOT IN ('item','obj','chunk','meta','feed')",
 	"SELECT 'the counter '||v||' is missing' FROM (SELECT 'next_id' v UNION ALL SELECT"
@@ -60,12 +62,15 @@ static const char *const queries[] = {
 	" THEN 'there is a counter that is not of rowfs: '||name"
 	" WHEN name='next_id' AND value NOT BETWEEN 1025 AND 549755813888 OR value<0"
 	" THEN 'the counter '||name||' is out of range' END FROM meta",
-	/* Items, each by itself. */
 	"SELECT 'the folder '||v||' that every store has is missing or is something else' FROM"
 	" (SELECT 1 v UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4)"
 	" LEFT JOIN obj o ON o.id=v LEFT JOIN item i ON"
 	" i.parent=o.parent AND i.class=o.class AND i.key=o.key AND i.id=v"
 	" WHERE i.id IS NULL OR i.parent<>0 OR i.class<>1 OR i.kind<>6",
+};
+/* Each looks at all items. */
+static const char *const item_queries[] = {
+	/* Items, each by itself. */
 	"SELECT CASE WHEN kind NOT BETWEEN 1 AND 12 THEN 'it is of no known kind'"
 	" WHEN parent=0 AND id>4 AND NOT " REMOVED " THEN 'it stands nowhere'"
 	" WHEN class<>CASE WHEN kind<5 THEN 0 WHEN kind<7 THEN 1 WHEN kind<9 THEN 2 ELSE 3 END"
@@ -120,6 +125,8 @@ static const char *const queries[] = {
 	" SELECT i.id FROM r CROSS JOIN item i ON i.parent=r.id WHERE i.kind=6)"
 	" SELECT 'the folder cannot be reached: it stands in itself'" AT " FROM item i"
 	" WHERE kind=6 AND id NOT IN r",
+};
+static const char *const chunk_queries[] = {
 	/* The pieces of ordinary files. */
 	"SELECT CASE WHEN i.kind IS NULL OR i.kind<>5 OR i.flags&256"
 	" THEN 'a piece of content belongs to no file: id '||c.id"
@@ -129,6 +136,28 @@ static const char *const queries[] = {
 	" END" AT " FROM chunk c LEFT JOIN obj o ON o.id=(c.id&549755813887)"
 	" LEFT JOIN item i ON i.parent=o.parent AND i.class=o.class AND i.key=o.key AND i.id=c.id",
 };
+
+/* ---- progress ---- */
+
+/* SQLite calls it after so many of its machine's instructions: some dozens for an item. */
+#define TELL_OPS 10000
+
+static int on_ops(void *arg)
+{
+	struct checker *c = arg;
+	uint64_t steps = (uint64_t)sqlite3_stmt_status(
+		c->st, SQLITE_STMTSTATUS_FULLSCAN_STEP, /* reset */ 0);
+	uint64_t done = c->done + (steps < c->scans ? steps : c->scans);
+	c->progress(c->arg, STORE_CHECK_ITEMS, done, c->total);
+	return 0;
+}
+
+static void on_read(void *arg)
+{
+	struct checker *c = arg;
+	c->done += c->done < c->total;
+	c->progress(c->arg, STORE_CHECK_PAGES, c->done, c->total);
+}
 
 /* ---- telling ---- */
 
@@ -243,17 +272,34 @@ static enum err end_of(struct checker *c, int rc)
 	return e;
 }
 
-static enum err run(struct checker *c, const char *text)
+/* scans: so many items, about. */
+static enum err run(struct checker *c, const char *text, uint64_t scans)
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(c->conn->db, text, -1, &st, NULL);
+	c->st = st;
+	c->scans = scans;
+	if (c->progress)
+		c->progress(c->arg, STORE_CHECK_ITEMS, c->done, c->total);
+	if (c->progress && st)
+		sqlite3_progress_handler(c->conn->db, TELL_OPS, on_ops, c);
 	while ((rc == SQLITE_OK || rc == SQLITE_ROW) && !c->stopped) {
 		rc = sqlite3_step(st);
 		if (rc == SQLITE_ROW)
 			tell_line(c, st);
 	}
+	sqlite3_progress_handler(c->conn->db, 0, NULL, NULL);
+	c->done += scans;
 	enum err e = c->stopped ? ERR_OK : end_of(c, rc);
 	(void)sqlite3_finalize(st);
+	return e;
+}
+
+static enum err run_each(struct checker *c, const char *const *queries, size_t n, uint64_t scans)
+{
+	enum err e = ERR_OK;
+	for (size_t i = 0; e == ERR_OK && !c->stopped && i < n; i++)
+		e = run(c, queries[i], scans);
 	return e;
 }
 
@@ -315,21 +361,45 @@ static enum err check_sum(struct checker *c)
 	return c->findings > 0 ? ERR_OK : e; /* what it cannot read was told */
 }
 
+/* The check of the structure reads each page, then each item's page again. */
+static enum err run_structure(struct checker *c)
+{
+	c->done = 0;
+	c->total = 2 * sql_pragma(c->conn, "PRAGMA page_count");
+	if (c->progress) {
+		c->progress(c->arg, STORE_CHECK_PAGES, 0, c->total);
+		sql_page_file_watch(c->conn->db, on_read, c);
+	}
+	enum err e = check_structure(c);
+	sql_page_file_watch(c->conn->db, NULL, NULL);
+	return e;
+}
+
+static enum err run_queries(struct checker *c)
+{
+	uint64_t items = 0, bytes = 0;
+	if (c->progress) {
+		items = sql_pragma(c->conn, "SELECT count(*) FROM item");
+		(void)sql_file_bytes(c->conn, &bytes);
+	}
+	uint64_t chunks = bytes / SQL_CHUNK;
+	c->done = 0;
+	c->total = items * ARRAY_LEN(item_queries) + chunks;
+	enum err e = run_each(c, file_queries, ARRAY_LEN(file_queries), 0);
+	if (e == ERR_OK)
+		e = run_each(c, item_queries, ARRAY_LEN(item_queries), items);
+	return e == ERR_OK ? run_each(c, chunk_queries, ARRAY_LEN(chunk_queries), chunks) : e;
+}
+
 static enum err run_all(struct checker *c)
 {
-	const uint64_t total = ARRAY_LEN(queries) + 1;
-	enum err e = check_structure(c);
-	for (size_t i = 0; e == ERR_OK && !c->stopped && i < ARRAY_LEN(queries); i++) {
-		if (c->progress)
-			c->progress(c->arg, i + 1, total);
-		e = run(c, queries[i]);
-	}
+	enum err e = run_structure(c);
+	if (e == ERR_OK && !c->stopped)
+		e = run_queries(c);
 	if (e == ERR_OK && !c->stopped)
 		e = check_sum(c);
 	if (e == ERR_OK)
 		e = check_pieces(c);
-	if (e == ERR_OK && c->progress)
-		c->progress(c->arg, total, total);
 	return e;
 }
 

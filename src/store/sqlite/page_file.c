@@ -10,8 +10,10 @@
 #include <string.h>
 
 struct page_file {
-	sqlite3_file base; /* first: SQLite's view of it */
-	bool sealed;       /* its pages have sums */
+	sqlite3_file base;          /* first: SQLite's view of it */
+	bool sealed;                /* its pages have sums */
+	void (*on_read)(void *arg); /* or NULL */
+	void *on_read_arg;
 	sqlite3_file real[];
 };
 
@@ -53,8 +55,11 @@ static int page_read_whole(sqlite3_file *file, void *p, int n, sqlite3_int64 at)
 
 static int page_read(sqlite3_file *file, void *p, int n, sqlite3_int64 at)
 {
+	const struct page_file *f = (struct page_file *)file;
 	unsigned char page[PAGE_BYTES];
-	if (!((struct page_file *)file)->sealed || !is_part_of_page(n, at))
+	if (f->on_read)
+		f->on_read(f->on_read_arg);
+	if (!f->sealed || !is_part_of_page(n, at))
 		return page_read_whole(file, p, n, at);
 	int rc = page_read_whole(file, page, sizeof(page), at - at % PAGE_BYTES);
 	if (rc == SQLITE_OK)
@@ -74,6 +79,17 @@ static int page_write(sqlite3_file *file, const void *p, int n, sqlite3_int64 at
 		p = page;
 	}
 	return f->real->pMethods->xWrite(f->real, p, n, at);
+}
+
+void sql_page_file_watch(sqlite3 *db, void (*fn)(void *arg), void *arg)
+{
+	sqlite3_file *file = NULL;
+	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+		!file)
+		return;
+	struct page_file *f = (struct page_file *)file;
+	f->on_read = fn;
+	f->on_read_arg = arg;
 }
 
 /* ---- as it is below ---- */
@@ -176,6 +192,7 @@ int sql_page_file_open(
 	unsigned char head[PAGE_RESERVED_AT + 1];
 	f->base.pMethods = NULL;
 	f->sealed = false;
+	f->on_read = NULL;
 	int rc = below->xOpen(below, name, f->real, flags, ret_flags);
 	if (rc != SQLITE_OK)
 		return rc; /* SQLite's own file has no methods then */

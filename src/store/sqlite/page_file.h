@@ -13,6 +13,10 @@
 /* Bytes of the object before those of the files below. */
 extern const int sql_page_file_size;
 
+/* Calls fn after each read of the main file by this connection, from the thread that uses the connection; NULL:
+ * no more.  Pages that are in the log or in the connection's memory are not read. */
+void sql_page_file_watch(sqlite3 *db, void (*fn)(void *arg), void *arg);
+
 /* As xOpen of the VFS that is below. */
 int sql_page_file_open(
 	sqlite3_vfs *below, const char *name, sqlite3_file *file, int flags, int *ret_flags);

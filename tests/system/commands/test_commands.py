@@ -448,7 +448,8 @@ def test_AD15_progress_is_drawn_on_a_terminal_only(rowfs, place, work):
     (("export", "STORE", "acct/Tab", "p"), r"%  [\d,]+ rows  [\d,]+ rows/s  \d+:\d\d left"),
     (("export", "STORE", "acct/Tab", "--filter=PartitionKey ge 'p'"), r"\r[\d,]+ rows  [\d,]+ rows/s"),
     (("backup", "STORE", "COPY"), r"  [\d.]+ [KM]iB  ([\d.]+ [KMG]iB|0 bytes)/s  \d+:\d\d left"),
-    (("check", "STORE"), r"(?s)\] *step 1 of \d+.*%  [\d,]+ items  [\d,]+ items/s  \d+:\d\d left"),
+    (("check", "STORE"), "(?s)" + ".*".join(rf"%  [\d,]+ {unit}  [\d,]+ {unit}/s  \d+:\d\d left"
+                                            for unit in ("pages", "checks", "items"))),
 ], ids=lambda x: x[0] if isinstance(x, tuple) else "")
 def test_AD15_progress_has_units_and_no_escapes(rowfs, place, work, args, shown):
     """Whatever the terminal is; the line is wiped at the end."""
@@ -461,6 +462,20 @@ def test_AD15_progress_has_units_and_no_escapes(rowfs, place, work, args, shown)
     assert "\x1b" not in seen
     drawn = seen.rpartition("\n")[2] if args[0] != "import" else seen.rpartition("\r")[0]
     assert re.search(r"\r +(\r|$)", drawn), seen
+
+
+@pytest.mark.parametrize("redirected", (True, False))
+def test_AD15_an_import_of_standard_input_shows_the_time_left_if_that_is_a_file(rowfs, place, work, redirected):
+    (work / "in.ndjson").write_text(lines(
+        *({"PartitionKey": "p", "RowKey": f"{i:06}"} for i in range(4000))))
+    with open(work / "in.ndjson", "rb") as file, \
+            subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as pipe:
+        if redirected:
+            pipe.communicate()
+            file.seek(0)
+        seen = on_terminal(rowfs, "import", place, "acct/Tab", stdin=file if redirected else pipe.stdout)
+    assert re.search(r"[\d,]+ rows  [\d,]+ rows/s", seen), seen
+    assert ("left" in seen) == redirected
 
 
 # ---- stat, check ----

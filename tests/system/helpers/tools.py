@@ -35,10 +35,11 @@ def sh(script, cwd=None, check=True, shell="bash", timeout=120, env=None, **kw):
     return done
 
 
-def on_terminal(rowfs, *args, env=ENV):
+def on_terminal(rowfs, *args, env=ENV, stdin=None):
     """What a command shows on standard error where that is a terminal."""
     main, side = os.openpty()
-    p = subprocess.Popen([rowfs.program, *map(str, args)], env=env, stdout=subprocess.DEVNULL, stderr=side)
+    p = subprocess.Popen([rowfs.program, *map(str, args)], env=env, stdin=stdin, stdout=subprocess.DEVNULL,
+                         stderr=side)
     os.close(side)
     seen = b""
     with contextlib.suppress(OSError):  # EIO: nobody has the other side any more

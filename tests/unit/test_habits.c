@@ -68,6 +68,8 @@ TEST(a_guess_is_told_once_and_survives_whatever_is_not_an_open_of_the_thread)
 	habits_free(h);
 }
 
+static struct fs mount;
+
 /* The node of a stage of row 50, r.json in directory 40, that came and went. */
 static uint64_t node_for(struct stages *t, pid_t tid)
 {
@@ -80,8 +82,8 @@ static uint64_t node_for(struct stages *t, pid_t tid)
 	stages_add(t, s, tid);
 	uint64_t nid = s->nid;
 	CHECK(stages_get(t, nid) == s);
-	stages_unref(NULL, t, s);
-	stages_unref(NULL, t, s);
+	stages_unref(&mount, t, s);
+	stages_unref(&mount, t, s);
 	CHECK(stages_get(t, nid) == NULL);
 	return nid;
 }
@@ -93,18 +95,18 @@ TEST(a_node_comes_again_only_for_a_thread_after_which_nobody_looked)
 	CHECK(nid_is_staged_row(nid) && nid_id(nid) == 50);
 	CHECK(node_for(t, 7) == nid);
 	CHECK(node_for(t, 8) != nid);
-	stages_expose(NULL, t, 40, "other.json");
+	stages_expose(&mount, t, 40, "other.json");
 	CHECK(node_for(t, 7) == nid);
-	stages_expose(NULL, t, 40, "r.json");
+	stages_expose(&mount, t, 40, "r.json");
 	CHECK(node_for(t, 7) != nid);
 	nid = node_for(t, 7);
-	stages_expose(NULL, t, 40, NULL);
+	stages_expose(&mount, t, 40, NULL);
 	CHECK(node_for(t, 7) != nid);
 	nid = node_for(t, 7);
 	stages_held(t);
 	CHECK(node_for(t, 7) != nid);
 	CHECK(!nid_is_staged_row(node_for(t, 0)) && node_for(t, 0) != node_for(t, 0));
-	stages_free(NULL, t);
+	stages_free(&mount, t);
 }
 
 /* clang-format off */

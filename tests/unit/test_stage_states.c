@@ -178,9 +178,10 @@ static struct stage *stage(bool there, unsigned want)
 	next_row();
 	if (there)
 		change(ENTITY_INSERT, "{\"A\":1}");
-	MUST(name_resolve(world.fs, nid_make(world.partition, 0), world.name, &t, NULL) == ERR_OK);
+	MUST(name_resolve(world.fs->store, nid_make(world.partition, 0), world.name, &t, NULL) ==
+		ERR_OK);
 	if (there)
-		MUST(name_item(world.fs, &t, want, &item) == ERR_OK);
+		MUST(resolved_name_item(world.fs->store, &t, want, &item) == ERR_OK);
 	MUST(stage_new(world.fs, &t, there ? &item : NULL, &s) == ERR_OK);
 	if (!there)
 		stage_created(s, &ATTRS_UNSET);

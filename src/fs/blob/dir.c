@@ -274,7 +274,7 @@ static enum err dir_read(
 		dir_cursors_next_reply(&d->cursors, offset > AFTER_DOTDOT);
 		d->cursors.fixed = !open_quota_may_grow(dir->fs, call->uid);
 		e = show_names(r, buf_span(&from));
-		open_quota_set(dir->fs, &d->held, dir_cursors_holds(&d->cursors));
+		open_quota_set(dir->fs->open_quota, &d->held, dir_cursors_holds(&d->cursors));
 	}
 	buf_fini(&from);
 	buf_fini(&r->page.names);
@@ -286,7 +286,7 @@ static enum err dir_read(
 static void dir_free(struct vdir *dir)
 {
 	struct blob_vdir *d = (struct blob_vdir *)dir;
-	open_quota_set(dir->fs, &d->held, 0);
+	open_quota_set(dir->fs->open_quota, &d->held, 0);
 	dir_cursors_fini(&d->cursors);
 	blob_dir_fini(dir->fs, &d->at);
 	free(d);

@@ -194,7 +194,7 @@ static bool any_of(struct stream_sizes *t, uint64_t table_id)
 
 /* Of the partition in which the change stands. */
 static bool find_place(
-	struct fs *fs, const struct change *c, uint64_t dir_id, struct partition_key *ret)
+	struct service *service, const struct change *c, uint64_t dir_id, struct partition_key *ret)
 {
 	const struct item_ref *at = c->op == CHANGE_MOVE ? &c->to : &c->at;
 	struct span order = at->pk;
@@ -203,8 +203,7 @@ static bool find_place(
 	else if (c->left.kind != ITEM_NONE && c->left.id == dir_id)
 		ret->table = c->left.parent, order = c->left.key;
 	else
-		return partition_keys_get(service_partition_keys(fs->service), dir_id, ret) ==
-			ERR_OK;
+		return partition_keys_get(service_partition_keys(service), dir_id, ret) == ERR_OK;
 	ret->pk_n = order.n;
 	key_from_order(order.p, order.n, ret->pk);
 	return true;
@@ -230,7 +229,7 @@ static void row_changed(struct fs *fs, const struct change *c, struct row_line *
 	struct stream_sizes *t = fs->stream_sizes;
 	uint64_t dir_id = c->now.parent;
 	struct partition_key place;
-	if (!find_place(fs, c, dir_id, &place)) {
+	if (!find_place(fs->service, c, dir_id, &place)) {
 		rows_changed(t, 0, 0, NULL);
 		return;
 	}

@@ -203,7 +203,7 @@ static enum err dir_read(
 		e = ERR_NO_MEMORY;
 	if (e == ERR_OK)
 		e = read_pages(&r, rows ? &pk : NULL);
-	open_quota_set(dir->fs, &d->held, dir_cursors_holds(&d->cursors));
+	open_quota_set(dir->fs->open_quota, &d->held, dir_cursors_holds(&d->cursors));
 	buf_fini(&r.pk);
 	buf_fini(&r.rk);
 	buf_fini(&r.last);
@@ -214,7 +214,7 @@ static void dir_free(struct vdir *dir)
 {
 	struct query_dir *d = (struct query_dir *)dir;
 	query_node_unref(dir->fs->query_nodes, d->node);
-	open_quota_set(dir->fs, &d->held, 0);
+	open_quota_set(dir->fs->open_quota, &d->held, 0);
 	dir_cursors_fini(&d->cursors);
 	free(d);
 }

@@ -17,7 +17,7 @@ struct pruning {
 	struct fs *fs;
 };
 
-static void ask_to_forget(struct fs *fs, const struct query_node *n)
+static void ask_to_forget(struct notifier *notifier, const struct query_node *n)
 {
 	char name[COMPONENT_MAX];
 	struct span text = n->text;
@@ -26,7 +26,7 @@ static void ask_to_forget(struct fs *fs, const struct query_node *n)
 		text = span_make(name, item_component(&n->item, name));
 		dir = n->parent->nid;
 	}
-	notify_name_now(fs->notifier, dir, text);
+	notify_name_now(notifier, dir, text);
 }
 
 static void prune(struct job *job)
@@ -36,7 +36,7 @@ static void prune(struct job *job)
 	struct query_node *n;
 	while (!atomic_load(&fs->stopping) &&
 		(n = query_nodes_oldest(fs->query_nodes, LEFT_BYTES)) != NULL) {
-		ask_to_forget(fs, n);
+		ask_to_forget(fs->notifier, n);
 		query_node_unref(fs->query_nodes, n);
 	}
 	query_nodes_pruned(fs->query_nodes);

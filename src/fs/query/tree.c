@@ -124,10 +124,10 @@ static enum err root_lookup(struct fs *fs, uint64_t dir, struct span name,
 
 /* What the name (a NUL is behind it) is in the tree of the mount: its key, or ERR_NOT_FOUND. */
 static enum err find_key(
-	struct fs *fs, uint64_t dir_id, struct span name, bool row, struct key_text *ret)
+	struct store *store, uint64_t dir_id, struct span name, bool row, struct key_text *ret)
 {
 	struct resolved_name t;
-	enum err e = name_resolve(fs, nid_make(dir_id, 0), name.p, &t, NULL);
+	enum err e = name_resolve(store, nid_make(dir_id, 0), name.p, &t, NULL);
 	if (e != ERR_OK)
 		return name_means_nothing(e) ? ERR_NOT_FOUND : e;
 	bool is_key = t.control == 0 && t.class == CLASS_KEYED && !t.digest && t.row_name == row;
@@ -154,7 +154,7 @@ static enum err find_partition(struct fs *fs, struct query_node *options, struct
 {
 	struct item row = { 0 }, partition = { 0 };
 	struct key_text pk;
-	enum err e = find_key(fs, options->table_id, name, false, &pk);
+	enum err e = find_key(fs->store, options->table_id, name, false, &pk);
 	if (e == ERR_OK)
 		e = find_row(fs, options, &pk.span, NULL, call, &row);
 	if (e == ERR_OK)
@@ -169,11 +169,11 @@ static enum err find_partition(struct fs *fs, struct query_node *options, struct
 
 /* The content goes where open() will find it, so that it is of this generation whatever happens
  * in between. */
-static void keep_content(struct fs *fs, struct item *row)
+static void keep_content(struct contents *contents, struct item *row)
 {
 	const struct content *content;
-	if (contents_put(fs->contents, row, &content) == ERR_OK)
-		contents_unpin(fs->contents, content);
+	if (contents_put(contents, row, &content) == ERR_OK)
+		contents_unpin(contents, content);
 }
 
 static enum err shown_size(struct query_node *options, const struct item *row, struct span pk,
@@ -197,7 +197,7 @@ static enum err find_row_file(struct fs *fs, struct query_node *partition, struc
 	struct key_text pk, rk;
 	uint64_t size;
 	key_of_order(&pk, partition->item.key);
-	enum err e = find_key(fs, partition->item.id, name, true, &rk);
+	enum err e = find_key(fs->store, partition->item.id, name, true, &rk);
 	if (e == ERR_OK)
 		e = find_row(fs, options, &pk.span, &rk.span, call, &row);
 	if (e == ERR_OK)
@@ -209,7 +209,7 @@ static enum err find_row_file(struct fs *fs, struct query_node *partition, struc
 		e = enter(fs, n, &row, ret);
 	}
 	if (e == ERR_OK)
-		keep_content(fs, &row);
+		keep_content(fs->contents, &row);
 	item_fini(&row);
 	return e;
 }

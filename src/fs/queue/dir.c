@@ -95,20 +95,20 @@ static struct span first_key(const struct reply *r, char out[MESSAGE_KEY_CHARS +
 	return message_key_write(&key, out);
 }
 
-static enum err list_after(struct fs *fs, struct reply *r, struct span after)
+static enum err list_after(struct store *store, struct reply *r, struct span after)
 {
 	char first[MESSAGE_KEY_CHARS + 1];
 	if (after.p == NULL)
 		after = first_key(r, first);
-	enum err e = store_list(fs->store, NULL, nid_id(r->nid), CLASS_QUEUE, after, false,
-		WANT_KEYS, send_item, r);
+	enum err e = store_list(
+		store, NULL, nid_id(r->nid), CLASS_QUEUE, after, false, WANT_KEYS, send_item, r);
 	return e == ERR_OK ? r->e : e;
 }
 
 enum err queue_dir_any(struct fs *fs, uint64_t nid, unsigned looks, bool *ret)
 {
 	struct reply r = { .nid = nid, .now = service_now(fs->service), .looks = looks };
-	enum err e = list_after(fs, &r, (struct span){ 0 });
+	enum err e = list_after(fs->store, &r, (struct span){ 0 });
 	*ret = r.any;
 	return e;
 }
@@ -171,8 +171,8 @@ static enum err dir_read(
 	dir_cursors_next_reply(&d->cursors, goes_on);
 	d->cursors.fixed = !open_quota_may_grow(fs, call->uid);
 	if (e == ERR_OK)
-		e = list_after(fs, &r, hold.key);
-	open_quota_set(fs, &d->held, dir_cursors_holds(&d->cursors));
+		e = list_after(fs->store, &r, hold.key);
+	open_quota_set(fs->open_quota, &d->held, dir_cursors_holds(&d->cursors));
 	item_fini(&hold);
 	return e;
 }
@@ -180,7 +180,7 @@ static enum err dir_read(
 static void dir_free(struct vdir *dir)
 {
 	struct queue_dir *d = (struct queue_dir *)dir;
-	open_quota_set(dir->fs, &d->held, 0);
+	open_quota_set(dir->fs->open_quota, &d->held, 0);
 	dir_cursors_fini(&d->cursors);
 	free(d);
 }

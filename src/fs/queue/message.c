@@ -13,9 +13,9 @@ void message_fini(struct message *m)
 	item_fini(&m->item);
 }
 
-enum queue_place queue_place_now(struct fs *fs, const struct message_key *key)
+enum queue_place queue_place_now(struct service *service, const struct message_key *key)
 {
-	if (key->visible <= service_now(fs->service))
+	if (key->visible <= service_now(service))
 		return QUEUE_PLACE_VISIBLE;
 	return key->taken > 0 ? QUEUE_PLACE_TAKEN : QUEUE_PLACE_HIDDEN;
 }
@@ -41,13 +41,13 @@ enum err message_load(struct fs *fs, uint64_t id, unsigned want, struct message 
 	}
 	message_id_write(ret->key.inserted, id, ret->id);
 	message_receipt_write(ret->item.version, id, ret->receipt);
-	ret->place = queue_place_now(fs, &ret->key);
+	ret->place = queue_place_now(fs->service, &ret->key);
 	return ERR_OK;
 }
 
-int64_t message_seconds_left(struct fs *fs, const struct message *m)
+int64_t message_seconds_left(struct service *service, const struct message *m)
 {
-	int64_t left = m->key.visible - service_now(fs->service);
+	int64_t left = m->key.visible - service_now(service);
 	return left > 0 ? (left + TICKS_PER_SECOND - 1) / TICKS_PER_SECOND : 0;
 }
 
@@ -86,7 +86,8 @@ static void add_time(int64_t ticks, struct buf *out)
 	buf_add(out, text, (size_t)clock_format(ticks, text));
 }
 
-enum err message_fact(struct fs *fs, const struct message *m, const char *name, struct buf *out)
+enum err message_fact(
+	struct service *service, const struct message *m, const char *name, struct buf *out)
 {
 	if (strcmp(name, "id") == 0)
 		buf_add_str(out, m->id);
@@ -95,7 +96,7 @@ enum err message_fact(struct fs *fs, const struct message *m, const char *name, 
 	else if (strcmp(name, "count") == 0)
 		buf_addf(out, "%" PRIu32, m->key.taken);
 	else if (strcmp(name, "visibility") == 0)
-		buf_addf(out, "%" PRId64, message_seconds_left(fs, m));
+		buf_addf(out, "%" PRId64, message_seconds_left(service, m));
 	else if (strcmp(name, "visible") == 0)
 		add_time(m->key.visible, out);
 	else if (strcmp(name, "inserted") == 0)

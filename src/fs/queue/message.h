@@ -26,18 +26,19 @@ struct message {
 enum err message_load(struct fs *fs, uint64_t id, unsigned want, struct message *ret);
 void message_fini(struct message *m);
 /* Where a message with this key is. */
-enum queue_place queue_place_now(struct fs *fs, const struct message_key *key);
+enum queue_place queue_place_now(struct service *service, const struct message_key *key);
 /* The item id in the id of a message; 0: it is none. */
 uint64_t message_item(struct span id);
 /* How long the message is still invisible, in seconds, rounded up. */
-int64_t message_seconds_left(struct fs *fs, const struct message *m);
+int64_t message_seconds_left(struct service *service, const struct message *m);
 
 /* Attributes of a file or directory of the queue, which has at most the mode `most`.  ERR_GONE. */
 enum err queue_attr(struct fs *fs, uint64_t queue, uint64_t nid, mode_t most, struct stat *ret);
 /* Attributes of a message that stands under this node. */
 enum err message_attr(struct fs *fs, const struct message *m, uint64_t nid, struct stat *ret);
 /* One of its user.rowfs.* attributes.  ERR_NO_ATTRIBUTE. */
-enum err message_fact(struct fs *fs, const struct message *m, const char *name, struct buf *out);
+enum err message_fact(
+	struct service *service, const struct message *m, const char *name, struct buf *out);
 
 /* Says why a change of a message is refused that another took meanwhile; ERR_CONDITION_NOT_MET. */
 enum err message_refuse_lost(struct err_detail *detail);

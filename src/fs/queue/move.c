@@ -70,12 +70,12 @@ static enum err not_there(enum err e)
 /* ---- removal ---- */
 
 static enum err delete_message(
-	struct fs *fs, const struct queue_found *f, bool taken, struct err_detail *detail)
+	struct service *service, const struct queue_found *f, bool taken, struct err_detail *detail)
 {
 	const struct message *m = &f->message;
 	if (taken && m->key.taken != f->taken)
 		return message_refuse_lost(detail);
-	enum err e = message_delete(fs->service, ORIGIN_MOUNT, m->item.parent, span_of(m->id),
+	enum err e = message_delete(service, ORIGIN_MOUNT, m->item.parent, span_of(m->id),
 		span_of(m->receipt), false, detail);
 	/* Somebody changed it since it was looked at. */
 	return taken && e == ERR_MESSAGE_NOT_FOUND ? message_refuse_lost(detail) : not_there(e);
@@ -88,7 +88,8 @@ enum err queue_name_remove(struct fs *fs, uint64_t dir, struct span name, struct
 	if (e != ERR_OK)
 		return e;
 	if (f.exists)
-		e = delete_message(fs, &f, queue_place_of(dir) == QUEUE_PLACE_TAKEN, detail);
+		e = delete_message(
+			fs->service, &f, queue_place_of(dir) == QUEUE_PLACE_TAKEN, detail);
 	if (e == ERR_OK && f.number != 0)
 		queue_names_drop(fs->queue_names, f.number);
 	queue_found_fini(&f);
@@ -135,7 +136,8 @@ static enum err take(struct renaming *r)
 
 static enum err give_back(struct renaming *r)
 {
-	enum err e = message_change(r->fs, &r->f->message, r->f->taken, 0, NULL, false, r->detail);
+	enum err e = message_change(
+		r->fs->service, &r->f->message, r->f->taken, 0, NULL, false, r->detail);
 	return e == ERR_OK ? enter(r) : e;
 }
 

@@ -27,13 +27,13 @@ static struct text_file *text_of(struct vfile *f)
 	return (struct text_file *)f;
 }
 
-enum err message_change(struct fs *fs, const struct message *m, uint32_t taken,
+enum err message_change(struct service *service, const struct message *m, uint32_t taken,
 	int64_t visibility_s, const struct span *text, bool durable, struct err_detail *detail)
 {
 	struct queue_message now;
 	if (m->key.taken != taken)
 		return message_refuse_lost(detail);
-	enum err e = message_update(fs->service, ORIGIN_MOUNT, m->item.parent, span_of(m->id),
+	enum err e = message_update(service, ORIGIN_MOUNT, m->item.parent, span_of(m->id),
 		span_of(m->receipt), visibility_s, text, durable, &now, detail);
 	return e == ERR_MESSAGE_NOT_FOUND ? message_refuse_lost(detail) : e;
 }
@@ -86,8 +86,8 @@ static enum err put_again(struct text_file *f, bool durable, struct err_detail *
 	enum err e = message_load(f->file.fs, f->item, WANT_ATTRS, &m);
 	if (e != ERR_OK)
 		return e == ERR_NOT_FOUND ? message_refuse_lost(detail) : e;
-	e = message_change(f->file.fs, &m, f->taken, message_seconds_left(f->file.fs, &m), &text,
-		durable, detail);
+	e = message_change(f->file.fs->service, &m, f->taken,
+		message_seconds_left(f->file.fs->service, &m), &text, durable, detail);
 	message_fini(&m);
 	return e;
 }

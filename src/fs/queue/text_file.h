@@ -19,7 +19,7 @@ enum err text_file_change(struct fs *fs, const struct message *m, uint32_t taken
 
 /* Changes the text of a message as text_file_change() does.  ERR_CONDITION_NOT_MET: it is
  * another take by now.  text NULL: only the visibility changes. */
-enum err message_change(struct fs *fs, const struct message *m, uint32_t taken,
+enum err message_change(struct service *service, const struct message *m, uint32_t taken,
 	int64_t visibility_s, const struct span *text, bool durable, struct err_detail *detail);
 /* Puts a message under the name. */
 enum err message_put_named(struct fs *fs, uint64_t number, struct queue_name *n, struct span text,

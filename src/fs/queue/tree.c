@@ -132,7 +132,7 @@ static enum err queues_xattr_get(struct fs *fs, uint64_t nid, const char *name, 
 	if (is_message(which) || which == QUEUE_NODE_NAMED) {
 		e = message_of(fs, nid, WANT_ATTRS, &m, &n, &taken);
 		if (e == ERR_OK) {
-			e = message_fact(fs, &m, name, out);
+			e = message_fact(fs->service, &m, name, out);
 			message_fini(&m);
 		}
 		return e == ERR_NOT_FOUND ? ERR_NO_ATTRIBUTE : e;
@@ -172,7 +172,7 @@ static enum err queues_xattr_set(
 			"user.rowfs.visibility is a number of seconds, 0 to %d.",
 			LIMIT_MESSAGE_HIDDEN_S);
 	} else {
-		e = message_change(fs, &m, taken, seconds, NULL, false, call->detail);
+		e = message_change(fs->service, &m, taken, seconds, NULL, false, call->detail);
 	}
 	message_fini(&m);
 	return e;
@@ -200,8 +200,8 @@ static enum err queues_resize(struct fs *fs, uint64_t nid, uint64_t size, const 
 			e = ERR_NO_MEMORY;
 		now = buf_span(&text);
 		if (e == ERR_OK)
-			e = message_change(fs, &m, taken, message_seconds_left(fs, &m), &now, false,
-				call->detail);
+			e = message_change(fs->service, &m, taken,
+				message_seconds_left(fs->service, &m), &now, false, call->detail);
 	}
 	buf_fini(&text);
 	message_fini(&m);
@@ -217,9 +217,9 @@ static enum err entry_of(struct fs *fs, uint64_t nid, struct ventry *ret)
 	return queues_stat(fs, nid, &ret->st);
 }
 
-static enum err queue_named(struct fs *fs, uint64_t root, struct span name, uint64_t *ret)
+static enum err queue_named(struct service *service, uint64_t root, struct span name, uint64_t *ret)
 {
-	enum err e = queue_id(fs->service, nid_id(root), name, ret);
+	enum err e = queue_id(service, nid_id(root), name, ret);
 	return e == ERR_QUEUE_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 
@@ -231,7 +231,7 @@ static enum err queues_lookup(struct fs *fs, uint64_t dir, struct span name,
 	uint64_t queue;
 	(void)call;
 	if (queue_node_of(dir) == QUEUE_NODE_ROOT) {
-		enum err e = queue_named(fs, dir, name, &queue);
+		enum err e = queue_named(fs->service, dir, name, &queue);
 		return e == ERR_OK ? entry_of(fs, queue_nid(QUEUE_NODE_VISIBLE, queue), ret) : e;
 	}
 	if (!queue_nid_is_place(dir))
@@ -261,7 +261,7 @@ static enum err queues_mkdir(struct fs *fs, uint64_t dir, struct span name,
 	if (e == ERR_ACCOUNT_NOT_FOUND)
 		return ERR_GONE;
 	if (e == ERR_OK)
-		e = queue_named(fs, dir, name, &queue);
+		e = queue_named(fs->service, dir, name, &queue);
 	return e == ERR_OK ? entry_of(fs, queue_nid(QUEUE_NODE_VISIBLE, queue), ret) : e;
 }
 
@@ -286,7 +286,7 @@ static enum err queues_rmdir(
 		return ERR_NOT_A_DIRECTORY;
 	if (name.n == 0)
 		return rmdir_fixed(fs, dir);
-	enum err e = queue_named(fs, dir, name, &queue);
+	enum err e = queue_named(fs->service, dir, name, &queue);
 	return e == ERR_OK ? queue_delete_empty(fs->service, ORIGIN_MOUNT, queue, call->detail) : e;
 }
 

@@ -58,12 +58,12 @@ void reasons_free(struct reasons *r)
 
 /* Any bytes as text that JSON can hold: what is not UTF-8 becomes '?'. */
 /* The store could not take the bytes. */
-static bool waits(struct fs *fs, const struct refusal *f)
+static bool waits(struct unsaved *unsaved, const struct refusal *f)
 {
-	return f->rejected != NULL && unsaved_has(fs->unsaved, span_of(f->rejected));
+	return f->rejected != NULL && unsaved_has(unsaved, span_of(f->rejected));
 }
 
-static void format_text(struct fs *fs, struct buf *b, const struct refusal *f)
+static void format_text(struct unsaved *unsaved, struct buf *b, const struct refusal *f)
 {
 	buf_addf(b, "%s: %s", err_code(f->error), err_message(f->error, f->detail));
 	if (f->detail != NULL && f->detail->line != 0)
@@ -72,7 +72,7 @@ static void format_text(struct fs *fs, struct buf *b, const struct refusal *f)
 		buf_addf(b, ", column %u", f->detail->column);
 	if (f->detail != NULL && f->detail->line != 0)
 		buf_add_char(b, ')');
-	if (waits(fs, f))
+	if (waits(unsaved, f))
 		buf_add_str(b, "; the bytes are in memory, see .rowfs/rejected.ndjson");
 	else if (f->rejected != NULL)
 		buf_addf(b, "; the bytes are in .rowfs/rejected/%s", f->rejected);
@@ -82,7 +82,7 @@ static void format_line(struct fs *fs, struct buf *out, const struct refusal *f)
 {
 	char path[SHOWN_PATH_MAX], now[CLOCK_TEXT_MAX];
 	struct json_build b;
-	name_path(fs, f->dir, f->name, path);
+	name_path(fs->store, f->dir, f->name, path);
 	clock_format(clock_ticks(), now);
 	json_begin(&b);
 	json_add_str(&b, "time", now);
@@ -97,7 +97,7 @@ static void format_line(struct fs *fs, struct buf *out, const struct refusal *f)
 		json_add_count(&b, "column", f->detail->column);
 	if (f->rejected != NULL)
 		json_add_str(&b, "rejected", f->rejected);
-	if (waits(fs, f))
+	if (waits(fs->unsaved, f))
 		json_add_bool(&b, "in_memory", true);
 	json_end(&b, out);
 	buf_add_char(out, '\n');
@@ -107,7 +107,7 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 {
 	struct reasons *r = fs->reasons;
 	struct buf text = BUF_INIT(8192), line = BUF_INIT(16384);
-	format_text(fs, &text, f);
+	format_text(fs->unsaved, &text, f);
 	if (!f->quiet)
 		format_line(fs, &line, f);
 	char *name = malloc(f->name.n + 1);

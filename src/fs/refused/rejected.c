@@ -15,9 +15,9 @@
 /* So many stay on a full disk where others have to give way, or fewer. */
 #define FULL_FILES 8
 
-static enum err folder(struct fs *fs, struct item *ret)
+static enum err folder(struct store *store, struct item *ret)
 {
-	return store_get(fs->store, NULL, STORE_REJECTED, WANT_ATTRS, ret);
+	return store_get(store, NULL, STORE_REJECTED, WANT_ATTRS, ret);
 }
 
 /* ---- the bound ---- */
@@ -63,16 +63,17 @@ static void trim(struct fs *fs, const struct item *dir, uint64_t files_max, uint
 
 /* ---- keeping ---- */
 
-static void make_name(struct fs *fs, struct span component, char out_name[REJECTED_NAME_MAX])
+static void make_name(
+	struct service *service, struct span component, char out_name[REJECTED_NAME_MAX])
 {
 	char now[CLOCK_TEXT_MAX];
-	clock_format_full(service_next_version(fs->service), now);
+	clock_format_full(service_next_version(service), now);
 	size_t n = component.n < 200 ? component.n : 200;
 	(void)snprintf(out_name, REJECTED_NAME_MAX, "%s-%.*s", now, (int)n, component.p);
 }
 
-static enum err put_file(
-	struct fs *fs, struct span name, struct span bytes, uint32_t flags, uint64_t *ret_id)
+static enum err put_file(struct service *service, struct span name, struct span bytes,
+	uint32_t flags, uint64_t *ret_id)
 {
 	const struct item_ref at = { .parent = STORE_REJECTED, .class = CLASS_NAMED, .key = name };
 	struct change c[2] = {
@@ -88,7 +89,7 @@ static enum err put_file(
 			.body = bytes,
 			.attrs = ATTRS_UNSET },
 	};
-	enum err e = service_apply(fs->service, ORIGIN_MOUNT, c, 2, false, NULL);
+	enum err e = service_apply(service, ORIGIN_MOUNT, c, 2, false, NULL);
 	if (e == ERR_OK)
 		*ret_id = c[0].now.id;
 	changes_fini(c, 2);
@@ -99,10 +100,10 @@ static enum err put_file(
 static enum err put_on_full_disk(struct fs *fs, const struct item *dir, struct span name,
 	struct span bytes, uint64_t *ret_id)
 {
-	enum err e = put_file(fs, name, bytes, CHANGE_RESERVED, ret_id);
+	enum err e = put_file(fs->service, name, bytes, CHANGE_RESERVED, ret_id);
 	for (unsigned n = FULL_FILES; e == ERR_NO_SPACE && n > 1; n /= 2) {
 		trim(fs, dir, n - 1, (n - 1) * REJECTED_FULL_BYTES);
-		e = put_file(fs, name, bytes, CHANGE_RESERVED, ret_id);
+		e = put_file(fs->service, name, bytes, CHANGE_RESERVED, ret_id);
 	}
 	return e;
 }
@@ -112,9 +113,9 @@ static enum err keep(
 	struct fs *fs, struct span name, struct span bytes, bool fresh, uint64_t *ret_id)
 {
 	struct item dir = { 0 };
-	enum err e = folder(fs, &dir);
+	enum err e = folder(fs->store, &dir);
 	if (e == ERR_OK)
-		e = put_file(fs, name, bytes, 0, ret_id);
+		e = put_file(fs->service, name, bytes, 0, ret_id);
 	if (e == ERR_NO_SPACE && fresh && bytes.n <= REJECTED_FULL_BYTES)
 		e = put_on_full_disk(fs, &dir, name, bytes, ret_id);
 	if (e == ERR_OK) {
@@ -158,7 +159,7 @@ void rejected_drop(struct fs *fs, uint64_t id)
 		return;
 	}
 	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &file);
-	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs, &dir) == ERR_OK) {
+	if (e == ERR_OK && file.parent == STORE_REJECTED && folder(fs->store, &dir) == ERR_OK) {
 		const struct dentry at = {
 			.origin = ORIGIN_MOUNT, .dir = &dir, .class = CLASS_NAMED, .key = file.key
 		};
@@ -175,7 +176,7 @@ enum err rejected_save(struct fs *fs, struct span component, struct span bytes, 
 	char out_name[REJECTED_NAME_MAX])
 {
 	uint64_t id = 0;
-	make_name(fs, component, out_name);
+	make_name(fs->service, component, out_name);
 	enum err e = keep(fs, span_of(out_name), bytes, true, &id);
 	if (e == ERR_OK) {
 		notify_inode_soon(fs->notifier, nid_make(id, 0));
@@ -209,13 +210,13 @@ enum err rejected_save_with(struct fs *fs, struct span component, struct span te
 	return e;
 }
 
-static bool ends_with(struct fs *fs, const struct item *file, struct span bytes)
+static bool ends_with(struct store *store, const struct item *file, struct span bytes)
 {
 	size_t n = 0;
 	char *end = bytes.n <= file->size ? malloc(bytes.n + 1) : NULL;
 	bool same = end != NULL &&
-		store_file_read(fs->store, NULL, file->id, file->size - bytes.n, end, bytes.n,
-			&n) == ERR_OK &&
+		store_file_read(store, NULL, file->id, file->size - bytes.n, end, bytes.n, &n) ==
+			ERR_OK &&
 		span_eq(span_make(end, n), bytes);
 	free(end);
 	return same;
@@ -232,7 +233,7 @@ enum err rejected_append(struct fs *fs, uint64_t id, struct span bytes)
 		e = ERR_NOT_FOUND;
 	if (e == ERR_OK && size + bytes.n > REJECTED_MAX_BYTES / 4)
 		e = ERR_FILE_TOO_LARGE;
-	bool again = e == ERR_OK && ends_with(fs, &file, bytes);
+	bool again = e == ERR_OK && ends_with(fs->store, &file, bytes);
 	item_fini(&file);
 	if (again)
 		return ERR_OK;

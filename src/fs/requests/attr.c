@@ -239,7 +239,7 @@ static enum err set_size(struct fuse_call *c, const struct item *item, off_t siz
 		return ERR_IS_A_DIRECTORY;
 	if (trash_dir_has(item))
 		return refuse_in_trash(&c->detail);
-	if (item_is_waiting(fs, item))
+	if (item_waits_for_document(fs->store, item))
 		return size == 0 ? ERR_OK : ERR_INCOMPLETE;
 	attr_resize_begins(fs, item->id, item->size);
 	enum err e = tree_file_resize(fs->service, item->id, (uint64_t)size, ret);

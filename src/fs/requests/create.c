@@ -29,7 +29,7 @@ static void create_row(
 	struct item item = { 0 };
 	struct stage *s = NULL;
 	stages_expose(fs, fs->stages, t->dir.id, t->name.p);
-	enum err e = name_item(fs, t, WANT_BODY, &item);
+	enum err e = resolved_name_item(fs->store, t, WANT_BODY, &item);
 	if (e == ERR_OK && (fi->flags & O_EXCL) != 0)
 		e = ERR_NAME_EXISTS;
 	bool fresh = e == ERR_NOT_FOUND;
@@ -71,7 +71,7 @@ static void create_file(
 	struct item file = { 0 };
 	enum err e = tree_create_file(fs->service, &at, &attrs, &file, NULL);
 	if (e == ERR_NAME_EXISTS && (fi->flags & O_EXCL) == 0)
-		e = name_item(fs, t, WANT_ATTRS, &file);
+		e = resolved_name_item(fs->store, t, WANT_ATTRS, &file);
 	struct handle *h = NULL;
 	if (e == ERR_OK && (h = open_handle(c, KIND_FILE, nid_of(&file), fi)) == NULL)
 		e = ERR_NO_MEMORY;
@@ -79,7 +79,7 @@ static void create_file(
 		struct stat st;
 		attr_of_item(fs, &file, &st);
 		fi->keep_cache = !fs->shared;
-		fi->noflush = may_skip_flush(fs, fi);
+		fi->noflush = may_skip_flush(fs->locks, fi);
 		reply_create(c, nid_of(&file), &st, keep_seconds(fs), h, fi);
 	} else {
 		reply_err(c, e);
@@ -100,7 +100,7 @@ void item_create(
 	struct fuse_call *c, uint64_t dir, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
 	struct resolved_name t = { 0 };
-	enum err e = name_resolve(c->fs, dir, name, &t, &c->detail);
+	enum err e = name_resolve(c->fs->store, dir, name, &t, &c->detail);
 	e = refuse_file_name(c->fs, dir, e, &c->detail);
 	if (e == ERR_OK && t.control != 0)
 		e = refuse_control(&c->detail);

@@ -82,7 +82,7 @@ static void dir_opendir(struct fuse_call *c, uint64_t nid, struct fuse_file_info
 	enum err e = listing_new(c->fs, NULL, 0, nid_id(nid), &l);
 	struct handle *h = NULL;
 	if (e == ERR_OK && (h = handle_new(c->fs, KIND_DIR, nid, call_thread(c))) == NULL) {
-		listing_free(c->fs, l);
+		listing_free(c->fs->open_quota, l);
 		e = ERR_NO_MEMORY;
 	}
 	if (e != ERR_OK) {
@@ -105,7 +105,7 @@ static void dir_open(struct fuse_call *c, struct node *n, struct fuse_file_info 
 static void dir_fini(struct fs *fs, struct handle *h)
 {
 	handle_links(fs, h, false);
-	listing_free(fs, h->listing);
+	listing_free(fs->open_quota, h->listing);
 }
 
 const struct kind_ops kind_dir = {

@@ -54,7 +54,7 @@ static void open_as_it_is(
 	}
 	retries_clear(c->fs, c->fs->retries, call_thread(c));
 	fi->keep_cache = !c->fs->shared;
-	fi->noflush = may_skip_flush(c->fs, fi);
+	fi->noflush = may_skip_flush(c->fs->locks, fi);
 	reply_open(c, h, fi);
 }
 
@@ -137,14 +137,15 @@ static void read_converted(struct fuse_call *c, struct handle *h, size_t size, o
 /* Whether the ordinary file is the handle's node still.  It may have become a row; and where
  * that became a file again, others have its pages under another node.  What waits under a row's name
  * is written as a document, or not at all.  ERR_GONE. */
-static enum err check_node(struct fs *fs, const struct handle *h, bool writes, uint64_t *ret_size)
+static enum err check_node(
+	struct store *store, const struct handle *h, bool writes, uint64_t *ret_size)
 {
 	struct item now = { 0 };
-	enum err e = store_get(fs->store, NULL, nid_id(h->nid), WANT_ATTRS, &now);
+	enum err e = store_get(store, NULL, nid_id(h->nid), WANT_ATTRS, &now);
 	if (e == ERR_NOT_FOUND ||
 		(e == ERR_OK &&
 			(now.kind != ITEM_FILE || nid_of(&now) != h->nid ||
-				(writes && item_is_waiting(fs, &now)))))
+				(writes && item_waits_for_document(store, &now)))))
 		e = ERR_GONE;
 	*ret_size = now.size;
 	item_fini(&now);
@@ -156,7 +157,7 @@ static void file_read(struct fuse_call *c, struct handle *h, size_t size, off_t 
 	char *bytes = malloc(size > 0 ? size : 1);
 	size_t n = 0;
 	uint64_t total;
-	enum err e = bytes == NULL ? ERR_NO_MEMORY : check_node(c->fs, h, false, &total);
+	enum err e = bytes == NULL ? ERR_NO_MEMORY : check_node(c->fs->store, h, false, &total);
 	if (e == ERR_OK)
 		e = store_file_read(
 			c->fs->store, NULL, nid_id(h->nid), (uint64_t)offset, bytes, size, &n);
@@ -173,7 +174,7 @@ static enum err write_bytes(struct handle *h, struct fs *fs, off_t offset, struc
 {
 	struct item now = { 0 };
 	uint64_t id = nid_id(h->nid), before;
-	enum err e = check_node(fs, h, true, &before);
+	enum err e = check_node(fs->store, h, true, &before);
 	bool grows = e == ERR_OK && (uint64_t)offset + bytes.n > before;
 	if (grows)
 		attr_resize_begins(fs, id, before);

@@ -105,9 +105,9 @@ void op_getlk(fuse_req_t req, fuse_ino_t nid, struct fuse_file_info *fi, struct 
 
 /* ---- close ---- */
 
-bool may_skip_flush(const struct fs *fs, const struct fuse_file_info *fi)
+bool may_skip_flush(struct locks *locks, const struct fuse_file_info *fi)
 {
-	return (fi->flags & O_ACCMODE) == O_RDONLY && !locks_used(fs->locks);
+	return (fi->flags & O_ACCMODE) == O_RDONLY && !locks_used(locks);
 }
 
 void unlock_closed(struct fs *fs, struct handle *h, uint64_t owner)

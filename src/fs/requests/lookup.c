@@ -66,7 +66,8 @@ static void lookup_for_writing(struct fuse_call *c, struct resolved_name *t, str
 {
 	struct fs *fs = c->fs;
 	struct item item = { 0 };
-	enum err e = name_item(fs, t, given != NULL ? WANT_ATTRS : WANT_BODY, &item);
+	enum err e =
+		resolved_name_item(fs->store, t, given != NULL ? WANT_ATTRS : WANT_BODY, &item);
 	if (e == ERR_OK && given != NULL) {
 		bool current = stage_is_current(given, &item);
 		item_fini(&item);
@@ -74,7 +75,7 @@ static void lookup_for_writing(struct fuse_call *c, struct resolved_name *t, str
 			reply_stage_node(c, given);
 			return;
 		}
-		e = name_item(fs, t, WANT_BODY, &item);
+		e = resolved_name_item(fs->store, t, WANT_BODY, &item);
 	}
 	if (e == ERR_NOT_FOUND) /* what somebody makes there is, and he must drop that it is not */
 		e = name_look(fs, t, WANT_BODY, &item);
@@ -100,7 +101,7 @@ static bool lookup_by_habit(struct fuse_call *c, struct resolved_name *t)
 	pid_t tid = call_thread(c);
 	if (t->dir.kind != ITEM_PARTITION || !habits_guess(fs->habits, tid))
 		return false;
-	enum err e = name_item(fs, t, WANT_ATTRS, &item);
+	enum err e = resolved_name_item(fs->store, t, WANT_ATTRS, &item);
 	bool row = e == ERR_OK && item.kind == ITEM_ROW;
 	bool guess = row && retries_guess(fs, fs->retries, tid, t->dir.id, t->name);
 	if (guess)
@@ -112,12 +113,12 @@ static bool lookup_by_habit(struct fuse_call *c, struct resolved_name *t)
 }
 
 /* An empty row keeps its node when another machine gives it a document. */
-static void drop_other_version(struct fs *fs, const struct item *now)
+static void drop_other_version(struct contents *contents, const struct item *now)
 {
-	const struct content *known = contents_pin_old(fs->contents, nid_of(now));
+	const struct content *known = contents_pin_old(contents, nid_of(now));
 	if (known != NULL && known->item.version != now->version)
-		contents_drop(fs->contents, known->nid);
-	contents_unpin(fs->contents, known);
+		contents_drop(contents, known->nid);
+	contents_unpin(contents, known);
 }
 
 /* With its document, where that will be opened next. */
@@ -135,7 +136,7 @@ void item_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 {
 	struct fs *fs = c->fs;
 	struct resolved_name t;
-	enum err e = name_resolve(fs, dir, name, &t, &c->detail);
+	enum err e = name_resolve(fs->store, dir, name, &t, &c->detail);
 	if (e != ERR_OK) {
 		if (name_means_nothing(e) && strlen(name) <= LIMIT_FILE_NAME_BYTES)
 			reply_no_entry(c);
@@ -170,7 +171,7 @@ void item_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 		uint64_t nid = nid_of(&item);
 		attr_of_item(fs, &item, &st);
 		if (fs->shared)
-			drop_other_version(fs, &item);
+			drop_other_version(fs->contents, &item);
 		if (item.body.p != NULL)
 			contents_add(fs->contents, &item);
 		retries_found(fs->retries, call_thread(c), t.dir.id, t.name, nid);

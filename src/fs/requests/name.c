@@ -22,10 +22,10 @@
 /* ---- making and removing ---- */
 
 /* resolve for a name that shall be made. */
-static enum err resolve_new(struct fs *fs, uint64_t parent, const char *name,
+static enum err resolve_new(struct store *store, uint64_t parent, const char *name,
 	struct resolved_name *t, struct err_detail *detail)
 {
-	enum err e = name_resolve(fs, parent, name, t, detail);
+	enum err e = name_resolve(store, parent, name, t, detail);
 	return e == ERR_OK && t->control != 0 ? refuse_control(detail) : e;
 }
 
@@ -50,9 +50,9 @@ static enum err give_way(struct fs *fs, uint64_t parent, const char *name, const
 {
 	struct resolved_name now = { 0 };
 	struct item there = { 0 };
-	enum err e = name_resolve(fs, parent, name, &now, NULL);
+	enum err e = name_resolve(fs->store, parent, name, &now, NULL);
 	if (e == ERR_OK && !now.digest)
-		e = name_item(fs, &now, WANT_ATTRS, &there);
+		e = resolved_name_item(fs->store, &now, WANT_ATTRS, &there);
 	bool taken = e == ERR_OK && there.kind == ITEM_PARTITION && there.id != made->id;
 	item_fini(&there);
 	resolved_name_fini(&now);
@@ -66,7 +66,7 @@ void item_mkdir(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode
 {
 	struct resolved_name t = { 0 };
 	struct item made = { 0 };
-	enum err e = resolve_new(c->fs, dir, name, &t, &c->detail);
+	enum err e = resolve_new(c->fs->store, dir, name, &t, &c->detail);
 	if (e == ERR_OK && !may_make_dir(&t))
 		e = refuse_dir_there(c->fs, &t, &c->detail);
 	if (e == ERR_OK) {
@@ -94,7 +94,7 @@ void item_mkdir(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode
 static enum err find_existing(struct fs *fs, uint64_t parent, const char *name,
 	struct resolved_name *t, struct item *item, struct err_detail *detail)
 {
-	enum err e = name_resolve(fs, parent, name, t, NULL);
+	enum err e = name_resolve(fs->store, parent, name, t, NULL);
 	if (name_means_nothing(e))
 		return ERR_NOT_FOUND;
 	if (e != ERR_OK)
@@ -153,7 +153,7 @@ void item_unlink(struct fuse_call *c, uint64_t dir, const char *name)
 	struct item item = { 0 };
 	enum err e = find_and_unlink(c->fs, dir, name, &t, &item, &c->detail);
 	if (e == ERR_OK)
-		trash_dir_left(c->fs, &item);
+		trash_dir_left(c->fs->trash, &item);
 	if (habits_forget_guess(c->fs->habits, call_thread(c)) && e == ERR_OK)
 		notify_attributes(c->fs->notifier, nid_of(&item));
 	reply_err(c, e);
@@ -203,14 +203,15 @@ static void renaming_fini(struct renaming *r)
 }
 
 /* A folder whose key only the document knows. */
-static enum err learn_partition_key(struct fs *fs, struct renaming *r, struct err_detail *detail)
+static enum err learn_partition_key(
+	struct service *service, struct renaming *r, struct err_detail *detail)
 {
 	struct resolved_name dir = { .name = r->to.dir.key, .digest = true };
 	enum err e = resolved_name_learn(&dir, buf_span(&r->content), detail);
 	if (e != ERR_OK)
 		return e;
 	struct item partition = { 0 };
-	e = adopt_folder(fs->service, ORIGIN_MOUNT, &r->to.dir, span_make(dir.key, dir.key_len),
+	e = adopt_folder(service, ORIGIN_MOUNT, &r->to.dir, span_make(dir.key, dir.key_len),
 		&partition, detail);
 	if (e == ERR_OK) {
 		item_fini(&r->to.dir);
@@ -221,16 +222,16 @@ static enum err learn_partition_key(struct fs *fs, struct renaming *r, struct er
 }
 
 /* A destination whose keys only the document knows. */
-static enum err learn_keys(struct fs *fs, struct renaming *r, struct err_detail *detail)
+static enum err learn_keys(struct service *service, struct renaming *r, struct err_detail *detail)
 {
 	bool digest = r->to.digest;
 	struct item now = { 0 };
 	enum err e = resolved_name_learn(&r->to, buf_span(&r->content), detail);
 	if (e == ERR_OK && r->to.pending_dir)
-		e = learn_partition_key(fs, r, detail);
+		e = learn_partition_key(service, r, detail);
 	if (e != ERR_OK || !digest || r->replaced.kind != ITEM_FILE)
 		return e;
-	e = adopt_file(fs->service, ORIGIN_MOUNT, &r->replaced, r->to.dir.id,
+	e = adopt_file(service, ORIGIN_MOUNT, &r->replaced, r->to.dir.id,
 		span_make(r->to.key, r->to.key_len), &now);
 	if (e == ERR_OK) {
 		item_fini(&r->replaced);
@@ -239,30 +240,30 @@ static enum err learn_keys(struct fs *fs, struct renaming *r, struct err_detail 
 	return e;
 }
 
-static enum err load_content(struct fs *fs, struct renaming *r)
+static enum err load_content(struct service *service, struct renaming *r)
 {
 	r->content = BUF_INIT(LIMIT_DOCUMENT_BYTES);
 	if (r->item.kind == ITEM_FILE)
-		return tree_file_content(fs->service, &r->item, &r->content);
+		return tree_file_content(service, &r->item, &r->content);
 	return ERR_OK;
 }
 
 /* Another table of that name in another case is there: renaming onto it would replace it. */
-static enum err check_table_case(struct fs *fs, struct renaming *r)
+static enum err check_table_case(struct store *store, struct renaming *r)
 {
 	struct item there = { 0 };
 	if (r->to.dir.kind != ITEM_ACCOUNT || r->replaced.kind != ITEM_NONE)
 		return ERR_OK;
-	enum err e = store_child(fs->store, NULL, r->to.dir.id, CLASS_KEYED,
+	enum err e = store_child(store, NULL, r->to.dir.id, CLASS_KEYED,
 		span_make(r->to.key, r->to.key_len), WANT_ATTRS, &there);
 	bool other = e == ERR_OK && there.id != r->item.id;
 	item_fini(&there);
 	return other ? ERR_TABLE_EXISTS : ERR_OK;
 }
 
-static enum err prepare_dir(struct fs *fs, struct renaming *r)
+static enum err prepare_dir(struct store *store, struct renaming *r)
 {
-	return r->to.digest ? ERR_KEY_MISSING : check_table_case(fs, r);
+	return r->to.digest ? ERR_KEY_MISSING : check_table_case(store, r);
 }
 
 static bool waits(const struct resolved_name *t, const struct item *it)
@@ -288,8 +289,10 @@ static enum err prepare_file(
 		return ERR_OK;
 	if (r->item.kind == ITEM_ROW)
 		return r->to.digest || r->to.pending_dir ? ERR_KEY_MISSING : ERR_OK;
-	enum err e = load_content(fs, r);
-	return e == ERR_OK && (r->to.digest || r->to.pending_dir) ? learn_keys(fs, r, detail) : e;
+	enum err e = load_content(fs->service, r);
+	return e == ERR_OK && (r->to.digest || r->to.pending_dir)
+		? learn_keys(fs->service, r, detail)
+		: e;
 }
 
 static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t parent,
@@ -298,7 +301,7 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 {
 	enum err e = find_existing(fs, parent, name, &r->from, &r->item, detail);
 	if (e == ERR_OK)
-		e = resolve_new(fs, new_parent, new_name, &r->to, detail);
+		e = resolve_new(fs->store, new_parent, new_name, &r->to, detail);
 	if (r->item.kind == ITEM_ROW || r->item.kind == ITEM_FILE)
 		e = refuse_file_name(fs, new_parent, e, detail);
 	if (e != ERR_OK)
@@ -315,19 +318,19 @@ static enum err prepare_rename(struct fs *fs, struct renaming *r, fuse_ino_t par
 	if (exchange && r->replaced.kind == ITEM_FOLDER && !may_hold_folder(&r->from))
 		return refuse_dir_there(fs, &r->from, detail);
 	if (item_is_dir(r->item.kind))
-		return prepare_dir(fs, r);
+		return prepare_dir(fs->store, r);
 	return prepare_file(fs, r, flags, detail);
 }
 
 /* The node that the kernel moves along is not the item's any more where a document was rendered
  * anew, or where a row became an ordinary file.  A handle on the row keeps what it holds. */
-static void moved(
-	struct fs *fs, uint64_t was, const struct item *now, const struct resolved_name *at)
+static void moved(struct notifier *notifier, uint64_t was, const struct item *now,
+	const struct resolved_name *at)
 {
 	if (nid_of(now) == was)
 		return;
-	notify_old_node(fs->notifier, was);
-	notify_name_soon(fs->notifier, nid_make(at->dir.id, 0), at->name);
+	notify_old_node(notifier, was);
+	notify_name_soon(notifier, nid_make(at->dir.id, 0), at->name);
 }
 
 /* The other one of an exchange; read again, since another front end may have changed it since. */
@@ -335,7 +338,7 @@ static void other_moved(struct fs *fs, const struct renaming *r)
 {
 	struct item now = { 0 };
 	if (store_get(service_store(fs->service), NULL, r->replaced.id, WANT_ATTRS, &now) == ERR_OK)
-		moved(fs, nid_of(&r->replaced), &now, &r->from);
+		moved(fs->notifier, nid_of(&r->replaced), &now, &r->from);
 	item_fini(&now);
 }
 
@@ -363,8 +366,8 @@ static enum err perform_rename(
 	else if (e == ERR_OK && (tree_flags & TREE_KEEP_REPLACED) != 0)
 		file_drop_orphan(fs, r->replaced.id);
 	if (e == ERR_OK) {
-		trash_dir_left(fs, &r->item);
-		moved(fs, nid_of(&r->item), &now, &r->to);
+		trash_dir_left(fs->trash, &r->item);
+		moved(fs->notifier, nid_of(&r->item), &now, &r->to);
 	}
 	if (e == ERR_OK && (flags & RENAME_EXCHANGE) != 0)
 		other_moved(fs, r);
@@ -420,7 +423,7 @@ static bool is_replaced(struct fuse_call *c, uint64_t dir, const char *name, uns
 {
 	struct resolved_name to = { 0 };
 	if (c->to_name[0] != '.' || flags != 0 ||
-		name_resolve(c->fs, c->to_nid, c->to_name, &to, NULL) != ERR_OK)
+		name_resolve(c->fs->store, c->to_nid, c->to_name, &to, NULL) != ERR_OK)
 		return false;
 	uint64_t nid = to.control;
 	resolved_name_fini(&to);

@@ -2,7 +2,7 @@
  * Which kind of node a request comes to, and what it may see of a version that is not the current one. */
 #include "fs/requests/kinds.h"
 
-static enum kind kind_of_item(struct fs *fs, uint64_t nid, const struct item *it)
+static enum kind kind_of_item(struct store *store, uint64_t nid, const struct item *it)
 {
 	if (nid_of(it) != nid)
 		return KIND_OLD;
@@ -10,7 +10,7 @@ static enum kind kind_of_item(struct fs *fs, uint64_t nid, const struct item *it
 		return KIND_DIR;
 	/* A row takes the place of an empty file that waits for its document.  So its readers pin its content,
 	 * like those of a row. */
-	return it->kind == ITEM_FILE && !item_is_waiting(fs, it) ? KIND_FILE : KIND_ROW;
+	return it->kind == ITEM_FILE && !item_waits_for_document(store, it) ? KIND_FILE : KIND_ROW;
 }
 
 /* Between a commit and its event the store is asked.  A thread that has seen the new version by a look-up
@@ -36,7 +36,7 @@ bool node_find(struct fuse_call *c, uint64_t nid, enum retry_what what, struct n
 			reply_err(c, e);
 			return false;
 		}
-		ret->kind = e == ERR_OK ? kind_of_item(fs, nid, &ret->item) : KIND_OLD;
+		ret->kind = e == ERR_OK ? kind_of_item(fs->store, nid, &ret->item) : KIND_OLD;
 	}
 	return true;
 }

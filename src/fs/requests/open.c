@@ -50,7 +50,7 @@ struct handle *open_handle(
 	if (h == NULL)
 		return NULL;
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
-		handle_writes(c->fs, h);
+		handle_writes(c->fs->open_quota, h);
 	fi->fh = (uintptr_t)h;
 	return h;
 }

@@ -87,7 +87,7 @@ void reply_after_commit(struct fuse_call *c, struct stage *s);
  * that others come to (fsync, setattr): waiting for the name's directory could wait for somebody
  * who waits for the inode.  The old node is made unusable instead, which waits for nobody; the name
  * follows. */
-void drop_stale_locked(struct fs *fs, struct stage *s);
+void drop_stale_locked(struct notifier *notifier, struct stage *s);
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {
@@ -101,7 +101,7 @@ void close_handle(struct fs *fs, struct handle *h);
 
 /* Whether closes of what is being opened need not be told (FOPEN_NOFLUSH): each is one request
  * less, but a lock that it releases stays until the last close. */
-bool may_skip_flush(const struct fs *fs, const struct fuse_file_info *fi);
+bool may_skip_flush(struct locks *locks, const struct fuse_file_info *fi);
 /* Releases the fcntl(2) locks of a close: all that the owner has of the file. */
 void unlock_closed(struct fs *fs, struct handle *h, uint64_t owner);
 

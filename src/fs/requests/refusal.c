@@ -138,11 +138,11 @@ enum err refuse_file_there(struct fs *fs, const struct resolved_name *t, struct 
 	if (is_room(t))
 		return refuse_in_room(t, detail);
 	if (t->dir.kind == ITEM_TABLE) {
-		name_path(fs, t->dir.id, SPAN_LIT("PARTITION"), path);
+		name_path(fs->store, t->dir.id, SPAN_LIT("PARTITION"), path);
 		return err_set(detail, ERR_NOT_PERMITTED,
 			"Rows live in a partition; make one first: mkdir %s/%s", fs->dir, path);
 	}
-	name_path(fs, t->dir.id,
+	name_path(fs->store, t->dir.id,
 		t->dir.id == STORE_ROOT ? SPAN_LIT("ACCOUNT/TABLE/PARTITION")
 					: SPAN_LIT("TABLE/PARTITION"),
 		path);
@@ -172,7 +172,7 @@ enum err refuse_dir_there(struct fs *fs, const struct resolved_name *t, struct e
 	if (t->dir.kind != ITEM_PARTITION && !t->pending_dir)
 		return err_set(detail, ERR_NOT_PERMITTED,
 			"A directory of ordinary files has a name with a leading dot here.");
-	name_path(fs, t->dir.parent, t->name, path);
+	name_path(fs->store, t->dir.parent, t->name, path);
 	return err_set(detail, ERR_NOT_PERMITTED,
 		"A partition holds rows (NAME.json) and files; a directory in it has a name with a "
 		"leading dot. One more partition: mkdir %s/%s",

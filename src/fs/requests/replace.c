@@ -13,7 +13,7 @@
 static enum err take_file(struct task *t, struct resolved_name *from, struct item *file)
 {
 	struct fs *fs = t->call.fs;
-	enum err e = name_resolve(fs, t->nid, t->bytes, from, NULL);
+	enum err e = name_resolve(fs->store, t->nid, t->bytes, from, NULL);
 	if (name_means_nothing(e))
 		return ERR_NOT_FOUND;
 	if (e == ERR_OK && from->control != 0)

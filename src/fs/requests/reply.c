@@ -56,7 +56,7 @@ pid_t call_thread(const struct fuse_call *c)
 void call_done(struct fuse_call *c, int code)
 {
 	atomic_fetch_sub(&c->fs->in_flight, 1);
-	stats_count(c->fs, c->op, clock_mono_us() - c->start_us, code);
+	stats_count(c->fs->service, c->op, clock_mono_us() - c->start_us, code);
 }
 
 static void reply_errno(struct fuse_call *c, int code)
@@ -151,7 +151,7 @@ static uint64_t new_moment(struct fuse_call *c, uint64_t nid)
 	uint64_t known = told_node(fs->told, nid, call_told_to(c));
 	while (known == 0) {
 		uint64_t ret = nid_at_moment(nid, atomic_fetch_add(&fs->moments, 1));
-		struct handle *h = handle_reading(fs, ret);
+		struct handle *h = handle_reading(fs->handles, ret);
 		if (h == NULL)
 			return ret;
 		handle_unref(fs, h);
@@ -204,18 +204,18 @@ void reply_after_commit(struct fuse_call *c, struct stage *s)
 	notify_name_then_reply(c->fs->notifier, stale.dir_nid, span_of(stale.name), c->req);
 }
 
-void drop_stale_locked(struct fs *fs, struct stage *s)
+void drop_stale_locked(struct notifier *notifier, struct stage *s)
 {
 	struct stale stale;
 	stage_take_stale(s, &stale);
 	if (stale.any && stale.nid != 0) {
 		if (stale.content)
-			notify_old_node(fs->notifier, stale.nid);
+			notify_old_node(notifier, stale.nid);
 		else
-			notify_attributes(fs->notifier, stale.nid);
+			notify_attributes(notifier, stale.nid);
 	}
 	if (stale.any)
-		notify_name_soon(fs->notifier, stale.dir_nid, span_of(stale.name));
+		notify_name_soon(notifier, stale.dir_nid, span_of(stale.name));
 }
 
 bool dir_page_add(

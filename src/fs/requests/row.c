@@ -41,7 +41,7 @@ static void open_content(
 	/* The content of a node never changes; but the empty file may become an ordinary one. */
 	fi->direct_io = content->item.kind == ITEM_FILE;
 	fi->keep_cache = !fi->direct_io;
-	fi->noflush = may_skip_flush(c->fs, fi);
+	fi->noflush = may_skip_flush(c->fs->locks, fi);
 	struct fs *fs = c->fs;
 	ahead_opened(fs->ahead);
 	bool given = !fi->direct_io && pages_give(fs, content);

@@ -17,7 +17,7 @@
  * look, too. */
 static void open_stage(struct fuse_call *c, struct stage *s, struct fuse_file_info *fi)
 {
-	enum err e = open_writes(fi) ? stage_admit(c->fs, s, &c->detail) : ERR_OK;
+	enum err e = open_writes(fi) ? stage_admit(c->fs->service, s, &c->detail) : ERR_OK;
 	if (e != ERR_OK) {
 		refuse_throttled(c, e);
 		stages_unref(c->fs, c->fs->stages, s);
@@ -99,7 +99,7 @@ static void staged_attributes(struct fuse_call *c, struct node *n)
 		guess_attributes(c, n);
 		return;
 	}
-	stage_look(c->fs, n->stage);
+	stage_look(c->fs->store, n->stage);
 	stage_stat(c->fs, n->stage, &st);
 	reply_attr(c, &st, 0);
 }
@@ -119,7 +119,7 @@ static void set_on_stage(struct fuse_call *c, struct stage *s, const struct stat
 		return;
 	}
 	stage_stat(c->fs, s, &now);
-	drop_stale_locked(c->fs, s);
+	drop_stale_locked(c->fs->notifier, s);
 	if (mask != 0)
 		stages_attributes_set(c->fs, c->fs->stages, now.st_ino);
 	reply_attr(c, &now, 0);
@@ -249,7 +249,7 @@ static void reply_fsync(struct fuse_call *c, const struct handle *h)
 			notify_name_soon(fs->notifier, j->stale.dir_nid, span_of(j->stale.name));
 		free(j);
 	} else {
-		drop_stale_locked(fs, h->stage);
+		drop_stale_locked(fs->notifier, h->stage);
 	}
 	syncs_reply(c);
 }

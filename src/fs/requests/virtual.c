@@ -172,9 +172,9 @@ static void virtual_attributes(struct fuse_call *c, struct node *n)
 {
 	struct fs *fs = c->fs;
 	uint64_t nid = n->nid;
-	struct handle *h = nid_has_moment(nid) ? handle_reading(fs, nid) : NULL;
+	struct handle *h = nid_has_moment(nid) ? handle_reading(fs->handles, nid) : NULL;
 	struct task *t = NULL;
-	if (!nid_has_moment(nid) || (h == NULL && handle_is_written(fs, nid))) {
+	if (!nid_has_moment(nid) || (h == NULL && handle_is_written(fs->handles, nid))) {
 		reply_sized(c, ERR_OK, 0);
 	} else if ((t = task_new(c, run_size, nid, NULL)) == NULL) {
 		if (h != NULL)
@@ -264,7 +264,7 @@ static void run_open(struct task *t)
 static bool open_again(struct fuse_call *c, uint64_t nid, struct fuse_file_info *fi)
 {
 	bool reads = nid_has_moment(nid) && (fi->flags & O_ACCMODE) == O_RDONLY;
-	struct handle *h = reads ? handle_reading(c->fs, nid) : NULL;
+	struct handle *h = reads ? handle_reading(c->fs->handles, nid) : NULL;
 	if (h == NULL)
 		return false;
 	fi->fh = (uintptr_t)h;

@@ -27,10 +27,10 @@ static void refuse_open(struct task *t, enum err e)
 	virtual_refuse(&t->call, t->nid, e);
 }
 
-static void count_held(struct fs *fs, struct handle *h)
+static void count_held(struct open_quota *open_quota, struct handle *h)
 {
 	if (h->file->ops->holds != NULL)
-		open_quota_set(fs, &h->held, h->file->ops->holds(h->file));
+		open_quota_set(open_quota, &h->held, h->file->ops->holds(h->file));
 }
 
 struct handle *virtual_handle(struct task *t, struct vfile *f, struct vdir *d)
@@ -50,13 +50,13 @@ struct handle *virtual_handle(struct task *t, struct vfile *f, struct vdir *d)
 	if (f == NULL)
 		return h;
 	if ((t->fi.flags & O_ACCMODE) != O_RDONLY)
-		handle_writes(fs, h);
+		handle_writes(fs->open_quota, h);
 	h->file = f;
-	count_held(fs, h);
-	handle_ready(fs, h);
+	count_held(fs->open_quota, h);
+	handle_ready(fs->handles, h);
 	t->fi.direct_io = !f->immutable;
 	t->fi.keep_cache = f->immutable;
-	t->fi.noflush = f->ops->close == NULL && may_skip_flush(fs, &t->fi);
+	t->fi.noflush = f->ops->close == NULL && may_skip_flush(fs->locks, &t->fi);
 	return h;
 }
 
@@ -111,7 +111,7 @@ static void run_read(struct task *t)
 		task_begin_slice(t);
 	f->noted = false;
 	enum err e = read_file(t);
-	count_held(t->call.fs, t->handle);
+	count_held(t->call.fs->open_quota, t->handle);
 	t->again = e == ERR_CANCELLED && f->ops->resumes && !task_given_up(t);
 	if (t->again)
 		return;
@@ -149,7 +149,7 @@ static void run_write(struct task *t)
 	enum err e = f->ops->write != NULL
 		? f->ops->write(f, &t->vcall, t->offset, span_make(t->bytes, t->size))
 		: ERR_NOT_PERMITTED;
-	count_held(t->call.fs, t->handle);
+	count_held(t->call.fs->open_quota, t->handle);
 	if (e != ERR_OK) {
 		refuse_open(t, e);
 		return;
@@ -172,7 +172,7 @@ static void run_close(struct task *t)
 	struct vfile *f = t->handle->file;
 	f->noted = false;
 	enum err e = f->ops->close(f, &t->vcall);
-	count_held(t->call.fs, t->handle);
+	count_held(t->call.fs->open_quota, t->handle);
 	unlock_closed(t->call.fs, t->handle, t->fi.lock_owner);
 	if (e != ERR_OK || !notify_ran_out()) {
 		refuse_open(t, e);
@@ -247,7 +247,7 @@ void virtual_fini(struct fs *fs, struct handle *h)
 		h->file->ops->free(h->file);
 	if (h->vdir != NULL)
 		h->vdir->ops->free(h->vdir);
-	open_quota_set(fs, &h->held, 0);
+	open_quota_set(fs->open_quota, &h->held, 0);
 	mutex_destroy(&h->turns.lock);
 }
 

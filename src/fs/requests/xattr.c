@@ -16,24 +16,24 @@
 #define PREFIX "user.rowfs."
 
 /* Nothing was refused, but somebody may have meant a row.  A leading dot is meant. */
-static bool is_mistakable(struct fs *fs, const struct item *it)
+static bool is_mistakable(struct store *store, const struct item *it)
 {
 	struct item dir = { 0 };
 	if (item_is_empty_row(it))
 		return true;
 	if (it->kind != ITEM_FILE || it->key.n == 0 || it->key.p[0] == '.')
 		return false;
-	enum err e = store_get(fs->store, NULL, it->parent, WANT_ATTRS, &dir);
+	enum err e = store_get(store, NULL, it->parent, WANT_ATTRS, &dir);
 	bool in_partition = e == ERR_OK && dir.kind == ITEM_PARTITION;
 	item_fini(&dir);
 	return in_partition;
 }
 
-static enum err get_no_row(struct fs *fs, const struct item *it, struct buf *out)
+static enum err get_no_row(struct store *store, const struct item *it, struct buf *out)
 {
-	if (!is_mistakable(fs, it))
+	if (!is_mistakable(store, it))
 		return ERR_NO_ATTRIBUTE;
-	if (item_is_waiting(fs, it))
+	if (item_waits_for_document(store, it))
 		buf_add_str(out,
 			"NoRow: an empty file, no row yet: write a document to it, {} will do");
 	else
@@ -50,7 +50,7 @@ static enum err get_error(struct fs *fs, const struct item *it, struct buf *out)
 	uint64_t inside = item_is_dir(it->kind) ? it->id : 0;
 	return reasons_get(fs->reasons, it->parent, span_make(name, n), inside, out)
 		? ERR_OK
-		: get_no_row(fs, it, out);
+		: get_no_row(fs->store, it, out);
 }
 
 static enum err add_match(int64_t match, struct buf *out)
@@ -211,7 +211,7 @@ static enum err refuse_attribute(struct err_detail *detail)
 		"ordinary file");
 }
 
-static enum err set_on_file(struct fs *fs, const struct item *file, int64_t match)
+static enum err set_on_file(struct service *service, const struct item *file, int64_t match)
 {
 	struct item now = { 0 };
 	struct timespec t;
@@ -219,7 +219,7 @@ static enum err set_on_file(struct fs *fs, const struct item *file, int64_t matc
 	clock_gettime(CLOCK_REALTIME, &t);
 	attrs.if_match = match;
 	attrs.ctime_ns = attr_unix_ns(t);
-	enum err e = tree_set_attrs(fs->service, file->id, &attrs, ATTR_MATCH | ATTR_CTIME, &now);
+	enum err e = tree_set_attrs(service, file->id, &attrs, ATTR_MATCH | ATTR_CTIME, &now);
 	item_fini(&now);
 	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
@@ -235,7 +235,7 @@ static enum err set_match(struct fs *fs, uint64_t nid, int64_t match, struct err
 		return ERR_OK;
 	}
 	enum err e = item_of(fs, nid, &it);
-	if (e == ERR_OK && (it.kind == ITEM_ROW || item_is_waiting(fs, &it)))
+	if (e == ERR_OK && (it.kind == ITEM_ROW || item_waits_for_document(fs->store, &it)))
 		e = err_set(detail, ERR_NOT_PERMITTED,
 			"a condition is of one change: set it on a descriptor that the row was "
 			"opened by for writing, or on an ordinary file, and rename that over the "
@@ -243,7 +243,7 @@ static enum err set_match(struct fs *fs, uint64_t nid, int64_t match, struct err
 	else if (e == ERR_OK && it.kind != ITEM_FILE)
 		e = refuse_attribute(detail);
 	else if (e == ERR_OK)
-		e = set_on_file(fs, &it, match);
+		e = set_on_file(fs->service, &it, match);
 	item_fini(&it);
 	return e;
 }

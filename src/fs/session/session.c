@@ -270,7 +270,7 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 	fs->dir = strdup(dir);
 	fs->version = strdup(options->version);
 	fs->started = clock_ticks();
-	stats_name_operations(fs);
+	stats_name_operations(fs->service);
 	fs->vnode_ops[NID_KIND_CONTROL] = control_ops_of;
 	fs->vnode_ops[NID_KIND_SNAPSHOT] = snapshot_ops_of;
 	fs->vnode_ops[NID_KIND_DIR_CONTROL] = dir_control_ops_of;
@@ -325,10 +325,10 @@ void fs_free(struct fs *fs)
 	stages_free(fs, fs->stages);
 	if (fs->unsaved != NULL)
 		rejected_retry(fs);
-	snapshots_stop(fs);
+	snapshots_stop(fs->service);
 	if (fs->waiters != NULL) {
 		stream_sizes_save(fs);
-		events_stop(fs);
+		events_stop(fs->service);
 	}
 	waiters_free(fs->waiters);
 	notifier_free(fs->notifier);

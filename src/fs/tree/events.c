@@ -29,13 +29,13 @@ struct told {
 
 /* A directory's own attributes moved.  The kernel has them from a look at the directory's own
  * name, so `seen` says nothing about them; of a node that it does not know it says so quickly. */
-static void dir_changed(struct fs *fs, struct told *told, uint64_t dir_id)
+static void dir_changed(struct notifier *notifier, struct told *told, uint64_t dir_id)
 {
 	for (size_t i = 0; i < TOLD_MAX; i++)
 		if (told->id[i] == dir_id)
 			return;
 	told->id[told->count++ % TOLD_MAX] = dir_id;
-	notify_attributes(fs->notifier, nid_make(dir_id, 0));
+	notify_attributes(notifier, nid_make(dir_id, 0));
 }
 
 /* The name of a child, if the kernel ever looked into the directory, and the directory's own
@@ -50,7 +50,7 @@ static void child_changed(
 		size_t len = item_component(child, name);
 		notify_change(fs->notifier, nid_make(dir_id, 0), span_make(name, len));
 	}
-	dir_changed(fs, told, dir_id);
+	dir_changed(fs->notifier, told, dir_id);
 }
 
 static void partition_made(struct fs *fs, struct told *told, const struct change *c)
@@ -63,7 +63,7 @@ static void partition_made(struct fs *fs, struct told *told, const struct change
 		size_t len = filename_encode(span_make(key, c->at.pk.n), FILENAME_PARTITION, name);
 		notify_change(fs->notifier, nid_make(c->at.parent, 0), span_make(name, len));
 	}
-	dir_changed(fs, told, c->at.parent);
+	dir_changed(fs->notifier, told, c->at.parent);
 }
 
 /* Keeps a replaced or removed row for those whose second try looked its name up a moment ago.
@@ -103,23 +103,24 @@ static void old_changed(struct fs *fs, enum origin origin, const struct change *
 
 /* A rename of a partition rendered rows anew: their nodes are others now.  The request
  * handler that did it may not wait here. */
-static void row_rewritten(struct fs *fs, const struct change *first, const struct change *c)
+static void row_rewritten(
+	struct notifier *notifier, const struct change *first, const struct change *c)
 {
 	char name[COMPONENT_MAX];
 	if (first->op != CHANGE_MOVE || c->op != CHANGE_PUT)
 		return;
-	notify_old_node(fs->notifier, nid_of(&c->old));
+	notify_old_node(notifier, nid_of(&c->old));
 	size_t len = item_component(&c->now, name);
-	notify_name_soon(fs->notifier, nid_make(c->now.parent, 0), span_make(name, len));
+	notify_name_soon(notifier, nid_make(c->now.parent, 0), span_make(name, len));
 }
 
 /* An empty file that waited under a row's name keeps its node, and its content may change now.  A row
  * whose attributes are set needs nothing here: change sets come in any order, and a later one may have
  * kept it already. */
-static void drop_content(struct fs *fs, const struct change *c)
+static void drop_content(struct contents *contents, const struct change *c)
 {
 	if (c->op == CHANGE_MOVE && c->now.kind == ITEM_FILE)
-		contents_drop(fs->contents, nid_of(&c->now));
+		contents_drop(contents, nid_of(&c->now));
 }
 
 /* The name that another front end moved an item from.  Tables are only moved by the mount. */
@@ -132,12 +133,12 @@ static void moved_away(struct fs *fs, struct told *told, const struct change *c)
 }
 
 /* A message may have become visible, or its queue has gone. */
-static void wake(struct fs *fs, const struct change *c)
+static void wake(struct waiters *waiters, const struct change *c)
 {
 	if (c->now.kind == ITEM_MESSAGE)
-		waiters_wake(fs->waiters, c->now.parent);
+		waiters_wake(waiters, c->now.parent);
 	else if (c->now.kind == ITEM_QUEUE && c->op == CHANGE_DELETE)
-		waiters_wake(fs->waiters, c->now.id);
+		waiters_wake(waiters, c->now.id);
 }
 
 /* What the kernel may have cached of what another front end changed. */
@@ -147,7 +148,7 @@ static void tell(struct fs *fs, struct told *told, const struct change *c)
 	 * some. */
 	if (c->now.class == CLASS_QUEUE || c->now.class == CLASS_BLOB) {
 		if (c->now.kind == ITEM_QUEUE || c->now.kind == ITEM_CONTAINER)
-			dir_changed(fs, told, c->now.parent);
+			dir_changed(fs->notifier, told, c->now.parent);
 		return;
 	}
 	partition_made(fs, told, c);
@@ -170,7 +171,7 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 	stream_sizes_changed(fs, changes, count);
 	(void)told_close(fs->told, false);
 	for (size_t i = 0; i < count; i++) {
-		drop_content(fs, &changes[i]);
+		drop_content(fs->contents, &changes[i]);
 		keep_old(fs, &changes[i]);
 	}
 }
@@ -181,9 +182,9 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 	struct told told = { 0 };
 	for (size_t i = 0; i < count; i++) {
 		old_changed(fs, origin, &changes[i]);
-		wake(fs, &changes[i]);
+		wake(fs->waiters, &changes[i]);
 		if (origin == ORIGIN_MOUNT) /* after keep_old(): the old node must not be found */
-			row_rewritten(fs, &changes[0], &changes[i]);
+			row_rewritten(fs->notifier, &changes[0], &changes[i]);
 		else
 			tell(fs, &told, &changes[i]);
 	}
@@ -257,7 +258,7 @@ void events_start(struct fs *fs)
 	service_watch_sets(fs->service, &set_watch);
 }
 
-void events_stop(struct fs *fs)
+void events_stop(struct service *service)
 {
-	service_unsubscribe(fs->service);
+	service_unsubscribe(service);
 }

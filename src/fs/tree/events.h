@@ -11,6 +11,6 @@
 /* Subscribes to the service.  The notifier, the contents, the handles and the locks are there. */
 void events_start(struct fs *fs);
 /* No event comes after it.  Before any of those goes. */
-void events_stop(struct fs *fs);
+void events_stop(struct service *service);
 
 #endif

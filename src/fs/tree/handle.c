@@ -46,11 +46,11 @@ struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t ope
 	return h;
 }
 
-void handle_ready(struct fs *fs, struct handle *h)
+void handle_ready(struct handles *t, struct handle *h)
 {
-	mutex_lock(&fs->handles->lock);
+	mutex_lock(&t->lock);
 	h->ready = true;
-	mutex_unlock(&fs->handles->lock);
+	mutex_unlock(&t->lock);
 }
 
 /* The last reference may be going, and waiting for the table's lock. */
@@ -62,9 +62,8 @@ static bool ref_unless_gone(struct handle *h)
 	return refs > 0;
 }
 
-struct handle *handle_reading(struct fs *fs, uint64_t nid)
+struct handle *handle_reading(struct handles *t, uint64_t nid)
 {
-	struct handles *t = fs->handles;
 	mutex_lock(&t->lock);
 	struct handle *h = t->first;
 	while (h != NULL &&
@@ -75,9 +74,8 @@ struct handle *handle_reading(struct fs *fs, uint64_t nid)
 	return h;
 }
 
-bool handle_is_written(struct fs *fs, uint64_t nid)
+bool handle_is_written(struct handles *t, uint64_t nid)
 {
-	struct handles *t = fs->handles;
 	mutex_lock(&t->lock);
 	struct handle *h = t->first;
 	while (h != NULL && !(h->nid == nid && h->kind == KIND_VIRTUAL && h->ready && h->writes))
@@ -86,10 +84,10 @@ bool handle_is_written(struct fs *fs, uint64_t nid)
 	return h != NULL;
 }
 
-void handle_writes(struct fs *fs, struct handle *h)
+void handle_writes(struct open_quota *open_quota, struct handle *h)
 {
 	h->writes = true;
-	atomic_fetch_add(&fs->open_quota->writers, 1);
+	atomic_fetch_add(&open_quota->writers, 1);
 }
 
 void handle_ref(struct handle *h)

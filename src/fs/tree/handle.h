@@ -138,13 +138,13 @@ void handles_free(struct fs *fs, struct handles *t);
  * until freed. */
 struct handle *handle_new(struct fs *fs, enum kind kind, uint64_t nid, pid_t opener);
 /* A KIND_VIRTUAL has its file: handle_reading() finds it from now on. */
-void handle_ready(struct fs *fs, struct handle *h);
+void handle_ready(struct handles *t, struct handle *h);
 /* A handle by which this virtual node is only read, with a reference; NULL: there is none.  Slow. */
-struct handle *handle_reading(struct fs *fs, uint64_t nid);
+struct handle *handle_reading(struct handles *t, uint64_t nid);
 /* Whether there is a handle by which this virtual node is written.  Slow. */
-bool handle_is_written(struct fs *fs, uint64_t nid);
+bool handle_is_written(struct handles *t, uint64_t nid);
 /* It was opened for writing: counted until it is freed. */
-void handle_writes(struct fs *fs, struct handle *h);
+void handle_writes(struct open_quota *open_quota, struct handle *h);
 void handle_ref(struct handle *h);
 /* KIND_DIR: whether the kernel may be linking entries of it (counted in open_dirs). */
 void handle_links(struct fs *fs, struct handle *h, bool links);

@@ -45,18 +45,18 @@ enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, 
 	l->kind = dir.kind;
 	item_fini(&dir);
 	if (e != ERR_OK) {
-		listing_free(fs, l);
+		listing_free(fs->open_quota, l);
 		return e;
 	}
 	*ret = l;
 	return ERR_OK;
 }
 
-void listing_free(struct fs *fs, struct listing *l)
+void listing_free(struct open_quota *open_quota, struct listing *l)
 {
 	if (l == NULL)
 		return;
-	open_quota_set(fs, &l->held, 0);
+	open_quota_set(open_quota, &l->held, 0);
 	dir_cursors_fini(&l->cursors);
 	mutex_destroy(&l->lock);
 	free(l);
@@ -213,7 +213,7 @@ enum err listing_read(struct fs *fs, struct store_view *view, struct listing *l,
 	} else if (offset >= STORE_ID_FIRST || send_controls(&r, offset)) {
 		e = send_children(&r, offset);
 	}
-	open_quota_set(fs, &l->held, dir_cursors_holds(&l->cursors));
+	open_quota_set(fs->open_quota, &l->held, dir_cursors_holds(&l->cursors));
 	mutex_unlock(&l->lock);
 	return e;
 }

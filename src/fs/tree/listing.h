@@ -16,7 +16,7 @@ struct listing;
  * snapshot of that number.  ERR_NOT_A_DIRECTORY, ERR_GONE. */
 enum err listing_new(struct fs *fs, struct store_view *view, uint32_t snapshot, uint64_t dir_id,
 	struct listing **ret);
-void listing_free(struct fs *fs, struct listing *l);
+void listing_free(struct open_quota *open_quota, struct listing *l);
 
 /* Entries from `offset` (0: the start, else a next_offset given before); the view as in
  * listing_new().  names: of st only inode number and type are wanted.  ERR_INVALID_INPUT for a

@@ -5,42 +5,42 @@
 #include "fs/tree/control_names.h"
 
 /* The directory of a name. */
-static enum err find_dir(
-	struct fs *fs, struct store_view *view, uint64_t id, const char *name, struct item *ret)
+static enum err find_dir(struct store *store, struct store_view *view, uint64_t id,
+	const char *name, struct item *ret)
 {
 	if (strlen(name) > LIMIT_FILE_NAME_BYTES)
 		return ERR_NAME_TOO_LONG;
-	enum err e = store_get(fs->store, view, id, WANT_ATTRS, ret);
+	enum err e = store_get(store, view, id, WANT_ATTRS, ret);
 	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
-enum err name_resolve(struct fs *fs, uint64_t parent_nid, const char *name,
+enum err name_resolve(struct store *store, uint64_t parent_nid, const char *name,
 	struct resolved_name *ret, struct err_detail *detail)
 {
 	struct item dir = { 0 };
 	struct span text = span_of(name);
 	if (!nid_is_item(parent_nid))
 		return ERR_NOT_A_DIRECTORY;
-	enum err e = find_dir(fs, NULL, nid_id(parent_nid), name, &dir);
+	enum err e = find_dir(store, NULL, nid_id(parent_nid), name, &dir);
 	if (e != ERR_OK)
 		return e;
 	uint64_t control = dir.id == STORE_ROOT && span_is(text, ".rowfs")
 		? NID_CONTROL_DIR
 		: dir_control_find(&dir, text);
 	if (control == 0)
-		return name_in_item(fs->store, NULL, &dir, text, ret, detail);
+		return name_in_item(store, NULL, &dir, text, ret, detail);
 	*ret = (struct resolved_name){
 		.name = text, .class = CLASS_KEYED, .dir = dir, .control = control
 	};
 	return ERR_OK;
 }
 
-enum err name_resolve_in(struct fs *fs, struct store_view *view, uint64_t dir_id, const char *name,
-	struct resolved_name *ret, struct err_detail *detail)
+enum err name_resolve_in(struct store *store, struct store_view *view, uint64_t dir_id,
+	const char *name, struct resolved_name *ret, struct err_detail *detail)
 {
 	struct item dir = { 0 };
-	enum err e = find_dir(fs, view, dir_id, name, &dir);
-	return e == ERR_OK ? name_in_item(fs->store, view, &dir, span_of(name), ret, detail) : e;
+	enum err e = find_dir(store, view, dir_id, name, &dir);
+	return e == ERR_OK ? name_in_item(store, view, &dir, span_of(name), ret, detail) : e;
 }
 
 /* Puts component/ before what is there; what does not fit is left out. */
@@ -54,7 +54,7 @@ static void prepend(char out[SHOWN_PATH_MAX], const char *component, size_t n)
 	out[n] = '/';
 }
 
-void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_PATH_MAX])
+void name_path(struct store *store, uint64_t dir_id, struct span name, char out[SHOWN_PATH_MAX])
 {
 	size_t n = name.n < COMPONENT_MAX ? name.n : COMPONENT_MAX;
 	memcpy(out, name.p, n);
@@ -64,8 +64,7 @@ void name_path(struct fs *fs, uint64_t dir_id, struct span name, char out[SHOWN_
 	if (dir_id == NID_CONTROL_DIR)
 		prepend(out, ".rowfs", sizeof(".rowfs") - 1);
 	struct item dir = { 0 };
-	while (dir_id != STORE_ROOT &&
-		store_get(fs->store, NULL, dir_id, WANT_ATTRS, &dir) == ERR_OK) {
+	while (dir_id != STORE_ROOT && store_get(store, NULL, dir_id, WANT_ATTRS, &dir) == ERR_OK) {
 		char component[COMPONENT_MAX];
 		size_t len = item_component(&dir, component);
 		prepend(out, component, len);

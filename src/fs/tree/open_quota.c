@@ -71,10 +71,10 @@ enum err open_quota_may_open(const struct fs *fs, uid_t uid, struct err_detail *
 	return ERR_OK;
 }
 
-void open_quota_set(struct fs *fs, size_t *own, size_t now)
+void open_quota_set(struct open_quota *open_quota, size_t *own, size_t now)
 {
 	if (now != *own)
 		(void)atomic_fetch_add_explicit(
-			&fs->open_quota->bytes, now - *own, memory_order_relaxed);
+			&open_quota->bytes, now - *own, memory_order_relaxed);
 	*own = now;
 }

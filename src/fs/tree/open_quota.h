@@ -40,6 +40,6 @@ bool open_quota_may_keep(const struct fs *fs);
 /* Returns true if more may be written before something is committed or closed. */
 bool open_quota_may_grow(const struct fs *fs, uid_t uid);
 /* *own is what was counted for one owner of memory; from now on it is `now`. */
-void open_quota_set(struct fs *fs, size_t *own, size_t now);
+void open_quota_set(struct open_quota *open_quota, size_t *own, size_t now);
 
 #endif

@@ -43,8 +43,8 @@ enum err trash_dir_unlink(struct fs *fs, const struct dentry *at, struct err_det
 	return e;
 }
 
-void trash_dir_left(struct fs *fs, const struct item *was)
+void trash_dir_left(struct trash *trash, const struct item *was)
 {
 	if (trash_dir_has(was))
-		trash_left(fs->trash, was->size);
+		trash_left(trash, was->size);
 }

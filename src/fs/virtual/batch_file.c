@@ -67,28 +67,28 @@ static void where_fini(struct where *w)
 	item_fini(&w->account);
 }
 
-static enum err get(struct fs *fs, uint64_t id, struct item *ret)
+static enum err get(struct store *store, uint64_t id, struct item *ret)
 {
-	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, ret);
+	enum err e = store_get(store, NULL, id, WANT_ATTRS, ret);
 	return e == ERR_NOT_FOUND ? ERR_GONE : e;
 }
 
 /* The directory may have been renamed, or removed, since the file was opened. */
-static enum err find_where(struct fs *fs, uint64_t dir_id, struct where *ret)
+static enum err find_where(struct store *store, uint64_t dir_id, struct where *ret)
 {
 	*ret = (struct where){ 0 };
-	enum err e = get(fs, dir_id, &ret->table);
+	enum err e = get(store, dir_id, &ret->table);
 	if (e == ERR_OK && ret->table.kind == ITEM_PARTITION) {
 		ret->partition = ret->table;
 		ret->table = (struct item){ 0 };
 		key_from_order(ret->partition.key.p, ret->partition.key.n, ret->pk);
 		ret->place.pk = span_make(ret->pk, ret->partition.key.n);
-		e = get(fs, ret->partition.parent, &ret->table);
+		e = get(store, ret->partition.parent, &ret->table);
 	}
 	if (e == ERR_OK && ret->table.kind != ITEM_TABLE)
 		e = ERR_GONE;
 	if (e == ERR_OK)
-		e = get(fs, ret->table.parent, &ret->account);
+		e = get(store, ret->table.parent, &ret->account);
 	ret->place.table = ret->table.name;
 	ret->place.account = ret->account.key;
 	return e;
@@ -176,7 +176,7 @@ static enum err run(
 	struct where *w = malloc(sizeof(*w));
 	if (w == NULL)
 		return ERR_NO_MEMORY;
-	enum err e = find_where(fs, nid_id(b->nid), w);
+	enum err e = find_where(fs->store, nid_id(b->nid), w);
 	if (e == ERR_GONE)
 		(void)err_set(detail, e, "The directory was removed meanwhile.");
 	if (e == ERR_OK)
@@ -337,7 +337,7 @@ enum err batch_file_open(
 	struct fs *fs, uint64_t nid, int flags, const struct caller *call, struct vfile **ret)
 {
 	struct item dir = { 0 };
-	enum err e = get(fs, nid_id(nid), &dir);
+	enum err e = get(fs->store, nid_id(nid), &dir);
 	item_fini(&dir);
 	if (e != ERR_OK)
 		return e;

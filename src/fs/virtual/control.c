@@ -159,7 +159,7 @@ static void control_place(struct fs *fs, uint64_t nid, struct span name, struct 
 
 static enum err control_cut(struct fs *fs, uint64_t nid)
 {
-	return nid == NID_FAULTS ? faults_file_cut(fs) : ERR_NOT_PERMITTED;
+	return nid == NID_FAULTS ? faults_file_cut(fs->service) : ERR_NOT_PERMITTED;
 }
 
 static const struct vnode_ops control_ops = {

@@ -19,15 +19,10 @@ static struct faults_file *faults_of(struct vfile *f)
 	return (struct faults_file *)f;
 }
 
-static const struct metrics *names(const struct fs *fs)
+static enum err set(struct service *service, struct span text, bool add, struct err_detail *detail)
 {
-	return service_metrics(fs->service);
-}
-
-static enum err set(struct fs *fs, struct span text, bool add, struct err_detail *detail)
-{
-	return faults_set(
-		service_faults(fs->service), names(fs), text, add, clock_mono_us(), detail);
+	return faults_set(service_faults(service), service_metrics(service), text, add,
+		clock_mono_us(), detail);
 }
 
 /* The lines that are complete: shells hear what a write says, not what a close does. */
@@ -36,7 +31,8 @@ static enum err check(const struct faults_file *f, struct err_detail *detail)
 	size_t n = f->text.len;
 	while (n > 0 && f->text.data[n - 1] != '\n')
 		n--;
-	return faults_check(names(f->file.fs), span_make(f->text.data, n), detail);
+	return faults_check(
+		service_metrics(f->file.fs->service), span_make(f->text.data, n), detail);
 }
 
 static enum err faults_write_file(
@@ -61,7 +57,7 @@ static enum err decide(struct faults_file *f, struct err_detail *detail)
 		return f->refused;
 	if (!f->replaces && f->text.len == 0)
 		return ERR_OK;
-	enum err e = set(f->file.fs, buf_span(&f->text), !f->replaces, detail);
+	enum err e = set(f->file.fs->service, buf_span(&f->text), !f->replaces, detail);
 	f->replaces = false;
 	buf_fini(&f->text);
 	return e;
@@ -114,7 +110,7 @@ enum err faults_file_open(struct fs *fs, int flags, struct vfile **ret)
 	return ERR_OK;
 }
 
-enum err faults_file_cut(struct fs *fs)
+enum err faults_file_cut(struct service *service)
 {
-	return set(fs, SPAN_LIT(""), false, NULL);
+	return set(service, SPAN_LIT(""), false, NULL);
 }

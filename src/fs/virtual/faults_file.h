@@ -13,6 +13,6 @@ void faults_file_show(struct fs *fs, struct buf *out);
 /* Opens it for writing, by the flags of open(2). */
 enum err faults_file_open(struct fs *fs, int flags, struct vfile **ret);
 /* Removes all rules. */
-enum err faults_file_cut(struct fs *fs);
+enum err faults_file_cut(struct service *service);
 
 #endif

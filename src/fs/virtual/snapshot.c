@@ -16,11 +16,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static struct views *views_of(struct fs *fs)
-{
-	return service_views(fs->service);
-}
-
 /* ---- one item for a moment ---- */
 
 struct use {
@@ -32,7 +27,8 @@ struct use {
 static enum err use_begin(struct fs *fs, uint64_t nid, unsigned want, struct use *ret)
 {
 	*ret = (struct use){ 0 };
-	enum err e = snapshot_begin(views_of(fs), nid_snapshot(nid), &ret->view, &ret->moment);
+	enum err e = snapshot_begin(
+		service_views(fs->service), nid_snapshot(nid), &ret->view, &ret->moment);
 	if (e != ERR_OK)
 		return e;
 	e = store_get(fs->store, ret->moment, nid_id(nid), want, &ret->item);
@@ -73,7 +69,7 @@ static enum err snapshot_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 	struct view_info info;
 	struct use u;
 	if (nid == NID_SNAPSHOTS) {
-		int64_t changed = snapshots_changed(views_of(fs));
+		int64_t changed = snapshots_changed(service_views(fs->service));
 		attr_of_control(fs, NID_CONTROL_DIR, ret);
 		ret->st_ino = nid;
 		if (changed != 0)
@@ -81,7 +77,7 @@ static enum err snapshot_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 		return ERR_OK;
 	}
 	if (nid_id(nid) == STORE_ROOT) {
-		enum err e = snapshot_get(views_of(fs), nid_snapshot(nid), &info);
+		enum err e = snapshot_get(service_views(fs->service), nid_snapshot(nid), &info);
 		return e == ERR_OK ? stat_top(fs, &info, ret) : e;
 	}
 	enum err e = use_begin(fs, nid, WANT_ATTRS, &u);
@@ -108,10 +104,10 @@ static enum err look_up_in(struct fs *fs, struct store_view *moment, uint64_t di
 {
 	struct resolved_name t;
 	struct item it = { 0 };
-	enum err e = name_resolve_in(fs, moment, nid_id(dir), name, &t, NULL);
+	enum err e = name_resolve_in(fs->store, moment, nid_id(dir), name, &t, NULL);
 	if (e != ERR_OK)
 		return name_means_nothing(e) ? ERR_NOT_FOUND : e;
-	e = name_item(fs, &t, WANT_ATTRS, &it);
+	e = resolved_name_item(fs->store, &t, WANT_ATTRS, &it);
 	if (e == ERR_OK) {
 		ret->nid = nid_in_snapshot(nid_snapshot(dir), it.id);
 		ret->valid_s = CACHE_SECONDS;
@@ -133,12 +129,12 @@ static enum err snapshot_lookup(struct fs *fs, uint64_t dir, struct span name,
 	if (name.n > LIMIT_FILE_NAME_BYTES)
 		return ERR_NAME_TOO_LONG;
 	if (dir == NID_SNAPSHOTS) {
-		enum err e = snapshot_find(views_of(fs), name, &info);
+		enum err e = snapshot_find(service_views(fs->service), name, &info);
 		return e == ERR_OK ? entry_of(fs, &info, ret) : e;
 	}
 	memcpy(component, name.p, name.n);
 	component[name.n] = 0;
-	enum err e = snapshot_begin(views_of(fs), nid_snapshot(dir), &view, &moment);
+	enum err e = snapshot_begin(service_views(fs->service), nid_snapshot(dir), &view, &moment);
 	if (e != ERR_OK)
 		return e;
 	e = look_up_in(fs, moment, dir, component, ret);
@@ -152,7 +148,7 @@ static enum err snapshot_mkdir(struct fs *fs, uint64_t dir, struct span name,
 	struct view_info info;
 	if (dir != NID_SNAPSHOTS)
 		return ERR_READ_ONLY;
-	enum err e = snapshot_make(views_of(fs), name, &info, call->detail);
+	enum err e = snapshot_make(service_views(fs->service), name, &info, call->detail);
 	return e == ERR_OK ? entry_of(fs, &info, ret) : e;
 }
 
@@ -160,7 +156,8 @@ static enum err snapshot_rmdir(
 	struct fs *fs, uint64_t dir, struct span name, const struct caller *call)
 {
 	(void)call;
-	return dir == NID_SNAPSHOTS ? snapshot_drop(views_of(fs), name) : ERR_READ_ONLY;
+	return dir == NID_SNAPSHOTS ? snapshot_drop(service_views(fs->service), name)
+				    : ERR_READ_ONLY;
 }
 
 /* ---- directories ---- */
@@ -172,7 +169,7 @@ struct dir {
 };
 
 /* Positions: 1 and 2 are "." and "..", then 2 and the snapshot's number. */
-static enum err list_snapshots(struct fs *fs, int64_t offset, listing_fn fn, void *arg)
+static enum err list_snapshots(struct service *service, int64_t offset, listing_fn fn, void *arg)
 {
 	struct stat st = { .st_ino = NID_SNAPSHOTS, .st_mode = S_IFDIR };
 	struct view_info info = { 0 };
@@ -181,7 +178,7 @@ static enum err list_snapshots(struct fs *fs, int64_t offset, listing_fn fn, voi
 	if (offset < 2 && !fn(arg, "..", 0, &st, 2))
 		return ERR_OK;
 	uint32_t after = offset < 2 ? 0 : (uint32_t)(offset - 2);
-	while (snapshot_next(views_of(fs), after, &info) == ERR_OK) {
+	while (snapshot_next(service_views(service), after, &info) == ERR_OK) {
 		after = info.number;
 		st.st_ino = nid_in_snapshot(after, STORE_ROOT);
 		/* nid 0: the kernel shall look the name up itself */
@@ -199,8 +196,9 @@ static enum err dir_read(
 	struct view *view;
 	struct store_view *moment;
 	if (d->listing == NULL)
-		return list_snapshots(fs, offset, fn, arg);
-	enum err e = snapshot_begin(views_of(fs), nid_snapshot(d->nid), &view, &moment);
+		return list_snapshots(fs->service, offset, fn, arg);
+	enum err e =
+		snapshot_begin(service_views(fs->service), nid_snapshot(d->nid), &view, &moment);
 	if (e != ERR_OK)
 		return e;
 	e = listing_read(fs, moment, d->listing, call->uid, offset, false, fn, arg);
@@ -211,7 +209,7 @@ static enum err dir_read(
 static void dir_free(struct vdir *vdir)
 {
 	struct dir *d = (struct dir *)vdir;
-	listing_free(vdir->fs, d->listing);
+	listing_free(vdir->fs->open_quota, d->listing);
 	free(d);
 }
 
@@ -225,7 +223,7 @@ static enum err open_listing(struct fs *fs, uint64_t nid, struct listing **ret)
 {
 	struct view *view;
 	struct store_view *moment;
-	enum err e = snapshot_begin(views_of(fs), nid_snapshot(nid), &view, &moment);
+	enum err e = snapshot_begin(service_views(fs->service), nid_snapshot(nid), &view, &moment);
 	if (e != ERR_OK)
 		return e;
 	e = listing_new(fs, moment, nid_snapshot(nid), nid_id(nid), ret);
@@ -269,7 +267,8 @@ static enum err file_read(
 	(void)call;
 	if (!buf_resize(out, n))
 		return ERR_NO_MEMORY;
-	enum err e = snapshot_begin(views_of(fs), nid_snapshot(f->nid), &view, &moment);
+	enum err e =
+		snapshot_begin(service_views(fs->service), nid_snapshot(f->nid), &view, &moment);
 	if (e != ERR_OK)
 		return e;
 	e = store_file_read(fs->store, moment, nid_id(f->nid), offset, out->data, n, &n);
@@ -333,7 +332,7 @@ static enum err snapshot_xattr_get(struct fs *fs, uint64_t nid, const char *name
 	struct use u;
 	if (nid == NID_SNAPSHOTS)
 		return ERR_NO_ATTRIBUTE;
-	enum err e = snapshot_get(views_of(fs), nid_snapshot(nid), &info);
+	enum err e = snapshot_get(service_views(fs->service), nid_snapshot(nid), &info);
 	if (e != ERR_OK)
 		return e;
 	if (nid_id(nid) != STORE_ROOT) {
@@ -364,7 +363,7 @@ static enum err snapshot_xattr_set(
 		return ERR_READ_ONLY;
 	if (!text_to_u64(value, &seconds))
 		return ERR_INVALID_INPUT;
-	return snapshot_set_lifetime(views_of(fs), nid_snapshot(nid), seconds);
+	return snapshot_set_lifetime(service_views(fs->service), nid_snapshot(nid), seconds);
 }
 
 /* What is in a snapshot has the reasons of the snapshot. */
@@ -379,7 +378,7 @@ static void snapshot_place(struct fs *fs, uint64_t nid, struct span name, struct
 		ret->name = SPAN_LIT("snapshots");
 		ret->inside = nid;
 	} else {
-		(void)snapshot_get(views_of(fs), nid_snapshot(nid), &info);
+		(void)snapshot_get(service_views(fs->service), nid_snapshot(nid), &info);
 		size_t n = strnlen(info.name, sizeof(ret->text) - 1);
 		memcpy(ret->text, info.name, n);
 		ret->name = span_make(ret->text, n);
@@ -430,11 +429,12 @@ static void on_end(void *arg, const struct view_info *info, const char *why)
 
 void snapshots_start(struct fs *fs)
 {
-	views_set_bounds(views_of(fs), fs->options.snapshot_log, fs->options.snapshot_lifetime_s);
-	views_on_end(views_of(fs), on_end, fs);
+	views_set_bounds(service_views(fs->service), fs->options.snapshot_log,
+		fs->options.snapshot_lifetime_s);
+	views_on_end(service_views(fs->service), on_end, fs);
 }
 
-void snapshots_stop(struct fs *fs)
+void snapshots_stop(struct service *service)
 {
-	views_on_end(views_of(fs), NULL, NULL);
+	views_on_end(service_views(service), NULL, NULL);
 }

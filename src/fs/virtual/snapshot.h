@@ -14,6 +14,6 @@ const struct vnode_ops *snapshot_ops_of(uint64_t nid);
  * ended by force is told of, and the kernel drops what it kept of it. */
 void snapshots_start(struct fs *fs);
 /* Before the notifier and the reasons go. */
-void snapshots_stop(struct fs *fs);
+void snapshots_stop(struct service *service);
 
 #endif

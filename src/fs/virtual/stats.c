@@ -22,14 +22,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void stats_name_operations(struct fs *fs)
+void stats_name_operations(struct service *service)
 {
 	static const char *const names[OP_COUNT_] = {
 #define X(symbol_, name_) name_,
 		OP_LIST(X)
 #undef X
 	};
-	metrics_name(service_metrics(fs->service), METRICS_MOUNT, names, OP_COUNT_);
+	metrics_name(service_metrics(service), METRICS_MOUNT, names, OP_COUNT_);
 }
 
 static enum metrics_end end_of(enum op op, int code)
@@ -50,9 +50,9 @@ static enum metrics_end end_of(enum op op, int code)
 	}
 }
 
-void stats_count(struct fs *fs, enum op op, uint64_t us, int code)
+void stats_count(struct service *service, enum op op, uint64_t us, int code)
 {
-	metrics_count(service_metrics(fs->service), METRICS_MOUNT, op, us, end_of(op, code));
+	metrics_count(service_metrics(service), METRICS_MOUNT, op, us, end_of(op, code));
 }
 
 /* ---- JSON ---- */
@@ -82,10 +82,10 @@ static void add_traffic(struct json_build *b, const struct traffic *t)
 	json_close(b);
 }
 
-static void add_store(struct fs *fs, struct json_build *b)
+static void add_store(struct store *store, struct json_build *b)
 {
 	struct store_info s;
-	store_info(fs->store, &s);
+	store_info(store, &s);
 	json_open_object(b, "store");
 	json_add_count(b, "bytes", s.bytes);
 	json_add_count(b, "wal_bytes", s.log_bytes);
@@ -105,10 +105,10 @@ static void add_store(struct fs *fs, struct json_build *b)
 		add_traffic(b, s.traffic);
 }
 
-uint64_t stats_files(struct fs *fs, uint64_t folder)
+uint64_t stats_files(struct store *store, uint64_t folder)
 {
 	struct item it = { 0 };
-	uint64_t n = store_get(fs->store, NULL, folder, WANT_ATTRS, &it) == ERR_OK ? it.size : 0;
+	uint64_t n = store_get(store, NULL, folder, WANT_ATTRS, &it) == ERR_OK ? it.size : 0;
 	item_fini(&it);
 	return n;
 }
@@ -128,14 +128,14 @@ static void add_cache(struct fs *fs, struct json_build *b)
 	json_add_count(b, "overdue_requests", atomic_load(&fs->overdue));
 	json_add_count(b, "open_handles", atomic_load(&fs->open_quota->handles));
 	json_add_count(b, "open_stages", stages_count(fs->stages));
-	json_add_count(b, "rejected_files", stats_files(fs, STORE_REJECTED));
-	json_add_count(b, "trash_files", stats_files(fs, STORE_TRASH));
+	json_add_count(b, "rejected_files", stats_files(fs->store, STORE_REJECTED));
+	json_add_count(b, "trash_files", stats_files(fs->store, STORE_TRASH));
 }
 
-static void add_memory(struct fs *fs, struct json_build *b)
+static void add_memory(struct service *service, struct json_build *b)
 {
 	struct memory_figures memory;
-	memory_figures(fs->service, &memory);
+	memory_figures(service, &memory);
 	memory_add(b, &memory);
 }
 
@@ -153,9 +153,9 @@ static void add_operation(struct json_build *b, const struct metrics_figures *f)
 }
 
 /* Those that were asked for. */
-static void add_operations(struct fs *fs, struct json_build *b)
+static void add_operations(struct service *service, struct json_build *b)
 {
-	const struct metrics *m = service_metrics(fs->service);
+	const struct metrics *m = service_metrics(service);
 	struct metrics_figures f;
 	json_open_object(b, "operations");
 	for (enum metrics_front_end front_end = 0; front_end < METRICS_FRONT_ENDS_; front_end++) {
@@ -175,10 +175,10 @@ static void add_rate(struct json_build *b, const char *name, uint64_t entities)
 	json_add_hundredths(b, name, entities * 100 / HEAT_WINDOW_S);
 }
 
-static void add_hottest(struct fs *fs, struct json_build *b)
+static void add_hottest(struct service *service, struct json_build *b)
 {
-	struct hottest *h = hottest_partitions(fs->service);
-	const struct heat *heat = service_heat(fs->service);
+	struct hottest *h = hottest_partitions(service);
+	const struct heat *heat = service_heat(service);
 	json_add_count(b, "partition_target", heat_target(heat));
 	json_add_count(b, "throttled", heat_refusals(heat));
 	json_open_array(b, "hottest_partitions");
@@ -214,9 +214,9 @@ static void add_view(struct json_build *b, const struct view_info *v, int64_t no
 }
 
 /* So that nobody forgets them. */
-static void add_faults(struct fs *fs, struct json_build *b)
+static void add_faults(struct service *service, struct json_build *b)
 {
-	struct faults *f = service_faults(fs->service);
+	struct faults *f = service_faults(service);
 	uint64_t taken = 0;
 	for (enum fault_kind k = 0; k < FAULT_KINDS_; k++)
 		taken += faults_taken(f, k);
@@ -225,10 +225,10 @@ static void add_faults(struct fs *fs, struct json_build *b)
 }
 
 /* What holds the log back. */
-static void add_views(struct fs *fs, struct json_build *b)
+static void add_views(struct service *service, struct json_build *b)
 {
 	struct view_info *all = calloc(STATS_VIEWS, sizeof(*all));
-	size_t n = all != NULL ? views_list(service_views(fs->service), all, STATS_VIEWS) : 0;
+	size_t n = all != NULL ? views_list(service_views(service), all, STATS_VIEWS) : 0;
 	json_add_count(b, "held_views", n);
 	json_open_array(b, "views");
 	for (size_t i = 0; i < n && i < STATS_VIEWS; i++)
@@ -238,10 +238,10 @@ static void add_views(struct fs *fs, struct json_build *b)
 }
 
 /* waiting_seconds: while a message is visible. */
-static void add_queues(struct fs *fs, struct json_build *b)
+static void add_queues(struct service *service, struct json_build *b)
 {
 	struct queue_stats q;
-	if (queue_stats(fs->service, NULL, false, &q) != ERR_OK)
+	if (queue_stats(service, NULL, false, &q) != ERR_OK)
 		return;
 	json_open_object(b, "queues");
 	json_add_count(b, "count", q.queues);
@@ -260,14 +260,14 @@ void stats_write_json(struct fs *fs, struct buf *out)
 	json_add_str(&b, "version", fs->version);
 	json_add_count(&b, "pid", (uint64_t)getpid());
 	json_add_str(&b, "started", started);
-	add_store(fs, &b);
-	add_queues(fs, &b);
+	add_store(fs->store, &b);
+	add_queues(fs->service, &b);
 	add_cache(fs, &b);
-	add_memory(fs, &b);
-	add_views(fs, &b);
-	add_hottest(fs, &b);
-	add_faults(fs, &b);
-	add_operations(fs, &b);
+	add_memory(fs->service, &b);
+	add_views(fs->service, &b);
+	add_hottest(fs->service, &b);
+	add_faults(fs->service, &b);
+	add_operations(fs->service, &b);
 	json_end_indented(&b, out);
 	buf_add_char(out, '\n');
 }

@@ -13,12 +13,12 @@
 #define STATS_VIEWS 64
 
 /* So that the mount's operations are there to be read.  Once, before the first request. */
-void stats_name_operations(struct fs *fs);
+void stats_name_operations(struct service *service);
 /* Counts a request that was answered with this errno; 0: none. */
-void stats_count(struct fs *fs, enum op op, uint64_t us, int code);
+void stats_count(struct service *service, enum op op, uint64_t us, int code);
 
 /* How many files are in STORE_REJECTED or STORE_TRASH. */
-uint64_t stats_files(struct fs *fs, uint64_t folder);
+uint64_t stats_files(struct store *store, uint64_t folder);
 
 /* One JSON object. */
 void stats_write_json(struct fs *fs, struct buf *out);

@@ -46,9 +46,9 @@ static void add_cache(struct fs *fs, struct buf *out)
 		"Files and directories that somebody has open.");
 	prometheus_single(out, "rowfs_open_stages", "gauge", stages_count(fs->stages),
 		"Documents that are being written.");
-	prometheus_single(out, "rowfs_rejected_files", "gauge", stats_files(fs, STORE_REJECTED),
-		"Files in .rowfs/rejected.");
-	prometheus_single(out, "rowfs_trash_files", "gauge", stats_files(fs, STORE_TRASH),
+	prometheus_single(out, "rowfs_rejected_files", "gauge",
+		stats_files(fs->store, STORE_REJECTED), "Files in .rowfs/rejected.");
+	prometheus_single(out, "rowfs_trash_files", "gauge", stats_files(fs->store, STORE_TRASH),
 		"Files in .rowfs/trash.");
 }
 

@@ -167,7 +167,7 @@ static enum err open_rows_of(struct fs *fs, uint64_t nid, const struct item *dir
 	}
 	from.table_id = dir->kind == ITEM_PARTITION ? dir->parent : dir->id;
 	from.dir_id = dir->id;
-	name_path(fs, dir->id, dir_control_name(nid), path);
+	name_path(fs->store, dir->id, dir_control_name(nid), path);
 	from.what = span_of(path);
 	return open_stream(fs, &from, &query, ret);
 }
@@ -198,7 +198,7 @@ enum err stream_file_open_query(struct fs *fs, uint64_t nid, uint64_t table_id, 
 		row_query_fini(&query);
 		return e;
 	}
-	name_path(fs, table_id, dir_control_name(control), path);
+	name_path(fs->store, table_id, dir_control_name(control), path);
 	buf_add_str(&what, path);
 	buf_add_char(&what, '/');
 	buf_add_span(&what, options);

@@ -16,10 +16,10 @@
 
 /* ---- life ---- */
 
-static enum err take_document(struct fs *fs, struct stage *s, struct span document)
+static enum err take_document(struct open_quota *open_quota, struct stage *s, struct span document)
 {
 	buf_add_span(&s->buf, document);
-	open_quota_set(fs, &s->held, s->buf.cap);
+	open_quota_set(open_quota, &s->held, s->buf.cap);
 	if (!buf_ok(&s->buf)) {
 		buf_clear(&s->buf);
 		return ERR_NO_MEMORY;
@@ -52,7 +52,7 @@ enum err stage_new(struct fs *fs, struct resolved_name *at, struct item *item, s
 		if (s->base.kind == ITEM_ROW) {
 			s->is.document = DOC_UNREAD;
 			if (s->base.body.p != NULL)
-				e = take_document(fs, s, s->base.body);
+				e = take_document(fs->open_quota, s, s->base.body);
 		}
 	} else {
 		s->base.attrs = ATTRS_UNSET;
@@ -85,7 +85,7 @@ void stage_free(struct fs *fs, struct stage *s)
 {
 	if (s == NULL)
 		return;
-	open_quota_set(fs, &s->held, 0);
+	open_quota_set(fs->open_quota, &s->held, 0);
 	mutex_destroy(&s->lock);
 	resolved_name_fini(&s->at);
 	item_fini(&s->base);
@@ -163,7 +163,7 @@ static enum err load_locked(struct fs *fs, struct stage *s)
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && nid_of(&row) != nid_of(&s->base)))
 		e = ERR_GONE;
 	if (e == ERR_OK)
-		e = take_document(fs, s, row.body);
+		e = take_document(fs->open_quota, s, row.body);
 	if (e == ERR_OK) {
 		s->base.attrs = row.attrs;
 		s->base.version = s->base_version = row.version;
@@ -212,7 +212,7 @@ static enum err take(struct fs *fs, struct stage *s, uint64_t offset, struct spa
 	if (offset + bytes.n > s->buf.cap && !open_quota_may_grow(fs, s->uid))
 		return err_set(detail, ERR_NO_MEMORY, "Too much is being written at once.");
 	bool taken = buf_write_at(&s->buf, (size_t)offset, bytes.p, bytes.n);
-	open_quota_set(fs, &s->held, s->buf.cap);
+	open_quota_set(fs->open_quota, &s->held, s->buf.cap);
 	return taken ? ERR_OK : ERR_NO_MEMORY;
 }
 
@@ -287,7 +287,7 @@ static enum err truncate_locked(struct fs *fs, struct stage *s, uint64_t size)
 		return ERR_NO_MEMORY;
 	check_anew(s, size == 0);
 	stage_step(&s->is, size == 0 ? STAGE_EMPTY : STAGE_RESIZE);
-	open_quota_set(fs, &s->held, s->buf.cap);
+	open_quota_set(fs->open_quota, &s->held, s->buf.cap);
 	return ERR_OK;
 }
 
@@ -318,7 +318,7 @@ static enum err create_name_locked(struct fs *fs, struct stage *s)
 	const struct dentry at = name_dentry(&s->at, name_tells_key(&s->at) ? ITEM_ROW : ITEM_FILE);
 	struct attrs attrs = s->commit.attrs;
 	/* Another front end may have made the row meanwhile: the last close wins. */
-	enum err e = name_item(fs, &s->at, WANT_ATTRS, &it);
+	enum err e = resolved_name_item(fs->store, &s->at, WANT_ATTRS, &it);
 	if (e == ERR_NOT_FOUND) {
 		e = tree_create_file(fs->service, &at, &attrs, &it, NULL);
 		s->commit.attrs.mode = MODE_UNSET; /* the row has it, and may get another */
@@ -418,12 +418,12 @@ enum err stage_fsync(struct fs *fs, struct stage *s)
 	return e;
 }
 
-enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail)
+enum err stage_admit(struct service *service, struct stage *s, struct err_detail *detail)
 {
 	mutex_lock(&s->lock);
 	enum err e = ERR_OK;
 	if (!s->commit.admitted && s->at.dir.kind == ITEM_PARTITION) {
-		e = admission_in(fs->service, &s->at.dir, HEAT_CHANGED, 1, detail);
+		e = admission_in(service, &s->at.dir, HEAT_CHANGED, 1, detail);
 		s->commit.admitted = e == ERR_OK;
 	}
 	mutex_unlock(&s->lock);

@@ -106,7 +106,7 @@ bool stage_is_current(struct stage *s, const struct item *item);
  * removed after the look-up of its name. */
 enum err stage_load(struct fs *fs, struct stage *s);
 /* Lets its next commit in, before an open for writing.  ERR_THROTTLED. */
-enum err stage_admit(struct fs *fs, struct stage *s, struct err_detail *detail);
+enum err stage_admit(struct service *service, struct stage *s, struct err_detail *detail);
 /* Counts one more handle; truncated: opened with O_TRUNC. */
 void stage_opened(const struct fs *fs, struct stage *s, uid_t uid, bool truncated);
 bool stage_is_open(struct stage *s);
@@ -142,7 +142,7 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 void stage_set_match(struct stage *s, int64_t if_match);
 int64_t stage_match(struct stage *s);
 /* Takes over mode, owner and times that another request set on the item since the open. */
-void stage_look(struct fs *fs, struct stage *s);
+void stage_look(struct store *store, struct stage *s);
 void stage_stat(struct fs *fs, struct stage *s, struct stat *ret);
 /* Returns id and version of what holds its name; id 0: nothing does. */
 struct item stage_item(struct stage *s);

@@ -44,12 +44,12 @@ enum err stage_set_attrs(struct fs *fs, struct stage *s, const struct attrs *att
 	return e;
 }
 
-void stage_look(struct fs *fs, struct stage *s)
+void stage_look(struct store *store, struct stage *s)
 {
 	struct item now = { 0 };
 	mutex_lock(&s->lock);
 	uint64_t id = stage__item(s);
-	if (id != 0 && store_get(fs->store, NULL, id, WANT_ATTRS, &now) == ERR_OK) {
+	if (id != 0 && store_get(store, NULL, id, WANT_ATTRS, &now) == ERR_OK) {
 		struct attrs old = s->base.attrs;
 		s->base.attrs = now.attrs;
 		if (now.version != s->base.version) { /* of another document */

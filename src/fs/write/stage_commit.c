@@ -13,14 +13,15 @@
 
 #include <stdlib.h>
 
-static enum err refresh_target(struct fs *fs, struct stage *s, uint64_t dir_id, struct span name)
+static enum err refresh_target(
+	struct store *store, struct stage *s, uint64_t dir_id, struct span name)
 {
 	char component[COMPONENT_MAX];
 	size_t n = name.n < COMPONENT_MAX ? name.n : COMPONENT_MAX - 1;
 	memcpy(component, name.p, n);
 	component[n] = 0;
 	struct resolved_name now = { 0 };
-	enum err e = name_resolve(fs, nid_make(dir_id, 0), component, &now, NULL);
+	enum err e = name_resolve(store, nid_make(dir_id, 0), component, &now, NULL);
 	if (e == ERR_OK && !now.row_name)
 		e = ERR_GONE;
 	if (e != ERR_OK) {
@@ -38,19 +39,19 @@ static enum err refresh_target(struct fs *fs, struct stage *s, uint64_t dir_id, 
 }
 
 /* Where the row is now: it may have been renamed, or removed, since it was opened. */
-static enum err follow(struct fs *fs, struct stage *s)
+static enum err follow(struct store *store, struct stage *s)
 {
 	uint64_t id = stage__item(s);
 	if (id == 0)
-		return refresh_target(fs, s, s->dir_id, s->at.name);
+		return refresh_target(store, s, s->dir_id, s->at.name);
 	struct item it = { 0 };
-	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &it);
+	enum err e = store_get(store, NULL, id, WANT_ATTRS, &it);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && it.kind != ITEM_ROW && it.kind != s->base.kind))
 		e = ERR_GONE;
 	if (e == ERR_OK) {
 		char name[COMPONENT_MAX];
 		size_t n = item_component(&it, name);
-		e = refresh_target(fs, s, it.parent, span_make(name, n));
+		e = refresh_target(store, s, it.parent, span_make(name, n));
 		s->base.kind = it.kind;
 		s->base.attrs = it.attrs;
 		/* A rename gives another version to the content that was loaded. */
@@ -62,16 +63,16 @@ static enum err follow(struct fs *fs, struct stage *s)
 }
 
 /* The document has told the keys that the names do not tell. */
-static enum err adopt(
-	struct fs *fs, struct stage *s, const struct row_keys *k, struct err_detail *detail)
+static enum err adopt(struct service *service, struct stage *s, const struct row_keys *k,
+	struct err_detail *detail)
 {
 	char order[LIMIT_KEY_BYTES];
 	struct item now = { 0 };
 	enum err e = ERR_OK;
 	if (s->at.pending_dir) {
 		key_to_order(k->pk, k->pk_n, order);
-		e = adopt_folder(fs->service, ORIGIN_MOUNT, &s->at.dir, span_make(order, k->pk_n),
-			&now, detail);
+		e = adopt_folder(
+			service, ORIGIN_MOUNT, &s->at.dir, span_make(order, k->pk_n), &now, detail);
 		if (e != ERR_OK)
 			return e;
 		item_fini(&s->at.dir);
@@ -83,8 +84,7 @@ static enum err adopt(
 		return ERR_OK;
 	const struct item file = { .id = s->base.id, .version = s->base_version };
 	key_to_order(k->rk, k->rk_n, order);
-	e = adopt_file(
-		fs->service, ORIGIN_MOUNT, &file, s->at.dir.id, span_make(order, k->rk_n), &now);
+	e = adopt_file(service, ORIGIN_MOUNT, &file, s->at.dir.id, span_make(order, k->rk_n), &now);
 	if (e == ERR_OK) { /* 0: another front end made the row */
 		s->base.id = now.id;
 		s->base.kind = ITEM_ROW;
@@ -149,8 +149,8 @@ static enum err no_match(const struct stage *s, struct err_detail *detail)
 		: err_set(detail, ERR_CONDITION_NOT_MET, "%s", MATCH_NOT_MET_TEXT);
 }
 
-static enum err put(
-	struct fs *fs, struct stage *s, const struct row_keys *k, struct err_detail *detail)
+static enum err put(struct service *service, struct stage *s, const struct row_keys *k,
+	struct err_detail *detail)
 {
 	int64_t match;
 	if (match_of(s, &match) != ERR_OK)
@@ -167,7 +167,7 @@ static enum err put(
 	set_conditions(s, match, &op);
 	struct item now = { 0 }, replaced = { 0 };
 	enum err e = entity_commit_document(
-		fs->service, ORIGIN_MOUNT, s->at.dir.parent, &op, false, &now, &replaced, detail);
+		service, ORIGIN_MOUNT, s->at.dir.parent, &op, false, &now, &replaced, detail);
 	if (e == ERR_NOT_FOUND && held)
 		e = ERR_GONE;
 	else if (e == ERR_ENTITY_EXISTS || (e == ERR_NOT_FOUND && asks_for_row(match)))
@@ -194,8 +194,8 @@ static void accepted(struct fs *fs, struct stage *s)
 
 /* A row is mostly still where it was: the condition of the commit finds out, which is cheaper than
  * to look first.  *ret_look: it may be elsewhere, and what was found wrong may be due to that. */
-static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k, bool *ret_look,
-	struct err_detail *detail)
+static enum err put_as_known(struct service *service, struct stage *s, struct row_keys *k,
+	bool *ret_look, struct err_detail *detail)
 {
 	*ret_look = true;
 	if (stage__item(s) == 0 || s->base.kind != ITEM_ROW || s->at.dir.kind != ITEM_PARTITION ||
@@ -204,7 +204,7 @@ static enum err put_as_known(struct fs *fs, struct stage *s, struct row_keys *k,
 	enum err e = resolved_name_keys(&s->at, buf_span(&s->buf), k, detail);
 	if (e != ERR_OK)
 		return e;
-	e = put(fs, s, k, detail);
+	e = put(service, s, k, detail);
 	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND || e == ERR_CONDITION_NOT_MET;
 	s->commit.admitted = *ret_look; /* it was counted */
 	return e;
@@ -220,7 +220,7 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 	int64_t version = s->base_version;
 	*detail = (struct err_detail){ 0 };
 	*ret_look = false;
-	enum err e = follow(fs, s);
+	enum err e = follow(fs->store, s);
 	bool moved = e == ERR_OK && s->at.dir.id != dir;
 	s->commit.admitted = s->commit.admitted && !moved;
 	if (moved || (e == ERR_OK && (s->check.flags & ITEM_KEYS_INSIDE) != 0))
@@ -231,9 +231,9 @@ static enum err put_where_it_is(struct fs *fs, struct stage *s, struct row_keys 
 		e = resolved_name_keys(&s->at, buf_span(&s->buf), k, detail);
 	if (e != ERR_OK)
 		return e;
-	e = adopt(fs, s, k, detail);
+	e = adopt(fs->service, s, k, detail);
 	if (e == ERR_OK)
-		e = put(fs, s, k, detail);
+		e = put(fs->service, s, k, detail);
 	*ret_look = e == ERR_GONE || e == ERR_NOT_FOUND ||
 		(e == ERR_CONDITION_NOT_MET && s->base_version != version);
 	s->commit.admitted = *ret_look;
@@ -250,7 +250,7 @@ enum err stage__commit(struct fs *fs, struct stage *s, struct err_detail *detail
 	bool look = false;
 	enum err e = stage__check(fs, s, detail);
 	if (e == ERR_OK)
-		e = put_as_known(fs, s, k, &look, detail);
+		e = put_as_known(fs->service, s, k, &look, detail);
 	for (int tries = 0; look && tries < LOOKS; tries++)
 		e = put_where_it_is(fs, s, k, &look, detail);
 	if (e == ERR_OK && joins)

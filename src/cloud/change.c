@@ -170,6 +170,7 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 	enum err e = buf_ok(&path) ? buf_full(&body) : buf_full(&path);
 	if (e == ERR_OK)
 		e = client_send(c, &r, &answer, &again, detail);
+	again |= change->again;
 	struct span sent = http_response_header(&answer, "ETag");
 	if (e == ERR_OK && etag != NULL && sent.n < CLOUD_ETAG_MAX && sent.n > 0) {
 		memcpy(etag, sent.p, sent.n);

@@ -22,6 +22,7 @@ struct cloud_change {
 	struct span pk, rk;          /* UTF-8 */
 	const struct entity *entity; /* its properties; not for DELETE */
 	struct span if_match;        /* REPLACE, MERGE, DELETE: an ETag; n 0: any */
+	bool again; /* an earlier request may have been done; of a group the first one tells it */
 };
 
 /* Reads one row.  Its strings borrow from *body, which the caller frees with buf_fini() after the row,

@@ -114,6 +114,11 @@ static uint64_t backoff_ms(const struct http_response *r, unsigned failed)
 
 /* ---- one request ---- */
 
+static bool changes(const struct client_request *r)
+{
+	return strcmp(r->method, "GET") != 0;
+}
+
 static void add_comp(struct span query, struct span *ret)
 {
 	static const struct span name = SPAN_LIT("comp=");
@@ -225,6 +230,7 @@ static enum err send_once(struct client *c, const struct client_request *r,
 	if (e == ERR_OK)
 		e = texts_full(&t);
 	struct http_request h = { .method = r->method, .url = t.url.data, .body = r->body };
+	h.finishes = c->options.finishes_changes && changes(r);
 	h.headers[n++] = token ? "x-ms-version: " VERSION_TOKEN : "x-ms-version: " VERSION;
 	h.headers[n++] = "DataServiceVersion: 3.0;NetFx";
 	h.headers[n++] = "MaxDataServiceVersion: 3.0;NetFx";
@@ -294,7 +300,8 @@ enum err client_send(struct client *c, const struct client_request *r, struct ht
 			break;
 	}
 	/* An earlier try may have been done. */
-	if (again && (e == ERR_IO || e == ERR_THROTTLED))
+	bool stopped = e == ERR_CANCELLED && changes(r);
+	if (again && (e == ERR_IO || e == ERR_THROTTLED || stopped))
 		e = ERR_OUTCOME_UNKNOWN;
 	if (ret_again != NULL)
 		*ret_again = again;

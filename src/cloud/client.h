@@ -18,6 +18,7 @@ struct client_options {
 	const char *ca_file;
 	bool (*cancelled)(void *arg);
 	void *arg;
+	bool finishes_changes; /* cancelled() ends no change that is under way */
 };
 
 struct client;

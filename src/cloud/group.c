@@ -87,5 +87,6 @@ enum err cloud_change_group(struct client *c, struct span table, const struct cl
 {
 	bool again = false;
 	enum err e = send_group(c, table, changes, n, etags, &again, detail);
-	return cloud_change_resolve(c, table, changes, n, again, e, etags, detail);
+	return cloud_change_resolve(
+		c, table, changes, n, again || changes[0].again, e, etags, detail);
 }

@@ -76,6 +76,7 @@ struct http {
 	struct http_options options;
 	char error[CURL_ERROR_SIZE];
 	unsigned requests; /* that libcurl began for this call */
+	bool finishes;     /* this call is not cancelled */
 };
 
 static size_t on_head(char *p, size_t size, size_t n, void *arg)
@@ -102,7 +103,7 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl
 	(void)b;
 	(void)c;
 	(void)d;
-	return h->options.cancelled(h->options.arg) ? 1 : 0;
+	return !h->finishes && h->options.cancelled(h->options.arg) ? 1 : 0;
 }
 
 /* libcurl by itself sends a request again if a connection that it had used before was closed without an
@@ -233,6 +234,7 @@ enum err http_send(struct http *h, const struct http_request *r, struct http_res
 		return ERR_NO_MEMORY;
 	h->error[0] = 0;
 	h->requests = 0;
+	h->finishes = r->finishes;
 	set_body(h, r);
 	libcurl.easy_setopt(h->curl, CURLOPT_URL, r->url);
 	libcurl.easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);

@@ -27,6 +27,7 @@ struct http_request {
 	const char *method, *url;
 	const char *headers[HTTP_HEADERS_MAX + 1]; /* "Name: value"; NULL ends them */
 	struct span body;
+	bool finishes; /* cancelled() does not end it */
 };
 
 struct http_response {

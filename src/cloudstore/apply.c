@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/may_block.h"
 #include "cloudstore/crossing.h"
+#include "cloudstore/patience.h"
 #include "cloudstore/refresh.h"
 #include "cloudstore/sending.h"
 #include "cloudstore/walk.h"
@@ -222,6 +223,7 @@ static enum err send_rows(struct sending *w, size_t n)
 		return e;
 	e = n == 1 && w->n == 1 ? send_one(w, client) : send_group(w, n, client);
 	clients_give(&w->s->clients, client);
+	w->attempt->away = patience_is_away(e);
 	/* The shadow is out of date, or may be. */
 	if (e != ERR_OK)
 		forget(w);
@@ -383,8 +385,8 @@ static enum err check_empty(struct cloudstore *s, const struct item *table)
 	return e;
 }
 
-static enum err change_table(
-	struct cloudstore *s, struct change *c, bool durable, struct err_detail *why)
+static enum err change_table(struct cloudstore *s, struct change *c, bool durable,
+	struct attempt *attempt, struct err_detail *why)
 {
 	struct cloudstore_place at;
 	struct client *client = NULL;
@@ -403,6 +405,9 @@ static enum err change_table(
 	if (e == ERR_OK)
 		e = cloudstore_error(put ? cloud_table_create(client, c->name, why)
 					 : cloud_table_delete(client, at.there.name, why));
+	attempt->away = client != NULL && patience_is_away(e);
+	if (attempt->again && e == (put ? ERR_TABLE_EXISTS : ERR_TABLE_NOT_FOUND))
+		e = ERR_OK; /* the earlier one was done */
 	if (e == ERR_OK) {
 		c->version = cloudstore_new_version(s->shadow);
 		e = store_apply(s->shadow, c, 1, durable, why);
@@ -421,7 +426,7 @@ static enum err change_table(
 /* Fills w with the changes of rows.  *ret: TARGET_TABLE or TARGET_CROSSING, if that is the only change, else
  * TARGET_ROW or TARGET_SHADOW. */
 static enum err sort_out(struct cloudstore *s, struct change *set, size_t n, struct sending *w,
-	size_t *ret_rows, enum target *ret, struct err_detail *why)
+	struct attempt *attempt, size_t *ret_rows, enum target *ret, struct err_detail *why)
 {
 	*ret_rows = 0;
 	*ret = TARGET_SHADOW;
@@ -432,8 +437,9 @@ static enum err sort_out(struct cloudstore *s, struct change *set, size_t n, str
 		if (e != ERR_OK)
 			return e;
 		if (t == TARGET_ROW)
-			w[(*ret_rows)++] =
-				(struct sending){ .s = s, .c = &set[i], .index = i, .why = why };
+			w[(*ret_rows)++] = (struct sending){
+				.s = s, .c = &set[i], .attempt = attempt, .index = i, .why = why
+			};
 		if (t == TARGET_TABLE && n > 1)
 			return refuse(why, ERR_NOT_SUPPORTED, "one table at a time");
 		if (t == TARGET_CROSSING && n > 1)
@@ -445,21 +451,21 @@ static enum err sort_out(struct cloudstore *s, struct change *set, size_t n, str
 	return ERR_OK;
 }
 
-static enum err apply_copy(
-	struct cloudstore *s, struct change *set, size_t n, bool durable, struct err_detail *why)
+static enum err apply_copy(struct cloudstore *s, struct change *set, size_t n, bool durable,
+	struct attempt *attempt, struct err_detail *why)
 {
 	struct sending *w = calloc(n, sizeof(*w));
 	size_t rows = 0;
 	enum target target;
 	if (w == NULL)
 		return ERR_NO_MEMORY;
-	enum err e = sort_out(s, set, n, w, &rows, &target, why);
+	enum err e = sort_out(s, set, n, w, attempt, &rows, &target, why);
 	if (e == ERR_OK && rows > LIMIT_BATCH_OPS)
 		e = ERR_BATCH_TOO_LARGE;
 	else if (e == ERR_OK && rows > 0)
 		e = change_rows(s, w, rows, set, n, durable);
 	else if (e == ERR_OK && target == TARGET_TABLE)
-		e = change_table(s, set, durable, why);
+		e = change_table(s, set, durable, attempt, why);
 	else if (e == ERR_OK && target == TARGET_CROSSING)
 		e = cloudstore_cross(s, set, durable, why);
 	else if (e == ERR_OK)
@@ -472,12 +478,21 @@ enum err cloudstore_apply(
 	struct store *store, struct change *changes, size_t n, bool durable, struct err_detail *why)
 {
 	struct err_detail unused = { 0 };
+	struct patience p = { .s = (struct cloudstore *)store };
+	struct attempt attempt = { 0 };
 	struct change *set = calloc(n, sizeof(*set));
+	enum err e;
 	if (set == NULL)
 		return ERR_NO_MEMORY;
-	memcpy(set, changes, n * sizeof(*set));
-	enum err e = apply_copy(
-		(struct cloudstore *)store, set, n, durable, why != NULL ? why : &unused);
+	do {
+		memcpy(set, changes, n * sizeof(*set));
+		attempt.away = false;
+		e = apply_copy(p.s, set, n, durable, &attempt, why != NULL ? why : &unused);
+		attempt.again |= e == ERR_OUTCOME_UNKNOWN;
+		p.away = attempt.away;
+	} while (patience_again(&p, &e));
+	if (attempt.again && (attempt.away || e == ERR_CANCELLED))
+		e = ERR_OUTCOME_UNKNOWN;
 	for (size_t i = 0; e == ERR_OK && i < n; i++)
 		take_results(&changes[i], &set[i]);
 	free(set);

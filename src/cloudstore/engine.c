@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The engine: answers from the shadow, after the service confirmed that part of it. */
+#include "base/interrupted.h"
 #include "cloudstore/cloudstore.h"
 #include "cloudstore/refresh.h"
 #include "model/key.h"
@@ -260,6 +261,13 @@ static const struct store_ops ops = {
 	.close = cloud_store_close,
 };
 
+/* A thread's own interruption ends its requests. */
+static bool interrupted(void *arg)
+{
+	(void)arg;
+	return thread_interrupted();
+}
+
 static enum err find_account(struct cloudstore *s)
 {
 	struct item account;
@@ -284,6 +292,9 @@ enum err cloudstore_open(struct store *shadow, const struct endpoint *at,
 	s->shadow = shadow;
 	struct client_options options = o->client;
 	options.traffic = &s->traffic;
+	options.cancelled = interrupted;
+	options.finishes_changes = true;
+	s->hard = o->hard;
 	s->traffic.rps = o->rps;
 	clients_init(&s->clients, at, &options);
 	for (size_t i = 0; i < CLOUDSTORE_STRIPES; i++) {

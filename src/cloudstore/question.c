@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/may_block.h"
 #include "cloud/row_scan.h"
+#include "cloudstore/patience.h"
 #include "codec/entity_json.h"
 #include "model/filename.h"
 #include "model/key.h"
@@ -82,7 +83,7 @@ enum err refresh_end(struct refresh *r, enum err e)
 	e = e == ERR_OUTCOME_UNKNOWN ? ERR_IO : cloudstore_error(e);
 	if (e == ERR_TABLE_NOT_FOUND)
 		e = ERR_NOT_FOUND;
-	if (e != ERR_OK && e != ERR_NOT_FOUND)
+	if (e != ERR_OK && e != ERR_NOT_FOUND && e != ERR_CANCELLED)
 		log_warning("%s: %s", r->s->clients.at.url, err_message(e, &r->why));
 	return e;
 }
@@ -119,6 +120,7 @@ enum err refresh_scan(struct refresh *r, const struct buf *filter, const char *s
 		e = buf_full(filter);
 	for (unsigned n = 0; e == ERR_OK && (most == 0 || n < most); n++) {
 		e = row_scan_next(&rows, &row, &r->why);
+		r->away = patience_is_away(e);
 		if (e == ERR_OK)
 			e = take(r, &row);
 	}

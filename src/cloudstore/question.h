@@ -23,6 +23,7 @@ struct refresh {
 	char pk[LIMIT_KEY_BYTES];
 	size_t pk_len;
 	uint64_t asked_us;
+	bool away; /* the error is that the service did not answer */
 	struct merge merge;
 	void *arg; /* of the function that takes the rows */
 	struct err_detail why;

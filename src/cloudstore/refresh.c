@@ -2,6 +2,7 @@
 #include "cloudstore/refresh.h"
 
 #include "cloud/change.h"
+#include "cloudstore/patience.h"
 #include "cloudstore/question.h"
 #include "cloudstore/walk.h"
 #include "model/key.h"
@@ -40,6 +41,7 @@ static enum err read_row(struct refresh *r, struct span key)
 	key_from_order(key.p, key.n, rk);
 	enum err e = cloud_get(r->client, r->table.name, refresh_pk(r), span_make(rk, key.n), &row,
 		&body, &r->why);
+	r->away = patience_is_away(e);
 	if (e == ERR_OK)
 		e = refresh_take_row(r, &row);
 	else if (e == ERR_NOT_FOUND)
@@ -163,12 +165,10 @@ static enum err list_tables(struct refresh *r)
 
 static const struct span first = SPAN_LIT("");
 
-enum err refresh_tables(struct cloudstore *s)
+static enum err ask_tables(struct cloudstore *s, bool *ret_away)
 {
 	const struct item account = { .id = s->account, .kind = ITEM_ACCOUNT };
 	struct refresh r;
-	if (confirmed_covers(s->confirmed, s->account, first, NULL, NULL))
-		return ERR_OK;
 	enum err e = refresh_begin(&r, s, &account, first);
 	/* Another thread may have asked while this one waited. */
 	bool known = confirmed_covers(s->confirmed, s->account, first, NULL, NULL);
@@ -177,7 +177,21 @@ enum err refresh_tables(struct cloudstore *s)
 	if (e == ERR_OK && !known)
 		confirmed_add(
 			s->confirmed, s->account, first, (struct span){ 0 }, true, r.asked_us);
-	return refresh_end(&r, e);
+	e = refresh_end(&r, e);
+	*ret_away = r.away;
+	return e;
+}
+
+enum err refresh_tables(struct cloudstore *s)
+{
+	struct patience p = { .s = s };
+	enum err e = ERR_OK;
+	if (confirmed_covers(s->confirmed, s->account, first, NULL, NULL))
+		return ERR_OK;
+	do
+		e = ask_tables(s, &p.away);
+	while (patience_again(&p, &e));
+	return e;
 }
 
 /* Another client deleted the table: the directory has no rows, and may have ordinary files. */
@@ -199,7 +213,9 @@ static enum err ask_listing(
 	}
 	if (e == ERR_OK)
 		e = refresh_end_part(&r, dir->id, from, ret);
-	return refresh_end(&r, e);
+	e = refresh_end(&r, e);
+	ret->away = r.away;
+	return e;
 }
 
 static enum err refresh_rows(
@@ -221,11 +237,17 @@ static enum err refresh_rows(
 enum err refresh_listing(
 	struct cloudstore *s, const struct item *dir, struct span from, struct refreshed *ret)
 {
+	struct patience p = { .s = s };
+	enum err e = ERR_OK;
 	*ret = (struct refreshed){ .to = BUF_INIT(LIMIT_KEY_BYTES + 1) };
 	if (confirmed_covers(s->confirmed, dir->id, from, &ret->to, &ret->end))
 		return ERR_OK;
-	return dir->kind == ITEM_TABLE ? ask_listing(s, dir, from, ret)
-				       : refresh_rows(s, dir, from, ret);
+	do {
+		e = dir->kind == ITEM_TABLE ? ask_listing(s, dir, from, ret)
+					    : refresh_rows(s, dir, from, ret);
+		p.away = ret->away;
+	} while (patience_again(&p, &e));
+	return e;
 }
 
 static bool is_known(struct cloudstore *s, const struct item *dir, struct span key)
@@ -234,11 +256,10 @@ static bool is_known(struct cloudstore *s, const struct item *dir, struct span k
 		(dir->kind == ITEM_PARTITION && walk_covers(s, dir));
 }
 
-enum err refresh_child(struct cloudstore *s, const struct item *dir, struct span key)
+static enum err ask_child(
+	struct cloudstore *s, const struct item *dir, struct span key, bool *ret_away)
 {
 	struct refresh r;
-	if (is_known(s, dir, key))
-		return ERR_OK;
 	enum err e = dir->kind == ITEM_TABLE ? refresh_begin_name(&r, s, dir, key)
 					     : refresh_begin(&r, s, dir, key);
 	bool known = is_known(s, dir, key);
@@ -250,5 +271,19 @@ enum err refresh_child(struct cloudstore *s, const struct item *dir, struct span
 		e = merge_end(&r.merge, false);
 	if (e == ERR_OK && !known)
 		confirmed_add(s->confirmed, dir->id, key, key, false, r.asked_us);
-	return refresh_end(&r, e);
+	e = refresh_end(&r, e);
+	*ret_away = r.away;
+	return e;
+}
+
+enum err refresh_child(struct cloudstore *s, const struct item *dir, struct span key)
+{
+	struct patience p = { .s = s };
+	enum err e = ERR_OK;
+	if (is_known(s, dir, key))
+		return ERR_OK;
+	do
+		e = ask_child(s, dir, key, &p.away);
+	while (patience_again(&p, &e));
+	return e;
 }

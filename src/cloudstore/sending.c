@@ -114,6 +114,7 @@ enum err sending_prepare(struct sending *w)
 	w->changes[0].pk = span_make(w->pk, pk);
 	w->changes[0].rk = span_make(w->rk, rk);
 	w->changes[0].entity = &w->entity;
+	w->changes[0].again = w->attempt->again;
 	enum err e = w->c->op == CHANGE_MOVE ? set_move(w) : set_condition(w);
 	struct span document = w->c->body.n > 0 ? w->c->body : w->source.body;
 	if (e == ERR_OK && w->c->op != CHANGE_DELETE)

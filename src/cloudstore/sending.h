@@ -12,10 +12,17 @@
 
 #define SENDING_MAX 2 /* requests for one change */
 
+/* One of several tries to send a set (patience.h). */
+struct attempt {
+	bool away;  /* the service did not answer */
+	bool again; /* an earlier one may have been done */
+};
+
 /* One change of a row, on its way to the service. */
 struct sending {
 	struct cloudstore *s;
 	struct change *c;             /* a copy: becomes what the shadow does */
+	struct attempt *attempt;      /* at the whole set */
 	size_t index;                 /* of the change in its set */
 	struct cloudstore_place at;   /* of the row */
 	struct cloudstore_place from; /* MOVE of a row: where it was */

@@ -154,5 +154,7 @@ enum err walk_read(struct cloudstore *s, const struct item *partition, struct re
 		e = read_page(&a, partition, ret);
 	buf_fini(&a.pk);
 	buf_fini(&a.done);
-	return refresh_end(&a.r, e);
+	e = refresh_end(&a.r, e);
+	ret->away = a.r.away;
+	return e;
 }

@@ -322,6 +322,7 @@ static enum err open_url(const struct serve *serve, struct store **store, struct
 	const struct url_options *url = &serve->options->url;
 	struct cloudstore_options o = { .cache_ms = url->cache_s * 1000,
 		.rps = url->rps,
+		.hard = url->hard,
 		.client = { .answer_ms = url->timeout_s * 1000,
 			.connect_ms = url->timeout_s * 1000,
 			.tries = 3,

@@ -31,6 +31,7 @@ enum option_kind {
 	OPTION_FLAG,     /* sets the flag of mount(2) */
 	OPTION_FLAG_OFF, /* clears it */
 	OPTION_GID,
+	OPTION_HARD,
 	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
 	OPTION_KERNEL,  /* goes on as it is */
 	OPTION_LOG,
@@ -52,6 +53,7 @@ enum option_kind {
 	OPTION_SHOWN, /* what the kernel shows of a mount, and mount(8) says again at a remount */
 	OPTION_SNAPSHOT_LIFETIME,
 	OPTION_SNAPSHOT_LOG,
+	OPTION_SOFT,
 	OPTION_SOURCE,
 	OPTION_SUBTYPE,
 	OPTION_SYNC,
@@ -105,6 +107,7 @@ static const struct {
 	{ "gid=", OPTION_GID },
 	{ "group", OPTION_IGNORED },
 	{ "group_id=", OPTION_SHOWN },
+	{ "hard", OPTION_HARD },
 	{ "iversion", OPTION_REFUSED, .why =
 		"is not supported: the version of a row is its ETag (user.rowfs.etag)" },
 	{ "lazytime", OPTION_IGNORED },
@@ -150,6 +153,7 @@ static const struct {
 	{ "silent", OPTION_IGNORED },
 	{ "snapshot-lifetime=", OPTION_SNAPSHOT_LIFETIME },
 	{ "snapshot-log=", OPTION_SNAPSHOT_LOG },
+	{ "soft", OPTION_SOFT },
 	{ "strictatime", OPTION_IGNORED },
 	{ "subtype=", OPTION_SUBTYPE },
 	{ "suid", OPTION_IGNORED },
@@ -272,6 +276,10 @@ static bool url_option(const struct parser *p, size_t row, const char *option, c
 	if (kind == OPTION_CA_FILE || kind == OPTION_CONNECTION_STRING)
 		return file(p, option, value,
 			kind == OPTION_CA_FILE ? o->ca_file : o->connection_string);
+	if (kind == OPTION_HARD || kind == OPTION_SOFT) {
+		o->hard = kind == OPTION_HARD;
+		return true;
+	}
 	if (kind == OPTION_CACHE)
 		return number(p, option, value, 10, URL_SECONDS_MAX, &o->cache_s);
 	if (kind == OPTION_MAX_RPS)
@@ -319,7 +327,9 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_CA_FILE:
 	case OPTION_CACHE:
 	case OPTION_CONNECTION_STRING:
+	case OPTION_HARD:
 	case OPTION_MAX_RPS:
+	case OPTION_SOFT:
 	case OPTION_TIMEOUT:
 		return url_option(p, row, option, value);
 	case OPTION_LOG:

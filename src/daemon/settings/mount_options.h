@@ -17,6 +17,7 @@ struct url_options {
 	char ca_file[PATH_MAX];           /* "": the system's certificates */
 	uint32_t cache_s, timeout_s;
 	uint32_t rps;      /* 0: no bound */
+	bool hard;         /* requests wait until the service is back */
 	const char *given; /* the name of one that was given; NULL: none was */
 };
 

@@ -77,6 +77,9 @@ void reply_node(struct fuse_call *c, uint64_t nid, const struct stat *st, double
 /* The name means nothing, and will until something changes. */
 void reply_no_entry(struct fuse_call *c);
 void reply_bytes(struct fuse_call *c, const char *p, size_t n);
+/* From now on this thread works for the call: base/interrupted.h tells of its client.  NULL: for none, as
+ * after call_done(). */
+void call_works(const struct fuse_call *c);
 /* Counts a call that is answered with this errno, or 0; the caller sends the reply. */
 void call_done(struct fuse_call *c, int code);
 /* Counts a call whose reply is sent by somebody else. */

@@ -41,6 +41,7 @@ struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char
 			.nid = nid, .tid = ctx->pid, .uid = ctx->uid, .gid = ctx->gid });
 	c.req = req;
 	c.name = name;
+	call_works(&c);
 	if (op_changes(op))
 		told_forget(c.fs->told, c.tid);
 	c.opened = op == OP_READ || op == OP_WRITE || op == OP_FLUSH || op == OP_FSYNC ||
@@ -55,6 +56,7 @@ pid_t call_thread(const struct fuse_call *c)
 
 void call_done(struct fuse_call *c, int code)
 {
+	call_works(NULL);
 	atomic_fetch_sub(&c->fs->in_flight, 1);
 	stats_count(c->fs->service, c->op, clock_mono_us() - c->start_us, code);
 }

@@ -117,7 +117,9 @@ static struct task *run_one(struct task *t)
 	struct handle *h = t->handle;
 	struct task *next = NULL;
 	notify_limit_wait(true);
+	call_works(&t->call);
 	t->run(t);
+	call_works(NULL);
 	notify_limit_wait(false);
 	if (t->again) {
 		t->again = false;
@@ -146,6 +148,7 @@ static void run_task(struct job *job)
 void task_dispatch(struct task *t, enum vpool pool)
 {
 	t->pool = pool;
+	call_works(NULL);
 	if (t->handle != NULL && !take_turn(t))
 		return;
 	if (!submit(t))

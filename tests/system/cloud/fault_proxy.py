@@ -93,6 +93,13 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
             self.broken += 1
             return self.dice.choice(FAULTS)
 
+    def leave(self, fault="cut"):
+        """From now on every request fails."""
+        self.cut, self.cuts, self.fault = "", sys.maxsize, fault
+
+    def come_back(self):
+        self.cuts = 0
+
     def count(self, n):
         with self.lock:
             self.bytes += n

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Whether somebody interrupted the program for which a thread works: what waits for long asks.  The mount
+ * sets the function while a thread serves a request. */
+#ifndef BASE_INTERRUPTED_H
+#define BASE_INTERRUPTED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The calling thread's function; NULL: nobody can interrupt what it does. */
+extern _Thread_local bool (*interrupted_hook)(void);
+
+static inline bool thread_interrupted(void)
+{
+	return interrupted_hook != NULL && interrupted_hook();
+}
+
+#endif

@@ -165,7 +165,8 @@ static void ask(const struct rest_service *rest, struct service *s, struct reque
 
 	/* Who is refused before the body is refused behind it, and for the same. */
 	q->body = SPAN_LIT("");
-	enum err admitted = rest_admit(rest, s, q, &r);
+	uint64_t limit = UINT64_MAX;
+	enum err admitted = rest_admit(rest, s, q, &limit, &r);
 	int refused = r.status;
 	response_fini(&r);
 	q->body = body;

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #define SEND_AT_ONCE ((uint64_t)64 << 10)
-/* The largest body of the newest versions: Put Blob, 5,000 MiB. */
-#define STREAM_LIMIT ((uint64_t)5000 << 20)
+#define MIB ((uint64_t)1 << 20)
+/* The largest body of all: Put Blob. */
+#define STREAM_LIMIT (5000 * MIB)
 
 /* ---- requests ---- */
 
@@ -28,6 +29,17 @@ static bool wanted(const struct request *r)
 			has_param(r->target, "comp=block&") ||
 			has_param(r->target, "comp=appendblock") ||
 			span_ends(r->target, SPAN_LIT("comp=block")));
+}
+
+static uint64_t limit_of(const struct request_context *c)
+{
+	if (span_is(c->url.comp, "appendblock"))
+		return version_has(c->version, VERSION_APPEND_100) ? 100 * MIB : 4 * MIB;
+	if (!span_is(c->url.comp, "block"))
+		return STREAM_LIMIT;
+	return version_has(c->version, VERSION_BLOCK_4000)   ? 4000 * MIB
+		: version_has(c->version, VERSION_BLOCK_100) ? 100 * MIB
+							     : 4 * MIB;
 }
 
 /* A body that is taken in parts. */
@@ -73,6 +85,7 @@ static enum err end(void *stream)
 
 const struct rest_streams blob_streams = {
 	.limit = STREAM_LIMIT,
+	.limit_of = limit_of,
 	.wanted = wanted,
 	.begin = begin,
 	.add = add,
@@ -81,11 +94,11 @@ const struct rest_streams blob_streams = {
 };
 
 /* Takes a body that is in memory, or the bytes of a source. */
-static enum err take_whole(struct request_context *c, uint64_t limit, void **ret)
+static enum err take_whole(struct request_context *c, void **ret)
 {
 	enum err e = begin(c->service, c->request, ret);
 	if (e == ERR_OK)
-		e = body_source_given(c->request) ? body_source_read(c, limit, add, *ret)
+		e = body_source_given(c->request) ? body_source_read(c, limit_of(c), add, *ret)
 						  : add(*ret, c->request->body);
 	return e == ERR_OK ? end(*ret) : e;
 }
@@ -99,8 +112,7 @@ enum err blob_body_sums(struct request_context *c, struct span bytes, struct blo
 	return body_sums_check(c, &ret->sums);
 }
 
-static enum err read_body(
-	struct request_context *c, size_t small, uint64_t limit, struct blob_body *ret)
+static enum err read_body(struct request_context *c, size_t small, struct blob_body *ret)
 {
 	struct span body = c->request->body;
 	struct body_stream *stream = c->request->stream;
@@ -108,14 +120,14 @@ static enum err read_body(
 		return blob_body_sums(c, body.n > 0 ? body : SPAN_LIT(""), ret);
 	*ret = (struct blob_body){ .content = SPAN_LIT("") };
 	if (stream == NULL) {
-		enum err e = take_whole(c, limit, &ret->owned);
+		enum err e = take_whole(c, &ret->owned);
 		if (e != ERR_OK)
 			return e;
 		stream = ret->owned;
 	}
 	ret->upload = stream->upload;
 	ret->size = blob_upload_size(stream->upload);
-	if (ret->size > limit)
+	if (ret->size > limit_of(c))
 		return ERR_BODY_TOO_LARGE;
 	ret->sums = stream->sums;
 	return body_sums_check(c, &ret->sums);
@@ -123,12 +135,12 @@ static enum err read_body(
 
 enum err blob_body_read(struct request_context *c, struct blob_body *ret)
 {
-	return read_body(c, BLOB_INLINE_BYTES, STREAM_LIMIT, ret);
+	return read_body(c, BLOB_INLINE_BYTES, ret);
 }
 
-enum err blob_body_upload(struct request_context *c, uint64_t limit, struct blob_body *ret)
+enum err blob_body_upload(struct request_context *c, struct blob_body *ret)
 {
-	return read_body(c, 0, limit, ret);
+	return read_body(c, 0, ret);
 }
 
 void blob_body_fini(struct blob_body *b)

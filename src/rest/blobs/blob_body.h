@@ -21,11 +21,11 @@ struct blob_body {
 };
 
 /* Reads the content and compares it with the sums in the headers.  Call blob_body_fini() also after an
- * error.  ERR_MD5_INVALID, ERR_MD5_MISMATCH, ERR_CRC64_MISMATCH, ERR_HEADER_INVALID. */
+ * error.  ERR_BODY_TOO_LARGE: more than the version allows; those of a source are not read.
+ * ERR_MD5_INVALID, ERR_MD5_MISMATCH, ERR_CRC64_MISMATCH, ERR_HEADER_INVALID. */
 enum err blob_body_read(struct request_context *c, struct blob_body *ret);
-/* The same, but a small content is an upload too.  ERR_BODY_TOO_LARGE: more than `limit` bytes; those of a
- * source are not read. */
-enum err blob_body_upload(struct request_context *c, uint64_t limit, struct blob_body *ret);
+/* The same, but a small content is an upload too. */
+enum err blob_body_upload(struct request_context *c, struct blob_body *ret);
 /* The same for bytes that are in memory and need no upload; they are borrowed, and nothing needs
  * blob_body_fini(). */
 enum err blob_body_sums(struct request_context *c, struct span bytes, struct blob_body *ret);

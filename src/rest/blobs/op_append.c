@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MIB ((uint64_t)1 << 20)
-
 enum err op_put_append_blob(struct request_context *c, const struct blob_conditions *conditions,
 	uint64_t container, const struct blob_properties *properties, struct span metadata,
 	int64_t *ret_etag)
@@ -46,14 +44,13 @@ enum err op_append_block(struct request_context *c, struct response *r)
 	struct append_conditions limits;
 	struct append_result now;
 	uint64_t container;
-	uint64_t most = version_has(c->version, VERSION_APPEND_100) ? 100 * MIB : 4 * MIB;
 	enum err e = read_bytes(c, "x-ms-blob-condition-maxsize", &limits.max_size);
 	if (e == ERR_OK)
 		e = read_bytes(c, "x-ms-blob-condition-appendpos", &limits.position);
 	if (e == ERR_OK)
 		e = blob_request_begin(c, &conditions, &container);
 	if (e == ERR_OK)
-		e = op_block_body(c, most, &body);
+		e = op_block_body(c, &body);
 	if (e == ERR_OK) {
 		struct blob_change w = op_change(c, container, &conditions);
 		e = append_block(&w, body.upload, &limits, &now);

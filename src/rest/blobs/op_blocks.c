@@ -15,8 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MIB ((uint64_t)1 << 20)
-
 struct blob_change op_change(
 	struct request_context *c, uint64_t container, const struct blob_conditions *conditions)
 {
@@ -30,9 +28,9 @@ struct blob_change op_change(
 
 /* ---- Put Block ---- */
 
-enum err op_block_body(struct request_context *c, uint64_t limit, struct blob_body *ret)
+enum err op_block_body(struct request_context *c, struct blob_body *ret)
 {
-	enum err e = blob_body_upload(c, limit, ret);
+	enum err e = blob_body_upload(c, ret);
 	if (e == ERR_OK && ret->size == 0)
 		e = err_set(&c->detail, ERR_HEADER_INVALID, "A block has at least one byte.");
 	return e;
@@ -42,13 +40,6 @@ void op_block_sums(const struct request_context *c, const struct blob_body *b, s
 {
 	body_sums_answer(c, &b->sums, r);
 	response_header_str(r, "x-ms-request-server-encrypted", "true");
-}
-
-static uint64_t block_limit(const struct request_context *c)
-{
-	return version_has(c->version, VERSION_BLOCK_4000)   ? 4000 * MIB
-		: version_has(c->version, VERSION_BLOCK_100) ? 100 * MIB
-							     : 4 * MIB;
 }
 
 enum err op_put_block(struct request_context *c, struct response *r)
@@ -61,7 +52,7 @@ enum err op_put_block(struct request_context *c, struct response *r)
 	if (e == ERR_OK)
 		e = blob_request_begin(c, &conditions, &container);
 	if (e == ERR_OK)
-		e = op_block_body(c, block_limit(c), &body);
+		e = op_block_body(c, &body);
 	if (e == ERR_OK) {
 		struct blob_change w = op_change(c, container, &conditions);
 		e = block_put(&w, &id, body.upload);

@@ -39,9 +39,9 @@ enum err op_get_block_list(struct request_context *c, struct response *r);
 /* Returns the target of a change of the blob in the URL. */
 struct blob_change op_change(
 	struct request_context *c, uint64_t container, const struct blob_conditions *conditions);
-/* Reads the body of a block, of 1 to `limit` bytes.  Call blob_body_fini() also after an error.
- * ERR_BODY_TOO_LARGE, and the errors of blob_body_read(). */
-enum err op_block_body(struct request_context *c, uint64_t limit, struct blob_body *ret);
+/* Reads the body of a block, of 1 byte at least.  Call blob_body_fini() also after an error.  The errors of
+ * blob_body_read(). */
+enum err op_block_body(struct request_context *c, struct blob_body *ret);
 /* Adds the headers with the sum of a body that was stored. */
 void op_block_sums(const struct request_context *c, const struct blob_body *b, struct response *r);
 

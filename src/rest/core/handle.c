@@ -21,7 +21,8 @@ struct handling {
 	struct request_context context;
 	struct arena arena;
 	uint64_t since_us;
-	bool head_only; /* called by rest_admit() */
+	uint64_t *
+		limit; /* of rest_admit(), which looks at the head only; NULL: handle the request */
 	bool has_secrets;
 	enum err unknown; /* why the account's existence is unknown; else ERR_OK */
 	enum err version; /* an error that is reported later */
@@ -190,7 +191,7 @@ static enum err judge(struct handling *h)
 	const struct rest_service *rest = c->rest;
 	enum err e = authenticate(h);
 	/* Of a body that is taken in parts nothing is wasted. */
-	if (e != ERR_OK || (h->head_only && rest->streams == NULL))
+	if (e != ERR_OK || (h->limit != NULL && rest->streams == NULL))
 		return e;
 	e = check_once(c);
 	if (e == ERR_OK && h->version != ERR_OK)
@@ -205,7 +206,9 @@ static enum err judge(struct handling *h)
 		e = rest->check(c);
 	if (e == ERR_OK)
 		e = context_read_timeout(c);
-	if (h->head_only)
+	if (e == ERR_OK && h->limit != NULL)
+		*h->limit = rest->streams->limit_of(c);
+	if (h->limit != NULL)
 		return e;
 	if (e == ERR_OK)
 		e = check_md5(c);
@@ -259,7 +262,7 @@ static enum err serve(struct handling *h, struct response *r)
 	struct request_context *c = &h->context;
 	struct fault fault;
 	enum err e = judge(h);
-	if (e != ERR_OK || h->head_only)
+	if (e != ERR_OK || h->limit != NULL)
 		return e;
 	return has_fault(c, &fault) ? serve_fault(c, &fault, r) : c->route->run(c, r);
 }
@@ -382,20 +385,21 @@ static void end(struct handling *h)
 }
 
 static enum err handle(const struct rest_service *rest, struct service *service,
-	const struct request *request, bool head_only, struct response *ret)
+	const struct request *request, uint64_t *limit, struct response *ret)
 {
 	struct handling h = { 0 };
 	response_init(ret);
 	ret->body.memory = request->memory;
 	if (rest->answer != NULL) {
-		enum err refused = head_only && rest->admit != NULL ? rest->admit(request) : ERR_OK;
-		if (!head_only || refused != ERR_OK)
+		enum err refused =
+			limit != NULL && rest->admit != NULL ? rest->admit(request) : ERR_OK;
+		if (limit == NULL || refused != ERR_OK)
 			rest->answer(service, request, ERR_OK, ret);
 		return refused;
 	}
 	begin(&h, rest, service, request);
 	(void)buf_reserve(&ret->headers, HEADERS_USUAL);
-	h.head_only = head_only;
+	h.limit = limit;
 	enum err e = read_url(&h);
 	read_version(&h);
 	load_cors(&h);
@@ -410,7 +414,7 @@ static enum err handle(const struct rest_service *rest, struct service *service,
 	add_common(&h.context, ret);
 	if (!is_preflight(request))
 		cors_decorate(&h.cors, request, ret);
-	if (e != ERR_OK || !head_only)
+	if (e != ERR_OK || limit == NULL)
 		count(&h, service, ret);
 	end(&h);
 	return e;
@@ -419,13 +423,13 @@ static enum err handle(const struct rest_service *rest, struct service *service,
 void rest_handle(const struct rest_service *rest, struct service *service,
 	const struct request *request, struct response *ret)
 {
-	(void)handle(rest, service, request, false, ret);
+	(void)handle(rest, service, request, NULL, ret);
 }
 
 enum err rest_admit(const struct rest_service *rest, struct service *service,
-	const struct request *request, struct response *ret)
+	const struct request *request, uint64_t *limit, struct response *ret)
 {
-	enum err e = handle(rest, service, request, true, ret);
+	enum err e = handle(rest, service, request, limit, ret);
 	if (e == ERR_OK) {
 		response_fini(ret);
 		response_init(ret);

@@ -19,9 +19,10 @@ void rest_handle(const struct rest_service *rest, struct service *service,
 
 /* Checks what the head alone decides, before memory is spent on a body.  It ignores the body.
  * ERR_OK: rest_handle() would accept the URL and the credential now; *ret is empty.  Else *ret is
- * the response that rest_handle() would give.  Takes a bounded time. */
+ * the response that rest_handle() would give.  Lowers *limit, the most bytes of the body, if the service
+ * takes the body in parts.  Takes a bounded time. */
 enum err rest_admit(const struct rest_service *rest, struct service *service,
-	const struct request *request, struct response *ret);
+	const struct request *request, uint64_t *limit, struct response *ret);
 
 /* Makes the response for an error that the HTTP server finds, such as a body that is too large.
  * service counts it; NULL: it was counted already. */

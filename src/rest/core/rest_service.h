@@ -27,7 +27,9 @@ enum request_cost {
 
 /* Bodies that are not collected.  A small one is collected all the same. */
 struct rest_streams {
-	uint64_t limit; /* bytes */
+	uint64_t limit; /* bytes, of any body */
+	/* Returns the most bytes of this body.  The request is permitted, and its route is known. */
+	uint64_t (*limit_of)(const struct request_context *c);
 	/* Returns true if the body of this request can be taken in parts. */
 	bool (*wanted)(const struct request *r);
 	/* The stream gets the parts in order, then end().  free() drops what no operation has

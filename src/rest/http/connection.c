@@ -19,6 +19,14 @@
 /* How much memory of each buffer a connection keeps for its next request. */
 #define KEPT_BYTES ((size_t)16 << 10)
 
+/* Then another thread has the connection. */
+static bool is_suspended(const struct connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED);
+	return info != NULL && info->suspended == MHD_YES;
+}
+
 enum MHD_Result connection_request_part(void *arg, struct MHD_Connection *mhd, const char *url,
 	const char *method, const char *version, const char *data, size_t *size, void **context)
 {
@@ -28,6 +36,8 @@ enum MHD_Result connection_request_part(void *arg, struct MHD_Connection *mhd, c
 	(void)url;
 	if (c == NULL)
 		return MHD_NO;
+	if (is_suspended(c)) /* MHD has another chunk at hand, which it keeps */
+		return MHD_YES;
 	current_socket_set(c->watchdog.fd);
 	switch (c->state) {
 	case STATE_HEAD:

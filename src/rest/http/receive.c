@@ -111,7 +111,10 @@ static void admit(struct connection *c)
 		return;
 	struct request q = connection_request(c);
 	q.body = SPAN_LIT("");
-	c->refusal = rest_admit(c->served, c->rest->service, &q, &c->response);
+	uint64_t limit = c->limit;
+	c->refusal = rest_admit(c->served, c->rest->service, &q, &limit, &c->response);
+	if (c->streams)
+		c->limit = limit;
 	c->admitted = c->refusal == ERR_OK;
 	if (c->admitted)
 		atomic_store_explicit(&c->watchdog.known, true, memory_order_relaxed);
@@ -148,10 +151,10 @@ enum MHD_Result connection_begin(struct connection *c, const char *method, const
 		return connection_refuse(c, ERR_URI_INVALID);
 	c->served = served;
 	set_limits(c, &q);
-	if (length > c->limit)
-		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
-	else if (length > SMALL_BYTES || waits)
+	if (length <= c->limit && (length > SMALL_BYTES || waits))
 		admit(c);
+	if (length > c->limit && c->refusal == ERR_OK)
+		c->refusal = refused_with(c, ERR_BODY_TOO_LARGE);
 	/* A client that waits for 100 Continue has sent no body and need not send one. */
 	if (c->refusal != ERR_OK && (waits || length > c->limit + DRAIN_LIMIT))
 		return connection_refuse(c, refused_with(c, c->refusal));

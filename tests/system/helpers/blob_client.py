@@ -3,6 +3,7 @@
 
 import http.client
 import re
+import socket
 import subprocess
 import urllib.parse
 
@@ -19,13 +20,10 @@ class Blobs(Queues):
     def __init__(self, port, **options):
         super().__init__(port, **{"version": VERSION, **options})
 
-    def ask(self, method, path="/", query=None, body=None, headers=None, version=None, auth=True,
-            length=None, sink=None, **_):
-        """sink: gets the parts of the body as they come; the answer's body is empty then."""
+    def signed(self, method, path, query=None, headers=None, version=None, auth=True, length=None):
+        """The target and the headers of a request."""
         query, version = dict(query or {}), version or self.version
         have = {"x-ms-date": now(), "x-ms-version": version}
-        if length is None and (body is not None or method == "PUT"):
-            length = len(body or b"")
         if length is not None:
             have["content-length"] = str(length)
         have.update({k.lower(): v for k, v in (headers or {}).items()})
@@ -34,7 +32,22 @@ class Blobs(Queues):
             what = string_to_sign(method, path, query, have, self.account, version)
             have["authorization"] = f"SharedKey {self.account}:{sign(self.key, what)}"
         have["host"] = f"{self.host or '127.0.0.1'}:{self.port}"
-        line = path + ("?" + urllib.parse.urlencode(query) if query else "")
+        return path + ("?" + urllib.parse.urlencode(query) if query else ""), have
+
+    def open(self, method, path, **request):
+        """A socket with the head of a request whose body is to follow."""
+        line, have = self.signed(method, path, **request)
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        s.sendall((f"{method} {line} HTTP/1.1\r\n" + "".join(
+            f"{k}: {v}\r\n" for k, v in have.items()) + "\r\n").encode())
+        return s
+
+    def ask(self, method, path="/", query=None, body=None, headers=None, version=None, auth=True,
+            length=None, sink=None, **_):
+        """sink: gets the parts of the body as they come; the answer's body is empty then."""
+        if length is None and (body is not None or method == "PUT"):
+            length = len(body or b"")
+        line, have = self.signed(method, path, query, headers, version, auth, length)
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             c.request(method, line, body, have)

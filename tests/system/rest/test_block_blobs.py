@@ -231,6 +231,41 @@ def test_sizes_of_blocks(blobs):  # noqa: F811
     assert blocks(blobs)[1] == [("b1", 100 * MIB)]
 
 
+@pytest.mark.parametrize("version, limit", [("2015-12-11", 4 * MIB), ("2019-07-07", 100 * MIB),
+                                            ("2021-12-02", 4000 * MIB)])
+def test_a_block_that_is_too_large_is_refused_before_it_is_sent(blobs, version, limit):  # noqa: F811
+    for length, want in (limit, b"100"), (limit + 1, b"413"):
+        with blobs.open("PUT", BIG, query={"comp": "block", "blockid": b64("b1")}, length=length,
+                        version=version, headers={"expect": "100-continue"}) as s:
+            assert s.recv(4096).split()[1] == want
+
+
+def send_chunks(blobs, mib, **request):  # noqa: F811
+    """Sends a body of unknown length; returns the answer's status, or None if the server hung up."""
+    part = b"100000\r\n" + bytes(MIB) + b"\r\n"
+    with blobs.open("PUT", BIG, headers={"transfer-encoding": "chunked"}, **request) as s:
+        try:
+            for _ in range(mib):
+                s.sendall(part)
+            s.sendall(b"0\r\n\r\n")
+            return int(s.recv(4096).split()[1])
+        except (OSError, IndexError):
+            return None
+
+
+@pytest.mark.parametrize("query, version, limit", [
+    ({"comp": "block", "blockid": b64("b1")}, "2015-12-11", 4), ({"comp": "appendblock"}, "2021-12-02", 4),
+    ({"comp": "block", "blockid": b64("b1")}, "2019-07-07", 100)])
+def test_a_block_is_refused_while_it_is_sent(blobs, query, version, limit):  # noqa: F811
+    """After the limit the server reads some more, to answer, and then hangs up."""
+    if query["comp"] == "appendblock":
+        blobs.ask("PUT", BIG, headers={"x-ms-blob-type": "AppendBlob"})
+    ask = {"query": query, "version": version}
+    assert send_chunks(blobs, limit, **ask) == 201
+    assert send_chunks(blobs, limit + 1, **ask) == 413
+    assert send_chunks(blobs, limit + 64, **ask) is None
+
+
 def test_blocks_belong_to_block_blobs(blobs):  # noqa: F811
     blobs.ask("PUT", BIG, headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"})
     assert code(stage(blobs, "b1", b"1")) == (409, "InvalidBlobType")

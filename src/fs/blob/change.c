@@ -307,6 +307,8 @@ static enum err set_on_blob(struct fs *fs, const struct blob_node *n, const char
 	if (e == ERR_OK)
 		e = blob_set_metadata(fs->service, ORIGIN_MOUNT, n->container, n->name,
 			text.len > 0 ? buf_span(&text) : SPAN_LIT(""), &only, &etag, detail);
+	if (e == ERR_OK)
+		blob_nodes_edited(fs->blobs->nodes, n->nid, etag);
 	buf_fini(&text);
 	blob_info_fini(&b);
 	return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
@@ -374,6 +376,8 @@ static enum err set_property(struct fs *fs, const struct blob_node *n, const cha
 		? blob_set_properties(fs->service, ORIGIN_MOUNT, n->container, n->name, &to, &only,
 			  &etag, detail)
 		: ERR_NOT_PERMITTED;
+	if (e == ERR_OK)
+		blob_nodes_edited(fs->blobs->nodes, n->nid, etag);
 	blob_info_fini(&b);
 	return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
 }

@@ -190,3 +190,12 @@ void blob_nodes_forget(struct blob_nodes *t, uint64_t nid, uint64_t n)
 	}
 	mutex_unlock(&t->lock);
 }
+
+void blob_nodes_edited(struct blob_nodes *t, uint64_t nid, int64_t etag)
+{
+	mutex_lock(&t->lock);
+	struct blob_node *n = find(t, nid);
+	if (n != NULL)
+		atomic_store(&n->edited, etag);
+	mutex_unlock(&t->lock);
+}

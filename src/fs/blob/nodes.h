@@ -12,6 +12,8 @@
 #include "base/span.h"
 #include "fs/core/nid.h"
 
+#include <stdatomic.h>
+
 enum blob_node_class {
 	BLOB_NODE_ROOT = DIR_CONTROL_BLOBS, /* .blob; the account's id */
 	BLOB_NODE_CONTAINER,                /* the container's id */
@@ -46,6 +48,8 @@ struct blob_node {
 	int64_t version; /* block: the ETag; pages: the extent's id; stage: its number; dir: 0 */
 	/* Of a block blob. */
 	uint64_t size;
+	/* The ETag after the last change of attributes by this node, which keeps the content; 0: none. */
+	atomic_int_fast64_t edited;
 
 	/* Of the table. */
 	uint64_t nid;
@@ -65,6 +69,8 @@ const struct blob_node *blob_nodes_get(struct blob_nodes *t, uint64_t nid);
 void blob_nodes_unref(struct blob_nodes *t, const struct blob_node *n); /* accepts NULL */
 /* Takes n lookups back. */
 void blob_nodes_forget(struct blob_nodes *t, uint64_t nid, uint64_t n);
+/* The attributes of the blob were changed by this node: it stands for the blob with this ETag, too. */
+void blob_nodes_edited(struct blob_nodes *t, uint64_t nid, int64_t etag);
 /* Returns st_ino of a name: the same for all versions. */
 uint64_t blob_ino(uint64_t container, struct span name);
 

@@ -189,7 +189,8 @@ enum err blob_of_node(struct fs *fs, const struct blob_node *n, struct blob_info
 	int64_t version =
 		n->kind == BLOB_NODE_PAGES ? (int64_t)ret->record.extent : ret->record.etag;
 	bool pages = ret->record.type == BLOB_PAGES;
-	if (version == n->version && pages == (n->kind == BLOB_NODE_PAGES))
+	bool same = version == n->version || ret->record.etag == atomic_load(&n->edited);
+	if (same && pages == (n->kind == BLOB_NODE_PAGES))
 		return ERR_OK;
 	blob_info_fini(ret);
 	return ERR_GONE;

@@ -271,6 +271,20 @@ static enum err blobs_create(struct fs *fs, uint64_t nid, struct span name, int 
 	return e;
 }
 
+/* tar makes a file whose attributes it restores in this way. */
+static enum err blobs_mknod(struct fs *fs, uint64_t nid, struct span name,
+	const struct caller *call, struct ventry *ret)
+{
+	struct vfile *f = NULL;
+	enum err e = blobs_create(fs, nid, name, O_WRONLY | O_CREAT | O_EXCL, call, ret, &f);
+	if (e == ERR_OK) {
+		e = f->ops->close(f, call);
+		vfile_drop(f);
+		blobs_forget(fs, ret->nid, 1); /* of the staged write */
+	}
+	return e == ERR_OK ? blobs_lookup(fs, nid, name, call, ret) : e;
+}
+
 static enum err blobs_opendir(
 	struct fs *fs, uint64_t nid, const struct caller *call, struct vdir **ret)
 {
@@ -326,6 +340,7 @@ static const struct vnode_ops blobs_ops = {
 	.mkdir = blobs_mkdir,
 	.rmdir = blobs_rmdir,
 	.create = blobs_create,
+	.mknod = blobs_mknod,
 	.unlink = blob_unlink,
 	.rename = blob_rename,
 	.resize = blob_resize,

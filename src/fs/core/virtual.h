@@ -195,6 +195,9 @@ struct vnode_ops {
 	/* A new file, open; or, without O_EXCL in flags, one that is there by now. */
 	enum err (*create)(struct fs *fs, uint64_t dir, struct span name, int flags,
 		const struct caller *call, struct ventry *ret, struct vfile **ret_file);
+	/* A new empty file, as by create() and a close.  NULL: refused. */
+	enum err (*mknod)(struct fs *fs, uint64_t dir, struct span name, const struct caller *call,
+		struct ventry *ret);
 	enum err (*unlink)(
 		struct fs *fs, uint64_t dir, struct span name, const struct caller *call);
 	/* Also a move from or to a directory of another room, or of items: ERR_CROSS_DEVICE has

@@ -64,9 +64,17 @@ void op_link(fuse_req_t req, fuse_ino_t nid, fuse_ino_t parent, const char *name
 
 void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
-	(void)mode, (void)device;
-	refuse_kind(req, "mknod", parent, name,
-		"There are no devices, sockets and pipes in a mount; files are made by opening them.");
+	struct fs *fs = fuse_req_userdata(req);
+	const struct kind_ops *kind = kind_by_id(fs, parent);
+	(void)device;
+	if (!S_ISREG(mode) || kind->mknod == NULL) {
+		refuse_kind(req, "mknod", parent, name,
+			"There are no devices, sockets and pipes in a mount; files are made by opening them.");
+		return;
+	}
+	struct fuse_call c = call_begin(req, OP_OTHER, parent, name);
+	c.title = "mknod";
+	kind->mknod(&c, parent, name);
 }
 
 /* ---- extended attributes ---- */

@@ -36,6 +36,13 @@ static void run_mkdir(struct task *t)
 	answer_name(t, e, &entry);
 }
 
+static void run_mknod(struct task *t)
+{
+	struct ventry entry = { 0 };
+	enum err e = ops_of(t)->mknod(t->call.fs, t->nid, span_of(t->bytes), &t->vcall, &entry);
+	answer_name(t, e, &entry);
+}
+
 static void run_rmdir(struct task *t)
 {
 	virtual_refuse(&t->call, t->nid,
@@ -83,6 +90,11 @@ static void virtual_mkdir(struct fuse_call *c, uint64_t dir, const char *name, m
 {
 	(void)mode;
 	change_name(c, dir, name, vnode_ops_of(c->fs, dir)->mkdir != NULL, run_mkdir);
+}
+
+static void virtual_mknod(struct fuse_call *c, uint64_t dir, const char *name)
+{
+	change_name(c, dir, name, vnode_ops_of(c->fs, dir)->mknod != NULL, run_mknod);
 }
 
 static void virtual_rmdir(struct fuse_call *c, uint64_t dir, const char *name)
@@ -347,6 +359,7 @@ const struct kind_ops kind_virtual = {
 	.lookup = virtual_lookup,
 	.create = virtual_create,
 	.mkdir = virtual_mkdir,
+	.mknod = virtual_mknod,
 	.rmdir = virtual_rmdir,
 	.unlink = virtual_unlink,
 	.rename = virtual_rename,

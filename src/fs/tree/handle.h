@@ -84,6 +84,8 @@ struct kind_ops {
 	void (*create)(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode,
 		struct fuse_file_info *fi);
 	void (*mkdir)(struct fuse_call *c, uint64_t dir, const char *name, mode_t mode);
+	void (*mknod)(
+		struct fuse_call *c, uint64_t dir, const char *name); /* a file; may be NULL */
 	void (*rmdir)(struct fuse_call *c, uint64_t dir, const char *name);
 	void (*unlink)(struct fuse_call *c, uint64_t dir, const char *name);
 	/* The kind of the destination serves a move out of a directory that is not virtual. */

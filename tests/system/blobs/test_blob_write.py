@@ -178,6 +178,34 @@ def test_BL72_attributes_are_set_and_stay(rest):
     assert answer.headers["x-ms-meta-owner"] == "me"
 
 
+def test_BL72_a_descriptor_sets_any_number_of_attributes(rest):
+    """rsync sets them by the descriptor of the written file; its content stays the same blob's."""
+    for size in 1, 1 << 20:
+        put(rest, "a", body=bytes(size))
+        with open(rest.dir / "a", "rb", buffering=0) as f:
+            for name in "user.rowfs.content_type", "user.rowfs.content_language", "user.meta.a":
+                os.setxattr(f.fileno(), name, b"x")
+            assert os.fstat(f.fileno()).st_size == size and len(f.read()) == size
+            put(rest, "a", body=b"other")
+            with raises("ESTALE"):
+                os.setxattr(f.fileno(), "user.meta.a", b"y")
+        assert "x-ms-meta-a" not in rest.get("/photos/a").headers
+
+
+def test_BL73_mknod_makes_an_empty_blob(rest):
+    os.mknod(rest.dir / "a")
+    assert rest.get("/photos/a").body == b""
+    with raises("EEXIST"):
+        os.mknod(rest.dir / "a")
+    for path in rest.root / "a", rest.root.parent / "Posts":
+        with raises("EPERM"):
+            os.mknod(path)
+    with raises("EPERM"):
+        os.mkfifo(rest.dir / "fifo")
+    tools.put(rest.dir / "a", "1")
+    assert rest.get("/photos/a").body == b"1"
+
+
 def test_BL73_tools_copy_to_and_fro(rest, work):
     tree = work / "tree"
     sh("mkdir -p t/a/b t/empty && cd t && seq 20000 > a/big && printf hi > a/b/small && : > none"

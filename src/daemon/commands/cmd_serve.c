@@ -11,77 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool complain(FILE *err, const char *option, enum err e, const struct err_detail *why)
-{
-	(void)command_fail(err, "serve", "--%s %s", option, err_message(e, why));
-	return false;
-}
-
-static bool set_blob_space(struct mount_options *o, const char *value)
-{
-	return text_to_size(span_of(value), &o->blob_space);
-}
-
-static bool set_target(struct mount_options *o, const char *value)
-{
-	uint64_t n;
-	bool ok = text_to_u64(span_of(value), &n) && n <= UINT32_MAX;
-	o->partition_target = ok ? (uint32_t)n : 0;
-	return ok;
-}
-
 /* One option that was given. */
 static bool apply(struct mount_options *o, const struct given_option *given, FILE *err)
 {
-	static const struct {
-		const char *name;
-		enum err (*set)(
-			struct rest_settings *s, const char *value, struct err_detail *detail);
-	} setters[] = {
-		{ "access-log", rest_settings_access_log },
-		{ "access-log-format", rest_settings_access_format },
-		{ "access-log-sample", rest_settings_access_sample },
-		{ "access-log-slow", rest_settings_access_slow },
-		{ "admin", rest_settings_admin },
-		{ "admin-public", rest_settings_admin_public },
-		{ "faults", rest_settings_faults },
-		{ "oauth", rest_settings_oauth },
-		{ "page", rest_settings_page },
-		{ "rest", rest_settings_endpoint },
-		{ "rest-cert", rest_settings_cert },
-		{ "rest-key", rest_settings_key },
-		{ "rest-tenant", rest_settings_tenant },
-		{ "rest-tls", rest_settings_tls },
-		{ "rest-trust", rest_settings_trust },
-	};
 	const char *name = given->spec->name;
 	struct err_detail why = { 0 };
-	for (size_t i = 0; i < ARRAY_LEN(setters); i++) {
-		if (strcmp(name, setters[i].name) != 0)
-			continue;
-		enum err e = setters[i].set(&o->rest, given->value, &why);
-		return e == ERR_OK || complain(err, name, e, &why);
-	}
 	if (strcmp(name, "print-connection") == 0)
 		return true;
-	if (strcmp(name, "read-only") == 0)
+	if (strcmp(name, "read-only") == 0) {
 		o->fs.read_only = true;
-	else if (strcmp(name, "partition-target") == 0)
-		return set_target(o, given->value) ||
-			complain(err, name, ERR_INVALID_INPUT,
-				&(struct err_detail){ .text = "wants a number" });
-	else if (strcmp(name, "log-level") == 0)
-		return log_level_parse(given->value, &o->log_level) ||
-			complain(err, name, ERR_INVALID_INPUT,
-				&(struct err_detail){ .text = "is error, warning, info or debug" });
-	else if (strcmp(name, "blob-space") == 0)
-		return set_blob_space(o, given->value) ||
-			complain(err, name, ERR_INVALID_INPUT,
-				&(struct err_detail){ .text = "wants a size, as in 64M" });
-	else if (given->value[0] == '\0' || !path_absolute(given->value, o->log))
-		return complain(err, name, ERR_INVALID_INPUT,
-			&(struct err_detail){ .text = "names no file" });
-	return true;
+		return true;
+	}
+	enum err e = mount_options_set_shared(o, name, given->value, &why);
+	if (e == ERR_OK)
+		return true;
+	(void)command_fail(err, "serve", "--%s %s", name, err_message(e, &why));
+	return false;
 }
 
 static bool parse(const struct args *args, struct mount_options *o, FILE *err)

@@ -15,42 +15,25 @@
 #define URL_RPS_MAX 1000000
 
 enum option_kind {
-	OPTION_ACCESS_FORMAT,
-	OPTION_ACCESS_LOG,
-	OPTION_ACCESS_SAMPLE,
-	OPTION_ACCESS_SLOW,
-	OPTION_ADMIN,
-	OPTION_ADMIN_PUBLIC,
 	OPTION_ALLOW_OTHER,
-	OPTION_BLOB_SPACE,
 	OPTION_CACHE,
 	OPTION_CA_FILE,
 	OPTION_CONNECTION_STRING,
 	OPTION_CONTROL,
-	OPTION_FAULTS,
 	OPTION_FLAG,     /* sets the flag of mount(2) */
 	OPTION_FLAG_OFF, /* clears it */
 	OPTION_GID,
 	OPTION_HARD,
 	OPTION_IGNORED, /* means something to fstab, mount(8) or systemd only */
 	OPTION_KERNEL,  /* goes on as it is */
-	OPTION_LOG,
-	OPTION_LOG_LEVEL,
 	OPTION_MAX_RPS,
-	OPTION_OAUTH,
-	OPTION_PAGE,
-	OPTION_PARTITION_TARGET,
 	OPTION_REFUSED,
 	OPTION_REMOUNT,
-	OPTION_REST,
-	OPTION_REST_CERT,
-	OPTION_REST_KEY,
-	OPTION_REST_TENANT,
-	OPTION_REST_TLS,
-	OPTION_REST_TRUST,
+	OPTION_REST, /* with serve: of the socket */
 	OPTION_RO,
 	OPTION_RW,
-	OPTION_SHOWN, /* what the kernel shows of a mount, and mount(8) says again at a remount */
+	OPTION_SHARED, /* with serve: of the process */
+	OPTION_SHOWN,  /* what the kernel shows of a mount, and mount(8) says again at a remount */
 	OPTION_SNAPSHOT_LIFETIME,
 	OPTION_SNAPSHOT_LOG,
 	OPTION_SOFT,
@@ -73,12 +56,12 @@ static const struct {
 } table[] = {
 	/* clang-format off */
 	{ "_netdev", OPTION_IGNORED },
-	{ "access-log-format=", OPTION_ACCESS_FORMAT },
-	{ "access-log-sample=", OPTION_ACCESS_SAMPLE },
-	{ "access-log-slow=", OPTION_ACCESS_SLOW },
-	{ "access-log=", OPTION_ACCESS_LOG },
-	{ "admin-public", OPTION_ADMIN_PUBLIC },
-	{ "admin=", OPTION_ADMIN },
+	{ "access-log-format=", OPTION_REST },
+	{ "access-log-sample=", OPTION_REST },
+	{ "access-log-slow=", OPTION_REST },
+	{ "access-log=", OPTION_REST },
+	{ "admin-public", OPTION_REST },
+	{ "admin=", OPTION_REST },
 	{ "allow_other", OPTION_ALLOW_OTHER },
 	{ "allow_root", OPTION_REFUSED, .why =
 		"is not supported: it would not hold for what the kernel remembers; use allow_other" },
@@ -87,7 +70,7 @@ static const struct {
 	{ "auto", OPTION_IGNORED },
 	{ "auto_unmount", OPTION_KERNEL },
 	{ "blkdev", OPTION_REFUSED, .why = "is not supported: a store is no block device" },
-	{ "blob-space=", OPTION_BLOB_SPACE },
+	{ "blob-space=", OPTION_SHARED },
 	{ "ca-file=", OPTION_CA_FILE },
 	{ "cache=", OPTION_CACHE },
 	{ "comment=", OPTION_IGNORED },
@@ -101,7 +84,7 @@ static const struct {
 	{ "diratime", OPTION_IGNORED },
 	{ "dirsync", OPTION_SYNC },
 	{ "exec", OPTION_FLAG_OFF, MS_NOEXEC },
-	{ "faults=", OPTION_FAULTS },
+	{ "faults=", OPTION_REST },
 	{ "fscontext=", OPTION_KERNEL },
 	{ "fsname=", OPTION_SOURCE },
 	{ "gid=", OPTION_GID },
@@ -111,8 +94,8 @@ static const struct {
 	{ "iversion", OPTION_REFUSED, .why =
 		"is not supported: the version of a row is its ETag (user.rowfs.etag)" },
 	{ "lazytime", OPTION_IGNORED },
-	{ "log-level=", OPTION_LOG_LEVEL },
-	{ "log=", OPTION_LOG },
+	{ "log-level=", OPTION_SHARED },
+	{ "log=", OPTION_SHARED },
 	{ "loud", OPTION_IGNORED },
 	{ "mand", OPTION_REFUSED, .why = "is not supported: Linux has no mandatory locks any more" },
 	{ "max-rps=", OPTION_MAX_RPS },
@@ -134,18 +117,18 @@ static const struct {
 	{ "nosymfollow", OPTION_IGNORED }, /* there are no symbolic links */
 	{ "nouser", OPTION_IGNORED },
 	{ "nousers", OPTION_IGNORED },
-	{ "oauth=", OPTION_OAUTH },
+	{ "oauth=", OPTION_REST },
 	{ "owner", OPTION_IGNORED },
-	{ "page=", OPTION_PAGE },
-	{ "partition-target=", OPTION_PARTITION_TARGET },
+	{ "page=", OPTION_REST },
+	{ "partition-target=", OPTION_SHARED },
 	{ "relatime", OPTION_IGNORED }, /* fusermount3 knows no such option */
 	{ "remount", OPTION_REMOUNT },
 	{ "remount=", OPTION_REMOUNT },
-	{ "rest-cert=", OPTION_REST_CERT },
-	{ "rest-key=", OPTION_REST_KEY },
-	{ "rest-tenant=", OPTION_REST_TENANT },
-	{ "rest-tls=", OPTION_REST_TLS },
-	{ "rest-trust=", OPTION_REST_TRUST },
+	{ "rest-cert=", OPTION_REST },
+	{ "rest-key=", OPTION_REST },
+	{ "rest-tenant=", OPTION_REST },
+	{ "rest-tls=", OPTION_REST },
+	{ "rest-trust=", OPTION_REST },
 	{ "rest=", OPTION_REST },
 	{ "ro", OPTION_RO },
 	{ "rootcontext=", OPTION_KERNEL },
@@ -224,47 +207,49 @@ static bool pass_on(const struct parser *p, const char *option)
 	return true;
 }
 
-/* One value of the REST socket; the message names the option without its value, which it
- * tells itself where that helps. */
-static bool rest_option(const struct parser *p, enum option_kind kind, const char *value)
-{
-	static const struct {
-		enum option_kind kind;
-		const char *name;
-		enum err (*set)(
-			struct rest_settings *s, const char *value, struct err_detail *detail);
-	} setters[] = {
-		{ OPTION_ACCESS_FORMAT, "access-log-format=", rest_settings_access_format },
-		{ OPTION_ACCESS_LOG, "access-log=", rest_settings_access_log },
-		{ OPTION_ACCESS_SAMPLE, "access-log-sample=", rest_settings_access_sample },
-		{ OPTION_ACCESS_SLOW, "access-log-slow=", rest_settings_access_slow },
-		{ OPTION_ADMIN, "admin=", rest_settings_admin },
-		{ OPTION_ADMIN_PUBLIC, "admin-public", rest_settings_admin_public },
-		{ OPTION_FAULTS, "faults=", rest_settings_faults },
-		{ OPTION_OAUTH, "oauth=", rest_settings_oauth },
-		{ OPTION_PAGE, "page=", rest_settings_page },
-		{ OPTION_REST, "rest=", rest_settings_endpoint },
-		{ OPTION_REST_CERT, "rest-cert=", rest_settings_cert },
-		{ OPTION_REST_KEY, "rest-key=", rest_settings_key },
-		{ OPTION_REST_TENANT, "rest-tenant=", rest_settings_tenant },
-		{ OPTION_REST_TLS, "rest-tls=", rest_settings_tls },
-		{ OPTION_REST_TRUST, "rest-trust=", rest_settings_trust },
-	};
-	struct err_detail why = { 0 };
-	for (size_t i = 0; i < ARRAY_LEN(setters); i++) {
-		if (setters[i].kind != kind)
-			continue;
-		enum err e = setters[i].set(&p->o->rest, value, &why);
-		return e == ERR_OK || complain(p, setters[i].name, err_message(e, &why));
-	}
-	return false;
-}
-
 /* Absolute: the serving process works in /. */
 static bool file(const struct parser *p, const char *option, const char *value, char ret[PATH_MAX])
 {
 	return (value[0] != '\0' && path_absolute(value, ret)) ||
 		complain(p, option, "names no file");
+}
+
+enum err mount_options_set_shared(
+	struct mount_options *o, const char *name, const char *value, struct err_detail *detail)
+{
+	uint64_t n;
+	const char *wrong = NULL;
+	if (strcmp(name, "blob-space") == 0) {
+		if (!text_to_size(span_of(value), &o->blob_space))
+			wrong = "wants a size, as in 64M";
+	} else if (strcmp(name, "log") == 0) {
+		if (value[0] == '\0' || !path_absolute(value, o->log))
+			wrong = "names no file";
+	} else if (strcmp(name, "log-level") == 0) {
+		if (!log_level_parse(value, &o->log_level))
+			wrong = "is error, warning, info or debug";
+	} else if (strcmp(name, "partition-target") == 0) {
+		if (!text_to_u64(span_of(value), &n) || n > UINT32_MAX)
+			wrong = "wants a number";
+		else
+			o->partition_target = (uint32_t)n;
+	} else {
+		return rest_settings_set(&o->rest, name, value, detail);
+	}
+	return wrong == NULL ? ERR_OK : err_set(detail, ERR_INVALID_INPUT, "%s", wrong);
+}
+
+/* Messages about the socket name the option without its value, and tell the value where that helps. */
+static bool shared_option(const struct parser *p, size_t row, const char *option, const char *value)
+{
+	char name[64];
+	struct err_detail why = { 0 };
+	(void)snprintf(
+		name, sizeof(name), "%.*s", (int)strcspn(table[row].name, "="), table[row].name);
+	enum err e = mount_options_set_shared(p->o, name, value, &why);
+	return e == ERR_OK ||
+		complain(p, table[row].kind == OPTION_REST ? table[row].name : option,
+			err_message(e, &why));
 }
 
 /* One option of the mount of a URL. */
@@ -301,8 +286,6 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_ALLOW_OTHER:
 		o->fs.allow_other = true;
 		break;
-	case OPTION_BLOB_SPACE:
-		return size(p, option, value, &o->blob_space);
 	case OPTION_GID:
 		ok = number(p, option, value, 10, UINT32_MAX - 1, &n);
 		o->fs.gid = n;
@@ -332,40 +315,20 @@ static bool apply(const struct parser *p, size_t row, const char *option)
 	case OPTION_SOFT:
 	case OPTION_TIMEOUT:
 		return url_option(p, row, option, value);
-	case OPTION_LOG:
-		return file(p, option, value, o->log);
-	case OPTION_LOG_LEVEL:
-		return log_level_parse(value, &o->log_level) ||
-			complain(p, option, "is error, warning, info or debug");
-	case OPTION_PARTITION_TARGET:
-		return number(p, option, value, 10, UINT32_MAX, &o->partition_target);
 	case OPTION_REFUSED:
 		return complain(p, option, table[row].why);
 	case OPTION_REMOUNT:
 		o->remount = true;
 		o->remount_check = strcmp(value, "check") == 0;
 		return equals == NULL || o->remount_check || complain(p, option, "is not known");
-	case OPTION_ACCESS_FORMAT:
-	case OPTION_ACCESS_LOG:
-	case OPTION_ACCESS_SAMPLE:
-	case OPTION_ACCESS_SLOW:
-	case OPTION_ADMIN:
-	case OPTION_ADMIN_PUBLIC:
-	case OPTION_FAULTS:
-	case OPTION_OAUTH:
-	case OPTION_PAGE:
-	case OPTION_REST:
-	case OPTION_REST_CERT:
-	case OPTION_REST_KEY:
-	case OPTION_REST_TENANT:
-	case OPTION_REST_TLS:
-	case OPTION_REST_TRUST:
-		return rest_option(p, kind, value);
 	case OPTION_RO:
 	case OPTION_RW:
 		o->fs.read_only = kind == OPTION_RO;
 		o->access_given = true;
 		break;
+	case OPTION_REST:
+	case OPTION_SHARED:
+		return shared_option(p, row, option, value);
 	case OPTION_SHOWN:
 		o->shown = true;
 		break;

@@ -42,6 +42,11 @@ struct mount_options {
 /* Reads every -o that was given.  False after a message to err. */
 bool mount_options_parse(const struct args *args, struct mount_options *ret, FILE *err);
 
+/* Sets an option that mount and serve share: of the socket, the log, the throttle or blobs.  Otherwise as
+ * rest_settings_set(). */
+enum err mount_options_set_shared(
+	struct mount_options *o, const char *name, const char *value, struct err_detail *detail);
+
 /* Whether a remount with these options is one that can be: mount(8) says again what stands in
  * fstab and what the kernel shows, and all of that must be as it is; flags of mount(2), ro and
  * rw may change.  False after a message to err that names the option. */

@@ -79,17 +79,17 @@ static enum err add_own(struct rest_settings *s, const char *prefix, const char 
 	return e;
 }
 
-enum err rest_settings_admin(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_admin(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	return add_own(s, "admin", value, &s->nadmin, detail);
 }
 
-enum err rest_settings_page(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_page(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	return add_own(s, "page", value, &s->npage, detail);
 }
 
-enum err rest_settings_admin_public(
+static enum err set_admin_public(
 	struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	(void)value;
@@ -98,7 +98,7 @@ enum err rest_settings_admin_public(
 	return ERR_OK;
 }
 
-enum err rest_settings_access_log(
+static enum err set_access_log(
 	struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->options.access_log.path = s->access_log;
@@ -108,7 +108,7 @@ enum err rest_settings_access_log(
 	return ERR_OK;
 }
 
-enum err rest_settings_access_format(
+static enum err set_access_format(
 	struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->has_access_options = true;
@@ -129,31 +129,31 @@ static enum err set_access_number(
 	return ERR_OK;
 }
 
-enum err rest_settings_access_sample(
+static enum err set_access_sample(
 	struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	return set_access_number(s, value, &s->options.access_log.sample, detail);
 }
 
-enum err rest_settings_access_slow(
+static enum err set_access_slow(
 	struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	return set_access_number(s, value, &s->options.access_log.slow_ms, detail);
 }
 
-enum err rest_settings_cert(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_cert(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->options.cert = s->cert;
 	return resolve(value, s->cert, detail);
 }
 
-enum err rest_settings_key(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_key(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->options.key = s->key;
 	return resolve(value, s->key, detail);
 }
 
-enum err rest_settings_tenant(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_tenant(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	struct value v;
 	struct buf text = { .data = s->tenant, .cap = sizeof(s->tenant), .limit = 36 };
@@ -166,7 +166,7 @@ enum err rest_settings_tenant(struct rest_settings *s, const char *value, struct
 	return ERR_OK;
 }
 
-enum err rest_settings_oauth(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_oauth(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	char path[PATH_MAX] = "";
 	const char *file;
@@ -178,7 +178,7 @@ enum err rest_settings_oauth(struct rest_settings *s, const char *value, struct 
 	return e;
 }
 
-enum err rest_settings_tls(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_tls(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	s->has_tls = true;
 	s->options.tls_legacy = strcmp(value, "legacy") == 0;
@@ -198,7 +198,7 @@ static bool next_part(const char **at, char separator, struct span *ret)
 	return true;
 }
 
-enum err rest_settings_trust(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_trust(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	struct rest_options *o = &s->options;
 	struct span part;
@@ -221,7 +221,7 @@ enum err rest_settings_trust(struct rest_settings *s, const char *value, struct 
 	return ERR_OK;
 }
 
-enum err rest_settings_faults(struct rest_settings *s, const char *value, struct err_detail *detail)
+static enum err set_faults(struct rest_settings *s, const char *value, struct err_detail *detail)
 {
 	struct fault_rule *rules = calloc(FAULT_RULES_MAX, sizeof(*rules));
 	struct err_detail why = { 0 };
@@ -238,6 +238,36 @@ enum err rest_settings_faults(struct rest_settings *s, const char *value, struct
 	s->options.faults = s->faults;
 	free(rules);
 	return e;
+}
+
+enum err rest_settings_set(
+	struct rest_settings *s, const char *name, const char *value, struct err_detail *detail)
+{
+	static const struct {
+		const char *name;
+		enum err (*set)(
+			struct rest_settings *s, const char *value, struct err_detail *detail);
+	} setters[] = {
+		{ "access-log", set_access_log },
+		{ "access-log-format", set_access_format },
+		{ "access-log-sample", set_access_sample },
+		{ "access-log-slow", set_access_slow },
+		{ "admin", set_admin },
+		{ "admin-public", set_admin_public },
+		{ "faults", set_faults },
+		{ "oauth", set_oauth },
+		{ "page", set_page },
+		{ "rest", rest_settings_endpoint },
+		{ "rest-cert", set_cert },
+		{ "rest-key", set_key },
+		{ "rest-tenant", set_tenant },
+		{ "rest-tls", set_tls },
+		{ "rest-trust", set_trust },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(setters); i++)
+		if (strcmp(name, setters[i].name) == 0)
+			return setters[i].set(s, value, detail);
+	return ERR_NOT_FOUND;
 }
 
 static bool set_limit(struct rest_limits *l, struct span part)

@@ -22,42 +22,16 @@ struct rest_settings {
 	bool has_access_options; /* a format, or a choice of requests */
 };
 
-/* Each takes one value; ERR_INVALID_INPUT with what is wrong, as the end of a sentence that
- * begins with the option.  Paths become absolute. */
+/* Sets the option of this name, such as "rest-cert"; value: "" for one that takes none.  Paths become
+ * absolute.  ERR_NOT_FOUND: the socket has no such option.  ERR_INVALID_INPUT, with what is wrong, as
+ * the end of a sentence that begins with the option. */
+enum err rest_settings_set(
+	struct rest_settings *s, const char *name, const char *value, struct err_detail *detail);
+/* Adds an endpoint, as the option "rest". */
 enum err rest_settings_endpoint(
 	struct rest_settings *s, const char *value, struct err_detail *detail);
-/* Of an admin socket: the endpoint, and an empty value. */
-enum err rest_settings_admin(struct rest_settings *s, const char *value, struct err_detail *detail);
-/* Of the page: an endpoint. */
-enum err rest_settings_page(struct rest_settings *s, const char *value, struct err_detail *detail);
-enum err rest_settings_admin_public(
-	struct rest_settings *s, const char *value, struct err_detail *detail);
-enum err rest_settings_cert(struct rest_settings *s, const char *value, struct err_detail *detail);
-enum err rest_settings_key(struct rest_settings *s, const char *value, struct err_detail *detail);
-/* A UUID. */
-enum err rest_settings_tenant(
-	struct rest_settings *s, const char *value, struct err_detail *detail);
-/* "basic" or "jwks:FILE". */
-enum err rest_settings_oauth(struct rest_settings *s, const char *value, struct err_detail *detail);
-/* "strong" or "legacy". */
-enum err rest_settings_tls(struct rest_settings *s, const char *value, struct err_detail *detail);
-/* "UID[:UID...]" or "none". */
-enum err rest_settings_trust(struct rest_settings *s, const char *value, struct err_detail *detail);
-/* Rules of faults on order, with ';' between them.  Which operations there are is checked when the
- * socket opens. */
-enum err rest_settings_faults(
-	struct rest_settings *s, const char *value, struct err_detail *detail);
-/* Of the access log: a file or "-"; "combined" or "json"; a number from 1 on. */
-enum err rest_settings_access_log(
-	struct rest_settings *s, const char *value, struct err_detail *detail);
-enum err rest_settings_access_format(
-	struct rest_settings *s, const char *value, struct err_detail *detail);
-enum err rest_settings_access_sample(
-	struct rest_settings *s, const char *value, struct err_detail *detail);
-enum err rest_settings_access_slow(
-	struct rest_settings *s, const char *value, struct err_detail *detail);
-/* The environment variable ROWFS_REST_LIMITS, which tests set; and whether the options go
- * together: a whole sentence. */
+/* Reads the environment variable ROWFS_REST_LIMITS, which tests set, and checks that the options go
+ * together.  ERR_INVALID_INPUT, with a whole sentence. */
 enum err rest_settings_finish(struct rest_settings *s, struct err_detail *detail);
 
 #endif

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from blob_client import Blobs
-from page_client import browser_at, page_of
+from page_client import browser_at, hold, let_go, page_of
 from rest_client import ACCOUNT
 from tools import wait_for
 
@@ -86,19 +86,47 @@ def test_PG16_a_file_is_uploaded_in_parts(page, blobs, work, size):
     assert found.headers["x-ms-blob-type"] == "BlockBlob"
 
 
-@pytest.mark.parametrize("answer, content", [("Cancel", b"a.txt"), ("Replace", b"new")])
-def test_PG16_a_blob_is_replaced_only_if_the_user_agrees(page, blobs, work, answer, content):
-    """The file before it is there and listed either way, and the same files can be chosen again."""
-    for name in "0.txt", "a.txt":
-        (work / name).write_bytes(b"new")
+@pytest.mark.parametrize("answer", ["Cancel", "Replace"])
+def test_PG16_a_blob_is_replaced_only_if_the_user_agrees(page, blobs, work, answer):
+    """The page asks before it sends anything.  The other file is uploaded either way, and the same files can be
+    chosen again."""
+    (work / "0.txt").write_bytes(b"new")
+    large = b"n" * (PART + 1)
+    (work / "a.txt").write_bytes(large)
     upload(page, work / "0.txt", work / "a.txt")
     page.find("//dialog//p[.='There is a blob a.txt. Replace it?']")
+    assert page.run("return performance.getEntriesByType('resource').some((e) => /comp=block|boxes.0[.]txt/.test(e.name))") is False
     page.click(f"//dialog//button[.='{answer}']")
-    page.find("//p[@id='status'][string-length(.) > 0]")
-    page.complained("status of 409")
+    page.find(f"//p[@id='status'][.='{'2 files were' if answer == 'Replace' else '1 file was'} uploaded.']")
     page.find("//caption[.='boxes/: 3 entries']")
     assert page.run("return document.getElementById('files').files.length") == 0
-    assert blobs.get("/boxes/a.txt").body == content
+    replaced = blobs.get("/boxes/a.txt").body == large
+    assert replaced == (answer == "Replace") and blobs.get("/boxes/0.txt").body == b"new"
+
+
+def test_PG16_a_blob_that_comes_during_an_upload_stays(page, blobs, work):
+    (work / "late.txt").write_bytes(b"n" * (PART + 1))
+    hold(page, "path.includes('comp=blocklist')")
+    upload(page, work / "late.txt")
+    page.find("//progress[@value='1']")
+    assert blobs.put("/boxes/late.txt", b"first").status == 201
+    let_go(page)
+    page.find("//p[@id='status'][contains(., 'already exists')]")
+    page.complained("status of 409")
+    assert blobs.get("/boxes/late.txt").body == b"first"
+
+
+def test_PG16_an_upload_shows_how_far_it_is(page, work):
+    """The second of three parts is held."""
+    (work / "large.bin").write_bytes(b"n" * (2 * PART + 1024))
+    hold(page, "path.includes(btoa('000001'))")
+    upload(page, work / "large.bin")
+    page.find("//p[@class='task'][not(@hidden)]/span[starts-with(., 'large.bin 4.0 MiB of 8.0 MiB, ') and contains(., 'B/s, ') "
+              "and substring(., string-length(.) - 4)=' left']")
+    assert page.run("return document.querySelector('progress[aria-label=Upload]').value") == pytest.approx(0.5, abs=0.001)
+    let_go(page)
+    page.find("//p[@id='status'][.='1 file was uploaded.']")
+    page.find("//p[@class='task'][@hidden]")
 
 
 def test_PG16_a_blob_is_deleted(page, blobs):
@@ -120,7 +148,6 @@ def test_PG16_a_name_with_two_dots_is_no_other_blob(page, blobs, work):
     upload(page, work / "a.txt")
     page.click("//dialog//button[.='Replace']")
     page.find("//p[@id='status'][.='1 file was uploaded.']")
-    page.complained("status of 409")
     assert blobs.get("/boxes/up/../a.txt").body == b"new"
     page.click("//button[@aria-label='Delete up/../a.txt']")
     page.click("//dialog//button[.='Delete']")

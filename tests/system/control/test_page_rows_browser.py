@@ -77,6 +77,19 @@ def test_PG11_a_browser_that_would_change_types_changes_no_row(people):
     people.find("//main[not(.//button[.='New row' or .='Import' or .='Export'] or .//*[@id='collect'])]")
 
 
+@pytest.mark.parametrize("answer", ["Cancel", "Delete"])
+def test_PG20_a_table_is_deleted_after_a_question_that_names_it(people, answer):
+    people.click("//button[.='Delete this table']")
+    people.find("//dialog[@open]//p[.='Delete People with all that it holds? It cannot be taken back.']")
+    people.click(f"//dialog[@open]//button[.='{answer}']")
+    if answer == "Delete":
+        people.find("//nav[not(.//a[.='People'])]")
+        people.find("//label[.='New table']")
+    else:
+        people.find("//caption[.='People: 1 row']")
+    assert (people.row() is None) == (answer == "Delete")
+
+
 def test_PG12_a_late_answer_closes_no_other_row(people):
     """The answer to the first change comes while the second row is open."""
     ok(people.client.insert("People", {"PartitionKey": ROW["PartitionKey"], "RowKey": "2", "Age": 5}))

@@ -49,6 +49,13 @@ export class Container {
 		};
 	}
 
+	// Whether there is a blob with this name.  A list is asked, since browsers log an answer with 404 as an error.
+	async has(name) {
+		const query = queryOf({ restype: "container", comp: "list", maxresults: 1, prefix: name });
+		const found = parseXml(await (await ask(`${this.path}?${query}`)).text());
+		return [...found.getElementsByTagName("Blob")].some((blob) => textOf(blob, "Name") === name);
+	}
+
 	pathOf(name) {
 		return this.path + "/" + encodedName(name);
 	}
@@ -64,13 +71,16 @@ export class Container {
 			({ start: Number(textOf(range, "Start")), end: Number(textOf(range, "End")) + 1 }));
 	}
 
-	// Uploads a file as a block blob.  Fails with 409 if there is such a blob, unless it may be replaced.
+	// Uploads a file as a block blob.  Fails with 409 if there is such a blob at the end, unless it may be replaced.
 	async upload(name, file, replace, onProgress) {
 		const path = this.pathOf(name), condition = replace ? {} : { "If-None-Match": "*" };
 		const type = file.type || "application/octet-stream";
-		if (file.size <= BLOCK)
-			return ask(path, { method: "PUT", body: file,
+		if (file.size <= BLOCK) {
+			await ask(path, { method: "PUT", body: file,
 				headers: { ...condition, "x-ms-blob-type": "BlockBlob", "Content-Type": type } });
+			onProgress(file.size);
+			return;
+		}
 		const ids = [];
 		for (let at = 0; at < file.size; at += BLOCK) {
 			ids.push(blockId(ids.length));
@@ -79,7 +89,7 @@ export class Container {
 			onProgress(Math.min(at + BLOCK, file.size));
 		}
 		const body = `<BlockList>${ids.map((id) => `<Latest>${id}</Latest>`).join("")}</BlockList>`;
-		return ask(path + "?comp=blocklist",
+		await ask(path + "?comp=blocklist",
 			{ method: "PUT", body, headers: { ...condition, "x-ms-blob-content-type": type } });
 	}
 }

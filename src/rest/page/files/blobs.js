@@ -8,6 +8,7 @@ import { sizeText } from "/figures.js";
 import { nameForm } from "/name_form.js";
 import { drawRanges } from "/page_ranges.js";
 import { shareButton } from "/share.js";
+import { TaskProgress } from "/task_progress.js";
 
 export const id = "blobs", title = "Blobs";
 
@@ -22,6 +23,7 @@ class BlobView {
 		this.asked = 0;
 		this.prefix = el("input", { id: "prefix", placeholder: "folder/", autocomplete: "off", spellcheck: "false" });
 		this.files = el("input", { id: "files", type: "file", multiple: true, change: () => this.upload() });
+		this.progress = new TaskProgress("Upload");
 		this.ranges = el("div");
 		this.caption = el("caption");
 		this.body = el("tbody", { id: "blobs" });
@@ -36,7 +38,7 @@ class BlobView {
 			this.files, el("span", { class: "gap" }),
 			shareButton("container", this.route.account, this.route.name),
 			removeButton("container", this.container.path + "?restype=container", this.route));
-		return [ask, tools, this.ranges, scrolled("Blobs", this.caption,
+		return [ask, tools, this.progress.place, this.ranges, scrolled("Blobs", this.caption,
 			headOf("Name", "Size", "Kind", "Content type", "Changed", ""), this.body), this.more];
 	}
 
@@ -108,29 +110,37 @@ class BlobView {
 
 	upload() {
 		return attempt(async () => {
-			const files = [...this.files.files];
+			const files = [...this.files.files], uploads = [];
 			try {
 				for (const file of files)
-					await this.uploadOne(file);
+					uploads.push(await this.agreed(file));
+				await this.send(uploads.filter((one) => one !== null));
 			} finally {
 				this.files.value = ""; // else the browser does not tell that the same file was chosen again
+				this.progress.end();
 				await this.show();
 			}
-			say(`${files.length} ${files.length === 1 ? "file was" : "files were"} uploaded.`);
+			const n = uploads.filter((one) => one !== null).length;
+			say(`${n} ${n === 1 ? "file was" : "files were"} uploaded.`);
 		});
 	}
 
-	// Into the folder that is shown.
-	async uploadOne(file) {
-		const name = this.shown.replace(/[^/]*$/, "") + file.name;
-		const send = (replace) => this.container.upload(name, file, replace,
-			(sent) => say(`${name}: ${sizeText(sent)} of ${sizeText(file.size)}`));
-		try {
-			await send(false);
-		} catch (error) {
-			if (error.code !== "BlobAlreadyExists" || !await confirmed(`There is a blob ${name}. Replace it?`, "Replace"))
-				throw error;
-			await send(true);
+	// The upload of a file into the folder that is shown; null if the user keeps the blob that is there.  Nothing is
+	// sent before all questions are answered.
+	async agreed(file) {
+		const name = this.shown.replace(/[^/]*$/, "") + file.name, replace = await this.container.has(name);
+		if (replace && !await confirmed(`There is a blob ${name}. Replace it?`, "Replace"))
+			return null;
+		return { name, file, replace };
+	}
+
+	async send(uploads) {
+		let done = 0;
+		this.progress.start(uploads.reduce((sum, { file }) => sum + file.size, 0));
+		for (const { name, file, replace } of uploads) {
+			this.progress.show(name, done);
+			await this.container.upload(name, file, replace, (sent) => this.progress.show(name, done + sent));
+			done += file.size;
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Queues and containers: their names, and how they are made and removed.
+// Queues and containers are listed; tables too are removed.
 import { ask, parseXml, queryOf, textOf } from "/http.js";
 import { confirmed } from "/confirm.js";
 import { attempt, button } from "/dom.js";

@@ -54,6 +54,10 @@ export function createTable(account, name) {
 	});
 }
 
+export function tablePath(account, name) {
+	return `/table/${account}/Tables('${name}')`;
+}
+
 export function rows(account, table, filter, token) {
 	return part(`/table/${account}/${table}()`, { $top: 100, $filter: filter, ...token });
 }

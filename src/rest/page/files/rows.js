@@ -3,6 +3,7 @@
 import * as rest from "/rest.js";
 import { attempt, button, el, focusOffer, offer, say, scrolled } from "/dom.js";
 import { ChangeSet } from "/change_set.js";
+import { removeButton } from "/collections.js";
 import { RowEditor, undoOf } from "/editor.js";
 import { Grid } from "/grid.js";
 import { planButton } from "/plan.js";
@@ -45,7 +46,7 @@ class Rows {
 		const { account, name } = this.route;
 		return [button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })), this.changes.label,
 			el("span", { class: "gap" }), importButton(account, name, () => attempt(() => this.show())),
-			exportButton(account, name, () => this.shown)];
+			exportButton(account, name, () => this.shown), removeButton("table", rest.tablePath(account, name), this.route)];
 	}
 
 	submit(event) {

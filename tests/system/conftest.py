@@ -443,6 +443,11 @@ def pytest_configure(config):
             namespaces.enter_own()
 
 
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("browser") and shutil.which("chromedriver") is None:
+        pytest.skip("needs chromium-driver")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The page by keyboard, for screen readers, on a phone and in dark mode: every view and dialog of data."""
 
-import shutil
-
 import pytest
 
 from blob_client import Blobs
-from page_client import browser_at, page_of
+from page_client import browser_at, page_of, phone
 from queue_client import Queues
 from rest_client import ACCOUNT, Client, ok
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 CONTROLS = ":is(input, select, textarea, button, a, summary, [role=region], [role=img])"
 DARK = "rgb(20, 24, 29)"
 # The view, and the control that opens a dialog in it.
@@ -90,19 +87,14 @@ def test_a_row_is_edited_by_keyboard_alone(browser):
 
 @pytest.mark.parametrize("view, opener", PLACES, ids=[f"{v} {o}" for v, o in PLACES])
 def test_each_view_and_dialog_fits_a_dark_phone(browser, view, opener):
-    browser.call("POST", "/goog/cdp/execute", {
-        "cmd": "Emulation.setDeviceMetricsOverride",
-        "params": {"width": 360, "height": 640, "deviceScaleFactor": 1, "mobile": True}})
-    browser.call("POST", "/goog/cdp/execute", {
-        "cmd": "Emulation.setEmulatedMedia",
-        "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
-    show(browser, view)
-    assert browser.run("return document.documentElement.scrollWidth") <= 360
-    browser.find(opener)
-    browser.run(f"document.evaluate({opener!r}, document, null, 9).singleNodeValue.click()")
-    browser.find("//dialog[@open]")
-    width, inner, colour = browser.run("""const dialog = document.querySelector("dialog[open]");
-        return [dialog.getBoundingClientRect().right, dialog.scrollWidth - dialog.clientWidth,
-            getComputedStyle(dialog).backgroundColor]""")
+    with phone(browser):
+        show(browser, view)
+        assert browser.run("return document.documentElement.scrollWidth") <= 360
+        browser.find(opener)
+        browser.run(f"document.evaluate({opener!r}, document, null, 9).singleNodeValue.click()")
+        browser.find("//dialog[@open]")
+        width, inner, colour = browser.run("""const dialog = document.querySelector("dialog[open]");
+            return [dialog.getBoundingClientRect().right, dialog.scrollWidth - dialog.clientWidth,
+                getComputedStyle(dialog).backgroundColor]""")
     assert width <= 360 and inner <= 0
     assert colour == DARK

@@ -2,7 +2,6 @@
 """Blobs in the page, in Debian's Chromium."""
 
 import os
-import shutil
 
 import pytest
 
@@ -11,8 +10,7 @@ from page_client import browser_at, hold, let_go, page_of
 from rest_client import ACCOUNT
 from tools import wait_for
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 PART = 4 << 20  # of an upload
 
 

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The page for browsers in Debian's Chromium."""
 
-import shutil
-
 import pytest
 
-from page_client import hold, let_go
+from page_client import browser_at, hold, let_go, page_of
 from rest_client import ACCOUNT, Client, ok
 from tools import wait_for
-from webdriver import Browser
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 ROWS = 120
 
 
@@ -30,14 +26,9 @@ def opened(serve, rest_store, work):
     """A browser that opened the link, and saw the table People."""
     server = serve(rest_store, "--page=127.0.0.1:0")
     fill(server.port)
-    browser = Browser(work)
-    try:
-        browser.go(next(e for e in server.endpoints if "/?link=" in e))
+    with browser_at(page_of(server), work) as browser:
         browser.find("//nav//a[text()='People']")
         yield browser
-        assert browser.complaints() == []
-    finally:
-        browser.close()
 
 
 def rows(browser):

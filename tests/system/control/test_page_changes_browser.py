@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Change sets of the page, in Debian's Chromium: collected, and sent as one transaction."""
 
-import shutil
-
 import pytest
 
 from page_client import browser_at, hold, let_go, page_of
 from rest_client import Client, ok
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 
 
 class Table:

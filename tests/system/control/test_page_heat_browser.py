@@ -3,7 +3,6 @@
 
 import itertools
 import json
-import shutil
 
 import pytest
 
@@ -11,8 +10,7 @@ from page_client import browser_at, go, nameless_controls, page_of, phone
 from rest_client import ACCOUNT, Client
 from tools import wait_for
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 SERVE_OPTIONS = ["--page=127.0.0.1:0", "--partition-target=50"]
 PARTITIONS = 640
 ROWS = itertools.count()

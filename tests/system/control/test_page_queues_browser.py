@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Queues in the page, in Debian's Chromium."""
 
-import shutil
-
 import pytest
 
 from page_client import browser_at, page_of
 from queue_client import Queues
 from rest_client import ACCOUNT
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture

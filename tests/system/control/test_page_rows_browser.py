@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Changes of rows in the page, in Debian's Chromium."""
 
-import shutil
-
 import pytest
 
 from page_client import browser_at, hold, let_go, page_of
 from rest_client import FULL, Client, ok
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 ROW = {"PartitionKey": "o'neil", "RowKey": "1 ü%", "Age": 40, "Half": 2.0, "Name": "<b>Ann</b>\n",
        "Big": str(1 << 60), "Big@odata.type": "Edm.Int64", "Open": True,
        "Lines": "a\r\nb\rc\n", "Minus": -0.0, "__proto__": "own",

@@ -5,7 +5,6 @@ import calendar
 import http.client
 import json
 import re
-import shutil
 import time
 import urllib.parse
 
@@ -54,7 +53,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.skipif(shutil.which("chromedriver") is None, reason="needs chromium-driver")
+@pytest.mark.browser
 @pytest.mark.parametrize("view, folders, share, may, may_not", CHOICES, ids=[c[0] for c in CHOICES])
 def test_PG17_two_clicks_make_a_link_that_others_can_use(server, work, view, folders, share, may, may_not):
     with browser_at(page_of(server), work) as browser:

@@ -2,7 +2,6 @@
 """The view of snapshots in Debian's Chromium: made, and compared with what is there now."""
 
 import json
-import shutil
 
 import pytest
 
@@ -10,8 +9,7 @@ from page_client import browser_at, go, nameless_controls, page_of, phone
 from rest_client import ACCOUNT, Client, ok
 from tools import wait_for
 
-pytestmark = pytest.mark.skipif(shutil.which("chromedriver") is None,
-                                reason="needs chromium-driver")
+pytestmark = pytest.mark.browser
 SERVE_OPTIONS = ["--page=127.0.0.1:0"]
 ENTER = "\ue007"
 COMPARE = "//section[@aria-label='Compare Days']"

@@ -2,7 +2,6 @@
 """Import and export in the page, in Debian's Chromium and over HTTP."""
 
 import json
-import shutil
 
 import pytest
 
@@ -10,7 +9,6 @@ from page_client import ask, browser_at, hold, let_go, page_of
 from rest_client import ACCOUNT, VERSION, Client, ok
 from tools import wait_for
 
-BROWSER = pytest.mark.skipif(shutil.which("chromedriver") is None, reason="needs chromium-driver")
 LINES = ('{"PartitionKey":"p","RowKey":"1","N":5,"D":2.0,"Minus":-0.0,"Text":"a,\\"b\\"\\nc","Empty":""}\n'
          '{"PartitionKey":"p","RowKey":"2","Big":9007199254740993,"Yes":true,"__proto__":"own","toString":1,"Nan@odata.type":"Edm.Double","Nan":"NaN"}\n'
          '{"PartitionKey":"ü","RowKey":"","Born@odata.type":"Edm.DateTime","Born":"1999-12-31T23:59:59.1234567Z",'
@@ -61,7 +59,7 @@ def import_file(browser, table, path):
     browser.click("//dialog//button[.='Import']")
 
 
-@BROWSER
+@pytest.mark.browser
 @pytest.mark.parametrize("kind", ["ndjson", "csv"])
 def test_PG18_an_export_and_an_import_lose_nothing(tables, browser, kind):
     browser.click("//nav//a[.='From']")
@@ -83,7 +81,7 @@ def test_PG18_an_export_and_an_import_lose_nothing(tables, browser, kind):
     assert tables.rows("Again") == tables.rows("From")
 
 
-@BROWSER
+@pytest.mark.browser
 def test_PG18_an_export_has_the_rows_of_the_filter(tables, browser):
     browser.click("//nav//a[.='From']")
     browser.type("//input[@id='filter']", "N eq 5\ue007")
@@ -96,7 +94,7 @@ def test_PG18_an_export_has_the_rows_of_the_filter(tables, browser):
     assert [json.loads(line)["RowKey"] for line in file.read_text().splitlines()] == ["1"]
 
 
-@BROWSER
+@pytest.mark.browser
 @pytest.mark.parametrize("head, line", [
     ("", '{{"PartitionKey":"p","RowKey":"{}","N":{},"Pad":"{}"}}\n'),
     ("PartitionKey,RowKey,N@Int32,Pad\r\n", 'p,{},{},"{}\n"\r\n')], ids=["ndjson", "csv"])
@@ -114,7 +112,7 @@ def test_PG18_a_large_file_goes_in_parts_and_lines_keep_their_numbers(tables, br
     assert [row["N"] for row in tables.rows("Copy")] == list(range(n - 1))
 
 
-@BROWSER
+@pytest.mark.browser
 def test_PG18_an_import_that_fails_tells_how_far_it_came(tables, browser):
     """The server answers the first of two parts.  "Close" stops the next import before its second part."""
     file = tables.work / "rows.ndjson"

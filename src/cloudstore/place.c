@@ -30,7 +30,7 @@ static enum err find_dir(struct store *shadow, const struct item_ref *at, uint64
 		ret->table = ret->dir.parent;
 		buf_add_span(&ret->pk, ret->dir.key);
 	}
-	return e == ERR_NOT_FOUND ? ERR_GONE : e;
+	return e == ERR_NOT_FOUND && at->id != 0 ? ERR_GONE : e;
 }
 
 enum err cloudstore_place_find(

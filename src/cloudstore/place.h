@@ -14,7 +14,7 @@ struct cloudstore_place {
 };
 
 /* Reads the shadow only.  Call cloudstore_place_fini() also after an error.  ERR_GONE: no item has the
- * id, of the child or of its directory. */
+ * id.  ERR_NOT_FOUND: there is no such directory. */
 enum err cloudstore_place_find(
 	struct store *shadow, const struct item_ref *at, struct cloudstore_place *ret);
 void cloudstore_place_fini(struct cloudstore_place *p);

@@ -33,6 +33,8 @@ static enum err set_if_match(struct sending *w, int64_t version)
  * service has no row then. */
 static enum err set_version(struct sending *w, int64_t version)
 {
+	if (w->at.there.kind == ITEM_NONE && version <= 0)
+		return ERR_NOT_FOUND;
 	if (!item_is_empty_row(&w->at.there) || w->changes[0].kind == CLOUD_DELETE)
 		return set_if_match(w, version);
 	w->changes[0].kind = CLOUD_INSERT;
@@ -57,6 +59,8 @@ static enum err set_condition(struct sending *w)
 	case COND_VERSION:
 		return set_version(w, c->cond_version);
 	case COND_ID:
+		if (w->at.there.kind == ITEM_NONE)
+			return ERR_NOT_FOUND;
 		if ((int64_t)w->at.there.id != c->cond_version)
 			return ERR_GONE;
 		/* The service knows no ids: another row of the same keys may be there. */
@@ -75,6 +79,8 @@ static enum err set_condition_of_move(struct sending *w)
 	w->changes[0].kind = c->flags & CHANGE_NO_REPLACE ? CLOUD_INSERT : CLOUD_UPSERT;
 	if (!c->to_match)
 		return ERR_OK;
+	if (w->at.there.kind == ITEM_NONE)
+		return ERR_CONDITION_NOT_MET;
 	w->changes[0].kind = CLOUD_REPLACE;
 	return set_version(w, c->to_version);
 }
@@ -104,6 +110,13 @@ static enum err set_move(struct sending *w)
 	return e == ERR_OK && sending_is_row(&w->from.there) ? set_removal(w) : e;
 }
 
+static enum err name_table(struct sending *w)
+{
+	enum err e = store_get(w->s->shadow, NULL, w->at.table, WANT_ATTRS, &w->table);
+	bool none = e == ERR_NOT_FOUND || (e == ERR_OK && w->table.kind != ITEM_TABLE);
+	return none ? ERR_TABLE_NOT_FOUND : e;
+}
+
 enum err sending_prepare(struct sending *w)
 {
 	struct cloudstore_place *at = &w->at;
@@ -119,7 +132,7 @@ enum err sending_prepare(struct sending *w)
 	struct span document = w->c->body.n > 0 ? w->c->body : w->source.body;
 	if (e == ERR_OK && w->c->op != CHANGE_DELETE)
 		e = entity_json_decode(document, ENTITY_JSON_FILE, &w->entity, NULL, w->why);
-	return e == ERR_OK ? store_get(w->s->shadow, NULL, at->table, WANT_ATTRS, &w->table) : e;
+	return e == ERR_OK ? name_table(w) : e;
 }
 
 void sending_fini(struct sending *w)

@@ -8,8 +8,9 @@ Each phase needs those before it:
 
     put4k get4k put1m get1m   N blobs of that size
     putbig getbig             one blob of N MiB
-    pages                     N writes of 4 KiB all over a page blob of 500 GB
+    pages sectors             N writes of 4 KiB, or of 512 bytes, all over a page blob of 500 GB
     ranges windows            the list of its page ranges, N times: whole; of 10 GiB each
+    segments                  N parts of that list, 10,000 ranges each
     fill list                 N empty blobs; their names, 5,000 in an answer
 
 Prints a line for each phase: its name, steps a second (of big blobs and lists: MiB, names), CPU milliseconds
@@ -90,9 +91,9 @@ class Load:
             left -= got
         tell(phase, n, self.pid, before, start)
 
-    def pages(self, phase, n):
+    def pages(self, phase, n, size):
         self.one(self.request("PUT", "disk", x_ms_blob_type="PageBlob", x_ms_blob_content_length=DISK), 201)
-        chosen, body = random.Random(19), bytes([1]) * 4 * KIB
+        chosen, body = random.Random(19), bytes([1]) * size
         places = [chosen.randrange(DISK // len(body)) * len(body) for _ in range(n)]
         self.many(phase, (self.request("PUT", "disk", "comp=page&", body, x_ms_page_write="update",
                                        x_ms_range=f"bytes={at}-{at + len(body) - 1}")
@@ -100,6 +101,16 @@ class Load:
 
     def ranges(self, phase, n):
         self.many(phase, itertools.repeat(self.request("GET", "disk", "comp=pagelist&"), n), 200)
+
+    def segments(self, phase, n):
+        before, start = cpu_ticks(self.pid), time.monotonic()
+        marker = ""
+        for _ in range(n):
+            answer = self.one(self.request(
+                "GET", "disk", f"comp=pagelist&maxresults=10000&{marker}"), 200)
+            following = NEXT.search(answer)
+            marker = f"marker={quote(following[1])}&" if following else ""
+        tell(phase, n, self.pid, before, start)
 
     def windows(self, phase, n):
         starts = [i * 10 * GIB % DISK for i in range(n)]
@@ -127,7 +138,8 @@ def main():
     load = Load(*sys.argv[1:7])
     phases = {"put4k": lambda p, n: load.put(p, n, 4 * KIB), "get4k": lambda p, n: load.get(p, n, 4 * KIB),
               "put1m": lambda p, n: load.put(p, n, MIB), "get1m": lambda p, n: load.get(p, n, MIB),
-              "putbig": load.put_big, "getbig": load.get_big, "pages": load.pages, "ranges": load.ranges,
+              "putbig": load.put_big, "getbig": load.get_big, "pages": lambda p, n: load.pages(p, n, 4 * KIB),
+              "sectors": lambda p, n: load.pages(p, n, 512), "segments": load.segments, "ranges": load.ranges,
               "windows": load.windows, "fill": load.fill, "list": load.list}
     for word in sys.argv[7:]:
         phase, _, n = word.partition("=")

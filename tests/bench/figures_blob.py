@@ -77,6 +77,19 @@ def long_list(b, ours, sas, names):
     yield Result(f"listing of {n} blobs", got["list"][0], None, "names/s", "", None)
 
 
+def many_pages(b, sas, names):
+    """Random writes of 512 bytes all over 500 GB: what the store takes, and what its lists cost."""
+    n = b.pick(50000, 500000)
+    b.progress(f"{n} page writes")
+    with rowfs(b, "blob") as ours:
+        got = load(b, ours, sas, names, 16, {"sectors": n, "ranges": 3, "segments": 5})
+        size = ours.store.stat().st_size / MIB
+    yield Result(f"page writes of 512 bytes, {n} over 500 GB", got["sectors"][0], None, "writes/s", "", None)
+    yield Result("the store then", size, None, "MiB", "", None)
+    yield Result("all page ranges of it", 1000 / got["ranges"][0], None, "ms", "", None)
+    yield Result("10,000 page ranges of it", 1000 / got["segments"][0], None, "ms", "", None)
+
+
 # ---- beside files ----
 
 def write_files(directory, size, n):
@@ -149,6 +162,7 @@ def mounted(b):
 
 def measure(b):
     sas, names = token(b, "blob", "rwdlac"), itertools.count(100)
+    yield from many_pages(b, sas, names)
     with rowfs(b, "blob") as ours:
         yield from beside_files(b, ours, sas, names)
         yield from long_list(b, ours, sas, names)

@@ -74,7 +74,9 @@ def rowfs(b, service="queue"):
     port = free_port()
     with b.server([b.rowfs, "serve", store, f"--rest={service}=127.0.0.1:{port}"]) as proc:
         wait_for(proc, port)
-        yield Server(b, proc, port)
+        ours = Server(b, proc, port)
+        ours.store = store
+        yield ours
 
 
 def token(b, service="queue", permissions="rwdlacup"):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Two mounts of one account and a client of the service, against a dictionary.
+"""Two mounts of one account, Azure's library for Python and a client of the service, against a dictionary.
 
-A proxy breaks requests of the mounts, and the service is killed and started.  Mount 0 asks the service
-for everything, mount 1 shows what may be a second old.  After each acknowledged change every reader has
-to show it, or what was there within the last second; a change whose outcome is unknown was made whole or
-not at all.
+A proxy breaks requests of the mounts and of the library, and the service is killed and started.  Mount 0 and
+the library ask the service for everything, mount 1 shows what may be a second old.  After each acknowledged
+change every reader has to show it, or what was there within the last second; a change whose outcome is
+unknown was made whole or not at all.
 
 ROWFS_CLOUD_STEPS=N takes N steps with another seed; ROWFS_CLOUD_SEED=S those of a walk that failed.
 """
@@ -22,6 +22,7 @@ from rest_client import Client, ok
 from tools import put, sanitized
 
 from fault_proxy import FaultProxy
+from sdk_client import SdkTable, library
 from test_client import PROGRAM
 from test_transfer import Elsewhere
 from there import There
@@ -33,6 +34,7 @@ FORKS = multiprocessing.get_context("fork")
 CACHES = (0, 1)
 KEYS = [f"r{i}" for i in range(5)]
 SHARE = 0.06
+PROPERTIES = ("N", "Twin", "Log")
 # The change may have been made, or not.
 UNKNOWN = (errno.EIO, errno.EAGAIN, errno.ETIMEDOUT, errno.ENETDOWN)
 
@@ -61,6 +63,8 @@ class World:
             there = There(mount, account, work)
             self.parts.append(there.mounted(f"cache={cache}", "timeout=20", cache=f"cache{n}") / "Posts/p")
             self.parts[n].mkdir()
+        self.connection = account.secret.read_text().strip()
+        self.sdk = SdkTable(self.connection, PROPERTIES)
         self.proxy.share = SHARE
 
     def client(self):
@@ -72,7 +76,7 @@ class World:
             answer = client.get("Posts", "p", key)
             if answer.status == 404:
                 return None
-            return {k: v for k, v in ok(answer).json.items() if k in ("N", "Twin", "Log")}
+            return {k: v for k, v in ok(answer).json.items() if k in PROPERTIES}
 
     def kill(self):
         self.server.kill9()
@@ -88,6 +92,7 @@ class World:
 
 @pytest.fixture
 def world_of(rowfs, mount, serve, rest_store, work):
+    library()
     worlds = []
 
     def make(seed):
@@ -106,7 +111,7 @@ class Walk:
     """history[key]: (since, value) of each version; own[n, key]: the index of the last one that mount n made."""
 
     WEIGHTS = {"put": 6, "edit": 6, "remove": 3, "elsewhere": 4, "batch": 4, "race": 3, "rename": 3, "move": 4, "read": 10,
-               "list": 4, "kill": 0.4}
+               "list": 4, "kill": 0.4, "sdk_change": 4, "sdk_race": 3, "sdk_read": 4}
 
     def __init__(self, world, seed):
         self.world, self.dice = world, random.Random(f"walk {seed}")
@@ -132,7 +137,8 @@ class Walk:
         return [value for _, value in versions[max(first, self.own.get((n, key), 0)):]]
 
     def change(self, n, wanted, act):
-        """Takes a change of mount n, and what the rows have to be after it.  Returns its errno or 0."""
+        """Takes a change of mount n (None: of another client), and what the rows have to be after it.  Returns
+        its errno or 0."""
         before = {key: self.now(key) for key in wanted}
         code = 0
         try:
@@ -220,6 +226,37 @@ class Walk:
             elif self.now(key) is not None:
                 ok(client.delete("Posts", "p", key))
         self.made(key, value)
+
+    def do_sdk_change(self):
+        _, key = self.choose()
+        value = self.dice.choice([None, self.value(), self.value()])
+        act = (lambda: self.world.sdk.remove(key)) if value is None else (lambda: self.world.sdk.put(key, value))
+        code = self.change(None, {key: value}, act)
+        assert code in (0, errno.EIO), errno.errorcode[code]
+
+    def do_sdk_race(self):
+        """A mount is faster than the program that read the row."""
+        n, key = self.choose()
+        try:
+            _, etag = self.world.sdk.row(key)
+        except OSError:
+            return
+        value, begun = self.value(), time.monotonic()
+        if etag is None:
+            return
+        code = self.change(n, {key: value}, lambda: put(self.world.parts[n] / f"{key}.json", json.dumps(value)))
+        self.may_be_stale(n, key, begun, code)
+        late = self.value()
+        if code == 0:
+            code = self.change(None, {key: late}, lambda: self.world.sdk.replace(key, late, etag))
+            assert code in (errno.ESTALE, errno.EIO) and self.now(key) == value, f"a lost update: {code}"
+
+    def do_sdk_read(self):
+        try:
+            found = self.world.sdk.rows()
+        except OSError:
+            return
+        assert found == {key: self.now(key) for key in KEYS if self.now(key) is not None}
 
     def do_batch(self):
         n, _ = self.choose()
@@ -352,6 +389,24 @@ class MountAppender(Appender):
             f.write(text)
 
 
+class SdkAppender(Appender):
+    def __init__(self, connection, name, appends):
+        super().__init__(name, appends)
+        self.connection = connection
+
+    def work(self):
+        self.sdk = SdkTable(self.connection, PROPERTIES)
+        super().work()
+
+    def try_append(self, key, word):
+        row, etag = self.sdk.row(key)
+        try:
+            self.sdk.replace(key, self.appended(row, word), etag)
+        except OSError as e:
+            # The library tries again after a lost answer, and may then meet its own change.
+            raise OSError(errno.EIO, "unknown") from e
+
+
 class ClientAppender(Appender):
     def __init__(self, port, name, appends):
         super().__init__(name, appends)
@@ -362,7 +417,7 @@ class ClientAppender(Appender):
             with Client(self.port) as client:
                 answer = client.get("Posts", "p", key)
                 if answer.status == 200:
-                    row = {k: answer.json[k] for k in ("N", "Twin", "Log")}
+                    row = {k: answer.json[k] for k in PROPERTIES}
                     answer = client.replace("Posts", "p", key, self.appended(row, word), answer.etag)
         except http.client.HTTPException as e:
             raise OSError(errno.EIO, "no answer") from e
@@ -380,8 +435,9 @@ def test_no_append_is_lost_and_none_is_made_twice(world_of):
         with world.client() as client:
             ok(client.insert("Posts", {"PartitionKey": "p", "RowKey": key, "N": 0, "Twin": 0, "Log": ""}))
     appends = STEPS or 15
-    # The client is several times as fast.
+    # Clients are several times as fast.
     workers = [*(MountAppender(part, f"mount{n}", appends) for n, part in enumerate(world.parts)),
+               SdkAppender(world.connection, "sdk", appends * 5),
                ClientAppender(world.proxy.server_port, "client", appends * 10)]
     for worker in workers:
         worker.start()

@@ -2,6 +2,7 @@
 #include "cloud/traffic.h"
 
 #include "base/clock.h"
+#include "codec/json_build.h"
 
 #include <stdatomic.h>
 
@@ -28,4 +29,13 @@ uint64_t traffic_turn(struct traffic *t, enum traffic_kind kind, _Bool again)
 		at = next > now ? next : now;
 	while (!atomic_compare_exchange_weak(&t->next_us, &next, at + 1000000 / t->rps));
 	return at;
+}
+
+void traffic_add(struct json_build *b, const struct traffic *t)
+{
+	json_open_object(b, "requests_elsewhere");
+	for (enum traffic_kind kind = 0; kind < TRAFFIC_KINDS_; kind++)
+		json_add_count(b, traffic_kind_name(kind), atomic_load(&t->sent[kind]));
+	json_add_count(b, "again", atomic_load(&t->again));
+	json_close(b);
 }

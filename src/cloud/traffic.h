@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+struct json_build;
+
 enum traffic_kind {
 	TRAFFIC_READ,   /* one row by its keys */
 	TRAFFIC_QUERY,  /* a page of rows or keys */
@@ -27,5 +29,7 @@ struct traffic {      /* zeroed: no bound, nothing sent */
 uint64_t traffic_turn(struct traffic *t, enum traffic_kind kind, _Bool again);
 /* Returns a word for the kind. */
 const char *traffic_kind_name(enum traffic_kind kind);
+/* Adds the member "requests_elsewhere": the counts by kind, and "again". */
+void traffic_add(struct json_build *b, const struct traffic *t);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * stat: what a store holds.  Rows are not read: a partition knows how many children it
  * has, and the ordinary files among them are counted.  Of messages the keys are read.  Which
- * partitions are hot is known only where the store is being served. */
+ * partitions are hot is known only where the store is being served.  Of an account elsewhere the tables
+ * are listed, which is one request; each other count would cost more. */
 #include "base/clock.h"
+#include "cloud/traffic.h"
 #include "codec/json_build.h"
 #include "daemon/core/hottest.h"
 #include "daemon/core/progress.h"
@@ -13,6 +15,7 @@
 #include "service/queue/queue_stats.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +46,7 @@ struct walk {
 	struct store *store;
 	struct store_view *view;
 	struct totals *totals;
+	bool shallow; /* down to the tables */
 	const char *account, *table;
 	struct id *children; /* of the directory being listed */
 	size_t n, cap;
@@ -179,7 +183,7 @@ static enum err walk_table(struct walk *w, const struct id *table)
 {
 	w->totals->tables++;
 	w->table = table->name;
-	return each(w, table->id, walk_partition);
+	return w->shallow ? ERR_OK : each(w, table->id, walk_partition);
 }
 
 static enum err walk_account(struct walk *w, const struct id *account)
@@ -196,9 +200,11 @@ static enum err print_json(struct cmd_env *env, const struct totals *t,
 	json_begin(&b);
 	json_add_count(&b, "accounts", t->accounts);
 	json_add_count(&b, "tables", t->tables);
-	json_add_count(&b, "partitions", t->partitions);
-	json_add_count(&b, "rows", t->rows);
-	json_add_count(&b, "files", t->files);
+	if (info->traffic == NULL) {
+		json_add_count(&b, "partitions", t->partitions);
+		json_add_count(&b, "rows", t->rows);
+		json_add_count(&b, "files", t->files);
+	}
 	json_add_count(&b, "queues", t->queues.queues);
 	json_add_count(&b, "messages", t->queues.messages);
 	json_add_count(&b, "visible_messages", t->queues.visible);
@@ -219,6 +225,8 @@ static enum err print_json(struct cmd_env *env, const struct totals *t,
 	}
 	json_close(&b);
 	hottest_add(&b, hottest);
+	if (info->traffic != NULL)
+		traffic_add(&b, info->traffic);
 	json_add_count(
 		&b, "fault_rules", faults_rules(service_faults(env->service), clock_mono_us()));
 	return json_end_print(&b, env->out);
@@ -235,6 +243,21 @@ static void print_bytes(FILE *out, const struct store_info *info)
 			size_text(info->bytes, a));
 	else
 		fputs("on disk     not known: the manager of the cluster does not tell\n", out);
+}
+
+/* "3 read, 1,200 query ..." */
+static void print_traffic(FILE *out, const struct traffic *t)
+{
+	char a[NUMBER_MAX];
+	uint64_t all = 0;
+	for (enum traffic_kind kind = 0; kind < TRAFFIC_KINDS_; kind++)
+		all += atomic_load(&t->sent[kind]);
+	fprintf(out, "requests    %s since it was mounted:", number_text(all, a));
+	for (enum traffic_kind kind = 0; kind < TRAFFIC_KINDS_; kind++)
+		fprintf(out, "%s %s %s", kind > 0 ? "," : "",
+			number_text(atomic_load(&t->sent[kind]), a), traffic_kind_name(kind));
+	fprintf(out, "\n            %s of them again after a fault\n",
+		number_text(atomic_load(&t->again), a));
 }
 
 static void print_largest(FILE *out, const struct totals *t, const struct store_info *info)
@@ -259,8 +282,12 @@ static void print_text(struct cmd_env *env, const struct totals *t, const struct
 	char a[NUMBER_MAX], b[NUMBER_MAX], c[NUMBER_MAX];
 	fprintf(env->out, "accounts    %s\n", number_text(t->accounts, a));
 	fprintf(env->out, "tables      %s\n", number_text(t->tables, a));
-	fprintf(env->out, "partitions  %s\n", number_text(t->partitions, a));
-	fprintf(env->out, "rows        %s\n", number_text(t->rows, a));
+	if (info->traffic != NULL) {
+		print_traffic(env->out, info->traffic);
+	} else {
+		fprintf(env->out, "partitions  %s\n", number_text(t->partitions, a));
+		fprintf(env->out, "rows        %s\n", number_text(t->rows, a));
+	}
 	fprintf(env->out, "queues      %s\n", number_text(t->queues.queues, a));
 	if (t->queues.queues > 0)
 		fprintf(env->out, "messages    %s, of that %s visible",
@@ -293,6 +320,8 @@ static int run(struct cmd_env *env, const struct args *args)
 	struct totals t = { 0 };
 	struct store_info info;
 	struct walk w = { .env = env, .store = service_store(env->service), .totals = &t };
+	store_info(w.store, &info);
+	w.shallow = info.traffic != NULL;
 	enum err e = store_view_hold(w.store, &w.view);
 	if (e == ERR_OK)
 		e = each(&w, STORE_ROOT, walk_account);
@@ -323,10 +352,12 @@ const struct command command_stat = {
 	.topic = TOPIC_CARE,
 	.synopsis = "STORE [--json]",
 	.summary = "Counts accounts, tables, partitions, rows, messages and bytes",
-	.help = "Lists the largest partitions and, of a store that is being served, the hottest.\n",
+	.help = "Lists the largest partitions and, of a store that is being served, the hottest.  STORE may be the\n"
+		"directory where it is mounted.  Of an account elsewhere, that or the URL, it counts the tables and\n"
+		"the requests that the mount has made, by kind.\n",
 	.options = options,
 	.min_words = 1,
 	.max_words = 1,
-	.flags = COMMAND_READS,
+	.flags = COMMAND_READS | COMMAND_MOUNTED,
 	.data = run,
 };

@@ -2,9 +2,11 @@
  * umount: unmounts, and waits until the serving process has closed the store, which is
  * when its lock on the store file is gone. */
 #include "daemon/core/command.h"
+#include "daemon/core/elsewhere.h"
 #include "daemon/core/user.h"
 #include "daemon/mount/mountinfo.h"
 #include "daemon/mount/recover.h"
+#include "daemon/serve/mounted.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +30,14 @@ static bool is_free(const char *store)
 	return free_now;
 }
 
-static int wait_closed(const char *store, unsigned device)
+/* source: of the mount. */
+static int wait_closed(const char *source, unsigned device)
 {
+	const char *store = source;
+	char shadow[PATH_MAX];
 	struct stat st;
+	if (elsewhere_is(source) && mounted_shadow("umount", source, shadow))
+		store = shadow;
 	if (store[0] != '/' || stat(store, &st) != 0 || !S_ISREG(st.st_mode))
 		return EXIT_DONE;
 	for (unsigned polls = 0; !is_free(store); polls++) {

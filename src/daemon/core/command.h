@@ -64,6 +64,8 @@ enum command_flags {
 	COMMAND_SALVAGES = 16,
 	/* data: STORE may be the URL of an account elsewhere (daemon/core/elsewhere.h) */
 	COMMAND_ELSEWHERE = 32,
+	/* data: STORE may be the directory of a mount, or the URL of an account that is mounted */
+	COMMAND_MOUNTED = 64,
 };
 
 /* The parts of the help. */

@@ -10,6 +10,7 @@
 #include "daemon/core/path.h"
 #include "daemon/core/signals.h"
 #include "daemon/core/user.h"
+#include "daemon/serve/mounted.h"
 #include "daemon/serve/salvaged.h"
 #include "store/engines.h"
 
@@ -447,7 +448,13 @@ int run_data_command(
 	int argc = with_terminal(nwords, words, argv);
 	signals_catch(c->name);
 	signals_at_end(drop_output, &f);
-	if (open_files(c, args, &f))
+	char path[PATH_MAX];
+	bool found = true;
+	if ((c->flags & COMMAND_MOUNTED) != 0) {
+		found = mounted_store(c->name, args->words[0], path);
+		args->words[0] = path;
+	}
+	if (found && open_files(c, args, &f))
 		code = (elsewhere_is(args->words[0]) ? run_elsewhere : run_on_store)(
 			c, args, argc, argv, &f);
 	signals_wait_end("'%s'", f.output != NULL ? f.output : "standard output");

@@ -43,6 +43,21 @@ static enum err cache_dir(char ret[PATH_MAX - 128], struct err_detail *why)
 	return e == ERR_OK ? make_dir(ret, why) : e;
 }
 
+enum err shadow_name(const struct endpoint *at, char ret[PATH_MAX], struct err_detail *why)
+{
+	char dir[PATH_MAX - 128];
+	uint8_t digest[32];
+	uint64_t id;
+	enum err e = cache_dir(dir, why);
+	if (e != ERR_OK)
+		return e;
+	crypto_sha256(span_of(at->url), digest);
+	memcpy(&id, digest, sizeof(id));
+	(void)snprintf(
+		ret, PATH_MAX, "%s/%s-%016llx.rowfs", dir, at->account, (unsigned long long)id);
+	return ERR_OK;
+}
+
 /* The account's keys are made up: nobody signs with them. */
 static enum err make_account(const char *path, struct span name, struct err_detail *why)
 {
@@ -60,19 +75,11 @@ static enum err make_account(const char *path, struct span name, struct err_deta
 
 enum err shadow_prepare(const struct endpoint *at, char ret[PATH_MAX], struct err_detail *why)
 {
-	char dir[PATH_MAX - 128];
-	uint8_t digest[32];
-	uint64_t id;
-	struct err_detail unused = { 0 };
-	enum err e = cache_dir(dir, why);
-	if (e != ERR_OK)
-		return e;
-	crypto_sha256(span_of(at->url), digest);
-	memcpy(&id, digest, sizeof(id));
 	char path[PATH_MAX];
-	(void)snprintf(path, sizeof(path), "%s/%s-%016llx.rowfs", dir, at->account,
-		(unsigned long long)id);
-	e = store_create(path, why);
+	struct err_detail unused = { 0 };
+	enum err e = shadow_name(at, path, why);
+	if (e == ERR_OK)
+		e = store_create(path, why);
 	if (e == ERR_OK)
 		e = make_account(path, span_of(at->account), why);
 	else if (e == ERR_NAME_EXISTS)

@@ -7,6 +7,9 @@
 
 #include <limits.h>
 
+/* Returns the path of an account's shadow, which need not be there.  Makes the folder that it is in.  Errors
+ * as of shadow_prepare(). */
+enum err shadow_name(const struct endpoint *at, char ret[PATH_MAX], struct err_detail *why);
 /* Finds the shadow of an account, below XDG_CACHE_HOME, or .cache in HOME, and makes it if it is not
  * there.  ret: its path, without links.  ERR_NOT_FOUND: neither variable is set.  Errors of making a
  * store and an account. */

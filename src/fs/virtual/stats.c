@@ -73,15 +73,6 @@ static void add_commit_sizes(struct json_build *b, const struct store_info *s)
 	json_close(b);
 }
 
-static void add_traffic(struct json_build *b, const struct traffic *t)
-{
-	json_open_object(b, "requests_elsewhere");
-	for (enum traffic_kind kind = 0; kind < TRAFFIC_KINDS_; kind++)
-		json_add_count(b, traffic_kind_name(kind), atomic_load(&t->sent[kind]));
-	json_add_count(b, "again", atomic_load(&t->again));
-	json_close(b);
-}
-
 static void add_store(struct store *store, struct json_build *b)
 {
 	struct store_info s;
@@ -102,7 +93,7 @@ static void add_store(struct store *store, struct json_build *b)
 	add_commit_sizes(b, &s);
 	json_close(b);
 	if (s.traffic != NULL)
-		add_traffic(b, s.traffic);
+		traffic_add(b, s.traffic);
 }
 
 uint64_t stats_files(struct store *store, uint64_t folder)

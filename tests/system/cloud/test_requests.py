@@ -8,12 +8,14 @@ the row.
 import concurrent.futures
 import json
 import os
+import subprocess
 import time
 
 import pytest
 from rest_client import ok
 from tools import get, put, sh, wait_for
 
+from conftest import ENV
 from test_client import PROGRAM
 from test_transfer import lines
 from there import proxied, second, there_with  # noqa: F401
@@ -76,7 +78,7 @@ def elsewhere(mnt):
     return json.loads((mnt.parent / ".rowfs/stats.json").read_text())["requests_elsewhere"]
 
 
-def test_a_mount_counts_its_requests_by_kind(second):  # noqa: F811
+def test_a_mount_counts_its_requests_by_kind(rowfs, second):  # noqa: F811
     second.account("import", "Posts", input=lines([{"PartitionKey": "p", "RowKey": "r", "N": 1}]))
     mnt = second.mounted("cache=3600")
     before = second.requests()
@@ -93,6 +95,25 @@ def test_a_mount_counts_its_requests_by_kind(second):  # noqa: F811
         line = "rowfs_elsewhere_requests_again_total" if kind == "again" else \
             f'rowfs_elsewhere_requests_total{{kind="{kind}"}}'
         assert f"\n{line} {n}\n" in metrics
+    for store in (second.mount.path, second.account.url, f"{second.account.url}/"):
+        found = json.loads(stat(rowfs, second, store, "--json").stdout)
+        assert (found["tables"], found["requests_elsewhere"]) == (2, want)
+        assert "requests    7 since it was mounted: 0 read, 2 query, 1 change, 1 delete, 1 group, 2 tables\n" in \
+            stat(rowfs, second, store).stdout
+    assert second.requests() - before == sum(want.values())
+
+
+def stat(rowfs, there, *words):
+    """stat as the user who has mounted the account."""
+    return subprocess.run([rowfs.program, "stat", *words], env={**ENV, "XDG_CACHE_HOME": str(there.work / "cache")},
+                          capture_output=True, text=True, timeout=60)
+
+
+def test_stat_of_an_account_that_is_not_mounted_says_so(rowfs, second):  # noqa: F811
+    second.mounted()
+    second.mount.umount()
+    done = stat(rowfs, second, second.account.url)
+    assert done.returncode == 1 and "is not mounted by you" in done.stderr
 
 
 def test_tries_again_are_counted(there_with):  # noqa: F811

@@ -922,3 +922,9 @@ def test_a_csv_header_with_a_key_twice_is_refused(rowfs, store):
     done = rowfs("import", store, "acct1/Tab", "--format", "csv", check=False,
                  input="PartitionKey,RowKey,a,PartitionKey\nP,r,1,2\n")
     assert done.returncode == 1 and "twice" in done.stderr
+
+
+def test_stat_takes_the_directory_of_a_mount(rowfs, mount, store):
+    rowfs("account", "add", store, "mine")
+    assert json.loads(rowfs("stat", "--json", mount(store).path).stdout)["accounts"] == 1
+    assert "is a directory" in fails(rowfs, "stat", store.parent)

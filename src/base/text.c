@@ -144,6 +144,14 @@ bool text_to_u64(struct span s, uint64_t *ret)
 	return true;
 }
 
+size_t text_count_digits(struct span s, size_t i)
+{
+	size_t n = 0;
+	while (i + n < s.n && s.p[i + n] >= '0' && s.p[i + n] <= '9')
+		n++;
+	return n;
+}
+
 bool text_to_i64(struct span s, int64_t *ret)
 {
 	bool minus = s.n > 0 && s.p[0] == '-';

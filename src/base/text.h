@@ -33,6 +33,8 @@ static inline struct span text_trim_line(struct span s)
  * false for anything else and on overflow. */
 bool text_to_i64(struct span s, int64_t *ret);
 bool text_to_u64(struct span s, uint64_t *ret);
+/* Returns the number of decimal digits from s.p[i] on. */
+size_t text_count_digits(struct span s, size_t i);
 /* Parses a number of bytes, perhaps with K, M, G or T behind it; up to INT64_MAX.  Returns false for
  * anything else. */
 bool text_to_size(struct span s, uint64_t *ret);

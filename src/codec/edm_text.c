@@ -35,24 +35,15 @@ static double read_double(const char *text)
 	return d;
 }
 
-static size_t count_digits(struct span s, size_t i)
-{
-	size_t n = 0;
-
-	while (i + n < s.n && s.p[i + n] >= '0' && s.p[i + n] <= '9')
-		n++;
-	return n;
-}
-
 /* strtod(3) would also accept hex, blanks and words. */
 static bool is_decimal(struct span s)
 {
 	size_t i = s.n > 0 && (s.p[0] == '-' || s.p[0] == '+');
-	size_t digits = count_digits(s, i);
+	size_t digits = text_count_digits(s, i);
 
 	i += digits;
 	if (i < s.n && s.p[i] == '.') {
-		size_t fraction = count_digits(s, i + 1);
+		size_t fraction = text_count_digits(s, i + 1);
 		digits += fraction;
 		i += 1 + fraction;
 	}
@@ -61,7 +52,7 @@ static bool is_decimal(struct span s)
 	if (i < s.n && (s.p[i] == 'e' || s.p[i] == 'E')) {
 		i++;
 		i += i < s.n && (s.p[i] == '-' || s.p[i] == '+');
-		digits = count_digits(s, i);
+		digits = text_count_digits(s, i);
 		if (digits == 0)
 			return false;
 		i += digits;
@@ -128,7 +119,7 @@ static bool take_number(struct span *s, size_t digits, int *ret)
 {
 	int v = 0;
 
-	if (count_digits(*s, 0) < digits)
+	if (text_count_digits(*s, 0) < digits)
 		return false;
 	for (size_t i = 0; i < digits; i++)
 		v = v * 10 + (s->p[i] - '0');
@@ -148,7 +139,7 @@ static bool take(struct span *s, char c)
 /* The text begins behind the point.  Takes one or more digits; the first 7 count. */
 static bool take_fraction(struct span *s, int *ret)
 {
-	size_t n = count_digits(*s, 0);
+	size_t n = text_count_digits(*s, 0);
 	int v = 0;
 
 	for (size_t i = 0; i < 7; i++)

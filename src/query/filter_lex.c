@@ -152,15 +152,6 @@ static enum err lex_quoted(struct arena *arena, struct span s, size_t quote, str
 	return ERR_VALUE_INVALID;
 }
 
-static size_t count_digits(struct span s, size_t i)
-{
-	size_t n = 0;
-
-	while (i + n < s.n && s.p[i + n] >= '0' && s.p[i + n] <= '9')
-		n++;
-	return n;
-}
-
 /* Returns where the fraction and the exponent end; i is behind the integer part.  0 if they are
  * malformed. */
 static size_t scan_real(struct span s, size_t i)
@@ -168,7 +159,7 @@ static size_t scan_real(struct span s, size_t i)
 	size_t n;
 
 	if (i < s.n && s.p[i] == '.') {
-		n = count_digits(s, i + 1);
+		n = text_count_digits(s, i + 1);
 		if (n == 0)
 			return 0;
 		i += 1 + n;
@@ -176,7 +167,7 @@ static size_t scan_real(struct span s, size_t i)
 	if (i < s.n && (s.p[i] == 'e' || s.p[i] == 'E')) {
 		i++;
 		i += i < s.n && (s.p[i] == '-' || s.p[i] == '+');
-		n = count_digits(s, i);
+		n = text_count_digits(s, i);
 		if (n == 0)
 			return 0;
 		i += n;
@@ -201,7 +192,7 @@ static enum err lex_integer(struct span s, struct value *ret)
 static enum err lex_number(struct span s, struct value *ret)
 {
 	size_t minus = s.p[0] == '-';
-	size_t integer = minus + count_digits(s, minus);
+	size_t integer = minus + text_count_digits(s, minus);
 	size_t end = integer == minus ? 0 : scan_real(s, integer);
 	struct span body = span_make(s.p, end);
 	struct span suffix = behind(s, end);
@@ -248,7 +239,7 @@ static enum err understand(struct arena *arena, struct filter_token *t)
 		t->kind = FILTER_TOKEN_LITERAL;
 		return ERR_OK;
 	}
-	if (s.p[0] == '-' || count_digits(s, 0) > 0)
+	if (s.p[0] == '-' || text_count_digits(s, 0) > 0)
 		return take_value(t, lex_number(s, &t->value));
 	if (span_is(s, "null"))
 		t->kind = FILTER_TOKEN_NULL;

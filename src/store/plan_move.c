@@ -85,6 +85,21 @@ static void rename_table(const struct change *c, struct item *it)
 		it->name = c->name;
 }
 
+/* Puts the item, as the rename makes it, at the parent, class and key of `at`. */
+static enum err put_moved(struct plan *w, const struct change *c, const struct item *it,
+	const struct turn *t, const struct item *at, struct item *will)
+{
+	char *data;
+	enum err e = turned(w, c, it, t, will, &data);
+	if (e != ERR_OK)
+		return e;
+	will->parent = at->parent;
+	will->class = at->class;
+	will->key = at->key;
+	rename_table(c, will);
+	return state_replace(w->s, will, data);
+}
+
 static enum err move_self(
 	struct plan *w, struct change *c, const struct item *it, const struct turn *t)
 {
@@ -97,12 +112,7 @@ static enum err move_self(
 	if (e != ERR_OK)
 		return e;
 	struct item will;
-	char *data;
-	e = turned(w, c, it, t, &will, &data);
-	if (e != ERR_OK)
-		return e;
-	rename_table(c, &will);
-	e = state_replace(w->s, &will, data);
+	e = put_moved(w, c, it, t, it, &will);
 	if (e == ERR_OK)
 		e = plan_touch(w, it->parent, c->version, 0);
 	if (e == ERR_OK)
@@ -128,16 +138,11 @@ static enum err move(struct plan *w, struct change *c, const struct item *it, co
 		if (e != ERR_OK)
 			return e;
 	}
+	const struct item at = {
+		.parent = to->parent, .class = to->class, .key = to->key.p ? to->key : SPAN_LIT("")
+	};
 	struct item will;
-	char *data;
-	e = turned(w, c, it, t, &will, &data);
-	if (e != ERR_OK)
-		return e;
-	will.parent = to->parent;
-	will.class = to->class;
-	will.key = to->key.p ? to->key : SPAN_LIT("");
-	rename_table(c, &will);
-	e = state_replace(w->s, &will, data);
+	e = put_moved(w, c, it, t, &at, &will);
 	if (e == ERR_OK)
 		e = plan_touch(w, to->parent, c->version, plan_found(to) ? 0 : 1);
 	if (e == ERR_OK)

@@ -47,6 +47,14 @@ static enum err write_item(struct sql_writer *w, enum sql_stmt which, const stru
 	return e;
 }
 
+static void bind_body(sqlite3_stmt *st, int at, struct span body)
+{
+	if (body.p)
+		sql_bind_span(st, at, body);
+	else
+		(void)sqlite3_bind_null(st, at);
+}
+
 static enum err insert_obj(struct sql_writer *w, const struct item *it, struct span body)
 {
 	sqlite3_stmt *st;
@@ -57,10 +65,7 @@ static enum err insert_obj(struct sql_writer *w, const struct item *it, struct s
 	(void)sqlite3_bind_int64(st, 2, (int64_t)it->parent);
 	(void)sqlite3_bind_int(st, 3, (int)it->class);
 	sql_bind_span(st, 4, it->key);
-	if (body.p)
-		sql_bind_span(st, 5, body);
-	else
-		(void)sqlite3_bind_null(st, 5);
+	bind_body(st, 5, body);
 	return sql_run(w->conn, st);
 }
 
@@ -86,10 +91,7 @@ enum err sql_item_set_body(struct sql_writer *w, uint64_t id, struct span body)
 	if (e != ERR_OK)
 		return e;
 	(void)sqlite3_bind_int64(st, 1, sql_obj_id(id));
-	if (body.p)
-		sql_bind_span(st, 2, body);
-	else
-		(void)sqlite3_bind_null(st, 2);
+	bind_body(st, 2, body);
 	return sql_run(w->conn, st);
 }
 

@@ -150,7 +150,8 @@ static unsigned trim_beside(struct world *w, uint64_t used)
 	const struct trash_watch watch = {
 		.in_use = is_used, .over = count_over, .gone = count_gone, .arg = &t
 	};
-	trash_trim(w->trash, &watch);
+	trash_set_watch(w->trash, &watch);
+	trash_trim(w->trash);
 	CHECK_EQ_INT(t.over, t.free);
 	return t.gone;
 }
@@ -325,6 +326,84 @@ TEST(without_quota_a_row_goes_all_the_same)
 	world_fini(&w);
 }
 
+/* ---- a row there and back ---- */
+
+/* The row's version; 0: it is not there. */
+static int64_t version_of(struct world *w, const char *rk)
+{
+	struct item it = { 0 };
+	enum err e = entity_row(w->service, NULL, w->table, SPAN_LIT("p"), span_of(rk), &it);
+	int64_t version = e == ERR_OK ? it.version : 0;
+	CHECK(e == ERR_OK || e == ERR_NOT_FOUND);
+	item_fini(&it);
+	return version;
+}
+
+static enum err restore(struct world *w, const struct trash_name *file, const char *rk)
+{
+	const struct item table = { .id = w->table, .kind = ITEM_TABLE };
+	return trash_restore(w->trash, ORIGIN_REST, &table, span_make(file->text, file->n),
+		SPAN_LIT("p"), span_of(rk), NULL);
+}
+
+TEST(a_row_is_kept_at_its_version_and_restored)
+{
+	struct world w;
+	struct trash_name file = { .n = 0 };
+	world_init(&w, wide, 0);
+	int64_t version = put_row(&w, "r", 10);
+	const struct dentry at = spot_of(&w, "r");
+	CHECK_ERR(trash_keep(w.trash, &at, version - 1, &file, NULL), ERR_CONDITION_NOT_MET);
+	CHECK_EQ_INT(version_of(&w, "r"), version);
+	CHECK_ERR(trash_keep(w.trash, &at, version, &file, NULL), ERR_OK);
+	CHECK_EQ_INT(version_of(&w, "r"), 0);
+	CHECK_EQ_STR(content(&w).names, "Tab-p-r.json ");
+	CHECK_ERR(trash_keep(w.trash, &at, version, &file, NULL), ERR_NOT_FOUND);
+	CHECK_ERR(restore(&w, &file, "r"), ERR_OK);
+	CHECK(version_of(&w, "r") > version);
+	CHECK_EQ_INT(content(&w).n, 0);
+	CHECK_ERR(restore(&w, &file, "r"), ERR_NOT_FOUND);
+	world_fini(&w);
+}
+
+TEST(a_row_that_was_made_anew_stays)
+{
+	struct world w;
+	struct trash_name file = { .n = 0 };
+	world_init(&w, wide, 0);
+	const struct dentry at = spot_of(&w, "r");
+	CHECK_ERR(trash_keep(w.trash, &at, put_row(&w, "r", 10), &file, NULL), ERR_OK);
+	int64_t anew = put_row(&w, "r", 20);
+	CHECK_ERR(restore(&w, &file, "r"), ERR_ENTITY_EXISTS);
+	CHECK_EQ_INT(version_of(&w, "r"), anew);
+	CHECK_EQ_INT(content(&w).n, 1);
+	world_fini(&w);
+}
+
+TEST(a_row_that_cannot_be_kept_is_not_touched)
+{
+	struct world w;
+	struct trash_name file = { .n = 0 };
+	world_init(&w, (struct trash_limits){ 20, 10, TICKS_PER_SECOND * 1000 }, 0);
+	int64_t large = put_row(&w, "large", 21), small = put_row(&w, "small", 20);
+	const struct dentry at = spot_of(&w, "large"), fits = spot_of(&w, "small");
+	CHECK_ERR(trash_keep(w.trash, &at, large, &file, NULL), ERR_NOT_SUPPORTED);
+	CHECK_EQ_INT(version_of(&w, "large"), large);
+	CHECK_ERR(trash_keep(w.trash, &fits, small, &file, NULL), ERR_OK);
+	world_fini(&w);
+}
+
+TEST(the_service_knows_its_trash_while_it_is_there)
+{
+	struct world w;
+	world_init(&w, wide, 0);
+	CHECK(service_trash(w.service) == w.trash);
+	trash_free(w.trash);
+	w.trash = NULL;
+	CHECK(service_trash(w.service) == NULL);
+	world_fini(&w);
+}
+
 /* clang-format off */
 RUN_TESTS(
 	T(a_removed_row_is_kept_with_its_time),
@@ -335,5 +414,9 @@ RUN_TESTS(
 	T(what_is_too_old_goes),
 	T(more_than_one_batch_goes),
 	T(a_bound_of_nothing_keeps_nothing_and_drops_nothing),
-	T(without_quota_a_row_goes_all_the_same))
+	T(without_quota_a_row_goes_all_the_same),
+	T(a_row_is_kept_at_its_version_and_restored),
+	T(a_row_that_was_made_anew_stays),
+	T(a_row_that_cannot_be_kept_is_not_touched),
+	T(the_service_knows_its_trash_while_it_is_there))
 /* clang-format on */

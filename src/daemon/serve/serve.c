@@ -15,6 +15,7 @@
 #include "daemon/mount/watcher.h"
 #include "service/blobs/upload.h"
 #include "service/core/heat.h"
+#include "service/tree/trash.h"
 #include "store/engines.h"
 
 #include <errno.h>
@@ -43,9 +44,10 @@ struct serving {
 	atomic_bool ended; /* the loop of requests */
 	atomic_bool cut;   /* the end of the loop is our own doing, however it looks */
 	struct fs *fs;
-	unsigned device; /* of the mount; 0: not known */
-	int connection;  /* connection_open() of the mount; -1: none */
-	int log_fd;      /* -1: none */
+	struct trash *trash; /* without a mount */
+	unsigned device;     /* of the mount; 0: not known */
+	int connection;      /* connection_open() of the mount; -1: none */
+	int log_fd;          /* -1: none */
 	bool log_made;
 	_Atomic bool logs_to_file;
 	bool ready;
@@ -523,10 +525,23 @@ static void be_ready(struct serving *s)
 	sd_notify_send("READY=1");
 }
 
+/* The page moves rows there.  A mount has its own. */
+static int open_trash(struct serving *s)
+{
+	if (service_is_read_only(s->service) || service_can(s->service, STORE_READ_ONLY))
+		return EXIT_DONE;
+	const struct trash_limits limits = TRASH_LIMITS_USUAL;
+	enum err e = trash_new(s->service, &limits, &s->trash);
+	return e == ERR_OK ? EXIT_DONE
+			   : command_fail(stderr, s->serve->command, "the trash: %s", err_text(e));
+}
+
 static int serve_rest(struct serving *s)
 {
 	int number = 0;
 	int code = each_connection(s, account_must_exist);
+	if (code == EXIT_DONE)
+		code = open_trash(s);
 	if (code == EXIT_DONE)
 		code = start_rest(s);
 	if (code == EXIT_DONE) {
@@ -544,6 +559,7 @@ static int serve_rest(struct serving *s)
 	}
 	stop(s);
 	rest_stop(atomic_exchange(&s->rest, NULL));
+	trash_free(s->trash);
 	return code;
 }
 

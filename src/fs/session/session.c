@@ -288,8 +288,10 @@ enum err fs_new(struct service *service, const char *dir, const struct fs_option
 		e = tree_drop_orphans(service);
 	if (e == ERR_OK)
 		e = trash_new(service, &options->trash, &fs->trash);
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
+		trash_dir_watch(fs);
 		trash_dir_tidy(fs);
+	}
 	if (e == ERR_OK)
 		snapshots_start(fs);
 	if (e != ERR_OK) {

@@ -23,13 +23,18 @@ static void over(void *arg, uint64_t id)
 	file_went(arg, id);
 }
 
-void trash_dir_tidy(struct fs *fs)
+void trash_dir_watch(struct fs *fs)
 {
 	const struct trash_watch watch = {
 		.in_use = in_use, .over = over, .gone = on_gone, .arg = fs
 	};
+	trash_set_watch(fs->trash, &watch);
+}
+
+void trash_dir_tidy(struct fs *fs)
+{
 	if (!fs->options.read_only && !service_is_read_only(fs->service))
-		trash_trim(fs->trash, &watch);
+		trash_trim(fs->trash);
 }
 
 enum err trash_dir_unlink(struct fs *fs, const struct dentry *at, struct err_detail *detail)

@@ -11,6 +11,8 @@
 enum err trash_dir_unlink(struct fs *fs, const struct dentry *at, struct err_detail *detail);
 /* An item was removed or moved: counted where it was a file of the trash. */
 void trash_dir_left(struct trash *trash, const struct item *was);
+/* From now on the mount is asked which files of the trash are being read. */
+void trash_dir_watch(struct fs *fs);
 /* What is too old goes; before the trash is looked at. */
 void trash_dir_tidy(struct fs *fs);
 /* Whether it is a file of the trash: nobody writes to it. */

@@ -31,6 +31,7 @@ static const struct page_data all[] = {
 	{ SPAN_LIT("/snapshots"), COST_USUAL, page_snapshots_add, page_snapshots_change },
 	{ SPAN_LIT("/sas/"), COST_USUAL, page_sas_add },
 	{ SPAN_LIT("/import/"), COST_LONG, NULL, page_import },
+	{ SPAN_LIT("/trash/"), COST_USUAL, NULL, page_trash_change },
 };
 
 const struct page_data *page_data_find(struct span path)

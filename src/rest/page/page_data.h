@@ -11,6 +11,9 @@
  *   /snapshots                 those of the store; POST and DELETE with name= make and remove one
  *   /sas/ACCOUNT               a shared access signature (sas.c)
  *   /import/ACCOUNT/TABLE      imports rows (import.c)
+ *   /trash/ACCOUNT/TABLE       DELETE with pk=, rk= and etag= moves a row into the trash and names its file, or
+ *                              names none and does nothing if the trash cannot keep it; POST with pk=, rk= and
+ *                              file= moves it back (trash.c)
  *
  * The import is a POST.  The rest is read with GET.  All of it needs the session, which the caller checks. */
 #ifndef REST_PAGE_PAGE_DATA_H
@@ -56,6 +59,7 @@ enum err page_explain_add(const struct page_ask *ask, struct json_build *b);
 enum err page_snapshots_add(const struct page_ask *ask, struct json_build *b);
 enum err page_snapshots_change(const struct page_ask *ask, struct json_build *b);
 enum err page_sas_add(const struct page_ask *ask, struct json_build *b);
+enum err page_trash_change(const struct page_ask *ask, struct json_build *b);
 enum err page_import(const struct page_ask *ask, struct json_build *b);
 
 /* Sets the sockets of the process, as of rest_endpoint().  The strings must live as long as a socket

@@ -37,6 +37,7 @@ struct service {
 	struct lookup_cache *lookup_cache;
 	struct views *views;
 	_Atomic uint64_t row_cache_bytes;
+	struct trash *_Atomic trash;
 	atomic_bool read_only, sync;
 	struct rwlock
 		front_ends_lock; /* for reading: a front end other than the mount makes a change */
@@ -170,6 +171,16 @@ struct metrics *service_metrics(struct service *s)
 struct lookup_cache *service_lookup_cache(struct service *s)
 {
 	return s->lookup_cache;
+}
+
+struct trash *service_trash(struct service *s)
+{
+	return atomic_load(&s->trash);
+}
+
+void service_set_trash(struct service *s, struct trash *trash)
+{
+	atomic_store(&s->trash, trash);
 }
 
 _Atomic uint64_t *service_row_cache_bytes(struct service *s)

@@ -20,6 +20,7 @@ struct heat;
 struct lookup_cache;
 struct metrics;
 struct partition_keys;
+struct trash;
 struct views;
 
 /* Takes ownership of the store, also on failure. */
@@ -41,6 +42,9 @@ struct lookup_cache *service_lookup_cache(struct service *s);
 /* The bytes of the mount's cache of rows, which the mount sets; 0 without one. */
 _Atomic uint64_t *service_row_cache_bytes(struct service *s);
 struct views *service_views(struct service *s); /* snapshots and the views of streams */
+/* The trash (service/tree/trash.h), which registers itself while it is there; NULL: there is none. */
+struct trash *service_trash(struct service *s);
+void service_set_trash(struct service *s, struct trash *trash);
 
 /* While the service is read-only, changes of all front ends but the mount are ERR_READ_ONLY.  In
  * the mount the kernel refuses new ones, and rowfs still commits those that the kernel admitted

@@ -32,9 +32,29 @@ struct trash {
 	int64_t oldest;        /* no file is older; INT64_MAX: no file */
 	bool trimming;
 	bool full; /* a file found no space: only the last few may stay */
+	struct trash_watch watch;
 };
 
 /* ---- life ---- */
+
+static bool is_never_in_use(void *arg, uint64_t id)
+{
+	(void)arg;
+	(void)id;
+	return false;
+}
+
+static void on_over(void *arg, uint64_t id)
+{
+	(void)arg;
+	(void)id;
+}
+
+static void on_gone(void *arg, struct span name)
+{
+	(void)arg;
+	(void)name;
+}
 
 static bool count_one(void *arg, const struct item *it)
 {
@@ -54,6 +74,7 @@ enum err trash_new(struct service *s, const struct trash_limits *limits, struct 
 	t->service = s;
 	t->limits = *limits;
 	t->oldest = INT64_MAX;
+	t->watch = (struct trash_watch){ is_never_in_use, on_over, on_gone, NULL };
 	mutex_init(&t->lock, RANK_TRASH);
 	enum err e = store_list(service_store(s), NULL, STORE_TRASH, CLASS_NAMED,
 		(struct span){ 0 }, false, WANT_ATTRS, count_one, t);
@@ -61,6 +82,7 @@ enum err trash_new(struct service *s, const struct trash_limits *limits, struct 
 		trash_free(t);
 		return e;
 	}
+	service_set_trash(s, t);
 	*ret = t;
 	return ERR_OK;
 }
@@ -69,8 +91,17 @@ void trash_free(struct trash *t)
 {
 	if (t == NULL)
 		return;
+	if (service_trash(t->service) == t)
+		service_set_trash(t->service, NULL);
 	mutex_destroy(&t->lock);
 	free(t);
+}
+
+void trash_set_watch(struct trash *t, const struct trash_watch *watch)
+{
+	mutex_lock(&t->lock);
+	t->watch = *watch;
+	mutex_unlock(&t->lock);
 }
 
 static void take_out(struct trash *t, uint64_t size)
@@ -90,13 +121,8 @@ void trash_left(struct trash *t, uint64_t size)
 
 /* ---- names ---- */
 
-struct name {
-	char text[LIMIT_FILE_NAME_BYTES + 1];
-	size_t n;
-};
-
 /* Adds as much of the component as fits with `after` bytes behind it. */
-static void add_component(struct name *name, char before, struct span s, size_t after)
+static void add_component(struct trash_name *name, char before, struct span s, size_t after)
 {
 	size_t room = LIMIT_FILE_NAME_BYTES - after - name->n;
 	if (room < 2)
@@ -108,7 +134,8 @@ static void add_component(struct name *name, char before, struct span s, size_t 
 	name->n += n;
 }
 
-static void add_key(struct name *name, struct span order, enum filename_kind kind, struct span tail)
+static void add_key(
+	struct trash_name *name, struct span order, enum filename_kind kind, struct span tail)
 {
 	char key[LIMIT_KEY_BYTES], text[LIMIT_NAME_BYTES + 1];
 	key_from_order(order.p, order.n, key);
@@ -116,7 +143,8 @@ static void add_key(struct name *name, struct span order, enum filename_kind kin
 	add_component(name, '-', span_make(text, n - (kind == FILENAME_ROW ? tail.n : 0)), tail.n);
 }
 
-static enum err name_of(struct trash *t, const struct dentry *at, int64_t now, struct name *ret)
+static enum err name_of(
+	struct trash *t, const struct dentry *at, int64_t now, struct trash_name *ret)
 {
 	static const struct span tail = { ".json", 5 };
 	struct item table = { 0 };
@@ -154,14 +182,14 @@ static enum err move_row(struct trash *t, const struct dentry *at, const struct 
 {
 	struct change c = { .op = CHANGE_DELETE,
 		.at = { .parent = at->dir->id, .class = at->class, .key = at->key },
-		.flags = CHANGE_KEEP_DIR | flags,
+		.flags = (at->origin == ORIGIN_MOUNT ? CHANGE_KEEP_DIR : 0) | flags,
 		.cond = COND_VERSION,
 		.cond_version = row->version,
 		.offset = row->size,
 		.to = { .parent = STORE_TRASH, .class = CLASS_NAMED, .key = name } };
 	if (!item_is_empty_row(row))
 		c.flags |= CHANGE_TO_FILE;
-	enum err e = service_apply(t->service, ORIGIN_MOUNT, &c, 1, false, detail);
+	enum err e = service_apply(t->service, at->origin, &c, 1, false, detail);
 	int64_t removed = c.version;
 	changes_fini(&c, 1);
 	if (e == ERR_CONDITION_NOT_MET) /* changed since it was read */
@@ -181,7 +209,7 @@ static enum err unlink_once(
 	struct trash *t, const struct dentry *at, bool *ret_kept, struct err_detail *detail)
 {
 	struct item row = { 0 };
-	struct name name;
+	struct trash_name name;
 	enum err e = store_child(
 		service_store(t->service), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &row);
 	bool keep = e == ERR_OK && row.size <= t->limits.bytes;
@@ -214,6 +242,86 @@ enum err trash_unlink(
 	enum err e = ERR_GONE;
 	for (int tries = 0; tries < RETRIES && e == ERR_GONE; tries++)
 		e = unlink_once(t, at, ret_kept, detail);
+	return e;
+}
+
+/* ---- a row there and back ---- */
+
+enum err trash_keep(struct trash *t, const struct dentry *at, int64_t version,
+	struct trash_name *ret, struct err_detail *detail)
+{
+	struct item row = { 0 };
+	enum err e = store_child(
+		service_store(t->service), NULL, at->dir->id, at->class, at->key, WANT_ATTRS, &row);
+	if (e == ERR_OK && (row.kind != ITEM_ROW || item_is_empty_row(&row)))
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK && row.version != version)
+		e = ERR_CONDITION_NOT_MET;
+	if (e == ERR_OK && (row.size > t->limits.bytes || !service_can(t->service, STORE_CAN_SPAN)))
+		e = ERR_NOT_SUPPORTED;
+	if (e == ERR_OK)
+		e = name_of(t, at, service_next_version(t->service), ret);
+	if (e == ERR_OK)
+		e = move_row(t, at, &row, span_make(ret->text, ret->n), 0, detail);
+	item_fini(&row);
+	return e == ERR_GONE ? ERR_CONDITION_NOT_MET : is_no_room(e) ? ERR_NOT_SUPPORTED : e;
+}
+
+/* The partition of a table by its key in order form; *ret_made: it was missing. */
+static enum err find_or_make(struct service *s, enum origin origin, const struct item *table,
+	struct span key, struct item *ret, bool *ret_made)
+{
+	const struct dentry at = {
+		.dir = table, .class = CLASS_KEYED, .key = key, .origin = origin
+	};
+	const struct attrs attrs = ATTRS_UNSET;
+	enum err e =
+		store_child(service_store(s), NULL, table->id, CLASS_KEYED, key, WANT_ATTRS, ret);
+	*ret_made = e == ERR_NOT_FOUND;
+	return *ret_made ? tree_mkdir(s, &at, &attrs, ret, NULL) : e;
+}
+
+static enum err move_back(struct trash *t, const struct item *file, struct span name,
+	const struct dentry *to, struct err_detail *detail)
+{
+	const struct item trash = { .id = STORE_TRASH, .kind = ITEM_FOLDER };
+	const struct dentry from = {
+		.dir = &trash, .class = CLASS_NAMED, .key = name, .origin = to->origin
+	};
+	enum err e = tree_move(t->service, &from, to, TREE_NO_REPLACE, NULL, NULL, detail);
+	if (e == ERR_OK)
+		trash_left(t, file->size);
+	return e == ERR_NAME_EXISTS ? ERR_ENTITY_EXISTS : e;
+}
+
+enum err trash_restore(struct trash *t, enum origin origin, const struct item *table,
+	struct span name, struct span pk, struct span rk, struct err_detail *detail)
+{
+	char pk_order[LIMIT_KEY_BYTES], rk_order[LIMIT_KEY_BYTES];
+	struct item file = { 0 }, partition = { 0 };
+	bool made = false;
+	key_to_order(pk.p, pk.n, pk_order);
+	key_to_order(rk.p, rk.n, rk_order);
+	const struct span pk_key = span_make(pk_order, pk.n);
+	enum err e = store_child(
+		service_store(t->service), NULL, STORE_TRASH, CLASS_NAMED, name, WANT_ATTRS, &file);
+	if (e == ERR_OK)
+		e = find_or_make(t->service, origin, table, pk_key, &partition, &made);
+	if (e == ERR_OK) {
+		const struct dentry to = { .dir = &partition,
+			.class = CLASS_KEYED,
+			.key = span_make(rk_order, rk.n),
+			.origin = origin };
+		e = move_back(t, &file, name, &to, detail);
+	}
+	if (e != ERR_OK && made) {
+		const struct dentry at = {
+			.dir = table, .class = CLASS_KEYED, .key = pk_key, .origin = origin
+		};
+		(void)tree_rmdir(t->service, &at, NULL); /* unless a row came into it */
+	}
+	item_fini(&file);
+	item_fini(&partition);
 	return e;
 }
 
@@ -334,10 +442,11 @@ static enum err trim_batch(struct trash *t, struct batch *b)
 	return e;
 }
 
-void trash_trim(struct trash *t, const struct trash_watch *watch)
+void trash_trim(struct trash *t)
 {
 	int64_t expired = clock_ticks() - t->limits.age_ticks;
 	mutex_lock(&t->lock);
+	const struct trash_watch watch = t->watch;
 	bool mine = !t->trimming && is_over(t, expired);
 	if (mine)
 		t->trimming = true;
@@ -347,7 +456,7 @@ void trash_trim(struct trash *t, const struct trash_watch *watch)
 	struct batch *b = calloc(1, sizeof(*b));
 	if (b != NULL) {
 		b->expired = expired;
-		b->watch = watch;
+		b->watch = &watch;
 		enum err e = trim_batch(t, b);
 		for (int lost = 0; (e == ERR_OK && b->n > 0) || (e == ERR_GONE && lost < RETRIES);
 			e = trim_batch(t, b))

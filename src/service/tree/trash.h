@@ -24,7 +24,7 @@ struct trash_limits {
 	}
 
 struct trash;
-/* Counts the existing files.  The caller keeps the service. */
+/* Counts the existing files, and is service_trash() from then on.  The caller keeps the service. */
 enum err trash_new(struct service *s, const struct trash_limits *limits, struct trash **ret);
 void trash_free(struct trash *t); /* accepts NULL */
 
@@ -37,6 +37,22 @@ void trash_free(struct trash *t); /* accepts NULL */
  * 64 KiB are still kept, and the next trash_trim() leaves only the last few.  ERR_NOT_FOUND. */
 enum err trash_unlink(
 	struct trash *t, const struct dentry *at, bool *ret_kept, struct err_detail *detail);
+/* The name of a file of the trash. */
+struct trash_name {
+	char text[LIMIT_FILE_NAME_BYTES + 1];
+	size_t n;
+};
+
+/* Moves a row into the trash, as trash_unlink() does, if it has this version, and gives the file's name.  An emptied
+ * partition goes, unless at->origin is the mount.  ERR_NOT_FOUND; ERR_CONDITION_NOT_MET: it has another version;
+ * ERR_NOT_SUPPORTED: the trash cannot keep it, and nothing was done. */
+enum err trash_keep(struct trash *t, const struct dentry *at, int64_t version,
+	struct trash_name *ret, struct err_detail *detail);
+/* Moves a file of the trash to a row's place in one step, and makes the partition if it is missing.  The row has
+ * its document, mode, owner and times, and a new version.  ERR_NOT_FOUND: the trash has
+ * no such file any more; ERR_ENTITY_EXISTS: there is such a row, which stays; errors of tree_move(). */
+enum err trash_restore(struct trash *t, enum origin origin, const struct item *table,
+	struct span name, struct span pk, struct span rk, struct err_detail *detail);
 /* Call it when a file of this size left the trash in another way: removed, or moved out. */
 void trash_left(struct trash *t, uint64_t size);
 
@@ -51,8 +67,10 @@ struct trash_watch {
 	void (*gone)(void *arg, struct span name);
 	void *arg;
 };
+/* Sets what trash_trim() asks from now on, from any thread; before, nobody reads the files. */
+void trash_set_watch(struct trash *t, const struct trash_watch *watch);
 /* Removes files over the limits, and some more, so that the next calls have nothing to do.  Cheap
  * if there is nothing to remove.  One thread at a time does it; others return at once. */
-void trash_trim(struct trash *t, const struct trash_watch *watch);
+void trash_trim(struct trash *t);
 
 #endif

@@ -211,6 +211,8 @@ def test_PG13_a_deletion_is_taken_back_whole(people):
     people.click("//*[@id='offer']//button[.='Undo']")
     people.find("//caption[.='People: 1 row']")
     assert people.row() == before
+    asked = people.browser.run("return performance.getEntriesByType('resource').map((e) => new URL(e.name).pathname)")
+    assert any(path.startswith("/trash/") for path in asked)
 
 
 def test_PG13_undo_overwrites_no_row_that_was_made_meanwhile(people):

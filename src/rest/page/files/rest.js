@@ -96,6 +96,25 @@ export function requestOf(account, table, { kind, row: made, etag }) {
 	};
 }
 
+function trashPath(account, table, { PartitionKey, RowKey }, more) {
+	return `/trash/${account}/${table}?pk=${encodeURIComponent(PartitionKey)}&rk=${encodeURIComponent(RowKey)}&${queryOf(more)}`;
+}
+
+// Deletes a row.  Returns the name of its file in the trash, or null if the trash cannot keep it: it is too large, or
+// the store is in a cluster.
+export async function remove(account, table, wanted) {
+	const path = trashPath(account, table, wanted.row, { etag: wanted.etag });
+	const { file = null } = await (await ask(path, { method: "DELETE" })).json();
+	if (file === null)
+		await change(account, table, wanted);
+	return file;
+}
+
+// Brings a row back from the trash.
+export function restore(account, table, row, file) {
+	return ask(trashPath(account, table, row, { file }), { method: "POST" });
+}
+
 export function change(account, table, wanted) {
 	const { path, ...options } = requestOf(account, table, wanted);
 	return ask("/table" + path, options);

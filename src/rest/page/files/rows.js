@@ -121,8 +121,20 @@ class Rows {
 			this.changes.add(change);
 			return;
 		}
-		await rest.change(this.route.account, this.route.name, change);
+		const { account, name } = this.route;
+		if (change.kind === "delete")
+			change.file = await rest.remove(account, name, change);
+		else
+			await rest.change(account, name, change);
 		await this.showChange(change);
+	}
+
+	// Without a file in the trash the row is inserted anew.
+	async undo({ row, before, file }) {
+		if (!file)
+			return this.apply(undoOf(before));
+		await rest.restore(this.route.account, this.route.name, row, file);
+		return this.showChange({ kind: "restore", row });
 	}
 
 	focus({ kind, row }) {
@@ -140,7 +152,7 @@ class Rows {
 			this.grid.remove(change.row);
 		this.count();
 		if (change.kind === "delete")
-			offer(`Row ${change.row.RowKey} was deleted.`, "Undo", () => this.apply(undoOf(change.before)));
+			offer(`Row ${change.row.RowKey} was deleted.`, "Undo", () => this.undo(change));
 	}
 }
 

@@ -123,8 +123,10 @@ static enum err remove_dir(struct fs *fs, uint64_t container, struct span path)
 	buf_fini(&child);
 	if (e == ERR_OK && any)
 		return ERR_NOT_EMPTY;
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
 		blob_dirs_remove(fs->blobs->dirs, container, path);
+		blob_nodes_removed(fs->blobs->nodes, container, path);
+	}
 	return e;
 }
 

@@ -65,8 +65,8 @@ static uint64_t first_number(const struct blob_node *n)
 
 static bool is_same(const struct blob_node *a, const struct blob_node *b)
 {
-	return a->kind == b->kind && a->container == b->container && a->version == b->version &&
-		span_eq(a->name, b->name);
+	return !a->removed && a->kind == b->kind && a->container == b->container &&
+		a->version == b->version && span_eq(a->name, b->name);
 }
 
 /* ---- the table; its lock is held ---- */
@@ -141,22 +141,42 @@ static void drop_unused(struct blob_nodes *t, struct blob_node *n)
 
 /* ---- from outside ---- */
 
-enum err blob_nodes_enter(struct blob_nodes *t, const struct blob_node *like, uint64_t *ret_nid)
+/* Returns the node that stands for the same; NULL: there is none, and *ret_nid is free for it. */
+static struct blob_node *find_same(
+	struct blob_nodes *t, const struct blob_node *like, uint64_t *ret_nid)
 {
 	uint64_t number = first_number(like);
 	struct blob_node *n;
-	mutex_lock(&t->lock);
 	/* Another thing may have the number. */
-	while ((n = find(t, blob_nid(BLOB_NODE_KNOWN, number))) != NULL && !is_same(n, like))
+	while ((n = find(t, *ret_nid = blob_nid(BLOB_NODE_KNOWN, number))) != NULL &&
+		!is_same(n, like))
 		number = (number + 1) & NID_ID_MASK;
+	return n;
+}
+
+enum err blob_nodes_enter(struct blob_nodes *t, const struct blob_node *like, uint64_t *ret_nid)
+{
+	mutex_lock(&t->lock);
+	struct blob_node *n = find_same(t, like, ret_nid);
 	if (n == NULL)
-		n = add(t, like, blob_nid(BLOB_NODE_KNOWN, number));
-	if (n != NULL) {
+		n = add(t, like, *ret_nid);
+	if (n != NULL)
 		n->lookups++;
-		*ret_nid = n->nid;
-	}
 	mutex_unlock(&t->lock);
 	return n != NULL ? ERR_OK : ERR_NO_MEMORY;
+}
+
+void blob_nodes_removed(struct blob_nodes *t, uint64_t container, struct span name)
+{
+	const struct blob_node dir = {
+		.kind = BLOB_NODE_DIR, .container = container, .name = name
+	};
+	uint64_t nid;
+	mutex_lock(&t->lock);
+	struct blob_node *n = find_same(t, &dir, &nid);
+	if (n != NULL)
+		n->removed = true;
+	mutex_unlock(&t->lock);
 }
 
 const struct blob_node *blob_nodes_get(struct blob_nodes *t, uint64_t nid)

@@ -52,6 +52,7 @@ struct blob_node {
 	atomic_int_fast64_t edited;
 
 	/* Of the table. */
+	bool removed; /* a directory; one of the same name is another node */
 	uint64_t nid;
 	uint64_t lookups, refs;
 	struct blob_node *next;
@@ -67,6 +68,9 @@ enum err blob_nodes_enter(struct blob_nodes *t, const struct blob_node *n, uint6
 /* Returns a node with a reference; NULL: the kernel has forgotten it. */
 const struct blob_node *blob_nodes_get(struct blob_nodes *t, uint64_t nid);
 void blob_nodes_unref(struct blob_nodes *t, const struct blob_node *n); /* accepts NULL */
+/* A directory was removed: while the kernel knows its node, one that is made under the name has another.
+ * The kernel takes no more names in a removed directory in which somebody is. */
+void blob_nodes_removed(struct blob_nodes *t, uint64_t container, struct span name);
 /* Takes n lookups back. */
 void blob_nodes_forget(struct blob_nodes *t, uint64_t nid, uint64_t n);
 /* The attributes of the blob were changed by this node: it stands for the blob with this ETag, too. */

@@ -11,6 +11,7 @@
 #include "fs/blob/room.h"
 #include "fs/blob/show.h"
 #include "fs/blob/write_file.h"
+#include "fs/core/idset.h"
 #include "model/names.h"
 #include "service/blobs/containers.h"
 #include "service/blobs/snapshot_key.h"
@@ -106,14 +107,18 @@ static bool on_child(void *arg, const struct item *it)
 	return false;
 }
 
-/* .blob is always there, and is listed while something is in it.  So rmdir of an empty one does
- * nothing. */
+/* .blob is always there, and is listed while something is in it.  So an empty one is there again when
+ * it was removed. */
 static enum err rmdir_root(struct fs *fs, uint64_t root)
 {
 	bool any = false;
 	enum err e = store_list(fs->store, NULL, nid_id(root), CLASS_BLOB, (struct span){ 0 },
 		false, WANT_KEYS, on_child, &any);
-	return e == ERR_OK && any ? ERR_NOT_EMPTY : e;
+	if (e == ERR_OK && any)
+		e = ERR_NOT_EMPTY;
+	if (e == ERR_OK)
+		(void)idset_add(fs->removals, root, 1);
+	return e;
 }
 
 static enum err check_empty(void *arg, const struct collection *c)

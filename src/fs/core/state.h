@@ -88,8 +88,10 @@ struct fs {
 	struct idset *open_dirs; /* directories whose listing may be giving nodes to names */
 	struct idset *seen;      /* directories that the kernel has looked into */
 	struct idset *in_sets;   /* partitions of which a change set is being applied */
-	int64_t started;         /* ticks */
-	atomic_int page_givers;  /* requests inside pages_give() */
+	struct idset *
+		removals; /* how often a directory was removed that is there again (fs/core/virtual.h) */
+	int64_t started;        /* ticks */
+	atomic_int page_givers; /* requests inside pages_give() */
 	bool shared; /* other machines may change the store too: nothing changeable is kept */
 	bool mounted;
 	bool given_up;                       /* the mount point may be another mount's */

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "fs/core/idset.h"
 #include "fs/queue/dir.h"
 #include "fs/queue/message.h"
 #include "fs/queue/move.h"
@@ -266,12 +267,16 @@ static enum err queues_mkdir(struct fs *fs, uint64_t dir, struct span name,
 }
 
 /* .queue, .taken and .hidden are always there, and are listed while something is in them.  So
- * rmdir of an empty one does nothing. */
+ * an empty one is there again when it was removed. */
 static enum err rmdir_fixed(struct fs *fs, uint64_t nid)
 {
 	bool any;
 	enum err e = queue_dir_any(fs, nid, 0, &any);
-	return e == ERR_OK && any ? ERR_NOT_EMPTY : e;
+	if (e == ERR_OK && any)
+		e = ERR_NOT_EMPTY;
+	if (e == ERR_OK)
+		(void)idset_add(fs->removals, nid, 1);
+	return e;
 }
 
 static enum err queues_rmdir(

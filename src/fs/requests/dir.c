@@ -47,7 +47,8 @@ void op_fsyncdir(fuse_req_t req, fuse_ino_t nid, int datasync, struct fuse_file_
 
 static void dir_list(struct fuse_call *c, struct handle *h, size_t size, off_t offset, bool plus)
 {
-	struct dir_page p = { .req = c->req,
+	struct dir_page p = { .fs = c->fs,
+		.req = c->req,
 		.size = size,
 		.plus = plus,
 		.keep_s = keep_seconds(c->fs),

@@ -114,6 +114,7 @@ void reply_ventry(struct fuse_call *c, const struct ventry *entry);
 
 /* A reply to readdir that is being filled; a listing_fn. */
 struct dir_page {
+	const struct fs *fs;
 	fuse_req_t req;
 	char *bytes;
 	size_t len, size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "fs/cache/notify.h"
+#include "fs/core/idset.h"
 #include "fs/core/nid.h"
 #include "fs/refused/reason.h"
 #include "fs/requests/ops.h"
@@ -161,9 +162,19 @@ static uint64_t new_moment(struct fuse_call *c, uint64_t nid)
 	return known;
 }
 
+/* The kernel takes no more names in a directory that was removed, for as long as somebody is in it.  Where
+ * the directory is there again under the same node, another generation gives it a new inode. */
+static uint64_t generation(const struct fs *fs, uint64_t nid, mode_t mode)
+{
+	bool again = S_ISDIR(mode) && (nid & NID_CLASS_MASK) == NID_VIRTUAL;
+	return 1 + (again ? (uint64_t)idset_count(fs->removals, nid) : 0);
+}
+
 struct fuse_entry_param ventry_param(struct fuse_call *c, const struct ventry *entry)
 {
-	struct fuse_entry_param e = { .ino = entry->nid, .generation = 1, .attr = entry->st };
+	struct fuse_entry_param e = { .ino = entry->nid,
+		.generation = generation(c->fs, entry->nid, entry->st.st_mode),
+		.attr = entry->st };
 	if (entry->moment) {
 		e.ino = new_moment(c, entry->nid);
 		e.attr.st_size = SIZE_UNKNOWN;
@@ -226,7 +237,9 @@ bool dir_page_add(
 	struct dir_page *p = arg;
 	size_t n;
 	if (p->plus) {
-		struct fuse_entry_param e = { .ino = nid, .generation = 1, .attr = *st };
+		struct fuse_entry_param e = {
+			.ino = nid, .generation = generation(p->fs, nid, st->st_mode), .attr = *st
+		};
 		e.attr_timeout = p->keep_s;
 		e.entry_timeout = p->in_set ? 0 : p->keep_s;
 		n = fuse_add_direntry_plus(

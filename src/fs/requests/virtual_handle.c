@@ -214,7 +214,8 @@ void virtual_sync(struct fuse_call *c, struct handle *h)
 static void run_readdir(struct task *t)
 {
 	struct vdir *d = t->handle->vdir;
-	struct dir_page p = { .req = t->call.req,
+	struct dir_page p = { .fs = t->call.fs,
+		.req = t->call.req,
 		.size = t->size,
 		.plus = t->plus,
 		.keep_s = keep_seconds(t->call.fs) };

@@ -202,6 +202,7 @@ static bool make_parts(struct fs *fs)
 	fs->open_dirs = idset_new();
 	fs->seen = idset_new();
 	fs->in_sets = idset_new();
+	fs->removals = idset_new();
 	fs->query_nodes = query_nodes_new();
 	fs->stream_sizes = stream_sizes_new();
 	fs->told = told_new();
@@ -213,9 +214,9 @@ static bool make_parts(struct fs *fs)
 		fs->unsaved != NULL && fs->handles != NULL && fs->locks != NULL &&
 		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
 		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
-		fs->query_nodes != NULL && fs->stream_sizes != NULL && fs->told != NULL &&
-		fs->queue_names != NULL && fs->blobs != NULL && fs->batch_results != NULL &&
-		fs->syncs != NULL;
+		fs->removals != NULL && fs->query_nodes != NULL && fs->stream_sizes != NULL &&
+		fs->told != NULL && fs->queue_names != NULL && fs->blobs != NULL &&
+		fs->batch_results != NULL && fs->syncs != NULL;
 }
 
 static enum err start_lanes(struct fs *fs)
@@ -360,6 +361,7 @@ void fs_free(struct fs *fs)
 	idset_free(fs->open_dirs);
 	idset_free(fs->seen);
 	idset_free(fs->in_sets);
+	idset_free(fs->removals);
 	sem_destroy(&fs->ended);
 	free(fs->open_quota);
 	free(fs->source);

@@ -126,6 +126,27 @@ def test_BL70_directories_without_blobs(rest):
     assert os.listdir(rest.mnt.path) == []
 
 
+def test_BL70_a_directory_in_which_somebody_is_can_be_removed_and_made_again(rest):
+    """The kernel takes no more names in the inode that was removed."""
+    os.mkdir(rest.dir / "a")
+    fd = os.open(rest.dir / "a", os.O_RDONLY)
+    for _ in range(2):
+        os.rmdir(rest.dir / "a")
+        os.mkdir(rest.dir / "a")
+        tools.put(rest.dir / "a/b", "x")
+        assert os.listdir(rest.dir / "a") == ["b"] and get(rest.dir / "a/b") == b"x"
+        os.unlink(rest.dir / "a/b")
+    os.close(fd)
+    os.rmdir(rest.dir / "a")
+    os.rmdir(rest.dir)
+    fd = os.open(rest.root, os.O_RDONLY)
+    for _ in range(2):
+        os.rmdir(rest.root)
+        os.mkdir(rest.root / "more")
+        os.rmdir(rest.root / "more")
+    os.close(fd)
+
+
 def test_BL71_a_rename_moves_a_blob_in_one_step(rest):
     os.mkdir(rest.root / "more")
     put(rest, "a", body=b"a" * 100000)

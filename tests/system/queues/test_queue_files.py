@@ -81,6 +81,19 @@ def test_MQ1_a_queue_is_made_listed_and_removed(mount, store):
         os.rmdir(m / "acct")
 
 
+def test_MQ1_a_directory_in_which_somebody_is_can_be_removed_and_used_again(mount, store):
+    """The kernel takes no more names in the inode that was removed."""
+    m = mount(store)
+    os.mkdir(m / "acct")
+    fd = os.open(m / "acct/.queue", os.O_RDONLY)
+    for _ in range(2):
+        os.rmdir(m / "acct/.queue")
+        os.mkdir(m / "acct/.queue/jobs")
+        assert os.listdir(m / "acct") == [".queue"] and os.listdir(m / "acct/.queue") == ["jobs"]
+        os.rmdir(m / "acct/.queue/jobs")
+    os.close(fd)
+
+
 def test_MQ1_rm_r_of_an_account_with_queues(jobs):
     for i in range(30):
         put(jobs / "new", f"{i}")

@@ -37,7 +37,8 @@ class Rows {
 			el("button", { type: "submit" }, "Show"), plan.button);
 		const tools = el("p", { class: "actions tools" },
 			...KEEPS_TYPES ? this.changers() : ["This browser is too old to change rows here: it would change the types of numbers."],
-			shareButton("table", route.account, route.name));
+			shareButton("table", route.account, route.name),
+			removeButton("table", rest.tablePath(route.account, route.name), route));
 		main.append(ask, plan.text, tools, this.changes.panel, scrolled("Rows", this.caption, this.grid.head, this.grid.body), this.more, this.editor.dialog);
 		route.guard(() => this.changes.changes.length > 0 || this.editor.dialog.open);
 	}
@@ -46,7 +47,7 @@ class Rows {
 		const { account, name } = this.route;
 		return [button("New row", () => this.editor.open(null, { PartitionKey: this.partition() })), this.changes.label,
 			el("span", { class: "gap" }), importButton(account, name, () => attempt(() => this.show())),
-			exportButton(account, name, () => this.shown), removeButton("table", rest.tablePath(account, name), this.route)];
+			exportButton(account, name, () => this.shown)];
 	}
 
 	submit(event) {

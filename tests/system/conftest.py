@@ -486,6 +486,13 @@ def need_fuse():
         pytest.skip(f"needs /dev/fuse to mount: {e.strerror}")
 
 
+class Url(str):
+    """The source of a mount of an account elsewhere: no store to check at the end."""
+
+    def exists(self):
+        return False
+
+
 @pytest.fixture
 def mount(rowfs, work, request):
     """A factory: mount(store, "ro", at=DIR) -> Mount.  All are ended with the test."""
@@ -650,16 +657,21 @@ def rest_mount(mount):
 
 
 @pytest.fixture
-def mnt(mount, store):
-    """An empty store, mounted."""
-    return mount(store)
+def mnt(mount, request):
+    """An empty store, mounted; with ROWFS_MOUNT_URL an account of the Table service elsewhere."""
+    url = os.environ.get("ROWFS_MOUNT_URL")
+    if url is None:
+        return mount(request.getfixturevalue("store"))
+    cache = request.getfixturevalue("work") / "cache"
+    cache.mkdir()
+    return mount(Url(url), "cache=0", env={**ENV, "XDG_CACHE_HOME": str(cache)})
 
 
 @pytest.fixture
 def account(mnt):
     """An account's directory, made by mkdir."""
     path = mnt / "acct1"
-    path.mkdir()
+    path.mkdir(exist_ok="ROWFS_MOUNT_URL" in os.environ)
     return path
 
 
@@ -667,7 +679,9 @@ def account(mnt):
 def table(account):
     path = account / "Blogs"
     path.mkdir()
-    return path
+    yield path
+    if "ROWFS_MOUNT_URL" in os.environ:  # the service outlives the test
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

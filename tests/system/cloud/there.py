@@ -9,18 +9,11 @@ from rest_client import ACCOUNT, Client
 from tools import sanitized
 
 from azurite import Azurite
-from conftest import BUILD, ENV
+from conftest import BUILD, ENV, Url
 from fault_proxy import FaultProxy
 from test_transfer import Elsewhere
 
 COUNT = re.compile(r'^rowfs_operation_duration_seconds_count\{[^}]*front_end="rest"[^}]*\} (\d+)$', re.M)
-
-
-class Url(str):
-    """The source of such a mount: no store to check at the end."""
-
-    def exists(self):
-        return False
 
 
 class There:

@@ -116,6 +116,24 @@ def test_hard_makes_a_change_once_when_the_service_is_back(away, change, how):
     assert answer.status == 404 if want is None else ok(answer).json["N"] == want["N"]
 
 
+@pytest.mark.parametrize("command, lost, rows", [
+    ("mv p0/000000.json p0/moved.json", 2 * TRIES, ["000002", "moved"]),
+    ("sh -c \"set -C; printf '{}' > p0/new.json\"", 2 * TRIES, ["000000", "000002", "new"]),
+    ("rm p0/000000.json", 2 * TRIES, ["000002"]),
+    ("mkdir ../Table", TRIES, ["000000", "000002"]),
+])
+def test_hard_knows_its_own_change_after_all_answers_of_a_try_were_lost(away, command, lost, rows):
+    """Those of the change, and those of the read that looks whether it was made."""
+    posts = away.mounted("cache=3600", "hard") / "Posts"
+    there(posts, "grep -r . p0")
+    away.proxy.leave("lost")
+    away.proxy.cuts = lost
+    there(posts, command)
+    assert away.proxy.cuts == 0
+    found = ok(away.client.query("Posts", filter="PartitionKey eq 'p0'")).rows
+    assert [row["RowKey"] for row in found] == rows
+
+
 def test_hard_waits_for_reads(away):
     posts = away.mounted("cache=0", "hard") / "Posts"
     away.proxy.leave()

@@ -112,6 +112,10 @@ static enum err target_of(
 		return target_of_put(c, ret, why);
 	if (c->op != CHANGE_DELETE && c->op != CHANGE_MOVE)
 		return ERR_OK;
+	/* A check of a set ends with such a change, which every store refuses after it has judged the others. */
+	if (c->op == CHANGE_DELETE && c->at.id == 0 && c->at.parent == STORE_ROOT)
+		return refuse(why, ERR_NOT_SUPPORTED,
+			"an account elsewhere cannot check a change set without making it");
 	enum err e = cloudstore_place_find(s->shadow, &c->at, &at);
 	if (e == ERR_OK)
 		e = c->op == CHANGE_DELETE ? target_of_delete(c, &at.there, ret, why)

@@ -300,6 +300,12 @@ def test_a_batch_that_is_refused_names_the_operation_and_changes_nothing(posts):
     assert row_of(posts, "p", "0") is None and os.listdir(posts.posts / "p") == ["1.json"]
 
 
+def test_a_check_of_a_batch_is_refused_and_changes_nothing(posts):
+    with raises(errno.EOPNOTSUPP):
+        put(posts.posts / "p/.batch-check", lines([{"upsert": {"RowKey": "0"}}, {"upsert": {"RowKey": "1"}}]))
+    assert row_of(posts, "p", "0") is None and row_of(posts, "p", "1") is None
+
+
 def test_a_batch_that_fits_no_request_blames_its_first_operation(second):  # noqa: F811
     """The mount merges, and sends whole rows of 1.4 MB."""
     ok(second.client.create_table("Posts"))

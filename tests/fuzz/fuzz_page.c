@@ -6,9 +6,7 @@
 #include "rest/core/handle.h"
 #include "rest/page/page_data.h"
 #include "rest/tables/tables.h"
-#include "service/core/accounts.h"
-#include "service/core/tables.h"
-#include "store/engines.h"
+#include "small_service.h"
 
 static void insert(struct service *s, const char *body)
 {
@@ -29,15 +27,8 @@ static void insert(struct service *s, const char *body)
 
 static struct service *make_service(void)
 {
-	struct store *store;
-	struct service *s;
-	struct item account = { 0 };
-	MUST(store_open_memory(&store) == ERR_OK);
-	MUST(service_new(store, &s) == ERR_OK);
-	MUST(account_create(s, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) == ERR_OK);
-	MUST(account_find(s, SPAN_LIT("acct"), &account) == ERR_OK);
-	MUST(table_create(s, ORIGIN_COMMAND, account.id, SPAN_LIT("tab"), NULL, NULL) == ERR_OK);
-	item_fini(&account);
+	uint64_t account;
+	struct service *s = small_service_new(&account);
 	insert(s, "{\"PartitionKey\":\"\",\"RowKey\":\"\"}");
 	insert(s, "{\"PartitionKey\":\"\",\"RowKey\":\"b\"}");
 	insert(s, "{\"PartitionKey\":\"k\",\"RowKey\":\"\\u00e5\",\"A\":1}");

@@ -15,11 +15,9 @@
 #include "service/blobs/blocks.h"
 #include "service/blobs/containers.h"
 #include "service/blobs/page_write.h"
-#include "service/core/accounts.h"
-#include "service/core/tables.h"
 #include "service/queue/messages.h"
 #include "service/queue/queues.h"
-#include "store/engines.h"
+#include "small_service.h"
 
 #include <string.h>
 
@@ -83,18 +81,10 @@ static void make_blobs(struct service *s, uint64_t account)
 
 static struct service *make_service(struct queue_message *ret)
 {
-	struct store *store;
-	struct service *s;
-	struct item account = { 0 };
-
-	MUST(store_open_memory(&store) == ERR_OK);
-	MUST(service_new(store, &s) == ERR_OK);
-	MUST(account_create(s, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) == ERR_OK);
-	MUST(account_find(s, SPAN_LIT("acct"), &account) == ERR_OK);
-	MUST(table_create(s, ORIGIN_COMMAND, account.id, SPAN_LIT("tab"), NULL, NULL) == ERR_OK);
-	make_queue(s, account.id, ret);
-	make_blobs(s, account.id);
-	item_fini(&account);
+	uint64_t account;
+	struct service *s = small_service_new(&account);
+	make_queue(s, account, ret);
+	make_blobs(s, account);
 	return s;
 }
 

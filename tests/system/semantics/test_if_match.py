@@ -16,7 +16,7 @@ from tools import (
     sanitized, sh, xattr)
 
 IF_MATCH = "user.rowfs.if_match"
-WRITERS, STEPS = 8, 15 if sanitized() else 100
+WRITERS, STEPS = 8, 15 if sanitized() else 40
 NO_VERSION = b"W/\"datetime'2001-01-01T00%3A00%3A00Z'\""
 
 

@@ -24,7 +24,7 @@ struct unsaved;
 struct notifier;
 struct idset;
 struct kind_ops;
-struct habits;
+struct speculation;
 struct handles;
 struct open_quota;
 struct locks;
@@ -59,17 +59,17 @@ struct fs {
 	struct fs_options options;
 	char *source, *store_path, *dir, *version; /* owned copies behind options */
 	struct fuse_session *session;
-	sem_t ended;                   /* posted by fs_end() */
-	struct contents *contents;     /* recent row contents */
-	struct ahead *ahead;           /* and those that come next */
-	struct stages *stages;         /* writers' private documents */
-	struct retries *retries;       /* threads that were told ESTALE and will come back */
-	struct habits *habits;         /* threads that replace one row after the other */
-	struct reasons *reasons;       /* why something was refused */
-	struct unsaved *unsaved;       /* refused bytes that the store could not take */
-	struct handles *handles;       /* all that is open */
-	struct open_quota *open_quota; /* how much that is, and may be */
-	struct locks *locks;           /* flock(2), fcntl(2) */
+	sem_t ended;                     /* posted by fs_end() */
+	struct contents *contents;       /* recent row contents */
+	struct ahead *ahead;             /* and those that come next */
+	struct stages *stages;           /* writers' private documents */
+	struct retries *retries;         /* threads that were told ESTALE and will come back */
+	struct speculation *speculation; /* threads that replace one row after the other */
+	struct reasons *reasons;         /* why something was refused */
+	struct unsaved *unsaved;         /* refused bytes that the store could not take */
+	struct handles *handles;         /* all that is open */
+	struct open_quota *open_quota;   /* how much that is, and may be */
+	struct locks *locks;             /* flock(2), fcntl(2) */
 	struct notifier *notifier;
 	struct syncs *syncs;     /* fsync(2) */
 	struct waiters *waiters; /* requests that wait for a message */

@@ -8,7 +8,7 @@
 #include "fs/requests/kinds.h"
 #include "fs/requests/refusal.h"
 #include "fs/tree/trash_dir.h"
-#include "fs/write/habits.h"
+#include "fs/write/speculation.h"
 #include "service/tree/tree.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ void item_attributes(struct fuse_call *c, struct node *n)
 	reply_item(c, &n->item, true);
 }
 
-/* The row below a guess.  False: the request is answered. */
+/* Finds the row of a node that a lookup gave speculatively.  False: the request is answered. */
 static bool find_row(struct fuse_call *c, struct node *n)
 {
 	enum err e = store_get(c->fs->store, NULL, nid_id(n->nid), WANT_ATTRS, &n->item);
@@ -114,7 +114,7 @@ static bool find_row(struct fuse_call *c, struct node *n)
 	return e == ERR_OK;
 }
 
-void guess_attributes(struct fuse_call *c, struct node *n)
+void speculative_attributes(struct fuse_call *c, struct node *n)
 {
 	if (find_row(c, n))
 		reply_item(c, &n->item, false);
@@ -270,10 +270,10 @@ void item_set(struct fuse_call *c, struct node *n, const struct stat *st, int to
 	item_fini(&now);
 }
 
-/* The guess was wrong. */
-void guess_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
+/* The thread sets attributes, so the speculation was wrong. */
+void speculative_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set)
 {
-	habits_forget(c->fs->habits, call_thread(c));
+	speculation_stop(c->fs->speculation, call_thread(c));
 	retries_clear(c->fs, c->fs->retries, call_thread(c));
 	if (find_row(c, n))
 		item_set(c, n, st, to_set);

@@ -101,7 +101,7 @@ static void file_open(struct fuse_call *c, struct node *n, struct fuse_file_info
 		reply_err(c, refuse_in_trash(&c->detail));
 		return;
 	}
-	open_ends_habit(c, fi);
+	open_ends_speculation(c, fi);
 	if (cuts && handles_of_file(c->fs, n->nid) && cut_behind_writes(c, file, fi))
 		return;
 	if (!cuts || cut_file(c, file->id))

@@ -51,8 +51,8 @@ static inline bool writes_directly(const struct fuse_file_info *fi)
 {
 	return (fi->flags & O_ACCMODE) == O_WRONLY;
 }
-/* A thread that opens to read does not overwrite one row after the other (fs/write/habits.h). */
-void open_ends_habit(const struct fuse_call *c, const struct fuse_file_info *fi);
+/* A thread that opens to read does not overwrite one row after the other (fs/write/speculation.h). */
+void open_ends_speculation(const struct fuse_call *c, const struct fuse_file_info *fi);
 /* The kernel may have given up on the request: then no release follows. */
 void reply_open(struct fuse_call *c, struct handle *h, struct fuse_file_info *fi);
 /* The partition of a row is over its throttle limit (service/core/heat.h). */
@@ -81,8 +81,8 @@ void item_set(struct fuse_call *c, struct node *n, const struct stat *st, int to
 void old_attributes(struct fuse_call *c, struct node *n);
 void old_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set);
 /* The same by the node of a staged write that nobody has opened yet: of the row below it. */
-void guess_attributes(struct fuse_call *c, struct node *n);
-void guess_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set);
+void speculative_attributes(struct fuse_call *c, struct node *n);
+void speculative_set(struct fuse_call *c, struct node *n, const struct stat *st, int to_set);
 
 /* By lookup.c, create.c, name.c, attr.c, statx.c and xattr.c: KIND_DIR's methods by a node's
  * number. */

@@ -5,9 +5,9 @@
 #include "fs/core/nid.h"
 #include "fs/requests/kinds.h"
 #include "fs/tree/attr.h"
-#include "fs/write/habits.h"
 #include "fs/write/look.h"
 #include "fs/write/retries.h"
+#include "fs/write/speculation.h"
 
 /* A control file, or .rowfs: its name means the same for as long as its directory is; its
  * mode moves with the directory's. */
@@ -35,8 +35,9 @@ static void reply_missing(struct fuse_call *c, const struct resolved_name *t)
 	reply_no_entry(c);
 }
 
-/* Takes over *t and *item.  guess: nothing was refused before. */
-static void give_stage(struct fuse_call *c, struct resolved_name *t, struct item *item, bool guess)
+/* Takes over *t and *item.  speculative: no open was refused before. */
+static void give_stage(
+	struct fuse_call *c, struct resolved_name *t, struct item *item, bool speculative)
 {
 	struct fs *fs = c->fs;
 	struct stage *s = NULL;
@@ -47,7 +48,7 @@ static void give_stage(struct fuse_call *c, struct resolved_name *t, struct item
 		reply_err(c, e);
 		return;
 	}
-	stages_add(fs->stages, s, guess ? call_thread(c) : 0);
+	stages_add(fs->stages, s, speculative ? call_thread(c) : 0);
 	/* A listing under way may still link a committed node to the name; one that begins from
 	 * now on exposes what is in the table. */
 	if (idset_count(fs->open_dirs, dir_id) > 0)
@@ -87,29 +88,30 @@ static void lookup_for_writing(struct fuse_call *c, struct resolved_name *t, str
 			reply_err(c, e);
 		return;
 	}
-	/* In the place of one that was a guess, it is one. */
-	bool guess = given != NULL && retries_guessed(fs->retries, call_thread(c), given);
-	give_stage(c, t, &item, guess);
+	/* It replaces a speculative one, so it is speculative too. */
+	bool speculative =
+		given != NULL && retries_is_speculative(fs->retries, call_thread(c), given);
+	give_stage(c, t, &item, speculative);
 }
 
 /* A thread that overwrites one row after the other: it is not waited for its open to be refused.
  * True: it was answered. */
-static bool lookup_by_habit(struct fuse_call *c, struct resolved_name *t)
+static bool lookup_speculatively(struct fuse_call *c, struct resolved_name *t)
 {
 	struct fs *fs = c->fs;
 	struct item item = { 0 };
 	pid_t tid = call_thread(c);
-	if (t->dir.kind != ITEM_PARTITION || !habits_guess(fs->habits, tid))
+	if (t->dir.kind != ITEM_PARTITION || !speculation_is_due(fs->speculation, tid))
 		return false;
 	enum err e = resolved_name_item(fs->store, t, WANT_ATTRS, &item);
 	bool row = e == ERR_OK && item.kind == ITEM_ROW;
-	bool guess = row && retries_guess(fs, fs->retries, tid, t->dir.id, t->name);
-	if (guess)
+	bool speculative = row && retries_speculate(fs, fs->retries, tid, t->dir.id, t->name);
+	if (speculative)
 		give_stage(c, t, &item, true);
 	else if (row)
-		habits_forget(fs->habits, tid);
+		speculation_stop(fs->speculation, tid);
 	item_fini(&item);
-	return guess;
+	return speculative;
 }
 
 /* An empty row keeps its node when another machine gives it a document. */
@@ -160,7 +162,7 @@ void item_lookup(struct fuse_call *c, uint64_t dir, const char *name)
 		resolved_name_fini(&t);
 		return;
 	}
-	if (t.row_name && lookup_by_habit(c, &t)) {
+	if (t.row_name && lookup_speculatively(c, &t)) {
 		resolved_name_fini(&t);
 		return;
 	}

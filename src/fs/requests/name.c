@@ -9,8 +9,8 @@
 #include "fs/tree/attr.h"
 #include "fs/tree/facts.h"
 #include "fs/tree/trash_dir.h"
-#include "fs/write/habits.h"
 #include "fs/write/look.h"
+#include "fs/write/speculation.h"
 #include "service/change/adoption.h"
 #include "service/core/admission.h"
 #include "service/tree/tree.h"
@@ -154,7 +154,7 @@ void item_unlink(struct fuse_call *c, uint64_t dir, const char *name)
 	enum err e = find_and_unlink(c->fs, dir, name, &t, &item, &c->detail);
 	if (e == ERR_OK)
 		trash_dir_left(c->fs->trash, &item);
-	if (habits_forget_guess(c->fs->habits, call_thread(c)) && e == ERR_OK)
+	if (speculation_take(c->fs->speculation, call_thread(c)) && e == ERR_OK)
 		notify_attributes(c->fs->notifier, nid_of(&item));
 	reply_err(c, e);
 	item_fini(&item);
@@ -447,7 +447,7 @@ void item_rename(struct fuse_call *c, uint64_t dir, const char *name, uint64_t t
 		return;
 	}
 	enum err e = prepare_and_perform(c->fs, r, dir, name, to, to_name, flags, &c->detail);
-	if (habits_forget_guess(c->fs->habits, call_thread(c)) && e == ERR_OK) {
+	if (speculation_take(c->fs->speculation, call_thread(c)) && e == ERR_OK) {
 		notify_attributes(c->fs->notifier, nid_of(&r->item));
 		if (r->replaced.kind != ITEM_NONE)
 			notify_attributes(c->fs->notifier, nid_of(&r->replaced));

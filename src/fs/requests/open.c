@@ -2,7 +2,7 @@
  * open, and the close that comes last: what they do is up to the node's kind (fs/requests/kinds.h). */
 #include "fs/requests/kinds.h"
 #include "fs/tree/locks.h"
-#include "fs/write/habits.h"
+#include "fs/write/speculation.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,10 +37,10 @@ enum retry_what open_what(const struct fuse_file_info *fi)
 	return open_writes(fi) ? RETRY_WRITE : RETRY_READ;
 }
 
-void open_ends_habit(const struct fuse_call *c, const struct fuse_file_info *fi)
+void open_ends_speculation(const struct fuse_call *c, const struct fuse_file_info *fi)
 {
 	if (!open_writes(fi))
-		habits_forget(c->fs->habits, call_thread(c));
+		speculation_stop(c->fs->speculation, call_thread(c));
 }
 
 struct handle *open_handle(

@@ -68,7 +68,7 @@ static void row_open(struct fuse_call *c, struct node *n, struct fuse_file_info 
 		send_writer(c, n, &n->item);
 		return;
 	}
-	open_ends_habit(c, fi);
+	open_ends_speculation(c, fi);
 	n->content = NULL;
 	if (content != NULL || contents_put(c->fs->contents, &n->item, &content) == ERR_OK)
 		open_content(c, content, fi);
@@ -80,7 +80,7 @@ static void old_open(struct fuse_call *c, struct node *n, struct fuse_file_info 
 {
 	const struct item *now = node_item(n);
 	const struct content *content = NULL;
-	open_ends_habit(c, fi);
+	open_ends_speculation(c, fi);
 	if (!open_writes(fi)) {
 		content = old_version(c, n->nid, now, RETRY_READ);
 	} else {

@@ -6,7 +6,7 @@
 #include "fs/cache/notify.h"
 #include "fs/requests/kinds.h"
 #include "fs/requests/syncs.h"
-#include "fs/write/habits.h"
+#include "fs/write/speculation.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void open_stage(struct fuse_call *c, struct stage *s, struct fuse_file_in
 	fi->direct_io = writes_directly(fi);
 	stage_opened(c->fs, s, fuse_req_ctx(c->req)->uid, (fi->flags & O_TRUNC) != 0);
 	if (open_writes(fi) && s->is.name == NAME_ITEM)
-		habits_overwrote(c->fs->habits, h->opener);
+		speculation_overwrote(c->fs->speculation, h->opener);
 	retries_clear(c->fs, c->fs->retries, h->opener);
 	reply_open(c, h, fi);
 }
@@ -46,7 +46,7 @@ static bool is_loaded(struct fuse_call *c, struct stage *s, const struct fuse_fi
 
 /* A look-up gave this thread the stage, or somebody has it open and the thread comes by a link in
  * /proc/self/fd.  All others look again: the stage has gone, is another thread's, was given to a
- * reader by a guess, or holds what the row was before. */
+ * reader speculatively, or holds what the row was before. */
 static void staged_open(struct fuse_call *c, struct node *n, struct fuse_file_info *fi)
 {
 	struct fs *fs = c->fs;
@@ -54,9 +54,9 @@ static void staged_open(struct fuse_call *c, struct node *n, struct fuse_file_in
 	pid_t tid = call_thread(c);
 	enum retry_state state = RETRY_NONE;
 	bool own = s != NULL && retries_expects(fs->retries, tid, s);
-	bool guessed = own && !open_writes(fi) && retries_guessed(fs->retries, tid, s);
-	open_ends_habit(c, fi);
-	bool opens = own && !guessed && is_loaded(c, s, fi);
+	bool speculative = own && !open_writes(fi) && retries_is_speculative(fs->retries, tid, s);
+	open_ends_speculation(c, fi);
+	bool opens = own && !speculative && is_loaded(c, s, fi);
 	if (!opens) {
 		state = retries_refuse(fs, fs->retries, tid, n->nid, NULL, open_what(fi));
 		opens = state == RETRY_LINK && s != NULL && stage_is_open(s) && is_loaded(c, s, fi);
@@ -72,7 +72,7 @@ static void staged_open(struct fuse_call *c, struct node *n, struct fuse_file_in
 
 /* ---- attributes ---- */
 
-/* A guess stands for the row until it is opened (fs/write/habits.h). */
+/* A speculative node stands for the row until a thread opens it (fs/write/speculation.h). */
 static bool stands_for_row(const struct node *n)
 {
 	return nid_is_staged_row(n->nid) && !stage_is_open(n->stage);
@@ -96,7 +96,7 @@ static void staged_attributes(struct fuse_call *c, struct node *n)
 	if (!may_ask(c, n))
 		return;
 	if (stands_for_row(n)) {
-		guess_attributes(c, n);
+		speculative_attributes(c, n);
 		return;
 	}
 	stage_look(c->fs->store, n->stage);
@@ -130,7 +130,7 @@ static void staged_set(struct fuse_call *c, struct node *n, const struct stat *s
 	if (!may_ask(c, n))
 		return;
 	if (stands_for_row(n))
-		guess_set(c, n, st, to_set);
+		speculative_set(c, n, st, to_set);
 	else
 		set_on_stage(c, n->stage, st, to_set);
 }

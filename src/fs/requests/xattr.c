@@ -82,7 +82,7 @@ const char *xattr_behind_prefix(const char *name)
 	return name + sizeof(PREFIX) - 1;
 }
 
-/* A writer's document.  One that nobody has open was given by a guess (fs/write/habits.h): its node stands
+/* A writer's document.  One that nobody has open was given speculatively (fs/write/speculation.h): its node stands
  * for the row. */
 static struct stage *stage_of(struct fs *fs, uint64_t nid)
 {

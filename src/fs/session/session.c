@@ -35,8 +35,8 @@
 #include "fs/virtual/dir_control.h"
 #include "fs/virtual/snapshot.h"
 #include "fs/virtual/stats.h"
-#include "fs/write/habits.h"
 #include "fs/write/retries.h"
+#include "fs/write/speculation.h"
 #include "service/tree/tree.h"
 
 #include <errno.h>
@@ -189,7 +189,7 @@ static bool make_parts(struct fs *fs)
 	fs->ahead = ahead_new();
 	fs->stages = stages_new();
 	fs->retries = retries_new();
-	fs->habits = habits_new();
+	fs->speculation = speculation_new();
 	fs->reasons = reasons_new();
 	fs->unsaved = unsaved_new();
 	fs->kinds = kinds;
@@ -210,7 +210,7 @@ static bool make_parts(struct fs *fs)
 	fs->blobs = blob_room_new();
 	fs->syncs = syncs_new();
 	return fs->contents != NULL && fs->ahead != NULL && fs->stages != NULL &&
-		fs->retries != NULL && fs->habits != NULL && fs->reasons != NULL &&
+		fs->retries != NULL && fs->speculation != NULL && fs->reasons != NULL &&
 		fs->unsaved != NULL && fs->handles != NULL && fs->locks != NULL &&
 		fs->open_files != NULL && fs->leaving != NULL && fs->resizing != NULL &&
 		fs->open_dirs != NULL && fs->seen != NULL && fs->in_sets != NULL &&
@@ -342,7 +342,7 @@ void fs_free(struct fs *fs)
 		fuse_session_unmount(fs->session);
 	if (fs->session != NULL)
 		fuse_session_destroy(fs->session);
-	habits_free(fs->habits);
+	speculation_free(fs->speculation);
 	told_free(fs->told);
 	ahead_free(fs->ahead);
 	contents_free(fs->contents);

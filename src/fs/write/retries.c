@@ -17,8 +17,8 @@ struct retry {
 	pid_t tid; /* 0: free */
 	enum retry_what what;
 	bool missed; /* the last look-up of the name found nothing */
-	/* Look-ups that the stage was given for by a guess; 0: none, its open was refused. */
-	unsigned guessed;
+	/* Lookups that were given the stage speculatively; 0: none, its open was refused. */
+	unsigned lookups;
 	uint64_t nid, born_us;
 	uint64_t found;  /* the node that its look-up of the name gave it; 0: none yet */
 	uint64_t dir_id; /* of the name that the thread looks up again; 0: it has looked none up */
@@ -149,7 +149,7 @@ static enum retry_state ends_walk(
 	const struct retry *retry, uint64_t nid, const struct item *item, enum retry_what what)
 {
 	char name[COMPONENT_MAX];
-	if (retry == NULL || retry->missed || retry->guessed != 0 || retry->stage != NULL ||
+	if (retry == NULL || retry->missed || retry->lookups != 0 || retry->stage != NULL ||
 		what > retry->what || (what == RETRY_STAT && retry->what != RETRY_STAT))
 		return RETRY_NONE;
 	if (retry->dir_id == 0)
@@ -184,25 +184,26 @@ enum retry_state retries_refuse(struct fs *fs, struct retries *n, pid_t tid, uin
 	return state;
 }
 
-/* A staged write that was given by a guess and not opened at once: tools look at a file before they
+/* A staged write that was given speculatively and not opened at once: tools look at a file before they
  * write it.  A thread that looks more often does something else. */
-#define GUESS_LOOKUPS 4
+#define SPECULATIVE_LOOKUPS 4
 
-bool retries_guess(struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id, struct span name)
+bool retries_speculate(
+	struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id, struct span name)
 {
 	struct stage *dropped = NULL, *expired[EXPIRE_MAX];
 	mutex_lock(&n->lock);
 	size_t nexpired = expire(n, tid, expired);
 	struct retry *retry = find_retry(n, tid);
 	bool made = retry == NULL;
-	if (made || retry->guessed != 0) {
+	if (made || retry->lookups != 0) {
 		retry = made ? retry_for(n, tid) : retry;
 		dropped = clear(n, retry);
 	}
 	if (made) {
 		set_retry(retry, tid, 0, RETRY_WRITE);
 		learn_name(retry, dir_id, name);
-		retry->guessed = 1;
+		retry->lookups = 1;
 		atomic_fetch_add(&n->live, 1);
 	}
 	mutex_unlock(&n->lock);
@@ -212,15 +213,15 @@ bool retries_guess(struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id,
 	return made;
 }
 
-bool retries_guessed(struct retries *n, pid_t tid, const struct stage *s)
+bool retries_is_speculative(struct retries *n, pid_t tid, const struct stage *s)
 {
 	if (atomic_load(&n->live) == 0)
 		return false;
 	mutex_lock(&n->lock);
 	const struct retry *retry = find_retry(n, tid);
-	bool guessed = retry != NULL && retry->guessed != 0 && retry->stage == s;
+	bool speculative = retry != NULL && retry->lookups != 0 && retry->stage == s;
 	mutex_unlock(&n->lock);
-	return guessed;
+	return speculative;
 }
 
 bool retries_wants_stage(struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id,
@@ -241,8 +242,8 @@ bool retries_wants_stage(struct fs *fs, struct retries *n, pid_t tid, uint64_t d
 		retry->missed = false; /* until retries_missed() says so */
 	}
 	bool wants = retry != NULL && retry->what == RETRY_WRITE && is_for(retry, dir_id, name);
-	if (wants && retry->guessed != 0)
-		wants = retry->guessed++ < GUESS_LOOKUPS;
+	if (wants && retry->lookups != 0)
+		wants = retry->lookups++ < SPECULATIVE_LOOKUPS;
 	*ret_stage =
 		wants && retry->stage != NULL ? stages_get(fs->stages, retry->stage->nid) : NULL;
 	mutex_unlock(&n->lock);

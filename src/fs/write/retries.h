@@ -40,12 +40,13 @@ void retries_found(struct retries *n, pid_t tid, uint64_t dir_id, struct span na
  * this one from now on. */
 bool retries_wants_stage(struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id,
 	struct span name, struct stage **ret_stage);
-/* Nothing was refused, but the thread may come back to write (fs/write/habits.h): its look-up of this
- * name is given a stage.  False: not now, it has a retry; if that was a guess as well, which it did
- * not follow, that has gone. */
-bool retries_guess(struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id, struct span name);
-/* Whether the thread was given this stage by a guess. */
-bool retries_guessed(struct retries *n, pid_t tid, const struct stage *s);
+/* Nothing was refused, but the thread may come back to write (fs/write/speculation.h): its look-up of this
+ * name is given a stage.  False: the thread has a retry.  A speculative retry, which it
+ * did not follow, is dropped. */
+bool retries_speculate(
+	struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id, struct span name);
+/* Whether the thread was given this stage speculatively. */
+bool retries_is_speculative(struct retries *n, pid_t tid, const struct stage *s);
 /* Takes over one reference of the stage. */
 void retries_set_stage(struct fs *fs, struct retries *n, pid_t tid, struct stage *s);
 void retries_clear(struct fs *fs, struct retries *n, pid_t tid);

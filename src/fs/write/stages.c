@@ -71,8 +71,8 @@ static struct stage *find_stage(struct stages *t, uint64_t nid)
 	return s;
 }
 
-#define GUESSES_AT_ONCE 16
-/* Staged writes of a row that one thread is given by guesses have the same node, one after the
+#define SPECULATIONS_AT_ONCE 16
+/* Staged writes of a row that one thread is given speculatively have the same node, one after the
  * other, as long as nobody was given another node under the name.  If the kernel still has that
  * node there, its look-up is right.  If another look-up came in between, the node must differ: the
  * kernel would keep what that one found, and nobody would tell it of the commit. */
@@ -82,7 +82,7 @@ static uint64_t new_node(struct stages *t, const struct stage *s, size_t bucket,
 		uint64_t which = mix(mix(mix(0, (uint64_t)tid), atomic_load(&t->given[bucket])),
 			atomic_load(&t->given_any));
 		/* The one before may be open: then a node beside it, that tells the row too. */
-		for (unsigned i = 0; i < GUESSES_AT_ONCE; i++) {
+		for (unsigned i = 0; i < SPECULATIONS_AT_ONCE; i++) {
 			uint64_t nid = nid_make_staged(s->base.id, which + i);
 			if (find_stage(t, nid) == NULL)
 				return nid;

@@ -2,7 +2,7 @@
  * The table of all stages, by name and by node.
  *
  * A writer's stage has a node that no other look-up is given.  A thread that overwrites one row
- * after the other is given a stage at its look-up (fs/write/habits.h). */
+ * after the other is given a stage at its look-up (fs/write/speculation.h). */
 #ifndef FS_WRITE_STAGES_H
 #define FS_WRITE_STAGES_H
 
@@ -14,7 +14,7 @@ void stages_free(struct fs *fs, struct stages *t); /* the handles are gone alrea
 
 /* Gives the stage a node and one reference.  Without references it goes, whatever the kernel
  * still remembers: its name has no lifetime there, so every use looks the name up again.
- * tid: the thread that is given it by a guess (fs/write/habits.h), or 0. */
+ * tid: the thread that is given it speculatively (fs/write/speculation.h), or 0. */
 void stages_add(struct stages *t, struct stage *s, pid_t tid);
 /* Somebody holds a node of a stage that has gone: it is not given to another one. */
 void stages_held(struct stages *t);

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from rest_client import ACCOUNT, Client, ok
-from test_habits import O_PATH, doc, elsewhere, learn, overwrite, read, rows  # noqa: F401
+from test_speculation import O_PATH, doc, elsewhere, learn, overwrite, read, rows  # noqa: F401
 from tools import FORCE_SYNC, closes_are_known, get, put, raises, sh, statx, xattr
 
 ETAG = "user.rowfs.etag"
@@ -133,7 +133,7 @@ def test_U7_a_descriptor_without_an_open_of_an_ordinary_file(part):
 
 
 def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(mnt, rows):  # noqa: F811
-    """Its node was given by a guess, and is nobody else's."""
+    """Its node was given speculatively, and is nobody else's."""
     learn(rows)
     fd = os.open(rows[0], O_PATH)
     for n in range(3):
@@ -187,7 +187,7 @@ def test_U7_a_shell_reads_by_number_what_it_opened_before_a_change(part):
 
 
 def test_W9_a_row_is_not_emptied_by_name_by_who_has_it_open(rows):  # noqa: F811
-    """Nor by a thread whose look-up is answered by a guess, though the one before is open."""
+    """Nor by a thread whose look-up is speculative, though the one before is open."""
     learn(rows)
     fd = os.open(rows[0], os.O_RDWR)
     for size in (0, 3):

@@ -392,7 +392,7 @@ def test_W1_a_descriptor_kept_by_path_is_not_another_thread_s_writer(rows):
     os.close(held)
 
 
-def test_A4_a_stat_by_habit_tells_attributes_set_meanwhile(rows):
+def test_A4_a_stat_after_a_speculative_lookup_tells_attributes_set_meanwhile(rows):
     path = rows[0]
     fd = elsewhere(lambda: os.open(path, os.O_RDWR))
     learn(rows)

@@ -661,6 +661,47 @@ TEST(clear_removes_what_was_there_and_delete_all)
 	clock_set_source(NULL);
 }
 
+struct late_put {
+	struct world *w;
+	int64_t version;
+};
+
+/* A put that took its version before the queue changed last. */
+static enum err put_late(void *arg, const struct collection *q)
+{
+	struct late_put *p = arg;
+	struct message_draft d;
+	MUST(message_prepare(p->w->service, q->id, SPAN_LIT("late"), 0, 100, &d, NULL) == ERR_OK);
+	d.change.version = p->version;
+	MUST(store_apply(service_store(p->w->service), &d.change, 1, false, NULL) == ERR_OK);
+	changes_fini(&d.change, 1);
+	return ERR_OK;
+}
+
+TEST(a_queue_that_is_removed_while_empty_loses_no_message_that_is_put_meanwhile)
+{
+	clock_begin();
+	OVER_ALL(w)
+	{
+		struct late_put p = { .w = &w, .version = service_next_version(w.service) };
+		put(&w, "x", 0, 100);
+		CHECK_ERR(queue_clear(w.service, ORIGIN_REST, w.queue, NULL), ERR_OK);
+		CHECK_ERR(collection_delete(w.service, ORIGIN_MOUNT, &collection_queue, w.queue,
+				  put_late, &p, true, NULL),
+			ERR_NOT_EMPTY);
+		CHECK_EQ_STR(peek(&w, 9).text[0], "late");
+		CHECK_ERR(
+			queue_delete_empty(w.service, ORIGIN_MOUNT, w.queue, NULL), ERR_NOT_EMPTY);
+		seconds_pass(101); /* it has expired */
+		CHECK_ERR(queue_delete_empty(w.service, ORIGIN_MOUNT, w.queue, NULL), ERR_OK);
+		CHECK_ERR(queue_delete_empty(w.service, ORIGIN_MOUNT, w.queue, NULL),
+			ERR_QUEUE_NOT_FOUND);
+		bool created;
+		CHECK_ERR(create(&w, "jobs", "", &created), ERR_OK);
+	}
+	clock_set_source(NULL);
+}
+
 /* ---- restart ---- */
 
 TEST(messages_survive_a_restart_with_their_receipts_and_with_the_clock_set_back)
@@ -1117,6 +1158,7 @@ RUN_TESTS(T(a_message_is_put_taken_and_deleted),
 	T(metadata_and_policies_are_replaced_one_by_one),
 	T(queues_are_listed_by_name_prefix_and_page_and_no_table_is_among_them),
 	T(clear_removes_what_was_there_and_delete_all),
+	T(a_queue_that_is_removed_while_empty_loses_no_message_that_is_put_meanwhile),
 	T(messages_survive_a_restart_with_their_receipts_and_with_the_clock_set_back),
 	T(of_a_damaged_store_all_messages_on_sound_pages_are_salvaged),
 	T(a_subscriber_is_told_of_every_message_that_comes_moves_and_goes),

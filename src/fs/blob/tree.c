@@ -95,11 +95,6 @@ static enum err blobs_mkdir(struct fs *fs, uint64_t dir, struct span name,
 	return e == ERR_OK ? blob_container_entry(fs, id, ret) : e;
 }
 
-struct look {
-	struct service *service;
-	bool any;
-};
-
 static bool on_child(void *arg, const struct item *it)
 {
 	(void)it;
@@ -121,23 +116,14 @@ static enum err rmdir_root(struct fs *fs, uint64_t root)
 	return e;
 }
 
-static enum err check_empty(void *arg, const struct collection *c)
+static enum err check_lease(void *service, const struct collection *c)
 {
-	struct look *look = arg;
-	look->any = false;
-	enum err e = store_list(service_store(look->service), NULL, c->id, CLASS_BLOB,
-		(struct span){ 0 }, false, WANT_KEYS, on_child, &look->any);
-	if (e == ERR_OK)
-		e = look->any
-			? ERR_NOT_EMPTY
-			: lease_check_write(&c->lease, SPAN_LIT(""), service_now(look->service));
-	return e;
+	return lease_check_write(&c->lease, SPAN_LIT(""), service_now(service));
 }
 
 static enum err blobs_rmdir(
 	struct fs *fs, uint64_t dir, struct span name, const struct caller *call)
 {
-	struct look look = { .service = fs->service };
 	uint64_t id;
 	if (!is_root(dir))
 		return blob_rmdir(fs, dir, name, call);
@@ -146,8 +132,8 @@ static enum err blobs_rmdir(
 	enum err e = find_container(fs, dir, name, &id);
 	if (e != ERR_OK)
 		return e;
-	e = collection_delete(fs->service, ORIGIN_MOUNT, &collection_container, id, check_empty,
-		&look, true, call->detail);
+	e = collection_delete(fs->service, ORIGIN_MOUNT, &collection_container, id, check_lease,
+		fs->service, true, call->detail);
 	return e == ERR_CONTAINER_NOT_FOUND ? ERR_NOT_FOUND : e;
 }
 

@@ -297,7 +297,7 @@ struct removal {
 	enum origin origin;
 	collection_check_fn check;
 	void *arg;
-	bool check_content;
+	bool only_empty;
 	struct err_detail *detail;
 };
 
@@ -305,11 +305,10 @@ static enum err remove_one(void *arg, const struct collection_type *t, struct co
 {
 	const struct removal *w = arg;
 	struct change removal = { .op = CHANGE_DELETE,
-		.flags = CHANGE_RECURSIVE,
+		.flags = w->only_empty ? 0 : CHANGE_RECURSIVE,
 		.at = place_of(t, c->item.parent, c->item.key),
-		/* Each member that comes or goes gives the collection another version. */
-		.cond = w->check_content ? COND_VERSION : COND_ID,
-		.cond_version = w->check_content ? c->item.version : (int64_t)c->id,
+		.cond = COND_ID,
+		.cond_version = (int64_t)c->id,
 		.attrs = ATTRS_UNSET };
 	enum err e = w->check != NULL ? w->check(w->arg, c) : ERR_OK;
 	if (e == ERR_OK)
@@ -319,9 +318,9 @@ static enum err remove_one(void *arg, const struct collection_type *t, struct co
 }
 
 enum err collection_delete(struct service *s, enum origin origin, const struct collection_type *t,
-	uint64_t id, collection_check_fn check, void *arg, bool check_content,
+	uint64_t id, collection_check_fn check, void *arg, bool only_empty,
 	struct err_detail *detail)
 {
-	struct removal w = { s, origin, check, arg, check_content, detail };
+	struct removal w = { s, origin, check, arg, only_empty, detail };
 	return change(s, t, id, remove_one, &w, detail);
 }

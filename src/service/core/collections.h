@@ -78,11 +78,10 @@ struct collection_edit {
 enum err collection_set(struct service *s, enum origin origin, const struct collection_type *t,
 	uint64_t id, const struct collection_edit *to, int64_t *ret_etag,
 	struct err_detail *detail);
-/* Deletes a collection with all that it holds; the name is free at once.  check may be NULL.
- * check_content: the check is also about what the collection holds, so nothing may come or go between
- * the check and the deletion.  The errors of collection_set(). */
+/* Deletes a collection with all that it holds; the name is free at once.  check may be NULL.  only_empty:
+ * ERR_NOT_EMPTY if it holds anything at that moment.  The errors of collection_set(). */
 enum err collection_delete(struct service *s, enum origin origin, const struct collection_type *t,
-	uint64_t id, collection_check_fn check, void *arg, bool check_content,
+	uint64_t id, collection_check_fn check, void *arg, bool only_empty,
 	struct err_detail *detail);
 
 /* For a check: returns what is wrong with the item of a collection, with its body; NULL: nothing. */

@@ -94,6 +94,9 @@ enum err message_delete(struct service *s, enum origin origin, uint64_t queue_id
 /* Deletes all messages that are there when it begins, in several commits.  ERR_QUEUE_NOT_FOUND. */
 enum err queue_clear(
 	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail);
+/* Deletes those that have expired.  The errors of queue_clear(). */
+enum err queue_clear_expired(
+	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail);
 
 /* Sets *ret to the time at which the first message of the queue is, was or becomes visible; INT64_MAX
  * if there is none. */

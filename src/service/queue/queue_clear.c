@@ -12,7 +12,8 @@
 struct sweep {
 	struct service *service;
 	uint64_t queue;
-	int64_t until; /* messages inserted later stay */
+	int64_t until;   /* messages inserted later stay */
+	int64_t expired; /* and those that expire later */
 	size_t n;
 	char (*keys)[MESSAGE_KEY_CHARS];
 	bool lost; /* a message was taken meanwhile, and may stand before this place now */
@@ -22,7 +23,8 @@ static bool on_swept(void *arg, const struct item *it)
 {
 	struct sweep *w = arg;
 	struct message_key key;
-	if (message_key_read(it->key, &key) && key.inserted <= w->until)
+	if (message_key_read(it->key, &key) && key.inserted <= w->until &&
+		key.expires <= w->expired)
 		memcpy(w->keys[w->n++], it->key.p, MESSAGE_KEY_CHARS);
 	return w->n < CLEAR_AT_ONCE;
 }
@@ -76,12 +78,15 @@ static enum err sweep_once(
 	return e;
 }
 
-enum err queue_clear(
-	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
+static enum err clear(struct service *s, enum origin origin, uint64_t queue_id, int64_t expired,
+	struct err_detail *detail)
 {
 	struct err_detail scratch = { 0 };
 	struct item queue = { 0 };
-	struct sweep w = { .service = s, .queue = queue_id, .until = service_next_version(s) };
+	struct sweep w = { .service = s,
+		.queue = queue_id,
+		.until = service_next_version(s),
+		.expired = expired };
 	enum err e = store_get(service_store(s), NULL, queue_id, WANT_ATTRS, &queue);
 	if (e == ERR_NOT_FOUND || (e == ERR_OK && queue.kind != ITEM_QUEUE))
 		e = ERR_QUEUE_NOT_FOUND;
@@ -99,4 +104,16 @@ enum err queue_clear(
 	free(changes);
 	free(w.keys);
 	return e;
+}
+
+enum err queue_clear(
+	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
+{
+	return clear(s, origin, queue_id, INT64_MAX, detail);
+}
+
+enum err queue_clear_expired(
+	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
+{
+	return clear(s, origin, queue_id, service_now(s), detail);
 }

@@ -2,6 +2,7 @@
 #include "service/queue/queues.h"
 
 #include "service/queue/message_name.h"
+#include "service/queue/messages.h"
 
 enum err queue_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,
 	struct span metadata, bool *ret_created, struct err_detail *detail)
@@ -18,7 +19,6 @@ enum err queue_create(struct service *s, enum origin origin, uint64_t account_id
 }
 
 struct look {
-	struct service *service;
 	int64_t now;
 	bool live;
 };
@@ -31,18 +31,18 @@ static bool on_message(void *arg, const struct item *it)
 	return !look->live;
 }
 
-static enum err check_empty(void *arg, const struct collection *q)
-{
-	struct look *look = arg;
-	enum err e = store_list(service_store(look->service), NULL, q->id, CLASS_QUEUE,
-		(struct span){ 0 }, false, WANT_KEYS, on_message, look);
-	return e == ERR_OK && look->live ? ERR_NOT_EMPTY : e;
-}
-
 enum err queue_delete_empty(
 	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail)
 {
-	struct look look = { .service = s, .now = service_now(s) };
-	return collection_delete(
-		s, origin, &collection_queue, queue_id, check_empty, &look, true, detail);
+	struct look look = { .now = service_now(s) };
+	enum err e = store_list(service_store(s), NULL, queue_id, CLASS_QUEUE, (struct span){ 0 },
+		false, WANT_KEYS, on_message, &look);
+	if (e == ERR_OK && look.live)
+		return ERR_NOT_EMPTY;
+	if (e == ERR_OK)
+		e = queue_clear_expired(s, origin, queue_id, detail);
+	/* A message may be put meanwhile: the deletion itself refuses then. */
+	return e == ERR_OK ? collection_delete(s, origin, &collection_queue, queue_id, NULL, NULL,
+				     true, detail)
+			   : e;
 }

@@ -12,7 +12,7 @@
 enum err queue_create(struct service *s, enum origin origin, uint64_t account_id, struct span name,
 	struct span metadata, bool *ret_created, struct err_detail *detail);
 /* Deletes a queue that holds no message, not even an invisible one.  ERR_NOT_EMPTY.
- * ERR_QUEUE_NOT_FOUND.  ERR_THROTTLED: messages came and went faster every time. */
+ * ERR_QUEUE_NOT_FOUND. */
 enum err queue_delete_empty(
 	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail);
 

@@ -31,23 +31,27 @@ class Connection:
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.got = b""
+        self.got, self.head = bytearray(), None
 
     def answer(self):
         """The answer, once all of it has come."""
-        piece = self.socket.recv(65536)
+        piece = self.socket.recv(1 << 18)
         if not piece:
             raise ConnectionResetError("the server closed the connection")
         self.got += piece
-        head, end, body = self.got.partition(b"\r\n\r\n")
-        if not end:
+        if self.head is None:
+            end = self.got.find(b"\r\n\r\n")
+            if end < 0:
+                return None
+            self.head = bytes(self.got[:end])
+            del self.got[:end + 4]
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", self.head)
+        chunked = length is None and b"chunked" in self.head.lower()
+        if len(self.got) < (int(length[1]) if length else 0) or chunked and not self.got.endswith(b"0\r\n\r\n"):
             return None
-        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        chunked = length is None and b"chunked" in head.lower()
-        if len(body) < (int(length[1]) if length else 0) or chunked and not body.endswith(b"0\r\n\r\n"):
-            return None
-        self.got = b""
-        return int(head[9:12]), body
+        status, body = int(self.head[9:12]), bytes(self.got)
+        self.got, self.head = bytearray(), None
+        return status, body
 
 
 def run(name, connections, requests, status, pid, keep=None):

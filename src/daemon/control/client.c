@@ -28,7 +28,7 @@ int control_connect(const char *path, const struct stat *store, struct ucred *re
 	if (sock < 0)
 		return -1;
 	/* While its queue is full. */
-	signals_wait_answer("the process that serves '%s'", path);
+	signals_wait_answer(-1, "the process that serves '%s'", path);
 	bool connected = connect(sock, (struct sockaddr *)&address, n) == 0;
 	signals_go_on();
 	if (connected && trusted(sock, store, ret_server))
@@ -78,7 +78,7 @@ enum control_result control_call(int sock, const struct ucred *server, const cha
 	char first = CONTROL_TAKES;
 	int32_t code;
 	enum control_result result = CONTROL_NOT_TAKEN;
-	signals_wait_answer(whom, (int)server->pid, path);
+	signals_wait_answer(sock, whom, (int)server->pid, path);
 	/* A refused caller cannot send all, but still gets the reason. */
 	bool sent = send_all(sock, argc, argv, fds, nfds), heard = hear(sock, &first, 1);
 	if (heard && first == CONTROL_REFUSES) {

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,6 +26,7 @@ static struct {
 	struct mutex lock; /* guards the rest */
 	const char *command;
 	bool waits, at_work; /* somebody is waited for; who is at work */
+	int fd;              /* the answer comes here; -1: nobody knows */
 	char whom[512];
 	uint64_t since_us, signal_us;
 	bool told;
@@ -53,6 +55,13 @@ static NORETURN void end(void)
 	_exit(1);
 }
 
+/* The caller may not have come to read it. */
+static bool has_answered(void)
+{
+	struct pollfd p = { .fd = state.fd, .events = POLLIN };
+	return state.at_work || (state.fd >= 0 && poll(&p, 1, 0) > 0);
+}
+
 static void take(int number, uint64_t now)
 {
 	if (number > 0 && atomic_exchange(&cancelled, true))
@@ -62,7 +71,7 @@ static void take(int number, uint64_t now)
 	if (!state.waits)
 		return;
 	if (atomic_load(&cancelled)) {
-		if (!state.at_work || now - state.signal_us >= END_US)
+		if (!has_answered() || now - state.signal_us >= END_US)
 			end();
 		/* Again and again: it may just not have been in the call. */
 		pthread_kill(state.caller, WAKE);
@@ -129,7 +138,7 @@ bool signals_cancelled(void *unused)
 	return atomic_load(&cancelled);
 }
 
-static void PRINTF_LIKE(2, 0) wait_for(bool at_work, const char *fmt, va_list args)
+static void PRINTF_LIKE(3, 0) wait_for(int fd, bool at_work, const char *fmt, va_list args)
 {
 	mutex_lock(&state.lock);
 	(void)vsnprintf(state.whom, sizeof(state.whom), fmt, args);
@@ -137,28 +146,29 @@ static void PRINTF_LIKE(2, 0) wait_for(bool at_work, const char *fmt, va_list ar
 	if (!state.waits || state.at_work != at_work)
 		state.since_us = clock_mono_us();
 	state.waits = true;
+	state.fd = fd;
 	state.at_work = at_work;
 	mutex_unlock(&state.lock);
 }
 
-void signals_wait_answer(const char *fmt, ...)
+void signals_wait_answer(int fd, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
-	wait_for(false, fmt, args);
+	wait_for(fd, false, fmt, args);
 	va_end(args);
 }
 
 void signals_wait_file(const char *path)
 {
-	signals_wait_answer("'%s'", path);
+	signals_wait_answer(-1, "'%s'", path);
 }
 
 void signals_wait_end(const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
-	wait_for(true, fmt, args);
+	wait_for(-1, true, fmt, args);
 	va_end(args);
 }
 

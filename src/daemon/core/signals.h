@@ -20,8 +20,9 @@ bool signals_cancelled(void *unused);
 
 /* Until signals_go_on() this thread waits for somebody, whom the text names: "process 12".  A
  * signal ends the process at once, with exit code 1.  After three seconds a message says for whom
- * it waits.  Without signals_catch() nothing happens. */
-void signals_wait_answer(const char *fmt, ...) PRINTF_LIKE(1, 2);
+ * it waits.  fd: the answer comes there; once it is there, a signal does what signals_wait_end() says.
+ * -1: nobody can tell.  Without signals_catch() nothing happens. */
+void signals_wait_answer(int fd, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The same for a file, which may be in a mount. */
 void signals_wait_file(const char *path);
 /* As signals_wait_answer(), for somebody who is at work and ends soon after a signal: the process

@@ -4,6 +4,7 @@ A reader that applies the lines to a copy of the rows has the rows."""
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from conftest import ENV
 from rest_client import ACCOUNT, KEY, Client, ok
-from tools import on_terminal, put, renameat2
+from tools import need, on_terminal, put, renameat2
 
 RENAME_EXCHANGE = 2
 TABLE = f"{ACCOUNT}/Posts"
@@ -49,9 +50,9 @@ def posts(rowfs, rest_store):
 class Follower:
     """`rowfs watch --follow` as a worker has it."""
 
-    def __init__(self, rowfs, store, *options):
+    def __init__(self, rowfs, store, *options, before=()):
         self.proc = subprocess.Popen(
-            [str(rowfs.program), "watch", str(store), TABLE, "--follow", *options], env=ENV,
+            [*before, str(rowfs.program), "watch", str(store), TABLE, "--follow", *options], env=ENV,
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def line(self):
@@ -250,6 +251,20 @@ def test_a_signal_ends_a_follower_well(rowfs, posts, mount):
     with Follower(rowfs, posts, "--now") as follower:
         follower.line()
         follower.proc.send_signal(signal.SIGINT)
+        assert follower.proc.wait(60) == 0 and follower.proc.stderr.read() == b""
+
+
+def test_a_signal_ends_a_follower_well_that_has_not_read_the_answer_yet(rowfs, posts, mount):
+    """The first line is there before the follower reads that its request was taken."""
+    need("strace")
+    mount(posts)
+    slow = ["strace", "-qq", "-o/dev/null", "-etrace=recvfrom",
+            "-einject=recvfrom:delay_enter=2000000:when=1"]
+    with Follower(rowfs, posts, "--now", before=slow) as follower:
+        follower.line()
+        pid = follower.proc.pid
+        child = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text())
+        os.kill(child, signal.SIGINT)
         assert follower.proc.wait(60) == 0 and follower.proc.stderr.read() == b""
 
 

@@ -21,8 +21,7 @@ struct handling {
 	struct request_context context;
 	struct arena arena;
 	uint64_t since_us;
-	uint64_t *
-		limit; /* of rest_admit(), which looks at the head only; NULL: handle the request */
+	uint64_t *limit; /* rest_admit()'s: only the head is looked at; NULL: all */
 	bool has_secrets;
 	enum err unknown; /* why the account's existence is unknown; else ERR_OK */
 	enum err version; /* an error that is reported later */

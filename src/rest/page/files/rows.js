@@ -130,12 +130,22 @@ class Rows {
 		await this.showChange(change);
 	}
 
-	// Without a file in the trash the row is inserted anew.
+	// Without a file in the trash, or once the trash has dropped it, the row is inserted anew.
 	async undo({ row, before, file }) {
-		if (!file)
-			return this.apply(undoOf(before));
-		await rest.restore(this.route.account, this.route.name, row, file);
-		return this.showChange({ kind: "restore", row });
+		if (file && await this.restored(row, file))
+			return this.showChange({ kind: "restore", row });
+		return this.apply(undoOf(before));
+	}
+
+	async restored(row, file) {
+		try {
+			await rest.restore(this.route.account, this.route.name, row, file);
+			return true;
+		} catch (error) {
+			if (error.status === 404)
+				return false;
+			throw error;
+		}
 	}
 
 	focus({ kind, row }) {

@@ -111,10 +111,11 @@ static enum err put_and_delete(struct crossing *x, struct err_detail *why)
 	if (e != ERR_OK)
 		return e;
 	e = delete (x, why);
-	if (e == ERR_OK || (lost_race(e) && undo(x) == ERR_OK))
+	bool refused = err_errno(e) == EACCES;
+	if (e == ERR_OK || ((lost_race(e) || refused) && undo(x) == ERR_OK))
 		return e;
 	struct err_detail reason = *why;
-	return err_set(why, err_errno(e) == EACCES ? e : ERR_OUTCOME_UNKNOWN,
+	return err_set(why, refused ? e : ERR_OUTCOME_UNKNOWN,
 		"the row has its new name, and may still have the old one: %.200s",
 		err_message(e, &reason));
 }

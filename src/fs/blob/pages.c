@@ -126,7 +126,7 @@ static enum err write_at(struct fs *fs, const struct blob_pages *p,
 	if (e != ERR_OK)
 		return e;
 	w->etag = done.etag;
-	w->written = end > w->written ? end : w->written;
+	w->written = done.grew || end > w->written ? end : w->written;
 	if (done.grew && end % BLOB_PAGE_BYTES != 0)
 		w->filled = end + BLOB_PAGE_BYTES - end % BLOB_PAGE_BYTES;
 	return ERR_OK;
@@ -164,7 +164,8 @@ static enum err append_pages(struct fs *fs, const struct blob_pages *p, struct b
 		const struct blob_conditions only = { .match = b.record.etag };
 		uint64_t size = b.record.size;
 		e = write_at(fs, p, &only, w,
-			has_filled(w) && w->filled == size ? w->written : size, bytes, detail);
+			has_filled(w) && w->etag == b.record.etag ? w->written : size, bytes,
+			detail);
 		blob_info_fini(&b);
 	}
 	return e;

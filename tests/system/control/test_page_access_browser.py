@@ -75,6 +75,7 @@ def test_every_control_has_a_name_and_escape_leaves_a_dialog(browser, view, open
 
 def test_a_row_is_edited_by_keyboard_alone(browser):
     show(browser, "Tables")
+    browser.find("//*[contains(@class, 'row-key')]")
     browser.run("document.querySelector('.row-key').focus()")
     press(browser, "\ue007")
     browser.find("//dialog[@open]")

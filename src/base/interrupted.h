@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Whether somebody interrupted the program for which a thread works: what waits for long asks.  The mount
+ * A thread that waits for long asks here if somebody interrupted the program for which it works.  The mount
  * sets the function while a thread serves a request. */
 #ifndef BASE_INTERRUPTED_H
 #define BASE_INTERRUPTED_H

@@ -29,7 +29,7 @@ static enum err read_row(struct crossing *x)
 	return c->cond == COND_ID && (int64_t)x->row.id != c->cond_version ? ERR_GONE : ERR_OK;
 }
 
-/* Whether a row that the service has stands there. */
+/* Returns true if the service has a row there. */
 static bool replaces(const struct crossing *x)
 {
 	return x->to.there.kind == ITEM_ROW && !item_is_empty_row(&x->to.there);

@@ -7,8 +7,8 @@
 #include "cloudstore/core.h"
 
 /* Moves the row as the CHANGE_MOVE says, which is the only change of its set.  The row gets another id.  The put
- * depends on what the shadow has in the new place, the deletion on the row that was copied.  If the service
- * refuses the deletion, the put is undone.
+ * depends on what the shadow has in the new place, the deletion on the row that was copied.  If
+ * somebody has changed the row meanwhile, or the credential may not delete it, the put is undone.
  *
  * After a crash, and after ERR_OUTCOME_UNKNOWN, the row may be in both places; it is never in none.
  * Holds no lock; takes that of one partition after the other.  Other errors as of store_apply(). */

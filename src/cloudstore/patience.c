@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-/* The request loop has ten threads (fs/session/loop.c): two stay to read interruptions. */
+/* The request loop has ten threads (fs/session/loop.c).  Two stay to read interruptions, unless they wait
+ * for the lock of a row that one of the others has. */
 #define PATIENT_MAX 8
 #define WAIT_MS 200 /* doubles */
 #define WAIT_MAX_MS 5000
@@ -27,20 +28,35 @@ static void wait_uninterrupted(unsigned ms)
 		(void)nanosleep(&slice, NULL);
 }
 
-bool patience_again(struct patience *p, enum err *e)
+static bool may_wait(struct patience *p)
 {
-	struct cloudstore *s = p->s;
-	if (*e == ERR_OK || !p->away || !s->hard || interrupted_hook == NULL)
-		return false;
-	bool may_wait = atomic_fetch_add(&s->patient, 1) < PATIENT_MAX;
+	if (p->waits)
+		return true;
+	p->waits = atomic_fetch_add(&p->s->patient, 1) < PATIENT_MAX;
+	if (!p->waits)
+		atomic_fetch_sub(&p->s->patient, 1);
+	return p->waits;
+}
+
+static bool wait_and_go_on(struct patience *p, enum err *e)
+{
 	unsigned ms = WAIT_MS << (p->failed < 8 ? p->failed : 8);
 	may_block(BLOCK_SURE);
-	if (may_wait)
-		wait_uninterrupted(ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
-	atomic_fetch_sub(&s->patient, 1);
+	wait_uninterrupted(ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
 	p->failed++;
 	p->away = false;
-	if (may_wait && thread_interrupted())
+	if (thread_interrupted())
 		*e = ERR_CANCELLED;
-	return may_wait && *e != ERR_CANCELLED;
+	return *e != ERR_CANCELLED;
+}
+
+bool patience_again(struct patience *p, enum err *e)
+{
+	bool wants = *e != ERR_OK && p->away && p->s->hard && interrupted_hook != NULL;
+	bool again = wants && may_wait(p) && wait_and_go_on(p, e);
+	if (!again && p->waits) {
+		p->waits = false;
+		atomic_fetch_sub(&p->s->patient, 1);
+	}
+	return again;
 }

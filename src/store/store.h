@@ -334,7 +334,7 @@ struct store_info {
 
 /* One finding of check(); return false to stop. */
 typedef bool (*store_check_fn)(void *arg, const char *finding);
-/* What a check counts. */
+/* The units of a check's progress. */
 enum store_check_unit {
 	STORE_CHECK_PAGES, /* of the file; each is read about twice, and counts each time */
 	STORE_CHECK_ITEMS, /* each is compared with others several times, and counts each time */

@@ -77,7 +77,7 @@ static struct item_ref by_id(uint64_t id)
 	return (struct item_ref){ .id = id };
 }
 
-/* Whether this can be the version of the change that was made last. */
+/* Returns true if this can be the version of the change that was made last. */
 static bool is_last_version(const struct world *w, int64_t version)
 {
 	return w->lacks & CONTRACT_VERSIONS ? version == w->c.version : version == w->clock;

@@ -14,11 +14,11 @@ struct blob_pages {
 	uint64_t extent;
 };
 
-/* What one open file writes.  The kernel cuts a long write(2) anywhere, so only the last byte of all
+/* The writes of one open file.  The kernel cuts a long write(2) anywhere, so only the last byte of all
  * writes has to end a page. */
 struct blob_writer {
 	bool append;
-	uint64_t written; /* the highest end of a write */
+	uint64_t written; /* the end of its content, as far as it wrote it */
 	uint64_t filled;  /* the end of the last page that was filled with zeros as the blob grew */
 	int64_t etag;     /* of the blob after the last write */
 };

@@ -77,7 +77,7 @@ enum dir_control {
 	DIR_CONTROL_BLOBS_LAST = 31,
 };
 
-/* What the number of an indirect node id stands for. */
+/* The number of an indirect node id stands for these. */
 struct nid_indirect {
 	uint64_t id, high; /* of the generation: without its NID_GENERATION_BITS low bits */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Whether the client of the request that a thread works for was interrupted (base/interrupted.h).  The
+ * Finds out if the client of a thread's request was interrupted (base/interrupted.h).  The
  * kernel tells of each signal that has a handler.  Those that a program gets in its normal work, such as
  * SIGCHLD, end nothing: few programs expect that stat(2) fails with EINTR. */
 #include "base/interrupted.h"

@@ -45,7 +45,7 @@ bool retries_wants_stage(struct fs *fs, struct retries *n, pid_t tid, uint64_t d
  * did not follow, is dropped. */
 bool retries_speculate(
 	struct fs *fs, struct retries *n, pid_t tid, uint64_t dir_id, struct span name);
-/* Whether the thread was given this stage speculatively. */
+/* Returns true if the thread was given this stage speculatively. */
 bool retries_is_speculative(struct retries *n, pid_t tid, const struct stage *s);
 /* Takes over one reference of the stage. */
 void retries_set_stage(struct fs *fs, struct retries *n, pid_t tid, struct stage *s);

@@ -22,7 +22,7 @@ void speculation_stop(struct speculation *h, pid_t tid);
  * have been speculative, also for some other threads, once each.  Then the kernel holds a stage's node
  * there, and what it knows of the committed one is left as it was. */
 bool speculation_take(struct speculation *h, pid_t tid);
-/* Whether the thread's next lookup is speculative. */
+/* Returns true if the thread's next lookup is speculative. */
 bool speculation_is_due(struct speculation *h, pid_t tid);
 
 #endif

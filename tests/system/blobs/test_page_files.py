@@ -196,6 +196,19 @@ def test_BL92_pieces_of_any_length_fill_pages(rest, make, append):
     assert body(rest) == bytes(512) + data
 
 
+@pytest.mark.parametrize("change", [lambda other: os.ftruncate(other, 0),
+                                    lambda other: os.pwrite(other, b"z" * 512, 512)], ids=["cut", "write"])
+def test_BL92_an_append_behind_a_change_of_others_begins_a_page(rest, make, change):
+    other = make(512)
+    with open(rest.dir / "disk", "ab", buffering=0) as f:
+        f.write(b"a" * 100)
+        change(other)
+        before = body(rest)
+        f.write(b"b" * 100)
+        f.write(b"c" * 412)
+        assert body(rest) == before + b"b" * 100 + b"c" * 412
+
+
 @pytest.mark.parametrize("n, whole", [(511, False), (512, True), (513, False), (1024, True)])
 def test_BL92_close_tells_of_a_page_that_zeros_fill(rest, make, n, whole):
     make(512)
@@ -210,15 +223,16 @@ def test_BL92_close_tells_of_a_page_that_zeros_fill(rest, make, n, whole):
     assert body(rest) == bytes(512) + (b"y" * n).ljust((n + 511) // 512 * 512, b"\0")
 
 
-@pytest.mark.parametrize("change", ["os.ftruncate(fd, 1024)", "os.ftruncate(fd, 0)",
-                                    "os.pwrite(other, b'z' * 24, 1000)"])
-def test_BL92_a_size_that_somebody_sets_is_no_error_of_close(rest, make, change):
+@pytest.mark.parametrize("change, n", [
+    (lambda fd, other: os.ftruncate(fd, 1024), 1024), (lambda fd, other: os.ftruncate(fd, 0), 0),
+    (lambda fd, other: os.pwrite(other, b"z" * 24, 1000), 1024)], ids=["as large", "cut", "write"])
+def test_BL92_a_size_that_somebody_sets_is_no_error_of_close(rest, make, change, n):
     other = make(512)
     fd = os.open(rest.dir / "disk", os.O_WRONLY)
     os.pwrite(fd, b"y" * 488, 512)
-    eval(change, {"os": os, "fd": fd, "other": other})
+    change(fd, other)
     os.close(fd)
-    assert len(body(rest)) in (0, 1024)
+    assert len(body(rest)) == n
 
 
 def test_BL93_a_lease_keeps_writers_away(rest, make):

@@ -190,8 +190,12 @@ def test_a_row_that_another_client_renames_meanwhile_has_one_name(cuttable):
     assert both(cuttable) == (None, None) and json.loads(get(other)) == {"N": 1}
 
 
-def test_a_credential_that_may_not_delete_leaves_the_row(rowfs, second, rest_store):  # noqa: F811
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_credential_that_may_not_delete_leaves_the_row(rowfs, second, rest_store, replaced):  # noqa: F811
+    """It may put back what was replaced, and cannot delete what was put."""
     fill(second)
+    if replaced:
+        put(second.target, '{"Old":1}')
     second.mount.umount()
     sas = rowfs("sas", rest_store, "devstoreaccount1", "--permissions=rlau", "--resource-types=sco",
                 "--expiry=2999-01-01").stdout
@@ -200,4 +204,4 @@ def test_a_credential_that_may_not_delete_leaves_the_row(rowfs, second, rest_sto
     second.mount.start()
     with raises(errno.EACCES):
         os.rename(second.source, second.target)
-    assert row_of(second, "p", "a") == {"N": 1}
+    assert both(second) == ({"N": 1}, {"Old": 1} if replaced else {"N": 1})

@@ -37,6 +37,7 @@ def test_tests_of_a_store_hold_on_an_account_elsewhere(account, file):
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *words, file],
                           cwd=TOP / "tests/system", text=True, capture_output=True, timeout=600,
                           env={**ENV, "ROWFS_MOUNT_URL": url, "AZURE_STORAGE_CONNECTION_STRING": secret})
+    assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
-    assert done.returncode == 0 and "passed" in last and "skipped" not in last, done.stdout
+    assert "passed" in last and "skipped" not in last, done.stdout
     assert f"{len(LEFT_OUT[file])} deselected" in last

@@ -107,8 +107,9 @@ def test_PG13_the_trash_of_a_mount_has_the_row_and_gives_its_mode_and_times_back
     need_fuse()
     at = work / "mnt"
     at.mkdir()
-    trash = Trash(Page(rowfs("mount", rest_store, at, "-o", "page=127.0.0.1:0").stdout), None)
+    said = rowfs("mount", rest_store, at, "-o", "page=127.0.0.1:0").stdout
     try:
+        trash = Trash(Page(said), None)
         path, folder = at / ACCOUNT / "Tab/p/1.json", at / ".rowfs/trash"
         path.parent.mkdir(parents=True)
         path.write_text('{"Text":"x"}')

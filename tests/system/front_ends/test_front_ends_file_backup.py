@@ -13,7 +13,7 @@ from rest_client import ACCOUNT, Client, ok
 
 SOCKETS = ("rest=127.0.0.1:0", "rest=blob=127.0.0.1:0")
 RSYNC = "rsync -aX {old}/ {kept}/ && rsync -aX {kept}/ {new}/"
-TAR = "tar --format=posix --xattrs --xattrs-include=user.* -SC {old} -cf {kept}/all.tar . && " \
+TAR = "tar --format=posix --xattrs -SC {old} -cf {kept}/all.tar . && " \
     "tar --xattrs --xattrs-include=user.* -C {new} -xf {kept}/all.tar"
 BLOBS = "small", "a/b/large", "blocks", "log", "disk", "empty"
 KEPT = re.compile(r"x-ms-meta-|content-(type|length|language|encoding|disposition)|cache-control", re.I)

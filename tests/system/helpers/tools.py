@@ -163,7 +163,7 @@ def tree(top):
 def closes_are_known(mnt, held=0):
     """Waits until the daemon knows of as many open files as are held: the kernel tells it of a close a
     moment after that returned, and until then a link in /proc/self/fd may lead to what was read.  The
-    file that is asked for this is one more that is closed; a thread of its own asks, for its habits."""
+    file that is asked for this is one more that is closed; a thread of its own asks, for its speculative lookups."""
     def known():
         return json.loads(get(mnt / ".rowfs/stats.json"))["open_handles"]
     found, pause, end = [], 0.001, time.monotonic() + 60

@@ -110,10 +110,10 @@ class BlobView {
 
 	upload() {
 		return attempt(async () => {
-			const files = [...this.files.files], uploads = [];
+			const files = [...this.files.files], uploads = [], folder = this.shown.replace(/[^/]*$/, "");
 			try {
 				for (const file of files)
-					uploads.push(await this.agreed(file));
+					uploads.push(await this.agreed(folder + file.name, file));
 				await this.send(uploads.filter((one) => one !== null));
 			} finally {
 				this.files.value = ""; // else the browser does not tell that the same file was chosen again
@@ -125,10 +125,10 @@ class BlobView {
 		});
 	}
 
-	// The upload of a file into the folder that is shown; null if the user keeps the blob that is there.  Nothing is
-	// sent before all questions are answered.
-	async agreed(file) {
-		const name = this.shown.replace(/[^/]*$/, "") + file.name, replace = await this.container.has(name);
+	// The upload of a file; null if the user keeps the blob that is there.  Nothing is sent before all questions are
+	// answered.
+	async agreed(name, file) {
+		const replace = await this.container.has(name);
 		if (replace && !await confirmed(`There is a blob ${name}. Replace it?`, "Replace"))
 			return null;
 		return { name, file, replace };

@@ -19,6 +19,7 @@ export function removeButton(what, path, route) {
 			return;
 		await attempt(async () => {
 			await ask(path, { method: "DELETE" });
+			route.guard(() => false); // changes that were not sent have no table
 			await route.listNames();
 			route.open("");
 		});

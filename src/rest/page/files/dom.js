@@ -50,10 +50,13 @@ export async function attempt(action) {
 
 // Tells what was done, with a button that takes it back.  It stays until the next offer or view.
 export function offer(text, label, action) {
-	at("offer").replaceChildren(text + " ", button(label, async () => {
+	const taker = button(label, async () => {
+		taker.disabled = true; // a second click would take back what is back
 		if (await attempt(action))
 			withdraw();
-	}));
+		taker.disabled = false;
+	});
+	at("offer").replaceChildren(text + " ", taker);
 }
 
 export function focusOffer() {

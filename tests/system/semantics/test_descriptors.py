@@ -136,11 +136,13 @@ def test_W2_a_link_to_what_another_thread_was_going_to_overwrite(mnt, rows):  # 
     """Its node was given speculatively, and is nobody else's."""
     learn(rows)
     fd = os.open(rows[0], O_PATH)
-    for n in range(3):
-        assert elsewhere(lambda: is_stale(fd))
-        closes_are_known(mnt)
-        elsewhere(lambda at=n: overwrite(rows[0], doc("other", at)))
-    os.close(fd)
+    try:
+        for n in range(3):
+            assert elsewhere(lambda: is_stale(fd))
+            closes_are_known(mnt)
+            elsewhere(lambda at=n: overwrite(rows[0], doc("other", at)))
+    finally:
+        os.close(fd)
 
 
 # -- what shells open by number: /dev/stdin and /dev/fd/N are links to /proc/self/fd

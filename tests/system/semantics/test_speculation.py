@@ -41,12 +41,14 @@ def rows(part):
 
 def learn(rows):
     """The calling thread gets into the habit.  The kernel is made to ask for all other names anew:
-    who opens a row to write leaves a name there that has no lifetime."""
-    for p in rows[4:]:
-        overwrite(p, doc("habit"))
+    who opens a row to write leaves a name there that has no lifetime.  The other threads come
+    first: one whose number shares a slot with this one's (fs/write/speculation.c) would end the
+    habit."""
     for p in rows[0].parent.iterdir():
         if p not in rows[4:]:
             elsewhere(lambda at=p: os.close(os.open(at, os.O_WRONLY)))
+    for p in rows[4:]:
+        overwrite(p, doc("habit"))
 
 
 def elsewhere(fn):

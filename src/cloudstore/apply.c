@@ -8,121 +8,12 @@
 #include "cloudstore/patience.h"
 #include "cloudstore/refresh.h"
 #include "cloudstore/sending.h"
+#include "cloudstore/target.h"
 #include "cloudstore/walk.h"
 #include "model/etag.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- what a change is ---- */
-
-enum target {
-	TARGET_SHADOW,
-	TARGET_ROW,
-	TARGET_TABLE,
-	TARGET_CROSSING, /* a row that moves to another partition */
-};
-
-static enum err refuse(struct err_detail *why, enum err e, const char *text)
-{
-	return err_set(why, e, "%s", text);
-}
-
-static enum err target_of_put(const struct change *c, enum target *ret, struct err_detail *why)
-{
-	switch (c->kind) {
-	case ITEM_ROW:
-		*ret = c->body.n > 0 ? TARGET_ROW : TARGET_SHADOW;
-		return ERR_OK;
-	case ITEM_TABLE:
-		*ret = TARGET_TABLE;
-		return ERR_OK;
-	case ITEM_PARTITION:
-	case ITEM_FILE:
-	case ITEM_FOLDER:
-		*ret = TARGET_SHADOW;
-		return ERR_OK;
-	case ITEM_NONE:
-	case ITEM_ACCOUNT:
-	case ITEM_QUEUE:
-	case ITEM_MESSAGE:
-	case ITEM_CONTAINER:
-	case ITEM_BLOB:
-	case ITEM_EXTENT:
-	case ITEM_PIECE:
-		break;
-	}
-	return refuse(why, ERR_NOT_PERMITTED,
-		"the mount of an account elsewhere has tables and rows, and one account");
-}
-
-static enum err target_of_delete(
-	const struct change *c, const struct item *there, enum target *ret, struct err_detail *why)
-{
-	*ret = sending_is_row(there) ? TARGET_ROW : TARGET_SHADOW;
-	if (there->kind == ITEM_TABLE)
-		*ret = TARGET_TABLE;
-	if (there->kind == ITEM_ACCOUNT)
-		return refuse(why, ERR_NOT_PERMITTED, "the account of this mount");
-	if (item_is_dir(there->kind) && there->kind != ITEM_FOLDER && c->flags & CHANGE_RECURSIVE)
-		return refuse(why, ERR_NOT_SUPPORTED,
-			"an account elsewhere removes rows one by one; use rm -r");
-	return ERR_OK;
-}
-
-/* mv(1) copies what is refused.  A row crosses to another partition only where the service's ETags can be
- * conditions. */
-static enum err target_of_row_move(struct cloudstore *s, const struct change *c,
-	const struct cloudstore_place *from, enum target *ret)
-{
-	struct cloudstore_place to;
-	enum err e = cloudstore_place_find(s->shadow, &c->to, &to);
-	bool same = to.table == from->table && span_eq(buf_span(&to.pk), buf_span(&from->pk));
-	bool opaque = atomic_load(&s->etag_form) == ETAG_OPAQUE;
-	*ret = same ? TARGET_ROW : TARGET_CROSSING;
-	if (e == ERR_OK &&
-		(to.table == 0 || c->to_kind == ITEM_FILE || c->flags & CHANGE_EXCHANGE ||
-			(!same && opaque)))
-		e = ERR_CROSS_DEVICE;
-	cloudstore_place_fini(&to);
-	return e;
-}
-
-static enum err target_of_move(struct cloudstore *s, const struct change *c,
-	const struct cloudstore_place *from, enum target *ret)
-{
-	const struct item *it = &from->there;
-	bool dir =
-		item_is_dir(it->kind) && (it->kind != ITEM_FOLDER || c->to_kind == ITEM_PARTITION);
-	if (sending_is_row(it))
-		return target_of_row_move(s, c, from, ret);
-	if (dir || c->flags & CHANGE_EXCHANGE)
-		return ERR_CROSS_DEVICE;
-	*ret = c->to_kind == ITEM_ROW && c->body.n > 0 ? TARGET_ROW : TARGET_SHADOW;
-	return ERR_OK;
-}
-
-static enum err target_of(
-	struct cloudstore *s, const struct change *c, enum target *ret, struct err_detail *why)
-{
-	struct cloudstore_place at;
-	*ret = TARGET_SHADOW;
-	if (c->op == CHANGE_PUT)
-		return target_of_put(c, ret, why);
-	if (c->op != CHANGE_DELETE && c->op != CHANGE_MOVE)
-		return ERR_OK;
-	/* A check of a set ends with such a change, which every store refuses after it has judged the others. */
-	if (c->op == CHANGE_DELETE && c->at.id == 0 && c->at.parent == STORE_ROOT)
-		return refuse(why, ERR_NOT_SUPPORTED,
-			"an account elsewhere cannot check a change set without making it");
-	enum err e = cloudstore_place_find(s->shadow, &c->at, &at);
-	if (e == ERR_OK)
-		e = c->op == CHANGE_DELETE ? target_of_delete(c, &at.there, ret, why)
-					   : target_of_move(s, c, &at, ret);
-	cloudstore_place_fini(&at);
-	return e;
-}
 
 /* ---- rows ---- */
 
@@ -300,13 +191,34 @@ static enum err follow_each(struct sending *w, size_t k, struct change *set, siz
 	return e;
 }
 
+/* The service has removed a row that the shadow lacked.  The shadow gets one, so that the change removes it. */
+static enum err add_removed(struct sending *w)
+{
+	struct err_detail why = { 0 };
+	if (w->c->op != CHANGE_DELETE || w->at.there.kind != ITEM_NONE)
+		return ERR_OK;
+	struct change put = { .op = CHANGE_PUT,
+		.kind = ITEM_ROW,
+		.at = w->c->at,
+		.version = w->c->version - 1,
+		.body = SPAN_LIT("{}"),
+		.attrs = ATTRS_UNSET };
+	enum err e = store_apply(w->s->shadow, &put, 1, false, &why);
+	changes_fini(&put, 1);
+	return e;
+}
+
 /* The service has done it: a failure here leaves a shadow that the next read mends. */
 static enum err follow(
 	struct sending *w, size_t k, struct change *set, size_t n, bool durable, uint64_t asked_us)
 {
 	struct store *shadow = w->s->shadow;
 	struct err_detail why = { 0 };
-	enum err e = store_apply(shadow, set, n, durable, &why);
+	enum err e = ERR_OK;
+	for (size_t i = 0; e == ERR_OK && i < k; i++)
+		e = add_removed(&w[i]);
+	if (e == ERR_OK)
+		e = store_apply(shadow, set, n, durable, &why);
 	if (e == ERR_STALE_VERSION)
 		e = follow_each(w, k, set, n, durable);
 	for (size_t i = 0; e == ERR_OK && i < k; i++)
@@ -445,7 +357,7 @@ static enum err sort_out(struct cloudstore *s, struct change *set, size_t n, str
 				.s = s, .c = &set[i], .attempt = attempt, .index = i, .why = why
 			};
 		if (t == TARGET_TABLE && n > 1)
-			return refuse(why, ERR_NOT_SUPPORTED, "one table at a time");
+			return err_set(why, ERR_NOT_SUPPORTED, "one table at a time");
 		if (t == TARGET_CROSSING && n > 1)
 			return ERR_CROSS_DEVICE;
 		if (t != TARGET_SHADOW)

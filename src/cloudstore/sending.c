@@ -69,7 +69,8 @@ static enum err set_condition(struct sending *w)
 	}
 	/* The caller is given the removed row from the shadow, so the service must have the same. */
 	bool handed = c->op == CHANGE_DELETE && c->flags & (CHANGE_TO_FILE | CHANGE_WANT_OLD);
-	return handed ? set_if_match(w, w->at.there.version) : ERR_OK;
+	return handed && w->at.there.kind != ITEM_NONE ? set_if_match(w, w->at.there.version)
+						       : ERR_OK;
 }
 
 /* Of a file or a row that comes to stand there. */

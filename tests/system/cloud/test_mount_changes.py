@@ -300,6 +300,30 @@ def test_a_batch_that_is_refused_names_the_operation_and_changes_nothing(posts):
     assert row_of(posts, "p", "0") is None and os.listdir(posts.posts / "p") == ["1.json"]
 
 
+MISSING = [{"merge": {"RowKey": "2", "N": 1}}, {"replace": {"RowKey": "2"}, "if_match": "*"}, {"delete": {"RowKey": "2"}}]
+
+
+@pytest.mark.parametrize("op", MISSING, ids=lambda op: next(iter(op)))
+def test_B2_a_missing_row_behind_another_operation_is_named(posts, op):
+    part = posts.posts / "p"
+    with raises(errno.ENOENT):
+        put(part / ".batch", lines([{"upsert": {"RowKey": "0"}}, op]))
+    told = json.loads(get(part / ".batch"))
+    assert {k: told[k] for k in ("committed", "index", "line", "code", "status")} == {
+        "committed": False, "index": 1, "line": 2, "code": "ResourceNotFound", "status": 404}
+    assert row_of(posts, "p", "0") is None and os.listdir(part) == []
+
+
+def test_a_batch_deletes_rows_that_the_mount_has_not_read(second):  # noqa: F811
+    second.account("import", "Posts", input=numbered(3))
+    part = second.mounted("cache=3600") / "Posts/p0"
+    part.stat()
+    ops = [{"delete": {"RowKey": f"{n:06}"}} for n in (0, 1)]
+    assert second.cost(lambda: put(part / ".batch", lines([{"insert": {"RowKey": "new"}}, *ops]))) == 1
+    assert sorted(os.listdir(part)) == ["000002.json", "new.json"]
+    assert [row_of(second, "p0", f"{n:06}") for n in range(3)] == [None, None, {"N": 2}]
+
+
 def test_a_check_of_a_batch_is_refused_and_changes_nothing(posts):
     with raises(errno.EOPNOTSUPP):
         put(posts.posts / "p/.batch-check", lines([{"upsert": {"RowKey": "0"}}, {"upsert": {"RowKey": "1"}}]))

@@ -456,6 +456,13 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture(scope="session")
+def chromium():
+    from webdriver import Chromium
+    with contextlib.closing(Chromium()) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
 def rowfs():
     return Rowfs(find_program("src/daemon/rowfs", "rowfs", "src/rowfs"))
 

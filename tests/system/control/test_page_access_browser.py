@@ -18,7 +18,7 @@ PLACES = [("Tables", "//button[.='New row']"), ("Tables", "//td//button[.='row']
 
 
 @pytest.fixture
-def browser(serve, rest_store, work):
+def browser(chromium, serve, rest_store):
     """Something with the name things in each view."""
     server = serve(rest_store, "--page=127.0.0.1:0")
     with Client(server.port) as client:
@@ -30,7 +30,7 @@ def browser(serve, rest_store, work):
     blobs = Blobs(server.port, host=f"{ACCOUNT}.blob.localhost")
     blobs.ask("PUT", "/things", {"restype": "container"})
     blobs.ask("PUT", "/things/disk", headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "4096"})
-    with browser_at(page_of(server), work) as browser:
+    with browser_at(chromium, page_of(server)) as browser:
         yield browser
 
 

@@ -29,9 +29,9 @@ def blobs(server):
 
 
 @pytest.fixture
-def page(server, blobs, work):
+def page(chromium, server, blobs, work):
     """A browser that shows the container boxes."""
-    with browser_at(page_of(server), work) as browser:
+    with browser_at(chromium, page_of(server)) as browser:
         browser.call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {
             "behavior": "allow", "downloadPath": str(work / "downloads")}})
         browser.click("//nav//a[.='Blobs']")

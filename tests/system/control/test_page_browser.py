@@ -22,11 +22,11 @@ def fill(port):
 
 
 @pytest.fixture
-def opened(serve, rest_store, work):
+def opened(chromium, serve, rest_store):
     """A browser that opened the link, and saw the table People."""
     server = serve(rest_store, "--page=127.0.0.1:0")
     fill(server.port)
-    with browser_at(page_of(server), work) as browser:
+    with browser_at(chromium, page_of(server)) as browser:
         browser.find("//nav//a[text()='People']")
         yield browser
 

@@ -43,13 +43,13 @@ BEFORE = {("p", "0"): 0, ("p", "1"): 1, ("q", "2"): 2}
 
 
 @pytest.fixture
-def table(serve, rest_store, work):
+def table(chromium, serve, rest_store):
     server = serve(rest_store, "--page=127.0.0.1:0")
     with Client(server.port) as client:
         ok(client.create_table("Sums"))
         for (pk, rk), n in BEFORE.items():
             ok(client.insert("Sums", {"PartitionKey": pk, "RowKey": rk, "N": n}))
-        with browser_at(page_of(server), work) as browser:
+        with browser_at(chromium, page_of(server)) as browser:
             browser.click("//nav//a[.='Sums']")
             browser.find("//caption[.='Sums: 3 rows']")
             yield Table(client, browser)

@@ -50,13 +50,13 @@ def fill(port, table, hot):
 
 
 @pytest.fixture(scope="module")
-def opened(module_server, rowfs):
+def opened(chromium, module_server, rowfs):
     for table, n in ("Log", PARTITIONS), ("Few", 3):
         lines = "".join(json.dumps({"PartitionKey": f"day {i:05}", "RowKey": "r"}) + "\n"
                         for i in range(n))
         rowfs("import", module_server.store, f"{ACCOUNT}/{table}", input=lines)
     page = page_of(module_server)
-    with browser_at(page) as browser:
+    with browser_at(chromium, page) as browser:
         yield browser, page
 
 

@@ -25,11 +25,11 @@ AFTER = {"now_us": 7_000_000, "bucket_limits_us": [16, 32, 64], "operations": [
 
 
 @pytest.fixture(scope="module")
-def opened(module_server):
+def opened(chromium, module_server):
     with Client(module_server.port) as client:
         ok(client.create_table("People"))
     page = page_of(module_server)
-    with browser_at(page) as browser:
+    with browser_at(chromium, page) as browser:
         yield browser, page
 
 

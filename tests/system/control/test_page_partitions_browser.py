@@ -36,12 +36,12 @@ const space = new Fake('a', 't');
 
 
 @pytest.fixture(scope="module")
-def opened(module_server, rowfs):
+def opened(chromium, module_server, rowfs):
     lines = "".join(json.dumps({"PartitionKey": f"it's {i:05}", "RowKey": "r"}) + "\n"
                     for i in range(PARTITIONS))
     rowfs("import", module_server.store, f"{ACCOUNT}/Posts", input=lines)
     page = page_of(module_server)
-    with browser_at(page) as browser:
+    with browser_at(chromium, page) as browser:
         yield browser, page
 
 

@@ -21,11 +21,11 @@ def queues(server):
 
 
 @pytest.fixture
-def page(server, queues, work):
+def page(chromium, server, queues):
     """A browser that shows the queue jobs with one message."""
     assert queues.ask("PUT", "/jobs").status == 201
     assert queues.put("jobs", "first &amp; &lt;b&gt;").status == 201
-    with browser_at(page_of(server), work) as browser:
+    with browser_at(chromium, page_of(server)) as browser:
         browser.click("//nav//a[.='Queues']")
         browser.click("//nav//a[.='jobs']")
         browser.find("//caption[.='jobs: 1 message, 1 of them visible and shown']")

@@ -53,12 +53,12 @@ class Rows:
 
 
 @pytest.fixture
-def people(serve, rest_store, work):
+def people(chromium, serve, rest_store):
     server = serve(rest_store, "--page=127.0.0.1:0")
     with Client(server.port) as client:
         ok(client.create_table("People"))
         ok(client.insert("People", ROW))
-        with browser_at(page_of(server), work) as browser:
+        with browser_at(chromium, page_of(server)) as browser:
             browser.click("//nav//a[.='People']")
             browser.find("//caption[.='People: 1 row']")
             yield Rows(client, browser)

@@ -55,8 +55,8 @@ CHOICES = [
 
 @pytest.mark.browser
 @pytest.mark.parametrize("view, folders, share, may, may_not", CHOICES, ids=[c[0] for c in CHOICES])
-def test_PG17_two_clicks_make_a_link_that_others_can_use(server, work, view, folders, share, may, may_not):
-    with browser_at(page_of(server), work) as browser:
+def test_PG17_two_clicks_make_a_link_that_others_can_use(chromium, server, view, folders, share, may, may_not):
+    with browser_at(chromium, page_of(server)) as browser:
         browser.click(f"//nav//a[.='{view}']")
         browser.click("//nav//a[.='things']")
         for folder in folders:

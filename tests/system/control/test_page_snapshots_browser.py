@@ -20,9 +20,9 @@ def put(client, row, **properties):
 
 
 @pytest.fixture(scope="module")
-def opened(module_server):
+def opened(chromium, module_server):
     page = page_of(module_server)
-    with Client(module_server.port) as client, browser_at(page) as browser:
+    with Client(module_server.port) as client, browser_at(chromium, page) as browser:
         ok(client.create_table("Days"))
         for row in "same", "changed", "gone", "again":
             put(client, row, Name="old", Half=2.0)

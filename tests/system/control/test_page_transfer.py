@@ -43,8 +43,8 @@ def tables(rowfs, serve, rest_store, work):
 
 
 @pytest.fixture
-def browser(tables):
-    with browser_at(tables.page, tables.work) as browser:
+def browser(chromium, tables):
+    with browser_at(chromium, tables.page) as browser:
         browser.call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {
             "behavior": "allow", "downloadPath": str(tables.work)}})
         yield browser

@@ -5,10 +5,8 @@ import contextlib
 import http.client
 import json
 import re
-import tempfile
 import urllib.parse
 
-from webdriver import Browser
 
 
 def ask(port, path, method="GET", body=None, **headers):
@@ -89,18 +87,13 @@ def nameless_controls(browser):
 
 
 @contextlib.contextmanager
-def browser_at(page, work=None):
-    """A browser with the page's session; at the end its console must have no complaints.  Its files are in
-    `work`, or in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="rowfs-test-") as own:
-        browser = Browser(work or own)
-        try:
-            browser.go(page.url)
-            browser.find("//nav")
-            yield browser
-            assert browser.complaints() == []
-        finally:
-            browser.close()
+def browser_at(chromium, page):
+    """A browser with the page's session; at the end its console must have no complaints."""
+    with chromium.tab() as browser:
+        browser.go(page.url)
+        browser.find("//nav")
+        yield browser
+        assert browser.complaints() == []
 
 
 def go(browser, page, *address):

@@ -11,7 +11,7 @@ import pytest
 from conftest import BUILD, TOP, detach, need_fuse, need_to_cut
 from tools import sanitized
 
-POINTS = int(os.environ.get("ROWFS_KILL_POINTS", "40" if sanitized() else "100"))
+POINTS = int(os.environ.get("ROWFS_KILL_POINTS", "25" if sanitized() else "50"))
 SECONDS = 600 + 5 * POINTS
 
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(TOP / "tests/load"))
 from house import Calm, Rough  # noqa: E402  (its directory has to be known first)
 
 pytestmark = pytest.mark.slow
-SECONDS = float(os.environ.get("ROWFS_SOAK_SECONDS", "30" if sanitized() else "60"))
+SECONDS = float(os.environ.get("ROWFS_SOAK_SECONDS", "20" if sanitized() else "30"))
 SEED = int(os.environ.get("ROWFS_SOAK_SEED", "0"))
 
 

@@ -23,7 +23,7 @@ from tools import (
     xattr)
 from tree_of_rows import ACCOUNT, AWKWARD_KEYS, exported, exported_table, look
 
-ROWS = 100_000 // int(os.environ.get("ROWFS_SCALE", "40" if sanitized() else "10"))
+ROWS = 100_000 // int(os.environ.get("ROWFS_SCALE", "40" if sanitized() else "20"))
 LONG = 1800  # seconds: no test asserts a time, but a tool that hangs must end
 MIB = 1024
 BORG_LATEST = (2**31 - 1 - 2 * 86400) * 10**9

@@ -47,7 +47,7 @@
 	X(STORE_POOL, "store/sqlite/pool.h", "reading connections at rest") \
 	/* Tables of the service. */ \
 	X(VIEWS, "service/view/views_table.h", "the table of held views and the members of each") \
-	X(UNKEPT, "service/core/service.c", "change sets whose old contents are not kept yet") \
+	X(SETS_UNDER_WAY, "service/core/service.c", "change sets whose before-images are not retained yet") \
 	X(CHANGE_SIGNAL, "service/core/change_signal.h", "who waits for the next change set") \
 	X(PARTITION_KEYS, "service/core/partition_keys.c", "keys of partitions by id") \
 	X(LOOKUP_CACHE, "service/core/lookup_cache.c", "accounts, tables and partitions that REST remembers") \

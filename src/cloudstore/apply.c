@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/may_block.h"
 #include "cloudstore/crossing.h"
-#include "cloudstore/patience.h"
+#include "cloudstore/outage.h"
 #include "cloudstore/refresh.h"
 #include "cloudstore/sending.h"
 #include "cloudstore/target.h"
@@ -118,7 +118,7 @@ static enum err send_rows(struct sending *w, size_t n)
 		return e;
 	e = n == 1 && w->n == 1 ? send_one(w, client) : send_group(w, n, client);
 	clients_give(&w->s->clients, client);
-	w->attempt->away = patience_is_away(e);
+	w->attempt->away = outage_is(e);
 	/* The shadow is out of date, or may be. */
 	if (e != ERR_OK)
 		forget(w);
@@ -321,7 +321,7 @@ static enum err change_table(struct cloudstore *s, struct change *c, bool durabl
 	if (e == ERR_OK)
 		e = cloudstore_error(put ? cloud_table_create(client, c->name, why)
 					 : cloud_table_delete(client, at.there.name, why));
-	attempt->away = client != NULL && patience_is_away(e);
+	attempt->away = client != NULL && outage_is(e);
 	if (attempt->again && e == (put ? ERR_TABLE_EXISTS : ERR_TABLE_NOT_FOUND))
 		e = ERR_OK; /* the earlier one was done */
 	if (e == ERR_OK) {
@@ -394,7 +394,7 @@ enum err cloudstore_apply(
 	struct store *store, struct change *changes, size_t n, bool durable, struct err_detail *why)
 {
 	struct err_detail unused = { 0 };
-	struct patience p = { .s = (struct cloudstore *)store };
+	struct outage p = { .s = (struct cloudstore *)store };
 	struct attempt attempt = { 0 };
 	struct change *set = calloc(n, sizeof(*set));
 	enum err e;
@@ -406,7 +406,7 @@ enum err cloudstore_apply(
 		e = apply_copy(p.s, set, n, durable, &attempt, why != NULL ? why : &unused);
 		attempt.again |= e == ERR_OUTCOME_UNKNOWN;
 		p.away = attempt.away;
-	} while (patience_again(&p, &e));
+	} while (outage_retry(&p, &e));
 	if (attempt.again && (attempt.away || e == ERR_CANCELLED))
 		e = ERR_OUTCOME_UNKNOWN;
 	for (size_t i = 0; e == ERR_OK && i < n; i++)

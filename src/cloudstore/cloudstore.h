@@ -11,7 +11,7 @@
 struct cloudstore_options {
 	unsigned cache_ms; /* how old an answer of the service may be; 0: it is always asked */
 	unsigned rps;      /* requests a second at most; 0: no bound */
-	bool hard;         /* a request waits until the service is back (cloudstore/patience.h) */
+	bool hard;         /* a request waits until the service is back (cloudstore/outage.h) */
 	struct client_options client; /* its traffic is the engine's, which store_info() shows */
 };
 

@@ -22,10 +22,10 @@ struct cloudstore {
 	struct clients clients;
 	struct traffic traffic; /* of the clients */
 	struct confirmed *confirmed;
-	uint64_t account;         /* its id in the shadow */
-	bool hard;                /* requests wait until the service is back */
-	_Atomic unsigned patient; /* how many of them */
-	_Atomic int etag_form;    /* enum etag_form */
+	uint64_t account;                /* its id in the shadow */
+	bool hard;                       /* requests wait until the service is back */
+	_Atomic unsigned outage_waiters; /* how many of them */
+	_Atomic int etag_form;           /* enum etag_form */
 	_Atomic uint64_t
 		walked[CLOUDSTORE_STRIPES]; /* by table: the partition that was read last */
 	/* By the id of the table, or of the account: held for writing while its names are read or

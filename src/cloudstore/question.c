@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/may_block.h"
 #include "cloud/row_scan.h"
-#include "cloudstore/patience.h"
+#include "cloudstore/outage.h"
 #include "codec/entity_json.h"
 #include "model/filename.h"
 #include "model/key.h"
@@ -120,7 +120,7 @@ enum err refresh_scan(struct refresh *r, const struct buf *filter, const char *s
 		e = buf_full(filter);
 	for (unsigned n = 0; e == ERR_OK && (most == 0 || n < most); n++) {
 		e = row_scan_next(&rows, &row, &r->why);
-		r->away = patience_is_away(e);
+		r->away = outage_is(e);
 		if (e == ERR_OK)
 			e = take(r, &row);
 	}

@@ -2,7 +2,7 @@
 #include "cloudstore/refresh.h"
 
 #include "cloud/change.h"
-#include "cloudstore/patience.h"
+#include "cloudstore/outage.h"
 #include "cloudstore/question.h"
 #include "cloudstore/walk.h"
 #include "model/key.h"
@@ -41,7 +41,7 @@ static enum err read_row(struct refresh *r, struct span key)
 	key_from_order(key.p, key.n, rk);
 	enum err e = cloud_get(r->client, r->table.name, refresh_pk(r), span_make(rk, key.n), &row,
 		&body, &r->why);
-	r->away = patience_is_away(e);
+	r->away = outage_is(e);
 	if (e == ERR_OK)
 		e = refresh_take_row(r, &row);
 	else if (e == ERR_NOT_FOUND)
@@ -184,13 +184,13 @@ static enum err ask_tables(struct cloudstore *s, bool *ret_away)
 
 enum err refresh_tables(struct cloudstore *s)
 {
-	struct patience p = { .s = s };
+	struct outage p = { .s = s };
 	enum err e = ERR_OK;
 	if (confirmed_covers(s->confirmed, s->account, first, NULL, NULL))
 		return ERR_OK;
 	do
 		e = ask_tables(s, &p.away);
-	while (patience_again(&p, &e));
+	while (outage_retry(&p, &e));
 	return e;
 }
 
@@ -237,7 +237,7 @@ static enum err refresh_rows(
 enum err refresh_listing(
 	struct cloudstore *s, const struct item *dir, struct span from, struct refreshed *ret)
 {
-	struct patience p = { .s = s };
+	struct outage p = { .s = s };
 	enum err e = ERR_OK;
 	*ret = (struct refreshed){ .to = BUF_INIT(LIMIT_KEY_BYTES + 1) };
 	if (confirmed_covers(s->confirmed, dir->id, from, &ret->to, &ret->end))
@@ -246,7 +246,7 @@ enum err refresh_listing(
 		e = dir->kind == ITEM_TABLE ? ask_listing(s, dir, from, ret)
 					    : refresh_rows(s, dir, from, ret);
 		p.away = ret->away;
-	} while (patience_again(&p, &e));
+	} while (outage_retry(&p, &e));
 	return e;
 }
 
@@ -278,12 +278,12 @@ static enum err ask_child(
 
 enum err refresh_child(struct cloudstore *s, const struct item *dir, struct span key)
 {
-	struct patience p = { .s = s };
+	struct outage p = { .s = s };
 	enum err e = ERR_OK;
 	if (is_known(s, dir, key))
 		return ERR_OK;
 	do
 		e = ask_child(s, dir, key, &p.away);
-	while (patience_again(&p, &e));
+	while (outage_retry(&p, &e));
 	return e;
 }

@@ -2,7 +2,7 @@
  * Makes parts of the shadow as the service has them, unless the service confirmed them lately.  Private
  * to cloudstore/.  Each function takes the lock of the directory and may send requests.  Errors: those
  * of client_send() without ERR_OUTCOME_UNKNOWN, which is ERR_IO for a read, and those of the shadow.  A
- * log line has the reason.  With the mount option `hard` they wait instead (patience.h). */
+ * log line has the reason.  With the mount option `hard` they wait instead (outage.h). */
 #ifndef CLOUDSTORE_REFRESH_H
 #define CLOUDSTORE_REFRESH_H
 

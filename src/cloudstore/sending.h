@@ -12,7 +12,7 @@
 
 #define SENDING_MAX 2 /* requests for one change */
 
-/* One of several tries to send a set (patience.h). */
+/* One of several tries to send a set (outage.h). */
 struct attempt {
 	bool away;  /* the service did not answer */
 	bool again; /* an earlier one may have been done */

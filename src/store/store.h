@@ -175,7 +175,7 @@ enum change_op {
 			  subtrees with CHANGE_RECURSIVE) */
 	CHANGE_MOVE,   /* item -> to; what stands there is removed in the same step
 			  (directories: only an empty one, else ERR_NOT_EMPTY) unless
-			  CHANGE_NO_REPLACE (ERR_NAME_EXISTS or its kin).  Kind changes
+			  CHANGE_NO_REPLACE (ERR_NAME_EXISTS or the like).  Kind changes
 			  FILE<->ROW and FOLDER->PARTITION by to_kind; a FILE that becomes a
 			  ROW takes `body` as its document, which must be what the file
 			  holds: give cond_version.  A message or a piece takes `body` as its

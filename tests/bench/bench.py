@@ -419,7 +419,7 @@ class Bench:
         return store
 
     def store(self, rows, partitions=1, size=300, copy=True, tmpfs=False):
-        """A store with rows; made once in a run.  copy: for whoever changes it."""
+        """A store with rows; made once in a run.  copy: for a test that changes it."""
         key = (rows, partitions, size, tmpfs)
         if key not in self._stores:
             self.progress(f"a store of {rows} rows in {partitions} partitions")

@@ -16,7 +16,7 @@ from kill_house import Wrong
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 EXCHANGE = 2
-NEW_DRAFT = state.one_of(None, b"")
+NEW_EMPTY_ROW = state.one_of(None, b"")
 
 
 def write_file(path, data, flags=os.O_CREAT | os.O_TRUNC, sync=False, piece=1 << 20):
@@ -133,8 +133,8 @@ class Writer:
         return next(f"{at}r{i}.json" for i in range(10000) if f"{at}r{i}.json" not in self.known)
 
     def put(self, path, data, **kw):
-        draft = [] if path in self.known else [{path: NEW_DRAFT}]
-        self.do([*draft, {path: data}], write_file, self.top / path, data, **kw)
+        empty = [] if path in self.known else [{path: NEW_EMPTY_ROW}]
+        self.do([*empty, {path: data}], write_file, self.top / path, data, **kw)
 
     def op_put(self):
         self.put(self.a_name(), self.data())
@@ -169,7 +169,7 @@ class Close(Writer):
 
     def op_touch(self):
         path = self.free_name()
-        self.do([{path: NEW_DRAFT}, {path: b""}], write_file, self.top / path, b"")
+        self.do([{path: NEW_EMPTY_ROW}, {path: b""}], write_file, self.top / path, b"")
         self.put(path, self.data())
         self.remove(path)
 
@@ -438,7 +438,7 @@ class Refused(Writer):
     def refuse(self, path, data):
         steps = [{state.rejected_key(data): True}]
         if path not in self.known:
-            steps = [{path: NEW_DRAFT}, {path: NEW_DRAFT, **steps[0]}]
+            steps = [{path: NEW_EMPTY_ROW}, {path: NEW_EMPTY_ROW, **steps[0]}]
         self.flight = steps
         try:
             write_file(self.top / path, data)
@@ -487,5 +487,5 @@ class Copies(Writer):
 
     def op_copy(self):
         a, b = self.a_row(), self.free_name()
-        self.do([{b: NEW_DRAFT}, {b: self.known[a]}], shutil.copyfile, self.top / a, self.top / b)
+        self.do([{b: NEW_EMPTY_ROW}, {b: self.known[a]}], shutil.copyfile, self.top / a, self.top / b)
         self.rename(b, a)

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whoever needs longer hangs. */
+/* A request that needs longer hangs. */
 #define SECONDS 20
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

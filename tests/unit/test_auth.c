@@ -574,7 +574,7 @@ TEST(the_header_has_a_scheme_an_account_and_a_signature)
 		enum err e = check(&w, &a);
 		if (e != rows[i].want || last_text[0] == '\0')
 			check_err(__FILE__, __LINE__, rows[i].value, e, rows[i].want);
-		/* Whoever is trusted is judged by what he sends. */
+		/* A trusted peer is judged by what it sends. */
 		a.peer = (struct peer){ .is_unix = true, .trusted = true };
 		CHECK_ERR(check(&w, &a), rows[i].want);
 	}
@@ -651,7 +651,7 @@ TEST(without_a_credential_only_a_trusted_peer_gets_in)
 	CHECK_EQ_INT(access.kind, ACCESS_OWNER);
 	put(a.target, sizeof(a.target), P "/Tables?sv=2019-02-02&sp=r");
 	CHECK_ERR(check(&w, &a), ERR_OK);
-	/* a signature is judged, whoever sends it */
+	/* a signature is judged, also from a trusted peer */
 	put(a.target, sizeof(a.target), P "/Tables?sig=");
 	CHECK_ERR(check(&w, &a), ERR_AUTH_FAILED);
 	a = lite(&w, P "/Tables", P P "/Other");

@@ -741,7 +741,7 @@ TEST(a_node_that_was_replaced_is_not_opened_without_a_look_up)
 
 static void wait_kept(struct world *w)
 {
-	service_wait_kept(w->service);
+	service_wait_retained(w->service);
 	got.error = service_is_changing(w->service);
 }
 

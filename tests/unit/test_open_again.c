@@ -105,8 +105,8 @@ TEST(a_replaced_row_is_kept_with_its_last_attributes)
 	struct item same = last;
 	const struct content *held = NULL, *kept = NULL, *again = NULL;
 	CHECK_ERR(contents_put(b, &first, &held), ERR_OK);
-	CHECK_ERR(contents_keep_old(b, &last, &kept), ERR_OK);
-	CHECK_ERR(contents_keep_old(b, &same, &again), ERR_OK);
+	CHECK_ERR(contents_retain_old(b, &last, &kept), ERR_OK);
+	CHECK_ERR(contents_retain_old(b, &same, &again), ERR_OK);
 	CHECK(kept == again);
 	contents_unpin(b, kept);
 	contents_unpin(b, again);

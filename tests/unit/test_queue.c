@@ -670,7 +670,7 @@ struct late_put {
 static enum err put_late(void *arg, const struct collection *q)
 {
 	struct late_put *p = arg;
-	struct message_draft d;
+	struct prepared_message d;
 	MUST(message_prepare(p->w->service, q->id, SPAN_LIT("late"), 0, 100, &d, NULL) == ERR_OK);
 	d.change.version = p->version;
 	MUST(store_apply(service_store(p->w->service), &d.change, 1, false, NULL) == ERR_OK);
@@ -854,7 +854,7 @@ TEST(a_change_set_puts_a_message_with_all_else_or_not_at_all)
 			ERR_OK);
 		bool spans = service_can(w.service, STORE_CAN_SPAN);
 		for (int fails = 1; fails >= 0; fails--) {
-			struct message_draft d;
+			struct prepared_message d;
 			struct change set[2] = { 0 };
 			CHECK_ERR(message_prepare(w.service, w.queue, SPAN_LIT("with a row"), 0, 60,
 					  &d, NULL),

@@ -547,7 +547,7 @@ const struct command command_sas = {
 	.topic = TOPIC_ACCOUNTS,
 	.synopsis = "STORE ACCOUNT[/NAME] --permissions=LETTERS --expiry=TIME [OPTION ...]",
 	.summary = "Makes a URL that gives access to a table, a queue, a blob or an account (SAS)",
-	.help = "Whoever has the URL has the access, until it expires or the key that signed it is\n"
+	.help = "The holder of the URL has the access, until it expires or the key that signed it is\n"
 		"regenerated.  For a table: r query, a add, u update, d delete.  For an account also\n"
 		"w write, l list, c create, and --resource-types is needed.  With --service=queue\n"
 		"NAME is a queue: r peek, a put, u update, p get and delete.  With --service=blob NAME\n"

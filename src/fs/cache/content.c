@@ -310,7 +310,7 @@ void contents_add(struct contents *b, struct item *it)
 	(void)put(b, it, PUT_LISTED, &ignored);
 }
 
-enum err contents_keep_old(struct contents *b, struct item *it, const struct content **ret)
+enum err contents_retain_old(struct contents *b, struct item *it, const struct content **ret)
 {
 	return put(b, it, PUT_OLD, ret);
 }

@@ -25,7 +25,7 @@ void contents_tell_bytes(struct contents *b, _Atomic uint64_t *ret);
 const struct content *contents_pin(struct contents *b, uint64_t nid);
 /* The same, also of a retired one: for a request whose walk began with a look-up that gave this
  * node, so that no newer node was there then.  A caller that saw in the store that the row was
- * replaced or removed first waits until its before-image is here (service_wait_kept()). */
+ * replaced or removed first waits until its before-image is here (service_wait_retained()). */
 const struct content *contents_pin_old(struct contents *b, uint64_t nid);
 /* Takes over the item (which is zeroed), also if there is no memory, and pins it; what is there
  * already stays. */
@@ -34,7 +34,7 @@ enum err contents_put(struct contents *b, struct item *it, const struct content 
 void contents_add(struct contents *b, struct item *it);
 /* The same for a node that was replaced or removed for good: only contents_pin_old() finds it from now
  * on.  The item holds the last attributes of that version, so an entry with earlier ones goes. */
-enum err contents_keep_old(struct contents *b, struct item *it, const struct content **ret);
+enum err contents_retain_old(struct contents *b, struct item *it, const struct content **ret);
 /* Once more what is pinned. */
 void contents_pin_again(struct contents *b, const struct content *content);
 void contents_unpin(struct contents *b, const struct content *content);

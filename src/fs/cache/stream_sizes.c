@@ -7,9 +7,9 @@
 #include "base/lock.h"
 #include "fs/core/nid.h"
 #include "model/key.h"
-#include "service/core/kept_sizes.h"
 #include "service/core/partition_keys.h"
 #include "service/core/row_line.h"
+#include "service/core/saved_sizes.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -291,14 +291,14 @@ void stream_sizes_changed(struct fs *fs, const struct change *changes, size_t n)
 
 /* ---- over a clean close ---- */
 
-_Static_assert(STREAMS_KNOWN == KEPT_SIZES_MAX, "all of them are kept");
+_Static_assert(STREAMS_KNOWN == SAVED_SIZES_MAX, "all of them are kept");
 
 void stream_sizes_load(struct fs *fs)
 {
 	struct stream_sizes *t = fs->stream_sizes;
-	struct kept_size kept[KEPT_SIZES_MAX];
-	int64_t version = kept_sizes_version(fs->service);
-	size_t n = kept_sizes_read(fs->service, kept);
+	struct saved_size kept[SAVED_SIZES_MAX];
+	int64_t version = saved_sizes_version(fs->service);
+	size_t n = saved_sizes_read(fs->service, kept);
 	mutex_lock(&t->lock);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t nid = nid_of_dir_control(DIR_CONTROL_ROWS_NDJSON, kept[i].dir_id);
@@ -307,24 +307,24 @@ void stream_sizes_load(struct fs *fs)
 		k->first = (int64_t)kept[i].bytes;
 	}
 	mutex_unlock(&t->lock);
-	if (version == 0 || kept_sizes_version(fs->service) != version)
+	if (version == 0 || saved_sizes_version(fs->service) != version)
 		rows_changed(t, 0, 0, NULL);
 }
 
 void stream_sizes_save(struct fs *fs)
 {
 	struct stream_sizes *t = fs->stream_sizes;
-	struct kept_size kept[KEPT_SIZES_MAX];
+	struct saved_size kept[SAVED_SIZES_MAX];
 	size_t n = 0;
-	int64_t version = kept_sizes_version(fs->service);
+	int64_t version = saved_sizes_version(fs->service);
 	mutex_lock(&t->lock);
 	for (size_t i = 0; i < STREAMS_KNOWN; i++) {
 		const struct known *k = &t->v[i];
 		if (k->has_size && is_kept(k))
-			kept[n++] = (struct kept_size){ k->table_id, k->dir_id,
+			kept[n++] = (struct saved_size){ k->table_id, k->dir_id,
 				(uint64_t)(k->first + k->now.delta) };
 	}
 	mutex_unlock(&t->lock);
-	if (version != 0 && kept_sizes_version(fs->service) == version)
-		kept_sizes_write(fs->service, version, kept, n);
+	if (version != 0 && saved_sizes_version(fs->service) == version)
+		saved_sizes_write(fs->service, version, kept, n);
 }

@@ -137,7 +137,7 @@ static void shown_attributes(const struct fs *fs, const struct content *content,
 /* Returns what somebody reads by a node that is not the current one, pinned; NULL: nobody does. */
 static const struct content *held_content(struct fs *fs, uint64_t nid)
 {
-	service_wait_kept(fs->service); /* it may have been opened as an ordinary file */
+	service_wait_retained(fs->service); /* it may have been opened as an ordinary file */
 	return contents_look(fs->contents, nid);
 }
 

@@ -119,7 +119,7 @@ static void read_converted(struct fuse_call *c, struct handle *h, size_t size, o
 				  : store_get(c->fs->store, NULL, nid_id(h->nid), WANT_BODY, &row);
 	bool is_row = e == ERR_OK && row.kind == ITEM_ROW && nid_of(&row) == h->nid;
 	if (kept == NULL && !is_row) {
-		service_wait_kept(c->fs->service);
+		service_wait_retained(c->fs->service);
 		content = contents_pin_old(c->fs->contents, h->nid);
 	}
 	if (kept != NULL)

@@ -63,7 +63,7 @@ const struct content *old_version(
 	struct fuse_call *c, uint64_t nid, const struct item *now, enum retry_what what)
 {
 	struct fs *fs = c->fs;
-	service_wait_kept(fs->service);
+	service_wait_retained(fs->service);
 	const struct content *content = contents_pin_old(fs->contents, nid);
 	const struct item *named = now == NULL && content != NULL ? &content->item : now;
 	enum retry_state state = retries_refuse(fs, fs->retries, call_thread(c), nid, named, what);

@@ -219,7 +219,7 @@ static bool make_parts(struct fs *fs)
 		fs->batch_results != NULL && fs->syncs != NULL;
 }
 
-static enum err start_lanes(struct fs *fs)
+static enum err start_pools(struct fs *fs)
 {
 	enum err e = ERR_OK;
 	for (enum vpool pool = VPOOL_SCAN; e == ERR_OK && pool < VPOOL_COUNT_; pool++)
@@ -238,12 +238,12 @@ static enum err start_threads(struct fs *fs, struct err_detail *detail)
 		stream_sizes_load(fs);
 	}
 	if (e == ERR_OK)
-		e = start_lanes(fs);
+		e = start_pools(fs);
 	return e == ERR_OK ? e : err_set(detail, e, FS_NO_THREADS);
 }
 
 /* What they still have is answered, or given up. */
-static void stop_lanes(struct fs *fs)
+static void stop_pools(struct fs *fs)
 {
 	atomic_store(&fs->stopping, true);
 	if (fs->waiters != NULL)
@@ -320,7 +320,7 @@ void fs_free(struct fs *fs)
 {
 	if (fs == NULL)
 		return;
-	stop_lanes(fs);
+	stop_pools(fs);
 	if (fs->retries != NULL)
 		retries_free(fs, fs->retries);
 	/* Staged documents that nobody closed are committed or kept in rejected/. */

@@ -68,7 +68,7 @@ static void partition_made(struct fs *fs, struct told *told, const struct change
 
 /* Keeps a replaced or removed row for those whose second try looked its name up a moment ago.
  * Others look again. */
-static void keep_old(struct fs *fs, const struct change *c)
+static void retain_old(struct fs *fs, const struct change *c)
 {
 	if (c->old.kind != ITEM_ROW || c->old.body.p == NULL || c->op == CHANGE_ATTRS ||
 		(c->flags & CHANGE_EXCHANGE) != 0)
@@ -80,10 +80,10 @@ static void keep_old(struct fs *fs, const struct change *c)
 	struct item copy = { 0 };
 	const struct content *content = NULL;
 	if (item_copy(&copy, &c->old) == ERR_OK &&
-		(gone ? contents_keep_old : contents_put)(fs->contents, &copy, &content) ==
+		(gone ? contents_retain_old : contents_put)(fs->contents, &copy, &content) ==
 			ERR_OK) {
 		if (open && open_quota_may_keep(fs))
-			handles_keep(fs, content);
+			handles_retain(fs, content);
 		contents_unpin(fs->contents, content);
 	} else if (gone) {
 		contents_retire(fs->contents, nid_of(&c->old));
@@ -164,7 +164,7 @@ static void tell(struct fs *fs, struct told *told, const struct change *c)
 
 /* Requests wait for this, and what follows in on_event() may wait for a directory that one of them
  * holds. */
-static void on_keep(void *arg, const struct change *changes, size_t count)
+static void on_retain(void *arg, const struct change *changes, size_t count)
 {
 	struct fs *fs = arg;
 	atomic_fetch_add(&fs->changes, 1);
@@ -172,7 +172,7 @@ static void on_keep(void *arg, const struct change *changes, size_t count)
 	(void)told_close(fs->told, false);
 	for (size_t i = 0; i < count; i++) {
 		drop_content(fs->contents, &changes[i]);
-		keep_old(fs, &changes[i]);
+		retain_old(fs, &changes[i]);
 	}
 }
 
@@ -183,7 +183,7 @@ static void on_event(void *arg, enum origin origin, const struct change *changes
 	for (size_t i = 0; i < count; i++) {
 		old_changed(fs, origin, &changes[i]);
 		wake(fs->waiters, &changes[i]);
-		if (origin == ORIGIN_MOUNT) /* after keep_old(): the old node must not be found */
+		if (origin == ORIGIN_MOUNT) /* after retain_old(): the old node must not be found */
 			row_rewritten(fs->notifier, &changes[0], &changes[i]);
 		else
 			tell(fs, &told, &changes[i]);
@@ -247,7 +247,7 @@ static void on_drain(void *arg)
 		log_warning("%zu files that were open for writing are not closed yet", left);
 }
 
-static const struct set_watch set_watch = { .keep = on_keep,
+static const struct set_watch set_watch = { .retain = on_retain,
 	.begins = on_set_begins,
 	.ended = on_set_ended,
 	.drain = on_drain };

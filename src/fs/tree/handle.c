@@ -143,7 +143,7 @@ enum err file_unlink(struct fs *fs, const struct dentry *at, uint64_t id, struct
 	return e;
 }
 
-void handles_keep(struct fs *fs, const struct content *content)
+void handles_retain(struct fs *fs, const struct content *content)
 {
 	struct handles *t = fs->handles;
 	mutex_lock(&t->lock);
@@ -201,7 +201,7 @@ void handles_free(struct fs *fs, struct handles *t)
 		next = h->next;
 		if (fs->kinds[h->kind]->abandon != NULL)
 			fs->kinds[h->kind]->abandon(fs, h);
-		/* What that commits goes through the others (handles_keep()). */
+		/* What that commits goes through the others (handles_retain()). */
 		mutex_lock(&t->lock);
 		t->first = next;
 		if (next != NULL)

@@ -154,7 +154,7 @@ void handle_links(struct fs *fs, struct handle *h, bool links);
 void handle_unref(struct fs *fs, struct handle *h);
 /* Handles on an ordinary file that became a row keep the row's content, which this is: the row has
  * been replaced or removed.  The content is pinned. */
-void handles_keep(struct fs *fs, const struct content *content);
+void handles_retain(struct fs *fs, const struct content *content);
 /* Whether somebody opened this node as an ordinary file's.  Slow. */
 bool handles_of_file(struct fs *fs, uint64_t nid);
 

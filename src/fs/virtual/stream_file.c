@@ -114,7 +114,7 @@ static enum err find_moment(
 			s->moment = after;
 			return ERR_OK;
 		}
-		service_wait_kept(fs->service);
+		service_wait_retained(fs->service);
 		before = moment_now(fs, from);
 		e = row_stream_renew(s->stream, from->what, from->call->detail);
 	}

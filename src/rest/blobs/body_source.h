@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The bytes that a request takes from a blob, in place of a body: Put Block From URL and its kin. */
+ * The bytes that a request takes from a blob, in place of a body: Put Block From URL and the like. */
 #ifndef REST_BLOBS_BODY_SOURCE_H
 #define REST_BLOBS_BODY_SOURCE_H
 

@@ -14,7 +14,7 @@
 struct entity_work {
 	char pk[LIMIT_KEY_BYTES], rk[LIMIT_KEY_BYTES]; /* in order form */
 	struct buf body;
-	struct message_draft message;
+	struct prepared_message message;
 	bool guarded; /* the precondition is rowfs's own: repeat after a lost race */
 	/* The error of a merge, found before the operations in front of it were checked.  The
 	 * merge then becomes a change that always fails, so that the first failing operation is

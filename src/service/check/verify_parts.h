@@ -8,8 +8,8 @@
 #include "codec/entity_json.h"
 #include "service/check/estimate.h"
 #include "service/check/verify.h"
-#include "service/core/kept_sizes.h"
 #include "service/core/row_line.h"
+#include "service/core/saved_sizes.h"
 
 struct verify {
 	struct service *service;
@@ -32,7 +32,7 @@ struct verify {
 	struct entity entity;
 
 	/* Sizes of streams that the last clean close left, and what the walk counts. */
-	struct kept_size kept[KEPT_SIZES_MAX];
+	struct saved_size kept[SAVED_SIZES_MAX];
 	size_t nkept;
 	uint64_t table_bytes, partition_bytes;
 	bool countable; /* false where a row cannot be counted */

@@ -7,8 +7,8 @@
 void verify_sizes_begin(struct verify *v)
 {
 	/* The store tells the version of a change set after the view may show it. */
-	service_wait_kept(v->service);
-	v->nkept = kept_sizes_read(v->service, v->kept);
+	service_wait_retained(v->service);
+	v->nkept = saved_sizes_read(v->service, v->kept);
 }
 
 void verify_sizes_add(struct verify *v, const struct item *it, struct span key)

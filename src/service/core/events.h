@@ -29,9 +29,9 @@ void service_subscribe(struct service *s, event_fn fn, void *arg);
 /* Further callbacks of the subscriber, with its arg.  They are called like event_fn. */
 struct set_watch {
 	/* For every change set, right after its commit and before the event: retains the
-	 * before-images that readers may still ask for (service_wait_kept()).  Must not wait for
+	 * before-images that readers may still ask for (service_wait_retained()).  Must not wait for
 	 * other threads. */
-	void (*keep)(void *arg, const struct change *changes, size_t n);
+	void (*retain)(void *arg, const struct change *changes, size_t n);
 	/* Around a set that changes several rows of a partition, by another front end than the
 	 * mount.  In between, the mount must not let the kernel cache rows of the partition.  So a
 	 * reader who saw one change of the set never misses another.  begins() comes before the

@@ -52,16 +52,16 @@ struct service {
 	_Atomic bool watched;
 
 	/* Change sets that may be visible, and whose before-images are not retained yet. */
-	struct mutex unkept_lock;
-	pthread_cond_t kept;
-	struct unkept *first, *last; /* in the order of their start; guarded by unkept_lock */
-	uint64_t begun;              /* guarded by unkept_lock */
-	atomic_uint changing;        /* their number; changed under unkept_lock */
+	struct mutex sets_lock;
+	pthread_cond_t retained;
+	struct set_under_way *first, *last; /* in the order of their start; guarded by sets_lock */
+	uint64_t begun;                     /* guarded by sets_lock */
+	atomic_uint changing;               /* their number; changed under sets_lock */
 };
 
 /* On the stack of the thread that applies the change set. */
-struct unkept {
-	struct unkept *previous, *next;
+struct set_under_way {
+	struct set_under_way *previous, *next;
 	uint64_t number;
 };
 
@@ -89,9 +89,9 @@ enum err service_new(struct store *store, struct service **ret)
 	rwlock_init(&s->events_lock, RANK_EVENTS);
 	rwlock_init(&s->front_ends_lock, RANK_FRONT_ENDS);
 	mutex_init(&s->collections_lock, RANK_COLLECTIONS);
-	mutex_init(&s->unkept_lock, RANK_UNKEPT);
+	mutex_init(&s->sets_lock, RANK_SETS_UNDER_WAY);
 	change_signal_init(&s->change_signal);
-	pthread_cond_init(&s->kept, NULL);
+	pthread_cond_init(&s->retained, NULL);
 	s->claims = claims_new();
 	s->faults = faults_new();
 	s->heat = heat_new();
@@ -127,9 +127,9 @@ void service_free(struct service *s)
 	rwlock_destroy(&s->events_lock);
 	rwlock_destroy(&s->front_ends_lock);
 	mutex_destroy(&s->collections_lock);
-	mutex_destroy(&s->unkept_lock);
+	mutex_destroy(&s->sets_lock);
 	change_signal_fini(&s->change_signal);
-	pthread_cond_destroy(&s->kept);
+	pthread_cond_destroy(&s->retained);
 	free(s);
 }
 
@@ -219,40 +219,40 @@ bool service_is_changing(const struct service *s)
 	return atomic_load(&s->changing) != 0;
 }
 
-static void set_begins(struct service *s, struct unkept *u)
+static void set_begins(struct service *s, struct set_under_way *u)
 {
-	mutex_lock(&s->unkept_lock);
-	*u = (struct unkept){ .previous = s->last, .number = ++s->begun };
+	mutex_lock(&s->sets_lock);
+	*u = (struct set_under_way){ .previous = s->last, .number = ++s->begun };
 	*(s->last != NULL ? &s->last->next : &s->first) = u;
 	s->last = u;
 	atomic_fetch_add(&s->changing, 1);
-	mutex_unlock(&s->unkept_lock);
+	mutex_unlock(&s->sets_lock);
 }
 
-static void set_kept(struct service *s, struct unkept *u)
+static void set_retained(struct service *s, struct set_under_way *u)
 {
-	mutex_lock(&s->unkept_lock);
+	mutex_lock(&s->sets_lock);
 	*(u->previous != NULL ? &u->previous->next : &s->first) = u->next;
 	*(u->next != NULL ? &u->next->previous : &s->last) = u->previous;
 	atomic_fetch_sub(&s->changing, 1);
-	pthread_cond_broadcast(&s->kept);
-	mutex_unlock(&s->unkept_lock);
+	pthread_cond_broadcast(&s->retained);
+	mutex_unlock(&s->sets_lock);
 }
 
-void service_wait_kept(struct service *s)
+void service_wait_retained(struct service *s)
 {
 	if (!service_is_changing(s))
 		return;
-	mutex_lock(&s->unkept_lock);
+	mutex_lock(&s->sets_lock);
 	const uint64_t last = s->begun;
 	while (s->first != NULL && s->first->number <= last) {
 		/* Check again every second: glibc before 2.41 can lose a wake-up (bug 25847). */
 		struct timespec until;
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
-		(void)cond_wait_until(&s->kept, &s->unkept_lock, &until);
+		(void)cond_wait_until(&s->retained, &s->sets_lock, &until);
 	}
-	mutex_unlock(&s->unkept_lock);
+	mutex_unlock(&s->sets_lock);
 }
 
 bool service_is_read_only(struct service *s)
@@ -331,11 +331,11 @@ void service_set_ended(struct service *s, uint64_t token)
 	rwlock_unlock(&s->events_lock);
 }
 
-static void keep(struct service *s, const struct change *changes, size_t n)
+static void retain(struct service *s, const struct change *changes, size_t n)
 {
 	rwlock_rdlock(&s->events_lock);
 	if (s->set_watch != NULL)
-		s->set_watch->keep(s->event_arg, changes, n);
+		s->set_watch->retain(s->event_arg, changes, n);
 	rwlock_unlock(&s->events_lock);
 }
 
@@ -415,7 +415,7 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 	bool durable, struct err_detail *reterr)
 {
 	durable = durable || atomic_load(&s->sync);
-	struct unkept under_way;
+	struct set_under_way under_way;
 	set_begins(s, &under_way);
 	bool watched = atomic_load(&s->watched);
 	bool moves = moves_directories(changes, n);
@@ -446,8 +446,8 @@ static enum err apply(struct service *s, enum origin origin, struct change *chan
 	if (moves)
 		partition_keys_forget(s->partition_keys);
 	if (e == ERR_OK && watched)
-		keep(s, changes, n);
-	set_kept(s, &under_way);
+		retain(s, changes, n);
+	set_retained(s, &under_way);
 	change_signal_raise(&s->change_signal);
 	if (e == ERR_OK && watched)
 		publish(s, origin, changes, n);

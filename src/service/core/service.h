@@ -58,7 +58,7 @@ bool service_is_changing(const struct service *s);
 /* Waits until the before-images of all change sets that the caller may have seen are retained.  It
  * waits for commits in progress only, not for later ones.  Any thread except one inside a
  * subscriber's call. */
-void service_wait_kept(struct service *s);
+void service_wait_retained(struct service *s);
 /* From now on every change is durable before it is acknowledged. */
 void service_set_sync(struct service *s);
 

@@ -86,7 +86,8 @@ static enum err check_text(struct span text, struct err_detail *detail)
 }
 
 enum err message_prepare(struct service *s, uint64_t queue_id, struct span text,
-	int64_t visibility_s, int64_t ttl_s, struct message_draft *ret, struct err_detail *detail)
+	int64_t visibility_s, int64_t ttl_s, struct prepared_message *ret,
+	struct err_detail *detail)
 {
 	enum err e = check_text(text, detail);
 	if (e == ERR_OK)
@@ -118,7 +119,7 @@ enum err message_put(struct service *s, enum origin origin, uint64_t queue_id, s
 {
 	enum err e;
 	do {
-		struct message_draft d;
+		struct prepared_message d;
 		e = message_prepare(s, queue_id, text, visibility_s, ttl_s, &d, detail);
 		if (e != ERR_OK)
 			return e;

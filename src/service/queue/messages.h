@@ -46,7 +46,7 @@ enum err message_put(struct service *s, enum origin origin, uint64_t queue_id, s
 	struct err_detail *detail);
 
 /* A message that is to be put as a part of a change set. */
-struct message_draft {
+struct prepared_message {
 	struct change change; /* copy it into the set; it borrows from here and from the text */
 	struct message_key key;
 	char text_of_key[MESSAGE_KEY_CHARS + 1];
@@ -56,7 +56,8 @@ struct message_draft {
  * message_put() but for ERR_QUEUE_NOT_FOUND: service_apply() gives ERR_NOT_FOUND there, and
  * ERR_NAME_EXISTS where it must be prepared anew. */
 enum err message_prepare(struct service *s, uint64_t queue_id, struct span text,
-	int64_t visibility_s, int64_t ttl_s, struct message_draft *ret, struct err_detail *detail);
+	int64_t visibility_s, int64_t ttl_s, struct prepared_message *ret,
+	struct err_detail *detail);
 
 /* Takes one message of a take or a peek.  Return false to stop. */
 typedef bool (*message_fn)(void *arg, const struct queue_message *m);

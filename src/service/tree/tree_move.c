@@ -47,7 +47,7 @@ struct keys {
 	struct span pk_span, rk_span;
 };
 
-static void keys_of_spot(const struct dentry *at, struct keys *k)
+static void keys_of_dentry(const struct dentry *at, struct keys *k)
 {
 	key_from_order(at->dir->key.p, at->dir->key.n, k->pk);
 	key_from_order(at->key.p, at->key.n, k->rk);
@@ -129,7 +129,7 @@ static enum err board(struct service *s, struct passenger *p, const struct dentr
 	struct keys *k = malloc(sizeof(*k));
 	if (k == NULL)
 		return ERR_NO_MEMORY;
-	keys_of_spot(to, k);
+	keys_of_dentry(to, k);
 	e = p->item.kind == ITEM_ROW ? rewrite_keys(p, k) : board_file(s, p, k, detail);
 	free(k);
 	return e;

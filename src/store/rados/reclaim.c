@@ -78,7 +78,7 @@ static enum err mark_dead(struct rstore *s, const char *object)
 	return rio_error(&s->io, code);
 }
 
-/* The object goes last: whoever comes later, after a death, finds the way down. */
+/* The object goes last: so a later process, after a death, finds the way down. */
 static enum err empty(struct rstore *s, uint64_t dir, bool files)
 {
 	char object[RIO_NAME_MAX];

@@ -87,13 +87,13 @@ static enum err drop(
 }
 
 /* Where a slice is: a removed item, and how many of its children went that it still counts. */
-struct spot_of_slice {
+struct slice_cursor {
 	uint64_t id; /* 0: at the end */
 	size_t gone;
 };
 
 /* Drops the directory that the slice is at, which is empty now, and goes to the one above. */
-static enum err leave(struct sql_writer *w, struct sql_slice *slice, struct spot_of_slice *at)
+static enum err leave(struct sql_writer *w, struct sql_slice *slice, struct slice_cursor *at)
 {
 	struct item it;
 	bool gone;
@@ -102,12 +102,12 @@ static enum err leave(struct sql_writer *w, struct sql_slice *slice, struct spot
 		return e;
 	e = drop(w, slice, &it, &gone);
 	if (e == ERR_OK && gone)
-		*at = (struct spot_of_slice){ .id = it.parent, .gone = it.parent != 0 };
+		*at = (struct slice_cursor){ .id = it.parent, .gone = it.parent != 0 };
 	item_fini(&it);
 	return e;
 }
 
-static enum err step(struct sql_writer *w, struct sql_slice *slice, struct spot_of_slice *at)
+static enum err step(struct sql_writer *w, struct sql_slice *slice, struct slice_cursor *at)
 {
 	struct item child;
 	bool gone;
@@ -118,7 +118,7 @@ static enum err step(struct sql_writer *w, struct sql_slice *slice, struct spot_
 		return e;
 	if (item_is_dir(child.kind)) {
 		e = count_gone(w, at->id, at->gone);
-		*at = (struct spot_of_slice){ .id = child.id };
+		*at = (struct slice_cursor){ .id = child.id };
 	} else {
 		e = drop(w, slice, &child, &gone);
 		at->gone += e == ERR_OK && gone;
@@ -130,7 +130,7 @@ static enum err step(struct sql_writer *w, struct sql_slice *slice, struct spot_
 /* From a removed item on, up to where it was removed.  *id: where it ended. */
 static enum err reclaim_from(struct sql_writer *w, struct sql_slice *slice, uint64_t *id)
 {
-	struct spot_of_slice at = { .id = *id };
+	struct slice_cursor at = { .id = *id };
 	enum err e = ERR_OK;
 	while (e == ERR_OK && at.id != 0 && !is_used_up(slice))
 		e = step(w, slice, &at);

@@ -189,7 +189,7 @@ def readers_of_one_handle(path, n):
 
 @pytest.mark.parametrize("one_handle", [True, False])
 def test_Q8_slow_readers_keep_no_thread_from_others(table, rowfs, store, one_handle):
-    """More than there are threads; whoever comes later is served before they are through."""
+    """More than there are threads; later requests are served before they are through."""
     fill(rowfs, store, 60_000)
     none = [table / f".query/text eq 'none{i}'.count" for i in range(1 if one_handle else 40)]
     slow = (readers_of_one_handle(none[0], 40) if one_handle else

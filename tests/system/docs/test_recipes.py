@@ -141,7 +141,7 @@ CHECKS = {
         "change several rows of a partition, or none": (
             NOTHING, "test -e Football/7.json && grep -q '\"Rating\":4' Football/1.json"),
         "see whether that would work": (NOTHING, "test ! -e Football/8.json"),
-        "commit a change set and have its result, whoever else writes": (
+        "commit a change set and have its result, while others write": (
             r'"committed": ?true', "test -e Football/8.json"),
         "delete the rows of a partition, all or none (up to 100)": (
             NOTHING, "test ! -e Chess/1.json"),

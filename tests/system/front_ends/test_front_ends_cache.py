@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the kernel keeps of the mount is dropped with every change of another front end, however
 little it knows: the attributes of a directory that was only looked at, never into; and a
-node's size is never that of another version, whoever sets attributes or writes meanwhile.
+node's size is never that of another version, also while others set attributes or write.
 
 The cached answer to statx(2) is held against the one that is forced to ask the daemon."""
 

@@ -508,7 +508,7 @@ def test_S9_read_only_waits_for_what_rest_has_begun(rowfs, store, remountable, w
 @pytest.mark.parametrize("name, text", [
     ("{}.json", '{"v":2}'), (".batch", '[{"upsert":{"RowKey":"KEY","v":2}}]')])
 def test_S9_read_only_waits_for_what_the_last_close_commits(store, remountable, work, name, text):
-    """The kernel tells of it when whoever closed has gone on: here a child, whose own close commits
+    """The kernel tells of it when the closing process has gone on: here a child, whose own close commits
     nothing."""
     need("strace")
     at, pid = remountable, server_of(store)
@@ -614,7 +614,7 @@ def connection_at(directory):
 
 
 def cutter(connection):
-    """Writing to it wakes whoever waits in the mount. It is opened while the mount lives: later the
+    """Writing to it wakes all who wait in the mount. It is opened while the mount lives: later the
     number may be that of another mount."""
     call("mount", "none", "/sys/fs/fuse/connections", "fusectl", 0, None)
     fd = os.open(f"/sys/fs/fuse/connections/{connection}/abort", os.O_WRONLY)
@@ -1090,7 +1090,7 @@ def test_S13_a_mount_of_a_directory_in_it_is_no_mount_of_its_own(rowfs, mount, s
     assert m.alive() and rows(m.path) == ["acct1"]
     bind(m / "acct1", inner)
     m.allow("still mounted elsewhere")
-    m.sigterm()  # ends it, whoever has a mount of it
+    m.sigterm()  # ends it, also if others have a mount of it
     assert not mounts()
     rowfs("check", store)
 

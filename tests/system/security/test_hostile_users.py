@@ -814,7 +814,7 @@ def test_T1_streams_and_queries_show_what_modes_let_one_read(mixed):
             path = mixed.table / ".query" / query / what
             assert as_user(lambda p=path: errno_of(os.stat, p)) == "ENOENT", path
     assert as_user(lambda: read(mixed.table / ".query/A eq 'a-shut r'.count")).strip() == b"0"
-    # `top` is of what one sees, whoever asked before.
+    # `top` is of what one user sees, also if another asked before.
     first = mixed.table / ".query/A ge 'a'&top=1"
     for _ in range(2):
         assert os.listdir(first) == ["a-shut"]
@@ -848,7 +848,7 @@ def test_T1_a_group_that_may_less_than_others_keeps_its_members_out(mixed, group
 
 def test_T1_the_bound_of_top_is_of_who_asks_and_found_once(shared):
     """Each name below it is looked up by itself: none of them may cost the whole query again,
-    whoever asks in between."""
+    also if others ask in between."""
     m = shared()
     count = 1500
     write(m.part / ".rows.ndjson", "".join(

@@ -204,7 +204,7 @@ def test_N6_what_is_open_in_the_directory_goes_on(rest, tab):
 
 
 def test_N6_directories_and_partitions_of_one_name_made_at_the_same_time(m, rest, tab):
-    """mkdir and insert race for the name; whoever wins, the row is at its path."""
+    """mkdir and insert race for the name; in both orders the row is at its path."""
     key = LONG[:-4] + "{:04}"
     stop = threading.Event()
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cloudstore/patience.h"
+#include "cloudstore/outage.h"
 
 #include "base/clock.h"
 #include "base/interrupted.h"
@@ -10,12 +10,12 @@
 
 /* The request loop has ten threads (fs/session/loop.c).  Two stay to read interruptions, unless they wait
  * for the lock of a row that one of the others has. */
-#define PATIENT_MAX 8
+#define OUTAGE_WAITERS_MAX 8
 #define WAIT_MS 200 /* doubles */
 #define WAIT_MAX_MS 5000
 #define SLICE_MS 20 /* how long an interrupted wait lasts */
 
-bool patience_is_away(enum err e)
+bool outage_is(enum err e)
 {
 	return e == ERR_IO || e == ERR_THROTTLED || e == ERR_OUTCOME_UNKNOWN;
 }
@@ -28,17 +28,17 @@ static void wait_uninterrupted(unsigned ms)
 		(void)nanosleep(&slice, NULL);
 }
 
-static bool may_wait(struct patience *p)
+static bool may_wait(struct outage *p)
 {
 	if (p->waits)
 		return true;
-	p->waits = atomic_fetch_add(&p->s->patient, 1) < PATIENT_MAX;
+	p->waits = atomic_fetch_add(&p->s->outage_waiters, 1) < OUTAGE_WAITERS_MAX;
 	if (!p->waits)
-		atomic_fetch_sub(&p->s->patient, 1);
+		atomic_fetch_sub(&p->s->outage_waiters, 1);
 	return p->waits;
 }
 
-static bool wait_and_go_on(struct patience *p, enum err *e)
+static bool wait_and_go_on(struct outage *p, enum err *e)
 {
 	unsigned ms = WAIT_MS << (p->failed < 8 ? p->failed : 8);
 	may_block(BLOCK_SURE);
@@ -50,13 +50,13 @@ static bool wait_and_go_on(struct patience *p, enum err *e)
 	return *e != ERR_CANCELLED;
 }
 
-bool patience_again(struct patience *p, enum err *e)
+bool outage_retry(struct outage *p, enum err *e)
 {
 	bool wants = *e != ERR_OK && p->away && p->s->hard && interrupted_hook != NULL;
 	bool again = wants && may_wait(p) && wait_and_go_on(p, e);
 	if (!again && p->waits) {
 		p->waits = false;
-		atomic_fetch_sub(&p->s->patient, 1);
+		atomic_fetch_sub(&p->s->outage_waiters, 1);
 	}
 	return again;
 }

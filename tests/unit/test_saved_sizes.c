@@ -6,7 +6,7 @@
 #include "service/change/entities.h"
 #include "service/check/verify.h"
 #include "service/core/accounts.h"
-#include "service/core/kept_sizes.h"
+#include "service/core/saved_sizes.h"
 #include "service/core/tables.h"
 #include "service/query/row_stream.h"
 #include "service_table.h"
@@ -205,25 +205,25 @@ static void keep(struct world *w, uint64_t table_by, uint64_t p_by)
 	struct item it = { 0 };
 	struct span p = SPAN_LIT("p");
 	MUST(store_child(w->store, NULL, w->table, CLASS_KEYED, p, WANT_ATTRS, &it) == ERR_OK);
-	const struct kept_size sizes[] = {
+	const struct saved_size sizes[] = {
 		{ w->table, w->table, stream_bytes(w, NULL) + table_by },
 		{ w->table, it.id, stream_bytes(w, &p) + p_by },
 	};
 	item_fini(&it);
-	kept_sizes_write(w->service, kept_sizes_version(w->service), sizes, 2);
+	saved_sizes_write(w->service, saved_sizes_version(w->service), sizes, 2);
 	reopen(w);
 }
 
-TEST(the_check_compares_kept_sizes_with_the_rows)
+TEST(the_check_compares_saved_sizes_with_the_rows)
 {
-	struct kept_size sizes[KEPT_SIZES_MAX];
+	struct saved_size sizes[SAVED_SIZES_MAX];
 	struct world w = world_new();
 	put(&w, "p", "a", "{\"N\":1}\n");
 	put(&w, "p", "b", " { \"N\" : 1.50,\n \"B\":true }"); /* not as it is in a stream */
 	put(&w, "p", "empty", "");
 	put(&w, "q", "a", "{}");
 	keep(&w, 0, 0);
-	CHECK_EQ_INT(kept_sizes_read(w.service, sizes), 2);
+	CHECK_EQ_INT(saved_sizes_read(w.service, sizes), 2);
 	CHECK_EQ_STR(verify(&w), "");
 	keep(&w, 1, 0);
 	CHECK(strstr(verify(&w), "acct/Tab: its rows are") != NULL);
@@ -231,7 +231,7 @@ TEST(the_check_compares_kept_sizes_with_the_rows)
 	CHECK(strstr(verify(&w), "acct/Tab/p: its rows are") != NULL);
 	put(&w, "q", "b", "{}"); /* the sizes are not used any more */
 	CHECK_EQ_STR(verify(&w), "");
-	CHECK_EQ_INT(kept_sizes_read(w.service, sizes), 0);
+	CHECK_EQ_INT(saved_sizes_read(w.service, sizes), 0);
 	world_fini(&w);
 }
 
@@ -242,5 +242,5 @@ RUN_TESTS(
 	T(a_note_has_a_limit),
 	T(a_kill_keeps_a_note_only_if_nothing_was_changed),
 	T(an_engine_without_notes_has_none),
-	T(the_check_compares_kept_sizes_with_the_rows))
+	T(the_check_compares_saved_sizes_with_the_rows))
 /* clang-format on */

@@ -34,8 +34,9 @@ WAITED_SHARE = 0.10
 class Server:
     """A Table server that answers, and where rows are put that nobody has put before."""
 
-    def __init__(self, b, proc, port):
-        self.b, self.pid, self.port, self.free = b, proc.pid, port, itertools.count(10)
+    def __init__(self, b, proc, port, store=None):
+        self.b, self.pid, self.port, self.store = b, proc.pid, port, store
+        self.free = itertools.count(10)
 
     def load(self, kind, **options):
         """What rest_load measured; it ends with an error where an answer is wrong."""
@@ -85,7 +86,7 @@ def rowfs(b, cpu=-1):
     port = free_port()
     with b.server([b.rowfs, "serve", store, f"--rest=127.0.0.1:{port}"], cpu=cpu) as proc:
         wait_for(proc, port)
-        yield Server(b, proc, port)
+        yield Server(b, proc, port, store)
 
 
 def install_azurite(b):

@@ -67,8 +67,9 @@ static bool read_option(struct load *l, const char *arg)
 	return read_number(arg, "connections=", &l->connections) ||
 		read_number(arg, "requests=", &l->requests) ||
 		read_number(arg, "rows=", &l->rows) || read_number(arg, "first=", &l->first) ||
-		read_number(arg, "top=", &l->top) || read_text(arg, "account=", &l->account) ||
-		read_text(arg, "key=", &l->key) || read_text(arg, "table=", &l->table);
+		read_number(arg, "top=", &l->top) || read_number(arg, "whole=", &l->whole) ||
+		read_text(arg, "account=", &l->account) || read_text(arg, "key=", &l->key) ||
+		read_text(arg, "table=", &l->table) || read_text(arg, "filter=", &l->filter);
 }
 
 static bool find_kind(struct load *l)
@@ -106,14 +107,15 @@ bool load_read(struct load *l, int argc, char **argv)
 		l->requests = l->rows / BATCH_ROWS;
 	if (l->kind == KIND_TABLE)
 		l->requests = l->connections = 1;
-	ok = ok && l->connections > 0 && l->connections <= 256 && l->requests > 0 && l->rows > 0;
+	ok = ok && l->connections > 0 && l->connections <= 256 && l->requests > 0 &&
+		(l->rows > 0 || l->filter != NULL);
 	if (!ok)
 		(void)fprintf(stderr,
 			"usage: rest_load IP:PORT|unix:PATH "
 			"table|fill|get|insert|upsert|batch|query|query-atom [connections=N] "
 			"[requests=N] "
 			"[milliseconds=N] [rows=N] [first=N] [top=N] [account=NAME] [key=BASE64] "
-			"[table=NAME]\n");
+			"[table=NAME] [filter=TEXT] [whole=1]\n");
 	return ok;
 }
 
@@ -140,12 +142,14 @@ static void add_row(struct buf *out, uint64_t i, uint64_t turn)
 		"{\"PartitionKey\":\"part-%04" PRIu64 "\",\"RowKey\":\"%s\","
 		"\"Title\":\"An entry with the number %010" PRIu64
 		"\",\"Author\":\"author-%05" PRIu64 "\",\"Rating\":%" PRIu64 ",\"Score\":%" PRIu64
-		".25,\"Active\":true,"
+		".25,\"Active\":%s,"
 		"\"Visits@odata.type\":\"Edm.Int64\",\"Visits\":\"9%09" PRIu64
 		"\",\"Place\":\"%04" PRIu64 " Long Street, Somewhere\",\"Tag\":\"tag-%02" PRIu64
-		"\",\"Note\":\"n-%010" PRIu64 "\"," ROW_LAST "}",
-		i % PARTITIONS, key, i, v % 100000, 10 + v % 90, 100 + v % 900, v % 1000000000,
-		v % 10000, v % 100, v % 10000000000u);
+		"\",\"Born@odata.type\":\"Edm.DateTime\",\"Born\":\"20%02" PRIu64
+		"-06-15T12:34:56Z\"," ROW_LAST "}",
+		i % PARTITIONS, key, i, v % 100000, 10 + v % 90, 100 + v % 900,
+		(v >> 20) % 100 == 0 ? "false" : "true", v % 1000000000, v % 10000, (v >> 16) % 100,
+		(v >> 24) % 100);
 }
 
 /* ---- requests ---- */
@@ -254,11 +258,11 @@ static void write_one(const struct load *l, uint64_t i, struct buf *row, struct 
 		buf_span(row));
 }
 
-static void add_token(struct buf *out, const char *name, struct span token)
+static void add_parameter(struct buf *out, const char *name, struct span value)
 {
 	buf_addf(out, "&%s=", name);
-	for (size_t i = 0; i < token.n; i++)
-		buf_addf(out, "%%%02X", (unsigned)(unsigned char)token.p[i]);
+	for (size_t i = 0; i < value.n; i++)
+		buf_addf(out, "%%%02X", (unsigned)(unsigned char)value.p[i]);
 }
 
 void write_page(const struct load *l, struct span pk, struct span rk, struct buf *out)
@@ -266,10 +270,12 @@ void write_page(const struct load *l, struct span pk, struct span rk, struct buf
 	char path[PATH_MAX_BYTES];
 	struct buf query = BUF_INIT(16384);
 	buf_addf(&query, "?$top=%zu", l->top);
+	if (l->filter != NULL)
+		add_parameter(&query, "$filter", span_of(l->filter));
 	if (pk.n > 0)
-		add_token(&query, "NextPartitionKey", pk);
+		add_parameter(&query, "NextPartitionKey", pk);
 	if (rk.n > 0)
-		add_token(&query, "NextRowKey", rk);
+		add_parameter(&query, "NextRowKey", rk);
 	(void)snprintf(path, sizeof(path), "/%s/%s()", l->account, l->table);
 	buf_clear(out);
 	add_head(l, "GET", path, buf_span(&query), out);

@@ -33,13 +33,15 @@ enum kind {
 
 struct load {
 	const char *server, *kind_name, *account, *key, *table;
+	const char *filter; /* of queries; NULL: none.  rows then counts the rows that match */
 	enum kind kind;
 	int status; /* that every answer must have */
-	size_t connections, requests, rows, first, top;
+	size_t connections, requests, rows, first, top, whole;
 	double seconds; /* 0: until the requests are done */
 	bool atom;      /* the answer's format */
-	bool cycles;    /* after the last request comes the first again */
-	uint64_t *ids;  /* the row of each request */
+	/* whole is 1 if the time may end no walk before its last page. */
+	bool cycles;   /* after the last request comes the first again */
+	uint64_t *ids; /* the row of each request */
 	struct buf text;
 	size_t *ends; /* of the requests in text */
 };

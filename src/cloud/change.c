@@ -23,7 +23,7 @@ enum err cloud_get(struct client *c, struct span table, struct span pk, struct s
 	struct cloud_row *ret, struct buf *body, struct err_detail *detail)
 {
 	struct buf path = BUF_INIT(PATH_LIMIT);
-	struct http_response answer = { 0 };
+	struct http_response response = { 0 };
 	size_t n;
 	*body = BUF_INIT(HTTP_BODY_MAX);
 	add_entity_path(table, pk, rk, &path);
@@ -32,17 +32,17 @@ enum err cloud_get(struct client *c, struct span table, struct span pk, struct s
 	};
 	enum err e = buf_full(&path);
 	if (e == ERR_OK)
-		e = client_send(c, &r, &answer, NULL, detail);
-	struct span etag = http_response_header(&answer, "ETag");
+		e = client_send(c, &r, &response, NULL, detail);
+	struct span etag = http_response_header(&response, "ETag");
 	if (e == ERR_OK)
-		e = cloud_row_read(buf_span(&answer.body), ret, &n, detail);
+		e = cloud_row_read(buf_span(&response.body), ret, &n, detail);
 	if (e == ERR_OK && etag.n > 0 && etag.n < sizeof(ret->etag)) {
 		memcpy(ret->etag, etag.p, etag.n);
 		ret->etag[etag.n] = 0;
 	}
-	*body = answer.body;
-	answer.body = (struct buf){ 0 };
-	http_response_fini(&answer);
+	*body = response.body;
+	response.body = (struct buf){ 0 };
+	http_response_fini(&response);
 	buf_fini(&path);
 	return e;
 }
@@ -98,7 +98,7 @@ struct span cloud_change_condition(const struct cloud_change *change)
 	return change->if_match.n > 0 ? change->if_match : SPAN_LIT("*");
 }
 
-/* ---- after a lost answer ---- */
+/* ---- after a lost response ---- */
 
 /* Returns whether the row is known to be as the change leaves it. */
 static bool is_done(struct client *c, struct span table, const struct cloud_change *change,
@@ -146,14 +146,14 @@ enum err cloud_change_resolve(struct client *c, struct span table,
 		return e;
 	/* Somebody may have changed the row after it was done. */
 	return err_set(detail, ERR_OUTCOME_UNKNOWN,
-		"the answer was lost, and the row is not as it was written");
+		"the response was lost, and the row is not as it was written");
 }
 
 enum err cloud_change(struct client *c, struct span table, const struct cloud_change *change,
 	char etag[CLOUD_ETAG_MAX], struct err_detail *detail)
 {
 	struct buf path = BUF_INIT(PATH_LIMIT), body = BUF_INIT((size_t)LIMIT_DOCUMENT_BYTES * 2);
-	struct http_response answer = { 0 };
+	struct http_response response = { 0 };
 	bool again = false;
 	cloud_change_path(table, change, &path);
 	cloud_change_body(change, &body);
@@ -169,16 +169,16 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 		etag[0] = 0;
 	enum err e = buf_ok(&path) ? buf_full(&body) : buf_full(&path);
 	if (e == ERR_OK)
-		e = client_send(c, &r, &answer, &again, detail);
+		e = client_send(c, &r, &response, &again, detail);
 	again |= change->again;
-	struct span sent = http_response_header(&answer, "ETag");
+	struct span sent = http_response_header(&response, "ETag");
 	if (e == ERR_OK && etag != NULL && sent.n < CLOUD_ETAG_MAX && sent.n > 0) {
 		memcpy(etag, sent.p, sent.n);
 		etag[sent.n] = 0;
 	}
 	e = cloud_change_resolve(
 		c, table, change, 1, again, e, (char(*)[CLOUD_ETAG_MAX])etag, detail);
-	http_response_fini(&answer);
+	http_response_fini(&response);
 	buf_fini(&path);
 	buf_fini(&body);
 	return e;
@@ -189,7 +189,7 @@ enum err cloud_change(struct client *c, struct span table, const struct cloud_ch
 enum err cloud_table_create(struct client *c, struct span table, struct err_detail *detail)
 {
 	struct buf body = BUF_INIT(512);
-	struct http_response answer = { 0 };
+	struct http_response response = { 0 };
 	bool again = false;
 	buf_add_str(&body, "{\"TableName\":");
 	buf_add_json(&body, table);
@@ -202,8 +202,8 @@ enum err cloud_table_create(struct client *c, struct span table, struct err_deta
 		.idempotent = true };
 	enum err e = buf_full(&body);
 	if (e == ERR_OK)
-		e = client_send(c, &r, &answer, &again, detail);
-	http_response_fini(&answer);
+		e = client_send(c, &r, &response, &again, detail);
+	http_response_fini(&response);
 	buf_fini(&body);
 	return again && e == ERR_TABLE_EXISTS ? ERR_OK : e;
 }
@@ -211,7 +211,7 @@ enum err cloud_table_create(struct client *c, struct span table, struct err_deta
 enum err cloud_table_delete(struct client *c, struct span table, struct err_detail *detail)
 {
 	struct buf path = BUF_INIT(PATH_LIMIT);
-	struct http_response answer = { 0 };
+	struct http_response response = { 0 };
 	bool again = false;
 	buf_add_str(&path, "/Tables('");
 	percent_encode_key(table, &path);
@@ -222,8 +222,8 @@ enum err cloud_table_delete(struct client *c, struct span table, struct err_deta
 		.idempotent = true };
 	enum err e = buf_full(&path);
 	if (e == ERR_OK)
-		e = client_send(c, &r, &answer, &again, detail);
-	http_response_fini(&answer);
+		e = client_send(c, &r, &response, &again, detail);
+	http_response_fini(&response);
 	buf_fini(&path);
 	if (e == ERR_NOT_FOUND)
 		e = ERR_TABLE_NOT_FOUND;

@@ -53,7 +53,7 @@ const char *cloud_change_method(const struct cloud_change *change);
 void cloud_change_path(struct span table, const struct cloud_change *change, struct buf *out);
 void cloud_change_body(const struct cloud_change *change, struct buf *out);
 struct span cloud_change_condition(const struct cloud_change *change);
-/* Decides what an error means after a lost answer (again: to an earlier try; e: ERR_OUTCOME_UNKNOWN) by reading
+/* Decides what an error means after a lost response (again: to an earlier try; e: ERR_OUTCOME_UNKNOWN) by reading
  * the n rows of changes that are all done or none.  One row alone tells nothing: it may have been as its change
  * leaves it before.  ERR_OK: each is as its change leaves it; etags (may be NULL) gets their ETags.
  * ERR_OUTCOME_UNKNOWN: one is not, but somebody may have changed it since.  Other errors stay. */

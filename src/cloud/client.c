@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A 503 or 429 says that nothing was done.  After a 500, a 504 or a lost answer nobody knows, so only
+ * A 503 or 429 says that nothing was done.  After a 500, a 504 or a lost response nobody knows, so only
  * an idempotent request is sent again. */
 #include "cloud/client.h"
 
@@ -18,7 +18,7 @@
 
 #define TRIES 5
 #define CONNECT_MS 10000
-#define ANSWER_MS 60000
+#define RESPONSE_MS 60000
 #define WAIT_MS 200       /* before the second try; doubles */
 #define WAIT_MAX_MS 30000 /* also of Retry-After */
 #define WAIT_SLICE_MS 20  /* how long a cancelled wait lasts */
@@ -45,7 +45,7 @@ enum err client_new(const struct endpoint *at, const struct client_options *o, s
 	c->options = *o;
 	const struct http_options h = { .ca_file = o->ca_file,
 		.connect_ms = o->connect_ms != 0 ? o->connect_ms : CONNECT_MS,
-		.answer_ms = o->answer_ms != 0 ? o->answer_ms : ANSWER_MS,
+		.response_ms = o->response_ms != 0 ? o->response_ms : RESPONSE_MS,
 		.cancelled = o->cancelled,
 		.arg = o->arg };
 	enum err e = http_new(&h, &c->http, detail);

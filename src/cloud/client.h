@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct client_options {
-	unsigned connect_ms, answer_ms; /* 0: the defaults, 10 s and 60 s */
-	unsigned tries;                 /* of one request; 0: the default, 5 */
-	struct traffic *traffic;        /* of all clients of an account; NULL: not counted */
+	unsigned connect_ms, response_ms; /* 0: the defaults, 10 s and 60 s */
+	unsigned tries;                   /* of one request; 0: the default, 5 */
+	struct traffic *traffic;          /* of all clients of an account; NULL: not counted */
 	const char *ca_file;
 	bool (*cancelled)(void *arg);
 	void *arg;
@@ -41,13 +41,13 @@ struct client_request {
 	struct span if_match; /* n 0: none */
 	/* Whether a second one does no harm.  Else an unknown outcome ends the tries. */
 	bool idempotent;
-	/* Finds an error in the body of an answer that says 2xx; NULL: there is none. */
+	/* Finds an error in the body of a response that says 2xx; NULL: there is none. */
 	enum err (*inner_error)(struct span body, struct err_detail *detail);
 };
 
-/* Sends the request, and again after errors that pass: no connection, 429, 500 to 504, lost answers.
+/* Sends the request, and again after errors that pass: no connection, 429, 500 to 504, lost responses.
  * It waits as Retry-After says, else longer each time with some jitter.  The status is 200 to 299
- * on ERR_OK.  *ret_again (may be NULL): an earlier try may have been done although its answer was
+ * on ERR_OK.  *ret_again (may be NULL): an earlier try may have been done although its response was
  * lost.  Call http_response_fini() also after an error.
  *
  * Errors of the service are those of err.h with its message; ERR_THROTTLED, ERR_OUTCOME_UNKNOWN,

@@ -4,7 +4,7 @@
 #include "base/crypto.h"
 #include "base/text.h"
 #include "cloud/change.h"
-#include "cloud/group_answer.h"
+#include "cloud/group_response.h"
 #include "cloud/service_error.h"
 #include "model/limits.h"
 
@@ -60,7 +60,7 @@ static enum err send_group(struct client *c, struct span table, const struct clo
 {
 	char mark[33];
 	struct buf body = BUF_INIT(BATCH_LIMIT), type = BUF_INIT(128);
-	struct http_response answer = { 0 };
+	struct http_response response = { 0 };
 	make_mark(mark);
 	add_body(c, table, changes, n, mark, &body);
 	buf_addf(&type, "multipart/mixed; boundary=batch_%s", mark);
@@ -70,13 +70,14 @@ static enum err send_group(struct client *c, struct span table, const struct clo
 		.body = buf_span(&body),
 		.content_type = buf_span(&type),
 		.idempotent = true,
-		.inner_error = group_answer };
+		.inner_error = group_response };
 	enum err e = buf_ok(&type) ? buf_full(&body) : ERR_NO_MEMORY;
 	if (e == ERR_OK)
-		e = client_send(c, &r, &answer, ret_again, detail);
+		e = client_send(c, &r, &response, ret_again, detail);
 	if (etags != NULL)
-		group_answer_etags(e == ERR_OK ? buf_span(&answer.body) : SPAN_LIT(""), etags, n);
-	http_response_fini(&answer);
+		group_response_etags(
+			e == ERR_OK ? buf_span(&response.body) : SPAN_LIT(""), etags, n);
+	http_response_fini(&response);
 	buf_fini(&body);
 	buf_fini(&type);
 	return e;

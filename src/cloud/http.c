@@ -125,7 +125,7 @@ static void set_up(struct http *h)
 	libcurl.easy_setopt(h->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	libcurl.easy_setopt(h->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	libcurl.easy_setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)o->connect_ms);
-	libcurl.easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)o->answer_ms);
+	libcurl.easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)o->response_ms);
 	libcurl.easy_setopt(h->curl, CURLOPT_PATH_AS_IS, 1L);
 	libcurl.easy_setopt(h->curl, CURLOPT_ERRORBUFFER, h->error);
 	libcurl.easy_setopt(h->curl, CURLOPT_PREREQFUNCTION, on_request);
@@ -184,7 +184,7 @@ static enum err error_of(
 		return ERR_OK;
 	if (code == CURLE_ABORTED_BY_CALLBACK && h->requests > 1)
 		return err_set(detail, ERR_OUTCOME_UNKNOWN,
-			"the server closed the connection without an answer");
+			"the server closed the connection without a response");
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return ERR_CANCELLED;
 	if (code == CURLE_OUT_OF_MEMORY)

@@ -11,13 +11,13 @@
 #include <stdbool.h>
 
 #define HTTP_HEADERS_MAX 16
-#define HTTP_BODY_MAX ((size_t)16 << 20) /* of an answer */
+#define HTTP_BODY_MAX ((size_t)16 << 20) /* of a response */
 
 struct http;
 
 struct http_options {
 	const char *ca_file; /* certificates to trust instead of the system's; NULL: the system's */
-	unsigned connect_ms, answer_ms;
+	unsigned connect_ms, response_ms;
 	/* Asked a few times a second; may be NULL. */
 	bool (*cancelled)(void *arg);
 	void *arg;
@@ -41,11 +41,11 @@ struct http_response {
 enum err http_new(const struct http_options *o, struct http **ret, struct err_detail *detail);
 void http_free(struct http *h); /* accepts NULL */
 
-/* Sends a request and waits for the answer, of any status.  Call http_response_fini() also after an
+/* Sends a request and waits for the response, of any status.  Call http_response_fini() also after an
  * error.  Follows no redirection.
  *
  * ERR_IO: nothing reached the server; the detail says why.  ERR_OUTCOME_UNKNOWN: the request was
- * sent, and no whole answer came.  ERR_ACCESS: the certificate is not trusted.  ERR_BODY_TOO_LARGE, ERR_CANCELLED, ERR_NO_MEMORY.  Only one
+ * sent, and no whole response came.  ERR_ACCESS: the certificate is not trusted.  ERR_BODY_TOO_LARGE, ERR_CANCELLED, ERR_NO_MEMORY.  Only one
  * thread may use a client at a time. */
 enum err http_send(struct http *h, const struct http_request *r, struct http_response *ret,
 	struct err_detail *detail);

@@ -65,7 +65,7 @@ static enum err take_token(struct row_scan *s, const struct http_response *r)
 static enum err read_page(struct row_scan *s, struct err_detail *detail)
 {
 	struct buf query = BUF_INIT(TEXT_LIMIT * 2);
-	struct http_response answer = { 0 };
+	struct http_response response = { 0 };
 	buf_add_span(&query, buf_span(&s->options));
 	if (query.len > 0 && s->token.len > 0)
 		buf_add_char(&query, '&');
@@ -77,16 +77,16 @@ static enum err read_page(struct row_scan *s, struct err_detail *detail)
 		.idempotent = true };
 	enum err e = buf_full(&query);
 	if (e == ERR_OK)
-		e = client_send(s->client, &r, &answer, NULL, detail);
+		e = client_send(s->client, &r, &response, NULL, detail);
 	if (e == ERR_OK)
-		e = take_token(s, &answer);
+		e = take_token(s, &response);
 	buf_fini(&s->body);
-	s->body = answer.body;
-	answer.body = (struct buf){ 0 };
+	s->body = response.body;
+	response.body = (struct buf){ 0 };
 	if (e == ERR_OK)
 		e = rows_page_begin(buf_span(&s->body), &s->page, detail);
 	s->open = e == ERR_OK;
-	http_response_fini(&answer);
+	http_response_fini(&response);
 	buf_fini(&query);
 	return e == ERR_NOT_FOUND ? ERR_TABLE_NOT_FOUND : e;
 }

@@ -11,8 +11,8 @@
 #define CLOUD_ETAG_MAX 256 /* opaque; other services have other ETags than Azure's */
 
 struct cloud_row {                 /* zeroed: empty */
-	struct entity entity;      /* its strings may borrow from the answer */
-	char etag[CLOUD_ETAG_MAX]; /* "": the answer has none */
+	struct entity entity;      /* its strings may borrow from the response */
+	char etag[CLOUD_ETAG_MAX]; /* "": the response has none */
 };
 
 /* Frees the row; it is empty again. */

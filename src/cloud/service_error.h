@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An answer of the Table service that is an error, as one of ours. */
+ * A response of the Table service that is an error, as one of ours. */
 #ifndef CLOUD_SERVICE_ERROR_H
 #define CLOUD_SERVICE_ERROR_H
 

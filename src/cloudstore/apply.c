@@ -18,7 +18,7 @@
 /* ---- rows ---- */
 
 /* The service has checked the conditions: the shadow does not check them again. */
-static enum err take_answer(struct sending *w, const char *etag)
+static enum err take_response(struct sending *w, const char *etag)
 {
 	struct change *c = w->c;
 	bool any;
@@ -68,14 +68,14 @@ static enum err group_init(struct group *g, struct sending *w, size_t n)
 	return g->n > LIMIT_BATCH_OPS ? ERR_BATCH_TOO_LARGE : ERR_OK;
 }
 
-static enum err take_group_answer(const struct group *g)
+static enum err take_group_response(const struct group *g)
 {
 	enum err e = ERR_OK;
 	for (size_t i = 0; e == ERR_OK && i < g->n; i++) {
 		struct sending *w = g->of[i];
 		if (i > 0 && w == g->of[i - 1])
 			continue; /* the row under its old key */
-		e = take_answer(w, g->etags[i]);
+		e = take_response(w, g->etags[i]);
 	}
 	return e;
 }
@@ -91,7 +91,7 @@ static enum err send_group(struct sending *w, size_t n, struct client *client)
 	if (e != ERR_OK && g.of != NULL && w->why->op < g.n)
 		w->why->op = g.of[w->why->op]->index;
 	if (e == ERR_OK)
-		e = take_group_answer(&g);
+		e = take_group_response(&g);
 	group_fini(&g);
 	return e;
 }
@@ -101,7 +101,7 @@ static enum err send_one(struct sending *w, struct client *client)
 	char etag[CLOUD_ETAG_MAX];
 	enum err e =
 		cloudstore_error(cloud_change(client, w->table.name, &w->changes[0], etag, w->why));
-	return e == ERR_OK ? take_answer(w, etag) : e;
+	return e == ERR_OK ? take_response(w, etag) : e;
 }
 
 static void forget(struct sending *w)

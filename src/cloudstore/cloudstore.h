@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opens an account of the Table service as a store.  Each read asks the service unless the answer is
+ * Opens an account of the Table service as a store.  Each read asks the service unless the response is
  * younger than cache_ms.  What the service answered is kept in a local store, the shadow, which gives
  * ids and sizes. */
 #ifndef CLOUDSTORE_CLOUDSTORE_H
@@ -9,7 +9,7 @@
 #include "store/store.h"
 
 struct cloudstore_options {
-	unsigned cache_ms; /* how old an answer of the service may be; 0: it is always asked */
+	unsigned cache_ms; /* how old a response of the service may be; 0: it is always asked */
 	unsigned rps;      /* requests a second at most; 0: no bound */
 	bool hard;         /* a request waits until the service is back (cloudstore/outage.h) */
 	struct client_options client; /* its traffic is the engine's, which store_info() shows */

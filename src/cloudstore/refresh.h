@@ -17,7 +17,7 @@ struct refreshed {
 
 /* All tables of the account. */
 enum err refresh_tables(struct cloudstore *s);
-/* Children of a table or a partition from `from` on, as many as one answer has.  `dir` is an item of
+/* Children of a table or a partition from `from` on, as many as one response has.  `dir` is an item of
  * the shadow. */
 enum err refresh_listing(
 	struct cloudstore *s, const struct item *dir, struct span from, struct refreshed *ret);

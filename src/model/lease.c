@@ -49,7 +49,7 @@ static enum err renew(enum lease_state s, int64_t now, struct lease *ret)
 	return ERR_OK;
 }
 
-/* A client that did not get the answer may ask again: the new id is there by then. */
+/* A client that did not get the response may ask again: the new id is there by then. */
 static enum err change(const struct lease_request *r, enum lease_state s, struct lease *ret)
 {
 	if (s == LEASE_EXPIRED || s == LEASE_BROKEN)

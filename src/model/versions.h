@@ -12,7 +12,7 @@
 #define VERSION_RULE_LIST(X) \
 	X(KNOWN, 20090414, 0, "the oldest version; change sets (`$batch`)") \
 	X(ATOM, 20090414, 20151211, "ATOM; the default where `Accept` leaves the choice") \
-	X(ECHO, 20090919, 0, "`x-ms-version` in the answer") \
+	X(ECHO, 20090919, 0, "`x-ms-version` in the response") \
 	X(PROPERTIES, 20090919, 0, "service properties") \
 	X(QUEUES, 20090919, 0, "queues") \
 	X(BLOBS, 20090919, 0, "blobs") \
@@ -23,7 +23,7 @@
 	X(TABLE_SAS, 20120212, 0, "table SAS (`sv`)") \
 	X(JSON, 20130815, 0, "JSON") \
 	X(PREFER, 20130815, 0, "`Prefer`; before, it is ignored") \
-	X(CORS, 20130815, 0, "CORS; before, an answer has none of its headers") \
+	X(CORS, 20130815, 0, "CORS; before, a response has none of its headers") \
 	X(METRICS, 20130815, 0, "hour and minute metrics, CORS rules in service properties") \
 	X(STATS, 20130815, 0, "service stats") \
 	X(SAS_PREFIX, 20150221, 0, "the service before the account in what a SAS signs") \

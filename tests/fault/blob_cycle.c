@@ -203,7 +203,7 @@ static enum err lease(const struct act *a)
 	struct lease_request r = {
 		.action = LEASE_ACQUIRE, .id = SPAN_LIT(LEASE_ID), .seconds = LEASE_INFINITE
 	};
-	struct lease_answer answer;
+	struct lease_result answer;
 	return blob_lease(a->service, ORIGIN_REST, a->container, SPAN_LIT("block"), &r, &none,
 		&answer, a->detail);
 }

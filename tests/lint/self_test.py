@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows that includes.py, calls.py, banned.py and affected.py find what they claim to find: each gets a small tree
+"""Shows that includes.py, calls.py, banned.py, affected.py and words.py find what they claim to find: each gets a small tree
 with one violation of each kind.  A lint that cannot fail is worth nothing."""
 
 import os
@@ -151,6 +151,16 @@ del AFFECTED_TREE["src/fs/tree/a.c"]
 expect("affected.py", {**AFFECTED_TREE, "tests/unit/meson.build": "['test_new', [base_dep]],\n",
                     "tests/system/rest/test_b.py": "import a\n",
                     "tests/affected.txt": "src/base/ | unit | rest fs/test_a.py\n"}, [])
+WORDS = {
+    "docs/glossary.md": "| door | of the data |\n\n## Words that are not used\n\n| word | use |\n| --- | --- |\n"
+                        "| door | front end |\n| knowing (of a commit) | the one who retains |\n",
+    "src/a.c": "/* Doors and doorways. */\nint front_door;\n", "src/b.c": "int indoor;\n",
+    "tests/test_a.py": "knowing = 1\n", "docs/changelog.md": "The label door.\n",
+}
+expect("words.py", WORDS, [
+    "src/a.c:1: Door: use front end", "src/a.c:2: door: use front end",
+    "tests/test_a.py:1: knowing: use the one who retains"])
+expect("words.py", {"docs/glossary.md": WORDS["docs/glossary.md"], "src/b.c": WORDS["src/b.c"]}, [])
 rc, _, said = run("affected.py", {"tests/affected.txt": "src/a/ | unit | a\nsrc/b/ | unit |\nsrc/a/ | unit | b\n"})
 assert rc == 1 and said == "tests/affected.txt:3: src/a/ has a line already\n", said
 print("the lints find what they should")

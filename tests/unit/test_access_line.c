@@ -75,7 +75,7 @@ static void answer(struct access_line *a, struct span target)
 		.sent = 6,
 		.version = "HTTP/1.1",
 		.facts = { "QueryEntities", CREDENTIAL_SAS, "acct" } };
-	access_line_answer(a, &q, &r);
+	access_line_response(a, &q, &r);
 	a->began_us = a->answered_us - 2500;
 	response_fini(&r);
 }

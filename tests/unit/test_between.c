@@ -177,7 +177,7 @@ static enum err change(struct world *w, enum entity_op_kind kind, const char *js
 /* ---- a first commit in between ---- */
 
 /* The empty file that waits for its document, made visible. */
-static void make_draft(struct world *w)
+static void make_empty_row(struct world *w)
 {
 	struct node dir = dir_of(w);
 	MUST(kernel_create(&w->k, &dir, name_of(w), O_WRONLY) != NULL);
@@ -284,7 +284,7 @@ static void check_first_commit(
 	bool over = false;
 	for (int n = 1; !over && check_failures == before; n++) {
 		begin(&w, key_len);
-		make_draft(&w);
+		make_empty_row(&w);
 		committed = false;
 		next.calls = n;
 		next.in_between = commit_first;
@@ -646,7 +646,7 @@ TEST(the_second_try_to_set_a_mode_meets_what_lives_on)
 	ask_to_change_its_mode(&w);
 	CHECK_EQ_INT(got.error, ESTALE);
 	w.k.pid = pid + 2; /* another's */
-	make_draft(&w);
+	make_empty_row(&w);
 	w.k.pid = pid;
 	walk.node = node_now(&w);
 	commit_first(&w); /* to the same row: the node still stands for it */

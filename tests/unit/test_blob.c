@@ -543,7 +543,7 @@ static const struct lease_request take_it = { LEASE_ACQUIRE,
 
 static enum err lease_x(struct world *w, const struct lease_request *r)
 {
-	struct lease_answer a;
+	struct lease_result a;
 	return blob_lease(w->service, ORIGIN_REST, w->container, SPAN_LIT("x"), r, &none, &a, NULL);
 }
 
@@ -581,7 +581,7 @@ struct taker {
 static void *take_container(void *arg)
 {
 	struct taker *t = arg;
-	struct lease_answer a;
+	struct lease_result a;
 	t->error = container_lease(
 		t->world->service, ORIGIN_REST, t->world->container, &take_it, &none, &a, NULL);
 	return NULL;

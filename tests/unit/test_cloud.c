@@ -3,7 +3,7 @@
 #include "check.h"
 #include "cloud/change.h"
 #include "cloud/credentials.h"
-#include "cloud/group_answer.h"
+#include "cloud/group_response.h"
 #include "cloud/rows.h"
 #include "cloud/service_error.h"
 #include "codec/entity_json.h"
@@ -260,11 +260,12 @@ TEST(an_error_of_the_service_is_one_of_ours)
 TEST(a_transaction_names_the_operation_that_failed)
 {
 	struct err_detail why = { 0 };
-	CHECK_ERR(group_answer(SPAN_LIT("--b\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 204 x"),
-			  &why),
+	CHECK_ERR(
+		group_response(
+			SPAN_LIT("--b\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 204 x"), &why),
 		ERR_OK);
 	CHECK_ERR(
-		group_answer(
+		group_response(
 			SPAN_LIT(
 				"--b\r\n\r\nHTTP/1.1 409 Conflict\r\n\r\n{\"odata.error\":{\"code\":"
 				"\"EntityAlreadyExists\",\"message\":{\"lang\":\"x\",\"value\":\"7:It "
@@ -273,13 +274,13 @@ TEST(a_transaction_names_the_operation_that_failed)
 		ERR_ENTITY_EXISTS);
 	CHECK_EQ_INT(why.op, 7);
 	CHECK_EQ_STR(why.text, "It exists.");
-	CHECK_ERR(group_answer(SPAN_LIT("--b--"), &why), ERR_INVALID_INPUT);
+	CHECK_ERR(group_response(SPAN_LIT("--b--"), &why), ERR_INVALID_INPUT);
 }
 
 TEST(a_transaction_answers_with_an_etag_for_each_operation)
 {
 	char etags[4][CLOUD_ETAG_MAX];
-	group_answer_etags(
+	group_response_etags(
 		SPAN_LIT(
 			"--b\r\n\r\nHTTP/1.1 204 No Content\r\netag: W/\"1\"\r\nX: y\r\n\r\nETag: no"
 			"\r\n--b\r\n\r\nHTTP/1.1 204 No Content\r\nX: y\r\n\r\n"

@@ -1069,7 +1069,7 @@ static void fill_short(struct world *w)
 	/* What no row is stays as it is. */
 	struct item p = partition(w, "p"), file = { 0 };
 	const struct dentry at[] = {
-		{ .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("draft") },
+		{ .dir = &p, .class = CLASS_KEYED, .key = SPAN_LIT("empty") },
 		{ .dir = &p, .class = CLASS_NAMED, .key = SPAN_LIT("notes") },
 	};
 	struct attrs attrs = ATTRS_UNSET;

@@ -241,7 +241,7 @@ const struct command command_mount = {
 		"                 of a URL: the certificates to trust; how old what is shown may be\n"
 		"                 (default 1; 0: the service is always asked); the file with the\n"
 		"                 connection string, else AZURE_STORAGE_CONNECTION_STRING; how many\n"
-		"                 requests a second at most; how long one answer may take (default 10);\n"
+		"                 requests a second at most; how long one response may take (default 10);\n"
 		"                 soft (default): EIO after three tries; hard: wait for the service\n"
 		"  control=list | hide\n"
 		"                 whether .rowfs is shown in a listing of DIR (default hide); it can\n"

@@ -75,7 +75,7 @@ bool elsewhere_open(const struct command *c, const struct args *args, struct cmd
 		!read_number(c, args, "timeout", SECONDS_MAX, &seconds, err) ||
 		!input_is_free(c, args, err))
 		return false;
-	o.answer_ms = seconds * 1000;
+	o.response_ms = seconds * 1000;
 	enum err e = credentials_find(
 		args_value(args, "connection-string"), args->words[0], &endpoint, &why);
 	if (e == ERR_OK)

@@ -13,7 +13,7 @@
 			"of a URL: the file with its connection string; '-': standard input" }, \
 		{ "rps", 0, "N", "of a URL: at most N requests a second" }, \
 	{ \
-		"timeout", 0, "SECONDS", "of a URL: how long one answer may take; by default 60" \
+		"timeout", 0, "SECONDS", "of a URL: how long one response may take; by default 60" \
 	}
 
 /* Whether this is the URL of an account, and not a store. */

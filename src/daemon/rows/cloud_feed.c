@@ -12,7 +12,7 @@
 
 #define PATH_LIMIT 1024
 #define QUERY_LIMIT ((size_t)16 << 10)
-/* So often a quiet table is asked: the answer has no lines. */
+/* So often a quiet table is asked: the response has no lines. */
 #define POLL_NS 500000000
 
 struct cloud_feed {
@@ -36,10 +36,10 @@ static uint64_t number_of(const char *position)
 	return strtoull(position, NULL, 10);
 }
 
-static enum err take(struct cloud_feed *f, const struct http_response *answer, struct buf *out,
+static enum err take(struct cloud_feed *f, const struct http_response *response, struct buf *out,
 	struct err_detail *why)
 {
-	struct span position = http_response_header(answer, "x-ms-continuation-position");
+	struct span position = http_response_header(response, "x-ms-continuation-position");
 	struct row_feed *base = &f->base;
 	uint64_t before = number_of(base->position);
 	if (position.p == NULL || position.n >= sizeof(base->position))
@@ -47,12 +47,12 @@ static enum err take(struct cloud_feed *f, const struct http_response *answer, s
 			"The service there keeps no stream of changes; a rowfs does.");
 	memcpy(base->position, position.p, position.n);
 	base->position[position.n] = 0;
-	if (answer->body.len > 0)
+	if (response->body.len > 0)
 		base->passed = 0;
 	else if (f->started)
 		base->passed += number_of(base->position) - before;
 	f->started = true;
-	buf_add_span(out, buf_span(&answer->body));
+	buf_add_span(out, buf_span(&response->body));
 	return ERR_OK;
 }
 
@@ -60,7 +60,7 @@ static enum err read(struct row_feed *base, struct buf *out, bool *ret_more, str
 {
 	struct cloud_feed *f = (struct cloud_feed *)base;
 	struct buf query = BUF_INIT(QUERY_LIMIT);
-	struct http_response answer = { 0 };
+	struct http_response response = { 0 };
 	write_query(f, &query);
 	const struct client_request r = { .method = "GET",
 		.path = buf_span(&f->path),
@@ -68,11 +68,11 @@ static enum err read(struct row_feed *base, struct buf *out, bool *ret_more, str
 		.idempotent = true };
 	enum err e = buf_full(&query);
 	if (e == ERR_OK)
-		e = client_send(f->client, &r, &answer, NULL, why);
+		e = client_send(f->client, &r, &response, NULL, why);
 	if (e == ERR_OK)
-		e = take(f, &answer, out, why);
-	*ret_more = e == ERR_OK && answer.body.len > 0;
-	http_response_fini(&answer);
+		e = take(f, &response, out, why);
+	*ret_more = e == ERR_OK && response.body.len > 0;
+	http_response_fini(&response);
 	buf_fini(&query);
 	return e == ERR_NOT_FOUND ? ERR_TABLE_NOT_FOUND : e;
 }

@@ -325,7 +325,7 @@ static enum err open_url(const struct serve *serve, struct store **store, struct
 	struct cloudstore_options o = { .cache_ms = url->cache_s * 1000,
 		.rps = url->rps,
 		.hard = url->hard,
-		.client = { .answer_ms = url->timeout_s * 1000,
+		.client = { .response_ms = url->timeout_s * 1000,
 			.connect_ms = url->timeout_s * 1000,
 			.tries = 3,
 			.ca_file = url->ca_file[0] != '\0' ? url->ca_file : NULL } };

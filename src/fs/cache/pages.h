@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Contents that are given to the kernel's page cache with the answer to open(2).  That saves the
+ * Contents that are given to the kernel's page cache with the reply to open(2).  That saves the
  * read that would follow, and a getattr after it, since the kernel takes its attributes for out of
  * date after each read.  The content of a row's node never changes, so what is given is what a read
  * would bring, whenever it arrives. */

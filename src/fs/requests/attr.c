@@ -206,7 +206,7 @@ uint32_t attrs_wanted(const struct stat *st, int to_set, struct attrs *ret)
 	return mask;
 }
 
-/* The attributes are the file's, whichever version they meet.  But the answer is about the node, so its
+/* The attributes are the file's, whichever version they meet.  But the reply is about the node, so its
  * size must not be another version's. */
 static void reply_set(struct fuse_call *c, uint64_t nid, const struct item *now)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * read, write, flush (close) and fsync of open files: each is up to the handle's kind
- * (fs/requests/kinds.h).  Once the kernel has the answer it may close the file, so the request holds
+ * (fs/requests/kinds.h).  Once the kernel has the reply it may close the file, so the request holds
  * the handle until the method returns. */
 #include "fs/requests/kinds.h"
 #include "fs/requests/syncs.h"

@@ -54,7 +54,7 @@ static void give_stage(
 	if (idset_count(fs->open_dirs, dir_id) > 0)
 		atomic_store(&s->exposed, true);
 	/* Before the reply: the open that follows it must find the retry complete.  In the retry the
-	 * reference is, so the answer is made before. */
+	 * reference is, so the reply is made before. */
 	struct stat st;
 	uint64_t nid = s->nid;
 	stage_stat(fs, s, &st);

@@ -44,7 +44,7 @@ struct fuse_call call_begin(fuse_req_t req, enum op op, uint64_t nid, const char
 struct statx_request;
 struct fuse_call call_begin_own(struct fs *fs, enum op op, const struct statx_request *request);
 pid_t call_thread(const struct fuse_call *c);
-/* To whom the answer is told (fs/tree/told.h). */
+/* To whom the reply is told (fs/tree/told.h). */
 static inline struct told_to call_told_to(const struct fuse_call *c)
 {
 	return (struct told_to){ c->tid, c->uid, c->gid };

@@ -235,7 +235,7 @@ static void run_fsync(struct job *job)
 /* The kernel holds the inode's lock.  By name only the writer comes to the node of a staged write,
  * so the holder of the directory's lock does not wait for the inode's: the name goes first, as at a
  * close.  But link(2) of the descriptor waits for the inode's lock and holds that of its new
- * directory: then the name goes after the answer. */
+ * directory: then the name goes after the reply. */
 static void reply_fsync(struct fuse_call *c, const struct handle *h)
 {
 	struct fs *fs = c->fs;

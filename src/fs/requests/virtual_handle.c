@@ -94,7 +94,7 @@ static enum err read_file(struct task *t)
 	return e == ERR_OK && !buf_ok(&t->out) ? ERR_NO_MEMORY : e;
 }
 
-/* The kernel reads ahead before it knows where the end is.  It takes an answer without bytes for the
+/* The kernel reads ahead before it knows where the end is.  It takes a reply without bytes for the
  * end, whatever it heard of the pages before. */
 static bool is_beyond_end(struct task *t)
 {

@@ -28,7 +28,7 @@ struct wait {
 	struct locked *file;
 	struct range wanted;
 	bool queued, interrupted; /* guarded by the lock */
-	int code;                 /* the answer */
+	int code;                 /* the reply */
 	struct fuse_req *req;
 };
 

@@ -56,7 +56,7 @@ void locks_free(struct locks *l)
 	free(l);
 }
 
-/* The answer to a request that does not wait. */
+/* The reply to a request that does not wait. */
 static void answer_at_once(struct fuse_req *req, const struct lock_ask *ask, int code)
 {
 	if (code == ENOLCK && ask->refused != NULL)

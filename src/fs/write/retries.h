@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Pending retries: threads that were told ESTALE and come back at once.
  *
- * open(2) for writing finds a committed node, which must not be written.  The answer ESTALE makes
+ * open(2) for writing finds a committed node, which must not be written.  The reply ESTALE makes
  * the kernel walk the path once more, in the same thread, with fresh look-ups.  A retry remembers the
  * thread, and its look-up of the row's name is given a stage.  Reading is told ESTALE where the node
  * is an old version; the second try is served what its look-up found, even if that was replaced

@@ -115,7 +115,7 @@ bool stage_is_open(struct stage *s);
 void stage_close(struct fs *fs, struct stage *s);
 
 /* These three, and the last close, note the reason of a refusal, and keep the bytes. */
-/* write(2); an error is its answer. */
+/* write(2); an error is its reply. */
 enum err stage_write(struct fs *fs, struct stage *s, uint64_t offset, struct span bytes);
 /* close(2); only one in the process that opened the file commits and can fail. */
 enum err stage_flush(struct fs *fs, struct stage *s, bool by_opener);

@@ -113,7 +113,7 @@ static void refuse(enum err e, struct response *r)
 }
 
 /* A page of another site, in a browser on this machine, can have a name that leads here: it may not read
- * the answer. */
+ * the response. */
 static bool is_by_another_name(const struct request *q)
 {
 	const char *ip = q->peer->ip;

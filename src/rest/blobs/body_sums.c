@@ -67,7 +67,7 @@ enum err body_sums_check(struct request_context *c, const struct body_sums *s)
 		: check_crc64(crc64, s, &c->detail);
 }
 
-void body_sums_answer(
+void body_sums_response(
 	const struct request_context *c, const struct body_sums *s, struct response *r)
 {
 	if (request_header(c->request, "Content-MD5").n > 0 ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The sums of a body: MD5 where the request gives it or the answer tells it, and CRC-64. */
+ * The sums of a body: MD5 where the request gives it or the response tells it, and CRC-64. */
 #ifndef REST_BLOBS_BODY_SUMS_H
 #define REST_BLOBS_BODY_SUMS_H
 
@@ -24,7 +24,7 @@ void body_sums_end(struct body_sums *s);
  * ERR_CRC64_MISMATCH; ERR_HEADER_INVALID: both are sent. */
 enum err body_sums_check(struct request_context *c, const struct body_sums *s);
 /* Adds the one that the client gave, else CRC-64; before its version, MD5. */
-void body_sums_answer(
+void body_sums_response(
 	const struct request_context *c, const struct body_sums *s, struct response *r);
 
 /* Adds Content-MD5, or x-ms-content-crc64. */

@@ -38,7 +38,7 @@ enum err op_block_body(struct request_context *c, struct blob_body *ret)
 
 void op_block_sums(const struct request_context *c, const struct blob_body *b, struct response *r)
 {
-	body_sums_answer(c, &b->sums, r);
+	body_sums_response(c, &b->sums, r);
 	response_header_str(r, "x-ms-request-server-encrypted", "true");
 }
 

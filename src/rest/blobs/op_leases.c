@@ -104,7 +104,7 @@ static enum err check_permission(const struct request_context *c, const struct l
 		: ERR_SAS_PERMISSION;
 }
 
-static void answer(const struct lease_request *q, const struct lease_answer *a, struct response *r)
+static void answer(const struct lease_request *q, const struct lease_result *a, struct response *r)
 {
 	char seconds[16];
 	blob_etag_headers(a->etag, r);
@@ -121,7 +121,7 @@ static enum err lease(struct request_context *c, bool container, struct response
 {
 	struct blob_conditions conditions;
 	struct lease_request q;
-	struct lease_answer a = { 0 };
+	struct lease_result a = { 0 };
 	uint64_t id;
 	enum err e = read_request(c, &q);
 	if (e == ERR_OK)

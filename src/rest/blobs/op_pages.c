@@ -143,7 +143,7 @@ static enum err write_pages(struct request_context *c, const struct page_target 
 	if (e == ERR_OK)
 		e = pages_write(target, first, bytes, now, &c->detail);
 	if (e == ERR_OK)
-		body_sums_answer(c, &body.sums, r);
+		body_sums_response(c, &body.sums, r);
 	buf_fini(&taken);
 	return e;
 }
@@ -345,7 +345,7 @@ static enum err list_ranges(
 	buf_add_str(&r->body, "</PageList>");
 	if (e == ERR_OK && buf_full(&r->body) == ERR_BODY_TOO_LARGE)
 		e = err_set(&c->detail, ERR_TIMED_OUT,
-			"The list is too long for one answer: ask with maxresults, or for a "
+			"The list is too long for one response: ask with maxresults, or for a "
 			"smaller range.");
 	return e;
 }

@@ -149,7 +149,8 @@ static struct span write_time(int64_t ticks, char out[CLOCK_TEXT_MAX])
 	return span_make(out, (size_t)n);
 }
 
-static void write_answer(const struct key_fields *k, const uint8_t key[KEY_BYTES], struct buf *out)
+static void write_response(
+	const struct key_fields *k, const uint8_t key[KEY_BYTES], struct buf *out)
 {
 	buf_add_str(out, XML_DECLARATION "<UserDelegationKey>");
 	xml_add_element(out, "SignedOid", k->object);
@@ -179,7 +180,7 @@ static enum err give_key(struct request_context *c, int64_t start, int64_t expir
 	enum err e = make_text(c->url.account, &k, &text);
 	if (e == ERR_OK) {
 		make_key(keys, keys->len[0] > 0 ? 0 : 1, buf_span(&text), b->grants.roles, key);
-		write_answer(&k, key, out);
+		write_response(&k, key, out);
 		explicit_bzero(key, sizeof(key));
 	}
 	buf_fini(&text);

@@ -216,7 +216,7 @@ static enum err judge(struct handling *h)
 	return e;
 }
 
-/* Returns the error in place of the operation, or of the answer of an operation that was done. */
+/* Returns the error in place of the operation, or of the response of an operation that was done. */
 static enum err serve_fault(
 	struct request_context *c, const struct fault *fault, struct response *r)
 {
@@ -238,7 +238,7 @@ static enum err serve_fault(
 	}
 	done = c->route->run(c, r);
 	r->hang_up = fault->kind == FAULT_CLOSED;
-	return err_set(&c->detail, ERR_IO, "A rule of faults replaced the answer, which was: %s",
+	return err_set(&c->detail, ERR_IO, "A rule of faults replaced the response, which was: %s",
 		done == ERR_OK ? "done." : err_code(done));
 }
 

@@ -111,7 +111,7 @@ static void keep_header(const struct request *q, const char *name, char *out, si
 	access_clean(request_header(q, name), out, cap);
 }
 
-void access_line_answer(struct access_line *a, const struct request *q, const struct response *r)
+void access_line_response(struct access_line *a, const struct request *q, const struct response *r)
 {
 	const char *id = response_header_get(r, "x-ms-request-id");
 	char account[sizeof(a->facts.account)];

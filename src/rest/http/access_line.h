@@ -30,7 +30,7 @@ struct access_line {
 };
 
 /* Sets all that stays the same until the response is sent. */
-void access_line_answer(struct access_line *a, const struct request *q, const struct response *r);
+void access_line_response(struct access_line *a, const struct request *q, const struct response *r);
 /* Appends the line with its end, of at most 4,096 bytes.  us: since the request line came.
  * whole: the client got all of the response. */
 void access_line_combined(const struct access_line *a, uint64_t us, struct buf *out);

@@ -50,7 +50,7 @@ static void drain(int fd)
 }
 
 /* The socket has room: everything before was sent, and no response has begun. */
-static void send_answer(struct connection *c, struct span answer)
+static void send_response(struct connection *c, struct span answer)
 {
 	int fd = c->watchdog.fd;
 	const union MHD_ConnectionInfo *tls = c->peer.tls
@@ -90,7 +90,7 @@ static void answer(struct connection *c, unsigned status)
 	if (!span_is(q.method, "HEAD"))
 		buf_add_span(&out, buf_span(&r->body));
 	if (buf_ok(&out))
-		send_answer(c, buf_span(&out));
+		send_response(c, buf_span(&out));
 	buf_fini(&out);
 	buf_fini(&c->body);
 	(void)connection_hold(c, 0);
@@ -108,8 +108,8 @@ void malformed_on_message(struct rest *r, const char *fmt, va_list args)
 	va_end(copy);
 	struct connection *c =
 		(struct connection *)(void *)watchdog_find(r->watchdog, current_socket());
-	bool before_answer = c != NULL && c->state <= STATE_BODY;
-	if (before_answer && pthread_equal(c->thread, pthread_self()) && status >= 400)
+	bool before_response = c != NULL && c->state <= STATE_BODY;
+	if (before_response && pthread_equal(c->thread, pthread_self()) && status >= 400)
 		answer(c, status);
 }
 

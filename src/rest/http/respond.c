@@ -228,14 +228,14 @@ static void log_failure(const struct connection *c)
 		code != NULL ? code : "-", id != NULL ? id : "-");
 }
 
-static void note_answer(struct connection *c)
+static void note_response(struct connection *c)
 {
 	if (c->access == NULL)
 		return;
 	struct request q = connection_request(c);
 	c->access->service = c->served->name;
 	c->access->received = c->received;
-	access_line_answer(c->access, &q, &c->response);
+	access_line_response(c->access, &q, &c->response);
 }
 
 /* Returns true for the result of a read.  The result of a change must not become an error.  The
@@ -279,7 +279,7 @@ enum MHD_Result connection_respond(struct connection *c)
 {
 	connection_hold_response(c);
 	log_failure(c);
-	note_answer(c);
+	note_response(c);
 	/* A preflight has no credential. */
 	if (c->response.status != 0 && c->response.status < 400 &&
 		strcmp(c->method, MHD_HTTP_METHOD_OPTIONS) != 0)
@@ -292,7 +292,7 @@ enum MHD_Result connection_respond(struct connection *c)
 	/* Without a status there was no memory even for an error. */
 	struct MHD_Response *m = c->response.status != 0 ? response_with_body(c) : NULL;
 	if (m == NULL || !add_headers(c, m)) {
-		log_client(LOG_KIND_REST, log_source(c->peer.ip), "REST: no memory for an answer");
+		log_client(LOG_KIND_REST, log_source(c->peer.ip), "REST: no memory for a response");
 		if (m != NULL)
 			MHD_destroy_response(m);
 		watchdog_phase(&c->watchdog, PHASE_REPLY, 0);

@@ -5,7 +5,7 @@
  *   from=KEY and row=KEY   goes on in this partition behind this row
  *   behind=KEY             goes on behind this partition; none of them: begins
  *
- * The answer has the same members, if there may be more.  Both versions list their rows in the order of
+ * The response has the same members, if there may be more.  Both versions list their rows in the order of
  * keys, so one walk over both finds what differs.  A content has an id and a generation; rows that agree
  * in both are not read. */
 #include "model/names.h"

@@ -3,7 +3,7 @@
  *
  *   filter=TEXT   as $filter; none: all rows
  *
- * The answer has `explain`: the text that `rowfs query --explain` prints, a JSON object.  The query runs
+ * The response has `explain`: the text that `rowfs query --explain` prints, a JSON object.  The query runs
  * to its end for that. */
 #include "rest/page/page_data.h"
 #include "service/core/tables.h"

@@ -7,7 +7,7 @@
 
 #define ERRORS_SHOWN 20
 
-/* The errors of an import, which become members of the answer. */
+/* The errors of an import, which become members of the response. */
 struct errors {
 	struct json_build *b;
 	size_t n;

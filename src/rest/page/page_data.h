@@ -37,14 +37,14 @@ struct page_ask {
 struct page_data {
 	struct span path; /* with a slash at its end: an account and a table follow */
 	enum request_cost cost;
-	/* Add the members of the answer.  NULL: it is not read, or not changed. */
+	/* Add the members of the response.  NULL: it is not read, or not changed. */
 	enum err (*add)(const struct page_ask *ask, struct json_build *b);
 	enum err (*change)(const struct page_ask *ask, struct json_build *b);
 };
 
 /* Returns the data with this path, or NULL. */
 const struct page_data *page_data_find(struct span path);
-/* Writes the answer: an object.  POST and DELETE change what data->change is for. */
+/* Writes the response: an object.  POST and DELETE change what data->change is for. */
 enum err page_data_write(const struct page_data *data, struct service *service,
 	const struct request *q, const struct url_parts *parts, struct buf *out,
 	struct err_detail *detail);

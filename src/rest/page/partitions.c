@@ -6,7 +6,7 @@
  *   until=KEY               those with this key and greater ones are not passed over
  *   top=N                   so many are shown, at most TOP_MAX
  *
- * The answer has `last`, the key of the last partition that was passed or shown: the next request goes
+ * The response has `last`, the key of the last partition that was passed or shown: the next request goes
  * on after it.  A store keeps no positions, so a far skip reads the keys between. */
 #include "rest/page/page_key.h"
 #include "service/core/tables.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Shared access signatures for the page: the server signs, so no key reaches the browser.  The answer
+ * Shared access signatures for the page: the server signs, so no key reaches the browser.  The response
  * is a credential; it changes nothing, and other origins cannot read it. */
 #include "service/sas/sas.h"
 

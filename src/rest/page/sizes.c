@@ -4,7 +4,7 @@
  *   from=KEY and row=KEY   goes on in this partition behind this row
  *   after=KEY              goes on behind this partition; none of them: begins
  *
- * The answer has the same members, if there may be more. */
+ * The response has the same members, if there may be more. */
 #include "rest/page/page_key.h"
 #include "service/core/tables.h"
 #include "store/store.h"

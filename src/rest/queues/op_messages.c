@@ -10,7 +10,7 @@
 #define HIDDEN_DEFAULT_S 30
 #define OLD_HIDDEN_MAX_S (2 * 3600)
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static void add_date(struct buf *out, const char *name, int64_t ticks)
 {
@@ -31,7 +31,7 @@ static void end_list(struct response *r)
 	buf_add_str(&r->body, "</QueueMessagesList>");
 }
 
-/* Adds what all answers have of a message.  A peek shows no receipt. */
+/* Adds what all responses have of a message.  A peek shows no receipt. */
 static void begin_message(const struct queue_message *m, bool receipt, struct buf *out)
 {
 	buf_addf(out, "<QueueMessage><MessageId>%s</MessageId>", m->id);

@@ -164,7 +164,7 @@ static void write_http(const struct part *p, const struct format *format, const 
 	buf_add_str(out, "\r\n");
 }
 
-static void begin_answer(struct batch *b, struct response *r)
+static void begin_response(struct batch *b, struct response *r)
 {
 	char type[80];
 	make_boundary(b->boundary, "batchresponse");
@@ -175,7 +175,7 @@ static void begin_answer(struct batch *b, struct response *r)
 	response_header_str(r, "X-Content-Type-Options", "nosniff");
 }
 
-static void end_answer(const struct batch *b, struct response *r)
+static void end_response(const struct batch *b, struct response *r)
 {
 	buf_addf(&r->body, "--%s--\r\n", b->boundary);
 }
@@ -312,7 +312,7 @@ static enum err run_changes(struct batch *b, struct response *r)
 		b->c->detail = detail;
 		return e;
 	}
-	begin_answer(b, r);
+	begin_response(b, r);
 	bool answer_failed = false;
 	r->outcome = e != ERR_OK ? err_http(e) : 0;
 	if (e != ERR_OK)
@@ -321,7 +321,7 @@ static enum err run_changes(struct batch *b, struct response *r)
 		answer_failed = write_done(b, r) != ERR_OK;
 	if (e == ERR_OK)
 		refuse_later_sets(b, r);
-	end_answer(b, r);
+	end_response(b, r);
 	return answer_failed ? ERR_NO_MEMORY : ERR_OK;
 }
 
@@ -353,11 +353,11 @@ static enum err run_query(struct batch *b, struct response *r)
 			.level = p->own.level };
 		response_error(&one, &facts);
 	}
-	begin_answer(b, r);
+	begin_response(b, r);
 	r->outcome = e != ERR_OK ? err_http(e) : 0;
 	buf_addf(&r->body, "--%s\r\n", b->boundary);
 	write_http(p, p->own.format, &one, false, &r->body);
-	end_answer(b, r);
+	end_response(b, r);
 	response_fini(&one);
 	return ERR_OK;
 }
@@ -397,10 +397,10 @@ static enum err too_many(struct batch *b, struct response *r)
 {
 	struct err_detail detail = { .op = LIMIT_BATCH_OPS - 1 };
 	b->c->detail = (struct err_detail){ 0 };
-	begin_answer(b, r);
+	begin_response(b, r);
 	r->outcome = err_http(ERR_BATCH_TOO_LARGE);
 	write_failed(b, ERR_BATCH_TOO_LARGE, &detail, r);
-	end_answer(b, r);
+	end_response(b, r);
 	return ERR_OK;
 }
 

@@ -16,7 +16,7 @@ struct work {
 	struct service *service;
 	const struct lease_request *request;
 	const struct blob_conditions *conditions;
-	struct lease_answer *answer;
+	struct lease_result *result;
 	struct lease lease; /* the new one */
 };
 
@@ -24,7 +24,7 @@ static enum err step(struct work *w, const struct lease *there)
 {
 	int64_t now = service_now(w->service);
 	enum err e = lease_apply(there, w->request, now, &w->lease);
-	w->answer->seconds = seconds_left(&w->lease, now);
+	w->result->seconds = seconds_left(&w->lease, now);
 	return e;
 }
 
@@ -43,9 +43,9 @@ static enum err make_lease(void *arg, struct blob_change *change, const struct b
 
 enum err blob_lease(struct service *s, enum origin origin, uint64_t container_id, struct span name,
 	const struct lease_request *r, const struct blob_conditions *conditions,
-	struct lease_answer *ret, struct err_detail *detail)
+	struct lease_result *ret, struct err_detail *detail)
 {
-	struct work work = { .service = s, .request = r, .answer = ret };
+	struct work work = { .service = s, .request = r, .result = ret };
 	struct blob_change w = { .service = s,
 		.origin = origin,
 		.container = container_id,
@@ -53,7 +53,7 @@ enum err blob_lease(struct service *s, enum origin origin, uint64_t container_id
 		.conditions = conditions,
 		.keeps_etag = true,
 		.detail = detail };
-	*ret = (struct lease_answer){ 0 };
+	*ret = (struct lease_result){ 0 };
 	enum err e = blob_change(&w, make_lease, &work);
 	ret->etag = w.etag;
 	return e;
@@ -68,11 +68,11 @@ static enum err check_lease(void *arg, const struct collection *now)
 
 enum err container_lease(struct service *s, enum origin origin, uint64_t container_id,
 	const struct lease_request *r, const struct blob_conditions *conditions,
-	struct lease_answer *ret, struct err_detail *detail)
+	struct lease_result *ret, struct err_detail *detail)
 {
-	struct work w = { .service = s, .request = r, .conditions = conditions, .answer = ret };
+	struct work w = { .service = s, .request = r, .conditions = conditions, .result = ret };
 	struct collection_edit to = { .lease = &w.lease, .check = check_lease, .arg = &w };
-	*ret = (struct lease_answer){ 0 };
+	*ret = (struct lease_result){ 0 };
 	return collection_set(
 		s, origin, &collection_container, container_id, &to, &ret->etag, detail);
 }

@@ -8,7 +8,7 @@
 #include "service/blobs/conditions.h"
 #include "service/core/collections.h"
 
-struct lease_answer {
+struct lease_result {
 	int64_t etag; /* as before */
 	int seconds;  /* until a lease that was broken ends; 0: it has ended */
 };
@@ -17,11 +17,11 @@ struct lease_answer {
  * ERR_BLOB_NOT_FOUND, ERR_CONTAINER_NOT_FOUND, ERR_BLOB_CONDITION, ERR_THROTTLED. */
 enum err blob_lease(struct service *s, enum origin origin, uint64_t container_id, struct span name,
 	const struct lease_request *r, const struct blob_conditions *conditions,
-	struct lease_answer *ret, struct err_detail *detail);
+	struct lease_result *ret, struct err_detail *detail);
 /* The same for a container. */
 enum err container_lease(struct service *s, enum origin origin, uint64_t container_id,
 	const struct lease_request *r, const struct blob_conditions *conditions,
-	struct lease_answer *ret, struct err_detail *detail);
+	struct lease_result *ret, struct err_detail *detail);
 
 /* Check whether a container may be deleted, or be read or changed otherwise: conditions and lease.
  * The errors of blob_conditions_write(); ERR_LEASE_ID_MISSING, ERR_CONTAINER_LEASE_MISMATCH,

@@ -19,9 +19,9 @@
 
 enum fault_kind {
 	FAULT_BUSY,     /* refused, nothing is done */
-	FAULT_LOST,     /* done, and the answer is 500 */
-	FAULT_CLOSED,   /* done, and the connection is closed without an answer */
-	FAULT_TIMEOUT,  /* nothing is done, and the answer comes late */
+	FAULT_LOST,     /* done, and the response is 500 */
+	FAULT_CLOSED,   /* done, and the connection is closed without a response */
+	FAULT_TIMEOUT,  /* nothing is done, and the response comes late */
 	FAULT_DELETING, /* refused, as if the table or queue were being deleted */
 	FAULT_KINDS_
 };
@@ -40,7 +40,7 @@ struct fault_rule {
 	char op[FAULT_NAME_MAX];        /* how the name of the operation begins */
 	uint64_t count;                 /* of requests that may still have it; 0: no limit */
 	uint32_t for_ms;                /* how long the rule holds; 0: no limit */
-	uint32_t wait_ms;               /* how much later the answer comes */
+	uint32_t wait_ms;               /* how much later the response comes */
 	uint32_t thousandths;           /* the probability */
 	uint64_t seed;
 	bool has_seed;

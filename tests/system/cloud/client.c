@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 	struct err_detail detail = { 0 };
 	struct traffic traffic = { .rps = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0 };
 	const struct client_options options = { .ca_file = argc > 1 && argv[1][0] ? argv[1] : NULL,
-		.answer_ms = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0,
+		.response_ms = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0,
 		.traffic = &traffic };
 	enum err e = credentials_find(getenv("CREDENTIAL_FILE"), NULL, &at, &detail);
 	if (e == ERR_OK)

@@ -485,7 +485,7 @@ def test_stat_counts_rows_and_not_ordinary_files(rowfs, acct, mount):
     m = mount(acct)
     (m / "acct/Tab/p/note.txt").write_text("12345")
     (m / "acct/Tab/p/.hidden").touch()
-    (m / "acct/Tab/p/draft.json").touch()
+    (m / "acct/Tab/p/empty.json").touch()
     for _ in ("served", "alone"):
         got = json.loads(rowfs("stat", "--json", acct).stdout)
         assert (got["accounts"], got["tables"], got["partitions"], got["rows"]) == (1, 1, 3, 5)

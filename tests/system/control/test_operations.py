@@ -78,7 +78,7 @@ def test_AD5_every_panel_names_metrics_that_exist(shown):
 
 @pytest.mark.parametrize("expr, what", (
     ("rowfs_store_byte > 1", {"rowfs_store_byte"}),
-    ("rate(rowfs_operation_errors_total{kin=\"failed\"}[5m])", {"kin"}),
+    ("rate(rowfs_operation_errors_total{kinds=\"failed\"}[5m])", {"kinds"}),
     ("sum by (front_end, operations) (rowfs_operation_duration_seconds_bucket)", {"operations"}),
     ("sum by (front_end, le) (rowfs_operation_duration_seconds_bucket)", set())))
 def test_AD5_a_wrong_name_is_found(shown, expr, what):

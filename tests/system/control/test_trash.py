@@ -161,8 +161,8 @@ def test_Y2_only_rows_that_were_removed_through_the_mount(rest_store, rest_mount
         os.unlink(part / "plain2")
         os.rename(part / "a.json", part / "plain3")
         os.unlink(part / "plain3")
-        (part / "draft.json").touch()
-        os.unlink(part / "draft.json")
+        (part / "empty.json").touch()
+        os.unlink(part / "empty.json")
         ok(c.delete("Tab", "p", "r"), 204)
     assert rows(trash(m)) == []
 

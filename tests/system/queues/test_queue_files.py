@@ -153,13 +153,13 @@ def test_MQ2_64_KiB_are_a_message_and_one_byte_more_is_none(jobs):
 
 
 def test_MQ3_a_dotted_name_waits_for_a_rename(jobs):
-    put(jobs / ".draft", "text")
-    assert os.listdir(jobs) == [] and text_of(jobs / ".draft") == "text"
-    os.rename(jobs / ".draft", jobs / "new")
+    put(jobs / ".unfinished", "text")
+    assert os.listdir(jobs) == [] and text_of(jobs / ".unfinished") == "text"
+    os.rename(jobs / ".unfinished", jobs / "new")
     name, = visible(jobs)
-    assert text_of(jobs / name) == "text" and not os.path.exists(jobs / ".draft")
-    put(jobs / ".draft", "text")
-    os.unlink(jobs / ".draft")
+    assert text_of(jobs / name) == "text" and not os.path.exists(jobs / ".unfinished")
+    put(jobs / ".unfinished", "text")
+    os.unlink(jobs / ".unfinished")
     assert visible(jobs) == [name]
 
 

@@ -485,7 +485,7 @@ def test_rows_that_are_read_have_a_bound(shared):
 
 
 def test_thousands_of_open_writers_take_little(shared):
-    """With the bounds as they are: 2,000 drafts and 1,000 writers of one row."""
+    """With the bounds as they are: 2,000 empty rows and 1,000 writers of one row."""
     m = shared()
     write(m.part / "r.json", "{}")
     os.chmod(m.part / "r.json", 0o666)

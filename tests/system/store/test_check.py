@@ -50,8 +50,8 @@ def sound(rowfs):
         (part / "gone.json").write_text('{"A": 1}')
         (part / "gone.json").unlink()
         with pytest.raises(OSError):
-            (part / "draft.json").write_text('{"A": [1]}')
-        (part / "draft.json").touch()
+            (part / "empty.json").write_text('{"A": [1]}')
+        (part / "empty.json").touch()
         m.umount()
     finally:
         m.force()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tool matrix: shells and their redirections, coreutils, sed and its kin, busybox."""
+"""The tool matrix: shells and their redirections, coreutils, sed and tools like it, busybox."""
 
 from matrix import Tool
 

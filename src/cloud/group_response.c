@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cloud/group_answer.h"
+#include "cloud/group_response.h"
 
 #include "base/text.h"
 #include "cloud/service_error.h"
@@ -21,7 +21,7 @@ static void take_index(struct err_detail *detail)
 	memmove(detail->text, colon + 1, strlen(colon + 1) + 1);
 }
 
-enum err group_answer(struct span body, struct err_detail *detail)
+enum err group_response(struct span body, struct err_detail *detail)
 {
 	size_t parts = 0;
 	for (;;) {
@@ -60,7 +60,7 @@ static void take_etag(struct span head, char ret[CLOUD_ETAG_MAX])
 	}
 }
 
-void group_answer_etags(struct span body, char (*etags)[CLOUD_ETAG_MAX], size_t n)
+void group_response_etags(struct span body, char (*etags)[CLOUD_ETAG_MAX], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t at = span_find(body, mark), start = at < body.n ? at + mark.n : body.n;

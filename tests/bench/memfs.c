@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * A filesystem in memory: what a FUSE filesystem costs when it does nothing.  The yardstick for
- * the mount: the same library, loop, threads, flags and timeouts as fs/session/session.c and fs/requests/, the
+ * the mount: the same library, flags and timeouts as fs/session/session.c and fs/requests/, the
  * same tree, but in memory (memtree.h).
  *
- *   memfs [--rows=N] [--bytes=B] [--partitions=P] [--counts=FILE] DIR
+ *   memfs [--rows=N] [--bytes=B] [--partitions=P] [--counts=FILE] [--readers=R] DIR
  *
- * Begins with N files /bench/rows/pPPPP/rowNNNNNNN.json of B bytes, in P directories.  Serves in
- * the foreground until it is unmounted.  SIGUSR1 writes the number of requests of each kind
- * since the last time into FILE. */
+ * Begins with N files /bench/rows/pPPPP/rowNNNNNNN.json of B bytes, in P directories.  R threads
+ * read requests.  One is the default and the cheapest: the kernel wakes waiting readers in turn,
+ * and their caches are cold.  Serves in the foreground until it is unmounted.  SIGUSR1 writes the
+ * number of requests of each kind since the last time into FILE. */
 #include "memtree.h"
 
 #include <fuse_lowlevel.h>
@@ -24,7 +25,6 @@
 #include <unistd.h>
 
 #define CACHE_SECONDS 3600.0
-#define LOOP_THREADS 10
 
 /* ---- counting ---- */
 
@@ -247,10 +247,11 @@ static void op_statfs(fuse_req_t req, fuse_ino_t nid)
 
 /* ---- files ---- */
 
-/* As rowfs answers: a close is told only to whom it may matter. */
+/* As rowfs answers: no FLUSH for readers, direct I/O for handles that only write. */
 static void set_open_flags(struct fuse_file_info *fi)
 {
 	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
+	fi->direct_io = (fi->flags & O_ACCMODE) == O_WRONLY;
 	fi->keep_cache = !writes;
 	fi->noflush = !writes;
 }
@@ -466,20 +467,31 @@ static const struct fuse_lowlevel_ops ops = {
 	.flock = op_flock,
 };
 
-static int serve(const char *dir)
+/* libfuse's loop for one thread takes no lock and starts no thread. */
+static int run_loop(struct fuse_session *session, unsigned readers)
+{
+	if (readers == 1)
+		return fuse_session_loop(session);
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	if (config == NULL)
+		return -ENOMEM;
+	fuse_loop_cfg_set_max_threads(config, readers);
+	int code = fuse_session_loop_mt(session, config);
+	fuse_loop_cfg_destroy(config);
+	return code;
+}
+
+static int serve(const char *dir, unsigned readers)
 {
 	char program[] = "memfs", option[] = "-osubtype=memfs,fsname=memfs";
 	char *argv[] = { program, option, NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(2, argv);
 	struct fuse_session *session = fuse_session_new(&args, &ops, sizeof(ops), NULL);
-	struct fuse_loop_config *config = fuse_loop_cfg_create();
 	fuse_opt_free_args(&args);
-	if (session == NULL || config == NULL || fuse_set_signal_handlers(session) != 0 ||
+	if (session == NULL || fuse_set_signal_handlers(session) != 0 ||
 		fuse_session_mount(session, dir) != 0)
 		return 1;
-	fuse_loop_cfg_set_max_threads(config, LOOP_THREADS);
-	int code = fuse_session_loop_mt(session, config);
-	fuse_loop_cfg_destroy(config);
+	int code = run_loop(session, readers);
 	fuse_session_unmount(session);
 	fuse_session_destroy(session);
 	return code < 0 ? 1 : 0;
@@ -500,8 +512,9 @@ int main(int argc, char **argv)
 	static const struct option options[] = { { "rows", required_argument, NULL, 'r' },
 		{ "bytes", required_argument, NULL, 'b' },
 		{ "partitions", required_argument, NULL, 'p' },
-		{ "counts", required_argument, NULL, 'c' }, { 0 } };
-	unsigned long rows = 0, bytes = 300, partitions = 1;
+		{ "counts", required_argument, NULL, 'c' },
+		{ "readers", required_argument, NULL, 't' }, { 0 } };
+	unsigned long rows = 0, bytes = 300, partitions = 1, readers = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		if (c == 'r')
 			rows = strtoul(optarg, NULL, 10);
@@ -509,18 +522,21 @@ int main(int argc, char **argv)
 			bytes = strtoul(optarg, NULL, 10);
 		else if (c == 'p')
 			partitions = strtoul(optarg, NULL, 10);
+		else if (c == 't')
+			readers = strtoul(optarg, NULL, 10);
 		else if (c == 'c')
 			snprintf(counts_path, sizeof(counts_path), "%s", optarg);
 		else
 			return 2;
 	}
-	if (optind != argc - 1 || partitions == 0 || rows > UINT32_MAX) {
+	if (optind != argc - 1 || partitions == 0 || rows > UINT32_MAX || readers == 0) {
 		fprintf(stderr,
-			"usage: memfs [--rows=N] [--bytes=B] [--partitions=P] [--counts=FILE] DIR\n");
+			"usage: memfs [--rows=N] [--bytes=B] [--partitions=P] [--counts=FILE] "
+			"[--readers=R] DIR\n");
 		return 2;
 	}
 	snprintf(counts_new, sizeof(counts_new), "%s.new", counts_path);
 	if (!start_counting() || !tree_fill((uint32_t)rows, (uint32_t)bytes, (uint32_t)partitions))
 		return 1;
-	return serve(argv[optind]);
+	return serve(argv[optind], (unsigned)readers);
 }

@@ -35,6 +35,7 @@
 	\
 	/* Engines. */ \
 	X(CLOUD_CLIENTS, "cloudstore/clients.h", "connections at rest to a service elsewhere") \
+	X(CLOUD_FOUND, "cloudstore/found.c", "the rows that the service elsewhere found lately") \
 	X(CLOUD_CONFIRMED, "cloudstore/confirmed.c", "what the service elsewhere confirmed lately") \
 	X(STORE_FAULT, "store/fault.c", "which call of the engine fails next; tests only") \
 	X(STORE_MEM, "store/mem/engine.c", "the current state of the in-memory store") \

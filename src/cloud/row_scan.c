@@ -94,13 +94,17 @@ static enum err read_page(struct row_scan *s, struct err_detail *detail)
 enum err row_scan_next(struct row_scan *s, struct cloud_row *ret, struct err_detail *detail)
 {
 	enum err e = ERR_NOT_FOUND;
+	bool stop = s->open && s->stops;
 	if (s->open)
 		e = rows_page_next(&s->page, ret, detail);
-	while (e == ERR_NOT_FOUND && !s->last) {
+	while (e == ERR_NOT_FOUND && !s->last && !stop) {
 		e = read_page(s, detail);
 		if (e == ERR_OK)
 			e = rows_page_next(&s->page, ret, detail);
+		stop = s->stops;
 	}
+	if (e == ERR_NOT_FOUND)
+		s->open = false;
 	return e;
 }
 

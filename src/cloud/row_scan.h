@@ -14,6 +14,8 @@ struct row_scan {
 	struct buf body;                 /* of this page; rows borrow from it */
 	struct rows_page page;
 	bool tables, open, last;
+	bool stops; /* set by the caller: row_scan_next() answers ERR_NOT_FOUND behind each answer of the
+		       service, and goes on with the next one until `last` is set */
 };
 
 struct row_scan_query {

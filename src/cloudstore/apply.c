@@ -277,6 +277,7 @@ static enum err change_rows(struct cloudstore *s, struct sending *w, size_t k, s
 			e = send_rows(w, k);
 		if (e == ERR_OK)
 			e = follow(w, k, set, n, durable, asked_us);
+		found_forget(s->found, first.table);
 		cloudstore_unlock_rows(s, first.table, buf_span(&first.pk));
 	}
 	cloudstore_place_fini(&first);

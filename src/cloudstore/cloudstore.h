@@ -18,7 +18,7 @@ struct cloudstore_options {
 /* Opens the account at the endpoint.  Sends nothing.  Owns the shadow on ERR_OK; it must hold the
  * account, and nobody else may change it.  Copies the endpoint and the options, but borrows ca_file.
  * Requests end early where base/interrupted.h says so, but a change that is under way does not.
- * Its abilities are STORE_SHARED and STORE_MOVES_IN_STEPS.  ERR_ACCOUNT_NOT_FOUND: the shadow is another
+ * Its abilities are STORE_SHARED, STORE_MOVES_IN_STEPS and STORE_FINDS.  ERR_ACCOUNT_NOT_FOUND: the shadow is another
  * account's.  ERR_NO_MEMORY, errors of client_new(). */
 enum err cloudstore_open(struct store *shadow, const struct endpoint *at,
 	const struct cloudstore_options *o, struct store **ret, struct err_detail *why);

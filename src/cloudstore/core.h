@@ -6,6 +6,7 @@
 #include "cloudstore/clients.h"
 #include "cloudstore/cloudstore.h"
 #include "cloudstore/confirmed.h"
+#include "cloudstore/found.h"
 
 #define CLOUDSTORE_STRIPES 64
 
@@ -22,6 +23,7 @@ struct cloudstore {
 	struct clients clients;
 	struct traffic traffic; /* of the clients */
 	struct confirmed *confirmed;
+	struct found *found;
 	uint64_t account;                /* its id in the shadow */
 	bool hard;                       /* requests wait until the service is back */
 	_Atomic unsigned outage_waiters; /* how many of them */

@@ -2,6 +2,7 @@
  * The engine: answers from the shadow, after the service confirmed that part of it. */
 #include "base/interrupted.h"
 #include "cloudstore/cloudstore.h"
+#include "cloudstore/find.h"
 #include "cloudstore/refresh.h"
 #include "model/key.h"
 #include "model/limits.h"
@@ -209,7 +210,7 @@ static void cloud_store_view_close(struct store *store, struct store_view *v)
 static void cloud_store_info(struct store *store, struct store_info *ret)
 {
 	store_info(of(store)->shadow, ret);
-	ret->abilities = STORE_SHARED | STORE_MOVES_IN_STEPS;
+	ret->abilities = STORE_SHARED | STORE_MOVES_IN_STEPS | STORE_FINDS;
 	ret->traffic = &of(store)->traffic;
 }
 
@@ -234,6 +235,7 @@ static void free_store(struct cloudstore *s)
 	}
 	clients_fini(&s->clients);
 	confirmed_free(s->confirmed);
+	found_free(s->found);
 	free(s);
 }
 
@@ -248,6 +250,7 @@ static const struct store_ops ops = {
 	.get = cloud_store_get,
 	.child = cloud_store_child,
 	.list = cloud_store_list,
+	.find = cloudstore_find,
 	.file_read = cloud_store_file_read,
 	.apply = cloudstore_apply,
 	.room = cloud_store_room,
@@ -302,7 +305,9 @@ enum err cloudstore_open(struct store *shadow, const struct endpoint *at,
 		mutex_init(&s->partitions[i], RANK_CLOUD_PARTITION);
 	}
 	s->confirmed = confirmed_new((uint64_t)o->cache_ms * 1000);
-	enum err e = s->confirmed != NULL ? find_account(s) : ERR_NO_MEMORY;
+	s->found = found_new((uint64_t)o->cache_ms * 1000);
+	bool room = s->confirmed != NULL && s->found != NULL;
+	enum err e = room ? find_account(s) : ERR_NO_MEMORY;
 	/* Now, so that a build without libcurl is told at the mount. */
 	if (e == ERR_OK)
 		e = clients_take(&s->clients, &client, why);

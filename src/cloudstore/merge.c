@@ -89,6 +89,12 @@ static enum err pass_to(struct passing *p)
 
 /* ---- what the service has ---- */
 
+void merge_skip(struct merge *m, struct span key)
+{
+	buf_clear(&m->next);
+	buf_add_span(&m->next, key);
+}
+
 enum err merge_name(struct merge *m, struct span key, int64_t *ret_version)
 {
 	struct passing p = { .m = m, .key = key.n > 0 ? key : SPAN_LIT("") };

@@ -23,6 +23,8 @@ struct merge {
 /* Begins at `from`, which is among the range.  Call merge_fini(), also after errors. */
 void merge_begin(struct merge *m, struct store *shadow, uint64_t dir, struct span from);
 void merge_fini(struct merge *m);
+/* Goes on at this key.  The children before it stay as they are. */
+void merge_skip(struct merge *m, struct span key);
 /* Names the next child.  *ret_version: that of the shadow's item, or 0 where it has none. */
 enum err merge_name(struct merge *m, struct span key, int64_t *ret_version);
 /* Puts the child that was named last.  Copies the key, the name and the body; `at`, `op` and `attrs` are

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/may_block.h"
-#include "cloud/row_scan.h"
 #include "cloudstore/outage.h"
 #include "codec/entity_json.h"
 #include "model/filename.h"
@@ -70,6 +69,16 @@ enum err refresh_begin_name(
 	return open_question(r, pk);
 }
 
+enum err refresh_error(struct cloudstore *s, enum err e, const struct err_detail *why)
+{
+	e = e == ERR_OUTCOME_UNKNOWN ? ERR_IO : cloudstore_error(e);
+	if (e == ERR_TABLE_NOT_FOUND)
+		e = ERR_NOT_FOUND;
+	if (e != ERR_OK && e != ERR_NOT_FOUND && e != ERR_CANCELLED)
+		log_warning("%s: %s", s->clients.at.url, err_message(e, why));
+	return e;
+}
+
 enum err refresh_end(struct refresh *r, enum err e)
 {
 	if (r->client != NULL)
@@ -80,12 +89,7 @@ enum err refresh_end(struct refresh *r, enum err e)
 		cloudstore_unlock_rows(r->s, table_of(r->dir), r->rows);
 	else
 		cloudstore_unlock_names(r->s, r->dir->id);
-	e = e == ERR_OUTCOME_UNKNOWN ? ERR_IO : cloudstore_error(e);
-	if (e == ERR_TABLE_NOT_FOUND)
-		e = ERR_NOT_FOUND;
-	if (e != ERR_OK && e != ERR_NOT_FOUND && e != ERR_CANCELLED)
-		log_warning("%s: %s", r->s->clients.at.url, err_message(e, &r->why));
-	return e;
+	return refresh_error(r->s, e, &r->why);
 }
 
 void refresh_add_comparison(struct buf *out, const char *what, struct span key)
@@ -106,6 +110,27 @@ void refresh_add_from(struct buf *out, const char *property, struct span from)
 	refresh_add_comparison(out, what, span_make(key, n));
 }
 
+static enum err read_rows(struct refresh *r, struct row_scan *rows, unsigned most,
+	refresh_take_fn take, bool *ret_end)
+{
+	struct cloud_row row = { 0 };
+	enum err e = ERR_OK;
+	for (unsigned n = 0; e == ERR_OK && (most == 0 || n < most); n++) {
+		e = row_scan_next(rows, &row, &r->why);
+		r->away = outage_is(e);
+		if (e == ERR_OK)
+			e = take(r, &row);
+	}
+	*ret_end = e == ERR_NOT_FOUND;
+	cloud_row_fini(&row);
+	return *ret_end ? ERR_OK : e;
+}
+
+enum err refresh_read(struct refresh *r, struct row_scan *rows, refresh_take_fn take, bool *ret_end)
+{
+	return read_rows(r, rows, 0, take, ret_end);
+}
+
 enum err refresh_scan(struct refresh *r, const struct buf *filter, const char *select,
 	unsigned most, refresh_take_fn take, bool *ret_end)
 {
@@ -114,20 +139,14 @@ enum err refresh_scan(struct refresh *r, const struct buf *filter, const char *s
 		.select = span_of(select),
 		.top = most };
 	struct row_scan rows;
-	struct cloud_row row = { 0 };
+	*ret_end = false;
 	enum err e = row_scan_begin(r->client, &q, &rows);
 	if (e == ERR_OK)
 		e = buf_full(filter);
-	for (unsigned n = 0; e == ERR_OK && (most == 0 || n < most); n++) {
-		e = row_scan_next(&rows, &row, &r->why);
-		r->away = outage_is(e);
-		if (e == ERR_OK)
-			e = take(r, &row);
-	}
-	*ret_end = e == ERR_NOT_FOUND;
-	cloud_row_fini(&row);
+	if (e == ERR_OK)
+		e = read_rows(r, &rows, most, take, ret_end);
 	row_scan_end(&rows);
-	return *ret_end ? ERR_OK : e;
+	return e;
 }
 
 enum err refresh_take_row(struct refresh *r, const struct cloud_row *row)

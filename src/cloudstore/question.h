@@ -4,7 +4,7 @@
 #ifndef CLOUDSTORE_QUESTION_H
 #define CLOUDSTORE_QUESTION_H
 
-#include "cloud/rows.h"
+#include "cloud/row_scan.h"
 #include "cloudstore/merge.h"
 #include "cloudstore/refresh.h"
 #include "model/limits.h"
@@ -35,7 +35,9 @@ enum err refresh_begin(
 /* The same for the name of one partition in a table.  Questions for other names may go on at once. */
 enum err refresh_begin_name(
 	struct refresh *r, struct cloudstore *s, const struct item *table, struct span pk);
-/* Unlocks the directory.  Returns e as a reader has it, and logs it. */
+/* Returns e as a reader has it, and logs it. */
+enum err refresh_error(struct cloudstore *s, enum err e, const struct err_detail *why);
+/* Unlocks the directory.  Returns refresh_error(). */
 enum err refresh_end(struct refresh *r, enum err e);
 /* The partition's key, in UTF-8. */
 struct span refresh_pk(const struct refresh *r);
@@ -48,6 +50,9 @@ void refresh_add_from(struct buf *out, const char *property, struct span from);
 
 typedef enum err (*refresh_take_fn)(struct refresh *r, const struct cloud_row *row);
 
+/* Gives the rows of a scan to a function.  *ret_end: there were no more, or none in this answer (row_scan.stops). */
+enum err refresh_read(
+	struct refresh *r, struct row_scan *rows, refresh_take_fn take, bool *ret_end);
 /* Gives the rows of a query to a function, `most` at most (0: all).  *ret_end: there were no more. */
 enum err refresh_scan(struct refresh *r, const struct buf *filter, const char *select,
 	unsigned most, refresh_take_fn take, bool *ret_end);

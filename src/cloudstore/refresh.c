@@ -252,8 +252,12 @@ enum err refresh_listing(
 
 static bool is_known(struct cloudstore *s, const struct item *dir, struct span key)
 {
-	return confirmed_covers(s->confirmed, dir->id, key, NULL, NULL) ||
-		(dir->kind == ITEM_PARTITION && walk_covers(s, dir));
+	const struct span any = { 0 };
+	if (confirmed_covers(s->confirmed, dir->id, key, NULL, NULL))
+		return true;
+	if (dir->kind == ITEM_TABLE)
+		return found_has(s->found, dir->id, key, any);
+	return walk_covers(s, dir) || found_has(s->found, dir->parent, dir->key, key);
 }
 
 static enum err ask_child(

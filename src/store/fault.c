@@ -59,6 +59,13 @@ static enum err fault_list(struct store *s, struct store_view *v, uint64_t paren
 	return inner->ops->list(inner, v, parent, class, after, inclusive, want, fn, arg, ret_more);
 }
 
+static enum err fault_find(struct store *s, const struct store_find *q, store_find_fn fn, void *arg,
+	struct store_found *ret)
+{
+	enum err e = strike(s, FAULT_READS);
+	return e != ERR_OK ? e : store_find(of(s)->inner, q, fn, arg, ret);
+}
+
 static enum err fault_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 	void *out, size_t n, size_t *ret_n)
 {
@@ -157,6 +164,7 @@ static const struct store_ops ops = {
 	.get = fault_get,
 	.child = fault_child,
 	.list = fault_list,
+	.find = fault_find,
 	.file_read = fault_file_read,
 	.apply = fault_apply,
 	.room = fault_room,

@@ -133,6 +133,15 @@ enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum
 	return e;
 }
 
+enum err store_find(struct store *s, const struct store_find *q, store_find_fn fn, void *arg,
+	struct store_found *ret)
+{
+	*ret = (struct store_found){ .next_pk = BUF_INIT(LIMIT_KEY_BYTES + 2),
+		.next_rk = BUF_INIT(LIMIT_KEY_BYTES + 2) };
+	lock_assert_above(RANK_STORE_CALL);
+	return s->ops->find ? s->ops->find(s, q, fn, arg, ret) : ERR_NOT_SUPPORTED;
+}
+
 enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 	void *out, size_t n, size_t *ret_n)
 {

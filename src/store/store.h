@@ -299,6 +299,7 @@ enum store_ability {
 	 * set, is two steps.  The row is put there, as another item, and then deleted here.  A crash
 	 * in between leaves both. */
 	STORE_MOVES_IN_STEPS = 64,
+	STORE_FINDS = 128, /* store_find(); without: ERR_NOT_SUPPORTED */
 };
 
 #define STORE_COMMIT_SIZES 8
@@ -377,6 +378,32 @@ typedef bool (*store_feed_fn)(void *arg, const struct store_feed_line *line);
 /* Lines older than that, and all but the latest so many, are dropped. */
 #define STORE_FEED_LINES 1000000
 
+/* ---- finding rows ---- */
+
+/* Which rows of a table are wanted.  Keys are in order form. */
+struct store_find {
+	uint64_t table;
+	struct span filter; /* $filter, as filter_print() writes it */
+	/* From this row on, which need not be there.  p is not NULL; an engine takes a control character
+	 * at the end of a key for a place behind that key. */
+	struct span from_pk, from_rk;
+	/* To this row.  rk.p NULL: to the end of the partition, pk.p NULL: to that of the table. */
+	struct span until_pk, until_rk;
+	/* $select: a row may come without its id, and its document needs these properties only; n 0:
+	 * rows come as from list() with WANT_BODY. */
+	struct span select;
+	unsigned most; /* about so many rows are wanted; 0: as many as one answer has */
+};
+
+/* Where a call ended.  The caller frees the keys. */
+struct store_found {
+	bool more; /* rows may follow: go on from the keys */
+	struct buf next_pk, next_rk;
+};
+
+/* Takes a row and its partition; as store_list_fn, but no lock is held. */
+typedef bool (*store_find_fn)(void *arg, const struct item *partition, const struct item *row);
+
 struct store;
 struct store_ops {
 	const char *name;
@@ -393,6 +420,9 @@ struct store_ops {
 	enum err (*list)(struct store *s, struct store_view *v, uint64_t parent,
 		enum item_class class, struct span after, bool inclusive, unsigned want,
 		store_list_fn fn, void *arg, bool *ret_more);
+	/* See store_find().  NULL: without STORE_FINDS. */
+	enum err (*find)(struct store *s, const struct store_find *q, store_find_fn fn, void *arg,
+		struct store_found *ret);
 	/* Up to n bytes of an ordinary file; 0 at or behind its end. */
 	enum err (*file_read)(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 		void *out, size_t n, size_t *ret_n);
@@ -460,6 +490,11 @@ enum err store_child(struct store *s, struct store_view *v, uint64_t parent, enu
 /* Goes on by itself until the end or until fn answers false. */
 enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
 	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg);
+/* Gives the rows that match in the order of their keys, with others among them perhaps: the caller evaluates
+ * the filter again.  Returns after one answer of the engine, or when fn answers false.  Sets *ret in any case.
+ * ERR_NOT_SUPPORTED: the engine evaluates no filter, or not this one, and gave no row; list instead. */
+enum err store_find(struct store *s, const struct store_find *q, store_find_fn fn, void *arg,
+	struct store_found *ret);
 enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 	void *out, size_t n, size_t *ret_n);
 enum err store_apply(

@@ -1637,6 +1637,100 @@ static void sets_span_directories_or_are_refused(struct world *w)
 	CHECK_ERR(gone(w, a), spans ? ERR_NOT_FOUND : ERR_OK);
 }
 
+/* What a store_find() gave: PARTITION ROW, one letter each, with a space behind. */
+struct found_rows {
+	struct world *w;
+	struct keys keys;
+	char body[100]; /* of the last row */
+};
+
+static uint64_t row_id(struct world *w, const struct item *partition, const struct item *row)
+{
+	struct item it;
+	CHECK_ERR(store_child(w->s, NULL, partition->id, CLASS_KEYED, row->key, WANT_ATTRS, &it),
+		ERR_OK);
+	uint64_t id = it.id;
+	item_fini(&it);
+	return id;
+}
+
+static bool note_found(void *arg, const struct item *partition, const struct item *it)
+{
+	struct found_rows *f = arg;
+	struct keys *k = &f->keys;
+	k->text[k->n++] = partition->key.p[0];
+	k->text[k->n++] = it->key.p[0];
+	k->text[k->n++] = ' ';
+	k->text[k->n] = 0;
+	(void)snprintf(f->body, sizeof(f->body), "%.*s", (int)it->body.n, it->body.p);
+	CHECK(it->id == 0 || it->id == row_id(f->w, partition, it));
+	return k->n != k->stop_at;
+}
+
+/* All answers from the place on.  Returns the keys. */
+static const char *find(struct world *w, struct store_find q, size_t stop_at, struct found_rows *f)
+{
+	struct store_found found = { .more = true }, before = { 0 };
+	*f = (struct found_rows){ .w = w, .keys = { .stop_at = stop_at } };
+	q.table = w->table;
+	q.filter = SPAN_LIT("N ge 2");
+	while (found.more && (stop_at == 0 || f->keys.n < stop_at)) {
+		enum err e = store_find(w->s, &q, note_found, f, &found);
+		CHECK_ERR(e, ERR_OK);
+		buf_fini(&before.next_pk);
+		buf_fini(&before.next_rk);
+		before = found;
+		q.from_pk = found.next_pk.len > 0 ? buf_span(&found.next_pk) : SPAN_LIT("");
+		q.from_rk = found.next_rk.len > 0 ? buf_span(&found.next_rk) : SPAN_LIT("");
+	}
+	buf_fini(&before.next_pk);
+	buf_fini(&before.next_rk);
+	return f->keys.text;
+}
+
+static void rows_are_found_by_a_filter(struct world *w)
+{
+	const struct span any = SPAN_LIT("");
+	struct store_find all = { .from_pk = any, .from_rk = any }, q = all;
+	struct found_rows f;
+	for (const char *at = "pa1pb2pc3qa2qb1ra5"; *at; at += 3) {
+		char body[40], pk[2] = { at[0] }, rk[2] = { at[1] };
+		(void)snprintf(body, sizeof(body), "{\"N\":%c,\"M\":7}\n", at[2]);
+		row(w, pk, rk, body);
+	}
+	CHECK_EQ_STR(find(w, all, 0, &f), "pb pc qa ra ");
+	CHECK_EQ_STR(f.body, "{\"N\":5,\"M\":7}\n");
+	CHECK_EQ_STR(find(w, all, 6, &f), "pb pc ");
+	q.most = 1;
+	CHECK_EQ_STR(find(w, q, 0, &f), "pb pc qa ra ");
+	q = (struct store_find){ .from_pk = SPAN_LIT("p"), .from_rk = SPAN_LIT("b\x01") };
+	CHECK_EQ_STR(find(w, q, 0, &f), "pc qa ra ");
+	q.until_pk = SPAN_LIT("q");
+	CHECK_EQ_STR(find(w, q, 0, &f), "pc qa ");
+	q.from_rk = q.until_rk = SPAN_LIT("b");
+	q.until_pk = q.from_pk;
+	CHECK_EQ_STR(find(w, q, 0, &f), "pb ");
+	q = (struct store_find){ .from_pk = SPAN_LIT("p\x01"), .from_rk = any };
+	CHECK_EQ_STR(find(w, q, 0, &f), "qa ra ");
+	q = all;
+	q.select = SPAN_LIT("PartitionKey,RowKey,Timestamp,N");
+	CHECK_EQ_STR(find(w, q, 0, &f), "pb pc qa ra ");
+	CHECK_EQ_STR(f.body, "{\"N\":5}\n");
+	row(w, "p", "a", "{\"N\":9}\n");
+	CHECK_ERR(apply(w, removal(row_of(w, "q", "a"), 0)), ERR_OK);
+	CHECK_EQ_STR(find(w, all, 0, &f), "pa pb pc ra ");
+}
+
+static void a_filter_is_refused_by_an_engine_that_evaluates_none(struct world *w)
+{
+	const struct store_find q = {
+		.table = w->table, .from_pk = SPAN_LIT(""), .from_rk = SPAN_LIT("")
+	};
+	struct store_found found;
+	if ((w->abilities & STORE_FINDS) == 0)
+		CHECK_ERR(store_find(w->s, &q, NULL, NULL, &found), ERR_NOT_SUPPORTED);
+}
+
 /* What every engine can do: all of it stands in one partition, which comes and goes. */
 static void a_set_inside_one_directory_needs_no_ability(struct world *w)
 {
@@ -1821,6 +1915,8 @@ static const struct promise {
 	P(conditions_are_of_files),
 	P(file_limits_hold_on_both_sides),
 	P(a_listing_is_ordered_bounded_and_resumes),
+	P_NEEDS(STORE_FINDS, rows_are_found_by_a_filter),
+	P(a_filter_is_refused_by_an_engine_that_evaluates_none),
 	P_NEEDS(CONTRACT_KEYS, keys_are_ordered_by_their_bytes),
 	P_NEEDS(STORE_CAN_VIEW, a_view_does_not_change),
 	P_NEEDS(STORE_CAN_VIEW, each_held_view_shows_its_own_moment),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Of a partition one row is enough: the query is stopped at the second one and goes on behind
- * the partition, so that partitions cost a seek each, however large they are. */
+ * Of a partition one row is enough: the query is stopped behind it and goes on behind the partition, so
+ * that partitions cost a seek each, however large they are.  Where a seek is a request to another machine,
+ * it is stopped after as many rows as an answer has. */
 #include "fs/query/dir.h"
 
 #include "base/clock.h"
@@ -19,6 +20,9 @@
 /* No key holds a control character: with it behind a key, the next one is meant. */
 #define BEHIND '\x01'
 
+/* Rows of one partition that follow each other, before a seek. */
+#define ROWS_BEFORE_SEEK 1000
+
 struct query_dir {
 	struct vdir dir;
 	struct query_node *node;    /* one reference */
@@ -33,6 +37,7 @@ struct reply {
 	void *arg;
 	struct buf pk, rk; /* the row to go on from */
 	struct buf last;   /* the partition that was sent last */
+	unsigned same;     /* rows of it that came since */
 	bool sent, full, end;
 	enum err e;
 };
@@ -70,10 +75,12 @@ static bool on_partition(void *arg, const struct query_row *row)
 {
 	struct reply *r = arg;
 	if (is_last(r, row->pk))
-		return false;
+		return service_can(r->d->dir.fs->service, STORE_FINDS) &&
+			++r->same < ROWS_BEFORE_SEEK;
 	if (!send_entry(r, row->pk, row->item->parent, S_IFDIR))
 		return false;
 	put_key(&r->last, row->pk);
+	r->same = 0;
 	return true;
 }
 

@@ -101,7 +101,9 @@ static enum err find_bound(struct fs *fs, struct query_node *options, const stru
 		return ERR_OK;
 	struct counting c = { .bound = bound, .left = options->query.top };
 	struct pages p = { .fs = fs, .call = call, .fn = count_row, .arg = &c };
-	p.q = (struct query){ .table_id = options->table_id, .filter = &options->query.filter };
+	p.q = (struct query){
+		.table_id = options->table_id, .filter = &options->query.filter, .top = c.left
+	};
 	bound->changes = 0;
 	bound->found = false;
 	buf_clear(&bound->pk);

@@ -357,6 +357,8 @@ enum err query_run(struct service *s, struct store_view *v, const struct query *
 	if (e == ERR_OK && v == NULL && wants_view(&r))
 		e = open_view(&r);
 	if (e == ERR_OK)
+		e = query_run_can_find(&r) ? query_run_find(&r) : walk(&r);
+	if (e == ERR_NOT_SUPPORTED)
 		e = walk(&r);
 	close_view(&r);
 	key_ranges_fini(&r.ranges);

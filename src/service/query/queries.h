@@ -34,7 +34,8 @@ struct query {
 	size_t max_bytes;
 	uint64_t deadline_us; /* clock_mono_us(): stop then or earlier, see below; 0: no limit */
 	bool decode;          /* always decode the entity of a row */
-	bool no_documents;    /* rows come without document, unless the filter needs it */
+	bool keys_only; /* of a row's document and id nothing is wanted but what the filter needs */
+	bool no_documents; /* rows come without document, unless the filter needs it */
 	/* do not read partitions over the throttle limit (service/core/heat.h).  The query ends
 	 * before such a partition, or fails with ERR_THROTTLED if it is the first one */
 	bool throttled;

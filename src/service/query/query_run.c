@@ -170,17 +170,25 @@ static bool is_late(struct query_run *r)
 	return look && out_of_time(r);
 }
 
-/* Takes a row in the ranges.  Returns false to stop. */
-static bool take_row(struct query_run *r, const struct item *it)
+void query_run_take(struct query_run *r, const struct item *it)
 {
-	if (!count(r, it))
-		return false;
-	if (r->full || is_late(r))
+	if (r->full)
 		query_run_stop_at(r, r->pk_order, it->key);
 	else if (!item_is_empty_row(it) && query_run_sees(r, it, false))
 		look_at(r, it);
 	else
 		r->moved = true;
+}
+
+/* Takes a row in the ranges.  Returns false to stop. */
+static bool take_row(struct query_run *r, const struct item *it)
+{
+	if (!count(r, it))
+		return false;
+	if (is_late(r))
+		query_run_stop_at(r, r->pk_order, it->key);
+	else
+		query_run_take(r, it);
 	return !query_run_stopped(r);
 }
 

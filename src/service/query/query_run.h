@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The state of one query.  Private to queries.c, which walks the partitions, and query_run.c, which
- * reads their rows. */
+ * The state of one query.  Private to queries.c, which walks the partitions, query_run.c, which
+ * reads their rows, and query_find.c. */
 #ifndef SERVICE_QUERY_QUERY_RUN_H
 #define SERVICE_QUERY_QUERY_RUN_H
 
@@ -77,6 +77,19 @@ bool query_run_is_enough(struct query_run *r);
 void query_run_stop_at(struct query_run *r, struct span pk, struct span rk);
 /* Returns true if the key can exist.  A bound of a filter can be longer than any key. */
 bool query_run_is_key(struct span order);
+/* Takes a row of the ranges: ends the query before it if the query is full, else looks at it. */
+void query_run_take(struct query_run *r, const struct item *it);
+
+/* ---- query_find.c ---- */
+
+/* Returns true if the engine can find the rows of the query by its filter. */
+bool query_run_can_find(const struct query_run *r);
+/* Reads all rows of the query.  ERR_NOT_SUPPORTED: the engine does not know this filter, and the ranges must be
+ * walked. */
+enum err query_run_find(struct query_run *r);
+
+/* ---- query_run.c ---- */
+
 /* Reads the rows of a partition in these spans, in order, until the query stops.  The caller has
  * set r->pk and r->pk_order.  from: where to start in the first span; p NULL: at its beginning.
  * Leaves errors in r->e. */

@@ -54,6 +54,7 @@ static enum err walk_on(struct row_stream *s, bool *ret_done)
 		.limit = s->limited ? &s->limit : NULL,
 		.requester = s->requester,
 		.no_documents = row_text_only_counts(s) && !s->needs_documents,
+		.keys_only = rq->form == ROW_FORM_COUNT,
 		.mismatch = s->mismatch,
 		.from_pk = buf_span(&s->next_pk),
 		.from_rk = buf_span(&s->next_rk),

@@ -44,8 +44,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = fault is not None
         if fault == "busy":
             self.wfile.write(b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        if fault in ("busy", "cut"):
+        if fault == "refuse":
+            text = b'{"odata.error":{"code":"InvalidInput","message":{"lang":"en-US","value":"too complex"}}}'
+            self.wfile.write(b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+                             b"Connection: close\r\n\r\n%s" % (len(text), text))
+        if fault in ("busy", "cut", "refuse"):
             return
+        self.path = self.server.rewrite(self.path)
         try:
             answer, text = self.forward(body)
         except (OSError, http.client.HTTPException):
@@ -78,6 +83,7 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.requests, self.broken, self.bytes = 0, 0, 0
         self.cut, self.cuts, self.fault = None, 0, "cut"
         self.held, self.go_on = None, threading.Event()
+        self.rewrite = lambda path: path  # the path and query that the service gets
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def next_fault(self, what):

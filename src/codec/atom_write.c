@@ -384,22 +384,18 @@ static enum err put_document(struct writer *w, struct document_walk *walk)
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-static enum err put_selected(struct writer *w, struct document_walk *walk)
+static enum err put_one(void *arg, struct document_properties *all, struct span name)
 {
-	struct document_properties all;
-	enum err e = document_gather(walk, &all);
+	struct writer *w = arg;
 
-	for (size_t i = 0; e == ERR_OK && i < w->style->nselect; i++) {
-		struct span name = w->style->select[i];
-		if (put_system(w, name))
-			continue;
-		const struct document_property *p = document_find(&all, name);
-		if (p == NULL)
-			put_null(w, name);
-		else
-			e = put_slot(w, p);
-	}
-	return e;
+	if (put_system(w, name))
+		return ERR_OK;
+	const struct document_property *p = document_find(all, name);
+	if (p == NULL)
+		put_null(w, name);
+	else
+		return put_slot(w, p);
+	return ERR_OK;
 }
 
 static enum err put_canonical(struct writer *w)
@@ -408,7 +404,9 @@ static enum err put_canonical(struct writer *w)
 
 	if (!document_walk_begin(w->row->document, &walk))
 		return ERR_CORRUPT;
-	return w->style->all ? put_document(w, &walk) : put_selected(w, &walk);
+	return w->style->all
+		? put_document(w, &walk)
+		: document_select(&walk, w->style->select, w->style->nselect, put_one, w);
 }
 
 /* ---- any other document ---- */

@@ -155,6 +155,17 @@ const struct document_property *document_find(struct document_properties *d, str
 	return NULL;
 }
 
+enum err document_select(struct document_walk *w, const struct span *names, size_t n,
+	enum err (*fn)(void *arg, struct document_properties *all, struct span name), void *arg)
+{
+	struct document_properties all;
+	enum err e = document_gather(w, &all);
+
+	for (size_t i = 0; e == ERR_OK && i < n; i++)
+		e = fn(arg, &all, names[i]);
+	return e;
+}
+
 /* Accepts the escapes that buf_add_json() writes. */
 static bool escapes_are_whole(struct span s)
 {

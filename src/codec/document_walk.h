@@ -43,6 +43,10 @@ struct document_properties {
 enum err document_gather(struct document_walk *w, struct document_properties *ret);
 /* Returns the property or NULL.  Fast if the caller asks in the order of the document. */
 const struct document_property *document_find(struct document_properties *d, struct span name);
+/* Collects the rest of the walk and calls fn for each of n names, in their order.  Ends with the
+ * first error of fn.  ERR_CORRUPT. */
+enum err document_select(struct document_walk *w, const struct span *names, size_t n,
+	enum err (*fn)(void *arg, struct document_properties *all, struct span name), void *arg);
 
 /* Decodes a value, which borrows from the document or from the arena.  ERR_NOT_SUPPORTED for
  * Binary: use entity_json_decode().  ERR_CORRUPT, ERR_NO_MEMORY. */

@@ -197,22 +197,18 @@ static enum err splice_bare(struct writer *w, struct document_walk *walk)
 	return e == ERR_NOT_FOUND ? ERR_OK : e;
 }
 
-static enum err splice_selected(struct writer *w, struct document_walk *walk)
+static enum err put_one(void *arg, struct document_properties *all, struct span name)
 {
-	struct document_properties all;
-	enum err e = document_gather(walk, &all);
+	struct writer *w = arg;
 
-	for (size_t i = 0; e == ERR_OK && i < w->style->nselect; i++) {
-		struct span name = w->style->select[i];
-		if (put_system(w, name))
-			continue;
-		const struct document_property *p = document_find(&all, name);
-		if (p == NULL)
-			put_null(w, name);
-		else
-			put_member(w, p, w->style->level != ODATA_NONE);
-	}
-	return e;
+	if (put_system(w, name))
+		return ERR_OK;
+	const struct document_property *p = document_find(all, name);
+	if (p == NULL)
+		put_null(w, name);
+	else
+		put_member(w, p, w->style->level != ODATA_NONE);
+	return ERR_OK;
 }
 
 static enum err splice(struct writer *w)
@@ -225,7 +221,9 @@ static enum err splice(struct writer *w)
 		return splice_annotated(w);
 	if (!document_walk_begin(w->row->document, &walk))
 		return ERR_CORRUPT;
-	return w->style->all ? splice_bare(w, &walk) : splice_selected(w, &walk);
+	return w->style->all
+		? splice_bare(w, &walk)
+		: document_select(&walk, w->style->select, w->style->nselect, put_one, w);
 }
 
 /* ---- any other document ---- */

@@ -4,6 +4,7 @@
  * of the input, and what stands before it gives these rows.
  * The first byte says how ("0" to "?": bit 0 CSV, 1 in a partition, 2 stops, 3 insert), the
  * second the sizes of the pieces. */
+#include "../unit/service_table.h"
 #include "fuzz.h"
 #include "model/key.h"
 #include "service/check/walk.h"
@@ -36,16 +37,9 @@ static void tell(void *arg, enum err e, const struct err_detail *detail)
 static void make_world(struct world *w, unsigned how)
 {
 	struct store *store;
-	struct item account = { 0 }, table = { 0 };
 	MUST(store_open_memory(&store) == ERR_OK && service_new(store, &w->service) == ERR_OK);
-	MUST(account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w->service, SPAN_LIT("acct"), &account) == ERR_OK);
-	MUST(table_create(w->service, ORIGIN_COMMAND, account.id, SPAN_LIT("Tab"), &table, NULL) ==
-		ERR_OK);
-	w->table = table.id;
-	item_fini(&table);
-	item_fini(&account);
+	uint64_t account;
+	service_table(w->service, &account, &w->table);
 	w->options =
 		(struct import_options){ .format = (how & 1) != 0 ? TRANSFER_CSV : TRANSFER_NDJSON,
 			.in_partition = (how & 2) != 0,

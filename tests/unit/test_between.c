@@ -12,6 +12,7 @@
 #include "service/change/entities.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <errno.h>
@@ -112,15 +113,8 @@ static void begin(struct world *w, size_t key_len)
 	size_t n = filename_encode(span_of(w->rk), FILENAME_ROW, w->name);
 	w->name[n] = '\0';
 	MUST(store_open_memory(&store) == ERR_OK && service_new(store, &w->service) == ERR_OK);
-	MUST(account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w->service, SPAN_LIT("acct"), &it) == ERR_OK);
-	uint64_t account = it.id;
-	item_fini(&it);
-	MUST(table_create(w->service, ORIGIN_COMMAND, account, SPAN_LIT("Tab"), &it, NULL) ==
-		ERR_OK);
-	w->table = it.id;
-	item_fini(&it);
+	uint64_t account;
+	service_table(w->service, &account, &w->table);
 	w->k.fs = fuse_kernel_begin(w->service);
 	w->k.nodes[0] = (struct node){ FUSE_ROOT_ID, 1, false };
 	MUST(kernel_lookup(&w->k, &w->k.nodes[0], PART("acct")) != NULL);

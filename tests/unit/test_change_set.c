@@ -243,13 +243,7 @@ static enum err part(struct world *w, const char *text)
 
 static const char *read_row(struct world *w, const char *rk)
 {
-	static char text[4096];
-	struct item it = { 0 };
-	enum err e = entity_row(w->service, NULL, w->table, SPAN_LIT("p"), span_of(rk), &it);
-	snprintf(text, sizeof(text), "%.*s", e == ERR_OK ? (int)it.body.n : 4,
-		e == ERR_OK ? it.body.p : "none");
-	item_fini(&it);
-	return text;
+	return service_row_text(w->service, w->table, "p", rk);
 }
 
 #define SAYS(part_) CHECK(strstr(result, (part_)) != NULL ? true : (printf("# %s", result), false))

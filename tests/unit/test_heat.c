@@ -7,6 +7,7 @@
 #include "service/core/admission.h"
 #include "service/core/tables.h"
 #include "service/query/queries.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <pthread.h>
@@ -221,20 +222,10 @@ struct world {
 static bool world_init(struct world *w)
 {
 	struct store *store;
-	struct item it = { 0 };
 	if (store_open_memory(&store) != ERR_OK || service_new(store, &w->service) != ERR_OK)
 		return false;
-	bool ok = account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-			ERR_OK &&
-		account_find(w->service, SPAN_LIT("acct"), &it) == ERR_OK;
-	w->account = it.id;
-	item_fini(&it);
-	ok = ok &&
-		table_create(w->service, ORIGIN_COMMAND, w->account, SPAN_LIT("Tab"), &it, NULL) ==
-			ERR_OK;
-	w->table = it.id;
-	item_fini(&it);
-	return ok;
+	service_table(w->service, &w->account, &w->table);
+	return true;
 }
 
 static enum err upsert(struct world *w, const char *pk, size_t n, unsigned flags)

@@ -6,6 +6,7 @@
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/transfer/import_parts.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <stdlib.h>
@@ -41,18 +42,11 @@ static struct world *world_new(enum transfer_format format, bool at_once)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	struct store *memory;
-	struct item account = { 0 }, table = { 0 };
 	MUST(w != NULL && store_open_memory(&memory) == ERR_OK);
 	MUST(store_open_fault(memory, &w->faults) == ERR_OK);
 	MUST(service_new(w->faults, &w->service) == ERR_OK);
-	MUST(account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w->service, SPAN_LIT("acct"), &account) == ERR_OK);
-	MUST(table_create(w->service, ORIGIN_COMMAND, account.id, SPAN_LIT("Tab"), &table, NULL) ==
-		ERR_OK);
-	w->table = table.id;
-	item_fini(&table);
-	item_fini(&account);
+	uint64_t account;
+	service_table(w->service, &account, &w->table);
 	w->told = BUF_INIT(1u << 20);
 	w->options = (struct import_options){ .format = format,
 		.mode = IMPORT_UPSERT,

@@ -24,17 +24,9 @@ struct world {
 
 static void world_init(struct world *w, struct store *store)
 {
-	struct item it = { 0 };
 	MUST(service_new(store, &w->service) == ERR_OK);
-	MUST(account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w->service, SPAN_LIT("acct"), &it) == ERR_OK);
-	uint64_t account = it.id;
-	item_fini(&it);
-	MUST(table_create(w->service, ORIGIN_COMMAND, account, SPAN_LIT("Tab"), &it, NULL) ==
-		ERR_OK);
-	w->table = it.id;
-	item_fini(&it);
+	uint64_t account;
+	service_table(w->service, &account, &w->table);
 }
 
 static struct world world_memory(void)

@@ -11,6 +11,7 @@
 #include "service/core/heat.h"
 #include "service/core/tables.h"
 #include "service/tree/tree.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <pthread.h>
@@ -81,13 +82,7 @@ static enum err apply(struct world *w, enum entity_op_kind kind, const char *rk,
 
 static const char *read_row(struct world *w, const char *rk)
 {
-	static char text[4096];
-	struct item it = { 0 };
-	enum err e = entity_row(w->service, NULL, w->table, SPAN_LIT("p"), span_of(rk), &it);
-	snprintf(text, sizeof(text), "%.*s", e == ERR_OK ? (int)it.body.n : 4,
-		e == ERR_OK ? it.body.p : "none");
-	item_fini(&it);
-	return text;
+	return service_row_text(w->service, w->table, "p", rk);
 }
 
 /* ---- versions ---- */

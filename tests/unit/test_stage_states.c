@@ -9,6 +9,7 @@
 #include "service/change/entities.h"
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <signal.h>
@@ -140,15 +141,8 @@ static void begin(void)
 	memset(&world, 0, sizeof(world));
 	MUST(store_open_memory(&world.store) == ERR_OK);
 	MUST(service_new(world.store, &world.service) == ERR_OK);
-	MUST(account_create(world.service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(world.service, SPAN_LIT("acct"), &it) == ERR_OK);
-	uint64_t account = it.id;
-	item_fini(&it);
-	MUST(table_create(world.service, ORIGIN_COMMAND, account, SPAN_LIT("Tab"), &it, NULL) ==
-		ERR_OK);
-	world.table = it.id;
-	item_fini(&it);
+	uint64_t account;
+	service_table(world.service, &account, &world.table);
 	next_row();
 	change(ENTITY_INSERT, "{}");
 	MUST(store_child(world.store, NULL, world.table, CLASS_KEYED, SPAN_LIT("p"), WANT_ATTRS,

@@ -6,6 +6,7 @@
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/tree/trash.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <stdio.h>
@@ -22,24 +23,14 @@ struct world {
 
 static void world_init(struct world *w, struct trash_limits limits, uint64_t quota)
 {
-	struct item it = { 0 };
 	*w = (struct world){ 0 };
 	MUST(store_open_memory(&w->store) == ERR_OK);
 	if (quota != 0)
 		store_set_file_limits(w->store, quota, quota);
 	MUST(service_new(w->store, &w->service) == ERR_OK);
-	MUST(account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w->service, SPAN_LIT("acct"), &it) == ERR_OK);
-	uint64_t account = it.id;
-	item_fini(&it);
-	MUST(table_create(w->service, ORIGIN_COMMAND, account, SPAN_LIT("Tab"), &it, NULL) ==
-		ERR_OK);
-	w->table = it.id;
-	struct attrs attrs = ATTRS_UNSET;
-	const struct dentry at = { .dir = &it, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
-	MUST(tree_mkdir(w->service, &at, &attrs, &w->partition, NULL) == ERR_OK);
-	item_fini(&it);
+	uint64_t account;
+	service_table(w->service, &account, &w->table);
+	service_partition(w->service, w->table, &w->partition);
 	MUST(trash_new(w->service, &limits, &w->trash) == ERR_OK);
 }
 

@@ -6,6 +6,7 @@
 #include "service/core/accounts.h"
 #include "service/core/tables.h"
 #include "service/tree/tree.h"
+#include "service_table.h"
 #include "store/engines.h"
 
 #include <stdio.h>
@@ -25,8 +26,7 @@ struct world {
 
 static void world_init(struct world *w, bool in_memory)
 {
-	struct item it = { 0 }, p = { 0 };
-	const struct attrs attrs = ATTRS_UNSET;
+	struct item p = { 0 };
 	*w = (struct world){ 0 };
 	if (in_memory) {
 		MUST(store_open_memory(&w->store) == ERR_OK);
@@ -38,19 +38,11 @@ static void world_init(struct world *w, bool in_memory)
 		MUST(store_open(w->path, 0, &w->store, NULL, NULL) == ERR_OK);
 	}
 	MUST(service_new(w->store, &w->service) == ERR_OK);
-	MUST(account_create(w->service, ORIGIN_COMMAND, SPAN_LIT("acct"), NULL, NULL, NULL) ==
-		ERR_OK);
-	MUST(account_find(w->service, SPAN_LIT("acct"), &it) == ERR_OK);
-	uint64_t account = it.id;
-	item_fini(&it);
-	MUST(table_create(w->service, ORIGIN_COMMAND, account, SPAN_LIT("Tab"), &it, NULL) ==
-		ERR_OK);
-	w->table = it.id;
-	const struct dentry at = { .dir = &it, .class = CLASS_KEYED, .key = SPAN_LIT("p") };
-	MUST(tree_mkdir(w->service, &at, &attrs, &p, NULL) == ERR_OK);
+	uint64_t account;
+	service_table(w->service, &account, &w->table);
+	service_partition(w->service, w->table, &p);
 	w->partition = p.id;
 	item_fini(&p);
-	item_fini(&it);
 }
 
 static void world_fini(struct world *w)

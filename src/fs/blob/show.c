@@ -14,25 +14,6 @@
 
 /* ---- stat ---- */
 
-/* Of what is in the container: owner and mode are the account's. */
-static enum err stat_in(
-	struct fs *fs, uint64_t container, uint64_t nid, mode_t most, struct stat *ret)
-{
-	struct item it = { 0 }, account = { 0 };
-	enum err e = store_get(fs->store, NULL, container, WANT_ATTRS, &it);
-	if (e == ERR_OK && it.kind != ITEM_CONTAINER)
-		e = ERR_NOT_FOUND;
-	if (e == ERR_OK)
-		e = store_get(fs->store, NULL, it.parent, WANT_ATTRS, &account);
-	if (e == ERR_OK)
-		dir_control_attr(fs, &account, nid, most, ret);
-	if (e == ERR_OK && S_ISDIR(most))
-		ret->st_mtim = ret->st_ctim = ret->st_atim = ticks_to_timespec(it.version);
-	item_fini(&account);
-	item_fini(&it);
-	return e == ERR_NOT_FOUND ? ERR_GONE : e;
-}
-
 static void set_content(struct stat *st, uint64_t size, uint64_t bytes, int64_t etag)
 {
 	st->st_size = (off_t)size;
@@ -86,7 +67,7 @@ static mode_t most_of(const struct blob_node *n)
 static enum err stat_known(struct fs *fs, const struct blob_node *n, struct stat *ret)
 {
 	struct blob_info b;
-	enum err e = stat_in(fs, n->container, n->nid, most_of(n), ret);
+	enum err e = collection_attr(fs, ITEM_CONTAINER, n->container, n->nid, most_of(n), ret);
 	if (e != ERR_OK || n->kind == BLOB_NODE_SNAPSHOTS)
 		return e;
 	ret->st_ino = blob_ino(n->container, n->name);
@@ -110,7 +91,7 @@ enum err blob_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 	case BLOB_NODE_ROOT:
 		return dir_control_stat(fs, nid, ret);
 	case BLOB_NODE_CONTAINER:
-		return stat_in(fs, nid_id(nid), nid, S_IFDIR | 0777, ret);
+		return collection_attr(fs, ITEM_CONTAINER, nid_id(nid), nid, S_IFDIR | 0777, ret);
 	case BLOB_NODE_KNOWN:
 	case BLOB_NODE_END:
 		break;

@@ -51,26 +51,9 @@ int64_t message_seconds_left(struct service *service, const struct message *m)
 	return left > 0 ? (left + TICKS_PER_SECOND - 1) / TICKS_PER_SECOND : 0;
 }
 
-enum err queue_attr(struct fs *fs, uint64_t queue, uint64_t nid, mode_t most, struct stat *ret)
-{
-	struct item it = { 0 }, account = { 0 };
-	enum err e = store_get(fs->store, NULL, queue, WANT_ATTRS, &it);
-	if (e == ERR_OK && it.kind == ITEM_QUEUE)
-		e = store_get(fs->store, NULL, it.parent, WANT_ATTRS, &account);
-	else if (e == ERR_OK)
-		e = ERR_NOT_FOUND;
-	if (e == ERR_OK)
-		dir_control_attr(fs, &account, nid, most, ret);
-	if (e == ERR_OK && S_ISDIR(most))
-		ret->st_mtim = ret->st_ctim = ret->st_atim = ticks_to_timespec(it.version);
-	item_fini(&account);
-	item_fini(&it);
-	return e == ERR_NOT_FOUND ? ERR_GONE : e;
-}
-
 enum err message_attr(struct fs *fs, const struct message *m, uint64_t nid, struct stat *ret)
 {
-	enum err e = queue_attr(fs, m->item.parent, nid, S_IFREG | 0666, ret);
+	enum err e = collection_attr(fs, ITEM_QUEUE, m->item.parent, nid, S_IFREG | 0666, ret);
 	if (e != ERR_OK)
 		return e;
 	ret->st_size = (off_t)m->item.size;

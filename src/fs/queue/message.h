@@ -32,8 +32,6 @@ uint64_t message_item(struct span id);
 /* How long the message is still invisible, in seconds, rounded up. */
 int64_t message_seconds_left(struct service *service, const struct message *m);
 
-/* Attributes of a file or directory of the queue, which has at most the mode `most`.  ERR_GONE. */
-enum err queue_attr(struct fs *fs, uint64_t queue, uint64_t nid, mode_t most, struct stat *ret);
 /* Attributes of a message that stands under this node. */
 enum err message_attr(struct fs *fs, const struct message *m, uint64_t nid, struct stat *ret);
 /* One of its user.rowfs.* attributes.  ERR_NO_ATTRIBUTE. */

@@ -63,7 +63,7 @@ static bool is_message(enum queue_node which)
 /* Of a name whose message is not put, or has gone while somebody has it open. */
 static enum err stat_name(struct fs *fs, const struct queue_name *n, uint64_t nid, struct stat *ret)
 {
-	enum err e = queue_attr(fs, n->queue, nid, S_IFREG | 0666, ret);
+	enum err e = collection_attr(fs, ITEM_QUEUE, n->queue, nid, S_IFREG | 0666, ret);
 	if (e != ERR_OK)
 		return e;
 	ret->st_size = (off_t)n->size;
@@ -93,7 +93,7 @@ static enum err message_of(struct fs *fs, uint64_t nid, unsigned want, struct me
 /* A read of .get takes a message, so only those may read it who may change the queue. */
 static enum err stat_get(struct fs *fs, uint64_t nid, struct stat *ret)
 {
-	enum err e = queue_attr(fs, nid_id(nid), nid, S_IFREG | 0666, ret);
+	enum err e = collection_attr(fs, ITEM_QUEUE, nid_id(nid), nid, S_IFREG | 0666, ret);
 	mode_t writers = ret->st_mode & 0222;
 	ret->st_mode &= S_IFMT | writers << 1;
 	return e;
@@ -111,7 +111,8 @@ static enum err queues_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 	if (which == QUEUE_NODE_GET)
 		return stat_get(fs, nid, ret);
 	if (f != NULL || which == QUEUE_NODE_VISIBLE)
-		return queue_attr(fs, nid_id(nid), nid, f != NULL ? f->mode : S_IFDIR | 0777, ret);
+		return collection_attr(fs, ITEM_QUEUE, nid_id(nid), nid,
+			f != NULL ? f->mode : S_IFDIR | 0777, ret);
 	enum err e = message_of(fs, nid, WANT_ATTRS, &m, &n, &taken);
 	if (e == ERR_NOT_FOUND)
 		return stat_name(fs, &n, nid, ret);

@@ -98,6 +98,24 @@ void dir_control_attr(
 		ret->st_size = 4096;
 }
 
+enum err collection_attr(struct fs *fs, enum item_kind kind, uint64_t id, uint64_t nid, mode_t most,
+	struct stat *ret)
+{
+	struct item it = { 0 }, account = { 0 };
+	enum err e = store_get(fs->store, NULL, id, WANT_ATTRS, &it);
+	if (e == ERR_OK && it.kind != kind)
+		e = ERR_NOT_FOUND;
+	if (e == ERR_OK)
+		e = store_get(fs->store, NULL, it.parent, WANT_ATTRS, &account);
+	if (e == ERR_OK)
+		dir_control_attr(fs, &account, nid, most, ret);
+	if (e == ERR_OK && S_ISDIR(most))
+		ret->st_mtim = ret->st_ctim = ret->st_atim = ticks_to_timespec(it.version);
+	item_fini(&account);
+	item_fini(&it);
+	return e == ERR_NOT_FOUND ? ERR_GONE : e;
+}
+
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret)
 {
 	mode_t most = dir_control_mode(nid);

@@ -13,6 +13,10 @@ void dir_control_place(struct fs *fs, uint64_t nid, struct span name, struct vpl
 /* Attributes of a node in the directory, which has at most the mode `most`. */
 void dir_control_attr(
 	const struct fs *fs, const struct item *dir, uint64_t nid, mode_t most, struct stat *ret);
+/* Attributes of a node in a queue or a container, of the kind `kind` and the id `id`: owner and mode
+ * follow the account's, and a directory has the collection's time.  ERR_GONE. */
+enum err collection_attr(struct fs *fs, enum item_kind kind, uint64_t id, uint64_t nid, mode_t most,
+	struct stat *ret);
 /* vnode_ops.stat of all of them: owner and mode follow the directory's, so that nobody gets
  * more by a control file than by the directory. */
 enum err dir_control_stat(struct fs *fs, uint64_t nid, struct stat *ret);

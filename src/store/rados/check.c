@@ -150,13 +150,8 @@ static enum err walk(struct checker *c, uint64_t id, bool deep, struct counts *n
 			if (deep && strchr(CLASS_LETTERS, page.v[i].key.p[0]))
 				e = check_child(c, id, &page.v[i]);
 		}
-		more = page.more && page.n > 0;
-		if (e == ERR_OK && more) {
-			buf_clear(&after);
-			buf_add_span(&after, page.v[page.n - 1].key);
-			buf_add_char(&after, 0);
-			e = buf_full(&after);
-		}
+		if (e == ERR_OK)
+			e = rio_page_next(&page, &after, &more);
 		rio_page_fini(&page);
 	}
 	buf_fini(&after);

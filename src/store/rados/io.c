@@ -325,6 +325,17 @@ void rio_page_fini(struct rio_page *p)
 	memset(p, 0, sizeof(*p));
 }
 
+enum err rio_page_next(const struct rio_page *p, struct buf *after, bool *ret_more)
+{
+	*ret_more = p->more && p->n > 0;
+	if (!*ret_more)
+		return ERR_OK;
+	buf_clear(after);
+	buf_add_span(after, p->v[p->n - 1].key);
+	buf_add_char(after, 0);
+	return buf_full(after);
+}
+
 enum err rio_read(
 	struct rio *r, const char *object, uint64_t offset, void *out, size_t n, size_t *ret_n)
 {

@@ -5,6 +5,7 @@
 #ifndef STORE_RADOS_IO_H
 #define STORE_RADOS_IO_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/span.h"
 #include "store/rados/functions.h"
@@ -57,6 +58,9 @@ struct rio_page {
 enum err rio_list(struct rio *r, const char *object, const struct span *exact, size_t n,
 	const char *after, const char *prefix, unsigned max, struct rio_page *ret);
 void rio_page_fini(struct rio_page *p);
+/* Sets `after` to the last key of the page, for the next one.  *ret_more: there is a next page.
+ * ERR_NO_MEMORY. */
+enum err rio_page_next(const struct rio_page *p, struct buf *after, bool *ret_more);
 
 /* n bytes at the offset; *ret_n is less at the end.  ERR_NOT_FOUND. */
 enum err rio_read(

@@ -94,13 +94,8 @@ static enum err empty(struct rstore *s, uint64_t dir, bool files)
 		e = rio_list(&s->io, object, NULL, 0, after.data, "", PAGE, &page);
 		for (size_t i = 0; e == ERR_OK && i < page.n; i++)
 			e = drop_entry(s, &page.v[i], files, &b);
-		more = page.more && page.n > 0;
-		if (e == ERR_OK && more) {
-			buf_clear(&after);
-			buf_add_span(&after, page.v[page.n - 1].key);
-			buf_add_char(&after, 0);
-			e = buf_full(&after);
-		}
+		if (e == ERR_OK)
+			e = rio_page_next(&page, &after, &more);
 		rio_page_fini(&page);
 		enum err waited = rio_batch_wait(&b);
 		if (e == ERR_OK)

@@ -210,13 +210,8 @@ enum err stripes_drop(
 		e = rio_list(&s->io, object, NULL, 0, key.data, prefix, PAGE, &page);
 		if (e == ERR_OK)
 			e = drop_page(&page, id, edit, litter);
-		more = page.more && page.n > 0;
-		if (e == ERR_OK && more) {
-			buf_clear(&key);
-			buf_add_span(&key, page.v[page.n - 1].key);
-			buf_add_char(&key, 0);
-			e = buf_full(&key);
-		}
+		if (e == ERR_OK)
+			e = rio_page_next(&page, &key, &more);
 		rio_page_fini(&page);
 	}
 	buf_fini(&key);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A Ceph cluster for tests: one monitor, one OSD that keeps all in memory, on the loopback interface.
+"""A Ceph cluster for tests on the loopback interface.  By default it has one monitor, and one OSD that
+keeps all in memory; others have several monitors, and three OSDs that keep three copies on disk.
 
 usage: cluster.py PROGRAM [ARGUMENT...]
 
@@ -10,6 +11,7 @@ it ends.  Without Ceph's packages it prints a skipped TAP test and why.  Keys ar
 the loopback interface may reach it.
 """
 
+import contextlib
 import ctypes
 import glob
 import json
@@ -28,7 +30,7 @@ PROGRAMS = ("ceph-mon", "ceph-osd", "ceph", "monmaptool")
 CONF = """\
 [global]
 fsid = {fsid}
-mon host = [v2:127.0.0.1:{port}]
+mon host = {hosts}
 public addr = 127.0.0.1
 cluster addr = 127.0.0.1
 ms bind ipv6 = false
@@ -43,21 +45,32 @@ log file = {dir}/$name.log
 log to stderr = false
 pid file =
 osd crush chooseleaf type = 0
-osd pool default size = 1
-osd pool default min size = 1
+osd pool default size = {copies}
+osd pool default min size = {least}
 osd pool default pg num = 8
 osd pool default pg autoscale mode = off
 mon warn on pool no redundancy = false
 mon data avail crit = 0
+mon osd adjust heartbeat grace = false
+mon osd min down reporters = 1
+mon osd down out interval = 3600
 ms initial backoff = 0.1
 ms max backoff = 1
 [mon]
-mon data = {dir}/mon.a
+mon data = {dir}/mon.$id
 paxos propose interval = 0.1
+mon lease = 2
+mon election timeout = 2
 [osd]
-osd data = {dir}/osd.0
-osd objectstore = memstore
+osd data = {dir}/osd.$id
+osd objectstore = {store}
 memstore device bytes = 1073741824
+bluestore block size = 2147483648
+bluestore block create = true
+bluestore cache autotune = false
+bluestore cache size = 67108864
+osd heartbeat grace = 6
+osd heartbeat interval = 1
 osd memory target = 939524096
 osd op num shards = 2
 osd op num threads per shard = 1
@@ -66,8 +79,7 @@ osd fast shutdown = true
 [client]
 admin socket =
 log file =
-rados osd op timeout = 2
-"""
+{client}"""
 
 
 def why_not():
@@ -76,10 +88,12 @@ def why_not():
     return f"Ceph is not installed: no {', '.join(missing)}" if missing else None
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_ports(n):
+    with contextlib.ExitStack() as open_ones:
+        sockets = [open_ones.enter_context(socket.socket()) for _ in range(n)]
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
 
 
 def die_with_parent():
@@ -87,13 +101,19 @@ def die_with_parent():
 
 
 class Cluster:
-    """with Cluster() as c: its programs get c.env."""
+    """with Cluster() as c: its programs get c.env.  Its daemons have names: mon.a, osd.0.
 
-    def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix="rowfs-ceph-", dir="/tmp")
+    store: memstore, whose OSDs forget all when they are killed, or bluestore.  timeout: seconds that
+    a client waits for a request; None: as long as the client chooses.  at: where its files are."""
+
+    def __init__(self, monitors=1, osds=1, store="memstore", timeout=2, at="/tmp"):
+        self.monitors = [f"mon.{'abcde'[i]}" for i in range(monitors)]
+        self.osds = [f"osd.{i}" for i in range(osds)]
+        self.store, self.timeout = store, timeout
+        self.dir = tempfile.mkdtemp(prefix="rowfs-ceph-", dir=at)
         self.conf = os.path.join(self.dir, "ceph.conf")
         self.env = {"CEPH_CONF": self.conf, "ROWFS_POOL": POOL}
-        self.daemons = []
+        self.daemons = {}
 
     def __enter__(self):
         try:
@@ -118,44 +138,76 @@ class Cluster:
                 timeout=60,
             )
 
-    def daemon(self, *command):
+    def daemon(self, name):
+        """Starts it."""
+        kind, number = name.split(".")
         with open(os.path.join(self.dir, "daemons.log"), "ab") as log:
-            self.daemons.append(
-                subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    preexec_fn=die_with_parent,
-                )
+            self.daemons[name] = subprocess.Popen(
+                (f"ceph-{kind}", "-c", self.conf, "-f", "-i", number),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with_parent,
             )
 
+    def kill(self, name):
+        self.daemons[name].kill()
+        self.daemons[name].wait()
+
+    def signal(self, name, number):
+        self.daemons[name].send_signal(number)
+
+    def ask(self, *command):
+        """Of the monitors."""
+        self.run("ceph", "--connect-timeout", "30", *command)
+
+    def is_full(self):
+        """Whether the pool is, in the map that clients get."""
+        told = subprocess.run(("ceph", "osd", "pool", "ls", "detail"), env={**os.environ, **self.env},
+                              check=True, capture_output=True, text=True)
+        return ",full" in told.stdout
+
     def start(self):
-        fsid, osd, port = str(uuid.uuid4()), str(uuid.uuid4()), free_port()
+        fsid, ports = str(uuid.uuid4()), free_ports(len(self.monitors))
+        addresses = [f"[v2:127.0.0.1:{port}]" for port in ports]
         with open(self.conf, "w") as f:
-            f.write(CONF.format(fsid=fsid, port=port, dir=self.dir))
-        for name in ("mon.a", "osd.0"):
+            f.write(CONF.format(
+                fsid=fsid, hosts=",".join(addresses), dir=self.dir, store=self.store,
+                copies=min(3, len(self.osds)), least=2 if len(self.osds) > 2 else 1,
+                client=f"rados osd op timeout = {self.timeout}\n" if self.timeout else "",
+            ))  # fmt: skip
+        for name in (*self.monitors, *self.osds):
             os.mkdir(os.path.join(self.dir, name))
-        monmap = os.path.join(self.dir, "monmap")
-        address = f"[v2:127.0.0.1:{port}]"
-        self.run(
-            "monmaptool", "--create", "--fsid", fsid, "--addv", "a", address,
-            "--set-min-mon-release", "16", monmap,
-        )  # fmt: skip
-        self.run("ceph-mon", "-c", self.conf, "--mkfs", "-i", "a", "--monmap", monmap)
-        self.daemon("ceph-mon", "-c", self.conf, "-f", "-i", "a")
-        self.run(
-            "ceph-osd", "-c", self.conf, "-i", "0", "--mkfs", "--no-mon-config",
-            "--monmap", monmap, "--osd-uuid", osd,
-        )  # fmt: skip
-        ask = ("ceph", "--connect-timeout", "30")
-        self.run(*ask, "osd", "new", osd, "0")
-        self.run(*ask, "osd", "crush", "add", "0", "1.0", "root=default", "host=h0")
-        self.daemon("ceph-osd", "-c", self.conf, "-f", "-i", "0")
-        self.env["ROWFS_OSD"] = str(self.daemons[-1].pid)
-        self.run(*ask, "osd", "pool", "create", POOL, "8", "8")
-        self.run(*ask, "osd", "pool", "application", "enable", POOL, "rowfs")
+        self.start_monitors(fsid, addresses)
+        for name in self.osds:
+            self.start_osd(name)
+        self.env["ROWFS_OSD"] = str(self.daemons["osd.0"].pid)
+        self.ask("osd", "pool", "create", POOL, "8", "8")
+        self.ask("osd", "pool", "application", "enable", POOL, "rowfs")
         self.wait_until_it_works()
+
+    def monmap(self):
+        return os.path.join(self.dir, "monmap")
+
+    def start_monitors(self, fsid, addresses):
+        ids = [name.split(".")[1] for name in self.monitors]
+        self.run(
+            "monmaptool", "--create", "--fsid", fsid, "--set-min-mon-release", "16",
+            *(a for pair in zip(ids, addresses) for a in ("--addv", *pair)), self.monmap(),
+        )  # fmt: skip
+        for name, i in zip(self.monitors, ids):
+            self.run("ceph-mon", "-c", self.conf, "--mkfs", "-i", i, "--monmap", self.monmap())
+            self.daemon(name)
+
+    def start_osd(self, name):
+        number, osd = name.split(".")[1], str(uuid.uuid4())
+        self.run(
+            "ceph-osd", "-c", self.conf, "-i", number, "--mkfs", "--no-mon-config",
+            "--monmap", self.monmap(), "--osd-uuid", osd,
+        )  # fmt: skip
+        self.ask("osd", "new", osd, number)
+        self.ask("osd", "crush", "add", number, "1.0", "root=default", f"host=h{number}")
+        self.daemon(name)
 
     def wait_until_it_works(self):
         until = time.monotonic() + 60
@@ -175,7 +227,7 @@ class Cluster:
         return json.loads(told.stdout)["osd"]["op_r"]
 
     def stop(self):
-        for d in reversed(self.daemons):
+        for d in reversed(self.daemons.values()):
             d.kill()
             d.wait()
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -6,16 +6,10 @@ ROWFS_OPS=100000 ROWFS_TEST_TIMEOUT=7200 pytest cluster/test_history.py
 """
 
 import concurrent.futures
-import contextlib
-import errno
-import http.client
 import itertools
-import json
 import os
-import random
 import signal
 import threading
-import time
 
 import pytest
 
@@ -24,14 +18,11 @@ import rest_client
 from clusters import cluster, store  # noqa: F401 (fixtures)
 from conftest import add_accounts
 from history import ABSENT, PRESENT, UNKNOWN, Operation
-from tools import get, put
+from history_clients import TABLE, MountClient, RestClient
 
 OPS = int(os.environ.get("ROWFS_OPS", "0")) or 900
 ROUND = 300  # operations on one partition
 CLIENTS = 8
-ROWS = ["r0", "r1"]
-TABLE = "Table"
-NOTHING_DONE = {errno.ESTALE, errno.EAGAIN, errno.EBUSY}
 
 
 # ---- the checker ----
@@ -92,224 +83,6 @@ def test_the_checker_finds_a_version_that_goes_back():
     assert history.first_earlier_version(told, str) is told[1]
     told[1].begin = 0.5
     assert history.first_earlier_version(told, str) is None
-
-
-# ---- clients ----
-
-class Client:
-    """Does operations on the rows of one partition and keeps what it did."""
-
-    numbers = itertools.count(1)
-
-    def __init__(self, name, seed):
-        self.name, self.random = name, random.Random(seed)
-        self.done, self.etags = [], {}
-
-    def value(self):
-        return next(Client.numbers)
-
-    def step(self):
-        kind = self.random.choices(*zip(*self.KINDS))[0]
-        self.do(kind, self.random.choice(ROWS))
-
-    def do(self, kind, row):
-        operation = Operation(kind, self.name, row=row, begin=time.monotonic())
-        if getattr(self, kind)(operation, row) is not False:
-            if operation.answer is not UNKNOWN:
-                operation.end = time.monotonic()
-            if operation.answer is not UNKNOWN or operation.rows:
-                self.done.append(operation)
-
-    def writes(self, operation, rows, conditions=None):
-        operation.kind, operation.rows, operation.conditions = "write", rows, conditions or {}
-
-
-class RestClient(Client):
-    KINDS = [("read", 2), ("list", 2), ("put", 1), ("compare", 8), ("insert", 2), ("remove", 1),
-             ("batch", 3)]
-
-    def __init__(self, name, seed, server, pk):
-        super().__init__(name, seed)
-        self.server, self.pk, self.http = server, pk, None
-
-    def step(self):
-        try:
-            super().step()
-        except ConnectionRefusedError:
-            self.http = None  # nothing happened
-            time.sleep(0.02)
-
-    def ask(self, call, *args, **kw):
-        """The response; None: there was none, so it is not known what happened."""
-        try:
-            if self.http is None:
-                self.http = rest_client.Client(self.server().port)
-            response = getattr(self.http, call)(*args, **kw)
-        except ConnectionRefusedError:
-            raise
-        except (OSError, http.client.HTTPException):
-            self.http = None
-            return None
-        return None if response.status == 500 else response
-
-    def settle(self, operation, response, yes, no=()):
-        """Of a write; False: it was refused before anything happened."""
-        if response is None:
-            return True
-        if response.status == 503:
-            return False
-        assert response.status in (*yes, *no), (str(operation), response)
-        operation.answer = response.status in yes
-        return True
-
-    def read(self, operation, row):
-        response = self.ask("get", TABLE, self.pk, row)
-        if response is None or response.status == 503:
-            return False
-        assert response.status in (200, 404), response
-        operation.answer = response.json["v"] if response.status == 200 else None
-        operation.etag = response.etag
-        self.etags[row] = (operation.answer, response.etag)
-        return True
-
-    def list(self, operation, _):
-        response = self.ask("query", TABLE, filter=f"PartitionKey eq '{self.pk}'")
-        if response is None or response.status == 503:
-            return False
-        operation.row, operation.answer = None, {r["RowKey"]: r["v"] for r in response.rows}
-        return True
-
-    def put(self, operation, row):
-        self.writes(operation, {row: self.value()})
-        response = self.ask("upsert", TABLE, self.pk, row, {"v": operation.rows[row]})
-        operation.etag = response and response.etag
-        return self.settle(operation, response, (204,))
-
-    def compare(self, operation, row):
-        """Reads it, then replaces what it read."""
-        self.do("read", row)
-        old, etag = self.etags.get(row, (None, None))
-        if old is None:
-            return False
-        operation.begin = time.monotonic()
-        self.writes(operation, {row: self.value()}, {row: old})
-        response = self.ask("replace", TABLE, self.pk, row, {"v": operation.rows[row]}, etag)
-        return self.settle(operation, response, (204,), (404, 412))
-
-    def insert(self, operation, row):
-        self.writes(operation, {row: self.value()}, {row: ABSENT})
-        response = self.ask("insert", TABLE, {"PartitionKey": self.pk, "RowKey": row,
-                                              "v": operation.rows[row]})
-        return self.settle(operation, response, (201, 204), (409,))
-
-    def remove(self, operation, row):
-        self.writes(operation, {row: None}, {row: PRESENT})
-        return self.settle(operation, self.ask("delete", TABLE, self.pk, row), (204,), (404,))
-
-    def batch(self, operation, row):
-        """All rows; one of them on a condition, where this client has read it."""
-        old, etag = self.etags.get(row, (None, None))
-        self.writes(operation, {r: self.value() for r in ROWS}, {row: old} if old else {})
-        ops = [("PUT", rest_client.entity_path(TABLE, self.pk, r),
-                {"if-match": etag} if old and r == row else {}, {"v": v})
-               for r, v in operation.rows.items()]
-        response = self.ask("batch", ops)
-        if response is None or response.status == 503:
-            return response is None
-        failed = [p.status for p in rest_client.parse_batch(response) if p.status >= 300]
-        if 503 in failed or 500 in failed:
-            return 500 in failed
-        assert set(failed) <= {404, 412}, response
-        operation.answer = not failed
-        return True
-
-
-def value_in(document):
-    """A name that waits for its document is no row (W13)."""
-    return json.loads(document)["v"] if document else None
-
-
-class MountClient(Client):
-    KINDS = [("read", 2), ("list", 2), ("put", 2), ("compare", 8), ("remove", 1)]
-
-    def __init__(self, name, seed, part):
-        super().__init__(name, seed)
-        self.part = part
-
-    def step(self):
-        try:
-            super().step()
-        except OSError as e:
-            assert e.errno in NOTHING_DONE, e
-
-    def read(self, operation, row):
-        try:
-            with open(self.part / f"{row}.json", "rb") as f:
-                operation.answer = value_in(f.read())
-                with contextlib.suppress(OSError):  # the row was replaced since
-                    operation.etag = os.getxattr(f.fileno(), "user.rowfs.etag").decode() or None
-        except FileNotFoundError:
-            operation.answer = None
-        except OSError as e:
-            assert e.errno in (*NOTHING_DONE, errno.EIO), e
-            return False
-        return True
-
-    def list(self, operation, _):
-        try:
-            lines = get(self.part / ".rows.ndjson").splitlines()
-        except OSError as e:
-            assert e.errno in (*NOTHING_DONE, errno.EIO), e
-            return False
-        rows = [json.loads(line) for line in lines]
-        operation.row, operation.answer = None, {r["RowKey"]: r["v"] for r in rows}
-        return True
-
-    def known(self, error):
-        if error.errno != errno.EIO:
-            raise error
-
-    def put(self, operation, row):
-        self.writes(operation, {row: self.value()})
-        try:
-            put(self.part / f"{row}.json", json.dumps({"v": operation.rows[row]}))
-            operation.answer = True
-        except OSError as e:
-            self.known(e)
-
-    def compare(self, operation, row):
-        """Reads the row and writes it by one descriptor."""
-        try:
-            fd = os.open(self.part / f"{row}.json", os.O_RDWR)
-        except OSError as e:
-            assert e.errno in (*NOTHING_DONE, errno.ENOENT, errno.EIO), e
-            return False
-        old = value_in(os.read(fd, 100))
-        if old is None:
-            os.close(fd)
-            return False
-        operation.begin = time.monotonic()
-        self.writes(operation, {row: self.value()}, {row: old})
-        os.truncate(fd, 0)
-        os.pwrite(fd, json.dumps({"v": operation.rows[row]}).encode(), 0)
-        try:
-            os.close(fd)
-            operation.answer = True
-        except OSError as e:
-            operation.answer = False if e.errno == errno.ESTALE else UNKNOWN
-            if e.errno not in (errno.ESTALE, errno.EIO):
-                raise
-        return True
-
-    def remove(self, operation, row):
-        self.writes(operation, {row: None})
-        try:
-            (self.part / f"{row}.json").unlink()
-            operation.answer = True
-        except FileNotFoundError:
-            operation.kind, operation.answer = "read", None
-        except OSError as e:
-            self.known(e)
 
 
 # ---- the store under all of them ----

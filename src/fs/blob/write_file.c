@@ -77,7 +77,7 @@ static void file_free(struct vfile *f)
 	else
 		blob_stage_unref(f->fs, own(f)->stage);
 	if (e != ERR_OK)
-		reasons_add(f->fs,
+		reasons_add(f->fs->reasons,
 			&(struct refusal){ .call = "close",
 				.dir = own(f)->container,
 				.name = span_of(own(f)->name),

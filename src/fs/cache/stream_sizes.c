@@ -27,6 +27,8 @@ struct known {
 };
 
 struct stream_sizes {
+	struct service *service;
+	const atomic_uint_fast64_t *changes; /* committed sets */
 	struct mutex lock;
 	atomic_size_t n;
 	uint64_t series; /* guarded by lock, as all below */
@@ -34,12 +36,16 @@ struct stream_sizes {
 	struct known v[STREAMS_KNOWN];
 };
 
-struct stream_sizes *stream_sizes_new(void)
+struct stream_sizes *stream_sizes_new(struct service *service, const atomic_uint_fast64_t *changes)
 {
 	struct stream_sizes *t = calloc(1, sizeof(*t));
 	if (t != NULL && mutex_init(&t->lock, RANK_STREAM_SIZES) != 0) {
 		free(t);
 		return NULL;
+	}
+	if (t != NULL) {
+		t->service = service;
+		t->changes = changes;
 	}
 	return t;
 }
@@ -83,18 +89,17 @@ static struct known *make(struct stream_sizes *t, uint64_t nid, uint64_t table_i
 }
 
 struct stream_moment stream_sizes_now(
-	struct fs *fs, uint64_t nid, uint64_t table_id, uint64_t dir_id)
+	struct stream_sizes *t, uint64_t nid, uint64_t table_id, uint64_t dir_id)
 {
-	struct stream_sizes *t = fs->stream_sizes;
 	struct stream_moment ret = { 0 };
-	if (fs->shared || service_is_changing(fs->service))
+	if (service_can(t->service, STORE_SHARED) || service_is_changing(t->service))
 		return ret;
 	mutex_lock(&t->lock);
 	struct known *k = find(t, nid);
 	if (k == NULL)
 		k = make(t, nid, table_id, dir_id);
 	ret = k->now;
-	ret.changes = atomic_load(&fs->changes);
+	ret.changes = atomic_load(t->changes);
 	mutex_unlock(&t->lock);
 	return ret;
 }
@@ -224,12 +229,11 @@ static bool line_of(struct row_line *l, const struct item *it, struct span pk, s
 	return e == ERR_OK;
 }
 
-static void row_changed(struct fs *fs, const struct change *c, struct row_line *l)
+static void row_changed(struct stream_sizes *t, const struct change *c, struct row_line *l)
 {
-	struct stream_sizes *t = fs->stream_sizes;
 	uint64_t dir_id = c->now.parent;
 	struct partition_key place;
-	if (!find_place(fs->service, c, dir_id, &place)) {
+	if (!find_place(t->service, c, dir_id, &place)) {
 		rows_changed(t, 0, 0, NULL);
 		return;
 	}
@@ -263,27 +267,27 @@ static bool changes_row(const struct change *c)
 	return c->op != CHANGE_ATTRS && (c->now.kind == ITEM_ROW || c->old.kind == ITEM_ROW);
 }
 
-static void forget_rows_of(struct fs *fs, uint64_t partition_id)
+static void forget_rows_of(struct stream_sizes *t, uint64_t partition_id)
 {
 	struct partition_key place;
-	enum err e = partition_keys_get(service_partition_keys(fs->service), partition_id, &place);
-	rows_changed(fs->stream_sizes, e == ERR_OK ? place.table : 0, partition_id, NULL);
+	enum err e = partition_keys_get(service_partition_keys(t->service), partition_id, &place);
+	rows_changed(t, e == ERR_OK ? place.table : 0, partition_id, NULL);
 }
 
-void stream_sizes_changed(struct fs *fs, const struct change *changes, size_t n)
+void stream_sizes_changed(struct stream_sizes *t, const struct change *changes, size_t n)
 {
 	struct row_line line = { 0 };
-	if (atomic_load(&fs->stream_sizes->n) == 0)
+	if (atomic_load(&t->n) == 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		const struct change *c = &changes[i];
 		if (moves_or_empties_dirs(c)) {
-			rows_changed(fs->stream_sizes, 0, 0, NULL);
+			rows_changed(t, 0, 0, NULL);
 		} else if (moves_row(c)) {
-			forget_rows_of(fs, c->at.parent);
-			forget_rows_of(fs, c->now.parent);
+			forget_rows_of(t, c->at.parent);
+			forget_rows_of(t, c->now.parent);
 		} else if (changes_row(c)) {
-			row_changed(fs, c, &line);
+			row_changed(t, c, &line);
 		}
 	}
 	row_line_fini(&line);
@@ -293,12 +297,11 @@ void stream_sizes_changed(struct fs *fs, const struct change *changes, size_t n)
 
 _Static_assert(STREAMS_KNOWN == SAVED_SIZES_MAX, "all of them are kept");
 
-void stream_sizes_load(struct fs *fs)
+void stream_sizes_load(struct stream_sizes *t)
 {
-	struct stream_sizes *t = fs->stream_sizes;
 	struct saved_size kept[SAVED_SIZES_MAX];
-	int64_t version = saved_sizes_version(fs->service);
-	size_t n = saved_sizes_read(fs->service, kept);
+	int64_t version = saved_sizes_version(t->service);
+	size_t n = saved_sizes_read(t->service, kept);
 	mutex_lock(&t->lock);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t nid = nid_of_dir_control(DIR_CONTROL_ROWS_NDJSON, kept[i].dir_id);
@@ -307,16 +310,15 @@ void stream_sizes_load(struct fs *fs)
 		k->first = (int64_t)kept[i].bytes;
 	}
 	mutex_unlock(&t->lock);
-	if (version == 0 || saved_sizes_version(fs->service) != version)
+	if (version == 0 || saved_sizes_version(t->service) != version)
 		rows_changed(t, 0, 0, NULL);
 }
 
-void stream_sizes_save(struct fs *fs)
+void stream_sizes_save(struct stream_sizes *t)
 {
-	struct stream_sizes *t = fs->stream_sizes;
 	struct saved_size kept[SAVED_SIZES_MAX];
 	size_t n = 0;
-	int64_t version = saved_sizes_version(fs->service);
+	int64_t version = saved_sizes_version(t->service);
 	mutex_lock(&t->lock);
 	for (size_t i = 0; i < STREAMS_KNOWN; i++) {
 		const struct known *k = &t->v[i];
@@ -325,6 +327,6 @@ void stream_sizes_save(struct fs *fs)
 				(uint64_t)(k->first + k->now.delta) };
 	}
 	mutex_unlock(&t->lock);
-	if (version != 0 && saved_sizes_version(fs->service) == version)
-		saved_sizes_write(fs->service, version, kept, n);
+	if (version != 0 && saved_sizes_version(t->service) == version)
+		saved_sizes_write(t->service, version, kept, n);
 }

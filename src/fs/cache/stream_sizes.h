@@ -6,9 +6,9 @@
 #define FS_VIRTUAL_STREAM_SIZES_H
 
 #include "base/buf.h"
-#include "fs/core/state.h"
 #include "service/core/service.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,13 +22,14 @@ struct stream_moment {
 };
 
 struct stream_sizes;
-struct stream_sizes *stream_sizes_new(void);
+/* Borrows both.  changes: how many change sets were committed.  Returns NULL if memory runs out. */
+struct stream_sizes *stream_sizes_new(struct service *service, const atomic_uint_fast64_t *changes);
 void stream_sizes_free(struct stream_sizes *t); /* accepts NULL */
 
 /* Returns the moment of the stream now.  dir_id: the table or partition whose rows it shows.  A view
  * shows this moment if both this call and the same call after its opening return it. */
 struct stream_moment stream_sizes_now(
-	struct fs *fs, uint64_t nid, uint64_t table_id, uint64_t dir_id);
+	struct stream_sizes *t, uint64_t nid, uint64_t table_id, uint64_t dir_id);
 bool stream_moment_is(const struct stream_moment *a, const struct stream_moment *b);
 /* Returns whether the size at this moment is known. */
 bool stream_sizes_find(struct stream_sizes *t, const struct stream_moment *m, uint64_t *ret);
@@ -40,10 +41,10 @@ bool stream_sizes_find_columns(
 void stream_sizes_add_columns(
 	struct stream_sizes *t, const struct stream_moment *m, struct span names);
 /* Reads the sizes that a clean close left.  Call it once changes are followed. */
-void stream_sizes_load(struct fs *fs);
+void stream_sizes_load(struct stream_sizes *t);
 /* Leaves the known sizes of .rows.ndjson to the next start.  Call it while changes are followed. */
-void stream_sizes_save(struct fs *fs);
+void stream_sizes_save(struct stream_sizes *t);
 /* For each change set, after its commit and before service_is_changing() becomes false for it. */
-void stream_sizes_changed(struct fs *fs, const struct change *changes, size_t n);
+void stream_sizes_changed(struct stream_sizes *t, const struct change *changes, size_t n);
 
 #endif

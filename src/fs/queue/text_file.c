@@ -186,7 +186,7 @@ static void text_free(struct vfile *file)
 	if (ended(f) == ERR_OK && !f->told && opened && (f->news || fresh))
 		e = put(f, false, &detail);
 	if (e != ERR_OK)
-		reasons_add(fs,
+		reasons_add(fs->reasons,
 			&(struct refusal){ .call = "close",
 				.dir = f->queue,
 				.name = span_of(n.name),

@@ -5,10 +5,10 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "codec/json_build.h"
-#include "fs/core/state.h"
 #include "fs/refused/unsaved.h"
 #include "fs/tree/names.h"
 #include "service/core/heat.h"
+#include "service/core/service.h"
 
 #include <stdlib.h>
 
@@ -23,17 +23,23 @@ struct kept {
 };
 
 struct reasons {
+	struct service *service;
+	struct unsaved *unsaved; /* says whether bytes wait in memory */
 	struct mutex lock;
 	struct kept ring[KEPT]; /* guarded by lock */
 	uint64_t next;          /* number of the next one; guarded by lock */
 };
 
-struct reasons *reasons_new(void)
+struct reasons *reasons_new(struct service *service, struct unsaved *unsaved)
 {
 	struct reasons *r = calloc(1, sizeof(*r));
 	if (r != NULL && mutex_init(&r->lock, RANK_REASONS) != 0) {
 		free(r);
 		return NULL;
+	}
+	if (r != NULL) {
+		r->service = service;
+		r->unsaved = unsaved;
 	}
 	return r;
 }
@@ -56,7 +62,6 @@ void reasons_free(struct reasons *r)
 	free(r);
 }
 
-/* Any bytes as text that JSON can hold: what is not UTF-8 becomes '?'. */
 /* The store could not take the bytes. */
 static bool waits(struct unsaved *unsaved, const struct refusal *f)
 {
@@ -78,11 +83,11 @@ static void format_text(struct unsaved *unsaved, struct buf *b, const struct ref
 		buf_addf(b, "; the bytes are in .rowfs/rejected/%s", f->rejected);
 }
 
-static void format_line(struct fs *fs, struct buf *out, const struct refusal *f)
+static void format_line(struct reasons *r, struct buf *out, const struct refusal *f)
 {
 	char path[SHOWN_PATH_MAX], now[CLOCK_TEXT_MAX];
 	struct json_build b;
-	name_path(fs->store, f->dir, f->name, path);
+	name_path(service_store(r->service), f->dir, f->name, path);
 	clock_format(clock_ticks(), now);
 	json_begin(&b);
 	json_add_str(&b, "time", now);
@@ -97,19 +102,18 @@ static void format_line(struct fs *fs, struct buf *out, const struct refusal *f)
 		json_add_count(&b, "column", f->detail->column);
 	if (f->rejected != NULL)
 		json_add_str(&b, "rejected", f->rejected);
-	if (waits(fs->unsaved, f))
+	if (waits(r->unsaved, f))
 		json_add_bool(&b, "in_memory", true);
 	json_end(&b, out);
 	buf_add_char(out, '\n');
 }
 
-void reasons_add(struct fs *fs, const struct refusal *f)
+void reasons_add(struct reasons *r, const struct refusal *f)
 {
-	struct reasons *r = fs->reasons;
 	struct buf text = BUF_INIT(8192), line = BUF_INIT(16384);
-	format_text(fs->unsaved, &text, f);
+	format_text(r->unsaved, &text, f);
 	if (!f->quiet)
-		format_line(fs, &line, f);
+		format_line(r, &line, f);
 	char *name = malloc(f->name.n + 1);
 	if (!buf_ok(&text) || !buf_ok(&line) || name == NULL) {
 		buf_fini(&text);
@@ -119,7 +123,7 @@ void reasons_add(struct fs *fs, const struct refusal *f)
 	}
 	memcpy(name, f->name.p, f->name.n);
 	/* A throttle was asked for, and refuses a great deal. */
-	bool asked_for = f->error == ERR_THROTTLED && heat_target(service_heat(fs->service)) != 0;
+	bool asked_for = f->error == ERR_THROTTLED && heat_target(service_heat(r->service)) != 0;
 	if (f->rare && !f->quiet && !asked_for)
 		log_info("%.*s", (int)line.len - 1, line.data);
 	else if (!f->quiet && !asked_for)

@@ -9,9 +9,11 @@
 
 #include <stdint.h>
 
-struct fs;
 struct reasons;
-struct reasons *reasons_new(void);
+struct service;
+struct unsaved;
+/* Borrows both.  Returns NULL if memory runs out. */
+struct reasons *reasons_new(struct service *service, struct unsaved *unsaved);
 void reasons_free(struct reasons *r);
 
 struct refusal {
@@ -26,7 +28,7 @@ struct refusal {
 };
 
 /* Remembers it, with its path for people, and writes a line to the log. */
-void reasons_add(struct fs *fs, const struct refusal *f);
+void reasons_add(struct reasons *r, const struct refusal *f);
 /* A later success: the name's reason is forgotten (the line in the list stays). */
 void reasons_clear(struct reasons *r, uint64_t dir, struct span name);
 /* "code: message (line 3, column 7)": the last reason of the name, or of what is in the directory

@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+struct fs;
+
 /* Whether the error is a refusal, rather than an ordinary answer.  opened: the call comes by an open
  * file; else the kernel looks the name up once more by itself after ESTALE. */
 bool refusal_is(enum err e, bool opened);

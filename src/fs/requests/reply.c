@@ -93,7 +93,7 @@ void note_refusal(struct fuse_call *c, enum err e, const char *rejected)
 		refusal_place(
 			c->fs, to ? c->to_nid : c->nid, to ? c->to_name : c->name, component, &r);
 		r.quiet = i > 0;
-		reasons_add(c->fs, &r);
+		reasons_add(c->fs->reasons, &r);
 	}
 }
 

@@ -190,8 +190,8 @@ static bool make_parts(struct fs *fs)
 	fs->stages = stages_new();
 	fs->retries = retries_new();
 	fs->speculation = speculation_new();
-	fs->reasons = reasons_new();
 	fs->unsaved = unsaved_new();
+	fs->reasons = reasons_new(fs->service, fs->unsaved);
 	fs->kinds = kinds;
 	fs->handles = handles_new();
 	fs->locks = locks_new(fs->open_quota->max_ranges);
@@ -204,7 +204,7 @@ static bool make_parts(struct fs *fs)
 	fs->in_sets = idset_new();
 	fs->removals = idset_new();
 	fs->query_nodes = query_nodes_new();
-	fs->stream_sizes = stream_sizes_new();
+	fs->stream_sizes = stream_sizes_new(fs->service, &fs->changes);
 	fs->told = told_new();
 	fs->queue_names = queue_names_new();
 	fs->blobs = blob_room_new();
@@ -235,7 +235,7 @@ static enum err start_threads(struct fs *fs, struct err_detail *detail)
 	if (e == ERR_OK) {
 		contents_tell_bytes(fs->contents, service_row_cache_bytes(fs->service));
 		events_start(fs);
-		stream_sizes_load(fs);
+		stream_sizes_load(fs->stream_sizes);
 	}
 	if (e == ERR_OK)
 		e = start_pools(fs);
@@ -330,7 +330,7 @@ void fs_free(struct fs *fs)
 		rejected_retry(fs);
 	snapshots_stop(fs->service);
 	if (fs->waiters != NULL) {
-		stream_sizes_save(fs);
+		stream_sizes_save(fs->stream_sizes);
 		events_stop(fs->service);
 	}
 	waiters_free(fs->waiters);

@@ -168,7 +168,7 @@ static void on_retain(void *arg, const struct change *changes, size_t count)
 {
 	struct fs *fs = arg;
 	atomic_fetch_add(&fs->changes, 1);
-	stream_sizes_changed(fs, changes, count);
+	stream_sizes_changed(fs->stream_sizes, changes, count);
 	(void)told_close(fs->told, false);
 	for (size_t i = 0; i < count; i++) {
 		drop_content(fs->contents, &changes[i]);

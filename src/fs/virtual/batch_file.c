@@ -106,7 +106,7 @@ static enum err refuse(struct batch_file *b, const char *call, enum err e,
 	if (!is_check(b->nid) && b->text.len + more.n > 0)
 		(void)rejected_save_with(fs, name_of(b->nid), buf_span(&b->text), (size_t)at, more,
 			&b->rejected_id, rejected);
-	reasons_add(fs,
+	reasons_add(fs->reasons,
 		&(struct refusal){ .call = call,
 			.dir = nid_id(b->nid),
 			.name = name_of(b->nid),

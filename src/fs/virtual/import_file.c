@@ -62,7 +62,7 @@ static enum err refuse(struct import_file *f, const char *call, enum err e, stru
 	if (buf_ok(&rest) && rest.len > 0)
 		(void)rejected_save(fs, name, buf_span(&rest), &f->rejected_id, rejected);
 	buf_fini(&rest);
-	reasons_add(fs,
+	reasons_add(fs->reasons,
 		&(struct refusal){ .call = call,
 			.dir = nid_id(f->nid),
 			.name = name,

@@ -416,7 +416,7 @@ static void on_end(void *arg, const struct view_info *info, const char *why)
 		return;
 	(void)err_set(&detail, ERR_GONE, "%s was ended: %s",
 		info->number != 0 ? "the snapshot" : "the stream", why);
-	reasons_add(fs,
+	reasons_add(fs->reasons,
 		&(struct refusal){ .call = info->number != 0 ? "snapshot" : "stream",
 			.dir = info->number != 0 ? NID_SNAPSHOTS : STORE_ROOT,
 			.name = span_of(info->name),

@@ -99,7 +99,7 @@ struct source {
 
 static struct stream_moment moment_now(struct fs *fs, const struct source *from)
 {
-	return stream_sizes_now(fs, from->nid, from->table_id, from->dir_id);
+	return stream_sizes_now(fs->stream_sizes, from->nid, from->table_id, from->dir_id);
 }
 
 /* Others may commit while the view is opened: then it is opened once more, some times. */

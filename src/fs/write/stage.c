@@ -99,7 +99,7 @@ void stage_free(struct fs *fs, struct stage *s)
 static void tell(struct fs *fs, struct stage *s, const char *call, enum err e,
 	const struct err_detail *detail, const char *rejected)
 {
-	reasons_add(fs,
+	reasons_add(fs->reasons,
 		&(struct refusal){ .call = call,
 			.dir = s->dir_id,
 			.name = s->at.name,

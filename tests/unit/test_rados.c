@@ -3,6 +3,7 @@
  * bodies, what a dead daemon leaves.  tests/ceph/cluster.py starts the cluster. */
 #include "base/clock.h"
 #include "check.h"
+#include "rados_waits.h"
 #include "store/engines.h"
 #include "store_contract.h"
 
@@ -566,7 +567,8 @@ static void tell(unsigned failures, const char *who, const char *what)
 int main(void)
 {
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("1..%zu\n", contract_count() + ARRAY_LEN(own) + ARRAY_LEN(seeds));
+	printf("1..%zu\n", contract_count() + ARRAY_LEN(own) + ARRAY_LEN(seeds) + 1);
+	bool watched = rados_waits_watch();
 	for (unsigned i = 0; i < contract_count(); i++)
 		tell(contract_run(i, &engine), engine.name, contract_name(i));
 	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
@@ -577,5 +579,8 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
 		tell(contract_random(&engine, seeds[i], 300), "rados",
 			"does what memory does, whatever comes");
+	printf("# %u of %u requests\n", rados_waits_unsaid(), rados_waits_seen());
+	tell(!watched || rados_waits_seen() == 0 || rados_waits_unsaid() != 0, "rados",
+		"says of each request that it may block");
 	return failed == 0 ? 0 : 1;
 }

@@ -3,6 +3,7 @@
 #include "store/rados/core.h"
 
 #include "base/clock.h"
+#include "base/may_block.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ void rstore_pause(unsigned i)
 	uint64_t us = UINT64_C(500) << (i < 7 ? i : 7);
 	us = us / 2 + clock_mono_us() % us; /* not all at the same moment */
 	const struct timespec pause = { .tv_nsec = (long)us * 1000 };
+	may_block(BLOCK_SURE);
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/crypto.h"
+#include "base/may_block.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -191,6 +192,12 @@ void rio_disconnect(struct rio *r)
 
 /* ---- reading ---- */
 
+static enum err operate(struct rio *r, rados_read_op_t op, const char *object)
+{
+	may_block(BLOCK_SURE);
+	return rio_error(r, librados.read_op_operate(op, r->io, object, 0));
+}
+
 /* Copies all entries of the iterators, with a NUL behind each key and value. */
 static enum err copy_entries(rados_omap_iter_t *its, unsigned nits, struct rio_value **ret,
 	size_t *ret_n, char **ret_mem)
@@ -261,7 +268,7 @@ enum err rio_get(struct rio *r, const char *object, struct rio_value *v, size_t 
 		int code = 0;
 		rados_read_op_t op = librados.create_read_op();
 		librados.read_op_omap_get_vals_by_keys2(op, keys, n, lens, &it, &code);
-		e = rio_error(r, librados.read_op_operate(op, r->io, object, 0));
+		e = operate(r, op, object);
 		struct rio_value *found;
 		size_t nfound;
 		if (e == ERR_OK)
@@ -304,7 +311,7 @@ enum err rio_list(struct rio *r, const char *object, const struct span *exact, s
 	}
 	librados.read_op_omap_get_vals2(op, after, prefix, max, &its[n], &more, &codes[n]);
 	n++;
-	enum err e = rio_error(r, librados.read_op_operate(op, r->io, object, 0));
+	enum err e = operate(r, op, object);
 	for (unsigned i = 0; e == ERR_OK && i < n; i++)
 		e = rio_error(r, codes[i]);
 	if (e == ERR_OK)
@@ -339,6 +346,7 @@ enum err rio_page_next(const struct rio_page *p, struct buf *after, bool *ret_mo
 enum err rio_read(
 	struct rio *r, const char *object, uint64_t offset, void *out, size_t n, size_t *ret_n)
 {
+	may_block(BLOCK_SURE);
 	int got = librados.read(r->io, object, out, n, offset);
 	*ret_n = got > 0 ? (size_t)got : 0;
 	return rio_error(r, got < 0 ? got : 0);
@@ -428,6 +436,7 @@ int rio_write(struct rio *r, const char *object, const struct rio_edit *e, struc
 		librados.write_op_omap_cmp2(op, g.key.p,
 			g.less ? LIBRADOS_CMPXATTR_OP_LT : LIBRADOS_CMPXATTR_OP_EQ, g.is.p, g.key.n,
 			g.is.n, &ignored);
+	may_block(BLOCK_SURE);
 	int code = add_edit(op, e) ? librados.write_op_operate2(op, r->io, object, NULL, FLAGS)
 				   : -ENOMEM;
 	librados.release_write_op(op);
@@ -503,6 +512,7 @@ enum err rio_batch_wait(struct rio_batch *b)
 {
 	enum err e = b->failed;
 	for (size_t i = 0; i < b->n; i++) {
+		may_block(BLOCK_SURE);
 		(void)librados.aio_wait_for_complete(b->v[i]);
 		int code = librados.aio_get_return_value(b->v[i]);
 		if (e == ERR_OK && code < 0 && code != -ENOENT)

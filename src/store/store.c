@@ -98,6 +98,12 @@ enum err store_child(struct store *s, struct store_view *v, uint64_t parent, enu
 
 /* Remembers the last key, from which the next call of the engine goes on. */
 struct lister {
+	struct store *s;
+	struct store_view *v;
+	uint64_t parent;
+	enum item_class class;
+	unsigned want;
+	store_skip_fn skip; /* NULL: a listing */
 	store_list_fn fn;
 	void *arg;
 	size_t n;
@@ -113,24 +119,51 @@ static bool remember(void *arg, const struct item *it)
 	return l->fn(l->arg, it);
 }
 
+static bool ask_to_skip(void *arg, const struct item *it)
+{
+	const struct lister *l = arg;
+	return l->skip(l->arg, it);
+}
+
+static enum err list_some(struct lister *l, struct span after, bool inclusive, bool *ret_more)
+{
+	const struct store_ops *ops = l->s->ops;
+	*ret_more = false;
+	if (l->skip != NULL && ops->scan != NULL)
+		return ops->scan(l->s, l->v, l->parent, l->class, after, inclusive, ask_to_skip,
+			remember, l, ret_more);
+	return ops->list(
+		l->s, l->v, l->parent, l->class, after, inclusive, l->want, remember, l, ret_more);
+}
+
+static enum err list_all(struct lister *l, struct span after, bool inclusive)
+{
+	lock_assert_above(RANK_STORE_CALL);
+	bool more;
+	enum err e = list_some(l, after, inclusive, &more);
+	while (e == ERR_OK && more) {
+		/* The engine reads `after` while remember() overwrites l->last. */
+		char after_this[LIMIT_KEY_BYTES];
+		if (l->n > sizeof(after_this))
+			return ERR_CORRUPT;
+		memcpy(after_this, l->last, l->n);
+		e = list_some(l, span_make(after_this, l->n), false, &more);
+	}
+	return e;
+}
+
 enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
 	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg)
 {
-	lock_assert_above(RANK_STORE_CALL);
-	struct lister l = { .fn = fn, .arg = arg };
-	bool more = false;
-	enum err e = s->ops->list(s, v, parent, class, after, inclusive, want, remember, &l, &more);
-	while (e == ERR_OK && more) {
-		/* The engine reads `after` while remember() overwrites l.last. */
-		char after_this[LIMIT_KEY_BYTES];
-		if (l.n > sizeof(after_this))
-			return ERR_CORRUPT;
-		memcpy(after_this, l.last, l.n);
-		more = false;
-		e = s->ops->list(s, v, parent, class, span_make(after_this, l.n), false, want,
-			remember, &l, &more);
-	}
-	return e;
+	struct lister l = { s, v, parent, class, want, .fn = fn, .arg = arg };
+	return list_all(&l, after, inclusive);
+}
+
+enum err store_scan(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span after, bool inclusive, store_skip_fn skip, store_list_fn fn, void *arg)
+{
+	struct lister l = { s, v, parent, class, WANT_BODY, .skip = skip, .fn = fn, .arg = arg };
+	return list_all(&l, after, inclusive);
 }
 
 enum err store_find(struct store *s, const struct store_find *q, store_find_fn fn, void *arg,

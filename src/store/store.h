@@ -164,6 +164,10 @@ struct store_view;
  * below the engines' in base/lock_ranks.h. */
 typedef bool (*store_list_fn)(void *arg, const struct item *it);
 
+/* Returns true for an item of a scan that fn need not see.  Only key, version, flags and body are
+ * set.  Otherwise as store_list_fn. */
+typedef bool (*store_skip_fn)(void *arg, const struct item *it);
+
 /* ---- changing ---- */
 
 enum change_op {
@@ -423,6 +427,11 @@ struct store_ops {
 	/* See store_find().  NULL: without STORE_FINDS. */
 	enum err (*find)(struct store *s, const struct store_find *q, store_find_fn fn, void *arg,
 		struct store_found *ret);
+	/* As list() with WANT_BODY, but asks skip(arg) first: fn sees no item for which it returns
+	 * true.  NULL: the engine has no cheaper way than list(). */
+	enum err (*scan)(struct store *s, struct store_view *v, uint64_t parent,
+		enum item_class class, struct span after, bool inclusive, store_skip_fn skip,
+		store_list_fn fn, void *arg, bool *ret_more);
 	/* Up to n bytes of an ordinary file; 0 at or behind its end. */
 	enum err (*file_read)(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 		void *out, size_t n, size_t *ret_n);
@@ -495,6 +504,10 @@ enum err store_list(struct store *s, struct store_view *v, uint64_t parent, enum
  * ERR_NOT_SUPPORTED: the engine evaluates no filter, or not this one, and gave no row; list instead. */
 enum err store_find(struct store *s, const struct store_find *q, store_find_fn fn, void *arg,
 	struct store_found *ret);
+/* As store_list() with WANT_BODY.  An engine may leave out the items for which skip(arg) returns true,
+ * which is cheaper; or fn(arg) sees them all. */
+enum err store_scan(struct store *s, struct store_view *v, uint64_t parent, enum item_class class,
+	struct span after, bool inclusive, store_skip_fn skip, store_list_fn fn, void *arg);
 enum err store_file_read(struct store *s, struct store_view *v, uint64_t id, uint64_t offset,
 	void *out, size_t n, size_t *ret_n);
 enum err store_apply(

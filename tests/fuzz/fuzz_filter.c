@@ -3,6 +3,7 @@
  * same rows, and is turned round by a not; whatever does not parse is refused with one
  * line and a place in the text. */
 #include "base/text.h"
+#include "codec/entity_json.h"
 #include "fuzz.h"
 #include "query/filter.h"
 
@@ -51,6 +52,29 @@ static void bind_all(const struct filter *f)
 	filter_bind(f, &e, row);
 	for (unsigned slot = FILTER_SLOT_NAMED; slot < f->nslots; slot++)
 		MUST(row[slot] == &e.props[f->nslots - 1 - slot].value);
+	entity_fini(&e);
+}
+
+/* A stored document must match as the entity that it was made from. */
+static void bind_stored(const struct filter *f)
+{
+	static struct value memory[FILTER_SLOT_NAMED + FILTER_COMPARISONS_MAX];
+	const struct value *decoded[ARRAY_LEN(memory)] = { 0 }, *stored[ARRAY_LEN(memory)] = { 0 };
+	struct entity e = { 0 };
+	struct arena arena = { 0 };
+	struct buf document = BUF_INIT(64u << 20);
+
+	for (unsigned slot = FILTER_SLOT_NAMED; slot < f->nslots; slot++) {
+		const struct value *v = &values[slot % ARRAY_LEN(values)];
+		if (v->type != EDM_BINARY)
+			MUST(entity_add(&e, f->names[slot], v) == ERR_OK);
+	}
+	entity_json_encode(&e, ENTITY_JSON_NEWLINE, &document);
+	filter_bind(f, &e, decoded);
+	MUST(filter_bind_document(f, buf_span(&document), &arena, memory, stored) == ERR_OK);
+	MUST(filter_eval(f, decoded) == filter_eval(f, stored));
+	buf_fini(&document);
+	arena_fini(&arena);
 	entity_fini(&e);
 }
 
@@ -106,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (e == ERR_OK) {
 		bind_all(&f);
+		bind_stored(&f);
 		check_print(&f);
 		if (f.root != NULL)
 			check_not(text, &f);

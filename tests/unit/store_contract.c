@@ -1331,6 +1331,46 @@ static void file_limits_hold_on_both_sides(struct world *w)
 	CHECK_ERR(apply(w, c), ERR_OK);
 }
 
+/* Skips the rows with this document. */
+static bool is_dull(void *arg, const struct item *it)
+{
+	(void)arg;
+	CHECK(it->key.n == 1 && it->version > 0);
+	return span_is(it->body, D("dull"));
+}
+
+static bool note_bright(void *arg, const struct item *it)
+{
+	return span_is(it->body, D("dull")) || note_key(arg, it);
+}
+
+static void a_scan_shows_every_item_that_it_may_not_skip(struct world *w)
+{
+	char key[2] = "";
+	for (key[0] = 'a'; key[0] <= 'z'; key[0]++)
+		row(w, "p", key, key[0] % 5 == 0 ? D("bright") : D("dull"));
+	uint64_t p = partition(w, "p");
+	struct keys k = { 0 };
+	CHECK_ERR(
+		store_scan(w->s, NULL, p, CLASS_KEYED, SPAN_NONE, false, is_dull, note_bright, &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "dinsx");
+	k = (struct keys){ .stop_at = 2 };
+	CHECK_ERR(store_scan(w->s, NULL, p, CLASS_KEYED, SPAN_LIT("i"), true, is_dull, note_bright,
+			  &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "in");
+	k = (struct keys){ 0 };
+	CHECK_ERR(store_scan(w->s, NULL, p, CLASS_KEYED, SPAN_LIT("s"), false, is_dull, note_bright,
+			  &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "x");
+	CHECK_ERR(store_list(w->s, NULL, p, CLASS_KEYED, SPAN_LIT("w"), false, WANT_BODY, note_key,
+			  &k),
+		ERR_OK);
+	CHECK_EQ_STR(k.text, "xxyz"); /* a listing skips nothing */
+}
+
 static void a_listing_is_ordered_bounded_and_resumes(struct world *w)
 {
 	char key[3] = "";
@@ -1914,6 +1954,7 @@ static const struct promise {
 	P(files_have_holes_ends_and_times),
 	P(conditions_are_of_files),
 	P(file_limits_hold_on_both_sides),
+	P(a_scan_shows_every_item_that_it_may_not_skip),
 	P(a_listing_is_ordered_bounded_and_resumes),
 	P_NEEDS(STORE_FINDS, rows_are_found_by_a_filter),
 	P(a_filter_is_refused_by_an_engine_that_evaluates_none),

@@ -298,6 +298,7 @@ static enum err bind_filter(struct query_run *r)
 	if (f == NULL || f->root == NULL)
 		return ERR_OK;
 	r->needs_properties = filter_needs_properties(f);
+	r->uses_row_key = filter_uses(f, FILTER_SLOT_RK);
 	r->values = calloc(f->nslots, sizeof(struct value *));
 	r->picked = calloc(f->nslots, sizeof(*r->picked));
 	if (r->values == NULL || r->picked == NULL)

@@ -79,21 +79,29 @@ static bool decode(struct query_run *r, const struct item *it, struct span pk, s
 	return true;
 }
 
+static void set_fixed(struct query_run *r, const struct item *it, struct span pk, struct span rk)
+{
+	r->pk_value.bytes = pk;
+	r->rk_value.bytes = rk;
+	r->time_value.ticks = it->version;
+}
+
+/* Binds the properties of a canonical document. */
+static enum err bind_stored(struct query_run *r, const struct item *it)
+{
+	arena_reset(&r->entity.arena);
+	return filter_bind_document(r->q->filter, it->body, &r->entity.arena, r->picked, r->values);
+}
+
 /* Binds the properties that the filter names.  Usually the document need not be decoded. */
 static bool bind_properties(struct query_run *r, const struct item *it, struct span pk,
 	struct span rk, bool *ret_decoded)
 {
-	const struct filter *f = r->q->filter;
-	if ((it->flags & ITEM_CANONICAL) != 0) {
-		arena_reset(&r->entity.arena);
-		enum err e =
-			filter_bind_document(f, it->body, &r->entity.arena, r->picked, r->values);
-		if (e == ERR_OK)
-			return true;
-	}
+	if ((it->flags & ITEM_CANONICAL) != 0 && bind_stored(r, it) == ERR_OK)
+		return true;
 	*ret_decoded = decode(r, it, pk, rk);
 	if (*ret_decoded)
-		filter_bind(f, &r->entity, r->values);
+		filter_bind(r->q->filter, &r->entity, r->values);
 	return *ret_decoded;
 }
 
@@ -103,9 +111,7 @@ static bool matches(struct query_run *r, const struct item *it, struct span pk, 
 	*ret_decoded = false;
 	if (r->values == NULL)
 		return true;
-	r->pk_value.bytes = pk;
-	r->rk_value.bytes = rk;
-	r->time_value.ticks = it->version;
+	set_fixed(r, it, pk, rk);
 	if (r->needs_properties && !bind_properties(r, it, pk, rk, ret_decoded))
 		return false;
 	if (r->q->mismatch != NULL)
@@ -133,6 +139,7 @@ static void look_at(struct query_run *r, const struct item *it)
 		return;
 	r->end->looked_at++;
 	r->moved = true;
+	r->matched = match;
 	if (!match)
 		return;
 	if (r->q->decode && !decoded) {
@@ -217,6 +224,45 @@ static bool on_row(void *arg, const struct item *it)
 	return c < 0 ? pass_row(r, it) : take_row(r, it);
 }
 
+/* ---- rows that a scan leaves out ---- */
+
+static bool may_skip(const struct query_run *r)
+{
+	return r->needs_properties && r->q->requester == NULL && r->q->mismatch == NULL;
+}
+
+static bool is_clock_due(const struct query_run *r)
+{
+	return r->q->deadline_us != 0 && (r->rows >= CLOCK_ROWS || r->bytes > CLOCK_BYTES);
+}
+
+/* Returns true if on_row() would only evaluate the filter, and probably find no match.  The row behind a
+ * match probably matches too, and needs no second evaluation. */
+static bool is_plain_row(const struct query_run *r, const struct item *it)
+{
+	return !query_run_stopped(r) && !r->full && !r->matched && !r->late && !is_clock_due(r) &&
+		(it->flags & ITEM_CANONICAL) != 0 && it->key.n <= LIMIT_KEY_BYTES &&
+		r->nspans > 0 && key_span_compare(r->spans, it->key) == 0;
+}
+
+/* Returns true for a row that does not match, and counts it.  on_row() handles all others. */
+static bool skips(void *arg, const struct item *it)
+{
+	struct query_run *r = arg;
+	if (!is_plain_row(r, it))
+		return false;
+	if (r->uses_row_key && it->key.n > 0)
+		key_from_order(it->key.p, it->key.n, r->rk);
+	set_fixed(r, it, span_make(r->pk, r->pk_order.n), span_make(r->rk, it->key.n));
+	if (bind_stored(r, it) != ERR_OK || filter_eval(r->q->filter, r->values))
+		return false;
+	r->rows++;
+	r->bytes += it->body.n;
+	r->end->looked_at++;
+	r->moved = true;
+	return true;
+}
+
 static unsigned wanted(const struct query_run *r)
 {
 	return r->q->no_documents && !r->needs_properties ? WANT_ATTRS : WANT_BODY;
@@ -249,8 +295,10 @@ void query_run_read(struct query_run *r, const struct query_partition *p,
 	}
 	r->spans = spans;
 	r->nspans = n;
-	enum err e = store_list(
-		r->store, r->view, p->id, CLASS_KEYED, from, inclusive, wanted(r), on_row, r);
+	enum err e = may_skip(r) ? store_scan(r->store, r->view, p->id, CLASS_KEYED, from,
+					   inclusive, skips, on_row, r)
+				 : store_list(r->store, r->view, p->id, CLASS_KEYED, from,
+					   inclusive, wanted(r), on_row, r);
 	if (e != ERR_OK)
 		r->e = e;
 }

@@ -28,7 +28,7 @@ struct query_run {
 	struct span from_pk, from_rk; /* in order form; p NULL: none */
 	struct arena arena;           /* owns from_pk and from_rk */
 
-	bool needs_properties;
+	bool needs_properties, uses_row_key;
 	const struct value **values; /* by slot; NULL without a filter */
 	struct value *picked;        /* by slot: values of a document that was not decoded */
 	struct value pk_value, rk_value, time_value;
@@ -40,9 +40,10 @@ struct query_run {
 	size_t nspans;
 	size_t rows_out; /* rows returned from the partition */
 
-	bool moved; /* a unit of work was done */
-	bool full;  /* only the key of the next row is wanted */
-	bool late;  /* must stop as soon as possible */
+	bool moved;   /* a unit of work was done */
+	bool matched; /* the last row that look_at() saw */
+	bool full;    /* only the key of the next row is wanted */
+	bool late;    /* must stop as soon as possible */
 	bool done;
 	unsigned rows; /* since the last check of the clock */
 	size_t bytes;

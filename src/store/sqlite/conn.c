@@ -5,6 +5,7 @@
 
 #include "store/sqlite/log_file.h"
 #include "store/sqlite/page_sum.h"
+#include "store/sqlite/skip.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 #define UPDATE_ITEM \
 	"UPDATE item SET kind=?5,version=?6,edition=?7,size=?8,flags=?9,attrs=?10,name=?11"
 #define CHILDREN "WHERE i.parent=?1 AND i.class=?2 AND i.key"
+#define NOT_SKIPPED "AND NOT skip(i.key,i.version,i.flags,o.body) ORDER BY i.key"
 
 static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_BEGIN_READ] = "BEGIN",
@@ -46,6 +48,8 @@ static const char *const texts[SQL_STMT_COUNT_] = {
 	[SQL_LIST_GE_KEYS] = "SELECT " KEYS " FROM item i " CHILDREN ">=?3 ORDER BY i.key",
 	[SQL_LIST_GT_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">?3 ORDER BY i.key",
 	[SQL_LIST_GE_BODY] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">=?3 ORDER BY i.key",
+	[SQL_SCAN_GT] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">?3 " NOT_SKIPPED,
+	[SQL_SCAN_GE] = "SELECT " COLS ",o.body" WITH_BODY CHILDREN ">=?3 " NOT_SKIPPED,
 	[SQL_BODY] = "SELECT body FROM obj WHERE id=?1",
 	/* One statement, so that size and content are of one moment. */
 	[SQL_FILE_READ] =
@@ -112,6 +116,8 @@ static enum err set_up(struct sql_conn *c, enum sql_mode mode)
 	(void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	enum err e = sql_exec(c, "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF");
+	if (e == ERR_OK)
+		e = sql_skip_register(c);
 	if (e != ERR_OK)
 		return e;
 	/* No mmap: a fault in it would be a SIGBUS, and the pages of a listed table would

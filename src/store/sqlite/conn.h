@@ -35,6 +35,8 @@ enum sql_stmt {
 	SQL_LIST_GE_KEYS,
 	SQL_LIST_GT_BODY,
 	SQL_LIST_GE_BODY,
+	SQL_SCAN_GT,
+	SQL_SCAN_GE,
 	SQL_BODY,
 	SQL_FILE_READ,
 	SQL_ITEM_INSERT,
@@ -93,6 +95,9 @@ struct sql_conn {
 	struct sql_conn *next; /* of the pool that it rests in */
 	uint64_t moment;       /* of the pool, when it was borrowed */
 	struct item dir;       /* that was asked for last in this read transaction */
+
+	store_skip_fn skip; /* of the scan that runs; else NULL: see skip.h */
+	void *skip_arg;
 
 	/* Of this read transaction; of the writer, until sql_dirs_drop(). */
 	enum sql_known has_removed;          /* whether it sees items that stand nowhere */

@@ -153,6 +153,19 @@ static enum err engine_list(struct store *s, struct store_view *v, uint64_t pare
 	return e;
 }
 
+static enum err engine_scan(struct store *s, struct store_view *v, uint64_t parent,
+	enum item_class class, struct span after, bool inclusive, store_skip_fn skip,
+	store_list_fn fn, void *arg, bool *ret_more)
+{
+	struct sql_conn *c;
+	enum err e = reader(s, v, &c);
+	if (e != ERR_OK)
+		return e;
+	e = sql_scan(c, parent, class, after, inclusive, skip, fn, arg, ret_more);
+	done_reading(s, v, c, e);
+	return e;
+}
+
 static enum err engine_file_read(struct store *s, struct store_view *v, uint64_t id,
 	uint64_t offset, void *out, size_t n, size_t *ret_n)
 {
@@ -287,6 +300,7 @@ static const struct store_ops ops = {
 	.get = engine_get,
 	.child = engine_child,
 	.list = engine_list,
+	.scan = engine_scan,
 	.file_read = engine_file_read,
 	.apply = sql_apply,
 	.room = sql_room,

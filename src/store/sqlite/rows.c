@@ -330,16 +330,16 @@ static enum sql_stmt list_stmt(unsigned want, bool inclusive)
 	return inclusive ? SQL_LIST_GE : SQL_LIST_GT;
 }
 
-enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
-	bool inclusive, unsigned want, store_list_fn fn, void *arg, bool *ret_more)
+static enum err list_by(struct sql_conn *c, enum sql_stmt which, uint64_t parent,
+	enum item_class class, struct span after, unsigned want, store_list_fn fn, void *arg,
+	bool *ret_more)
 {
 	*ret_more = false;
 	if (parent == 0)
 		return ERR_OK;
-	bool ge = inclusive || !after.p;
 	bool keys = want == WANT_KEYS;
 	sqlite3_stmt *st;
-	enum err e = sql_prepare(c, list_stmt(want, ge), &st);
+	enum err e = sql_prepare(c, which, &st);
 	if (e != ERR_OK)
 		return e;
 	bind_place(st, parent, class, after);
@@ -362,6 +362,24 @@ enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, st
 		e = sql_error(c->db, rc);
 	(void)sqlite3_reset(st);
 	return e == ERR_NOT_FOUND ? ERR_OK : e; /* it has no children */
+}
+
+enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
+	bool inclusive, unsigned want, store_list_fn fn, void *arg, bool *ret_more)
+{
+	return list_by(c, list_stmt(want, inclusive || !after.p), parent, class, after, want, fn,
+		arg, ret_more);
+}
+
+enum err sql_scan(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
+	bool inclusive, store_skip_fn skip, store_list_fn fn, void *arg, bool *ret_more)
+{
+	c->skip = skip;
+	c->skip_arg = arg;
+	enum err e = list_by(c, inclusive || !after.p ? SQL_SCAN_GE : SQL_SCAN_GT, parent, class,
+		after, WANT_BODY, fn, arg, ret_more);
+	c->skip = NULL;
+	return e;
 }
 
 /* Copies what a piece, or the document row, holds of [offset, offset + n). */

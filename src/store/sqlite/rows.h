@@ -42,6 +42,9 @@ enum err sql_child(struct sql_conn *c, uint64_t parent, enum item_class class, s
 	unsigned want, struct item *ret);
 enum err sql_list(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
 	bool inclusive, unsigned want, store_list_fn fn, void *arg, bool *ret_more);
+/* As sql_list() with WANT_BODY, of the items for which skip(arg) returns false. */
+enum err sql_scan(struct sql_conn *c, uint64_t parent, enum item_class class, struct span after,
+	bool inclusive, store_skip_fn skip, store_list_fn fn, void *arg, bool *ret_more);
 enum err sql_file_read(
 	struct sql_conn *c, uint64_t id, uint64_t offset, void *out, size_t n, size_t *ret_n);
 

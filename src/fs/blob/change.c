@@ -43,16 +43,16 @@ static enum err unlink_in(
 		blob_found_fini(&found);
 		return ERR_IS_A_DIRECTORY;
 	}
-	blob_stages_lock_names(fs);
+	blob_stages_lock_names(fs->blobs->stages);
 	e = not_there(blob_delete(fs->service, ORIGIN_MOUNT, dir->container, whole, SNAPSHOTS_NONE,
 		&no_conditions, detail));
 	if (e == ERR_NOT_FOUND && found.stage != 0) /* it was not committed yet */
 		e = ERR_OK;
 	if (e == ERR_OK) {
-		blob_stages_removed(fs, dir->container, whole);
+		blob_stages_removed(fs->blobs->stages, dir->container, whole);
 		keep_dir(fs, dir->container, dir->prefix);
 	}
-	blob_stages_unlock_names(fs);
+	blob_stages_unlock_names(fs->blobs->stages);
 	blob_found_fini(&found);
 	return e;
 }
@@ -60,11 +60,11 @@ static enum err unlink_in(
 enum err blob_unlink(struct fs *fs, uint64_t nid, struct span name, const struct caller *call)
 {
 	struct blob_dir dir;
-	enum err e = blob_dir_of(fs, nid, &dir);
+	enum err e = blob_dir_of(fs->blobs->nodes, nid, &dir);
 	if (e != ERR_OK)
 		return e == ERR_NOT_A_DIRECTORY ? ERR_NOT_PERMITTED : e;
 	e = unlink_in(fs, &dir, name, call->detail);
-	blob_dir_fini(fs, &dir);
+	blob_dir_fini(fs->blobs->nodes, &dir);
 	return e;
 }
 
@@ -105,11 +105,11 @@ enum err blob_mkdir(struct fs *fs, uint64_t nid, struct span name, const struct 
 	struct blob_dir dir;
 	if (service_is_read_only(fs->service))
 		return ERR_READ_ONLY;
-	enum err e = blob_dir_of(fs, nid, &dir);
+	enum err e = blob_dir_of(fs->blobs->nodes, nid, &dir);
 	if (e != ERR_OK)
 		return e;
 	e = make_dir(fs, &dir, name, call->detail, ret);
-	blob_dir_fini(fs, &dir);
+	blob_dir_fini(fs->blobs->nodes, &dir);
 	return e;
 }
 
@@ -135,7 +135,7 @@ enum err blob_rmdir(struct fs *fs, uint64_t nid, struct span name, const struct 
 	struct blob_dir dir;
 	struct blob_found found;
 	(void)call;
-	enum err e = blob_dir_of(fs, nid, &dir);
+	enum err e = blob_dir_of(fs->blobs->nodes, nid, &dir);
 	if (e != ERR_OK)
 		return e;
 	e = blob_name_find(fs, &dir, name, &found);
@@ -146,7 +146,7 @@ enum err blob_rmdir(struct fs *fs, uint64_t nid, struct span name, const struct 
 			keep_dir(fs, dir.container, dir.prefix);
 		blob_found_fini(&found);
 	}
-	blob_dir_fini(fs, &dir);
+	blob_dir_fini(fs->blobs->nodes, &dir);
 	return e;
 }
 
@@ -155,11 +155,11 @@ enum err blob_rmdir(struct fs *fs, uint64_t nid, struct span name, const struct 
 /* Commits the staged write, if there is one. */
 static enum err commit_stage(struct fs *fs, uint64_t number, struct err_detail *detail)
 {
-	struct blob_stage *s = blob_stage_get(fs, number);
+	struct blob_stage *s = blob_stage_get(fs->blobs->stages, number);
 	if (s == NULL)
 		return ERR_OK;
 	enum err e = blob_stage_commit(fs, s, false, detail);
-	blob_stage_unref(fs, s);
+	blob_stage_unref(fs->blobs->stages, s);
 	return e;
 }
 
@@ -187,17 +187,17 @@ static enum err move_blob(struct fs *fs, const struct blob_dir *from, const stru
 		buf_fini(&name);
 		return e;
 	}
-	blob_stages_lock_names(fs);
+	blob_stages_lock_names(fs->blobs->stages);
 	e = blob_move(fs->service, ORIGIN_MOUNT, (struct blob_name){ from->container, was },
 		(struct blob_name){ to->container, now }, (move->flags & RENAME_NOREPLACE) != 0,
 		detail);
 	if (e == ERR_OK) {
-		blob_stages_removed(fs, to->container, now);
-		blob_stages_moved(fs, from->container, was, to->container, now);
+		blob_stages_removed(fs->blobs->stages, to->container, now);
+		blob_stages_moved(fs->blobs->stages, from->container, was, to->container, now);
 		blob_dirs_filled(fs->blobs->dirs, to->container, now);
 		keep_dir(fs, from->container, from->prefix);
 	}
-	blob_stages_unlock_names(fs);
+	blob_stages_unlock_names(fs->blobs->stages);
 	buf_fini(&name);
 	return not_there(e);
 }
@@ -223,17 +223,17 @@ enum err blob_rename(struct fs *fs, const struct vmove *move, const struct calle
 			"rename of a blob knows the flag NOREPLACE only.");
 	if (nid_kind(move->from) != NID_KIND_BLOB || nid_kind(move->to) != NID_KIND_BLOB)
 		return ERR_CROSS_DEVICE;
-	enum err e = blob_dir_of(fs, move->from, &from);
+	enum err e = blob_dir_of(fs->blobs->nodes, move->from, &from);
 	if (e != ERR_OK)
 		return e == ERR_NOT_A_DIRECTORY ? ERR_CROSS_DEVICE : e;
-	e = blob_dir_of(fs, move->to, &to);
+	e = blob_dir_of(fs->blobs->nodes, move->to, &to);
 	if (e == ERR_OK) {
 		e = rename_in(fs, &from, &to, move, call->detail);
-		blob_dir_fini(fs, &to);
+		blob_dir_fini(fs->blobs->nodes, &to);
 	} else if (e == ERR_NOT_A_DIRECTORY) {
 		e = ERR_CROSS_DEVICE;
 	}
-	blob_dir_fini(fs, &from);
+	blob_dir_fini(fs->blobs->nodes, &from);
 	return e;
 }
 
@@ -334,20 +334,21 @@ static enum err set_type(
 	struct fs *fs, const struct blob_node *n, struct span value, struct err_detail *detail)
 {
 	bool page = span_is(value, "page");
-	struct blob_stage *s =
-		n->kind == BLOB_NODE_STAGE ? blob_stage_get(fs, (uint64_t)n->version) : NULL;
+	struct blob_stage *s = n->kind == BLOB_NODE_STAGE
+		? blob_stage_get(fs->blobs->stages, (uint64_t)n->version)
+		: NULL;
 	struct blob_info b;
 	uint64_t extent;
 	enum err e = s != NULL && page ? blob_stage_make_pages(fs, s, detail) : ERR_BLOB_TYPE;
 	if (s != NULL)
-		blob_stage_unref(fs, s);
+		blob_stage_unref(fs->blobs->stages, s);
 	if (e != ERR_BLOB_TYPE)
 		return e;
 	e = committed(fs, n, &b, detail);
 	if (e != ERR_OK)
 		return e;
 	bool is_page = b.record.type == BLOB_PAGES, is_block = b.record.type == BLOB_BLOCK;
-	blob_stages_lock_names(fs);
+	blob_stages_lock_names(fs->blobs->stages);
 	if ((page && is_page) || (span_is(value, "block") && is_block))
 		e = ERR_OK;
 	else if (!page || !is_block || b.record.size > 0)
@@ -355,7 +356,7 @@ static enum err set_type(
 			"An empty blob of blocks can become a \"page\" blob, no other.");
 	else
 		e = blob_pages_create(fs, n->container, n->name, &b.record, &extent, detail);
-	blob_stages_unlock_names(fs);
+	blob_stages_unlock_names(fs->blobs->stages);
 	blob_info_fini(&b);
 	return e;
 }
@@ -419,7 +420,7 @@ static enum err resize_node(
 	e = blob_stage_resize(fs, s, size, detail);
 	if (e == ERR_OK && by_path)
 		e = blob_stage_commit(fs, s, false, detail);
-	blob_stage_unref(fs, s);
+	blob_stage_unref(fs->blobs->stages, s);
 	return e;
 }
 

@@ -288,7 +288,7 @@ static void dir_free(struct vdir *dir)
 	struct blob_vdir *d = (struct blob_vdir *)dir;
 	open_quota_set(dir->fs->open_quota, &d->held, 0);
 	dir_cursors_fini(&d->cursors);
-	blob_dir_fini(dir->fs, &d->at);
+	blob_dir_fini(dir->fs->blobs->nodes, &d->at);
 	free(d);
 }
 
@@ -308,7 +308,7 @@ enum err blob_dir_open(struct fs *fs, uint64_t nid, struct vdir **ret)
 	d->is_root = blob_node_class_of(nid) == BLOB_NODE_ROOT;
 	d->last = AFTER_DOTDOT;
 	d->at.prefix = SPAN_LIT("");
-	enum err e = d->is_root ? ERR_OK : blob_dir_find(fs, nid, &d->at);
+	enum err e = d->is_root ? ERR_OK : blob_dir_find(fs->blobs->nodes, nid, &d->at);
 	if (e != ERR_OK) {
 		free(d);
 		return e;

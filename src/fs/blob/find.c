@@ -7,36 +7,36 @@
 
 #define LONG_PAGE 1000
 
-enum err blob_dir_find(struct fs *fs, uint64_t nid, struct blob_dir *ret)
+enum err blob_dir_find(struct blob_nodes *nodes, uint64_t nid, struct blob_dir *ret)
 {
 	*ret = (struct blob_dir){ .container = nid_id(nid), .prefix = SPAN_LIT("") };
 	if (blob_node_class_of(nid) == BLOB_NODE_CONTAINER)
 		return ERR_OK;
 	if (blob_node_class_of(nid) != BLOB_NODE_KNOWN)
 		return ERR_NOT_A_DIRECTORY;
-	const struct blob_node *n = blob_nodes_get(fs->blobs->nodes, nid);
+	const struct blob_node *n = blob_nodes_get(nodes, nid);
 	if (n == NULL)
 		return ERR_GONE;
 	if (n->kind != BLOB_NODE_DIR && n->kind != BLOB_NODE_SNAPSHOTS) {
-		blob_nodes_unref(fs->blobs->nodes, n);
+		blob_nodes_unref(nodes, n);
 		return ERR_NOT_A_DIRECTORY;
 	}
 	*ret = (struct blob_dir){ n->container, n->name, n->kind == BLOB_NODE_SNAPSHOTS, n };
 	return ERR_OK;
 }
 
-enum err blob_dir_of(struct fs *fs, uint64_t nid, struct blob_dir *ret)
+enum err blob_dir_of(struct blob_nodes *nodes, uint64_t nid, struct blob_dir *ret)
 {
-	enum err e = blob_dir_find(fs, nid, ret);
+	enum err e = blob_dir_find(nodes, nid, ret);
 	if (e != ERR_OK || !ret->snapshots)
 		return e;
-	blob_dir_fini(fs, ret);
+	blob_dir_fini(nodes, ret);
 	return ERR_READ_ONLY;
 }
 
-void blob_dir_fini(struct fs *fs, struct blob_dir *d)
+void blob_dir_fini(struct blob_nodes *nodes, struct blob_dir *d)
 {
-	blob_nodes_unref(fs->blobs->nodes, d->node);
+	blob_nodes_unref(nodes, d->node);
 }
 
 void blob_found_fini(struct blob_found *f)
@@ -125,11 +125,12 @@ static enum err whole_name(struct fs *fs, const struct blob_dir *dir,
 
 static enum err find_stage(struct fs *fs, const struct blob_dir *dir, struct blob_found *ret)
 {
-	struct blob_stage *s = blob_stage_named(fs, dir->container, buf_span(&ret->name));
+	struct blob_stage *s =
+		blob_stage_named(fs->blobs->stages, dir->container, buf_span(&ret->name));
 	if (s == NULL)
 		return ERR_NOT_FOUND;
 	ret->stage = blob_stage_number(s);
-	blob_stage_unref(fs, s);
+	blob_stage_unref(fs->blobs->stages, s);
 	return ERR_OK;
 }
 

@@ -20,10 +20,10 @@ struct blob_dir {
 	const struct blob_node *node; /* owns the prefix; one reference */
 };
 /* Finds the directory of a node.  On ERR_OK call blob_dir_fini().  ERR_NOT_A_DIRECTORY, ERR_GONE. */
-enum err blob_dir_find(struct fs *fs, uint64_t nid, struct blob_dir *ret);
+enum err blob_dir_find(struct blob_nodes *nodes, uint64_t nid, struct blob_dir *ret);
 /* The same for a change in it.  ERR_READ_ONLY: snapshots are there. */
-enum err blob_dir_of(struct fs *fs, uint64_t nid, struct blob_dir *ret);
-void blob_dir_fini(struct fs *fs, struct blob_dir *d);
+enum err blob_dir_of(struct blob_nodes *nodes, uint64_t nid, struct blob_dir *ret);
+void blob_dir_fini(struct blob_nodes *nodes, struct blob_dir *d);
 
 struct blob_found {
 	struct buf name; /* whole; of a directory it ends with a slash */

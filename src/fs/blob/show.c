@@ -29,19 +29,19 @@ static void set_blob(struct stat *st, const struct blob_record *r)
 /* Tells the size of a staged write; if it is not open, that of the blob of its name. */
 static enum err stat_stage(struct fs *fs, const struct blob_node *n, struct stat *ret)
 {
-	struct blob_stage *s = blob_stage_get(fs, (uint64_t)n->version);
+	struct blob_stage *s = blob_stage_get(fs->blobs->stages, (uint64_t)n->version);
 	struct blob_info b;
 	bool pages = s != NULL && blob_stage_is_pages(s);
 	if (s != NULL && !pages) {
 		uint64_t size = blob_stage_size(s);
 		set_content(ret, size, size, service_now(fs->service));
-		blob_stage_unref(fs, s);
+		blob_stage_unref(fs->blobs->stages, s);
 		return ERR_OK;
 	}
 	enum err e = pages ? blob_stage_blob(fs, s, &b)
 			   : blob_find(fs->service, n->container, n->name, &b);
 	if (s != NULL)
-		blob_stage_unref(fs, s);
+		blob_stage_unref(fs->blobs->stages, s);
 	if (e != ERR_OK)
 		return e == ERR_BLOB_NOT_FOUND ? ERR_GONE : e;
 	set_blob(ret, &b.record);

@@ -31,22 +31,22 @@ enum err blob_stage_open(struct fs *fs, uint64_t container, struct span name, ui
 /* Commits what is not committed and was not refused, and lets go of the stage. */
 enum err blob_stage_close(struct fs *fs, struct blob_stage *s, struct err_detail *detail);
 /* Lets go of a stage without a commit. */
-void blob_stage_unref(struct fs *fs, struct blob_stage *s);
+void blob_stage_unref(struct blob_stages *t, struct blob_stage *s);
 /* Returns a stage with a reference; NULL: there is none.  By its number, or by a name that is not
  * committed yet. */
-struct blob_stage *blob_stage_get(struct fs *fs, uint64_t number);
-struct blob_stage *blob_stage_named(struct fs *fs, uint64_t container, struct span name);
+struct blob_stage *blob_stage_get(struct blob_stages *t, uint64_t number);
+struct blob_stage *blob_stage_named(struct blob_stages *t, uint64_t container, struct span name);
 uint64_t blob_stage_number(const struct blob_stage *s);
 /* Between these two calls no staged write of this mount becomes a blob, so a removal or a rename of a
  * blob, and the call that tells its writers, are one step for them. */
-void blob_stages_lock_names(struct fs *fs);
-void blob_stages_unlock_names(struct fs *fs);
+void blob_stages_lock_names(struct blob_stages *t);
+void blob_stages_unlock_names(struct blob_stages *t);
 /* The name was removed or replaced: writers of it commit no more.  Under the lock of names. */
-void blob_stages_removed(struct fs *fs, uint64_t container, struct span name);
+void blob_stages_removed(struct blob_stages *t, uint64_t container, struct span name);
 
 /* A blob was moved: its writers go on under the new name.  Under the lock of names. */
 void blob_stages_moved(
-	struct fs *fs, uint64_t from, struct span name, uint64_t to, struct span to_name);
+	struct blob_stages *t, uint64_t from, struct span name, uint64_t to, struct span to_name);
 
 /* Finds the blob as it is, under the name that it has.  On ERR_OK call blob_info_fini().  ERR_GONE. */
 enum err blob_stage_blob(struct fs *fs, struct blob_stage *s, struct blob_info *ret);

@@ -51,14 +51,14 @@ void blob_stages_free(struct blob_stages *t)
 	free(t);
 }
 
-void blob_stages_lock_names(struct fs *fs)
+void blob_stages_lock_names(struct blob_stages *t)
 {
-	mutex_lock(&fs->blobs->stages->names);
+	mutex_lock(&t->names);
 }
 
-void blob_stages_unlock_names(struct fs *fs)
+void blob_stages_unlock_names(struct blob_stages *t)
 {
-	mutex_unlock(&fs->blobs->stages->names);
+	mutex_unlock(&t->names);
 }
 
 uint64_t blob_stages_number(struct blob_stages *t)
@@ -118,9 +118,8 @@ static struct blob_stage *find(struct blob_stages *t, uint64_t number)
 	return s;
 }
 
-struct blob_stage *blob_stage_get(struct fs *fs, uint64_t number)
+struct blob_stage *blob_stage_get(struct blob_stages *t, uint64_t number)
 {
-	struct blob_stages *t = fs->blobs->stages;
 	mutex_lock(&t->lock);
 	struct blob_stage *s = find(t, number);
 	if (s != NULL)
@@ -129,9 +128,8 @@ struct blob_stage *blob_stage_get(struct fs *fs, uint64_t number)
 	return s;
 }
 
-struct blob_stage *blob_stage_named(struct fs *fs, uint64_t container, struct span name)
+struct blob_stage *blob_stage_named(struct blob_stages *t, uint64_t container, struct span name)
 {
-	struct blob_stages *t = fs->blobs->stages;
 	mutex_lock(&t->lock);
 	struct blob_stage *s = t->first;
 	while (s != NULL &&
@@ -149,9 +147,8 @@ uint64_t blob_stage_number(const struct blob_stage *s)
 	return s->number;
 }
 
-void blob_stages_removed(struct fs *fs, uint64_t container, struct span name)
+void blob_stages_removed(struct blob_stages *t, uint64_t container, struct span name)
 {
-	struct blob_stages *t = fs->blobs->stages;
 	lock_assert_held(&t->names);
 	mutex_lock(&t->lock);
 	for (struct blob_stage *s = t->first; s != NULL; s = s->next)
@@ -220,7 +217,7 @@ enum err blob_stage_open(struct fs *fs, uint64_t container, struct span name, ui
 	expect_no_more(t, number);
 	if (service_is_read_only(fs->service))
 		return ERR_READ_ONLY;
-	*ret = blob_stage_get(fs, number);
+	*ret = blob_stage_get(fs->blobs->stages, number);
 	if (*ret != NULL)
 		return ERR_OK;
 	enum err e = look(fs, container, name, &fresh, &size);
@@ -251,7 +248,7 @@ enum err blob_stage_open(struct fs *fs, uint64_t container, struct span name, ui
 	return ERR_OK;
 }
 
-static void let_go(struct blob_stages *t, struct blob_stage *s)
+void blob_stage_unref(struct blob_stages *t, struct blob_stage *s)
 {
 	mutex_lock(&t->lock);
 	struct blob_stage **at = &t->first;
@@ -266,9 +263,8 @@ static void let_go(struct blob_stages *t, struct blob_stage *s)
 }
 
 void blob_stages_moved(
-	struct fs *fs, uint64_t from, struct span name, uint64_t to, struct span to_name)
+	struct blob_stages *t, uint64_t from, struct span name, uint64_t to, struct span to_name)
 {
-	struct blob_stages *t = fs->blobs->stages;
 	lock_assert_held(&t->names);
 	mutex_lock(&t->lock);
 	for (struct blob_stage *s = t->first; s != NULL; s = s->next)
@@ -280,17 +276,12 @@ void blob_stages_moved(
 	mutex_unlock(&t->lock);
 }
 
-void blob_stage_unref(struct fs *fs, struct blob_stage *s)
-{
-	let_go(fs->blobs->stages, s);
-}
-
 enum err blob_stage_close(struct fs *fs, struct blob_stage *s, struct err_detail *detail)
 {
 	mutex_lock(&s->lock);
 	bool refused = s->refused;
 	mutex_unlock(&s->lock);
 	enum err e = refused ? ERR_OK : blob_stage_commit(fs, s, false, detail);
-	let_go(fs->blobs->stages, s);
+	blob_stage_unref(fs->blobs->stages, s);
 	return e;
 }

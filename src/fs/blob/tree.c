@@ -45,12 +45,12 @@ static enum err lookup_in(struct fs *fs, uint64_t nid, struct span name, const s
 {
 	struct blob_dir dir;
 	struct blob_found found;
-	enum err e = blob_dir_find(fs, nid, &dir);
+	enum err e = blob_dir_find(fs->blobs->nodes, nid, &dir);
 	if (e != ERR_OK)
 		return e;
 	if (!dir.snapshots && span_is(name, BLOB_SNAPSHOTS)) {
 		e = blob_snapshots_entry(fs, &dir, ret);
-		blob_dir_fini(fs, &dir);
+		blob_dir_fini(fs->blobs->nodes, &dir);
 		return e;
 	}
 	e = find_in(fs, &dir, name, &found);
@@ -66,7 +66,7 @@ static enum err lookup_in(struct fs *fs, uint64_t nid, struct span name, const s
 		e = blob_entry(fs, dir.container, &found, ret);
 		blob_found_fini(&found);
 	}
-	blob_dir_fini(fs, &dir);
+	blob_dir_fini(fs->blobs->nodes, &dir);
 	return e == ERR_NAME_INVALID ? ERR_NOT_FOUND : e;
 }
 
@@ -153,12 +153,12 @@ static enum err open_to_read(struct fs *fs, const struct blob_node *n, struct vf
 		enum err e = blob_of_node(fs, n, &blob);
 		return e == ERR_OK ? read_file_open(fs, n->container, &blob, O_RDONLY, ret) : e;
 	}
-	s = blob_stage_get(fs, (uint64_t)n->version);
+	s = blob_stage_get(fs->blobs->stages, (uint64_t)n->version);
 	if (s == NULL)
 		return ERR_GONE;
 	enum err e =
 		write_file_open(fs, n->container, n->name, (uint64_t)n->version, O_RDONLY, ret);
-	blob_stage_unref(fs, s);
+	blob_stage_unref(fs->blobs->stages, s);
 	return e;
 }
 
@@ -252,13 +252,13 @@ static enum err blobs_create(struct fs *fs, uint64_t nid, struct span name, int 
 	const struct caller *call, struct ventry *ret, struct vfile **ret_file)
 {
 	struct blob_dir dir;
-	enum err e = blob_dir_of(fs, nid, &dir);
+	enum err e = blob_dir_of(fs->blobs->nodes, nid, &dir);
 	if (e != ERR_OK)
 		return e == ERR_NOT_A_DIRECTORY
 			? err_set(call->detail, ERR_NOT_PERMITTED, ONLY_CONTAINERS)
 			: e;
 	e = create_in(fs, &dir, name, flags, call, ret, ret_file);
-	blob_dir_fini(fs, &dir);
+	blob_dir_fini(fs->blobs->nodes, &dir);
 	return e;
 }
 

@@ -2,6 +2,7 @@
 #include "fs/blob/write_file.h"
 
 #include "fs/blob/nodes.h"
+#include "fs/blob/room.h"
 #include "fs/refused/reason.h"
 
 #include <fcntl.h>
@@ -75,7 +76,7 @@ static void file_free(struct vfile *f)
 	if (own(f)->writes && !f->unopened)
 		e = blob_stage_close(f->fs, own(f)->stage, &detail);
 	else
-		blob_stage_unref(f->fs, own(f)->stage);
+		blob_stage_unref(f->fs->blobs->stages, own(f)->stage);
 	if (e != ERR_OK)
 		reasons_add(f->fs->reasons,
 			&(struct refusal){ .call = "close",
@@ -113,7 +114,7 @@ enum err write_file_open(struct fs *fs, uint64_t container, struct span name, ui
 	if (e == ERR_OK && (flags & O_TRUNC) != 0) {
 		e = blob_stage_resize(fs, f->stage, 0, NULL);
 		if (e != ERR_OK)
-			blob_stage_unref(fs, f->stage);
+			blob_stage_unref(fs->blobs->stages, f->stage);
 	}
 	if (e != ERR_OK) {
 		free(f);

@@ -84,7 +84,7 @@ def many_pages(b, sas, names):
         plan = {"sectors": n, "ranges": 3, "segments": 5, "windows": 50}
         with rowfs(b, "blob") as ours:
             got = load(b, ours, sas, names, 16, plan)
-            size = ours.store.stat().st_size / MIB
+        size = ours.store.stat().st_size / MIB  # closed, so nothing is in the log alone
 
         def row(name, value, unit, phase=None):
             note = f"CPU of the server: {1000 * got[phase][1]:.0f} us each" if phase else ""

@@ -684,7 +684,16 @@ def mnt(mount, request):
         return mount(request.getfixturevalue("store"))
     cache = request.getfixturevalue("work") / "cache"
     cache.mkdir()
-    return mount(Url(url), "cache=0", env={**ENV, "XDG_CACHE_HOME": str(cache)})
+    mnt = mount(Url(url), "cache=0", env={**ENV, "XDG_CACHE_HOME": str(cache)})
+    request.addfinalizer(lambda: remove_tables(mnt))
+    return mnt
+
+
+def remove_tables(mnt):
+    """The service outlives the test."""
+    for account in mnt.path.iterdir():
+        for table in account.iterdir():
+            shutil.rmtree(table, ignore_errors=True)
 
 
 @pytest.fixture
@@ -699,9 +708,7 @@ def account(mnt):
 def table(account):
     path = account / "Blogs"
     path.mkdir()
-    yield path
-    if "ROWFS_MOUNT_URL" in os.environ:  # the service outlives the test
-        shutil.rmtree(path, ignore_errors=True)
+    return path
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from rest_client import ACCOUNT, Client, moment, ok
-from tools import NOREPLACE, get, put, raises, reason, renameat2, xattr
+from tools import NOREPLACE, get, put, raises, reason, rejected, renameat2, xattr
 
 from conftest import add_accounts
 from test_client import PROGRAM
@@ -322,6 +323,14 @@ def test_a_batch_deletes_rows_that_the_mount_has_not_read(second):  # noqa: F811
     assert second.cost(lambda: put(part / ".batch", lines([{"insert": {"RowKey": "new"}}, *ops]))) == 1
     assert sorted(os.listdir(part)) == ["000002.json", "new.json"]
     assert [row_of(second, "p0", f"{n:06}") for n in range(3)] == [None, None, {"N": 2}]
+
+
+def test_a_batch_of_a_killed_writer_is_in_the_service_or_kept(posts):
+    part, text = posts.posts / "p", lines([{"insert": {"RowKey": "1", "N": 1}}])
+    script = ("import os, sys\nfd = os.open(sys.argv[1], os.O_WRONLY)\n"
+              "os.write(fd, sys.argv[2].encode())\nos.kill(os.getpid(), 9)\n")
+    subprocess.run([sys.executable, "-c", script, str(part / ".batch"), text])
+    assert row_of(posts, "p", "1") == {"N": 1} or list(rejected(posts.mount.path).values()) == [text.encode()]
 
 
 def test_a_check_of_a_batch_is_refused_and_changes_nothing(posts):

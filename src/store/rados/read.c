@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define PAGE 128
+#define PAGE_BYTES ((uint64_t)4 << 20) /* of bodies that are objects of their own */
+#define PAGE_TRIES 30
 #define TRIES 8
 
 static enum err give(struct rstore *s, struct found *f, unsigned want, struct item *ret)
@@ -17,7 +19,7 @@ static enum err give(struct rstore *s, struct found *f, unsigned want, struct it
 	enum err e = ERR_OK;
 	if (!rules_wants_body(want, it))
 		it->body = (struct span){ NULL, 0 };
-	else
+	else if (!it->body.p)
 		e = find_body(s, f);
 	it->flags &= ITEM_FLAGS_PUBLIC;
 	return e == ERR_OK ? item_copy(ret, it) : e;
@@ -63,43 +65,140 @@ enum err rados_child(struct store *st, struct store_view *v, uint64_t parent, en
 
 /* ---- listings ---- */
 
-/* One entry of a page: a directory's own object is read unless its key will do. */
-static enum err list_one(struct rstore *s, uint64_t parent, enum item_class class,
-	const struct rio_value *v, unsigned want, struct item *ret)
-{
-	struct span key = span_make(v->key.p + 1, v->key.n - 1);
-	struct found f = { 0 };
-	enum err e = record_decode(v->val, &f.r);
-	if (e != ERR_OK)
-		return e;
-	if (f.r.link && !(want & WANT_KEYS)) {
-		e = find_dir(s, f.r.it.id, &f);
-	} else {
-		f.r.it.parent = parent;
-		f.r.it.class = class;
-		f.r.it.key = key;
-	}
-	if (e == ERR_OK)
-		e = give(s, &f, want, ret);
-	found_fini(&f);
-	if (e == ERR_NOT_FOUND) /* it, or its body, changed since the page was read */
-		e = rados_child(&s->base, NULL, parent, class, key, want, ret);
-	return e;
-}
+/* A page of a directory.  It is of one moment, and so are the bodies that are objects of their own:
+ * when one of them was replaced meanwhile, the page is read again. */
+struct listing {
+	struct rstore *s;
+	uint64_t parent;
+	enum item_class class;
+	unsigned want;
+	struct rio_page page;
+	struct found *found; /* of each entry of the page */
+	size_t n;            /* of the entries that are given */
+};
 
 static bool is_token(const struct rio_value *v)
 {
 	return span_is(v->key, KEY_TOKEN);
 }
 
-static enum err list_page(struct rstore *s, uint64_t parent, enum item_class class,
-	const struct rio_page *page, unsigned want, store_list_fn fn, void *arg, bool *ret_stop)
+static struct span entry_key(const struct rio_value *v)
 {
-	for (size_t i = 0; i < page->n && !*ret_stop; i++) {
-		struct item it;
-		if (is_token(&page->v[i]))
+	return span_make(v->key.p + 1, v->key.n - 1);
+}
+
+static void listing_fini(struct listing *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		found_fini(&l->found[i]);
+	free(l->found);
+	rio_page_fini(&l->page);
+}
+
+/* Takes the body over from an earlier reading of the page: such an object never changes. */
+static void reuse_body(struct found *f, struct listing *old)
+{
+	for (size_t i = 0; i < old->n && !f->body; i++) {
+		struct found *o = &old->found[i];
+		if (!o->body || o->r.it.id != f->r.it.id || strcmp(o->r.token, f->r.token) != 0)
 			continue;
-		enum err e = list_one(s, parent, class, &page->v[i], want, &it);
+		f->body = o->body;
+		f->r.it.body = span_make(f->body, f->r.it.size);
+		o->body = NULL;
+	}
+}
+
+/* ERR_NOT_FOUND: the body was replaced since the page was read. */
+static enum err load_entry(
+	struct listing *l, const struct rio_value *v, struct found *f, struct listing *old)
+{
+	enum err e = is_token(v) ? ERR_OK : record_decode(v->val, &f->r);
+	if (is_token(v) || e != ERR_OK || f->r.link)
+		return e;
+	f->r.it.parent = l->parent;
+	f->r.it.class = l->class;
+	f->r.it.key = entry_key(v);
+	if (!*f->r.token || !rules_wants_body(l->want, &f->r.it))
+		return ERR_OK;
+	reuse_body(f, old);
+	return f->body ? ERR_OK : find_body(l->s, f);
+}
+
+/* Loads entries until their bodies have PAGE_BYTES.  ERR_GONE: a body was replaced. */
+static enum err load(struct listing *l, struct listing *old)
+{
+	uint64_t bytes = 0;
+	bool replaced = false;
+	l->found = calloc(l->page.n + 1, sizeof(*l->found));
+	if (!l->found)
+		return ERR_NO_MEMORY;
+	while (l->n < l->page.n && bytes < PAGE_BYTES) {
+		struct found *f = &l->found[l->n];
+		enum err e = load_entry(l, &l->page.v[l->n++], f, old);
+		if (e != ERR_OK && e != ERR_NOT_FOUND)
+			return e;
+		replaced |= e == ERR_NOT_FOUND;
+		bytes += f->body ? f->r.it.size : 0;
+	}
+	return replaced ? ERR_GONE : ERR_OK;
+}
+
+/* Reads the page, with what an earlier reading has loaded. */
+static enum err read_page(struct listing *l, struct span after, bool inclusive)
+{
+	struct listing old = *l;
+	char object[RIO_NAME_MAX], prefix[2] = { class_letter(l->class) };
+	struct buf start = BUF_INIT(KEYS_MAX);
+	l->page = (struct rio_page){ 0 };
+	l->found = NULL;
+	l->n = 0;
+	name_dir(object, l->parent);
+	key_place(&start, l->class, after.p ? after : SPAN_LIT(""));
+	buf_add_char(&start, 0);
+	enum err e = buf_full(&start);
+	if (e == ERR_OK) {
+		/* Nothing given: the first key may be empty. */
+		bool first = !after.p || inclusive;
+		struct span keys[] = { span_make(start.data, start.len - 1), SPAN_LIT(KEY_TOKEN) };
+		e = rio_list(&l->s->io, object, first ? keys : keys + 1, first ? 2 : 1, start.data,
+			prefix, PAGE, &l->page);
+	}
+	buf_fini(&start);
+	if (e == ERR_OK)
+		e = load(l, &old);
+	listing_fini(&old);
+	return e;
+}
+
+/* A directory's own object is read unless its key will do. */
+static enum err give_entry(
+	struct listing *l, const struct rio_value *v, struct found *f, struct item *ret)
+{
+	if (!f->r.link)
+		return give(l->s, f, l->want, ret);
+	struct span key = entry_key(v);
+	enum err e = ERR_OK;
+	if (!(l->want & WANT_KEYS)) {
+		e = find_dir(l->s, f->r.it.id, f);
+	} else {
+		f->r.it.parent = l->parent;
+		f->r.it.class = l->class;
+		f->r.it.key = key;
+	}
+	if (e == ERR_OK)
+		e = give(l->s, f, l->want, ret);
+	if (e == ERR_NOT_FOUND) /* it changed since the page was read */
+		e = rados_child(&l->s->base, NULL, l->parent, l->class, key, l->want, ret);
+	return e;
+}
+
+static enum err give_page(struct listing *l, store_list_fn fn, void *arg, bool *ret_stop)
+{
+	for (size_t i = 0; i < l->n && !*ret_stop; i++) {
+		struct item it;
+		if (is_token(&l->page.v[i]))
+			continue;
+		enum err e = give_entry(l, &l->page.v[i], &l->found[i], &it);
 		if (e == ERR_NOT_FOUND)
 			continue;
 		if (e != ERR_OK)
@@ -124,36 +223,22 @@ enum err rados_list(struct store *st, struct store_view *v, uint64_t parent, enu
 	struct span after, bool inclusive, unsigned want, store_list_fn fn, void *arg,
 	bool *ret_more)
 {
-	struct rstore *s = rstore_of(st);
-	char object[RIO_NAME_MAX], prefix[2] = { class_letter(class) };
-	struct buf start = BUF_INIT(KEYS_MAX);
+	struct listing l = { .s = rstore_of(st), .parent = parent, .class = class, .want = want };
 	bool gone, stop = false;
-	struct rio_page page;
 	(void)v;
 	*ret_more = false;
-	enum err e = find_gone(s, parent, &gone);
+	enum err e = find_gone(l.s, parent, &gone);
 	if (e != ERR_OK || gone || !parent)
 		return e;
-	name_dir(object, parent);
-	key_place(&start, class, after.p ? after : SPAN_LIT(""));
-	buf_add_char(&start, 0);
-	e = buf_full(&start);
-	if (e == ERR_OK) {
-		/* Nothing given: the first key may be empty. */
-		bool first = !after.p || inclusive;
-		struct span keys[] = { span_make(start.data, start.len - 1), SPAN_LIT(KEY_TOKEN) };
-		e = rio_list(&s->io, object, first ? keys : keys + 1, first ? 2 : 1, start.data,
-			prefix, PAGE, &page);
+	e = ERR_GONE;
+	for (unsigned i = 0; e == ERR_GONE && i < PAGE_TRIES; i++)
+		e = read_page(&l, after, inclusive);
+	if (e == ERR_OK && !is_dead(&l.page)) {
+		e = give_page(&l, fn, arg, &stop);
+		*ret_more = (l.page.more || l.n < l.page.n) && !stop;
 	}
-	buf_fini(&start);
-	if (e != ERR_OK)
-		return e == ERR_NOT_FOUND ? ERR_OK : e;
-	if (!is_dead(&page)) {
-		e = list_page(s, parent, class, &page, want, fn, arg, &stop);
-		*ret_more = page.more && !stop;
-	}
-	rio_page_fini(&page);
-	return e;
+	listing_fini(&l);
+	return e == ERR_NOT_FOUND ? ERR_OK : e == ERR_GONE ? ERR_THROTTLED : e;
 }
 
 /* ---- ordinary files ---- */

@@ -162,13 +162,15 @@ def test_CS2_no_update_is_lost_between_two_sockets_and_two_mounts(two, store, se
     assert [json.loads(get(part / "r.json")) for part in two] == [{"n": 800}] * 2
 
 
-def number_in(rows):
-    """That of a batch, which writes one number into ten rows."""
-    assert len({r["n"] for r in rows}) <= 1 and len(rows) in (0, 10), rows
-    return rows[0]["n"] if rows else 0
+def number_in(found, rows):
+    """That of a batch, which writes one number into so many rows."""
+    assert len({r["n"] for r in found}) <= 1 and len(found) in (0, rows), [r["n"] for r in found]
+    return found[0]["n"] if found else 0
 
 
-def test_CS3_a_batch_is_seen_whole_by_every_daemon(two, store, serve):
+@pytest.mark.parametrize("rows, more", [(10, {}), (3, {"w": "x" * 20000, "x": "y" * 20000})],
+                         ids=["small", "bodies_of_their_own"])
+def test_CS3_a_batch_is_seen_whole_by_every_daemon(two, store, serve, rows, more):
     """Until each of the readers has seen six batches."""
     ports = [serve(store).port for _ in range(2)]
     ended = threading.Event()
@@ -177,14 +179,14 @@ def test_CS3_a_batch_is_seen_whole_by_every_daemon(two, store, serve):
     def write():
         with rest_client.Client(ports[0]) as client:
             for i in itertools.takewhile(lambda _: not ended.is_set(), itertools.count()):
-                ops = [("PUT", rest_client.entity_path(TABLE, "p", f"{k}"), {}, {"n": i})
-                       for k in range(10)]
+                ops = [("PUT", rest_client.entity_path(TABLE, "p", f"{k}"), {}, {"n": i, **more})
+                       for k in range(rows)]
                 rest_client.ok(client.batch(ops), 202)
 
     def read_all(read, numbers):
         try:
             while not ended.is_set():
-                numbers.add(number_in(read()))
+                numbers.add(number_in(read(), rows))
                 if min(map(len, seen)) > 6:
                     break
         finally:

@@ -210,10 +210,12 @@ class Cluster:
         self.daemon(name)
 
     def wait_until_it_works(self):
+        """With several OSDs each placement group must: it takes many objects to write to all."""
+        one, all_groups = ("put", "ready", "/dev/null"), ("bench", "1", "write", "-b", "4096")
         until = time.monotonic() + 60
         while True:
             try:
-                self.run("timeout", "5", "rados", "-p", POOL, "put", "ready", "/dev/null")
+                self.run("timeout", "20", "rados", "-p", POOL, *(all_groups if self.osds[1:] else one))
                 return
             except subprocess.CalledProcessError:
                 if time.monotonic() > until:

@@ -30,3 +30,4 @@ def test_faults_of_a_cluster_lose_nothing_and_leave_no_half_change_set(rowfs, wo
     assert set(result["faults"]) == KINDS
     assert (result["kills"], result["stops"]) == (4, 3)
     assert "clean" in result["check"] and "violation" not in result
+    assert result["faults"]["the pool full"]["REST"].get("507 InsufficientStorage", 0) > 0

@@ -26,7 +26,7 @@ class Client:
     in place of a result, and its longest wait for an answer."""
 
     numbers = itertools.count(1)
-    large = 0  # the share of rows that are too large for the object of their directory
+    large = 0.1  # the share of rows that are too large for the object of their directory
 
     def __init__(self, name, seed):
         self.name, self.random = name, random.Random(seed)

@@ -76,15 +76,6 @@ static enum err take_one(struct world *w)
 	return e;
 }
 
-static enum err find_one(struct world *w)
-{
-	struct seen s = { 0 };
-	enum err e = message_find(w->service, queue, span_of(last.id), see, &s);
-	if (e == ERR_OK)
-		EXPECT(w, s.n == 1);
-	return e;
-}
-
 static enum err peek(struct world *w)
 {
 	struct seen s = { 0 };
@@ -227,7 +218,6 @@ const struct sweep_case sweep_queues[] = {
 	{ "figures of queues", SWEEP_SERVICE, with_queue, figures, NULL },
 	{ "take of messages", SWEEP_SERVICE, with_queue, take, NULL },
 	{ "take of one message", SWEEP_SERVICE, with_queue, take_one, NULL },
-	{ "look at a message", SWEEP_SERVICE, with_queue, find_one, NULL },
 	{ "peek at messages", SWEEP_SERVICE, with_queue, peek, NULL },
 	{ "update of a message", SWEEP_SERVICE, with_queue, update, NULL },
 	{ "message's end", SWEEP_SERVICE, with_queue, delete_one, NULL },

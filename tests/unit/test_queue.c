@@ -255,13 +255,16 @@ TEST(messages_come_in_the_order_in_which_they_become_visible)
 		seconds_pass(1);
 		put(&w, "b", 0, MESSAGE_NEVER);
 		int64_t next;
-		CHECK_ERR(queue_next_visible(w.service, w.queue, &next), ERR_OK);
-		CHECK(next <= atomic_load(&fake_now));
+		CHECK_ERR(queue_next_visible(w.service, w.queue, atomic_load(&fake_now), &next),
+			ERR_OK);
+		CHECK(next > atomic_load(&fake_now) + 18 * TICKS_PER_SECOND);
+		CHECK(next < atomic_load(&fake_now) + 20 * TICKS_PER_SECOND);
 		struct got g = take(&w, 32, 7);
 		CHECK_EQ_INT(g.n, 2);
 		CHECK_EQ_STR(g.text[0], "a");
 		CHECK_EQ_STR(g.text[1], "b");
-		CHECK_ERR(queue_next_visible(w.service, w.queue, &next), ERR_OK);
+		CHECK_ERR(queue_next_visible(w.service, w.queue, atomic_load(&fake_now), &next),
+			ERR_OK);
 		CHECK(next == atomic_load(&fake_now) + 7 * TICKS_PER_SECOND);
 		seconds_pass(20);
 		g = take(&w, 3, 7);
@@ -289,8 +292,10 @@ TEST(an_expired_message_is_gone_for_every_operation)
 		CHECK_EQ_INT(peek(&w, 32).n, 1);
 		CHECK_ERR(delete (&w, &m), ERR_MESSAGE_NOT_FOUND);
 		CHECK_ERR(update(&w, &m, 1, NULL, NULL), ERR_MESSAGE_NOT_FOUND);
-		CHECK_ERR(message_find(w.service, w.queue, span_of(m.id), on_got, &g),
-			ERR_MESSAGE_NOT_FOUND);
+		int64_t next;
+		CHECK_ERR(queue_next_visible(w.service, w.queue, atomic_load(&fake_now), &next),
+			ERR_OK);
+		CHECK(next == INT64_MAX);
 		CHECK_ERR(message_take_one(w.service, ORIGIN_REST, w.queue, span_of(m.id), 5, false,
 				  on_got, &g, NULL),
 			ERR_MESSAGE_NOT_FOUND);
@@ -418,8 +423,7 @@ TEST(one_message_is_taken_by_its_id)
 		CHECK_ERR(message_take_one(w.service, ORIGIN_MOUNT, w.queue, span_of(b.id), 30,
 				  false, on_got, &g, NULL),
 			ERR_MESSAGE_NOT_FOUND);
-		CHECK_ERR(message_find(w.service, w.queue, span_of(b.id), on_got, &g), ERR_OK);
-		CHECK_EQ_STR(g.m[1].receipt, g.m[0].receipt);
+		CHECK_EQ_INT(g.n, 1);
 		CHECK_EQ_STR(take(&w, 32, 30).m[0].id, a.id);
 	}
 	clock_set_source(NULL);
@@ -913,13 +917,11 @@ static void *take_all(void *arg)
 	struct taker *t = arg;
 	/* Another thread may have claimed all that is visible. */
 	for (int idle = 0; idle < 50;) {
-		int64_t next = 0;
 		enum err e = message_take(t->w->service, ORIGIN_REST, t->w->queue, t->n, 3600,
 			false, on_taken, t, NULL);
 		if (e != ERR_OK)
 			t->errors++;
-		(void)queue_next_visible(t->w->service, t->w->queue, &next);
-		idle = next > clock_ticks() ? idle + 1 : 0;
+		idle = peek(t->w, 1).n == 0 ? idle + 1 : 0;
 	}
 	return NULL;
 }

@@ -68,37 +68,16 @@ static bool on_message(void *arg, const struct queue_message *m)
 
 /* ---- waiting ---- */
 
-struct next {
-	int64_t now, visible;
-};
-
-static bool on_next(void *arg, const struct item *it)
-{
-	struct next *next = arg;
-	struct message_key key;
-	if (!message_key_read(it->key, &key) || key.expires <= key.visible ||
-		key.expires <= next->now)
-		return true;
-	next->visible = key.visible;
-	return false;
-}
-
-/* When to look again.  queue_next_visible() also counts messages that are visible and expired. */
+/* When to look again. */
 static enum err wait_until(struct take_file *f, uint64_t *ret_us)
 {
 	struct fs *fs = f->file.fs;
-	struct next next = { .now = service_now(fs->service), .visible = INT64_MAX };
-	const struct message_key now = { .visible = next.now,
-		.inserted = TICKS_MAX,
-		.expires = TICKS_MAX,
-		.taken = UINT32_MAX };
-	char key[MESSAGE_KEY_CHARS + 1];
-	enum err e = store_list(fs->store, NULL, f->queue, CLASS_QUEUE,
-		message_key_write(&now, key), false, WANT_KEYS, on_next, &next);
+	int64_t now = service_now(fs->service), visible;
+	enum err e = queue_next_visible(fs->service, f->queue, now, &visible);
 	/* Nobody tells of what other machines put. */
 	uint64_t us = fs->shared ? SHARED_LOOK_US : LOOK_AGAIN_US;
-	if (next.visible != INT64_MAX && (next.visible - next.now) / 10 < (int64_t)us)
-		us = (uint64_t)((next.visible - next.now) / 10) + 1;
+	if (visible != INT64_MAX && (visible - now) / 10 < (int64_t)us)
+		us = (uint64_t)((visible - now) / 10) + 1;
 	*ret_us = clock_mono_us() + us;
 	return e;
 }

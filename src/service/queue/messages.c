@@ -134,36 +134,32 @@ enum err message_put(struct service *s, enum origin origin, uint64_t queue_id, s
 
 /* ---- reading ---- */
 
-enum err message_find(
-	struct service *s, uint64_t queue_id, struct span id, message_fn fn, void *arg)
-{
-	struct item it = { 0 };
-	struct message_key key;
-	struct queue_message m;
-	enum err e = message_find_item(s, queue_id, id, WANT_BODY, &it, &key);
-	if (e == ERR_OK) {
-		message_describe(&m, it.id, it.version, &key, it.body);
-		(void)fn(arg, &m);
-	}
-	item_fini(&it);
-	return e;
-}
+struct next {
+	int64_t now, visible;
+};
 
-static bool on_first(void *arg, const struct item *it)
+static bool on_next(void *arg, const struct item *it)
 {
-	int64_t *ret = arg;
+	struct next *next = arg;
 	struct message_key key;
-	if (!message_key_read(it->key, &key))
+	if (!message_key_read(it->key, &key) || key.expires <= key.visible ||
+		key.expires <= next->now)
 		return true;
-	*ret = key.visible;
+	next->visible = key.visible;
 	return false;
 }
 
-enum err queue_next_visible(struct service *s, uint64_t queue_id, int64_t *ret)
+enum err queue_next_visible(struct service *s, uint64_t queue_id, int64_t now, int64_t *ret)
 {
-	*ret = INT64_MAX;
-	return store_list(service_store(s), NULL, queue_id, CLASS_QUEUE, (struct span){ 0 }, false,
-		WANT_KEYS, on_first, ret);
+	struct next next = { .now = now, .visible = INT64_MAX };
+	const struct message_key from = {
+		.visible = now, .inserted = TICKS_MAX, .expires = TICKS_MAX, .taken = UINT32_MAX
+	};
+	char key[MESSAGE_KEY_CHARS + 1];
+	enum err e = store_list(service_store(s), NULL, queue_id, CLASS_QUEUE,
+		message_key_write(&from, key), false, WANT_KEYS, on_next, &next);
+	*ret = next.visible;
+	return e;
 }
 
 /* ---- by receipt ---- */

@@ -75,10 +75,6 @@ enum err message_take_one(struct service *s, enum origin origin, uint64_t queue_
 
 /* Calls fn for up to n visible messages and changes nothing.  ERR_QUERY_RANGE. */
 enum err message_peek(struct service *s, uint64_t queue_id, unsigned n, message_fn fn, void *arg);
-/* Calls fn for the message with this id, visible or not, with its receipt.
- * ERR_MESSAGE_NOT_FOUND. */
-enum err message_find(
-	struct service *s, uint64_t queue_id, struct span id, message_fn fn, void *arg);
 
 /* Makes the message visible visibility_s seconds from now, 0 to LIMIT_MESSAGE_HIDDEN_S.  text: its new
  * text; NULL: the old one stays.  *ret has the new receipt and no text.
@@ -99,9 +95,9 @@ enum err queue_clear(
 enum err queue_clear_expired(
 	struct service *s, enum origin origin, uint64_t queue_id, struct err_detail *detail);
 
-/* Sets *ret to the time at which the first message of the queue is, was or becomes visible; INT64_MAX
- * if there is none. */
-enum err queue_next_visible(struct service *s, uint64_t queue_id, int64_t *ret);
+/* Sets *ret to the first time after `now` at which a message of the queue becomes visible by itself;
+ * INT64_MAX if there is none. */
+enum err queue_next_visible(struct service *s, uint64_t queue_id, int64_t now, int64_t *ret);
 
 /* For a check: returns what is wrong with the item of a message, with its body; NULL: nothing. */
 const char *message_item_wrong(const struct item *it);

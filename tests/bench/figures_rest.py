@@ -34,13 +34,14 @@ WAITED_SHARE = 0.10
 class Server:
     """A Table server that answers, and where rows are put that nobody has put before."""
 
-    def __init__(self, b, proc, port, store=None):
+    def __init__(self, b, proc, port, store=None, unix=None):
         self.b, self.pid, self.port, self.store = b, proc.pid, port, store
+        self.tcp, self.unix = f"127.0.0.1:{port}", f"unix:{unix}"
         self.free = itertools.count(10)
 
-    def load(self, kind, **options):
+    def load(self, kind, address=None, **options):
         """What rest_load measured; it ends with an error where an answer is wrong."""
-        cmd = [self.b.tool("rest_load"), f"127.0.0.1:{self.port}", kind,
+        cmd = [self.b.tool("rest_load"), address or self.tcp, kind,
                *(f"{k}={v}" for k, v in options.items())]
         return json.loads(self.b.run(cmd, cpu=self.b.other_cpu).out)
 
@@ -83,10 +84,11 @@ def rowfs(b, cpu=-1):
     store = b.tmp(tmpfs=False) / "store.db"
     for args in (["init", store], ["account", "add", store, ACCOUNT, "--key", KEY]):
         b.run([b.rowfs, *args])
-    port = free_port()
-    with b.server([b.rowfs, "serve", store, f"--rest=127.0.0.1:{port}"], cpu=cpu) as proc:
+    port, path = free_port(), store.parent / "rest"
+    with b.server([b.rowfs, "serve", store, f"--rest=unix:{path}", f"--rest=127.0.0.1:{port}"],
+                  cpu=cpu) as proc:
         wait_for(proc, port)
-        yield Server(b, proc, port, store)
+        yield Server(b, proc, port, store, unix=path)
 
 
 def install_azurite(b):
@@ -150,6 +152,17 @@ def beside_bare(b, ours, rows):
                            lambda: floor.rate("get", 1, ms, requests=50000), rounds)
         yield pair.result(f"REST point get, 32 connections, {rows:,} rows", "requests/s",
                           "bare libmicrohttpd", (">=", 0.5))
+
+
+def over_unix(b, ours, rows):
+    ms, rounds = b.pick(1000, 2000), b.pick(2, 5)
+    for connections in (1, 32):
+        options = {"requests": 20000, "connections": connections}
+        pair = b.alternate(lambda o=options: ours.rate("get", rows, ms, address=ours.unix, **o),
+                           lambda o=options: ours.rate("get", rows, ms, **o), rounds)
+        yield pair.result(f"REST point get over a Unix socket, {connections} "
+                          f"connection{'s' if connections > 1 else ''}, {rows:,} rows",
+                          "requests/s", "over TCP")
 
 
 # kind, what it is called, target, unit, options
@@ -241,6 +254,7 @@ def measure(b):
     with rowfs(b) as ours:
         ours.fill(rows)
         yield from beside_bare(b, ours, rows)
+        yield from over_unix(b, ours, rows)
         yield from atom(b, ours, rows)
         yield from beside_azurite(b, ours, rows)
     yield memory(b)

@@ -51,16 +51,11 @@ osd pool default pg num = 8
 osd pool default pg autoscale mode = off
 mon warn on pool no redundancy = false
 mon data avail crit = 0
-mon osd adjust heartbeat grace = false
-mon osd min down reporters = 1
-mon osd down out interval = 3600
-ms initial backoff = 0.1
+{several}ms initial backoff = 0.1
 ms max backoff = 1
 [mon]
 mon data = {dir}/mon.$id
 paxos propose interval = 0.1
-mon lease = 2
-mon election timeout = 2
 [osd]
 osd data = {dir}/osd.$id
 osd objectstore = {store}
@@ -69,8 +64,6 @@ bluestore block size = 2147483648
 bluestore block create = true
 bluestore cache autotune = false
 bluestore cache size = 67108864
-osd heartbeat grace = 6
-osd heartbeat interval = 1
 osd memory target = 939524096
 osd op num shards = 2
 osd op num threads per shard = 1
@@ -80,6 +73,16 @@ osd fast shutdown = true
 admin socket =
 log file =
 {client}"""
+# Of several monitors or OSDs: the others notice soon that one is gone.
+SEVERAL = """\
+mon osd adjust heartbeat grace = false
+mon osd min down reporters = 1
+mon osd down out interval = 3600
+mon lease = 2
+mon election timeout = 2
+osd heartbeat grace = 6
+osd heartbeat interval = 1
+"""
 
 
 def why_not():
@@ -174,6 +177,7 @@ class Cluster:
             f.write(CONF.format(
                 fsid=fsid, hosts=",".join(addresses), dir=self.dir, store=self.store,
                 copies=min(3, len(self.osds)), least=2 if len(self.osds) > 2 else 1,
+                several=SEVERAL if len(self.monitors) + len(self.osds) > 2 else "",
                 client=f"rados osd op timeout = {self.timeout}\n" if self.timeout else "",
             ))  # fmt: skip
         for name in (*self.monitors, *self.osds):

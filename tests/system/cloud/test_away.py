@@ -196,6 +196,26 @@ def test_a_signal_with_a_handler_ends_the_wait_with_EINTR(away):
         assert child.communicate(timeout=60)[0] == "EINTR\n"
 
 
+def test_an_interrupted_change_whose_answer_was_lost_is_EIO(away):
+    """It may have been made: EINTR would say that it was not."""
+    posts = away.mounted("cache=3600", "hard") / "Posts"
+    there(posts, "grep -r . p0")
+    program = ("import os, signal, sys\n"
+               "signal.signal(signal.SIGTERM, lambda *_: None)\n"
+               "try: os.unlink(sys.argv[1])\n"
+               "except OSError as e: print(e.errno)\n")
+    away.proxy.leave("lost")
+    before = away.proxy.requests
+    child = subprocess.Popen([sys.executable, "-c", program, posts / "p0/000000.json"], text=True, stdout=subprocess.PIPE)
+    try:
+        wait_for(lambda: is_patient(away.proxy, before) or child.poll() is not None)
+        child.send_signal(signal.SIGTERM)
+        assert child.communicate(timeout=60)[0] == f"{errno.EIO}\n"
+    finally:
+        away.proxy.come_back()
+    assert away.client.get("Posts", "p0", "000000").status == 404
+
+
 def test_a_signal_of_normal_work_does_not_end_the_wait(away):
     program = ("import os, signal, sys\n"
                "signal.signal(signal.SIGCHLD, lambda *_: None)\n"

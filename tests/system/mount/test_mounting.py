@@ -187,6 +187,7 @@ REFUSED = {  # option: what of the message says why; libmount 2.41 refuses users
     "trash=1X": "a size", "control=x": "control=list", "rest=nowhere": "rest=",
     "umask": "wants a value", "rest-cert=/nowhere": "rest-cert", "log=": "no file", "log-level=all": "error, warning",
     "partition-target=x": "a number", "rest-tenant=common": "a UUID",
+    "soft=1": "takes no value", "hard=1": "takes no value",
 }
 
 
@@ -210,6 +211,13 @@ def test_S8_every_option_is_taken_or_named(store, at):
                 name not in done.stderr or is_mount(at):
             wrong.append((option, done.returncode, done.stderr))
     assert not wrong
+
+
+@pytest.mark.parametrize("option", ["soft", "hard"])
+def test_S8_options_of_accounts_elsewhere_are_refused_for_a_store(store, at, option):
+    done = sh(f"mount -t rowfs -o {option} '{store}' '{at}'", check=False)
+    assert done.returncode == 32 and not is_mount(at)
+    assert f"option '{option}' is" in done.stderr and "for the URL of an account elsewhere" in done.stderr
 
 
 def test_S8_nosuid_and_nodev_always_hold(rowfs, store, at):

@@ -18,6 +18,7 @@ SCRIPT = HERE.parent / "sdk" / "data-tables" / "bench_read.mjs"
 PROXY = HERE.parent / "system" / "cloud" / "fault_proxy.py"
 PARTITIONS = 500
 GETS = 200
+MATCHES = 100
 
 
 @contextlib.contextmanager
@@ -69,6 +70,8 @@ def measure(b):
                 for name, command, n, what, target in (
                         ("stream of all rows", "wc -l < .rows.ndjson", rows, ("list",), ("<=", 1.2)),
                         ("grep -r of all rows", "grep -r Text . | wc -l", rows, ("list",), None),
+                        (f"query that {MATCHES} rows match", f"wc -l < '.query/N lt {MATCHES}.ndjson'", MATCHES,
+                         ("list", f"N lt {MATCHES}"), ("<=", 1.2)),
                         (f"{GETS} rows by their keys, 16 at once", f"seq -f '%04.0f' 0 {GETS - 1} | "
                          "xargs -P 16 -I% cat p%/0000.json | wc -l", GETS, ("get", GETS), ("<=", 1.0))):
                     b.progress(f"cloud: {name}, {ms} ms")

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "store/engines.h"
 #include "store/sqlite/page_sum.h"
+#include "store/sqlite/rows.h"
 #include "store_contract.h"
 
 #include <fcntl.h>
@@ -573,6 +574,50 @@ static enum err put_big(struct store *s, uint64_t table, const char *rk, int64_t
 	return e;
 }
 
+/* ---- a scan that finds nothing ---- */
+
+struct shown {
+	unsigned skipped, rows;
+};
+
+static bool skip_all(void *arg, const struct item *it)
+{
+	(void)it;
+	((struct shown *)arg)->skipped++;
+	return true;
+}
+
+static bool count_shown(void *arg, const struct item *it)
+{
+	(void)it;
+	((struct shown *)arg)->rows++;
+	return true;
+}
+
+TEST(a_scan_that_skips_every_row_reads_a_bounded_number_at_once)
+{
+	enum {
+		ROWS = 5000
+	};
+	struct store *s = open_sqlite();
+	uint64_t table = make_table(s);
+	char key[16];
+	for (int i = 0; i < ROWS; i++) {
+		(void)snprintf(key, sizeof(key), "%05d", i);
+		make(s, put_row(table, "p", key, 1000 + i));
+	}
+	struct item p;
+	struct shown shown = { 0 };
+	CHECK_ERR(store_child(s, NULL, table, CLASS_KEYED, SPAN_LIT("p"), 0, &p), ERR_OK);
+	CHECK_ERR(store_scan(s, NULL, p.id, CLASS_KEYED, SPAN_NONE, false, skip_all, count_shown,
+			  &shown),
+		ERR_OK);
+	CHECK_EQ_INT(shown.skipped + shown.rows, ROWS);
+	CHECK_EQ_INT(shown.rows, ROWS / (SQL_LIST_MAX + 1)); /* each ends a read transaction */
+	item_fini(&p);
+	store_close(s);
+}
+
 /* ---- pages in memory ---- */
 
 static uint64_t cached_bytes(struct store *s)
@@ -778,6 +823,7 @@ TEST(the_fault_layer_strikes_the_call_it_was_told)
 /* ---- all of it ---- */
 
 static const struct check_test own[] = {
+	T(a_scan_that_skips_every_row_reads_a_bounded_number_at_once),
 	T(a_store_is_made_private_and_never_over_anything),
 	T(what_is_no_store_is_refused_with_a_reason),
 	T(a_newer_schema_is_refused_with_both_versions),

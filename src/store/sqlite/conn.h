@@ -98,6 +98,7 @@ struct sql_conn {
 
 	store_skip_fn skip; /* of the scan that runs; else NULL: see skip.h */
 	void *skip_arg;
+	unsigned skipped; /* rows of this call of the scan */
 
 	/* Of this read transaction; of the writer, until sql_dirs_drop(). */
 	enum sql_known has_removed;          /* whether it sees items that stand nowhere */

@@ -10,10 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call of list() stops after so many items, so that no reader holds the write-ahead log
- * back for long. */
-#define LIST_MAX 1024
-
 /* A caller that asks by place knows the place and sets it: a listing has less to read. */
 enum {
 	COL_ID,
@@ -346,7 +342,9 @@ static enum err list_by(struct sql_conn *c, enum sql_stmt which, uint64_t parent
 	int rc = SQLITE_ROW;
 	bool go_on = true;
 	unsigned n = 0;
-	for (; go_on && n < LIST_MAX && (rc = sqlite3_step(st)) == SQLITE_ROW; n++) {
+	c->skipped = 0;
+	for (; go_on && n + c->skipped < SQL_LIST_MAX && (rc = sqlite3_step(st)) == SQLITE_ROW;
+		n++) {
 		struct item it;
 		if (n == 0 && (e = sql_stands(c, parent)) != ERR_OK)
 			break;

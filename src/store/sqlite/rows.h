@@ -7,6 +7,9 @@
 #include "store/sqlite/conn.h"
 #include "store/store.h"
 
+/* One call of sql_list() or sql_scan() reads about so many items, so that no reader holds the write-ahead log
+ * back for long. */
+#define SQL_LIST_MAX 1024
 /* Ordinary files are kept in pieces of this size; a missing piece or a short one's end
  * reads as zeros. */
 #define SQL_CHUNK 16384

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/sqlite/skip.h"
 
-#include "store/rules.h"
+#include "store/sqlite/rows.h"
 
 static struct span bytes_of(sqlite3_value *v)
 {
@@ -11,9 +11,9 @@ static struct span bytes_of(sqlite3_value *v)
 
 static void skip(sqlite3_context *context, int n, sqlite3_value **values)
 {
-	const struct sql_conn *c = sqlite3_user_data(context);
+	struct sql_conn *c = sqlite3_user_data(context);
 	(void)n;
-	if (c->skip == NULL) {
+	if (c->skip == NULL || c->skipped == SQL_LIST_MAX) {
 		sqlite3_result_int(context, 0);
 		return;
 	}
@@ -23,7 +23,9 @@ static void skip(sqlite3_context *context, int n, sqlite3_value **values)
 		.flags = (uint32_t)sqlite3_value_int64(values[2]) & ITEM_FLAGS_PUBLIC,
 		.body = bytes_of(values[3]),
 	};
-	sqlite3_result_int(context, c->skip(c->skip_arg, &it));
+	bool skipped = c->skip(c->skip_arg, &it);
+	c->skipped += skipped;
+	sqlite3_result_int(context, skipped);
 }
 
 enum err sql_skip_register(struct sql_conn *c)

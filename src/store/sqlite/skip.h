@@ -6,8 +6,8 @@
 
 #include "store/sqlite/conn.h"
 
-/* Makes skip() known to a new connection.  It calls c->skip with c->skip_arg; without c->skip it
- * is false. */
+/* Makes skip() known to a new connection.  It calls c->skip with c->skip_arg, and counts in c->skipped the
+ * rows to skip.  Without c->skip, and after SQL_LIST_MAX such rows, it is false. */
 enum err sql_skip_register(struct sql_conn *c);
 
 #endif

@@ -56,10 +56,11 @@ ENV.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
 ENV["LC_ALL"] = "C.UTF-8"
 ENV["TZ"] = "UTC"
 os.environ["LC_ALL"] = "C.UTF-8"
-# A shell that runs the tests in the background has them ignore Ctrl-C, nohup the hang-up, and
+# A shell that runs the tests in the background has them ignore Ctrl-C and Ctrl-\, nohup the hang-up, and
 # what they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 OTHER_ACCOUNT, OTHER_KEY = "other", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 TABLE_NUMBERS = itertools.count(1)

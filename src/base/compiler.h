@@ -6,9 +6,6 @@
 #define PRINTF_LIKE(fmt_, args_) __attribute__((format(printf, fmt_, args_)))
 #define NORETURN __attribute__((noreturn))
 
-/* Calls fn_(&variable) when the variable goes out of scope. */
-#define CLEANUP(fn_) __attribute__((cleanup(fn_)))
-
 /* Makes the compiler warn when a caller ignores an enum err.  "(void)f()" ignores it on purpose.
  * Only clang supports the attribute on an enum. */
 #if defined(__clang__)

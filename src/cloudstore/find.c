@@ -18,7 +18,7 @@ struct finding {
 	struct refresh r;
 	struct found_part part;
 	struct item partition; /* whose rows come; kind ITEM_NONE: none yet */
-	unsigned n;            /* rows of the answer */
+	unsigned n;            /* rows of the response */
 };
 
 static unsigned most_of(const struct store_find *q)
@@ -219,7 +219,7 @@ static enum err find_whole(struct finding *f, store_find_fn fn, void *arg, struc
 	return e;
 }
 
-/* ---- rows of the answer alone ---- */
+/* ---- rows of the response alone ---- */
 
 /* The shadow knows the attributes, and perhaps the partition and the row. */
 static void know(struct store *shadow, uint64_t parent, struct span key, enum item_kind kind,
@@ -262,7 +262,7 @@ static enum err give_selected(struct finding *f, const struct cloud_row *row, st
 	return e;
 }
 
-/* Until an answer with rows has ended. */
+/* Until a response with rows has ended. */
 static enum err read_selected(struct finding *f, struct row_scan *rows, store_find_fn fn, void *arg,
 	struct store_found *ret)
 {

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define FOUND_KEYS ((size_t)4 << 20) /* more than the keys of an answer have */
+#define FOUND_KEYS ((size_t)4 << 20) /* more than the keys of a response have */
 
 struct found;
 
@@ -34,7 +34,7 @@ void found_part_add(struct found_part *p, struct span pk, struct span rk);
 /* Takes the next row from the keys.  False behind the last one. */
 bool found_next(struct span *keys, struct span *ret_pk, struct span *ret_rk);
 
-/* Counts what may make an answer out of date; for found_keep(). */
+/* Counts what may make a response out of date; for found_keep(). */
 uint64_t found_changes(struct found *f);
 /* Forgets the parts of a table, since this mount changed rows there. */
 void found_forget(struct found *f, uint64_t table);

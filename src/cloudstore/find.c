@@ -2,6 +2,7 @@
 #include "cloudstore/find.h"
 
 #include "base/clock.h"
+#include "base/may_block.h"
 #include "cloudstore/find_filter.h"
 #include "cloudstore/outage.h"
 #include "cloudstore/question.h"
@@ -29,7 +30,19 @@ static unsigned most_of(const struct store_find *q)
 /* The service may know less of filters than rowfs. */
 static enum err filter_error(enum err e)
 {
-	return e == ERR_INVALID_INPUT ? ERR_NOT_SUPPORTED : e;
+	return e != ERR_OK && err_http(e) == 400 ? ERR_NOT_SUPPORTED : e;
+}
+
+/* A row that stands before the place where the caller's rows begin, or where the last one was, shows that the
+ * service evaluates no bounds or has another order.  To go on behind it would never end. */
+static bool is_in_order(const struct finding *f, struct span pk, struct span rk)
+{
+	const struct store_find *q = f->q;
+	struct span last_pk, last_rk;
+	if (f->n == 0)
+		return found_place_cmp(q->from_pk, q->from_rk, pk, rk) <= 0;
+	found_part_end(&f->part, &last_pk, &last_rk);
+	return found_place_cmp(last_pk, last_rk, pk, rk) < 0;
 }
 
 /* ---- rows into the shadow ---- */
@@ -82,6 +95,8 @@ static enum err take(struct refresh *r, const struct cloud_row *row)
 	enum err e = order_key(row->entity.pk, "PartitionKey", pk_order, &pk, &r->why);
 	if (e == ERR_OK)
 		e = order_key(row->entity.rk, "RowKey", rk_order, &rk, &r->why);
+	if (e == ERR_OK && !is_in_order(f, pk, rk))
+		e = ERR_NOT_SUPPORTED;
 	if (e == ERR_OK && (f->partition.id == 0 || !span_eq(f->partition.key, pk)))
 		e = turn_to(f, pk);
 	if (e != ERR_OK)
@@ -146,7 +161,7 @@ static enum err ask(struct finding *f)
 
 /* ---- rows out of the shadow ---- */
 
-/* A row that went since comes no more. */
+/* Skips a row that was deleted since. */
 static enum err give_row(struct finding *f, struct span pk, struct span rk, store_find_fn fn,
 	void *arg, bool *ret_go_on)
 {
@@ -170,13 +185,18 @@ static enum err give_row(struct finding *f, struct span pk, struct span rk, stor
 static enum err give_part(struct finding *f, store_find_fn fn, void *arg)
 {
 	const struct store_find *q = f->q;
-	struct span keys = buf_span(&f->part.keys), pk, rk;
+	struct span keys = buf_span(&f->part.keys), pk, rk, to_pk, to_rk;
 	enum err e = ERR_OK;
 	bool go_on = true;
+	found_part_end(&f->part, &to_pk, &to_rk);
+	if (found_place_cmp(q->until_pk, q->until_rk, to_pk, to_rk) < 0) {
+		to_pk = q->until_pk;
+		to_rk = q->until_rk;
+	}
 	while (e == ERR_OK && go_on && found_next(&keys, &pk, &rk)) {
 		if (found_place_cmp(pk, rk, q->from_pk, q->from_rk) < 0)
 			continue;
-		go_on = found_place_cmp(pk, rk, q->until_pk, q->until_rk) <= 0;
+		go_on = found_place_cmp(pk, rk, to_pk, to_rk) <= 0;
 		if (go_on)
 			e = give_row(f, pk, rk, fn, arg, &go_on);
 	}
@@ -242,8 +262,14 @@ static enum err give_selected(struct finding *f, const struct cloud_row *row, st
 	enum err e = order_key(row->entity.pk, "PartitionKey", pk_order, &pk, &f->r.why);
 	if (e == ERR_OK)
 		e = order_key(row->entity.rk, "RowKey", rk_order, &rk, &f->r.why);
+	if (e == ERR_OK && !is_in_order(f, pk, rk))
+		e = f->n == 0 ? ERR_NOT_SUPPORTED
+			      : err_set(&f->r.why, ERR_IO,
+					"the service's rows are not in the order of their keys");
 	if (e != ERR_OK)
 		return e;
+	found_part_add(&f->part, pk, rk);
+	f->n++;
 	know(f->s->shadow, f->q->table, pk, ITEM_PARTITION, &partition);
 	know(f->s->shadow, partition.id, rk, ITEM_ROW, &it);
 	entity_json_encode(&row->entity, ENTITY_JSON_NEWLINE, &body);
@@ -293,14 +319,18 @@ static enum err ask_selected(
 	struct row_scan rows;
 	struct client *client;
 	f->r.away = false;
+	may_block(BLOCK_SURE);
 	enum err e = clients_take(&f->s->clients, &client, &f->r.why);
 	if (e != ERR_OK)
 		return refresh_error(f->s, e, &f->r.why);
+	found_part_init(&f->part, f->q, clock_mono_us()); /* for the order of the rows */
+	f->n = 0;
 	e = row_scan_begin(client, &scan, &rows);
 	rows.stops = true;
 	if (e == ERR_OK)
 		e = filter_error(read_selected(f, &rows, fn, arg, ret));
 	row_scan_end(&rows);
+	found_part_fini(&f->part);
 	clients_give(&f->s->clients, client);
 	return refresh_error(f->s, e, &f->r.why);
 }
@@ -318,6 +348,12 @@ static enum err find_selected(
 	return e;
 }
 
+/* A table that is gone has no rows. */
+static enum err no_table(enum err e)
+{
+	return e == ERR_NOT_FOUND ? ERR_OK : e;
+}
+
 enum err cloudstore_find(struct store *store, const struct store_find *q, store_find_fn fn,
 	void *arg, struct store_found *ret)
 {
@@ -325,12 +361,13 @@ enum err cloudstore_find(struct store *store, const struct store_find *q, store_
 	if (found_place_cmp(q->from_pk, q->from_rk, q->until_pk, q->until_rk) > 0)
 		return ERR_OK;
 	enum err e = store_get(f.s->shadow, NULL, q->table, WANT_ATTRS, &f.table);
-	if (e == ERR_OK)
-		e = find_filter(q, &f.filter);
+	if (e != ERR_OK)
+		return no_table(e);
+	e = find_filter(q, &f.filter);
 	if (e == ERR_OK)
 		e = q->select.n > 0 ? find_selected(&f, fn, arg, ret)
 				    : find_whole(&f, fn, arg, ret);
 	buf_fini(&f.filter);
 	item_fini(&f.table);
-	return e == ERR_NOT_FOUND ? ERR_OK : e; /* a table that is gone has no rows */
+	return no_table(e);
 }

@@ -34,11 +34,12 @@ void found_part_add(struct found_part *p, struct span pk, struct span rk);
 /* Takes the next row from the keys.  False behind the last one. */
 bool found_next(struct span *keys, struct span *ret_pk, struct span *ret_rk);
 
-/* Counts what may make a response out of date; for found_keep(). */
+/* Counts what may make a response out of date; for found_copy(). */
 uint64_t found_changes(struct found *f);
 /* Forgets the parts of a table, since this mount changed rows there. */
 void found_forget(struct found *f, uint64_t table);
-/* Keeps a copy of the part unless found_changes() has moved on.  ERR_NO_MEMORY: the part lacks keys. */
+/* Keeps a copy of the part unless found_changes() has moved on.  The part stays the caller's.  ERR_NO_MEMORY: it
+ * lacks keys, for which there was no memory, and is freed. */
 enum err found_copy(struct found *f, struct found_part *p, uint64_t changes);
 /* Copies the part that holds the place where the question begins.  False: there is none. */
 bool found_get(struct found *f, const struct store_find *q, struct found_part *ret);

@@ -384,7 +384,7 @@ typedef bool (*store_feed_fn)(void *arg, const struct store_feed_line *line);
 
 /* ---- finding rows ---- */
 
-/* Which rows of a table are wanted.  Keys are in order form. */
+/* Names the rows that a caller wants.  Keys are in order form. */
 struct store_find {
 	uint64_t table;
 	struct span filter; /* $filter, as filter_print() writes it */
@@ -399,7 +399,7 @@ struct store_find {
 	unsigned most; /* about so many rows are wanted; 0: as many as one answer has */
 };
 
-/* Where a call ended.  The caller frees the keys. */
+/* Tells where the next call begins, unless fn returned false.  The caller frees the keys. */
 struct store_found {
 	bool more; /* rows may follow: go on from the keys */
 	struct buf next_pk, next_rk;

@@ -1738,7 +1738,11 @@ static void rows_are_found_by_a_filter(struct world *w)
 		(void)snprintf(body, sizeof(body), "{\"N\":%c,\"M\":7}\n", at[2]);
 		row(w, pk, rk, body);
 	}
+	q.until_pk = SPAN_LIT("p");
+	q.until_rk = SPAN_LIT("b");
+	CHECK_EQ_STR(find(w, q, 0, &f), "pb ");
 	CHECK_EQ_STR(find(w, all, 0, &f), "pb pc qa ra ");
+	q = all;
 	CHECK_EQ_STR(f.body, "{\"N\":5,\"M\":7}\n");
 	CHECK_EQ_STR(find(w, all, 6, &f), "pb pc ");
 	q.most = 1;

@@ -45,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault == "busy":
             self.wfile.write(b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         if fault == "refuse":
-            text = b'{"odata.error":{"code":"InvalidInput","message":{"lang":"en-US","value":"too complex"}}}'
+            text = b'{"odata.error":{"code":"%s","message":{"lang":"en-US","value":"too complex"}}}' % self.server.code.encode()
             self.wfile.write(b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
                              b"Connection: close\r\n\r\n%s" % (len(text), text))
         if fault in ("busy", "cut", "refuse"):
@@ -82,6 +82,7 @@ class FaultProxy(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.dice, self.lock = random.Random(f"proxy {seed}"), threading.Lock()
         self.requests, self.broken, self.bytes = 0, 0, 0
         self.cut, self.cuts, self.fault = None, 0, "cut"
+        self.code = "InvalidInput"  # of the fault "refuse"
         self.held, self.go_on = None, threading.Event()
         self.rewrite = lambda path: path  # the path and query that the service gets
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()

@@ -134,7 +134,7 @@ def between(t):
 
 def consistency(t):
     """A channel goes with all of its blogs, which no change set reaches together.  What is to
-    be done is written down first; whoever works on it may die anywhere and be followed."""
+    be done is written down first; a worker may die anywhere, and another one goes on."""
     channel = {"PartitionKey": "Gossip", "RowKey": "", "Owner": "Joe",
                "CreatedOn": date(2008, 10, 1)}
     t.insert("Channels", channel)

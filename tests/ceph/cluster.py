@@ -167,7 +167,7 @@ class Cluster:
     def is_full(self):
         """Whether the pool is, in the map that clients get."""
         told = subprocess.run(("ceph", "osd", "pool", "ls", "detail"), env={**os.environ, **self.env},
-                              check=True, capture_output=True, text=True)
+                              check=True, capture_output=True, text=True, timeout=60)
         return ",full" in told.stdout
 
     def start(self):

@@ -113,7 +113,10 @@ class Faults:
         """The OSDs tell the monitors whether they are full, and these tell the clients."""
         for kind in ("nearfull", "backfillfull", "full"):  # a later one is at least the one before
             self.cluster.ask("osd", f"set-{kind}-ratio", FULL if full else EMPTY)
+        until = time.monotonic() + 60
         while self.cluster.is_full() != full:
+            if time.monotonic() > until:
+                raise TimeoutError(f"the cluster does not say within 60 s that the pool is{'' if full else ' not'} full")
             time.sleep(0.1)
 
     @contextlib.contextmanager

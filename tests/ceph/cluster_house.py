@@ -3,6 +3,7 @@
 
 import collections
 import pathlib
+import shutil
 import tempfile
 import threading
 import time
@@ -16,7 +17,6 @@ from history_clients import TABLE, MountClient, RestClient
 
 STORE = f"rados:{POOL}/kills"
 PAUSE = 0.02  # seconds between a client's operations: a history stays short enough to be searched
-RECOVERY = 180  # seconds until every client has an answer again
 LIFE = 1e6  # seconds: no watchdog ends a daemon
 
 
@@ -27,11 +27,12 @@ class Violation(Exception):
 class House:
     """with House(...) as h: two REST daemons and `mounts` mounts serve an empty store."""
 
-    def __init__(self, at, osds, store, mounts):
+    def __init__(self, at, osds, store, mounts, recovery):
+        """recovery: seconds until every client has an answer again."""
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="rowfs-kills-", dir=at))
         self.cluster = Cluster(3, osds, store, timeout=None, at=at)
         self.rowfs = Rowfs(find_program("src/daemon/rowfs"))
-        self.servers, self.mounts, self.wanted = [None, None], [], mounts
+        self.servers, self.mounts, self.wanted, self.recovery = [None, None], [], mounts, recovery
 
     def __enter__(self):
         self.cluster.__enter__()
@@ -53,6 +54,7 @@ class House:
         for daemon in (*self.mounts, *filter(None, self.servers)):
             daemon.force()
         self.cluster.stop()
+        shutil.rmtree(self.work, ignore_errors=True)
 
     def serve(self, number):
         log = self.work / f"serve{number}.log"
@@ -130,16 +132,19 @@ class Round:
             self.wait_for_answers()
         finally:
             self.ended.set()
+            until = time.monotonic() + self.house.recovery
             for t in threads:
-                t.join(RECOVERY)
+                t.join(max(0, until - time.monotonic()))
+        if any(t.is_alive() for t in threads):
+            raise Violation(f"{self.pk}: a client got no answer for {self.house.recovery} s")
         if self.failed:
             raise Violation(f"{self.pk}: {'; '.join(self.failed)}")
 
     def wait_for_answers(self):
         while len(self.again) < len(self.clients) and not self.failed:
-            if time.monotonic() > self.healed + RECOVERY:
+            if time.monotonic() > self.healed + self.house.recovery:
                 silent = [c.name for c in self.clients if c not in self.again]
-                raise Violation(f"{self.pk}: no answer {RECOVERY} s after the fault: {silent}")
+                raise Violation(f"{self.pk}: no answer {self.house.recovery} s after the fault: {silent}")
             time.sleep(0.01)
 
     # ---- what they saw ----

@@ -9,7 +9,7 @@ import sys
 
 HEADING = "## Words that are not used"
 ROW = re.compile(r"^\| (\w+)(?: \([^)]*\))? \| (.+) \|$", re.M)
-ENDINGS = (".c", ".h", ".py", ".md", ".1", ".8")
+ENDINGS = (".c", ".h", ".py", ".md", ".1", ".8", ".service")
 APART = ("docs/glossary.md", "docs/changelog.md", "tests/lint/")  # they speak about the words
 
 
@@ -19,10 +19,11 @@ def words_of(top):
 
 
 def files_of(top):
-    for root in ("src", "mount-helper", "tests", "docs"):
+    for root in ("src", "mount-helper", "tests", "docs", "examples"):
         for folder, subfolders, names in os.walk(os.path.join(top, root)):
             subfolders[:] = sorted(f for f in subfolders if f != "node_modules")
-            for path in (os.path.join(folder, name) for name in sorted(names) if name.endswith(ENDINGS)):
+            for path in (os.path.join(folder, name) for name in sorted(names)
+                         if name.endswith(ENDINGS) or "." not in name):
                 relative = os.path.relpath(path, top)
                 if not relative.startswith(APART):
                     yield relative, open(path, encoding="utf-8", errors="replace").read()

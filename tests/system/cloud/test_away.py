@@ -213,6 +213,8 @@ def test_an_interrupted_change_whose_answer_was_lost_is_EIO(away):
         assert child.communicate(timeout=60)[0] == f"{errno.EIO}\n"
     finally:
         away.proxy.come_back()
+        child.kill()
+        child.communicate()
     assert away.client.get("Posts", "p0", "000000").status == 404
 
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from rest_client import ACCOUNT, Client, moment, ok
-from tools import NOREPLACE, get, put, raises, reason, rejected, renameat2, xattr
+from tools import NOREPLACE, get, put, raises, reason, rejected, renameat2, wait_for, xattr
 
 from conftest import add_accounts
 from test_client import PROGRAM
@@ -330,6 +330,8 @@ def test_a_batch_of_a_killed_writer_is_in_the_service_or_kept(posts):
     script = ("import os, sys\nfd = os.open(sys.argv[1], os.O_WRONLY)\n"
               "os.write(fd, sys.argv[2].encode())\nos.kill(os.getpid(), 9)\n")
     subprocess.run([sys.executable, "-c", script, str(part / ".batch"), text])
+    # The mount hears of the close after the writer has ended.
+    wait_for(lambda: row_of(posts, "p", "1") or rejected(posts.mount.path))
     assert row_of(posts, "p", "1") == {"N": 1} or list(rejected(posts.mount.path).values()) == [text.encode()]
 
 

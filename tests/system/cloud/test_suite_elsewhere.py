@@ -26,7 +26,7 @@ LEFT_OUT = {
     },
     "control/test_batch.py": {
         "test_B2_a_renamed_directory_is_followed": EXDEV,
-        "test_B4_what_a_killed_writer_leaves_is_decided_too": "a kill ends requests: test_mount_changes.py has the same",
+        "test_B4_what_a_killed_writer_leaves_is_decided_too": "a kill ends requests: the set is applied or kept (test_mount_changes.py)",
         "test_B5_a_fresh_open_reads_the_last_result_of_its_directory": CHECK,
         "test_B6_a_check_judges_all_and_keeps_nothing": CHECK,
     },
@@ -40,7 +40,7 @@ LONGER = {  # run with ROWFS_ALL_ELSEWHERE=1
         "test_N9_account_names": "the mount has one account",
     },
     "tools/test_tools.py": {
-        "test_cp": BACKUP,
+        "test_cp_both_ways": BACKUP,
         "test_edit_keeps_the_mode[sed -i.bak]": BACKUP,
         "test_edit_keeps_the_mode[perl -pi.orig]": BACKUP,
         "test_flock_between_processes": LOCKS,

@@ -32,8 +32,7 @@ def blobs(server):
 def page(chromium, server, blobs, work):
     """A browser that shows the container boxes."""
     with browser_at(chromium, page_of(server)) as browser:
-        browser.call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {
-            "behavior": "allow", "downloadPath": str(work / "downloads")}})
+        browser.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(work / "downloads"))
         browser.click("//nav//a[.='Blobs']")
         browser.click("//nav//a[.='boxes']")
         browser.find("//caption[.='boxes/: 2 entries']")

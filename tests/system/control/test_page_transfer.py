@@ -45,8 +45,7 @@ def tables(rowfs, serve, rest_store, work):
 @pytest.fixture
 def browser(chromium, tables):
     with browser_at(chromium, tables.page) as browser:
-        browser.call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {
-            "behavior": "allow", "downloadPath": str(tables.work)}})
+        browser.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tables.work))
         yield browser
 
 

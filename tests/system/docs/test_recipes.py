@@ -258,7 +258,7 @@ CHECKS = {
         "use curl, and openssl for the signature; here `source` is rowfs's source tree":
             (r'"RowKey":',),
         "see whether a client backs off": (NOTHING, "mountpoint -q mnt"),
-        "see whether a client survives lost answers": (NOTHING, "grep -q fault=lost mnt/.rowfs/faults"),
+        "see whether a client survives lost responses": (NOTHING, "grep -q fault=lost mnt/.rowfs/faults"),
         "see whether there are such rules, and remove them": (
             "fault=lost table=Posts count=3 # had by 0", "! grep -q . mnt/.rowfs/faults"),
         "change the account's keys without a gap": (r"(?m)^key1 ",),

@@ -8,7 +8,6 @@ import re
 import urllib.parse
 
 
-
 def ask(port, path, method="GET", body=None, **headers):
     """The status, the headers and the body of one request."""
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -64,17 +63,13 @@ def let_go(browser):
 @contextlib.contextmanager
 def phone(browser, width=360):
     """A phone's screen, in dark mode."""
-    browser.call("POST", "/goog/cdp/execute", {
-        "cmd": "Emulation.setDeviceMetricsOverride",
-        "params": {"width": width, "height": 640, "deviceScaleFactor": 1, "mobile": True}})
-    browser.call("POST", "/goog/cdp/execute", {
-        "cmd": "Emulation.setEmulatedMedia",
-        "params": {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}})
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=640, deviceScaleFactor=1, mobile=True)
+    browser.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     try:
         yield
     finally:
         for cmd in "Emulation.clearDeviceMetricsOverride", "Emulation.setEmulatedMedia":
-            browser.call("POST", "/goog/cdp/execute", {"cmd": cmd, "params": {}})
+            browser.cdp(cmd)
 
 
 def nameless_controls(browser):

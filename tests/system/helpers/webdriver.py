@@ -91,6 +91,7 @@ class Browser:
         self.call("DELETE", "/window")
         self.call("POST", "/window", {"handle": tab})
         self.cdp("Network.clearBrowserCookies")
+        self.cdp("Browser.setDownloadBehavior", behavior="default")
         self.complaints()
 
     def go(self, url):

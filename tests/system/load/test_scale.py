@@ -29,7 +29,7 @@ def fill(rowfs, store, n, partition="p"):
     assert done.returncode == 0, done.stderr
 
 
-def test_T5_a_partition_of_a_million_rows_or_a_part_of_them(rowfs, store, mount):
+def test_T5_a_large_partition(rowfs, store, mount):
     rowfs("account", "add", store, "acct1")
     fill(rowfs, store, ROWS)
     m = mount(store)
@@ -63,7 +63,7 @@ def test_T5_a_partition_of_a_million_rows_or_a_part_of_them(rowfs, store, mount)
         assert f'"n":{ROWS // 2}' in f.read()
 
 
-def test_Q8_queries_and_streams_of_as_many_rows(rowfs, store, mount):
+def test_Q8_queries_and_streams_of_a_large_partition(rowfs, store, mount):
     rowfs("account", "add", store, "acct1")
     fill(rowfs, store, ROWS)
     m = mount(store)
@@ -92,7 +92,7 @@ def test_Q8_queries_and_streams_of_as_many_rows(rowfs, store, mount):
         assert min(again - after[3], after[3] - after[2]) <= 4 * MIB
 
 
-def test_rm_r_of_a_tenth_of_them_while_another_process_lists(rowfs, store, mount):
+def test_rm_r_while_another_process_lists(rowfs, store, mount):
     rowfs("account", "add", store, "acct1")
     n = 100_000 // SCALE
     fill(rowfs, store, n, "gone")

@@ -68,7 +68,7 @@ def test_getfattr_and_setfattr(r):
 # ---- copying, moving, making, removing
 
 
-def test_cp(r, work):
+def test_cp_both_ways(r, work):
     (work / "new").write_text(NEW)
     sh(f"cp {work}/new r.json && cp r.json s.json && cmp r.json s.json && cp s.json {work}/out"
        f" && cmp {work}/out {work}/new && cp -a r.json t.json && cp -rp . {work}/dir"

@@ -127,7 +127,9 @@ static void end_part(struct finding *f)
 	const struct store_find *q = f->q;
 	struct found_part *p = &f->part;
 	p->to_end = q->until_pk.p == NULL;
-	p->to_partition = !p->to_end && q->until_rk.p == NULL;
+	/* find_filter() gives the service a bound of RowKeys only within one partition. */
+	p->to_partition =
+		!p->to_end && (q->until_rk.p == NULL || !span_eq(q->from_pk, q->until_pk));
 	buf_clear(&p->to_pk);
 	buf_clear(&p->to_rk);
 	buf_add_span(&p->to_pk, q->until_pk);

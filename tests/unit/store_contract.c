@@ -1677,7 +1677,7 @@ static void sets_span_directories_or_are_refused(struct world *w)
 	CHECK_ERR(gone(w, a), spans ? ERR_NOT_FOUND : ERR_OK);
 }
 
-/* What a store_find() gave: PARTITION ROW, one letter each, with a space behind. */
+/* Collects the rows that store_find() gives: PARTITION ROW, one letter each, with a space behind. */
 struct found_rows {
 	struct world *w;
 	struct keys keys;

@@ -201,7 +201,7 @@ void handles_free(struct fs *fs, struct handles *t)
 		next = h->next;
 		if (fs->kinds[h->kind]->abandon != NULL)
 			fs->kinds[h->kind]->abandon(fs, h);
-		/* What that commits goes through the others (handles_retain()). */
+		/* It may commit, which takes the lock to look at the other handles (handles_retain()). */
 		mutex_lock(&t->lock);
 		t->first = next;
 		if (next != NULL)
